@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Expected start of a pending job: combines simulation runs (run.c) of the current state
- * (picture.c), and conditions other than room.
+ * (snapshot.c), and conditions other than room.
  */
 #include "scheduler/core/forecast/forecast_parts.h"
 
@@ -30,7 +30,8 @@
 /* ---- budgets ---- */
 
 /* Hourly cost on the cheapest machine that may hold it; -1: none. */
-static int64_t least_uusd_h(const struct picture *p, int32_t lot, const struct pool **ret_pool)
+static int64_t least_uusd_h(
+    const struct forecast_snapshot *p, int32_t lot, const struct pool **ret_pool)
 {
     const struct shape *s = p->lots[lot].shape;
     int64_t least = -1;
@@ -47,7 +48,7 @@ static int64_t least_uusd_h(const struct picture *p, int32_t lot, const struct p
 }
 
 /* Amount that the lot's jobs will reserve in a budget; 0 if they do not match it or none starts. */
-static int64_t set_aside(const struct picture *p, int32_t lot, const struct budget *b)
+static int64_t set_aside(const struct forecast_snapshot *p, int32_t lot, const struct budget *b)
 {
     const struct lot *l = &p->lots[lot];
     const struct pool *pool = NULL;
@@ -59,7 +60,7 @@ static int64_t set_aside(const struct picture *p, int32_t lot, const struct budg
 }
 
 /* A budget that jobs before it will exhaust; NULL: none. */
-static const struct budget *spent_before(const struct picture *p)
+static const struct budget *spent_before(const struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < budgets_count(p->m); k++) {
         const struct budget *b = budgets_at(p->m, k);
@@ -75,7 +76,7 @@ static const struct budget *spent_before(const struct picture *p)
 }
 
 /* A budget of the job that cannot pay for it on any machine; NULL: none. */
-static const struct budget *unpaid_by(const struct picture *p)
+static const struct budget *unpaid_by(const struct forecast_snapshot *p)
 {
     const struct shape *s = p->lots[p->mine].shape;
     for (size_t k = 0; s->in_budgets && k < p->n_node_classes; k++) {
@@ -101,7 +102,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool anything_may(const struct picture *p)
+static bool anything_may(const struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < p->n_node_classes; k++)
         if (p->node_class[k].may[p->mine / 64] >> (p->mine % 64) & 1)
@@ -126,7 +127,8 @@ static struct wall wall_of(const struct asker *a, const struct model *m, int64_t
     return open.ms >= WALL_NEVER.ms ? WALL_NONE : open.ms > at_ms ? open : at;
 }
 
-static void run_all(struct picture *p, const struct asker *a, struct forecast *ret_forecast)
+static void run_all(
+    struct forecast_snapshot *p, const struct asker *a, struct forecast *ret_forecast)
 {
     struct forecast_result results[FORECAST_RUNS];
     uint64_t seed = SEED + (uint64_t)a->at.head;
@@ -194,17 +196,17 @@ void forecast_for(
         ret_forecast->is_now = true;
         ret_forecast->median = ret_forecast->latest = now.wall;
     } else {
-        struct picture *p = mem_alloc(sizeof *p);
+        struct forecast_snapshot *p = mem_alloc(sizeof *p);
         p->m = m;
         p->now = now;
-        picture_take(p, a);
+        forecast_snapshot_take(p, a);
         const struct budget *b = spent_before(p);
         if (b)
             text_format(ret_forecast->why, sizeof ret_forecast->why,
                 "budget %s has too little left for it and the jobs before it", b->row.name);
         else
             run_all(p, a, ret_forecast);
-        picture_destroy(p);
+        forecast_snapshot_destroy(p);
     }
     ret_forecast->input_uusd = input_there(m, ret_forecast, a->shape);
 }

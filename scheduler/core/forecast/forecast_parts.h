@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by forecast.c, picture.c and run.c: the snapshot of the model, and one simulation run.
+ * Shared by forecast.c, snapshot.c and run.c: the snapshot of the model, and one simulation run.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
 #define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
@@ -87,7 +87,7 @@ struct group {
 /* Node lists that are distinguished; jobs with further ones count as allowed on all nodes alike. */
 #define NAMING_MAX 8
 
-struct picture {
+struct forecast_snapshot {
     const struct model *m;
     struct stamp now;
     struct node_class *node_class;
@@ -173,11 +173,11 @@ static inline struct place job_place(const struct model *m, const struct job *j)
 }
 
 /* For the job in question; the snapshot is zeroed except its model and time. */
-void picture_take(struct picture *p, const struct asker *a);
-void picture_destroy(struct picture *p); /* with all its contents */
+void forecast_snapshot_take(struct forecast_snapshot *p, const struct asker *a);
+void forecast_snapshot_destroy(struct forecast_snapshot *p); /* with all its contents */
 
 /* The snapshot is not changed. latest: all jobs run to their limits. */
 struct forecast_result forecast_run(
-    const struct picture *p, bool latest, uint64_t seed, int64_t work_max);
+    const struct forecast_snapshot *p, bool latest, uint64_t seed, int64_t work_max);
 
 #endif

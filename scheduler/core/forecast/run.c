@@ -440,7 +440,7 @@ static int64_t joins_ms(const struct forecast_run *s, const struct slot *c)
 
 static void set_up(struct forecast_run *s, uint64_t seed)
 {
-    const struct picture *p = s->p;
+    const struct forecast_snapshot *p = s->p;
     s->slots = copy(p->slots, s->n_slots = p->n_slots, sizeof *s->slots);
     s->runs = copy(p->runs, s->n_runs = p->n_runs, sizeof *s->runs);
     memcpy(s->lots, p->lots, sizeof s->lots);
@@ -479,7 +479,7 @@ static void set_up(struct forecast_run *s, uint64_t seed)
 }
 
 struct forecast_result forecast_run(
-    const struct picture *p, bool latest, uint64_t seed, int64_t work_max)
+    const struct forecast_snapshot *p, bool latest, uint64_t seed, int64_t work_max)
 {
     struct forecast_run s = {
         .p = p, .latest = latest, .t_ms = p->now.wall.ms, .epoch = 1, .done = {.at_ms = NEVER_MS}};

@@ -19,7 +19,7 @@ struct due {
 };
 
 struct forecast_run {
-    const struct picture *p;
+    const struct forecast_snapshot *p;
     struct prng prng;
     bool latest;
     int64_t t_ms, work;
@@ -82,7 +82,8 @@ static inline bool run_stands_before(const struct lot *a, const struct lot *b)
 }
 
 /* Pool of its machine. */
-static inline const struct pool *run_pool_of(const struct slot *c, const struct picture *p)
+static inline const struct pool *run_pool_of(
+    const struct slot *c, const struct forecast_snapshot *p)
 {
     const struct node_class *k = &p->node_class[c->node_class];
     return k->node ? k->node->pool : k->offer->pool;

@@ -35,7 +35,8 @@
 /* ---- classes of machines ---- */
 
 /* Some jobs name the nodes that they may use. */
-static bool are_named_alike(const struct picture *p, const struct node *a, const struct node *b)
+static bool are_named_alike(
+    const struct forecast_snapshot *p, const struct node *a, const struct node *b)
 {
     for (int32_t k = 0; k < p->n_naming; k++)
         if (constraints_allow(p->naming[k], a->row.name) !=
@@ -54,7 +55,7 @@ static bool is_like(const struct node *a, const struct node *b)
            memcmp(a->resources.v, b->resources.v, a->resources.n * sizeof a->resources.v[0]) == 0;
 }
 
-static int32_t class_of_node(struct picture *p, const struct node *n)
+static int32_t class_of_node(struct forecast_snapshot *p, const struct node *n)
 {
     for (size_t k = 0; k < p->n_node_classes; k++)
         if (p->node_class[k].node && is_like(p->node_class[k].node, n) &&
@@ -64,7 +65,7 @@ static int32_t class_of_node(struct picture *p, const struct node *n)
     return (int32_t)p->n_node_classes - 1;
 }
 
-static int32_t class_of_offer(struct picture *p, const struct offer *o)
+static int32_t class_of_offer(struct forecast_snapshot *p, const struct offer *o)
 {
     for (size_t k = 0; k < p->n_node_classes; k++)
         if (p->node_class[k].offer == o)
@@ -100,7 +101,7 @@ static bool offer_may(const struct offer *o, const struct shape *s)
            takes_price(s, o->pool, &total, o->row.price_uusd_h);
 }
 
-static void note_who_may(struct picture *p)
+static void note_who_may(struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < p->n_node_classes; k++) {
         struct node_class *of = &p->node_class[k];
@@ -113,7 +114,7 @@ static void note_who_may(struct picture *p)
 
 /* ---- limits ---- */
 
-static void add_group(struct picture *p, const struct allowance *w)
+static void add_group(struct forecast_snapshot *p, const struct allowance *w)
 {
     if (!w->is_limited || p->n_groups == GROUPS_MAX)
         return;
@@ -123,7 +124,7 @@ static void add_group(struct picture *p, const struct allowance *w)
     memcpy(g->used, w->used, sizeof g->used);
 }
 
-static void gather_groups(struct picture *p, const struct account *mine)
+static void gather_groups(struct forecast_snapshot *p, const struct account *mine)
 {
     p->n_groups = 1;
     /* two more: the job's own may be new */
@@ -174,7 +175,7 @@ struct before queue_before(
 }
 
 /* The lot most similar to these jobs. */
-static int32_t most_alike(const struct picture *p, const struct shape *s)
+static int32_t most_alike(const struct forecast_snapshot *p, const struct shape *s)
 {
     int32_t best = 0;
     int64_t least = INT64_MAX;
@@ -194,7 +195,7 @@ static int32_t most_alike(const struct picture *p, const struct shape *s)
     return best;
 }
 
-static int32_t new_lot(struct picture *p, const struct shape *s, struct place at)
+static int32_t new_lot(struct forecast_snapshot *p, const struct shape *s, struct place at)
 {
     const struct account *a = s->account;
     p->lots[p->n_lots] = (struct lot){.place = at,
@@ -221,8 +222,8 @@ static void add_history(struct lot *l, const struct runtimes *r)
         l->histories[at] = r;
 }
 
-static void add_shape(
-    struct picture *p, struct map *lots, const struct shape *s, bool behind, const struct before *b)
+static void add_shape(struct forecast_snapshot *p, struct map *lots, const struct shape *s,
+    bool behind, const struct before *b)
 {
     bool limited =
         s->account->may.is_limited || s->account->team->may.is_limited || s->owner != CORE_ID_NONE;
@@ -240,7 +241,7 @@ static void add_shape(
                                             : runtimes_of_account(p->m, s->account));
 }
 
-static void add_read(struct picture *p, struct map *lots, const struct allowance *w,
+static void add_read(struct forecast_snapshot *p, struct map *lots, const struct allowance *w,
     const struct asker *a, int64_t *left)
 {
     for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
@@ -250,7 +251,7 @@ static void add_read(struct picture *p, struct map *lots, const struct allowance
     }
 }
 
-static void gather_lots(struct picture *p, const struct asker *a)
+static void gather_lots(struct forecast_snapshot *p, const struct asker *a)
 {
     struct map lots = {0};
     int64_t left = QUEUE_WALK_MAX;
@@ -283,7 +284,7 @@ static void gather_lots(struct picture *p, const struct asker *a)
 }
 
 /* The job in question comes first. */
-static void gather_naming(struct picture *p)
+static void gather_naming(struct forecast_snapshot *p)
 {
     const struct constraints *mine = p->lots[p->mine].shape->constraints;
     if (constraints_name_nodes(mine))
@@ -297,7 +298,7 @@ static void gather_naming(struct picture *p)
 
 /* ---- capacity ---- */
 
-static void add_run(struct picture *p, const struct attempt *a, int32_t slot)
+static void add_run(struct forecast_snapshot *p, const struct attempt *a, int32_t slot)
 {
     const struct job *j = a->job;
     bool named = p->n_runs < NAMED_MAX;
@@ -327,7 +328,7 @@ static void add_run(struct picture *p, const struct attempt *a, int32_t slot)
     p->slots[slot].first = at;
 }
 
-static int32_t lot_of(const struct picture *p, const struct shape *s)
+static int32_t lot_of(const struct forecast_snapshot *p, const struct shape *s)
 {
     for (int32_t k = 0; s && k < p->n_lots; k++)
         if (p->lots[k].shape == s && p->lots[k].left > 0)
@@ -335,7 +336,7 @@ static int32_t lot_of(const struct picture *p, const struct shape *s)
     return NO_INDEX;
 }
 
-static void keep_as_it_is(struct picture *p, int32_t slot, const struct node *n)
+static void keep_as_it_is(struct forecast_snapshot *p, int32_t slot, const struct node *n)
 {
     struct slot *c = &p->slots[slot];
     c->kept_for = lot_of(p, n->kept_for ? n->kept_for->shape : n->reserved_for);
@@ -353,13 +354,13 @@ static void keep_as_it_is(struct picture *p, int32_t slot, const struct node *n)
     l->kept = slot;
 }
 
-static void add_attempts(struct picture *p, const struct node *n, int32_t slot)
+static void add_attempts(struct forecast_snapshot *p, const struct node *n, int32_t slot)
 {
     LIST_FOREACH (&n->attempts, l)
         add_run(p, LIST_ENTRY(l, struct attempt, on_node), slot);
 }
 
-static void add_node(struct picture *p, const struct node *n, int32_t node_class)
+static void add_node(struct forecast_snapshot *p, const struct node *n, int32_t node_class)
 {
     int32_t slot = (int32_t)p->n_slots;
     int64_t idle_ms = mono_is_set(n->idle_since)
@@ -379,7 +380,7 @@ static void add_node(struct picture *p, const struct node *n, int32_t node_class
 
 /* Its room is not simulated, but its jobs' share of a limit or of licences that the job needs
  * is. */
-static void add_if_limited(struct picture *p, const struct node *n)
+static void add_if_limited(struct forecast_snapshot *p, const struct node *n)
 {
     const struct lot *mine = &p->lots[p->mine];
     bool licences = mine->shape->constraints && mine->shape->constraints->licences.n > 0;
@@ -394,14 +395,14 @@ static void add_if_limited(struct picture *p, const struct node *n)
     }
 }
 
-static bool is_mine(const struct picture *p, int32_t node_class)
+static bool is_mine(const struct forecast_snapshot *p, int32_t node_class)
 {
     return p->node_class[node_class].may[p->mine / 64] >> (p->mine % 64) & 1;
 }
 
 /* Of a large cluster a sample represents the whole: of the nodes that the job may use, and of the
  * jobs that wait for them. */
-static void choose_part(struct picture *p, int64_t n_nodes)
+static void choose_part(struct forecast_snapshot *p, int64_t n_nodes)
 {
     int64_t mine = 0, ahead = 0;
     p->each = 1;
@@ -437,7 +438,7 @@ static void choose_part(struct picture *p, int64_t n_nodes)
         p->faster = (double)p->each / (double)(ahead + 1);
 }
 
-static void gather_nodes(struct picture *p)
+static void gather_nodes(struct forecast_snapshot *p)
 {
     int64_t n = 0;
     LIST_FOREACH (nodes_by_growth(p->m), l) {
@@ -460,7 +461,7 @@ static void gather_nodes(struct picture *p)
 }
 
 /* Runs elsewhere matter if they count for a limit or hold licences. */
-static void gather_elsewhere(struct picture *p)
+static void gather_elsewhere(struct forecast_snapshot *p)
 {
     if (p->n_groups <= 1 && licences_count(p->m) == 0)
         return;
@@ -471,7 +472,7 @@ static void gather_elsewhere(struct picture *p)
     }
 }
 
-static void gather_machines(struct picture *p)
+static void gather_machines(struct forecast_snapshot *p)
 {
     LIST_FOREACH (model_pools(p->m), lp) {
         const struct pool *pool = LIST_ENTRY(lp, struct pool, in_all);
@@ -488,7 +489,7 @@ static void gather_machines(struct picture *p)
     }
 }
 
-static void gather_coming(struct picture *p)
+static void gather_coming(struct forecast_snapshot *p)
 {
     LIST_FOREACH (model_instances(p->m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
@@ -504,7 +505,7 @@ static void gather_coming(struct picture *p)
     }
 }
 
-void picture_take(struct picture *p, const struct asker *a)
+void forecast_snapshot_take(struct forecast_snapshot *p, const struct asker *a)
 {
     gather_groups(p, a->shape->account);
     gather_lots(p, a);
@@ -517,7 +518,7 @@ void picture_take(struct picture *p, const struct asker *a)
     gather_elsewhere(p);
 }
 
-void picture_destroy(struct picture *p)
+void forecast_snapshot_destroy(struct forecast_snapshot *p)
 {
     free(p->node_class);
     free(p->slots);
