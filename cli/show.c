@@ -298,7 +298,7 @@ static void print_notify(const json_t *v)
     struct buf text = {0};
     notify_format(json_object_get(v, "spec"), cli_text(json_object_get(v, "job"), "user"), &text);
     if (text.len > 0)
-        printf("notices       %s\n", buf_str(&text));
+        printf("notify        %s\n", buf_str(&text));
     buf_deinit(&text);
 }
 

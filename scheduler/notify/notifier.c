@@ -148,7 +148,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     int rc;
     if (l->is_refused)
         rc = err_set(&why, ERR_DENIED,
-            "%s has an address that users' notices are not sent to (notify_allow)", l->host);
+            "%s has an address that users' notifications are not sent to (notify_allow)", l->host);
     else if (reply)
         rc = judge(reply->status, l->host, &why);
     else
