@@ -62,10 +62,9 @@ static void describe(const struct place *place, const struct owner_mark *mark, c
     fprintf(stderr,
         "Its jobs are not resumed; belay checkpoint get reads what they saved. That cluster's "
         "belayd will refuse to start. %s\n",
-        s3_place_is_one(place->store, NULL)
-            ? "In a bucket agents do not look whose it is: those that still run go on saving, so "
-              "end its jobs first."
-            : "Its agents cannot save there any more.");
+        s3_place_is_one(place->store, NULL) ? "In a bucket, agents do not check who owns it: those "
+                                              "that still run keep saving, so end its jobs first."
+                                            : "Its agents can no longer save there.");
 }
 
 static bool confirm(void)
@@ -93,7 +92,7 @@ static int adopt(const struct place *place, struct store *s, const struct checkp
         describe(place, &mark, is_torn ? torn.text : NULL, &there);
     if (!yes && !isatty(STDIN_FILENO))
         return err_set(e, ERR_INVALID,
-            "nothing was changed: belay checkpoint adopt --yes does it without asking");
+            "nothing was changed: belay checkpoint adopt --yes adopts it without asking");
     if (!yes && !confirm())
         return err_set(e, ERR_CANCELLED, "nothing was changed");
     if (mark.generation == 0 || mark.uid[0] || is_torn)

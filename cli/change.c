@@ -114,8 +114,7 @@ const struct poptOption change_from_scratch[] = {FROM_SCRATCH, POPT_TABLEEND};
 
 const struct poptOption change_requeue[] = {
     {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE,
-        "stop the job even if it cannot be saved: what it did since its last checkpoint is lost "
-        "then",
+        "stop the job even if it cannot be saved; the work since its last checkpoint is lost then",
         NULL},
     FROM_SCRATCH,
     POPT_TABLEEND,

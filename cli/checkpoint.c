@@ -167,7 +167,7 @@ static const struct poptOption options[] = {
     {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "commit: its last step", "N"},
     {"wait", 0, POPT_ARG_NONE, NULL, VAL_WAIT, "commit: wait until it is durable", NULL},
     {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE,
-        "the store (default: BELAY_STORE, or what belayd says)", "URL"},
+        "the store (default: BELAY_STORE, or that of belayd)", "URL"},
     {"cluster", 0, POPT_ARG_STRING, NULL, VAL_CLUSTER,
         "the cluster's name in it (default: BELAY_CLUSTER, or belay)", "NAME"},
     {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG,

@@ -301,9 +301,8 @@ static int check_delete(const struct call *c, struct err *e)
         rc = has_ended(c, &ended, e);
         if (rc == 0 && !ended)
             rc = err_set(e, ERR_CONFLICT,
-                "it is the newest of a job that may be running, and what the job would resume "
-                "from: --force deletes it all "
-                "the same");
+                "the job may be running and would resume from it, its newest checkpoint: --force "
+                "deletes it anyway");
     }
     layout_ids_deinit(&ids);
     return rc;
@@ -333,7 +332,7 @@ static int write_archive(const char *tree, const char *file, struct err *e)
     if (fd >= 0 && close(fd) != 0 && rc == 0)
         rc = err_errno(e, errno, "write %s", temp);
     if (rc == 0 && link(temp, file) != 0)
-        rc = errno == EEXIST ? err_set(e, ERR_CONFLICT, "%s is there already", file)
+        rc = errno == EEXIST ? err_set(e, ERR_CONFLICT, "%s already exists", file)
                              : err_errno(e, errno, "make %s", file);
     if (fd >= 0)
         unlink(temp);
@@ -358,7 +357,7 @@ static int export_archive(struct call *c, struct err *e)
                            : absolute(c->path);
     char *tree = mem_printf("%s.%s", file, unique);
     int rc =
-        !to_stdout && fs_exists(file) ? err_set(e, ERR_CONFLICT, "%s is there already", file) : 0;
+        !to_stdout && fs_exists(file) ? err_set(e, ERR_CONFLICT, "%s already exists", file) : 0;
     if (rc == 0)
         rc = ckpt_get(&c->job, c->id, tree, NULL, &stats, e);
     if (rc == 0)

@@ -142,7 +142,7 @@ static void print_bash(void)
         print_bash_key_values(cli_verbs[i]);
     printf("    esac\n"
            "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-           "    # The value follows at once. Called by hand, there is no completion to say so of.\n"
+           "    # The value follows without a blank. Outside of a completion, compopt fails.\n"
            "    [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null || :\n"
            "}\n"
            "complete -o bashdefault -o default -F _belay belay\n");

@@ -253,9 +253,9 @@ static void advise(const json_t *drill)
                   "docs/reference/checkpoints.md)",
             (long long)cli_int(drill, "job", 0));
     else if (str_eq(cli_text(drill, "state"), "failed"))
-        cli_error(
-            "job %lld keeps running, but would not survive a reclaim correctly: see belay show "
-            "%lld and belay logs %lld; docs/reference/checkpoints.md says what a program has to do",
+        cli_error("job %lld keeps running, but would not survive a reclaim correctly: see belay "
+                  "show %lld and belay logs %lld; docs/reference/checkpoints.md describes what a "
+                  "program has to do",
             (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0),
             (long long)cli_int(drill, "job", 0));
 }
@@ -328,10 +328,10 @@ static int check_wanted(const struct wanted *w, int n_rest)
     if (w->list && n_rest > 0)
         wrong = "--list takes no job: belay drill --list, or belay drill JOB";
     else if (w->list && compares)
-        wrong = "--list compares nothing: leave --compare and --against out";
+        wrong = "--list takes neither --compare nor --against";
     else if (compares && (!w->compare.command || !w->compare.against))
-        wrong = "--compare COMMAND and --against JOB go together: JOB is a run of the same script "
-                "that nothing disturbed";
+        wrong = "--compare COMMAND and --against JOB go together: JOB is an uninterrupted run of "
+                "the same script";
     else if (w->compare.command && !w->compare.command[0])
         wrong = "--compare: which command?";
     if (wrong)

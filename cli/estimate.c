@@ -72,7 +72,7 @@ static void print_cost(const json_t *cost, int64_t tasks)
         cli_usd(cli_int(cost, "most_uusd", 0), most, sizeof(most)),
         tasks > 1 ? " with all its tasks" : "", hour, tasks > 1 ? " each" : "");
     if (cli_int(cost, "input_uusd", 0) > 0)
-        printf("  %s of it for reading its input from elsewhere\n",
+        printf("  %s of that for reading its input from elsewhere\n",
             cli_usd(cli_int(cost, "input_uusd", 0), hour, sizeof(hour)));
 }
 

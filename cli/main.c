@@ -19,7 +19,7 @@
 static void usage(FILE *f)
 {
     fprintf(f,
-        "belay: batch jobs on the cheapest capacity there is, caught when it is taken away\n\n"
+        "belay: batch jobs on the cheapest capacity, resumed elsewhere when it is reclaimed\n\n"
         "usage: belay VERB [OPTION...] [ARGUMENT...]\n\n");
     for (size_t i = 0; cli_verbs[i]; i++)
         fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
@@ -74,8 +74,8 @@ static struct poptOption *job_flag_table(const struct verb *v)
 static void print_job_keys(void)
 {
     struct updates_shown shown;
-    puts("\nKeys, with the values of the flags of belay submit (none: as if it had said nothing of "
-         "it):");
+    puts("\n"
+         "Keys, with values as for the flags of belay submit (none: the default):");
     for (const struct job_attribute *a = NULL; (a = updates_next(a, &shown));) {
         char *word = mem_printf("%s=%s", a->key, shown.takes);
         printf("  %-27s %s\n", word, shown.help);

@@ -101,7 +101,7 @@ static void tell(int action, const json_t *v)
     else if (str_eq(state, "up"))
         printf("takes work again\n");
     else
-        printf("not drained any more, but %s\n", state);
+        printf("no longer drained, but %s\n", state);
 }
 
 static int change(int action, const char *node, bool json)

@@ -277,7 +277,7 @@ static void print_grace(const json_t *v)
     struct buf text = {0};
     grace_format(json_object_get(json_object_get(v, "spec"), "launch"), &text);
     if (text.len > 0)
-        printf("signal        %s: so many seconds before its time limit\n", buf_str(&text));
+        printf("signal        %s: sent this many seconds before its time limit\n", buf_str(&text));
     buf_deinit(&text);
 }
 
@@ -379,7 +379,7 @@ static void print_extras(const json_t *job)
     if (json_is_string(json_object_get(job, "constraint")))
         printf("features      %s\n", cli_text(job, "constraint"));
     if (json_is_true(json_object_get(job, "exclusive")))
-        printf("nodes         for itself (--exclusive)\n");
+        printf("nodes         not shared (--exclusive)\n");
     if (json_is_string(json_object_get(job, "nodelist")))
         printf("only on       %s\n", cli_text(job, "nodelist"));
     if (json_is_string(json_object_get(job, "exclude")))

@@ -57,7 +57,7 @@ static void print_head(const json_t *s)
     int64_t uusd_h = cli_int(s, "uusd_h", 0), on_demand = cli_int(s, "on_demand_uusd_h", 0);
     strftime(now, sizeof(now), "%H:%M:%S", localtime_r(&t, &tm));
     printf("belay %s, %s\n", cli_text(s, "cluster"), now);
-    printf("jobs   %lld running, %lld pending (%lld of them not to start yet)\n",
+    printf("jobs   %lld running, %lld pending (%lld of them not eligible yet)\n",
         (long long)part(s, "jobs", "running"), (long long)part(s, "jobs", "pending"),
         (long long)part(s, "jobs", "waiting"));
     printf("nodes  %lld up, %lld draining, %lld being reclaimed, %lld lost, %lld coming\n",

@@ -421,8 +421,8 @@ static const struct poptOption options[] = {
     {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT, "only belayd; this machine runs no jobs",
         NULL},
     {"cpus", 0, POPT_ARG_STRING, NULL, VAL_CPUS,
-        "give this machine so many cpus for jobs (default: as many as it has); counts when its "
-        "agent first joins",
+        "number of cpus of this machine for jobs (default: all); applies when its agent first "
+        "joins",
         "N"},
     POPT_TABLEEND,
 };

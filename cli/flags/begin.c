@@ -210,7 +210,7 @@ int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct e
     if (!parse(text, now, &at) && time_parse_iso(text, &at, NULL) != 0)
         return err_set(e, ERR_INVALID,
             "expected a time such as now+1hour, now+90s, 16:00, tomorrow, 2026-12-01, "
-            "2026-12-01T10:00, or with a Z behind it in UTC, found %s",
+            "2026-12-01T10:00, or with Z appended in UTC, found %s",
             str_show(text, shown));
     if (at.ms < now.ms || at.ms - now.ms > AHEAD_MAX_MS)
         return err_set(e, ERR_INVALID, "%s %s", str_show(text, shown),

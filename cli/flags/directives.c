@@ -561,8 +561,8 @@ static void tell_grace(const struct directive_context *c)
         directive_warn(c, "--signal has no effect without --time: there is no limit before which "
                           "it could be sent");
     else if (json_integer_value(json_object_get(grace, "before_ms")) >= limit_ms)
-        directive_warn(c, "--signal: the time limit is no longer than what it is to be sent "
-                          "before: it comes at the start");
+        directive_warn(c, "--signal: its lead time is not shorter than the time limit, so it is "
+                          "sent at the start");
 }
 
 void directives_be_repeated(json_t *spec)

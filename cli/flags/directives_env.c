@@ -51,9 +51,8 @@ int directive_export(const struct directive_context *c, const char *value, struc
         if (str_eq(item, "ALL") && is_slurms)
             json_object_set_new(c->spec, EXPORT_ALL, json_true());
         else if (str_eq(item, "ALL"))
-            directive_warn(c,
-                "--export ALL is not taken: a job's environment is stored, so name what it needs "
-                "(--export A,B=1)");
+            directive_warn(c, "--export ALL is ignored: a job's environment is stored, so name the "
+                              "variables that it needs (--export A,B=1)");
         else if (!str_eq(item, "NONE") && !str_eq(item, "NIL"))
             rc = set_variable(c, item, e);
     }
@@ -110,8 +109,8 @@ static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
     }
     if (secrets.len)
         directive_warn(&c,
-            "a job's environment is stored, so what looks like a secret stays here: %s (--export "
-            "ALL,NAME takes one along)",
+            "a job's environment is stored, so what looks like a secret is not passed: %s "
+            "(--export ALL,NAME passes one)",
             buf_str(&secrets));
     buf_deinit(&secrets);
 }

@@ -74,7 +74,7 @@ int directives_finish_nodes(json_t *spec, struct err *e)
         return 0;
     if (n > job_attribute_max("nodes"))
         return err_set(e, ERR_INVALID,
-            "--nodelist names %lld nodes, and a job may have %lld: say with --nodes how many",
+            "--nodelist names %lld nodes, and a job may have %lld: give the number with --nodes",
             (long long)n, (long long)job_attribute_max("nodes"));
     json_object_set_new(spec, "nodes", json_integer(n)); /* to Slurm it is all of them */
     json_object_set_new(spec, NODES_BY_SLURM, json_true());

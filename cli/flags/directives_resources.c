@@ -90,8 +90,8 @@ static int set_slices(const struct directive_context *c, const char *key, const 
 {
     int64_t n;
     if (!str_eq(key, "gpus"))
-        return err_set(
-            e, ERR_UNSUPPORTED, "slices of GPUs are those of a node: say --gpus %s:N", slice);
+        return err_set(e, ERR_UNSUPPORTED,
+            "slices of GPUs are requested for each node: use --gpus %s:N", slice);
     int rc = str_to_i64(number, 1, job_attribute_max("gpus"), "slices", &n, e);
     if (rc == 0) {
         json_object_del(c->spec, "gpus"); /* from an earlier line */
@@ -346,13 +346,11 @@ static int read_data(char *rest, json_t *data, struct err *e)
             json_object_set_new(data, "place", json_text(word + 6));
         else
             rc = err_set(e, ERR_INVALID,
-                "expected size=SIZE or place=PROVIDER/REGION behind the URI, found %s",
-                SHOWN(word));
+                "expected size=SIZE or place=PROVIDER/REGION after the URI, found %s", SHOWN(word));
     }
     if (rc == 0 && !json_object_get(data, "bytes"))
         rc = err_set(e, ERR_INVALID,
-            "how large it is has to be said, for belay does not look there: %s,size=140G",
-            SHOWN(uri));
+            "its size has to be given, because belay does not access it: %s,size=140G", SHOWN(uri));
     return rc;
 }
 
@@ -486,7 +484,7 @@ static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
             json_object_get(spec, GPUS_PER_TASK) ? "--gpus-per-task" : "--ntasks-per-node");
     if (gpus > 0 && tasks > 0 && (!of_job || tasks != gpus * each))
         return err_set(e, ERR_INVALID,
-            "--ntasks-per-gpu %lld: with %lld GPUs that is not --ntasks %lld: leave one of them "
+            "--ntasks-per-gpu %lld with %lld GPUs contradicts --ntasks %lld: leave one of them "
             "out",
             (long long)each, (long long)gpus, (long long)tasks);
     if (gpus > 0) {
@@ -494,8 +492,7 @@ static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
         return 0;
     }
     if (tasks == 0)
-        return err_set(
-            e, ERR_INVALID, "--ntasks-per-gpu: the job asks for no GPUs, and not for --ntasks");
+        return err_set(e, ERR_INVALID, "--ntasks-per-gpu needs --gpus or --ntasks");
     gpus = (tasks + each - 1) / each;
     if (gpus > job_attribute_max("gpus") * number(spec, "nodes", 1))
         return err_set(e, ERR_INVALID,
@@ -622,9 +619,9 @@ static int check_same_feature(json_t *spec, struct err *e)
     if (!take_true(spec, SAME_FEATURE) || number(spec, "nodes", 1) == 1)
         return 0;
     return err_set(e, ERR_UNSUPPORTED,
-        "--constraint: that all nodes have the same one of [a|b] is for jobs on one node, for "
-        "belay looks at each node by itself: ask for one of them, "
-        "as -C a, or for (a|b) if each node may have another");
+        "--constraint: [a|b], the same feature on all nodes, is supported for jobs on one node "
+        "only, because belay chooses each node separately: ask for one of them, as -C a, or for "
+        "(a|b) if nodes may differ");
 }
 
 int directives_finish_resources(json_t *spec, struct err *e)

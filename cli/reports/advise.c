@@ -294,9 +294,9 @@ static const struct poptOption options[] = {
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)",
         "POOL"},
     {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
-        "reserve: what an hour of a reserved GPU costs", "USD"},
+        "reserve: the price of an hour of a reserved GPU", "USD"},
     {"on-demand", 0, POPT_ARG_STRING, NULL, VAL_ON_DEMAND,
-        "reserve: what an hour of one costs on-demand (default: the list price of the nodes)",
+        "reserve: the on-demand price of an hour of a GPU (default: the list price of the nodes)",
         "USD"},
     POPT_TABLEEND,
 };

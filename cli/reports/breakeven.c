@@ -197,11 +197,10 @@ static int take_interruptions(struct request *q)
 static int check_words(const struct request *q)
 {
     if (q->weeks > 0 && !q->measured)
-        cli_error(
-            "--weeks says of which weeks the utilisation is measured: --utilization measured");
+        cli_error("--weeks needs --utilization measured: it sets the weeks to measure");
     else if (q->pool && !q->measured && !str_eq(q->interruptions, "measured"))
-        cli_error("--pool says of which pool something is measured: --utilization measured, "
-                  "--interruptions measured");
+        cli_error("--pool needs --utilization measured or --interruptions measured: it sets the "
+                  "pool to measure");
     else
         return CLI_OK;
     return CLI_USAGE;
@@ -277,38 +276,39 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"node-usd", 0, POPT_ARG_STRING, NULL, VAL_NODE_USD, "what a node of one's own costs", "USD"},
+    {"node-usd", 0, POPT_ARG_STRING, NULL, VAL_NODE_USD, "the price of an owned node", "USD"},
     {"nodes", 'N', POPT_ARG_STRING, NULL, VAL_NODES, "number of nodes (default 1)", "N"},
-    {"years", 0, POPT_ARG_STRING, NULL, VAL_YEARS, "of depreciation (default 3)", "N"},
+    {"years", 0, POPT_ARG_STRING, NULL, VAL_YEARS, "years of depreciation (default 3)", "N"},
     {"kw", 0, POPT_ARG_STRING, NULL, VAL_KW,
         "a GPU's share of its node's power at work (default the rated power of its board)", "KW"},
-    {"pue", 0, POPT_ARG_STRING, NULL, VAL_PUE, "of the data centre (default 1.56)", "N"},
+    {"pue", 0, POPT_ARG_STRING, NULL, VAL_PUE,
+        "power usage effectiveness of the data centre (default 1.56)", "N"},
     {"kwh", 0, POPT_ARG_STRING, NULL, VAL_KWH, "the price of a kWh (default 0.10)", "USD"},
     {"staff", 0, POPT_ARG_STRING, NULL, VAL_STAFF,
-        "people who look after them (default: not counted)", "N"},
+        "number of people who operate the nodes (default: not counted)", "N"},
     {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION,
-        "which part of their hours is productive (default 80%), or measured: of belayd's nodes",
+        "the productive part of the hours (default 80%), or measured: that of belayd's nodes",
         "PERCENT|measured"},
     {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "weeks to measure, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
-        "which is measured (default: of utilisation the reserved ones)", "POOL"},
+        "the pool to measure (default: for utilisation, the reserved pools)", "POOL"},
     {"interruptions", 0, POPT_ARG_STRING, NULL, VAL_INTERRUPTIONS,
-        "how many of a hundred spot machines are taken back each hour (default 2), or measured: of "
+        "how many of a hundred spot machines are reclaimed each hour (default 2), or measured: of "
         "belayd's",
         "PERCENT|measured"},
     {"type", 't', POPT_ARG_STRING, NULL, VAL_TYPE,
         "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; several",
         "PROVIDER/TYPE"},
     {"price", 0, POPT_ARG_STRING, NULL, VAL_PRICE,
-        "compare with GPUs at so much an hour each; several", "USD"},
+        "compare with GPUs at this price an hour each; several", "USD"},
     {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
         "compare with reserved GPUs: the months of the term, and the price of an hour of one, as "
         "36=2.10; several",
         "MONTHS=USD"},
     {"spot", 0, POPT_ARG_STRING, NULL, VAL_SPOT,
-        "compare with spot GPUs at so much an hour each; several", "USD"},
+        "compare with spot GPUs at this price an hour each; several", "USD"},
     {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS,
-        "over which costs are averaged, 1 to 60 (default 36)", "N"},
+        "months over which costs are averaged, 1 to 60 (default 36)", "N"},
     {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "also print the payments month by month",
         NULL},
     {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML,

@@ -304,15 +304,15 @@ void breakeven_print(
     printf("%.0f GPUs, %.1f %% of their hours productive, over %d months. Figures per GPU-hour are "
            "per productive one.\n",
         r->gpus, 100 * r->utilisation, p->months);
-    printf("A GPU of one's own costs %s a year; without staff %s, hardware and power alone %s.\n",
+    printf("An owned GPU costs %s a year; without staff %s, hardware and power alone %s.\n",
         dollars(llround((double)side_cost(&r->own, ITEMS_ALL, p->months) / gpu_years), all),
         dollars(
             llround((double)side_cost(&r->own, ITEMS_NO_STAFF, p->months) / gpu_years), no_staff),
         dollars(llround((double)side_cost(&r->own, ITEMS_HARDWARE_POWER, p->months) / gpu_years),
             least));
     if (p->own[OWN_STAFF].micro == 0)
-        printf("No staff is counted: --staff, or staff in the file, says how many people look "
-               "after them.\n");
+        printf(
+            "No staff is counted: give the number of people with --staff, or staff in the file.\n");
     printf("\n");
     print_items(p, r);
     printf("\n");

@@ -57,9 +57,9 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
     if (rc == 0 &&
         (!str_eq(cli_text(ended, "end"), "succeeded") || cli_int(ended, "attempts", 0) != 1))
         rc = err_set(e, ERR_INVALID,
-            "job %lld (%s, %lld attempts) has not succeeded in a single attempt: --against takes a "
-            "run of the same script that "
-            "nothing disturbed; submit it once more, on demand say, and wait for its end",
+            "job %lld (%s, %lld attempts) has not succeeded in a single attempt: --against takes "
+            "an uninterrupted run of the same script: submit it again, for example with --market "
+            "on-demand, and wait for its end",
             (long long)w->against, cli_text(ended, "state"),
             (long long)cli_int(ended, "attempts", 0));
     else if (rc == 0 && (!json_is_object(json_object_get(drilled, "spec")) ||
@@ -69,8 +69,8 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
             (long long)job, (long long)w->against);
     else if (rc == 0 && !is_same_work(drilled, other))
         rc = err_set(e, ERR_INVALID,
-            "jobs %lld and %lld have not the same script, arguments and checkpoint method: their "
-            "results say nothing of each other",
+            "jobs %lld and %lld differ in script, arguments or checkpoint method: their results "
+            "cannot be compared",
             (long long)job, (long long)w->against);
     json_decref(drilled);
     json_decref(other);
@@ -111,15 +111,14 @@ static int run_command(const struct compare *w, const char *undisturbed, const c
     if (n <= 0)
         return err_set(e, ERR_TIMEOUT,
             "the command of --compare did not end within %lld s, and was killed: --compare-limit "
-            "says how long it may take",
+            "raises the limit",
             (long long)w->limit_ms / 1000);
     *ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return *ret_code < CANNOT_RUN
-               ? 0
-               : err_set(e, ERR_INVALID,
-                     "the command of --compare could not be run to its end (exit code "
-                     "%d), so nothing is known of the results",
-                     *ret_code);
+    return *ret_code < CANNOT_RUN ? 0
+                                  : err_set(e, ERR_INVALID,
+                                        "the command of --compare could not be run to its end "
+                                        "(exit code %d), so the results were not compared",
+                                        *ret_code);
 }
 
 /* ---- both results ---- */

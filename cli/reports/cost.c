@@ -258,8 +258,8 @@ static int answer(struct query *q, const struct cli_args *a)
         return CLI_USAGE;
     }
     if (a->n_rest > 0 && !forecast) {
-        cli_error("unexpected word \"%s\": belay cost says what was spent, belay cost forecast "
-                  "what a job is going to cost",
+        cli_error("unexpected word \"%s\": belay cost shows what was spent, belay cost forecast "
+                  "estimates what a job will cost",
             a->rest[0]);
         return CLI_USAGE;
     }
@@ -267,8 +267,8 @@ static int answer(struct query *q, const struct cli_args *a)
         cli_error("%s",
             forecast ? of_past
                            ? "--by, --user, --team, --pool, --month, --week, --day, --from, --to "
-                             "and --csv are of what was spent; belay cost forecast takes a job"
-                           : "which job, and where? belay cost forecast --work 48h --pools FILE"
+                             "and --csv select past costs; belay cost forecast takes a job"
+                           : "expected a job and pools: belay cost forecast --work 48h --pools FILE"
                      : "these are options of belay cost forecast");
         return CLI_USAGE;
     }
@@ -302,16 +302,16 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"by", 0, POPT_ARG_STRING, NULL, VAL_BY,
-        "a line for each (default job); several, separated by commas: team,month",
+        "one line for each (default job); several are separated by commas: team,month",
         "job|user|team|project|pool|type|market|kind|day|week|month|label:NAME"},
     {"month", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_MONTH,
-        "by month too, or only this one (UTC)", "2026-11"},
+        "also split by month; with a month, only that one (UTC)", "2026-11"},
     {"week", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_WEEK,
-        "by week too, or only that of this day", "2026-11-22"},
+        "also split by week; with a day, only its week", "2026-11-22"},
     {"day", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_DAY,
-        "by day too, or only this one", "2026-11-22"},
+        "also split by day; with a day, only that one", "2026-11-22"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "NAME"},
-    {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "only what this team is charged; not by job",
+    {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "only costs charged to this team; not by job",
         "NAME"},
     {"pool", 0, POPT_ARG_STRING, NULL, VAL_POOL, "only in this pool; not by job", "NAME"},
     {"csv", 0, POPT_ARG_NONE, NULL, VAL_CSV, "one line per row, for a spreadsheet", NULL},
@@ -325,41 +325,43 @@ static const struct poptOption options[] = {
         "with --weekly-report: have belayd post it, or to the URL in FILE (administrators)",
         "URL|@FILE"},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM,
-        "what ended from this moment on (2026-08-01T00:00:00Z)", "TIME"},
-    {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "what ended before this moment", "TIME"},
+        "only what ended from this moment on (2026-08-01T00:00:00Z)", "TIME"},
+    {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only what ended before this moment", "TIME"},
     {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK,
-        "forecast: how long the job runs, undisturbed", "DURATION"},
+        "forecast: how long the job runs without interruptions", "DURATION"},
     {"time", 0, POPT_ARG_STRING, NULL, FORECAST_TIME,
         "forecast: the same, if it runs up to the time limit of submit --time: a bare number is "
         "minutes",
         "LIMIT"},
     {"pools", 'p', POPT_ARG_STRING, NULL, FORECAST_POOLS,
-        "forecast: what it could run on, a file of pools or a configuration of belayd's", "FILE"},
+        "forecast: the pools that it may run on, a file of pools or belayd's configuration",
+        "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, FORECAST_TRACE,
         "forecast: availability and prices of spot offers, as belay simulate takes them; several",
         "FILE"},
     {"finish-by", 0, POPT_ARG_STRING, NULL, FORECAST_FINISH_BY,
-        "forecast: when it has to be done, from now (60h) or a moment, as of belay submit", "TIME"},
-    {"cpus", 'c', POPT_ARG_STRING, NULL, FORECAST_CPUS,
-        "forecast: of each of its nodes (default 1)", "N"},
-    {"gpus", 'G', POPT_ARG_STRING, NULL, FORECAST_GPUS, "forecast: of each of its nodes", "N"},
-    {"memory", 'm', POPT_ARG_STRING, NULL, FORECAST_MEMORY, "forecast: of each of its nodes",
+        "forecast: the deadline, from now (60h) or a moment, as for belay submit", "TIME"},
+    {"cpus", 'c', POPT_ARG_STRING, NULL, FORECAST_CPUS, "forecast: CPUs on each node (default 1)",
+        "N"},
+    {"gpus", 'G', POPT_ARG_STRING, NULL, FORECAST_GPUS, "forecast: GPUs on each node", "N"},
+    {"memory", 'm', POPT_ARG_STRING, NULL, FORECAST_MEMORY, "forecast: memory on each node",
         "SIZE"},
-    {"nodes", 'N', POPT_ARG_STRING, NULL, FORECAST_NODES, "forecast: at once (default 1)", "N"},
+    {"nodes", 'N', POPT_ARG_STRING, NULL, FORECAST_NODES,
+        "forecast: the number of nodes (default 1)", "N"},
     {"input", 'i', POPT_ARG_STRING, NULL, FORECAST_INPUT,
-        "forecast: what it reads at each start, as of submit: "
+        "forecast: data that it reads at each start, as for submit: "
         "s3://bucket/prefix,size=140G,place=aws/us-east-1",
         "URI,size=SIZE"},
     {"market", 0, POPT_ARG_STRING, NULL, FORECAST_MARKET,
-        "forecast: on which machines (default any)", "any|spot|on-demand"},
+        "forecast: the machines to use (default any)", "any|spot|on-demand"},
     {"boot", 0, POPT_ARG_STRING, NULL, FORECAST_BOOT,
         "forecast: boot time of a machine (default 2m)", "DURATION"},
     {"restore", 0, POPT_ARG_STRING, NULL, FORECAST_RESTORE,
         "forecast: restore time of a checkpoint (default 30s)", "DURATION"},
     {"save", 0, POPT_ARG_STRING, NULL, FORECAST_SAVE,
-        "forecast: pause of its program at each save (default 15s)", "DURATION"},
+        "forecast: pause of the program at each save (default 15s)", "DURATION"},
     {"no-checkpoints", 0, POPT_ARG_NONE, NULL, FORECAST_NO_CHECKPOINTS,
-        "forecast: it cannot be saved, and starts from the beginning", NULL},
+        "forecast: the job cannot be saved, and starts from the beginning", NULL},
     {"notice", 0, POPT_ARG_STRING, NULL, FORECAST_NOTICE,
         "forecast: notice before a spot machine is reclaimed (default: the provider's)",
         "DURATION"},

@@ -90,8 +90,8 @@ static void print_result(const json_t *v)
     size_t i;
     json_t *f;
     if (json_array_size(ranks) == 0) {
-        printf("job %lld: nothing was seen of it in that time. Its node tells once a minute what "
-               "it does.\n",
+        printf("job %lld: its node reported nothing about it in that time. Nodes report once a "
+               "minute.\n",
             (long long)cli_int(v, "job", 0));
         return;
     }

@@ -138,8 +138,8 @@ static int read_input(struct forecast *f, const char *arg)
     int rc = strstr(arg, "://")
                  ? directives_apply_flag("--input", "input", arg, false, spec, no_warning, NULL, &e)
                  : err_set(&e, ERR_INVALID,
-                       "--input: expected what it reads, as in s3://bucket/prefix,size=140G, found "
-                       "\"%.100s\"",
+                       "--input: expected data with its size, as in s3://bucket/prefix,size=140G, "
+                       "found \"%.100s\"",
                        arg);
     const json_t *data = json_object_get(spec, "input");
     if (rc == 0) {
@@ -262,8 +262,8 @@ static int load(struct forecast *f)
 {
     struct err e;
     if (!f->pools || f->o.job.work_ms <= 0 || f->o.job.work_ms > OUTLOOK_WORK_MAX_MS) {
-        cli_error("which job, and where? --work says how long it runs (at most 100d), --pools FILE "
-                  "what it could run on");
+        cli_error("expected a job and pools: --work, how long it runs (at most 100d), and --pools "
+                  "FILE, what it may run on");
         return CLI_USAGE;
     }
     if (study_load_pools(f->pools, &f->config, &e) != 0) {

@@ -99,12 +99,12 @@ int use_read(int64_t weeks, const char *pool, bool elastic_too, int64_t step_ms,
         return 0;
     }
     use_deinit(&u);
-    return err_set(e, ERR_NOT_FOUND, "no node of %s%s was there in the last %lld weeks%s",
+    return err_set(e, ERR_NOT_FOUND, "no node of %s%s existed in the last %lld weeks%s",
         pool          ? "the pool "
         : elastic_too ? "any pool"
                       : "a reserved pool",
         pool ? pool : "", (long long)weeks,
-        pool || elastic_too ? "" : "; of elastic ones, say which: --pool");
+        pool || elastic_too ? "" : "; for an elastic pool, name it with --pool");
 }
 
 void use_deinit(struct use *u)

@@ -107,7 +107,7 @@ static int read_some_time(const char *option, const char *arg, int64_t *ret_ms)
     int rc = read_duration(option, arg, ret_ms);
     if (rc != CLI_OK || *ret_ms > 0)
         return rc;
-    err_set(&e, ERR_INVALID, "expected more than nothing, as in 100ms");
+    err_set(&e, ERR_INVALID, "expected a duration above 0, as in 100ms");
     return usage(option, &e);
 }
 
@@ -209,14 +209,13 @@ static int no_jobs(const struct request *q, struct wall first, struct wall last,
 {
     char from[TIME_ISO_MAX], to[TIME_ISO_MAX];
     if (n == 0) {
-        cli_error(
-            "%s: there is no job in it that ran (%zu that never did)", q->jobs, q->log.n_never_ran);
+        cli_error("%s: it has no job that ran (%zu never did)", q->jobs, q->log.n_never_ran);
         return CLI_USAGE;
     }
     time_format_iso(first, from);
     time_format_iso(last, to);
-    cli_error("%s: no job in it came in the time that --from, --to or --days say: its %zu jobs "
-              "came from %s to %s",
+    cli_error("%s: none of its jobs was submitted in the time of --from, --to or --days: its %zu "
+              "jobs were submitted from %s to %s",
         q->jobs, n, from, to);
     return CLI_USAGE;
 }
@@ -229,7 +228,7 @@ static int load_log(struct request *q)
         return CLI_USAGE;
     }
     if (q->log.ignored[0])
-        cli_warn("%s: nothing is known of the columns %s", q->jobs, q->log.ignored);
+        cli_warn("%s: unknown columns are ignored: %s", q->jobs, q->log.ignored);
     if (q->days && !wall_is_set(q->from) && q->log.n > 0)
         q->from = q->log.jobs[0].submit;
     if (q->days)
@@ -266,7 +265,7 @@ static int load(struct request *q)
         return CLI_USAGE;
     }
     if (q->days && wall_is_set(q->to)) {
-        cli_error("--days and --to are two ways to say the same: give one of them");
+        cli_error("--days and --to exclude each other: give one of them");
         return CLI_USAGE;
     }
     for (size_t i = 0; i < q->n_pools; i++) {
@@ -659,11 +658,11 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"pools", 'p', POPT_ARG_STRING, NULL, VAL_POOLS,
-        "what there is to run on: a file of pools, or a configuration of belayd's; several are "
-        "compared",
+        "the pools: a file of pools, or belayd's configuration; several files are compared",
         "FILE"},
     {"jobs", 'l', POPT_ARG_STRING, NULL, VAL_JOBS,
-        "what ran: CSV, what sacct -P prints, .swf, the JSON of belay list, or belayd's database",
+        "the log of jobs: CSV, the output of sacct -P, .swf, the JSON of belay list, or belayd's "
+        "database",
         "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE,
         "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's "
@@ -675,19 +674,19 @@ static const struct poptOption options[] = {
         "only jobs submitted from this moment on (2026-08-01)", "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
     {"days", 'd', POPT_ARG_STRING, NULL, VAL_DAYS,
-        "only so many days of the log, from --from or its beginning", "N"},
+        "only this many days of the log, from --from or its beginning", "N"},
     {"answer", 0, POPT_ARG_STRING, NULL, VAL_ANSWER,
         "time of a provider to answer a launch (default 2s)", "DURATION"},
     {"gone", 0, POPT_ARG_STRING, NULL, VAL_GONE,
         "time until an ended machine is no longer paid for (default 30s)", "DURATION"},
     {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT,
-        "from the answer to the join of its machine (default 2m)", "DURATION"},
+        "time from the answer until the machine joins (default 2m)", "DURATION"},
     {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "restore time of a checkpoint (default 30s)",
         "DURATION"},
     {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE,
-        "one save, of jobs of which the log does not say (default 15s)", "DURATION"},
+        "pause at each save, for jobs whose log does not give it (default 15s)", "DURATION"},
     {"no-checkpoints", 0, POPT_ARG_NONE, NULL, VAL_NO_CHECKPOINTS,
-        "such jobs cannot be saved, and start from the beginning", NULL},
+        "jobs whose log does not give it cannot be saved, and start from the beginning", NULL},
     {"notice", 0, POPT_ARG_STRING, NULL, VAL_NOTICE,
         "notice before a spot machine is reclaimed (default: the provider's)", "DURATION"},
     {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM, "offset into the traces (default 0)",

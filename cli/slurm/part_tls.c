@@ -244,7 +244,7 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
     if (rc == 0 && came >= 0)
         return err_set(e, ERR_TIMEOUT, "no answer in time");
     return came < 0 ? err_set(e, ERR_IO, "the connection was closed")
-                    : err_set(e, ERR_DENIED, "who answers does not have this step's key");
+                    : err_set(e, ERR_DENIED, "the other end does not have this step's key");
 }
 
 /* ---- data ---- */

@@ -142,7 +142,7 @@ static int next_word(const struct lines *l, const char **at, int64_t task, int64
         }
     }
     if (quoted)
-        return bad_line(l, "a ' that closes the one in front of it", *at, e);
+        return bad_line(l, "a closing '", *at, e);
     *at = p;
     return 1;
 }
@@ -161,7 +161,7 @@ static int read_words(const struct lines *l, const char *rest, int64_t task, int
     }
     buf_deinit(&word);
     if (rc == 0 && (n == 0 || !*words[0]))
-        rc = bad_line(l, "a program behind the tasks", buf_str(&l->text), e);
+        rc = bad_line(l, "a program after the tasks", buf_str(&l->text), e);
     for (; rc == 0 && *more; more++) {
         words = mem_resize(words, n + 2, sizeof(*words));
         words[n++] = mem_strdup(*more);
@@ -238,8 +238,7 @@ int programs_check(const char *text, int64_t tasks, struct err *e)
     int rc = 0;
     while (rc == 0 && next_line(&l))
         rc = all ? err_set(e, ERR_INVALID,
-                       "line %d: * is for all tasks that are left, and has to stand in the last "
-                       "line",
+                       "line %d: * stands for all remaining tasks, and must be in the last line",
                        l.number)
                  : check_line(&l, tasks, taken, &all, e);
     for (int64_t i = 0; rc == 0 && !all && i < tasks; i++)

@@ -189,9 +189,9 @@ static void help(void)
 {
     puts("Usage: sacct [-a] [-j JOBS] [-u USERS] [--name NAMES] [-r PARTITIONS] [-s STATES] [-S "
          "TIME] [-E TIME]\n"
-         "             [-o FIELDS] [-n] [-p | -P] [--delimiter TEXT] [--json]\n\nShows what became "
-         "of belay's jobs, today's unless -S or -j "
-         "says otherwise.\nFields:");
+         "             [-o FIELDS] [-n] [-p | -P] [--delimiter TEXT] [--json]\n\n"
+         "Shows past jobs of belay: those of today, unless -S or -j is given.\n"
+         "Fields:");
     list_fields();
 }
 

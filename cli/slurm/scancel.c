@@ -264,7 +264,7 @@ static int option(struct scancel *s, int c)
                                  : "--interactive",
             "name the jobs, or pick them by --user, --name, --partition, --state or --nodelist");
     } else if (c == 'M' && !slurm_is_this_cluster(optarg)) {
-        return refuse("--clusters", "there is one");
+        return refuse("--clusters", "there is only one cluster");
     } else if (c == VAL_HELP) {
         puts("Usage: scancel [-s SIGNAL [-b | -f]] [-n NAME] [-p PARTITION] [-t STATE] [-u USER] "
              "[--me] [-w NODE] [-Q] [-v] "

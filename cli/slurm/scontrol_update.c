@@ -32,25 +32,25 @@ static const char *const harmless[] = {"Comment", "AdminComment", "SystemComment
 
 static const struct {
     const char *slurm, *instead;
-} refused[] = {{"Priority", "the order is worked out anew all the time: Nice= puts a job back, "
-                            "QOS= changes its class, scontrol hold keeps it"},
+} refused[] = {{"Priority", "the order is computed continuously: Nice= lowers a job's priority, "
+                            "QOS= changes its class, scontrol hold keeps it from starting"},
     {"TimeMin", "belay does not shorten time limits: TimeLimit= sets the limit"},
-    {"EndTime", "TimeLimit= says how long it may run from its start on"},
+    {"EndTime", "TimeLimit= sets how long it may run, counted from its start"},
     {"NumTasks", "submit the job again"}, {"CPUsPerTask", "NumCPUs= changes the CPUs of the job"},
     {"NtasksPerNode", "submit the job again"},
     {"MinCPUsNode", "NumCPUs= changes the CPUs of the job"},
     {"MinTmpDiskNode", "submit the job again"}, {"Contiguous", "submit the job again"},
     {"OverSubscribe", "belay update JOB exclusive=yes|no"},
     {"Shared", "belay update JOB exclusive=yes|no"},
-    {"NodeList", "a running job keeps its nodes; ReqNodeList= is for those that wait"},
+    {"NodeList", "a running job keeps its nodes; ReqNodeList= changes those of a pending job"},
     {"ReservationName", "belay has none"}, {"StdOut", "submit the job again"},
     {"StdErr", "submit the job again"}, {"StdIn", "submit the job again"},
     {"WorkDir", "submit the job again"}, {"MailType", "submit the job again"},
-    {"MailUser", "submit the job again"}, {"UserID", "a job stays its user's"},
+    {"MailUser", "submit the job again"}, {"UserID", "the user of a job cannot be changed"},
     {"Switches", "submit the job again"}, {"CoreSpec", "submit the job again"},
     {"ThreadSpec", "submit the job again"}, {"ClusterFeatures", "submit the job again"},
     {"Clusters", "submit the job again"}, {"DelayBoot", "submit the job again"},
-    {"Prefer", "Features= is what its nodes have to have"}};
+    {"Prefer", "Features= sets the features that its nodes must have"}};
 
 static void on_warning(void *ctx, const char *text)
 {
@@ -86,11 +86,11 @@ static int put_limit(
     if (rc)
         return rc;
     if (now == 0)
-        return err_set(e, ERR_INVALID,
-            "%s: it has no time limit that could be changed by that: say TimeLimit=TIME", value);
+        return err_set(
+            e, ERR_INVALID, "%s: the job has no time limit to change: use TimeLimit=TIME", value);
     now = value[0] == '+' ? now + ms : now - ms;
     if (now <= 0)
-        return err_set(e, ERR_INVALID, "%s: nothing would be left of its time limit", value);
+        return err_set(e, ERR_INVALID, "%s: its time limit would be 0 or less", value);
     json_object_set_new(changes, "time_limit_ms", json_integer(now));
     return 0;
 }
@@ -307,8 +307,8 @@ static int update_array(const struct update *u, const json_t *detail, const char
     int more = rc == CLI_OK || *tasks ? update_tasks(u, which, job, tasks, &seen) : rc;
     rc = more > rc ? more : rc;
     if (rc == CLI_OK && seen == 0)
-        rc = *tasks ? fail(which, "none of these tasks has begun and not ended: those that have "
-                                  "not begun are changed together, without _")
+        rc = *tasks ? fail(which, "each of these tasks has ended or not begun: those that have not "
+                                  "begun are changed together, without _")
                     : fail(which, "Job/step already completing or completed");
     free(which);
     return rc;
@@ -381,7 +381,7 @@ static const char *node_action(const struct update *u)
         }
     }
     if (!action)
-        slurm_error("scontrol", "update: what of the node? State=DRAIN or State=RESUME");
+        slurm_error("scontrol", "update: expected State=DRAIN or State=RESUME for the node");
     return action;
 }
 
@@ -403,7 +403,8 @@ static int change_node(
     int rc = client_json(u->c, "POST", path, NULL, &v, &e) == 0 ? CLI_OK : fail(name, e.text);
     if (rc == CLI_OK && str_eq(action, "drain") && cli_int(found, "jobs", 0) > 0)
         slurm_warn("scontrol",
-            "%s: what runs there does not run to its end: it is saved, stopped and queued again",
+            "%s: jobs that run there are not left to finish: they are saved, stopped and queued "
+            "again",
             name);
     json_decref(v);
     free(path);

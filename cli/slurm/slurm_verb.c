@@ -21,7 +21,7 @@ static int run(int argc, const char **argv)
     const struct slurm_program *p = rc == 0 && a.n_rest > 0 ? slurm_program_find(a.rest[0]) : NULL;
     if (rc == 0 && (!p || a.json)) {
         cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, "
-                  "and its own options behind it");
+                  "followed by its own options");
         rc = CLI_USAGE;
     } else if (rc == 0) {
         rc = slurm_program_run(p, a.n_rest, (char **)(uintptr_t)a.rest);

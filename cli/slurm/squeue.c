@@ -342,7 +342,7 @@ static int read_options(struct squeue *s, int argc, char **argv)
         }
         if (c == 'i' || (c == 'M' && !slurm_is_this_cluster(optarg))) {
             slurm_error("squeue", "%s is not supported (%s)", c == 'i' ? "--iterate" : "--clusters",
-                c == 'i' ? "watch squeue does it" : "there is one");
+                c == 'i' ? "watch squeue does it" : "there is only one cluster");
             return CLI_FAILED;
         }
         /* "-j 42", where getopt leaves 42 as a word */

@@ -236,15 +236,15 @@ static int read_relative(struct step *s)
 static int refuse(const struct srun *r, const char *name)
 {
     static const char *const reasons[][2] = {
-        {"bcast", "belay copies no programs to nodes: a directory that all of them have brings "
-                  "them, or --workdir upload of belay submit"},
-        {"prolog", "say it in front of srun, in the script"},
-        {"epilog", "say it behind srun, in the script"},
+        {"bcast", "belay copies no programs to nodes: use a directory that all of them share, or "
+                  "--workdir upload of belay submit"},
+        {"prolog", "run it before srun, in the script"},
+        {"epilog", "run it after srun, in the script"},
         {"het-group", "all nodes of a job are alike"}, {"reservation", "belay has none"},
         {"x11", "belay forwards no displays"},
         {"container",
-            "the image that a job's script runs in is said at its submit, with --container-image"},
-        {"clusters", "there is one"}, {"no-allocate", "what runs on a node is a job"}};
+            "the image of a job's script is given when it is submitted, with --container-image"},
+        {"clusters", "there is only one cluster"}, {"no-allocate", "only jobs run on nodes"}};
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
         if (str_eq(reasons[i][0], name)) {
             slurm_error(r->step.program, "--%s is not supported: %s", name, reasons[i][1]);
@@ -257,7 +257,7 @@ static int refuse(const struct srun *r, const char *name)
 static int set_hook(const struct srun *r, const char *name, const char **ret_path)
 {
     if (optarg[0] != '/')
-        return fail(r, name, "needs the whole path of a program, from / on");
+        return fail(r, name, "needs the absolute path of a program");
     *ret_path = optarg;
     return -1;
 }
@@ -267,7 +267,7 @@ static int set_hook(const struct srun *r, const char *name, const char **ret_pat
 static int task_option(struct srun *r, int c, const char *name)
 {
     if (r->shell)
-        return fail(r, name, "is not for salloc: say it to srun, in the job");
+        return fail(r, name, "is not for salloc: give it to srun, in the job");
     if (c != VAL_PROGRAMS)
         return set_hook(r, name, c == VAL_PROLOG ? &r->step.prolog : &r->step.epilog);
     r->programs = true;
@@ -356,15 +356,16 @@ static int job_option(struct srun *r, int c, const char *name)
 
 static void help(const struct srun *r)
 {
-    puts(r->shell ? "Usage: salloc [OPTION...] [COMMAND [ARG...]]\n\n"
-                    "Submits a job, and runs the command, or a shell, on the first of its nodes, "
-                    "with this terminal.\n"
-                  : "Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
-                    "In a job, or with --jobid in that one: starts the command -n times on its "
-                    "nodes, within the CPUs of the job.\n"
-                    "Elsewhere: submits a job that does, shows its output, and ends with its exit "
-                    "code. Of the options of sbatch\n"
-                    "those of the job are taken.\n");
+    puts(
+        r->shell
+            ? "Usage: salloc [OPTION...] [COMMAND [ARG...]]\n\n"
+              "Submits a job, and runs the command, or a shell, on the first of its nodes, "
+              "with this terminal.\n"
+            : "Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
+              "In a job, or with --jobid in the job of that number: starts the command -n times on "
+              "its nodes, within the CPUs of the job.\n"
+              "Elsewhere: submits a job that does, shows its output, and ends with its exit code;\n"
+              "it takes the options of sbatch that describe the job.\n");
     for (const struct option *o = options; o->name; o++)
         if (o->val != VAL_IGNORED && o->val != VAL_REFUSED && o->val != VAL_NONE)
             printf("  --%s\n", o->name);

@@ -455,7 +455,7 @@ static bool take_frame(struct parts *p, struct remote *r, const struct frame *f)
         r->code = (unsigned char)f->p[0];
         r->ended = true;
     } else {
-        fail(p, r, "it said what no part says");
+        fail(p, r, "it sent a message of an unknown type");
     }
     return r->ended && r->code != 0;
 }

@@ -86,7 +86,7 @@ int step_prolog(const struct step *s)
         step_prolog_obey(buf_str(&said), said.len);
     else
         slurm_error(s->program,
-            "--task-prolog: %s says more than %d bytes, and the task is not started", s->prolog,
+            "--task-prolog: %s prints more than %d bytes, and the task is not started", s->prolog,
             SAID_MAX);
     if (code != 0)
         slurm_error(s->program, "--task-prolog: %s ended with %d, and the task is not started",

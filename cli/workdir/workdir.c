@@ -277,8 +277,8 @@ static int send_all(struct upload *u, char ret_hash[CHUNK_HEX_SIZE])
     for (size_t i = 0; rc == 0 && missing > 0; i++) {
         if (i == rounds)
             return err_set(u->e, ERR_IO,
-                "belayd does not keep what it is sent of the working directory: its log may say "
-                "why");
+                "belayd does not store the pieces of the working directory that it is sent: its "
+                "log may say why");
         rc = put(u, ret_hash, &missing);
     }
     return rc;

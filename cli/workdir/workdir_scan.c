@@ -181,10 +181,9 @@ static void on_git(void *ctx, const struct err *e, const struct runner_result *r
     a->is_over = true;
     if (e) {
         *a->e = *e;
-        a->rc = err_wrap(a->e, "git, which knows what .gitignore leaves out");
+        a->rc = err_wrap(a->e, "git, which applies .gitignore");
     } else if (r->exit_code != 0) {
-        a->rc = err_set(a->e, ERR_INVALID,
-            "git ls-files failed, which says what .gitignore leaves out: %s",
+        a->rc = err_set(a->e, ERR_INVALID, "git ls-files, which applies .gitignore, failed: %s",
             str_show(buf_str(&r->errors), shown));
     } else {
         buf_add(&a->list, r->output.data, r->output.len);

@@ -217,7 +217,7 @@ class StoreOwner(unittest.TestCase):
             )
             self.assertEqual(refused.returncode, 1, refused.stderr)
             self.assertIn("nothing was changed", refused.stderr)
-            self.assertIn("Its agents cannot save there any more.", refused.stderr)
+            self.assertIn("Its agents can no longer save there.", refused.stderr)
             lab.belay("checkpoint", "adopt", "--yes", *place)
             lab.up()
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
@@ -290,7 +290,7 @@ class StoreOwner(unittest.TestCase):
                 stderr=subprocess.PIPE,
                 universal_newlines=True,
             ).stderr
-            self.assertIn("those that still run go on saving, so end its jobs first", said)
+            self.assertIn("those that still run keep saving, so end its jobs first", said)
             self.assertEqual(lab.objects(), before)
 
     def test_a_number_that_was_given_twice_takes_nothing_of_the_first(self):

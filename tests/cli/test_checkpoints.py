@@ -210,7 +210,7 @@ class Checkpoints(unittest.TestCase):
                 t.extractfile("sub/%s/%s" % ("d" * 90, "f" * 90)).read(), b"far down\n"
             )
         self.assertEqual(names, sorted(names, key=lambda n: n.split("/")))
-        self.refused(1, "is there already", "export", "7", "one.tar")
+        self.refused(1, "already exists", "export", "7", "one.tar")
         piped = self.belay("export", "7", "-", text=False)
         self.assertEqual((piped.returncode, piped.stderr), (0, b""))
         with open(self.dir + "/one.tar", "rb") as f:

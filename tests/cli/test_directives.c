@@ -62,7 +62,7 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --input gs://lab/x,place=gcp/us-central1,size=512M\n",
         "{\"input\":{\"place\":\"gcp/"
         "us-central1\",\"bytes\":536870912},\"env\":{\"BELAY_INPUT\":\"gs://lab/x\"}}");
-    check_refused("#BELAY --input s3://lab/x\n", "--input: how large it is has to be said");
+    check_refused("#BELAY --input s3://lab/x\n", "--input: its size has to be given");
     check_refused(
         "#BELAY --input s3://lab/x,140G\n", "--input: expected size=SIZE or place=PROVIDER/REGION");
     check_refused("#BELAY --input s3://lab/x,size=0\n", "--input: ");
@@ -196,15 +196,15 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gres=\n", "--gres");
     check_refused("#SBATCH -L matlab@db:1\n", "--licenses: ");
     check_refused("#SBATCH --gpus=1g.10gb:0\n", "--gpus: slices: expected an integer in 1 .. 64");
-    check_refused("#SBATCH --gpus-per-task=1g.10gb:1\n", "say --gpus 1g.10gb:N");
+    check_refused("#SBATCH --gpus-per-task=1g.10gb:1\n", "use --gpus 1g.10gb:N");
     check_refused("#SBATCH --exclusive=user\n", "--exclusive takes no value");
     check_refused("#BELAY --zone 'a b'\n", "--zone: at 3: ");
     check_refused("#BELAY --zone 'a&b'\n", "--zone: expected names with commas between them");
     check_refused("#BELAY --region a,,b\n", "--region: at 3: ");
     check_refused("#SBATCH -C 'a|b&c'\n", "--constraint: at 4: expected parentheses");
-    check_refused("#SBATCH -C '[a|b]' -N 2\n", "is for jobs on one node");
-    check_refused("#SBATCH -C '[a|b]' -w n[1-3]\n", "is for jobs on one node");
-    check_refused("#SBATCH -C '[a|b]' -N 1-2\n", "is for jobs on one node");
+    check_refused("#SBATCH -C '[a|b]' -N 2\n", "is supported for jobs on one node only");
+    check_refused("#SBATCH -C '[a|b]' -w n[1-3]\n", "is supported for jobs on one node only");
+    check_refused("#SBATCH -C '[a|b]' -N 1-2\n", "is supported for jobs on one node only");
     check_refused("#SBATCH -C '[a*2&b*4]'\n",
         "--constraint: at 3: expected & or | or ) (there are no numbers of nodes)");
     check_refused("#SBATCH -C '[a|b'\n", "--constraint: at 1: ");
@@ -248,8 +248,8 @@ static void what_is_for_each_task_is_multiplied_when_all_is_read(void **state)
         "{\"nodes\":2,\"gpus\":2,\"script_on\":\"first\",\"launch\":{\"tasks\":2,\"cpus_per_task\":"
         "1},\"cpus\":2}");
     check_refused("#SBATCH -G 2 -n 3 --ntasks-per-gpu=2\n",
-        "--ntasks-per-gpu 2: with 2 GPUs that is not --ntasks 3");
-    check_refused("#SBATCH --ntasks-per-gpu=2\n", "asks for no GPUs");
+        "--ntasks-per-gpu 2 with 2 GPUs contradicts --ntasks 3");
+    check_refused("#SBATCH --ntasks-per-gpu=2\n", "needs --gpus or --ntasks");
     check_refused("#SBATCH -G 2 --ntasks-per-node=2 --ntasks-per-gpu=2\n",
         "not together with --ntasks-per-node");
     check_spec(
@@ -302,7 +302,7 @@ static void sbatch_passes_the_environment_on_but_no_secrets(void **state)
         assert_true(str_eq(json_string_value(json_object_get(env, "NAMED")), cases[i].named));
         assert_null(json_object_get(env, "MY_API_TOKEN"));
         assert_null(json_object_get(env, "SLURM_JOB_ID"));
-        assert_int_equal(strstr(buf_str(&warnings), "stays here: MY_API_TOKEN (") != NULL,
+        assert_int_equal(strstr(buf_str(&warnings), "is not passed: MY_API_TOKEN (") != NULL,
             cases[i].here != NULL);
         assert_null(strstr(buf_str(&warnings), "s3cret"));
         assert_true(json_is_true(json_object_get(json_object_get(spec, "launch"), "slurm")));
@@ -362,7 +362,7 @@ static void signals_have_names_and_numbers(void **state)
     check_warned(
         "#BELAY --signal KILL\n", "{" GRACE("9", "60000", "false") "}", "no effect without --time");
     check_warned("#BELAY -t 1m --signal KILL\n",
-        "{\"time_limit_ms\":60000," GRACE("9", "60000", "false") "}", "comes at the start");
+        "{\"time_limit_ms\":60000," GRACE("9", "60000", "false") "}", "it is sent at the start");
     check_spec("#BELAY --checkpoint signal --signal 10\n",
         "{\"checkpoint\":{\"method\":\"signal\",\"signal\":10}," GRACE("10", "60000", "false") "}");
     check_refused("#BELAY --signal 65\n", "expected a signal");
@@ -405,7 +405,8 @@ static void only_named_variables_travel(void **state)
     check_spec("#BELAY --export A=1,B=x=y,BELAY_TEST_HERE\n",
         "{\"env\":{\"A\":\"1\",\"B\":\"x=y\",\"BELAY_TEST_HERE\":\"yes\"}}");
     check_spec("#BELAY --export NONE\n", "{}");
-    check_warned("#BELAY --export ALL,A=1\n", "{\"env\":{\"A\":\"1\"}}", "name what it needs");
+    check_warned(
+        "#BELAY --export ALL,A=1\n", "{\"env\":{\"A\":\"1\"}}", "name the variables that it needs");
     check_warned("#BELAY --export BELAY_TEST_GONE\n", "{}", "BELAY_TEST_GONE is not set here");
     check_refused("#BELAY --export =1\n", "expected NAME or NAME=VALUE");
     check_refused("#BELAY --export 'A B=1'\n", "expected NAME or NAME=VALUE, found \"A B=1\"");

@@ -622,7 +622,7 @@ class Local(unittest.TestCase):
             ((str(job), "zone=none"), 2, "zone: expected a value"),
             ((str(job), "zone=a&b"), 2, "names with commas"),
             ((str(job), "input=data.txt"), 2, "standard input cannot be changed"),
-            ((str(job), "input=s3://lab/data"), 2, "how large it is"),
+            ((str(job), "input=s3://lab/data"), 2, "its size has to be given"),
             ((str(job), "input=s3://lab/data,size=1G,place=aws"), 1, "input"),
             ((str(job), "pool=nowhere"), 1, "no pool"),
             (("999999", "time=2h"), 1, "999999"),

@@ -296,16 +296,16 @@ static void programs_that_are_not_one_for_each_task_are_refused(void **state)
     check_no_programs("", "there is no program for task 0");
     check_no_programs("0 a\n", "there is no program for task 1");
     check_no_programs("0-1 a\n1 b\n", "line 2: task 1 has a program already");
-    check_no_programs("* a\n1 b\n", "line 2: * is for all tasks that are left");
+    check_no_programs("* a\n1 b\n", "line 2: * stands for all remaining tasks");
     check_no_programs("0-5 a\n", "line 1: there is no task 5: the step has 2");
     check_no_programs("x a\n", "line 1: expected tasks, as 0,2-3 or *, found \"x a\"");
     for (size_t i = 0; i < 8; i++)
         check_no_programs((const char *const[]){"1-0 a", "0, 1 a", "0- a", "-1 a", "0,,1 a", "** a",
                               "0-1-2 a", "99999999999999999999 a"}[i],
             "line 1: expected tasks");
-    check_no_programs("# a\n0-1\n", "line 2: expected a program behind the tasks");
-    check_no_programs("0-1 '' a\n", "line 1: expected a program behind the tasks");
-    check_no_programs("0 a\\\nb\n1 echo 'b c\n", "line 3: expected a ' that closes");
+    check_no_programs("# a\n0-1\n", "line 2: expected a program after the tasks");
+    check_no_programs("0-1 '' a\n", "line 1: expected a program after the tasks");
+    check_no_programs("0 a\\\nb\n1 echo 'b c\n", "line 3: expected a closing '");
 }
 
 static void what_stands_in_front_of_a_task_changes_its_environment(void **state)

@@ -76,7 +76,7 @@ EXPECTED = {
         0,
         {
             "srun_hooks.out": "0: before 0\n0: rank 0\n1: before 1\n1: rank 1\nafter 0 here\nafter 1 here\nbefore 0\nbefore 1\ncode 5\n"
-            "its epilog was killed\nsrun: error: --task-prolog needs the whole path of a program, from / on\ncode 1\n"
+            "its epilog was killed\nsrun: error: --task-prolog needs the absolute path of a program\ncode 1\n"
         },
     ),
     "set_e.sh": ((), 1, {"set_e.out": "before\n"}),
@@ -555,7 +555,7 @@ class Slurm(unittest.TestCase):
             (("--bcast=/tmp/x",), "--bcast is not supported: belay copies no programs"),
             (("--signal=NO@5",), "expected a signal"),
             (("--signal=USR1@70000",), "the seconds after @"),
-            (("--prolog=/bin/true",), "--prolog is not supported: say it in front of srun"),
+            (("--prolog=/bin/true",), "--prolog is not supported: run it before srun"),
             (("--multi-prog", "--pty"), "--pty of a new job takes no --multi-prog"),
             (("-C", "[a|b]", "-N2"), "for jobs on one node"),
         ):
@@ -565,7 +565,7 @@ class Slurm(unittest.TestCase):
         done = self.run_program("salloc", "--multi-prog", "true")
         self.assertIn("--multi-prog is not for salloc", done.stderr)
         self.assertIn(
-            "comes at the start",
+            "it is sent at the start",
             self.run_program("srun", "-t", "1", "--signal=USR1@600", "true").stderr,
         )
 

@@ -193,7 +193,7 @@ class Breakeven(unittest.TestCase):
         printed = belay("--node-usd", "300000", "--type", "aws/p5.48xlarge")
         self.assertNotIn("No staff is counted", belay("one-price.yaml"))
         for part in (
-            "No staff is counted: --staff",
+            "No staff is counted: give the number of people with --staff",
             "Uptime Institute",
             "EIA, Electric Power Monthly",
             "catalogue, list price of 2026-07-20, us-east-1",

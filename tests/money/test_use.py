@@ -118,7 +118,7 @@ class Use(unittest.TestCase):
             1,
         )
         self.assertIn(
-            "no node of the pool none was there",
+            "no node of the pool none existed",
             self.breakeven("--utilization", "measured", "--pool", "none", expect=1),
         )
 
@@ -146,7 +146,7 @@ class Use(unittest.TestCase):
 
     def test_what_cannot_be_measured_is_told(self):
         self.assertIn(
-            "no node of a reserved pool was there in the last 4 weeks; of elastic ones, say which: --pool",
+            "no node of a reserved pool existed in the last 4 weeks; for an elastic pool, name it with --pool",
             self.breakeven("--utilization", "measured", expect=1),
         )
         self.node(1, "base", 8, 100, 50)
@@ -154,9 +154,11 @@ class Use(unittest.TestCase):
             "too little for a comparison; give a number",
             self.breakeven("--utilization", "measured", expect=1),
         )
-        self.assertIn("--weeks says of which weeks", self.breakeven("--weeks", "2", expect=2))
         self.assertIn(
-            "--pool says of which pool",
+            "--weeks needs --utilization measured", self.breakeven("--weeks", "2", expect=2)
+        )
+        self.assertIn(
+            "--pool needs --utilization measured",
             self.breakeven("--pool", "base", "--interruptions", "3", "--spot", "2", expect=2),
         )
         self.assertIn(
@@ -242,7 +244,7 @@ class Use(unittest.TestCase):
         ):
             with self.subTest(words):
                 self.assertIn(part, self.belay("advise", *words, expect=2))
-        self.assertIn("no node of any pool was there", self.belay("advise", "reserve", expect=1))
+        self.assertIn("no node of any pool existed", self.belay("advise", "reserve", expect=1))
 
 
 if __name__ == "__main__":

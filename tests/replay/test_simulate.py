@@ -467,26 +467,26 @@ class Simulate(unittest.TestCase):
         self.assertRegex(table, r"all, as belay chooses +\$\d+\.\d+ +\$2\.80 ")
         for words, part in (
             ((), "unexpected word"),
-            (("forecast",), "which job, and where?"),
+            (("forecast",), "expected a job and pools: "),
             (
                 ("forecast", "train.py"),
                 'unexpected word "train.py": belay cost forecast reads no script; options describe',
             ),
             (("forecast", "train.py", "--time", "2h"), 'unexpected word "train.py"'),
             (("forecast", "--time", "soon"), "--time: "),
-            (("forecast", "--work", "1h"), "which job, and where?"),
+            (("forecast", "--work", "1h"), "expected a job and pools: "),
             (("--work", "1h"), "these are options of belay cost forecast"),
             (
                 ("forecast", "--work", "1h", "--by", "job"),
-                "--from, --to and --csv are of what was spent",
+                "--from, --to and --csv select past costs",
             ),
             (("forecast", "--finish-by", "soon"), "--finish-by: expected a time such as now+1hour"),
             (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "has passed"),
             (
                 ("forecast", "--input", "data.csv"),
-                "--input: expected what it reads, as in s3://bucket/prefix,size=140G",
+                "--input: expected data with its size, as in s3://bucket/prefix,size=140G",
             ),
-            (("forecast", "--input", "s3://lab/x"), "--input: how large it is has to be said"),
+            (("forecast", "--input", "s3://lab/x"), "--input: its size has to be given"),
             (
                 (
                     "forecast",
@@ -563,7 +563,7 @@ class Simulate(unittest.TestCase):
             ),
             (("--days", "0"), "--days:"),
             (("--boot", "soon"), "--boot:"),
-            (("--answer", "0"), "--answer: expected more than nothing"),
+            (("--answer", "0"), "--answer: expected a duration above 0"),
             (("--gone", "now"), "--gone:"),
             (("--from", "yesterday"), "--from: expected a time"),
             (
@@ -581,7 +581,7 @@ class Simulate(unittest.TestCase):
                     "--from",
                     "2030-01-01",
                 ),
-                "jobs.csv: no job in it came in the time that --from, --to or --days say: its 1000 jobs came from 2026-03-01T01:47:45Z to ",
+                "jobs.csv: none of its jobs was submitted in the time of --from, --to or --days: its 1000 jobs were submitted from 2026-03-01T01:47:45Z to ",
             ),
             (
                 (
@@ -592,7 +592,7 @@ class Simulate(unittest.TestCase):
                     "--owned",
                     OWNED,
                 ),
-                "there is no job in it that ran (1 that never did)",
+                "it has no job that ran (1 never did)",
             ),
             (
                 (

@@ -152,7 +152,7 @@ class Telemetry(unittest.TestCase):
     def test_from_the_wire_to_the_diagnosis(self):
         job, attempt = self.run_job(gpus=1)
         said = self.belay("diagnose", str(job)).stdout
-        self.assertIn("nothing was seen of it", said)
+        self.assertIn("its node reported nothing about it", said)
 
         loads = [self.task(job, SLOW), self.task(job, {**SLOW, "ms": 1})]
         desired = self.sync([attempt], task_loads=loads, gpu_loads=[self.gpu(job, HOT)])
