@@ -30,6 +30,7 @@ const struct event_name event_names[] = {
     {"save", "save requested"},
     {"saved", "saved"},
     {"save-failed", "save failed"},
+    {"restore-failed", "restore failed"},
     {"output-cut", "output cut off"},
     {"in-vain", "no progress"},
     {"time-limit", "time limit near"},

@@ -216,7 +216,7 @@ int db_read_last_history(
  * none. A checkpoint that is refused before the attempt begins (CRIU) does not count. */
 int db_read_failed_save(
     struct db_reader *r, int64_t job, int64_t attempt, struct history_row *ret_row, struct err *e);
-/* Returns how many failed saves of this attempt, on this node, are in the history. */
+/* Returns how many failed saves and restores of this attempt, on this node, are in the history. */
 int db_read_failed_saves(
     struct db_reader *r, int64_t job, int64_t attempt, int64_t node, int64_t *ret_n, struct err *e);
 /* newest first */

@@ -182,8 +182,8 @@ int db_read_failed_saves(
     struct query q;
 
     query_init_text(&q, r->statements,
-        "SELECT count(*) FROM history WHERE job = ?1 AND attempt = ?2 AND node = ?3 AND kind = "
-        "'save-failed'",
+        "SELECT count(*) FROM history WHERE job = ?1 AND attempt = ?2 AND node = ?3 AND kind "
+        "IN ('save-failed', 'restore-failed')",
         e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, attempt);

@@ -82,6 +82,7 @@ static void try_older(struct task *t)
     t->supervision.exited = t->supervision.has_exit = false;
     t->supervision.exit = (struct task_exit){0};
     t->supervision.usage_at = MONO_NONE;
+    task_changed(t); /* before it starts: then it is no failed save */
     prepare(t);
 }
 

@@ -239,7 +239,9 @@ struct wire_attempt_status {
     struct wire_usage usage;
     struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
-    int64_t failed_saves; /* number of failures, not counting repetitions of the previous error */
+    /* number of failures, not counting repetitions of the previous error; before it has started, of
+     * restores */
+    int64_t failed_saves;
     char save_error[256]; /* text of the last failure */
     /* before it runs: how often the store was unavailable; 0 if it was available or not needed yet
      */

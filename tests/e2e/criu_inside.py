@@ -182,7 +182,7 @@ class Criu(unittest.TestCase):
             self.reclaim(l, job)
             with open(reads, "w") as f:
                 f.write("something else\n")
-            text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
+            text = l.wait_event(job, "restore-failed", timeout_s=RUN_S)["text"]
             self.assertRegex(
                 text,
                 "^checkpoint 1.1 cannot be resumed here: .*theirs/input has bad size 15 .expect 10.",
@@ -309,7 +309,7 @@ class Criu(unittest.TestCase):
             self.reclaim(l, job)
             os.unlink(os.path.join(theirs, "input"))
             os.symlink(secret, os.path.join(theirs, "input"))
-            text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
+            text = l.wait_event(job, "restore-failed", timeout_s=RUN_S)["text"]
             self.assertRegex(
                 text,
                 "^checkpoint 1.1 cannot be resumed here: .*/root/secret is open for "

@@ -20,9 +20,9 @@ static bool is_private(const char *kind, int64_t job)
 /* They quote commands, scripts, files, addresses and results. */
 static void events_with_words_of_agents_and_users_are_private(void **state)
 {
-    static const char *const kinds[] = {"enter", "ended", "save-failed", "store-refused",
-        "no-credentials", "requeue-dropped", "not-told", "clean-failed", "drill-passed",
-        "drill-compared", "drill-failed", "drill-interrupted"};
+    static const char *const kinds[] = {"enter", "ended", "save-failed", "restore-failed",
+        "store-refused", "no-credentials", "requeue-dropped", "not-told", "clean-failed",
+        "drill-passed", "drill-compared", "drill-failed", "drill-interrupted"};
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (!is_private(kinds[i], 1))

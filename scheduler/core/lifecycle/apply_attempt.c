@@ -441,6 +441,11 @@ int apply_save_failed(
     ret_outcome->id = ev->save_failed.job;
     if (!a)
         return 0;
+    if (!wall_is_set(a->row.started_at)) { /* nothing of it runs yet that could be saved */
+        history(m, ev->now, "restore-failed", (struct history_of){.attempt = a}, "%s",
+            ev->save_failed.text);
+        return 0;
+    }
     note_save(m, a, true);
     history(
         m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);

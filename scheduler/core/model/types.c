@@ -170,6 +170,7 @@ const char *const history_kinds[] = {
     "restored",
     "saved",
     "save-failed",
+    "restore-failed",
     "output-cut",
     "save",
     "enter",

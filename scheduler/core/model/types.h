@@ -200,11 +200,11 @@ enum withheld {
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
  *   of jobs:      submitted updated held released eligible placed started(restored progress or
  *                 PROGRESS_NONE, restore_ms) damaged(count, 0) restored(bytes, bytes already on
- *                 the node) saved(bytes, took_ms) save-failed output-cut no-credentials
- *                 store-refused save(by a user) cancel requeue(by a user) ended(exit code, ms
- *                 of lost work) requeued requeue-dropped settled cleaned clean-failed enter(by a
- *                 user) pace time-limit(percent, 0) not-told drill drill-passed drill-compared
- *                 drill-failed drill-interrupted
+ *                 the node) saved(bytes, took_ms) save-failed restore-failed output-cut
+ *                 no-credentials store-refused save(by a user) cancel requeue(by a user)
+ *                 ended(exit code, ms of lost work) requeued requeue-dropped settled cleaned
+ *                 clean-failed enter(by a user) pace time-limit(percent, 0) not-told drill
+ *                 drill-passed drill-compared drill-failed drill-interrupted
  *   of nodes:     joined notice(deadline or that of WALL_NONE, 0) lost returned drain undrain
  *                 throttled recovered disk-full disk-room gone
  *   and of jobs   move park reclaim preempt in-vain(current step, times in a row)

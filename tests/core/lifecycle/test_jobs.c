@@ -184,6 +184,29 @@ static void save_failed(struct running *r, const char *text)
     lab_apply(&r->l, ev);
 }
 
+/* Of an attempt that has not started nothing can be saved: a checkpoint did not come back. */
+static void a_restore_that_fails_is_no_failed_save(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_saved(&r.l, r.job, 1, 40);
+    lab_ended(&r.l, r.job, END_RECLAIMED, 0);
+    lab_plan(&r.l);
+    assert_int_equal(attempt_of(&r)->attempt, 2);
+    assert_false(wall_is_set(attempt_of(&r)->started_at));
+    lab_take(&r.l);
+    lab_apply(&r.l, (struct event){.type = EV_SAVE_FAILED,
+                        .save_failed = {r.job, 2, r.node, "checkpoint 1.1 cannot be resumed"}});
+    lab_take(&r.l);
+    const struct history_row *h = lab_history(&r.l, "restore-failed");
+    assert_non_null(h);
+    assert_string_equal(h->text, "checkpoint 1.1 cannot be resumed");
+    assert_null(lab_history(&r.l, "save-failed"));
+    assert_false(job_attempt(model_job(r.l.m, r.job))->save_failed);
+    lab_deinit(&r.l);
+}
+
 static void a_requeue_whose_save_fails_leaves_the_job_running(void **state)
 {
     (void)state;
@@ -717,6 +740,7 @@ int main(void)
         cmocka_unit_test(a_cancel_overrides_a_drain),
         cmocka_unit_test(a_save_is_asked_for_while_there_is_something_to_save),
         cmocka_unit_test(a_requeue_saves_stops_and_queues_again),
+        cmocka_unit_test(a_restore_that_fails_is_no_failed_save),
         cmocka_unit_test(a_requeue_whose_save_fails_leaves_the_job_running),
         cmocka_unit_test(a_requeue_without_a_checkpoint_in_time_leaves_the_job_running),
         cmocka_unit_test(of_two_requeues_the_one_that_saves_faster_is_given_up_first),
