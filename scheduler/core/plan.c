@@ -144,7 +144,7 @@ static void consider_idle(
         struct mono cool = after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* later ones are not due earlier */
-        if (n->kept_for || n->reserved_for || gang_holds(planner, n->row.id))
+        if (n->kept_for || n->reserved_for || node_is_held(planner, n->row.id))
             continue;
         if (cool.ms > due.ms)
             due = cool;
@@ -475,11 +475,11 @@ static bool next_place(
 
 /* ---- plan_next, plan_wake ---- */
 
-/* A gang that holds nodes for its start keeps them from being ended as idle. */
+/* Gangs that hold nodes for their start, and jobs that move, keep them from being ended as idle. */
 static bool decide_end(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    gangs_look(p, m, now);
+    holds_look(p, m, now);
     return is_due(end_due(p, m, ret_event), now);
 }
 

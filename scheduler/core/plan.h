@@ -18,8 +18,8 @@
  *     quota go before borrowing ones, and preempt those where they do not fit; so do jobs of a
  *     preempting QOS (preempt.c). Shapes that would exceed a limit are throttled (limits.c);
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a
- *     machine just paid to boot gets a chance), under notice and empty for 5 s, or LOST for two
- *     leases; boot timeout exceeded;
+ *     machine just paid to boot gets a chance) and that no gang or moving job waits for, under
+ *     notice and empty for 5 s, or LOST for two leases; boot timeout exceeded;
  *  4. drills of jobs submitted with one, once they saved or made progress, and drills that timed
  *     out (drill.c);
  *  5. attempts that have been on-demand for the pool's return_ms and have saved move to a node with

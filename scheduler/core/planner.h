@@ -90,7 +90,8 @@ struct planner {
     struct mono valid_until;
     int64_t *launches; /* offers */
     size_t n_launches;
-    int64_t *held; /* nodes that a gang holds until it has all of them */
+    /* nodes that a gang holds until it has all of them, or that a job will move to */
+    int64_t *held;
     size_t n_held;
     /* gangs that could use more nodes than their minimum, but no more are available */
     int64_t *settles;
@@ -155,13 +156,14 @@ bool moves_next(
 /* The next offer to launch, or false. Call after moves_next returned false. */
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer);
 void launches_deinit(struct planner *p);
-/* A waiting gang holds the node for its start, as of the last moves_next or gangs_look. */
-bool gang_holds(const struct planner *p, int64_t node);
+/* A waiting gang or a job that moves holds the node for its start, as of the last moves_next or
+ * holds_look. */
+bool node_is_held(const struct planner *p, int64_t node);
 /* The next gang to start with the available nodes, or false. Call after launches_next returned
  * false. */
 bool settles_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
-void gangs_look(struct planner *p, const struct model *m, struct stamp now);
+void holds_look(struct planner *p, const struct model *m, struct stamp now);
 
 /* ---- one computation of launches (launch.c) ---- */
 

@@ -245,7 +245,7 @@ bool settles_next(
     return true;
 }
 
-bool gang_holds(const struct planner *p, int64_t node)
+bool node_is_held(const struct planner *p, int64_t node)
 {
     for (size_t k = 0; k < p->n_held; k++)
         if (p->held[k] == node)

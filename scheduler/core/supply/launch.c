@@ -110,13 +110,18 @@ static struct bin bin_to_come(struct work *w, const struct offer *o)
     return bin_of(o, o->pool->rack ? &w->p->left_w[o->pool->rack->index] : NULL);
 }
 
+/* Some job must move, or does. */
+static bool may_have_movers(const struct model *m)
+{
+    return !list_is_empty(nodes_noticed(m)) || !list_is_empty(&m->supply.costly);
+}
+
 /* Pending jobs were just found not to fit on any node: only jobs that must move, or could, are
  * tried there. Full nodes are skipped. */
 static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
-    if (!list_is_empty(nodes_noticed(w->m)) || !list_is_empty(&w->m->supply.costly) ||
-        queue_n_gangs(w->m) > 0) {
+    if (may_have_movers(w->m) || queue_n_gangs(w->m) > 0) {
         LIST_FOREACH (nodes_by_growth(w->m), l)
             if (LIST_ENTRY(l, struct node, by_growth)->free.cpus > 0)
                 add_node(w, LIST_ENTRY(l, struct node, by_growth));
@@ -247,13 +252,12 @@ static void gather_movers(struct work *w)
             add_mover(w->p, &places, a->job);
     }
     map_deinit(&places);
+    w->n_movers = w->p->n_demands;
 }
 
 static void gather_demands(struct work *w)
 {
     struct planner *p = w->p;
-    gather_movers(w);
-    w->n_movers = p->n_demands;
     queue_walk_begin(&p->walk, w->m);
     for (const struct shape *s; (s = queue_walk_next(&p->walk)) != NULL;) {
         p->n_gathered++;
@@ -298,10 +302,14 @@ struct bin *plan_launch(struct work *w, const struct offer *o)
     return b;
 }
 
-static void cover_from(struct bin *b, struct demand *d)
+/* Returns how many jobs the bin takes. */
+static int64_t cover_from(struct bin *b, struct demand *d)
 {
-    if (d->moves || limits_allow(d->shape, b->pool, &b->total, b->uusd_h))
-        d->n -= bin_fill(b, d->shape, d->n);
+    int64_t n = d->moves || limits_allow(d->shape, b->pool, &b->total, b->uusd_h)
+                    ? bin_fill(b, d->shape, d->n)
+                    : 0;
+    d->n -= n;
+    return n;
 }
 
 /* Fills bins one by one, as planned ones are: bins of a rack share its power, and in another order
@@ -311,9 +319,12 @@ static void cover_from_bins(struct work *w)
     struct planner *p = w->p;
     for (size_t b = 0; b < p->n_bins; b++) {
         size_t n = b < w->n_up ? w->n_movers : p->n_demands;
+        int64_t taken = 0;
         for (size_t k = 0; k < n && p->bins[b].free.cpus > 0; k++)
             if (p->demands[k].n > 0)
-                cover_from(&p->bins[b], &p->demands[k]);
+                taken += cover_from(&p->bins[b], &p->demands[k]);
+        if (b < w->n_up && taken > 0)
+            *GROW(p->held, p->n_held) = p->bins[b].node->row.id;
     }
 }
 
@@ -325,7 +336,7 @@ static void cover_by_launches(struct work *w)
         while (p->demands[k].n > 0 && (o = choose_shared(w, &p->demands[k], p->n_demands - k))) {
             struct bin *b = plan_launch(w, o);
             for (size_t i = 0; i < p->n_demands && b->free.cpus > 0; i++)
-                cover_from(b, &p->demands[i]);
+                (void)cover_from(b, &p->demands[i]);
         }
     }
 }
@@ -460,12 +471,12 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     p->change = model_versions(m)->change;
     p->base = model_versions(m)->launches;
     p->valid_until = MONO_NONE;
-    if (queue_n_pending(m) == 0 && list_is_empty(nodes_noticed(m)) &&
-        list_is_empty(&m->supply.costly))
+    if (queue_n_pending(m) == 0 && !may_have_movers(m))
         return;
     gather_room(&w);
     bool launches = can_launch(&w), returns = some_may_return(&w);
-    if (!launches && !returns && !gangs_may_change(m))
+    gather_movers(&w);
+    if (!launches && !returns && w.n_movers == 0 && !gangs_may_change(m))
         return;
     headroom_look(&w);
     gather_bins(&w);
@@ -474,7 +485,7 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     if (launches || returns || gangs_share(m))
         gather_demands(&w);
     cover_gangs(&w);
-    if (!launches && !returns)
+    if (!launches && !returns && w.n_movers == 0)
         return;
     cover_from_bins(&w);
     cover_by_launches(&w);
@@ -488,9 +499,9 @@ static void recompute(struct planner *p, const struct model *m, struct stamp now
         compute(p, m, now);
 }
 
-void gangs_look(struct planner *p, const struct model *m, struct stamp now)
+void holds_look(struct planner *p, const struct model *m, struct stamp now)
 {
-    if (queue_n_gangs(m) > 0)
+    if (queue_n_gangs(m) > 0 || may_have_movers(m))
         recompute(p, m, now);
 }
 

@@ -74,6 +74,26 @@ static void after_a_drought_a_job_returns_to_spot(void **state)
     lab_deinit(&l);
 }
 
+/* Its save takes longer than idle machines are kept. */
+static void the_machine_that_a_job_moves_to_is_kept_for_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    in_a_drought(&l, 600000);
+    wait_with_heartbeats(&l, 600000);
+    lab_plan(&l);
+    int64_t node = lab_bring_up(&l, 3, 4);
+    assert_int_equal(lab_plan(&l), 1);
+    assert_int_equal(job_attempt(model_job(l.m, 1))->row.state, ATTEMPT_STOPPING);
+    wait_with_heartbeats(&l, 2 * (LAB_IDLE_MS + LAB_COOLDOWN_MS));
+    assert_int_equal(lab_plan(&l), 0);
+    lab_saved(&l, 1, 2, 20);
+    lab_ended(&l, 1, END_EVICTED, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, 1), node);
+    lab_deinit(&l);
+}
+
 static void a_drought_that_lasts_costs_no_work(void **state)
 {
     (void)state;
@@ -401,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_drought_a_job_returns_to_spot),
+        cmocka_unit_test(the_machine_that_a_job_moves_to_is_kept_for_it),
         cmocka_unit_test(a_drought_that_lasts_costs_no_work),
         cmocka_unit_test(who_has_not_saved_stays),
         cmocka_unit_test(who_asked_for_on_demand_stays),
