@@ -18,7 +18,7 @@ static const struct list_column columns[] = {
     {NULL, NULL, COLUMN_TEXT},
 };
 
-static void tell(const json_t *v)
+static void print_result(const json_t *v)
 {
     const json_t *differences = json_object_get(v, "differences");
     long long found = cli_int(v, "found", 0), shown = (long long)json_array_size(differences);
@@ -48,7 +48,7 @@ static int run(int argc, const char **argv)
         if (v && a.json)
             cli_print_json(v);
         else if (v)
-            tell(v);
+            print_result(v);
         rc = v && cli_int(v, "found", -1) == 0 ? CLI_OK : CLI_FAILED;
         json_decref(v);
     }

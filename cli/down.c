@@ -27,7 +27,7 @@ struct down {
     struct client *client;
     int64_t node;     /* node number of our agent; 0 = none */
     bool was_drained; /* by this program */
-    /* Signals that interrupt. They are blocked until the agent has been told to stop: an interrupt
+    /* Signals that interrupt. They are blocked until the agent is asked to stop: an interrupt
      * undrains the node before the program ends. before: the previous mask. */
     sigset_t signals, before;
 };

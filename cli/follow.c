@@ -136,9 +136,10 @@ int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struc
         *ret_exit = 1;
     const json_t *attempts = json_object_get(v, "attempts");
     const char *why = cli_text(json_array_get(attempts, json_array_size(attempts) - 1), "text");
-    bool told = strcmp(why, "-") == 0 || strncmp(why, "exit code", strlen("exit code")) == 0;
-    if (strcmp(end, "succeeded") != 0 && (strcmp(end, "failed") != 0 || !told))
-        cli_error("job %lld ended: %s%s%s", (long long)id, end, told ? "" : ": ", told ? "" : why);
+    bool is_usual = strcmp(why, "-") == 0 || strncmp(why, "exit code", strlen("exit code")) == 0;
+    if (strcmp(end, "succeeded") != 0 && (strcmp(end, "failed") != 0 || !is_usual))
+        cli_error("job %lld ended: %s%s%s", (long long)id, end, is_usual ? "" : ": ",
+            is_usual ? "" : why);
     json_decref(v);
     return 0;
 }

@@ -23,10 +23,10 @@ struct visit {
     struct client *c;
     int64_t job, after; /* after: position in its events */
     struct session_ask ask;
-    bool runs, granted; /* runs: on some node; granted: the user has been told so */
+    bool runs, granted; /* runs: on some node; granted: this has been printed */
     int code;           /* of the command; -1 = unknown */
     char broke[400];    /* why code is unknown; else "" */
-    char told[400];     /* the last reason for waiting that was printed */
+    char printed[400];  /* the last reason for waiting that was printed */
 };
 
 static void say(const struct visit *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -93,11 +93,11 @@ static void say_why(struct visit *v)
     const char *text = "-";
     if (client_json(v->c, "GET", path, NULL, &why, &e) == 0)
         text = cli_text(json_array_get(json_object_get(why, "reasons"), 0), "text");
-    if (!str_eq(text, "-") && !str_eq(text, v->told)) {
-        if (!v->told[0] && v->s->slurm)
+    if (!str_eq(text, "-") && !str_eq(text, v->printed)) {
+        if (!v->printed[0] && v->s->slurm)
             say(v, "job %lld queued and waiting for resources", (long long)v->job);
         say(v, "job %lld waits: %s", (long long)v->job, text);
-        STR_COPY(v->told, text);
+        STR_COPY(v->printed, text);
     }
     json_decref(why);
     free(path);
@@ -141,14 +141,14 @@ static bool is_salloc(const struct visit *v)
 
 static void say_runs(struct visit *v)
 {
-    if (v->told[0] && v->s->slurm)
+    if (v->printed[0] && v->s->slurm)
         say(v, "job %lld has been allocated resources", (long long)v->job);
-    else if (v->told[0])
+    else if (v->printed[0])
         say(v, "job %lld runs", (long long)v->job);
     if (is_salloc(v) && !v->granted)
         say(v, "Granted job allocation %lld", (long long)v->job);
     v->granted = true;
-    v->told[0] = '\0';
+    v->printed[0] = '\0';
 }
 
 /* Returns 0 if the job was entered, or cannot be entered yet. */

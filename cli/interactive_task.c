@@ -87,14 +87,14 @@ int interactive_host(void)
 /* ---- the command ---- */
 
 /* Prints once that the provider reclaims the machine, because the user is working on it. */
-static bool tell_notice(bool told)
+static bool print_notice(bool printed)
 {
     const char *file = getenv("BELAY_NOTICE_FILE");
     struct buf text = {0};
     json_t *v = NULL;
     struct err e;
-    if (told || !file || fs_read(file, 65536, &text, &e) != 0)
-        return told;
+    if (printed || !file || fs_read(file, 65536, &text, &e) != 0)
+        return printed;
     if (json_parse(buf_str(&text), text.len, 65536, &v, &e) == 0) {
         const json_t *left = json_object_get(v, "seconds_left");
         if (json_is_number(left))
@@ -133,7 +133,7 @@ static void hang_up(pid_t command)
 static int wait_for(pid_t command, const sigset_t *signals)
 {
     int64_t hang_up_ms = INT64_MAX;
-    bool told = false;
+    bool printed = false;
     for (int status;;) {
         const struct timespec look = {.tv_sec = LOOK_MS / 1000};
         if (waitpid(command, &status, WNOHANG) == command)
@@ -145,7 +145,7 @@ static int wait_for(pid_t command, const sigset_t *signals)
             hang_up(command);
             hang_up_ms = INT64_MAX - 1;
         }
-        told = tell_notice(told);
+        printed = print_notice(printed);
     }
 }
 

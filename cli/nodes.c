@@ -85,7 +85,7 @@ static int64_t node_id(const char *word)
     return id;
 }
 
-static void tell(int action, const json_t *v)
+static void print_change(int action, const json_t *v)
 {
     const char *state = cli_text(v, "state");
     long long jobs = cli_int(v, "jobs", 0);
@@ -115,7 +115,7 @@ static int change(int action, const char *node, bool json)
     if (v && json)
         cli_print_json(v);
     else if (v)
-        tell(action, v);
+        print_change(action, v);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;

@@ -549,7 +549,7 @@ int directives_apply_flag(const char *where, const char *name, const char *value
 }
 
 /* A signal that requests checkpoints has another use. */
-static void tell_grace(const struct directive_context *c)
+static void warn_of_grace(const struct directive_context *c)
 {
     const json_t *grace = json_object_get(json_object_get(c->spec, "launch"), "grace");
     const char *method =
@@ -576,13 +576,13 @@ void directives_be_repeated(json_t *spec)
 
 int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
-    const struct directive_context told = {
+    const struct directive_context context = {
         .where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     json_object_del(spec, FINISH_OF_DAY);
     directives_finish_env(spec, warn_fn, warn_ctx);
     int rc = grace_check(spec, e);
     if (rc == 0)
-        tell_grace(&told);
+        warn_of_grace(&context);
     rc = rc ? rc : directives_finish_nodes(spec, e);
     return rc ? rc : directives_finish_resources(spec, e);
 }

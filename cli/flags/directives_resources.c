@@ -449,8 +449,9 @@ static void set_nodes(json_t *spec, int64_t most, int64_t least)
  * with srun; with belay's flags it runs on each. */
 static bool is_on_first(json_t *spec, bool by_slurm)
 {
-    const char *told = json_string_value(json_object_get(spec, "script_on"));
-    bool first = number(spec, "nodes", 1) > 1 && (told ? str_eq(told, "first") : by_slurm);
+    const char *script_on = json_string_value(json_object_get(spec, "script_on"));
+    bool first =
+        number(spec, "nodes", 1) > 1 && (script_on ? str_eq(script_on, "first") : by_slurm);
     if (first)
         json_object_set_new(spec, "script_on", json_string("first"));
     else
@@ -598,18 +599,19 @@ void directives_tell_slurm(json_t *spec)
     bool of_job = json_is_true(json_object_get(spec, GPUS_OF_JOB));
     const struct {
         const char *key, *name;
-    } told[] = {{TASKS_PER_NODE, "SLURM_NTASKS_PER_NODE"}, {MIB_PER_CPU, "SLURM_MEM_PER_CPU"},
+    } variables[] = {{TASKS_PER_NODE, "SLURM_NTASKS_PER_NODE"}, {MIB_PER_CPU, "SLURM_MEM_PER_CPU"},
         {MIB_PER_GPU, "SLURM_MEM_PER_GPU"}, {"gpus", of_job ? "SLURM_GPUS" : "SLURM_GPUS_PER_NODE"},
         {GPUS_PER_TASK, "SLURM_GPUS_PER_TASK"}, {CPUS_PER_GPU, "SLURM_CPUS_PER_GPU"},
         {TASKS_PER_GPU, "SLURM_NTASKS_PER_GPU"}, {"team", "SLURM_JOB_ACCOUNT"},
         {"qos", "SLURM_JOB_QOS"}};
     json_t *env = directive_object(spec, "env");
-    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-        const json_t *v = json_object_get(spec, told[i].key);
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const json_t *v = json_object_get(spec, variables[i].key);
         char *text =
             json_is_integer(v) ? mem_printf("%lld", (long long)json_integer_value(v)) : NULL;
         if (text || json_is_string(v))
-            json_object_set_new(env, told[i].name, json_text(text ? text : json_string_value(v)));
+            json_object_set_new(
+                env, variables[i].name, json_text(text ? text : json_string_value(v)));
         free(text);
     }
 }

@@ -123,7 +123,7 @@ static int run_command(const struct compare *w, const char *undisturbed, const c
 
 /* ---- both results ---- */
 
-static int tell(
+static int report(
     struct client *c, const struct compare *w, int64_t job, int64_t drill, int code, struct err *e)
 {
     char text[64] = "";
@@ -169,7 +169,7 @@ static int compare_in(struct client *c, const struct compare *w, int64_t job, in
     if (rc == 0)
         rc = run_command(w, undisturbed, resumed, &code, e);
     if (rc == 0)
-        rc = tell(c, w, job, drill, code, e);
+        rc = report(c, w, job, drill, code, e);
     free(undisturbed);
     free(resumed);
     return rc;

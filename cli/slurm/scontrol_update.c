@@ -54,14 +54,14 @@ static const struct {
 
 static void on_warning(void *ctx, const char *text)
 {
-    char **told = ctx;
-    free(*told);
-    *told = mem_strdup(text);
+    char **warning = ctx;
+    free(*warning);
+    *warning = mem_strdup(text);
 }
 
-static int put(json_t *changes, const char *key, const char *value, char **told, struct err *e)
+static int put(json_t *changes, const char *key, const char *value, char **warning, struct err *e)
 {
-    return updates_put(changes, key, value, true, on_warning, told, e);
+    return updates_put(changes, key, value, true, on_warning, warning, e);
 }
 
 static int refuse(const char *name, struct err *e)
@@ -75,13 +75,13 @@ static int refuse(const char *name, struct err *e)
 
 /* 30, +30, -1:00:00, UNLIMITED. */
 static int put_limit(
-    const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
+    const char *value, const json_t *job, json_t *changes, char **warning, struct err *e)
 {
     int64_t now = cli_int(job, "time_limit_ms", 0), ms;
     if (!value[0])
         return err_set(e, ERR_INVALID, "expected a time, +TIME, -TIME or UNLIMITED");
     if (value[0] != '+' && value[0] != '-')
-        return put(changes, "time", value, told, e);
+        return put(changes, "time", value, warning, e);
     int rc = time_parse_duration(value + 1, true, &ms, e);
     if (rc)
         return rc;
@@ -126,9 +126,9 @@ static int put_memory_per_cpu(const char *value, const json_t *job, json_t *chan
 
 /* The script of a job that becomes multi-node runs on the first node, as in Slurm. */
 static int put_nodes(
-    const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
+    const char *value, const json_t *job, json_t *changes, char **warning, struct err *e)
 {
-    int rc = put(changes, "nodes", value, told, e);
+    int rc = put(changes, "nodes", value, warning, e);
     json_object_del(changes, "nodes_by_slurm");
     if (!rc && cli_int(job, "nodes", 1) == 1 &&
         json_integer_value(json_object_get(changes, "nodes")) > 1)
@@ -137,7 +137,7 @@ static int put_nodes(
 }
 
 /* "gres/gpu:2,gres:lego:1", "gpu:2" */
-static int put_gres(const char *value, json_t *changes, char **told, struct err *e)
+static int put_gres(const char *value, json_t *changes, char **warning, struct err *e)
 {
     struct buf list = {0}, item = {0};
     while (slurm_next_item(&value, &item)) {
@@ -145,33 +145,33 @@ static int put_gres(const char *value, json_t *changes, char **told, struct err 
         bool prefix = strncasecmp(text, "gres/", 5) == 0 || strncasecmp(text, "gres:", 5) == 0;
         buf_printf(&list, "%s%s", list.len ? "," : "", text + (prefix ? 5 : 0));
     }
-    int rc = put(changes, "gres", buf_str(&list), told, e);
+    int rc = put(changes, "gres", buf_str(&list), warning, e);
     buf_deinit(&list);
     buf_deinit(&item);
     return rc;
 }
 
 static int put_named(const char *name, const char *value, const json_t *job, json_t *changes,
-    char **told, struct err *e)
+    char **warning, struct err *e)
 {
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
         if (strcasecmp(same[i].slurm, name) == 0)
-            return put(changes, same[i].key, value, told, e);
+            return put(changes, same[i].key, value, warning, e);
     for (size_t i = 0; harmless[i]; i++)
         if (strcasecmp(harmless[i], name) == 0) {
-            *told = mem_printf("%s has no effect in belay", harmless[i]);
+            *warning = mem_printf("%s has no effect in belay", harmless[i]);
             return 0;
         }
     if (strcasecmp(name, "TimeLimit") == 0)
-        return put_limit(value, job, changes, told, e);
+        return put_limit(value, job, changes, warning, e);
     if (strcasecmp(name, "NumCPUs") == 0)
         return put_cpus(value, job, changes, e);
     if (strcasecmp(name, "MinMemoryCPU") == 0)
         return put_memory_per_cpu(value, job, changes, e);
     if (strcasecmp(name, "NumNodes") == 0 || strcasecmp(name, "ReqNodes") == 0)
-        return put_nodes(value, job, changes, told, e);
+        return put_nodes(value, job, changes, warning, e);
     if (strcasecmp(name, "Gres") == 0 || strcasecmp(name, "TresPerNode") == 0)
-        return put_gres(value, changes, told, e);
+        return put_gres(value, changes, warning, e);
     return refuse(name, e);
 }
 
@@ -218,18 +218,18 @@ static bool read_words(
     struct err e = {0};
     int rc = 0;
     for (int i = 0; rc == 0 && i < u->n; i++) {
-        char *told = NULL;
+        char *warning = NULL;
         if (i == u->skip)
             continue;
-        rc = scontrol_update_word(u->words[i], job, changes, &told, &e);
-        if (told && rc == 0)
-            slurm_warn("scontrol", "%s", told);
-        free(told);
+        rc = scontrol_update_word(u->words[i], job, changes, &warning, &e);
+        if (warning && rc == 0)
+            slurm_warn("scontrol", "%s", warning);
+        free(warning);
     }
-    char *told = NULL;
+    char *warning = NULL;
     if (rc == 0)
-        rc = updates_finish(changes, on_warning, &told, &e);
-    free(told);
+        rc = updates_finish(changes, on_warning, &warning, &e);
+    free(warning);
     if (rc)
         fail(which, e.text);
     return rc == 0;

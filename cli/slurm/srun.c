@@ -402,7 +402,7 @@ static int read_options(struct srun *r, int argc, char **argv)
 
 /* The job according to the options, which are parsed fully once it is known. NULL if they name
  * none. */
-static const char *job_told(int argc, char **argv)
+static const char *job_given(int argc, char **argv)
 {
     const char *text = NULL;
     int c;
@@ -423,14 +423,14 @@ static int64_t own_job(const char *variable)
  * can be entered. */
 static int find_place(struct srun *r, int argc, char **argv)
 {
-    const char *told = job_told(argc, argv);
+    const char *given = job_given(argc, argv);
     int64_t own = own_job("SLURM_JOB_ID");
-    r->job = told ? slurm_job_number(told) : own;
-    if (told && r->job == 0) {
-        slurm_error("srun", "--jobid: expected the number of a job, found %.100s", told);
+    r->job = given ? slurm_job_number(given) : own;
+    if (given && r->job == 0) {
+        slurm_error("srun", "--jobid: expected the number of a job, found %.100s", given);
         return CLI_FAILED;
     }
-    if (told && own == 0 && own_job("BELAY_JOB_ID") == r->job) {
+    if (given && own == 0 && own_job("BELAY_JOB_ID") == r->job) {
         setenv("SLURM_JOB_ID", getenv("BELAY_JOB_ID"), 1);
         own = r->job;
     }
@@ -565,9 +565,9 @@ int salloc_main(int argc, char **argv)
     r.s.slurm = "salloc";
     submission_add_named(&r.s, "job-name", "interactive");
     int code = read_options(&r, argc, argv);
-    bool told = optind < argc, tty = isatty(STDIN_FILENO);
+    bool has_command = optind < argc, tty = isatty(STDIN_FILENO);
     if (code < 0)
-        code = told
+        code = has_command
                    ? interactive_run(&r.s, (const char *const *)(argv + optind), argc - optind, tty)
                    : interactive_run(&r.s, shell, 3, tty);
     submission_deinit(&r.s);

@@ -121,7 +121,7 @@ static bool find_room(struct run *r)
 static int take_slots(struct run *r)
 {
     const struct timespec pause = {.tv_nsec = SLOT_WAIT_MS * 1000000L};
-    bool told = r->s->quiet;
+    bool is_reported = r->s->quiet;
     if (r->s->overlap || getenv("SLURM_STEP_ID")) {
         memcpy(r->ranks, r->may, sizeof(r->ranks));
         return 0;
@@ -143,12 +143,12 @@ static int take_slots(struct run *r)
         return -1;
     }
     while (!find_room(r)) {
-        if (!told)
+        if (!is_reported)
             fprintf(stderr,
                 "%s: Job %lld step creation temporarily disabled, retrying (Requested nodes are "
                 "busy)\n",
                 r->s->program, (long long)r->job);
-        told = true;
+        is_reported = true;
         nanosleep(&pause, NULL);
     }
     close(turn);

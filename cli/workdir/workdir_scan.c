@@ -42,7 +42,7 @@ void workdir_scan_deinit(struct workdir_scan *s)
     *s = (struct workdir_scan){0};
 }
 
-static void tell(const struct scanning *g, const char *path, const char *why)
+static void warn_of(const struct scanning *g, const char *path, const char *why)
 {
     char shown[STR_SHOW_MAX];
     char *text = mem_printf("%s is not sent: %s", str_show(path, shown), why);
@@ -68,7 +68,7 @@ static int add(struct scanning *g, const char *path, const struct stat *st)
 {
     struct workdir_scan *s = &g->s;
     if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode)) {
-        tell(g, path, "it is neither a file nor a directory nor a link");
+        warn_of(g, path, "it is neither a file nor a directory nor a link");
         return 0;
     }
     if (!workdir_is_path(path)) {
