@@ -43,7 +43,7 @@ static void each_decision_says_which_kind_it_is(void **state)
     lab_deinit(&l);
 }
 
-static void what_does_not_fit_lets_others_pass(void **state)
+static void a_job_that_does_not_fit_lets_others_overtake(void **state)
 {
     (void)state;
     struct lab l;
@@ -148,7 +148,7 @@ static void owned_nodes_come_before_spot_before_on_demand(void **state)
     lab_deinit(&l);
 }
 
-static void wishes_and_pools_are_kept(void **state)
+static void requested_markets_and_pools_are_respected(void **state)
 {
     (void)state;
     struct lab l;
@@ -173,7 +173,7 @@ static void wishes_and_pools_are_kept(void **state)
     lab_deinit(&l);
 }
 
-static void room_that_comes_back_is_seen(void **state)
+static void room_that_becomes_free_is_used(void **state)
 {
     (void)state;
     struct lab l;
@@ -194,7 +194,7 @@ static void room_that_comes_back_is_seen(void **state)
 
 /* ---- launching ---- */
 
-static void one_machine_is_launched_for_what_fits_on_it(void **state)
+static void one_machine_is_launched_for_jobs_that_fit_on_it(void **state)
 {
     (void)state;
     struct lab l;
@@ -213,7 +213,7 @@ static void one_machine_is_launched_for_what_fits_on_it(void **state)
     lab_deinit(&l);
 }
 
-static void different_jobs_share_what_is_on_its_way(void **state)
+static void different_jobs_share_a_machine_that_boots(void **state)
 {
     (void)state;
     struct lab l;
@@ -322,7 +322,7 @@ static void a_withdrawn_offer_is_not_launched(void **state)
     lab_deinit(&l);
 }
 
-static void a_full_pool_leaves_it_to_the_other(void **state)
+static void a_full_pool_leaves_the_launch_to_the_other(void **state)
 {
     (void)state;
     struct lab l;
@@ -641,7 +641,7 @@ static void where_no_machine_can_be_launched_the_queue_is_not_looked_through(voi
 }
 
 /* No offer has machines for a while; then they are tried again. */
-static void in_a_drought_neither(void **state)
+static void in_a_drought_the_queue_is_not_searched_either(void **state)
 {
     (void)state;
     struct lab l;
@@ -675,23 +675,23 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_oldest_job_is_placed_first),
         cmocka_unit_test(each_decision_says_which_kind_it_is),
-        cmocka_unit_test(what_does_not_fit_lets_others_pass),
+        cmocka_unit_test(a_job_that_does_not_fit_lets_others_overtake),
         cmocka_unit_test(jobs_are_packed_where_least_is_left),
         cmocka_unit_test(equal_nodes_are_taken_by_id),
         cmocka_unit_test(jobs_without_gpus_stay_away_from_them),
         cmocka_unit_test(a_node_short_of_memory_is_passed_over),
         cmocka_unit_test(owned_nodes_come_before_spot_before_on_demand),
-        cmocka_unit_test(wishes_and_pools_are_kept),
-        cmocka_unit_test(room_that_comes_back_is_seen),
-        cmocka_unit_test(one_machine_is_launched_for_what_fits_on_it),
-        cmocka_unit_test(different_jobs_share_what_is_on_its_way),
+        cmocka_unit_test(requested_markets_and_pools_are_respected),
+        cmocka_unit_test(room_that_becomes_free_is_used),
+        cmocka_unit_test(one_machine_is_launched_for_jobs_that_fit_on_it),
+        cmocka_unit_test(different_jobs_share_a_machine_that_boots),
         cmocka_unit_test(nodes_that_are_up_are_used_before_anything_is_launched),
         cmocka_unit_test(no_pool_grows_beyond_its_limit),
         cmocka_unit_test(too_large_or_unwanted_is_not_launched),
         cmocka_unit_test(rank_goes_before_price_and_price_before_the_first),
         cmocka_unit_test(the_price_of_a_job_decides_not_that_of_a_machine),
         cmocka_unit_test(a_withdrawn_offer_is_not_launched),
-        cmocka_unit_test(a_full_pool_leaves_it_to_the_other),
+        cmocka_unit_test(a_full_pool_leaves_the_launch_to_the_other),
         cmocka_unit_test(a_noticed_job_is_demand_only_if_nothing_free_can_take_it),
         cmocka_unit_test(a_cancelled_job_on_a_noticed_node_is_no_demand),
         cmocka_unit_test(many_noticed_jobs_are_replaced_machine_by_machine),
@@ -705,7 +705,7 @@ int main(void)
         cmocka_unit_test(of_many_idle_machines_each_goes_in_its_time),
         cmocka_unit_test(an_empty_world_needs_no_waking),
         cmocka_unit_test(where_no_machine_can_be_launched_the_queue_is_not_looked_through),
-        cmocka_unit_test(in_a_drought_neither),
+        cmocka_unit_test(in_a_drought_the_queue_is_not_searched_either),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,7 @@ static void a_decision_costs_the_same_whatever_waits(void **state)
 }
 
 /* Demand for ten thousand spot machines, counted by shape. */
-static void launches_are_counted_not_searched(void **state)
+static void the_demand_for_launches_is_counted_not_searched(void **state)
 {
     (void)state;
     struct lab l;
@@ -154,7 +154,7 @@ static void a_mixed_queue_is_packed_in_time(void **state)
 }
 
 /* One submit, and one end: each job of the name is examined once. */
-static void who_waits_for_a_name_costs_each_of_the_name_once(void **state)
+static void a_singleton_costs_each_job_of_its_name_once(void **state)
 {
     (void)state;
     struct lab l;
@@ -218,8 +218,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decision_costs_the_same_whatever_waits),
-        cmocka_unit_test(launches_are_counted_not_searched),
-        cmocka_unit_test(who_waits_for_a_name_costs_each_of_the_name_once),
+        cmocka_unit_test(the_demand_for_launches_is_counted_not_searched),
+        cmocka_unit_test(a_singleton_costs_each_job_of_its_name_once),
         cmocka_unit_test(requeues_that_wait_cost_a_decision_nothing),
         cmocka_unit_test(a_mixed_queue_is_packed_in_time),
     };

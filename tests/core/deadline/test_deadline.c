@@ -33,7 +33,7 @@ static void learn(struct deadline_chain *c, int up, int down)
     free(counts);
 }
 
-static void a_class_tells_up_and_age(void **state)
+static void a_class_depends_on_being_up_and_for_how_long(void **state)
 {
     const struct deadline_borders b = {.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     struct spell_watch w = {0};
@@ -50,7 +50,7 @@ static void a_class_tells_up_and_age(void **state)
     assert_true(spell_watch_rate(&w) > 0.25);
 }
 
-static void a_chain_is_one_even_of_nothing(void **state)
+static void a_chain_without_observations_has_rows_that_sum_to_one(void **state)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
     struct deadline_chain c;
@@ -252,7 +252,7 @@ static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state
     deadline_chain_deinit(&c);
 }
 
-static void the_net_goes_before_the_cost(void **state)
+static void the_safety_net_comes_before_the_cost(void **state)
 {
     struct deadline_chain c;
     struct deadline_table t;
@@ -453,15 +453,15 @@ static void uniform_progress_is_as_published(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_class_tells_up_and_age),
-        cmocka_unit_test(a_chain_is_one_even_of_nothing),
+        cmocka_unit_test(a_class_depends_on_being_up_and_for_how_long),
+        cmocka_unit_test(a_chain_without_observations_has_rows_that_sum_to_one),
         cmocka_unit_test(a_favourite_stays_until_it_is_lost),
         cmocka_unit_test(a_market_learns_what_stands_behind_an_offer),
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
         cmocka_unit_test(spot_is_not_waited_for_because_the_table_has_it_cheaper),
-        cmocka_unit_test(the_net_goes_before_the_cost),
+        cmocka_unit_test(the_safety_net_comes_before_the_cost),
         cmocka_unit_test(never_late_when_on_demand_could_make_it),
         cmocka_unit_test(uniform_progress_is_as_published),
     };

@@ -111,7 +111,7 @@ static void without_time_it_is_on_demand_at_once(void **state)
 
 /* Spot is never available; the first on-demand machine never joins, and the second takes twice the
  * usual time. Every finish time that was feasible at the submit is met. */
-static void who_waits_in_vain_is_not_late(void **state)
+static void a_job_that_waits_for_spot_in_vain_is_not_late(void **state)
 {
     (void)state;
     for (int64_t in_ms = 2 * HOUR_MS; in_ms <= 40 * HOUR_MS; in_ms += 5 * HOUR_MS / 2) {
@@ -285,7 +285,7 @@ static void work_that_is_saved_or_shown_counts(void **state)
 }
 
 /* Work since the last report counts at the same rate. */
-static void until_progress_is_told_again_the_work_left_gets_less(void **state)
+static void between_two_reports_the_remaining_work_decreases(void **state)
 {
     (void)state;
     struct lab l;
@@ -416,7 +416,7 @@ static void begins(struct lab *l, int64_t job)
 }
 
 /* Ten hours, at six minutes per hundredth; twelve on the next machine. */
-static void the_more_progress_shows_the_more_it_is_believed(void **state)
+static void more_observed_progress_gets_more_weight(void **state)
 {
     (void)state;
     struct lab l;
@@ -556,7 +556,7 @@ static void what_is_decided_is_explained_by_all_rules(void **state)
     }
 }
 
-static void where_nothing_is_sure_it_takes_what_there_is(void **state)
+static void without_on_demand_it_takes_any_offer(void **state)
 {
     (void)state;
     struct lab l;
@@ -583,7 +583,7 @@ static const struct reason *reason_of(struct lab *l, int64_t job, const char *co
 
 /* Markets excluded by procurement are reported as available, and no drill would help; expected
  * lateness is reported in advance. */
-static void what_is_told_is_so(void **state)
+static void the_reported_figures_are_true(void **state)
 {
     (void)state;
     struct lab l;
@@ -683,7 +683,7 @@ static void change(struct lab *l, int64_t job, uint64_t fields, struct job_row t
     lab_plan(l);
 }
 
-static void it_may_be_said_changed_and_taken_back_later(void **state)
+static void a_deadline_can_be_set_changed_and_removed_later(void **state)
 {
     (void)state;
     const uint64_t finish = UPDATE_BIT(UPDATE_FINISH), work = UPDATE_BIT(UPDATE_WORK);
@@ -730,7 +730,7 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     lab_deinit(&l);
 }
 
-static void so_long_counts_from_the_submit_and_from_the_change(void **state)
+static void a_relative_deadline_counts_from_the_submit_or_the_change(void **state)
 {
     (void)state;
     struct lab l;
@@ -771,22 +771,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(with_time_only_spot_is_bought),
         cmocka_unit_test(without_time_it_is_on_demand_at_once),
-        cmocka_unit_test(who_waits_in_vain_is_not_late),
+        cmocka_unit_test(a_job_that_waits_for_spot_in_vain_is_not_late),
         cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
         cmocka_unit_test(it_moves_to_the_spot_that_it_was_granted),
         cmocka_unit_test(work_that_is_saved_or_shown_counts),
-        cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less),
+        cmocka_unit_test(between_two_reports_the_remaining_work_decreases),
         cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
         cmocka_unit_test(what_a_program_takes_to_begin_is_not_work),
-        cmocka_unit_test(the_more_progress_shows_the_more_it_is_believed),
+        cmocka_unit_test(more_observed_progress_gets_more_weight),
         cmocka_unit_test(the_baseline_sees_what_the_job_sees),
         cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
-        cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is),
-        cmocka_unit_test(what_is_told_is_so),
+        cmocka_unit_test(without_on_demand_it_takes_any_offer),
+        cmocka_unit_test(the_reported_figures_are_true),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
         cmocka_unit_test(what_it_may_not_cost_is_told_with_what_is_expected),
-        cmocka_unit_test(it_may_be_said_changed_and_taken_back_later),
-        cmocka_unit_test(so_long_counts_from_the_submit_and_from_the_change),
+        cmocka_unit_test(a_deadline_can_be_set_changed_and_removed_later),
+        cmocka_unit_test(a_relative_deadline_counts_from_the_submit_or_the_change),
         cmocka_unit_test(what_cannot_be_meant_is_refused)};
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

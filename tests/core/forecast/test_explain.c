@@ -176,7 +176,7 @@ static const char *remedy(const struct lab *l, int64_t job, const char *code)
     return NULL;
 }
 
-static void who_is_ahead_is_told_with_why(void **state)
+static void jobs_ahead_are_named_with_the_reason(void **state)
 {
     (void)state;
     struct lab l;
@@ -345,7 +345,7 @@ int main(void)
         cmocka_unit_test(room_for_it_means_it_is_next),
         cmocka_unit_test(no_more_reasons_than_asked_for),
         cmocka_unit_test(the_first_reason_of_many_is_told_once_a_shape),
-        cmocka_unit_test(who_is_ahead_is_told_with_why),
+        cmocka_unit_test(jobs_ahead_are_named_with_the_reason),
         cmocka_unit_test(changes_that_work_are_found),
         cmocka_unit_test(a_shorter_time_limit_is_found),
         cmocka_unit_test(what_it_could_do_without_is_found),

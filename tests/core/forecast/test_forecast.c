@@ -215,7 +215,7 @@ static struct score towns(const struct order_options *order, int n)
     return s;
 }
 
-static void starts_come_as_foretold(void **state)
+static void starts_happen_as_forecast(void **state)
 {
     (void)state;
     struct score s = towns(&first_come, 12);
@@ -233,7 +233,7 @@ static struct forecast predicted(const struct lab *l, int64_t job)
     return f;
 }
 
-static void what_nobody_can_know_is_said(void **state)
+static void unknown_starts_are_reported_as_unknown(void **state)
 {
     (void)state;
     struct lab l;
@@ -278,7 +278,7 @@ static void a_machine_to_come_takes_as_long_as_machines_take(void **state)
     lab_deinit(&l);
 }
 
-static void who_may_not_begin_yet_starts_no_earlier(void **state)
+static void a_job_starts_no_earlier_than_its_begin_time(void **state)
 {
     (void)state;
     struct lab l;
@@ -324,7 +324,7 @@ static int ask(struct lab *l, const struct job_row *row, struct estimate *ret_es
 }
 
 /* After a restart, or as jobs end. */
-static void what_ran_before_says_how_long_it_takes(void **state)
+static void earlier_runs_predict_the_run_time(void **state)
 {
     (void)state;
     static struct estimate t;
@@ -466,12 +466,12 @@ static void what_a_submit_would_wait_for_is_asked_about_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(starts_come_as_foretold),
-        cmocka_unit_test(what_nobody_can_know_is_said),
+        cmocka_unit_test(starts_happen_as_forecast),
+        cmocka_unit_test(unknown_starts_are_reported_as_unknown),
         cmocka_unit_test(a_machine_to_come_takes_as_long_as_machines_take),
-        cmocka_unit_test(who_may_not_begin_yet_starts_no_earlier),
+        cmocka_unit_test(a_job_starts_no_earlier_than_its_begin_time),
         cmocka_unit_test(a_limit_is_waited_for),
-        cmocka_unit_test(what_ran_before_says_how_long_it_takes),
+        cmocka_unit_test(earlier_runs_predict_the_run_time),
         cmocka_unit_test(what_its_input_would_cost_is_told),
         cmocka_unit_test(a_submit_can_be_asked_about),
         cmocka_unit_test(what_a_submit_would_wait_for_is_asked_about_too),

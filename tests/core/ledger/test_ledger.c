@@ -270,7 +270,7 @@ static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
 }
 
 /* It was launched before the report, and a price reported now has been in force for 15 minutes. */
-static void what_is_told_late_counts_from_when_it_was_true(void **state)
+static void a_late_report_counts_from_the_time_that_it_is_about(void **state)
 {
     (void)state;
     struct lab l;
@@ -357,7 +357,7 @@ static void a_machine_that_is_another_never_had_the_prices_of_the_first(void **s
 
 /* The agent was seen, the provider reports the instance only at its end; and its price had changed
  * before the agent joined. */
-static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
+static void what_only_the_agent_reported_is_corrected_at_the_end(void **state)
 {
     (void)state;
     for (int has_price = 0; has_price < 2; has_price++) {
@@ -392,7 +392,7 @@ static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
 
 /* The same, but the provider reports it while a job runs there, which pays only for its own
  * time. */
-static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
+static void a_job_on_an_unreported_machine_pays_as_before_the_report(void **state)
 {
     (void)state;
     struct lab l;
@@ -560,7 +560,7 @@ static void a_clock_set_back_makes_no_negative_time(void **state)
     lab_deinit(&l);
 }
 
-static void an_owned_node_is_paid_by_who_uses_it(void **state)
+static void an_owned_node_is_charged_to_its_jobs(void **state)
 {
     (void)state;
     struct lab l;
@@ -678,18 +678,18 @@ int main(void)
         cmocka_unit_test(the_provider_is_believed_as_far_as_it_can_be_true),
         cmocka_unit_test(every_stretch_costs_what_was_in_force),
         cmocka_unit_test(each_part_of_an_attempt_costs_what_was_in_force_in_it),
-        cmocka_unit_test(what_is_told_late_counts_from_when_it_was_true),
+        cmocka_unit_test(a_late_report_counts_from_the_time_that_it_is_about),
         cmocka_unit_test(a_launch_that_is_told_after_a_price_counts_at_the_price_before),
         cmocka_unit_test(a_machine_that_is_another_never_had_the_prices_of_the_first),
-        cmocka_unit_test(what_only_its_agent_told_of_is_corrected_at_its_end),
-        cmocka_unit_test(who_runs_there_pays_as_before_a_launch_was_told),
+        cmocka_unit_test(what_only_the_agent_reported_is_corrected_at_the_end),
+        cmocka_unit_test(a_job_on_an_unreported_machine_pays_as_before_the_report),
         cmocka_unit_test(a_gang_waits_for_its_last_node_and_its_last_rank),
         cmocka_unit_test(an_owned_node_is_idle_where_nobody_uses_it),
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
         cmocka_unit_test(an_intent_that_came_to_nothing_costs_nothing),
         cmocka_unit_test(jobs_together_never_pay_more_than_their_machine),
         cmocka_unit_test(a_clock_set_back_makes_no_negative_time),
-        cmocka_unit_test(an_owned_node_is_paid_by_who_uses_it),
+        cmocka_unit_test(an_owned_node_is_charged_to_its_jobs),
         cmocka_unit_test(what_is_done_again_from_behind_is_lost),
         cmocka_unit_test(what_is_given_up_becomes_lost_once),
     };

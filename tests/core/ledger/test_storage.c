@@ -115,7 +115,7 @@ static void a_gib_for_a_month_costs_what_it_costs(void **state)
 
 /* Each checkpoint and each cleaning counts from its time on; a row is written once a day, and
  * rounding loses nothing. */
-static void what_comes_and_goes_counts_from_then_on(void **state)
+static void stored_bytes_count_from_each_change_on(void **state)
 {
     (void)state;
     struct lab l;
@@ -240,7 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gib_for_a_month_costs_what_it_costs),
-        cmocka_unit_test(what_comes_and_goes_counts_from_then_on),
+        cmocka_unit_test(stored_bytes_count_from_each_change_on),
         cmocka_unit_test(what_stays_after_the_end_is_looked_at_once_a_month),
         cmocka_unit_test(what_costs_nothing_is_not_counted),
         cmocka_unit_test(what_a_cleaning_finds_counts_from_then_on),

@@ -75,7 +75,7 @@ static const struct ckpt_gc_row *last_row(struct lab *l)
     return &l->c.ckpt_gc[l->c.n_ckpt_gc - 1];
 }
 
-static void what_stays_is_what_was_asked_for(void **state)
+static void the_requested_checkpoints_stay(void **state)
 {
     (void)state;
     static const struct {
@@ -226,7 +226,7 @@ static void a_cleaning_that_fails_is_tried_again_later_and_not_for_ever(void **s
 }
 
 /* A copy of the database was restored, and the number was issued twice. */
-static void what_is_another_jobs_is_let_be_at_once(void **state)
+static void another_jobs_checkpoints_are_left_alone(void **state)
 {
     (void)state;
     struct lab l;
@@ -249,7 +249,7 @@ static void what_is_another_jobs_is_let_be_at_once(void **state)
     lab_deinit(&l);
 }
 
-static void what_it_left_has_the_identity_of_its_attempts(void **state)
+static void the_cleaning_knows_the_identity_of_the_attempts(void **state)
 {
     (void)state;
     struct lab l;
@@ -301,13 +301,13 @@ static void it_is_loaded_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stays_is_what_was_asked_for),
+        cmocka_unit_test(the_requested_checkpoints_stay),
         cmocka_unit_test(a_job_that_has_nothing_in_the_store_leaves_nothing),
         cmocka_unit_test(an_ended_job_cannot_be_queued_again_and_a_queued_one_is_not_cleaned),
         cmocka_unit_test(one_at_a_time_the_longest_due_first),
         cmocka_unit_test(a_cleaning_that_fails_is_tried_again_later_and_not_for_ever),
-        cmocka_unit_test(what_is_another_jobs_is_let_be_at_once),
-        cmocka_unit_test(what_it_left_has_the_identity_of_its_attempts),
+        cmocka_unit_test(another_jobs_checkpoints_are_left_alone),
+        cmocka_unit_test(the_cleaning_knows_the_identity_of_the_attempts),
         cmocka_unit_test(it_is_loaded_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ static void a_job_that_begins_again_is_not(void **state)
 }
 
 /* The link was cut meanwhile: by now it is beyond the checkpoint. */
-static void its_first_word_counts_and_not_the_last(void **state)
+static void the_first_report_after_the_resume_decides(void **state)
 {
     (void)state;
     struct drilled d;
@@ -242,7 +242,7 @@ static void without_notice_the_checkpoint_before_is_what_counts(void **state)
     end(&d);
 }
 
-static void a_program_that_tells_nothing_has_to_stay_up(void **state)
+static void a_program_without_progress_reports_has_to_stay_up(void **state)
 {
     (void)state;
     for (int how = 0; how < 3; how++) {
@@ -292,7 +292,7 @@ static void a_program_that_fell_silent_is_not_certified(void **state)
 }
 
 /* Each leaves a job that continues as without the drill, or has ended as it would have. */
-static void what_comes_in_between_interrupts_it(void **state)
+static void other_stops_interrupt_a_drill(void **state)
 {
     (void)state;
     static const struct {
@@ -325,7 +325,7 @@ static void what_comes_in_between_interrupts_it(void **state)
     }
 }
 
-static void without_another_node_the_same_has_to_do(void **state)
+static void without_another_node_the_same_node_is_used(void **state)
 {
     (void)state;
     struct drilled d;
@@ -377,7 +377,7 @@ static void another_machine_is_launched_for_it(void **state)
     }
 }
 
-static void a_job_submitted_so_is_drilled_once(void **state)
+static void a_job_submitted_with_a_drill_is_drilled_once(void **state)
 {
     (void)state;
     for (int how = 0; how < 3; how++) {
@@ -616,7 +616,7 @@ static void attempt(struct drilled *d, int64_t attempt, int64_t saved, int64_t b
     lab_saved(&d->l, d->job, 1, upto);
 }
 
-static void who_begins_again_and_again_is_told_and_held(void **state)
+static void a_job_that_starts_over_repeatedly_is_held_with_the_reason(void **state)
 {
     (void)state;
     struct drilled d;
@@ -663,23 +663,23 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_goes_on_where_it_was_is_certified),
         cmocka_unit_test(a_job_that_begins_again_is_not),
-        cmocka_unit_test(its_first_word_counts_and_not_the_last),
+        cmocka_unit_test(the_first_report_after_the_resume_decides),
         cmocka_unit_test(a_job_that_does_not_save_is_not),
         cmocka_unit_test(a_job_that_fails_after_the_resume_is_not),
         cmocka_unit_test(a_checkpoint_that_does_not_come_back_is_a_failure),
         cmocka_unit_test(without_notice_the_checkpoint_before_is_what_counts),
-        cmocka_unit_test(a_program_that_tells_nothing_has_to_stay_up),
+        cmocka_unit_test(a_program_without_progress_reports_has_to_stay_up),
         cmocka_unit_test(a_program_that_fell_silent_is_not_certified),
-        cmocka_unit_test(what_comes_in_between_interrupts_it),
-        cmocka_unit_test(without_another_node_the_same_has_to_do),
+        cmocka_unit_test(other_stops_interrupt_a_drill),
+        cmocka_unit_test(without_another_node_the_same_node_is_used),
         cmocka_unit_test(another_machine_is_launched_for_it),
-        cmocka_unit_test(a_job_submitted_so_is_drilled_once),
+        cmocka_unit_test(a_job_submitted_with_a_drill_is_drilled_once),
         cmocka_unit_test(one_that_is_interrupted_is_tried_three_times),
         cmocka_unit_test(what_cannot_be_drilled_is_refused),
         cmocka_unit_test(the_newest_drill_of_a_script_decides),
         cmocka_unit_test(a_result_is_compared_after_the_end),
         cmocka_unit_test(a_drill_outlives_a_restart),
-        cmocka_unit_test(who_begins_again_and_again_is_told_and_held),
+        cmocka_unit_test(a_job_that_starts_over_repeatedly_is_held_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

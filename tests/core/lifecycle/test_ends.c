@@ -195,7 +195,7 @@ static struct event delivered(const struct outbox_row *r, bool failed, bool for_
     return ev;
 }
 
-static void who_wants_to_know_is_told_once_it_is_delivered(void **state)
+static void a_notification_is_repeated_until_it_is_delivered(void **state)
 {
     (void)state;
     struct running r;
@@ -238,7 +238,7 @@ static void who_wants_to_know_is_told_once_it_is_delivered(void **state)
     lab_deinit(&r.l);
 }
 
-static void parts_of_the_time_limit_are_told_once(void **state)
+static void each_part_of_the_time_limit_is_notified_once(void **state)
 {
     (void)state;
     struct running r;
@@ -264,7 +264,7 @@ static void parts_of_the_time_limit_are_told_once(void **state)
     lab_deinit(&r.l);
 }
 
-static void wishes_come_to_a_number(void **state)
+static void retry_wishes_are_a_number(void **state)
 {
     (void)state;
     struct retries job, pool, got;
@@ -291,7 +291,7 @@ static void wishes_come_to_a_number(void **state)
         strstr(e.text, "an end as failed than belayd's configuration allows, at most 1"));
 }
 
-static void wishes_have_a_text(void **state)
+static void retry_wishes_have_a_text(void **state)
 {
     (void)state;
     static const char *const good[] = {"", "failed=2", "failed=0,timeout=1000,node-lost=unlimited",
@@ -624,7 +624,7 @@ static void the_node_that_cannot_use_the_store_is_not_tried_next(void **state)
 }
 
 /* A machine is launched for it. If none comes, its former node is allowed after ten minutes. */
-static void it_does_not_wait_for_ever_for_another_node(void **state)
+static void a_job_waits_a_limited_time_for_another_node(void **state)
 {
     (void)state;
     struct reason reasons[EXPLAIN_REASONS_MAX];
@@ -704,7 +704,7 @@ static void an_attempt_that_cannot_use_the_store_says_so(void **state)
     lab_deinit(&r.l);
 }
 
-static void who_gives_his_work_up_begins_from_nothing(void **state)
+static void a_job_whose_work_is_given_up_starts_from_nothing(void **state)
 {
     (void)state;
     struct running r;
@@ -773,10 +773,10 @@ int main(void)
         cmocka_unit_test(each_end_has_a_budget_of_its_own),
         cmocka_unit_test(a_job_without_requeue_ends_with_whatever_ends_it),
         cmocka_unit_test(what_would_queue_it_again_is_refused_without_requeue),
-        cmocka_unit_test(who_wants_to_know_is_told_once_it_is_delivered),
-        cmocka_unit_test(parts_of_the_time_limit_are_told_once),
-        cmocka_unit_test(wishes_come_to_a_number),
-        cmocka_unit_test(wishes_have_a_text),
+        cmocka_unit_test(a_notification_is_repeated_until_it_is_delivered),
+        cmocka_unit_test(each_part_of_the_time_limit_is_notified_once),
+        cmocka_unit_test(retry_wishes_are_a_number),
+        cmocka_unit_test(retry_wishes_have_a_text),
         cmocka_unit_test(losing_nodes_for_ever_comes_to_an_end),
         cmocka_unit_test(code_85_without_a_checkpoint_comes_to_an_end),
         cmocka_unit_test(code_85_with_checkpoints_goes_on_for_ever),
@@ -789,10 +789,10 @@ int main(void)
         cmocka_unit_test(a_job_avoids_the_node_that_had_no_room_for_it_alone),
         cmocka_unit_test(a_job_whose_nodes_cannot_use_the_store_is_held_after_three),
         cmocka_unit_test(the_node_that_cannot_use_the_store_is_not_tried_next),
-        cmocka_unit_test(it_does_not_wait_for_ever_for_another_node),
+        cmocka_unit_test(a_job_waits_a_limited_time_for_another_node),
         cmocka_unit_test(a_job_that_is_cancelled_avoids_no_node_any_more),
         cmocka_unit_test(an_attempt_that_cannot_use_the_store_says_so),
-        cmocka_unit_test(who_gives_his_work_up_begins_from_nothing),
+        cmocka_unit_test(a_job_whose_work_is_given_up_starts_from_nothing),
         cmocka_unit_test(a_hold_for_the_store_does_not_replace_one_of_people),
         cmocka_unit_test(the_oldest_job_keeps_its_place_when_it_comes_back),
     };

@@ -65,7 +65,7 @@ static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
     lab_deinit(&l);
 }
 
-static void it_has_what_its_pool_may_have_launched_and_waits_for_it(void **state)
+static void it_waits_for_as_many_machines_as_its_pool_may_have(void **state)
 {
     (void)state;
     struct lab l;
@@ -85,7 +85,7 @@ static void it_has_what_its_pool_may_have_launched_and_waits_for_it(void **state
     lab_deinit(&l);
 }
 
-static void it_does_not_wait_for_ever_for_one_that_does_not_come(void **state)
+static void it_waits_a_limited_time_for_a_machine(void **state)
 {
     (void)state;
     struct lab l;
@@ -167,7 +167,7 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     lab_deinit(&l);
 }
 
-static void or_waits_for_another_node_for_a_while(void **state)
+static void with_on_loss_wait_it_waits_for_another_node(void **state)
 {
     (void)state;
     struct lab l;
@@ -228,7 +228,7 @@ static void it_grows_again_when_it_is_queued_again(void **state)
 }
 
 /* A machine is launched for a gang that waits, not for one that continues with fewer nodes. */
-static void what_is_launched_ahead_follows_from_what_it_does(void **state)
+static void replacements_are_launched_only_if_it_waits_for_them(void **state)
 {
     (void)state;
     for (int k = LOSS_SHRINK; k <= LOSS_WAIT; k++) {
@@ -248,7 +248,7 @@ static void what_is_launched_ahead_follows_from_what_it_does(void **state)
     }
 }
 
-static void survivors_of_a_fixed_one_are_kept_too(void **state)
+static void nodes_left_by_a_fixed_gang_are_kept_for_it_too(void **state)
 {
     (void)state;
     struct trio t;
@@ -292,13 +292,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_elastic_one_starts_with_as_many_as_there_are),
-        cmocka_unit_test(it_has_what_its_pool_may_have_launched_and_waits_for_it),
-        cmocka_unit_test(it_does_not_wait_for_ever_for_one_that_does_not_come),
+        cmocka_unit_test(it_waits_for_as_many_machines_as_its_pool_may_have),
+        cmocka_unit_test(it_waits_a_limited_time_for_a_machine),
         cmocka_unit_test(it_goes_on_smaller_on_the_nodes_that_are_left),
-        cmocka_unit_test(or_waits_for_another_node_for_a_while),
+        cmocka_unit_test(with_on_loss_wait_it_waits_for_another_node),
         cmocka_unit_test(it_grows_again_when_it_is_queued_again),
-        cmocka_unit_test(what_is_launched_ahead_follows_from_what_it_does),
-        cmocka_unit_test(survivors_of_a_fixed_one_are_kept_too),
+        cmocka_unit_test(replacements_are_launched_only_if_it_waits_for_them),
+        cmocka_unit_test(nodes_left_by_a_fixed_gang_are_kept_for_it_too),
         cmocka_unit_test(a_bad_range_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,7 +396,7 @@ static void a_machine_smaller_than_promised_is_remembered(void **state)
     lab_deinit(&l);
 }
 
-static void prices_move_offers_and_what_runs(void **state)
+static void a_price_changes_offers_and_running_machines(void **state)
 {
     (void)state;
     struct lab l;
@@ -499,7 +499,7 @@ int main(void)
         cmocka_unit_test(a_machine_gone_with_notice_was_reclaimed_else_lost),
         cmocka_unit_test(the_reclaim_rate_is_learned),
         cmocka_unit_test(a_machine_smaller_than_promised_is_remembered),
-        cmocka_unit_test(prices_move_offers_and_what_runs),
+        cmocka_unit_test(a_price_changes_offers_and_running_machines),
         cmocka_unit_test(offers_and_pools_are_checked),
         cmocka_unit_test(a_pool_does_not_move_with_machines_in_it),
         cmocka_unit_test(an_owned_nodes_price_follows_its_pool),

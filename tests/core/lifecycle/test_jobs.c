@@ -289,7 +289,7 @@ static void of_two_requeues_the_one_that_saves_faster_is_given_up_first(void **s
     lab_deinit(&l);
 }
 
-static void a_requeue_that_nothing_looks_at_is_a_contradiction(void **state)
+static void a_requeue_without_a_time_to_check_it_is_a_contradiction(void **state)
 {
     (void)state;
     struct running r;
@@ -744,7 +744,7 @@ int main(void)
         cmocka_unit_test(a_requeue_whose_save_fails_leaves_the_job_running),
         cmocka_unit_test(a_requeue_without_a_checkpoint_in_time_leaves_the_job_running),
         cmocka_unit_test(of_two_requeues_the_one_that_saves_faster_is_given_up_first),
-        cmocka_unit_test(a_requeue_that_nothing_looks_at_is_a_contradiction),
+        cmocka_unit_test(a_requeue_without_a_time_to_check_it_is_a_contradiction),
         cmocka_unit_test(a_requeue_gives_way_to_another_stop),
         cmocka_unit_test(what_exits_as_it_is_saved_for_a_requeue_counts_as_requeued),
         cmocka_unit_test(what_saves_nothing_is_requeued_at_once),

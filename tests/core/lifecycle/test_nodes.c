@@ -384,7 +384,7 @@ static void only_an_empty_node_is_deleted_and_its_instance_with_it(void **state)
     lab_deinit(&l);
 }
 
-static void users_are_told_when_there_is_no_such_node(void **state)
+static void requests_for_unknown_nodes_are_refused(void **state)
 {
     (void)state;
     struct lab l;
@@ -478,7 +478,7 @@ int main(void)
         cmocka_unit_test(a_drain_of_a_lost_node_waits_for_it),
         cmocka_unit_test(a_drained_node_can_still_be_reclaimed),
         cmocka_unit_test(only_an_empty_node_is_deleted_and_its_instance_with_it),
-        cmocka_unit_test(users_are_told_when_there_is_no_such_node),
+        cmocka_unit_test(requests_for_unknown_nodes_are_refused),
         cmocka_unit_test(a_node_whose_disk_is_full_is_given_nothing_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 #define HOUR_MS 3600000LL
 
-static void a_waiting_job_runs_where_it_fits_by_then(void **state)
+static void a_pending_job_runs_where_it_fits_after_the_update(void **state)
 {
     (void)state;
     struct lab l;
@@ -34,7 +34,7 @@ static void a_waiting_job_runs_where_it_fits_by_then(void **state)
     lab_deinit(&l);
 }
 
-static void the_history_says_of_each_option_what_it_is_now(void **state)
+static void the_history_has_the_new_value_of_each_option(void **state)
 {
     (void)state;
     struct lab l;
@@ -65,7 +65,7 @@ static void the_history_says_of_each_option_what_it_is_now(void **state)
     lab_deinit(&l);
 }
 
-static void it_keeps_its_place_among_those_that_ask_for_the_same(void **state)
+static void an_updated_job_keeps_its_position_among_equal_requests(void **state)
 {
     (void)state;
     struct lab l;
@@ -90,7 +90,7 @@ static void it_keeps_its_place_among_those_that_ask_for_the_same(void **state)
     lab_deinit(&l);
 }
 
-static void all_of_it_changes_or_nothing(void **state)
+static void an_update_changes_all_or_nothing(void **state)
 {
     (void)state;
     struct lab l;
@@ -153,7 +153,7 @@ static void all_of_it_changes_or_nothing(void **state)
     lab_deinit(&l);
 }
 
-static void what_runs_changes_in_what_does_not_touch_its_place(void **state)
+static void a_running_job_changes_only_what_does_not_affect_its_node(void **state)
 {
     (void)state;
     static const struct {
@@ -187,7 +187,7 @@ static void what_runs_changes_in_what_does_not_touch_its_place(void **state)
     lab_deinit(&l);
 }
 
-static void what_is_being_cancelled_stays_as_it_is(void **state)
+static void a_job_that_is_being_cancelled_cannot_be_updated(void **state)
 {
     (void)state;
     struct lab l;
@@ -247,7 +247,7 @@ static void throttle(struct lab *l, int64_t job, int32_t at_once)
     lab_apply(l, ev);
 }
 
-static void so_many_tasks_run_at_once_as_is_said_last(void **state)
+static void the_last_limit_of_concurrent_tasks_is_in_force(void **state)
 {
     (void)state;
     struct lab l;
@@ -274,7 +274,7 @@ static void so_many_tasks_run_at_once_as_is_said_last(void **state)
     lab_deinit(&l);
 }
 
-static void an_array_changes_as_far_as_it_has_not_begun(void **state)
+static void an_update_of_an_array_is_for_tasks_that_have_not_begun(void **state)
 {
     (void)state;
     struct lab l;
@@ -319,7 +319,7 @@ static void an_array_changes_as_far_as_it_has_not_begun(void **state)
     lab_deinit(&l);
 }
 
-static void in_another_team_it_counts_there(void **state)
+static void a_job_moved_to_another_team_counts_there(void **state)
 {
     (void)state;
     static struct order_user red_users[] = {{.name = "ann", .shares = 1}},
@@ -369,7 +369,7 @@ static void in_another_team_it_counts_there(void **state)
     lab_deinit(&l);
 }
 
-static void it_is_queued_again_as_often_as_is_said_last(void **state)
+static void the_last_retries_are_in_force(void **state)
 {
     (void)state;
     struct lab l;
@@ -399,7 +399,7 @@ static void it_is_queued_again_as_often_as_is_said_last(void **state)
     lab_deinit(&l);
 }
 
-static void a_job_of_several_nodes_may_need_others(void **state)
+static void the_number_of_nodes_can_be_changed(void **state)
 {
     (void)state;
     struct lab l;
@@ -429,7 +429,7 @@ static void a_job_of_several_nodes_may_need_others(void **state)
     lab_deinit(&l);
 }
 
-static void its_time_to_begin_is_another(void **state)
+static void the_begin_time_can_be_changed_and_removed(void **state)
 {
     (void)state;
     struct lab l;
@@ -455,19 +455,19 @@ static void its_time_to_begin_is_another(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_waiting_job_runs_where_it_fits_by_then),
-        cmocka_unit_test(the_history_says_of_each_option_what_it_is_now),
-        cmocka_unit_test(it_keeps_its_place_among_those_that_ask_for_the_same),
-        cmocka_unit_test(all_of_it_changes_or_nothing),
-        cmocka_unit_test(what_runs_changes_in_what_does_not_touch_its_place),
-        cmocka_unit_test(what_is_being_cancelled_stays_as_it_is),
+        cmocka_unit_test(a_pending_job_runs_where_it_fits_after_the_update),
+        cmocka_unit_test(the_history_has_the_new_value_of_each_option),
+        cmocka_unit_test(an_updated_job_keeps_its_position_among_equal_requests),
+        cmocka_unit_test(an_update_changes_all_or_nothing),
+        cmocka_unit_test(a_running_job_changes_only_what_does_not_affect_its_node),
+        cmocka_unit_test(a_job_that_is_being_cancelled_cannot_be_updated),
         cmocka_unit_test(a_reservation_that_its_time_limit_breaks_is_made_anew),
-        cmocka_unit_test(so_many_tasks_run_at_once_as_is_said_last),
-        cmocka_unit_test(an_array_changes_as_far_as_it_has_not_begun),
-        cmocka_unit_test(in_another_team_it_counts_there),
-        cmocka_unit_test(it_is_queued_again_as_often_as_is_said_last),
-        cmocka_unit_test(a_job_of_several_nodes_may_need_others),
-        cmocka_unit_test(its_time_to_begin_is_another),
+        cmocka_unit_test(the_last_limit_of_concurrent_tasks_is_in_force),
+        cmocka_unit_test(an_update_of_an_array_is_for_tasks_that_have_not_begun),
+        cmocka_unit_test(a_job_moved_to_another_team_counts_there),
+        cmocka_unit_test(the_last_retries_are_in_force),
+        cmocka_unit_test(the_number_of_nodes_can_be_changed),
+        cmocka_unit_test(the_begin_time_can_be_changed_and_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static int64_t n_depends(const struct lab *l, int64_t job)
     return n;
 }
 
-static void what_it_depends_on_is_replaced_from_both_ends(void **state)
+static void dependencies_are_replaced_at_both_ends(void **state)
 {
     (void)state;
     struct lab l;
@@ -86,7 +86,7 @@ static void rename_to(struct lab *l, int64_t job, const char *name)
     updates_apply(l, job, BIT(NAME), to);
 }
 
-static void one_of_a_name_at_a_time_whatever_they_were_called_before(void **state)
+static void singletons_count_by_the_name_after_a_rename(void **state)
 {
     (void)state;
     struct lab l;
@@ -113,7 +113,7 @@ static void one_of_a_name_at_a_time_whatever_they_were_called_before(void **stat
     lab_deinit(&l);
 }
 
-static void who_stood_for_others_of_its_name_leaves_them_to_who_waited_for_it(void **state)
+static void a_removed_singleton_passes_its_dependencies_to_the_next(void **state)
 {
     (void)state;
     struct lab l;
@@ -157,7 +157,7 @@ static void tasks_that_have_begun_outlive_what_the_rest_depends_on(void **state)
 }
 
 /* The remaining tasks are cancelled: their dependencies are dropped, also after a restart. */
-static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
+static void an_array_drops_its_dependencies_when_its_pending_tasks_are_cancelled(void **state)
 {
     (void)state;
     struct lab l;
@@ -204,7 +204,7 @@ static void check_still_waits(struct lab *l, int64_t first, int64_t j, int64_t l
     shelf_deinit(&s);
 }
 
-static void an_array_that_waits_no_more_leaves_those_of_its_name_to_who_waited_for_it(void **state)
+static void an_array_that_no_longer_waits_passes_its_dependencies_to_the_next(void **state)
 {
     (void)state;
     for (int is_given_up = 0; is_given_up < 2; is_given_up++) {
@@ -232,7 +232,7 @@ static void an_array_that_waits_no_more_leaves_those_of_its_name_to_who_waited_f
 }
 
 /* The limit on dependencies per user and team, like all other counts. */
-static void in_another_team_what_it_waits_for_counts_there(void **state)
+static void dependencies_count_in_the_team_that_a_job_moves_to(void **state)
 {
     (void)state;
     static struct order_user users[] = {{.name = "ann", .shares = 1}};
@@ -289,7 +289,7 @@ static int try_named(struct lab *l, const char *name, bool waits, int64_t *ret_i
 #define NAMESAKES 3000
 #define RENAMED 200
 
-static void a_new_name_is_waited_for_as_at_a_submit(void **state)
+static void a_rename_has_the_dependencies_and_limits_of_a_submit(void **state)
 {
     (void)state;
     struct lab l;
@@ -327,7 +327,7 @@ static void a_new_name_is_waited_for_as_at_a_submit(void **state)
 }
 
 /* And in another team for jobs without dependencies there. */
-static void at_the_limit_a_job_may_wait_for_less(void **state)
+static void at_the_limit_dependencies_can_still_be_reduced(void **state)
 {
     (void)state;
     static struct order_user users[] = {{.name = "ann", .shares = 1}};
@@ -369,7 +369,7 @@ static void at_the_limit_a_job_may_wait_for_less(void **state)
 
 /* Later jobs came to wait for it when none of them was a singleton. The first of them inherits its
  * dependencies, and stands for the rest. */
-static void who_no_longer_stands_for_others_has_one_heir(void **state)
+static void a_renamed_singleton_passes_its_dependencies_to_one_job(void **state)
 {
     (void)state;
     enum { BEFORE = 4500, AFTER = 100 };
@@ -420,7 +420,7 @@ static void check_names(const struct lab *l, int64_t last)
     }
 }
 
-static void who_waits_for_all_of_its_name_does_so_whatever_changes(void **state)
+static void a_singleton_waits_for_all_of_its_name_after_any_update(void **state)
 {
     (void)state;
     static const char *const names[] = {"a", "b"};
@@ -458,17 +458,17 @@ static void who_waits_for_all_of_its_name_does_so_whatever_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_it_depends_on_is_replaced_from_both_ends),
-        cmocka_unit_test(one_of_a_name_at_a_time_whatever_they_were_called_before),
-        cmocka_unit_test(who_stood_for_others_of_its_name_leaves_them_to_who_waited_for_it),
+        cmocka_unit_test(dependencies_are_replaced_at_both_ends),
+        cmocka_unit_test(singletons_count_by_the_name_after_a_rename),
+        cmocka_unit_test(a_removed_singleton_passes_its_dependencies_to_the_next),
         cmocka_unit_test(tasks_that_have_begun_outlive_what_the_rest_depends_on),
-        cmocka_unit_test(an_array_whose_rest_is_cancelled_depends_on_nothing),
-        cmocka_unit_test(an_array_that_waits_no_more_leaves_those_of_its_name_to_who_waited_for_it),
-        cmocka_unit_test(in_another_team_what_it_waits_for_counts_there),
-        cmocka_unit_test(a_new_name_is_waited_for_as_at_a_submit),
-        cmocka_unit_test(at_the_limit_a_job_may_wait_for_less),
-        cmocka_unit_test(who_no_longer_stands_for_others_has_one_heir),
-        cmocka_unit_test(who_waits_for_all_of_its_name_does_so_whatever_changes),
+        cmocka_unit_test(an_array_drops_its_dependencies_when_its_pending_tasks_are_cancelled),
+        cmocka_unit_test(an_array_that_no_longer_waits_passes_its_dependencies_to_the_next),
+        cmocka_unit_test(dependencies_count_in_the_team_that_a_job_moves_to),
+        cmocka_unit_test(a_rename_has_the_dependencies_and_limits_of_a_submit),
+        cmocka_unit_test(at_the_limit_dependencies_can_still_be_reduced),
+        cmocka_unit_test(a_renamed_singleton_passes_its_dependencies_to_one_job),
+        cmocka_unit_test(a_singleton_waits_for_all_of_its_name_after_any_update),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,7 +103,7 @@ static void a_withheld_attempt_says_so_until_it_is_given(void **state)
 }
 
 /* As after a restart of belayd: by the time of assignment, but one failure alone ends nothing. */
-static void what_is_withheld_late_is_tried_for_half_a_minute(void **state)
+static void an_attempt_withheld_late_is_tried_for_half_a_minute(void **state)
 {
     (void)state;
     for (int waited_s = 500; waited_s <= 1500; waited_s += 500) {
@@ -122,7 +122,7 @@ static void what_is_withheld_late_is_tried_for_half_a_minute(void **state)
     }
 }
 
-static void one_that_runs_or_stops_is_not_withheld(void **state)
+static void a_running_or_stopping_attempt_is_not_withheld(void **state)
 {
     (void)state;
     for (int stops = 0; stops < 2; stops++) {
@@ -150,8 +150,8 @@ int main(void)
         cmocka_unit_test(a_withheld_attempt_ends_after_its_time_or_a_fifth_if_it_is_denied),
         cmocka_unit_test(a_job_is_held_after_three_withheld_attempts),
         cmocka_unit_test(a_withheld_attempt_says_so_until_it_is_given),
-        cmocka_unit_test(what_is_withheld_late_is_tried_for_half_a_minute),
-        cmocka_unit_test(one_that_runs_or_stops_is_not_withheld),
+        cmocka_unit_test(an_attempt_withheld_late_is_tried_for_half_a_minute),
+        cmocka_unit_test(a_running_or_stopping_attempt_is_not_withheld),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

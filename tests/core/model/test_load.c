@@ -43,7 +43,7 @@ static void drop(struct world *w)
     lab_deinit(&w->l);
 }
 
-static void a_reloaded_model_goes_on_where_it_was(void **state)
+static void a_reloaded_model_continues_unchanged(void **state)
 {
     (void)state;
     struct world w;
@@ -234,7 +234,7 @@ static void spoil(struct shelf *s, int what)
     }
 }
 
-static void contradictions_are_corrupt_not_guessed_at(void **state)
+static void contradictory_rows_are_refused_as_corrupt(void **state)
 {
     (void)state;
     for (int what = 0; what <= 27; what++) {
@@ -252,10 +252,10 @@ static void contradictions_are_corrupt_not_guessed_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reloaded_model_goes_on_where_it_was),
+        cmocka_unit_test(a_reloaded_model_continues_unchanged),
         cmocka_unit_test(ids_are_not_given_again_after_everything_left),
         cmocka_unit_test(a_machines_true_size_is_known_again),
-        cmocka_unit_test(contradictions_are_corrupt_not_guessed_at),
+        cmocka_unit_test(contradictory_rows_are_refused_as_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

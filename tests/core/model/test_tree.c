@@ -59,7 +59,7 @@ static void check(const struct tree *t, const struct thing *all)
         assert_int_equal(as_thing(t->root)->least, least);
 }
 
-static void each_knows_the_least_below_it(void **state)
+static void each_element_has_the_minimum_of_its_subtree(void **state)
 {
     (void)state;
     static struct thing all[THINGS];
@@ -85,6 +85,7 @@ static void each_knows_the_least_below_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_knows_the_least_below_it)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_element_has_the_minimum_of_its_subtree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

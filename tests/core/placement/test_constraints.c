@@ -113,7 +113,7 @@ static void refused(
         fail_msg("%s: %s", constraints, l->e.text);
 }
 
-static void what_could_never_be_is_refused(void **state)
+static void impossible_constraints_are_refused(void **state)
 {
     struct lab l;
     struct job_row r = lab_job(1);
@@ -174,7 +174,7 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     lab_deinit(&l);
 }
 
-static void no_machine_is_launched_for_who_names_nodes(void **state)
+static void no_machine_is_launched_for_jobs_that_name_nodes(void **state)
 {
     struct lab l;
     struct job_row r = lab_job(1);
@@ -244,7 +244,7 @@ static void named_resources_are_counted(void **state)
     lab_deinit(&l);
 }
 
-static void nobody_takes_licences_from_who_waits_for_more(void **state)
+static void licences_are_reserved_for_a_job_that_waits_for_more(void **state)
 {
     struct lab l;
     struct job_row r = lab_job(1);
@@ -282,7 +282,7 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     lab_deinit(&l);
 }
 
-static void machines_are_launched_where_they_serve(void **state)
+static void machines_are_launched_in_pools_that_meet_the_constraints(void **state)
 {
     struct lab l;
     struct job_row r = lab_job(4);
@@ -319,13 +319,13 @@ int main(void)
         cmocka_unit_test(texts_are_read_and_written),
         cmocka_unit_test(a_job_goes_where_its_features_are),
         cmocka_unit_test(a_job_goes_where_its_gpus_are),
-        cmocka_unit_test(what_could_never_be_is_refused),
+        cmocka_unit_test(impossible_constraints_are_refused),
         cmocka_unit_test(a_job_runs_only_on_the_nodes_that_it_names),
-        cmocka_unit_test(no_machine_is_launched_for_who_names_nodes),
+        cmocka_unit_test(no_machine_is_launched_for_jobs_that_name_nodes),
         cmocka_unit_test(names_that_no_node_has_are_refused),
         cmocka_unit_test(named_resources_are_counted),
-        cmocka_unit_test(nobody_takes_licences_from_who_waits_for_more),
-        cmocka_unit_test(machines_are_launched_where_they_serve),
+        cmocka_unit_test(licences_are_reserved_for_a_job_that_waits_for_more),
+        cmocka_unit_test(machines_are_launched_in_pools_that_meet_the_constraints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static const char *why(const struct lab *l, int64_t job, const char *code)
     return NULL;
 }
 
-static void such_a_job_goes_only_where_it_can_be_done(void **state)
+static void a_criu_job_runs_only_on_nodes_with_criu(void **state)
 {
     (void)state;
     struct lab l;
@@ -81,7 +81,7 @@ static void such_a_job_goes_only_where_it_can_be_done(void **state)
     lab_deinit(&l);
 }
 
-static void what_can_never_be_done_is_refused_with_the_reason(void **state)
+static void an_impossible_criu_job_is_refused_with_the_reason(void **state)
 {
     (void)state;
     struct lab l;
@@ -121,7 +121,7 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     lab_deinit(&l);
 }
 
-static void gpus_need_more(void **state)
+static void gpu_jobs_need_criu_with_gpu_support(void **state)
 {
     (void)state;
     struct lab l;
@@ -177,9 +177,9 @@ static void an_untried_pool_is_tried_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(such_a_job_goes_only_where_it_can_be_done),
-        cmocka_unit_test(what_can_never_be_done_is_refused_with_the_reason),
-        cmocka_unit_test(gpus_need_more),
+        cmocka_unit_test(a_criu_job_runs_only_on_nodes_with_criu),
+        cmocka_unit_test(an_impossible_criu_job_is_refused_with_the_reason),
+        cmocka_unit_test(gpu_jobs_need_criu_with_gpu_support),
         cmocka_unit_test(an_untried_pool_is_tried_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static const struct resources *held(const struct lab *l, int64_t job)
     return &job_attempt(model_job(l->m, job))->held;
 }
 
-static void nobody_is_beside_it_and_it_has_all(void **state)
+static void an_exclusive_job_has_the_whole_node_to_itself(void **state)
 {
     (void)state;
     struct lab l;
@@ -96,7 +96,7 @@ static void it_needs_at_least_what_it_asks_for(void **state)
     lab_deinit(&l);
 }
 
-static void several_nodes_are_all_its_own(void **state)
+static void an_exclusive_gang_has_all_its_nodes_to_itself(void **state)
 {
     (void)state;
     struct lab l;
@@ -184,7 +184,7 @@ static int64_t n_instances(const struct lab *l, const char *type)
 }
 
 /* Each gets its own machine, the cheapest that fits; shared machines are planned without these. */
-static void machines_are_launched_for_it_alone(void **state)
+static void a_machine_is_launched_for_each_exclusive_job(void **state)
 {
     (void)state;
     struct lab l;
@@ -209,7 +209,7 @@ static void machines_are_launched_for_it_alone(void **state)
     lab_deinit(&l);
 }
 
-static void what_a_machine_gains_meanwhile_is_not_for_others(void **state)
+static void cpus_that_a_node_gains_stay_with_the_exclusive_job(void **state)
 {
     (void)state;
     struct lab l;
@@ -230,13 +230,13 @@ static void what_a_machine_gains_meanwhile_is_not_for_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_is_beside_it_and_it_has_all),
+        cmocka_unit_test(an_exclusive_job_has_the_whole_node_to_itself),
         cmocka_unit_test(it_needs_at_least_what_it_asks_for),
-        cmocka_unit_test(several_nodes_are_all_its_own),
+        cmocka_unit_test(an_exclusive_gang_has_all_its_nodes_to_itself),
         cmocka_unit_test(a_node_is_kept_until_it_is_empty),
         cmocka_unit_test(limits_count_what_it_holds),
-        cmocka_unit_test(machines_are_launched_for_it_alone),
-        cmocka_unit_test(what_a_machine_gains_meanwhile_is_not_for_others),
+        cmocka_unit_test(a_machine_is_launched_for_each_exclusive_job),
+        cmocka_unit_test(cpus_that_a_node_gains_stay_with_the_exclusive_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

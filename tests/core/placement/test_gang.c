@@ -9,7 +9,7 @@ static const struct job_row *row(const struct trio *t)
     return &model_job(t->l.m, t->job)->row;
 }
 
-static void all_start_or_none(void **state)
+static void all_ranks_start_or_none(void **state)
 {
     (void)state;
     struct lab l;
@@ -115,7 +115,7 @@ static void a_gang_stays_in_one_pool(void **state)
     lab_deinit(&l);
 }
 
-static void succeeds_when_all_ranks_have(void **state)
+static void a_gang_succeeds_when_all_ranks_have(void **state)
 {
     (void)state;
     struct trio t;
@@ -132,7 +132,7 @@ static void succeeds_when_all_ranks_have(void **state)
     lab_deinit(&t.l);
 }
 
-static void one_that_fails_stops_the_others_and_decides(void **state)
+static void a_rank_that_fails_stops_the_others_and_decides_the_end(void **state)
 {
     (void)state;
     struct trio t;
@@ -192,7 +192,7 @@ static void a_notice_makes_all_ranks_save_and_stop(void **state)
 }
 
 /* The last rank to end is the cause of the others' stop. */
-static void a_reclaim_is_why_all_stopped_whoever_ends_first(void **state)
+static void after_a_notice_the_gang_ends_as_reclaimed_whichever_rank_ends_first(void **state)
 {
     (void)state;
     struct trio t;
@@ -231,7 +231,7 @@ static void a_lost_node_stops_the_others_at_once(void **state)
 
 /* The other programs fail as soon as the connection breaks; the loss of the node is known only when
  * its lease expires. */
-static void a_loss_is_why_the_others_failed(void **state)
+static void a_lost_node_counts_before_failures_of_other_ranks(void **state)
 {
     (void)state;
     struct trio t;
@@ -249,7 +249,7 @@ static void a_loss_is_why_the_others_failed(void **state)
     lab_deinit(&t.l);
 }
 
-static void a_cancel_stops_all_and_keeps_its_reason(void **state)
+static void a_cancel_stops_all_ranks_and_is_the_end(void **state)
 {
     (void)state;
     struct trio t;
@@ -264,7 +264,7 @@ static void a_cancel_stops_all_and_keeps_its_reason(void **state)
     lab_deinit(&t.l);
 }
 
-static void requeues_and_drains_stop_all(void **state)
+static void requeues_and_drains_stop_all_ranks(void **state)
 {
     (void)state;
     struct trio t;
@@ -335,7 +335,7 @@ static void nodes_that_wait_for_the_rest_are_not_idle(void **state)
     lab_deinit(&l);
 }
 
-static void room_that_is_there_counts(void **state)
+static void free_nodes_count_before_machines_are_launched(void **state)
 {
     (void)state;
     struct lab l;
@@ -383,7 +383,7 @@ static void machines_for_other_jobs_do_not_draw_a_gang_away(void **state)
     lab_deinit(&l);
 }
 
-static void a_gang_that_loses_a_node_gets_one_ahead_of_time(void **state)
+static void a_replacement_is_launched_while_a_gang_with_a_notice_still_runs(void **state)
 {
     (void)state;
     struct lab l;
@@ -447,7 +447,7 @@ static void start_first(struct trio *t)
         ranks_started(&t->l, t->job, n);
 }
 
-static void ranks_that_hold_end_with_the_first_and_as_it(void **state)
+static void ranks_that_only_hold_a_node_end_like_the_first_rank(void **state)
 {
     (void)state;
     struct trio t;
@@ -475,7 +475,7 @@ static void ranks_that_hold_end_with_the_first_and_as_it(void **state)
     lab_deinit(&t.l);
 }
 
-static void what_the_first_ends_as_is_what_counts(void **state)
+static void the_end_of_the_first_rank_counts(void **state)
 {
     (void)state;
     struct trio t;
@@ -491,7 +491,7 @@ static void what_the_first_ends_as_is_what_counts(void **state)
     lab_deinit(&t.l);
 }
 
-static void one_that_holds_and_ends_by_itself_has_failed(void **state)
+static void a_holding_rank_that_ends_by_itself_has_failed(void **state)
 {
     (void)state;
     struct trio t;
@@ -506,7 +506,7 @@ static void one_that_holds_and_ends_by_itself_has_failed(void **state)
     lab_deinit(&t.l);
 }
 
-static void its_checkpoint_is_that_of_all(void **state)
+static void the_first_ranks_checkpoint_is_the_gangs(void **state)
 {
     (void)state;
     struct trio t;
@@ -527,7 +527,7 @@ static void its_checkpoint_is_that_of_all(void **state)
     lab_deinit(&t.l);
 }
 
-static void of_one_node_there_is_no_first(void **state)
+static void a_job_on_one_node_runs_its_script_on_each(void **state)
 {
     (void)state;
     struct lab l;
@@ -539,7 +539,7 @@ static void of_one_node_there_is_no_first(void **state)
     lab_deinit(&l);
 }
 
-static void why_it_waits_is_told(void **state)
+static void why_explains_a_gang_that_waits(void **state)
 {
     (void)state;
     struct lab l;
@@ -566,29 +566,29 @@ static void why_it_waits_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_start_or_none),
+        cmocka_unit_test(all_ranks_start_or_none),
         cmocka_unit_test(a_place_must_be_for_all_ranks_on_different_nodes),
         cmocka_unit_test(a_gang_is_launched_in_one_zone_while_that_has_machines),
         cmocka_unit_test(a_gang_stays_in_one_pool),
-        cmocka_unit_test(succeeds_when_all_ranks_have),
-        cmocka_unit_test(one_that_fails_stops_the_others_and_decides),
+        cmocka_unit_test(a_gang_succeeds_when_all_ranks_have),
+        cmocka_unit_test(a_rank_that_fails_stops_the_others_and_decides_the_end),
         cmocka_unit_test(a_notice_makes_all_ranks_save_and_stop),
-        cmocka_unit_test(a_reclaim_is_why_all_stopped_whoever_ends_first),
+        cmocka_unit_test(after_a_notice_the_gang_ends_as_reclaimed_whichever_rank_ends_first),
         cmocka_unit_test(a_lost_node_stops_the_others_at_once),
-        cmocka_unit_test(a_loss_is_why_the_others_failed),
-        cmocka_unit_test(a_cancel_stops_all_and_keeps_its_reason),
-        cmocka_unit_test(requeues_and_drains_stop_all),
+        cmocka_unit_test(a_lost_node_counts_before_failures_of_other_ranks),
+        cmocka_unit_test(a_cancel_stops_all_ranks_and_is_the_end),
+        cmocka_unit_test(requeues_and_drains_stop_all_ranks),
         cmocka_unit_test(machines_are_launched_for_all_ranks_or_none),
         cmocka_unit_test(nodes_that_wait_for_the_rest_are_not_idle),
-        cmocka_unit_test(room_that_is_there_counts),
-        cmocka_unit_test(ranks_that_hold_end_with_the_first_and_as_it),
-        cmocka_unit_test(what_the_first_ends_as_is_what_counts),
-        cmocka_unit_test(one_that_holds_and_ends_by_itself_has_failed),
-        cmocka_unit_test(its_checkpoint_is_that_of_all),
-        cmocka_unit_test(of_one_node_there_is_no_first),
-        cmocka_unit_test(why_it_waits_is_told),
+        cmocka_unit_test(free_nodes_count_before_machines_are_launched),
+        cmocka_unit_test(ranks_that_only_hold_a_node_end_like_the_first_rank),
+        cmocka_unit_test(the_end_of_the_first_rank_counts),
+        cmocka_unit_test(a_holding_rank_that_ends_by_itself_has_failed),
+        cmocka_unit_test(the_first_ranks_checkpoint_is_the_gangs),
+        cmocka_unit_test(a_job_on_one_node_runs_its_script_on_each),
+        cmocka_unit_test(why_explains_a_gang_that_waits),
         cmocka_unit_test(machines_for_other_jobs_do_not_draw_a_gang_away),
-        cmocka_unit_test(a_gang_that_loses_a_node_gets_one_ahead_of_time),
+        cmocka_unit_test(a_replacement_is_launched_while_a_gang_with_a_notice_still_runs),
         cmocka_unit_test(a_gang_is_drilled_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void gone(struct lab *l, int64_t job)
     assert_int_equal(j->row.state, JOB_PENDING);
 }
 
-static void what_is_not_used_is_borrowed_and_given_back(void **state)
+static void unused_quota_is_lent_and_reclaimed(void **state)
 {
     (void)state;
     struct lab l;
@@ -113,7 +113,7 @@ static void what_is_not_used_is_borrowed_and_given_back(void **state)
 
 /* The team furthest beyond its quota first; jobs that can save before others; then the least to
  * lose. */
-static void the_victim_has_the_least_to_lose(void **state)
+static void the_job_that_loses_least_is_preempted(void **state)
 {
     (void)state;
     struct lab l;
@@ -155,7 +155,7 @@ static void the_victim_has_the_least_to_lose(void **state)
     lab_deinit(&l);
 }
 
-static void nobody_goes_for_what_could_not_start_or_is_not_owed(void **state)
+static void no_job_is_preempted_for_one_that_could_not_start_or_has_no_quota(void **state)
 {
     (void)state;
     struct lab l;
@@ -177,7 +177,7 @@ static void nobody_goes_for_what_could_not_start_or_is_not_owed(void **state)
 }
 
 /* Red's quota covers two of its three: only one is preempted, for any demand. */
-static void a_team_keeps_its_quota(void **state)
+static void jobs_within_a_quota_are_not_preempted(void **state)
 {
     (void)state;
     struct lab l;
@@ -206,7 +206,7 @@ static void a_team_keeps_its_quota(void **state)
 
 /* A node with two small jobs, of which one suffices; and one with a large job that has less to lose
  * than both together. */
-static void no_more_go_than_are_needed(void **state)
+static void no_more_jobs_are_preempted_than_needed(void **state)
 {
     (void)state;
     struct lab l;
@@ -234,7 +234,7 @@ static void no_more_go_than_are_needed(void **state)
     lab_deinit(&l);
 }
 
-static void a_gang_gets_all_its_nodes_or_nobody_goes(void **state)
+static void preemption_makes_room_for_a_whole_gang_or_not_at_all(void **state)
 {
     (void)state;
     struct lab l;
@@ -264,7 +264,7 @@ static void a_gang_gets_all_its_nodes_or_nobody_goes(void **state)
 }
 
 /* Jobs within a quota start before borrowing ones, so that none is started only to be stopped. */
-static void what_is_owed_goes_first(void **state)
+static void jobs_within_their_quota_are_placed_first(void **state)
 {
     (void)state;
     struct lab l;
@@ -285,7 +285,7 @@ static void what_is_owed_goes_first(void **state)
 
 /* Two teams always want more than their quotas, on a cluster of exactly both: no job is preempted
  * more than once in 15 minutes, and rarely at all. */
-static void nobody_drives_another_around(void **state)
+static void two_teams_do_not_preempt_each_other_in_turn(void **state)
 {
     (void)state;
     struct lab l;
@@ -324,7 +324,7 @@ static void nobody_drives_another_around(void **state)
     lab_deinit(&l);
 }
 
-static void who_was_evicted_has_a_while_after_a_restart_too(void **state)
+static void a_preempted_job_is_spared_for_a_while_also_after_a_restart(void **state)
 {
     (void)state;
     struct lab l;
@@ -360,7 +360,7 @@ static void who_was_evicted_has_a_while_after_a_restart_too(void **state)
 }
 
 /* Places for many jobs of one shape are made at once, not one after the other. */
-static void a_team_gets_all_it_is_owed_at_once(void **state)
+static void a_team_gets_its_whole_quota_at_once(void **state)
 {
     (void)state;
     struct lab l;
@@ -389,7 +389,7 @@ static void a_team_gets_all_it_is_owed_at_once(void **state)
     lab_deinit(&l);
 }
 
-static void nobody_goes_for_what_a_launch_will_serve(void **state)
+static void no_job_is_preempted_for_one_that_a_launch_will_serve(void **state)
 {
     (void)state;
     struct lab l;
@@ -411,7 +411,7 @@ static void nobody_goes_for_what_a_launch_will_serve(void **state)
     lab_deinit(&l);
 }
 
-static void who_may_not_borrow_does_not(void **state)
+static void a_team_without_borrowing_stays_within_its_quota(void **state)
 {
     (void)state;
     struct lab l;
@@ -456,7 +456,7 @@ static int64_t submit_class(struct lab *l, const char *team, const char *qos, in
 
 /* The victim has the least to lose, of any account; it resumes; jobs without a class, or of the
  * same one, stay. */
-static void a_class_has_jobs_of_others_evicted(void **state)
+static void a_qos_preempts_jobs_of_lower_ones(void **state)
 {
     (void)state;
     struct lab l;
@@ -507,7 +507,7 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     lab_deinit(&l);
 }
 
-static void nobody_of_a_class_goes_for_nothing(void **state)
+static void no_job_is_preempted_by_a_qos_in_vain(void **state)
 {
     (void)state;
     struct lab l;
@@ -534,7 +534,7 @@ static void nobody_of_a_class_goes_for_nothing(void **state)
     lab_deinit(&l);
 }
 
-static void a_gang_of_a_class_gets_all_its_nodes(void **state)
+static void a_gang_of_a_preempting_qos_gets_all_its_nodes(void **state)
 {
     (void)state;
     struct lab l;
@@ -563,7 +563,7 @@ static void a_gang_of_a_class_gets_all_its_nodes(void **state)
 }
 
 /* Only red itself preempts jobs within red's quota; and jobs within a quota go before any class. */
-static void quotas_count_more_than_classes(void **state)
+static void quotas_come_before_preemption_by_qos(void **state)
 {
     (void)state;
     struct lab l;
@@ -675,7 +675,7 @@ static void an_end_costs_the_same_however_many_kinds_do_not_fit(void **state)
 
 /* The first of its team's shapes may not run more: shapes of other users behind it still get the
  * quota. */
-static void who_is_used_up_is_in_nobodys_way(void **state)
+static void a_team_at_its_limit_does_not_hold_up_others(void **state)
 {
     (void)state;
     struct lab l;
@@ -713,23 +713,23 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_end_costs_the_same_however_many_users_wait),
         cmocka_unit_test(an_end_costs_the_same_however_many_kinds_do_not_fit),
-        cmocka_unit_test(who_is_used_up_is_in_nobodys_way),
-        cmocka_unit_test(what_is_not_used_is_borrowed_and_given_back),
-        cmocka_unit_test(the_victim_has_the_least_to_lose),
-        cmocka_unit_test(nobody_goes_for_what_could_not_start_or_is_not_owed),
-        cmocka_unit_test(a_team_keeps_its_quota),
-        cmocka_unit_test(no_more_go_than_are_needed),
-        cmocka_unit_test(a_gang_gets_all_its_nodes_or_nobody_goes),
-        cmocka_unit_test(what_is_owed_goes_first),
-        cmocka_unit_test(nobody_drives_another_around),
-        cmocka_unit_test(who_was_evicted_has_a_while_after_a_restart_too),
-        cmocka_unit_test(a_team_gets_all_it_is_owed_at_once),
-        cmocka_unit_test(nobody_goes_for_what_a_launch_will_serve),
-        cmocka_unit_test(who_may_not_borrow_does_not),
-        cmocka_unit_test(a_class_has_jobs_of_others_evicted),
-        cmocka_unit_test(nobody_of_a_class_goes_for_nothing),
-        cmocka_unit_test(a_gang_of_a_class_gets_all_its_nodes),
-        cmocka_unit_test(quotas_count_more_than_classes),
+        cmocka_unit_test(a_team_at_its_limit_does_not_hold_up_others),
+        cmocka_unit_test(unused_quota_is_lent_and_reclaimed),
+        cmocka_unit_test(the_job_that_loses_least_is_preempted),
+        cmocka_unit_test(no_job_is_preempted_for_one_that_could_not_start_or_has_no_quota),
+        cmocka_unit_test(jobs_within_a_quota_are_not_preempted),
+        cmocka_unit_test(no_more_jobs_are_preempted_than_needed),
+        cmocka_unit_test(preemption_makes_room_for_a_whole_gang_or_not_at_all),
+        cmocka_unit_test(jobs_within_their_quota_are_placed_first),
+        cmocka_unit_test(two_teams_do_not_preempt_each_other_in_turn),
+        cmocka_unit_test(a_preempted_job_is_spared_for_a_while_also_after_a_restart),
+        cmocka_unit_test(a_team_gets_its_whole_quota_at_once),
+        cmocka_unit_test(no_job_is_preempted_for_one_that_a_launch_will_serve),
+        cmocka_unit_test(a_team_without_borrowing_stays_within_its_quota),
+        cmocka_unit_test(a_qos_preempts_jobs_of_lower_ones),
+        cmocka_unit_test(no_job_is_preempted_by_a_qos_in_vain),
+        cmocka_unit_test(a_gang_of_a_preempting_qos_gets_all_its_nodes),
+        cmocka_unit_test(quotas_come_before_preemption_by_qos),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void other_nodes_of_the_rack_get_what_one_leaves(void **state)
     lab_deinit(&l);
 }
 
-static void what_takes_all_gpus_counts_as_the_whole_node(void **state)
+static void a_job_with_all_gpus_counts_as_a_full_node(void **state)
 {
     (void)state;
     struct lab l;
@@ -106,7 +106,7 @@ static void what_takes_all_gpus_counts_as_the_whole_node(void **state)
     lab_deinit(&l);
 }
 
-static void a_node_for_itself_counts_as_full(void **state)
+static void an_exclusive_node_counts_as_full(void **state)
 {
     (void)state;
     struct lab l;
@@ -193,7 +193,7 @@ static void a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it(void
 }
 
 /* A gang for which a rack never has the power reserves nothing there. */
-static void a_gang_that_no_rack_can_power_is_in_nobodys_way(void **state)
+static void a_gang_that_no_rack_can_power_does_not_hold_up_others(void **state)
 {
     (void)state;
     struct lab l;
@@ -215,7 +215,7 @@ static void a_gang_that_no_rack_can_power_is_in_nobodys_way(void **state)
     lab_deinit(&l);
 }
 
-static void what_lacks_power_goes_to_machines_elsewhere(void **state)
+static void jobs_without_power_get_machines_elsewhere(void **state)
 {
     (void)state;
     struct lab l;
@@ -430,7 +430,7 @@ static void nobody_moves_to_where_there_is_no_power(void **state)
     lab_deinit(&l);
 }
 
-static void who_waits_for_power_is_not_passed_for_ever(void **state)
+static void a_job_that_waits_for_power_does_not_starve(void **state)
 {
     (void)state;
     struct lab l;
@@ -506,7 +506,7 @@ static void power_that_is_kept_yields_to_a_quota(void **state)
 }
 
 /* The victim is the job with an end that frees enough power, though another has less to lose. */
-static void places_are_made_where_there_is_power_then(void **state)
+static void preemption_happens_where_there_is_power_afterwards(void **state)
 {
     (void)state;
     struct order_qos classes[] = {{.name = "high", .boost_ms = HOUR_MS}, {.name = "low"}};
@@ -576,7 +576,7 @@ static void a_lost_node_counts_on_until_it_is_heard_of(void **state)
     lab_deinit(&l);
 }
 
-static void more_that_is_measured_holds_others_back(void **state)
+static void a_measured_draw_above_the_estimate_holds_jobs_back(void **state)
 {
     (void)state;
     struct lab l;
@@ -710,24 +710,24 @@ int main(void)
         cmocka_unit_test(no_start_is_promised_before_there_is_power),
         cmocka_unit_test(no_more_is_placed_than_the_rack_may_draw),
         cmocka_unit_test(other_nodes_of_the_rack_get_what_one_leaves),
-        cmocka_unit_test(what_takes_all_gpus_counts_as_the_whole_node),
-        cmocka_unit_test(a_node_for_itself_counts_as_full),
+        cmocka_unit_test(a_job_with_all_gpus_counts_as_a_full_node),
+        cmocka_unit_test(an_exclusive_node_counts_as_full),
         cmocka_unit_test(a_gang_gets_power_for_all_of_its_ranks_or_none),
         cmocka_unit_test(a_gang_gets_the_nodes_that_have_power_together),
         cmocka_unit_test(a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it),
-        cmocka_unit_test(a_gang_that_no_rack_can_power_is_in_nobodys_way),
-        cmocka_unit_test(what_lacks_power_goes_to_machines_elsewhere),
+        cmocka_unit_test(a_gang_that_no_rack_can_power_does_not_hold_up_others),
+        cmocka_unit_test(jobs_without_power_get_machines_elsewhere),
         cmocka_unit_test(no_machine_is_launched_for_what_would_have_no_power_there),
         cmocka_unit_test(a_gang_is_launched_whole_or_not_where_power_is_short),
         cmocka_unit_test(a_gang_gets_dearer_machines_where_those_have_the_power),
         cmocka_unit_test(no_more_machines_are_launched_than_have_places),
         cmocka_unit_test(nodes_beyond_the_places_count_at_rest_too),
         cmocka_unit_test(nobody_moves_to_where_there_is_no_power),
-        cmocka_unit_test(who_waits_for_power_is_not_passed_for_ever),
+        cmocka_unit_test(a_job_that_waits_for_power_does_not_starve),
         cmocka_unit_test(power_that_is_kept_yields_to_a_quota),
-        cmocka_unit_test(places_are_made_where_there_is_power_then),
+        cmocka_unit_test(preemption_happens_where_there_is_power_afterwards),
         cmocka_unit_test(a_lost_node_counts_on_until_it_is_heard_of),
-        cmocka_unit_test(more_that_is_measured_holds_others_back),
+        cmocka_unit_test(a_measured_draw_above_the_estimate_holds_jobs_back),
         cmocka_unit_test(a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_does),
         cmocka_unit_test(a_node_that_is_held_back_is_given_nothing_new),
     };

@@ -44,7 +44,7 @@ static void make_pair(
     assert_int_equal(lab_node_of(&p->l, p->on_b), p->b);
 }
 
-static void nothing_is_kept_until_somebody_would_pass(void **state)
+static void no_node_is_reserved_before_a_job_would_overtake(void **state)
 {
     (void)state;
     struct pair p;
@@ -59,7 +59,7 @@ static void nothing_is_kept_until_somebody_would_pass(void **state)
     lab_deinit(&p.l);
 }
 
-static void only_what_ends_in_time_passes_there(void **state)
+static void only_jobs_that_end_in_time_use_a_reserved_node(void **state)
 {
     (void)state;
     struct pair p;
@@ -89,7 +89,7 @@ static void only_what_ends_in_time_passes_there(void **state)
     lab_deinit(&p.l);
 }
 
-static void of_ends_that_nobody_knows_the_longest_running_comes_first(void **state)
+static void without_time_limits_the_longest_running_job_is_expected_to_end_first(void **state)
 {
     (void)state;
     struct pair p;
@@ -109,7 +109,7 @@ static void of_ends_that_nobody_knows_the_longest_running_comes_first(void **sta
     lab_deinit(&p.l);
 }
 
-static void what_leaves_enough_room_may_stay_for_ever(void **state)
+static void a_job_that_leaves_enough_room_needs_no_time_limit(void **state)
 {
     (void)state;
     struct lab l;
@@ -126,7 +126,7 @@ static void what_leaves_enough_room_may_stay_for_ever(void **state)
     lab_deinit(&l);
 }
 
-static void none_are_kept_where_that_is_not_wanted(void **state)
+static void no_nodes_are_reserved_where_it_is_disabled(void **state)
 {
     (void)state;
     struct pair p;
@@ -139,7 +139,7 @@ static void none_are_kept_where_that_is_not_wanted(void **state)
     lab_deinit(&p.l);
 }
 
-static void a_node_that_takes_no_more_work_is_given_up(void **state)
+static void a_drained_node_is_no_longer_reserved(void **state)
 {
     (void)state;
     struct pair p;
@@ -162,7 +162,7 @@ static void a_node_that_takes_no_more_work_is_given_up(void **state)
     lab_deinit(&p.l);
 }
 
-static void who_stands_before_it_takes_the_room(void **state)
+static void a_job_ahead_takes_the_reserved_room(void **state)
 {
     (void)state;
     struct pair p;
@@ -242,7 +242,7 @@ static void a_gang_gets_the_nodes_that_are_free_together_first(void **state)
     lab_deinit(&l);
 }
 
-static void it_is_told_why(void **state)
+static void why_explains_a_reservation(void **state)
 {
     (void)state;
     struct pair p;
@@ -443,16 +443,16 @@ static void a_gang_at_the_front_waits_for_what_runs_then(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_kept_until_somebody_would_pass),
-        cmocka_unit_test(only_what_ends_in_time_passes_there),
-        cmocka_unit_test(of_ends_that_nobody_knows_the_longest_running_comes_first),
-        cmocka_unit_test(what_leaves_enough_room_may_stay_for_ever),
-        cmocka_unit_test(none_are_kept_where_that_is_not_wanted),
-        cmocka_unit_test(a_node_that_takes_no_more_work_is_given_up),
-        cmocka_unit_test(who_stands_before_it_takes_the_room),
+        cmocka_unit_test(no_node_is_reserved_before_a_job_would_overtake),
+        cmocka_unit_test(only_jobs_that_end_in_time_use_a_reserved_node),
+        cmocka_unit_test(without_time_limits_the_longest_running_job_is_expected_to_end_first),
+        cmocka_unit_test(a_job_that_leaves_enough_room_needs_no_time_limit),
+        cmocka_unit_test(no_nodes_are_reserved_where_it_is_disabled),
+        cmocka_unit_test(a_drained_node_is_no_longer_reserved),
+        cmocka_unit_test(a_job_ahead_takes_the_reserved_room),
         cmocka_unit_test(launches_serve_where_a_pool_may_grow),
         cmocka_unit_test(a_gang_gets_the_nodes_that_are_free_together_first),
-        cmocka_unit_test(it_is_told_why),
+        cmocka_unit_test(why_explains_a_reservation),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(the_wait_of_the_largest_gang_is_bounded),
         cmocka_unit_test(a_gang_at_the_front_waits_for_what_runs_then),

@@ -79,7 +79,7 @@ static const struct job_row *row_of(const struct lab *l, int64_t array, int32_t 
     return r;
 }
 
-static void each_task_begins_when_its_own_has_succeeded(void **state)
+static void each_task_begins_when_its_counterpart_has_succeeded(void **state)
 {
     (void)state;
     struct lab l;
@@ -146,7 +146,7 @@ static void limits_of_both_hold(void **state)
 }
 
 /* The others continue; dependents of the one given up are notified. */
-static void a_task_whose_other_failed_is_given_up_by_itself(void **state)
+static void only_the_task_whose_counterpart_failed_is_given_up(void **state)
 {
     (void)state;
     struct lab l;
@@ -226,7 +226,7 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* Part of it, or all, has ended, in this tick or long ago. */
-static void what_has_ended_before_counts(void **state)
+static void tasks_that_ended_before_the_submit_count(void **state)
 {
     (void)state;
     for (int how = 0; how < 4; how++) {
@@ -407,7 +407,7 @@ static void a_long_chain_is_given_up(void **state)
     lab_deinit(&l);
 }
 
-static void it_waits_for_other_things_too(void **state)
+static void other_dependencies_hold_too(void **state)
 {
     (void)state;
     struct lab l;
@@ -446,15 +446,15 @@ static void it_waits_for_other_things_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_task_begins_when_its_own_has_succeeded),
+        cmocka_unit_test(each_task_begins_when_its_counterpart_has_succeeded),
         cmocka_unit_test(limits_of_both_hold),
-        cmocka_unit_test(a_task_whose_other_failed_is_given_up_by_itself),
+        cmocka_unit_test(only_the_task_whose_counterpart_failed_is_given_up),
         cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(what_has_ended_before_counts),
+        cmocka_unit_test(tasks_that_ended_before_the_submit_count),
         cmocka_unit_test(tasks_end_in_any_order),
         cmocka_unit_test(many_are_given_up_without_a_row_each),
         cmocka_unit_test(a_long_chain_is_given_up),
-        cmocka_unit_test(it_waits_for_other_things_too),
+        cmocka_unit_test(other_dependencies_hold_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

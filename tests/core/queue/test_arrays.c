@@ -63,7 +63,7 @@ static void a_task_becomes_a_job_when_it_is_placed(void **state)
     lab_deinit(&l);
 }
 
-static void no_more_run_at_once_than_may(void **state)
+static void no_more_tasks_run_than_the_limit(void **state)
 {
     (void)state;
     struct lab l;
@@ -215,7 +215,7 @@ static void tasks_of_an_array_that_can_never_begin_have_ended(void **state)
     lab_deinit(&l);
 }
 
-static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void **state)
+static void dependencies_on_missing_or_ended_tasks_are_decided_at_once(void **state)
 {
     (void)state;
     struct lab l;
@@ -351,11 +351,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_becomes_a_job_when_it_is_placed),
-        cmocka_unit_test(no_more_run_at_once_than_may),
+        cmocka_unit_test(no_more_tasks_run_than_the_limit),
         cmocka_unit_test(the_whole_ends_with_its_last_task),
         cmocka_unit_test(a_job_waits_for_one_task),
         cmocka_unit_test(tasks_of_an_array_that_can_never_begin_have_ended),
-        cmocka_unit_test(a_task_that_there_never_was_or_that_has_ended_is_judged_at_once),
+        cmocka_unit_test(dependencies_on_missing_or_ended_tasks_are_decided_at_once),
         cmocka_unit_test(some_or_all_tasks_are_cancelled),
         cmocka_unit_test(machines_are_launched_for_all_tasks_that_may_run),
         cmocka_unit_test(arrays_are_held_requeued_and_wait_like_any_job),

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void what_runs_is_saved_before_all_is_spent_and_goes_on_next_month(void **state)
+static void running_jobs_are_saved_before_a_budget_is_used_up_and_continue_next_month(void **state)
 {
     (void)state;
     struct lab l;
@@ -53,7 +53,7 @@ static void what_runs_is_saved_before_all_is_spent_and_goes_on_next_month(void *
 
 /* A job that cannot be saved is not stopped: its money stays reserved, and others are stopped
  * earlier. */
-static void who_cannot_be_saved_is_not_stopped_and_is_paid_for(void **state)
+static void jobs_without_checkpoints_are_not_parked_but_charged(void **state)
 {
     (void)state;
     struct lab l;
@@ -132,7 +132,7 @@ static void hours_and_windows_begin_anew(void **state)
     lab_deinit(&l);
 }
 
-static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(void **state)
+static void a_job_at_its_own_cost_limit_is_parked_until_the_limit_is_raised(void **state)
 {
     (void)state;
     struct lab l;
@@ -329,7 +329,7 @@ static void a_budget_against_three_times_its_load_over_fifty_restarts(void **sta
     lab_deinit(l);
 }
 
-static void a_cap_that_is_raised_lets_those_go_on_that_were_parked(void **state)
+static void parked_jobs_continue_when_the_cap_is_raised(void **state)
 {
     (void)state;
     struct month w = {.b = spending_monthly(10, BUDGET_PARK)};
@@ -397,12 +397,12 @@ static void months_and_days_are_those_of_the_zone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_runs_is_saved_before_all_is_spent_and_goes_on_next_month),
-        cmocka_unit_test(who_cannot_be_saved_is_not_stopped_and_is_paid_for),
+        cmocka_unit_test(running_jobs_are_saved_before_a_budget_is_used_up_and_continue_next_month),
+        cmocka_unit_test(jobs_without_checkpoints_are_not_parked_but_charged),
         cmocka_unit_test(hours_and_windows_begin_anew),
-        cmocka_unit_test(a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more),
+        cmocka_unit_test(a_job_at_its_own_cost_limit_is_parked_until_the_limit_is_raised),
         cmocka_unit_test(a_budget_against_three_times_its_load_over_fifty_restarts),
-        cmocka_unit_test(a_cap_that_is_raised_lets_those_go_on_that_were_parked),
+        cmocka_unit_test(parked_jobs_continue_when_the_cap_is_raised),
         cmocka_unit_test(months_and_days_are_those_of_the_zone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void what_is_expected_is_set_aside_and_given_back(void **state)
+static void expected_costs_are_reserved_and_returned(void **state)
 {
     (void)state;
     struct lab l;
@@ -41,7 +41,7 @@ static void what_is_expected_is_set_aside_and_given_back(void **state)
 }
 
 /* Reading 10 GiB at $0.50: reserved before the start, spent afterwards. */
-static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
+static void the_cost_of_reading_the_input_is_reserved_until_it_is_read(void **state)
 {
     (void)state;
     struct lab l;
@@ -109,7 +109,7 @@ static void cleaned(struct lab *l, int64_t job, int64_t gib)
 /* While the job runs, after its end, and after a restart: storage is spent by budgets that the job
  * matches, except those of a pool. A threshold reached this way is notified although no job
  * runs. */
-static void what_the_store_keeps_is_spent(void **state)
+static void kept_checkpoints_are_charged_to_the_budget(void **state)
 {
     (void)state;
     struct budget_options b[] = {spending_monthly(10, BUDGET_STOP_NEW),
@@ -168,7 +168,7 @@ static void what_the_store_keeps_is_spent(void **state)
 
 /* Input still to be read does not park the job repeatedly: reservations are released exactly as
  * they were made. */
-static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **state)
+static void a_parked_job_returns_the_reserved_cost_of_its_input(void **state)
 {
     (void)state;
     struct lab l;
@@ -193,7 +193,7 @@ static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **
     lab_deinit(&l);
 }
 
-static void what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway(void **state)
+static void jobs_that_fit_the_budget_overtake_and_free_nodes_are_always_used(void **state)
 {
     (void)state;
     struct lab l;
@@ -234,7 +234,7 @@ static int refused(struct lab *l, const struct job_row *r, const char *labels)
     return lab_try(l, &ev, NULL);
 }
 
-static void a_job_counts_where_all_that_is_said_matches(void **state)
+static void a_job_counts_in_budgets_whose_conditions_all_match(void **state)
 {
     (void)state;
     struct lab l;
@@ -285,7 +285,7 @@ static void a_job_counts_where_all_that_is_said_matches(void **state)
     lab_deinit(&l);
 }
 
-static void a_budget_of_a_pool_is_in_nobody_s_way_elsewhere(void **state)
+static void a_budget_of_one_pool_does_not_affect_others(void **state)
 {
     (void)state;
     struct lab l;
@@ -308,7 +308,7 @@ static void a_budget_of_a_pool_is_in_nobody_s_way_elsewhere(void **state)
 }
 
 /* Machines are launched for as many jobs as can be paid, not for all that wait. */
-static void launches_are_for_what_can_be_paid(void **state)
+static void machines_are_launched_only_for_jobs_that_can_be_paid(void **state)
 {
     (void)state;
     struct lab l;
@@ -328,7 +328,7 @@ static void launches_are_for_what_can_be_paid(void **state)
     lab_deinit(&l);
 }
 
-static void a_job_waits_for_a_price_that_it_takes(void **state)
+static void a_job_waits_until_a_price_is_within_its_maximum(void **state)
 {
     (void)state;
     struct lab l;
@@ -400,15 +400,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_start_is_promised_that_a_budget_does_not_pay_for),
-        cmocka_unit_test(what_is_expected_is_set_aside_and_given_back),
-        cmocka_unit_test(what_the_store_keeps_is_spent),
-        cmocka_unit_test(what_is_to_be_read_is_set_aside_until_it_is),
-        cmocka_unit_test(a_parked_job_that_never_read_gives_back_what_was_held_for_it),
-        cmocka_unit_test(what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway),
-        cmocka_unit_test(a_job_counts_where_all_that_is_said_matches),
-        cmocka_unit_test(a_budget_of_a_pool_is_in_nobody_s_way_elsewhere),
-        cmocka_unit_test(launches_are_for_what_can_be_paid),
-        cmocka_unit_test(a_job_waits_for_a_price_that_it_takes),
+        cmocka_unit_test(expected_costs_are_reserved_and_returned),
+        cmocka_unit_test(kept_checkpoints_are_charged_to_the_budget),
+        cmocka_unit_test(the_cost_of_reading_the_input_is_reserved_until_it_is_read),
+        cmocka_unit_test(a_parked_job_returns_the_reserved_cost_of_its_input),
+        cmocka_unit_test(jobs_that_fit_the_budget_overtake_and_free_nodes_are_always_used),
+        cmocka_unit_test(a_job_counts_in_budgets_whose_conditions_all_match),
+        cmocka_unit_test(a_budget_of_one_pool_does_not_affect_others),
+        cmocka_unit_test(machines_are_launched_only_for_jobs_that_can_be_paid),
+        cmocka_unit_test(a_job_waits_until_a_price_is_within_its_maximum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,7 +217,7 @@ static void check_runs(struct bed *b, const char *expected)
     b->n_shown = b->n_runs;
 }
 
-static void a_job_is_submitted_at_each_time_and_knows_it(void **state)
+static void a_job_is_submitted_at_each_time_and_has_its_entry(void **state)
 {
     struct bed b;
     (void)state;
@@ -267,7 +267,7 @@ static void a_time_in_its_zone_that_the_clocks_skip_is_the_moment_at_which_they_
     bed_deinit(&b);
 }
 
-static void skip_leaves_out_what_comes_while_the_job_before_lives(void **state)
+static void with_skip_a_time_is_skipped_while_the_previous_job_lives(void **state)
 {
     struct bed b;
     (void)state;
@@ -281,7 +281,7 @@ static void skip_leaves_out_what_comes_while_the_job_before_lives(void **state)
     bed_deinit(&b);
 }
 
-static void queue_starts_them_one_after_the_other(void **state)
+static void with_queue_jobs_start_one_after_the_other(void **state)
 {
     struct bed b;
     (void)state;
@@ -313,7 +313,7 @@ static void queue_starts_them_one_after_the_other(void **state)
     bed_deinit(&b);
 }
 
-static void replace_cancels_and_starts_when_that_has_ended(void **state)
+static void with_replace_the_next_job_starts_when_the_cancelled_one_has_ended(void **state)
 {
     struct bed b;
     (void)state;
@@ -337,7 +337,7 @@ static void replace_cancels_and_starts_when_that_has_ended(void **state)
     bed_deinit(&b);
 }
 
-static void what_was_missed_is_caught_up_as_asked(void **state)
+static void missed_times_are_caught_up_as_configured(void **state)
 {
     static const struct {
         enum cron_catch_up catch_up;
@@ -390,7 +390,7 @@ static void all_that_was_missed_is_caught_up_when_it_is_within_the_bound(void **
     bed_deinit(&b);
 }
 
-static void a_short_absence_is_no_absence(void **state)
+static void a_short_absence_misses_nothing(void **state)
 {
     struct bed b;
     (void)state;
@@ -404,7 +404,7 @@ static void a_short_absence_is_no_absence(void **state)
     bed_deinit(&b);
 }
 
-static void a_year_without_belayd_costs_no_second_of_looking(void **state)
+static void a_year_without_belayd_is_caught_up_in_less_than_a_second(void **state)
 {
     struct bed b;
     (void)state;
@@ -529,7 +529,7 @@ static void a_removed_entry_is_gone_and_its_job_goes_on(void **state)
     bed_deinit(&b);
 }
 
-static void by_hand_it_starts_now_and_beside_the_schedule(void **state)
+static void a_manual_run_starts_at_once_and_leaves_the_schedule_unchanged(void **state)
 {
     struct bed b;
     struct event run = {.type = EV_CRON_RUN, .cron_run = {.cron = 1, .by = "ann"}};
@@ -630,7 +630,7 @@ static int edit_script(struct bed *b, size_t bytes)
 }
 
 /* Stored before the limit existed. */
-static void who_has_more_than_is_allowed_may_have_less_or_the_same(void **state)
+static void a_user_beyond_the_limit_may_replace_and_remove_entries(void **state)
 {
     struct bed b;
     struct err e;
@@ -681,24 +681,24 @@ static void an_entry_that_cannot_be_read_any_more_says_so_and_does_nothing(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_is_submitted_at_each_time_and_knows_it),
+        cmocka_unit_test(a_job_is_submitted_at_each_time_and_has_its_entry),
         cmocka_unit_test(the_environment_has_the_time),
         cmocka_unit_test(a_time_in_its_zone_that_the_clocks_skip_is_the_moment_at_which_they_do),
-        cmocka_unit_test(skip_leaves_out_what_comes_while_the_job_before_lives),
-        cmocka_unit_test(queue_starts_them_one_after_the_other),
-        cmocka_unit_test(replace_cancels_and_starts_when_that_has_ended),
-        cmocka_unit_test(what_was_missed_is_caught_up_as_asked),
+        cmocka_unit_test(with_skip_a_time_is_skipped_while_the_previous_job_lives),
+        cmocka_unit_test(with_queue_jobs_start_one_after_the_other),
+        cmocka_unit_test(with_replace_the_next_job_starts_when_the_cancelled_one_has_ended),
+        cmocka_unit_test(missed_times_are_caught_up_as_configured),
         cmocka_unit_test(all_that_was_missed_is_caught_up_when_it_is_within_the_bound),
-        cmocka_unit_test(a_short_absence_is_no_absence),
-        cmocka_unit_test(a_year_without_belayd_costs_no_second_of_looking),
+        cmocka_unit_test(a_short_absence_misses_nothing),
+        cmocka_unit_test(a_year_without_belayd_is_caught_up_in_less_than_a_second),
         cmocka_unit_test(each_job_is_to_be_done_by_the_next_time_that_it_is_so_late),
         cmocka_unit_test(the_clock_set_back_starts_nothing_again),
         cmocka_unit_test(a_paused_entry_does_nothing_and_catches_nothing_up),
         cmocka_unit_test(a_removed_entry_is_gone_and_its_job_goes_on),
-        cmocka_unit_test(by_hand_it_starts_now_and_beside_the_schedule),
+        cmocka_unit_test(a_manual_run_starts_at_once_and_leaves_the_schedule_unchanged),
         cmocka_unit_test(an_edit_changes_what_comes_and_keeps_the_job_unless_it_is_given),
         cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(who_has_more_than_is_allowed_may_have_less_or_the_same),
+        cmocka_unit_test(a_user_beyond_the_limit_may_replace_and_remove_entries),
         cmocka_unit_test(an_entry_that_cannot_be_read_any_more_says_so_and_does_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

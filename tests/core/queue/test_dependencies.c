@@ -276,7 +276,7 @@ static void what_can_never_come_true_is_refused_at_once(void **state)
     lab_deinit(&l);
 }
 
-static void who_wants_to_waits_for_what_can_never_come_true(void **state)
+static void a_job_may_opt_to_wait_for_a_dependency_that_can_never_come_true(void **state)
 {
     (void)state;
     struct lab l;
@@ -366,7 +366,7 @@ static void a_users_jobs_wait_for_a_limited_number_of_others(void **state)
     lab_deinit(&l);
 }
 
-static void what_waits_still_waits_after_a_restart(void **state)
+static void dependencies_are_the_same_after_a_restart(void **state)
 {
     (void)state;
     struct lab l;
@@ -413,11 +413,11 @@ int main(void)
         cmocka_unit_test(after_waits_for_the_start_and_some_minutes),
         cmocka_unit_test(all_or_any),
         cmocka_unit_test(what_can_never_come_true_is_refused_at_once),
-        cmocka_unit_test(who_wants_to_waits_for_what_can_never_come_true),
+        cmocka_unit_test(a_job_may_opt_to_wait_for_a_dependency_that_can_never_come_true),
         cmocka_unit_test(a_job_that_ended_in_this_tick_is_known),
         cmocka_unit_test(singletons_run_one_after_the_other),
         cmocka_unit_test(a_users_jobs_wait_for_a_limited_number_of_others),
-        cmocka_unit_test(what_waits_still_waits_after_a_restart),
+        cmocka_unit_test(dependencies_are_the_same_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void beat(struct lab *l, int64_t node)
     lab_plan(l);
 }
 
-static void who_waits_too_long_ends(void **state)
+static void a_job_that_waits_too_long_ends(void **state)
 {
     (void)state;
     struct lab l;
@@ -64,7 +64,7 @@ static void who_waits_too_long_ends(void **state)
     lab_deinit(&l);
 }
 
-static void of_an_array_only_what_has_not_begun_ends(void **state)
+static void of_an_array_only_tasks_that_have_not_begun_expire(void **state)
 {
     (void)state;
     struct lab l;
@@ -116,7 +116,7 @@ static void what_could_never_be_in_time_is_refused(void **state)
     lab_deinit(&l);
 }
 
-static void who_is_held_has_a_deadline_too(void **state)
+static void a_held_job_expires_too(void **state)
 {
     (void)state;
     struct lab l;
@@ -135,9 +135,9 @@ static void who_is_held_has_a_deadline_too(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_waits_too_long_ends),
-        cmocka_unit_test(of_an_array_only_what_has_not_begun_ends),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_job_that_waits_too_long_ends),
+        cmocka_unit_test(of_an_array_only_tasks_that_have_not_begun_expire),
         cmocka_unit_test(what_could_never_be_in_time_is_refused),
-        cmocka_unit_test(who_is_held_has_a_deadline_too)};
+        cmocka_unit_test(a_held_job_expires_too)};
     return cmocka_run_group_tests_name("deadlines", tests, NULL, NULL);
 }

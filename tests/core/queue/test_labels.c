@@ -30,7 +30,7 @@ static void ask(struct lab *l, const char *pool, const char *labels)
     lab_set_pool(l, row);
 }
 
-static void who_has_the_labels_runs_there_and_who_lacks_them_elsewhere(void **state)
+static void jobs_with_the_labels_run_in_the_pool_and_others_elsewhere(void **state)
 {
     (void)state;
     struct lab l;
@@ -57,7 +57,7 @@ static void who_has_the_labels_runs_there_and_who_lacks_them_elsewhere(void **st
     lab_deinit(&l);
 }
 
-static void who_could_run_nowhere_else_is_refused_with_what_to_add(void **state)
+static void a_job_that_could_run_nowhere_else_is_refused_with_the_labels_to_add(void **state)
 {
     (void)state;
     struct lab l;
@@ -83,7 +83,7 @@ static void who_could_run_nowhere_else_is_refused_with_what_to_add(void **state)
 }
 
 /* A pool gets required labels: running jobs continue, pending ones do not start there. */
-static void a_pool_may_begin_to_ask(void **state)
+static void a_pool_may_require_labels_later(void **state)
 {
     (void)state;
     struct lab l;
@@ -132,9 +132,9 @@ static void labels_are_shared_and_those_of_arrays_are_their_tasks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_has_the_labels_runs_there_and_who_lacks_them_elsewhere),
-        cmocka_unit_test(who_could_run_nowhere_else_is_refused_with_what_to_add),
-        cmocka_unit_test(a_pool_may_begin_to_ask),
+        cmocka_unit_test(jobs_with_the_labels_run_in_the_pool_and_others_elsewhere),
+        cmocka_unit_test(a_job_that_could_run_nowhere_else_is_refused_with_the_labels_to_add),
+        cmocka_unit_test(a_pool_may_require_labels_later),
         cmocka_unit_test(labels_are_shared_and_those_of_arrays_are_their_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

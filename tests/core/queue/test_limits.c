@@ -57,7 +57,7 @@ static int64_t n_running(const struct lab *l, const int64_t *jobs, size_t n)
     return sum;
 }
 
-static void a_user_runs_as_many_as_may_and_others_pass(void **state)
+static void a_user_runs_as_many_jobs_as_allowed_and_others_overtake(void **state)
 {
     (void)state;
     struct lab l;
@@ -83,7 +83,7 @@ static void a_user_runs_as_many_as_may_and_others_pass(void **state)
 }
 
 /* The most specific limit applies, and the team's own in addition. */
-static void limits_hold_along_the_path(void **state)
+static void limits_of_user_and_team_both_hold(void **state)
 {
     (void)state;
     struct order_user users[] = {{.name = "ann", .shares = 1, .limits = limit(LIMIT_RUNNING, 3)},
@@ -180,7 +180,7 @@ static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
     lab_deinit(&l);
 }
 
-static void what_runs_costs_no_more_an_hour_than_may(void **state)
+static void running_jobs_cost_no_more_per_hour_than_allowed(void **state)
 {
     (void)state;
     struct lab l;
@@ -238,7 +238,7 @@ static void prices_count_as_they_are_in_force(void **state)
 }
 
 /* Machines are launched for jobs that may run, not for all that wait. */
-static void nothing_is_launched_for_what_may_not_run(void **state)
+static void no_machine_is_launched_for_jobs_beyond_a_limit(void **state)
 {
     (void)state;
     struct lab l;
@@ -316,7 +316,7 @@ static void a_submit_beyond_the_limit_is_refused_with_what_to_do(void **state)
 
 /* More throttled shapes than return at once: each has its turn, although the first of them fit
  * nowhere. */
-static void those_put_aside_all_have_their_turn(void **state)
+static void all_throttled_jobs_are_tried_again(void **state)
 {
     (void)state;
     struct lab l;
@@ -338,7 +338,7 @@ static void those_put_aside_all_have_their_turn(void **state)
 }
 
 /* Throttled jobs have no reservations, and can be held, released and cancelled like others. */
-static void what_is_aside_is_a_job_as_any_other(void **state)
+static void a_throttled_job_can_be_held_released_and_cancelled(void **state)
 {
     (void)state;
     struct lab l;
@@ -402,7 +402,7 @@ static double turns(int64_t anns, int n)
     return took;
 }
 
-static void a_hundred_thousand_that_may_not_run_cost_others_nothing(void **state)
+static void a_hundred_thousand_throttled_jobs_cost_others_nothing(void **state)
 {
     (void)state;
     double alone = turns(10, 2000), beside = turns(100000, 2000);
@@ -415,17 +415,17 @@ static void a_hundred_thousand_that_may_not_run_cost_others_nothing(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_runs_as_many_as_may_and_others_pass),
-        cmocka_unit_test(limits_hold_along_the_path),
+        cmocka_unit_test(a_user_runs_as_many_jobs_as_allowed_and_others_overtake),
+        cmocka_unit_test(limits_of_user_and_team_both_hold),
         cmocka_unit_test(a_gpu_limit_lets_jobs_without_gpus_run),
         cmocka_unit_test(a_gang_takes_the_nodes_that_its_limit_allows),
-        cmocka_unit_test(what_runs_costs_no_more_an_hour_than_may),
+        cmocka_unit_test(running_jobs_cost_no_more_per_hour_than_allowed),
         cmocka_unit_test(prices_count_as_they_are_in_force),
-        cmocka_unit_test(nothing_is_launched_for_what_may_not_run),
+        cmocka_unit_test(no_machine_is_launched_for_jobs_beyond_a_limit),
         cmocka_unit_test(a_submit_beyond_the_limit_is_refused_with_what_to_do),
-        cmocka_unit_test(those_put_aside_all_have_their_turn),
-        cmocka_unit_test(what_is_aside_is_a_job_as_any_other),
-        cmocka_unit_test(a_hundred_thousand_that_may_not_run_cost_others_nothing),
+        cmocka_unit_test(all_throttled_jobs_are_tried_again),
+        cmocka_unit_test(a_throttled_job_can_be_held_released_and_cancelled),
+        cmocka_unit_test(a_hundred_thousand_throttled_jobs_cost_others_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static void halving_is_exact_enough_and_never_adds(void **state)
         assert_true(order_halve(much, k) < order_halve(much, k - 1));
 }
 
-static void what_runs_is_used_as_it_runs_and_fades(void **state)
+static void usage_grows_while_jobs_run_and_decays(void **state)
 {
     (void)state;
     struct lab l;
@@ -99,7 +99,7 @@ static void usage_is_the_same_after_a_restart(void **state)
     lab_deinit(&l);
 }
 
-static void who_used_less_comes_first(void **state)
+static void users_with_less_usage_come_first(void **state)
 {
     (void)state;
     struct lab l;
@@ -233,7 +233,7 @@ static void boosts_count_as_waiting(void **state)
     lab_deinit(&l);
 }
 
-static void a_priority_tells_its_parts(void **state)
+static void a_priority_is_the_sum_of_its_reported_parts(void **state)
 {
     (void)state;
     struct lab l;
@@ -347,7 +347,7 @@ static void assert_about(double got, double want)
         fail_msg("%.3f is not about %.3f", got, want);
 }
 
-static void those_who_always_wait_use_their_shares(void **state)
+static void users_with_a_constant_backlog_use_their_shares(void **state)
 {
     (void)state;
     static const char *const users[] = {"ann", "bob", "cho"};
@@ -368,7 +368,7 @@ static void those_who_always_wait_use_their_shares(void **state)
 
 /* One user has used everything for a month; another arrives with unlimited demand. The first user's
  * jobs still start. */
-static void nobody_waits_for_ever(void **state)
+static void no_job_starves(void **state)
 {
     (void)state;
     static const char *const first[] = {"ann"}, *const both[] = {"ann", "bob"};
@@ -403,15 +403,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halving_is_exact_enough_and_never_adds),
-        cmocka_unit_test(what_runs_is_used_as_it_runs_and_fades),
+        cmocka_unit_test(usage_grows_while_jobs_run_and_decays),
         cmocka_unit_test(usage_is_the_same_after_a_restart),
-        cmocka_unit_test(who_used_less_comes_first),
+        cmocka_unit_test(users_with_less_usage_come_first),
         cmocka_unit_test(one_user_alone_is_served_in_turn),
         cmocka_unit_test(teams_and_classes_are_those_configured),
         cmocka_unit_test(boosts_count_as_waiting),
-        cmocka_unit_test(a_priority_tells_its_parts),
-        cmocka_unit_test(those_who_always_wait_use_their_shares),
-        cmocka_unit_test(nobody_waits_for_ever),
+        cmocka_unit_test(a_priority_is_the_sum_of_its_reported_parts),
+        cmocka_unit_test(users_with_a_constant_backlog_use_their_shares),
+        cmocka_unit_test(no_job_starves),
         cmocka_unit_test(old_usage_is_loaded_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

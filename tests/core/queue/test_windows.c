@@ -99,7 +99,7 @@ static void a_job_waits_for_its_window_is_parked_at_its_end_and_goes_on(void **s
     lab_deinit(&l);
 }
 
-static void what_is_queued_leaves_the_queue_when_the_window_closes(void **state)
+static void queued_jobs_leave_the_queue_when_their_window_closes(void **state)
 {
     struct lab l;
     (void)state;
@@ -141,7 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_window_opens_and_closes_by_the_clocks_of_its_zone),
         cmocka_unit_test(a_job_waits_for_its_window_is_parked_at_its_end_and_goes_on),
-        cmocka_unit_test(what_is_queued_leaves_the_queue_when_the_window_closes),
+        cmocka_unit_test(queued_jobs_leave_the_queue_when_their_window_closes),
         cmocka_unit_test(a_window_that_is_not_configured_never_opens_and_why_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,7 +323,7 @@ static void a_boot_timeout_is_a_failure(void **state)
     lab_deinit(&l);
 }
 
-static void one_that_joins_ends_it(void **state)
+static void a_machine_that_joins_ends_the_waiting_time(void **state)
 {
     (void)state;
     struct lab l;
@@ -373,7 +373,7 @@ static void another_pool_serves_meanwhile(void **state)
     lab_deinit(&l);
 }
 
-static void a_gang_is_probed_for_as_well(void **state)
+static void a_gang_causes_a_probe_too(void **state)
 {
     (void)state;
     struct lab l;
@@ -393,7 +393,7 @@ static void a_gang_is_probed_for_as_well(void **state)
     lab_deinit(&l);
 }
 
-static void it_outlives_belayd_and_the_wait_with_it(void **state)
+static void failures_and_waiting_time_survive_a_restart(void **state)
 {
     (void)state;
     struct lab l;
@@ -415,7 +415,7 @@ static void it_outlives_belayd_and_the_wait_with_it(void **state)
     shelf_deinit(&s);
 }
 
-static void the_configuration_does_not_forget_it_and_an_operator_may_try_at_once(void **state)
+static void reloading_the_pool_keeps_the_failures_and_an_operator_may_retry_at_once(void **state)
 {
     (void)state;
     struct lab l;
@@ -437,7 +437,7 @@ static void the_configuration_does_not_forget_it_and_an_operator_may_try_at_once
     lab_deinit(&l);
 }
 
-static void the_console_of_the_last_one_is_told(void **state)
+static void the_console_of_the_last_failed_machine_is_shown(void **state)
 {
     (void)state;
     struct lab l;
@@ -524,13 +524,13 @@ int main(void)
         cmocka_unit_test(a_machine_that_has_run_a_job_is_no_failure_after_a_restart),
         cmocka_unit_test(a_full_machine_counts_once_and_one_that_begins_a_job_ends_it),
         cmocka_unit_test(a_boot_timeout_is_a_failure),
-        cmocka_unit_test(one_that_joins_ends_it),
+        cmocka_unit_test(a_machine_that_joins_ends_the_waiting_time),
         cmocka_unit_test(a_reclaim_while_it_boots_is_no_failure),
         cmocka_unit_test(another_pool_serves_meanwhile),
-        cmocka_unit_test(a_gang_is_probed_for_as_well),
-        cmocka_unit_test(it_outlives_belayd_and_the_wait_with_it),
-        cmocka_unit_test(the_configuration_does_not_forget_it_and_an_operator_may_try_at_once),
-        cmocka_unit_test(the_console_of_the_last_one_is_told),
+        cmocka_unit_test(a_gang_causes_a_probe_too),
+        cmocka_unit_test(failures_and_waiting_time_survive_a_restart),
+        cmocka_unit_test(reloading_the_pool_keeps_the_failures_and_an_operator_may_retry_at_once),
+        cmocka_unit_test(the_console_of_the_last_failed_machine_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

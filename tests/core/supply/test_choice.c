@@ -58,7 +58,7 @@ static void the_order_in_the_queue_does_not_hide_it(void **state)
     lab_deinit(&l);
 }
 
-static void what_is_left_after_sharing_gets_a_small_one(void **state)
+static void jobs_left_after_sharing_get_a_small_machine(void **state)
 {
     (void)state;
     struct lab l;
@@ -160,7 +160,7 @@ static void the_oldest_job_is_not_passed_over(void **state)
 
 /* ---- requested markets and ranks ---- */
 
-static void who_may_not_go_there_does_not_count(void **state)
+static void jobs_that_the_pool_excludes_do_not_count(void **state)
 {
     (void)state;
     const char *const pools[] = {"burst", "other"};
@@ -178,7 +178,7 @@ static void who_may_not_go_there_does_not_count(void **state)
 }
 
 /* A job that accepts spot is no reason to launch more on-demand, but may use what is launched. */
-static void the_order_of_markets_goes_before_sharing(void **state)
+static void the_rank_of_markets_comes_before_sharing(void **state)
 {
     (void)state;
     struct lab l;
@@ -219,7 +219,7 @@ static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
 }
 
 /* A recount after each launch, forced by any change, gives the same launches. */
-static void counting_again_half_way_comes_to_the_same(void **state)
+static void a_recount_half_way_gives_the_same_choice(void **state)
 {
     (void)state;
     int64_t launches[2][4] = {{0}};
@@ -246,7 +246,7 @@ static void counting_again_half_way_comes_to_the_same(void **state)
 }
 
 /* The plan is realised: every job runs on the machines that were launched for all of them. */
-static void what_was_packed_is_placed(void **state)
+static void packed_jobs_are_placed_as_packed(void **state)
 {
     (void)state;
     struct lab l;
@@ -288,16 +288,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_big_machine_is_shared_when_that_costs_less),
         cmocka_unit_test(the_order_in_the_queue_does_not_hide_it),
-        cmocka_unit_test(what_is_left_after_sharing_gets_a_small_one),
+        cmocka_unit_test(jobs_left_after_sharing_get_a_small_machine),
         cmocka_unit_test(every_resource_counts),
         cmocka_unit_test(jobs_without_gpus_share_a_gpu_machine_that_is_needed),
         cmocka_unit_test(no_limit_is_exceeded_for_it),
         cmocka_unit_test(the_oldest_job_is_not_passed_over),
-        cmocka_unit_test(who_may_not_go_there_does_not_count),
-        cmocka_unit_test(the_order_of_markets_goes_before_sharing),
+        cmocka_unit_test(jobs_that_the_pool_excludes_do_not_count),
+        cmocka_unit_test(the_rank_of_markets_comes_before_sharing),
         cmocka_unit_test(a_launch_in_flight_counts_with_the_room_it_has),
-        cmocka_unit_test(counting_again_half_way_comes_to_the_same),
-        cmocka_unit_test(what_was_packed_is_placed),
+        cmocka_unit_test(a_recount_half_way_gives_the_same_choice),
+        cmocka_unit_test(packed_jobs_are_placed_as_packed),
         cmocka_unit_test(a_replacement_is_shared_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,7 +267,7 @@ static const char *pool_of(const struct lab *l, int64_t job)
 }
 
 /* Of existing nodes, those with the lowest cost of reading come first, also for a gang. */
-static void who_reads_goes_to_the_free_nodes_that_are_near(void **state)
+static void jobs_with_input_prefer_free_nodes_near_it(void **state)
 {
     (void)state;
     static const struct {
@@ -460,7 +460,7 @@ static void a_replacement_is_launched_at_the_notice(void **state)
     lab_deinit(&l);
 }
 
-static void what_is_paid_for_is_kept(void **state)
+static void a_machine_is_kept_for_its_minimum_paid_time(void **state)
 {
     (void)state;
     struct lab l;
@@ -524,7 +524,7 @@ int main(void)
         cmocka_unit_test(scores_of_what_is_not_there_change_nothing),
         cmocka_unit_test(data_that_lies_elsewhere_is_paid_for),
         cmocka_unit_test(what_its_input_costs_is_part_of_an_offers_price),
-        cmocka_unit_test(who_reads_goes_to_the_free_nodes_that_are_near),
+        cmocka_unit_test(jobs_with_input_prefer_free_nodes_near_it),
         cmocka_unit_test(a_far_node_is_better_than_none),
         cmocka_unit_test(boots_are_learned),
         cmocka_unit_test(machines_are_spread_as_far_as_the_premium_goes),
@@ -532,7 +532,7 @@ int main(void)
         cmocka_unit_test(all_pools_together_have_a_limit),
         cmocka_unit_test(gpus_are_limited_too),
         cmocka_unit_test(a_replacement_is_launched_at_the_notice),
-        cmocka_unit_test(what_is_paid_for_is_kept),
+        cmocka_unit_test(a_machine_is_kept_for_its_minimum_paid_time),
         cmocka_unit_test(a_rebalance_that_comes_true_makes_saves_more_frequent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

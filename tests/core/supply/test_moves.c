@@ -112,7 +112,7 @@ static void a_drought_that_lasts_costs_no_work(void **state)
     lab_deinit(&l);
 }
 
-static void who_has_not_saved_stays(void **state)
+static void a_job_that_has_not_saved_is_not_moved(void **state)
 {
     (void)state;
     struct lab l;
@@ -123,7 +123,7 @@ static void who_has_not_saved_stays(void **state)
     lab_deinit(&l);
 }
 
-static void who_asked_for_on_demand_stays(void **state)
+static void a_job_that_requires_on_demand_is_not_moved(void **state)
 {
     (void)state;
     struct lab l;
@@ -145,7 +145,7 @@ static void who_asked_for_on_demand_stays(void **state)
     lab_deinit(&l);
 }
 
-static void what_hardly_costs_less_is_not_worth_a_move(void **state)
+static void a_small_saving_is_not_worth_a_move(void **state)
 {
     (void)state;
     struct lab l;
@@ -234,7 +234,7 @@ static const struct resources SMALL = {.cpus = 2, .memory_mib = 8192},
                               LARGE = {.cpus = 8, .memory_mib = 65536},
                               GPU = {.cpus = 4, .gpus = 1, .memory_mib = 65536};
 
-static void a_fleet_launch_names_what_would_do_as_well_best_first(void **state)
+static void a_fleet_launch_names_its_alternatives_best_first(void **state)
 {
     (void)state;
     struct lab l;
@@ -324,7 +324,7 @@ static void answered(struct lab *l, const char *zone, const char *type)
     lab_apply(l, ev);
 }
 
-static void the_answer_decides_which_offer_it_is(void **state)
+static void the_answer_names_the_chosen_offer(void **state)
 {
     (void)state;
     struct lab l;
@@ -354,7 +354,7 @@ static void the_answer_decides_which_offer_it_is(void **state)
     lab_deinit(&l);
 }
 
-static void an_answer_from_nowhere_that_was_named_changes_nothing(void **state)
+static void an_answer_with_a_place_that_was_not_named_changes_nothing(void **state)
 {
     (void)state;
     struct lab l;
@@ -391,7 +391,7 @@ static void a_late_answer_moves_a_running_machine(void **state)
     lab_deinit(&l);
 }
 
-static void a_place_that_refused_is_avoided_whatever_became_of_the_launch(void **state)
+static void a_place_that_refused_is_avoided_even_if_the_launch_succeeded(void **state)
 {
     (void)state;
     struct lab l;
@@ -423,19 +423,19 @@ int main(void)
         cmocka_unit_test(after_a_drought_a_job_returns_to_spot),
         cmocka_unit_test(the_machine_that_a_job_moves_to_is_kept_for_it),
         cmocka_unit_test(a_drought_that_lasts_costs_no_work),
-        cmocka_unit_test(who_has_not_saved_stays),
-        cmocka_unit_test(who_asked_for_on_demand_stays),
-        cmocka_unit_test(what_hardly_costs_less_is_not_worth_a_move),
+        cmocka_unit_test(a_job_that_has_not_saved_is_not_moved),
+        cmocka_unit_test(a_job_that_requires_on_demand_is_not_moved),
+        cmocka_unit_test(a_small_saving_is_not_worth_a_move),
         cmocka_unit_test(a_move_to_where_its_input_is_far_has_to_pay_for_reading_it),
         cmocka_unit_test(an_owned_node_that_is_free_is_returned_to_at_once),
-        cmocka_unit_test(a_fleet_launch_names_what_would_do_as_well_best_first),
+        cmocka_unit_test(a_fleet_launch_names_its_alternatives_best_first),
         cmocka_unit_test(without_fleet_there_is_no_alternative),
         cmocka_unit_test(an_alternative_takes_no_more_of_a_limit),
         cmocka_unit_test(alternatives_are_bounded),
-        cmocka_unit_test(the_answer_decides_which_offer_it_is),
-        cmocka_unit_test(an_answer_from_nowhere_that_was_named_changes_nothing),
+        cmocka_unit_test(the_answer_names_the_chosen_offer),
+        cmocka_unit_test(an_answer_with_a_place_that_was_not_named_changes_nothing),
         cmocka_unit_test(a_late_answer_moves_a_running_machine),
-        cmocka_unit_test(a_place_that_refused_is_avoided_whatever_became_of_the_launch),
+        cmocka_unit_test(a_place_that_refused_is_avoided_even_if_the_launch_succeeded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void each_pool_keeps_its_own_rules(void **state)
     lab_deinit(&l);
 }
 
-static void it_is_told_which_pools_there_are_not(void **state)
+static void unknown_pools_are_named(void **state)
 {
     struct lab l;
     (void)state;
@@ -137,7 +137,7 @@ static void it_is_told_which_pools_there_are_not(void **state)
     lab_deinit(&l);
 }
 
-static void those_of_a_pool_of_its_own_are_ahead_of_it(void **state)
+static void jobs_of_a_single_pool_are_counted_ahead_of_it(void **state)
 {
     struct lab l;
     struct ahead a;
@@ -157,8 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(it_starts_in_whichever_has_room_first),
         cmocka_unit_test(machines_are_launched_in_each_of_its_pools_and_in_no_other),
         cmocka_unit_test(a_gang_is_in_one_of_its_pools),
-        cmocka_unit_test(each_pool_keeps_its_own_rules),
-        cmocka_unit_test(it_is_told_which_pools_there_are_not),
-        cmocka_unit_test(those_of_a_pool_of_its_own_are_ahead_of_it)};
+        cmocka_unit_test(each_pool_keeps_its_own_rules), cmocka_unit_test(unknown_pools_are_named),
+        cmocka_unit_test(jobs_of_a_single_pool_are_counted_ahead_of_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
