@@ -302,7 +302,7 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
 }
 
 bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
-    const struct manifest *beside, const atomic_int *cancel)
+    const struct manifest *being_saved, const atomic_int *cancel)
 {
     struct clean c = {.job = j, .attempt = attempt, .keep = keep, .cancel = cancel};
     struct layout_ids before = {0}, after = {0};
@@ -317,8 +317,8 @@ bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep 
         rc = put_back_pinned(j, NULL, &e);
     if (may && !rc)
         rc = choose_kept(&c, &e);
-    if (may && !rc && beside)
-        keep_chunks(&c, beside);
+    if (may && !rc && being_saved)
+        keep_chunks(&c, being_saved);
     if (may && !rc)
         rc = remove_manifests(&c, &e);
     if (may && !rc)

@@ -17,10 +17,10 @@
 
 #define PAUSE_MS 20
 #define PAUSE_MAX_MS 1000
-#define TOLD_MAX 256 /* bytes of a rank's message other than a manifest */
+#define MESSAGE_MAX 256 /* bytes of a rank's message other than a manifest */
 /* Prefixes of a rank's failure message if its store was full, or failed otherwise. */
-#define TOLD_FULL "store-full: "
-#define TOLD_OF_STORE "store: "
+#define MESSAGE_FULL "store-full: "
+#define MESSAGE_OF_STORE "store: "
 
 /* ---- names ---- */
 
@@ -108,8 +108,8 @@ struct found {
     int64_t wanted; /* the members below are about this save */
     int32_t n_parts;
     bool parts[CKPT_GANG_MAX];
-    int32_t failed; /* a rank that failed; -1 = none */
-    bool has_told;  /* this rank has stored its part, or failed */
+    int32_t failed;    /* a rank that failed; -1 = none */
+    bool has_reported; /* this rank has stored its part, or failed */
 };
 
 static bool parse_rank(const char *s, int32_t *ret_rank)
@@ -139,12 +139,12 @@ static int note(void *ctx, const char *name, int64_t size_bytes)
         return 0;
     if (str_starts(what, "failed-") && parse_rank(what + 7, &rank)) {
         f->failed = rank;
-        f->has_told = f->has_told || rank == f->rank;
+        f->has_reported = f->has_reported || rank == f->rank;
     }
     if (str_starts(what, "part-") && parse_rank(what + 5, &rank) && !f->parts[rank]) {
         f->parts[rank] = true;
         f->n_parts++;
-        f->has_told = f->has_told || rank == f->rank;
+        f->has_reported = f->has_reported || rank == f->rank;
     }
     return 0;
 }
@@ -160,13 +160,13 @@ static int look(
 }
 
 /* seal: the text that it is sealed with; NULL if it is not encrypted. */
-static int read_told(const struct gang_meeting *g, const struct layout_name *name,
-    const struct layout_name *seal, char out[TOLD_MAX], struct err *e)
+static int read_message(const struct gang_meeting *g, const struct layout_name *name,
+    const struct layout_name *seal, char out[MESSAGE_MAX], struct err *e)
 {
     struct buf text = {0};
     size_t n;
     int rc = g->job->store->ops->read(
-        g->job->store, name->s, TOLD_MAX - 1 + (seal ? CRYPT_MORE : 0), &text, e);
+        g->job->store, name->s, MESSAGE_MAX - 1 + (seal ? CRYPT_MORE : 0), &text, e);
 
     if (!rc && seal) {
         rc = crypt_open(&g->job->crypt->keys[0], seal->s, text.data, text.len, &n, e);
@@ -174,7 +174,7 @@ static int read_told(const struct gang_meeting *g, const struct layout_name *nam
             buf_truncate(&text, n);
     }
     if (!rc)
-        str_copy(out, TOLD_MAX, buf_str(&text));
+        str_copy(out, MESSAGE_MAX, buf_str(&text));
     buf_deinit(&text);
     return rc;
 }
@@ -184,13 +184,13 @@ static bool is_sealed(const struct gang_meeting *g)
     return g->job->crypt && g->job->crypt->encrypts && g->job->crypt->n > 0;
 }
 
-static int put_told(const struct gang_meeting *g, const struct layout_name *name,
-    const struct layout_name *seal, const char *told, struct err *e)
+static int put_message(const struct gang_meeting *g, const struct layout_name *name,
+    const struct layout_name *seal, const char *message, struct err *e)
 {
-    char text[TOLD_MAX + CRYPT_MORE];
+    char text[MESSAGE_MAX + CRYPT_MORE];
     size_t n;
 
-    str_copy(text, TOLD_MAX, told);
+    str_copy(text, MESSAGE_MAX, message);
     n = strlen(text);
     if (is_sealed(g)) { /* encrypt, because it contains steps and names of files */
         crypt_seal(&g->job->crypt->keys[0], seal->s, text, n);
@@ -202,11 +202,12 @@ static int put_told(const struct gang_meeting *g, const struct layout_name *name
 static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 {
     struct layout_name name = name_of(g, "failed", rank), seal = seal_of(g, "gang-failed", rank);
-    char why[TOLD_MAX] = "";
+    char why[MESSAGE_MAX] = "";
     struct err ignored;
 
-    read_told(g, &name, is_sealed(g) ? &seal : NULL, why, &ignored);
-    bool is_full = str_starts(why, TOLD_FULL), of_store = is_full || str_starts(why, TOLD_OF_STORE);
+    read_message(g, &name, is_sealed(g) ? &seal : NULL, why, &ignored);
+    bool is_full = str_starts(why, MESSAGE_FULL),
+         of_store = is_full || str_starts(why, MESSAGE_OF_STORE);
     int rc = err_set(e, is_full ? ERR_NO_SPACE : ERR_UNAVAILABLE,
         "rank %" PRId32 " could not save: %s", rank, of_store ? strchr(why, ' ') + 1 : why);
     return of_store ? store_origin_mark(rc, e) : rc;
@@ -223,8 +224,8 @@ struct opened {
 static int read_opened(const struct gang_meeting *g, struct opened *ret, struct err *e)
 {
     struct layout_name name = name_of(g, "open", -1), seal = seal_of(g, "gang-open", 0);
-    char text[TOLD_MAX];
-    int rc = read_told(g, &name, is_sealed(g) ? &seal : NULL, text, e);
+    char text[MESSAGE_MAX];
+    int rc = read_message(g, &name, is_sealed(g) ? &seal : NULL, text, e);
     char *how = rc ? NULL : strchr(text, ' ');
 
     if (rc)
@@ -243,7 +244,7 @@ static int put_opened(const struct gang_meeting *g, struct err *e)
 {
     struct layout_name name = name_of(g, "open", -1), seal = seal_of(g, "gang-open", 0);
     char *text = mem_printf("%" PRId64 " %s", g->progress, g->has_gone_on ? "goes-on" : "waits");
-    int rc = put_told(g, &name, &seal, text, e);
+    int rc = put_message(g, &name, &seal, text, e);
 
     free(text);
     return rc;
@@ -283,10 +284,10 @@ static int err_steps(int32_t rank, int64_t step, int64_t other, struct err *e)
  * this rank's; otherwise 0. */
 static int check_steps(const struct gang_meeting *g, const struct opened *o, struct err *e)
 {
-    bool both_told = g->progress >= 0 && o->progress >= 0,
+    bool both_reported = g->progress >= 0 && o->progress >= 0,
          both_wait = !g->has_gone_on && !o->has_gone_on;
 
-    if (both_told || both_wait || g->refused)
+    if (both_reported || both_wait || g->refused)
         return 0;
     return err_set(e, ERR_UNAVAILABLE,
         "rank %" PRId32 " does not report its step with the commit, but rank %" PRId32
@@ -325,23 +326,24 @@ static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, st
     struct opened o;
     struct found f;
     int rc = look(g, open->id.sequence, &f, e);
-    bool is_next, both_told;
+    bool is_next, both_reported;
 
-    if (rc || (f.has_told && g->id.sequence > open->id.sequence))
+    if (rc || (f.has_reported && g->id.sequence > open->id.sequence))
         return rc;
     rc = read_opened(open, &o, e);
     if (rc)
         return rc == ERR_NOT_FOUND ? 0 : rc; /* it was removed meanwhile */
-    both_told = o.progress >= 0 && g->progress >= 0;
-    if (both_told && o.progress != g->progress && !o.has_gone_on && !g->has_gone_on && f.failed < 0)
+    both_reported = o.progress >= 0 && g->progress >= 0;
+    if (both_reported && o.progress != g->progress && !o.has_gone_on && !g->has_gone_on &&
+        f.failed < 0)
         return not_together(g, open, &o, e);
-    is_next = both_told ? g->progress > o.progress : g->id.sequence > open->id.sequence;
+    is_next = both_reported ? g->progress > o.progress : g->id.sequence > open->id.sequence;
     if (is_next) {
         if (f.failed < 0)
             pass(open, &o);
         return 0;
     }
-    if (both_told && g->progress < o.progress) {
+    if (both_reported && g->progress < o.progress) {
         g->left_out = true;
         return err_set(e, ERR_UNAVAILABLE,
             "rank 0 has no checkpoint of step %" PRId64 " and is at %" PRId64
@@ -394,11 +396,11 @@ bool gang_fail(const struct gang_meeting *g, const struct err *why)
     struct layout_name seal = seal_of(g, "gang-failed", g->gang.rank);
     char *text = mem_printf("%s%s",
         !why->of_store              ? ""
-        : why->kind == ERR_NO_SPACE ? TOLD_FULL
-                                    : TOLD_OF_STORE,
+        : why->kind == ERR_NO_SPACE ? MESSAGE_FULL
+                                    : MESSAGE_OF_STORE,
         why->text);
     struct err e;
-    int rc = put_told(g, &name, &seal, text, &e);
+    int rc = put_message(g, &name, &seal, text, &e);
 
     free(text);
     if (rc && rc != ERR_CONFLICT)
@@ -430,7 +432,7 @@ int ckpt_gang_lost(
         return rc;
     g.id.sequence = f.newest;
     rc = look(&g, f.newest, &f, e);
-    if (rc || (f.has_told && gang->rank != 0))
+    if (rc || (f.has_reported && gang->rank != 0))
         return rc;
     manifest = layout_manifest(j, g.id);
     rc = j->store->ops->stat(j->store, manifest.s, &size, e);
@@ -633,12 +635,12 @@ int gang_commit(
 
 /* ---- resuming ---- */
 
-static int told_restored(
+static int read_restored(
     const struct gang_meeting *g, int round, int32_t rank, struct ckpt_id *ret_id, struct err *e)
 {
     struct layout_name name = name_of_restored(g, round, rank);
-    char text[TOLD_MAX];
-    int rc = read_told(g, &name, NULL, text, e);
+    char text[MESSAGE_MAX];
+    int rc = read_message(g, &name, NULL, text, e);
     char *dot = rc ? NULL : strchr(text, '.');
 
     if (rc)
@@ -662,7 +664,7 @@ static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id
 
     if (rc != ERR_CONFLICT)
         return rc;
-    rc = told_restored(g, round, g->gang.rank, &before, e); /* by an earlier agent */
+    rc = read_restored(g, round, g->gang.rank, &before, e); /* by an earlier agent */
     if (!rc && layout_compare_ids(before, own) != 0)
         rc = err_set(e, ERR_CONFLICT,
             "this rank has already reported to the others that it restored %" PRId64 ".%" PRId64,
@@ -677,7 +679,7 @@ static int await_restored(
     struct wait w = {.g = g, .pause_ms = PAUSE_MS};
 
     for (;;) {
-        int rc = told_restored(g, round, rank, ret_id, e);
+        int rc = read_restored(g, round, rank, ret_id, e);
 
         if (rc == ERR_NOT_FOUND)
             rc = wait_on(&w, e);

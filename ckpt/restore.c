@@ -57,7 +57,7 @@ struct restore {
     struct manifest manifest;
     unsigned char *whole; /* per entry: its whole content is in one chunk */
     int root_fd;          /* of the directory being built; -1 = verify only */
-    bool goes_on;         /* continues an interrupted restore of this manifest */
+    bool resumes;         /* continues an interrupted restore of this manifest */
     struct direct_choice choice;
     atomic_llong reused; /* bytes of content not read from the store */
 };
@@ -105,15 +105,15 @@ static int make_entry(const struct restore *r, const struct manifest_entry *entr
         return 0;
     /* A missing entry is made below; one that cannot be changed cannot be opened there, which
      * reports why. */
-    if (r->goes_on &&
+    if (r->resumes &&
         fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0) < 0)
         errno = 0;
     if (entry->type == MANIFEST_DIR)
-        return mkdirat(root_fd, entry->path, 0700) && !(r->goes_on && errno == EEXIST)
+        return mkdirat(root_fd, entry->path, 0700) && !(r->resumes && errno == EEXIST)
                    ? err_errno(e, errno, "make directory '%.300s' of the checkpoint", entry->path)
                    : 0;
     fd = openat(root_fd, entry->path,
-        O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->goes_on ? 0 : O_EXCL), 0600);
+        O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->resumes ? 0 : O_EXCL), 0600);
     if (fd < 0 || ftruncate(fd, entry->size) || !allocate(fd, entry))
         rc = err_errno(e, errno, "make file '%.300s' of the checkpoint", entry->path);
     if (fd >= 0)
@@ -174,7 +174,7 @@ static int finish_entry(const struct restore *r, const struct manifest_entry *en
     struct times times = times_of(entry);
     int root_fd = r->root_fd;
 
-    if (r->goes_on && (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD))
+    if (r->resumes && (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD))
         unlinkat(root_fd, entry->path, 0);
     if (entry->type == MANIFEST_HARD)
         return linkat(root_fd, entry->target, root_fd, entry->path, 0)
@@ -210,7 +210,7 @@ static int open_file(
 {
     int root_fd = w->restore->root_fd, fd;
 
-    if (is_whole && w->restore->goes_on)
+    if (is_whole && w->restore->resumes)
         unlinkat(root_fd, file->path, 0);
     fd = openat(root_fd, file->path,
         O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0), 0600);
@@ -296,11 +296,11 @@ static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e
 }
 
 /* True if the chunk is already in place. */
-static bool stands(struct restore *r, const struct manifest_chunk *c, struct chunk_work *w)
+static bool is_in_place(struct restore *r, const struct manifest_chunk *c, struct chunk_work *w)
 {
     struct err ignored;
 
-    return r->goes_on && nearby_read(r->root_fd, &r->manifest, c, w) &&
+    return r->resumes && nearby_read(r->root_fd, &r->manifest, c, w) &&
            manifest_each_piece(&r->manifest, c, finish_piece, r, &ignored) == 0;
 }
 
@@ -325,7 +325,7 @@ static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *
     const void *content;
     int rc;
 
-    if (stands(r, c, w)) {
+    if (is_in_place(r, c, w)) {
         atomic_fetch_add(&r->reused, c->size);
         return 0;
     }
@@ -393,8 +393,8 @@ static int open_root(struct restore *r, struct err *e)
     int rc;
 
     r->root_fd = is_marked(r) ? open(r->temp, flags) : -1;
-    r->goes_on = r->root_fd >= 0;
-    if (r->goes_on)
+    r->resumes = r->root_fd >= 0;
+    if (r->resumes)
         return 0;
     rc = make_root(r, e);
     if (rc)

@@ -382,12 +382,12 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     return layout_check_job(j, e);
 }
 
-/* beside: the manifest being saved, if all of its chunks are stored; NULL otherwise, and they are
- * removed. */
-static bool give_up_oldest(const struct save *s, const struct manifest *beside,
+/* being_saved: the new checkpoint's manifest, if all of its chunks are stored; NULL otherwise, and
+ * they are removed. */
+static bool give_up_oldest(const struct save *s, const struct manifest *being_saved,
     const atomic_int *cancel, const struct err *full)
 {
-    if (!clean_for_room(s->job, s->manifest.id.attempt, s->keep, beside, cancel))
+    if (!clean_for_room(s->job, s->manifest.id.attempt, s->keep, being_saved, cancel))
         return false;
     log_warn("the store is full: removed the oldest checkpoint to make room for a new one",
         log_i("job", s->job->job), log_i("keep", s->keep.newest), log_err(full));
@@ -500,8 +500,8 @@ static int fail_gang(const struct save *s, struct err *e)
 
     if (e->kind == ERR_NOT_FOUND) /* rank 0 has already made room, and removed this rank's chunks */
         gang_reason(g, e);
-    bool is_told = gang_fail(g, e);
-    if (is_told && e->kind == ERR_NO_SPACE && g->gang.rank == 0)
+    bool is_reported = gang_fail(g, e);
+    if (is_reported && e->kind == ERR_NO_SPACE && g->gang.rank == 0)
         give_up_oldest(s, NULL, g->cancel, e);
     return e->kind;
 }

@@ -55,7 +55,7 @@ struct store_file {
 };
 
 /* Replaces the descriptor's path in an error by the given root. */
-static int told(struct store *s, int rc, struct err *e)
+static int path_shown(struct store *s, int rc, struct err *e)
 {
     struct store_file *f = (struct store_file *)s;
     char *found = rc && e ? strstr(e->text, f->at) : NULL;
@@ -162,7 +162,7 @@ static int write_beside(void *ctx, const char *path, struct err *e)
     made->temporary = mem_printf("%s.XXXXXX", path);
     made->fd = mkostemp(made->temporary, O_CLOEXEC);
     if (made->fd < 0) {
-        int rc = err_errno(e, errno, "create a file beside %s", path);
+        int rc = err_errno(e, errno, "create a file next to %s", path);
 
         free(made->temporary);
         return rc;
@@ -461,49 +461,49 @@ static int file_link(struct store *s, const char *from, const char *to, struct e
 
 static int told_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
-    return told(s, file_create(s, name, p, n, e), e);
+    return path_shown(s, file_create(s, name, p, n, e), e);
 }
 
 static int told_put(
     struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
-    return told(s, file_put(s, name, p, n, sha256, e), e);
+    return path_shown(s, file_put(s, name, p, n, sha256, e), e);
 }
 
 static int told_settle(struct store *s, const char *prefix, struct err *e)
 {
-    return told(s, file_settle(s, prefix, e), e);
+    return path_shown(s, file_settle(s, prefix, e), e);
 }
 
 static int told_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
-    return told(s, file_read(s, name, max, out, e), e);
+    return path_shown(s, file_read(s, name, max, out, e), e);
 }
 
 static int told_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
 {
-    return told(s, file_stat(s, name, ret_size, e), e);
+    return path_shown(s, file_stat(s, name, ret_size, e), e);
 }
 
 static int told_list(
     struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
-    return told(s, file_list(s, prefix, fn, ctx, e), e);
+    return path_shown(s, file_list(s, prefix, fn, ctx, e), e);
 }
 
 static int told_remove(struct store *s, const char *const *names, size_t n, struct err *e)
 {
-    return told(s, file_remove(s, names, n, e), e);
+    return path_shown(s, file_remove(s, names, n, e), e);
 }
 
 static int told_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
-    return told(s, file_rename(s, from, to, e), e);
+    return path_shown(s, file_rename(s, from, to, e), e);
 }
 
 static int told_link(struct store *s, const char *from, const char *to, struct err *e)
 {
-    return told(s, file_link(s, from, to, e), e);
+    return path_shown(s, file_link(s, from, to, e), e);
 }
 
 static void file_close(struct store *s)
