@@ -43,9 +43,9 @@ struct pending {
     struct wall seen;
     struct mono seen_mono;
     int64_t clock_ahead_ms;
-    bool told;
-    bool asked; /* to be acknowledged */
-    int tries;  /* failed acknowledgements */
+    bool is_reported; /* with notice_reader_tell */
+    bool asked;       /* to be acknowledged */
+    int tries;        /* failed acknowledgements */
 };
 
 struct azure_reader {
@@ -60,7 +60,7 @@ struct azure_reader {
     struct err unknown; /* why this round could not read it */
     struct pending pending[AZURE_EVENTS_MAX];
     size_t n_pending;
-    struct wall told_deadline; /* of the last reported reclaim; WALL_NONE if none */
+    struct wall reported_deadline; /* of the last reported reclaim; WALL_NONE if none */
 };
 
 /* ---- parsing ---- */
@@ -347,19 +347,20 @@ static bool tell_events(struct azure_reader *r)
             first = p;
     }
     if (!first) {
-        r->told_deadline = WALL_NONE;
-    } else if (!wall_is_set(r->told_deadline) || r->told_deadline.ms != first->deadline.ms) {
-        r->told_deadline = first->deadline;
+        r->reported_deadline = WALL_NONE;
+    } else if (!wall_is_set(r->reported_deadline) ||
+               r->reported_deadline.ms != first->deadline.ms) {
+        r->reported_deadline = first->deadline;
         for (size_t i = 0; i < r->n_pending; i++)
-            r->pending[i].told |= r->pending[i].event.kind == NOTICE_RECLAIM;
+            r->pending[i].is_reported |= r->pending[i].event.kind == NOTICE_RECLAIM;
         if (!tell(r, first))
             return false;
     }
     for (size_t i = 0; i < r->n_pending; i++) {
         struct pending *p = &r->pending[i];
-        if (p->event.kind != NOTICE_MAINTENANCE || p->told)
+        if (p->event.kind != NOTICE_MAINTENANCE || p->is_reported)
             continue;
-        p->told = true;
+        p->is_reported = true;
         if (!tell(r, p))
             return false;
     }
@@ -443,7 +444,8 @@ static void acknowledge(struct notice_reader *base)
 {
     struct azure_reader *r = (struct azure_reader *)base;
     for (size_t i = 0; i < r->n_pending; i++)
-        r->pending[i].asked |= r->pending[i].event.kind == NOTICE_RECLAIM && r->pending[i].told &&
+        r->pending[i].asked |= r->pending[i].event.kind == NOTICE_RECLAIM &&
+                               r->pending[i].is_reported &&
                                !r->pending[i].event.is_unknown; /* its effect is unknown */
 }
 
@@ -500,7 +502,7 @@ static int create(
     struct azure_reader *r = mem_alloc(sizeof(*r));
     r->url = url;
     r->http = o->http;
-    r->told_deadline = WALL_NONE;
+    r->reported_deadline = WALL_NONE;
     *ret_reader = &r->base;
     return 0;
 }
