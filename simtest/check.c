@@ -179,11 +179,11 @@ static void check_job(struct world *w, const struct job_row *r)
         world_fail(w, "job %lld changed after its end", (long long)r->id);
     if (r->no_progress > 0 && !j->forgets)
         world_fail(w,
-            "job %lld goes on from what it saved, and is said to have begun again %d times",
+            "job %lld resumes from its checkpoints, but counts as having started over %d times",
             (long long)r->id, (int)r->no_progress);
     if (r->state == JOB_PENDING && j->seen == JOB_RUNNING && w->hold_in_vain > 0 &&
         r->no_progress >= w->hold_in_vain && r->hold == HOLD_NONE)
-        world_fail(w, "job %lld began again %d times in a row, and is queued once more",
+        world_fail(w, "job %lld started over %d times in a row and is queued again",
             (long long)r->id, (int)r->no_progress);
     if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)
         world_fail(w, "job %lld was cancelled and came back", (long long)r->id);

@@ -217,7 +217,7 @@ static void make_kept(struct cgroup_kept *k, const char *home)
     free(tasks);
 }
 
-/* Where v2 holds the processes together and every group sets the directory's limit anew. */
+/* Where v2 holds the processes together and each group sets the limit of the directory again. */
 static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
 {
     return c->can_kill && l &&

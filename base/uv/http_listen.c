@@ -89,8 +89,7 @@ int http_listen_unix(const char *path, mode_t mode, int *ret_fd, struct err *e)
     snprintf(own.sun_path + n, sizeof(own.sun_path) - n, ".%d", (int)getpid());
     struct stat st;
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-        return err_set(e, ERR_CONFLICT,
-            "cannot listen on %s: something that is not a socket stands there", path);
+        return err_set(e, ERR_CONFLICT, "cannot listen on %s: it exists and is not a socket", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind_and_rename(fd, &own, path, mode) < 0) {
         int saved = errno;

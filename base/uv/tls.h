@@ -2,7 +2,7 @@
  *
  * TLS of the HTTP server, by OpenSSL: certificates and rules of a server, and one connection over a
  * non-blocking socket. TLS 1.2 and 1.3; no session is resumed and nothing is renegotiated, so each
- * connection authenticates anew.
+ * connection authenticates itself.
  *
  * A peer must make progress with the bytes it sends: a handshake has a limit of bytes, and so have
  * records after it that carry no data (key updates, empty records, requests to renegotiate). The
