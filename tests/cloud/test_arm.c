@@ -543,7 +543,7 @@ static void prices_are_of_linux_and_the_newest(void **state)
     free(page2);
 }
 
-static void where_a_console_s_log_is_is_read_and_never_told(void **state)
+static void the_address_of_a_console_log_is_read_and_never_shown(void **state)
 {
     static const char *const bad[] = {"", "{", "null", "[]", "{\"serialConsoleLogBlobUri\":7}",
         "\"https://lab.blob.core.windows.net/x?sig=SECRET\"",
@@ -655,7 +655,7 @@ static void malformed_replies_are_refused(void **state)
     cloud_prices_deinit(&p);
 }
 
-static void refusals_are_told_apart(void **state)
+static void refusals_are_distinguished(void **state)
 {
     static const struct {
         int status;
@@ -750,9 +750,9 @@ int main(void)
         cmocka_unit_test(operations_end_well_or_with_their_error),
         cmocka_unit_test(a_failed_machine_says_why_in_its_view),
         cmocka_unit_test(prices_are_of_linux_and_the_newest),
-        cmocka_unit_test(where_a_console_s_log_is_is_read_and_never_told),
+        cmocka_unit_test(the_address_of_a_console_log_is_read_and_never_shown),
         cmocka_unit_test(malformed_replies_are_refused),
-        cmocka_unit_test(refusals_are_told_apart),
+        cmocka_unit_test(refusals_are_distinguished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -367,7 +367,7 @@ static void default_port_is_not_in_the_signed_host(void **state)
     aws_rig_assert_signed(g, 0, "ec2.example.com", "20260822T120000Z");
 }
 
-static void destroy_completes_what_is_under_way(void **state)
+static void destroy_completes_calls_in_flight(void **state)
 {
     static const char *const types[] = {"g6.xlarge"};
     struct aws_rig *g = *state;
@@ -415,7 +415,7 @@ int main(void)
         RIG(environment_is_read_at_creation_only),
         RIG(endpoints_must_be_https_or_this_machine),
         RIG(default_port_is_not_in_the_signed_host),
-        RIG(destroy_completes_what_is_under_way),
+        RIG(destroy_completes_calls_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static bool asked(const struct aws_rig *g, size_t i, const char *text)
     return strstr(buf_str(&g->http.requests[i].body), text) != NULL;
 }
 
-static void a_fleet_may_give_another_machine_and_says_who_refused(void **state)
+static void a_fleet_may_give_another_machine_and_names_the_refusing_places(void **state)
 {
     struct aws_rig *g = *state;
     aws_rig_create(g);
@@ -232,7 +232,7 @@ static void with_a_subnet_a_fleet_stays_in_its_zone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG(a_fleet_may_give_another_machine_and_says_who_refused),
+        RIG(a_fleet_may_give_another_machine_and_names_the_refusing_places),
         RIG(a_repeated_fleet_says_the_same),
         RIG(a_fleet_that_gives_nothing_is_a_refusal_of_each_place),
         RIG(a_refused_fleet_leaves_no_template),

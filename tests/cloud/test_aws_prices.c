@@ -100,7 +100,7 @@ static void assert_signed_for_the_list(
     free(timestamp);
 }
 
-static void the_price_list_is_asked_once_a_day_and_told_every_time(void **state)
+static void the_price_list_is_requested_once_a_day_and_reported_every_time(void **state)
 {
     struct aws_rig *g = *state;
     setenv("AWS_SESSION_TOKEN", "SESSION", 1);
@@ -189,7 +189,7 @@ static void the_price_list_must_be_https_or_this_machine(void **state)
     }
 }
 
-static void a_list_that_is_denied_is_said_once_and_asked_once_a_day(void **state)
+static void a_denied_price_list_is_logged_once_and_requested_once_a_day(void **state)
 {
     struct aws_rig *g = *state;
     aws_rig_create(g);
@@ -281,7 +281,7 @@ static void endless_pages_of_the_list_end(void **state)
     assert_non_null(strstr(g->last, "pages"));
 }
 
-static void spot_prices_are_no_favour(void **state)
+static void spot_prices_are_required(void **state)
 {
     struct aws_rig *g = *state;
     aws_rig_create(g);
@@ -296,7 +296,7 @@ static void spot_prices_are_no_favour(void **state)
 
 /* ---- scores with prices ---- */
 
-static void scores_stand_beside_the_spot_prices_of_their_zone(void **state)
+static void scores_come_with_the_spot_prices_of_their_zone(void **state)
 {
     struct aws_rig *g = *state;
     g->options.prices_url = NULL;
@@ -336,7 +336,7 @@ static void two_types_are_not_scored(void **state)
     assert_int_equal(g->http.n_requests, 2);
 }
 
-static void without_scores_it_goes_on(void **state)
+static void prices_are_reported_without_scores(void **state)
 {
     static const struct {
         int status; /* 0 = no answer */
@@ -394,7 +394,7 @@ static void without_scores_it_goes_on(void **state)
     }
 }
 
-static void destroy_ends_a_favour_under_way(void **state)
+static void destroy_ends_an_optional_request_in_flight(void **state)
 {
     struct aws_rig *g = *state;
     aws_rig_create(g);
@@ -420,17 +420,17 @@ static void destroy_ends_a_favour_under_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG(the_price_list_is_asked_once_a_day_and_told_every_time),
+        RIG(the_price_list_is_requested_once_a_day_and_reported_every_time),
         RIG(keys_go_to_no_price_list_that_is_not_named_with_the_endpoint),
         RIG(the_price_list_must_be_https_or_this_machine),
-        RIG(a_list_that_is_denied_is_said_once_and_asked_once_a_day),
+        RIG(a_denied_price_list_is_logged_once_and_requested_once_a_day),
         RIG(a_list_that_fails_is_left_alone_for_longer_and_longer),
         RIG(endless_pages_of_the_list_end),
-        RIG(spot_prices_are_no_favour),
-        RIG(scores_stand_beside_the_spot_prices_of_their_zone),
+        RIG(spot_prices_are_required),
+        RIG(scores_come_with_the_spot_prices_of_their_zone),
         RIG(two_types_are_not_scored),
-        RIG(without_scores_it_goes_on),
-        RIG(destroy_ends_a_favour_under_way),
+        RIG(prices_are_reported_without_scores),
+        RIG(destroy_ends_an_optional_request_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

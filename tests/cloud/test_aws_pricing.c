@@ -227,7 +227,7 @@ static void a_list_has_limits(void **state)
     buf_deinit(&b);
 }
 
-static void refusals_are_told_apart_by_their_code(void **state)
+static void refusals_are_distinguished_by_code(void **state)
 {
     static const struct {
         int status;
@@ -320,7 +320,7 @@ int main(void)
         cmocka_unit_test(prices_of_another_kind_are_left_out),
         cmocka_unit_test(what_is_no_price_list_is_refused),
         cmocka_unit_test(a_list_has_limits),
-        cmocka_unit_test(refusals_are_told_apart_by_their_code),
+        cmocka_unit_test(refusals_are_distinguished_by_code),
         cmocka_unit_test(scores_are_of_zones_by_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

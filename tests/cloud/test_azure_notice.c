@@ -47,7 +47,7 @@ static void events(struct notice_rig *g, const char *document)
     fake_http_route(&g->http, "GET", EVENTS, 200, document);
 }
 
-static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
+static void a_healthy_machine_reports_only_its_identity(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -67,7 +67,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
         assert_true(fake_http_sent(&g->http, i, "Metadata: true"));
 }
 
-static void a_preemption_is_told_once(void **state)
+static void a_preemption_is_reported_once(void **state)
 {
     struct notice_rig *g = *state;
     g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
@@ -251,7 +251,7 @@ static void a_preemption_comes_before_a_reboot(void **state)
 
 /* ---- acknowledging ---- */
 
-static void nothing_is_acknowledged_before_it_was_told_and_saved(void **state)
+static void an_event_is_acknowledged_only_after_the_report_and_the_save(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -385,7 +385,7 @@ static void more_events_than_fit_are_left_out(void **state)
     buf_deinit(&text);
 }
 
-static void malformed_identities_are_tried_again_and_told(void **state)
+static void malformed_identities_are_retried_and_reported(void **state)
 {
     static const char *const wrong[] = {"{}", "{\"compute\":7}", "{\"compute\":{\"name\":\"a\"}}",
         "{\"compute\":{\"name\":\"\",\"vmSize\":\"s\",\"location\":\"eastus\"}}", "nonsense"};
@@ -446,8 +446,8 @@ static void urls_that_are_none_start_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(healthy_machine_tells_who_it_is_and_nothing_more),
-        TEST(a_preemption_is_told_once),
+        TEST(a_healthy_machine_reports_only_its_identity),
+        TEST(a_preemption_is_reported_once),
         TEST(a_wrong_clock_makes_no_notice_longer),
         TEST(what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not),
         TEST(an_event_that_has_begun_has_no_time_left),
@@ -458,7 +458,7 @@ int main(void)
         TEST(events_of_other_machines_are_not_ours),
         TEST(a_machine_that_cannot_be_named_heeds_all_events),
         TEST(a_preemption_comes_before_a_reboot),
-        TEST(nothing_is_acknowledged_before_it_was_told_and_saved),
+        TEST(an_event_is_acknowledged_only_after_the_report_and_the_save),
         TEST(a_reclaim_is_acknowledged_once),
         TEST(an_acknowledgement_is_tried_again_a_few_times),
         TEST(a_malformed_acknowledgement_is_not_repeated),
@@ -466,7 +466,7 @@ int main(void)
         TEST(malformed_documents_are_refused),
         TEST(a_malformed_event_hides_no_other),
         TEST(more_events_than_fit_are_left_out),
-        TEST(malformed_identities_are_tried_again_and_told),
+        TEST(malformed_identities_are_retried_and_reported),
         TEST(a_first_call_may_take_its_time),
         TEST(a_reader_can_be_stopped_in_its_callback),
         TEST(urls_that_are_none_start_nothing),

@@ -244,7 +244,7 @@ static void old_keys_serve_while_the_renewal_fails(void **state)
     assert_string_equal(g->got.access_key, "ROLE2");
 }
 
-static void all_who_wait_share_one_fetch(void **state)
+static void waiting_calls_share_one_fetch(void **state)
 {
     struct rig *g = *state;
     struct aws_credentials_wait second, third;
@@ -441,7 +441,7 @@ int main(void)
         RIG(role_comes_last),
         RIG(role_is_renewed_before_its_end),
         RIG(old_keys_serve_while_the_renewal_fails),
-        RIG(all_who_wait_share_one_fetch),
+        RIG(waiting_calls_share_one_fetch),
         RIG(no_credentials_says_where_it_looked),
         RIG(metadata_is_not_asked_when_disabled),
         RIG(metadata_failures_keep_their_kind),

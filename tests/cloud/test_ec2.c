@@ -603,7 +603,7 @@ static const struct {
     {500, "SomethingNew", ERR_UNAVAILABLE, EC2_REMEDY_NONE},
 };
 
-static void refusals_are_told_apart_by_their_code(void **state)
+static void refusals_are_distinguished_by_code(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
@@ -695,7 +695,7 @@ int main(void)
         cmocka_unit_test(the_time_of_an_end_is_read_from_the_words),
         cmocka_unit_test(words_without_a_time_leave_the_end_unknown),
         cmocka_unit_test(empty_listing_is_a_listing),
-        cmocka_unit_test(refusals_are_told_apart_by_their_code),
+        cmocka_unit_test(refusals_are_distinguished_by_code),
         cmocka_unit_test(other_error_documents_are_read_too),
         cmocka_unit_test(errors_without_a_code_go_by_the_status),
         cmocka_unit_test(refusals_do_not_repeat_what_is_secret_or_noise),

@@ -422,7 +422,7 @@ static void only_our_regions_silence_matters(void **state)
     assert_int_equal(list_of("{\"warning\":{\"code\":\"UNREACHABLE\"}}"), ERR_UNAVAILABLE);
 }
 
-static void refusals_are_told_apart(void **state)
+static void refusals_are_distinguished(void **state)
 {
     static const struct {
         int status;
@@ -555,7 +555,7 @@ int main(void)
         cmocka_unit_test(disks_are_read_without_those_in_use),
         cmocka_unit_test(malformed_disks_are_refused),
         cmocka_unit_test(only_our_regions_silence_matters),
-        cmocka_unit_test(refusals_are_told_apart),
+        cmocka_unit_test(refusals_are_distinguished),
         cmocka_unit_test(metadata_never_gets_into_an_error),
         cmocka_unit_test(key_files_are_read),
     };

@@ -210,7 +210,7 @@ static void assertion_is_signed_by_the_key(void **state)
     assert_true(str_starts(assertion, "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6IjBhMWIyYyJ9."));
 }
 
-static void refused_capacity_is_told_from_the_operation(void **state)
+static void refused_capacity_is_read_from_the_operation(void **state)
 {
     struct rig *g = *state;
     create(g);
@@ -254,7 +254,7 @@ static void another_machine_of_that_name_is_a_conflict(void **state)
     finish(g, ERR_CONFLICT);
 }
 
-static void instance_that_is_gone_already_is_told_as_gone(void **state)
+static void an_instance_that_is_gone_already_is_reported_as_gone(void **state)
 {
     struct rig *g = *state;
     create(g);
@@ -275,7 +275,7 @@ static char *done_with(const char *name, const char *code)
 }
 
 /* Without another request id the provider would keep returning the failed operation. */
-static void replayed_passing_failure_is_asked_anew(void **state)
+static void a_replayed_temporary_failure_is_requested_again(void **state)
 {
     struct rig *g = *state;
     char *failed = done_with("operation-1", "RESOURCE_NOT_READY");
@@ -734,11 +734,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG(launch_waits_for_its_operation),
         RIG(assertion_is_signed_by_the_key),
-        RIG(refused_capacity_is_told_from_the_operation),
+        RIG(refused_capacity_is_read_from_the_operation),
         RIG(repeated_launch_finds_the_same_instance),
         RIG(another_machine_of_that_name_is_a_conflict),
-        RIG(instance_that_is_gone_already_is_told_as_gone),
-        RIG(replayed_passing_failure_is_asked_anew),
+        RIG(an_instance_that_is_gone_already_is_reported_as_gone),
+        RIG(a_replayed_temporary_failure_is_requested_again),
         RIG(operation_that_does_not_end_is_given_back),
         RIG(all_pages_are_listed),
         RIG(disks_are_our_own_of_all_pages_or_all),

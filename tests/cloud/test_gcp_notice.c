@@ -49,7 +49,7 @@ static int setup(void **state)
     return 0;
 }
 
-static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
+static void a_healthy_machine_reports_only_its_identity(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -69,7 +69,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
         assert_true(fake_http_sent(&g->http, i, "Metadata-Flavor: Google"));
 }
 
-static void preemption_is_told_once_with_half_a_minute(void **state)
+static void a_preemption_is_reported_once_with_half_a_minute(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -196,7 +196,7 @@ static void strange_etag_does_not_get_into_a_url(void **state)
         assert_null(strchr(g->http.requests[i].url, '?'));
 }
 
-static void identity_that_is_none_is_told_as_such(void **state)
+static void an_invalid_identity_is_reported_as_such(void **state)
 {
     struct notice_rig *g = *state;
     g->http.keep_none = true;
@@ -295,8 +295,8 @@ static void a_slow_service_is_waited_for_longer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG(healthy_machine_tells_who_it_is_and_nothing_more),
-        RIG(preemption_is_told_once_with_half_a_minute),
+        RIG(a_healthy_machine_reports_only_its_identity),
+        RIG(a_preemption_is_reported_once_with_half_a_minute),
         RIG(preemption_has_half_a_minute_by_any_clock),
         RIG(preemption_before_the_first_read_is_seen),
         RIG(early_notice_is_as_long_as_the_launch_asked),
@@ -304,7 +304,7 @@ int main(void)
         RIG(failures_are_neither_notice_nor_all_clear),
         RIG(replies_of_others_are_not_believed),
         RIG(strange_etag_does_not_get_into_a_url),
-        RIG(identity_that_is_none_is_told_as_such),
+        RIG(an_invalid_identity_is_reported_as_such),
         RIG(reader_may_be_stopped_inside_its_callback),
         RIG(stop_drops_what_is_held),
         RIG(a_look_does_not_wait_for_a_change),

@@ -258,7 +258,7 @@ static void launches_are_spaced_and_a_queue_is_refused(void **state)
     assert_true(fake_http_count(&g->http, "POST", "/launch") < 9);
 }
 
-static void refusals_are_told_by_kind(void **state)
+static void refusals_are_reported_by_kind(void **state)
 {
     static const struct {
         int status;
@@ -557,7 +557,7 @@ int main(void)
         TEST(what_is_not_there_is_not_asked_for),
         TEST(launches_are_spaced_and_a_queue_is_refused),
         TEST(a_pool_can_say_how_far_apart_requests_are),
-        TEST(refusals_are_told_by_kind),
+        TEST(refusals_are_reported_by_kind),
         TEST(a_refused_launch_may_be_made_again_at_once),
         TEST(spot_and_odd_regions_are_refused_before_anything_is_sent),
         TEST(a_listing_is_of_one_region_and_cluster),

@@ -37,7 +37,7 @@ static int setup(void **state)
     return 0;
 }
 
-static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
+static void a_healthy_machine_reports_only_its_identity(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -57,7 +57,7 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
     assert_true(fake_http_sent(&g->http, 1, "X-aws-ec2-metadata-token: AQAEone=="));
 }
 
-static void reclaim_is_told_once(void **state)
+static void a_reclaim_is_reported_once(void **state)
 {
     struct notice_rig *g = *state;
     g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
@@ -72,7 +72,7 @@ static void reclaim_is_told_once(void **state)
     assert_int_equal(g->notices[0].deadline_mono.ms, SECONDS_MS(120));
 }
 
-static void reclaim_after_a_rebalance_is_told(void **state)
+static void a_reclaim_after_a_rebalance_is_reported(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -248,7 +248,7 @@ static void slow_service_is_waited_for_longer(void **state)
     assert_int_equal(waited[n - 1], 2000); /* fast again */
 }
 
-static void a_look_is_told_when_it_has_succeeded(void **state)
+static void a_successful_poll_is_reported(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -270,7 +270,7 @@ static void a_look_is_told_when_it_has_succeeded(void **state)
     assert_int_equal(g->looks, 2);
 }
 
-static void next_event_is_told_too(void **state)
+static void the_next_event_is_reported_too(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
@@ -483,9 +483,9 @@ static void metadata_address_must_be_a_plain_http_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG(healthy_machine_tells_who_it_is_and_nothing_more),
-        RIG(reclaim_is_told_once),
-        RIG(reclaim_after_a_rebalance_is_told),
+        RIG(a_healthy_machine_reports_only_its_identity),
+        RIG(a_reclaim_is_reported_once),
+        RIG(a_reclaim_after_a_rebalance_is_reported),
         RIG(notice_is_never_longer_than_two_minutes),
         RIG(notice_that_the_first_look_finds_past_is_due_now),
         RIG(past_notice_that_was_not_there_before_has_two_minutes),
@@ -495,8 +495,8 @@ int main(void)
         RIG(late_notice_by_the_service_s_clock_is_believed),
         RIG(unknown_actions_and_offset_times_are_reclaims),
         RIG(slow_service_is_waited_for_longer),
-        RIG(a_look_is_told_when_it_has_succeeded),
-        RIG(next_event_is_told_too),
+        RIG(a_successful_poll_is_reported),
+        RIG(the_next_event_is_reported_too),
         RIG(failures_are_neither_notice_nor_all_clear),
         RIG(polls_slow_down_while_the_endpoint_fails),
         RIG(refused_token_is_renewed_once_a_read),

@@ -87,7 +87,7 @@ static void get(struct rig *g, struct waiter *w)
     assert_int_equal(w->answers, 1);
 }
 
-static void one_fetch_serves_all_who_wait(void **state)
+static void one_fetch_serves_all_waiting_calls(void **state)
 {
     struct rig *g = *state;
     struct waiter w[3] = {0};
@@ -122,7 +122,7 @@ static void token_is_renewed_before_its_end(void **state)
     assert_string_equal(w.header, "Authorization: Bearer two");
 }
 
-static void who_needs_fresh_tokens_has_them_renewed_earlier(void **state)
+static void a_caller_that_needs_fresh_tokens_has_them_renewed_earlier(void **state)
 {
     struct rig *g = *state;
     struct waiter w;
@@ -193,7 +193,7 @@ static void refused_token_is_dropped_but_never_a_newer_one(void **state)
     assert_int_equal(g->http.n_requests, 2);
 }
 
-static void failure_to_ask_is_told_as_it_is(void **state)
+static void a_failed_request_is_reported_as_it_is(void **state)
 {
     struct rig *g = *state;
     struct waiter w;
@@ -250,13 +250,13 @@ static void replies_are_parsed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG(one_fetch_serves_all_who_wait),
+        RIG(one_fetch_serves_all_waiting_calls),
         RIG(token_is_renewed_before_its_end),
-        RIG(who_needs_fresh_tokens_has_them_renewed_earlier),
+        RIG(a_caller_that_needs_fresh_tokens_has_them_renewed_earlier),
         RIG(failed_renewal_hands_out_the_old_token_until_its_end),
         RIG(same_token_again_is_not_asked_for_each_time),
         RIG(refused_token_is_dropped_but_never_a_newer_one),
-        RIG(failure_to_ask_is_told_as_it_is),
+        RIG(a_failed_request_is_reported_as_it_is),
         RIG(destroy_drops_a_fetch_under_way),
         cmocka_unit_test(replies_are_parsed),
     };

@@ -41,7 +41,7 @@ static void a_status_means_what_its_row_says_or_what_it_means_to_everyone(void *
     assert_int_equal(refusal_kind_of_status(table, 400, ERR_CONFIG), ERR_CONFIG);
 }
 
-static void errors_say_who_what_and_what_to_do(void **state)
+static void errors_name_the_request_the_fault_and_the_cure(void **state)
 {
     struct err e;
     (void)state;
@@ -67,7 +67,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_row_that_fits_counts),
         cmocka_unit_test(a_status_means_what_its_row_says_or_what_it_means_to_everyone),
-        cmocka_unit_test(errors_say_who_what_and_what_to_do),
+        cmocka_unit_test(errors_name_the_request_the_fault_and_the_cure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

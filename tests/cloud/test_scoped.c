@@ -443,7 +443,7 @@ static void delegation_key_signs_the_container(void **state)
     assert_true(fake_http_sent(&g->http, 1, "x-ms-version: " SAS_API_VERSION));
 }
 
-static void dropped_calls_tell_nobody(void **state)
+static void dropped_calls_complete_nothing(void **state)
 {
     struct rig *g = *state;
     struct outcome o = {0}, p = {0};
@@ -498,7 +498,7 @@ int main(void)
         RIG(credentials_that_have_ended_are_an_error),
         RIG(token_is_exchanged),
         RIG(delegation_key_signs_the_container),
-        RIG(dropped_calls_tell_nobody),
+        RIG(dropped_calls_complete_nothing),
         RIG(credentials_go_to_no_plain_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
