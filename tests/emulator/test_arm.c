@@ -533,7 +533,7 @@ static void a_call_needs_a_version_a_scope_and_a_route(void **state)
     arm_world_stop(&w);
 }
 
-static void limits_are_told(void **state)
+static void limits_are_reported(void **state)
 {
     struct arm_world w;
     (void)state;
@@ -707,7 +707,7 @@ int main(void)
         cmocka_unit_test(an_interface_is_kept_for_the_machine_that_was_refused),
         cmocka_unit_test(a_disk_in_use_stays),
         cmocka_unit_test(a_call_needs_a_version_a_scope_and_a_route),
-        cmocka_unit_test(limits_are_told),
+        cmocka_unit_test(limits_are_reported),
         cmocka_unit_test(lists_come_in_pages),
         cmocka_unit_test(a_list_may_lag),
         cmocka_unit_test(filters_are_read_strictly),

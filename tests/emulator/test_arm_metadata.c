@@ -90,7 +90,7 @@ static void a_request_shows_that_it_is_local(void **state)
     arm_world_stop(&w);
 }
 
-static void the_instance_is_told(void **state)
+static void the_instance_is_described(void **state)
 {
     struct arm_world w;
     (void)state;
@@ -227,7 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_shows_that_it_is_local),
-        cmocka_unit_test(the_instance_is_told),
+        cmocka_unit_test(the_instance_is_described),
         cmocka_unit_test(an_eviction_is_announced_until_it_happens),
         cmocka_unit_test(a_start_request_lets_it_happen_at_once),
         cmocka_unit_test(another_machines_event_cannot_be_started),

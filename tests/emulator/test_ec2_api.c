@@ -182,7 +182,7 @@ static void the_driver_reads_scores_that_follow_the_market(void **state)
     world_stop(&w);
 }
 
-static void scores_are_asked_for_as_ec2_wants(void **state)
+static void scores_are_requested_in_the_form_of_ec2(void **state)
 {
 #define SCORES                                                                                     \
     "Action=GetSpotPlacementScores&InstanceType.1=" TYPE "&InstanceType.2=a&InstanceType.3=b"
@@ -273,7 +273,7 @@ static void a_token_launches_once(void **state)
     world_stop(&w);
 }
 
-static void a_token_is_of_the_zone_that_is_named(void **state)
+static void a_token_belongs_to_the_named_zone(void **state)
 {
     struct world w;
     char a[CLOUD_NAME_MAX], b[CLOUD_NAME_MAX], subnet[CLOUD_NAME_MAX];
@@ -303,7 +303,7 @@ static void a_refused_launch_leaves_its_token_free(void **state)
     world_stop(&w);
 }
 
-static void between_the_least_and_the_most_as_many_as_there_is_room_for(void **state)
+static void between_minimum_and_maximum_as_many_as_have_capacity(void **state)
 {
 #define MANY "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge" SPOT IN_A
     struct world w;
@@ -430,7 +430,7 @@ static void user_data_is_limited_before_encoding(void **state)
 
 /* ---- TerminateInstances and CreateTags ---- */
 
-static void one_bad_id_terminates_nothing(void **state)
+static void a_list_with_a_bad_id_terminates_nothing(void **state)
 {
     struct world w;
     char body[200];
@@ -471,7 +471,7 @@ static void tags_can_be_added_later(void **state)
 
 /* ---- fleets ---- */
 
-static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state)
+static void the_driver_launches_by_fleet_and_reads_partial_failures(void **state)
 {
     static const struct cloud_place places[] = {
         {"us-east-1a", TYPE}, {"us-east-1b", TYPE}, {"us-east-1a", "g5.xlarge"}};
@@ -540,7 +540,7 @@ static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state
     "&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=one"
 #define OVERRIDE "&LaunchTemplateConfigs.1.Overrides."
 
-static void a_fleet_takes_what_there_is(void **state)
+static void a_fleet_takes_a_place_with_capacity(void **state)
 {
     struct world w;
     (void)state;
@@ -602,21 +602,21 @@ int main(void)
         cmocka_unit_test(the_driver_terminates_and_sees_why),
         cmocka_unit_test(the_driver_reads_the_prices_in_force),
         cmocka_unit_test(the_driver_reads_scores_that_follow_the_market),
-        cmocka_unit_test(scores_are_asked_for_as_ec2_wants),
+        cmocka_unit_test(scores_are_requested_in_the_form_of_ec2),
         cmocka_unit_test(the_driver_knows_our_refusals),
         cmocka_unit_test(a_token_launches_once),
-        cmocka_unit_test(a_token_is_of_the_zone_that_is_named),
+        cmocka_unit_test(a_token_belongs_to_the_named_zone),
         cmocka_unit_test(a_refused_launch_leaves_its_token_free),
-        cmocka_unit_test(between_the_least_and_the_most_as_many_as_there_is_room_for),
+        cmocka_unit_test(between_minimum_and_maximum_as_many_as_have_capacity),
         cmocka_unit_test(the_account_has_a_quota),
         cmocka_unit_test(spot_is_marked_and_on_demand_is_not),
         cmocka_unit_test(wrong_launches_get_ec2s_own_refusals),
         cmocka_unit_test(user_data_is_limited_before_encoding),
-        cmocka_unit_test(one_bad_id_terminates_nothing),
+        cmocka_unit_test(a_list_with_a_bad_id_terminates_nothing),
         cmocka_unit_test(tags_can_be_added_later),
         cmocka_unit_test(wrong_templates_and_fleets_get_ec2s_own_refusals),
-        cmocka_unit_test(a_fleet_takes_what_there_is),
-        cmocka_unit_test(the_driver_launches_by_fleet_and_reads_what_half_failed),
+        cmocka_unit_test(a_fleet_takes_a_place_with_capacity),
+        cmocka_unit_test(the_driver_launches_by_fleet_and_reads_partial_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

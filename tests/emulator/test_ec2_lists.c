@@ -45,7 +45,7 @@ static void expect_volumes(struct world *w, const char *query, int expected, con
 #define AVAILABLE "&Filter.1.Name=status&Filter.1.Value.1=available"
 #define IN_USE "&Filter.1.Name=status&Filter.1.Value.1=in-use"
 
-static void a_volume_goes_with_its_instance_unless_it_is_to_stay(void **state)
+static void a_volume_is_deleted_with_its_instance_unless_it_is_to_stay(void **state)
 {
     struct world w;
     (void)state;
@@ -81,7 +81,7 @@ static void a_volume_goes_with_its_instance_unless_it_is_to_stay(void **state)
     world_stop(&w);
 }
 
-static void volumes_are_there_from_the_start_and_told_page_by_page(void **state)
+static void volumes_exist_from_the_start_and_are_listed_page_by_page(void **state)
 {
     struct region_volume volumes[7] = {
         {.zone = "us-east-1a", .spec = {.gib = 1, .type = "gp3"}, .age_ms = 86400000}};
@@ -121,7 +121,7 @@ static void volumes_are_there_from_the_start_and_told_page_by_page(void **state)
     world_stop(&w);
 }
 
-static void filters_select(void **state)
+static void filters_select_instances(void **state)
 {
     struct world w;
     char id[CLOUD_NAME_MAX], query[200];
@@ -310,7 +310,7 @@ static void spot_requests_turn_before_their_instances(void **state)
     world_stop(&w);
 }
 
-static void zones_and_status_are_told(void **state)
+static void zones_and_status_are_listed(void **state)
 {
     struct world w;
     (void)state;
@@ -324,16 +324,16 @@ static void zones_and_status_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(filters_select),
-        cmocka_unit_test(a_volume_goes_with_its_instance_unless_it_is_to_stay),
-        cmocka_unit_test(volumes_are_there_from_the_start_and_told_page_by_page),
+        cmocka_unit_test(filters_select_instances),
+        cmocka_unit_test(a_volume_is_deleted_with_its_instance_unless_it_is_to_stay),
+        cmocka_unit_test(volumes_exist_from_the_start_and_are_listed_page_by_page),
         cmocka_unit_test(pages_hold_every_instance_once),
         cmocka_unit_test(a_new_instance_is_invisible_until_the_delay_is_over),
         cmocka_unit_test(terminated_instances_are_shown_for_an_hour),
         cmocka_unit_test(price_history_has_the_changes_and_what_was_in_force),
         cmocka_unit_test(price_history_comes_in_pages),
         cmocka_unit_test(spot_requests_turn_before_their_instances),
-        cmocka_unit_test(zones_and_status_are_told),
+        cmocka_unit_test(zones_and_status_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

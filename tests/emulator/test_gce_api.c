@@ -449,7 +449,7 @@ static void disks_go_with_their_instance_unless_they_are_to_stay(void **state)
     bench_stop(&b);
 }
 
-static void filters_select(void **state)
+static void filters_select_instances(void **state)
 {
     static const struct {
         const char *filter;
@@ -673,7 +673,7 @@ int main(void)
         cmocka_unit_test(gpus_sell_out_and_have_quotas),
         cmocka_unit_test(bad_addresses_and_queries_are_refused),
         cmocka_unit_test(lists_have_pages_and_filters),
-        cmocka_unit_test(filters_select),
+        cmocka_unit_test(filters_select_instances),
         cmocka_unit_test(disks_go_with_their_instance_unless_they_are_to_stay),
         cmocka_unit_test(a_preemption_leaves_an_operation_as_its_proof),
         cmocka_unit_test(a_preempted_one_that_stops_still_exists),

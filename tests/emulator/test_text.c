@@ -33,7 +33,7 @@ static void a_form_is_decoded(void **state)
     form_deinit(&f);
 }
 
-static void what_nobody_asked_for_is_named(void **state)
+static void unused_parameters_are_named(void **state)
 {
     struct form f = parse("Action=X&Block.1.Name=a&Blocks=2&Zone=3");
     (void)state;
@@ -150,7 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_form_is_decoded),
-        cmocka_unit_test(what_nobody_asked_for_is_named),
+        cmocka_unit_test(unused_parameters_are_named),
         cmocka_unit_test(malformed_forms_are_refused),
         cmocka_unit_test(fingerprints_tell_parameters_apart),
         cmocka_unit_test(base64_there_and_back),
