@@ -143,7 +143,7 @@ static void joined_and_renew_survive_a_round_trip(void **state)
     free(back);
 }
 
-static void a_text_that_is_not_utf8_is_cut_so_that_the_reader_takes_it(void **state)
+static void a_text_that_is_not_utf8_is_truncated_to_what_the_reader_accepts(void **state)
 {
     (void)state;
     struct wire_attempt_status a = {.job = 1,
@@ -221,7 +221,7 @@ static int times(const char *text, const char *key)
 }
 
 /* What agents get of a job's options is what their rows say, and nothing else. */
-static void the_options_that_agents_get_come_back(void **state)
+static void options_for_agents_survive_a_round_trip(void **state)
 {
     (void)state;
     struct job_spec all = job_spec_default, sent;
@@ -256,7 +256,7 @@ static void the_options_that_agents_get_come_back(void **state)
 }
 
 /* Each word is sent as it always was, and read again: the bytes hold both sides together. */
-static void every_word_comes_back(void **state)
+static void every_word_survives_a_round_trip(void **state)
 {
     (void)state;
     for (int i = WIRE_METHOD_NONE; i < WIRE_METHOD_UNKNOWN; i++)
@@ -320,7 +320,7 @@ static void expect_alike(const char *text, size_t n)
     buf_deinit(&slow_again);
 }
 
-static void what_is_read_from_its_bytes_is_read_as_from_a_tree(void **state)
+static void reading_from_bytes_equals_reading_from_a_tree(void **state)
 {
     (void)state;
     static const char other[] = "\"{}[],:\\ 019-.ue\x01\x7f\xc3\xff";
@@ -381,7 +381,7 @@ static struct wire_attempt_status attempt_of(const char *text)
     return a;
 }
 
-static void what_is_written_is_json_and_is_read_from_its_bytes(void **state)
+static void written_messages_are_json_and_are_read_from_bytes(void **state)
 {
     (void)state;
     struct wire_attempt_status a = attempt_of(""), back = {0};
@@ -410,17 +410,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_survives_a_round_trip),
         cmocka_unit_test(desired_survives_a_round_trip),
-        cmocka_unit_test(the_options_that_agents_get_come_back),
+        cmocka_unit_test(options_for_agents_survive_a_round_trip),
         cmocka_unit_test(join_survives_a_round_trip),
         cmocka_unit_test(joined_and_renew_survive_a_round_trip),
-        cmocka_unit_test(a_text_that_is_not_utf8_is_cut_so_that_the_reader_takes_it),
+        cmocka_unit_test(a_text_that_is_not_utf8_is_truncated_to_what_the_reader_accepts),
         cmocka_unit_test(an_unknown_key_is_tolerated),
         cmocka_unit_test(an_unknown_word_is_tolerated),
-        cmocka_unit_test(every_word_comes_back),
+        cmocka_unit_test(every_word_survives_a_round_trip),
         cmocka_unit_test(a_status_without_a_notice_has_none),
-        cmocka_unit_test(what_is_read_from_its_bytes_is_read_as_from_a_tree),
+        cmocka_unit_test(reading_from_bytes_equals_reading_from_a_tree),
         cmocka_unit_test(escapes_numbers_and_brackets_are_read_alike),
-        cmocka_unit_test(what_is_written_is_json_and_is_read_from_its_bytes),
+        cmocka_unit_test(written_messages_are_json_and_are_read_from_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
