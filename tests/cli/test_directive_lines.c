@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void what_slurm_has_and_we_do_not_need_is_told_and_passed_over(void **state)
+static void flags_of_slurm_that_belay_does_not_need_are_ignored_with_a_warning(void **state)
 {
     (void)state;
     check_warned("#SBATCH --contiguous --switches=1\n", "{}", "--switches has no effect in belay");
@@ -68,7 +68,7 @@ static void words_are_split_and_quoted_as_in_a_shell(void **state)
     check_spec("#BELAY --job-name train", "{\"name\":\"train\"}");
 }
 
-static void the_last_word_on_a_thing_wins(void **state)
+static void the_last_of_repeated_flags_wins(void **state)
 {
     (void)state;
     check_spec("#SBATCH -c 2\n#BELAY -c 4\n", "{\"cpus\":4}");
@@ -87,7 +87,7 @@ static void directives_end_at_the_first_command(void **state)
     check_spec("   ", "{}");
 }
 
-static void what_is_malformed_is_refused_with_its_line(void **state)
+static void malformed_directives_are_refused_with_their_line(void **state)
 {
     (void)state;
     check_refused("#!/bin/sh\n\n#BELAY train\n",
@@ -163,7 +163,7 @@ static void what_is_malformed_is_refused_with_its_line(void **state)
     check_refused("#BELAY --job-name \xff\xfe\n", "UTF-8");
 }
 
-static void flags_that_would_change_the_job_and_are_not_known_are_refused_by_name(void **state)
+static void unknown_flags_that_would_change_the_job_are_refused_by_name(void **state)
 {
     (void)state;
     check_refused("#SBATCH --reservation=a\n", "train.sh:1: \"--reservation\" is not supported");
@@ -246,12 +246,12 @@ static void the_table_is_one_to_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_slurm_has_and_we_do_not_need_is_told_and_passed_over),
+        cmocka_unit_test(flags_of_slurm_that_belay_does_not_need_are_ignored_with_a_warning),
         cmocka_unit_test(words_are_split_and_quoted_as_in_a_shell),
-        cmocka_unit_test(the_last_word_on_a_thing_wins),
+        cmocka_unit_test(the_last_of_repeated_flags_wins),
         cmocka_unit_test(directives_end_at_the_first_command),
-        cmocka_unit_test(what_is_malformed_is_refused_with_its_line),
-        cmocka_unit_test(flags_that_would_change_the_job_and_are_not_known_are_refused_by_name),
+        cmocka_unit_test(malformed_directives_are_refused_with_their_line),
+        cmocka_unit_test(unknown_flags_that_would_change_the_job_are_refused_by_name),
         cmocka_unit_test(long_lines_and_many_lines_are_refused),
         cmocka_unit_test(a_script_may_hold_any_bytes),
         cmocka_unit_test(flags_of_the_command_line_name_it_in_errors),

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void every_flag_sets_what_it_says(void **state)
+static void every_flag_sets_its_option(void **state)
 {
     (void)state;
     check_spec("#BELAY --job-name train\n", "{\"name\":\"train\"}");
@@ -154,7 +154,7 @@ static void every_flag_sets_what_it_says(void **state)
         "{\"checkpoint\":{\"method\":\"signal\",\"keep\":2,\"every_ms\":300000}}");
 }
 
-static void times_of_the_day_are_those_of_the_clock_here(void **state)
+static void times_of_the_day_are_in_local_time(void **state)
 {
     (void)state;
     setenv("TZ", "HERE-02:30", 1); /* two and a half hours before UTC's */
@@ -215,7 +215,7 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gpus 65\n", "0 .. 64");
 }
 
-static void memory_for_each_cpu_is_multiplied_when_all_is_read(void **state)
+static void memory_per_cpu_is_multiplied_after_all_lines_are_read(void **state)
 {
     (void)state;
     check_spec("#SBATCH --mem-per-cpu=2G\n", "{\"memory_mib\":2048}");
@@ -229,7 +229,7 @@ static void memory_for_each_cpu_is_multiplied_when_all_is_read(void **state)
     check_refused("#SBATCH --mem-per-cpu=2000T\n", "train.sh:1: --mem-per-cpu: ");
 }
 
-static void what_is_for_each_task_is_multiplied_when_all_is_read(void **state)
+static void options_per_task_are_multiplied_after_all_lines_are_read(void **state)
 {
     (void)state;
     check_spec("#SBATCH -n 1\n", "{}");
@@ -265,7 +265,7 @@ static void what_is_for_each_task_is_multiplied_when_all_is_read(void **state)
         "{\"gpus\":2,\"cpus\":8,\"memory_mib\":16384}");
 }
 
-static void files_of_output_are_told_to_the_agent(void **state)
+static void output_files_are_sent_to_the_agent(void **state)
 {
     (void)state;
     check_spec("#SBATCH -o out-%j.txt\n#SBATCH --error=e\n",
@@ -327,7 +327,7 @@ static void a_relative_directory_counts_from_the_current_one(void **state)
     result_deinit(&r);
 }
 
-static void a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours(void **state)
+static void a_time_without_unit_is_minutes_for_SBATCH_and_seconds_for_BELAY(void **state)
 {
     (void)state;
     check_spec("#SBATCH --time=90\n", "{\"time_limit_ms\":5400000}");
@@ -397,7 +397,7 @@ static void a_signal_that_asks_for_checkpoints_can_be_handled(void **state)
     json_decref(spec);
 }
 
-static void only_named_variables_travel(void **state)
+static void only_named_variables_are_passed_on(void **state)
 {
     (void)state;
     setenv("BELAY_TEST_HERE", "yes", 1);
@@ -485,18 +485,18 @@ static void a_time_to_begin_is_read_as_sbatch_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_flag_sets_what_it_says),
-        cmocka_unit_test(times_of_the_day_are_those_of_the_clock_here),
+        cmocka_unit_test(every_flag_sets_its_option),
+        cmocka_unit_test(times_of_the_day_are_in_local_time),
         cmocka_unit_test(gpus_are_read_as_slurm_writes_them),
-        cmocka_unit_test(memory_for_each_cpu_is_multiplied_when_all_is_read),
-        cmocka_unit_test(what_is_for_each_task_is_multiplied_when_all_is_read),
-        cmocka_unit_test(files_of_output_are_told_to_the_agent),
+        cmocka_unit_test(memory_per_cpu_is_multiplied_after_all_lines_are_read),
+        cmocka_unit_test(options_per_task_are_multiplied_after_all_lines_are_read),
+        cmocka_unit_test(output_files_are_sent_to_the_agent),
         cmocka_unit_test(sbatch_passes_the_environment_on_but_no_secrets),
         cmocka_unit_test(a_relative_directory_counts_from_the_current_one),
-        cmocka_unit_test(a_bare_time_is_minutes_in_sbatch_lines_and_seconds_in_ours),
+        cmocka_unit_test(a_time_without_unit_is_minutes_for_SBATCH_and_seconds_for_BELAY),
         cmocka_unit_test(signals_have_names_and_numbers),
         cmocka_unit_test(a_signal_that_asks_for_checkpoints_can_be_handled),
-        cmocka_unit_test(only_named_variables_travel),
+        cmocka_unit_test(only_named_variables_are_passed_on),
         cmocka_unit_test(a_time_to_begin_is_read_as_sbatch_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
