@@ -6,8 +6,11 @@
  *
  *   before the program runs   the attempt ends as STORE_AWAY after store_wait
  *   while it runs             belayd has a failed save to report; the program continues
- *   after it has ended        the attempt ends as the program did. If only the store could have
- *                             its state (exit code 85): as STORE_AWAY, after store_wait
+ *   after it has ended        the attempt ends as the program did, after store_wait. If only the
+ *                             store could have its state (exit code 85): as STORE_AWAY
+ *   cancelled                 it ends after LEAST_MS
+ *
+ * Calls to buckets have deadlines of their own (ckpt/store/s3_op.h) and are not watched.
  *
  * The thread is then not waited for, and its outcome does not matter any more: it finds that it is
  * cancelled, and by its fence that another attempt owns the job. The task's directory remains until
@@ -17,6 +20,7 @@
 
 #include "base/str.h"
 #include "base/time.h"
+#include "ckpt/s3.h"
 
 #define LEAST_MS 15000 /* longer than a store takes to answer on a busy machine */
 #define LOOK_MS 1000
@@ -27,18 +31,18 @@ static bool is_preparing(const struct task *t)
     return t->work.kind == WORK_PREPARE;
 }
 
-/* Whether the outcome is known without the store. */
-static bool is_decided(const struct task *t)
+/* Whether the outcome of the thread does not matter. Otherwise a slow store has all the time of one
+ * that fails, because what it stores may be the only copy. */
+static bool is_unwanted(const struct task *t)
 {
-    if (t->supervision.killing || is_preparing(t))
-        return t->supervision.killing || t->state.stop != WIRE_END_NONE;
-    return t->supervision.exited && !task_wants_final_save(t) && !t->ckpt.save.is_final;
+    return t->supervision.killing || t->state.stop == WIRE_END_USER ||
+           atomic_load(&t->work.cancel) || (is_preparing(t) && t->state.stop != WIRE_END_NONE);
 }
 
 static int64_t limit_ms(const struct task *t)
 {
     int64_t wait_ms = task_store_wait_ms(t);
-    return is_decided(t) || wait_ms < LEAST_MS ? LEAST_MS : wait_ms;
+    return is_unwanted(t) || wait_ms < LEAST_MS ? LEAST_MS : wait_ms;
 }
 
 static void describe(const struct task *t, int64_t silent_ms, struct err *e)
@@ -74,7 +78,7 @@ static void end_without_thread(struct task *t, int64_t silent_ms)
     task_work_cancel(t);
     if (!is_preparing(t))
         task_end_unstored(t, &e);
-    else if (is_decided(t))
+    else if (t->supervision.killing || t->state.stop != WIRE_END_NONE)
         task_end(t, t->state.stop, 0, t->state.stop_text);
     else
         task_end(t, WIRE_END_STORE_AWAY, 0, e.text);
@@ -104,6 +108,8 @@ static void on_look(struct timer *timer, void *ctx)
 
 void task_watch_store(struct task *t)
 {
+    if (s3_place_is_one(t->work.store, NULL))
+        return;
     t->prep.alive_at = clock_mono(t->room->timers->clock);
     t->prep.alive = 0;
     t->prep.is_hang_reported = false;
