@@ -585,15 +585,14 @@ static void one_short_of_power(uint64_t seed)
 {
     static void (*const winds[])(struct storm *) = {
         submit_small, submit_small, submit_small, end, end, condition, drain};
+    static const char *const names[] = {"host", "host-2", "host-3", "host-4", "power1", "power2"};
     struct storm st = {0};
     prng_init(&st.r, seed);
     st.s.order = order_of(seed % 2 ? 2 : seed); /* most have quotas */
     lab_init_order(&st.l, st.s.order);
-    for (int k = 0; k < 6; k++) {
-        char name[20];
-        snprintf(name, sizeof name, k < 4 ? "host-%d" : "power%d", k < 4 ? k + 1 : k - 3);
-        lab_join_with(&st.l, k ? name : "host", (int32_t)(1 + below(&st, 8)),
-            below(&st, 3) ? ",ib," : "", "");
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        const int32_t cpus = (int32_t)(1 + below(&st, 8));
+        lab_join_with(&st.l, names[k], cpus, below(&st, 3) ? ",ib," : "", "");
     }
     for (int turn = 0; turn < TURNS / 2; turn++) {
         for (int64_t k = below(&st, 4); k >= 0; k--)
