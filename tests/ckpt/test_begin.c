@@ -34,7 +34,7 @@ static void begins(
             kind, (int)doubt, e.text);
 }
 
-static void a_job_goes_on_from_what_it_saved(void **state)
+static void a_job_resumes_from_its_checkpoint(void **state)
 {
     struct scratch *s = *state;
 
@@ -219,7 +219,7 @@ static void where_nothing_is_it_is_closed_and_marked(void **state)
     begins(s, 1, other, ERR_CONFLICT, CKPT_ANOTHERS);
 }
 
-static void where_nobody_knows_whose_it_is_it_is_not_looked(void **state)
+static void without_an_expected_owner_the_identity_is_not_checked(void **state)
 {
     struct scratch *s = *state;
 
@@ -365,7 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            a_job_goes_on_from_what_it_saved, scratch_setup, scratch_teardown),
+            a_job_resumes_from_its_checkpoint, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
             what_another_job_of_its_number_saved_is_not_taken, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
@@ -388,7 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             where_nothing_is_it_is_closed_and_marked, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
-            where_nobody_knows_whose_it_is_it_is_not_looked, scratch_setup, scratch_teardown),
+            without_an_expected_owner_the_identity_is_not_checked, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_store_has_one_owner, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
             a_store_that_is_given_up_is_nobodys_until_it_is_taken, scratch_setup, scratch_teardown),

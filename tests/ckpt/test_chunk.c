@@ -133,7 +133,7 @@ static int unpack_damaged(void *ctx, struct chunk_work *w, size_t i, struct err 
     return 0;
 }
 
-static void damage_is_told(void **state)
+static void damage_is_reported(void **state)
 {
     struct err e;
 
@@ -183,7 +183,7 @@ int main(void)
         cmocka_unit_test(the_hash_is_sha_256),
         cmocka_unit_test(what_is_packed_is_unpacked_and_noise_stays_raw),
         cmocka_unit_test(compressing_is_tried_on_a_sample),
-        cmocka_unit_test(damage_is_told),
+        cmocka_unit_test(damage_is_reported),
         cmocka_unit_test(the_first_error_stops_the_crew),
         cmocka_unit_test(cancel_stops_the_crew),
     };

@@ -85,7 +85,7 @@ static bool is_there(struct scratch *s, int64_t attempt, int64_t sequence)
     return rc == 0;
 }
 
-static void every_kth_stays_beside_the_newest(void **state)
+static void every_kth_is_kept_besides_the_newest(void **state)
 {
     struct scratch *s = *state;
     struct err e;
@@ -263,7 +263,7 @@ int main(void)
         TEST(the_newest_are_kept_and_nothing_else),
         TEST(a_chunk_that_a_kept_manifest_names_stays),
         TEST(what_killed_saves_left_is_swept),
-        TEST(every_kth_stays_beside_the_newest),
+        TEST(every_kth_is_kept_besides_the_newest),
         TEST(a_pinned_checkpoint_stays_until_it_is_unpinned),
         TEST(a_closed_store_takes_no_save_and_can_be_emptied_but_for_pins),
         TEST(one_is_removed_with_its_chunks_only_when_no_save_can_be_under_way),

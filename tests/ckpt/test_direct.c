@@ -57,7 +57,7 @@ static void goes_and_comes(const char *dir, const char *p, size_t n)
     unlink(path);
 }
 
-static void bytes_come_back_whatever_their_number_and_place(void **state)
+static void bytes_of_any_number_and_offset_are_read_back(void **state)
 {
     static const size_t sizes[] = {
         0, 1, 4096, (256 << 10) - 1, 256 << 10, (256 << 10) + 1, LARGE - 4096, LARGE + 28};
@@ -153,7 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            bytes_come_back_whatever_their_number_and_place, scratch_setup, scratch_teardown),
+            bytes_of_any_number_and_offset_are_read_back, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(writes_at_places_add_up, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
             what_cannot_be_read_is_an_error, scratch_setup, scratch_teardown),

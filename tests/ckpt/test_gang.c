@@ -216,7 +216,7 @@ static void a_chunk_that_does_not_fit_makes_room_for_the_next_save(void **state)
 }
 
 /* A restarted agent might resume such a save, so the chunks that it names must be kept. */
-static void a_failure_that_cannot_be_told_gives_nothing_up(void **state)
+static void a_failure_that_cannot_be_reported_removes_nothing(void **state)
 {
     struct scratch *s = *state;
     struct store_fault f;
@@ -418,7 +418,7 @@ int main(void)
         TEST(one_that_does_not_come_leaves_nothing),
         TEST(a_manifest_that_does_not_fit_takes_the_oldests_place),
         TEST(a_chunk_that_does_not_fit_makes_room_for_the_next_save),
-        TEST(a_failure_that_cannot_be_told_gives_nothing_up),
+        TEST(a_failure_that_cannot_be_reported_removes_nothing),
         TEST(ranks_at_different_steps_do_not_commit),
         TEST(a_fenced_gang_cannot_commit),
         TEST(all_resume_from_the_same_checkpoint),

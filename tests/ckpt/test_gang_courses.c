@@ -245,7 +245,7 @@ static void what_a_rank_cannot_even_take_fails_for_all_at_once(void **state)
 }
 
 /* Ranks that continue would combine two moments into one checkpoint. */
-static void ranks_that_go_on_have_to_tell_their_step(void **state)
+static void ranks_that_continue_have_to_report_their_step(void **state)
 {
     struct gang g;
 
@@ -264,7 +264,7 @@ static void ranks_that_go_on_have_to_tell_their_step(void **state)
     assert_none_committed(*state, 1);
 }
 
-static void what_rank_0_cannot_have_told_is_an_error(void **state)
+static void malformed_messages_of_rank_0_are_errors(void **state)
 {
     static const char *const texts[] = {"", "waits", "5", "5 ", "5 later", "x waits", "-2 waits",
         "5 waits ", "99999999999999999999 waits"};
@@ -390,8 +390,8 @@ int main(void)
         TEST(what_some_ranks_drop_is_none_for_all),
         TEST(ranks_that_have_counted_differently_agree_again),
         TEST(what_a_rank_cannot_even_take_fails_for_all_at_once),
-        TEST(ranks_that_go_on_have_to_tell_their_step),
-        TEST(what_rank_0_cannot_have_told_is_an_error),
+        TEST(ranks_that_continue_have_to_report_their_step),
+        TEST(malformed_messages_of_rank_0_are_errors),
         cmocka_unit_test(killed_at_any_call_it_meets_the_others_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ static void what_was_written_just_now_is_read_again(void **state)
     ckpt_seen_destroy(seen);
 }
 
-static void what_somebody_may_be_writing_is_read_again(void **state)
+static void files_that_may_be_changing_are_read_again(void **state)
 {
     struct scratch *s = *state;
     struct ckpt_seen *seen = ckpt_seen_create();
@@ -255,7 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_did_not_change_is_not_read_again),
         TEST(what_was_written_just_now_is_read_again),
-        TEST(what_somebody_may_be_writing_is_read_again),
+        TEST(files_that_may_be_changing_are_read_again),
         TEST(what_the_store_has_lost_is_read_and_stored_again),
         cmocka_unit_test(a_save_is_given_up_when_it_cannot_be_in_time),
         TEST(what_was_stored_before_the_deadline_is_found_by_the_next_save),

@@ -131,7 +131,7 @@ static void a_name_is_created_once(void **state)
     contract_a_name_is_created_once(STORE);
 }
 
-static void a_list_goes_on_over_pages(void **state)
+static void a_list_continues_over_pages(void **state)
 {
     contract_a_list_is_ordered(STORE);
 }
@@ -272,7 +272,7 @@ static void what_does_not_pass_is_an_error_that_says_what_to_do(void **state)
     FAILS(ERR_DENIED, DO(stat, "n", &size, &e));
 }
 
-static void of_many_that_are_removed_one_that_is_refused_is_told(void **state)
+static void a_refused_removal_among_many_is_reported(void **state)
 {
     char texts[20][20];
     const char *names[20];
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest contract[] = {
         TEST(an_object_comes_back_as_it_was_made),
         TEST(a_name_is_created_once),
-        TEST(a_list_goes_on_over_pages),
+        TEST(a_list_continues_over_pages),
         TEST(objects_are_removed_moved_and_linked),
         TEST(many_objects_come_and_go),
         TEST(a_large_object_comes_back),
@@ -386,7 +386,7 @@ int main(int argc, char **argv)
         TEST(what_passes_is_tried_again),
         TEST(a_create_whose_reply_was_lost_knows_its_own_object),
         TEST(what_does_not_pass_is_an_error_that_says_what_to_do),
-        TEST(of_many_that_are_removed_one_that_is_refused_is_told),
+        TEST(a_refused_removal_among_many_is_reported),
         TEST(a_malformed_list_is_asked_for_again),
     };
     int n_failed = cmocka_run_group_tests(contract, NULL, NULL);

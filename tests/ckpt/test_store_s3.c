@@ -95,7 +95,7 @@ static void a_name_is_created_once(void **state)
 }
 
 /* Three objects per page. */
-static void a_list_goes_on_over_pages(void **state)
+static void a_list_continues_over_pages(void **state)
 {
     contract_a_list_is_ordered(STORE);
 }
@@ -380,7 +380,7 @@ static void *fail_later(void *ctx)
     return NULL;
 }
 
-static void what_keeps_credentials_away_is_told(void **state)
+static void missing_credentials_are_reported_with_the_cause(void **state)
 {
     pthread_t thread;
     struct err e;
@@ -677,7 +677,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_object_comes_back_as_it_was_made),
         TEST(a_name_is_created_once),
-        TEST(a_list_goes_on_over_pages),
+        TEST(a_list_continues_over_pages),
         TEST(objects_are_removed_moved_and_linked),
         TEST(many_objects_come_and_go),
         TEST(a_large_object_goes_in_parts),
@@ -694,7 +694,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             without_conditional_writes_names_are_looked_up, setup_unconditional, teardown),
         TEST(refused_credentials_are_replaced),
-        TEST(what_keeps_credentials_away_is_told),
+        TEST(missing_credentials_are_reported_with_the_cause),
         cmocka_unit_test(a_holder_gives_nothing_that_has_ended),
         TEST(a_session_reaches_its_jobs_part_only),
         TEST(a_session_that_has_ended_is_refused),

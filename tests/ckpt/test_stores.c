@@ -693,7 +693,7 @@ static void damage_object(struct world *w, const char *name, struct prng *prng)
     buf_deinit(&b);
 }
 
-static void whatever_byte_of_whatever_object_is_another_the_one_before_is_used(void **state)
+static void when_any_byte_of_any_object_is_damaged_the_previous_checkpoint_is_used(void **state)
 {
     struct world *w = &world;
     struct listed all = {.n = 0};
@@ -720,7 +720,7 @@ static void whatever_byte_of_whatever_object_is_another_the_one_before_is_used(v
 
 /* ---- */
 
-static void whichever_call_fails_the_newest_or_the_one_before_is_there(void **state)
+static void whichever_call_fails_the_newest_or_the_previous_checkpoint_remains(void **state)
 {
     (void)state;
     discard_log();
@@ -765,8 +765,8 @@ int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whichever_call_fails_the_newest_or_the_one_before_is_there),
-        TEST(whatever_byte_of_whatever_object_is_another_the_one_before_is_used),
+        TEST(whichever_call_fails_the_newest_or_the_previous_checkpoint_remains),
+        TEST(when_any_byte_of_any_object_is_damaged_the_previous_checkpoint_is_used),
     };
 
     world.is_thorough = argc == 3 && str_eq(argv[2], "thorough");

@@ -134,7 +134,7 @@ static void a_reader_sees_only_what_is_committed(void **state)
     db_close(d);
 }
 
-static void a_commit_goes_on_while_a_reader_is_in_the_middle(void **state)
+static void a_commit_succeeds_while_a_reader_is_reading(void **state)
 {
     struct db *d = util_open(*state);
     struct db_batch b = {0};
@@ -162,7 +162,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_reader_sees_only_what_is_committed, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
-            a_commit_goes_on_while_a_reader_is_in_the_middle, util_setup, util_teardown),
+            a_commit_succeeds_while_a_reader_is_reading, util_setup, util_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,7 +152,7 @@ static void a_cut_database_is_refused(void **state)
     refused(*state, ERR_CORRUPT, *state);
 }
 
-static void an_interrupted_first_start_begins_anew(void **state)
+static void an_interrupted_first_start_is_repeated(void **state)
 {
     write_file(*state, "", 0);
     db_close(util_open(*state));
@@ -288,7 +288,7 @@ int main(void)
         TEST(a_file_of_something_else_is_refused_and_left_alone),
         TEST(another_programs_database_is_refused),
         TEST(a_cut_database_is_refused),
-        TEST(an_interrupted_first_start_begins_anew),
+        TEST(an_interrupted_first_start_is_repeated),
         TEST(a_place_that_does_not_exist_is_named),
         TEST(a_database_of_before_the_first_release_is_refused_and_left_alone),
         TEST(a_reader_needs_a_database_of_this_schema),

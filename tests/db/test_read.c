@@ -243,7 +243,7 @@ static void filters_go_together(void **state)
     assert_ids(SEEN_JOBS(.limit = 9, .array = 5, .index = 7, .users = {{"ada"}, 1}), 0);
 }
 
-static void a_list_is_sorted_and_goes_on_behind_a_job(void **state)
+static void a_list_is_sorted_and_continues_after_a_job(void **state)
 {
     (void)state;
     struct seen s = {0};
@@ -474,7 +474,7 @@ static void the_last_save_of_an_attempt_failed_or_not(void **state)
     }
 }
 
-static void an_array_is_told_by_the_ends_of_its_tasks(void **state)
+static void the_ends_of_an_arrays_tasks_are_read(void **state)
 {
     (void)state;
     struct db_batch b = {0};
@@ -761,7 +761,7 @@ int main(void)
         TEST(jobs_are_listed_newest_first_by_filter_and_page),
         TEST(options_that_are_only_stored_are_merged_and_a_task_has_those_of_its_array),
         TEST(filters_go_together),
-        TEST(a_list_is_sorted_and_goes_on_behind_a_job),
+        TEST(a_list_is_sorted_and_continues_after_a_job),
         TEST(a_page_looks_at_no_more_than_so_many),
         TEST(a_limit_that_cannot_be_is_refused),
         TEST(a_list_tells_the_pool_of_each_newest_attempt),
@@ -770,7 +770,7 @@ int main(void)
         TEST(a_job_and_its_texts_come_back),
         TEST(the_parts_of_a_job_come_in_their_order),
         TEST(the_last_save_of_an_attempt_failed_or_not),
-        TEST(an_array_is_told_by_the_ends_of_its_tasks),
+        TEST(the_ends_of_an_arrays_tasks_are_read),
         TEST(drills_are_listed_and_the_newest_that_says_something_counts),
         TEST(nodes_and_instances_can_be_the_live_ones_only),
         TEST(offers_and_tokens_are_listed_in_order),

@@ -314,7 +314,7 @@ static void sum_up_jobs(struct db *d)
 }
 
 /* Incremental sums equal sums computed afterwards. */
-static void sums_are_made_anew_as_they_were_kept(void **state)
+static void rebuilt_sums_equal_the_stored_ones(void **state)
 {
     static const char differences[] =
         "SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM cost_sums)) +"
@@ -551,7 +551,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             every_way_of_asking_adds_up_to_the_ledger, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
-            sums_are_made_anew_as_they_were_kept, util_setup, util_teardown),
+            rebuilt_sums_equal_the_stored_ones, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(

@@ -57,7 +57,7 @@ static void a_text_is_parsed_once(void **state)
     statements_give(&f->statements, first);
 }
 
-static void who_asks_while_it_is_used_gets_another(void **state)
+static void a_statement_in_use_is_not_given_twice(void **state)
 {
     struct fixture *f = *state;
     sqlite3_stmt *first = take(f, ONE_TWO), *second = take(f, ONE_TWO);
@@ -71,7 +71,7 @@ static void who_asks_while_it_is_used_gets_another(void **state)
     statements_give(&f->statements, first);
 }
 
-static void it_begins_anew_with_nothing_bound(void **state)
+static void a_statement_is_given_without_bound_values(void **state)
 {
     struct fixture *f = *state;
     sqlite3_stmt *s = take(f, ONE_TWO);
@@ -139,8 +139,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_text_is_parsed_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_asks_while_it_is_used_gets_another, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_begins_anew_with_nothing_bound, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_statement_in_use_is_not_given_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_statement_is_given_without_bound_values, setup, teardown),
         cmocka_unit_test_setup_teardown(the_longest_unused_goes, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_parsed_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(a_query_is_kept_over_others, setup, teardown),

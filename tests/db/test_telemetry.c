@@ -51,7 +51,7 @@ static int print_gpu(void *ctx, const struct gpu_load_row *r)
     return 0;
 }
 
-static void what_is_told_of_the_same_stretch_adds_up(void **state)
+static void reports_of_the_same_interval_add_up(void **state)
 {
     struct db *d = util_open(*state);
     struct db_reader *r = util_reader(*state);
@@ -108,7 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            what_is_told_of_the_same_stretch_adds_up, util_setup, util_teardown),
+            reports_of_the_same_interval_add_up, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             what_is_old_goes_by_its_span_and_no_more_than_so_much_at_once, util_setup,
             util_teardown),
