@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -250,7 +251,7 @@ static int remove_manifests(struct clean *c, struct err *e)
         }
     /* A later attempt may have put manifests back; then it has to sweep the rest. */
     if (!rc)
-        rc = layout_check_fence(c->job, c->attempt, e);
+        rc = fence_check(c->job, c->attempt, e);
     if (!rc)
         rc = layout_remove(c->job, &c->remove, e);
     names_deinit(&c->remove);
@@ -276,7 +277,7 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     int rc = check_arguments(j, attempt, keep, e);
 
     if (!rc)
-        rc = layout_check_fence(j, attempt, e);
+        rc = fence_check(j, attempt, e);
     if (!rc)
         rc = put_back_pinned(j, NULL, e);
     if (!rc)
@@ -312,7 +313,7 @@ bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep 
 
     c.keep.newest--;
     if (may)
-        rc = layout_check_fence(j, attempt, &e);
+        rc = fence_check(j, attempt, &e);
     if (may && !rc)
         rc = put_back_pinned(j, NULL, &e);
     if (may && !rc)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include "ckpt/store/store_origin.h"
 #include <inttypes.h>
@@ -607,7 +608,7 @@ static int await_commit(const struct gang_meeting *g, struct manifest *ret_total
             return failed_by(g, f.failed, e);
         if (f.newest > g->id.sequence)
             return err_set(e, ERR_UNAVAILABLE, "rank 0 has given up this save and started another");
-        rc = layout_check_fence(g->job, g->id.attempt, e);
+        rc = fence_check(g->job, g->id.attempt, e);
         if (!rc)
             rc = wait_on(&w, e);
         if (rc)

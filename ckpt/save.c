@@ -23,6 +23,7 @@
 #include "ckpt/clean.h"
 #include "ckpt/gang.h"
 #include "ckpt/late.h"
+#include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include "ckpt/own.h"
 #include "ckpt/scan.h"
@@ -433,7 +434,7 @@ static int save_tree(
     s->root_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (s->root_fd < 0)
         return err_errno(e, errno, "open the checkpoint directory %s", s->dir);
-    rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
+    rc = fence_check(s->job, s->manifest.id.attempt, e);
     if (!rc)
         rc = load_previous(s, e);
     if (seen) {
@@ -451,7 +452,7 @@ static int save_tree(
 static int save_kept(
     struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
 {
-    int rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
+    int rc = fence_check(s->job, s->manifest.id.attempt, e);
 
     seen_attach(&s->seen, seen);
     if (!rc)

@@ -61,9 +61,6 @@ int layout_list_pins(const struct ckpt_job *j, struct layout_ids *ret_ids, struc
 bool layout_has_id(const struct layout_ids *ids, struct ckpt_id id);
 void layout_ids_deinit(struct layout_ids *ids);
 
-/* ERR_CONFLICT "fenced: ..." if a fence or a manifest of a later attempt exists. */
-int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
-
 /* The text that a chunk of this object name is sealed with: its name without the attempt, because
  * chunks are linked from one attempt to the next. */
 struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layout_name *chunk);
