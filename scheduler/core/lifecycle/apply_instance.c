@@ -19,6 +19,7 @@
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/lifecycle/apply_instance.h"
 #include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offer_avoid.h"
 #include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/mem.h"

@@ -8,6 +8,7 @@
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/supply/alternatives.h"
 #include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offer_avoid.h"
 #include <stdio.h>
 
 #define HOUR 3600000
