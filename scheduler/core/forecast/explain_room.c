@@ -381,7 +381,7 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
     explain_say(a, "boots-fail",
         "pool %s: the last %" PRId32 " machines that it launched never joined%s (instance %" PRId64
         ": %.160s); %s",
-        p->row.name, b->failed, pool_boots_full(p) ? ", or had no room on their disks" : "",
+        p->row.name, b->failed, pool_boots_disk_full(p) ? ", or had no room on their disks" : "",
         b->instance, b->text, next);
     if (!b->console[0])
         return;

@@ -336,7 +336,7 @@ int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outc
         history(m, ev->now, "disk-room", (struct history_of){.node = n},
             "%s has room on its disk again", n->row.name);
     if (is_full && n->instance)
-        boots_full(m, n->instance, ev->now, n->disk_full);
+        boots_disk_full(m, n->instance, ev->now, n->disk_full);
     if (!node_takes_work(n))
         gang_node_leaves(m, n);
     node_refresh(m, n, true);

@@ -47,7 +47,7 @@
 
 #define FULL "its disk was full before its first job"
 
-bool pool_boots_full(const struct pool *p)
+bool pool_boots_disk_full(const struct pool *p)
 {
     return str_starts(p->row.boots.text, FULL);
 }
@@ -107,12 +107,13 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
     history(m, now, "boot-failed", (struct history_of){.instance = i, .a = b->failed, .b = left_ms},
         "%" PRId32
         " machines of pool %s in a row never joined%s; one is launched in %s to try again",
-        b->failed, p->row.name, pool_boots_full(p) ? ", or had no room on their disks" : "", in);
+        b->failed, p->row.name, pool_boots_disk_full(p) ? ", or had no room on their disks" : "",
+        in);
     if (is_first)
         notify_boots(m, p, now);
 }
 
-void boots_full(struct model *m, struct instance *i, struct stamp now, const char *why)
+void boots_disk_full(struct model *m, struct instance *i, struct stamp now, const char *why)
 {
     char text[CORE_TEXT_MAX];
     bool is_new = i->row.id > i->pool->row.boots.instance; /* it is told again after a restart */
@@ -141,7 +142,7 @@ void boots_joined(struct model *m, struct instance *i, struct stamp now)
 {
     if (i->pool->row.boots.failed == 0)
         return;
-    if (pool_boots_full(i->pool))
+    if (pool_boots_disk_full(i->pool))
         i->pool->on_trial = i;
     else
         work_again(m, i, now, "joined");
@@ -154,7 +155,7 @@ void boots_began(struct model *m, const struct attempt *a, struct stamp now)
         return;
     i->has_run = true;
     const struct pool_boots *b = &i->pool->row.boots;
-    if (b->failed > 0 && pool_boots_full(i->pool) && i->row.id > b->instance)
+    if (b->failed > 0 && pool_boots_disk_full(i->pool) && i->row.id > b->instance)
         work_again(m, i, now, "began a job");
 }
 
@@ -168,7 +169,7 @@ void boots_node_loaded(struct instance *i)
 {
     struct pool *p = i->pool;
     i->has_run = i->row.attempts_ms > 0; /* or found no room: such a machine was counted */
-    if (p->row.boots.failed > 0 && pool_boots_full(p) && i->row.id > p->row.boots.instance &&
+    if (p->row.boots.failed > 0 && pool_boots_disk_full(p) && i->row.id > p->row.boots.instance &&
         !i->has_run)
         p->on_trial = i;
 }
