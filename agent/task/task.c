@@ -482,7 +482,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     task_set_every(t, d->ckpt_every_ms);
     task_set_limit(t, d->limit_ms);
     if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->supervision.killing)
-        task_asked(t, d->saves_asked);
+        task_ask_user_save(t, d->saves_asked);
     if (d->gang_ended &&
         t->supervision.exited) /* its accepted commits would wait for that rank for ever */
         task_leave_gang(t);

@@ -55,7 +55,7 @@ static void accept_taken(struct task *t)
     task_note_queued(t);
     task_persist(t);
     if (s->is_asked && t->ckpt.ask.on && t->ckpt.ask.serial == s->ask_serial)
-        task_ask_over(t);
+        task_ask_save_over(t);
     if (s->commit) {
         t->ckpt.unanswered = t->ckpt.unanswered ? t->ckpt.unanswered : s->commit;
         t->ckpt.accepted = s->commit;

@@ -121,7 +121,7 @@ void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, con
 
 /* Each request is put to the program once. If no save has served it when the agent ends, the next
  * agent repeats it. */
-void task_asked(struct task *t, int64_t n)
+void task_ask_user_save(struct task *t, int64_t n)
 {
     if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)
         return;
@@ -150,7 +150,7 @@ static void on_again(struct timer *timer, void *ctx)
     task_pump_saves(t);
 }
 
-void task_ask_over(struct task *t)
+void task_ask_save_over(struct task *t)
 {
     t->ckpt.ask.on = false;
     timer_stop(task_timers(t), &t->ckpt.again);

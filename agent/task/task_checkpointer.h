@@ -133,9 +133,9 @@ void task_set_every(struct task *t, int64_t ms); /* 0 = unchanged */
 void task_set_limit(struct task *t, int64_t ms); /* value as in wire_desired_attempt */
 /* sends the limit to its supervisor, which must be up, if it changed since the start */
 void task_send_limit(struct task *t);
-void task_asked(struct task *t, int64_t n); /* n: saves that users have asked for so far */
+void task_ask_user_save(struct task *t, int64_t n); /* n: saves that users have asked for so far */
 void task_signalled(struct task *t, int count);
-void task_ask_over(struct task *t);
+void task_ask_save_over(struct task *t);
 bool task_is_gang(const struct task *t); /* one rank of several, or of an elastic gang */
 /* Writes the pending request to its file and signals the program; no-op when none is pending. */
 void task_put_request(struct task *t);

@@ -280,7 +280,7 @@ static void save_good(struct task *t)
         t, &t->ckpt.save, NULL); /* while the state on disk says that a save is under way */
     task_persist(t);
     if (serves)
-        task_ask_over(t);
+        task_ask_save_over(t);
     if (stop) {
         t->ckpt.stop_saved = true;
         /* A dumped program must not continue here. */
@@ -350,7 +350,7 @@ void task_save_failed(struct task *t, const struct task_save *s, const struct er
         answer_accepted(t, s, e);
     task_persist(t);
     if (waits && asked) /* otherwise the program would retry at every step */
-        task_ask_over(t);
+        task_ask_save_over(t);
     if (waits ? asked : s->is_asked)
         timer_start(task_timers(t), &t->ckpt.periodic, failed_pause_ms(t));
     if (!waits)
