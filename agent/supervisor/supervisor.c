@@ -262,7 +262,8 @@ static bool was_clean(const struct supervisor *s)
 {
     siginfo_t info;
     bool is_plain = !s->task->image && s->loop.input < 0 && s->task->method != WIRE_METHOD_CRIU;
-    return s->is_whole && is_plain && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+    return s->has_left_nothing && is_plain &&
+           waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 }
 
 /* All descriptors but the agent's and those kept for the next task. */

@@ -90,7 +90,7 @@ static void await_init(struct supervisor *s)
 {
     int status;
     if (await_child(s->launched.init, INIT_WAIT_MS, &status))
-        s->is_whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        s->has_left_nothing = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* Without an init: the processes that the script left are our children. */
@@ -99,7 +99,7 @@ static void await_children(struct supervisor *s)
     int64_t until = now_ms() + INIT_WAIT_MS;
     for (;;) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
-        s->is_whole = pid < 0 && errno == ECHILD;
+        s->has_left_nothing = pid < 0 && errno == ECHILD;
         if (pid < 0)
             return;
         struct pollfd p = {.fd = s->loop.signals, .events = POLLIN};
@@ -121,7 +121,7 @@ void supervisor_await_rest(struct supervisor *s)
 void supervisor_kill_rest(struct supervisor *s, int64_t wait_ms)
 {
     struct err e;
-    if (s->is_whole && proc_group_is_empty(s->group))
+    if (s->has_left_nothing && proc_group_is_empty(s->group))
         return;
     if (s->group && proc_group_kill_all(s->group, 0, wait_ms, &e)) {
         log_error("some of the task's processes are left", log_s("dir", s->dir), log_err(&e));

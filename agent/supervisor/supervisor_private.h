@@ -39,7 +39,7 @@ struct supervisor {
     bool has_run;       /* something of the task, here or under an earlier supervisor */
     int64_t children_before_ms, children_before_user_ms;
     /* clean end: no descendant of this process is left, and the init, if any, ended by itself */
-    bool is_whole;
+    bool has_left_nothing;
     int pid_file;
     struct output_writer writer;
     struct output_pump pump;
@@ -77,7 +77,7 @@ int supervisor_start_program(struct supervisor *s, struct err *e);
 void supervisor_read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms);
 /* Notes the end of the program, as its launch reports it, in s->exit. */
 void supervisor_note_report(struct supervisor *s, const struct launch_report *r);
-/* Waits shortly for the processes that the script left; sets s->is_whole if none is left. */
+/* Waits shortly for the processes that the script left, and sets s->has_left_nothing. */
 void supervisor_await_rest(struct supervisor *s);
 /* Kills them. A process that cannot be killed (state D) must not delay the job's end, but is
  * reported. */
