@@ -47,10 +47,10 @@ static int is_accounted_for(
 static int check_last(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
     enum ckpt_doubt *ret_doubt, struct err *e)
 {
-    bool is = false;
-    int rc = x->last.attempt > 0 ? is_accounted_for(j, x->last, attempt, &is, e) : 0;
+    bool accounted = false;
+    int rc = x->last.attempt > 0 ? is_accounted_for(j, x->last, attempt, &accounted, e) : 0;
 
-    if (rc || is || x->last.attempt == 0)
+    if (rc || accounted || x->last.attempt == 0)
         return rc;
     *ret_doubt = CKPT_LOST;
     return err_set(e, ERR_NOT_FOUND,
@@ -68,7 +68,7 @@ static int has_any(const struct ckpt_job *j, bool *ret_has, struct err *e)
     return rc;
 }
 
-static int is_anothers(const struct ckpt_job *j, enum ckpt_doubt *ret_doubt, struct err *e)
+static int refuse_anothers(const struct ckpt_job *j, enum ckpt_doubt *ret_doubt, struct err *e)
 {
     *ret_doubt = CKPT_ANOTHERS;
     return err_set(e, ERR_CONFLICT,
@@ -81,7 +81,7 @@ static int compare_identity(const struct ckpt_job *j, const char *name, const ch
 {
     int rc = layout_expect_text(j, name, identity, e);
 
-    return rc == ERR_CORRUPT ? is_anothers(j, ret_doubt, e) : rc;
+    return rc == ERR_CORRUPT ? refuse_anothers(j, ret_doubt, e) : rc;
 }
 
 /* It exists already if an earlier attempt, or another rank, got this far. */
@@ -108,7 +108,7 @@ static int check_identity(const struct ckpt_job *j, int64_t attempt, const struc
     if (!rc && x->last.attempt == 0 && x->from_attempt == 0)
         rc = has_any(j, &has, e);
     if (!rc && has)
-        rc = is_anothers(j, ret_doubt, e);
+        rc = refuse_anothers(j, ret_doubt, e);
     return rc ? rc : make_identity(j, x, name.s, ret_doubt, e);
 }
 
@@ -130,12 +130,12 @@ int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expe
 /* Without an identity: whether there is anything that belayd cannot attribute to the job. */
 static int has_unknown(const struct ckpt_job *j, struct ckpt_id last, bool *ret_has, struct err *e)
 {
-    bool is = false;
+    bool accounted = false;
     int rc = has_any(j, ret_has, e);
 
     if (!rc && *ret_has && last.attempt > 0)
-        rc = is_accounted_for(j, last, CKPT_NUMBER_MAX, &is, e);
-    *ret_has = *ret_has && !is;
+        rc = is_accounted_for(j, last, CKPT_NUMBER_MAX, &accounted, e);
+    *ret_has = *ret_has && !accounted;
     return rc;
 }
 
@@ -150,7 +150,7 @@ static int close_identity(const struct ckpt_job *j, const struct ckpt_expected *
         return rc;
     rc = has_unknown(j, x->last, &has, e);
     if (!rc && has)
-        rc = is_anothers(j, ret_doubt, e);
+        rc = refuse_anothers(j, ret_doubt, e);
     return rc ? rc : make_identity(j, x, name.s, ret_doubt, e);
 }
 
