@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs with a deadline (--deadline).
+ * The option --deadline: a pending job expires when it can no longer end by its deadline. The
+ * folder core/deadline/ is about another option, --finish-by.
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_EXPIRY_H
 #define BELAY_SCHEDULER_CORE_QUEUE_EXPIRY_H
