@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Why and how the agent ends: disowned by its cluster, cut off from it, or signalled. A signal
- * means a restart, which leaves the tasks to the next agent, unless the machine is going away. The
- * init and the metadata service are asked first; if it is, the tasks are saved and reported.
+ * means a restart, which leaves the tasks to the next agent, unless the machine is going away: the
+ * init and the metadata service are asked first. If the machine is going away, the tasks are saved
+ * and reported.
  *
- *   SIGTERM --> looking --machine stays--> ended at once +------machine goes---> closing --all
- *   reported, or time over--> ended
+ *   SIGTERM, with tasks ---------------------------> looking
+ *   looking --- the machine stays -----------------> ended at once; the tasks keep running
+ *   looking --- the machine goes ------------------> closing
+ *   closing --- all is reported, or time is over --> ended
+ *
+ * Without tasks, or at another signal, the agent ends at once.
  */
 #include "agent/agent_private.h"
 

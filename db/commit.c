@@ -2,14 +2,17 @@
  *
  * One tick's changes, in one transaction, with statements prepared when the database was opened.
  *
- * These failures have certainly rolled back, and may therefore be answered with ERR_NO_SPACE:
- *  1. Anything before COMMIT: no frame in the log carries the commit mark yet.
- *  2. In COMMIT, a *write* that found no space: SQLite marks the last frame that it writes, so a
- *     failed write means an incomplete mark (its checksum shows this after a crash too). Uncertain
- *     is a COMMIT that failed in fsync, or in growing the shared index, which SQLite does after the
- *     mark is on disk. Then the kind is ERR_IO even if the cause was a full disk. In all cases the
- *     transaction must be closed afterwards; if SQLite cannot confirm that, the outcome is
- *     uncertain.
+ * Only what has certainly rolled back may be answered with ERR_NO_SPACE:
+ *
+ *   failure                                        on disk?   kind, if the disk was full
+ *   1. before COMMIT                               no         ERR_NO_SPACE
+ *   2. in COMMIT, a *write*                        no         ERR_NO_SPACE
+ *   3. in COMMIT, fsync, or growing the index      perhaps    ERR_IO
+ *
+ * In 1 no frame in the log carries the commit mark yet. In 2 the mark is incomplete, as SQLite
+ * marks the last frame that it writes (its checksum shows this after a crash too). In 3 the mark
+ * may be on disk: SQLite grows the shared index after that. In all cases the transaction must be
+ * closed afterwards; if SQLite cannot confirm that, the outcome is uncertain and the kind ERR_IO.
  */
 #include "db/conn.h"
 #include "db/rollup.h"

@@ -8,7 +8,7 @@
  *   1. Append a text to `steps` that takes the schema from the version before to the new one. It is
  *      run in one transaction, after which the version is stored. A text that was released is not
  *      changed any more, nor is the baseline: a mistake is mended by the next step.
- *   2. Raise DB_SCHEMA_VERSION.
+ *   2. Raise DB_SCHEMA_VERSION (db.h).
  *   3. Record what comes of it as tests/db/schema_v<N>.sql (test_migrate.c says how), next to those
  *      of all versions before, each of which has to lead to the same schema.
  *

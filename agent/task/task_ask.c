@@ -119,8 +119,8 @@ void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, con
         task_pump_saves(t);
 }
 
-/* Each request is put to the program once. If no save has served it when the agent ends, the next
- * agent repeats it. */
+/* Each request is put to the program once. A request with no save yet is repeated by the next
+ * agent. */
 void task_ask_user_save(struct task *t, int64_t n)
 {
     if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stops with a save: a provider's notice, a drain, a node cut off from belayd; and their deadlines.
+ *
+ * Notices arrive from agent_notice (agent_ending.c), which has them from the reader of the
+ * provider's metadata service or from a shutdown of the machine; stops of belayd come with its
+ * orders (task.c).
  */
 #include "agent/task/task_private.h"
 

@@ -42,7 +42,8 @@ static void destroy_party(struct http_admission *a, struct http_party *p)
     free(p);
 }
 
-/* The oldest of the party that may give way, other than h; with_bytes: and has any. */
+/* The oldest of the party that may give way, other than h. with_bytes: only holders that have
+ * bytes. */
 static struct http_holder *oldest(
     const struct http_party *p, const struct http_holder *h, bool with_bytes)
 {
@@ -54,8 +55,7 @@ static struct http_holder *oldest(
     return NULL;
 }
 
-/* Of the party that has most. own: the one that asks, which has own_most; of equals it is the one.
- */
+/* Picks from the party with the most. Ties go to the asking party, `own`, which has own_most. */
 static struct http_holder *find_victim(const struct http_class_use *c, const struct http_holder *h,
     struct http_party *own, size_t own_most, bool by_bytes)
 {

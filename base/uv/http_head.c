@@ -2,7 +2,7 @@
  *
  * Invariants
  *  1. split_lines has seen every byte of a head before it is interpreted: from there on there are
- * no NUL, no lone CR or LF and no other control characters but tabs.
+ *     no NUL, no lone CR or LF and no other control characters but tabs.
  *  2. What decides where the body ends is in set_framing alone.
  */
 #include "base/uv/http_head.h"

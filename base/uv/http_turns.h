@@ -4,8 +4,13 @@
  * within a class by party, within a party by order. So the latency of a request depends on the
  * number of parties, not on how many connections one of them has.
  *
- * Of connections that are not authenticated yet, the newest event of a party and what has waited
- * longest in it go first in turn. They include handshakes, the most expensive step of all, which
+ *   class    HTTP_STRANGER, HTTP_USER, HTTP_NODE       one after the other
+ *    party   an address, a user or a node              the one at the head; then it goes to the end
+ *     holder a connection                              the one that has waited longest,
+ *                                                      or, of strangers, as follows
+ *
+ * Of connections that are not authenticated yet (HTTP_STRANGER), a party alternates: newest event,
+ * then longest-waiting connection. They include handshakes, the most expensive step of all, which
  * need no token. In a burst of them from one address, a new connection from that address is then
  * served soon. In a flood that lasts, none waits for its deadline: behind N older ones it has one
  * of the next 2 N + 2 turns of its party.

@@ -54,7 +54,7 @@ static bool from_local(const struct tm *local, struct wall *ret_at)
     return t != (time_t)-1;
 }
 
-/* In any case; a word may have an s behind it, a letter not. */
+/* Case-insensitive; words may be plural, one-letter units not. */
 static bool is_unit(const char *text, const char *unit)
 {
     size_t n = strlen(unit);

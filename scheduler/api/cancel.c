@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * POST /api/v1/jobs/cancel: many jobs at once, in one commit. Jobs that have ended, do not exist or
- * belong to other users are not changed, and counted.
+ * belong to other users are not changed, and counted. The cancel of a single job is api_jobs_cancel
+ * (jobs.c).
  */
 #include "scheduler/api/api_private.h"
 
@@ -51,6 +52,7 @@ static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
         size_t n = model_jobs_between(tick_model(t), c->pieces[i].first, c->pieces[i].last, &ids);
         for (size_t k = 0; k < n; k++)
             cancel_one(c, t, ids[k]);
+        /* not in the model: ended jobs, and numbers that never existed */
         c->n_ended += numbers - (int64_t)n;
         free(ids);
     }

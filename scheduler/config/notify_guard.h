@@ -2,7 +2,8 @@
  *
  * Decides where belayd may connect to for users (submit --notify): services that are only for this
  * machine, or for the machines of a cloud, must not be reachable for every user who may submit.
- * Checked when the connection is made, so that a name cannot resolve differently afterwards. Pure.
+ * Checked when the connection is made (may_connect in scheduler/notify/notifier.c), so that a name
+ * cannot resolve differently afterwards. Pure.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_NOTIFY_GUARD_H
 #define BELAY_SCHEDULER_CONFIG_NOTIFY_GUARD_H

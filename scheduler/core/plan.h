@@ -6,10 +6,12 @@
  * never scans what did not change.
  *
  * In order:
- *  1. nodes with an expired lease; jobs that reached their begin time, or with an unsatisfiable
- *     dependency; the order of the queue (order.h), at most every few seconds, when usage or
- *     waiting jobs changed and jobs of several users wait; due cron entries (crons.c). Before a
- *     shape passes others, nodes are reserved for the first few of those (reserve.c);
+ *  1. nodes with an expired lease (a lease is a node's: a node that was not seen for lease_ms is
+ *     lost, and all its attempts end; consider_leases in plan.c); jobs that reached their begin
+ *     time, or with an unsatisfiable dependency; the order of the queue (order.h), at most every
+ *     few seconds, when usage or waiting jobs changed and jobs of several users wait; due cron
+ *     entries (crons.c). Before a shape passes others, nodes are reserved for the first few of
+ *     those (reserve.c);
  *  2. places for pending jobs, in queue order (a shape that does not fit lets others pass). Owned
  *     nodes come before spot before on-demand; then the lowest cost of reading the job's input;
  *     then the node with the least left (gpus, then cpus, then memory, then id). A job that can
@@ -17,9 +19,9 @@
  *     capacity that is paid by the hour: owned nodes serve every job. Jobs within their team's
  *     quota go before borrowing ones, and preempt those where they do not fit; so do jobs of a
  *     preempting QOS (preempt.c). Shapes that would exceed a limit are throttled (limits.c);
- *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a
- *     machine just paid to boot gets a chance) and that no gang or moving job waits for, under
- *     notice and empty for 5 s, or LOST for two leases; boot timeout exceeded;
+ *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago
+ *     (so a machine that just booted can get a job) and that no gang or moving job waits for,
+ *     under notice and empty for 5 s, or LOST for two leases; boot timeout exceeded;
  *  4. drills of jobs submitted with one, once they saved or made progress, and drills that timed
  *     out (drill.c);
  *  5. attempts that have been on-demand for the pool's return_ms and have saved move to a node with

@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 #include "base/str.h"
 
-#define TOKEN 60000 /* filled by a rate of one a minute in a minute's milliseconds */
+#define TOKEN 60000 /* units in one token; a rate of 1/min adds 1 unit per ms */
 #define OWED_MAX (60 * TOKEN)
 
 static struct mono now(const struct launch_pace *p)

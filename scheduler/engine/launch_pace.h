@@ -5,8 +5,8 @@
  * arrival. A repeated call takes a token too, but does not wait, because its own backoff has
  * already waited.
  *
- *   launch_pace_enter --- a token is there ---------------> start()
- *                    \--- none: waits --- the bucket fills --^
+ *   launch_pace_enter --- a token, and none waits ---> true: the caller launches
+ *                    \--- otherwise --> waits --- the bucket fills ---> start()
  */
 #ifndef BELAY_SCHEDULER_ENGINE_LAUNCH_PACE_H
 #define BELAY_SCHEDULER_ENGINE_LAUNCH_PACE_H
@@ -20,7 +20,7 @@ struct launch_pace {
     const struct cloud_driver_ops *ops;
     char region[CLOUD_NAME_MAX];
     int64_t per_minute; /* 0 = unlimited */
-    /* tokens, in units of 1/60000 (one minute's worth of milliseconds); negative: owed */
+    /* tokens, in units of 1/60000; negative: owed */
     int64_t level;
     struct mono filled_at; /* the time for which level is valid */
     struct list waiting;   /* struct launch_turn */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Why a job waits: all reasons, from the same model and rules as plan.h. Reads only.
+ *
+ * scheduler/api/why.c replaces some texts ("store", "no-room", "no-room-away"), because the texts
+ * of attempts that have ended are in the database only, and hides that of "store-refused" from
+ * other users.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_H
 #define BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_H

@@ -124,12 +124,12 @@ static int rejoin(struct model *m, struct node *n, const struct event *ev,
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
     set_constraints(n, &r->gpu, r->features, r->resources);
-    node_refresh(m, n, true); /* before further jobs are placed by the old free amounts */
+    node_refresh(m, n, true); /* also sets the draw of the new size, for rack_accept */
     rack_accept(n->rack);
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
     node_set_criu(m, n, r->criu, r->criu_text);
-    node_refresh(m, n, true);
+    node_refresh(m, n, true); /* again, last: jobs may fit by what has changed since */
     limits_repriced(m, n);
     touch_node(m, n);
     ret_outcome->id = n->row.id;
@@ -315,8 +315,8 @@ int apply_condition(
     return 0;
 }
 
-/* A start there would be refused (END_CAPACITY). An agent tells the figures of the moment at which
- * the disk became full, or full for another reason: only the text is another one then. */
+/* A start there would be refused (END_CAPACITY). The text has figures from when the disk filled, or
+ * filled for another reason. If only the text changes, nothing else does. */
 int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = model_node(m, ev->disk.node);

@@ -76,7 +76,7 @@ void attempts_ask_save(struct model *m, struct job *j)
     }
 }
 
-/* A rank that is already stopping at once keeps its reason. */
+/* A rank already in an immediate stop keeps its reason. */
 static void gang_stop(struct model *m, struct job *j, const struct attempt *but, bool save_first)
 {
     LIST_FOREACH (&j->ranks, l) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attempts: start, stop, end. After the end of the last rank the job is queued again (requeue.h) or
- * finished (apply_job.h).
+ * finished (apply_job.h). An attempt has no lease of its own: its node has one, and when that
+ * expires (plan.h) all attempts of the node end.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_ATTEMPTS_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_ATTEMPTS_H

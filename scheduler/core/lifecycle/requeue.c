@@ -56,7 +56,7 @@ static void hold_for_store(struct model *m, struct job *j, struct stamp now)
         j->row.attempts, j->row.id);
 }
 
-/* Every try takes a place on a node, and perhaps a machine, and what is too large stays so. */
+/* Retrying costs a node each time and cannot help: a job that is too large stays too large. */
 static void hold_for_room(struct model *m, struct job *j, struct stamp now)
 {
     if (!retry_is_held_for_room(&j->row) || j->row.hold != HOLD_NONE)
@@ -80,7 +80,7 @@ void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp n
     window_leave(m, j);
     j->row.queued_mono = now.mono;
     if (shape_pays(j->shape))
-        /* less of its own cap is left, and its run time may be better known */
+        /* part of its --max-usd is now spent, and its run time may be better known */
         queue_reshape(m, j);
     job_enqueue(m, j, now);
     model_note_rewind(m);

@@ -14,6 +14,8 @@
  *
  * Long waiting counts little and fair share much more. Teams that always have queued jobs
  * therefore use what their shares say. A job that waits long enough still reaches the front.
+ *
+ * Positions are computed in shares.c (shape_place_16) and compared in queue.c (place_order).
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_ORDER_H
 #define BELAY_SCHEDULER_CORE_QUEUE_ORDER_H
@@ -81,7 +83,7 @@ struct order_options {
     int64_t age_max_ms;
     int64_t size_ms; /* per doubling of size; negative: small jobs first */
     int64_t gpu_mcpu, gib_mcpu;
-    /* number of shapes at the head of the queue that nodes are reserved for (reserve.c) */
+    /* how many shapes at the head of the queue get reservations (reserve.c) */
     int32_t reserve;
     /* Of users without a team. "": each such user is a team of its own, with one share. */
     char default_team[CORE_NAME_MAX];

@@ -25,9 +25,9 @@
  * A machine whose disk is full before its first job begins is a failure too: it can have no job,
  * and another one of the same image would be as full. The job that it was launched for is usually
  * placed when it joins, before its first status tells of the disk, so what counts is whether an
- * attempt has begun there, not whether one was placed. Such a machine has joined, so that joins say
- * nothing then: the first job that begins on a newer machine resets the state. The stored text
- * tells which kind the last failure was.
+ * attempt has begun there, not whether one was placed. These machines do join, so a join does not
+ * reset the state; the first job that begins on a newer machine does. The stored text tells which
+ * kind the last failure was.
  */
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
@@ -168,7 +168,8 @@ void boots_left(const struct instance *i)
 void boots_node_loaded(struct instance *i)
 {
     struct pool *p = i->pool;
-    i->has_run = i->row.attempts_ms > 0; /* or found no room: such a machine was counted */
+    /* Also true if an attempt found no disk space: that was already counted as a failure. */
+    i->has_run = i->row.attempts_ms > 0;
     if (p->row.boots.failed > 0 && pool_boots_disk_full(p) && i->row.id > p->row.boots.instance &&
         !i->has_run)
         p->on_trial = i;
