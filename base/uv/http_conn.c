@@ -31,8 +31,8 @@
 #define UNSENT_BYTES (128 << 10)
 #define OUT_JOINED_MAX ((size_t)16 << 10) /* a body up to this is sent together with its head */
 
-#define HEAD_MS                                                                                    \
-    SECONDS_MS(20) /* for a handshake and a head, or for a later head from its first byte */
+/* For a handshake and a head, or for a later head from its first byte. */
+#define HANDSHAKE_AND_HEAD_MS SECONDS_MS(20)
 #define BODY_WINDOW_MS SECONDS_MS(10)
 #define BODY_BYTES_A_S 8192
 #define BODY_MS SECONDS_MS(300)
@@ -626,7 +626,7 @@ static void check_head(struct http_conn *c, int64_t age_ms)
             http_conn_close(c);
         return;
     }
-    if (age_ms >= HEAD_MS)
+    if (age_ms >= HANDSHAKE_AND_HEAD_MS)
         time_out(c, c->in.len > 0 ? "the request's head was not complete within 20 s" : NULL);
 }
 
@@ -636,7 +636,7 @@ void http_conn_check_deadline(struct http_conn *c, int64_t now_ms)
     switch (c->phase) {
     case CONN_SILENT:
     case CONN_HANDSHAKE:
-        if (age_ms >= HEAD_MS)
+        if (age_ms >= HANDSHAKE_AND_HEAD_MS)
             time_out(c, NULL);
         break;
     case CONN_HEAD:

@@ -6,8 +6,8 @@
  *
  * A peer must make progress with the bytes it sends: a handshake has a limit of bytes, and so have
  * records after it that carry no data (key updates, empty records, requests to renegotiate). The
- * caller limits the time of a handshake (HEAD_MS in http_conn.c), how many there are at once (the
- * class HTTP_STRANGER of http_server.h), and whose turn it is (http_turns.h).
+ * caller limits the time of a handshake (HANDSHAKE_AND_HEAD_MS in http_conn.c), how many there are
+ * at once (the class HTTP_STRANGER of http_server.h), and whose turn it is (http_turns.h).
  */
 #ifndef BELAY_BASE_UV_TLS_H
 #define BELAY_BASE_UV_TLS_H
