@@ -206,7 +206,7 @@ static void on_closing_look(struct timer *timer, void *ctx)
     if (list_is_empty(&a->tasks))
         log_info("ending; everything that ran here is reported to belayd");
     else
-        log_warn("ending: out of time, and belayd may not know of everything that ran here",
+        log_warn("ending: time is up; some results may not have reached belayd",
             log_i("tasks", (int64_t)agent_count_tasks(a)),
             log_i("not_ended", (int64_t)count_running(a)));
     finish(a, 0);

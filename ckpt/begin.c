@@ -72,7 +72,8 @@ static int refuse_anothers(const struct ckpt_job *j, enum ckpt_doubt *ret_doubt,
 {
     *ret_doubt = CKPT_ANOTHERS;
     return err_set(e, ERR_CONFLICT,
-        "the store has what another job of the number %" PRId64 " saved (an earlier cluster's?)",
+        "the store already holds checkpoints of a different job %" PRId64
+        ", perhaps of an earlier cluster",
         j->job);
 }
 

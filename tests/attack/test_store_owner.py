@@ -321,14 +321,16 @@ class StoreOwner(unittest.TestCase):
             lab.up()
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
             self.assertEqual(job, first)
-            self.assertIn("another job of the number", lab.wait_held(job))
+            self.assertIn("checkpoints of a different job", lab.wait_held(job))
             self.assertEqual(lab.kinds(job).count("started"), 0)
             lab.end_job(job)
             lab.wait(
                 lambda: lab.show(job)["leftover"]["state"] == "done", "job %d is cleaned" % job
             )
             self.assertEqual(lab.content_of(first), before)
-            self.assertIn("another job of the number", lab.wait_event(job, "clean-failed")["text"])
+            self.assertIn(
+                "checkpoints of a different job", lab.wait_event(job, "clean-failed")["text"]
+            )
             self.assertEqual(lab.kinds(job).count("cleaned"), 0)
             with open(os.path.join(lab.dir, "home", "belayd.log")) as f:
                 self.assertEqual(f.read().count("nothing was removed"), 1)

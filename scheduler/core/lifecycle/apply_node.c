@@ -305,8 +305,7 @@ int apply_condition(
     if (ev->condition.throttle < THROTTLE_NONE || ev->condition.throttle > THROTTLE_BOARD ||
         ev->condition.watts < 0)
         return err_set(e, ERR_INVALID,
-            "node %" PRId64
-            ": held back by what is of unknown kind %d, or it draws less than nothing",
+            "node %" PRId64 ": unknown throttle kind %d, or negative power draw",
             ev->condition.node, (int)ev->condition.throttle);
     if (!n)
         return 0;

@@ -147,8 +147,8 @@ int model_load_account(struct model *m, const struct account_row *r, struct err 
 {
     if (!r->user[0] || !r->team[0] || r->used < 0 || !wall_is_set(r->at))
         return err_set(e, ERR_CORRUPT,
-            "stored account of user '%s' in team '%s' has no name, or used less than nothing",
-            r->user, r->team);
+            "stored account of user '%s' in team '%s' has no name, or has negative usage", r->user,
+            r->team);
     struct account *a = account_of(m, r->team, r->user);
     if (wall_is_set(a->row.at))
         return err_set(e, ERR_CORRUPT, "stored account of user '%s' in team '%s' comes twice",

@@ -129,7 +129,8 @@ static void work_again(struct model *m, struct instance *i, struct stamp now, co
     struct pool_boots *b = &p->row.boots;
     if (pool_boots_fail(p))
         history(m, now, "boots-again", (struct history_of){.instance = i},
-            "a machine of pool %s %s, after %" PRId32 " that did not", p->row.name, did, b->failed);
+            "a machine of pool %s %s; the %" PRId32 " before it had failed", p->row.name, did,
+            b->failed);
     *b = (struct pool_boots){.next_at = WALL_NONE};
     p->probe_at = MONO_NONE;
     p->on_trial = NULL;
