@@ -128,51 +128,6 @@ static void on_orphan_look(struct timer *timer, void *ctx)
         leave(a);
 }
 
-/* ---- notices ---- */
-
-static void start_closing(struct agent *a);
-
-/* A second reclaim counts only if its deadline is earlier (a shutdown during a notice, another
- * event). */
-static void bring_nearer(struct agent *a, const struct notice *n)
-{
-    struct mono at = a->notice.deadline_mono;
-    bool is_sooner =
-        mono_is_set(n->deadline_mono) && (!mono_is_set(at) || n->deadline_mono.ms < at.ms);
-    if (n->kind != NOTICE_RECLAIM || !is_sooner)
-        return;
-    a->notice.deadline = n->deadline;
-    a->notice.deadline_mono = n->deadline_mono;
-    LIST_FOREACH (&a->tasks, l) {
-        task_notice_sooner(task_of_link(l), &a->notice);
-    }
-    log_warn("the machine ends earlier than announced",
-        log_i("left_ms", n->deadline_mono.ms - clock_mono(a->timers->clock).ms));
-}
-
-void agent_notice(void *ctx, const struct notice *n)
-{
-    struct agent *a = ctx;
-    if (n->kind == NOTICE_NONE)
-        return;
-    if (a->notice.kind == NOTICE_RECLAIM) {
-        bring_nearer(a, n);
-        return;
-    }
-    a->notice = *n;
-    LIST_FOREACH (&a->tasks, l) {
-        task_notice(task_of_link(l), &a->notice);
-    }
-    uplink_changed(&a->link);
-    log_warn("notice", log_s("kind", notice_kind_name(n->kind)), log_s("what", n->what),
-        log_i("left_ms", mono_is_set(n->deadline_mono)
-                             ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms
-                             : -1));
-    agent_acknowledge_reclaim(a);
-    if (a->is_looking && n->kind == NOTICE_RECLAIM)
-        start_closing(a);
-}
-
 /* ---- shutting down ---- */
 
 /* Time that the tasks have, if no notice says less. */
@@ -212,7 +167,7 @@ static void on_closing_look(struct timer *timer, void *ctx)
     finish(a, 0);
 }
 
-static void start_closing(struct agent *a)
+void agent_start_closing(struct agent *a)
 {
     if (a->is_closing)
         return;
@@ -240,7 +195,7 @@ static void shut_down(struct agent *a, const char *why)
                         .deadline_mono = {clock_mono(a->timers->clock).ms + left_ms},
                         .seen = now,
                     });
-    start_closing(a);
+    agent_start_closing(a);
 }
 
 static void end_for_next(struct agent *a)
@@ -292,7 +247,7 @@ static void look_whether_machine_goes(struct agent *a)
     a->is_looked = !a->notices;
     timer_start(a->timers, &a->looking, LOOK_MS);
     if (a->notice.kind == NOTICE_RECLAIM)
-        start_closing(a);
+        agent_start_closing(a);
     shutdown_ask(&a->shutdown, a->runner, on_init_answer, a);
     notice_reader_look(a->notices);
 }

@@ -104,10 +104,15 @@ void agent_list_tasks(void *ctx, struct telemetry *telemetry);
 void agent_ending_init(struct agent *a);
 void agent_ending_begin(struct agent *a); /* starts the check for belayd's silence */
 void agent_ending_stop(struct agent *a);
+/* The machine goes away: the agent ends once all tasks are saved and reported, or out of time. */
+void agent_start_closing(struct agent *a);
 
-bool agent_refused(void *ctx, const struct err *e);   /* struct uplink */
+bool agent_refused(void *ctx, const struct err *e); /* struct uplink */
+void agent_looked(void *ctx);                       /* struct notice_reader_options: on_looked */
+void agent_signal(void *ctx, int signum);           /* uv_signals */
+
+/* ---- agent_notice.c ---- */
+
 void agent_notice(void *ctx, const struct notice *n); /* struct notice_reader_options */
-void agent_looked(void *ctx);                         /* struct notice_reader_options: on_looked */
-void agent_signal(void *ctx, int signum);             /* uv_signals */
 
 #endif
