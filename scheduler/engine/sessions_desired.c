@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/member.h"
+#include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/engine/sessions_words.h"
 #include <assert.h>
@@ -207,7 +208,7 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
 static int64_t limit_ms(const struct attempt *a)
 {
     int64_t ms = a->job->row.spec.time_limit_ms;
-    return ms == 0 ? WIRE_NO_LIMIT : attempt_holds(a) ? ms + HOLD_SPARE_MS : ms;
+    return ms == 0 ? WIRE_NO_LIMIT : attempt_has_no_script(a) ? ms + HOLD_SPARE_MS : ms;
 }
 
 /* A rank without a script reaches the time limit last, so that the first rank's end is the job's.
@@ -215,7 +216,7 @@ static int64_t limit_ms(const struct attempt *a)
 static void add_script_on(const struct attempt *a, struct wire_desired_attempt *d)
 {
     d->script_on_first = a->job->row.spec.script_on == SCRIPT_ON_FIRST;
-    if (!attempt_holds(a))
+    if (!attempt_has_no_script(a))
         return;
     d->method = WIRE_METHOD_NONE;
     d->options.ckpt_at[0] = '\0';
@@ -226,7 +227,7 @@ static void add_script_on(const struct attempt *a, struct wire_desired_attempt *
 /* The gang's state is being saved: this rank stays until that has ended. */
 static bool holds_on(const struct attempt *a)
 {
-    if (!attempt_holds(a) || a->row.state != ATTEMPT_STOPPING || !a->row.save_first)
+    if (!attempt_has_no_script(a) || a->row.state != ATTEMPT_STOPPING || !a->row.save_first)
         return false;
     LIST_FOREACH (&a->job->ranks, l)
         if (LIST_ENTRY(l, struct attempt, in_job)->row.rank == 0)
@@ -318,8 +319,8 @@ static bool add_secrets(struct sessions *s, const struct seen *k, struct message
 static bool may_use_store(
     const struct sessions *s, const struct attempt *a, const struct seen *k, struct err *ret_why)
 {
-    bool needs_it =
-        a->job->row.spec.method != CKPT_NONE && !attempt_holds(a) && !k->reported && !k->sent;
+    bool needs_it = a->job->row.spec.method != CKPT_NONE && !attempt_has_no_script(a) &&
+                    !k->reported && !k->sent;
     const char *fault = needs_it && s->o.store_fault ? s->o.store_fault(s->o.store_ctx) : NULL;
     if (fault)
         err_set(ret_why, ERR_UNAVAILABLE, "%s", fault);
@@ -367,8 +368,8 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->acked_sequence = a->row.sequence;
     d->kill_wait_ms = s->o.kill_wait_ms;
     d->store_wait_ms = s->o.store_wait_ms;
-    d->ckpt_every_ms = attempt_holds(a) ? 0 : core_interval_ms(a);
-    d->saves_asked = attempt_holds(a) ? 0 : a->row.saves_asked;
+    d->ckpt_every_ms = attempt_has_no_script(a) ? 0 : core_interval_ms(a);
+    d->saves_asked = attempt_has_no_script(a) ? 0 : a->row.saves_asked;
     d->limit_ms = limit_ms(a);
     d->gang_ended = a->job->row.gang_end != END_NONE;
     if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {

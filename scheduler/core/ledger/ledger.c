@@ -33,6 +33,7 @@
  * empty while a gang waited for its other nodes counts as the gang's wait.
  */
 #include "scheduler/core/ledger/ledger.h"
+#include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
@@ -168,13 +169,8 @@ void ledger_seen(struct model *m, struct node *n, struct wall now)
 /* A rank without a script has no state of its own: the first rank's save covers it. */
 bool attempt_has_saved(const struct attempt *a)
 {
-    return (a->row.sequence > 0 || attempt_holds(a)) &&
+    return (a->row.sequence > 0 || attempt_has_no_script(a)) &&
            a->job->row.last_good.attempt == a->row.attempt;
-}
-
-bool attempt_holds(const struct attempt *a)
-{
-    return a->row.rank > 0 && a->job->row.spec.script_on == SCRIPT_ON_FIRST;
 }
 
 /* Time since the last saved state, or since `from` if there is none. */

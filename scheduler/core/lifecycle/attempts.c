@@ -31,6 +31,11 @@
 #include "base/str.h"
 #include <inttypes.h>
 
+bool attempt_has_no_script(const struct attempt *a)
+{
+    return a->row.rank > 0 && a->job->row.spec.script_on == SCRIPT_ON_FIRST;
+}
+
 static void attempt_move(struct model *m, struct attempt *a, enum attempt_state to)
 {
     int state = (int)a->row.state;
@@ -98,7 +103,8 @@ static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
     const struct attempt *first = job_attempt(a->job);
     if (reported == END_CHECKPOINTED && first && wall_is_set(first->row.requeue_asked_at))
         return END_USER; /* it saved as requested and ended thereby */
-    bool holds = attempt_holds(a), is_loss = reported == END_RECLAIMED || reported == END_NODE_LOST;
+    bool holds = attempt_has_no_script(a),
+         is_loss = reported == END_RECLAIMED || reported == END_NODE_LOST;
     bool itself = is_loss || (reported == END_SUCCEEDED && !holds);
     enum end_kind end = a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
     if (holds && end == END_GANG && a->job->row.gang_end == END_SUCCEEDED)

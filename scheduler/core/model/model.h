@@ -253,9 +253,6 @@ struct attempt {
     struct link dirty;
 };
 
-/* The rank has no script: it holds a place for tasks that rank 0 starts there (SCRIPT_ON_FIRST). */
-bool attempt_holds(const struct attempt *a);
-
 /* A configured rack (racks.c). Power in watts. */
 struct rack {
     const struct rack_options *options;

@@ -4,6 +4,8 @@
  */
 #include "tests/core/ranks.h"
 
+#include "scheduler/core/lifecycle/attempts.h"
+
 static const struct job_row *row(const struct trio *t)
 {
     return &model_job(t->l.m, t->job)->row;
@@ -452,8 +454,8 @@ static void ranks_that_only_hold_a_node_end_like_the_first_rank(void **state)
     (void)state;
     struct trio t;
     start_first(&t);
-    assert_false(attempt_holds(ranks_get(&t.l, t.job, 0)));
-    assert_true(attempt_holds(ranks_get(&t.l, t.job, 2)));
+    assert_false(attempt_has_no_script(ranks_get(&t.l, t.job, 0)));
+    assert_true(attempt_has_no_script(ranks_get(&t.l, t.job, 2)));
     lab_wait(&t.l, 1000);
     ranks_ended(&t.l, t.job, 0, END_SUCCEEDED, 0);
     for (int32_t n = 1; n < 3; n++) {
