@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thousand simulated reclaims (simtest/lost.h), one a line, in milliseconds:
+ * A thousand simulated reclaims (bench/lost_reclaims.h), one a line, in milliseconds:
  *
  *     NOTICE SAVE INTERVAL LOST BOUND
  */
 #include "base/mem.h"
-#include "simtest/lost.h"
+#include "bench/lost_reclaims.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

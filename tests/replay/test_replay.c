@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "simtest/lost.h"
+#include "bench/lost_reclaims.h"
 #include "replay/replay.h"
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See lost.h. A world has a few jobs, each alone on a machine, and places that sell one machine
- * each and reclaim it at times of their own. Worlds are run until there are enough reclaims.
+ * See lost_reclaims.h. A world has a few jobs, each alone on a machine, and places that sell one
+ * machine each and reclaim it at times of their own. Worlds run until there are enough reclaims.
  */
-#include "simtest/lost.h"
+#include "bench/lost_reclaims.h"
 
 #include "base/mem.h"
 #include "base/prng.h"

@@ -7,8 +7,8 @@
  * Required of each reclaim: with a save that fits into the notice no work is repeated; else at most
  * the work since the last save, which is an interval, plus the work during a save.
  */
-#ifndef BELAY_SIMTEST_LOST_H
-#define BELAY_SIMTEST_LOST_H
+#ifndef BELAY_BENCH_LOST_RECLAIMS_H
+#define BELAY_BENCH_LOST_RECLAIMS_H
 
 #include "replay/replay.h"
 
