@@ -262,9 +262,12 @@ static void a_fenced_gang_cannot_commit(void **state)
     OK(ckpt_fence(&s->job, 2, &e));
     gang_set_save(&g, 1, 1, 1);
     gang_all(&g, rank_save, RANKS);
-    for (int32_t k = 0; k < RANKS; k++)
+    bool is_seen = false;
+    for (int32_t k = 0; k < RANKS; k++) {
         assert_true(g.ranks[k].rc == ERR_CONFLICT || g.ranks[k].rc == ERR_UNAVAILABLE);
-    assert_int_equal(g.ranks[0].rc, ERR_CONFLICT);
+        is_seen |= g.ranks[k].rc == ERR_CONFLICT;
+    }
+    assert_true(is_seen); /* by the first; others, rank 0 too, may have its failure first */
     assert_none_committed(s, 0);
 }
 
