@@ -81,11 +81,16 @@ static bool note_attempt(struct world *w, const struct attempt_row *r)
     return has_begun;
 }
 
-/* In the order in which belayd learned of the disks. */
+/* In the order in which belayd learned of the disks. It counts none that is older than the last one
+ * that it has counted, which may be one of those used. */
 static void count_full(struct sim_boots *b, const struct history_row *h)
 {
     int64_t id = instance_of(b, h->node);
-    if (str_eq(h->kind, "disk-full") && id > b->last_failed && !map_get(&b->used, h->node))
+    if (!str_eq(h->kind, "disk-full") || id <= b->last_failed)
+        return;
+    if (map_get(&b->used, h->node))
+        b->last_failed = id;
+    else
         count_failure(b, id);
 }
 
