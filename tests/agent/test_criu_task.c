@@ -560,7 +560,7 @@ static void an_unencrypted_checkpoint_is_not_restored(void **state)
     free(manifest);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_dump_is_stored_and_restored, end),
@@ -583,5 +583,5 @@ int main(void)
         cmocka_unit_test_teardown(an_unencrypted_checkpoint_is_not_restored, end),
     };
     has_own_mounts = can_have_rooms() && enter_own_mounts();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }
