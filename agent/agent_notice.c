@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arrival of a notice: all tasks and belayd are told, and it takes the place of an earlier one.
- * A reclaim stays: after it only another reclaim with an earlier deadline counts.
+ * A notice arrives: it is passed on to all tasks and to belayd, and replaces an earlier notice. A
+ * reclaim is replaced only by another reclaim with an earlier deadline.
  */
 #include "agent/agent_private.h"
 

@@ -45,7 +45,7 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
     return 0;
 }
 
-/* A job is in the queue, or waits for what keeps it back, exactly while it is pending. */
+/* A pending job is either in the queue or is_waiting; another job is neither. */
 static int check_place(const struct job *j, struct err *e)
 {
     bool pending = j->row.state == JOB_PENDING, queued = tree_has(&j->in_shape);
