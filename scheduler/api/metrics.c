@@ -22,27 +22,38 @@ static void add_model(struct buf *out, const struct model *m)
         (double)c.instances);
 }
 
+static int failed_boots(const struct pool_row *r)
+{
+    return r->boots.failed;
+}
+
+static int boots_fail(const struct pool_row *r)
+{
+    return r->boots.wait_ms > 0;
+}
+
+/* A gauge of each elastic pool. */
+static void add_pool_gauge(struct buf *out, const struct model *m, const char *name,
+    const char *help, int (*value)(const struct pool_row *r))
+{
+    buf_printf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+    LIST_FOREACH (model_pools(m), l) {
+        const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
+        if (r->elastic)
+            buf_printf(out, "%s{pool=\"%s\"} %d\n", name, r->name, value(r));
+    }
+}
+
 static void add_pools(struct buf *out, const struct model *m)
 {
-    static const char failed[] = "belay_pool_failed_boots", waits[] = "belay_pool_boots_fail";
-    buf_printf(out,
-        "# HELP %s Machines of a pool, in a row, that were launched and never joined, or whose "
-        "disks were full before their first job.\n# TYPE %s gauge\n",
-        failed, failed);
-    LIST_FOREACH (model_pools(m), l) {
-        const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
-        if (r->elastic)
-            buf_printf(out, "%s{pool=\"%s\"} %d\n", failed, r->name, (int)r->boots.failed);
-    }
-    buf_printf(out,
-        "# HELP %s 1 while a pool launches one machine at a time, because its machines do not "
-        "join, or join with full disks.\n# TYPE %s gauge\n",
-        waits, waits);
-    LIST_FOREACH (model_pools(m), l) {
-        const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
-        if (r->elastic)
-            buf_printf(out, "%s{pool=\"%s\"} %d\n", waits, r->name, r->boots.wait_ms > 0);
-    }
+    add_pool_gauge(out, m, "belay_pool_failed_boots",
+        "Machines of a pool, in a row, that were launched and never joined, or whose disks were "
+        "full before their first job.",
+        failed_boots);
+    add_pool_gauge(out, m, "belay_pool_boots_fail",
+        "1 while a pool launches one machine at a time, because its machines do not join, or join "
+        "with full disks.",
+        boots_fail);
 }
 
 static void add_tick(struct buf *out, const struct tick *t)
