@@ -764,6 +764,13 @@ LAUNCHES = (
 
 # ---- a lab with the proxy ----
 
+# Once they are answered, belayd has credentials.
+FIRST_READS = {
+    "aws": {"DescribeInstances", "DescribeSpotPriceHistory"},
+    "azure": {"GET resources by tag", "GET prices"},
+    "gcp": {"instances.aggregatedList"},
+    "lambda": {"listInstances", "listInstanceTypes"},
+}
 ZONES = {"aws": "us-east-1a", "azure": "1", "gcp": "us-central1-a", "lambda": "us-west-2"}
 # A node that is no longer wanted usually powers itself off. These do not, so that the provider must
 # end them.
@@ -839,14 +846,10 @@ class FaultyLab(Lab):
         return access
 
     def up(self):
+        """Reads at belayd's start would consume the faults of a launch."""
         super().up()
-        if (
-            self.provider == "lambda"
-        ):  # reads at belayd's start would consume the faults of a launch
-            self.wait(
-                lambda: {"listInstances", "listInstanceTypes"} <= self.proxy.answered,
-                "a listing and prices",
-            )
+        first = FIRST_READS[self.provider]
+        self.wait(lambda: first <= self.proxy.answered, "belayd's first reads")
 
     def metadata(self, access):
         """Path -> function that returns the reply of belayd's own metadata service."""
