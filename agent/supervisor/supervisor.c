@@ -101,12 +101,12 @@ static bool was_taken(int pid_file)
     return fstat(pid_file, &st) < 0 || st.st_size > 0;
 }
 
-static int write_pid(int pid_file, struct err *e)
+static int write_pid(const struct supervisor *s, struct err *e)
 {
     char text[64];
-    int n = snprintf(text, sizeof(text), "%ld %llu\n", (long)getpid(),
-        (unsigned long long)proc_start_ticks(getpid()));
-    return fs_write_all(pid_file, text, (size_t)n, e);
+    int n = snprintf(
+        text, sizeof(text), "%ld %llu\n", (long)getpid(), (unsigned long long)s->own_ticks);
+    return fs_write_all(s->pid_file, text, (size_t)n, e);
 }
 
 bool supervisor_holds(const struct supervisor *s)
@@ -225,7 +225,7 @@ static int run(struct supervisor *s, struct err *e)
     if (!rc)
         rc = check_gpus(s, e);
     if (!rc)
-        rc = write_pid(s->pid_file, e);
+        rc = write_pid(s, e);
     if (!rc)
         rc = supervise_loop_open(&s->loop, e);
     if (!rc)
@@ -290,9 +290,10 @@ static void deinit(struct supervisor *s)
 
 /* Returns true if it can take another task. */
 static bool supervise(const struct supervisor_room *room, const char *dir, const char *node,
-    struct namespaces *namespaces)
+    uint64_t own_ticks, struct namespaces *namespaces)
 {
     struct supervisor s = {.room = room,
+        .own_ticks = own_ticks,
         .namespaces = namespaces,
         .dir = dir,
         .node = node,
@@ -357,13 +358,14 @@ int supervisor_main(const struct supervisor_room *room, const char *first_dir, c
 {
     char dir[SUPERVISOR_POOL_MESSAGE_MAX];
     struct namespaces namespaces = {0};
+    const uint64_t own_ticks = proc_start_ticks(getpid());
     bool is_clean;
     STR_COPY(dir, first_dir);
     fcntl(SUPERVISOR_AGENT_FD, F_SETFD, FD_CLOEXEC);
     close_range(SUPERVISOR_AGENT_FD + 1, ~0U, 0);
     do {
         prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
-        is_clean = supervise(room, dir, node, &namespaces);
+        is_clean = supervise(room, dir, node, own_ticks, &namespaces);
     } while (is_clean && await_task(&namespaces, dir, sizeof(dir)));
     proc_home_drop(room->home);
     return 0;

@@ -25,7 +25,8 @@
 struct supervisor {
     const struct supervisor_room *room;
     const char *dir, *node;
-    int agent_fd; /* the socket with the agent; -1 = the agent has closed it */
+    uint64_t own_ticks; /* start time of this process, as proc_start_ticks returns it */
+    int agent_fd;       /* the socket with the agent; -1 = the agent has closed it */
     struct wire_desired spec;
     const struct wire_desired_attempt *task;
     struct task_state state;

@@ -57,11 +57,12 @@ static int make_sub(struct task *t, const struct job_user *u, const char *name, 
     return rc;
 }
 
-static int make_script(struct task *t, const struct job_user *u, struct err *e)
+/* A file in the task's own directory that is not read before there is a spec. */
+static int put_new(struct task *t, const struct job_user *u, const char *name, mode_t mode,
+    const char *text, struct err *e)
 {
-    char *path = mem_printf("%s/script", t->dir);
-    /* not read before there is a spec */
-    int rc = record_put_new(path, t->spec->script, strlen(t->spec->script), 0500, e);
+    char *path = mem_printf("%s/%s", t->dir, name);
+    int rc = record_put_new(path, text, strlen(text), mode, e);
     if (!rc)
         rc = own(t, u, path, e);
     free(path);
@@ -90,13 +91,14 @@ static int make_output(const struct task *t, struct err *e)
     return 0;
 }
 
-/* Writes a file for the job's user only. sub: "/control", or "" for the task's own directory. Takes
- * v. */
-static int put_secret(const struct task *t, const struct job_user *u, const char *sub,
-    const char *name, json_t *v, struct err *e)
+/* Writes a file for the job's user only. sub: "/control", or "" for the task's own directory,
+ * as a new file. Takes v. */
+static int put_secret(struct task *t, const struct job_user *u, const char *sub, const char *name,
+    json_t *v, struct err *e)
 {
     char *text = json_dump_text(v), *dir = mem_printf("%s%s", t->dir, sub);
-    int rc = place_file(u, dir, name, text, strlen(text), e);
+    int rc =
+        *sub ? place_file(u, dir, name, text, strlen(text), e) : put_new(t, u, name, 0600, text, e);
     explicit_bzero(text, strlen(text));
     free(text);
     free(dir);
@@ -107,7 +109,7 @@ static int put_secret(const struct task *t, const struct job_user *u, const char
 /* Makes the file that a job needs to change itself at belayd (cli/inside.h), for the job's user
  * only. It is next to the script, because a task with an empty control directory costs half as much
  * to prepare and remove. A container sees only the control directory of the task's directories. */
-static int make_token(const struct task *t, const struct job_user *u, struct err *e)
+static int make_token(struct task *t, const struct job_user *u, struct err *e)
 {
     const struct config *c = t->room->peer->config;
     if (!t->spec->job_token)
@@ -118,7 +120,7 @@ static int make_token(const struct task *t, const struct job_user *u, struct err
 }
 
 /* Makes the file with which srun starts tasks on the other nodes (cli/slurm/step_parts.h). */
-static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
+static int make_steps(struct task *t, const struct job_user *u, struct err *e)
 {
     const struct wire_desired_attempt *s = t->spec;
     const struct config *c = t->room->peer->config;
@@ -141,7 +143,7 @@ static int make_dir(struct task *t, const struct job_user *u, struct err *e)
     bool is_made = !is_spare && fs_exists(spec);
     int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
     if (!rc && !is_made)
-        rc = make_script(t, u, e);
+        rc = put_new(t, u, "script", 0500, t->spec->script, e);
     if (!rc)
         rc = make_image_script(t, u, e);
     if (!rc)
