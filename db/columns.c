@@ -134,6 +134,7 @@ static const struct column instance_columns[] = {
     COL(instance_row, ended_at),
     COL(instance_row, reclaimed),
     COL(instance_row, rebalanced),
+    COL_KIND(instance_row, "boot", boot, boot_verdict_names),
     COL(instance_row, text),
     COL(instance_row, price_uusd_h),
     COL(instance_row, on_demand_uusd_h),

@@ -140,9 +140,11 @@ static const char baseline[] =
         " launched_at_from_provider INTEGER NOT NULL DEFAULT 1,"
         " joined_at INTEGER,"
         " ended_at INTEGER,"
-        /* taken by the provider; recommended to be left; why it ended */
+        /* taken by the provider; recommended to be left; whether it counts as a failed boot; why
+         * it ended */
         " reclaimed INTEGER NOT NULL,"
         " rebalanced INTEGER NOT NULL DEFAULT 0,"
+        " boot TEXT NOT NULL DEFAULT 'open',"
         " text TEXT NOT NULL,"
         /* price in force, since when, what had been paid by then; before_*: the one before */
         " price_uusd_h INTEGER NOT NULL,"

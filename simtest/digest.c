@@ -81,7 +81,7 @@ static void add_instance(uint64_t *d, const struct instance_row *i)
 {
     ADD(d, i->id, i->market, i->state, i->node, i->price_uusd_h, i->on_demand_uusd_h,
         i->priced_at.ms, i->accrued_uusd, i->before_at.ms, i->before_uusd_h, i->before_uusd,
-        i->boot_uusd, i->reclaimed, i->rebalanced);
+        i->boot_uusd, i->reclaimed, i->rebalanced, i->boot);
     ADD(d, i->intended_at.ms, i->launched_at.ms, i->joined_at.ms, i->ended_at.ms, i->used_until.ms,
         i->settled_at.ms, i->idle_uusd, i->idle_ms, i->attempts_uusd, i->attempts_ms);
 }

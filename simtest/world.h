@@ -326,10 +326,12 @@ void racks_calm(struct world *w); /* ends all of it */
 struct sim_boots {
     struct map states;    /* enum instance_state + 1, by id */
     struct map instances; /* id, by node */
-    struct map used;      /* nodes that count as no failures whatever their disks */
+    struct map verdicts;  /* enum boot_verdict, by id */
+    struct map full;      /* number of the batch, by id: failed by their disks */
+    struct map begun;     /* attempts of one node each that have begun */
+    int64_t n_batches;
     int64_t coming, last_id;
-    /* In a row; of these, machines that never joined; the highest id of those that failed. */
-    int64_t failed, unjoined, last_failed;
+    int64_t failed, newest; /* in a row; the highest id of these */
     /* Since when that many had failed; failures among those with a higher id. */
     int64_t since_ms, before_id, probes;
 };

@@ -354,6 +354,10 @@ static int check_pools(const struct model *m, struct err *e)
                           " an hour, and counts %" PRId64 ", %" PRId64 ", %" PRId64,
                 p->row.name, used.nodes, used.gpus, used.uusd_h, p->used.nodes, p->used.gpus,
                 p->used.uusd_h);
+        const struct instance *trial = p->on_trial;
+        if (trial && (!trial->node || trial->row.boot != BOOT_OPEN || p->row.boots.failed == 0))
+            return BROKEN("instance %" PRId64 " of pool %s is on trial, and its boot is %s",
+                trial->row.id, p->row.name, boot_verdict_names[trial->row.boot]);
     }
     return 0;
 }

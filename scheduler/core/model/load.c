@@ -236,7 +236,6 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     limits_take(m, a);
     budgets_attach(m, a);
     drill_attempt_loaded(m, a);
-    boots_attempt_loaded(a);
     user_requeue_attempt_loaded(m, a);
     return 0;
 }

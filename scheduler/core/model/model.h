@@ -315,7 +315,6 @@ struct instance {
     struct link in_all;  /* all instances that are not GONE, by id */
     struct link booting; /* in the booting list of the pool: LAUNCHED */
     bool is_coming;      /* counted in n_coming of the pool */
-    bool has_run;        /* an attempt has begun there; not stored */
     struct offer *offer; /* that launched it; NULL if no such offer is known any more */
     struct link of_offer;
     int64_t gpus; /* from the offer at launch */
@@ -360,7 +359,7 @@ struct pool {
     struct list booting;  /* LAUNCHED instances, longest first */
     int32_t n_coming;     /* instances INTENDED or LAUNCHED */
     struct mono probe_at; /* with row.boots.wait_ms: no launch before; MONO_NONE = now */
-    /* Joined after machines with full disks, and no job has begun there yet; may be NULL. */
+    /* Joined after older machines had full disks, and no job has begun there yet; may be NULL. */
     const struct instance *on_trial;
     struct link in_all;
     struct link dirty;

@@ -245,6 +245,7 @@ struct instance_row {
     int64_t idle_uusd, idle_ms; /* that idle time and its cost */
     bool reclaimed;             /* reclaimed by the provider, or under a notice */
     bool rebalanced;            /* has a rebalance recommendation */
+    enum boot_verdict boot;
     /* Part of its cost carried by attempts, including waiting gangs; the rest is boot and idle. */
     int64_t attempts_uusd;
     /* Part of its time used by attempts, each by its share of the node. */
@@ -265,8 +266,9 @@ struct pool_boots {
     /* After BOOTS_FAILED_MAX failures: delay from a failure to the next launch. 0 = launches are
      * not restricted. */
     int64_t wait_ms;
-    struct wall next_at;            /* with wait_ms: no launch before */
-    int64_t instance;               /* the last one that failed; CORE_ID_NONE */
+    struct wall next_at; /* with wait_ms: no launch before */
+    /* The newest one that failed, whenever it did; CORE_ID_NONE. Text and console are its own. */
+    int64_t instance;
     char text[CORE_TEXT_MAX];       /* why it ended, or that its disk was full */
     char console[BOOT_CONSOLE_MAX]; /* last lines of its console; "" = unknown */
 };

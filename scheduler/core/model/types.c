@@ -141,6 +141,7 @@ const char *const hold_names[] = {"none", "store", "user", "operator", NULL};
 const char *const depend_kind_names[] = {
     "after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
+const char *const boot_verdict_names[] = {"open", "failed", "works", NULL};
 const char *const criu_ability_names[] = {"unknown", "no", "cpu", "gpu", NULL};
 const char *const ckpt_gc_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};

@@ -126,6 +126,10 @@ extern const char *const market_names[]; /* "owned" "spot" "on-demand" */
 /* Markets that a deadline job may use now, besides owned nodes: all, none, spot, on-demand. */
 enum procurement { PROCURE_FREE, PROCURE_WAIT, PROCURE_SPOT, PROCURE_ON_DEMAND };
 extern const char *const procurement_names[]; /* "free" "wait" "spot" "on-demand" */
+/* What a machine has shown of its pool's boots, once and for all (supply/boots.c): nothing yet; it
+ * counted as a failure; or a job has begun there. */
+enum boot_verdict { BOOT_OPEN, BOOT_FAILED, BOOT_WORKS };
+extern const char *const boot_verdict_names[]; /* "open" "failed" "works" */
 /* CRIU support of a machine, ascending: unknown, none, programs without GPUs, all programs. */
 enum criu_ability { CRIU_UNKNOWN, CRIU_NO, CRIU_CPU, CRIU_GPU };
 extern const char *const criu_ability_names[]; /* "unknown" "no" "cpu" "gpu" */

@@ -12,12 +12,14 @@
  *
  * Invariants:
  *  1. While boots.wait_ms is set the pool has at most one coming machine more than when it was set
- *     (pool_room). One that joined after machines with full disks counts as coming until a job has
- *     begun there, or its disk is full too.
+ *     (pool_room). One that joined after older machines had full disks counts as coming until a job
+ *     has begun there, or its disk is full too.
  *  2. The state is stored, and only a join or the start of a job resets it: neither a restart
  *     nor a change of the configuration does.
  *  3. Failures during the wait of machines that were launched before do not lengthen it: they give
  *     no new information.
+ *  4. A machine counts once, in whatever order machines fail and however often one reports a full
+ *     disk: its verdict (row.boot) is stored and never changes again.
  *
  * A machine that was reclaimed while it booted is not a failure of the pool: its offer is avoided
  * (instances.c).
@@ -26,8 +28,8 @@
  * and another one of the same image would be as full. The job that it was launched for is usually
  * placed when it joins, before its first status tells of the disk, so what counts is whether an
  * attempt has begun there, not whether one was placed. These machines do join, so a join does not
- * reset the state; the first job that begins on a newer machine does. The stored text tells which
- * kind the last failure was.
+ * reset the state; a job that begins on a newer machine does. The newest machine that failed tells
+ * most about the next one, so its text is stored, and tells which kind of failure it was.
  */
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
@@ -83,17 +85,37 @@ static void wait_longer(struct pool *p, struct stamp now)
     p->probe_at.ms = now.mono.ms + b->wait_ms;
 }
 
+static bool is_newer(const struct instance *i)
+{
+    return i->row.id > i->pool->row.boots.instance;
+}
+
+static void decide(struct model *m, struct instance *i, enum boot_verdict verdict)
+{
+    i->row.boot = verdict;
+    touch_instance(m, i);
+    if (i->pool->on_trial != i)
+        return;
+    boots_left(i);
+    model_note_reserve(m);
+    model_note_change(m);
+}
+
 void boots_failed(struct model *m, struct instance *i, struct stamp now, const char *why)
 {
     struct pool *p = i->pool;
     struct pool_boots *b = &p->row.boots;
     bool waits = mono_is_set(p->probe_at) && p->probe_at.ms > now.mono.ms,
          is_first = !pool_boots_fail(p);
+    if (i->row.boot != BOOT_OPEN)
+        return;
+    decide(m, i, BOOT_FAILED);
     b->failed = b->failed < INT32_MAX ? b->failed + 1 : b->failed;
-    b->instance = i->row.id;
-    boots_left(i);
-    STR_COPY(b->text, why);
-    b->console[0] = '\0';
+    if (is_newer(i)) {
+        b->instance = i->row.id;
+        STR_COPY(b->text, why);
+        b->console[0] = '\0';
+    }
     if (b->failed >= BOOTS_FAILED_MAX && !waits)
         wait_longer(p, now);
     touch_pool(m, p);
@@ -116,9 +138,6 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
 void boots_disk_full(struct model *m, struct instance *i, struct stamp now, const char *why)
 {
     char text[CORE_TEXT_MAX];
-    bool is_new = i->row.id > i->pool->row.boots.instance; /* it is told again after a restart */
-    if (!is_new || i->has_run)
-        return;
     text_format(text, sizeof text, FULL ": %.200s", why);
     boots_failed(m, i, now, text);
 }
@@ -139,12 +158,19 @@ static void work_again(struct model *m, struct instance *i, struct stamp now, co
     model_note_change(m);
 }
 
+/* An older machine shows nothing of those that are launched now. */
+static void put_on_trial(const struct instance *i)
+{
+    if (is_newer(i))
+        i->pool->on_trial = i;
+}
+
 void boots_joined(struct model *m, struct instance *i, struct stamp now)
 {
     if (i->pool->row.boots.failed == 0)
         return;
     if (pool_boots_disk_full(i->pool))
-        i->pool->on_trial = i;
+        put_on_trial(i);
     else
         work_again(m, i, now, "joined");
 }
@@ -152,11 +178,11 @@ void boots_joined(struct model *m, struct instance *i, struct stamp now)
 void boots_began(struct model *m, const struct attempt *a, struct stamp now)
 {
     struct instance *i = a->node->instance;
-    if (!i)
+    if (!i || i->row.boot == BOOT_FAILED)
         return;
-    i->has_run = true;
-    const struct pool_boots *b = &i->pool->row.boots;
-    if (b->failed > 0 && pool_boots_disk_full(i->pool) && i->row.id > b->instance)
+    if (i->row.boot == BOOT_OPEN)
+        decide(m, i, BOOT_WORKS);
+    if (i->pool->row.boots.failed > 0 && pool_boots_disk_full(i->pool) && is_newer(i))
         work_again(m, i, now, "began a job");
 }
 
@@ -166,20 +192,11 @@ void boots_left(const struct instance *i)
         i->pool->on_trial = NULL;
 }
 
-void boots_node_loaded(struct instance *i)
+void boots_node_loaded(const struct instance *i)
 {
-    struct pool *p = i->pool;
-    /* Also true if an attempt found no disk space: that was already counted as a failure. */
-    i->has_run = i->row.attempts_ms > 0;
-    if (p->row.boots.failed > 0 && pool_boots_disk_full(p) && i->row.id > p->row.boots.instance &&
-        !i->has_run)
-        p->on_trial = i;
-}
-
-void boots_attempt_loaded(const struct attempt *a)
-{
-    if (a->node->instance && wall_is_set(a->row.started_at))
-        a->node->instance->has_run = true;
+    const struct pool *p = i->pool;
+    if (p->row.boots.failed > 0 && pool_boots_disk_full(p) && i->row.boot == BOOT_OPEN)
+        put_on_trial(i);
 }
 
 /* The tail of the text that fits, from the start of a line, or at least of a character. */

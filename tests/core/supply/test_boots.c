@@ -309,6 +309,105 @@ static void a_full_machine_counts_once_and_one_that_begins_a_job_ends_it(void **
     lab_deinit(&l);
 }
 
+static void tell_disk(struct lab *l, int64_t node, const char *full)
+{
+    struct event ev = {.type = EV_DISK, .disk.node = node};
+    STR_COPY(ev.disk.full, full);
+    lab_apply(l, ev);
+}
+
+static void machines_that_report_full_disks_out_of_order_count_once_each(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    int64_t nodes[3];
+    start(&l, 3);
+    for (int k = 0; k < 3; k++)
+        nodes[k] = lab_bring_up(&l, k + 1, 4);
+    tell_disk(&l, nodes[1], "full");
+    assert_int_equal(boots(&l)->failed, 1);
+    tell_disk(&l, nodes[2], "also full");
+    assert_int_equal(boots(&l)->failed, 2);
+    tell_disk(&l, nodes[0], "full as well");
+    assert_int_equal(boots(&l)->failed, 3);
+    assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(1));
+    assert_int_equal(boots(&l)->instance, 3);
+    assert_non_null(strstr(boots(&l)->text, ": also full"));
+    for (int k = 0; k < 3; k++) {
+        tell_disk(&l, nodes[k], "");
+        tell_disk(&l, nodes[k], "full again");
+    }
+    restart(&l, &s);
+    tell_full_again(&l, CORE_ID_NONE);
+    assert_int_equal(boots(&l)->failed, 3);
+    lab_deinit(&l);
+    shelf_deinit(&s);
+}
+
+/* As if the agent of the old machine were restarted. */
+static void what_counted_before_a_machine_worked_does_not_count_again(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1);
+    int64_t old = lab_bring_up(&l, wait_for_a_launch(&l), 4);
+    tell_disk(&l, old, "full");
+    lab_plan(&l);
+    lab_bring_up(&l, wait_for_a_launch(&l), 4);
+    lab_plan(&l);
+    assert_int_equal(boots(&l)->failed, 1);
+    lab_started(&l, 1);
+    assert_int_equal(boots(&l)->failed, 0);
+    tell_disk(&l, old, "");
+    tell_disk(&l, old, "full");
+    assert_int_equal(boots(&l)->failed, 0);
+    lab_deinit(&l);
+}
+
+/* The job's own files had no room: the disk became full later. */
+static void an_attempt_that_never_began_proves_nothing_after_a_restart(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    start(&l, 1);
+    int64_t node = lab_bring_up(&l, wait_for_a_launch(&l), 4);
+    lab_plan(&l);
+    lab_wait(&l, 1000);
+    lab_ended(&l, 1, END_CAPACITY, 0);
+    restart(&l, &s);
+    tell_disk(&l, node, "full");
+    assert_int_equal(boots(&l)->failed, 1);
+    lab_deinit(&l);
+    shelf_deinit(&s);
+}
+
+static void a_job_that_begins_ends_the_trial_also_if_a_newer_machine_failed_since(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 5);
+    for (int64_t id = 1; id <= BOOTS_FAILED_MAX; id++)
+        tell_disk(&l, lab_bring_up(&l, id, 4), "full");
+    lab_launched(&l, 5);
+    int64_t node = lab_bring_up(&l, 4, 4);
+    lab_plan(&l);
+    lab_apply(
+        &l, (struct event){.type = EV_INSTANCE_GONE, .gone = {5, false, WALL_NONE, "powered off"}});
+    assert_int_equal(boots(&l)->instance, 5);
+    lab_wait(&l, MINUTES_MS(1));
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_int_equal(count_of(&l, INSTANCE_INTENDED), 0);
+    LIST_FOREACH (&model_node(l.m, node)->attempts, at)
+        lab_started(&l, LIST_ENTRY(at, struct attempt, on_node)->row.job);
+    assert_int_equal(boots(&l)->failed, 4); /* an older machine works */
+    lab_plan(&l);
+    assert_int_equal(count_of(&l, INSTANCE_INTENDED), 1);
+    lab_deinit(&l);
+}
+
 static void a_boot_timeout_is_a_failure(void **state)
 {
     (void)state;
@@ -523,6 +622,10 @@ int main(void)
         cmocka_unit_test(one_that_goes_before_its_trial_is_over_makes_way),
         cmocka_unit_test(a_machine_that_has_run_a_job_is_no_failure_after_a_restart),
         cmocka_unit_test(a_full_machine_counts_once_and_one_that_begins_a_job_ends_it),
+        cmocka_unit_test(machines_that_report_full_disks_out_of_order_count_once_each),
+        cmocka_unit_test(what_counted_before_a_machine_worked_does_not_count_again),
+        cmocka_unit_test(an_attempt_that_never_began_proves_nothing_after_a_restart),
+        cmocka_unit_test(a_job_that_begins_ends_the_trial_also_if_a_newer_machine_failed_since),
         cmocka_unit_test(a_boot_timeout_is_a_failure),
         cmocka_unit_test(a_machine_that_joins_ends_the_waiting_time),
         cmocka_unit_test(a_reclaim_while_it_boots_is_no_failure),
