@@ -129,6 +129,7 @@ static const struct {
     {ERR_CONFIG, "config"},
     {ERR_UNSUPPORTED, "unsupported"},
     {ERR_INTERNAL, "internal"},
+    {ERR_NO_CREDENTIALS, "no-credentials"},
 };
 
 #define N_KINDS (sizeof(kind_names) / sizeof(kind_names[0]))

@@ -29,7 +29,9 @@ enum err_kind {
     /* refused for a reason that only an operator can fix (image, subnet, rights) */
     ERR_CONFIG = -14,
     ERR_UNSUPPORTED = -15,
-    ERR_INTERNAL = -16 /* a bug of belay that could be contained */
+    ERR_INTERNAL = -16, /* a bug of belay that could be contained */
+    /* credentials cannot be had just now, so nothing was sent: try again later */
+    ERR_NO_CREDENTIALS = -17
 };
 
 #define ERR_TEXT_MAX 512

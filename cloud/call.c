@@ -90,13 +90,18 @@ void cloud_call_finish(struct cloud_call *c, const struct err *e)
     free_call(c);
 }
 
+static bool is_lasting(enum err_kind k)
+{
+    return k == ERR_CONFIG || k == ERR_DENIED || k == ERR_NOT_FOUND || k == ERR_UNSUPPORTED;
+}
+
 void cloud_call_no_credentials(struct cloud_call *c, const struct err *e)
 {
     struct err definite = *e;
     if (c->kind == CLOUD_CALL_LAUNCH && !c->has_sent && e->kind != ERR_THROTTLED &&
         e->kind != ERR_CANCELLED && e->kind != ERR_CONFIG) {
         err_wrap(&definite, "no credentials, so nothing was sent");
-        definite.kind = ERR_CONFIG;
+        definite.kind = is_lasting(e->kind) ? ERR_CONFIG : ERR_NO_CREDENTIALS;
     }
     cloud_call_finish(c, &definite);
 }

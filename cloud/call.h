@@ -130,8 +130,9 @@ void cloud_call_pause(struct cloud_call *c, int64_t delay_ms);     /* calls step
 void cloud_call_finish(struct cloud_call *c, const struct err *e); /* e is NULL on success */
 
 /* Finishes a call that got no credentials, for the reason e. A launch that has sent nothing ends
- * with ERR_CONFIG, which is definite: it made no machine. Throttled and cancelled calls keep their
- * kind, as do launches that have sent a request. */
+ * with a definite kind, since it made no machine: ERR_CONFIG if e needs an operator (the
+ * configuration, a denial, no such role), else ERR_NO_CREDENTIALS. Throttled and cancelled calls
+ * keep their kind, as do launches that have sent a request. */
 void cloud_call_no_credentials(struct cloud_call *c, const struct err *e);
 
 /* Ends every call with ERR_CANCELLED, inside the function. For the driver's destroy. */

@@ -454,6 +454,7 @@ static const struct fate {
     {0.01, ERR_CONFIG, "no such image", .of_launch = true},
     {0.005, ERR_UNSUPPORTED, "not of this type", .of_launch = true},
     {0.005, ERR_CONFLICT, "the token was used", .of_launch = true},
+    {0.01, ERR_NO_CREDENTIALS, "no credentials, so nothing was sent", .of_launch = true},
     {0.01, ERR_DENIED, "not allowed"},
     {0.05, ERR_THROTTLED, "slow down"},
     {0.04, ERR_UNAVAILABLE, "503"},

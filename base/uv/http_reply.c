@@ -198,6 +198,7 @@ int http_status_of(enum err_kind kind)
     case ERR_CANCELLED:
     case ERR_NO_CAPACITY:
     case ERR_UNAVAILABLE:
+    case ERR_NO_CREDENTIALS:
         return 503;
     case ERR_TIMEOUT:
         return 504;

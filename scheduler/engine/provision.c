@@ -244,12 +244,18 @@ static bool is_shortage(enum err_kind k)
     return k == ERR_NO_CAPACITY || k == ERR_QUOTA;
 }
 
+/* It may pass by itself: the offer is avoided for a while. */
+static bool is_temporary(enum err_kind k)
+{
+    return is_shortage(k) || k == ERR_NO_CREDENTIALS;
+}
+
 /* A place other than the chosen one refused. */
 static void on_place_refused(void *ctx, const struct cloud_place *place, const struct err *e)
 {
     struct work *w = ctx;
     struct event ev = {.type = EV_OFFER_REFUSED,
-        .offer_refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
+        .offer_refused = {.instance = w->instance, .is_temporary = is_temporary(e->kind)}};
     STR_COPY(ev.offer_refused.zone, place->zone);
     STR_COPY(ev.offer_refused.type, place->type);
     STR_SHORTEN(ev.offer_refused.text, e->text);
@@ -261,7 +267,7 @@ static void on_place_refused(void *ctx, const struct cloud_place *place, const s
  * stays INTENDED, and the next sweep finds the machine by its token or launches again under it. */
 static bool is_refusal(enum err_kind k)
 {
-    return is_shortage(k) || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_UNSUPPORTED ||
+    return is_temporary(k) || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_UNSUPPORTED ||
            k == ERR_CONFLICT;
 }
 
@@ -323,7 +329,8 @@ static void run_launch(struct tries *t, void *ctx)
 }
 
 /* A provider checks the token before capacity, but after the caller's identity and the request. A
- * refusal for the latter therefore says nothing about an earlier try. */
+ * refusal for the latter therefore says nothing about an earlier try, and neither does a lack of
+ * credentials. */
 static bool is_doubtful(const struct work *w, enum err_kind k)
 {
     return w->unsure && is_refusal(k) && !is_shortage(k);
@@ -342,7 +349,7 @@ static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
         w->misses = 0;
     if (e && w->answered) {
         struct event ev = {.type = EV_LAUNCH_REFUSED,
-            .refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
+            .refused = {.instance = w->instance, .is_temporary = is_temporary(e->kind)}};
         STR_SHORTEN(ev.refused.text, e->text);
         w->p->stats.refusals++;
         tick_post(w->p->o.tick, &ev, NULL, NULL);

@@ -298,7 +298,7 @@ static void without_credentials_a_launch_is_refused_for_certain(void **state)
     g->options.metadata_url = "http://127.0.0.1:1338";
     aws_rig_create(g);
     fake_http_route(&g->http, "PUT", "/latest/api/token", 0, ""); /* no answer */
-    launch(g, ERR_CONFIG);
+    launch(g, ERR_NO_CREDENTIALS);
     assert_non_null(strstr(g->got.e.text,
         "no credentials, so nothing was sent: AWS credentials: not in the environment"));
     assert_int_equal(fake_http_count(&g->http, "POST", "/"), 0);

@@ -62,8 +62,8 @@ static void a_machine_without_an_identity_has_no_credentials(void **state)
     static const struct {
         int status;
         enum err_kind kind;
-    } cases[] = {{400, ERR_CONFIG}, {404, ERR_CONFIG}, {410, ERR_CONFIG}, {429, ERR_THROTTLED},
-        {500, ERR_CONFIG}};
+    } cases[] = {{400, ERR_CONFIG}, {404, ERR_NO_CREDENTIALS}, {410, ERR_NO_CREDENTIALS},
+        {429, ERR_THROTTLED}, {500, ERR_NO_CREDENTIALS}};
     struct azure_rig *g = *state;
     azure_rig_clear_environment();
     azure_rig_create(g);

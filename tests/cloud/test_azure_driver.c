@@ -43,10 +43,13 @@ static void without_credentials_a_launch_is_refused_for_certain(void **state)
     azure_rig_clear_environment();
     azure_rig_create(g);
     fake_http_add_error(&g->http, ERR_TIMEOUT);
-    azure_rig_launch(g, ERR_CONFIG);
+    azure_rig_launch(g, ERR_NO_CREDENTIALS);
     assert_non_null(strstr(g->got.e.text, "no credentials, so nothing was sent: "));
     fake_http_add(&g->http, 410, "");
+    azure_rig_launch(g, ERR_NO_CREDENTIALS);
+    fake_http_add(&g->http, 400, "{\"error\":\"invalid_request\"}");
     azure_rig_launch(g, ERR_CONFIG);
+    assert_non_null(strstr(g->got.e.text, "invalid_request"));
     fake_http_add(&g->http, 429, "{}");
     azure_rig_launch(g, ERR_THROTTLED);
     fake_http_add_error(&g->http, ERR_TIMEOUT);
@@ -57,7 +60,7 @@ static void without_credentials_a_launch_is_refused_for_certain(void **state)
     fake_http_add(&g->http, 200, TOKEN_REPLY);
     g->driver->ops->credentials(g->driver, "eastus", outcome_done, &g->got);
     azure_rig_finish(g, 0);
-    assert_int_equal(g->http.n_requests, 6); /* all for tokens */
+    assert_int_equal(g->http.n_requests, 7); /* all for tokens */
 }
 
 static void a_create_that_takes_long_is_a_machine(void **state)

@@ -575,10 +575,13 @@ static void without_credentials_a_launch_is_refused_for_certain(void **state)
     g->options.metadata_url = "http://127.0.0.1:1339/";
     create(g);
     fake_http_add_error(&g->http, ERR_TIMEOUT);
-    launch(g, ERR_CONFIG);
+    launch(g, ERR_NO_CREDENTIALS);
     assert_non_null(strstr(g->got.e.text, "no credentials, so nothing was sent: "));
     fake_http_add(&g->http, 502, "");
+    launch(g, ERR_NO_CREDENTIALS);
+    fake_http_add(&g->http, 404, "");
     launch(g, ERR_CONFIG);
+    assert_non_null(strstr(g->got.e.text, "no credentials, so nothing was sent: "));
     fake_http_add_error(&g->http, ERR_TIMEOUT);
     list(g, ERR_TIMEOUT);
     fake_http_add_error(&g->http, ERR_TIMEOUT);
@@ -588,7 +591,7 @@ static void without_credentials_a_launch_is_refused_for_certain(void **state)
     add_token(g);
     g->driver->ops->credentials(g->driver, "us-central1", outcome_done, &g->got);
     finish(g, 0);
-    assert_int_equal(g->http.n_requests, 5); /* all for tokens */
+    assert_int_equal(g->http.n_requests, 6); /* all for tokens */
 }
 
 static void a_key_file_that_others_may_read_is_refused(void **state)

@@ -41,6 +41,9 @@ class Bare(unittest.TestCase):
                     self.assertLess(time.monotonic(), end, (offers, d.log()))
                     time.sleep(0.05)  # a refusal gives no event
                 self.assertNotIn("no definite answer", d.log())
+                for o in offers:  # it may pass by itself
+                    most_ms = 10000 * 2 ** (o["refused_in_a_row"] - 1)
+                    self.assertLessEqual(o["avoided_ms"] or 0, most_ms, o)
                 for pool, job in jobs.items():
                     why = d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
                     self.assertEqual([r["code"] for r in why], ["offer-refused"], pool)

@@ -36,9 +36,9 @@ static void a_definite_refusal_ends_the_intent_and_nothing_else_does(void **stat
         enum err_kind kind;
         bool definite;
     } kinds[] = {{ERR_NO_CAPACITY, true}, {ERR_QUOTA, true}, {ERR_DENIED, true}, {ERR_CONFIG, true},
-        {ERR_UNSUPPORTED, true}, {ERR_CONFLICT, true}, {ERR_TIMEOUT, false}, {ERR_IO, false},
-        {ERR_THROTTLED, false}, {ERR_UNAVAILABLE, false}, {ERR_INVALID, false},
-        {ERR_NOT_FOUND, false}, {ERR_CORRUPT, false}, {ERR_INTERNAL, false}};
+        {ERR_UNSUPPORTED, true}, {ERR_CONFLICT, true}, {ERR_NO_CREDENTIALS, true},
+        {ERR_TIMEOUT, false}, {ERR_IO, false}, {ERR_THROTTLED, false}, {ERR_UNAVAILABLE, false},
+        {ERR_INVALID, false}, {ERR_NOT_FOUND, false}, {ERR_CORRUPT, false}, {ERR_INTERNAL, false}};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct fixture *f = *state;
         f->launch_error = kinds[i].kind;
@@ -189,6 +189,40 @@ static void a_refusal_after_a_lost_reply_is_not_believed(void **state)
     assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
     assert_int_equal(rig_stats(f).refusals, 0);
     assert_int_equal(rig_stats(f).strays, 0);
+}
+
+static void credentials_that_are_lost_after_a_lost_reply_settle_nothing(void **state)
+{
+    struct fixture *f = *state;
+    f->launch_error = ERR_TIMEOUT;
+    rig_demand(f);
+    f->launch_error = ERR_NO_CREDENTIALS;
+    rig_add_machine(f, rig_last(f, CALL_LAUNCH)->token);
+    rig_pass(f, 2 * SWEEP_MS);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_int_equal(rig_stats(f).refusals, 0);
+    assert_int_equal(rig_stats(f).strays, 0);
+}
+
+/* As after a refusal for lack of capacity, and not for as long as after one for a wrong image. */
+static void without_credentials_an_offer_is_avoided_for_a_while(void **state)
+{
+    struct fixture *f = *state;
+    int64_t avoided_ms[2];
+    for (int lasts = 0; lasts < 2; lasts++) {
+        f->launch_error = lasts ? ERR_CONFIG : ERR_NO_CREDENTIALS;
+        rig_demand(f);
+        rig_pass(f, 1000);
+        assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
+        const struct offer *o = model_offer(f->lab->model, 1);
+        avoided_ms[lasts] = o->row.avoid_until.ms - clock_mono(f->lab->vt.timers.clock).ms;
+        assert_string_equal(o->why, "scripted");
+        rig_teardown(state);
+        rig_setup(state);
+        f = *state;
+    }
+    assert_true(avoided_ms[0] > 0);
+    assert_true(avoided_ms[1] > 50 * avoided_ms[0]);
 }
 
 static void listings_settle_a_refusal_that_is_not_believed(void **state)
@@ -389,7 +423,7 @@ static void a_repeated_fleet_launch_is_the_same_after_a_crash(void **state)
     f->by_hand[CALL_LAUNCH] = true;
     rig_demand(f);
     struct event ev = {.type = EV_OFFER_REFUSED,
-        .offer_refused = {.instance = 1, .zone = "z2", .type = "t", .capacity = true}};
+        .offer_refused = {.instance = 1, .zone = "z2", .type = "t", .is_temporary = true}};
     lab_post(f->lab, ev, NULL);
     lab_turn(f->lab);
     rig_restart(f);
@@ -435,6 +469,8 @@ int main(void)
         TEST(a_throttled_launch_slows_the_others_down),
         TEST(a_refusal_after_a_lost_reply_is_not_believed),
         TEST(listings_settle_a_refusal_that_is_not_believed),
+        TEST(credentials_that_are_lost_after_a_lost_reply_settle_nothing),
+        TEST(without_credentials_an_offer_is_avoided_for_a_while),
         TEST(a_shortage_after_a_lost_reply_is_believed),
         TEST(after_a_crash_a_refusal_is_not_believed),
         TEST(a_machine_whose_reply_was_lost_is_found_by_its_token),

@@ -365,7 +365,7 @@ int apply_launch_refused(
     int64_t avoided_ms = 0;
     if (o) {
         o->row.refusals++;
-        avoided_ms = offer_avoid(m, o, ev->now, !ev->refused.capacity, ev->refused.text);
+        avoided_ms = offer_avoid(m, o, ev->now, !ev->refused.is_temporary, ev->refused.text);
     }
     char avoided[32];
     time_format_duration(avoided_ms, avoided, sizeof avoided);

@@ -314,14 +314,15 @@ struct event {
         } launched;
         struct {
             int64_t instance;
-            /* no capacity or quota: avoid the offer for a while; false: a configuration fault */
-            bool capacity;
+            /* no capacity, quota or, just now, credentials: avoid the offer for a while; false: a
+             * configuration fault */
+            bool is_temporary;
             char text[CORE_TEXT_MAX];
         } refused;
         struct {
             int64_t instance; /* of the launch; gives pool and market of the refused offer */
             char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
-            bool capacity; /* as in `refused` */
+            bool is_temporary; /* as in `refused` */
             char text[CORE_TEXT_MAX];
         } offer_refused;
         struct {

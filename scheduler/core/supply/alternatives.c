@@ -160,7 +160,7 @@ int apply_offer_refused(
     o->row.refusals++;
     char avoided[32];
     int64_t avoided_ms =
-        offer_avoid(m, o, ev->now, !ev->offer_refused.capacity, ev->offer_refused.text);
+        offer_avoid(m, o, ev->now, !ev->offer_refused.is_temporary, ev->offer_refused.text);
     time_format_duration(avoided_ms, avoided, sizeof avoided);
     history(m, ev->now, "offer-refused", (struct history_of){.instance = i, .a = avoided_ms},
         "%s %s in %s: %.120s; avoided for %s", o->row.type, market_names[o->row.market],

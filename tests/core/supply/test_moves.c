@@ -402,7 +402,7 @@ static void a_place_that_refused_is_avoided_even_if_the_launch_succeeded(void **
     lab_plan(&l);
     struct event ev = {.type = EV_OFFER_REFUSED,
         .offer_refused = {
-            .instance = 1, .zone = "z2", .type = "m5", .capacity = true, .text = "none left"}};
+            .instance = 1, .zone = "z2", .type = "m5", .is_temporary = true, .text = "none left"}};
     lab_apply(&l, ev);
     lab_take(&l);
     const struct offer *o = model_offer(l.m, other);
