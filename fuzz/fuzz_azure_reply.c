@@ -112,11 +112,12 @@ static int read_progress(const char *body, size_t n, struct err *e)
 
 static int read_events(const char *body, size_t n, struct err *e)
 {
-    struct azure_events events;
+    struct azure_events events = {0};
     int rc = azure_notice_parse_events(body, n, "m", &events, e);
-    assert(rc != 0 || events.n <= AZURE_EVENTS_MAX);
-    for (size_t i = 0; rc == 0 && i < events.n; i++)
+    assert(events.n <= n);
+    for (size_t i = 0; i < events.n; i++)
         assert(strlen(events.list[i].id) < AZURE_EVENT_ID_MAX && events.list[i].notice_ms > 0);
+    azure_events_deinit(&events);
     return rc;
 }
 

@@ -15,6 +15,9 @@
  *      event treated as its own: one save too many is cheaper than one too few.
  *   3. A malformed event hides no other one of the reply, and ends none that is pending.
  *   4. Only a reclaim that was reported and then acknowledged is started, once.
+ *   5. Of more than PENDING_MAX events the most urgent are kept: reclaims before maintenance, then
+ *      by deadline. So the reclaim with the earliest deadline is reported, wherever in the reply it
+ *      is.
  */
 #include "cloud/azure/notice.h"
 #include "cloud/endpoint.h"
@@ -34,7 +37,8 @@
 #define TIMEOUT_MS SECONDS_MS(5)
 #define LEAST_NOTICE_MS SECONDS_MS(30)
 #define ACKNOWLEDGE_TRIES 5
-#define ITEMS_MAX 256
+#define ITEMS_MAX AZURE_IMDS_REPLY_MAX /* only the size of a reply limits what is in it */
+#define PENDING_MAX 16
 
 struct pending {
     struct azure_event event;
@@ -58,7 +62,7 @@ struct azure_reader {
     struct patience patience;
     char machine[64];   /* "" if not known yet */
     struct err unknown; /* why this round could not read it */
-    struct pending pending[AZURE_EVENTS_MAX];
+    struct pending pending[PENDING_MAX];
     size_t n_pending;
     struct wall reported_deadline; /* of the last reported reclaim; WALL_NONE if none */
 };
@@ -110,6 +114,21 @@ static struct wall read_not_before(struct json_reader *r)
     return at;
 }
 
+static void add_event(struct azure_events *events, const struct azure_event *event)
+{
+    if (events->n == events->cap) {
+        events->cap = events->cap ? 2 * events->cap : PENDING_MAX;
+        events->list = mem_resize(events->list, events->cap, sizeof(*events->list));
+    }
+    events->list[events->n++] = *event;
+}
+
+void azure_events_deinit(struct azure_events *events)
+{
+    free(events->list);
+    *events = (struct azure_events){0};
+}
+
 static int read_event(
     const json_t *item, const char *machine, struct azure_events *events, struct err *e)
 {
@@ -119,10 +138,10 @@ static int read_event(
     json_req_strcpy(&r, "EventId", event.id, sizeof(event.id));
     const char *type = json_req_str(&r, "EventType", 64);
     const char *status = json_opt_str(&r, "EventStatus", 64, "Scheduled");
-    const json_t *resources = json_req_array(&r, "Resources", 1000);
+    const json_t *resources = json_req_array(&r, "Resources", ITEMS_MAX);
     event.not_before = read_not_before(&r);
     int rc = json_reader_finish_lenient(&r);
-    if (rc != 0 || events->n == AZURE_EVENTS_MAX || !concerns(resources, machine))
+    if (rc != 0 || !concerns(resources, machine))
         return rc;
     static const struct event_type unknown = {
         "", NOTICE_RECLAIM, LEAST_NOTICE_MS, SECONDS_MS(15 * 60)};
@@ -137,7 +156,7 @@ static int read_event(
     /* a failure begins at once */
     event.least_ms = wall_is_set(event.not_before) ? known->least_ms : LEAST_NOTICE_MS;
     event.notice_ms = known->notice_ms;
-    events->list[events->n++] = event;
+    add_event(events, &event);
     return 0;
 }
 
@@ -166,6 +185,8 @@ int azure_notice_parse_events(
     json_decref(root);
     if (rc == 0 || events.n > 0)
         *ret_events = events;
+    else
+        azure_events_deinit(&events);
     return rc == 0 ? 0 : err_wrap(e, EVENTS_PATH);
 }
 
@@ -253,7 +274,7 @@ static int check(
 
 /* ---- events ---- */
 
-static struct pending *find_pending(struct pending *list, size_t n, const char *id)
+static const struct pending *find_pending(const struct pending *list, size_t n, const char *id)
 {
     for (size_t i = 0; i < n; i++)
         if (str_eq(list[i].event.id, id))
@@ -288,39 +309,75 @@ static void log_if_unknown(const struct azure_event *event)
 /* Of a reply with malformed events: what was pending may be one of them, so it stays. */
 static void add_pending(const struct azure_reader *r, struct azure_events *events)
 {
-    for (size_t i = 0; i < r->n_pending && events->n < AZURE_EVENTS_MAX; i++) {
+    for (size_t i = 0; i < r->n_pending; i++) {
         size_t k = 0;
         while (k < events->n && !str_eq(events->list[k].id, r->pending[i].event.id))
             k++;
         if (k == events->n)
-            events->list[events->n++] = r->pending[i].event;
+            add_event(events, &r->pending[i].event);
     }
+}
+
+/* What is known of an event in a reply of this date, which may be NULL. */
+static struct pending review(
+    const struct azure_reader *r, const struct azure_event *event, const char *date)
+{
+    const struct pending *known = find_pending(r->pending, r->n_pending, event->id);
+    struct pending p = {
+        .seen = clock_wall(r->base.timers->clock), .seen_mono = clock_mono(r->base.timers->clock)};
+    if (known)
+        p = *known;
+    bool moved = !known || (wall_is_set(event->not_before) &&
+                               (!wall_is_set(known->event.not_before) ||
+                                   event->not_before.ms != known->event.not_before.ms));
+    p.event = *event;
+    if (moved)
+        set_deadline(r, &p, date, !known && r->is_on);
+    else if (!wall_is_set(event->not_before))
+        p.event.not_before = known->event.not_before;
+    return p;
+}
+
+static bool is_more_urgent(const struct pending *a, const struct pending *b)
+{
+    bool is_reclaim = a->event.kind == NOTICE_RECLAIM;
+    if (is_reclaim != (b->event.kind == NOTICE_RECLAIM))
+        return is_reclaim;
+    return a->deadline_mono.ms < b->deadline_mono.ms;
+}
+
+/* Adds p to the n of the list, in place of the least urgent one if it is full. Returns the new n.
+ */
+static size_t keep_urgent(struct pending list[PENDING_MAX], size_t n, const struct pending *p)
+{
+    struct pending *least = &list[0];
+    if (n < PENDING_MAX) {
+        list[n] = *p;
+        return n + 1;
+    }
+    for (size_t i = 1; i < n; i++)
+        if (is_more_urgent(least, &list[i]))
+            least = &list[i];
+    if (is_more_urgent(p, least))
+        *least = *p;
+    return n;
 }
 
 /* Replaces the pending events by the current ones, keeping what is known of them; others were
  * withdrawn or are over. date: of the reply; may be NULL. */
 static void keep(struct azure_reader *r, const struct azure_events *events, const char *date)
 {
-    struct pending now[AZURE_EVENTS_MAX];
-    struct wall wall = clock_wall(r->base.timers->clock);
-    struct mono mono = clock_mono(r->base.timers->clock);
+    struct pending now[PENDING_MAX];
+    size_t n = 0;
     for (size_t i = 0; i < events->n; i++) {
-        const struct azure_event *event = &events->list[i];
-        const struct pending *known = find_pending(r->pending, r->n_pending, event->id);
-        now[i] = known ? *known : (struct pending){.seen = wall, .seen_mono = mono};
-        bool moved = !known || (wall_is_set(event->not_before) &&
-                                   (!wall_is_set(known->event.not_before) ||
-                                       event->not_before.ms != known->event.not_before.ms));
-        now[i].event = *event;
-        if (!known)
-            log_if_unknown(event);
-        if (moved)
-            set_deadline(r, &now[i], date, !known && r->is_on);
-        else if (!wall_is_set(event->not_before))
-            now[i].event.not_before = known->event.not_before;
+        const struct pending p = review(r, &events->list[i], date);
+        n = keep_urgent(now, n, &p);
     }
-    memcpy(r->pending, now, events->n * sizeof(now[0]));
-    r->n_pending = events->n;
+    for (size_t i = 0; i < n; i++)
+        if (!find_pending(r->pending, r->n_pending, now[i].event.id))
+            log_if_unknown(&now[i].event);
+    memcpy(r->pending, now, n * sizeof(now[0]));
+    r->n_pending = n;
 }
 
 static bool tell(struct azure_reader *r, const struct pending *p)
@@ -380,12 +437,13 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
             buf_str(&reply->body), reply->body.len, r->machine[0] ? r->machine : NULL, &events, &e);
     if (rc != 0 && events.n > 0)
         add_pending(r, &events);
-    if (rc == 0 || events.n > 0) {
+    bool is_read = rc == 0 || events.n > 0;
+    if (is_read)
         keep(r, &events, http_reply_header(reply, "Date"));
-        r->is_on = true;
-        if (!tell_events(r))
-            return;
-    }
+    azure_events_deinit(&events);
+    r->is_on = r->is_on || is_read;
+    if (is_read && !tell_events(r))
+        return;
     if (rc != 0) {
         notice_reader_round_ended(&r->base, &e);
         return;

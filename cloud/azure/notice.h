@@ -15,7 +15,6 @@
 #include "cloud/notice_reader.h"
 
 #define AZURE_EVENT_ID_MAX 128 /* bytes including the NUL */
-#define AZURE_EVENTS_MAX 16    /* of one machine; further ones are left out */
 
 extern const struct notice_provider azure_notice_provider;
 
@@ -29,15 +28,17 @@ struct azure_event {
     struct wall not_before; /* WALL_NONE if it has begun */
 };
 
+/* Zeroed: empty. */
 struct azure_events {
-    struct azure_event list[AZURE_EVENTS_MAX];
-    size_t n;
+    struct azure_event *list;
+    size_t n, cap;
 };
 
-/* Pure: the events in a reply that concern this machine (case-insensitive name; NULL for all).
- * ERR_INVALID with the reason; if only some of the events are malformed, *ret_events has the
- * others. */
+/* Pure: the events in a reply that concern this machine (case-insensitive name; NULL for all); only
+ * the size of the reply limits their number. ERR_INVALID with the reason; if only some of the
+ * events are malformed, *ret_events has the others. Free with azure_events_deinit. */
 int azure_notice_parse_events(const char *body, size_t n, const char *machine,
     struct azure_events *ret_events, struct err *e);
+void azure_events_deinit(struct azure_events *events);
 
 #endif

@@ -10,7 +10,7 @@
 static void on_notice(void *ctx, const struct notice *n)
 {
     struct notice_rig *g = ctx;
-    assert_true(g->n_notices < 8);
+    assert_true(g->n_notices < NOTICES_MAX);
     g->notices[g->n_notices++] = *n;
     if (g->acknowledge_at_notice)
         notice_reader_acknowledge(g->reader);

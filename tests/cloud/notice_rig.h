@@ -11,11 +11,13 @@
 
 #define NOON_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 
+#define NOTICES_MAX 32
+
 struct notice_rig {
     struct vtimers vt;
     struct fake_http http;
     struct notice_reader *reader;
-    struct notice notices[8];
+    struct notice notices[NOTICES_MAX];
     size_t n_notices;
     struct notice_identity identity;
     struct err identity_error;

@@ -369,20 +369,100 @@ static void a_malformed_event_hides_no_other(void **state)
     assert_int_equal(g->notices[1].kind, NOTICE_MAINTENANCE);
 }
 
-static void more_events_than_fit_are_left_out(void **state)
+static void add_many(struct buf *document, const char *type, int n, const char *at)
 {
-    struct buf text = {0};
-    struct azure_events list;
-    struct err e;
+    for (int i = 0; i < n; i++)
+        buf_printf(document,
+            "{\"EventId\":\"%s-%d\",\"EventType\":\"%s\",\"Resources\":[\"belay-lab-17\"],"
+            "\"NotBefore\":\"%s\"},",
+            type, i, type, at);
+}
+
+static void all_events_of_a_reply_are_read(void **state)
+{
+    static const int numbers[] = {20, 300, 1500};
     (void)state;
-    buf_adds(&text, "{\"Events\":[");
-    for (int i = 0; i < 20; i++)
-        buf_printf(&text, "%s{\"EventId\":\"%d\",\"EventType\":\"Freeze\",\"Resources\":[\"m\"]}",
-            i ? "," : "", i);
-    buf_adds(&text, "]}");
-    assert_int_equal(azure_notice_parse_events(buf_str(&text), text.len, "m", &list, &e), 0);
-    assert_int_equal(list.n, AZURE_EVENTS_MAX);
-    buf_deinit(&text);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct buf text = {0};
+        struct azure_events list = {0};
+        struct err e;
+        buf_adds(&text, "{\"Events\":[");
+        add_many(&text, "Freeze", numbers[i], AT_1210);
+        text.data[text.len - 1] = ' ';
+        buf_adds(&text, "]}");
+        assert_int_equal(
+            azure_notice_parse_events(buf_str(&text), text.len, "belay-lab-17", &list, &e), 0);
+        assert_int_equal(list.n, numbers[i]);
+        azure_events_deinit(&list);
+        buf_deinit(&text);
+    }
+}
+
+static void a_preemption_is_found_whatever_stands_before_it(void **state)
+{
+    static const struct {
+        const char *type;
+        int n;
+    } before[] = {{"Freeze", 20}, {"Reboot", 20}, {"Bake", 20}, {"Freeze", 400}, {"Reboot", 400}};
+    struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
+    start(g);
+    for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+        struct buf document = {0};
+        buf_adds(&document, "{\"Events\":[");
+        add_many(&document, before[i].type, before[i].n, AT_1210);
+        buf_adds(&document, EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30) "]}");
+        g->n_notices = 0;
+        vtimers_set_wall(&g->vt, NOON_MS + SECONDS_MS(3));
+        events(g, buf_str(&document));
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        assert_in_range(g->n_notices, 1, 16);
+        assert_string_equal(g->notices[0].what, "Preempt");
+        assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(30));
+        events(g, DOCUMENT()); /* withdrawn */
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        buf_deinit(&document);
+    }
+}
+
+static void of_many_preemptions_the_earliest_is_reported(void **state)
+{
+    struct notice_rig *g = *state;
+    struct buf document = {0};
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    buf_adds(&document, "{\"Events\":[");
+    add_many(&document, "Terminate", 20, AT_1210);
+    add_many(&document, "Preempt", 20, AT_1200_30);
+    buf_adds(&document,
+        EVENT("9", "Terminate", "Scheduled", "belay-lab-17", "Sat, 22 Aug 2026 12:00:20 GMT") "]}");
+    events(g, buf_str(&document));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_string_equal(g->notices[0].what, "Terminate");
+    assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(20));
+    buf_deinit(&document);
+}
+
+static void an_event_of_many_machines_is_ours_wherever_we_are_named(void **state)
+{
+    struct notice_rig *g = *state;
+    struct buf document = {0};
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:03 GMT";
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(3));
+    buf_adds(&document,
+        "{\"Events\":[{\"EventId\":\"1\",\"EventType\":\"Preempt\",\"NotBefore\":\"" AT_1200_30
+        "\",\"Resources\":[");
+    for (int i = 0; i < 3000; i++)
+        buf_printf(&document, "\"belay-other-%d\",", i);
+    buf_adds(&document, "\"belay-lab-17\"]}]}");
+    events(g, buf_str(&document));
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(30));
+    buf_deinit(&document);
 }
 
 static void malformed_identities_are_retried_and_reported(void **state)
@@ -465,7 +545,10 @@ int main(void)
         TEST(trouble_is_neither_notice_nor_all_clear),
         TEST(malformed_documents_are_refused),
         TEST(a_malformed_event_hides_no_other),
-        TEST(more_events_than_fit_are_left_out),
+        TEST(all_events_of_a_reply_are_read),
+        TEST(a_preemption_is_found_whatever_stands_before_it),
+        TEST(of_many_preemptions_the_earliest_is_reported),
+        TEST(an_event_of_many_machines_is_ours_wherever_we_are_named),
         TEST(malformed_identities_are_retried_and_reported),
         TEST(a_first_call_may_take_its_time),
         TEST(a_reader_can_be_stopped_in_its_callback),
