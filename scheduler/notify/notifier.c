@@ -4,8 +4,9 @@
  *  1. No input of a user reaches a shell: sendmail is run with the address as a separate argument
  *     after "--".
  *  2. A user's URL is connected to only where the guard allows it; a webhook of the configuration
- *     is not restricted. Whatever the cause of a failure, its user sees the same text: neither
- *     statuses nor errors reveal what answers in a network that only belayd can reach.
+ *     is not restricted. Whatever the cause of a failure, its user sees the same text after the
+ *     same number of tries: neither statuses nor errors reveal what answers in a network that only
+ *     belayd can reach, or which names its resolver knows.
  *  3. One mail at a time is sent to the SMTP server: its thread belongs to a small shared pool.
  */
 #include "scheduler/notify/notifier.h"
@@ -146,11 +147,11 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     struct letter *l = ctx;
     struct err why;
     int rc;
-    if (l->is_refused)
+    if (reply) /* from an address that was allowed, whether or not others of the host are */
+        rc = judge(reply->status, l->host, &why);
+    else if (l->is_refused)
         rc = err_set(&why, ERR_DENIED,
             "%s has an address that users' notifications are not sent to (notify_allow)", l->host);
-    else if (reply)
-        rc = judge(reply->status, l->host, &why);
     else
         rc = err_set(&why, ERR_UNAVAILABLE, "%s %s", l->host,
             e->kind == ERR_TIMEOUT  ? "did not answer in time"
@@ -164,7 +165,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
             log_pace_admits(&n->not_notified, clock_mono(n->o.timers->clock), &left_out))
             log_info("a user's URL was not notified", log_s("host", l->host), log_err(&why),
                 log_i("left_out", left_out));
-        rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE,
+        rc = err_set(&why, ERR_UNAVAILABLE,
             "%s was not notified: it did not accept the request, or is not allowed (notify_allow)",
             l->host);
     }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user registers webhooks to internal addresses: belayd's own, private ones, the metadata
-service, in every notation. belayd connects to none of them, and the job's events do not reveal
-whether anything is there. Runs in its own network namespace, where these addresses belong to the
-loopback interface."""
+service, in every notation and by name. belayd connects to none of them; neither the job's events
+nor the number of tries reveal whether anything is there, or which names are known to belayd's
+resolver. Runs in its own network namespace, where these addresses belong to the loopback interface,
+with names of its own."""
 
 import json
 import os
@@ -10,6 +11,7 @@ import queue
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -19,6 +21,8 @@ from belayd import CONFIG, JOB, WAIT_S, Belayd  # noqa: E402
 
 INSIDE = "BELAY_TEST_INSIDE"
 OWN, PRIVATE, METADATA, CARRIER = "198.51.100.7", "10.1.2.3", "169.254.169.254", "100.64.0.1"
+KNOWN = {"wiki.lab.example": PRIVATE, "belayd.lab.example": OWN, "meta.lab.example": METADATA}
+UNKNOWN = "nowhere.lab.example"
 
 
 class Taker:
@@ -89,17 +93,25 @@ class Webhooks(unittest.TestCase):
             "10.66051",
             "0x0a010203",
             "167838211",
+            *KNOWN,
+            UNKNOWN,
         ]
         with Belayd(CONFIG) as d:
-            for host in hosts:
-                jobs = [
-                    self.end_a_job(d, "http://%s:%d/x" % (host, port))
-                    for port in (taker.port, closed)
-                ]
-                listened, unused = (self.failure(d, job) for job in jobs)
-                # does not reveal whether something listens
-                self.assertEqual(listened, unused, host)
-                self.assertNotIn("404", listened)
+            jobs = {
+                (host, port): self.end_a_job(d, "http://%s:%d/x" % (host, port))
+                for host in hosts
+                for port in (taker.port, closed)
+            }
+            d.wait_tried(jobs.values())
+            self.assertIn("has an address that users' notifications are not sent to", d.log())
+            d.try_notifications_last()
+            texts = {
+                self.failure(d, job).replace(host.strip("[]"), "HOST")
+                for (host, _), job in jobs.items()
+            }
+            # reveals neither an address, nor whether something listens
+            self.assertEqual(len(texts), 1, texts)
+            self.assertNotIn("404", texts.pop())
             self.assertEqual(taker.taken.qsize(), 0, list(taker.taken.queue))
 
     def test_an_allowed_address_is_reached_and_its_answer_is_not_shown(self):
@@ -107,11 +119,12 @@ class Webhooks(unittest.TestCase):
         with Belayd(CONFIG + "notify_allow: [10.1.2.3, 169.254.0.0/16]\n") as d:
             job = self.end_a_job(d, "http://%s:%d/x" % (PRIVATE, taker.port))
             self.assertIn(PRIVATE, taker.taken.get(timeout=WAIT_S))
-            self.assertIn(
-                "was not notified",
-                self.failure(d, self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))),
-            )
-            self.assertEqual(taker.taken.qsize(), 0)
+            refused = self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))
+            d.wait_tried([refused])
+            d.try_notifications_last()
+            self.assertIn("was not notified", self.failure(d, refused))
+            self.assertIn("was not notified", self.failure(d, job))
+            self.assertEqual([a for a in taker.taken.queue if PRIVATE not in a], [])
             self.assertNotIn("404", json.dumps(d.call("GET", "/api/v1/jobs/%d/events" % job)[1]))
 
 
@@ -120,9 +133,9 @@ def main():
         unittest.main()
     if (
         os.geteuid() != 0
-        or subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode != 0
+        or subprocess.run(["unshare", "-n", "-m", "true"], capture_output=True).returncode != 0
     ):
-        print("skipped: network namespaces need root")
+        print("skipped: namespaces need root")
         sys.exit(77)
     v4, v6 = (OWN, PRIVATE, METADATA, CARRIER), ("fd00::1", "2001:db8::7")
     setup = (
@@ -131,11 +144,21 @@ def main():
         + ["ip -6 addr add %s/128 dev lo" % a for a in v6]
     )
     os.environ[INSIDE] = "1"
-    os.execvp(
-        "unshare",
-        ["unshare", "-n", "sh", "-ec", "\n".join(setup) + '\nexec "$0" "$@"', sys.executable]
-        + sys.argv,
-    )
+    with tempfile.TemporaryDirectory() as files:
+        for name, text in (
+            (
+                "hosts",
+                "".join("%s %s\n" % (a, n) for n, a in {"localhost": "127.0.0.1", **KNOWN}.items()),
+            ),
+            ("nsswitch.conf", "hosts: files\n"),
+        ):
+            with open(os.path.join(files, name), "w") as f:
+                f.write(text)
+            setup.append("mount --bind %s/%s /etc/%s" % (files, name, name))
+        script = "\n".join(setup) + '\nexec "$0" "$@"'
+        sys.exit(
+            subprocess.call(["unshare", "-n", "-m", "sh", "-ec", script, sys.executable] + sys.argv)
+        )
 
 
 if __name__ == "__main__":

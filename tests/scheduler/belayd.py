@@ -33,6 +33,8 @@ LONG_LEDGER = """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
     INSERT INTO ledger (job, attempt, node, instance, kind, from_at, to_at, ms, uusd, on_demand_uusd)
     SELECT 0, 0, 0, 0, 'idle', 1000000000000 + i, 1259200000000, 259200000000, 7, 7 FROM n"""
 
+NOTIFICATION_TRIES = 12  # OUTBOX_TRIES_MAX
+
 JOB = {"name": "job", "script": "#!/bin/sh\ntrue\n", "cwd": "/"}
 
 
@@ -117,6 +119,32 @@ class Belayd:
         self.stop()
         with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
             db.execute(LONG_LEDGER)
+            db.commit()
+        self.start()
+
+    # ---- notifications to URLs of users, which are retried for an hour ----
+
+    def wait_tried(self, jobs):
+        """Until no delivery is under way, and those of these jobs have failed once; none may be given
+        up at that."""
+        end, jobs = time.monotonic() + WAIT_S, set(jobs)
+        while True:
+            with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
+                rows = db.execute("SELECT job, target, tries FROM outbox").fetchall()
+            left = {job for job, target, _ in rows if target.startswith("url:")}
+            if not jobs <= left:
+                raise AssertionError("given up at once: jobs %s" % sorted(jobs - left))
+            if min(tries for _, _, tries in rows) > 0:
+                return
+            if time.monotonic() > end:
+                raise AssertionError("not tried: %s" % rows)
+            time.sleep(0.05)  # no event of the API says that a try has failed
+
+    def try_notifications_last(self):
+        """Restarts it with one try left of each."""
+        self.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
+            db.execute("UPDATE outbox SET tries = %d, due_at = 1" % (NOTIFICATION_TRIES - 1))
             db.commit()
         self.start()
 

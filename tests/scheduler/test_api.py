@@ -468,6 +468,8 @@ class Notices(unittest.TestCase):
             self.assertEqual(
                 self.r.posts.get(timeout=WAIT_S)[0], "/all/t0ken"
             )  # the operator's may
+            d.wait_tried([job])
+            d.try_notifications_last()
             deadline = time.monotonic() + WAIT_S
             while (
                 not (told := [e for e in self.events(d, job) if e["kind"] == "not-told"])
