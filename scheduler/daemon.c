@@ -272,7 +272,7 @@ static int make_parts(struct daemon *d, struct err *e)
 /* Builds all parts that neither listen nor decide yet. checked is the configuration whose store is
  * only checked (daemon_check); NULL: the store is claimed for this cluster. */
 static int build(uv_loop_t *loop, const struct config *config, const struct config *checked,
-    struct daemon **ret_daemon, struct err *e)
+    const struct open_files *files, struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d = mem_alloc(sizeof(*d));
     uint64_t seed;
@@ -283,6 +283,8 @@ static int build(uv_loop_t *loop, const struct config *config, const struct conf
     d->timers = uv_timers_create(loop);
     d->http = uv_http_client_create(loop);
     d->runner = uv_runner_create(loop);
+    d->files = *files;
+    uv_http_client_limit(d->http, files->outgoing);
     int rc = daemon_open_state(d, e);
     if (rc == 0 && !checked)
         rc = daemon_take_port(d, e); /* before the store is marked */
@@ -309,14 +311,27 @@ fail:
     return rc;
 }
 
-int daemon_start(
-    uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
+static void log_files(const struct open_files *f)
+{
+    bool few = open_files_are_few(f);
+    log_at(few ? LOG_WARN : LOG_INFO,
+        few ? "few files may be open, so few connections are allowed (ulimit -Hn, or LimitNOFILE= "
+              "of the systemd unit)"
+            : "connections that are allowed, by the limit of open files",
+        log_i("open_files", f->max), log_i("strangers", f->strangers), log_i("users", f->users),
+        log_i("users_at_socket", f->users_at_socket), log_i("nodes", f->nodes),
+        log_i("outgoing", f->outgoing));
+}
+
+int daemon_start(uv_loop_t *loop, const struct config *config, const struct open_files *files,
+    struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d;
     struct err doubt;
-    int rc = build(loop, config, NULL, &d, e);
+    int rc = build(loop, config, NULL, files, &d, e);
     if (rc != 0)
         return rc;
+    log_files(files);
     if (doubts_of_pools(pools_in_force(d->pools), &doubt) != 0)
         log_error("a part of the configuration cannot work", log_err(&doubt));
     if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &doubt) != 0)
@@ -353,7 +368,8 @@ static int copy_applied(const struct config *from, const struct config *to, stru
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
+int daemon_check(
+    uv_loop_t *loop, const struct config *config, const struct open_files *files, struct err *e)
 {
     struct config scratch = *config; /* its texts are borrowed */
     struct daemon *d;
@@ -370,7 +386,7 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
     if (rc == 0)
         rc = copy_applied(config, &scratch, e);
     if (rc == 0)
-        rc = build(loop, &scratch, config, &d, e);
+        rc = build(loop, &scratch, config, files, &d, e);
     if (rc == 0) {
         rc = doubts_of_pools(pools_in_force(d->pools), e);
         if (rc == 0)

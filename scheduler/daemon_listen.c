@@ -28,19 +28,21 @@
  * strangers until one of its requests has shown a token or a node's certificate: half a TLS
  * handshake costs some 25 KiB, and 2048 of them 50 MiB. An address has no limit of its own: people
  * behind one NAT may have all places, and a flood from one address keeps no other out
- * (http_admission.h). */
-#define LISTENER_LIMITS                                                                            \
-    {                                                                                              \
-        [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                         \
-        [HTTP_USER] = {.max_connections = 8192,                                                    \
-            .max_connections_each = 1024,                                                          \
-            .max_bytes = 64 * MIB,                                                                 \
-            .max_bytes_each = 24 * MIB},                                                           \
-        [HTTP_NODE] = {.max_connections = 15000,                                                   \
-            .max_connections_each = 256,                                                           \
-            .max_bytes = 256 * MIB,                                                                \
-            .max_bytes_each = 32 * MIB},                                                           \
-    }
+ * (http_admission.h). On the UNIX socket all are users. */
+static void set_limits(
+    const struct open_files *f, struct http_class_limits limits[HTTP_CLASSES], int users)
+{
+    limits[HTTP_STRANGER] =
+        (struct http_class_limits){.max_connections = f->strangers, .max_bytes = 8 * MIB};
+    limits[HTTP_USER] = (struct http_class_limits){.max_connections = users,
+        .max_connections_each = f->users_each,
+        .max_bytes = 64 * MIB,
+        .max_bytes_each = 24 * MIB};
+    limits[HTTP_NODE] = (struct http_class_limits){.max_connections = f->nodes,
+        .max_connections_each = f->nodes_each,
+        .max_bytes = 256 * MIB,
+        .max_bytes_each = 32 * MIB};
+}
 
 /* The port of the first start is kept, so that agents find belayd after a restart. */
 static int remembered_port(const struct daemon *d)
@@ -121,11 +123,11 @@ static int listen_tls(struct daemon *d, struct err *e)
         .client_ca_pem = ca_pem(d->ca),
         .max_body_bytes = API_BODY_MAX,
         .identify = api_identify,
-        .limits = LISTENER_LIMITS,
         .idle_timeout_ms = IDLE_MS,
         .handler = api_handle,
         .ctx = d->api,
     };
+    set_limits(&d->files, o.limits, d->files.users);
     rc = http_server_start(d->loop, &o, &d->tls_server, e);
     if (rc == 0)
         d->tls_fd = 0;
@@ -147,11 +149,11 @@ static int listen_unix(struct daemon *d, struct err *e)
         .unix_mode = geteuid() == 0 ? 0666 : 0600,
         .max_body_bytes = API_BODY_MAX,
         .identify = api_identify,
-        .limits = LISTENER_LIMITS,
         .idle_timeout_ms = IDLE_MS,
         .handler = api_handle,
         .ctx = d->api,
     };
+    set_limits(&d->files, o.limits, d->files.users_at_socket);
     int rc = http_server_start(d->loop, &o, &d->unix_server, e);
     if (rc == 0)
         api_add_listener(d->api, d->unix_server);

@@ -27,6 +27,7 @@
 struct daemon {
     uv_loop_t *loop;
     const struct config *config;
+    struct open_files files;
     struct db *db; /* until the writer owns it */
     struct db_writer *writer;
     struct db_reader *reader;

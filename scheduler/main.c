@@ -12,11 +12,11 @@
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 struct program {
     uv_loop_t loop;
     struct config config;
+    struct open_files files;
     struct daemon *daemon;
     struct uv_signals *signals;
 };
@@ -80,21 +80,13 @@ static void on_signal(void *ctx, int signum)
     daemon_stop(p->daemon, on_stopped, p);
 }
 
-/* Every agent has one or two open connections. */
-static void raise_file_limit(void)
-{
-    struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-        l.rlim_cur = l.rlim_max < 65536 ? l.rlim_max : 65536;
-        setrlimit(RLIMIT_NOFILE, &l);
-    }
-}
-
 static int run(struct program *p, struct err *e)
 {
-    raise_file_limit();
+    int rc = open_files_raise(&p->files, e);
+    if (rc != 0)
+        return rc;
     uv_loop_init(&p->loop);
-    int rc = daemon_start(&p->loop, &p->config, &p->daemon, e);
+    rc = daemon_start(&p->loop, &p->config, &p->files, &p->daemon, e);
     if (rc == 0) {
         p->signals = uv_signals_create(&p->loop, on_signal, p);
         uv_run(&p->loop, UV_RUN_DEFAULT);
@@ -107,10 +99,29 @@ static int run(struct program *p, struct err *e)
 
 static int check(struct program *p, struct err *e)
 {
+    int rc = open_files_raise(&p->files, e);
+    if (rc != 0)
+        return rc;
     uv_loop_init(&p->loop);
-    int rc = daemon_check(&p->loop, &p->config, e);
+    rc = daemon_check(&p->loop, &p->config, &p->files, e);
     uv_loop_finish(&p->loop);
     return rc;
+}
+
+static void print_fine(const struct program *p)
+{
+    const struct open_files *f = &p->files;
+    printf("the configuration is fine: %zu pool%s\n", p->config.n_pools,
+        p->config.n_pools == 1 ? "" : "s");
+    if (p->config.why_node_credentials)
+        printf("note: every job can reach all checkpoints through its node's role "
+               "(store_credentials: node); for credentials of each job's own %s\n",
+            p->config.why_node_credentials);
+    if (open_files_are_few(f))
+        printf("note: belayd may open %lld files at a time (ulimit -Hn, or LimitNOFILE= of its "
+               "systemd unit), which is few: connections are limited to %d of nodes, %d of users, "
+               "%d at the UNIX socket, %d of strangers and %d to providers\n",
+            (long long)f->max, f->nodes, f->users, f->users_at_socket, f->strangers, f->outgoing);
 }
 
 /* By default, glibc takes larger and larger blocks from the heap as such are freed. Bodies of
@@ -135,12 +146,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "belayd: %s\n", e.text);
         status = 2;
     } else if (a.check) {
-        printf("the configuration is fine: %zu pool%s\n", p.config.n_pools,
-            p.config.n_pools == 1 ? "" : "s");
-        if (p.config.why_node_credentials)
-            printf("note: every job can reach all checkpoints through its node's role "
-                   "(store_credentials: node); for credentials of each job's own %s\n",
-                p.config.why_node_credentials);
+        print_fine(&p);
     } else if (run(&p, &e) != 0) {
         log_error("belayd cannot start", log_err(&e));
         status = 1;

@@ -232,6 +232,12 @@ struct http_client *uv_http_client_create(uv_loop_t *loop)
     return &c->api;
 }
 
+void uv_http_client_limit(struct http_client *api, int max_connections)
+{
+    struct uv_http_client *c = (struct uv_http_client *)api;
+    curl_multi_setopt(c->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)max_connections);
+}
+
 void uv_http_client_destroy(struct http_client *api)
 {
     struct uv_http_client *c = (struct uv_http_client *)api;

@@ -12,6 +12,8 @@
  * wait. uv_http_client_destroy cancels pending requests: their done callbacks run with
  * ERR_CANCELLED inside it. */
 struct http_client *uv_http_client_create(uv_loop_t *loop);
+/* At most so many connections in all, kept ones included; further requests wait. */
+void uv_http_client_limit(struct http_client *c, int max_connections);
 void uv_http_client_destroy(struct http_client *c);
 
 #endif

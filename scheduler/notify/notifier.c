@@ -484,6 +484,7 @@ struct notifier *notifier_create(const struct notifier_options *o)
 {
     struct notifier *n = mem_alloc(sizeof(*n));
     *n = (struct notifier){.o = *o, .port.start = start, .http = uv_http_client_create(o->loop)};
+    uv_http_client_limit(n->http, LETTERS);
     for (size_t i = 0; i < LETTERS; i++) {
         n->letters[i].notifier = n;
         timer_init(&n->letters[i].failed, on_failed, &n->letters[i]);

@@ -362,6 +362,23 @@ class Check(unittest.TestCase):
         self.assertEqual(code, 2, said)
         self.assertIn("would wait: the store of checkpoints does not answer", said)
 
+    def test_few_open_files_are_noted_and_too_few_are_refused(self):
+        def limited(n):
+            return ["sh", "-c", 'ulimit -n %d; exec "$0" "$@"' % n]
+
+        code, said = self.check(CONFIG, prefix=limited(256))
+        self.assertEqual(code, 0, said)
+        self.assertIn("note: belayd may open 256 files at a time", said)
+        self.assertIn("53 of nodes, 27 of users, 27 at the UNIX socket, 53 of strangers", said)
+        why = "belayd may open 100 files at a time and needs at least 128"
+        for check, wanted in ((("--check",), 2), ((), 1)):
+            code, said = self.check(CONFIG, prefix=limited(100), check=check)
+            self.assertEqual((code, why in said), (wanted, True), said)
+        with Belayd(prefix=limited(256)) as d:
+            self.assertIn(
+                "open_files=256 strangers=53 users=27 users_at_socket=27 nodes=53", d.log()
+            )
+
     def test_an_address_of_another_machine_is_refused_and_a_port_in_use_is_fine(self):
         for address, why in (
             ("192.0.2.77:7443", "Cannot assign requested address"),

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/http_client.h"
 #include "tests/uv/rig.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -335,6 +336,55 @@ static void a_call_that_waits_for_a_connection_times_out(void **state)
         outcome_deinit(&o[i]);
     }
     canned_stop(&s);
+    rig_deinit(&r);
+}
+
+static void all_hosts_together_may_have_a_limit(void **state)
+{
+    enum { N = 8, MOST = 3 };
+    struct rig r;
+    struct canned s[2];
+    struct outcome o[N];
+    begin(&r, state);
+    uv_http_client_limit(r.client, MOST);
+    for (int i = 0; i < N; i++) {
+        if (i % (N / 2) == 0)
+            canned_start(&r, &s[i / (N / 2)], NULL);
+        rig_start(
+            &r, "GET", "/", (struct http_request){.timeout_ms = i < MOST ? 20000 : 100}, &o[i]);
+    }
+    for (int i = MOST; i < N; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_int_equal(o[i].kind, ERR_TIMEOUT);
+    }
+    assert_int_equal(s[0].n_connections + s[1].n_connections, MOST);
+    rig_destroy_client(&r); /* ends the others */
+    for (int i = 0; i < N; i++)
+        outcome_deinit(&o[i]);
+    canned_stop(&s[0]);
+    canned_stop(&s[1]);
+    rig_deinit(&r);
+}
+
+/* A kept connection to one host makes room for one to the other. */
+static void within_a_limit_all_hosts_are_served_in_turn(void **state)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost"};
+    enum { N = 6 };
+    struct rig r;
+    struct outcome o[N];
+    begin(&r, state);
+    rig_serve(&r, (struct http_server_options){0});
+    uv_http_client_limit(r.client, 1);
+    for (int i = 0; i < N; i++) {
+        snprintf(r.base, sizeof(r.base), "http://%s:%d", hosts[i % 2], http_server_port(r.server));
+        rig_start(&r, "GET", "/hello", plain, &o[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        rig_run_until(&r, &o[i].is_done);
+        assert_int_equal(o[i].status, 200);
+        outcome_deinit(&o[i]);
+    }
     rig_deinit(&r);
 }
 
@@ -690,6 +740,8 @@ int main(int argc, char **argv)
         BOTH(curl),
         cmocka_unit_test_prestate(a_dead_port_is_unavailable, &curl),
         cmocka_unit_test_prestate(a_call_that_waits_for_a_connection_times_out, &curl),
+        cmocka_unit_test_prestate(all_hosts_together_may_have_a_limit, &curl),
+        cmocka_unit_test_prestate(within_a_limit_all_hosts_are_served_in_turn, &curl),
         cmocka_unit_test_prestate(a_proxy_is_used_only_when_asked_for, &curl),
         cmocka_unit_test_prestate(malformed_requests_fail_later_not_inside_start, &curl),
         cmocka_unit_test_prestate(connections_are_kept_and_reused, &curl),

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the limit allows all connections of the table in docs/reference/api.md, each class has its
+ * own. Otherwise, the strangers get up to a third of the connections: every client begins as one,
+ * so they decide how long a handshake may take in a flood. Nodes get half of the rest, the users of
+ * each listener half of what then remains.
+ */
+#include "scheduler/open_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#define STRANGERS_MAX 2048
+#define USERS_MAX 8192
+#define NODES_MAX 15000
+#define USERS_EACH_MAX 1024
+#define NODES_EACH_MAX 256
+#define EACH_MIN 8 /* commands and long polls of one user, transfers of one node */
+#define OUTGOING_MIN 8
+#define OUTGOING_MAX 1024
+/* The reserve: some 30 are open when nothing happens, and resolving a name takes several. */
+#define RESERVE_MIN 64
+#define RESERVE_MAX 4096
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int within(int64_t n, int64_t min, int64_t max)
+{
+    return (int)(n < min ? min : n > max ? max : n);
+}
+
+int open_files_divide(int64_t max, struct open_files *ret_files, struct err *e)
+{
+    if (max < OPEN_FILES_LEAST)
+        return err_set(e, ERR_CONFIG,
+            "belayd may open %" PRId64 " files at a time and needs at least %d: raise the hard "
+            "limit (ulimit -Hn, or LimitNOFILE= of its systemd unit); %d are enough for any "
+            "cluster",
+            max, OPEN_FILES_LEAST, OPEN_FILES_MOST);
+    int64_t clients = max - least(RESERVE_MIN + max / 8, RESERVE_MAX);
+    struct open_files f = {.max = max};
+    f.strangers = (int)least(STRANGERS_MAX, clients / 3);
+    clients -= f.strangers;
+    f.nodes = (int)least(NODES_MAX, clients / 2);
+    f.users = f.users_at_socket = (int)least(USERS_MAX, (clients - f.nodes) / 2);
+    f.users_each = within(f.users * USERS_EACH_MAX / USERS_MAX, least(EACH_MIN, f.users), f.users);
+    f.nodes_each =
+        within((int64_t)f.nodes * NODES_EACH_MAX / NODES_MAX, least(EACH_MIN, f.nodes), f.nodes);
+    f.outgoing = within(max / 16, OUTGOING_MIN, OUTGOING_MAX);
+    *ret_files = f;
+    return 0;
+}
+
+int open_files_raise(struct open_files *ret_files, struct err *e)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+        return err_errno(e, errno, "reading the limit of open files");
+    rlim_t wanted = l.rlim_max < OPEN_FILES_MOST ? l.rlim_max : OPEN_FILES_MOST;
+    if (l.rlim_cur < wanted) {
+        struct rlimit raised = {wanted, l.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+            l = raised;
+    }
+    return open_files_divide(
+        l.rlim_cur < OPEN_FILES_MOST ? (int64_t)l.rlim_cur : OPEN_FILES_MOST, ret_files, e);
+}
+
+bool open_files_are_few(const struct open_files *files)
+{
+    return files->max < OPEN_FILES_FEW;
+}
