@@ -23,7 +23,8 @@ struct asking {
     struct db_reader *r;
     int64_t for_ms, store_uusd_gib_month;
     struct wall before;
-    char user[CORE_NAME_MAX]; /* "" = all */
+    struct caller caller;
+    char user[CORE_NAME_MAX]; /* whose things; "" = all */
     const struct api *api;    /* not for use on the thread */
     struct later *later;      /* while the providers are queried */
     json_t *items;
@@ -221,7 +222,7 @@ static void drop(void *of)
 static void begin_reading(struct asking *x, struct http_exchange *ex)
 {
     if (ex)
-        read_pool_run(x->api, ex, x->user, READ_POOL_WAIT_MS, read_forgotten, x, drop);
+        read_pool_run(x->api, ex, x->caller.user, READ_POOL_WAIT_MS, read_forgotten, x, drop);
     else
         drop(x);
 }
@@ -262,6 +263,7 @@ void api_forgotten(struct request *q)
     *x = (struct asking){.for_ms = for_ms,
         .store_uusd_gib_month = c->store_uusd_gib_month,
         .before = {now.wall.ms - for_ms},
+        .caller = q->caller,
         .api = q->api,
         .items = json_array(),
         .unlisted = json_array()};

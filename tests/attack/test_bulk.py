@@ -3,6 +3,7 @@
 syncs are answered in between, and the excess is refused."""
 
 import asyncio
+import contextlib
 import os
 import ssl
 import sys
@@ -17,7 +18,8 @@ from belayd import LONG_READ, WAIT_S, Belayd  # noqa: E402
 CROWD = 300
 CROWDS_MAX = 5  # tries of a crowd, while this process is slower than belayd
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
-READ_MAX = 2 + 8  # READERS, READ_POOL_PER_USER_MAX
+WAITING_READS_MAX = 8  # READ_POOL_PER_USER_MAX
+READ_MAX = 2 + WAITING_READS_MAX  # READERS
 JOBS = 300
 # Waiting requests that are answered before another user's: in order of arrival it would be all of
 # them.
@@ -151,6 +153,43 @@ class Bulk(unittest.TestCase):
 
         asyncio.run(play())
         self.assertEqual(self.answers, [429] * (CROWD - READ_MAX))
+
+    def test_questions_count_for_who_asks_and_not_for_whom_they_name(self):
+        """One user's questions about what bob and others have forgotten leave bob's own question, and
+        theirs, its place."""
+        self.d.fill_ledger()
+        busy, hostile, bob = (
+            self.d.token(kind="api", user=name, admin=name == "ann")
+            for name in ("ann", "mallory", "bob")
+        )
+        named = ["bob"] * 20 + ["nobody%d" % i for i in range(40)]
+
+        async def refused(tasks, n):
+            """The statuses of the first n answers."""
+            statuses = []
+            with contextlib.suppress(asyncio.TimeoutError):
+                for answer in asyncio.as_completed(tasks, timeout=WAIT_S):
+                    statuses.append(await answer)
+                    if len(statuses) == n:
+                        break
+            return statuses
+
+        async def play():
+            reads = [asyncio.create_task(self.ask(LONG_READ, busy)) for _ in range(READ_MAX + 1)]
+            self.assertEqual(await refused(reads, 1), [429])  # the others take minutes
+            crowd = [
+                asyncio.create_task(self.ask("/api/v1/forgotten?user=" + name, hostile))
+                for name in named
+            ]
+            n = len(named) - WAITING_READS_MAX
+            self.assertEqual(await refused(crowd, n), [429] * n)
+            answer = asyncio.create_task(self.ask("/api/v1/cost?by=team", bob))
+            for task in [*reads, *crowd]:
+                task.cancel()
+            await asyncio.gather(*reads, *crowd, return_exceptions=True)
+            return await answer
+
+        self.assertEqual(asyncio.run(play()), 200)
 
     def test_requests_that_cancel_many_jobs_are_limited(self):
         self.d.submit()
