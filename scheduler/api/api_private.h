@@ -142,14 +142,15 @@ struct api_flag {
 bool api_read_flags(struct request *q, const struct api_flag *flags, size_t n);
 
 /* read_pool.c: answers x with the result of fn, which runs on a thread. fn may use only its reader,
- * all of whose statements see one commit, and of. At most READ_POOL_PER_USER_MAX calls of one user
- * wait; further ones get 429. user is empty for the audit. wait_ms includes the time in the queue;
+ * all of whose statements see one commit, and of. At most READ_POOL_PER_USER_MAX calls of a caller
+ * wait; further ones get 429. Administrators and the audit, whose caller is NULL, may have all
+ * readers at once; others leave one to the next caller. wait_ms includes the time in the queue;
  * after it the answer is 504 and fn's read ends with ERR_TIMEOUT. ret_reply is a new reference.
  * drop frees of in all cases, on the loop. */
 typedef int (*read_pool_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
 typedef void (*read_pool_drop_fn)(void *of);
-void read_pool_run(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
-    read_pool_fn fn, void *of, read_pool_drop_fn drop);
+void read_pool_run(const struct api *a, struct http_exchange *x, const struct caller *caller,
+    int64_t wait_ms, read_pool_fn fn, void *of, read_pool_drop_fn drop);
 struct read_pool *read_pool_create(uv_loop_t *loop, struct timers *timers, const char *path);
 void read_pool_destroy(struct read_pool *in);
 

@@ -176,7 +176,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     g->config = (struct config){
         .pools = mem_dup(c->pools, c->n_pools * sizeof(*c->pools)), .n_pools = c->n_pools};
     find_hidden(g);
-    read_pool_run(g->api, x, "", READ_WAIT_MS, audit_read, g, drop);
+    read_pool_run(g->api, x, NULL, READ_WAIT_MS, audit_read, g, drop);
 }
 
 static void part_over(struct auditing *g)

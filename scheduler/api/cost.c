@@ -186,7 +186,7 @@ void api_cost(struct request *q)
 {
     struct asked *a = ask(q, "job");
     if (a)
-        read_pool_run(q->api, q->x, q->caller.user, READ_POOL_WAIT_MS, cost_read, a, drop);
+        read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, cost_read, a, drop);
 }
 
 /* ---- jobs ---- */
@@ -217,5 +217,5 @@ void api_cost_jobs(struct request *q)
 {
     struct asked *a = ask(q, NULL);
     if (a)
-        read_pool_run(q->api, q->x, q->caller.user, READ_POOL_WAIT_MS, jobs_read, a, drop);
+        read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, jobs_read, a, drop);
 }

@@ -222,7 +222,7 @@ static void drop(void *of)
 static void begin_reading(struct asking *x, struct http_exchange *ex)
 {
     if (ex)
-        read_pool_run(x->api, ex, x->caller.user, READ_POOL_WAIT_MS, read_forgotten, x, drop);
+        read_pool_run(x->api, ex, &x->caller, READ_POOL_WAIT_MS, read_forgotten, x, drop);
     else
         drop(x);
 }

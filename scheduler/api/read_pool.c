@@ -2,7 +2,8 @@
  *
  * Long reads of the database, for example a year of the ledger, on a thread with its own
  * connection, so that the loop keeps answering. Two run at a time, so that an audit does not delay
- * queries of costs, in the order of the requests. A request whose client has gone, or that has
+ * queries of costs, in the order of the requests. A user has one read at a time, however many
+ * wait: two long ones would keep all others waiting. A request whose client has gone, or that has
  * waited for its limit, is not read any more.
  *
  * Invariants.
@@ -34,6 +35,7 @@ struct pooled_read {
     struct http_exchange *x; /* NULL when answered, or when the client has gone */
     struct link in_queue;
     char user[CORE_NAME_MAX];
+    bool may_have_all; /* readers at once */
     int64_t wait_ms;
     read_pool_fn fn;
     void *of;
@@ -118,14 +120,35 @@ static void on_thread_ended(void *ctx)
         free_read_pool(in);
 }
 
+/* Whether another read of its user leaves a reader to others. */
+static bool may_begin(const struct read_pool *in, const struct pooled_read *s)
+{
+    int n = 0;
+    for (int i = 0; i < READERS; i++)
+        n += in->slots[i].now && str_eq(in->slots[i].now->user, s->user);
+    return s->may_have_all || n < READERS - 1;
+}
+
+static struct pooled_read *take_next(struct read_pool *in)
+{
+    LIST_FOREACH (&in->queue, l) {
+        struct pooled_read *s = LIST_ENTRY(l, struct pooled_read, in_queue);
+        if (!may_begin(in, s))
+            continue;
+        link_remove(l);
+        in->n_queued--;
+        return s;
+    }
+    return NULL;
+}
+
 static void begin_next(struct read_pool *in)
 {
-    for (int i = 0; i < READERS && in->n_queued > 0; i++) {
+    struct pooled_read *s;
+    for (int i = 0; i < READERS; i++) {
         struct slot *slot = &in->slots[i];
-        if (slot->now)
+        if (slot->now || !(s = take_next(in)))
             continue;
-        struct pooled_read *s = LIST_ENTRY(list_pop(&in->queue), struct pooled_read, in_queue);
-        in->n_queued--;
         in->n_running++;
         s->slot = slot;
         slot->now = s;
@@ -195,10 +218,11 @@ static int waiting_of(const struct read_pool *in, const char *user)
     return n;
 }
 
-void read_pool_run(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
-    read_pool_fn fn, void *of, read_pool_drop_fn drop)
+void read_pool_run(const struct api *a, struct http_exchange *x, const struct caller *caller,
+    int64_t wait_ms, read_pool_fn fn, void *of, read_pool_drop_fn drop)
 {
     struct read_pool *in = a->read_pool;
+    const char *user = caller ? caller->user : "";
     if (in->n_queued >= READ_POOL_MAX) {
         api_reply_failure(x, ERR_UNAVAILABLE,
             "%d such queries are already waiting for the database: try again later", READ_POOL_MAX);
@@ -217,6 +241,7 @@ void read_pool_run(const struct api *a, struct http_exchange *x, const char *use
     *s = (struct pooled_read){
         .in = in, .x = x, .wait_ms = wait_ms, .fn = fn, .of = of, .drop = drop};
     STR_COPY(s->user, user);
+    s->may_have_all = !caller || caller->admin;
     http_exchange_wait(x, wait_ms, on_timeout, on_gone, s);
     list_push_back(&in->queue, &s->in_queue);
     in->n_queued++;

@@ -83,5 +83,5 @@ void api_use(struct request *q)
     STR_COPY(a.pool, pool ? pool : "");
     kept = mem_dup(&a, sizeof(a));
     kept->of.pool = pool ? kept->pool : NULL;
-    read_pool_run(q->api, q->x, q->caller.user, READ_POOL_WAIT_MS, use_read, kept, free);
+    read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, use_read, kept, free);
 }

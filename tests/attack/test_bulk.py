@@ -154,6 +154,22 @@ class Bulk(unittest.TestCase):
         asyncio.run(play())
         self.assertEqual(self.answers, [429] * (CROWD - READ_MAX))
 
+    def test_long_questions_of_one_user_leave_a_reader_to_others(self):
+        self.d.fill_ledger()
+        hostile, bob = (self.d.token(kind="api", user=name) for name in ("mallory", "bob"))
+
+        async def play():
+            crowd = await self.ask_at_once(READ_MAX - 1, LONG_READ, hostile)
+            began = time.monotonic()
+            self.assertEqual(await self.ask("/api/v1/cost?by=team", bob), 200)
+            took = time.monotonic() - began
+            self.assertEqual(self.answers, [])  # those take minutes
+            crowd.cancel()
+            await asyncio.gather(crowd, return_exceptions=True)
+            return took
+
+        self.assertLess(asyncio.run(play()), SLOWEST_S)
+
     def test_questions_count_for_who_asks_and_not_for_whom_they_name(self):
         """One user's questions about what bob and others have forgotten leave bob's own question, and
         theirs, its place."""
