@@ -47,6 +47,7 @@ struct api {
     struct log_quota *stored; /* bytes stored by requests of users */
     struct map watchers;      /* job (0 = all) -> struct watchers */
     struct list channels;     /* api/channels.c */
+    struct list beginnings;   /* channels whose event is being committed */
     int64_t n_channels;       /* in total */
     int64_t n_requests, n_refused;
     struct log_pace joins_refused, output_lost;

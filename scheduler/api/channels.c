@@ -313,30 +313,43 @@ struct beginning {
     char text[CORE_TEXT_MAX];
 };
 
+struct open_channels {
+    size_t all, of_user, of_job;
+};
+
+/* Adds those of the list that count against the same limits as a new one. */
+static void count_open(
+    const struct list *channels, const struct channel *new, struct open_channels *count)
+{
+    LIST_FOREACH (channels, n) {
+        const struct channel *ch = LIST_ENTRY(n, struct channel, in_api);
+        if (ch->of_job != new->of_job || ch->closed)
+            continue;
+        count->all++;
+        count->of_user += str_eq(ch->user, new->user);
+        count->of_job += ch->job == new->job;
+    }
+}
+
+/* Counts those that begin in the same commit as well: it may have hundreds. */
 static int check_limits(const struct api *a, const struct channel *new, struct err *e)
 {
-    size_t all = 0, of_user = 0, of_job = 0;
-    LIST_FOREACH (&a->channels, n) {
-        const struct channel *ch = LIST_ENTRY(n, struct channel, in_api);
-        if (ch->of_job != new->of_job)
-            continue;
-        all += !ch->closed;
-        of_user += !ch->closed && str_eq(ch->user, new->user);
-        of_job += !ch->closed && ch->job == new->job;
-    }
+    struct open_channels n = {0};
+    count_open(&a->channels, new, &n);
+    count_open(&a->beginnings, new, &n);
     if (new->of_job &&
-        (of_job >= STEPS_OF_JOB_MAX || of_user >= STEPS_OF_USER_MAX || all >= STEPS_MAX))
+        (n.of_job >= STEPS_OF_JOB_MAX || n.of_user >= STEPS_OF_USER_MAX || n.all >= STEPS_MAX))
         return err_set(
             e, ERR_UNAVAILABLE, "too many steps are being started at once: try again later");
     if (new->of_job)
         return 0;
-    if (of_job >= OF_JOB_MAX)
+    if (n.of_job >= OF_JOB_MAX)
         return err_set(e, ERR_CONFLICT, "job %lld has %d sessions already: end one of them",
             (long long)new->job, OF_JOB_MAX);
-    if (of_user >= OF_USER_MAX)
+    if (n.of_user >= OF_USER_MAX)
         return err_set(
             e, ERR_CONFLICT, "%s has %d sessions already: end one of them", new->user, OF_USER_MAX);
-    if (all >= CHANNELS_MAX)
+    if (n.all >= CHANNELS_MAX)
         return err_set(
             e, ERR_UNAVAILABLE, "there are %d sessions already: try again later", CHANNELS_MAX);
     return 0;
@@ -368,11 +381,13 @@ static int apply_beginning(void *ctx, struct tick *t, int64_t *ret_id, struct er
     STR_COPY(ev.enter.by, ch->user);
     STR_COPY(ev.enter.text, b->text);
     int rc = check_limits(ch->api, ch, e);
-    if (rc == 0 && ch->of_job)
-        return find_rank(ch, model_job(tick_model(t), ch->job), e);
-    if (rc == 0)
+    if (rc == 0 && !ch->of_job)
         rc = tick_apply(t, &ev, ret_id, e);
-    return rc == 0 ? find_rank(ch, model_job(tick_model(t), ch->job), e) : rc;
+    if (rc == 0)
+        rc = find_rank(ch, model_job(tick_model(t), ch->job), e);
+    if (rc == 0)
+        list_push_back(&ch->api->beginnings, &ch->in_api);
+    return rc;
 }
 
 static void on_begun(void *ctx, const struct err *e, int64_t id)
@@ -382,6 +397,7 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
     struct http_exchange *x = later_take(b->later);
     (void)id;
     free(b);
+    link_remove(&ch->in_api);
     if (!x || e) { /* there is no client to read it */
         if (x)
             http_reply_err(x, e);

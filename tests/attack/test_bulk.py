@@ -4,6 +4,7 @@ syncs are answered in between, and the excess is refused."""
 
 import asyncio
 import contextlib
+import json
 import os
 import ssl
 import sys
@@ -20,6 +21,7 @@ CROWDS_MAX = 5  # tries of a crowd, while this process is slower than belayd
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
 WAITING_READS_MAX = 8  # READ_POOL_PER_USER_MAX
 READ_MAX = 2 + WAITING_READS_MAX  # READERS
+SESSIONS_OF_JOB_MAX = 8  # OF_JOB_MAX
 JOBS = 300
 # Waiting requests that are answered before another user's: in order of arrival it would be all of
 # them.
@@ -206,6 +208,34 @@ class Bulk(unittest.TestCase):
             return await answer
 
         self.assertEqual(asyncio.run(play()), 200)
+
+    def test_sessions_that_begin_at_once_are_limited(self):
+        """Each session may hold two megabytes of belayd's memory, so many that are opened at once
+        are as many as one after the other."""
+        token = self.d.token(kind="api", user="mallory")
+        joins = [self.d.token(kind="join", pool="base")]
+        body = json.dumps({"script": "#!/bin/sh\n", "cwd": "/"}).encode()
+
+        async def play():
+            self.assertEqual(await self.ask("/api/v1/jobs", token, method="POST", body=body), 201)
+            _, (agent,) = await flood.join_fleet(self.d.dir, self.d.url, self.ca(), joins)
+
+            async def sync():
+                agent.adopt(await agent.call(agent.poll, "/agent/v1/sync", agent.status(0)))
+
+            while not agent.attempts:
+                await asyncio.wait_for(sync(), WAIT_S)
+            await sync()  # it runs
+            ((job, _),) = agent.attempts
+            command = json.dumps({"command": ["cat"]}).encode()
+            path = "/api/v1/jobs/%d/exec" % job
+            await (await self.ask_at_once(CROWD, path, token, method="POST", body=command))
+            for _, writer in agent.streams:
+                writer.transport.abort()
+
+        asyncio.run(play())
+        self.assertEqual(set(self.answers), {201, 409})
+        self.assertEqual(self.answers.count(201), SESSIONS_OF_JOB_MAX)
 
     def test_requests_that_cancel_many_jobs_are_limited(self):
         self.d.submit()
