@@ -39,7 +39,7 @@ static int draft_store(struct draft *d, struct err *e, enum err_kind kind)
     if (e) {
         str_sanitize(d->text, d->len);
         e->kind = kind;
-        e->of_store = false;
+        e->of_store = e->of_user = false;
         str_shorten(e->text, sizeof(e->text), d->text);
     }
     return kind;
@@ -102,9 +102,10 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_end(ap);
     draft_append(&d, ": ");
     draft_append(&d, e->text);
-    bool of_store = e->of_store;
+    bool of_store = e->of_store, of_user = e->of_user;
     draft_store(&d, e, e->kind);
     e->of_store = of_store;
+    e->of_user = of_user;
     return e->kind;
 }
 

@@ -43,6 +43,9 @@ struct err {
      * store_open and the stores it opens (ckpt/store/store.h); err_wrap keeps it, a new error
      * clears it. */
     bool of_store;
+    /* The quota of a job's user is used up, not the disk: ERR_NO_SPACE may mean either. Set only
+     * where the agent gives a file to that user (agent/task/place.h); otherwise like of_store. */
+    bool of_user;
 };
 
 /* Fills *e (may be NULL) and returns kind, so that `return err_set(e, ERR_INVALID, "...")` works.

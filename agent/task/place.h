@@ -26,6 +26,10 @@ int place_checkpoint(const struct job_user *u, const char *dir, struct err *e);
 int place_scratch(
     const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e);
 
+/* Fills e for a file that could not be given to the user (errno). Returns e->kind. Only here does
+ * ERR_NO_SPACE mean the user's quota (struct err, of_user). */
+int place_refused(const struct job_user *u, const char *name, int why, struct err *e);
+
 /* Writes a file owned by the user (mode 0600) into a directory that may already be the user's.
  * Replaces an existing one. */
 int place_file(const struct job_user *u, const char *dir, const char *name, const char *text,

@@ -39,12 +39,11 @@
 /* ---- the directory ---- */
 
 /* Gives a file to the user, in a directory that no one else can write to. */
-static int own(struct task *t, const struct job_user *u, const char *path, struct err *e)
+static int own(const struct job_user *u, const char *path, struct err *e)
 {
     if (!u->is_other || lchown(path, u->uid, u->gid) == 0)
         return 0;
-    t->work.over_quota = errno == EDQUOT;
-    return err_errno(e, errno, "giving %s to %s", path, u->name);
+    return place_refused(u, path, errno, e);
 }
 
 static int make_sub(struct task *t, const struct job_user *u, const char *name, struct err *e)
@@ -52,7 +51,7 @@ static int make_sub(struct task *t, const struct job_user *u, const char *name, 
     char *path = mem_printf("%s/%s", t->dir, name);
     int rc = fs_mkdirs(path, 0700, e);
     if (!rc)
-        rc = own(t, u, path, e);
+        rc = own(u, path, e);
     free(path);
     return rc;
 }
@@ -64,7 +63,7 @@ static int put_new(struct task *t, const struct job_user *u, const char *name, m
     char *path = mem_printf("%s/%s", t->dir, name);
     int rc = record_put_new(path, text, strlen(text), mode, e);
     if (!rc)
-        rc = own(t, u, path, e);
+        rc = own(u, path, e);
     free(path);
     return rc;
 }
@@ -76,7 +75,7 @@ static int make_image_script(struct task *t, const struct job_user *u, struct er
     char *path = mem_printf("%s/image.sh", t->dir), *text = image_script();
     int rc = record_put(path, text, strlen(text), 0500, e);
     if (!rc)
-        rc = own(t, u, path, e);
+        rc = own(u, path, e);
     free(text);
     free(path);
     return rc;
@@ -534,7 +533,7 @@ static int prepare(struct task *t)
         rc = user_admit(&u, t->room->system_users, &w->e);
     if (!rc)
         rc = make_dir(t, &u, &w->e);
-    w->of_records = rc == ERR_NO_SPACE && !w->over_quota;
+    w->of_records = rc == ERR_NO_SPACE && !w->e.of_user;
     if (!rc)
         rc = bring_workdir(t, &u);
     if (!rc && task_saves(t))
@@ -744,7 +743,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->rc = 0;
     w->e = (struct err){0};
     w->is_given_up = false;
-    w->is_spare = w->fenced = w->is_unsealed = w->store_failed = w->over_quota = false;
+    w->is_spare = w->fenced = w->is_unsealed = w->store_failed = false;
     w->store_fault = STORE_IS_FINE;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};

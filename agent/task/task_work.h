@@ -82,7 +82,6 @@ struct task_work {
     bool is_unsealed;
     bool store_failed; /* rc is an error of the store or of its content */
     bool of_records;   /* with ERR_NO_SPACE: for the agent's own records */
-    bool over_quota;   /* what the agent gave to the job's user exceeds that user's quota */
     enum task_store store_fault;
     int64_t dump_ms;
     struct ckpt_restored restored;

@@ -7,6 +7,7 @@
 #include "world.h"
 
 #include "agent/disk.h"
+#include "agent/supervisor/env.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,6 +30,7 @@
 
 #define PAGE 4096
 #define DISK "size=16m"
+#define NOBODY 65534
 
 static bool can_mount;
 
@@ -551,13 +553,8 @@ static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **stat
 
 /* As file systems do where the agent is root without CAP_SYS_RESOURCE: nothing more can be given to
  * one user. For this process and what it starts from now on. */
-static bool give_no_more_to(uid_t user)
+static bool give_no_more_to(uid_t user, unsigned nr, unsigned arg)
 {
-#ifdef SYS_lchown
-    const unsigned nr = SYS_lchown, arg = 1;
-#else
-    const unsigned nr = SYS_fchownat, arg = 2;
-#endif
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
@@ -571,24 +568,46 @@ static bool give_no_more_to(uid_t user)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* The last test: the filter stays. */
-static void a_users_quota_closes_no_node(void **state)
+static void check_users_quota(struct world *w, const char *what)
 {
-    struct world *w = create(state);
-    if (!give_no_more_to(65534))
-        skip();
+    static char token[] = "a token";
     world_start_agent(w);
-    STR_COPY(world_want(w, 1, 1, "#!/bin/sh\n")->user, "nobody");
+    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\n");
+    STR_COPY(a->user, "nobody");
+    a->job_token = token;
     world_go(w);
     world_until(w, has_ended, 1, "it is refused");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
-    assert_non_null(strstr(world_reported(w, 1)->text, "to nobody: Disk quota exceeded"));
+    assert_non_null(strstr(world_reported(w, 1)->text, what));
+    assert_non_null(strstr(world_reported(w, 1)->text, " to nobody: Disk quota exceeded"));
     if (is_full(w, 0))
         fail_msg("the node is closed: %s", w->status.disk_full);
     world_want(w, 2, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 2, "another job has room");
     assert_int_equal(world_reported(w, 2)->end, WIRE_END_SUCCEEDED);
+}
+
+/* The last two tests: their filters stay. In the first one the script may still be given. */
+static void a_users_quota_met_by_a_secret_closes_no_node(void **state)
+{
+    struct world *w = create(state);
+    if (!give_no_more_to(NOBODY, SYS_fchown, 1))
+        skip();
+    check_users_quota(w, "giving " TASK_JOB " to nobody");
+}
+
+static void a_users_quota_closes_no_node(void **state)
+{
+    struct world *w = create(state);
+#ifdef SYS_lchown
+    const unsigned nr = SYS_lchown, arg = 1;
+#else
+    const unsigned nr = SYS_fchownat, arg = 2;
+#endif
+    if (!give_no_more_to(NOBODY, nr, arg))
+        skip();
+    check_users_quota(w, "giving /");
 }
 
 int main(int argc, char **argv)
@@ -611,6 +630,7 @@ int main(int argc, char **argv)
             a_flood_takes_neither_the_agents_room_nor_that_of_others, teardown),
         cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
         cmocka_unit_test_teardown(a_job_that_does_not_fit_closes_no_node, teardown),
+        cmocka_unit_test_teardown(a_users_quota_met_by_a_secret_closes_no_node, teardown),
         cmocka_unit_test_teardown(a_users_quota_closes_no_node, teardown),
     };
     can_mount = enter_own_mounts();

@@ -45,12 +45,17 @@ static void wrapping_puts_context_before_and_keeps_the_kind(void **state)
     assert_string_equal(e.text, "job 7: no file");
     err_wrap(&e, "%s", e.text);
     assert_string_equal(e.text, "job 7: no file: job 7: no file");
-    assert_false(e.of_store);
+    assert_false(e.of_store || e.of_user);
     e.of_store = true;
     err_wrap(&e, "job %d", 7);
-    assert_true(e.of_store);
+    assert_true(e.of_store && !e.of_user);
     err_set(&e, ERR_NOT_FOUND, "no file");
-    assert_false(e.of_store);
+    assert_false(e.of_store || e.of_user);
+    e.of_user = true;
+    err_wrap(&e, "job %d", 7);
+    assert_true(e.of_user && !e.of_store);
+    err_errno(&e, ENOENT, "open %s", "a");
+    assert_false(e.of_user);
 }
 
 static void errno_gives_kind_and_reason(void **state)
