@@ -66,10 +66,12 @@ static void try_older(struct task *t)
     t->state.refused_attempt = reported->restored_attempt;
     t->state.refused_sequence = reported->restored_sequence;
     reported->failed_saves++;
-    snprintf(reported->save_error, sizeof(reported->save_error),
+    reported->failed_restores++;
+    snprintf(reported->restore_error, sizeof(reported->restore_error),
         "checkpoint %lld.%lld cannot be resumed here: %.200s",
         (long long)reported->restored_attempt, (long long)reported->restored_sequence,
         t->supervision.exit.text);
+    STR_COPY(reported->save_error, reported->restore_error);
     reported->restored_attempt = reported->restored_sequence = 0;
     t->state.prepared = false;
     task_persist(t);
@@ -82,7 +84,7 @@ static void try_older(struct task *t)
     t->supervision.exited = t->supervision.has_exit = false;
     t->supervision.exit = (struct task_exit){0};
     t->supervision.usage_at = MONO_NONE;
-    task_changed(t); /* before it starts: then it is no failed save */
+    task_changed(t);
     prepare(t);
 }
 

@@ -239,10 +239,10 @@ struct wire_attempt_status {
     struct wire_usage usage;
     struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
-    /* number of failures, not counting repetitions of the previous error; before it has started, of
-     * restores */
-    int64_t failed_saves;
-    char save_error[256]; /* text of the last failure */
+    /* number of failures, not counting repetitions of the previous error. The first failed_restores
+     * are of restores, as are all before it has started (an older agent says no more) */
+    int64_t failed_saves, failed_restores;
+    char save_error[256], restore_error[256]; /* text of the last failure, of the last restore's */
     /* before it runs: how often the store was unavailable; 0 if it was available or not needed yet
      */
     int64_t store_tries;

@@ -59,17 +59,28 @@ static int64_t known_failed_saves(const struct sessions *s, const struct attempt
     return n;
 }
 
+static void post_failed_save(
+    struct sessions *s, const struct attempt *a, bool is_restore, const char *text)
+{
+    struct event ev = {.type = EV_SAVE_FAILED,
+        .save_failed = {.job = a->row.job,
+            .attempt = a->row.attempt,
+            .node = a->row.node,
+            .is_restore = is_restore}};
+    STR_COPY(ev.save_failed.text, text);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* A status may be the first to report a failed restore and that the attempt has started since. */
 static void post_failed_saves(struct sessions *s, struct seen *k, const struct attempt *a,
     const struct wire_attempt_status *st)
 {
     if (st->failed_saves > 0 && k->failed_saves == 0)
         k->failed_saves = known_failed_saves(s, a);
-    if (st->failed_saves > k->failed_saves) {
-        struct event ev = {.type = EV_SAVE_FAILED,
-            .save_failed = {.job = st->job, .attempt = st->attempt, .node = a->row.node}};
-        STR_COPY(ev.save_failed.text, st->save_error);
-        tick_post(s->o.tick, &ev, NULL, NULL);
-    }
+    if (st->failed_restores > k->failed_saves)
+        post_failed_save(s, a, true, st->restore_error);
+    if (st->failed_saves > k->failed_saves && st->failed_saves > st->failed_restores)
+        post_failed_save(s, a, false, st->save_error);
     k->failed_saves = st->failed_saves;
 }
 

@@ -399,8 +399,10 @@ static struct world *check_refused(
     assert_non_null(strstr(s->text, "belay release 1 (--from-scratch: begin again)"));
     assert_int_equal(s->restored_attempt, 0);
     assert_int_equal(s->failed_saves, 1);
+    assert_int_equal(s->failed_restores, 1);
     char *expected = with_home(why);
     assert_string_equal(s->save_error, expected);
+    assert_string_equal(s->restore_error, expected);
     free(expected);
     assert_null(strstr(world_output(w, 1), "start "));
     return w;

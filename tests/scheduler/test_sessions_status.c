@@ -225,18 +225,35 @@ static void what_is_used_is_known_at_once_and_stored_with_the_end(void **state)
                 stored.cpu_user_ms == 1500 && stored.memory_peak == 5 << 20);
 }
 
-static int count_kind(void *ctx, const struct history_row *h)
+struct failures {
+    int saves, restores;
+    char save[CORE_TEXT_MAX], restore[CORE_TEXT_MAX]; /* texts of the last ones */
+};
+
+static int count_failures(void *ctx, const struct history_row *h)
 {
-    int *n = ctx;
-    *n += str_eq(h->kind, "save-failed");
+    struct failures *n = ctx;
+    if (str_eq(h->kind, "save-failed")) {
+        n->saves++;
+        STR_COPY(n->save, h->text);
+    } else if (str_eq(h->kind, "restore-failed")) {
+        n->restores++;
+        STR_COPY(n->restore, h->text);
+    }
     return 0;
+}
+
+static struct failures failures_of(struct fixture *f)
+{
+    struct failures n = {0};
+    struct err e;
+    assert_int_equal(db_read_history(f->lab->reader, 1, 0, 100, count_failures, &n, &e), 0);
+    return n;
 }
 
 static void a_failed_save_is_told_once(void **state)
 {
     struct fixture *f = *state;
-    struct err e;
-    int n = 0;
     run_one_job(f);
     f->agent->attempts[0].failed_saves = 1;
     STR_COPY(f->agent->attempts[0].save_error, "the store is full");
@@ -250,8 +267,43 @@ static void a_failed_save_is_told_once(void **state)
     f->agent->attempts[0].failed_saves = 3;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(job_attempt(job_of(f, 1))->save_failed);
-    assert_int_equal(db_read_history(f->lab->reader, 1, 0, 100, count_kind, &n, &e), 0);
-    assert_int_equal(n, 3);
+    assert_int_equal(failures_of(f).saves, 3);
+    assert_int_equal(failures_of(f).restores, 0);
+}
+
+/* belayd was away meanwhile: an older checkpoint was resumed, and a save of it failed later. */
+static void a_restore_that_failed_before_the_start_is_no_failed_save(void **state)
+{
+    struct fixture *f = *state;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    agent_send(f->agent, 0, 0, &f->answer);
+    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    struct wire_attempt_status *st = &f->agent->attempts[0];
+    st->failed_saves = st->failed_restores = 1;
+    STR_COPY(st->restore_error, "checkpoint 1.2 cannot be resumed here");
+    STR_COPY(st->save_error, st->restore_error);
+    agent_send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(job_attempt(job_of(f, 1))->row.state, ATTEMPT_RUNNING);
+    struct failures n = failures_of(f);
+    if (n.saves != 0 || n.restores != 1)
+        fail_msg("save-failed: %d, restore-failed: %d", n.saves, n.restores);
+    assert_string_equal(n.restore, "checkpoint 1.2 cannot be resumed here");
+    assert_false(job_attempt(job_of(f, 1))->save_failed);
+
+    lab_restart(f->lab);
+    st->failed_saves = 3;
+    st->failed_restores = 2;
+    STR_COPY(st->restore_error, "checkpoint 1.1 cannot be resumed here");
+    STR_COPY(st->save_error, "the store is full");
+    agent_send(f->agent, 0, 0, &f->answer);
+    agent_send(f->agent, 0, 0, &f->answer);
+    n = failures_of(f);
+    assert_int_equal(n.saves, 1);
+    assert_string_equal(n.save, "the store is full");
+    assert_int_equal(n.restores, 2);
+    assert_string_equal(n.restore, "checkpoint 1.1 cannot be resumed here");
+    assert_true(job_attempt(job_of(f, 1))->save_failed);
 }
 
 static void a_start_that_is_told_while_it_is_to_stop_counts(void **state)
@@ -379,6 +431,7 @@ int main(void)
         SESSIONS_TEST(progress_is_known_at_once_and_stored_later),
         SESSIONS_TEST(what_is_used_is_known_at_once_and_stored_with_the_end),
         SESSIONS_TEST(a_failed_save_is_told_once),
+        SESSIONS_TEST(a_restore_that_failed_before_the_start_is_no_failed_save),
         SESSIONS_TEST(a_start_that_is_told_while_it_is_to_stop_counts),
         SESSIONS_TEST(the_wire_has_the_words_of_the_core),
         SESSIONS_TEST(an_unknown_end_counts_as_failed),

@@ -441,7 +441,7 @@ int apply_save_failed(
     ret_outcome->id = ev->save_failed.job;
     if (!a)
         return 0;
-    if (!wall_is_set(a->row.started_at)) { /* nothing of it runs yet that could be saved */
+    if (ev->save_failed.is_restore || !wall_is_set(a->row.started_at)) {
         history(m, ev->now, "restore-failed", (struct history_of){.attempt = a}, "%s",
             ev->save_failed.text);
         return 0;

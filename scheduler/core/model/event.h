@@ -256,7 +256,12 @@ struct event {
         struct {
             int64_t job, attempt, node;
             char text[CORE_TEXT_MAX];
-        } save_failed, no_credentials;
+            bool is_restore; /* as is every one of an attempt that has not started */
+        } save_failed;
+        struct {
+            int64_t job, attempt, node;
+            char text[CORE_TEXT_MAX];
+        } no_credentials;
         struct {
             int64_t job, attempt;
             int32_t rank;

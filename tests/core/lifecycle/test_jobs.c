@@ -207,6 +207,29 @@ static void a_restore_that_fails_is_no_failed_save(void **state)
     lab_deinit(&r.l);
 }
 
+/* belayd was away when an older checkpoint was resumed: it hears of the start at the same time. */
+static void a_restore_that_failed_is_no_failed_save_after_the_start_either(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    ask_requeue(&r, false);
+    lab_take(&r.l);
+    assert_true(wall_is_set(attempt_of(&r)->started_at));
+    lab_apply(&r.l, (struct event){.type = EV_SAVE_FAILED,
+                        .save_failed = {.job = r.job,
+                            .attempt = 1,
+                            .node = r.node,
+                            .text = "checkpoint 1.1 cannot be resumed",
+                            .is_restore = true}});
+    lab_take(&r.l);
+    assert_non_null(lab_history(&r.l, "restore-failed"));
+    assert_null(lab_history(&r.l, "save-failed"));
+    assert_null(lab_history(&r.l, "requeue-dropped"));
+    assert_false(job_attempt(model_job(r.l.m, r.job))->save_failed);
+    lab_deinit(&r.l);
+}
+
 static void a_requeue_whose_save_fails_leaves_the_job_running(void **state)
 {
     (void)state;
@@ -741,6 +764,7 @@ int main(void)
         cmocka_unit_test(a_save_is_asked_for_while_there_is_something_to_save),
         cmocka_unit_test(a_requeue_saves_stops_and_queues_again),
         cmocka_unit_test(a_restore_that_fails_is_no_failed_save),
+        cmocka_unit_test(a_restore_that_failed_is_no_failed_save_after_the_start_either),
         cmocka_unit_test(a_requeue_whose_save_fails_leaves_the_job_running),
         cmocka_unit_test(a_requeue_without_a_checkpoint_in_time_leaves_the_job_running),
         cmocka_unit_test(of_two_requeues_the_one_that_saves_faster_is_given_up_first),
