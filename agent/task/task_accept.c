@@ -198,7 +198,9 @@ bool task_accept_is_wanted(const struct task *t)
 void task_accept_hasten(struct task *t)
 {
     bool is_accepted = task_saves_accepted(t);
-    bool of_use = is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->ckpt.save.is_asked));
+    bool of_use =
+        t->work.kind == WORK_FIND ||
+        (is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->ckpt.save.is_asked)));
     if (t->supervision.killing || (t->supervision.exit.code == 0 && !of_use))
         task_work_cancel(t);
     else if (task_wants_final_save(t))

@@ -14,7 +14,7 @@
  *
  * The thread is then not waited for, and its outcome does not matter any more: it finds that it is
  * cancelled, and by its fence that another attempt owns the job. The task's directory remains until
- * then. A restarted agent that looks for its last save (WORK_FIND) is not covered.
+ * then. A restarted agent that looks for its last save (WORK_FIND) is treated as saving.
  */
 #include "agent/task/task_private.h"
 

@@ -495,11 +495,11 @@ static void answer_gang(struct task *t)
         control_answer(&t->ckpt.control, k, &a);
 }
 
-/* A save begun by the previous agent may have been stored: then it must be reported. */
+/* A save begun by the previous agent may have been stored: then it must be reported. Until this is
+ * known, nothing that the program commits is served (task_pump_saves). */
 static void on_found(struct task *t)
 {
     t->state.saving = false;
-    control_open(&t->ckpt.control, t->dir);
     if (t->ckpt.control.fd >= 0)
         control_settle(&t->ckpt.control, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
     if (t->work.rc == 0 && t->work.found.sequence > 0) {
@@ -515,8 +515,11 @@ static void on_found(struct task *t)
             answer_gang(t);
     }
     task_persist(t);
-    start_supervisor(t, false);
     task_changed(t);
+    if (t->supervision.exited)
+        task_finish(t);
+    else
+        task_pump_saves(t);
 }
 
 static void resume(struct task *t)
@@ -533,16 +536,15 @@ static void resume(struct task *t)
     } else {
         t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
         start_shipper(t, false);
+        control_open(&t->ckpt.control, t->dir);
         if (t->state.saving && task_saves(t)) {
             t->work.sequence =
                 t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
             task_work_start(t, WORK_FIND, on_found);
-        } else {
-            control_open(&t->ckpt.control, t->dir);
-            if (t->ckpt.control.fd >= 0)
-                control_settle(&t->ckpt.control, t->attempt, 0);
-            start_supervisor(t, false);
+        } else if (t->ckpt.control.fd >= 0) {
+            control_settle(&t->ckpt.control, t->attempt, 0);
         }
+        start_supervisor(t, false); /* however long the store takes */
     }
 }
 

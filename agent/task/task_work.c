@@ -648,7 +648,7 @@ static void begin(struct task *t)
         workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir,
             t->room->workdirs_dir);
     t->work.started_ms = now_ms(t);
-    if (task_saves(t) && t->work.kind != WORK_REMOVE && t->work.kind != WORK_FIND)
+    if (task_saves(t) && t->work.kind != WORK_REMOVE)
         task_watch_store(t);
     if (t->work.kind == WORK_REMOVE && !task_saves(t))
         crew_run(t->room->removers, on_thread, on_done, t);
