@@ -121,6 +121,7 @@ static void init_room(struct agent *a)
         .spares = spares_create(a->tasks_dir),
         .preparers = crew_create(a->loop, a->timers),
         .removers = crew_create(a->loop, a->timers),
+        .store_threads = store_threads_create(a->loop),
         .kept_dir = a->kept_dir,
         .workdirs_dir = a->workdirs_dir,
         .notice = &a->notice,
@@ -238,6 +239,7 @@ static void stop(struct agent *a)
     spares_destroy(a->room.spares);
     crew_destroy(a->room.preparers);
     crew_destroy(a->room.removers);
+    store_threads_destroy(a->room.store_threads);
     storage_destroy(a->storage);
     uv_signals_destroy(a->signals);
     uv_timers_destroy(a->timers);

@@ -37,7 +37,7 @@ static int run_loop(struct config *config)
 {
     uv_loop_t loop;
     setenv("UV_THREADPOOL_SIZE", "16",
-        0); /* each save occupies a thread until its end, and programs wait for snapshots */
+        0); /* a dump or a large directory occupies a thread; programs wait for snapshots */
     uv_loop_init(&loop);
     return agent_run(&loop, config);
 }

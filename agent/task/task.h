@@ -9,6 +9,7 @@
 #include "agent/criu/criu.h"
 #include "agent/supervisor/supervisor_pool.h"
 #include "agent/task/order.h"
+#include "agent/task/store_threads.h"
 #include "agent/peer.h"
 #include "agent/gpu/probe.h"
 #include "agent/supervisor/spares.h"
@@ -50,9 +51,10 @@ struct task_room {
      * their vendor. ERR_UNAVAILABLE: too few GPUs are free (yet), or a task needs the node
      * exclusively and is not alone (yet). */
     int (*admit)(void *ctx, const struct task *t, struct task_state *s, struct err *e);
-    const char *dir;                         /* parent of the tasks' directories */
-    struct spares *spares;                   /* of task directories in dir */
-    struct crew *preparers, *removers;       /* of directories of tasks without checkpoints */
+    const char *dir;                   /* parent of the tasks' directories */
+    struct spares *spares;             /* of task directories in dir */
+    struct crew *preparers, *removers; /* of directories of tasks without checkpoints */
+    struct store_threads *store_threads;
     const char *kept_dir;                    /* kept.h */
     const char *workdirs_dir;                /* workdir.h */
     const struct notice *notice;             /* kind NOTICE_NONE = none */

@@ -12,9 +12,10 @@
  *
  * Calls to buckets have deadlines of their own (ckpt/store/s3_op.h) and are not watched.
  *
- * The thread is then not waited for, and its outcome does not matter any more: it finds that it is
- * cancelled, and by its fence that another attempt owns the job. The task's directory remains until
- * then. A restarted agent that looks for its last save (WORK_FIND) is treated as saving.
+ * A thread that waits for the store takes the place of no other (store_threads.h). At these ends it
+ * is not waited for, and its outcome does not matter any more: it finds that it is cancelled,
+ * and by its fence that another attempt owns the job. The task's directory remains until then. A
+ * restarted agent that looks for its last save (WORK_FIND) is treated as saving.
  */
 #include "agent/task/task_private.h"
 
@@ -24,7 +25,8 @@
 
 #define LEAST_MS 15000 /* longer than a store takes to answer on a busy machine */
 #define LOOK_MS 1000
-#define REPORT_PART 5 /* divisor of the limit: silence is reported earlier */
+#define SILENT_MS 2000 /* then other work takes its place */
+#define REPORT_PART 5  /* divisor of the limit: silence is reported earlier */
 
 static bool is_preparing(const struct task *t)
 {
@@ -97,6 +99,7 @@ static void on_look(struct timer *timer, void *ctx)
         p->is_hang_reported = false;
     }
     int64_t silent_ms = now.ms - p->alive_at.ms;
+    store_threads_note(t->room->store_threads, &t->work.on_store, silent_ms >= SILENT_MS);
     if (silent_ms >= limit_ms(t) && (is_preparing(t) || t->supervision.exited)) {
         end_without_thread(t, silent_ms);
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Blocking work: making a task's directory, restoring, saving, cleaning, removing. It runs on a
- * thread of uv's pool and reads only members of the task that do not change meanwhile: spec, paths,
- * `work`.
+ * thread of uv's pool, or on one of its own if it uses the store, and reads only members of the
+ * task that do not change meanwhile: spec, paths, `work`.
  */
 #include "agent/task/task_private.h"
 
@@ -635,6 +635,19 @@ static bool is_short(const struct task *t)
     return t->work.kind == WORK_PREPARE && !task_saves(t) && !*t->spec->workdir;
 }
 
+static bool uses_store(const struct task *t)
+{
+    return task_saves(t) && t->work.kind != WORK_REMOVE && t->work.kind != WORK_DUMP;
+}
+
+static void run_on_store(struct task *t)
+{
+    task_watch_store(t);
+    t->work.on_store =
+        (struct store_work){.work = on_thread, .done = on_done, .ctx = t, .user = t->spec->user};
+    store_threads_run(t->room->store_threads, &t->work.on_store);
+}
+
 static void begin(struct task *t)
 {
     t->work.waits = t->work.lacks = false;
@@ -648,9 +661,9 @@ static void begin(struct task *t)
         workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir,
             t->room->workdirs_dir);
     t->work.started_ms = now_ms(t);
-    if (task_saves(t) && t->work.kind != WORK_REMOVE)
-        task_watch_store(t);
-    if (t->work.kind == WORK_REMOVE && !task_saves(t))
+    if (uses_store(t))
+        run_on_store(t);
+    else if (t->work.kind == WORK_REMOVE && !task_saves(t))
         crew_run(t->room->removers, on_thread, on_done, t);
     else if (is_short(t))
         crew_run(t->room->preparers, on_thread, on_done, t);

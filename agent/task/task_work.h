@@ -14,6 +14,7 @@
 #define BELAY_AGENT_TASK_TASK_WORK_H
 
 #include "agent/supervisor/spares.h"
+#include "agent/task/store_threads.h"
 #include "agent/task/workdir.h"
 #include "base/wire/wire.h"
 #include "ckpt/ckpt.h"
@@ -49,6 +50,7 @@ enum work_kind {
 
 struct task_work {
     enum work_kind kind;
+    struct store_work on_store; /* of the kinds that use the store */
     atomic_int cancel;
     struct store_pulse pulse; /* of the store that the thread uses */
     bool waits;         /* waits for its turn; if neither waits nor lacks, the thread has it */

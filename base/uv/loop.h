@@ -8,7 +8,8 @@
 
 #include <uv.h>
 
-/* Runs work on a thread of uv's pool, then done on the loop. The caller owns ctx. */
+/* Runs work on a thread of uv's pool, then done on the loop. The caller owns ctx. For work that
+ * returns: the pool is small, and shared by all. */
 typedef void (*uv_work_fn)(void *ctx);
 void uv_run_work(uv_loop_t *loop, uv_work_fn work, uv_work_fn done, void *ctx);
 

@@ -163,11 +163,106 @@ static void an_attempt_whose_save_is_looked_for_can_be_cancelled(void **state)
     assert_end(w, WIRE_END_USER);
 }
 
+/* ---- many jobs ---- */
+
+static bool is_restoring(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_reported(w, job);
+    return s && s->phase == WIRE_RESTORING;
+}
+
+/* Of jobs 1 .. HANGING_MAX, at least one for each of libuv's threads. */
+static bool are_enough(struct world *w, world_cond cond)
+{
+    int n = 0;
+    for (int64_t job = 1; job <= HANGING_MAX; job++)
+        n += cond(w, job);
+    return n >= 16;
+}
+
+static bool are_restoring(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return are_enough(w, is_restoring);
+}
+
+static bool are_failing(struct world *w, int64_t unused)
+{
+    (void)unused;
+    return are_enough(w, has_failed_save);
+}
+
+static bool all_run(struct world *w, int64_t unused)
+{
+    (void)unused;
+    for (int64_t job = 1; job <= HANGING_MAX; job++) {
+        if (!is_running(w, job))
+            return false;
+    }
+    return true;
+}
+
+static void want_many(struct world *w)
+{
+    for (int64_t job = 1; job <= HANGING_MAX; job++)
+        want(w, job, "nobody");
+}
+
+/* A job of another user, whose part of the store answers, and one without checkpoints. */
+static void check_others(struct world *w)
+{
+    const int64_t saves = HANGING_MAX + 1, plain = HANGING_MAX + 2;
+    world_want(w, plain, 1, "#!/bin/sh\n");
+    want(w, saves, "");
+    world_go(w);
+    world_until(w, has_ended, plain, "a job without checkpoints has ended");
+    world_forget(w, plain);
+    world_go(w);
+    world_until(w, is_forgotten, plain, "and is cleared away");
+    world_until(w, is_running, saves, "another user's job starts");
+    world_task_write(w, saves, 1, "control/save", "");
+    world_until(w, has_checkpoint, saves, "it saves");
+    world_task_write(w, saves, 1, "control/end", "");
+    world_until(w, has_ended, saves, "it ends");
+    assert_int_equal(world_reported(w, saves)->end, WIRE_END_SUCCEEDED);
+    assert_int_equal(world_reported(w, saves)->failed_saves, 0);
+    world_forget(w, saves);
+    world_go(w);
+    world_until(w, is_forgotten, saves, "and is cleared away");
+}
+
+static void starts_that_hang_leave_threads_to_others(void **state)
+{
+    struct world *w = begin(state);
+    for (int64_t job = 1; job <= HANGING_MAX; job++)
+        hang_store(w, job);
+    want_many(w);
+    world_start_agent(w);
+    world_until(w, are_restoring, 0, "they look for their checkpoints");
+    check_others(w);
+}
+
+static void saves_that_hang_leave_threads_to_others(void **state)
+{
+    struct world *w = begin(state);
+    want_many(w);
+    world_start_agent(w);
+    world_until(w, all_run, 0, "they run");
+    for (int64_t job = 1; job <= HANGING_MAX; job++) {
+        hang_store(w, job);
+        world_task_write(w, job, 1, "control/save", "");
+    }
+    world_until(w, are_failing, 0, "the store does not answer them");
+    check_others(w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(an_agent_that_looks_for_a_save_reports_that_the_store_hangs, end),
         cmocka_unit_test_teardown(an_attempt_whose_save_is_looked_for_can_be_cancelled, end),
+        cmocka_unit_test_teardown(starts_that_hang_leave_threads_to_others, end),
+        cmocka_unit_test_teardown(saves_that_hang_leave_threads_to_others, end),
     };
     char dir[] = "/tmp/belay-hang-XXXXXX";
     can_hang = enter_own_mounts() && mkdtemp(dir) && hang(dir);

@@ -18,7 +18,7 @@
 /* after the three above */
 #include <cmocka.h>
 
-#define WORLD_WANTS 8
+#define WORLD_WANTS 24
 
 /* What belayd wants of one attempt. Zeroed = nothing. */
 struct want {
