@@ -571,10 +571,14 @@ static bool give_no_more_to(uid_t user, unsigned nr, unsigned arg)
 static void check_users_quota(struct world *w, const char *what)
 {
     static char token[] = "a token";
+    static struct wire_peer itself = {"node-1", "127.0.0.1"};
     world_start_agent(w);
     struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\n");
     STR_COPY(a->user, "nobody");
     a->job_token = token;
+    a->script_on_first = true;
+    a->peers = &itself;
+    a->n_peers = 1;
     world_go(w);
     world_until(w, has_ended, 1, "it is refused");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
@@ -594,7 +598,7 @@ static void a_users_quota_met_by_a_secret_closes_no_node(void **state)
     struct world *w = create(state);
     if (!give_no_more_to(NOBODY, SYS_fchown, 1))
         skip();
-    check_users_quota(w, "giving " TASK_JOB " to nobody");
+    check_users_quota(w, "giving " TASK_STEPS " to nobody");
 }
 
 static void a_users_quota_closes_no_node(void **state)
