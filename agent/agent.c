@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define IDENTITY_WAIT_MS 60000
+#define STORES_WAIT_MS 5000 /* for calls to stores to return when the agent ends */
 
 /* ---- joining ---- */
 
@@ -209,8 +210,30 @@ static bool all_idle(const struct agent *a)
     return true;
 }
 
+/* A thread whose call to a store does not return cannot be waited for. What it uses stays until the
+ * process has ended. */
+static void on_stores_wait(struct timer *timer, void *ctx)
+{
+    const struct agent *a = ctx;
+    bool is_all = true; /* that is waited for */
+    size_t n_on_store = 0;
+    LIST_FOREACH (&a->tasks, n) {
+        const struct task *t = task_of_link(n);
+        is_all &= task_is_idle(t) || task_is_on_store(t);
+        n_on_store += task_is_on_store(t);
+    }
+    if (!is_all || n_on_store == 0) {
+        timer_start(a->timers, timer, STORES_WAIT_MS);
+        return;
+    }
+    log_warn("ending although a store of checkpoints does not answer",
+        log_i("tasks", (int64_t)n_on_store));
+    _exit(a->exit_code);
+}
+
 static void stop(struct agent *a)
 {
+    struct timer stores_wait;
     enroll_stop(&a->enroll);
     uplink_stop(&a->link);
     notice_reader_stop(a->notices);
@@ -228,9 +251,12 @@ static void stop(struct agent *a)
     storage_stop(a->storage);
     uv_http_client_destroy(a->http);
     supervisor_pool_stop(a->room.supervisors);
+    timer_init(&stores_wait, on_stores_wait, a);
+    timer_start(a->timers, &stores_wait, STORES_WAIT_MS);
     while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping ||
            !supervisor_pool_is_idle(a->room.supervisors) || !telemetry_is_idle(a->telemetry))
         uv_run(a->loop, UV_RUN_ONCE);
+    timer_stop(a->timers, &stores_wait);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
     watches_close(a->room.watches);

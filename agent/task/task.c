@@ -621,10 +621,19 @@ void task_release(struct task *t)
     log_shipper_stop(&t->output.shipper);
 }
 
+static bool is_idle_but_for_work(const struct task *t)
+{
+    return !t->ckpt.taking.is_busy && log_shipper_is_idle(&t->output.shipper);
+}
+
 bool task_is_idle(const struct task *t)
 {
-    return !task_work_is_busy(&t->work) && !t->ckpt.taking.is_busy &&
-           log_shipper_is_idle(&t->output.shipper);
+    return !task_work_is_busy(&t->work) && is_idle_but_for_work(t);
+}
+
+bool task_is_on_store(const struct task *t)
+{
+    return task_work_is_busy(&t->work) && task_work_uses_store(t) && is_idle_but_for_work(t);
 }
 
 void task_free(struct task *t)

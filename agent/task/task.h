@@ -131,6 +131,8 @@ void task_take_turn(struct task *t); /* starts storing the save that waits */
  * task_is_idle. */
 void task_release(struct task *t);
 bool task_is_idle(const struct task *t);
+/* All that keeps it from being idle is a thread that uses its store, or waits for its turn. */
+bool task_is_on_store(const struct task *t);
 void task_free(struct task *t);
 
 #endif

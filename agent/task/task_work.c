@@ -635,7 +635,7 @@ static bool is_short(const struct task *t)
     return t->work.kind == WORK_PREPARE && !task_saves(t) && !*t->spec->workdir;
 }
 
-static bool uses_store(const struct task *t)
+bool task_work_uses_store(const struct task *t)
 {
     return task_saves(t) && t->work.kind != WORK_REMOVE && t->work.kind != WORK_DUMP;
 }
@@ -661,7 +661,7 @@ static void begin(struct task *t)
         workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir,
             t->room->workdirs_dir);
     t->work.started_ms = now_ms(t);
-    if (uses_store(t))
+    if (task_work_uses_store(t))
         run_on_store(t);
     else if (t->work.kind == WORK_REMOVE && !task_saves(t))
         crew_run(t->room->removers, on_thread, on_done, t);

@@ -98,6 +98,7 @@ void task_work_cancel(struct task *t); /* cancels work under way or waiting; don
 void task_work_init(struct task *t);
 /* call when there are secrets: continues work that waits for them */
 void task_work_secrets(struct task *t);
+bool task_work_uses_store(const struct task *t); /* if it is busy */
 static inline bool task_work_is_busy(const struct task_work *w)
 {
     return w->kind != WORK_NONE;

@@ -163,6 +163,20 @@ static void an_attempt_whose_save_is_looked_for_can_be_cancelled(void **state)
     assert_end(w, WIRE_END_USER);
 }
 
+/* An upgrade, for example: the tasks are for the next agent. */
+static void an_agent_whose_store_hangs_ends_on_request(void **state)
+{
+    struct world *w = restart(state);
+    world_until(w, is_failing_or_ended, 1, "the store's silence is reported");
+    world_kill_agent(w, SIGTERM);
+    assert_true(world_log_has(w, "ending although a store of checkpoints does not answer"));
+    answer_all();
+    world_forget_reports(w);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "the next agent finds the save");
+    assert_true(is_running(w, 1));
+}
+
 /* ---- many jobs ---- */
 
 static bool is_restoring(struct world *w, int64_t job)
@@ -261,6 +275,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(an_agent_that_looks_for_a_save_reports_that_the_store_hangs, end),
         cmocka_unit_test_teardown(an_attempt_whose_save_is_looked_for_can_be_cancelled, end),
+        cmocka_unit_test_teardown(an_agent_whose_store_hangs_ends_on_request, end),
         cmocka_unit_test_teardown(starts_that_hang_leave_threads_to_others, end),
         cmocka_unit_test_teardown(saves_that_hang_leave_threads_to_others, end),
     };
