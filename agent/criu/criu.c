@@ -20,7 +20,7 @@
 
 #define OUTPUT_MAX 32768
 #define LOG_TAIL_MAX 65536
-#define MAJOR_MIN 3 /* the oldest that takes all the options below */
+#define MAJOR_MIN 3 /* oldest version that supports all options below */
 #define MINOR_MIN 17
 #define CUDA_MAJOR 4 /* the first with a plugin for CUDA */
 #define WORDS_MAX 40
@@ -51,7 +51,7 @@ static const char *after_place(const char *line, size_t n)
     return end ? end + 3 : NULL;
 }
 
-/* Said after every failure whatever came before, or of what came before. */
+/* Whether the line is one that follows every failure, or only repeats an earlier one. */
 static bool says_nothing(const char *text, size_t n)
 {
     static const char *const empty[] = {"exited, status=", "Dumping FAILED", "Restoring FAILED",
@@ -90,15 +90,15 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
 
 /* ---- criu's command line ---- */
 
-/* Both ways the same: control groups are the supervisor's, connections over TCP are closed, files
- * without any name are kept, locks too, what other processes listen on by UNIX sockets is connected
- * to again. Not --link-remap: for a file that has lost the name it was opened by and has another
- * one, criu makes a hard link as root in a directory of the user's, and takes it away again where
- * the processes go on. Such a link is on no other node. */
+/* Options of dump and restore. The supervisor manages cgroups; TCP connections are closed; files
+ * without a name and file locks are saved; connections to UNIX sockets of other processes are made
+ * again. Without --link-remap: for a file that was opened under a name that it has lost, but that
+ * has another name, criu would create a hard link as root in a directory of the user, and remove it
+ * when the processes continue. Another node does not have such a link. */
 static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--file-locks",
     "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
 
-/* In whole seconds, as criu takes it. */
+/* In whole seconds, as criu expects it. */
 static int64_t own_timeout_s(int64_t timeout_ms)
 {
     int64_t margin = timeout_ms / 10 > 1000 ? timeout_ms / 10 : 1000;
@@ -167,7 +167,7 @@ const char **criu_restore_argv(const struct criu *c, int64_t output)
     snprintf(w->text, sizeof(w->text), "fd[%d]:pipe:[%lld]", CRIU_OUTPUT_FD, (long long)output);
     add(w, "--inherit-fd");
     add(w, w->text);
-    add(w, "-d"); /* it ends, they become children of their room's first process */
+    add(w, "-d"); /* criu ends, and the processes become children of the room's first process */
     return w->argv;
 }
 
@@ -223,7 +223,8 @@ static void keep(struct capture *c, const char *p, size_t n)
     c->n_tail += n - drop;
 }
 
-/* Until it ends; what it started may go on and hold the pipe. False: the deadline passed. */
+/* Waits for the end of the program; processes that it started may continue and have the pipe open.
+ * False: the deadline passed. */
 static bool follow(
     pid_t pid, int pidfd, int output, int64_t deadline_ms, struct capture *c, int *ret_status)
 {
@@ -245,7 +246,8 @@ static bool follow(
     }
 }
 
-/* Finds an error of our own helper, which says more than criu's report of its exit code. */
+/* Finds an error of belay's own helper program, which has more information than criu's report of
+ * its exit code. */
 static bool find_own_error(const char *text, size_t n, char *out, size_t size)
 {
     static const char mark[] = "Error (belay): ";
@@ -269,7 +271,7 @@ static void find_error(const char *log, const struct capture *c, char *out, size
         n = pread(fd, text, LOG_TAIL_MAX, end > LOG_TAIL_MAX ? end - LOG_TAIL_MAX : 0);
     if (fd >= 0)
         close(fd);
-    if (!find_own_error(text, n > 0 ? (size_t)n : 0, out, size)) /* of the action script */
+    if (!find_own_error(text, n > 0 ? (size_t)n : 0, out, size)) /* an error of the action script */
         criu_last_error(text, n > 0 ? (size_t)n : 0, out, size);
     if (!*out)
         criu_last_error(c->tail, c->n_tail, out, size);
@@ -379,7 +381,7 @@ static bool has_cuda_plugin(void)
     return false;
 }
 
-/* NULL: programs with GPUs can be checkpointed too, as far as that shows without trying. */
+/* The reason why programs with GPUs cannot be checkpointed; NULL: none is known without a test. */
 static const char *lacks_for_gpus(struct criu *c, int major)
 {
     struct criu_gpu gpus;

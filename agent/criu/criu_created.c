@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* WALKED_OUT: it does not exist, so criu makes it, or takes the one above: as safe as that is. */
+/* WALKED_OUT: the directory does not exist, so criu creates it or uses the one above; it is as safe
+ * as the one above. */
 enum walked { WALKED_ON, WALKED_OUT, WALKED_REFUSED };
 
 static bool is_roots_alone(int fd)
@@ -21,7 +22,7 @@ static bool is_roots_alone(int fd)
     return fstat(fd, &st) == 0 && st.st_uid == 0 && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* One directory on from *fd, no link followed. */
+/* Opens the next directory from *fd, without following links. */
 static enum walked walk(int *fd, const char *name, bool is_trusted)
 {
     if (str_eq(name, ".."))
@@ -60,7 +61,7 @@ static bool is_safe(const char *path, const char *becomes_root)
     return walked != WALKED_REFUSED;
 }
 
-/* Short: what quotes it has little room, and the path is what the user needs. */
+/* The text is short because its readers cut it; the user needs the path. */
 static int refuse(const struct criu_created *c, struct err *e)
 {
     char *path = mem_strdup(c->path);

@@ -30,12 +30,13 @@ struct criu_cuda {
     } gpus[GPUS_MAX];
 };
 
-/* The first is looked for where the loader looks; the others are where containers and providers put
- * it. */
+/* The first is searched for in the loader's directories; containers and providers install the
+ * library in the others. */
 static const char *const paths[] = {
     "libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
 
-/* A function is found as data; POSIX promises that a pointer to one can be had so. */
+/* dlsym returns a pointer to data; POSIX guarantees that it can be converted to a function
+ * pointer. */
 static bool find(struct criu_cuda *c, void *ret_function, const char *name)
 {
     void *symbol = dlsym(c->handle, name);
@@ -109,6 +110,6 @@ int criu_cuda_read(struct criu_cuda *c, char *ret_text, size_t n, struct err *e)
 void criu_cuda_close(struct criu_cuda *c)
 {
     if (c && c->handle)
-        dlclose(c->handle); /* the process's end frees what is in the GPUs */
+        dlclose(c->handle); /* the end of the process frees the memory of the GPUs */
     free(c);
 }

@@ -23,7 +23,7 @@
 #define COPY_BYTES (1u << 20)
 #define VERSION 2
 #define OUTPUT_MAX UINT32_MAX /* a pipe's number has 32 bits */
-#define COPY_DEPTH_MAX 128    /* more than a checkpoint holds */
+#define COPY_DEPTH_MAX 128    /* deeper than the directories of any checkpoint */
 
 void criu_files_deinit(struct criu_files *f)
 {
@@ -59,7 +59,8 @@ static bool is_known(const struct criu_files *f, const char *path)
     return false;
 }
 
-/* link: of /proc that leads to the open file, whatever has its name by now. */
+/* link: the link in /proc to the open file, which is that file even if its name now belongs to
+ * another one. */
 static int consider(struct search *s, const char *link, struct err *e)
 {
     char path[PATH_MAX];
@@ -74,7 +75,7 @@ static int consider(struct search *s, const char *link, struct err *e)
         return 0;
     if (lstat(path, &named) < 0 || named.st_dev != open_one.st_dev ||
         named.st_ino != open_one.st_ino)
-        return 0; /* removed or replaced: criu keeps it itself */
+        return 0; /* removed or replaced: criu saves its content */
     if (s->found.n == CRIU_FILES_MAX)
         return err_set(e, ERR_INVALID, "more than %d files below %s are open for writing",
             CRIU_FILES_MAX, s->cwd);
@@ -201,7 +202,7 @@ static int copy_bytes(int from, int to, const char *name, struct err *e)
     ssize_t n;
     while ((n = copy_file_range(from, NULL, to, NULL, 1u << 30, 0)) > 0)
         continue;
-    if (n < 0) { /* not between these two: the rest by hand */
+    if (n < 0) { /* not supported between these two files: read and write the rest */
         piece = mem_alloc(COPY_BYTES);
         while (!rc && (n = read(from, piece, COPY_BYTES)) > 0)
             rc = fs_write_all(to, piece, (size_t)n, e);
@@ -212,7 +213,7 @@ static int copy_bytes(int from, int to, const char *name, struct err *e)
     return rc;
 }
 
-/* A regular file, empty. */
+/* Creates an empty regular file. */
 static int open_target(const char *to, int flags, int *ret_fd, struct err *e)
 {
     int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | flags, 0600),
@@ -242,7 +243,7 @@ static int fill_target(int in, int out, const char *to, mode_t mode, struct err 
     return rc;
 }
 
-/* from is a link of /proc to an open file. */
+/* from is a link in /proc to an open file. */
 static int copy_file(const char *from, const char *to, mode_t mode, struct err *e)
 {
     int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out;
@@ -255,8 +256,8 @@ static int copy_file(const char *from, const char *to, mode_t mode, struct err *
     return rc;
 }
 
-/* Of a tree that the job's user can change while it is read, into one that only root can reach: by
- * descriptors (base/fs_user.h). */
+/* Copies a tree that the job's user can change during the copy into one that only root can reach:
+ * by descriptors (base/fs_user.h). */
 struct copying {
     uid_t uid;
     int depth;
@@ -303,7 +304,7 @@ static int copy_regular(
     return rc;
 }
 
-/* in is the directory at path, name that of its copy. */
+/* in is the directory at path; name is the name of its copy. */
 static int copy_opened(struct copying *c, int in, int to, const char *name, const char *path)
 {
     struct stat st;
@@ -344,7 +345,7 @@ static int copy_entry(struct copying *c, int from, int to, const char *name, con
     if (S_ISLNK(st.st_mode))
         return copy_link(c, from, to, name, path);
     if (S_ISSOCK(st.st_mode))
-        return 0; /* criu binds it again; one that no process has is of no use */
+        return 0; /* criu binds it again; without a process it is useless */
     if (!S_ISREG(st.st_mode))
         return err_set(c->e, ERR_UNSUPPORTED, "%s is no file that can be saved", path);
     return copy_regular(c, from, to, name, path);
@@ -384,7 +385,7 @@ static int copy_directory(struct copying *c, int from, int to, const char *path)
     return rc;
 }
 
-/* from lies in a directory that only root can write to. */
+/* from is in a directory that only root can write to. */
 static int copy_tree(uid_t uid, const char *from, const char *to, const char *name, struct err *e)
 {
     struct copying c = {.uid = uid, .e = e};
@@ -504,7 +505,7 @@ static int make_parent(const char *path, struct err *e)
     return rc;
 }
 
-/* To whom the effective ids belong from now on; u NULL: root again. */
+/* Sets the effective ids to the user's; u NULL: back to root's. */
 static int switch_user(const struct job_user *u, struct err *e)
 {
     int bad = u ? setegid(u->gid) || seteuid(u->uid) : seteuid(0) || setegid(0);

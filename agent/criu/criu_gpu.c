@@ -17,8 +17,8 @@
 
 #define LISTING_MAX 16384
 #define TEXT_MAX 65536
-#define ACTION_MS 20000 /* of cuda-checkpoint: gigabytes go back to the device */
-#define MARGIN_MIB 256  /* that the node itself keeps */
+#define ACTION_MS 20000 /* for cuda-checkpoint, which copies gigabytes back to the device */
+#define MARGIN_MIB 256  /* memory that is left to the node itself */
 
 /* ---- the driver ---- */
 
@@ -31,7 +31,8 @@ static bool parse_line(const char *line, struct criu_gpu *g)
         return false;
     g->driver = g->driver == 0 || driver < g->driver ? driver : g->driver;
     g->has_mig = g->has_mig || str_eq(mig, "Enabled");
-    if (sscanf(line + n, "%9ld", &used) == 1 && used > 0) /* "[N/A]": memory is the node's own */
+    /* "[N/A]": the GPU uses the node's memory */
+    if (sscanf(line + n, "%9ld", &used) == 1 && used > 0)
         g->used_mib += used;
     return true;
 }
@@ -78,7 +79,7 @@ static bool read_file(const char *path, struct buf *text)
     return fs_read(path, TEXT_MAX, text, &ignored) == 0;
 }
 
-/* What the cgroup leaves, in MiB; INT64_MAX: it has no limit. */
+/* Free memory below the limit of the cgroup, in MiB; INT64_MAX: no limit. */
 static int64_t left_in_group(const char *memory_file)
 {
     static const struct {
@@ -145,7 +146,7 @@ static bool state_is(const char *cuda_checkpoint, const char *pid, const char *s
 static void act(const char *cuda_checkpoint, const char *pid, const char *action)
 {
     const char *const argv[] = {cuda_checkpoint, "--action", action, "--pid", pid, NULL};
-    struct err ignored; /* what came of it is asked afterwards */
+    struct err ignored; /* the result is queried afterwards */
     criu_call(argv, "cuda-checkpoint", NULL, ACTION_MS, NULL, 0, &ignored);
 }
 

@@ -34,8 +34,8 @@ struct slice {
 };
 
 struct field {
-    uint64_t number, value; /* value: of a number */
-    struct slice bytes;     /* of a text or a message; p NULL: it is a number */
+    uint64_t number, value; /* value: used for a number */
+    struct slice bytes;     /* used for a text or a message; p NULL: it is a number */
 };
 
 static uint32_t u32_at(const unsigned char *p)
@@ -94,7 +94,7 @@ static bool take_field(struct slice *s, struct field *ret_field)
 
 typedef bool message_fn(void *ctx, struct slice message);
 
-/* False: it is not understood. */
+/* False if the image is not understood. */
 static bool each_message(const char *image, size_t n, uint32_t magic, message_fn *fn, void *ctx)
 {
     struct slice s = {.p = (const unsigned char *)image, .n = n}, head, message;
@@ -128,7 +128,8 @@ static bool on_remap(void *ctx, struct slice message)
             type = f.value;
     }
     if (type ==
-        REMAP_PROCESS) /* a file of /proc of a process that has ended: a process stands in */
+        /* a file in /proc of a process that has ended: another process replaces it */
+        REMAP_PROCESS)
         return true;
     if (type > REMAP_PROCESS || of == 0 || of > UINT32_MAX || r->n_remapped == CRIU_CREATED_MAX)
         return false;
@@ -183,7 +184,7 @@ static bool read_socket(struct reading *r, struct slice socket)
             dir = f.bytes;
     }
     if (name.n == 0 || name.p[0] == '\0' || flags & SOCKET_IS_EXTERNAL)
-        return true; /* without a name, or with one that is in no directory */
+        return true; /* a socket without a name, or with an abstract one */
     return add(r, dir, name, true);
 }
 
@@ -198,7 +199,7 @@ static bool on_file(void *ctx, struct slice message)
             return false;
         if (f.number == FILE_ID)
             id = f.value;
-        /* twice: a reader may join them, or take either */
+        /* given twice: readers may merge the two or use either */
         if ((f.number == FILE_REG && reg.p) || (f.number == FILE_SOCKET && socket.p))
             return false;
         if (f.number == FILE_REG)
@@ -236,7 +237,7 @@ static int read_image(const char *dir, const char *name, struct buf *out, struct
     return rc;
 }
 
-/* Where they are, criu reads them as well: versions before ours wrote them. */
+/* Refuses images in the form of older versions: if they exist, criu reads them too. */
 static int check_none_of_old(const char *dir, struct err *e)
 {
     static const char *const old[] = {"reg-files.img", "unixsk.img"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What criu's images say that a restore creates by name, as root: open or mapped files without a
- * name ("ghosts"), hard links to those whose name is gone, and UNIX sockets that are bound to one.
+ * Reads from criu's images what a restore creates by name, as root: open or mapped files without a
+ * name ("ghosts"), hard links to files whose name was removed, and UNIX sockets with a name.
  *
  * Source: criu/files-reg.c, criu/sk-unix.c and images/ of criu 3.17.1 and 4.2. An image begins with
  * two numbers of four bytes, followed by messages of protocol buffers, each after its length in
@@ -21,7 +21,7 @@
 #define CRIU_CREATED_MAX 4096
 
 struct criu_created {
-    char *path; /* as in the images: of a socket it may be relative */
+    char *path; /* as in the images; the path of a socket may be relative */
     bool is_socket;
 };
 
@@ -37,7 +37,7 @@ void criu_created_deinit(struct criu_created_list *l);
 int criu_images_parse(const char *files, size_t n_files, const char *remaps, size_t n_remaps,
     struct criu_created_list *ret_list, struct err *e);
 
-/* Of the images in dir. Blocks. */
+/* The same for the images in dir. Blocks. */
 int criu_images_read(const char *dir, struct criu_created_list *ret_list, struct err *e);
 
 #endif

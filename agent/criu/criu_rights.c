@@ -25,7 +25,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* File systems of the kernel's own, which are not mounted: no name leads to what is in them. */
+/* File systems internal to the kernel: they are not mounted, so their objects have no names. */
 #define PIPES 0x50495045
 #define SOCKETS 0x534f434b
 #define ANONYMOUS 0x09041934
@@ -35,16 +35,16 @@
 
 #define DELETED " (deleted)"
 
-/* One thing that a process holds. */
+/* An open file, mapped file or directory of a process. */
 struct held {
     pid_t pid;
-    int fd;          /* its number there; -1: not a descriptor */
-    int flags;       /* as of open(2) */
+    int fd;          /* number of the descriptor; -1: not a descriptor */
+    int flags;       /* as for open(2) */
     bool is_place;   /* a current or root directory */
-    const char *how; /* for the error */
+    const char *how; /* text for the error */
     char path[PATH_MAX];
     struct stat st;
-    int handle; /* O_PATH, ours */
+    int handle; /* O_PATH descriptor of this process */
 };
 
 /* ---- as the user ---- */
@@ -71,7 +71,7 @@ static int try_open(const struct held *h)
     if (!h->is_place && h->flags & O_PATH)
         return 0;
     if (h->is_place)
-        flags |= O_PATH | O_DIRECTORY; /* "." is found only where the directory can be searched */
+        flags |= O_PATH | O_DIRECTORY; /* "." can be opened only if the directory can be searched */
     else
         flags |= h->flags & (O_ACCMODE | O_APPEND | O_DIRECTORY);
     snprintf(path, sizeof(path), "/proc/self/fd/%d%s", h->handle, h->is_place ? "/." : "");
@@ -94,7 +94,7 @@ static bool try_name(const struct held *h)
     return is_same;
 }
 
-/* A device answers so after the question of rights, and a named pipe that has no reader. */
+/* Errors of a device, or of a named pipe without a reader, that come after the check of rights. */
 static bool is_other_trouble(mode_t mode, int why)
 {
     return !S_ISREG(mode) && !S_ISDIR(mode) && (why == ENXIO || why == EBUSY);
@@ -150,7 +150,7 @@ static bool is_in_scratch(const struct criu_rights *r, const struct held *h)
  * by a link. */
 static bool is_socket_in_scratch(const struct criu_rights *r, const struct sockaddr_un *a)
 {
-    char path[sizeof(a->sun_path) + 1] = ""; /* theirs need not end with a zero */
+    char path[sizeof(a->sun_path) + 1] = ""; /* the name in the address need not end with a NUL */
     struct open_how how = {
         .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     struct stat st;
@@ -169,7 +169,7 @@ static bool is_socket_in_scratch(const struct criu_rights *r, const struct socka
     return is;
 }
 
-/* Not the same file, but the same opening of it. */
+/* Whether criu has the same open file description, not only the same file. */
 static bool is_criu_own(const struct criu_rights *r, const struct held *h)
 {
     char path[32];
@@ -207,10 +207,11 @@ static bool has_ended(pid_t pid)
     struct proc_entry now;
     if (proc_read_entry(pid, &now))
         return !proc_entry_is_alive(&now);
-    return kill(pid, 0) < 0 && errno == ESRCH; /* else /proc does not say, which proves nothing */
+    /* otherwise /proc has no information, which proves nothing */
+    return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Of a process that holds still: what cannot be looked at is not taken for harmless. */
+/* The process is stopped. A file that cannot be examined is refused. */
 static int cannot_look(pid_t pid, int why, const char *path, struct err *e)
 {
     return has_ended(pid) ? 0 : err_errno(e, why, "comparing rights: looking at %s", path);
@@ -218,7 +219,7 @@ static int cannot_look(pid_t pid, int why, const char *path, struct err *e)
 
 static int check_socket(const struct criu_rights *r, const struct held *h, struct err *e);
 
-/* link: of /proc, to what h is about. */
+/* link: the link in /proc to the file of h. */
 static int check_link(const struct criu_rights *r, const char *link, struct held *h, struct err *e)
 {
     struct statfs fs;
@@ -242,7 +243,7 @@ static int check_link(const struct criu_rights *r, const char *link, struct held
 
 /* ---- sockets ---- */
 
-/* *ret_flags is -1 and *ret_under_way too where the kernel does not say. */
+/* *ret_flags and *ret_under_way are -1 if the kernel does not report them. */
 static void read_fdinfo(pid_t pid, int fd, int *ret_flags, int *ret_under_way)
 {
     char path[64], line[256];
@@ -260,7 +261,7 @@ static void read_fdinfo(pid_t pid, int fd, int *ret_flags, int *ret_under_way)
         fclose(f);
 }
 
-/* True too when that cannot be found out. */
+/* Also true if it is unknown. */
 static bool is_unix_socket(pid_t pid, ino_t number)
 {
     char path[48], line[512];
@@ -285,7 +286,7 @@ static int copy_of(const struct held *h, struct err *e)
     return fd < 0 ? err_errno(e, why, "comparing rights: looking at %s", h->path) : fd;
 }
 
-/* Only datagram sockets are connected by criu to what is not the job's own. */
+/* criu connects only datagram sockets to sockets outside of the job. */
 static bool has_named_peer(int fd, struct sockaddr_un *ret_peer, socklen_t *ret_len)
 {
     int type = 0;
@@ -298,7 +299,8 @@ static bool has_named_peer(int fd, struct sockaddr_un *ret_peer, socklen_t *ret_
            ret_peer->sun_path[0] != '\0';
 }
 
-/* Rights to the name are asked about before everything else that can be wrong with the peer. */
+/* connect() checks the rights to the name before anything else that could be wrong with the
+ * peer. */
 static bool may_connect(const struct sockaddr_un *peer, socklen_t len)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why = 0;
@@ -405,7 +407,8 @@ static int check_descriptors(const struct criu_rights *r, pid_t pid, struct err 
     return rc;
 }
 
-/* line: of /proc/PID/maps. A shared mapping of a file opened for writing can become writable. */
+/* line: a line of /proc/PID/maps. A shared mapping of a file opened for writing can become
+ * writable. */
 static int check_mapping(const struct criu_rights *r, pid_t pid, const char *line, struct err *e)
 {
     char link[80], perms[5];
@@ -459,7 +462,8 @@ int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e)
 
 /* ---- our own program ---- */
 
-/* Between the room's first process and us: criu, and a shell if that started us by one. */
+/* Whether the process is between the room's first process and this one: criu, and possibly a
+ * shell. */
 static bool is_above_us(const struct proc_table *t, pid_t pid)
 {
     pid_t at = getpid();
@@ -483,7 +487,8 @@ static bool shows_us(const struct proc_table *t)
     return false;
 }
 
-/* By the names in /proc: the table lacks processes whose entry could not be read. */
+/* Iterates over the names in /proc, because the table lacks processes whose entry could not be
+ * read. */
 static int check_all_but(const struct proc_table *t, const struct criu_rights *r, struct err *e)
 {
     DIR *d = shows_us(t) ? opendir("/proc") : NULL;

@@ -36,7 +36,7 @@ int criu_room_separate(void)
     return unshare(CLONE_NEWPID | CLONE_NEWNS);
 }
 
-/* What is mounted outside later on appears inside too, never the other way round. */
+/* Later mounts outside appear inside the room too, but not the reverse. */
 int criu_room_enter(const char *task_dir)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
@@ -86,7 +86,7 @@ static int read_output(int64_t *ret_output, struct err *e)
 
 /* ---- restoring ---- */
 
-/* Where the supervisor looks for the reason, in criu's own form. */
+/* Writes the reason where the supervisor reads it, in the form of criu's log. */
 static void write_reason(const struct err *e)
 {
     char *text = mem_printf("Error (belay): %s\n", e->text);
@@ -266,7 +266,8 @@ static int open_namespace(pid_t init, const char *name, struct err *e)
     return fd < 0 ? err_errno(e, errno, "opening %s", path) : fd;
 }
 
-/* The next child is in the room; we have left the mounts that we came with. */
+/* Enters the namespaces of the room: this process's mounts change at once, its next child has the
+ * pid namespace. */
 static int go_in(pid_t init, struct err *e)
 {
     int pids = open_namespace(init, "pid_for_children", e);
@@ -330,12 +331,11 @@ int criu_room_dump_main(int argc, char **argv)
             _exit(release_inside(argv[7]));
         code = wait_for(pid) == 0 ? code : CRIU_EXIT_DAMAGED;
     }
-    /* At once: what would look after us at exit (a sanitizer) has its children in another namespace
-     * by now. */
+    /* Without exit handlers: those of a sanitizer would look for children in another namespace. */
     _exit(code);
 }
 
-/* Called by criu in the room, when it does no more by name and before the processes run. */
+/* criu calls this in the room when it uses no more names, before the processes run. */
 int criu_room_give_main(void)
 {
     struct wire_desired spec;
@@ -351,7 +351,7 @@ int criu_room_give_main(void)
     return rc ? fail(&e) : 0;
 }
 
-/* Called by criu in the room, while everything is frozen. */
+/* criu calls this in the room while all processes are frozen. */
 int criu_room_files_main(void)
 {
     struct wire_desired spec;

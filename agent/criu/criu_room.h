@@ -16,54 +16,54 @@
 #include "agent/criu/criu.h"
 #include "agent/supervisor/user.h"
 
-#define CRIU_RESTORE_MS 600000 /* the longest that criu may take */
+#define CRIU_RESTORE_MS 600000 /* maximum time of a restore */
 
 /* ---- for launch.c ---- */
 
-/* In init: the next child is the first process of a new room. -1 and errno. */
+/* Call in init: the next child is the first process of a new room. Returns -1 and errno. */
 int criu_room_separate(void);
-/* In that child, before anything else: mounts the room. NULL for an empty one that is in memory
- * and ends with its processes. -1 and errno. */
+/* Call first in that child: mounts the room. NULL: an empty room in memory that ends with its
+ * processes. Returns -1 and errno. */
 int criu_room_enter(const char *task_dir);
-/* There: the next child gets CRIU_ROOT_PID. -1 and errno. */
+/* Call in the first process: the next child gets CRIU_ROOT_PID. Returns -1 and errno. */
 int criu_room_prepare_pid(void);
-/* There: brings back what was dumped; its processes become our children. What criu would create by
- * name is judged first (criu_created.h). The processes run only after the action script compared
- * what they hold with the user's rights (criu_rights.h) and gave CRIU_ROOM/scratch to the user:
- * until criu is done with names, only root can reach that. output: the write end of the pipe that
- * they print to from then on. On an error CRIU_ROOM/restore.log says why; the caller ends, with
- * which everything in the room is killed. */
+/* Call in the first process: restores a dump, whose processes become its children. First checks
+ * what criu would create by name (criu_created.h). The processes run only after the action script
+ * has compared their files with the user's rights (criu_rights.h) and has given CRIU_ROOM/scratch
+ * to the user: until criu uses no more names, only root can enter that. output: the write end of
+ * the pipe to which they print from then on. On an error CRIU_ROOM/restore.log has the reason; the
+ * caller must then end, which kills everything in the room. */
 int criu_room_restore(const char *criu, const struct job_user *u, int output, struct err *e);
 
 /* ---- for the supervisor ---- */
 
-/* Records the pipe that carries the task's output, whose write end is fd, in the working directory,
- * which is the task's. */
+/* Records the pipe that carries the task's output in the working directory, which must be the
+ * task's directory. fd is the pipe's write end. */
 int criu_room_note_output(int fd, struct err *e);
 
 /* ---- for the agent ---- */
 
-/* Writes what criu calls in the middle of a dump and of a restore: TASK_DIR/hook. */
+/* Writes TASK_DIR/hook, the action script that criu runs during a dump and a restore. */
 int criu_room_write_hook(const char *task_dir, struct err *e);
 
-/* Makes the dump's directories in the task's directory, empty, and the hook. */
+/* Creates the empty directories of a dump in the task's directory, and the hook. */
 int criu_room_prepare_dump(const char *task_dir, struct err *e);
 
 struct criu_dump {
     const char *task_dir;
     const struct criu *criu;
     enum criu_step step;
-    bool parent; /* as criu_dump_argv has it */
+    bool parent; /* see criu_dump_argv */
     int64_t timeout_ms;
-    bool with_gpus; /* the task has some: what a dump that failed left locked is released */
+    bool with_gpus; /* the task has GPUs: processes that a failed dump left locked are unlocked */
 };
 
-/* Dumps; blocks. ERR_TIMEOUT: criu was killed in the middle, and what it was dumping may be
- * damaged. ERR_CORRUPT: it is damaged. Another error: nothing has happened to it. */
+/* Dumps; blocks. ERR_TIMEOUT: criu was killed during the dump, so the processes may be damaged.
+ * ERR_CORRUPT: they are damaged. Any other error: they are unchanged. */
 int criu_room_dump(const struct criu_dump *d, struct err *e);
 
-/* Memory of the task's processes, in bytes, for whether a dump before the freeze pays; 0: not
- * known. */
+/* Memory of the task's processes, in bytes, to decide whether a dump before the freeze is useful;
+ * 0: unknown. */
 int64_t criu_room_memory(const char *task_dir);
 
 /* ---- subcommands that the agent runs itself ----

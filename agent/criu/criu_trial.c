@@ -24,17 +24,18 @@
 
 #define SECRET_BYTES 16
 #define SECRET_MAX (2 * SECRET_BYTES + 1)
-#define PAUSE_MS 20 /* between two looks of the program for "go" */
+#define PAUSE_MS 20 /* pause of the program between two checks for "go" */
 
-/* Files of the room. "go" is ours, the others are the program's. */
+/* Files in the room. The test creates "go", the program the others. */
 #define READY CRIU_ROOM "/ready"
 #define GO CRIU_ROOM "/go"
 #define ANSWER CRIU_ROOM "/answer"
-#define WHY CRIU_ROOM "/why" /* of the program with GPUs: why it ended */
+#define WHY CRIU_ROOM "/why" /* reason why the program with GPUs ended */
 
 static const char shell_subject[] = ": >" READY "\n"
                                     "while [ ! -e " GO " ]; do sleep 0.05; done\n"
-                                    "echo back\n" /* SIGPIPE kills it if the reader has ended */
+                                    /* SIGPIPE kills the program if the reader has ended */
+                                    "echo back\n"
                                     "echo \"$1\" >" ANSWER ".new && mv " ANSWER ".new " ANSWER "\n";
 
 /* ---- in the agent ---- */
@@ -94,7 +95,7 @@ static int explain(const char *path, struct err *e)
     return e->kind;
 }
 
-/* Until the file is there, or the program is no more. */
+/* Waits until the file exists or the program has ended. */
 static int wait_file(int watch, const char *path, pid_t subject, int64_t deadline_ms, struct err *e)
 {
     char events[4096] __attribute__((aligned(8)));
@@ -112,7 +113,7 @@ static int wait_file(int watch, const char *path, pid_t subject, int64_t deadlin
     return 0;
 }
 
-/* As tasks have one for their output. */
+/* A pipe for the output, as tasks have one. */
 static int make_pipe(int ends[2], int64_t *ret_number, struct err *e)
 {
     struct stat st;
@@ -135,7 +136,7 @@ static void be_subject(const char *kind, const char *secret, int output)
     _exit(127);
 }
 
-/* All of the room but us, so that the process numbers are free again. */
+/* Kills all other processes of the room, so that their pids are free again. */
 static void kill_all(void)
 {
     assert(getpid() == 1);
@@ -153,7 +154,7 @@ static int dump_and_kill(const struct criu *c, struct err *e)
     return rc;
 }
 
-/* output: takes the place of the pipe `before`. */
+/* output: replaces the pipe with the number `before`. */
 static int bring_back(const struct criu *c, int64_t before, int output, struct err *e)
 {
     const char **argv = criu_restore_argv(c, before);
@@ -177,7 +178,8 @@ static int go_through(const struct criu *c, const char *kind, struct err *e)
 {
     char secret[SECRET_MAX];
     int64_t deadline = now_ms() + CRIU_TRIAL_MS, before, after;
-    int first[2], second[2]; /* it prints to one, and after the restore to the other */
+    /* the program prints to the first one, and after the restore to the second */
+    int first[2], second[2];
     random_hex(SECRET_BYTES, secret);
     if (prepare(e))
         return e->kind;
@@ -229,8 +231,7 @@ int criu_trial_main(int argc, char **argv)
         fprintf(stderr, "Error (belay): no namespaces can be made: %s\n", strerror(errno));
     while (first > 0 && waitpid(first, &status, 0) < 0 && errno == EINTR)
         continue;
-    _exit(
-        first > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* as criu_room_dump_main does */
+    _exit(first > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* as in criu_room_dump_main */
 }
 
 /* ---- the program with GPUs ---- */
@@ -251,7 +252,7 @@ int criu_subject_main(int argc, char **argv)
     struct criu_cuda *cuda = criu_cuda_open(argv[2], SECRET_MAX, &e);
     if (!cuda || fs_write_atomic(READY, "", 0, 0600, &e))
         return say_why(&e);
-    explicit_bzero(argv[2], SECRET_MAX - 1); /* from here on it is in the GPUs alone */
+    explicit_bzero(argv[2], SECRET_MAX - 1); /* from here on the text is only in the GPUs */
     while (!fs_exists(GO))
         poll(NULL, 0, PAUSE_MS);
     int rc = criu_cuda_read(cuda, back, SECRET_MAX, &e);

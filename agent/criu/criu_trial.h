@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether CRIU really works on this node: a small program is saved, killed and restored, in a room
- * as tasks have (criu_room.h), with the options that tasks have. What passed is announced.
+ * Tests whether CRIU works on this node: a small program is saved, killed and restored, in a room
+ * (criu_room.h) and with the options of tasks. The node announces only what has passed.
  *
  *     agent --> belay-agent criu-trial --fork--> first process of the room
  *       first process --fork--> the program (pid CRIU_ROOT_PID)
  *                    \--> criu dump, kill, criu restore
  *
- * The room is in memory: a full disk does not make a node lose its CRIU.
+ * The room is in memory, so the test also works on a full disk.
  *
- * The program holds a random text, in memory ("cpu", a shell) or in the memory of each GPU ("gpu",
- * belay-agent criu-subject), and writes it to a file after it was restored.
+ * The program keeps a random text in memory ("cpu", a shell) or in the memory of each GPU ("gpu",
+ * belay-agent criu-subject), and writes it to a file after the restore.
  */
 #ifndef BELAY_AGENT_CRIU_CRIU_TRIAL_H
 #define BELAY_AGENT_CRIU_CRIU_TRIAL_H
 
 #include "agent/criu/criu.h"
 
-#define CRIU_TRIAL_MS 60000 /* of each of the two; under a second as a rule */
+#define CRIU_TRIAL_MS 60000 /* limit of each of the two tests; they usually take under a second */
 
-/* Tries what c->can says, and takes back what failed: GPU becomes CPU, that NO, and c->text
- * says why. Blocks. */
+/* Tests the abilities in c->can. If a test fails, GPU becomes CPU or CPU becomes NO, and c->text
+ * has the reason. Blocks. */
 void criu_trial(struct criu *c);
 
 /* ---- programs of the agent's own ---- */
