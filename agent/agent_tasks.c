@@ -68,7 +68,7 @@ void agent_task_gone(void *ctx, struct task *t)
 void agent_order_saves(void *ctx)
 {
     struct agent *a = ctx;
-    struct order_save saves[IN_ORDER_MAX];
+    struct save_order_entry saves[IN_ORDER_MAX];
     struct task *tasks[IN_ORDER_MAX];
     int64_t now = clock_mono(a->timers->clock).ms, deadline = INT64_MAX;
     size_t n = 0, next;
@@ -76,7 +76,7 @@ void agent_order_saves(void *ctx)
         if (n < IN_ORDER_MAX && task_turn(task_of_link(l), &saves[n], &deadline))
             tasks[n++] = task_of_link(l);
     }
-    while ((next = order_next(saves, n, now, deadline)) < n) {
+    while ((next = save_order_next(saves, n, now, deadline)) < n) {
         saves[next].started_ms = now;
         task_take_turn(tasks[next]);
     }

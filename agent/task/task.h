@@ -8,7 +8,7 @@
 #include "agent/task/crew.h"
 #include "agent/criu/criu.h"
 #include "agent/supervisor/supervisor_pool.h"
-#include "agent/task/order.h"
+#include "agent/task/save_order.h"
 #include "agent/task/store_threads.h"
 #include "agent/peer.h"
 #include "agent/gpu/probe.h"
@@ -122,9 +122,9 @@ void task_notice(struct task *t, const struct notice *n);
 void task_notice_sooner(struct task *t, const struct notice *n);
 void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int64_t stop_by);
 
-/* At a reclaim saves are stored in an order (order.h). False if t has no save waiting or under
+/* At a reclaim saves are stored in an order (save_order.h). False if t has no save waiting or under
  * way. */
-bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadline_ms);
+bool task_turn(const struct task *t, struct save_order_entry *ret, int64_t *ret_deadline_ms);
 void task_take_turn(struct task *t); /* starts storing the save that waits */
 
 /* Detaches from a task that keeps running (the agent ends). Free it with task_free when

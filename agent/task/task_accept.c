@@ -170,7 +170,7 @@ void task_accept_judge(struct task *t)
         return;
     if (estimate < 0)
         estimate = now_ms(t) - w->started_ms + left;
-    if (!order_gives_way(left, estimate, time))
+    if (!save_order_gives_way(left, estimate, time))
         return;
     log_info("giving up a save for a newer one", log_i("job", t->job), log_i("attempt", t->attempt),
         log_i("left_ms", left), log_i("newer_ms", estimate), log_i("time_ms", time));

@@ -730,12 +730,12 @@ void task_work_init(struct task *t)
 
 /* ---- its turn ---- */
 
-bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadline_ms)
+bool task_turn(const struct task *t, struct save_order_entry *ret, int64_t *ret_deadline_ms)
 {
     const struct task_work *w = &t->work;
     if (w->kind != WORK_SAVE || w->lacks)
         return false;
-    *ret = (struct order_save){
+    *ret = (struct save_order_entry){
         .estimate_ms = t->ckpt.save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
     if (w->deadline_ms != 0)
         *ret_deadline_ms = w->deadline_ms;

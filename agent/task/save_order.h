@@ -4,14 +4,14 @@
  * before the node goes. They share one path to the store: run in parallel, all may be too late.
  * Pure.
  */
-#ifndef BELAY_AGENT_TASK_ORDER_H
-#define BELAY_AGENT_TASK_ORDER_H
+#ifndef BELAY_AGENT_TASK_SAVE_ORDER_H
+#define BELAY_AGENT_TASK_SAVE_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct order_save {
+struct save_order_entry {
     int64_t estimate_ms; /* how long the task's last save took; -1 = none */
     int64_t started_ms;  /* monotonic; -1 = waiting */
 };
@@ -21,13 +21,14 @@ struct order_save {
  * estimate; then saves that will be too late, shortest first. A save starts while others are under
  * way only if its estimate is shorter than what each of them still needs (so it costs them little),
  * or if it has no estimate and fewer than two are under way. Ties go to the first. */
-size_t order_next(const struct order_save *v, size_t n, int64_t now_ms, int64_t deadline_ms);
+size_t save_order_next(
+    const struct save_order_entry *v, size_t n, int64_t now_ms, int64_t deadline_ms);
 
 /* Whether a save under way, whose program does not wait for it, should be given up for a newer save
  * of the same task, which will take estimate_ms. left_ms is what the first still needs (-1 =
  * nothing of it is stored yet), time_ms the time left (INT64_MAX = no deadline). True only if the
  * newer one becomes durable in time by giving up the first. If there is time for both, or only for
  * the first, the first continues: the newest save that can be durable will be. */
-bool order_gives_way(int64_t left_ms, int64_t estimate_ms, int64_t time_ms);
+bool save_order_gives_way(int64_t left_ms, int64_t estimate_ms, int64_t time_ms);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/task/order.h"
+#include "agent/task/save_order.h"
 
 #define UNKNOWN_MAX 2 /* under way at the same time, because each may be one that never ends */
 
 enum rank { FITS, UNKNOWN, TOO_LATE };
 
-static enum rank rank_of(const struct order_save *s, int64_t now_ms, int64_t deadline_ms)
+static enum rank rank_of(const struct save_order_entry *s, int64_t now_ms, int64_t deadline_ms)
 {
     if (s->estimate_ms < 0)
         return UNKNOWN;
     return s->estimate_ms <= deadline_ms - now_ms ? FITS : TOO_LATE;
 }
 
-static bool is_before(
-    const struct order_save *a, const struct order_save *b, int64_t now_ms, int64_t deadline_ms)
+static bool is_before(const struct save_order_entry *a, const struct save_order_entry *b,
+    int64_t now_ms, int64_t deadline_ms)
 {
     enum rank x = rank_of(a, now_ms, deadline_ms), y = rank_of(b, now_ms, deadline_ms);
 
@@ -21,14 +21,15 @@ static bool is_before(
 }
 
 /* What a save under way still needs; INT64_MAX if not known, or it has exceeded its estimate. */
-static int64_t remaining(const struct order_save *s, int64_t now_ms)
+static int64_t remaining(const struct save_order_entry *s, int64_t now_ms)
 {
     int64_t left = s->estimate_ms < 0 ? -1 : s->estimate_ms - (now_ms - s->started_ms);
 
     return left > 0 ? left : INT64_MAX;
 }
 
-size_t order_next(const struct order_save *v, size_t n, int64_t now_ms, int64_t deadline_ms)
+size_t save_order_next(
+    const struct save_order_entry *v, size_t n, int64_t now_ms, int64_t deadline_ms)
 {
     int64_t shortest = INT64_MAX; /* remaining time of those under way */
     size_t next = n, under_way = 0;
@@ -55,7 +56,7 @@ size_t order_next(const struct order_save *v, size_t n, int64_t now_ms, int64_t 
     return n;
 }
 
-bool order_gives_way(int64_t left_ms, int64_t estimate_ms, int64_t time_ms)
+bool save_order_gives_way(int64_t left_ms, int64_t estimate_ms, int64_t time_ms)
 {
     if (time_ms == INT64_MAX)
         return false;

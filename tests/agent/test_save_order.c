@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/task/order.h"
+#include "agent/task/save_order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,28 +9,28 @@
 
 #define WAITS -1
 #define NEVER_SAVED -1
-#define NEXT(v, now, deadline) order_next(v, sizeof(v) / sizeof((v)[0]), now, deadline)
+#define NEXT(v, now, deadline) save_order_next(v, sizeof(v) / sizeof((v)[0]), now, deadline)
 
 static void the_shortest_that_fits_is_first(void **state)
 {
-    const struct order_save v[] = {
+    const struct save_order_entry v[] = {
         {20000, WAITS}, {NEVER_SAVED, WAITS}, {5000, WAITS}, {90000, WAITS}, {5000, WAITS}};
-    const struct order_save late[] = {{90000, WAITS}, {60000, WAITS}};
+    const struct save_order_entry late[] = {{90000, WAITS}, {60000, WAITS}};
 
     (void)state;
     assert_int_equal(NEXT(v, 1000, 31000), 2);
     assert_int_equal(NEXT(v, 1000, 5000), 1); /* none fits; this one has no estimate */
     assert_int_equal(NEXT(late, 1000, 31000), 1);
-    assert_int_equal(order_next(v, 0, 1000, 31000), 0);
+    assert_int_equal(save_order_next(v, 0, 1000, 31000), 0);
 }
 
 static void one_at_a_time_unless_it_is_shorter_than_what_the_others_need(void **state)
 {
-    const struct order_save long_one[] = {{20000, 1000}, {5000, WAITS}};
-    const struct order_save nearly_done[] = {{20000, 1000}, {5000, WAITS}};
-    const struct order_save overdue[] = {{20000, 1000}, {5000, WAITS}};
-    const struct order_save two[] = {{20000, 1000}, {3000, 1000}, {5000, WAITS}};
-    const struct order_save too_late[] = {{20000, 1000}, {90000, WAITS}};
+    const struct save_order_entry long_one[] = {{20000, 1000}, {5000, WAITS}};
+    const struct save_order_entry nearly_done[] = {{20000, 1000}, {5000, WAITS}};
+    const struct save_order_entry overdue[] = {{20000, 1000}, {5000, WAITS}};
+    const struct save_order_entry two[] = {{20000, 1000}, {3000, 1000}, {5000, WAITS}};
+    const struct save_order_entry too_late[] = {{20000, 1000}, {90000, WAITS}};
 
     (void)state;
     assert_int_equal(NEXT(long_one, 2000, 31000), 1);
@@ -42,11 +42,12 @@ static void one_at_a_time_unless_it_is_shorter_than_what_the_others_need(void **
 
 static void two_saves_without_an_estimate_run_together(void **state)
 {
-    const struct order_save one[] = {
+    const struct save_order_entry one[] = {
         {NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}, {NEVER_SAVED, WAITS}};
-    const struct order_save two[] = {
+    const struct save_order_entry two[] = {
         {NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}};
-    const struct order_save known[] = {{NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {5000, WAITS}};
+    const struct save_order_entry known[] = {
+        {NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {5000, WAITS}};
 
     (void)state;
     assert_int_equal(NEXT(one, 2000, 31000), 1);
@@ -61,16 +62,16 @@ static void two_saves_without_an_estimate_run_together(void **state)
  * 10 ms. */
 static int play(const int64_t *need, bool ordered)
 {
-    struct order_save v[N];
+    struct save_order_entry v[N];
     int64_t left[N];
     int done = 0;
 
     for (int i = 0; i < N; i++) {
-        v[i] = (struct order_save){need[i], ordered ? WAITS : 0};
+        v[i] = (struct save_order_entry){need[i], ordered ? WAITS : 0};
         left[i] = need[i];
     }
     for (int64_t now = 0; now < DEADLINE; now += 10) {
-        struct order_save open[N];
+        struct save_order_entry open[N];
         size_t index[N], n = 0, next, under_way = 0;
 
         for (size_t i = 0; i < N; i++)
@@ -78,7 +79,7 @@ static int play(const int64_t *need, bool ordered)
                 index[n] = i;
                 open[n++] = v[i];
             }
-        while ((next = order_next(open, n, now, DEADLINE)) < n)
+        while ((next = save_order_next(open, n, now, DEADLINE)) < n)
             v[index[next]].started_ms = open[next].started_ms = now;
         for (size_t i = 0; i < n; i++)
             under_way += open[i].started_ms >= 0;
@@ -107,17 +108,17 @@ static void saves_in_order_finish_more_than_saves_in_parallel(void **state)
 static void an_older_save_gives_way_if_only_the_newer_can_be_in_time(void **state)
 {
     (void)state;
-    assert_false(order_gives_way(5000, 9000, 20000));  /* both */
-    assert_false(order_gives_way(5000, 15000, 20000)); /* just */
-    assert_true(order_gives_way(5001, 15000, 20000));  /* the newer alone */
-    assert_true(order_gives_way(60000, 20000, 20000)); /* just */
-    assert_false(order_gives_way(5000, 20001, 20000)); /* the older alone */
+    assert_false(save_order_gives_way(5000, 9000, 20000));  /* both */
+    assert_false(save_order_gives_way(5000, 15000, 20000)); /* just */
+    assert_true(save_order_gives_way(5001, 15000, 20000));  /* the newer alone */
+    assert_true(save_order_gives_way(60000, 20000, 20000)); /* just */
+    assert_false(save_order_gives_way(5000, 20001, 20000)); /* the older alone */
     /* neither: the one under way is nearer to its end */
-    assert_false(order_gives_way(30000, 40000, 20000));
-    assert_true(order_gives_way(-1, 40000, 20000));      /* nothing of it is stored yet */
-    assert_false(order_gives_way(-1, 40000, INT64_MAX)); /* time enough */
-    assert_false(order_gives_way(5000, 1000, INT64_MAX));
-    assert_false(order_gives_way(0, 0, 0));
+    assert_false(save_order_gives_way(30000, 40000, 20000));
+    assert_true(save_order_gives_way(-1, 40000, 20000));      /* nothing of it is stored yet */
+    assert_false(save_order_gives_way(-1, 40000, INT64_MAX)); /* time enough */
+    assert_false(save_order_gives_way(5000, 1000, INT64_MAX));
+    assert_false(save_order_gives_way(0, 0, 0));
 }
 
 int main(void)
