@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See adopt.h. The store's marker (ckpt/store/owner.h) is replaced by one without an owner, and
+ * See adopt.h. The store's marker (ckpt/store/marker.h) is replaced by one without an owner, and
  * belayd writes its own when it starts. So any machine that can reach the store can do this, and
  * only belayd needs to know its uid.
  */
@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/s3.h"
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 #include "ckpt/store/store_net.h"
 #include "cli/keys.h"
 
@@ -39,8 +39,8 @@ static int check_idle(const struct place *place, struct err *e)
 }
 
 /* torn: why its marker cannot be read; may be NULL. */
-static void describe(const struct place *place, const struct owner_mark *mark, const char *torn,
-    const struct owner_contents *there)
+static void describe(const struct place *place, const struct marker *mark, const char *torn,
+    const struct marker_contents *there)
 {
     char at[TIME_ISO_MAX];
     time_format_iso((struct wall){mark->created_at_ms}, at);
@@ -77,15 +77,15 @@ static bool confirm(void)
 static int adopt(const struct place *place, struct store *s, const struct checkpoints_options *o,
     bool yes, struct err *e)
 {
-    struct owner_mark mark = {0};
-    struct owner_contents there;
+    struct marker mark = {0};
+    struct marker_contents there;
     struct err torn;
-    int rc = owner_read(s, place->cluster, &mark, &torn);
+    int rc = marker_read(s, place->cluster, &mark, &torn);
     const bool is_torn = rc == ERR_CORRUPT;
     if (rc != 0 && !is_torn)
         *e = torn;
     else
-        rc = owner_survey(s, place->cluster, false, &there, e);
+        rc = marker_survey(s, place->cluster, false, &there, e);
     if (rc != 0)
         return rc;
     if (!o->json)
@@ -96,7 +96,7 @@ static int adopt(const struct place *place, struct store *s, const struct checkp
     if (!yes && !confirm())
         return err_set(e, ERR_CANCELLED, "nothing was changed");
     if (mark.generation == 0 || mark.uid[0] || is_torn)
-        rc = owner_write(s, place->cluster, &mark, "", clock_wall(&clock_system).ms, e);
+        rc = marker_write(s, place->cluster, &mark, "", clock_wall(&clock_system).ms, e);
     if (rc == 0 && o->json) {
         json_t *v = json_pack("{s:s,s:s,s:s,s:I,s:I}", "store", place->store, "cluster",
             place->cluster, "was_uid", mark.uid, "jobs", (json_int_t)there.jobs, "last_job",

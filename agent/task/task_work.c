@@ -21,7 +21,7 @@
 #include "base/str.h"
 #include "base/uv/loop.h"
 #include "ckpt/store/layout.h"
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 #include "ckpt/s3.h"
 
 #include <errno.h>
@@ -213,7 +213,7 @@ static int open_store(struct task *t, struct store **ret_store)
         return rc;
     }
     if (has_marker(t))
-        rc = owner_check(store, w->cluster, t->spec->store_uid, &w->e);
+        rc = marker_check(store, w->cluster, t->spec->store_uid, &w->e);
     if (rc == ERR_NOT_FOUND || rc == ERR_DENIED)
         w->store_fault = rc == ERR_DENIED ? STORE_IS_ANOTHER : STORE_IS_MISSING;
     if (rc) {

@@ -405,7 +405,7 @@ struct wire_desired_attempt {
     enum wire_method method;
     /* What the attempt must find in the store (ckpt_begin). store_uid "": an older belayd, no
      * check. */
-    char store_uid[33];     /* of the cluster, as in the store's marker (ckpt/store/owner.h) */
+    char store_uid[33];     /* of the cluster, as in the store's marker (ckpt/store/marker.h) */
     char ckpt_identity[64]; /* of the job's part of the store */
     /* the newest checkpoint known to belayd; 0, 0 = none */
     int64_t expect_attempt, expect_sequence;

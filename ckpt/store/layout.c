@@ -2,7 +2,7 @@
  *
  * Names in the store, and manifests by these names.
  */
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 #include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include "ckpt/sealed.h"
@@ -273,7 +273,7 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
     int rc = layout_seal_manifest(m, &seal, &text, e);
 
     if (!rc && j->owner)
-        rc = owner_check(j->store, j->cluster, j->owner, e);
+        rc = marker_check(j->store, j->cluster, j->owner, e);
     if (!rc)
         rc = fence_check(j, m->id.attempt, e);
     if (!rc)

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 #include "scheduler/store/access.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ enum finding {
 
 struct look {
     struct store_claim *claim; /* NULL after it was destroyed */
-    char url[1024], cluster[64], uid[OWNER_UID_MAX];
+    char url[1024], cluster[64], uid[MARKER_UID_MAX];
     bool is_known, had_checkpoints, reads_only;
     int64_t next_job, now_ms;
     struct store_net *net; /* NULL for a store of this machine */
@@ -88,9 +88,9 @@ static int refuse_torn(struct look *k, struct err *e)
 }
 
 static int look_at_unmarked(
-    struct look *k, struct store *s, const struct owner_mark *none, struct err *e)
+    struct look *k, struct store *s, const struct marker *none, struct err *e)
 {
-    struct owner_contents there;
+    struct marker_contents there;
     int rc;
 
     if (k->is_known) {
@@ -100,13 +100,13 @@ static int look_at_unmarked(
             "Restore it; or, if this is intended, run belay checkpoint adopt and restart belayd",
             k->url, k->cluster);
     }
-    rc = owner_survey(s, k->cluster, true, &there, e);
+    rc = marker_survey(s, k->cluster, true, &there, e);
     if (!rc && there.last_job > 0 && !k->had_checkpoints)
         rc = refuse(k, e, "a cluster that left no marker (an earlier belay?)");
     if (!rc && k->reads_only)
         return 0;
     if (!rc)
-        rc = owner_write(s, k->cluster, none, k->uid, k->now_ms, e);
+        rc = marker_write(s, k->cluster, none, k->uid, k->now_ms, e);
     k->is_new = rc == 0;
     return rc;
 }
@@ -114,14 +114,14 @@ static int look_at_unmarked(
 /* The store was given up by `belay checkpoint adopt`. Its jobs keep their numbers, ours get higher
  * ones. */
 static int look_at_given_up(
-    struct look *k, struct store *s, const struct owner_mark *mark, struct err *e)
+    struct look *k, struct store *s, const struct marker *mark, struct err *e)
 {
-    struct owner_contents there;
+    struct marker_contents there;
     int rc;
 
     if (k->reads_only)
         return 0;
-    rc = owner_survey(s, k->cluster, false, &there, e);
+    rc = marker_survey(s, k->cluster, false, &there, e);
     k->last_job = rc ? 0 : there.last_job;
     if (!rc && there.last_job >= k->next_job) {
         k->found = FOUND_NUMBERS;
@@ -131,7 +131,7 @@ static int look_at_given_up(
             k->url, there.last_job);
     }
     if (!rc)
-        rc = owner_write(s, k->cluster, mark, k->uid, k->now_ms, e);
+        rc = marker_write(s, k->cluster, mark, k->uid, k->now_ms, e);
     k->is_new = rc == 0;
     return rc;
 }
@@ -140,7 +140,7 @@ static int look(struct look *k, struct err *e)
 {
     const struct store_options o = {
         .net = k->net, .cancel = &k->cancel, .existing = k->is_known || k->reads_only};
-    struct owner_mark mark;
+    struct marker mark;
     char whose[128];
     struct store *s;
     int rc = store_open(k->url, &o, &s, e);
@@ -153,7 +153,7 @@ static int look(struct look *k, struct err *e)
     }
     if (rc)
         return rc;
-    rc = owner_read(s, k->cluster, &mark, e);
+    rc = marker_read(s, k->cluster, &mark, e);
     if (rc == ERR_CORRUPT)
         rc = refuse_torn(k, e);
     else if (!rc && mark.generation == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Determines the store's owner when belayd starts: it reads the store's marker
- * (ckpt/store/owner.h), and writes it if the store is new. Marked stores are recorded in
+ * (ckpt/store/marker.h), and writes it if the store is new. Marked stores are recorded in
  * STATE/store.places, a line for each place, so that a store that was marked once is never mistaken
  * for a new one.
  *

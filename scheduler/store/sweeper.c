@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 #include "scheduler/store/access.h"
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 struct sweep {
     struct sweeper *sweeper; /* NULL after it was destroyed */
-    char url[1024], cluster[CORE_NAME_MAX], uid[OWNER_UID_MAX];
+    char url[1024], cluster[CORE_NAME_MAX], uid[MARKER_UID_MAX];
     struct store_net *net; /* NULL for a store of this machine */
     struct ckpt_crypt crypt;
     struct cleaner_job job;
@@ -65,7 +65,7 @@ static void on_thread(void *ctx)
     if (s->rc)
         return;
     if (s->uid[0])
-        s->rc = owner_check(j.store, s->cluster, s->uid, &s->e);
+        s->rc = marker_check(j.store, s->cluster, s->uid, &s->e);
     if (!s->rc)
         s->rc = clean(&j, s, &s->e);
     store_close(j.store);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -161,8 +161,7 @@ static void another_clusters_store_is_no_fault_of_the_node(void **state)
     struct err e;
 
     assert_int_equal(store_open(w->store_url, NULL, &store, &e), 0);
-    assert_int_equal(
-        owner_write(store, "lab", &(struct owner_mark){0}, "fedcba9876543210", 1, &e), 0);
+    assert_int_equal(marker_write(store, "lab", &(struct marker){0}, "fedcba9876543210", 1, &e), 0);
     store_close(store);
     assert_int_equal(end_with_store(w, 1), WIRE_END_STORE);
     assert_non_null(strstr(world_reported(w, 1)->text, "another cluster"));

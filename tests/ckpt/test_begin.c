@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "ckpt/store/layout.h"
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,18 +233,18 @@ static void without_an_expected_owner_the_identity_is_not_checked(void **state)
 static void a_store_has_one_owner(void **state)
 {
     struct scratch *s = *state;
-    struct owner_mark none, mark;
+    struct marker none, mark;
     struct err e;
 
-    OK(owner_read(s->job.store, "lab", &none, &e));
+    OK(marker_read(s->job.store, "lab", &none, &e));
     assert_int_equal(none.generation, 0);
-    FAILS(ERR_NOT_FOUND, owner_check(s->job.store, "lab", UID, &e));
-    OK(owner_write(s->job.store, "lab", &none, UID, 5, &e));
-    FAILS(ERR_CONFLICT, owner_write(s->job.store, "lab", &none, ANOTHER, 6, &e));
-    OK(owner_check(s->job.store, "lab", UID, &e));
-    FAILS(ERR_DENIED, owner_check(s->job.store, "lab", ANOTHER, &e));
-    FAILS(ERR_NOT_FOUND, owner_check(s->job.store, "lab2", UID, &e));
-    OK(owner_read(s->job.store, "lab", &mark, &e));
+    FAILS(ERR_NOT_FOUND, marker_check(s->job.store, "lab", UID, &e));
+    OK(marker_write(s->job.store, "lab", &none, UID, 5, &e));
+    FAILS(ERR_CONFLICT, marker_write(s->job.store, "lab", &none, ANOTHER, 6, &e));
+    OK(marker_check(s->job.store, "lab", UID, &e));
+    FAILS(ERR_DENIED, marker_check(s->job.store, "lab", ANOTHER, &e));
+    FAILS(ERR_NOT_FOUND, marker_check(s->job.store, "lab2", UID, &e));
+    OK(marker_read(s->job.store, "lab", &mark, &e));
     assert_string_equal(mark.uid, UID);
     assert_int_equal(mark.created_at_ms, 5);
     assert_int_equal(mark.generation, 1);
@@ -253,18 +253,18 @@ static void a_store_has_one_owner(void **state)
 static void a_store_that_is_given_up_is_nobodys_until_it_is_taken(void **state)
 {
     struct scratch *s = *state;
-    struct owner_mark none = {0}, mark;
+    struct marker none = {0}, mark;
     struct err e;
 
-    OK(owner_write(s->job.store, "lab", &none, UID, 5, &e));
-    OK(owner_read(s->job.store, "lab", &mark, &e));
-    OK(owner_write(s->job.store, "lab", &mark, "", 6, &e));
-    FAILS(ERR_DENIED, owner_check(s->job.store, "lab", UID, &e));
-    OK(owner_read(s->job.store, "lab", &mark, &e));
+    OK(marker_write(s->job.store, "lab", &none, UID, 5, &e));
+    OK(marker_read(s->job.store, "lab", &mark, &e));
+    OK(marker_write(s->job.store, "lab", &mark, "", 6, &e));
+    FAILS(ERR_DENIED, marker_check(s->job.store, "lab", UID, &e));
+    OK(marker_read(s->job.store, "lab", &mark, &e));
     assert_string_equal(mark.uid, "");
     assert_int_equal(find_objects(s, "owner/", NULL, 0), 1); /* the earlier one is removed */
-    OK(owner_write(s->job.store, "lab", &mark, ANOTHER, 7, &e));
-    OK(owner_check(s->job.store, "lab", ANOTHER, &e));
+    OK(marker_write(s->job.store, "lab", &mark, ANOTHER, 7, &e));
+    OK(marker_check(s->job.store, "lab", ANOTHER, &e));
 }
 
 static void a_damaged_marker_is_nobodys(void **state)
@@ -277,24 +277,24 @@ static void a_damaged_marker_is_nobodys(void **state)
         "{\"format\":1,\"uid\":\"\",\"created_at_ms\":1}{}", "\x89PNG\r\n"};
     struct scratch *s = *state;
     char *large = mem_alloc((1 << 20) + 1);
-    struct owner_mark mark;
+    struct marker mark;
     struct err e;
 
     make_dir(s->store, "lab");
     make_dir(s->store, "lab/owner");
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         write_text(path_in(s->store, "lab/owner"), "0000000001", bad[i]);
-        FAILS(ERR_CORRUPT, owner_read(s->job.store, "lab", &mark, &e));
-        FAILS(ERR_CORRUPT, owner_check(s->job.store, "lab", UID, &e));
+        FAILS(ERR_CORRUPT, marker_read(s->job.store, "lab", &mark, &e));
+        FAILS(ERR_CORRUPT, marker_check(s->job.store, "lab", UID, &e));
     }
     memset(large, '{', 1 << 20);
     write_text(path_in(s->store, "lab/owner"), "0000000007", large);
-    FAILS(ERR_CORRUPT, owner_read(s->job.store, "lab", &mark, &e));
+    FAILS(ERR_CORRUPT, marker_read(s->job.store, "lab", &mark, &e));
     assert_int_equal(mark.generation, 7);
-    FAILS(ERR_CORRUPT, owner_check(s->job.store, "lab", UID, &e));
+    FAILS(ERR_CORRUPT, marker_check(s->job.store, "lab", UID, &e));
     /* It can still be given up. */
-    OK(owner_write(s->job.store, "lab", &mark, "", 6, &e));
-    OK(owner_read(s->job.store, "lab", &mark, &e));
+    OK(marker_write(s->job.store, "lab", &mark, "", 6, &e));
+    OK(marker_read(s->job.store, "lab", &mark, &e));
     assert_int_equal(mark.generation, 8);
     free(large);
 }
@@ -302,10 +302,10 @@ static void a_damaged_marker_is_nobodys(void **state)
 static void a_survey_counts_what_a_cluster_has(void **state)
 {
     struct scratch *s = *state;
-    struct owner_contents there;
+    struct marker_contents there;
     struct err e;
 
-    OK(owner_survey(s->job.store, "lab", false, &there, &e));
+    OK(marker_survey(s->job.store, "lab", false, &there, &e));
     assert_int_equal(there.last_job, 0);
     make_tree(s->tree, 1);
     for (int64_t job = 2; job <= 12; job += 10) {
@@ -315,18 +315,18 @@ static void a_survey_counts_what_a_cluster_has(void **state)
     }
     s->job.job = 40;
     OK(ckpt_fence(&s->job, CKPT_CLOSED, &e));
-    OK(owner_survey(s->job.store, "lab", false, &there, &e));
+    OK(marker_survey(s->job.store, "lab", false, &there, &e));
     assert_int_equal(there.last_job, 40);
     assert_int_equal(there.jobs, 2);
     assert_int_equal(there.checkpoints, 4);
-    OK(owner_survey(s->job.store, "lab", true, &there, &e));
+    OK(marker_survey(s->job.store, "lab", true, &there, &e));
     assert_true(there.last_job > 0);
 }
 
 static void nothing_is_committed_into_a_store_that_is_not_ours(void **state)
 {
     struct scratch *s = *state;
-    struct owner_mark none = {0};
+    struct marker none = {0};
     struct ckpt_stats stats;
     struct err e;
 
@@ -334,7 +334,7 @@ static void nothing_is_committed_into_a_store_that_is_not_ours(void **state)
     s->job.owner = UID;
     FAILS(ERR_NOT_FOUND, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
     assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 0);
-    OK(owner_write(s->job.store, "lab", &none, UID, 5, &e));
+    OK(marker_write(s->job.store, "lab", &none, UID, 5, &e));
     OK(ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
     s->job.owner = ANOTHER;
     FAILS(ERR_DENIED, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));

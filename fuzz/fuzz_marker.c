@@ -2,7 +2,7 @@
  *
  * The marker of a store: anyone with write access can replace it by any bytes.
  */
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 
 #include "base/str.h"
 #include <assert.h>
@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct owner_mark mark = {0};
+    struct marker mark = {0};
     struct err e = {0};
-    int rc = owner_parse((const char *)data, size, &mark, &e);
+    int rc = marker_parse((const char *)data, size, &mark, &e);
     assert(rc == 0 || rc == ERR_CORRUPT);
     assert(rc == 0 || str_is_utf8(e.text, strlen(e.text)));
     assert(strlen(mark.uid) < sizeof(mark.uid) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The owner of a cluster's part of a store: the marker "<cluster>/owner/<generation, 10 digits>", a
+ * The marker of a cluster's part of a store: "<cluster>/owner/<generation, 10 digits>", a
  * line of JSON with the cluster's uid, which belayd generated with its database. It distinguishes
  * two clusters of one name on one store, and the store from a directory that is not mounted or was
  * emptied.
@@ -19,34 +19,34 @@
  *
  * All calls block.
  */
-#ifndef BELAY_CKPT_STORE_OWNER_H
-#define BELAY_CKPT_STORE_OWNER_H
+#ifndef BELAY_CKPT_STORE_MARKER_H
+#define BELAY_CKPT_STORE_MARKER_H
 
 #include "ckpt/store/store.h"
 
-#define OWNER_UID_MAX 33 /* bytes including the NUL */
-#define OWNER_BYTES_MAX 4096
+#define MARKER_UID_MAX 33 /* bytes including the NUL */
+#define MARKER_BYTES_MAX 4096
 
-struct owner_mark {
+struct marker {
     int64_t generation; /* 0 = no marker */
-    char uid[OWNER_UID_MAX];
+    char uid[MARKER_UID_MAX];
     int64_t created_at_ms; /* wall */
 };
 
-/* Reads the valid marker; generation 0 = none. ERR_CORRUPT: malformed, or over OWNER_BYTES_MAX;
+/* Reads the valid marker; generation 0 = none. ERR_CORRUPT: malformed, or over MARKER_BYTES_MAX;
  * then ret_mark has only the generation, so that the store can be given up. */
-int owner_read(struct store *s, const char *cluster, struct owner_mark *ret_mark, struct err *e);
+int marker_read(struct store *s, const char *cluster, struct marker *ret_mark, struct err *e);
 
-/* Writes the next marker after `over` (of owner_read), with this uid and time, and removes the
+/* Writes the next marker after `over` (of marker_read), with this uid and time, and removes the
  * earlier ones. ERR_CONFLICT: another process was first. */
-int owner_write(struct store *s, const char *cluster, const struct owner_mark *over,
-    const char *uid, int64_t now_ms, struct err *e);
+int marker_write(struct store *s, const char *cluster, const struct marker *over, const char *uid,
+    int64_t now_ms, struct err *e);
 
 /* Returns 0 if the store belongs to this cluster. ERR_NOT_FOUND: no marker; ERR_DENIED: it belongs
  * to another cluster, or was given up. */
-int owner_check(struct store *s, const char *cluster, const char *uid, struct err *e);
+int marker_check(struct store *s, const char *cluster, const char *uid, struct err *e);
 
-struct owner_contents {
+struct marker_contents {
     int64_t last_job; /* highest job number with an object in the store; 0 = none */
     int64_t jobs;     /* jobs with a checkpoint */
     int64_t checkpoints;
@@ -54,10 +54,10 @@ struct owner_contents {
 
 /* Lists all of the cluster's objects, with a request for every thousand. With `any`, stops at the
  * first checkpoint. */
-int owner_survey(struct store *s, const char *cluster, bool any,
-    struct owner_contents *ret_contents, struct err *e);
+int marker_survey(struct store *s, const char *cluster, bool any,
+    struct marker_contents *ret_contents, struct err *e);
 
 /* Parses a marker's text; public for fuzzing. ERR_CORRUPT. */
-int owner_parse(const char *text, size_t n, struct owner_mark *ret_mark, struct err *e);
+int marker_parse(const char *text, size_t n, struct marker *ret_mark, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/store/owner.h"
+#include "ckpt/store/marker.h"
 
 #include "base/json.h"
 #include "base/str.h"
@@ -21,12 +21,12 @@ static bool uid_is_valid(const char *uid)
     return true;
 }
 
-int owner_parse(const char *text, size_t n, struct owner_mark *ret_mark, struct err *e)
+int marker_parse(const char *text, size_t n, struct marker *ret_mark, struct err *e)
 {
-    struct owner_mark mark = {0};
+    struct marker mark = {0};
     struct json_reader r;
     json_t *v = NULL;
-    int rc = json_parse(text, n, OWNER_BYTES_MAX, &v, e);
+    int rc = json_parse(text, n, MARKER_BYTES_MAX, &v, e);
 
     if (rc)
         return err_set(e, ERR_CORRUPT, "it is no marker: %s", e ? e->text : "not JSON");
@@ -62,24 +62,24 @@ static int newest(struct store *s, const char *cluster, int64_t *ret_generation,
     return rc ? err_wrap(e, "look for the store's marker") : 0;
 }
 
-int owner_read(struct store *s, const char *cluster, struct owner_mark *ret_mark, struct err *e)
+int marker_read(struct store *s, const char *cluster, struct marker *ret_mark, struct err *e)
 {
     struct buf text = {0};
     int64_t generation = 0;
     int rc = newest(s, cluster, &generation, e);
 
     if (!rc && generation == 0) {
-        *ret_mark = (struct owner_mark){0};
+        *ret_mark = (struct marker){0};
         return 0;
     }
     struct layout_name name = marker_name(cluster, generation);
-    struct owner_mark mark = {0};
+    struct marker mark = {0};
     if (!rc)
-        rc = s->ops->read(s, name.s, OWNER_BYTES_MAX, &text, e);
+        rc = s->ops->read(s, name.s, MARKER_BYTES_MAX, &text, e);
     if (rc == ERR_INVALID) /* larger than any marker */
         rc = err_set(e, ERR_CORRUPT, "it is no marker: %s", e ? e->text : "too large");
     else if (!rc)
-        rc = owner_parse(text.data, text.len, &mark, e);
+        rc = marker_parse(text.data, text.len, &mark, e);
     mark.generation = generation;
     if (!rc || rc == ERR_CORRUPT)
         *ret_mark = mark;
@@ -87,8 +87,8 @@ int owner_read(struct store *s, const char *cluster, struct owner_mark *ret_mark
     return rc ? err_wrap(e, "read the store's marker %s", name.s) : 0;
 }
 
-int owner_write(struct store *s, const char *cluster, const struct owner_mark *over,
-    const char *uid, int64_t now_ms, struct err *e)
+int marker_write(struct store *s, const char *cluster, const struct marker *over, const char *uid,
+    int64_t now_ms, struct err *e)
 {
     struct layout_name name = marker_name(cluster, over->generation + 1),
                        before = marker_name(cluster, over->generation);
@@ -105,13 +105,13 @@ int owner_write(struct store *s, const char *cluster, const struct owner_mark *o
     return rc ? err_wrap(e, "write the store's marker %s", name.s) : 0;
 }
 
-int owner_check(struct store *s, const char *cluster, const char *uid, struct err *e)
+int marker_check(struct store *s, const char *cluster, const char *uid, struct err *e)
 {
-    struct owner_mark mark;
-    int rc = owner_read(s, cluster, &mark, e);
+    struct marker mark;
+    int rc = marker_read(s, cluster, &mark, e);
 
     if (rc == ERR_NOT_FOUND) /* it was replaced just now */
-        rc = owner_read(s, cluster, &mark, e);
+        rc = marker_read(s, cluster, &mark, e);
     if (rc)
         return rc;
     if (mark.generation == 0)
@@ -129,7 +129,7 @@ struct survey {
     size_t skip;
     bool any;
     int64_t counted; /* last job that was counted */
-    struct owner_contents found;
+    struct marker_contents found;
 };
 
 /* "<job>/manifests/...": names come in byte order, so those of a job are adjacent. */
@@ -153,8 +153,8 @@ static int note_object(void *ctx, const char *name, int64_t size_bytes)
     return s->any;
 }
 
-int owner_survey(struct store *s, const char *cluster, bool any,
-    struct owner_contents *ret_contents, struct err *e)
+int marker_survey(struct store *s, const char *cluster, bool any,
+    struct marker_contents *ret_contents, struct err *e)
 {
     struct layout_name prefix;
     struct survey found = {.any = any};
