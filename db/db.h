@@ -43,8 +43,8 @@ struct db_meta {
     struct model_counters counters;
 };
 
-/* Reads the meta row (created at the first open) and counts this boot, durably. */
-int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e);
+/* Reads the meta row (created at the first open) and counts this start of belayd, durably. */
+int db_startup(struct db *d, struct db_meta *ret_meta, struct err *e);
 
 /* Call before db_load and before the writer is created: no job gets a number below `next` from now
  * on. Durable when it returns 0. */
@@ -53,7 +53,7 @@ int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct e
 int db_has_checkpoints(struct db *d, bool *ret_has, struct err *e);
 /* Reads the cluster's uid, and whether there are checkpoints, from a database that may be in use
  * and of any schema. Changes nothing. ERR_NOT_FOUND if there is no database. */
-int db_peek(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e);
+int db_identify(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e);
 
 /* Loads every live row into m, as model.h's recovery requires. */
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e);

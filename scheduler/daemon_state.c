@@ -44,7 +44,7 @@ int daemon_open_state(struct daemon *d, struct err *e)
     if (rc == 0)
         rc = db_open(path, &d->db, e);
     if (rc == 0)
-        rc = db_boot(d->db, &d->meta, e);
+        rc = db_startup(d->db, &d->meta, e);
     if (rc == 0)
         rc = db_reader_open(path, &d->reader, e);
     if (rc == 0)

@@ -54,7 +54,7 @@ int daemon_check_store(struct daemon *d, const struct config *config, struct err
     char *path = mem_printf("%s/belay.db", config->state_dir);
     char uid[17] = "";
     bool had_checkpoints = false;
-    int rc = db_peek(path, uid, &had_checkpoints, e);
+    int rc = db_identify(path, uid, &had_checkpoints, e);
 
     free(path);
     if (rc != 0 && rc != ERR_NOT_FOUND) {

@@ -253,7 +253,7 @@ static void start_belayd(struct world *w)
         .read_job = crons_read_job};
     o.budgets = paid_options(w, &o.n_budgets);
     o.n_racks = racks_of(w, &o.racks);
-    if (db_boot(w->db, &meta, &e) != 0) {
+    if (db_startup(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);
         return;
     }

@@ -38,7 +38,7 @@ static struct db_meta meta_of(struct db *d)
 {
     struct db_meta meta = {0};
     struct err e;
-    assert_int_equal(db_boot(d, &meta, &e), 0);
+    assert_int_equal(db_startup(d, &meta, &e), 0);
     return meta;
 }
 

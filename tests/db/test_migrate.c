@@ -144,7 +144,7 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     load_fixture(old, 1);
     struct db *d = util_open(*state);
     assert_holds_all_of(d->sql, old);
-    assert_int_equal(db_boot(d, &meta, &e), 0);
+    assert_int_equal(db_startup(d, &meta, &e), 0);
     assert_string_equal(meta.cluster_uid, "0123456789abcdef");
     assert_int_equal(meta.boots, 4);
     assert_int_equal(meta.counters.next_job, 4);

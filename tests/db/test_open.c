@@ -81,7 +81,7 @@ static void boots_are_counted_and_identity_stays(void **state)
 
     for (int i = 1; i <= 3; i++) {
         struct db *d = util_open(*state);
-        assert_int_equal(db_boot(d, &meta, &e), 0);
+        assert_int_equal(db_startup(d, &meta, &e), 0);
         db_close(d);
         if (i == 1)
             first = meta;
@@ -260,13 +260,13 @@ static void an_emptied_one_is_as_new_and_the_same_cluster(void **state)
     struct err e;
     (void)state;
     assert_int_equal(rows_in_all(other), 1);
-    assert_int_equal(db_boot(d, &before, &e), 0);
+    assert_int_equal(db_startup(d, &before, &e), 0);
     commit_a_row_of_each(d);
     assert_true(rows_in_all(d) >= TABLE_COUNT);
     assert_int_equal(db_empty(d, &e), 0);
     assert_int_equal(rows_in_all(d), 1);
-    assert_int_equal(db_boot(d, &after, &e), 0);
-    assert_int_equal(db_boot(other, &new, &e), 0);
+    assert_int_equal(db_startup(d, &after, &e), 0);
+    assert_int_equal(db_startup(other, &new, &e), 0);
     assert_string_equal(after.cluster_uid, before.cluster_uid);
     assert_string_equal(after.secret, before.secret);
     assert_int_equal(after.boots, 1);

@@ -62,7 +62,7 @@ static void start(struct lab *lab)
     struct model_options o = {.lease_ms = LAB_LEASE_MS, .racks = &rack, .n_racks = 1};
     struct stamp now = {.wall = clock_wall(&lab->vt.clock), .mono = clock_mono(&lab->vt.clock)};
     struct err e;
-    must(db_boot(lab->db, &lab->meta, &e), &e);
+    must(db_startup(lab->db, &lab->meta, &e), &e);
     STR_COPY(o.cluster_uid, lab->meta.cluster_uid);
     lab->model = model_create(&o);
     lab->planner = planner_create();

@@ -44,7 +44,7 @@ static int read_uid(sqlite3 *sql, char ret_uid[17], struct err *e)
     return rc;
 }
 
-int db_peek(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e)
+int db_identify(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e)
 {
     char *log = mem_printf("%s-wal", path);
     struct buf uri = {0};

@@ -6,7 +6,7 @@
 #include "db/conn.h"
 #include "db/query.h"
 
-int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e)
+int db_startup(struct db *d, struct db_meta *ret_meta, struct err *e)
 {
     struct db_meta meta = {0};
     struct query q;
