@@ -349,7 +349,7 @@ def bench_latency():
     )
 
 
-LATE = "libcurl.so.4 libssl.so.3 libcrypto.so.3 libsqlite3.so.0"  # cli/late.h
+LATE = "libcurl.so.4 libssl.so.3 libcrypto.so.3 libsqlite3.so.0"  # cli/lazy.h
 
 
 def processor_ms(fn):

@@ -20,7 +20,7 @@ import tarfile
 import tempfile
 
 SLURM_NAMES = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
-# belay loads these at run time (cli/late.h); the other programs are linked with them. SQLite is not
+# belay loads these at run time (cli/lazy.h); the other programs are linked with them. SQLite is not
 # included, because nodes do not run `belay simulate`.
 LATE = ("libcrypto.so.3", "libcurl.so.4", "libssl.so.3")
 PROGRAM_BYTES_MAX = 256 << 20

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL's libssl and its parts of libcrypto, loaded at their first call (cli/late.h). Only used
+ * OpenSSL's libssl and its parts of libcrypto, loaded at their first call (cli/lazy.h). Only used
  * by steps on several nodes.
  */
-#include "cli/late.h"
+#include "cli/lazy.h"
 
 #pragma GCC visibility push(hidden)
 #include <openssl/bio.h>
@@ -13,8 +13,8 @@
 
 #define LIBSSL "libssl.so.3"
 #define LIBCRYPTO "libcrypto.so.3"
-#define RETURNS(type, name, params, args) LATE(LIBSSL, type, name, params, args)
-#define VOID(name, params, args) LATE_VOID(LIBSSL, name, params, args)
+#define RETURNS(type, name, params, args) LAZY(LIBSSL, type, name, params, args)
+#define VOID(name, params, args) LAZY_VOID(LIBSSL, name, params, args)
 
 /* clang-format off */
 RETURNS(const SSL_METHOD *, TLS_method, (void), ())
@@ -48,9 +48,9 @@ RETURNS(int, SSL_SESSION_set1_master_key,
 RETURNS(int, SSL_SESSION_set_cipher, (SSL_SESSION *s, const SSL_CIPHER *c), (s, c))
 RETURNS(int, SSL_SESSION_set_protocol_version, (SSL_SESSION *s, int version), (s, version))
 
-LATE(LIBCRYPTO, BIO *, BIO_new, (const BIO_METHOD *m), (m))
-LATE(LIBCRYPTO, const BIO_METHOD *, BIO_s_mem, (void), ())
-LATE(LIBCRYPTO, int, BIO_read, (BIO *b, void *p, int n), (b, p, n))
-LATE(LIBCRYPTO, int, BIO_write, (BIO *b, const void *p, int n), (b, p, n))
-LATE_VOID(LIBCRYPTO, ERR_clear_error, (void), ())
+LAZY(LIBCRYPTO, BIO *, BIO_new, (const BIO_METHOD *m), (m))
+LAZY(LIBCRYPTO, const BIO_METHOD *, BIO_s_mem, (void), ())
+LAZY(LIBCRYPTO, int, BIO_read, (BIO *b, void *p, int n), (b, p, n))
+LAZY(LIBCRYPTO, int, BIO_write, (BIO *b, const void *p, int n), (b, p, n))
+LAZY_VOID(LIBCRYPTO, ERR_clear_error, (void), ())
 /* clang-format on */

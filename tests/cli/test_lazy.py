@@ -73,7 +73,7 @@ class Late(unittest.TestCase):
         for name in needed:
             self.assertFalse(
                 name.startswith(("libcurl", "libcrypto", "libssl", "libgnutls", "libsqlite3")),
-                "belay is linked with %s: does cli/*_late.c lack a function?" % name,
+                "belay is linked with %s: does cli/*_lazy.c lack a function?" % name,
             )
 
     def test_a_socket_needs_none(self):

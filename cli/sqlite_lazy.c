@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SQLite, loaded at its first call (cli/late.h). Used by `belay simulate` and other readers of a
+ * SQLite, loaded at its first call (cli/lazy.h). Used by `belay simulate` and other readers of a
  * belayd database.
  */
-#include "cli/late.h"
+#include "cli/lazy.h"
 
 #pragma GCC visibility push(hidden)
 #include <sqlite3.h>
 #pragma GCC visibility pop
 
 #define LIBSQLITE "libsqlite3.so.0"
-#define RETURNS(type, name, params, args) LATE(LIBSQLITE, type, name, params, args)
+#define RETURNS(type, name, params, args) LAZY(LIBSQLITE, type, name, params, args)
 
 /* clang-format off */
 RETURNS(int, sqlite3_open_v2,
@@ -26,7 +26,7 @@ RETURNS(const char *, sqlite3_errstr, (int code), (code))
 RETURNS(int, sqlite3_extended_errcode, (sqlite3 *db), (db))
 RETURNS(int, sqlite3_system_errno, (sqlite3 *db), (db))
 RETURNS(int, sqlite3_get_autocommit, (sqlite3 *db), (db))
-LATE_VOID(LIBSQLITE, sqlite3_progress_handler,
+LAZY_VOID(LIBSQLITE, sqlite3_progress_handler,
     (sqlite3 *db, int n, int (*fn)(void *), void *ctx), (db, n, fn, ctx))
 
 RETURNS(int, sqlite3_prepare_v2,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/late.h"
+#include "cli/lazy.h"
 
 #include "cli/cli.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 
-void *late_find(const char *library, const char *name)
+void *lazy_find(const char *library, const char *name)
 {
     void *lib = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
     void *f = lib ? dlsym(lib, name) : NULL;

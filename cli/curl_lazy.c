@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcurl, loaded at its first call (cli/late.h).
+ * libcurl, loaded at its first call (cli/lazy.h).
  */
-#include "cli/late.h"
+#include "cli/lazy.h"
 
 #define CURL_DISABLE_TYPECHECK
 /* whether it takes a const CURLU depends on the version */
@@ -19,8 +19,8 @@ CURLUcode curl_url_get(const CURLU *u, CURLUPart part, char **ret, unsigned flag
 #undef curl_multi_setopt
 
 #define LIBCURL "libcurl.so.4"
-#define RETURNS(type, name, params, args) LATE(LIBCURL, type, name, params, args)
-#define VOID(name, params, args) LATE_VOID(LIBCURL, name, params, args)
+#define RETURNS(type, name, params, args) LAZY(LIBCURL, type, name, params, args)
+#define VOID(name, params, args) LAZY_VOID(LIBCURL, name, params, args)
 
 /* clang-format off */
 RETURNS(CURLcode, curl_global_init, (long flags), (flags))
@@ -77,11 +77,11 @@ CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
     va_list ap;
     va_start(ap, option);
     if (v == VALUE_LONG)
-        rc = LATE_REAL(LIBCURL, curl_easy_setopt)(easy, option, va_arg(ap, long));
+        rc = LAZY_REAL(LIBCURL, curl_easy_setopt)(easy, option, va_arg(ap, long));
     else if (v == VALUE_OFF_T)
-        rc = LATE_REAL(LIBCURL, curl_easy_setopt)(easy, option, va_arg(ap, curl_off_t));
+        rc = LAZY_REAL(LIBCURL, curl_easy_setopt)(easy, option, va_arg(ap, curl_off_t));
     else
-        rc = LATE_REAL(LIBCURL, curl_easy_setopt)(easy, option, va_arg(ap, void *));
+        rc = LAZY_REAL(LIBCURL, curl_easy_setopt)(easy, option, va_arg(ap, void *));
     va_end(ap);
     return rc;
 }
@@ -93,11 +93,11 @@ CURLMcode curl_multi_setopt(CURLM *m, CURLMoption option, ...)
     va_list ap;
     va_start(ap, option);
     if (v == VALUE_LONG)
-        rc = LATE_REAL(LIBCURL, curl_multi_setopt)(m, option, va_arg(ap, long));
+        rc = LAZY_REAL(LIBCURL, curl_multi_setopt)(m, option, va_arg(ap, long));
     else if (v == VALUE_OFF_T)
-        rc = LATE_REAL(LIBCURL, curl_multi_setopt)(m, option, va_arg(ap, curl_off_t));
+        rc = LAZY_REAL(LIBCURL, curl_multi_setopt)(m, option, va_arg(ap, curl_off_t));
     else
-        rc = LATE_REAL(LIBCURL, curl_multi_setopt)(m, option, va_arg(ap, void *));
+        rc = LAZY_REAL(LIBCURL, curl_multi_setopt)(m, option, va_arg(ap, void *));
     va_end(ap);
     return rc;
 }
@@ -106,7 +106,7 @@ CURLcode curl_easy_getinfo(CURL *easy, CURLINFO info, ...)
 {
     va_list ap;
     va_start(ap, info);
-    CURLcode rc = LATE_REAL(LIBCURL, curl_easy_getinfo)(easy, info, va_arg(ap, void *));
+    CURLcode rc = LAZY_REAL(LIBCURL, curl_easy_getinfo)(easy, info, va_arg(ap, void *));
     va_end(ap);
     return rc;
 }

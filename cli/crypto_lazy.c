@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL's libcrypto, loaded at its first call (cli/late.h). Used for uploaded working
+ * OpenSSL's libcrypto, loaded at its first call (cli/lazy.h). Used for uploaded working
  * directories, stores and their keys.
  */
-#include "cli/late.h"
+#include "cli/lazy.h"
 
 #pragma GCC visibility push(hidden)
 #include <openssl/crypto.h>
@@ -14,8 +14,8 @@
 #pragma GCC visibility pop
 
 #define LIBCRYPTO "libcrypto.so.3"
-#define RETURNS(type, name, params, args) LATE(LIBCRYPTO, type, name, params, args)
-#define VOID(name, params, args) LATE_VOID(LIBCRYPTO, name, params, args)
+#define RETURNS(type, name, params, args) LAZY(LIBCRYPTO, type, name, params, args)
+#define VOID(name, params, args) LAZY_VOID(LIBCRYPTO, name, params, args)
 #define BYTES const unsigned char *
 
 /* clang-format off */
