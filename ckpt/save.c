@@ -22,7 +22,7 @@
 #include "base/str.h"
 #include "ckpt/clean.h"
 #include "ckpt/gang.h"
-#include "ckpt/late.h"
+#include "ckpt/save_deadline.h"
 #include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include "ckpt/own.h"
@@ -115,11 +115,11 @@ static int check_time(struct save *s, struct err *e)
 
     if (s->deadline_ms == 0)
         return 0;
-    return late_check(&(struct late){.total_bytes = s->total_bytes,
-                          .left_bytes = s->read_bytes - done,
-                          .done_bytes = done,
-                          .took_ms = now - s->started_ms,
-                          .time_left_ms = s->deadline_ms - now},
+    return save_deadline_check(&(struct save_deadline){.total_bytes = s->total_bytes,
+                                   .left_bytes = s->read_bytes - done,
+                                   .done_bytes = done,
+                                   .took_ms = now - s->started_ms,
+                                   .time_left_ms = s->deadline_ms - now},
         e);
 }
 

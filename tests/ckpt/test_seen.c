@@ -4,7 +4,7 @@
  */
 #include "ckpt/seen.h"
 #include "base/fs.h"
-#include "ckpt/late.h"
+#include "ckpt/save_deadline.h"
 #include "tests/ckpt/store_fault.h"
 #include "tests/ckpt/tools.h"
 #include <fcntl.h>
@@ -187,18 +187,23 @@ static void a_save_is_given_up_when_it_cannot_be_in_time(void **state)
     struct err e;
 
     (void)state;
-    OK(late_check(&(struct late){4 * gib, 4 * gib, 0, 900, 29100}, &e));
-    OK(late_check(&(struct late){4 * gib, 4 * gib, 0, 2900, 27100}, &e));
-    FAILS(ERR_TIMEOUT, late_check(&(struct late){4 * gib, 4 * gib, 0, 3100, 26900}, &e));
-    /* at 1.5 times the speed */
-    OK(late_check(&(struct late){4 * gib, 3 * gib, gib, 10000, 20000}, &e));
+    OK(save_deadline_check(&(struct save_deadline){4 * gib, 4 * gib, 0, 900, 29100}, &e));
+    OK(save_deadline_check(&(struct save_deadline){4 * gib, 4 * gib, 0, 2900, 27100}, &e));
     FAILS(ERR_TIMEOUT,
-        late_check(&(struct late){4 * gib, 31 * gib / 10, 9 * gib / 10, 10000, 20000}, &e));
+        save_deadline_check(&(struct save_deadline){4 * gib, 4 * gib, 0, 3100, 26900}, &e));
+    /* at 1.5 times the speed */
+    OK(save_deadline_check(&(struct save_deadline){4 * gib, 3 * gib, gib, 10000, 20000}, &e));
+    FAILS(ERR_TIMEOUT,
+        save_deadline_check(
+            &(struct save_deadline){4 * gib, 31 * gib / 10, 9 * gib / 10, 10000, 20000}, &e));
     assert_string_equal(
         e.text, "0.9 of 4.0 GiB were stored in 10s; 1.3 GiB too much for this notice");
-    FAILS(ERR_TIMEOUT, late_check(&(struct late){4 * gib, 1, 4 * gib - 1, 10, 0}, &e));
-    OK(late_check(&(struct late){4 * gib, 0, 0, 10, -5}, &e)); /* all of it is in the store */
-    FAILS(ERR_TIMEOUT, late_check(&(struct late){10 << 20, 5 << 20, 2 << 20, 27000, -5}, &e));
+    FAILS(ERR_TIMEOUT,
+        save_deadline_check(&(struct save_deadline){4 * gib, 1, 4 * gib - 1, 10, 0}, &e));
+    OK(save_deadline_check(
+        &(struct save_deadline){4 * gib, 0, 0, 10, -5}, &e)); /* all of it is in the store */
+    FAILS(ERR_TIMEOUT,
+        save_deadline_check(&(struct save_deadline){10 << 20, 5 << 20, 2 << 20, 27000, -5}, &e));
     assert_string_equal(
         e.text, "5.0 of 10.0 MiB were stored in 27s; 5.0 MiB too much for this notice");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/late.h"
+#include "ckpt/save_deadline.h"
 #include "base/time.h"
 
 #define MIN_MS 1000
 #define PART 10
 #define FACTOR 1.5
 
-int late_check(const struct late *l, struct err *e)
+int save_deadline_check(const struct save_deadline *l, struct err *e)
 {
     int64_t unit = l->total_bytes < 1 << 30 ? 1 << 20 : 1 << 30;
     const char *name = unit == 1 << 20 ? "MiB" : "GiB";
