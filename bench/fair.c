@@ -28,7 +28,7 @@
 #define LARGEST_TEAMS 3  /* that ask for so many, the first ones ... */
 #define LARGEST_EVERY 24 /* ... once in so many hours, on average */
 
-static const struct order_team teams[TEAMS] = {{.name = "t0", .shares = 20},
+static const struct policy_team teams[TEAMS] = {{.name = "t0", .shares = 20},
     {.name = "t1", .shares = 16}, {.name = "t2", .shares = 14}, {.name = "t3", .shares = 12},
     {.name = "t4", .shares = 10}, {.name = "t5", .shares = 8}, {.name = "t6", .shares = 7},
     {.name = "t7", .shares = 6}, {.name = "t8", .shares = 4}, {.name = "t9", .shares = 3}};
@@ -160,10 +160,10 @@ static void run_on(struct week *w)
     }
 }
 
-static void set_up(struct week *w, struct order_options *o)
+static void set_up(struct week *w, struct queue_policy *o)
 {
     struct model_options options = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 100 * WEEK_MS, .order = o};
+        .cluster_uid = "0123456789abcdef", .lease_ms = 100 * WEEK_MS, .policy = o};
     struct pool_row pool = {.name = "own"};
     w->m = model_create(&options);
     w->p = planner_create();
@@ -247,9 +247,9 @@ static void count_waiting(struct week *w)
 
 static void run(const char *name, bool says_limits, int32_t reserve, bool with_teams)
 {
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     struct week w = {.says_limits = says_limits};
-    struct order_team own[TEAMS];
+    struct policy_team own[TEAMS];
     memcpy(own, teams, sizeof own);
     o.teams = own;
     o.n_teams = TEAMS;
@@ -274,8 +274,8 @@ static void run(const char *name, bool says_limits, int32_t reserve, bool with_t
 
 int main(void)
 {
-    run("as it is", true, order_defaults.reserve, true);
-    run("no time limits", false, order_defaults.reserve, false);
+    run("as it is", true, queue_policy_defaults.reserve, true);
+    run("no time limits", false, queue_policy_defaults.reserve, false);
     run("nothing reserved", true, 0, false);
     return 0;
 }

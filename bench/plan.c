@@ -275,12 +275,12 @@ static void add_nodes(struct bench *b, int64_t nodes, bool is_elastic)
 }
 
 static void set_up(
-    struct bench *b, int64_t nodes, int users, const struct order_options *order, bool is_elastic)
+    struct bench *b, int64_t nodes, int users, const struct queue_policy *policy, bool is_elastic)
 {
     struct model_options options = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = order};
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .policy = policy};
     b->users = users;
-    b->has_quotas = order->n_teams > 0;
+    b->has_quotas = policy->n_teams > 0;
     b->m = model_create(&options);
     b->p = planner_create();
     b->now = (struct stamp){.wall = {1700000000000}, .mono = {1}};
@@ -319,7 +319,7 @@ static struct figures run(int64_t nodes, int64_t queued)
     struct bench b;
     struct figures f = {.nodes = nodes, .queued = queued};
     double took[ENDS];
-    set_up(&b, nodes, USERS, &order_defaults, false);
+    set_up(&b, nodes, USERS, &queue_policy_defaults, false);
     fill(&b, 1000);
     double before = memory_bytes(&b);
     fill(&b, queued);
@@ -358,15 +358,15 @@ static void ends(struct bench *b)
 static void run_quotas(int64_t nodes, int64_t queued, int users)
 {
     struct bench b;
-    struct order_options order = order_defaults;
-    struct order_team teams[TEAMS];
+    struct queue_policy policy = queue_policy_defaults;
+    struct policy_team teams[TEAMS];
     for (int k = 0; k < TEAMS; k++) {
-        teams[k] = (struct order_team){.shares = 1, .quota_mcpu = nodes * CPUS * 1000 / 10};
+        teams[k] = (struct policy_team){.shares = 1, .quota_mcpu = nodes * CPUS * 1000 / 10};
         snprintf(teams[k].name, sizeof teams[k].name, "team%d", k);
     }
-    order.teams = teams;
-    order.n_teams = TEAMS;
-    set_up(&b, nodes, users, &order, false);
+    policy.teams = teams;
+    policy.n_teams = TEAMS;
+    set_up(&b, nodes, users, &policy, false);
     fill(&b, queued);
     ends(&b);
 }
@@ -374,7 +374,7 @@ static void run_quotas(int64_t nodes, int64_t queued, int users)
 static void run_elastic(int64_t nodes, int64_t queued)
 {
     struct bench b;
-    set_up(&b, nodes, USERS, &order_defaults, true);
+    set_up(&b, nodes, USERS, &queue_policy_defaults, true);
     fill(&b, queued);
     ends(&b);
 }

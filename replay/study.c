@@ -277,7 +277,7 @@ static const char *team_of(const struct setup *u, const struct log_job *l, bool 
     struct job_row row = {0};
     STR_COPY(row.user, l->user[0] ? l->user : "user");
     STR_COPY(row.spec.team, l->team);
-    *ret_is_other = order_resolve(&u->o->config->order, &row, NULL) != 0;
+    *ret_is_other = policy_resolve(&u->o->config->policy, &row, NULL) != 0;
     return *ret_is_other ? "" : l->team;
 }
 
@@ -611,7 +611,7 @@ static struct replay_options replay_of(
         .limits = {.max_nodes = c->max_nodes,
             .max_gpus = c->max_gpus,
             .max_uusd_h = c->max_uusd_h,
-            .order = &c->order,
+            .policy = &c->policy,
             .retries = &c->retries,
             .procurement = &c->deadlines,
             .egress = place_egress,

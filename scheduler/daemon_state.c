@@ -167,7 +167,7 @@ int daemon_load_model(struct daemon *d, struct err *e)
         .retention_ms = d->config->retention_ms,
         .egress = place_egress,
         .store_uusd_gib_month = d->config->store_uusd_gib_month,
-        .order = &d->config->order,
+        .policy = &d->config->policy,
         .retries = &d->config->retries,
         .procurement = &d->config->deadlines,
         .hooks = d->config->notify.hooks,

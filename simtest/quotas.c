@@ -13,19 +13,19 @@
 static void add_team(
     struct world *w, const char *name, int64_t quota_mcpu, size_t n_users, const char *const *users)
 {
-    struct order_team *t = &w->teams[w->order.n_teams];
-    *t = (struct order_team){.shares = 1,
+    struct policy_team *t = &w->teams[w->policy.n_teams];
+    *t = (struct policy_team){.shares = 1,
         .quota_mcpu = quota_mcpu,
-        .users = w->members[w->order.n_teams++],
+        .users = w->members[w->policy.n_teams++],
         .n_users = n_users};
     STR_COPY(t->name, name);
     for (size_t k = 0; k < n_users; k++) {
-        t->users[k] = (struct order_user){.shares = 1};
+        t->users[k] = (struct policy_user){.shares = 1};
         STR_COPY(t->users[k].name, users[k]);
     }
 }
 
-static void set_limit(struct order_limits *l, enum limit_kind kind, int64_t most)
+static void set_limit(struct policy_limits *l, enum limit_kind kind, int64_t most)
 {
     l->is_set[kind] = true;
     l->most[kind] = most;
@@ -34,21 +34,21 @@ static void set_limit(struct order_limits *l, enum limit_kind kind, int64_t most
 /* ann and bob have a quota of half of two small machines each; cho has none, and borrows. Or ann
  * may run two jobs at a time, and she and bob together four, with 12 cpus; jobs moved to their
  * other team are not limited. */
-const struct order_options *quotas_order(struct world *w)
+const struct queue_policy *quotas_policy(struct world *w)
 {
     static const char *const users[] = {"ann", "bob", "cho"};
-    w->order = order_defaults;
+    w->policy = queue_policy_defaults;
     if (w->seed % SIM_QUOTAS == 0) {
         w->preempted = 2; /* the second */
-        w->classes[0] =
-            (struct order_qos){.name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
-        w->classes[1] = (struct order_qos){.name = "low"};
-        w->order.qos = w->classes;
-        w->order.n_qos = 2;
-        return &w->order;
+        w->classes[0] = (struct policy_qos){
+            .name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
+        w->classes[1] = (struct policy_qos){.name = "low"};
+        w->policy.qos = w->classes;
+        w->policy.n_qos = 2;
+        return &w->policy;
     }
-    w->order.gib_mcpu = 0;
-    w->order.teams = w->teams;
+    w->policy.gib_mcpu = 0;
+    w->policy.teams = w->teams;
     if (w->seed % SIM_QUOTAS == 1) {
         add_team(w, "red", 4000, 1, &users[0]);
         add_team(w, "blue", 4000, 1, &users[1]);
@@ -60,7 +60,7 @@ const struct order_options *quotas_order(struct world *w)
         set_limit(&w->teams[0].limits, LIMIT_MCPU, 12000);
         add_team(w, "blue", 0, 2, users);
     }
-    return &w->order;
+    return &w->policy;
 }
 
 /* ---- usage ---- */
@@ -88,8 +88,8 @@ static struct use use_of(const struct world *w, const char *team, const char *us
 static void check_use(struct world *w, const char *team, const char *user)
 {
     const struct use u = use_of(w, team, user);
-    if (u.jobs > order_limit(&w->order, team, user, LIMIT_RUNNING) ||
-        u.mcpu > order_limit(&w->order, team, user, LIMIT_MCPU))
+    if (u.jobs > policy_limit(&w->policy, team, user, LIMIT_RUNNING) ||
+        u.mcpu > policy_limit(&w->policy, team, user, LIMIT_MCPU))
         world_fail(w, "%s of team %s runs %lld jobs of %lld mcpu, more than may be",
             user ? user : "all", team, (long long)u.jobs, (long long)u.mcpu);
 }
@@ -121,7 +121,7 @@ static bool is_kept_from(const struct world *w, const struct job *j)
     int64_t mcpu = j->row.spec.need.cpus * 1000LL;
     if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.spec.nodes > 1 ||
         j->row.spec.pool[0] || job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
-        use_of(w, t->name, NULL).mcpu + mcpu > order_quota_mcpu(&w->order, t->name))
+        use_of(w, t->name, NULL).mcpu + mcpu > policy_quota_mcpu(&w->policy, t->name))
         return false;
     LIST_FOREACH (model_nodes(w->model), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);

@@ -244,7 +244,7 @@ static void start_belayd(struct world *w)
         .hold_in_vain = w->hold_in_vain,
         .store_uusd_gib_month = traffic_store_price(w),
         .egress = traffic_egress,
-        .order = quotas_order(w),
+        .policy = quotas_policy(w),
         .hooks = &sim_hook,
         .n_hooks = 1,
         .zones = &w->zones,

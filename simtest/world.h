@@ -308,7 +308,7 @@ void traffic_check(struct world *w); /* call at the end of the run */
 void traffic_deinit(struct world *w);
 
 /* ---- quotas.c ---- */
-const struct order_options *quotas_order(struct world *w);
+const struct queue_policy *quotas_policy(struct world *w);
 void quotas_committed(struct world *w, const struct changes *c); /* belayd's model is as of then */
 void quotas_check(struct world *w);                              /* call while belayd is up */
 
@@ -485,10 +485,10 @@ struct world {
     size_t n_transfers;
     struct sim_input *inputs;
     size_t n_inputs;
-    struct order_options order;
-    struct order_team teams[3];
-    struct order_user members[3][2]; /* per world */
-    struct order_qos classes[2];
+    struct queue_policy policy;
+    struct policy_team teams[3];
+    struct policy_user members[3][2]; /* per world */
+    struct policy_qos classes[2];
     uint64_t preempted;    /* bit set of them */
     int64_t owed_since_ms; /* until then no job within its quota was kept waiting */
     /* counters */

@@ -16,7 +16,7 @@
 #include "scheduler/config/place.h"
 #include "scheduler/core/queue/budget_options.h"
 #include "scheduler/core/placement/constraints.h"
-#include "scheduler/core/queue/order.h"
+#include "scheduler/core/queue/policy.h"
 #include "scheduler/notify/notify_seal.h"
 #include <assert.h>
 #include <ctype.h>

@@ -173,7 +173,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
         c.server_url, config_opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
     read_logs(&r, &c);
-    config_read_order(&r, &c.order);
+    config_read_policy(&r, &c.policy);
     config_read_windows(&r, &c.windows, &c.n_windows);
     config_read_budgets(&r, c.windows, c.n_windows, &c.budgets, &c.n_budgets);
     config_read_racks(&r, &c.racks, &c.n_racks);
@@ -240,7 +240,7 @@ void config_deinit(struct config *c)
     for (size_t i = 0; i < c->n_names; i++)
         free(c->names[i]);
     config_pools_free(c->pools, c->n_pools);
-    config_order_deinit(&c->order);
+    config_policy_deinit(&c->policy);
     config_notify_deinit(&c->notify);
     free(c->windows);
     config_budgets_free(c->budgets, c->n_budgets);

@@ -12,7 +12,7 @@
 #include "scheduler/config/windows.h"
 #include "scheduler/config/procurement.h"
 #include "scheduler/config/notify.h"
-#include "scheduler/config/order.h"
+#include "scheduler/config/policy.h"
 #include "scheduler/config/pools.h"
 #include "scheduler/config/racks.h"
 #include "scheduler/config/retries.h"
@@ -69,7 +69,7 @@ struct config {
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     /* limits of all elastic pools together; 0 = unlimited */
     int64_t max_nodes, max_gpus, max_uusd_h;
-    struct order_options order;          /* the order of the queue */
+    struct queue_policy policy;          /* the order of the queue */
     struct count licences[LICENCES_MAX]; /* of the cluster */
     size_t n_licences;
     struct config_window *windows; /* in which some run only */

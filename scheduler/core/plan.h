@@ -8,7 +8,7 @@
  * In order:
  *  1. nodes with an expired lease (a lease is a node's: a node that was not seen for lease_ms is
  *     lost, and all its attempts end; consider_leases in plan.c); jobs that reached their begin
- *     time, or with an unsatisfiable dependency; the order of the queue (order.h), at most every
+ *     time, or with an unsatisfiable dependency; the order of the queue (priority.h), at most every
  *     few seconds, when usage or waiting jobs changed and jobs of several users wait; due cron
  *     entries (crons.c). Before a shape passes others, nodes are reserved for the first few of
  *     those (reserve.c);

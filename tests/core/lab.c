@@ -32,21 +32,21 @@ static struct egress egress(const char *provider)
 
 void lab_init(struct lab *l)
 {
-    lab_init_order(l, NULL);
+    lab_init_policy(l, NULL);
 }
 
-void lab_init_order(struct lab *l, const struct order_options *order)
+void lab_init_policy(struct lab *l, const struct queue_policy *policy)
 {
-    lab_init_budgets(l, order, NULL, 0, 0);
+    lab_init_budgets(l, policy, NULL, 0, 0);
 }
 
-void lab_init_budgets(struct lab *l, const struct order_options *order,
+void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
     const struct budget_options *budgets, size_t n_budgets, int64_t store_uusd_gib_month)
 {
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = LAB_LEASE_MS,
         .hold_in_vain = LAB_HOLD_IN_VAIN,
-        .order = order,
+        .policy = policy,
         .licences = lab_licences,
         .n_licences = LAB_LICENCES,
         .budgets = budgets,
@@ -62,10 +62,10 @@ void lab_init_budgets(struct lab *l, const struct order_options *order,
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
 }
 
-void lab_init_for_days(struct lab *l, const struct order_options *order, int64_t uusd_h)
+void lab_init_for_days(struct lab *l, const struct queue_policy *policy, int64_t uusd_h)
 {
     struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 86400000LL, .order = order};
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 86400000LL, .policy = policy};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = uusd_h};
     *l = (struct lab){.m = model_create(&o),
         .p = planner_create(),

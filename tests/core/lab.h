@@ -46,13 +46,13 @@ struct lab {
 /* One reserved pool "base" at $0.50/h per node; the model is otherwise empty. */
 void lab_init(struct lab *l);
 /* with these teams, borrowed; NULL: as lab_init */
-void lab_init_order(struct lab *l, const struct order_options *order);
-void lab_init_budgets(struct lab *l, const struct order_options *order,
+void lab_init_policy(struct lab *l, const struct queue_policy *policy);
+void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
     const struct budget_options *budgets, size_t n_budgets,
     int64_t store_uusd_gib_month); /* as lab_init */
 /* Leases outlast the test, so that days may pass without a heartbeat; a node of "base" costs
  * uusd_h. No licences, racks or egress prices. */
-void lab_init_for_days(struct lab *l, const struct order_options *order, int64_t uusd_h);
+void lab_init_for_days(struct lab *l, const struct queue_policy *policy, int64_t uusd_h);
 void lab_deinit(struct lab *l);
 /* An elastic pool with one spot and one on-demand offer of the type, in zone "z1" of region
  * "r1". */

@@ -446,7 +446,7 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     struct err e = {0};
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = s->lease_ms ? s->lease_ms : LAB_LEASE_MS,
-        .order = s->order,
+        .policy = s->policy,
         .licences = lab_licences,
         .n_licences = LAB_LICENCES,
         .budgets = s->budget_options,

@@ -13,7 +13,7 @@ struct shelf_sums {
 };
 
 struct shelf {
-    const struct order_options *order; /* used by loads; NULL: order_defaults */
+    const struct queue_policy *policy; /* used by loads; NULL: queue_policy_defaults */
     struct job_row *jobs;
     struct attempt_row *attempts;
     struct node_row *nodes;

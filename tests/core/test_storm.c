@@ -443,27 +443,28 @@ static void store(struct storm *st)
 }
 
 /* One storm in two has limits, one in four has quotas. */
-static const struct order_options *order_of(uint64_t seed)
+static const struct queue_policy *order_of(uint64_t seed)
 {
-    static struct order_user users[] = {
+    static struct policy_user users[] = {
         {.name = "ann", .shares = 1, .limits = {.is_set = {true, true}, .most = {2, 1}}},
         {.name = "bob", .shares = 2}};
-    static struct order_team team = {.name = "red",
+    static struct policy_team team = {.name = "red",
         .shares = 1,
         .users = users,
         .n_users = 2,
         .limits = {.is_set = {[LIMIT_UUSD_H] = true, [LIMIT_SUBMITTED] = true},
             .most = {[LIMIT_UUSD_H] = 2500000, [LIMIT_SUBMITTED] = 30}}};
-    static struct order_user ann = {.name = "ann", .shares = 1}, bob = {.name = "bob", .shares = 1};
-    static struct order_team teams[] = {
+    static struct policy_user ann = {.name = "ann", .shares = 1},
+                              bob = {.name = "bob", .shares = 1};
+    static struct policy_team teams[] = {
         {.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 6000},
         {.name = "blue", .shares = 2, .users = &bob, .n_users = 1, .quota_mcpu = 4000}};
     static uint64_t both = 6, last = 4; /* bit sets of preempted classes */
-    static struct order_qos classes[] = {
+    static struct policy_qos classes[] = {
         {.name = "high", .boost_ms = 3600000, .preempts = {&both, 3}},
         {.name = "middle", .preempts = {&last, 3}}, {.name = "low"}};
-    static struct order_options o;
-    o = order_defaults;
+    static struct queue_policy o;
+    o = queue_policy_defaults;
     o.gpu_mcpu = 1000;
     o.qos = classes;
     o.n_qos = seed % 3 ? sizeof classes / sizeof classes[0] : 0;
@@ -516,12 +517,12 @@ static void one_storm(uint64_t seed)
         agent, agent, agent, agent, user, provider, provider, nodes, facts, condition, pool};
     struct storm st = {0};
     prng_init(&st.r, seed);
-    st.s.order = order_of(seed);
+    st.s.policy = order_of(seed);
     st.s.n_budget_options = budgets_of_storm(seed, &st.s.budget_options);
     /* one micro-dollar per second and MiB */
     st.s.store_uusd_gib_month = seed % 2 ? 3000000000LL : 0;
     lab_init_budgets(
-        &st.l, st.s.order, st.s.budget_options, st.s.n_budget_options, st.s.store_uusd_gib_month);
+        &st.l, st.s.policy, st.s.budget_options, st.s.n_budget_options, st.s.store_uusd_gib_month);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
     /* no budgets in its way, and a rack without power for all of its machines */
@@ -588,8 +589,8 @@ static void one_short_of_power(uint64_t seed)
     static const char *const names[] = {"host", "host-2", "host-3", "host-4", "power1", "power2"};
     struct storm st = {0};
     prng_init(&st.r, seed);
-    st.s.order = order_of(seed % 2 ? 2 : seed); /* most have quotas */
-    lab_init_order(&st.l, st.s.order);
+    st.s.policy = order_of(seed % 2 ? 2 : seed); /* most have quotas */
+    lab_init_policy(&st.l, st.s.policy);
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
         const int32_t cpus = (int32_t)(1 + below(&st, 8));
         lab_join_with(&st.l, names[k], cpus, below(&st, 3) ? ",ib," : "", "");

@@ -17,22 +17,22 @@ static void limits_are_read_along_the_path(void **state)
                             "    each_user: {max_running: 200}\n    users:\n      ann: {shares: 2, "
                             "max_gpus: 0, max_running: none}\n"
                             "      bob: 3\n");
-    const struct order_options *o = &c.order;
+    const struct queue_policy *o = &c.policy;
     assert_int_equal(o->teams[0].users[0].shares, 2);
     assert_int_equal(o->teams[0].users[1].shares, 3);
-    assert_int_equal(order_limit(o, "red", "ann", LIMIT_GPUS), 0);
-    assert_int_equal(order_limit(o, "red", "ann", LIMIT_RUNNING), LIMIT_NONE);
-    assert_int_equal(order_limit(o, "red", "bob", LIMIT_GPUS), 16);
-    assert_int_equal(order_limit(o, "red", "bob", LIMIT_RUNNING), 200);
-    assert_int_equal(order_limit(o, "red", "bob", LIMIT_SUBMITTED), 20000);
-    assert_int_equal(order_limit(o, "red", NULL, LIMIT_UUSD_H), 60500000);
-    assert_int_equal(order_limit(o, "cho", "cho", LIMIT_SUBMITTED), 20000);
-    assert_int_equal(order_quota_mcpu(o, "red"), 0);
+    assert_int_equal(policy_limit(o, "red", "ann", LIMIT_GPUS), 0);
+    assert_int_equal(policy_limit(o, "red", "ann", LIMIT_RUNNING), LIMIT_NONE);
+    assert_int_equal(policy_limit(o, "red", "bob", LIMIT_GPUS), 16);
+    assert_int_equal(policy_limit(o, "red", "bob", LIMIT_RUNNING), 200);
+    assert_int_equal(policy_limit(o, "red", "bob", LIMIT_SUBMITTED), 20000);
+    assert_int_equal(policy_limit(o, "red", NULL, LIMIT_UUSD_H), 60500000);
+    assert_int_equal(policy_limit(o, "cho", "cho", LIMIT_SUBMITTED), 20000);
+    assert_int_equal(policy_quota_mcpu(o, "red"), 0);
     config_deinit(&c);
     c = parse("teams:\n  red: {quota: 256}\n  blue: {quota: 32, borrow: false, max_cpus: 100}\n");
-    assert_int_equal(order_quota_mcpu(&c.order, "red"), 256000);
-    assert_int_equal(order_limit(&c.order, "red", NULL, LIMIT_MCPU), LIMIT_NONE);
-    assert_int_equal(order_limit(&c.order, "blue", NULL, LIMIT_MCPU), 32000);
+    assert_int_equal(policy_quota_mcpu(&c.policy, "red"), 256000);
+    assert_int_equal(policy_limit(&c.policy, "red", NULL, LIMIT_MCPU), LIMIT_NONE);
+    assert_int_equal(policy_limit(&c.policy, "blue", NULL, LIMIT_MCPU), 32000);
     config_deinit(&c);
 }
 
@@ -40,10 +40,10 @@ static void the_order_is_read_or_the_default(void **state)
 {
     (void)state;
     struct config c = parse("");
-    struct order_options usual = order_defaults;
+    struct queue_policy usual = queue_policy_defaults;
     usual.each_user.is_set[LIMIT_SUBMITTED] = true;
     usual.each_user.most[LIMIT_SUBMITTED] = 200000;
-    assert_memory_equal(&c.order, &usual, sizeof(c.order));
+    assert_memory_equal(&c.policy, &usual, sizeof(c.policy));
     config_deinit(&c);
     c = parse(
         "teams:\n  red: {shares: 30, users: [ann, bob]}\n  blue:\n    shares: 70\n    users: {cho: "
@@ -54,7 +54,7 @@ static void the_order_is_read_or_the_default(void **state)
         "qos:\n  urgent: {boost: 1d, preempts: [spare]}\n  spare: {boost: -7d}\n"
         "windows:\n  overnight: {days: mon-fri, from: \"20:00\", to: \"07:00\", tz: "
         "Australia/Sydney}\n");
-    const struct order_options *o = &c.order;
+    const struct queue_policy *o = &c.policy;
     assert_int_equal(o->n_teams, 3);
     assert_string_equal(o->teams[0].name, "red");
     assert_int_equal(o->teams[0].shares, 30);

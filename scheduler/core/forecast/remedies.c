@@ -16,6 +16,7 @@
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
@@ -195,14 +196,14 @@ static int64_t most_that_starts(const struct remedies *r, struct variant *v, int
     while (low < high) {
         int64_t mid = (low + high + 1) / 2;
         set(&v->shape, mid * step);
-        v->shape.mcpu = order_mcpu(model_order(r->m), &v->shape.need);
+        v->shape.mcpu = priority_mcpu(model_policy(r->m), &v->shape.need);
         if (starts(r, &v->shape))
             low = mid;
         else
             high = mid - 1;
     }
     set(&v->shape, low * step);
-    v->shape.mcpu = order_mcpu(model_order(r->m), &v->shape.need);
+    v->shape.mcpu = priority_mcpu(model_policy(r->m), &v->shape.need);
     return low * step;
 }
 

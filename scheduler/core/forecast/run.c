@@ -12,6 +12,7 @@
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/market.h"
@@ -82,7 +83,7 @@ static void count(struct forecast_run *s, const struct run *r, int64_t sign)
         g->used[LIMIT_RUNNING] += r->counts ? sign : 0;
         g->used[LIMIT_GPUS] += sign * has->gpus;
         g->used[LIMIT_UUSD_H] += sign * r->uusd_h;
-        g->used[LIMIT_MCPU] += sign * order_mcpu(model_order(s->p->m), has);
+        g->used[LIMIT_MCPU] += sign * priority_mcpu(model_policy(s->p->m), has);
     }
     const struct counts *need =
         r->counts && r->shape->constraints ? &r->shape->constraints->licences : NULL;
@@ -211,7 +212,7 @@ static int32_t best_for(const struct forecast_run *s, const struct slot *c)
 /* Reserves nodes for the first waiting jobs before others pass them. */
 static bool reserve_before(struct forecast_run *s, const struct lot *passing)
 {
-    int32_t reserve_max = model_order(s->p->m)->reserve;
+    int32_t reserve_max = model_policy(s->p->m)->reserve;
     for (int32_t k = 0; k < s->p->n_lots && s->n_reserved < reserve_max; k++) {
         const struct lot *l = &s->lots[k];
         if (l->has_reserved || l->looked == s->epoch || l->comes || !run_waits(s, l) ||
@@ -389,7 +390,7 @@ static int64_t extrapolate(const struct forecast_run *s)
         if (c->open_ms == NEVER_MS || !run_may(s, c, s->p->mine))
             continue;
         capacity +=
-            (double)order_mcpu(model_order(s->p->m), &s->p->node_class[c->node_class].total);
+            (double)priority_mcpu(model_policy(s->p->m), &s->p->node_class[c->node_class].total);
     }
     double ms = capacity > 0 ? work / capacity * (s->latest ? 1.25 : 1) : (double)NEVER_MS;
     return ms < (double)RUNTIMES_MAX_MS * 120 ? s->t_ms + (int64_t)ms : NEVER_MS;

@@ -9,6 +9,7 @@
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
 
 int64_t run_price_of(const struct forecast_run *s, const struct slot *c, const struct shape *of)
@@ -28,7 +29,7 @@ bool run_exceeds(const struct forecast_run *s, const struct lot *l, const struct
         int64_t more[LIMIT_KINDS] = {[LIMIT_RUNNING] = 1,
             [LIMIT_GPUS] = (int64_t)l->nodes * each->gpus,
             [LIMIT_UUSD_H] = c ? l->nodes * run_price_of(s, c, l->shape) : 0,
-            [LIMIT_MCPU] = l->nodes * order_mcpu(model_order(s->p->m), each)};
+            [LIMIT_MCPU] = l->nodes * priority_mcpu(model_policy(s->p->m), each)};
         for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
             if (more[kind] > 0 && more[kind] > g->of->most[kind] - g->used[kind])
                 return true;

@@ -19,6 +19,7 @@
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/queue_access.h"
@@ -420,7 +421,7 @@ static void choose_part(struct forecast_snapshot *p, int64_t n_nodes)
             const struct node_class *of = &p->node_class[k];
             bool may = of->node && of->may[i / 64] >> (i % 64) & 1;
             double mcpu = may ? (double)of->n_nodes *
-                                    (double)order_mcpu(model_order(p->m), &of->node->row.total)
+                                    (double)priority_mcpu(model_policy(p->m), &of->node->row.total)
                               : 0;
             all += mcpu;
             here += is_mine(p, (int32_t)k) ? mcpu : 0;

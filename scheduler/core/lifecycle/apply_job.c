@@ -201,7 +201,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     STR_COPY(ret_own->spec.team, r->spec.team);
     STR_COPY(ret_own->spec.qos, r->spec.qos);
     if (!rc)
-        rc = order_resolve(model_order(m), ret_own, e);
+        rc = policy_resolve(model_policy(m), ret_own, e);
     if (!rc)
         rc = job_resolve_retries(m, r, ret_own, e);
     if (!rc) {

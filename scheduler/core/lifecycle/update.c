@@ -203,7 +203,7 @@ static int check_order(const struct model *m, struct wanted *w, uint64_t fields,
         own.spec.team[0] = '\0';
     if (!(fields & BIT(QOS)))
         own.spec.qos[0] = '\0';
-    int rc = order_resolve(model_order(m), &own, e);
+    int rc = policy_resolve(model_policy(m), &own, e);
     if (!rc)
         take_spec(&w->row.spec, &own.spec, fields & (BIT(TEAM) | BIT(QOS)));
     return rc;

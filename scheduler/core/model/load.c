@@ -182,7 +182,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->row.queued_mono = now.mono;
     j->certified_at = certificate_date(m, r->script_key);
     j->account = account_of(
-        m, r->spec.team[0] ? r->spec.team : order_team_of(model_order(m), r->user), r->user);
+        m, r->spec.team[0] ? r->spec.team : policy_team_of(model_policy(m), r->user), r->user);
     const struct job *array = model_job(m, r->array);
     j->labels = array ? labels_hold_again(array->labels) : labels_take_loaded(m, r->id);
     map_put(&m->rows.jobs, r->id, j);

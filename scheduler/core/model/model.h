@@ -15,7 +15,7 @@
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
  *  5. The queue holds exactly the PENDING jobs that are eligible (not held, no open dependency,
  *     begin time reached) and not throttled by a limit of their user or team, in the order of
- *     order.h as of the last EV_ORDER.
+ *     priority.h as of the last EV_ORDER.
  *  6. Ids increase and are never reused, also across restarts (the counters are stored).
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_MODEL_H
@@ -27,7 +27,7 @@
 #include "scheduler/core/model/event.h"
 #include "scheduler/core/deadline/deadline.h"
 #include "scheduler/core/lifecycle/notify_outbox.h"
-#include "scheduler/core/queue/order.h"
+#include "scheduler/core/queue/policy.h"
 #include "scheduler/core/placement/rack_options.h"
 #include "scheduler/core/supply/egress.h"
 #include "scheduler/core/lifecycle/retry_counts.h"
@@ -511,8 +511,9 @@ struct model_options {
     int64_t store_uusd_gib_month;
     /* What a provider bills for data that leaves (supply/egress.h); pure. NULL: nothing. */
     struct egress (*egress)(const char *provider);
-    int64_t retention_ms;                /* AFTER_AUTO: how long checkpoints of ended jobs stay */
-    const struct order_options *order;   /* borrowed for the model's life; NULL = order_defaults */
+    int64_t retention_ms; /* AFTER_AUTO: how long checkpoints of ended jobs stay */
+    const struct queue_policy
+        *policy; /* borrowed for the model's life; NULL = queue_policy_defaults */
     const struct retry_options *retries; /* borrowed; NULL = retries_usual without limits */
     const struct window *windows;        /* borrowed; names are unique */
     size_t n_windows;
@@ -654,7 +655,7 @@ const struct list *model_pools(const struct model *m);     /* struct pool by in_
 int64_t account_used(const struct model *m, const struct account *a, struct wall now);
 /* struct team by in_all, in order of creation. */
 const struct list *model_teams(const struct model *m);
-const struct order_options *model_order(const struct model *m);
+const struct queue_policy *model_policy(const struct model *m);
 
 /* Parts of a job's priority, as equivalent waiting time: total_ms is their sum. */
 struct priority {

@@ -4,6 +4,7 @@
  */
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/queue/priority.h"
 
 #include "base/minmax.h"
 
@@ -75,7 +76,7 @@ const struct resources *shape_takes(const struct shape *s, const struct resource
 
 int64_t attempt_mcpu(const struct attempt *a)
 {
-    return order_mcpu(a->job->shape->order, &a->held);
+    return priority_mcpu(a->job->shape->policy, &a->held);
 }
 
 int64_t job_mcpu(const struct job *j)

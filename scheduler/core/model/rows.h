@@ -445,7 +445,7 @@ struct drill_row {
 };
 
 /* CPU usage of a user as a member of a team, in cpu-microseconds, halved after each half-life
- * (order.h). */
+ * (priority.h). */
 struct account_row {
     char team[CORE_NAME_MAX], user[CORE_NAME_MAX];
     int64_t used;

@@ -12,6 +12,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/supply/market.h"
 #include <string.h>
@@ -85,7 +86,7 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
             if (least.uusd_h == 0 || uusd_h < least.uusd_h)
                 least = (struct headroom){.gpus = takes->gpus,
                     .uusd_h = uusd_h,
-                    .mcpu = order_mcpu(s->order, takes),
+                    .mcpu = priority_mcpu(s->policy, takes),
                     .pool = p};
         }
     }

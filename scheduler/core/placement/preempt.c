@@ -176,7 +176,7 @@ static bool may_preempt(const struct model *m, const struct qos_class *c)
 static bool next_preempting(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    for (size_t k = 0; k < model_order(m)->n_qos; k++) {
+    for (size_t k = 0; k < model_policy(m)->n_qos; k++) {
         const struct qos_class *c = qos_class_at(m, k);
         int looked = 0;
         if (c->queue.n == 0 || !may_preempt(m, c))

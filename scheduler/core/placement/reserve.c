@@ -329,7 +329,7 @@ bool reserve_next(struct planner *p, const struct model *m, const struct shape *
 {
     const struct shape *s;
     queue_walk_begin(&p->walk, m);
-    for (int32_t left = model_order(m)->reserve;
+    for (int32_t left = model_policy(m)->reserve;
          left > 0 && (s = queue_walk_next(&p->walk)) != NULL && s != passing; left--) {
         if (is_looked_at(m, s) || licences_lack(m, s->constraints))
             continue;
@@ -478,7 +478,7 @@ static struct place last_of_first(const struct model *m)
     struct place last = {INT64_MIN, INT64_MIN};
     const struct shape *s;
     queue_walk_begin(&w, m);
-    for (int32_t left = model_order(m)->reserve; left > 0 && (s = queue_walk_next(&w)) != NULL;
+    for (int32_t left = model_policy(m)->reserve; left > 0 && (s = queue_walk_next(&w)) != NULL;
          left--)
         last = queue_place(s);
     queue_walk_end(&w);

@@ -207,15 +207,15 @@ static bool may_hold(const struct model *m, const struct pool *p, const struct j
 int labels_check_team(
     const struct model *m, const struct job_texts *texts, const char *user, struct err *e)
 {
-    const struct order_options *order = model_order(m);
+    const struct queue_policy *policy = model_policy(m);
     json_t *o;
     int rc = 0;
-    if (order->n_teams == 0 || !texts || !texts->labels_json ||
+    if (policy->n_teams == 0 || !texts || !texts->labels_json ||
         json_parse(texts->labels_json, strlen(texts->labels_json), LABELS_JSON_MAX, &o, NULL) != 0)
         return 0;
     const char *team = json_string_value(json_object_get(o, "team"));
     if (team)
-        rc = order_check_member(order, team, user, e);
+        rc = policy_check_member(policy, team, user, e);
     json_decref(o);
     return rc ? err_wrap(e, "labels: team") : 0;
 }

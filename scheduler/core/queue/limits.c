@@ -25,6 +25,7 @@
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
 
 #include <inttypes.h>
@@ -47,7 +48,7 @@ void allowance_imagine(
     const struct model *m, struct allowance *w, const char *team, const char *user)
 {
     for (int k = 0; k < LIMIT_KINDS; k++) {
-        w->most[k] = order_limit(model_order(m), team, user, (enum limit_kind)k);
+        w->most[k] = policy_limit(model_policy(m), team, user, (enum limit_kind)k);
         w->is_limited |= k != LIMIT_SUBMITTED && is_limited(w, (enum limit_kind)k);
     }
     w->was_used_up = is_used_up(w);
@@ -179,7 +180,7 @@ static void add_load(
     const struct resources *takes = shape_takes(s, total);
     sum->uusd_h += resources_share(takes, total, uusd_h);
     sum->gpus += takes->gpus;
-    sum->mcpu += order_mcpu(s->order, takes);
+    sum->mcpu += priority_mcpu(s->policy, takes);
 }
 
 static bool has_left(const struct allowance *w, enum limit_kind kind, int64_t each, int32_t times)

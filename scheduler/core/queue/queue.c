@@ -2,9 +2,9 @@
  *
  * The queue: pending jobs by shape, shapes by the position of their first job. Within a shape jobs
  * are ordered by the time since which they are eligible, plus their nice; a requeued job keeps its
- * position. All other parts of the priority are equal within a shape (order.h), so a change moves
- * one job and at most one shape. Only usage changes by itself: then the shapes, which are few, get
- * new positions (queue_order), and no job is touched.
+ * position. All other parts of the priority are equal within a shape (priority.h), so a change
+ * moves one job and at most one shape. Only usage changes by itself: then the shapes, which are
+ * few, get new positions (queue_order), and no job is touched.
  */
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/model/model_access.h"
@@ -16,6 +16,7 @@
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 
@@ -26,7 +27,7 @@
 
 #define SHAPE_KEY_MAX 512
 #define NUMBER_MAX 14 /* of a key, in base-32 digits */
-#define WHOSE_MAX (ORDER_QOS_MAX + 40)
+#define WHOSE_MAX (POLICY_QOS_MAX + 40)
 /* Significant binary digits of time limits, which bounds the number of demand classes. */
 #define LIMIT_BITS 3
 
@@ -366,13 +367,13 @@ void queue_describe(const struct model *m, const struct job *j,
         .certified_at = j->certified_at,
         .account = j->account,
         .limit_ms = queue_round_up(j->row.spec.time_limit_ms, LIMIT_BITS),
-        .order = model_order(m)};
+        .policy = model_policy(m)};
     STR_COPY(want.pool, j->row.spec.pool);
-    const struct order_qos *qos = order_qos(want.order, j->row.spec.qos);
-    want.class = qos ? &m->queue.classes[qos - want.order->qos] : NULL;
-    want.mcpu = order_mcpu(want.order, &want.need);
+    const struct policy_qos *qos = policy_qos(want.policy, j->row.spec.qos);
+    want.class = qos ? &m->queue.classes[qos - want.policy->qos] : NULL;
+    want.mcpu = priority_mcpu(want.policy, &want.need);
     budgets_describe(m, j, &want);
-    want.boost_ms = order_qos_ms(want.order, &j->row) + order_size_ms(want.order, &j->row);
+    want.boost_ms = priority_qos_ms(want.policy, &j->row) + priority_size_ms(want.policy, &j->row);
     *ret_shape = want;
 }
 
@@ -647,7 +648,7 @@ struct demand_class *queue_class_within(
 
 void queue_init(struct model *m)
 {
-    const struct order_options *o = model_order(m);
+    const struct queue_policy *o = model_policy(m);
     m->queue.next_shape = m->queue.next_demand_class = 1;
     m->queue.classes = mem_array(o->n_qos, sizeof *m->queue.classes);
     for (size_t k = 0; k < o->n_qos; k++)

@@ -52,7 +52,7 @@ struct demand_class {
 
 /* A QOS. */
 struct qos_class {
-    const struct order_qos *qos;
+    const struct policy_qos *qos;
     int32_t index;     /* in the options */
     int64_t running;   /* its running jobs */
     struct tree queue; /* preempting QOS: its queued shapes, by position */
@@ -81,7 +81,7 @@ struct shape {
     int32_t nodes;
     int32_t least;                     /* current minimum of nodes, 1 .. nodes */
     int64_t mcpu;                      /* usage of one node; exclusive: at least */
-    const struct order_options *order; /* defines the usage */
+    const struct queue_policy *policy; /* defines the usage */
     /* Its jobs with preemptions in progress; the nodes in `reserved` are for those. */
     int64_t claims;
     int64_t owner;            /* its only job, for which nodes are kept; CORE_ID_NONE */

@@ -14,6 +14,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 
@@ -24,16 +25,16 @@
 #define EVERY_MS 5000
 /* Shapes sorted per ms of the interval between two sorts, which keeps the cost negligible. */
 #define SHAPES_A_MS 4
-#define FORGET_STEPS (64LL * ORDER_STEPS)
+#define FORGET_STEPS (64LL * PRIORITY_STEPS)
 #define USED_MAX (1LL << 62)
 #define RATIO_MAX 32.0 /* usage of this many times its share leaves a fair-share term of zero */
 /* Weight of fair share between the users of a team, as a fraction of that between teams. */
 #define USER_PART 4
 #define KEY_MAX (2 * CORE_NAME_MAX)
 
-const struct order_options *model_order(const struct model *m)
+const struct queue_policy *model_policy(const struct model *m)
 {
-    return m->options.order ? m->options.order : &order_defaults;
+    return m->options.policy ? m->options.policy : &queue_policy_defaults;
 }
 
 const struct list *model_teams(const struct model *m)
@@ -43,10 +44,10 @@ const struct list *model_teams(const struct model *m)
 
 /* ---- teams and accounts ---- */
 
-static int32_t configured(const struct order_options *o, const char *team, const char *user)
+static int32_t configured(const struct queue_policy *o, const char *team, const char *user)
 {
     for (size_t k = 0; k < o->n_teams; k++) {
-        const struct order_team *t = &o->teams[k];
+        const struct policy_team *t = &o->teams[k];
         if (!str_eq(t->name, team))
             continue;
         if (!user)
@@ -65,9 +66,9 @@ static struct team *team_of(struct model *m, const char *name)
         return t;
     t = mem_alloc(sizeof *t);
     STR_COPY(t->name, name);
-    t->shares = configured(model_order(m), name, NULL);
+    t->shares = configured(model_policy(m), name, NULL);
     allowance_init(m, &t->may, name, NULL);
-    t->quota_mcpu = order_quota_mcpu(model_order(m), name);
+    t->quota_mcpu = policy_quota_mcpu(model_policy(m), name);
     if (t->quota_mcpu > 0)
         list_push_back(&m->queue.quotas, &t->in_quotas);
     smap_put(&m->queue.teams, name, t);
@@ -95,7 +96,7 @@ struct account *account_of(struct model *m, const char *team, const char *user)
     STR_COPY(a->row.team, team);
     STR_COPY(a->row.user, user);
     a->team = team_of(m, team);
-    a->shares = configured(model_order(m), team, user);
+    a->shares = configured(model_policy(m), team, user);
     allowance_init(m, &a->may, team, user);
     smap_put(&m->queue.accounts, key, a);
     list_push_back(&a->team->accounts, &a->in_team);
@@ -106,11 +107,11 @@ void account_imagine(const struct model *m, const char *team, const char *user,
     struct account *ret_account, struct team *ret_team)
 {
     struct team *is = smap_get(&m->queue.teams, team);
-    int64_t fair_ms = model_order(m)->fair_ms;
-    *ret_team = (struct team){.shares = configured(model_order(m), team, NULL),
-        .quota_mcpu = order_quota_mcpu(model_order(m), team)};
+    int64_t fair_ms = model_policy(m)->fair_ms;
+    *ret_team = (struct team){.shares = configured(model_policy(m), team, NULL),
+        .quota_mcpu = policy_quota_mcpu(model_policy(m), team)};
     *ret_account = (struct account){.team = is ? is : ret_team,
-        .shares = configured(model_order(m), team, user),
+        .shares = configured(model_policy(m), team, user),
         .fair_ms = fair_ms + fair_ms / USER_PART};
     STR_COPY(ret_team->name, team);
     STR_COPY(ret_account->row.team, team);
@@ -144,7 +145,7 @@ static int64_t add(int64_t used, int64_t mcpu, int64_t ms)
 
 int64_t account_used(const struct model *m, const struct account *a, struct wall now)
 {
-    int64_t step = model_order(m)->half_life_ms / ORDER_STEPS, used = a->row.used,
+    int64_t step = model_policy(m)->half_life_ms / PRIORITY_STEPS, used = a->row.used,
             at = a->row.at.ms;
     if (!wall_is_set(a->row.at) || now.ms <= at)
         return used;
@@ -156,11 +157,11 @@ int64_t account_used(const struct model *m, const struct account *a, struct wall
         steps = FORGET_STEPS;
         at = (now.ms / step - steps) * step;
     }
-    used = order_halve(add(used, a->mcpu, step - at % step), 1);
+    used = priority_halve(add(used, a->mcpu, step - at % step), 1);
     if (a->mcpu == 0)
-        used = order_halve(used, steps - 1);
+        used = priority_halve(used, steps - 1);
     for (int64_t k = 1; k < steps && a->mcpu > 0; k++)
-        used = order_halve(add(used, a->mcpu, step), 1);
+        used = priority_halve(add(used, a->mcpu, step), 1);
     return add(used, a->mcpu, now.ms % step);
 }
 
@@ -228,13 +229,14 @@ static int64_t worth(int64_t worth_ms, int64_t used, int64_t shares, const struc
     if (used == 0 || all->used == 0)
         return worth_ms;
     double ratio = (double)used * (double)all->shares / ((double)all->used * (double)shares);
-    return order_halve(worth_ms, (int64_t)((ratio < RATIO_MAX ? ratio : RATIO_MAX) * ORDER_STEPS));
+    return priority_halve(
+        worth_ms, (int64_t)((ratio < RATIO_MAX ? ratio : RATIO_MAX) * PRIORITY_STEPS));
 }
 
 static void weigh_team(
     struct model *m, const struct team *t, const struct sums *teams, struct wall now)
 {
-    int64_t fair_ms = model_order(m)->fair_ms;
+    int64_t fair_ms = model_policy(m)->fair_ms;
     int64_t of_team = worth(fair_ms, team_used(m, t, now), t->shares, teams);
     const struct sums users = sum_users(m, t, now);
     LIST_FOREACH (&t->accounts, l) {
@@ -286,7 +288,7 @@ int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t sin
 {
     int64_t worth_ms = s->boost_ms + s->account->fair_ms;
     return 16 * (m->queue.ordered_at.ms - worth_ms) -
-           order_age_16(model_order(m), m->queue.ordered_at.ms - since_ms);
+           priority_age_16(model_policy(m), m->queue.ordered_at.ms - since_ms);
 }
 
 int64_t job_place_16(const struct model *m, const struct job *j)
@@ -297,14 +299,15 @@ int64_t job_place_16(const struct model *m, const struct job *j)
 void core_priority(
     const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority)
 {
-    const struct order_options *o = model_order(m);
+    const struct queue_policy *o = model_policy(m);
     struct priority p = {
         .fair_ms = j->account->fair_ms,
-        .qos_ms = order_qos_ms(o, &j->row),
-        .size_ms = order_size_ms(o, &j->row),
+        .qos_ms = priority_qos_ms(o, &j->row),
+        .size_ms = priority_size_ms(o, &j->row),
         .nice_ms = -60000LL * j->row.spec.nice,
     };
-    p.total_ms = order_age_16(o, now.ms - job_since_ms(j)) / 16 + p.fair_ms + p.qos_ms + p.size_ms;
+    p.total_ms =
+        priority_age_16(o, now.ms - job_since_ms(j)) / 16 + p.fair_ms + p.qos_ms + p.size_ms;
     p.age_ms = p.total_ms - p.fair_ms - p.qos_ms - p.size_ms - p.nice_ms;
     *ret_priority = p;
 }

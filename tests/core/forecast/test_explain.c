@@ -286,12 +286,12 @@ static void held_and_limited_jobs_are_told_how_to_start(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_limits one = {.is_set[LIMIT_RUNNING] = true,
+    struct policy_limits one = {.is_set[LIMIT_RUNNING] = true,
         .most = {LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE}};
-    struct order_options order = order_defaults;
+    struct queue_policy policy = queue_policy_defaults;
     one.most[LIMIT_RUNNING] = 1;
-    order.each_user = one;
-    lab_init_order(&l, &order);
+    policy.each_user = one;
+    lab_init_policy(&l, &policy);
     lab_join(&l, "n1", 8);
     struct job_row held = lab_job(1);
     held.hold = HOLD_USER;

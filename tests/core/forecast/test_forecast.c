@@ -103,13 +103,13 @@ static bool one_end(struct town *t)
     return true;
 }
 
-static const struct order_options first_come = {
+static const struct queue_policy first_come = {
     .half_life_ms = 7 * 24 * HOUR_MS, .age_max_ms = 60LL * 24 * HOUR_MS, .reserve = 8};
 
-static void town_init(struct town *t, uint64_t seed, int nodes, const struct order_options *order)
+static void town_init(struct town *t, uint64_t seed, int nodes, const struct queue_policy *policy)
 {
     struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .order = order};
+        .cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .policy = policy};
     struct pool_row pool = {.name = "own"};
     *t = (struct town){.m = model_create(&o),
         .p = planner_create(),
@@ -162,11 +162,11 @@ struct score {
     double error, wait; /* sums: error of the median; actual wait */
 };
 
-static void one_town(uint64_t seed, const struct order_options *order, struct score *s)
+static void one_town(uint64_t seed, const struct queue_policy *policy, struct score *s)
 {
     static struct forecast predicted[JOBS_MAX];
     struct town t;
-    town_init(&t, seed, 6, order);
+    town_init(&t, seed, 6, policy);
     for (int k = 0; k < 250; k++) { /* training */
         submit(&t);
         decide(&t);
@@ -203,11 +203,11 @@ static void one_town(uint64_t seed, const struct order_options *order, struct sc
     town_deinit(&t);
 }
 
-static struct score towns(const struct order_options *order, int n)
+static struct score towns(const struct queue_policy *policy, int n)
 {
     struct score s = {0};
     for (int k = 0; k < n; k++)
-        one_town(1000 + (uint64_t)k, order, &s);
+        one_town(1000 + (uint64_t)k, policy, &s);
     print_message("%" PRId64 " jobs: %.1f %% in time, %.1f %% before the median, which is off by "
                   "%+.1f %% of the wait; %" PRId64 " unknown\n",
         s.n, 100.0 * (double)s.in_time / (double)s.n, 100.0 * (double)s.before_median / (double)s.n,
@@ -299,12 +299,12 @@ static void a_limit_is_waited_for(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_options order = order_defaults;
+    struct queue_policy policy = queue_policy_defaults;
     struct job_row r = lab_job(1);
     for (int k = 0; k < LIMIT_KINDS; k++)
-        order.each_user.most[k] = k == LIMIT_RUNNING ? 1 : LIMIT_NONE;
-    order.each_user.is_set[LIMIT_RUNNING] = true;
-    lab_init_order(&l, &order);
+        policy.each_user.most[k] = k == LIMIT_RUNNING ? 1 : LIMIT_NONE;
+    policy.each_user.is_set[LIMIT_RUNNING] = true;
+    lab_init_policy(&l, &policy);
     lab_join(&l, "n1", 4);
     r.spec.time_limit_ms = HOUR_MS;
     lab_submit(&l, &r);

@@ -322,11 +322,11 @@ static void an_update_of_an_array_is_for_tasks_that_have_not_begun(void **state)
 static void a_job_moved_to_another_team_counts_there(void **state)
 {
     (void)state;
-    static struct order_user red_users[] = {{.name = "ann", .shares = 1}},
-                             blue_users[] = {{.name = "ann", .shares = 1},
-                                 {.name = "bob", .shares = 1}},
-                             green_users[] = {{.name = "bob", .shares = 1}};
-    static struct order_team teams[] = {
+    static struct policy_user red_users[] = {{.name = "ann", .shares = 1}},
+                              blue_users[] = {{.name = "ann", .shares = 1},
+                                  {.name = "bob", .shares = 1}},
+                              green_users[] = {{.name = "bob", .shares = 1}};
+    static struct policy_team teams[] = {
         {.name = "red", .shares = 1, .users = red_users, .n_users = 1},
         {.name = "blue",
             .shares = 1,
@@ -335,15 +335,15 @@ static void a_job_moved_to_another_team_counts_there(void **state)
             .limits = {.is_set = {[LIMIT_SUBMITTED] = true, [LIMIT_RUNNING] = true},
                 .most = {[LIMIT_SUBMITTED] = 2, [LIMIT_RUNNING] = 1}}},
         {.name = "green", .shares = 1, .users = green_users, .n_users = 1}};
-    static struct order_qos classes[] = {{.name = "high", .boost_ms = 1}};
-    struct order_options o = order_defaults;
+    static struct policy_qos classes[] = {{.name = "high", .boost_ms = 1}};
+    struct queue_policy o = queue_policy_defaults;
     struct lab l;
-    struct shelf s = {.order = &o};
+    struct shelf s = {.policy = &o};
     o.teams = teams;
     o.n_teams = 3;
     o.qos = classes;
     o.n_qos = 1;
-    lab_init_order(&l, &o);
+    lab_init_policy(&l, &o);
     int64_t a = lab_submit_cpus(&l, 1), b = lab_submit_cpus(&l, 1),
             array = updates_submit_array(&l, "0-1", 0);
     assert_string_equal(model_job(l.m, a)->row.spec.team, "red");

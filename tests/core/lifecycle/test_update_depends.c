@@ -235,15 +235,15 @@ static void an_array_that_no_longer_waits_passes_its_dependencies_to_the_next(vo
 static void dependencies_count_in_the_team_that_a_job_moves_to(void **state)
 {
     (void)state;
-    static struct order_user users[] = {{.name = "ann", .shares = 1}};
-    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = users, .n_users = 1},
+    static struct policy_user users[] = {{.name = "ann", .shares = 1}};
+    static struct policy_team teams[] = {{.name = "red", .shares = 1, .users = users, .n_users = 1},
         {.name = "blue", .shares = 1, .users = users, .n_users = 1}};
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     struct lab l;
-    struct shelf s = {.order = &o};
+    struct shelf s = {.policy = &o};
     o.teams = teams;
     o.n_teams = 2;
-    lab_init_order(&l, &o);
+    lab_init_policy(&l, &o);
     int64_t first = lab_submit_cpus(&l, 1), second = lab_submit_cpus(&l, 1),
             job = lab_submit_cpus(&l, 1);
     const struct depend_ask asks[] = {
@@ -330,16 +330,16 @@ static void a_rename_has_the_dependencies_and_limits_of_a_submit(void **state)
 static void at_the_limit_dependencies_can_still_be_reduced(void **state)
 {
     (void)state;
-    static struct order_user users[] = {{.name = "ann", .shares = 1}};
-    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = users, .n_users = 1},
+    static struct policy_user users[] = {{.name = "ann", .shares = 1}};
+    static struct policy_team teams[] = {{.name = "red", .shares = 1, .users = users, .n_users = 1},
         {.name = "blue", .shares = 1, .users = users, .n_users = 1}};
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     struct lab l;
     struct job_row to_red = {.spec.team = "red"}, to_blue = {.spec.team = "blue"};
     int64_t last = 0, id;
     o.teams = teams;
     o.n_teams = 2;
-    lab_init_order(&l, &o);
+    lab_init_policy(&l, &o);
     int64_t first = lab_submit_cpus(&l, 1), other = lab_submit_cpus(&l, 1);
     const struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = first};
     lab_apply(&l, updates_depends(other, &ask, 1, false));

@@ -13,12 +13,12 @@
 #define HOUR_MS 3600000LL
 #define ALONE "exclusive=yes"
 
-static void begin(struct lab *l, const struct order_options *order)
+static void begin(struct lab *l, const struct queue_policy *policy)
 {
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = 1000 * 24 * HOUR_MS,
         .max_nodes = 100,
-        .order = order};
+        .policy = policy};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 800000};
     *l = (struct lab){.m = model_create(&o),
         .p = planner_create(),
@@ -145,7 +145,7 @@ static void limits_count_what_it_holds(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.each_user.is_set[LIMIT_GPUS] = true;
     o.each_user.most[LIMIT_GPUS] = 4;
     begin(&l, &o);

@@ -15,22 +15,22 @@
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
 
-static struct order_team teams[] = {{.name = "red", .shares = 1, .quota_mcpu = 8000},
+static struct policy_team teams[] = {{.name = "red", .shares = 1, .quota_mcpu = 8000},
     {.name = "blue", .shares = 1, .quota_mcpu = 8000}, {.name = "grey", .shares = 1}};
 
-static struct order_options options(void)
+static struct queue_policy options(void)
 {
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.gib_mcpu = 0;
     o.teams = teams;
     o.n_teams = sizeof teams / sizeof teams[0];
     return o;
 }
 
-static void begin(struct lab *l, const struct order_options *order, int n_nodes, int32_t cpus)
+static void begin(struct lab *l, const struct queue_policy *policy, int n_nodes, int32_t cpus)
 {
     struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .policy = policy};
     struct pool_row base = {.name = "base"};
     *l = (struct lab){.m = model_create(&o),
         .p = planner_create(),
@@ -77,7 +77,7 @@ static void unused_quota_is_lent_and_reclaimed(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     int64_t reds[4];
     begin(&l, &o, 4, 4);
     for (int k = 0; k < 4; k++)
@@ -117,7 +117,7 @@ static void the_job_that_loses_least_is_preempted(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     struct job_row none = job_of("grey", 4);
     begin(&l, &o, 6, 4);
     none.spec.method = CKPT_NONE;
@@ -159,7 +159,7 @@ static void no_job_is_preempted_for_one_that_could_not_start_or_has_no_quota(voi
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     begin(&l, &o, 3, 4);
     for (int k = 0; k < 3; k++)
         submit(&l, "red", 4);
@@ -181,7 +181,7 @@ static void jobs_within_a_quota_are_not_preempted(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     begin(&l, &o, 3, 4);
     int64_t reds[3], blues[3];
     for (int k = 0; k < 3; k++)
@@ -210,7 +210,7 @@ static void no_more_jobs_are_preempted_than_needed(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     begin(&l, &o, 1, 8);
     int64_t small[4];
     for (int k = 0; k < 4; k++)
@@ -238,7 +238,7 @@ static void preemption_makes_room_for_a_whole_gang_or_not_at_all(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     struct job_row gang = job_of("blue", 4), other = job_of("grey", 2);
     begin(&l, &o, 4, 4);
     other.spec.nodes = other.spec.nodes_min = 2;
@@ -268,7 +268,7 @@ static void jobs_within_their_quota_are_placed_first(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     begin(&l, &o, 2, 4);
     int64_t reds[6];
     for (int k = 0; k < 6; k++)
@@ -289,7 +289,7 @@ static void two_teams_do_not_preempt_each_other_in_turn(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     int64_t evictions[64] = {0}, last[64] = {0}, all = 0, n = 0;
     begin(&l, &o, 4, 4);
     for (; n < 24;)
@@ -329,8 +329,8 @@ static void a_preempted_job_is_spared_for_a_while_also_after_a_restart(void **st
     (void)state;
     struct lab l;
     struct shelf s = {0};
-    const struct order_options o = options();
-    s.order = &o;
+    const struct queue_policy o = options();
+    s.policy = &o;
     begin(&l, &o, 1, 4);
     int64_t grey = submit(&l, "grey", 4);
     lab_plan(&l);
@@ -364,7 +364,7 @@ static void a_team_gets_its_whole_quota_at_once(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     int64_t greys[16], blues[16];
     int n = 0;
     begin(&l, &o, 2, 8);
@@ -393,7 +393,7 @@ static void no_job_is_preempted_for_one_that_a_launch_will_serve(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     begin(&l, &o, 1, 4);
     int64_t grey = submit(&l, "grey", 4);
     lab_plan(&l);
@@ -415,8 +415,8 @@ static void a_team_without_borrowing_stays_within_its_quota(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_options o = options();
-    struct order_team strict = teams[0];
+    struct queue_policy o = options();
+    struct policy_team strict = teams[0];
     strict.limits.is_set[LIMIT_MCPU] = true;
     strict.limits.most[LIMIT_MCPU] = strict.quota_mcpu;
     o.teams = &strict;
@@ -434,12 +434,12 @@ static void a_team_without_borrowing_stays_within_its_quota(void **state)
 /* ---- preempting classes ---- */
 
 static uint64_t both = 6, last = 4; /* bit sets */
-static struct order_qos classes[] = {{.name = "urgent", .preempts = {&both, 3}},
+static struct policy_qos classes[] = {{.name = "urgent", .preempts = {&both, 3}},
     {.name = "normal", .preempts = {&last, 3}}, {.name = "spare"}};
 
-static struct order_options class_options(bool quotas)
+static struct queue_policy class_options(bool quotas)
 {
-    struct order_options o = options();
+    struct queue_policy o = options();
     o.qos = classes;
     o.n_qos = sizeof classes / sizeof classes[0];
     if (!quotas)
@@ -460,7 +460,7 @@ static void a_qos_preempts_jobs_of_lower_ones(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = class_options(false);
+    const struct queue_policy o = class_options(false);
     begin(&l, &o, 4, 4);
     int64_t spares[2], urgent = submit_class(&l, "red", "urgent", 4), none = submit(&l, "grey", 4);
     for (int k = 0; k < 2; k++)
@@ -511,7 +511,7 @@ static void no_job_is_preempted_by_a_qos_in_vain(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = class_options(false);
+    const struct queue_policy o = class_options(false);
     begin(&l, &o, 2, 4);
     int64_t spare = submit_class(&l, "red", "spare", 4),
             normal = submit_class(&l, "red", "normal", 4);
@@ -538,7 +538,7 @@ static void a_gang_of_a_preempting_qos_gets_all_its_nodes(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = class_options(false);
+    const struct queue_policy o = class_options(false);
     struct job_row gang = job_of("blue", 4);
     begin(&l, &o, 3, 4);
     int64_t spares[2];
@@ -567,7 +567,7 @@ static void quotas_come_before_preemption_by_qos(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = class_options(true);
+    const struct queue_policy o = class_options(true);
     begin(&l, &o, 3, 4);
     int64_t reds[3];
     for (int k = 0; k < 2; k++)
@@ -603,7 +603,7 @@ static void quotas_come_before_preemption_by_qos(void **state)
 static int64_t tried_at_an_end(int users)
 {
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     int64_t first = CORE_ID_NONE, before;
     begin(&l, &o, 4, 4);
     for (int k = 0; k < 2 * users; k++) {
@@ -638,7 +638,7 @@ static void an_end_costs_the_same_however_many_users_wait(void **state)
 static int64_t tried_before_one_that_fits(int kinds)
 {
     struct lab l;
-    const struct order_options o = options();
+    const struct queue_policy o = options();
     begin(&l, &o, 4, 4);
     int64_t small = submit(&l, "grey", 2);
     for (int k = 0; k < 7; k++) /* their quotas are less than their demand then */
@@ -679,8 +679,8 @@ static void a_team_at_its_limit_does_not_hold_up_others(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_options o = options();
-    struct order_team limited[3];
+    struct queue_policy o = options();
+    struct policy_team limited[3];
     memcpy(limited, teams, sizeof teams);
     o.teams = limited;
     limited[0].each_user.is_set[LIMIT_RUNNING] = true;

@@ -474,15 +474,16 @@ static void a_job_that_waits_for_power_does_not_starve(void **state)
 static void power_that_is_kept_yields_to_a_quota(void **state)
 {
     (void)state;
-    static struct order_user ann = {.name = "ann", .shares = 1}, bob = {.name = "bob", .shares = 1};
-    static struct order_team teams[] = {
+    static struct policy_user ann = {.name = "ann", .shares = 1},
+                              bob = {.name = "bob", .shares = 1};
+    static struct policy_team teams[] = {
         {.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 8000},
         {.name = "blue", .shares = 1, .users = &bob, .n_users = 1}};
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.teams = teams;
     o.n_teams = 2;
     struct lab l;
-    lab_init_order(&l, &o);
+    lab_init_policy(&l, &o);
     lab_join(&l, "host", 8);
     lab_join(&l, "host-2", 2);
     lab_join(&l, "n1", 4);
@@ -509,15 +510,15 @@ static void power_that_is_kept_yields_to_a_quota(void **state)
 static void preemption_happens_where_there_is_power_afterwards(void **state)
 {
     (void)state;
-    struct order_qos classes[] = {{.name = "high", .boost_ms = HOUR_MS}, {.name = "low"}};
+    struct policy_qos classes[] = {{.name = "high", .boost_ms = HOUR_MS}, {.name = "low"}};
     uint64_t low = 2;
     classes[0].preempts.words = &low;
     classes[0].preempts.n = 2;
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.qos = classes;
     o.n_qos = 2;
     struct lab l;
-    lab_init_order(&l, &o);
+    lab_init_policy(&l, &o);
     lab_join(&l, "power1", 4);
     lab_join(&l, "power2", 4);
     struct job_row r = lab_job(4);

@@ -27,7 +27,7 @@ struct pair {
 };
 
 static void make_pair(
-    struct pair *p, int64_t limit_a, int64_t limit_b, const struct order_options *o)
+    struct pair *p, int64_t limit_a, int64_t limit_b, const struct queue_policy *o)
 {
     lab_init_for_days(&p->l, o, 0);
     p->a = lab_join(&p->l, "a", 4);
@@ -130,7 +130,7 @@ static void no_nodes_are_reserved_where_it_is_disabled(void **state)
 {
     (void)state;
     struct pair p;
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.reserve = 0;
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, &o);
     int64_t first = lab_submit_nodes(&p.l, 1, 1, 0), second = lab_submit_nodes(&p.l, 1, 1, 0);
@@ -166,8 +166,8 @@ static void a_job_ahead_takes_the_reserved_room(void **state)
 {
     (void)state;
     struct pair p;
-    static struct order_qos urgent[] = {{"urgent", 24 * HOUR_MS}};
-    struct order_options o = order_defaults;
+    static struct policy_qos urgent[] = {{"urgent", 24 * HOUR_MS}};
+    struct queue_policy o = queue_policy_defaults;
     o.qos = urgent;
     o.n_qos = 1;
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, &o);
@@ -345,7 +345,7 @@ static void keep_busy(struct load *w)
 static int64_t wait_of_a_gang(int32_t reserve)
 {
     struct load w = {.random = 5};
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.reserve = reserve;
     lab_init_for_days(&w.l, &o, 0);
     for (int k = 0; k < 8; k++) {

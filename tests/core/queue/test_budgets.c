@@ -250,18 +250,18 @@ static void a_job_counts_in_budgets_whose_conditions_all_match(void **state)
     b[2].labels[1] = (struct budget_label){"team", "nlp"};
     STR_COPY(b[3].job, "train");
     STR_COPY(b[3].user, "bob");
-    struct order_user nlps[] = {{.name = "cho", .shares = 1}, {.name = "ann", .shares = 1}},
-                      others[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}};
-    struct order_team teams[] = {{.name = "rest", .shares = 1, .users = others, .n_users = 2},
+    struct policy_user nlps[] = {{.name = "cho", .shares = 1}, {.name = "ann", .shares = 1}},
+                       others[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}};
+    struct policy_team teams[] = {{.name = "rest", .shares = 1, .users = others, .n_users = 2},
         {.name = "nlp", .shares = 1, .users = nlps, .n_users = 2}};
-    struct order_options order = order_defaults;
-    order.teams = teams;
-    order.n_teams = 2;
+    struct queue_policy policy = queue_policy_defaults;
+    policy.teams = teams;
+    policy.n_teams = 2;
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = HOUR_MS,
         .budgets = b,
         .n_budgets = 5,
-        .order = &order};
+        .policy = &policy};
     l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
     struct job_row ann = spending_job("ann", 1, 0), bob = spending_job("bob", 1, 0),

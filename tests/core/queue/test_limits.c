@@ -13,17 +13,17 @@
 
 #define HOUR_MS 3600000LL
 
-static struct order_limits limit(enum limit_kind kind, int64_t most)
+static struct policy_limits limit(enum limit_kind kind, int64_t most)
 {
-    struct order_limits l = {0};
+    struct policy_limits l = {0};
     l.is_set[kind] = true;
     l.most[kind] = most;
     return l;
 }
 
-static struct order_options each(enum limit_kind kind, int64_t most)
+static struct queue_policy each(enum limit_kind kind, int64_t most)
 {
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.each_user = limit(kind, most);
     return o;
 }
@@ -61,7 +61,7 @@ static void a_user_runs_as_many_jobs_as_allowed_and_others_overtake(void **state
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_RUNNING, 2);
+    const struct queue_policy o = each(LIMIT_RUNNING, 2);
     int64_t anns[5];
     lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 8);
@@ -86,26 +86,26 @@ static void a_user_runs_as_many_jobs_as_allowed_and_others_overtake(void **state
 static void limits_of_user_and_team_both_hold(void **state)
 {
     (void)state;
-    struct order_user users[] = {{.name = "ann", .shares = 1, .limits = limit(LIMIT_RUNNING, 3)},
+    struct policy_user users[] = {{.name = "ann", .shares = 1, .limits = limit(LIMIT_RUNNING, 3)},
         {.name = "bob", .shares = 1},
         {.name = "cho", .shares = 1, .limits = limit(LIMIT_RUNNING, LIMIT_NONE)}};
-    struct order_team red = {.name = "red",
+    struct policy_team red = {.name = "red",
         .shares = 1,
         .users = users,
         .n_users = 3,
         .limits = limit(LIMIT_RUNNING, 6),
         .each_user = limit(LIMIT_RUNNING, 2)};
-    struct order_options o = each(LIMIT_RUNNING, 1);
+    struct queue_policy o = each(LIMIT_RUNNING, 1);
     struct lab l;
     int64_t anns[8], bobs[8], chos[8], dees[8];
     o.teams = &red;
     o.n_teams = 1;
-    assert_int_equal(order_limit(&o, "red", "ann", LIMIT_RUNNING), 3);
-    assert_int_equal(order_limit(&o, "red", "bob", LIMIT_RUNNING), 2);
-    assert_int_equal(order_limit(&o, "red", "cho", LIMIT_RUNNING), LIMIT_NONE);
-    assert_int_equal(order_limit(&o, "dee", "dee", LIMIT_RUNNING), 1);
-    assert_int_equal(order_limit(&o, "red", NULL, LIMIT_RUNNING), 6);
-    assert_int_equal(order_limit(&o, "red", "ann", LIMIT_GPUS), LIMIT_NONE);
+    assert_int_equal(policy_limit(&o, "red", "ann", LIMIT_RUNNING), 3);
+    assert_int_equal(policy_limit(&o, "red", "bob", LIMIT_RUNNING), 2);
+    assert_int_equal(policy_limit(&o, "red", "cho", LIMIT_RUNNING), LIMIT_NONE);
+    assert_int_equal(policy_limit(&o, "dee", "dee", LIMIT_RUNNING), 1);
+    assert_int_equal(policy_limit(&o, "red", NULL, LIMIT_RUNNING), 6);
+    assert_int_equal(policy_limit(&o, "red", "ann", LIMIT_GPUS), LIMIT_NONE);
     lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 64);
     for (int k = 0; k < 8; k++) {
@@ -134,7 +134,7 @@ static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_GPUS, 3);
+    const struct queue_policy o = each(LIMIT_GPUS, 3);
     struct job_row two = job_of("ann", 1), one = job_of("ann", 1);
     lab_init_for_days(&l, &o, 0);
     join_gpus(&l, "a", 16, 8);
@@ -162,7 +162,7 @@ static void a_gang_takes_the_nodes_that_its_limit_allows(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_GPUS, 5);
+    const struct queue_policy o = each(LIMIT_GPUS, 5);
     struct job_row gang = job_of("ann", 1), fixed = job_of("ann", 1);
     lab_init_for_days(&l, &o, 0);
     for (int k = 0; k < 4; k++)
@@ -184,7 +184,7 @@ static void running_jobs_cost_no_more_per_hour_than_allowed(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_UUSD_H, 1200000);
+    const struct queue_policy o = each(LIMIT_UUSD_H, 1200000);
     lab_init_for_days(&l, &o, 1000000);
     lab_join(&l, "a", 4);
     lab_join(&l, "b", 4);
@@ -214,7 +214,7 @@ static void prices_count_as_they_are_in_force(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_UUSD_H, 2000000);
+    const struct queue_policy o = each(LIMIT_UUSD_H, 2000000);
     lab_init_for_days(&l, &o, 0);
     struct pool_row base = lab_pool(&l, "base");
     base.usd_per_hour_uusd = 1000000;
@@ -242,7 +242,7 @@ static void no_machine_is_launched_for_jobs_beyond_a_limit(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_options o = each(LIMIT_RUNNING, 3);
+    struct queue_policy o = each(LIMIT_RUNNING, 3);
     lab_init_for_days(&l, &o, 0);
     lab_elastic(&l, "burst", 50, "m5", 4);
     for (int k = 0; k < 40; k++)
@@ -283,7 +283,7 @@ static void a_submit_beyond_the_limit_is_refused_with_what_to_do(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_SUBMITTED, 5);
+    const struct queue_policy o = each(LIMIT_SUBMITTED, 5);
     struct job_row r = job_of("ann", 1);
     struct ranges four, two;
     struct event array = {.type = EV_SUBMIT, .submit = {.job = &r, .tasks = &four}};
@@ -320,7 +320,7 @@ static void all_throttled_jobs_are_tried_again(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_RUNNING, 1);
+    const struct queue_policy o = each(LIMIT_RUNNING, 1);
     int64_t last = 0;
     lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 4);
@@ -342,7 +342,7 @@ static void a_throttled_job_can_be_held_released_and_cancelled(void **state)
 {
     (void)state;
     struct lab l;
-    const struct order_options o = each(LIMIT_RUNNING, 1);
+    const struct queue_policy o = each(LIMIT_RUNNING, 1);
     lab_init_for_days(&l, &o, 0);
     lab_join(&l, "a", 4);
     int64_t first = submit(&l, "ann", 1), second = submit(&l, "ann", 4),
@@ -365,7 +365,7 @@ static void a_throttled_job_can_be_held_released_and_cancelled(void **state)
 static double turns(int64_t anns, int n)
 {
     struct lab l;
-    const struct order_options o = each(LIMIT_RUNNING, 10);
+    const struct queue_policy o = each(LIMIT_RUNNING, 10);
     struct job_row ann = job_of("ann", 1), bob = job_of("bob", 1);
     struct event ev;
     lab_init_for_days(&l, &o, 0);

@@ -5,6 +5,7 @@
  */
 #include "base/str.h"
 #include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/priority.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
 
@@ -44,13 +45,13 @@ static void halving_is_exact_enough_and_never_adds(void **state)
 {
     (void)state;
     const int64_t much = 1LL << 62;
-    assert_int_equal(order_halve(much, 0), much);
-    assert_int_equal(order_halve(much, ORDER_STEPS), much / 2);
-    assert_int_equal(order_halve(much, 61 * ORDER_STEPS), 2);
-    assert_int_equal(order_halve(much, 1000LL * ORDER_STEPS), 0);
-    assert_int_equal(order_halve(1000000000, ORDER_STEPS / 2), 707106781);
-    for (int64_t k = 1; k < 3 * ORDER_STEPS; k++)
-        assert_true(order_halve(much, k) < order_halve(much, k - 1));
+    assert_int_equal(priority_halve(much, 0), much);
+    assert_int_equal(priority_halve(much, PRIORITY_STEPS), much / 2);
+    assert_int_equal(priority_halve(much, 61 * PRIORITY_STEPS), 2);
+    assert_int_equal(priority_halve(much, 1000LL * PRIORITY_STEPS), 0);
+    assert_int_equal(priority_halve(1000000000, PRIORITY_STEPS / 2), 707106781);
+    for (int64_t k = 1; k < 3 * PRIORITY_STEPS; k++)
+        assert_true(priority_halve(much, k) < priority_halve(much, k - 1));
 }
 
 static void usage_grows_while_jobs_run_and_decays(void **state)
@@ -149,14 +150,14 @@ static void one_user_alone_is_served_in_turn(void **state)
     lab_deinit(&l);
 }
 
-static struct order_user members[] = {{"ann", 3}, {"bob", 1}};
-static struct order_team teams[] = {
+static struct policy_user members[] = {{"ann", 3}, {"bob", 1}};
+static struct policy_team teams[] = {
     {.name = "red", .shares = 75, .users = members, .n_users = 2}, {.name = "blue", .shares = 25}};
-static struct order_qos classes[] = {{"urgent", DAY_MS}, {"spare", -DAY_MS}};
+static struct policy_qos classes[] = {{"urgent", DAY_MS}, {"spare", -DAY_MS}};
 
-static struct order_options configured(void)
+static struct queue_policy configured(void)
 {
-    struct order_options o = order_defaults;
+    struct queue_policy o = queue_policy_defaults;
     o.teams = teams;
     o.n_teams = 2;
     o.qos = classes;
@@ -179,7 +180,7 @@ static void teams_and_classes_are_those_configured(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_options o = configured();
+    struct queue_policy o = configured();
     lab_init_for_days(&l, &o, 0);
     assert_int_equal(try(&l, "ann", "red", "urgent", 0), 0);
     assert_int_equal(try(&l, "ann", "green", "", 0), ERR_INVALID);
@@ -216,7 +217,7 @@ static void boosts_count_as_waiting(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_options o = configured();
+    struct queue_policy o = configured();
     lab_init_for_days(&l, &o, 0);
     int64_t spare = submit_as(&l, "ann", "spare", 0), plain = submit_as(&l, "ann", "", 0);
     lab_wait(&l, 2 * HOUR_MS);
@@ -238,7 +239,7 @@ static void a_priority_is_the_sum_of_its_reported_parts(void **state)
     (void)state;
     struct lab l;
     struct priority p;
-    struct order_options o = configured();
+    struct queue_policy o = configured();
     o.size_ms = 10 * MINUTE_MS;
     lab_init_for_days(&l, &o, 0);
     int64_t job = submit_as(&l, "ann", "urgent", 30);
@@ -351,7 +352,7 @@ static void users_with_a_constant_backlog_use_their_shares(void **state)
 {
     (void)state;
     static const char *const users[] = {"ann", "bob", "cho"};
-    struct order_options o = configured();
+    struct queue_policy o = configured();
     struct busy b = {.random = 7, .users = users, .n_users = 3};
     o.default_team[0] = '\0';
     STR_COPY(o.default_team, "blue");

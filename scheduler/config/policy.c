@@ -2,7 +2,7 @@
  *
  * Teams, weights and classes (see config/order.h).
  */
-#include "scheduler/config/order.h"
+#include "scheduler/config/policy.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -35,7 +35,7 @@ static int64_t opt_signed(struct yaml_reader *r, const char *key, int64_t fallba
         return fallback_ms;
     if (time_parse_duration(text + less, false, &ms, &why) != 0)
         yaml_reader_fail(r, node, "%s", why.text);
-    else if (ms > ORDER_TIME_MAX_MS)
+    else if (ms > POLICY_TIME_MAX_MS)
         yaml_reader_fail(r, node, "expected at most 3650d, found \"%s\"", text);
     return less ? -ms : ms;
 }
@@ -69,11 +69,11 @@ static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback
         whole = whole * 10 + (text[k] - '0');
     for (size_t k = 0; is_number && k < 3; k++)
         part = part * 10 + (k < m ? text[n + 1 + k] - '0' : 0);
-    if (!is_number || whole * 1000 + part > ORDER_CPU_MAX_MCPU)
+    if (!is_number || whole * 1000 + part > POLICY_CPU_MAX_MCPU)
         yaml_reader_fail(r, node,
             "expected how many cpus it counts as, 0 to %d with up to three digits after the point, "
             "found \"%s\"",
-            ORDER_CPU_MAX_MCPU / 1000, text);
+            POLICY_CPU_MAX_MCPU / 1000, text);
     return whole * 1000 + part;
 }
 
@@ -81,7 +81,7 @@ static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback
 
 /* 'none' means that limits for everyone do not apply. */
 static void opt_limit(
-    struct yaml_reader *r, const char *key, struct order_limits *l, enum limit_kind kind)
+    struct yaml_reader *r, const char *key, struct policy_limits *l, enum limit_kind kind)
 {
     const struct yaml_node *node = yaml_opt(r, key);
     if (!node || r->rc != 0)
@@ -91,12 +91,12 @@ static void opt_limit(
     const char *text = yaml_opt_str(r, key, 32, "");
     if (r->rc == 0 && !str_eq(text, "none"))
         l->most[kind] = kind == LIMIT_UUSD_H ? yaml_opt_uusd(r, key, 0)
-                                             : yaml_opt_i64(r, key, 0, ORDER_LIMIT_MAX, 0);
+                                             : yaml_opt_i64(r, key, 0, POLICY_LIMIT_MAX, 0);
     if (kind == LIMIT_MCPU && l->most[kind] != LIMIT_NONE)
         l->most[kind] *= MCPU_A_CPU;
 }
 
-static void read_limits(struct yaml_reader *r, struct order_limits *l)
+static void read_limits(struct yaml_reader *r, struct policy_limits *l)
 {
     opt_limit(r, "max_running", l, LIMIT_RUNNING);
     opt_limit(r, "max_gpus", l, LIMIT_GPUS);
@@ -106,7 +106,7 @@ static void read_limits(struct yaml_reader *r, struct order_limits *l)
 }
 
 /* Reads a mapping that has only limits. */
-static void opt_limits(struct yaml_reader *r, const char *key, struct order_limits *l)
+static void opt_limits(struct yaml_reader *r, const char *key, struct policy_limits *l)
 {
     const struct yaml_node *map = yaml_opt_map(r, key);
     struct yaml_reader of_each;
@@ -119,7 +119,7 @@ static void opt_limits(struct yaml_reader *r, const char *key, struct order_limi
 
 /* ---- teams ---- */
 
-static void add_user(struct yaml_reader *r, struct order_team *t, const struct yaml_node *node,
+static void add_user(struct yaml_reader *r, struct policy_team *t, const struct yaml_node *node,
     const char *name, int64_t shares)
 {
     if (!check_name(r, node, name, CORE_NAME_MAX - 1, "a user's name"))
@@ -129,24 +129,24 @@ static void add_user(struct yaml_reader *r, struct order_team *t, const struct y
             yaml_reader_fail(r, node, "users: \"%s\" is listed twice", name);
             return;
         }
-    struct order_user *u = &t->users[t->n_users++];
+    struct policy_user *u = &t->users[t->n_users++];
     STR_COPY(u->name, name);
     u->shares = (int32_t)shares;
 }
 
 /* Reads a user with a mapping of their own instead of a number of shares. */
-static void read_user(struct yaml_reader *root, struct order_team *t, const struct yaml_node *node)
+static void read_user(struct yaml_reader *root, struct policy_team *t, const struct yaml_node *node)
 {
     struct yaml_reader r;
     yaml_reader_init(&r, root->file, node, root->e);
-    add_user(&r, t, node, node->key, yaml_opt_i64(&r, "shares", 1, ORDER_SHARES_MAX, 1));
+    add_user(&r, t, node, node->key, yaml_opt_i64(&r, "shares", 1, POLICY_SHARES_MAX, 1));
     if (r.rc == 0)
         read_limits(&r, &t->users[t->n_users - 1].limits);
     yaml_reader_finish_in(root, &r);
 }
 
 /* Reads a list of names, with one share each, or a mapping of names to shares or to mappings. */
-static void read_users(struct yaml_reader *r, struct order_team *t)
+static void read_users(struct yaml_reader *r, struct policy_team *t)
 {
     const struct yaml_node *users = yaml_opt(r, "users");
     if (!users || r->rc != 0)
@@ -168,7 +168,7 @@ static void read_users(struct yaml_reader *r, struct order_team *t)
             yaml_reader_fail(r, item, "users: expected a user's %s",
                 users->type == YAML_MAPPING ? "shares" : "name");
         else if (users->type == YAML_MAPPING &&
-                 str_to_i64(item->text, 1, ORDER_SHARES_MAX, "shares", &shares, &why) != 0)
+                 str_to_i64(item->text, 1, POLICY_SHARES_MAX, "shares", &shares, &why) != 0)
             yaml_reader_fail(r, item, "%s", why.text);
         else
             add_user(r, t, item, users->type == YAML_MAPPING ? item->key : item->text, shares);
@@ -176,11 +176,11 @@ static void read_users(struct yaml_reader *r, struct order_team *t)
 }
 
 /* A team that may not borrow has no more than its quota. */
-static void read_quota(struct yaml_reader *r, struct order_team *t)
+static void read_quota(struct yaml_reader *r, struct policy_team *t)
 {
     static const char *const words[] = {"false", "true", NULL};
     const struct yaml_node *borrow = yaml_opt(r, "borrow");
-    t->quota_mcpu = yaml_opt_i64(r, "quota", 0, ORDER_LIMIT_MAX, 0) * MCPU_A_CPU;
+    t->quota_mcpu = yaml_opt_i64(r, "quota", 0, POLICY_LIMIT_MAX, 0) * MCPU_A_CPU;
     if (yaml_opt_enum(r, "borrow", words, 1) == 1 || r->rc != 0)
         return;
     if (t->quota_mcpu == 0)
@@ -192,13 +192,13 @@ static void read_quota(struct yaml_reader *r, struct order_team *t)
     t->limits.is_set[LIMIT_MCPU] = true;
 }
 
-static void read_team(struct yaml_reader *root, const struct yaml_node *node, struct order_team *t)
+static void read_team(struct yaml_reader *root, const struct yaml_node *node, struct policy_team *t)
 {
     struct yaml_reader r;
     yaml_reader_init(&r, root->file, node, root->e);
     if (check_name(&r, node, node->key, CORE_NAME_MAX - 1, "a team's name"))
         STR_COPY(t->name, node->key);
-    t->shares = (int32_t)yaml_opt_i64(&r, "shares", 1, ORDER_SHARES_MAX, 1);
+    t->shares = (int32_t)yaml_opt_i64(&r, "shares", 1, POLICY_SHARES_MAX, 1);
     read_limits(&r, &t->limits);
     read_quota(&r, t);
     opt_limits(&r, "each_user", &t->each_user);
@@ -206,7 +206,7 @@ static void read_team(struct yaml_reader *root, const struct yaml_node *node, st
     yaml_reader_finish_in(root, &r);
 }
 
-static void read_teams(struct yaml_reader *root, struct order_options *o)
+static void read_teams(struct yaml_reader *root, struct queue_policy *o)
 {
     const struct yaml_node *teams = yaml_opt_map(root, "teams");
     if (!teams || root->rc != 0)
@@ -223,7 +223,7 @@ static void read_teams(struct yaml_reader *root, struct order_options *o)
 
 /* ---- weights and classes ---- */
 
-static bool is_team(const struct order_options *o, const char *name)
+static bool is_team(const struct queue_policy *o, const char *name)
 {
     for (size_t k = 0; k < o->n_teams; k++)
         if (str_eq(o->teams[k].name, name))
@@ -231,7 +231,7 @@ static bool is_team(const struct order_options *o, const char *name)
     return false;
 }
 
-static void read_priority(struct yaml_reader *root, struct order_options *o)
+static void read_priority(struct yaml_reader *root, struct queue_policy *o)
 {
     const struct yaml_node *map = yaml_opt_map(root, "priority");
     struct yaml_reader r;
@@ -240,13 +240,13 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
     o->half_life_ms = opt_positive(
-        &r, "half_life", ORDER_HALF_LIFE_MIN_MS, ORDER_HALF_LIFE_MAX_MS, o->half_life_ms);
-    o->fair_ms = opt_positive(&r, "fair_share", 0, ORDER_TIME_MAX_MS, o->fair_ms);
-    o->age_max_ms = opt_positive(&r, "age_max", 0, ORDER_TIME_MAX_MS, o->age_max_ms);
+        &r, "half_life", POLICY_HALF_LIFE_MIN_MS, POLICY_HALF_LIFE_MAX_MS, o->half_life_ms);
+    o->fair_ms = opt_positive(&r, "fair_share", 0, POLICY_TIME_MAX_MS, o->fair_ms);
+    o->age_max_ms = opt_positive(&r, "age_max", 0, POLICY_TIME_MAX_MS, o->age_max_ms);
     o->size_ms = opt_signed(&r, "size", o->size_ms);
     o->gpu_mcpu = opt_mcpu(&r, "cpus_per_gpu", o->gpu_mcpu);
     o->gib_mcpu = opt_mcpu(&r, "cpus_per_gib", o->gib_mcpu);
-    o->reserve = (int32_t)yaml_opt_i64(&r, "reserve", 0, ORDER_RESERVE_MAX, o->reserve);
+    o->reserve = (int32_t)yaml_opt_i64(&r, "reserve", 0, POLICY_RESERVE_MAX, o->reserve);
     const struct yaml_node *team = yaml_opt(&r, "default_team");
     const char *name = yaml_opt_str(&r, "default_team", CORE_NAME_MAX - 1, "");
     if (r.rc == 0 && name[0] && !is_team(o, name))
@@ -256,14 +256,14 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
 }
 
 /* Reads the classes that it preempts, which may come later in the file. */
-static void read_preempts(struct yaml_reader *root, const struct order_options *o, size_t of,
-    const struct yaml_node *list)
+static void read_preempts(
+    struct yaml_reader *root, const struct queue_policy *o, size_t of, const struct yaml_node *list)
 {
     char shown[STR_SHOW_MAX];
     bits_init(&o->qos[of].preempts, (int32_t)o->n_qos);
     for (size_t k = 0; k < list->n_items; k++) {
         const struct yaml_node *item = list->items[k];
-        const struct order_qos *q = item->type == YAML_SCALAR ? order_qos(o, item->text) : NULL;
+        const struct policy_qos *q = item->type == YAML_SCALAR ? policy_qos(o, item->text) : NULL;
         if (!q)
             yaml_reader_fail(root, item,
                 "preempts: expected the name of a QOS of this file, found %s",
@@ -276,7 +276,7 @@ static void read_preempts(struct yaml_reader *root, const struct order_options *
 enum seen { NOT_YET, ON_THE_WAY, SEEN };
 
 /* Returns true if a class preempts itself through others; *text has the cycle. */
-static bool goes_round(const struct order_options *o, int32_t at, enum seen *seen, struct buf *text)
+static bool goes_round(const struct queue_policy *o, int32_t at, enum seen *seen, struct buf *text)
 {
     const struct bits *next = &o->qos[at].preempts;
     seen[at] = ON_THE_WAY;
@@ -293,7 +293,7 @@ static bool goes_round(const struct order_options *o, int32_t at, enum seen *see
 
 /* Two classes that preempt each other would evict each other endlessly. */
 static void check_rounds(
-    struct yaml_reader *root, const struct order_options *o, const struct yaml_node *map)
+    struct yaml_reader *root, const struct queue_policy *o, const struct yaml_node *map)
 {
     enum seen seen[CONFIG_QOS_MAX] = {NOT_YET};
     struct buf text = {0};
@@ -305,7 +305,7 @@ static void check_rounds(
     buf_deinit(&text);
 }
 
-static void read_qos(struct yaml_reader *root, struct order_options *o)
+static void read_qos(struct yaml_reader *root, struct queue_policy *o)
 {
     const struct yaml_node *map = yaml_opt_map(root, "qos"), *preempts[CONFIG_QOS_MAX];
     if (!map || root->rc != 0)
@@ -318,10 +318,10 @@ static void read_qos(struct yaml_reader *root, struct order_options *o)
     o->qos = mem_array(map->n_items, sizeof(*o->qos));
     for (size_t k = 0; k < map->n_items && root->rc == 0; k++) {
         const struct yaml_node *node = map->items[k];
-        struct order_qos *q = &o->qos[o->n_qos++];
+        struct policy_qos *q = &o->qos[o->n_qos++];
         struct yaml_reader r;
         yaml_reader_init(&r, root->file, node, root->e);
-        if (check_name(&r, node, node->key, ORDER_QOS_MAX - 1, "the name of a QOS"))
+        if (check_name(&r, node, node->key, POLICY_QOS_MAX - 1, "the name of a QOS"))
             STR_COPY(q->name, node->key);
         q->boost_ms = opt_signed(&r, "boost", 0);
         preempts[k] = yaml_opt_seq(&r, "preempts", CONFIG_QOS_MAX);
@@ -333,20 +333,20 @@ static void read_qos(struct yaml_reader *root, struct order_options *o)
     check_rounds(root, o, map);
 }
 
-void config_read_order(struct yaml_reader *root, struct order_options *ret_order)
+void config_read_policy(struct yaml_reader *root, struct queue_policy *ret_policy)
 {
-    *ret_order = order_defaults;
-    read_teams(root, ret_order);
-    read_priority(root, ret_order);
-    read_qos(root, ret_order);
-    opt_limits(root, "each_user", &ret_order->each_user);
-    if (!ret_order->each_user.is_set[LIMIT_SUBMITTED]) {
-        ret_order->each_user.is_set[LIMIT_SUBMITTED] = true;
-        ret_order->each_user.most[LIMIT_SUBMITTED] = SUBMITTED_OF_USER;
+    *ret_policy = queue_policy_defaults;
+    read_teams(root, ret_policy);
+    read_priority(root, ret_policy);
+    read_qos(root, ret_policy);
+    opt_limits(root, "each_user", &ret_policy->each_user);
+    if (!ret_policy->each_user.is_set[LIMIT_SUBMITTED]) {
+        ret_policy->each_user.is_set[LIMIT_SUBMITTED] = true;
+        ret_policy->each_user.most[LIMIT_SUBMITTED] = SUBMITTED_OF_USER;
     }
 }
 
-void config_order_deinit(struct order_options *o)
+void config_policy_deinit(struct queue_policy *o)
 {
     for (size_t k = 0; k < o->n_teams; k++)
         free(o->teams[k].users);
@@ -354,5 +354,5 @@ void config_order_deinit(struct order_options *o)
         bits_deinit(&o->qos[k].preempts);
     free(o->teams);
     free(o->qos);
-    *o = (struct order_options){0};
+    *o = (struct queue_policy){0};
 }

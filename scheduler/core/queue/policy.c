@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Teams, QOS and limits by name (policy.h).
+ */
+#include "scheduler/core/queue/policy.h"
+
+#include "base/str.h"
+
+#define HOUR_MS 3600000LL
+
+const struct queue_policy queue_policy_defaults = {.half_life_ms = 7 * 24 * HOUR_MS,
+    .fair_ms = 60 * 24 * HOUR_MS,
+    .age_max_ms = 6 * HOUR_MS,
+    .gpu_mcpu = 16000,
+    .gib_mcpu = 250,
+    .reserve = 8};
+
+static const struct policy_team *find_team(const struct queue_policy *o, const char *name)
+{
+    for (size_t k = 0; k < o->n_teams; k++)
+        if (str_eq(o->teams[k].name, name))
+            return &o->teams[k];
+    return NULL;
+}
+
+const struct policy_qos *policy_qos(const struct queue_policy *o, const char *name)
+{
+    for (size_t k = 0; k < o->n_qos; k++)
+        if (str_eq(o->qos[k].name, name))
+            return &o->qos[k];
+    return NULL;
+}
+
+const char *const limit_names[] = {
+    "max_running", "max_gpus", "max_usd_per_hour", "max_cpus", "max_submitted", NULL};
+
+static const struct policy_user *find_user(const struct policy_team *t, const char *name)
+{
+    for (size_t k = 0; k < t->n_users; k++)
+        if (str_eq(t->users[k].name, name))
+            return &t->users[k];
+    return NULL;
+}
+
+static bool names_user(const struct policy_team *t, const char *user)
+{
+    return find_user(t, user) != NULL;
+}
+
+const char *policy_team_of(const struct queue_policy *o, const char *user)
+{
+    for (size_t k = 0; k < o->n_teams; k++)
+        if (names_user(&o->teams[k], user))
+            return o->teams[k].name;
+    return o->default_team[0] ? o->default_team : user;
+}
+
+int policy_check_member(
+    const struct queue_policy *o, const char *team, const char *user, struct err *e)
+{
+    const struct policy_team *t = find_team(o, team);
+    if (o->n_teams == 0)
+        return 0;
+    if (!t)
+        return err_set(e, ERR_INVALID, "there is no team '%s' (belay shares lists them)", team);
+    if (t->n_users > 0 && !names_user(t, user) && !str_eq(o->default_team, t->name))
+        return err_set(e, ERR_DENIED,
+            "%s is not a member of team '%s': an administrator can add them in belayd's "
+            "configuration",
+            user, team);
+    return 0;
+}
+
+static int resolve_team(const struct queue_policy *o, struct job_row *r, struct err *e)
+{
+    if (o->n_teams > 0 && r->spec.team[0])
+        return policy_check_member(o, r->spec.team, r->user, e);
+    STR_COPY(r->spec.team, policy_team_of(o, r->user));
+    return 0;
+}
+
+int policy_resolve(const struct queue_policy *o, struct job_row *r, struct err *e)
+{
+    int rc = resolve_team(o, r, e);
+    if (rc)
+        return rc;
+    if (o->n_qos == 0 || (str_eq(r->spec.qos, "normal") && !policy_qos(o, r->spec.qos)))
+        r->spec.qos[0] = '\0'; /* Slurm's default QOS, which scripts name, means no QOS */
+    if (r->spec.qos[0] && !policy_qos(o, r->spec.qos))
+        return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->spec.qos,
+            o->qos[0].name, o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");
+    return 0;
+}
+
+int64_t policy_limit(
+    const struct queue_policy *o, const char *team, const char *user, enum limit_kind kind)
+{
+    const struct policy_team *t = find_team(o, team);
+    const struct policy_user *u = t && user ? find_user(t, user) : NULL;
+    if (!user)
+        return t && t->limits.is_set[kind] ? t->limits.most[kind] : LIMIT_NONE;
+    if (u && u->limits.is_set[kind])
+        return u->limits.most[kind];
+    if (t && t->each_user.is_set[kind])
+        return t->each_user.most[kind];
+    return o->each_user.is_set[kind] ? o->each_user.most[kind] : LIMIT_NONE;
+}
+
+int64_t policy_quota_mcpu(const struct queue_policy *o, const char *team)
+{
+    const struct policy_team *t = find_team(o, team);
+    return t ? t->quota_mcpu : 0;
+}
