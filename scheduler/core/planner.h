@@ -203,7 +203,7 @@ int32_t headroom_nodes(struct work *w, const struct shape *s, int32_t n);
 /* nodes: of each job */
 void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t nodes);
 
-/* ---- gangs (gang.c) ---- */
+/* ---- gangs (launch_gang.c) ---- */
 
 /* Covers waiting gangs, oldest first, and gangs that lose a node, each in one pool or not at all:
  * with existing room, which is then taken, and launches for the rest. */

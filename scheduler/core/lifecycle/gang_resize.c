@@ -8,7 +8,7 @@
  * placed, at most for KEEP_MS, by the wall clock across a restart.
  *
  * A gang of 2 to 8 nodes starts with as many as are available. It waits for 8 until no more are
- * available (gang.c decides) or the time is over, and then starts with 2 or more:
+ * available (launch_gang.c decides) or the time is over, and then starts with 2 or more:
  *
  *   queued first, or requeued by its user:          8, then settles for 2
  *   after the loss of one of 5, LOSS_SHRINK:        2: continues with the remaining 4 at once

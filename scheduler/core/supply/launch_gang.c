@@ -15,6 +15,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
@@ -76,7 +77,7 @@ static int32_t staying(const struct gang *g, const struct pool *p)
 static void count(const struct work *w, const struct gang *g, struct cover *c)
 {
     int64_t left_w[RACKS_MAX];
-    size_t size = w->m->placement.n_racks * sizeof left_w[0];
+    size_t size = racks_count(w->m) * sizeof left_w[0];
     memcpy(left_w, w->p->left_w, size);
     c->ready = staying(g, c->pool);
     for (size_t k = 0; k < w->p->n_bins && c->ready + c->coming < g->target; k++) {
