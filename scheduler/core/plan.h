@@ -28,10 +28,10 @@
  *     room where they pay a fifth less, including the cost of reading their input there;
  *  6. launches for demand that no node, up or coming, will serve. For the oldest demand: an offer
  *     of the lowest market rank; of those one large machine shared by several shapes, or several
- *     small ones, by cost for the waiting jobs (choice.c, market.c), then id; within the limits of
- *     the pool and of all pools; refused offers avoided. A launch in flight counts as its capacity.
- *     A job on a node under notice counts as demand already, and so does one that could move (5) if
- *     there were a node for it;
+ *     small ones, by cost for the waiting jobs (choose_offer.c, offers.c), then id; within the
+ *     limits of the pool and of all pools; refused offers avoided. A launch in flight counts as its
+ *     capacity. A job on a node under notice counts as demand already, and so does one that could
+ *     move (5) if there were a node for it;
  *  7. cleaning of an ended job's checkpoints, when it is due and no other is in progress.
  */
 #ifndef BELAY_SCHEDULER_CORE_PLAN_H

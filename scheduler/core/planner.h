@@ -209,7 +209,7 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
  * with existing room, which is then taken, and launches for the rest. */
 void cover_gangs(struct work *w);
 
-/* ---- choice of an offer (choice.c) ---- */
+/* ---- choice of an offer (choose_offer.c) ---- */
 
 /* A machine of it may be launched now, for any job. */
 bool offer_is_open(struct work *w, const struct offer *o);

@@ -10,7 +10,7 @@
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/supply/boots.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include "scheduler/core/planner.h"
 
 #include "base/minmax.h"

@@ -20,7 +20,7 @@
 #include "scheduler/core/queue/dependencies.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue_access.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

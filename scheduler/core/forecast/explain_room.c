@@ -22,7 +22,7 @@
 #include "scheduler/core/queue/labels.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/boots.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

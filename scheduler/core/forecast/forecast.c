@@ -21,7 +21,7 @@
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/windows.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <inttypes.h>
 #include <stdlib.h>
 

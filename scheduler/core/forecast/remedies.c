@@ -21,7 +21,7 @@
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
 #include "scheduler/core/supply/boots.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <inttypes.h>
 
 #define MINUTE_MS 60000LL

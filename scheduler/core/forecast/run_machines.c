@@ -10,7 +10,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/queue.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <stdlib.h>
 
 #define COMING_MAX 1024 /* launches per run */

@@ -39,7 +39,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 
 #define DAY_MS 86400000
 

@@ -18,7 +18,7 @@
 #include "scheduler/core/supply/alternatives.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/lifecycle/apply_instance.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include "scheduler/core/supply/offer_avoid.h"
 #include "scheduler/core/deadline/spot_observations.h"
 

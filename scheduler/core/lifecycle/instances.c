@@ -9,7 +9,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/racks.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -15,7 +15,7 @@
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/supply/boots.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include "scheduler/core/supply/supply_access.h"
 
 #include <assert.h>

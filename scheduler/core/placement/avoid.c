@@ -23,7 +23,7 @@
 #include "scheduler/core/placement/avoid.h"
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/queue/queue.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 
 #include <inttypes.h>
 

@@ -14,7 +14,7 @@
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue_access.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <string.h>
 
 static int64_t *left_of(const struct work *w, const struct allowance *of)

@@ -6,7 +6,8 @@
  *  1. draw_w of a rack is the idle draw of all its nodes plus the draw above idle of joined ones.
  *  2. No job is placed that would raise draw_w above max_w. A rack may exceed it for other reasons
  *     (a lower limit, a changed machine, a measurement): then no job is placed there until it is
- *     below again. No machine is launched there for jobs without power on it (choice.c, launch_gang.c).
+ *     below again. No machine is launched there for jobs without power on it (choose_offer.c,
+ *     launch_gang.c).
  *  3. When the draw of a rack falls, its nodes that were held back by it count as grown: the
  *     planner examines them again. While gangs wait, that is all of them, unless there was power
  *     for full load on all: their ranks take power together.

@@ -31,7 +31,7 @@
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/windows.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 
 #include "base/mem.h"
 #include "base/minmax.h"

@@ -22,7 +22,7 @@
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/supply/alternatives.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include "scheduler/core/supply/offer_avoid.h"
 
 #include "base/str.h"

@@ -6,10 +6,10 @@
  * Demand is packed into bins in this order: free room of nodes (only for jobs that must move, since
  * pending ones were just found not to fit); coming instances, by id; machines planned here, in the
  * order of their future ids, so that a recount half-way gives the same result. The rest is covered
- * by new machines, one by one. Each is of the offer that choice.c selects for the oldest demand,
- * and is filled with whatever fits, within the limits of its pool and of all pools. Last are jobs
- * on on-demand machines that could continue at a lower cost: they move to a node with room; else a
- * cheaper offer is launched for them, and a refusal does no harm.
+ * by new machines, one by one. Each is of the offer that choose_offer.c selects for the oldest
+ * demand, and is filled with whatever fits, within the limits of its pool and of all pools. Last
+ * are jobs on on-demand machines that could continue at a lower cost: they move to a node with
+ * room; else a cheaper offer is launched for them, and a refusal does no harm.
  *
  * Bins are filled in queue order, each shape as often as it fits, because the machines will be
  * filled this way (plan.c). Packing by decreasing size would look better here but would not match
@@ -37,7 +37,7 @@
 #include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/supply/boots.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <stdlib.h>
 #include <string.h>
 

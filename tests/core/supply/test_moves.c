@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/supply/alternatives.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include "scheduler/core/supply/offer_avoid.h"
 #include <stdio.h>
 

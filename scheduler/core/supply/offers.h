@@ -2,8 +2,8 @@
  *
  * Cost of machines, and limits on their number.
  */
-#ifndef BELAY_SCHEDULER_CORE_SUPPLY_MARKET_H
-#define BELAY_SCHEDULER_CORE_SUPPLY_MARKET_H
+#ifndef BELAY_SCHEDULER_CORE_SUPPLY_OFFERS_H
+#define BELAY_SCHEDULER_CORE_SUPPLY_OFFERS_H
 
 #include "scheduler/core/model/model.h"
 

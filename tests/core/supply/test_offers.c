@@ -5,7 +5,7 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <stdlib.h>
 #include <string.h>
 

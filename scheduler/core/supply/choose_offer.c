@@ -4,7 +4,7 @@
  * several small ones.
  *
  * A single shape gets the offer with the lowest rank, then with the lowest effective price
- * (market.c) per job that a machine serves at once. This is its reference. A launch is made for the
+ * (offers.c) per job that a machine serves at once. This is its reference. A launch is made for the
  * oldest demand, in queue order. For each offer of the reference's rank that fits it, a machine is
  * filled in simulation with the waiting jobs in queue order, and the rest is covered shape by shape
  * with each one's reference; shapes with the same reference share machines. The offer with the
@@ -23,7 +23,7 @@
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 
 #define LOOK_MAX 64
 

@@ -26,7 +26,7 @@
 #include "scheduler/core/placement/constraints_held.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/supply/boots.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 
 #define HOUR_MS 3600000
 #define PRIOR_RECLAIMS_PER_HOUR 0.05
