@@ -144,7 +144,7 @@ static void consider_idle(
         struct mono cool = after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* later ones are not due earlier */
-        if (n->kept_for || n->reserved_for || node_is_held(planner, n->row.id))
+        if (n->kept_for || n->reserved_for || node_is_earmarked(planner, n->row.id))
             continue;
         if (cool.ms > due.ms)
             due = cool;
@@ -479,7 +479,7 @@ static bool next_place(
 static bool decide_end(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    holds_look(p, m, now);
+    earmarks_look(p, m, now);
     return is_due(end_due(p, m, ret_event), now);
 }
 
@@ -519,7 +519,7 @@ struct decider {
     bool (*decide)(
         struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
     /* until when a negative answer holds; NULL: until an event */
-    struct mono (*holds_until)(const struct planner *p, const struct model *m);
+    struct mono (*valid_until_of)(const struct planner *p, const struct model *m);
 };
 
 static const struct decider deciders[] = {
@@ -537,12 +537,12 @@ static const struct decider deciders[] = {
     {"order of the queue", .when_due = order_due},
     {"cron entries", .when_due = cron_next_due},
     {"places", .decide = next_place},
-    {"preemption", .decide = preempt_next, .holds_until = preempt_until},
-    {"ends of machines", .decide = decide_end, .holds_until = end_until},
+    {"preemption", .decide = preempt_next, .valid_until_of = preempt_until},
+    {"ends of machines", .decide = decide_end, .valid_until_of = end_until},
     {"drills", .when_due = drill_next},
     {"avoided nodes", .when_due = avoid_due},
     {"moves", .decide = moves_next},
-    {"launches", .decide = decide_launch, .holds_until = launch_until},
+    {"launches", .decide = decide_launch, .valid_until_of = launch_until},
     {"gangs that settle for less", .decide = settles_next},
     {"checkpoints of ended jobs", .when_due = clean_due},
 };
@@ -574,9 +574,9 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
     for (size_t k = 0; k < N_DECIDERS; k++) {
         const struct decider *d = &deciders[k];
         struct event unused;
-        struct mono due = d->when_due      ? d->when_due(m, now, &unused)
-                          : d->holds_until ? d->holds_until(p, m)
-                                           : MONO_NONE;
+        struct mono due = d->when_due         ? d->when_due(m, now, &unused)
+                          : d->valid_until_of ? d->valid_until_of(p, m)
+                                              : MONO_NONE;
         if (mono_is_set(due) && (!mono_is_set(wake) || due.ms < wake.ms))
             wake = due;
     }

@@ -91,8 +91,8 @@ struct planner {
     int64_t *launches; /* offers */
     size_t n_launches;
     /* nodes that a gang holds until it has all of them, or that a job will move to */
-    int64_t *held;
-    size_t n_held;
+    int64_t *earmarked;
+    size_t n_earmarked;
     /* gangs that could use more nodes than their minimum, but no more are available */
     int64_t *settles;
     size_t n_settles;
@@ -157,13 +157,13 @@ bool moves_next(
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer);
 void launches_deinit(struct planner *p);
 /* A waiting gang or a job that moves holds the node for its start, as of the last moves_next or
- * holds_look. */
-bool node_is_held(const struct planner *p, int64_t node);
+ * earmarks_look. */
+bool node_is_earmarked(const struct planner *p, int64_t node);
 /* The next gang to start with the available nodes, or false. Call after launches_next returned
  * false. */
 bool settles_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
-void holds_look(struct planner *p, const struct model *m, struct stamp now);
+void earmarks_look(struct planner *p, const struct model *m, struct stamp now);
 
 /* ---- one computation of launches (launch.c) ---- */
 

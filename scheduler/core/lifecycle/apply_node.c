@@ -126,7 +126,7 @@ static int rejoin(struct model *m, struct node *n, const struct event *ev,
     set_constraints(n, &r->gpu, r->features, r->resources);
     node_refresh(m, n, true); /* also sets the draw of the new size, for rack_accept */
     rack_accept(n->rack);
-    if (!reserve_holds(n))
+    if (!reserve_is_valid(n))
         reserve_drop(m, n->reserved_for);
     node_set_criu(m, n, r->criu, r->criu_text);
     node_refresh(m, n, true); /* again, last: jobs may fit by what has changed since */
@@ -271,7 +271,7 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
         n->row.gpu.memory_mib == ev->facts.gpu.memory_mib)
         return 0;
     set_constraints(n, &ev->facts.gpu, ev->facts.features, ev->facts.resources);
-    if (!reserve_holds(n))
+    if (!reserve_is_valid(n))
         reserve_drop(m, n->reserved_for);
     node_refresh(m, n, true);
     touch_node(m, n);

@@ -121,7 +121,7 @@ static int check_reservation(const struct node *n, struct err *e)
                   !resources_fit(&s->need, &n->row.total))))
         return BROKEN("node %" PRId64 " is kept for a job that does not wait, or cannot run there",
             n->row.id);
-    if (!reserve_holds(n))
+    if (!reserve_is_valid(n))
         return BROKEN("job %" PRId64 " was to have room on node %" PRId64
                       ", and others have passed it there",
             s->head, n->row.id);
@@ -183,15 +183,15 @@ static int check_labels(const struct model *m, struct err *e)
     const char *names;
     const struct labels *l;
     const struct job *j;
-    int64_t n_jobs = 0, n_held = 0;
+    int64_t n_jobs = 0, n_counted = 0;
     for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;
          n_jobs += j->labels != NULL)
         if (j->shape->labels != j->labels)
             return BROKEN("job %" PRId64 " is of a shape with other labels", j->row.id);
     for (size_t pos = 0; (l = smap_next(&m->queue.labels, &pos, &names)) != NULL;)
-        n_held += l->n_jobs;
-    return n_held != n_jobs
-               ? BROKEN("%" PRId64 " jobs have labels, %" PRId64 " counted", n_jobs, n_held)
+        n_counted += l->n_jobs;
+    return n_counted != n_jobs
+               ? BROKEN("%" PRId64 " jobs have labels, %" PRId64 " counted", n_jobs, n_counted)
                : 0;
 }
 
@@ -199,7 +199,7 @@ static int check_labels(const struct model *m, struct err *e)
 static int check_licences(const struct model *m, struct err *e)
 {
     int64_t used[LICENCES_MAX] = {0};
-    size_t n_jobs = 0, n_held = 0;
+    size_t n_jobs = 0, n_counted = 0;
     const struct job *j;
     for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
         const struct constraints *x = j->shape->constraints;
@@ -215,10 +215,10 @@ static int check_licences(const struct model *m, struct err *e)
     }
     const struct constraints *x;
     for (size_t pos = 0; (x = map_next(&m->placement.constraints, &pos, &(int64_t){0})) != NULL;)
-        n_held += (size_t)x->n_jobs;
-    if (n_held != n_jobs ||
+        n_counted += (size_t)x->n_jobs;
+    if (n_counted != n_jobs ||
         map_size(&m->placement.constraints) != smap_size(&m->placement.constraints_by_text))
-        return BROKEN("%zu jobs ask for extras, %zu counted", n_jobs, n_held);
+        return BROKEN("%zu jobs ask for extras, %zu counted", n_jobs, n_counted);
     return 0;
 }
 

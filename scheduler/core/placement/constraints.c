@@ -369,7 +369,7 @@ void pool_describe(struct model *m, struct pool *p)
         if (n->pool != p)
             continue;
         node_describe(n);
-        if (!reserve_holds(n))
+        if (!reserve_is_valid(n))
             reserve_drop(m, n->reserved_for);
         node_refresh(m, n, true);
     }

@@ -512,12 +512,12 @@ void reserve_relaxed(struct model *m, struct node *n)
 void reserve_retimed(struct model *m, struct node *n)
 {
     model_note_reserve(m);
-    if (!reserve_holds(n))
+    if (!reserve_is_valid(n))
         reserve_drop(m, n->reserved_for);
     reserve_relaxed(m, n);
 }
 
-bool reserve_holds(const struct node *n)
+bool reserve_is_valid(const struct node *n)
 {
     const struct shape *r = n->reserved_for;
     return !r || has_room(n, r, r->reserved_until, NULL);
@@ -526,7 +526,7 @@ bool reserve_holds(const struct node *n)
 void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed)
 {
     struct shape *r = n->reserved_for;
-    if (r && yields(n, r, by, was_owed) && !reserve_holds(n))
+    if (r && yields(n, r, by, was_owed) && !reserve_is_valid(n))
         reserve_drop(m, r);
 }
 

@@ -37,7 +37,7 @@ void reserve_relaxed(struct model *m, struct node *n);
 /* Its reservation may have to yield to other jobs now. */
 void reserve_may_yield(struct model *m, struct node *n);
 /* No attempt there delays the node's reservation, if it has one. */
-bool reserve_holds(const struct node *n);
+bool reserve_is_valid(const struct node *n);
 /* A job from that queue position was placed: drops reservations behind it that do not hold any
  * more. */
 void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed);

@@ -235,10 +235,10 @@ static void count(struct model *m, struct budget *b, struct stake *s, struct wal
     b->uusd_h += a->uusd_h;
     b->committed += s->most_uusd;
     if (is_parked_by(b, a->job)) {
-        b->held += cost + core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
-        b->held_uusd_h += a->uusd_h;
+        b->reserved += cost + core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
+        b->reserved_uusd_h += a->uusd_h;
     } else {
-        b->held += s->most_uusd;
+        b->reserved += s->most_uusd;
     }
     int64_t look_ms = now.ms + (ms > LOOK_LEAST_MS ? ms : LOOK_LEAST_MS);
     b->look_at.ms = min_i64(b->look_at.ms, look_ms);
@@ -247,8 +247,8 @@ static void count(struct model *m, struct budget *b, struct stake *s, struct wal
 static void look(struct model *m, struct budget *b, struct wall now)
 {
     b->at = now;
-    b->spent = b->held = b->committed = booked(b);
-    b->uusd_h = b->held_uusd_h = 0;
+    b->spent = b->reserved = b->committed = booked(b);
+    b->uusd_h = b->reserved_uusd_h = 0;
     b->look_at.ms = now.ms + LOOK_MOST_MS;
     LIST_FOREACH (&b->stakes, l)
         count(m, b, LIST_ENTRY(l, struct stake, in_budget), now);
@@ -260,7 +260,7 @@ static void advance(struct budget *b, struct wall now)
     if (ms <= 0)
         return;
     b->spent += core_cost_uusd(ms, b->uusd_h);
-    b->held += core_cost_uusd(ms, b->held_uusd_h);
+    b->reserved += core_cost_uusd(ms, b->reserved_uusd_h);
     b->at = now;
 }
 
@@ -303,7 +303,7 @@ static void refile(struct model *m, struct budget *b)
             at = min_i64(at, more <= 0 ? b->at.ms : after_ms(b->at, more, b->uusd_h));
     }
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed)
-        at = min_i64(at, after_ms(b->at, b->cap_uusd - b->held, b->held_uusd_h));
+        at = min_i64(at, after_ms(b->at, b->cap_uusd - b->reserved, b->reserved_uusd_h));
     if (!list_is_empty(&b->stakes))
         at = min_i64(at, b->look_at.ms);
     tree_remove(&m->queue.budgets_due, &b->by_due);
@@ -385,10 +385,10 @@ static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct 
     b->uusd_h -= a->uusd_h;
     b->committed += cost - s->most_uusd;
     if (is_parked_by(b, a->job)) {
-        b->held -= core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
-        b->held_uusd_h -= a->uusd_h;
+        b->reserved -= core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
+        b->reserved_uusd_h -= a->uusd_h;
     } else {
-        b->held += cost - s->most_uusd;
+        b->reserved += cost - s->most_uusd;
     }
     link_remove(&s->in_budget);
     link_remove(&s->of_attempt);
@@ -443,7 +443,7 @@ void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, str
             continue;
         b->row.booked_uusd += waited_uusd;
         b->spent += waited_uusd;
-        b->held += waited_uusd;
+        b->reserved += waited_uusd;
         b->committed += waited_uusd;
         touch_budget(m, b);
         stake_add(m, b, a, now);
@@ -471,7 +471,7 @@ void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uu
             continue;
         b->row.booked_uusd += uusd;
         b->spent += uusd;
-        b->held += uusd;
+        b->reserved += uusd;
         b->committed += uusd;
         touch_budget(m, b);
         if (b->is_loaded) /* else it is examined at once */
@@ -522,7 +522,7 @@ void budgets_rejoin(struct model *m, struct job *j, struct wall now)
             int64_t before = cost_by(a, now); /* does not count for this budget */
             b->row.booked_uusd -= before;
             b->spent -= before;
-            b->held -= before;
+            b->reserved -= before;
             b->committed -= before;
             touch_budget(m, b);
             stake_add(m, b, a, now);
@@ -630,7 +630,7 @@ int apply_budget(
     if (b->is_recapped)
         recap(m, b);
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed &&
-        b->held >= b->cap_uusd && b->held_uusd_h > 0) {
+        b->reserved >= b->cap_uusd && b->reserved_uusd_h > 0) {
         b->row.is_closed = true;
         touch_budget(m, b);
     }

@@ -27,7 +27,7 @@ struct budget {
     int64_t spent, uusd_h; /* spent, and its growth per hour */
     /* What it will have spent when the jobs that it parks have been saved and stopped; growth per
      * hour. */
-    int64_t held, held_uusd_h;
+    int64_t reserved, reserved_uusd_h;
     int64_t committed; /* ended cost plus the maximum of all stakes */
     /* When a stake will have used its reservation, or an earlier recount is needed. */
     struct wall look_at;

@@ -135,7 +135,7 @@ void instance_rebind(struct model *m, struct instance *i, struct offer *o)
     if (i->node) {
         i->node->row.on_demand_uusd_h = o->row.on_demand_uusd_h;
         node_describe(i->node);
-        if (!reserve_holds(i->node))
+        if (!reserve_is_valid(i->node))
             reserve_drop(m, i->node->reserved_for);
         node_refresh(m, i->node, true);
         touch_node(m, i->node);

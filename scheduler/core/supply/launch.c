@@ -48,7 +48,7 @@ void launches_deinit(struct planner *p)
 {
     free(p->launches);
     free(p->moves);
-    free(p->held);
+    free(p->earmarked);
     free(p->settles);
     free(p->bins);
     free(p->room);
@@ -324,7 +324,7 @@ static void cover_from_bins(struct work *w)
             if (p->demands[k].n > 0)
                 taken += cover_from(&p->bins[b], &p->demands[k]);
         if (b < w->n_up && taken > 0)
-            *GROW(p->held, p->n_held) = p->bins[b].node->row.id;
+            *GROW(p->earmarked, p->n_earmarked) = p->bins[b].node->row.id;
     }
 }
 
@@ -467,7 +467,7 @@ static bool gangs_share(const struct model *m)
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
-    p->n_launches = p->n_moves = p->n_held = p->n_settles = p->n_demands = 0;
+    p->n_launches = p->n_moves = p->n_earmarked = p->n_settles = p->n_demands = 0;
     p->change = model_versions(m)->change;
     p->base = model_versions(m)->launches;
     p->valid_until = MONO_NONE;
@@ -499,7 +499,7 @@ static void recompute(struct planner *p, const struct model *m, struct stamp now
         compute(p, m, now);
 }
 
-void holds_look(struct planner *p, const struct model *m, struct stamp now)
+void earmarks_look(struct planner *p, const struct model *m, struct stamp now)
 {
     if (queue_n_gangs(m) > 0 || may_have_movers(m))
         recompute(p, m, now);

@@ -180,7 +180,7 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
         bin_take_power(b, g->shape, 1);
         b->free = (struct resources){0};
         if (b->node)
-            *GROW(w->p->held, w->p->n_held) = b->node->row.id;
+            *GROW(w->p->earmarked, w->p->n_earmarked) = b->node->row.id;
         left--;
     }
     for (int32_t k = 0; k < c->n; k++) {
@@ -246,10 +246,10 @@ bool settles_next(
     return true;
 }
 
-bool node_is_held(const struct planner *p, int64_t node)
+bool node_is_earmarked(const struct planner *p, int64_t node)
 {
-    for (size_t k = 0; k < p->n_held; k++)
-        if (p->held[k] == node)
+    for (size_t k = 0; k < p->n_earmarked; k++)
+        if (p->earmarked[k] == node)
             return true;
     return false;
 }

@@ -184,10 +184,11 @@ static void a_parked_job_returns_the_reserved_cost_of_its_input(void **state)
         int64_t id = lab_submit_asking(&l, &r, "input=store:17179869184");
         lab_plan(&l);
         assert_true(lab_runs(&l, id));
-        assert_true(budgets_at(l.m, 0)->held >= 8 * USD && budgets_at(l.m, 0)->held < 9 * USD);
+        assert_true(
+            budgets_at(l.m, 0)->reserved >= 8 * USD && budgets_at(l.m, 0)->reserved < 9 * USD);
         lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
         lab_ended(&l, id, END_USER, 0);
-        assert_true(budgets_at(l.m, 0)->held < USD / 100);
+        assert_true(budgets_at(l.m, 0)->reserved < USD / 100);
     }
     assert_int_equal(spending_view(&l, 0).spent_uusd, 0);
     lab_deinit(&l);
