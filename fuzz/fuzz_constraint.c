@@ -28,7 +28,7 @@ static void look_at_constraint(const char *text)
         assert(feature_is_name(constraint_name(&c, i)));
         features_add(all, sizeof all, constraint_name(&c, i));
     }
-    assert(constraint_holds(&c, all) && (c.n_names > 0) != constraint_holds(&c, ""));
+    assert(constraint_matches(&c, all) && (c.n_names > 0) != constraint_matches(&c, ""));
 }
 
 static void look_at_counts(const char *text)

@@ -239,7 +239,7 @@ int constraint_parse(const char *text, struct constraint *ret_constraint, struct
     return rc;
 }
 
-bool constraint_holds(const struct constraint *c, const char *set)
+bool constraint_matches(const struct constraint *c, const char *set)
 {
     bool stack[CONSTRAINT_TEXT_MAX];
     size_t n = 0;

@@ -52,7 +52,7 @@ bool features_next(const char *set, size_t *pos, char out[FEATURE_MAX]);
 /* ERR_INVALID gives the position, counted from 1, and what was expected there. "" is no constraint.
  */
 int constraint_parse(const char *text, struct constraint *ret_constraint, struct err *e);
-bool constraint_holds(const struct constraint *c, const char *set);
+bool constraint_matches(const struct constraint *c, const char *set);
 /* The i-th name, or NULL. */
 const char *constraint_name(const struct constraint *c, size_t i);
 

@@ -3,7 +3,7 @@
  * See workdirs.h.
  *
  * Invariants.
- *  1. One task at a time is on the thread, so only the loop's workdirs_hold runs concurrently: it
+ *  1. One task at a time is on the thread, so only the loop's workdirs_pin runs concurrently: it
  *     and the removal of a tree exclude each other, and a tree that was held meanwhile counts as
  *     new.
  *  2. Pieces are written without a sync, and synced together before the tree that has them. After a
@@ -575,7 +575,7 @@ void workdirs_get_pieces(struct workdirs *w, const char *user, char (*hashes)[CH
     ask(w, t, user, fn, ctx);
 }
 
-int workdirs_hold(struct workdirs *w, const char *user, const char *hash, struct err *e)
+int workdirs_pin(struct workdirs *w, const char *user, const char *hash, struct err *e)
 {
     char name[USER_HEX + 1];
     user_name(user, name);

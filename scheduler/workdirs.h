@@ -70,6 +70,6 @@ void workdirs_get_pieces(struct workdirs *w, const char *user, char (*hashes)[CH
 
 /* Checks that it is stored, and keeps it for WORKDIRS_GRACE_MS, within which its job must be
  * committed. ERR_INVALID if it is not stored. Blocks for two system calls. */
-int workdirs_hold(struct workdirs *w, const char *user, const char *hash, struct err *e);
+int workdirs_pin(struct workdirs *w, const char *user, const char *hash, struct err *e);
 
 #endif

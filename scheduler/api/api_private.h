@@ -231,7 +231,7 @@ void api_script_key(struct jobspec *s);
 
 /* Checks that the working directory in the specification was sent by its user, and keeps it.
  * ERR_INVALID if not. */
-int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e);
+int api_pin_workdir(const struct api *a, const struct jobspec *s, struct err *e);
 
 /* Reads a specification from the body, for the caller as its user; release it with jobspec_deinit.
  * Returns false after an error reply. */

@@ -127,7 +127,7 @@ static void put(struct request *q, struct cron_row *row)
     struct event ev = {.type = EV_CRON_PUT, .cron_put = {.row = row}};
     STR_COPY(s.row.user, row->user);
     if (rc == 0 && job)
-        rc = api_hold_workdir(q->api, &s, &e);
+        rc = api_pin_workdir(q->api, &s, &e);
     if (rc == 0 && job) {
         api_script_key(&s);
         STR_COPY(row->script_key, s.row.script_key);

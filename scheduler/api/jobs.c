@@ -182,7 +182,7 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     STR_COPY(s.row.user, q->caller.user);
     if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
                        (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
-                       (rc = api_hold_workdir(q->api, &s, &e)) != 0))
+                       (rc = api_pin_workdir(q->api, &s, &e)) != 0))
         jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);

@@ -69,11 +69,11 @@ void api_workdirs_add(struct request *q)
     workdirs_add(q->api->o.workdirs, q->caller.user, q->r->body, q->r->body_len, on_added, l);
 }
 
-int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e)
+int api_pin_workdir(const struct api *a, const struct jobspec *s, struct err *e)
 {
     json_t *launch = s->texts.launch_json ? json_loads(s->texts.launch_json, 0, NULL) : NULL;
     const char *hash = json_string_value(json_object_get(launch, "workdir"));
-    int rc = hash && *hash ? workdirs_hold(a->o.workdirs, s->row.user, hash, e) : 0;
+    int rc = hash && *hash ? workdirs_pin(a->o.workdirs, s->row.user, hash, e) : 0;
     json_decref(launch);
     return rc;
 }

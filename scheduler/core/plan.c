@@ -33,7 +33,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/avoid.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/preempt.h"

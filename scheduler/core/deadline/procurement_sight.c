@@ -6,7 +6,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/supply/boots.h"

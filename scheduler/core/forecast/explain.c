@@ -13,7 +13,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"

@@ -14,7 +14,7 @@
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
@@ -49,7 +49,7 @@ static bool has_constraints(struct survey *v, const struct shape *s, const char 
         text_format(v->no_constraints_what, sizeof v->no_constraints_what,
             "the GPUs of %.50s are %s, %" PRId64 " MiB", name,
             gpu->model[0] ? gpu->model : "of a model not known", gpu->memory_mib);
-    else if (!constraint_holds(&x->constraint, features))
+    else if (!constraint_matches(&x->constraint, features))
         text_format(v->no_constraints_what, sizeof v->no_constraints_what,
             "%.60s lacks the features", name);
     else

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/priority.h"

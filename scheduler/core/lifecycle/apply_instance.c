@@ -12,7 +12,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/alternatives.h"

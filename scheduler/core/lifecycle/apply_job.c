@@ -16,7 +16,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/avoid.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/crons.h"
@@ -66,8 +66,8 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     model_remove_job(m, j);
     window_leave(m, j);
     cron_job_ended(m, &j->row);
-    constraints_release(m, j->row.constraints);
-    labels_release(m, j->labels);
+    constraints_unref(m, j->row.constraints);
+    labels_unref(m, j->labels);
     retire_job(m, j);
 }
 
@@ -248,7 +248,7 @@ int apply_submit(
         .id = NEXT_ID(m, job),
         .state = JOB_PENDING,
         .spec = r->spec,
-        .constraints = constraints_hold(m, &constraints),
+        .constraints = constraints_intern(m, &constraints),
         .hold = r->hold,
         .procurement =
             r->spec.finish_ms != 0 ? PROCURE_WAIT : PROCURE_FREE, /* until the first decision */
@@ -271,7 +271,7 @@ int apply_submit(
     resolve_spec(&j->row.spec, &own.spec, ev);
     j->certified_at = certificate_date(m, j->row.script_key);
     j->account = account;
-    j->labels = labels_hold(m, ev->submit.texts ? ev->submit.texts->labels_json : NULL);
+    j->labels = labels_intern(m, ev->submit.texts ? ev->submit.texts->labels_json : NULL);
     model_put_job(m, j);
     j->least = j->row.spec.nodes;
     queue_adopt(m, j);

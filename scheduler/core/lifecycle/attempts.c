@@ -22,7 +22,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/avoid.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/limits.h"

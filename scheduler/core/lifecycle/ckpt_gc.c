@@ -126,13 +126,13 @@ int model_load_ckpt_gc_of(
     struct model *m, const struct job_row *r, const char *labels_json, struct err *e)
 {
     struct ckpt_gc *l = map_get(&m->lifecycle.ckpt_gc, r->id);
-    struct job j = {.row = *r, .labels = labels_hold(m, labels_json)};
+    struct job j = {.row = *r, .labels = labels_intern(m, labels_json)};
     if (l) {
         l->budgets = budgets_of(m, &j);
         l->submitted_at = r->submitted_at;
         l->last_good = r->last_good;
     }
-    labels_release(m, j.labels);
+    labels_unref(m, j.labels);
     return l ? 0 : err_set(e, ERR_CORRUPT, "job %" PRId64 " has left nothing", r->id);
 }
 

@@ -10,7 +10,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"

@@ -24,7 +24,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/arrays.h"
@@ -325,8 +325,8 @@ static void become(
     j->row = w->row;
     procurement_meant(m, j, now);
     if (changes(fields, JOB_OF_CONSTRAINTS)) {
-        j->row.constraints = constraints_hold(m, &w->constraints);
-        constraints_release(m, constraints);
+        j->row.constraints = constraints_intern(m, &w->constraints);
+        constraints_unref(m, constraints);
     }
     if (fields & BIT(NODES)) {
         j->least = j->row.spec.nodes;

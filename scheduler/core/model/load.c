@@ -15,7 +15,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/array_dependencies.h"
 #include "scheduler/core/queue/arrays.h"
@@ -176,7 +176,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
         return err_set(e, ERR_CORRUPT,
             "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id,
             r->constraints);
-    constraints_hold_again(m, r->constraints);
+    constraints_ref(m, r->constraints);
     struct job *j = slab_take(&m->rows.job_slab, sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
@@ -184,7 +184,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     j->account = account_of(
         m, r->spec.team[0] ? r->spec.team : policy_team_of(model_policy(m), r->user), r->user);
     const struct job *array = model_job(m, r->array);
-    j->labels = array ? labels_hold_again(array->labels) : labels_take_loaded(m, r->id);
+    j->labels = array ? labels_ref(array->labels) : labels_take_loaded(m, r->id);
     map_put(&m->rows.jobs, r->id, j);
     *GROW(m->loading.jobs, m->loading.n_jobs) = j;
     j->least = r->spec.nodes;

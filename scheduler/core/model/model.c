@@ -14,7 +14,7 @@
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"

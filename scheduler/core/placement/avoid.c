@@ -21,7 +21,7 @@
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/avoid.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/supply/offers.h"
 

@@ -19,7 +19,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 
@@ -233,7 +233,7 @@ static struct constraints *put(
     return own;
 }
 
-int64_t constraints_hold(struct model *m, const struct constraints *x)
+int64_t constraints_intern(struct model *m, const struct constraints *x)
 {
     char text[CONSTRAINTS_TEXT_MAX];
     constraints_format(x, text);
@@ -250,7 +250,7 @@ int64_t constraints_hold(struct model *m, const struct constraints *x)
     return own->id;
 }
 
-void constraints_hold_again(struct model *m, int64_t id)
+void constraints_ref(struct model *m, int64_t id)
 {
     struct constraints *own =
         id == CONSTRAINTS_NONE ? NULL : map_get(&m->placement.constraints, id);
@@ -258,7 +258,7 @@ void constraints_hold_again(struct model *m, int64_t id)
         own->n_jobs++;
 }
 
-void constraints_release(struct model *m, int64_t id)
+void constraints_unref(struct model *m, int64_t id)
 {
     char text[CONSTRAINTS_TEXT_MAX];
     struct constraints *own =
@@ -416,7 +416,7 @@ bool constraints_suit(const struct constraints *x, const char *node, const struc
     const char *features, const struct counts *resources)
 {
     return constraints_allow(x, node) && gpu_serves(gpu, &x->gpu) &&
-           constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
+           constraint_matches(&x->constraint, features) && counts_cover(resources, &x->resources);
 }
 
 bool offer_suits(const struct offer *o, const struct shape *s)
@@ -529,7 +529,7 @@ static void know(struct known *k, const char *node, const struct gpu_kind *gpu,
     if (gpu_serves(gpu, &asked) && gpu->memory_mib > k->most_mib)
         k->most_mib = gpu->memory_mib;
     features_add(k->models, sizeof k->models, gpu->model);
-    k->constrained += constraint_holds(&k->x->constraint, features);
+    k->constrained += constraint_matches(&k->x->constraint, features);
     k->suitable += constraints_suit(k->x, node, gpu, features, resources);
     features_add_all(k->all, sizeof k->all, features);
 }

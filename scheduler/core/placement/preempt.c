@@ -27,7 +27,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/limits.h"

@@ -42,7 +42,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/racks.h"

@@ -13,7 +13,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/array_dependencies.h"
 #include "scheduler/core/queue/arrays.h"
@@ -191,8 +191,8 @@ static struct job *split_off(struct model *m, struct job *j, int32_t index)
 {
     struct job *t = task_create(m, j, index);
     model_put_job(m, t);
-    constraints_hold_again(m, t->row.constraints);
-    t->labels = labels_hold_again(j->labels);
+    constraints_ref(m, t->row.constraints);
+    t->labels = labels_ref(j->labels);
     queue_adopt(m, t);
     array_adopt(j, t);
     take(j->array, index);

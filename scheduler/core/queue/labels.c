@@ -11,7 +11,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/queue/labels.h"
 
 #include "base/json.h"
@@ -84,7 +84,7 @@ void labels_of_submit(const struct model *m, const struct event *submit, struct 
 
 /* ---- jobs ---- */
 
-struct labels *labels_hold(struct model *m, const char *json)
+struct labels *labels_intern(struct model *m, const char *json)
 {
     struct labels read, *l;
     labels_read(m, json, &read);
@@ -100,14 +100,14 @@ struct labels *labels_hold(struct model *m, const char *json)
     return l;
 }
 
-struct labels *labels_hold_again(struct labels *l)
+struct labels *labels_ref(struct labels *l)
 {
     if (l)
         l->n_jobs++;
     return l;
 }
 
-void labels_release(struct model *m, struct labels *l)
+void labels_unref(struct model *m, struct labels *l)
 {
     if (!l || --l->n_jobs > 0)
         return;
@@ -117,11 +117,11 @@ void labels_release(struct model *m, struct labels *l)
 
 int model_load_labels(struct model *m, int64_t job, const char *labels_json, struct err *e)
 {
-    struct labels *l = labels_hold(m, labels_json),
+    struct labels *l = labels_intern(m, labels_json),
                   *before = l ? map_remove(&m->queue.loaded_labels, job) : NULL;
     if (l)
         map_put(&m->queue.loaded_labels, job, l);
-    labels_release(m, before);
+    labels_unref(m, before);
     return before ? err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has two sets of labels", job)
                   : 0;
 }

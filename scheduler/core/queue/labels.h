@@ -13,9 +13,9 @@ struct constraints;
 
 /* Labels of a job; NULL if it has none. Each job holds one reference; the last release frees. */
 /* JSON of a submit or from the database */
-struct labels *labels_hold(struct model *m, const char *json);
-struct labels *labels_hold_again(struct labels *l);
-void labels_release(struct model *m, struct labels *l);
+struct labels *labels_intern(struct model *m, const char *json);
+struct labels *labels_ref(struct labels *l);
+void labels_unref(struct model *m, struct labels *l);
 struct labels *labels_take_loaded(
     struct model *m, int64_t job); /* that model_load_labels loaded; takes the reference */
 int labels_load_end(struct model *m, struct err *e); /* ERR_CORRUPT: some were not taken */

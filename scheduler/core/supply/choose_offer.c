@@ -20,7 +20,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/offers.h"

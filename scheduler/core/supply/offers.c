@@ -23,7 +23,7 @@
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
-#include "scheduler/core/placement/constraints_held.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/offers.h"

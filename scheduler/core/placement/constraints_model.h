@@ -2,8 +2,8 @@
  *
  * Demands besides cpus, GPUs and memory (constraints.h) in the model, and their availability.
  */
-#ifndef BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_HELD_H
-#define BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_HELD_H
+#ifndef BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_MODEL_H
+#define BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_MODEL_H
 
 #include "scheduler/core/model/model.h"
 
@@ -15,10 +15,10 @@ struct constraints;
 int constraints_read(
     const struct model *m, const char *text, struct constraints *ret_constraints, struct err *e);
 /* The number of these demands, with one more job that has them; CONSTRAINTS_NONE for no demands. */
-int64_t constraints_hold(struct model *m, const struct constraints *x);
-void constraints_hold_again(struct model *m, int64_t id); /* one more job has them */
+int64_t constraints_intern(struct model *m, const struct constraints *x);
+void constraints_ref(struct model *m, int64_t id); /* one more job has them */
 void constraints_deinit(struct model *m);
-void constraints_release(struct model *m, int64_t id); /* a job leaves the model */
+void constraints_unref(struct model *m, int64_t id); /* a job leaves the model */
 /* ERR_INVALID, with the reason: no node or pool that the job may use will ever satisfy it. */
 int constraints_check_submit(
     const struct model *m, const struct job_row *j, const struct constraints *x, struct err *e);
