@@ -267,7 +267,8 @@ static bool lacks_licences(const struct planner *p, const struct model *m, const
     if (!s->constraints || s->constraints->licences.n == 0)
         return false;
     for (size_t i = 0; p->is_wanting && i < licences_count(m); i++)
-        if (wants_of(s, licence_at(m, i)) && place_order(p->wanting[i], queue_place(s)) < 0)
+        if (wants_of(s, licence_at(m, i)) &&
+            queue_position_order(p->wanting[i], queue_position_of(s)) < 0)
             return true;
     return licences_lack(m, s->constraints) != NULL;
 }
@@ -281,9 +282,10 @@ static void note_wanting(struct planner *p, const struct model *m, const struct 
             return; /* the configuration has fewer now: it cannot start */
     for (size_t i = 0; i < licences_count(m); i++) {
         if (!p->is_wanting)
-            p->wanting[i] = (struct place){INT64_MAX, INT64_MAX};
-        if (wants_of(s, licence_at(m, i)) && place_order(queue_place(s), p->wanting[i]) < 0)
-            p->wanting[i] = queue_place(s);
+            p->wanting[i] = (struct queue_position){INT64_MAX, INT64_MAX};
+        if (wants_of(s, licence_at(m, i)) &&
+            queue_position_order(queue_position_of(s), p->wanting[i]) < 0)
+            p->wanting[i] = queue_position_of(s);
     }
     p->is_wanting = true;
     p->wanting_change = model_versions(m)->change;
@@ -401,7 +403,7 @@ static void set_back(struct planner *p, const struct model *m)
          again = p->rewind != model_versions(m)->rewind || wanted;
     if (again) {
         p->is_wanting = p->is_all = false;
-        p->cursor = (struct place){INT64_MIN, INT64_MIN};
+        p->cursor = (struct queue_position){INT64_MIN, INT64_MIN};
         p->begun = (struct seen){.growth = model_versions(m)->growth,
             .fresh = queue_next_class_id(m),
             .anew = model_versions(m)->anew};
@@ -413,8 +415,8 @@ static void set_back(struct planner *p, const struct model *m)
         const struct shape *s = LIST_ENTRY(l, struct shape, by_arrival);
         if (p->rewind != model_versions(m)->rewind || s->arrived <= p->arrived)
             break;
-        if (place_order(queue_place(s), p->cursor) < 0)
-            p->cursor = queue_place(s);
+        if (queue_position_order(queue_position_of(s), p->cursor) < 0)
+            p->cursor = queue_position_of(s);
     }
     p->rewind = model_versions(m)->rewind;
     p->arrived = model_versions(m)->arrivals;
@@ -425,8 +427,8 @@ static struct demand_class *next_to_try(
 {
     if (!p->is_all)
         return queue_class_within(m,
-            before ? (struct place){before->at.at_16, before->at.head + 1} : p->cursor, &p->grown,
-            p->seen.fresh);
+            before ? (struct queue_position){before->at.at_16, before->at.head + 1} : p->cursor,
+            &p->grown, p->seen.fresh);
     return before ? queue_next_class(before) : queue_class_at_least(m, p->cursor);
 }
 
@@ -464,7 +466,7 @@ static bool next_place(
         if (!lacks)
             remember_unfit(p, m, k);
     }
-    p->cursor = (struct place){INT64_MAX, INT64_MAX};
+    p->cursor = (struct queue_position){INT64_MAX, INT64_MAX};
     p->is_all = false;
     p->seen = p->begun;
     if (p->is_wanting)

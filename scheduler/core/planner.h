@@ -55,7 +55,7 @@ struct planner {
     const char *decider; /* of the last event of plan_next; NULL: none yet */
     /* Per licence of the model: the first queue position that lacks only licences, including this
      * one. */
-    struct place wanting[LICENCES_MAX];
+    struct queue_position wanting[LICENCES_MAX];
     bool is_wanting;
     int64_t wanting_change;     /* change count of the model at that time */
     int64_t left[LICENCES_MAX]; /* free licences during one computation of launches */
@@ -63,7 +63,7 @@ struct planner {
     struct map unfit;           /* class id -> growth count at which it fitted nowhere */
     int64_t rewind;             /* of the model, when the cursor was moved back */
     /* no shape before it fits, except ones that entered the queue since */
-    struct place cursor;
+    struct queue_position cursor;
     int64_t arrived; /* arrivals count of the model at that time */
     /* total number of classes tried for a place; for tests */
     int64_t n_tried;

@@ -440,7 +440,7 @@ static void print_queue(const struct lab *l)
         print_message("job %" PRId64 " at %" PRId64 ": %" PRId32 " to %" PRId32 " nodes of %" PRId32
                       " cpus, %" PRId32 " gpus, %" PRId64 " MiB; class %" PRId64
                       " fitted nowhere at growth %" PRId64 "\n",
-            s->head, s->place_16, s->least, s->nodes, s->need.cpus, s->need.gpus,
+            s->head, s->position_16, s->least, s->nodes, s->need.cpus, s->need.gpus,
             s->need.memory_mib, s->demand_class->id,
             (int64_t)(intptr_t)map_get(&l->p->unfit, s->demand_class->id) - 1);
     queue_walk_end(&w);

@@ -58,38 +58,39 @@ static void tell(const struct model *m, struct stamp now, const struct job *othe
 /* Iteration over a shape's jobs. */
 struct cursor {
     const struct job *job; /* NULL: no more jobs before it */
-    struct place at;
+    struct queue_position at;
 };
 
-static struct cursor cursor_at(const struct model *m, const struct tree_link *l, struct place own)
+static struct cursor cursor_at(
+    const struct model *m, const struct tree_link *l, struct queue_position own)
 {
     struct cursor c = {0};
     if (!l)
         return c;
     c.job = TREE_ENTRY(l, struct job, in_shape);
-    c.at = (struct place){job_place_16(m, c.job), c.job->row.id};
-    if (place_order(c.at, own) >= 0)
+    c.at = (struct queue_position){job_position_16(m, c.job), c.job->row.id};
+    if (queue_position_order(c.at, own) >= 0)
         c.job = NULL;
     return c;
 }
 
 /* The first jobs overall are among those of the first shapes. */
-static void tell_first(
-    const struct model *m, struct stamp now, const struct job *j, struct place own, struct ahead *a)
+static void tell_first(const struct model *m, struct stamp now, const struct job *j,
+    struct queue_position own, struct ahead *a)
 {
     struct cursor first[AHEAD_SHOWN];
     struct queue_walk walk = {0};
     size_t n = 0;
     queue_walk_begin(&walk, m);
     for (const struct shape *s; n < AHEAD_SHOWN && (s = queue_walk_next(&walk)) != NULL &&
-                                place_order(queue_place(s), own) < 0;)
+                                queue_position_order(queue_position_of(s), own) < 0;)
         if (share_a_pool(s, j->shape))
             first[n++] = cursor_at(m, tree_first(&s->pending), own);
     queue_walk_end(&walk);
     while (a->n_first < AHEAD_SHOWN) {
         struct cursor *best = NULL;
         for (size_t k = 0; k < n; k++)
-            if (first[k].job && (!best || place_order(first[k].at, best->at) < 0))
+            if (first[k].job && (!best || queue_position_order(first[k].at, best->at) < 0))
                 best = &first[k];
         if (!best)
             return;
@@ -105,14 +106,14 @@ bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahe
     int64_t left = QUEUE_WALK_MAX;
     if (!j || !tree_has(&j->in_shape) || j->shape->throttled_by)
         return false;
-    const struct place own = {job_place_16(m, j), j->row.id};
+    const struct queue_position own = {job_position_16(m, j), j->row.id};
     for (const struct demand_class *k =
-             queue_class_at_least(m, (struct place){INT64_MIN, INT64_MIN});
-         k && place_order(k->at, own) < 0; k = queue_next_class(k)) {
+             queue_class_at_least(m, (struct queue_position){INT64_MIN, INT64_MIN});
+         k && queue_position_order(k->at, own) < 0; k = queue_next_class(k)) {
         if (!share_a_pool(k->first, j->shape))
             continue;
-        for (const struct shape *s = k->first; s && place_order(queue_place(s), own) < 0;
-             s = queue_next_in_class(s)) {
+        for (const struct shape *s = k->first;
+             s && queue_position_order(queue_position_of(s), own) < 0; s = queue_next_in_class(s)) {
             struct before b = queue_before(m, s, own, &left);
             a.n += b.n;
             a.exact &= b.exact;

@@ -64,7 +64,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
                 submit->submit.texts->constraints[0];
     queue_describe(m, j, asks ? &i->constraints : NULL, &i->shape);
     i->shape.head = j->row.id;
-    i->shape.place_16 = shape_place_16(m, &i->shape, job_since_ms(j));
+    i->shape.position_16 = shape_position_16(m, &i->shape, job_since_ms(j));
 }
 
 /* When this dependency will be satisfied. NEVER_MS: never, or unknown. */
@@ -182,8 +182,10 @@ static void answer(
     const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)
 {
     const struct runtimes *history = runtimes_of(m, &i->job);
-    struct asker a = {
-        .shape = &i->shape, .at = queue_place(&i->shape), .row = &i->job.row, .history = history};
+    struct asker a = {.shape = &i->shape,
+        .at = queue_position_of(&i->shape),
+        .row = &i->job.row,
+        .history = history};
     t->job = i->job.row.id;
     t->nodes = i->shape.least;
     t->tasks = submit->submit.tasks ? ranges_count(submit->submit.tasks) : 1;

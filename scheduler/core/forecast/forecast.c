@@ -67,7 +67,8 @@ static const struct budget *spent_before(const struct forecast_snapshot *p)
         int64_t left = p->lots[p->mine].shape->in_budgets >> k & 1 ? budgets_left(b) : INT64_MAX,
                 sum = 0;
         for (int32_t i = 0; left != INT64_MAX && i < p->n_lots && sum <= left; i++)
-            if (i == p->mine || place_order(p->lots[i].place, p->lots[p->mine].place) < 0)
+            if (i == p->mine ||
+                queue_position_order(p->lots[i].position, p->lots[p->mine].position) < 0)
                 sum += set_aside(p, i, b);
         if (sum > left)
             return b;
@@ -327,7 +328,8 @@ bool core_forecast(
     if (!j || job_attempt(j) || j->row.state != JOB_PENDING)
         return false;
     struct asker a = {.shape = j->shape, .row = &j->row, .history = runtimes_of(m, j)};
-    a.at = tree_has(&j->in_shape) ? job_place(m, j) : (struct place){INT64_MAX, INT64_MAX};
+    a.at =
+        tree_has(&j->in_shape) ? job_position(m, j) : (struct queue_position){INT64_MAX, INT64_MAX};
     *ret_forecast = (struct forecast){.median = WALL_NONE, .latest = WALL_NONE};
     if (wait_for(m, j, now, &a, ret_forecast->why))
         forecast_for(m, now, &a, ret_forecast);

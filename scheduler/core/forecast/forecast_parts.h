@@ -62,7 +62,7 @@ struct running {
 
 /* Pending jobs with the same demand. */
 struct lot {
-    struct place place; /* position of the next one */
+    struct queue_position position; /* position of the next one */
     const struct shape *shape;
     struct resources need;
     int64_t left, step; /* step: distance of positions */
@@ -125,7 +125,7 @@ static inline bool offer_is_doubtful(const struct offer *o)
 /* The job in question. */
 struct asker {
     const struct shape *shape;
-    struct place at;           /* queue position */
+    struct queue_position at;  /* queue position */
     const struct job_row *row; /* its window; NULL: none */
     /* When only room keeps it from starting: expected, and latest. */
     int64_t from_ms, latest_from_ms;
@@ -164,12 +164,12 @@ struct before {
 };
 /* left: remaining number of jobs that may be examined individually. */
 struct before queue_before(
-    const struct model *m, const struct shape *s, struct place at, int64_t *left);
+    const struct model *m, const struct shape *s, struct queue_position at, int64_t *left);
 
 /* Queue position of a job. */
-static inline struct place job_place(const struct model *m, const struct job *j)
+static inline struct queue_position job_position(const struct model *m, const struct job *j)
 {
-    return (struct place){job_place_16(m, j), j->row.id};
+    return (struct queue_position){job_position_16(m, j), j->row.id};
 }
 
 /* For the job in question; the snapshot is zeroed except its model and time. */

@@ -57,7 +57,7 @@ static void vary(const struct remedies *r, struct variant *ret_variant)
     v->account.team = &v->team;
     v->shape.account = &v->account;
     bool is_queued = tree_has(&r->job->in_shape) && !s->throttled_by;
-    v->shape.place_16 = is_queued ? job_place_16(r->m, r->job) : INT64_MAX;
+    v->shape.position_16 = is_queued ? job_position_16(r->m, r->job) : INT64_MAX;
     /* its own reservations do not block it */
     v->shape.head = is_queued && s->head == r->job->row.id ? r->job->row.id - 1 : r->job->row.id;
 }

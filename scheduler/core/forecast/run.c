@@ -141,7 +141,7 @@ static void advance(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
     run_unreserve(s, lot);
-    l->place.at_16 += l->step;
+    l->position.at_16 += l->step;
     l->left--;
 }
 
@@ -381,8 +381,8 @@ static int64_t extrapolate(const struct forecast_run *s)
         int64_t ms = expected_ms(s, l), n = l->left;
         if (ms >= NEVER_MS)
             return NEVER_MS;
-        if (l->step > 0 && (mine->place.at_16 - l->place.at_16) / l->step + 1 < n)
-            n = (mine->place.at_16 - l->place.at_16) / l->step + 1;
+        if (l->step > 0 && (mine->position.at_16 - l->position.at_16) / l->step + 1 < n)
+            n = (mine->position.at_16 - l->position.at_16) / l->step + 1;
         work += (double)n * (double)l->nodes * (double)l->shape->mcpu * (double)ms;
     }
     for (size_t k = 0; k < s->n_slots; k++) {

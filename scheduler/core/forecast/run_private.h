@@ -78,7 +78,7 @@ static inline int64_t run_limit_end(int64_t from_ms, int64_t limit_ms)
 /* Jobs of a are before those of b in the queue. */
 static inline bool run_stands_before(const struct lot *a, const struct lot *b)
 {
-    return place_order(a->place, b->place) < 0;
+    return queue_position_order(a->position, b->position) < 0;
 }
 
 /* Pool of its machine. */

@@ -145,12 +145,12 @@ static void gather_groups(struct forecast_snapshot *p, const struct account *min
 /* ---- pending jobs ---- */
 
 struct before queue_before(
-    const struct model *m, const struct shape *s, struct place at, int64_t *left)
+    const struct model *m, const struct shape *s, struct queue_position at, int64_t *left)
 {
-    struct before b = {.last_16 = s->place_16, .exact = true};
-    if (s->pending.n == 0 || place_order(queue_place(s), at) >= 0)
+    struct before b = {.last_16 = s->position_16, .exact = true};
+    if (s->pending.n == 0 || queue_position_order(queue_position_of(s), at) >= 0)
         return b;
-    int64_t end_16 = s->pending.n == 1 ? s->place_16 : shape_place_16(m, s, s->last.since_ms);
+    int64_t end_16 = s->pending.n == 1 ? s->position_16 : shape_position_16(m, s, s->last.since_ms);
     if (end_16 < at.at_16 || s->pending.n == 1) {
         b.last_16 = end_16;
         b.n = s->n_wanted;
@@ -159,14 +159,14 @@ struct before queue_before(
     for (const struct tree_link *l = *left > 0 ? tree_first(&s->pending) : NULL; *left > 0;
          l = tree_next(l), --*left) {
         const struct job *j = l ? TREE_ENTRY(l, struct job, in_shape) : NULL;
-        struct place own = j ? job_place(m, j) : at;
-        if (place_order(own, at) >= 0)
+        struct queue_position own = j ? job_position(m, j) : at;
+        if (queue_position_order(own, at) >= 0)
             return b;
         b.last_16 = own.at_16;
         b.n += j->width;
     }
-    double part = end_16 > s->place_16
-                      ? (double)(at.at_16 - s->place_16) / (double)(end_16 - s->place_16)
+    double part = end_16 > s->position_16
+                      ? (double)(at.at_16 - s->position_16) / (double)(end_16 - s->position_16)
                       : 1;
     b.n = (int64_t)((double)s->n_wanted * part + 0.5);
     b.n = b.n > 0 ? b.n : 1;
@@ -196,10 +196,10 @@ static int32_t most_alike(const struct forecast_snapshot *p, const struct shape 
     return best;
 }
 
-static int32_t new_lot(struct forecast_snapshot *p, const struct shape *s, struct place at)
+static int32_t new_lot(struct forecast_snapshot *p, const struct shape *s, struct queue_position at)
 {
     const struct account *a = s->account;
-    p->lots[p->n_lots] = (struct lot){.place = at,
+    p->lots[p->n_lots] = (struct lot){.position = at,
         .last_at = at.at_16,
         .shape = s,
         .need = s->need,
@@ -231,7 +231,7 @@ static void add_shape(struct forecast_snapshot *p, struct map *lots, const struc
     int64_t key = 4 * (limited ? s->id : s->demand_class->id) + 2 * limited + behind;
     int32_t at = (int32_t)(intptr_t)map_get(lots, key) - 1;
     if (at < 0) {
-        at = p->n_lots < FORECAST_LOTS - 1 - (behind ? 0 : 8) ? new_lot(p, s, queue_place(s))
+        at = p->n_lots < FORECAST_LOTS - 1 - (behind ? 0 : 8) ? new_lot(p, s, queue_position_of(s))
                                                               : most_alike(p, s);
         map_put(lots, key, (void *)(intptr_t)(at + 1));
     }
@@ -261,7 +261,8 @@ static void gather_lots(struct forecast_snapshot *p, const struct asker *a)
     const struct shape *s;
     p->mine = NO_INDEX;
     queue_walk_begin(&walk, p->m);
-    while ((s = queue_walk_next(&walk)) != NULL && place_order(queue_place(s), a->at) < 0) {
+    while ((s = queue_walk_next(&walk)) != NULL &&
+           queue_position_order(queue_position_of(s), a->at) < 0) {
         struct before b = queue_before(p->m, s, a->at, &left);
         add_shape(p, &lots, s, false, &b);
     }
@@ -273,13 +274,13 @@ static void gather_lots(struct forecast_snapshot *p, const struct asker *a)
     add_history(&p->lots[p->mine], a->history);
     for (; s && behind < BEHIND_MAX && p->n_lots < FORECAST_LOTS - 1;
          s = queue_walk_next(&walk), behind++) {
-        struct before all = {.n = s->n_wanted, .last_16 = s->place_16};
+        struct before all = {.n = s->n_wanted, .last_16 = s->position_16};
         add_shape(p, &lots, s, true, &all);
     }
     queue_walk_end(&walk);
     for (int32_t k = 0; k < p->n_lots; k++) {
         struct lot *l = &p->lots[k];
-        l->step = l->left > 1 ? (l->last_at - l->place.at_16) / (l->left - 1) : 0;
+        l->step = l->left > 1 ? (l->last_at - l->position.at_16) / (l->left - 1) : 0;
     }
     map_deinit(&lots);
 }
@@ -431,7 +432,7 @@ static void choose_part(struct forecast_snapshot *p, int64_t n_nodes)
             continue;
         }
         int64_t left = (int64_t)((double)l->left * (all > 0 ? here / all : 1) + 0.5);
-        ahead += place_order(l->place, p->lots[p->mine].place) < 0 ? left : 0;
+        ahead += queue_position_order(l->position, p->lots[p->mine].position) < 0 ? left : 0;
         l->left = (left + (i * p->each / p->n_lots)) / p->each; /* balances rounding */
         l->step *= p->each;
     }

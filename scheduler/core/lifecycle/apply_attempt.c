@@ -111,7 +111,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     int rc = j ? check_place(m, ev, j, e) : ERR_NOT_FOUND;
     if (rc)
         return rc;
-    const struct place stood = {job_place_16(m, j), j->row.id};
+    const struct queue_position stood = {job_position_16(m, j), j->row.id};
     bool owed = quota_owes(j->shape);
     reserve_used(m, j->shape, node_of_rank(m, ev, j, 0));
     if (j->array)

@@ -65,10 +65,10 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
     size_t n = 0;
     for (const struct demand_class *k = queue_first_of(t); k; k = queue_next_of(k))
         if (k->team != t || !k->first ||
-            (queue_next_of(k) && place_order(k->at, queue_next_of(k)->at) >= 0))
+            (queue_next_of(k) && queue_position_order(k->at, queue_next_of(k)->at) >= 0))
             return BROKEN("a demand class is out of order in the queue of team %s", t->name);
     for (const struct demand_class *k =
-             queue_class_at_least(m, (struct place){INT64_MIN, INT64_MIN});
+             queue_class_at_least(m, (struct queue_position){INT64_MIN, INT64_MIN});
          k; k = queue_next_class(k))
         n += k->team == t;
     return n == t->queue.n ? 0

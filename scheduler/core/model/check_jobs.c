@@ -206,15 +206,15 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
 static int check_throttled(
     const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)
 {
-    struct place last = {INT64_MIN, INT64_MIN};
+    struct queue_position last = {INT64_MIN, INT64_MIN};
     for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
         if (s->throttled_by != w || !w->is_limited || s->pending.n == 0 ||
             !list_is_empty(&s->reserved) ||
             (w != &s->account->may && w != &s->account->team->may) ||
-            place_order(queue_place(s), last) <= 0)
+            queue_position_order(queue_position_of(s), last) <= 0)
             return BROKEN(
                 "job %" PRId64 " is throttled without a reason, or out of order there", s->head);
-        last = queue_place(s);
+        last = queue_position_of(s);
         *queued += (int64_t)s->pending.n;
     }
     (void)m;
@@ -245,7 +245,8 @@ static int check_queued(
         wanted += TREE_ENTRY(l, struct job, in_shape)->width;
     if (wanted != s->n_wanted)
         return BROKEN("a shape counts %" PRId64 " places, its jobs %" PRId64, s->n_wanted, wanted);
-    if (!head || s->throttled_by || head->row.id != s->head || s->place_16 != job_place_16(m, head))
+    if (!head || s->throttled_by || head->row.id != s->head ||
+        s->position_16 != job_position_16(m, head))
         return BROKEN("the queue is out of order at job %" PRId64, s->head);
     return 0;
 }
@@ -268,13 +269,14 @@ static int check_first(const struct model *m, const struct demand_class *k, stru
 /* The queue is also walked in the order of demand classes. */
 static int check_demand_classes(const struct model *m, int64_t *queued, struct err *e)
 {
-    struct place before = {INT64_MIN, INT64_MIN};
+    struct queue_position before = {INT64_MIN, INT64_MIN};
     int64_t n = 0, walked = 0;
     for (const struct demand_class *k = queue_class_at_least(m, before); k;
          k = queue_next_class(k)) {
-        struct place last = {INT64_MIN, INT64_MIN};
+        struct queue_position last = {INT64_MIN, INT64_MIN};
         if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->entry->link ||
-            place_order(k->at, queue_place(k->first)) != 0 || place_order(k->at, before) <= 0)
+            queue_position_order(k->at, queue_position_of(k->first)) != 0 ||
+            queue_position_order(k->at, before) <= 0)
             return BROKEN("a demand class is not at the position of its first shape");
         if (!demand_class_sums_hold(k))
             return BROKEN("the sums of a demand class do not match its subtree");
@@ -282,11 +284,11 @@ static int check_demand_classes(const struct model *m, int64_t *queued, struct e
         for (const struct shape *s = k->first; s; s = queue_next_in_class(s), n++) {
             if (s->demand_class != k || !queue_is_in_its_class(m, s) ||
                 (k->team && s->account->team != k->team) ||
-                place_order(queue_place(s), s->entry->at) != 0 ||
-                place_order(queue_place(s), last) <= 0 ||
+                queue_position_order(queue_position_of(s), s->entry->at) != 0 ||
+                queue_position_order(queue_position_of(s), last) <= 0 ||
                 link_is_in(&s->in_gangs) != (s->nodes > 1))
                 return BROKEN("job %" PRId64 " is out of order in its demand class", s->head);
-            last = queue_place(s);
+            last = queue_position_of(s);
             if (check_queued(m, s, queued, e) != 0)
                 return ERR_INTERNAL;
         }
@@ -295,10 +297,11 @@ static int check_demand_classes(const struct model *m, int64_t *queued, struct e
     }
     struct queue_walk walk = {0};
     const struct shape *s;
-    before = (struct place){INT64_MIN, INT64_MIN};
+    before = (struct queue_position){INT64_MIN, INT64_MIN};
     queue_walk_begin(&walk, m);
-    while ((s = queue_walk_next(&walk)) != NULL && place_order(queue_place(s), before) > 0) {
-        before = queue_place(s);
+    while ((s = queue_walk_next(&walk)) != NULL &&
+           queue_position_order(queue_position_of(s), before) > 0) {
+        before = queue_position_of(s);
         walked++;
     }
     queue_walk_end(&walk);

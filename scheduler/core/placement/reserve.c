@@ -194,18 +194,19 @@ static int64_t power_at(struct planner *p, const struct node *n, const struct sh
 
 /* The reservation of the node yields to s: it is behind s in the queue, or only s is within its
  * quota. */
-static bool yields(const struct node *n, const struct shape *r, struct place s, bool s_is_owed)
+static bool yields(
+    const struct node *n, const struct shape *r, struct queue_position s, bool s_is_owed)
 {
     if (n->claims > 0)
         return false;
     bool r_is_owed = quota_owes(r);
-    return s_is_owed != r_is_owed ? s_is_owed : place_order(s, queue_place(r)) < 0;
+    return s_is_owed != r_is_owed ? s_is_owed : queue_position_order(s, queue_position_of(r)) < 0;
 }
 
 bool reserve_is_taken(const struct node *n, const struct shape *s)
 {
     const struct shape *r = n->reserved_for;
-    return r && r != s && !yields(n, r, queue_place(s), quota_owes(s));
+    return r && r != s && !yields(n, r, queue_position_of(s), quota_owes(s));
 }
 
 static void gather(
@@ -472,27 +473,27 @@ void reserve_may_yield(struct model *m, struct node *n)
 }
 
 /* Shapes behind it are not among the first. */
-static struct place last_of_first(const struct model *m)
+static struct queue_position last_of_first(const struct model *m)
 {
     struct queue_walk w = {0};
-    struct place last = {INT64_MIN, INT64_MIN};
+    struct queue_position last = {INT64_MIN, INT64_MIN};
     const struct shape *s;
     queue_walk_begin(&w, m);
     for (int32_t left = model_policy(m)->reserve; left > 0 && (s = queue_walk_next(&w)) != NULL;
          left--)
-        last = queue_place(s);
+        last = queue_position_of(s);
     queue_walk_end(&w);
     return last;
 }
 
 void reserve_reorder(struct model *m)
 {
-    const struct place last = last_of_first(m);
+    const struct queue_position last = last_of_first(m);
     LIST_FOREACH (&m->placement.reserving, l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         if (s->claims > 0)
             continue;
-        if (place_order(last, queue_place(s)) < 0)
+        if (queue_position_order(last, queue_position_of(s)) < 0)
             reserve_drop(m, s);
         LIST_FOREACH (&s->reserved, ln)
             /* a job may be before it now */
@@ -523,7 +524,7 @@ bool reserve_is_valid(const struct node *n)
     return !r || has_room(n, r, r->reserved_until, NULL);
 }
 
-void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed)
+void reserve_overridden(struct model *m, struct node *n, struct queue_position by, bool was_owed)
 {
     struct shape *r = n->reserved_for;
     if (r && yields(n, r, by, was_owed) && !reserve_is_valid(n))

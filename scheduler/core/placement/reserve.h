@@ -9,7 +9,7 @@
 
 struct model;
 struct shape;
-struct place;
+struct queue_position;
 
 /* the time limit of an attempt there changed */
 void reserve_retimed(struct model *m, struct node *n);
@@ -40,6 +40,6 @@ void reserve_may_yield(struct model *m, struct node *n);
 bool reserve_is_valid(const struct node *n);
 /* A job from that queue position was placed: drops reservations behind it that do not hold any
  * more. */
-void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed);
+void reserve_overridden(struct model *m, struct node *n, struct queue_position by, bool was_owed);
 
 #endif

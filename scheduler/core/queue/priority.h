@@ -15,7 +15,8 @@
  * Long waiting counts little and fair share much more. Teams that always have queued jobs
  * therefore use what their shares say. A job that waits long enough still reaches the front.
  *
- * Positions are computed in shares.c (shape_place_16) and compared in queue.c (place_order).
+ * Positions are computed in shares.c (shape_position_16) and compared in queue.c
+ * (queue_position_order).
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_PRIORITY_H
 #define BELAY_SCHEDULER_CORE_QUEUE_PRIORITY_H

@@ -116,20 +116,21 @@ static int compare_job(const void *key, const struct tree_link *l)
         *(const struct position *)key, position_of(TREE_ENTRY(l, struct job, in_shape)));
 }
 
-int place_order(struct place a, struct place b)
+int queue_position_order(struct queue_position a, struct queue_position b)
 {
     int c = tree_order(a.at_16, b.at_16);
     return c ? c : tree_order(a.head, b.head);
 }
 
-struct place queue_place(const struct shape *s)
+struct queue_position queue_position_of(const struct shape *s)
 {
-    return (struct place){s->place_16, s->head};
+    return (struct queue_position){s->position_16, s->head};
 }
 
 static int compare_entries(const void *key, const struct tree_link *l)
 {
-    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct queue_entry, link)->at);
+    return queue_position_order(
+        *(const struct queue_position *)key, TREE_ENTRY(l, struct queue_entry, link)->at);
 }
 
 static struct shape *as_shape(struct tree_link *l)
@@ -140,24 +141,24 @@ static struct shape *as_shape(struct tree_link *l)
 /* Inserts it at its position, in the queue or among the throttled ones. */
 static void file(struct tree *t, struct shape *s)
 {
-    s->entry->at = queue_place(s);
+    s->entry->at = queue_position_of(s);
     tree_add(t, &s->entry->link, &s->entry->at, compare_entries);
 }
 
-static int compare_place_in_class(const void *key, const struct tree_link *l)
+static int compare_position_in_class(const void *key, const struct tree_link *l)
 {
-    return place_order(
-        *(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_class)));
+    return queue_position_order(*(const struct queue_position *)key,
+        queue_position_of(TREE_ENTRY(l, struct shape, in_class)));
 }
 
 /* Sets its position in the queue; head CORE_ID_NONE: it is not queued. */
-static void index_in_class(struct shape *s, struct place at)
+static void index_in_class(struct shape *s, struct queue_position at)
 {
     if (!class_preempts(s->class))
         return;
     tree_remove(&s->class->queue, &s->in_class);
     if (at.head != CORE_ID_NONE && !s->throttled_by)
-        tree_add(&s->class->queue, &s->in_class, &at, compare_place_in_class);
+        tree_add(&s->class->queue, &s->in_class, &at, compare_position_in_class);
 }
 
 static struct demand_class *as_demand_class(struct tree_link *l)
@@ -169,13 +170,14 @@ static struct demand_class *as_demand_class(struct tree_link *l)
 
 static int compare_demand_class(const void *key, const struct tree_link *l)
 {
-    return place_order(
-        *(const struct place *)key, TREE_ENTRY(l, struct demand_class, in_demand_classes)->at);
+    return queue_position_order(*(const struct queue_position *)key,
+        TREE_ENTRY(l, struct demand_class, in_demand_classes)->at);
 }
 
 static int compare_class_in_team(const void *key, const struct tree_link *l)
 {
-    return place_order(*(const struct place *)key, TREE_ENTRY(l, struct demand_class, in_team)->at);
+    return queue_position_order(
+        *(const struct queue_position *)key, TREE_ENTRY(l, struct demand_class, in_team)->at);
 }
 
 /* Minimum of each resource, and maximum id. */
@@ -241,20 +243,21 @@ static void demand_class_leave(struct model *m, const struct shape *s)
  * that gets ahead of them. */
 static void demand_class_settle(struct model *m, struct demand_class *k)
 {
-    const struct place last = {INT64_MAX, INT64_MAX}, at = k->first ? queue_place(k->first) : last,
-                       was = tree_has(&k->in_demand_classes) ? k->at : last;
-    int moves = place_order(at, was);
+    const struct queue_position last = {INT64_MAX, INT64_MAX},
+                                at = k->first ? queue_position_of(k->first) : last,
+                                was = tree_has(&k->in_demand_classes) ? k->at : last;
+    int moves = queue_position_order(at, was);
     if (moves == 0)
         return;
     if (moves < 0)
         k->id = m->queue.next_demand_class++;
-    tree_remove_summed(&m->queue.classes_by_place, &k->in_demand_classes, sum_demand_class);
+    tree_remove_summed(&m->queue.classes_by_position, &k->in_demand_classes, sum_demand_class);
     if (k->team)
         tree_remove(&k->team->queue, &k->in_team);
     k->at = at;
     if (!k->first)
         return;
-    tree_add_summed(&m->queue.classes_by_place, &k->in_demand_classes, &at, compare_demand_class,
+    tree_add_summed(&m->queue.classes_by_position, &k->in_demand_classes, &at, compare_demand_class,
         sum_demand_class);
     if (k->team)
         tree_add(&k->team->queue, &k->in_team, &at, compare_class_in_team);
@@ -265,7 +268,7 @@ static void stand(struct model *m, struct shape *s)
 {
     struct demand_class *k = s->demand_class;
     file(&k->shapes, s);
-    if (!k->first || place_order(queue_place(s), queue_place(k->first)) < 0)
+    if (!k->first || queue_position_order(queue_position_of(s), queue_position_of(k->first)) < 0)
         k->first = s;
     if (s->nodes > 1)
         list_push_back(&m->queue.gangs, &s->in_gangs);
@@ -286,8 +289,8 @@ static void step_out(struct model *m, struct shape *s)
 static bool keeps_its_turn(const struct shape *s)
 {
     const struct tree_link *next = tree_next(&s->entry->link);
-    return place_order(queue_place(s), s->entry->at) > 0 &&
-           (!next || compare_entries(&(struct place){s->place_16, s->head}, next) < 0);
+    return queue_position_order(queue_position_of(s), s->entry->at) > 0 &&
+           (!next || compare_entries(&(struct queue_position){s->position_16, s->head}, next) < 0);
 }
 
 /* A shape of the class left. The new first shape may have exhausted its limits, which is not
@@ -425,13 +428,13 @@ static bool shape_settle(struct model *m, struct shape *s)
     struct tree_link *first = tree_first(&s->pending);
     const struct job *j = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
     bool was_in = s->head != CORE_ID_NONE && !s->throttled_by;
-    struct place at = {j ? job_place_16(m, j) : 0, j ? j->row.id : CORE_ID_NONE};
-    if (place_order(at, queue_place(s)) == 0)
+    struct queue_position at = {j ? job_position_16(m, j) : 0, j ? j->row.id : CORE_ID_NONE};
+    if (queue_position_order(at, queue_position_of(s)) == 0)
         return false;
     if (at.head != s->head && (s->claims == 0 || at.head == CORE_ID_NONE || s->nodes > 1))
         reserve_drop(m, s);
     s->head = at.head;
-    s->place_16 = at.at_16;
+    s->position_16 = at.at_16;
     if (was_in && first && keeps_its_turn(s)) {
         s->entry->at = at;
     } else {
@@ -464,7 +467,7 @@ void queue_throttle(struct model *m, struct shape *s, struct allowance *by)
     look_at_first(m, s->demand_class);
     s->throttled_by = by;
     file(&by->throttled, s);
-    index_in_class(s, queue_place(s));
+    index_in_class(s, queue_position_of(s));
     model_note_change(m);
 }
 
@@ -474,7 +477,7 @@ void queue_unthrottle(struct model *m, struct shape *s)
     s->throttled_by = NULL;
     stand(m, s);
     demand_class_settle(m, s->demand_class);
-    index_in_class(s, queue_place(s));
+    index_in_class(s, queue_position_of(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
     model_note_change(m);
@@ -607,7 +610,7 @@ void queue_reshape(struct model *m, struct job *j)
 
 struct shape *queue_first(const struct model *m)
 {
-    const struct demand_class *k = as_demand_class(tree_first(&m->queue.classes_by_place));
+    const struct demand_class *k = as_demand_class(tree_first(&m->queue.classes_by_position));
     return k ? k->first : NULL;
 }
 
@@ -616,9 +619,9 @@ struct shape *queue_next_in_class(const struct shape *s)
     return as_shape(tree_next(&s->entry->link));
 }
 
-struct demand_class *queue_class_at_least(const struct model *m, struct place at)
+struct demand_class *queue_class_at_least(const struct model *m, struct queue_position at)
 {
-    return as_demand_class(tree_at_least(&m->queue.classes_by_place, &at, compare_demand_class));
+    return as_demand_class(tree_at_least(&m->queue.classes_by_position, &at, compare_demand_class));
 }
 
 struct demand_class *queue_next_class(const struct demand_class *k)
@@ -628,12 +631,12 @@ struct demand_class *queue_next_class(const struct demand_class *k)
 
 /* Of n and its subtree. */
 static struct tree_link *within(
-    struct tree_link *l, struct place at, const struct resources *room, int64_t fresh)
+    struct tree_link *l, struct queue_position at, const struct resources *room, int64_t fresh)
 {
     const struct demand_class *k = as_demand_class(l);
     if (!k || (k->newest < fresh && !resources_fit(&k->least, room)))
         return NULL;
-    bool is_behind = place_order(k->at, at) >= 0;
+    bool is_behind = queue_position_order(k->at, at) >= 0;
     struct tree_link *found = is_behind ? within(l->left, at, room, fresh) : NULL;
     if (!found && is_behind && (k->id >= fresh || resources_fit(&k->need, room)))
         found = l;
@@ -641,9 +644,9 @@ static struct tree_link *within(
 }
 
 struct demand_class *queue_class_within(
-    const struct model *m, struct place at, const struct resources *room, int64_t fresh)
+    const struct model *m, struct queue_position at, const struct resources *room, int64_t fresh)
 {
-    return as_demand_class(within(m->queue.classes_by_place.root, at, room, fresh));
+    return as_demand_class(within(m->queue.classes_by_position.root, at, room, fresh));
 }
 
 void queue_init(struct model *m)

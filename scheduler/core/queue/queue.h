@@ -16,15 +16,15 @@ struct labels;
 struct constraints;
 
 /* Position of a shape in the queue. Positions are unique. */
-struct place {
+struct queue_position {
     int64_t at_16, head;
 };
 
 /* A shape in the queue, or among the throttled ones. Has only what a search reads, in one cache
  * line. */
 struct queue_entry {
-    struct tree_link link; /* in the shapes of its class, or in throttled of `throttled_by` */
-    struct place at;       /* copy of the shape's position at insertion */
+    struct tree_link link;    /* in the shapes of its class, or in throttled of `throttled_by` */
+    struct queue_position at; /* copy of the shape's position at insertion */
     struct shape *shape;
 };
 
@@ -36,7 +36,7 @@ struct queue_entry {
  * the number of users. */
 struct demand_class {
     struct tree_link in_demand_classes; /* while it has shapes in the queue; by at */
-    struct place at;                    /* position of its first shape */
+    struct queue_position at;           /* position of its first shape */
     struct resources need;              /* of one node, for each job */
     /* Minimum of each resource over it and its subtree of in_demand_classes. */
     struct resources least;
@@ -66,7 +66,7 @@ struct position {
 /* Jobs of one account with the same demand. */
 struct shape {
     /* Of its first job: effective submit time, in sixteenths of a wall millisecond. */
-    int64_t place_16;
+    int64_t position_16;
     int64_t head; /* id of the first pending job */
     struct demand_class *demand_class;
     struct queue_entry *entry; /* NULL for a hypothetical (what-if) shape */
@@ -139,15 +139,15 @@ void queue_unthrottle(struct model *m, struct shape *s); /* returns it to the qu
 struct shape *queue_first(const struct model *m);
 struct shape *queue_first_throttled(const struct allowance *w);
 struct shape *queue_next_throttled(const struct shape *s);
-struct place queue_place(const struct shape *s);
-int place_order(struct place a, struct place b); /* < 0: a is before b */
+struct queue_position queue_position_of(const struct shape *s);
+int queue_position_order(struct queue_position a, struct queue_position b); /* < 0: a is before b */
 /* The first class at or after this position. */
-struct demand_class *queue_class_at_least(const struct model *m, struct place at);
+struct demand_class *queue_class_at_least(const struct model *m, struct queue_position at);
 struct demand_class *queue_next_class(const struct demand_class *k);
 /* The first class at or after this position whose least need fits into these resources, or whose id
  * is at least `fresh`; NULL if none. Skips whole subtrees of others. */
 struct demand_class *queue_class_within(
-    const struct model *m, struct place at, const struct resources *room, int64_t fresh);
+    const struct model *m, struct queue_position at, const struct resources *room, int64_t fresh);
 bool demand_class_sums_hold(const struct demand_class *k); /* for model_check */
 struct shape *queue_next_in_class(const struct shape *s);  /* it must be queued */
 /* Recomputes the position of every shape from its account's current share. */

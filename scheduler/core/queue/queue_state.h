@@ -15,23 +15,23 @@ struct budget;
 
 struct queue_state {
     /* queue.c: shapes and demand classes */
-    struct tree classes_by_place;  /* classes with pending, unthrottled jobs, by position */
-    struct smap demand_classes;    /* struct demand_class by its key */
-    struct smap shapes;            /* struct shape by its key */
-    int64_t n_queued_shapes;       /* shapes in classes_by_place */
-    struct slab shape_slab;        /* memory of struct shape */
-    struct slab entry_slab;        /* memory of struct queue_entry */
-    struct slab demand_class_slab; /* memory of struct demand_class */
-    struct list by_arrival;        /* queued shapes, latest arrival first */
-    struct list gangs;             /* queued shapes of several nodes, unordered */
-    int64_t n_gangs;               /* jobs of several nodes, pending and running */
-    int64_t n_pending;             /* jobs in the queue */
-    int64_t n_waiting;             /* jobs that are PENDING but not in the queue */
-    int64_t n_constrained;         /* shapes that require features, a GPU model, or named nodes */
-    int64_t n_exclusive;           /* shapes that take whole nodes */
-    int64_t n_paying;              /* shapes limited by budgets, caps or a maximum hourly cost */
-    int64_t next_shape;            /* the next free id of a shape */
-    int64_t next_demand_class;     /* next free id of a class */
+    struct tree classes_by_position; /* classes with pending, unthrottled jobs, by position */
+    struct smap demand_classes;      /* struct demand_class by its key */
+    struct smap shapes;              /* struct shape by its key */
+    int64_t n_queued_shapes;         /* shapes in classes_by_position */
+    struct slab shape_slab;          /* memory of struct shape */
+    struct slab entry_slab;          /* memory of struct queue_entry */
+    struct slab demand_class_slab;   /* memory of struct demand_class */
+    struct list by_arrival;          /* queued shapes, latest arrival first */
+    struct list gangs;               /* queued shapes of several nodes, unordered */
+    int64_t n_gangs;                 /* jobs of several nodes, pending and running */
+    int64_t n_pending;               /* jobs in the queue */
+    int64_t n_waiting;               /* jobs that are PENDING but not in the queue */
+    int64_t n_constrained;           /* shapes that require features, a GPU model, or named nodes */
+    int64_t n_exclusive;             /* shapes that take whole nodes */
+    int64_t n_paying;                /* shapes limited by budgets, caps or a maximum hourly cost */
+    int64_t next_shape;              /* the next free id of a shape */
+    int64_t next_demand_class;       /* next free id of a class */
     /* shares.c */
     struct list all_teams;     /* struct team */
     struct smap teams;         /* struct team by name */

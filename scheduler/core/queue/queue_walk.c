@@ -13,7 +13,7 @@
 
 static bool is_before(const struct shape *a, const struct shape *b)
 {
-    return place_order(queue_place(a), queue_place(b)) < 0;
+    return queue_position_order(queue_position_of(a), queue_position_of(b)) < 0;
 }
 
 /* Restores heap order below i. */
@@ -46,7 +46,7 @@ static void push_first(struct queue_walk *w, const struct shape *s)
 void queue_walk_begin(struct queue_walk *w, const struct model *m)
 {
     w->n_open = 0;
-    w->closed = queue_class_at_least(m, (struct place){INT64_MIN, INT64_MIN});
+    w->closed = queue_class_at_least(m, (struct queue_position){INT64_MIN, INT64_MIN});
 }
 
 const struct shape *queue_walk_next(struct queue_walk *w)

@@ -284,16 +284,16 @@ int64_t job_since_ms(const struct job *j)
     return j->row.eligible_at.ms + j->row.spec.nice * 60000LL;
 }
 
-int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms)
+int64_t shape_position_16(const struct model *m, const struct shape *s, int64_t since_ms)
 {
     int64_t worth_ms = s->boost_ms + s->account->fair_ms;
     return 16 * (m->queue.ordered_at.ms - worth_ms) -
            priority_age_16(model_policy(m), m->queue.ordered_at.ms - since_ms);
 }
 
-int64_t job_place_16(const struct model *m, const struct job *j)
+int64_t job_position_16(const struct model *m, const struct job *j)
 {
-    return shape_place_16(m, j->shape, job_since_ms(j));
+    return shape_position_16(m, j->shape, job_since_ms(j));
 }
 
 void core_priority(

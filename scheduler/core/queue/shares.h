@@ -24,7 +24,8 @@ struct mono order_due(const struct model *m, struct stamp now, struct event *ret
 /* Start of its counted waiting time, its position within the shape. */
 int64_t job_since_ms(const struct job *j);
 /* Of a job of the shape. */
-int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms);
-int64_t job_place_16(const struct model *m, const struct job *j); /* place_16 if it were the head */
+int64_t shape_position_16(const struct model *m, const struct shape *s, int64_t since_ms);
+int64_t job_position_16(
+    const struct model *m, const struct job *j); /* position_16 if it were the head */
 
 #endif

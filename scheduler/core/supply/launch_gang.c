@@ -301,10 +301,10 @@ static void cover_waiting(struct work *w, const struct shape *s)
     }
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_positions(const void *a, const void *b)
 {
-    return place_order(
-        queue_place(*(const struct shape *const *)a), queue_place(*(const struct shape *const *)b));
+    return queue_position_order(queue_position_of(*(const struct shape *const *)a),
+        queue_position_of(*(const struct shape *const *)b));
 }
 
 static void gather_gangs(struct work *w)
@@ -314,7 +314,7 @@ static void gather_gangs(struct work *w)
     LIST_FOREACH (queue_gangs(w->m), l)
         *GROW(p->gangs, p->n_gangs) = LIST_ENTRY(l, struct shape, in_gangs);
     if (p->n_gangs > 1)
-        qsort(p->gangs, p->n_gangs, sizeof *p->gangs, compare_places);
+        qsort(p->gangs, p->n_gangs, sizeof *p->gangs, compare_positions);
 }
 
 void cover_gangs(struct work *w)
