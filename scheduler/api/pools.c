@@ -69,7 +69,7 @@ static json_t *used_of(int64_t max, int64_t used)
 }
 
 static json_t *limits_of(
-    int64_t max_nodes, int64_t max_gpus, int64_t max_uusd_h, const struct room *used)
+    int64_t max_nodes, int64_t max_gpus, int64_t max_uusd_h, const struct capacity *used)
 {
     return json_pack("{s:o,s:o,s:o}", "nodes", used_of(max_nodes, used->nodes), "gpus",
         used_of(max_gpus, used->gpus), "uusd_per_hour", used_of(max_uusd_h, used->uusd_h));
@@ -111,7 +111,7 @@ static void reply_detail(const struct api *a, struct http_exchange *x, const str
 {
     const struct model *m = tick_model(a->o.tick);
     const struct config *c = pools_in_force(a->o.pools);
-    const struct room used = model_used(m);
+    const struct capacity used = model_used(m);
     json_t *list = json_array();
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);

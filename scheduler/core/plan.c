@@ -376,7 +376,7 @@ static bool add_rack_room(struct planner *p, const struct node *of, int *looked)
 /* Room that is new since the cursor last passed the end; false: too many nodes to examine. Jobs
  * that are owed more room may have it where it is reserved: on the reserved nodes, and, as power,
  * on all nodes of their racks. */
-static bool gather_room(struct planner *p, const struct model *m)
+static bool gather_capacity(struct planner *p, const struct model *m)
 {
     int looked = 0;
     p->grown = (struct resources){0};
@@ -410,7 +410,7 @@ static void set_back(struct planner *p, const struct model *m)
     }
     if (wanted)
         p->seen.anew = -1;
-    p->is_all = p->is_all || p->seen.anew != model_versions(m)->anew || !gather_room(p, m);
+    p->is_all = p->is_all || p->seen.anew != model_versions(m)->anew || !gather_capacity(p, m);
     LIST_FOREACH (queue_by_arrival(m), l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, by_arrival);
         if (p->rewind != model_versions(m)->rewind || s->arrived <= p->arrived)

@@ -116,9 +116,9 @@ struct planner {
     /* scratch of one computation, reused */
     struct bin *bins;
     size_t n_bins;
-    struct room *room; /* by the index of a pool: room left */
-    size_t n_room;
-    struct room all;                  /* room left over all pools */
+    struct capacity *capacity; /* by the index of a pool: room left */
+    size_t n_capacity;
+    struct capacity all;              /* room left over all pools */
     int64_t left_w[RACKS_MAX];        /* by the index of a rack: power left */
     int64_t *planned;                 /* by the id of an offer: planned launches */
     int64_t planned_max;              /* ids below have an entry */

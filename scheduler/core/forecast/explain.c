@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Why a job waits: the facts that plan.h decides on, as text. Reasons about machines are in
- * explain_room.c.
+ * explain_capacity.c.
  */
 #include "scheduler/core/forecast/explain_private.h"
 

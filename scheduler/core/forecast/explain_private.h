@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by explain.c and explain_room.c.
+ * Shared by explain.c and explain_capacity.c.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_PRIVATE_H
 #define BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_PRIVATE_H
@@ -59,7 +59,7 @@ struct survey {
     struct resources largest; /* node or offer of the right pool */
 };
 
-/* ---- machines (explain_room.c) ---- */
+/* ---- machines (explain_capacity.c) ---- */
 
 /* Examine every node; every offer. */
 void explain_survey_nodes(const struct model *m, const struct shape *s, struct survey *v);

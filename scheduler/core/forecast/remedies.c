@@ -265,13 +265,13 @@ static const struct offer *launches(const struct remedies *r, const struct shape
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
-            struct room room = pool_room(p, r->now.mono), all = model_room(r->m);
+            struct capacity capacity = pool_capacity(p, r->now.mono), all = model_capacity(r->m);
             int32_t n = 0;
-            room.nodes += more;
-            while (n < s->least && offer_may_serve(o, s, &room, &all, r->now) &&
+            capacity.nodes += more;
+            while (n < s->least && offer_may_serve(o, s, &capacity, &all, r->now) &&
                    rack_has_power(o, s, n + 1)) {
-                room_take(&room, o);
-                room_take(&all, o);
+                capacity_take(&capacity, o);
+                capacity_take(&all, o);
                 n++;
             }
             if (n == s->least && limits_allow(s, o->pool, &total, o->row.price_uusd_h) &&

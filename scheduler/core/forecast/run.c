@@ -2,7 +2,7 @@
  *
  * One run of a forecast: events in order of time, with the planner's rules. Only changed slots are
  * examined, so the cost of an event depends on the number of lots, not of nodes or jobs. Placement
- * rules are in run_room.c, reservations in run_reserve.c, launches in run_machines.c.
+ * rules are in run_fit.c, reservations in run_reserve.c, launches in run_machines.c.
  */
 #include "scheduler/core/forecast/run_private.h"
 
@@ -399,10 +399,10 @@ static int64_t extrapolate(const struct forecast_run *s)
 /* Copies with the capacity that GROW expects. */
 static void *copy(const void *from, size_t n, size_t size)
 {
-    size_t room = 1;
-    while (room < n)
-        room *= 2;
-    void *p = mem_array(room, size);
+    size_t cap = 1;
+    while (cap < n)
+        cap *= 2;
+    void *p = mem_array(cap, size);
     if (n > 0)
         memcpy(p, from, n * size);
     return p;
@@ -450,18 +450,18 @@ static void set_up(struct forecast_run *s, uint64_t seed)
     memcpy(s->look, p->look, sizeof s->look);
     s->n_look = p->n_look;
     s->n_reserved = p->n_reserved;
-    s->all = model_room(p->m);
+    s->all = model_capacity(p->m);
     for (size_t k = 0; k < racks_count(p->m);
          k++) /* of a large cluster a sample represents the whole */
         s->left_w[k] = rack_left(rack_at(p->m, k)) / (p->each > 1 ? p->each : 1);
     size_t n = 0;
     LIST_FOREACH (model_pools(p->m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
-        struct room *room = GROW(s->room, n);
-        *room = pool_limits(pool);
+        struct capacity *capacity = GROW(s->capacity, n);
+        *capacity = pool_limits(pool);
         /* whether and when its next machine joins is unknown */
         if (pool_boots_fail(pool))
-            room->nodes = 0;
+            capacity->nodes = 0;
     }
     for (size_t k = 0; k < s->n_runs; k++)
         *GROW(s->heap, s->n_heap) =
@@ -496,6 +496,6 @@ struct forecast_result forecast_run(
     free(s.slots);
     free(s.runs);
     free(s.heap);
-    free(s.room);
+    free(s.capacity);
     return s.done;
 }

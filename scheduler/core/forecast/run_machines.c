@@ -27,8 +27,8 @@ static int32_t launch(struct forecast_run *s, const struct offer *o)
         .open_ms = s->t_ms + offer_boot_ms(o) * (s->latest ? 2 : 1)};
     s->slots[slot].idle_ms = s->slots[slot].open_ms;
     run_remind(s, slot, s->slots[slot].open_ms);
-    room_take(&s->room[o->pool->index], o);
-    room_take(&s->all, o);
+    capacity_take(&s->capacity[o->pool->index], o);
+    capacity_take(&s->all, o);
     s->n_launched++;
     return slot;
 }
@@ -42,7 +42,7 @@ static const struct offer *cheapest_for(
     for (size_t k = 0; k < s->p->n_node_classes; k++) {
         const struct offer *o = s->p->node_class[k].offer;
         if (!o || !(s->p->node_class[k].may[lot / 64] >> (lot % 64) & 1) ||
-            room_lacks(&s->room[o->pool->index], o) || room_lacks(&s->all, o))
+            capacity_lacks(&s->capacity[o->pool->index], o) || capacity_lacks(&s->all, o))
             continue;
         const struct pool *in = o->pool;
         if (offer_is_doubtful(o) ||
@@ -86,8 +86,8 @@ static void launch_for(
             n -= fill(s, &s->slots[k], l, n, &left[k]);
     const struct offer *o;
     while (n > 0 && s->n_launched < COMING_MAX && (o = cheapest_for(s, lot, ret_again_ms))) {
-        const struct room *room = &s->room[o->pool->index];
-        if (l->nodes > 1 && (room->nodes < l->nodes || s->all.nodes < l->nodes))
+        const struct capacity *capacity = &s->capacity[o->pool->index];
+        if (l->nodes > 1 && (capacity->nodes < l->nodes || s->all.nodes < l->nodes))
             break;
         size_t at = (size_t)launch(s, o);
         left[at] = s->slots[at].free;
@@ -137,11 +137,11 @@ void run_end_if_idle(struct forecast_run *s, int32_t slot)
         return;
     }
     c->open_ms = NEVER_MS;
-    struct room *room = &s->room[run_pool_of(c, s->p)->index];
+    struct capacity *capacity = &s->capacity[run_pool_of(c, s->p)->index];
     const struct node_class *k = &s->p->node_class[c->node_class];
     int64_t uusd_h = k->node ? k->node->row.price_uusd_h : k->offer->row.price_uusd_h;
     int64_t gpus = k->node ? k->node->row.total.gpus : k->offer->row.total.gpus;
-    struct room *const both[] = {room, &s->all};
+    struct capacity *const both[] = {capacity, &s->all};
     for (int i = 0; i < 2; i++) {
         both[i]->nodes += both[i]->nodes == INT64_MAX ? 0 : 1;
         both[i]->gpus += both[i]->gpus == INT64_MAX ? 0 : gpus;

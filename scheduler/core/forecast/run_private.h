@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by run.c, run_room.c, run_reserve.c and run_machines.c: the state of one run of a
+ * Shared by run.c, run_fit.c, run_reserve.c and run_machines.c: the state of one run of a
  * forecast.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_RUN_PRIVATE_H
@@ -32,8 +32,8 @@ struct forecast_run {
     struct lot lots[FORECAST_LOTS];
     struct group groups[GROUPS_MAX];
     int64_t licences[LICENCES_MAX];
-    struct room *room, all;    /* by the index of a pool */
-    int64_t left_w[RACKS_MAX]; /* by the index of a rack */
+    struct capacity *capacity, all; /* by the index of a pool */
+    int64_t left_w[RACKS_MAX];      /* by the index of a rack */
     int32_t look[LOOK_MAX], n_look;
     int32_t again[AGAIN_MAX], n_again; /* slots to be examined again */
     int32_t n_reserved;
@@ -48,7 +48,7 @@ struct forecast_run {
 /* Schedules a future event that is not a run. */
 void run_remind(struct forecast_run *s, int32_t slot, int64_t at_ms);
 
-/* ---- run_room.c ---- */
+/* ---- run_fit.c ---- */
 
 /* The lot could use the slot if it were empty. */
 static inline bool run_may(const struct forecast_run *s, const struct slot *c, int32_t lot)

@@ -257,8 +257,9 @@ int apply_launch(
     struct offer *o = model_offer(m, ev->launch.offer);
     if (!o)
         return err_set(e, ERR_CONFLICT, "there is no offer %" PRId64, ev->launch.offer);
-    const struct room pool = pool_room(o->pool, ev->now.mono), all = model_room(m);
-    const char *lacks = room_lacks(&pool, o) ? room_lacks(&pool, o) : room_lacks(&all, o);
+    const struct capacity pool = pool_capacity(o->pool, ev->now.mono), all = model_capacity(m);
+    const char *lacks =
+        capacity_lacks(&pool, o) ? capacity_lacks(&pool, o) : capacity_lacks(&all, o);
     if (lacks)
         return err_set(e, ERR_CONFLICT,
             "offer %" PRId64 " of pool %s cannot be launched: no more %s are allowed", o->row.id,

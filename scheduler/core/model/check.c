@@ -333,7 +333,7 @@ static int check_pools(const struct model *m, struct err *e)
 {
     LIST_FOREACH (&m->rows.all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        struct room used = {0};
+        struct capacity used = {0};
         int32_t n = 0;
         LIST_FOREACH (&m->rows.all_instances, li) {
             const struct instance *i = LIST_ENTRY(li, struct instance, in_all);

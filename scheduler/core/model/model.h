@@ -330,7 +330,7 @@ struct ckpt_gc {
 };
 
 /* Count of machines, their GPUs and their hourly cost: in use, or still available. */
-struct room {
+struct capacity {
     int64_t nodes, gpus, uusd_h;
 };
 
@@ -344,9 +344,9 @@ struct free_room {
 
 struct pool {
     struct pool_row row;
-    int32_t index;    /* in all_pools, from 0 */
-    int32_t n_nodes;  /* instances that are not GONE */
-    struct room used; /* without instances under a reclaim notice */
+    int32_t index;        /* in all_pools, from 0 */
+    int32_t n_nodes;      /* instances that are not GONE */
+    struct capacity used; /* without instances under a reclaim notice */
     /* Default rack of its nodes, unless they are named in another; NULL: only as named. */
     struct rack *rack;
     const struct rack_nodes *rack_kind; /* its entry in the rack */
@@ -679,7 +679,7 @@ void model_ckpt_gc_claim(const struct model *m, int64_t job, struct ckpt_claim *
 /* The row that is CLEANING, or NULL. */
 const struct ckpt_gc_row *model_cleaning(const struct model *m);
 
-struct room model_used(const struct model *m); /* by all pools together */
+struct capacity model_used(const struct model *m); /* by all pools together */
 
 struct model_counts {
     /* pending includes waiting; waiting: not eligible */

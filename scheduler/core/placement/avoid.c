@@ -6,9 +6,9 @@
  *
  * Invariants.
  *  1. Only pending single-node jobs avoid a node: a gang goes where there is room for all of it.
- *  2. A node is avoided only while another one had room, was coming or could be launched when the
- *     avoidance began, and after such a failure at most for AVOID_MS: a job never waits forever for
- *     a machine that is unavailable.
+ *  2. A node is avoided only while another one had capacity, was coming or could be launched when
+ *     the avoidance began, and after such a failure at most for AVOID_MS: a job never waits forever
+ *     for a machine that is unavailable.
  *
  * Avoidance after such failures is in memory only. After a restart of belayd the next attempt may
  * be placed on the same node and counts as one of JOB_STORE_MAX, or of JOB_NO_ROOM_MAX.
@@ -37,12 +37,12 @@ static bool serves(const struct pool *p, const struct shape *s, enum market mark
 static bool is_open(
     const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)
 {
-    struct room room = pool_room(o->pool, now.mono), all = model_room(m);
+    struct capacity capacity = pool_capacity(o->pool, now.mono), all = model_capacity(m);
 
-    return offer_may_serve(o, s, &room, &all, now);
+    return offer_may_serve(o, s, &capacity, &all, now);
 }
 
-/* Another node has room, is coming, or may be launched. */
+/* Another node has capacity, is coming, or may be launched. */
 static bool is_elsewhere(const struct model *m, const struct shape *s, struct stamp now)
 {
     if (nodes_best(m, s, now))

@@ -69,7 +69,7 @@ struct headroom {
  * no cost. Independent of what is planned, so that a recount half-way gives the same result. */
 static struct headroom cheapest(struct work *w, const struct shape *s)
 {
-    const struct room any = {INT64_MAX, INT64_MAX, INT64_MAX};
+    const struct capacity any = {INT64_MAX, INT64_MAX, INT64_MAX};
     struct headroom least = {.gpus = s->need.gpus, .mcpu = s->mcpu};
     LIST_FOREACH (model_pools(w->m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);

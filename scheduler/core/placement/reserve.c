@@ -242,14 +242,14 @@ int32_t reserve_to_come(
         return 0;
     LIST_FOREACH (&pool->offers, lo) {
         const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-        struct room room = pool_room(pool, now.mono), all = model_room(m);
+        struct capacity capacity = pool_capacity(pool, now.mono), all = model_capacity(m);
         LIST_FOREACH (&o->instances, li)
             n += instance_is_coming(LIST_ENTRY(li, struct instance, of_offer));
-        for (int32_t k = 0;
-             k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, n + 1);
+        for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &capacity, &all, now) &&
+                            rack_has_power(o, s, n + 1);
              k++, n++) {
-            room_take(&room, o);
-            room_take(&all, o);
+            capacity_take(&capacity, o);
+            capacity_take(&all, o);
         }
     }
     return n < s->least ? (int32_t)n : s->least;

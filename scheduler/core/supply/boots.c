@@ -12,8 +12,8 @@
  *
  * Invariants:
  *  1. While boots.wait_ms is set the pool has at most one coming machine more than when it was set
- *     (pool_room). One that joined after older machines had full disks counts as coming until a job
- *     has begun there, or its disk is full too.
+ *     (pool_capacity). One that joined after older machines had full disks counts as coming until
+ *     a job has begun there, or its disk is full too.
  *  2. The state is stored, and only a join or the start of a job resets it: neither a restart
  *     nor a change of the configuration does.
  *  3. Failures during the wait of machines that were launched before do not lengthen it: they give

@@ -47,8 +47,8 @@ struct lot {
 bool offer_is_open(struct work *w, const struct offer *o)
 {
     struct mono until = o->row.avoid_until;
-    if (o->row.rank == OFFER_WITHDRAWN || room_lacks(&w->p->room[o->pool->index], o) ||
-        room_lacks(&w->p->all, o))
+    if (o->row.rank == OFFER_WITHDRAWN || capacity_lacks(&w->p->capacity[o->pool->index], o) ||
+        capacity_lacks(&w->p->all, o))
         return false;
     if (!mono_is_set(until) || until.ms <= w->now.mono.ms)
         return true;
@@ -111,7 +111,8 @@ static bool consider(
 
 static bool pool_is_open(const struct work *w, const struct pool *p, const struct demand *d)
 {
-    return (!d->pool || d->pool == p) && pool_serves(p, d->shape) && w->p->room[p->index].nodes > 0;
+    return (!d->pool || d->pool == p) && pool_serves(p, d->shape) &&
+           w->p->capacity[p->index].nodes > 0;
 }
 
 /* True if a is better. The order of the list decides between equals. */

@@ -51,7 +51,7 @@ void launches_deinit(struct planner *p)
     free(p->earmarked);
     free(p->settles);
     free(p->bins);
-    free(p->room);
+    free(p->capacity);
     free(p->planned);
     free(p->planned_in);
     free(p->headroom);
@@ -175,18 +175,18 @@ int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
     return k;
 }
 
-static void gather_room(struct work *w)
+static void gather_capacity(struct work *w)
 {
     struct planner *p = w->p;
-    p->n_room = 0;
+    p->n_capacity = 0;
     for (size_t i = 0; i < licences_count(w->m); i++)
         p->left[i] = licence_at(w->m, i)->what.n - licence_at(w->m, i)->used;
     for (size_t i = 0; i < racks_count(w->m); i++)
         p->left_w[i] = rack_left(rack_at(w->m, i));
-    p->all = model_room(w->m);
+    p->all = model_capacity(w->m);
     LIST_FOREACH (model_pools(w->m), l) { /* the list is in the order of the index */
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
-        *GROW(p->room, p->n_room) = pool_room(pool, w->now.mono);
+        *GROW(p->capacity, p->n_capacity) = pool_capacity(pool, w->now.mono);
         if (pool_boots_fail(pool) && mono_is_set(pool->probe_at) &&
             pool->probe_at.ms > w->now.mono.ms)
             valid_until(w, pool->probe_at.ms);
@@ -196,14 +196,14 @@ static void gather_room(struct work *w)
         p->planned = mem_resize(p->planned, (size_t)p->planned_max, sizeof *p->planned);
     }
     memset(p->planned, 0, (size_t)p->planned_max * sizeof *p->planned);
-    p->planned_in = mem_resize(p->planned_in, p->n_room + 1, sizeof *p->planned_in);
-    memset(p->planned_in, 0, (p->n_room + 1) * sizeof *p->planned_in);
+    p->planned_in = mem_resize(p->planned_in, p->n_capacity + 1, sizeof *p->planned_in);
+    memset(p->planned_in, 0, (p->n_capacity + 1) * sizeof *p->planned_in);
 }
 
 static bool may_grow(const struct planner *p)
 {
-    for (size_t k = 0; k < p->n_room; k++)
-        if (p->room[k].nodes > 0 && p->all.nodes > 0)
+    for (size_t k = 0; k < p->n_capacity; k++)
+        if (p->capacity[k].nodes > 0 && p->all.nodes > 0)
             return true;
     return false;
 }
@@ -293,8 +293,8 @@ struct bin *plan_launch(struct work *w, const struct offer *o)
 {
     struct planner *p = w->p;
     *GROW(p->launches, p->n_launches) = o->row.id;
-    room_take(&p->room[o->pool->index], o);
-    room_take(&p->all, o);
+    capacity_take(&p->capacity[o->pool->index], o);
+    capacity_take(&p->all, o);
     p->planned[o->row.id]++;
     p->planned_in[o->pool->index]++;
     struct bin *b = GROW(p->bins, p->n_bins);
@@ -432,7 +432,7 @@ static bool can_launch(struct work *w)
     bool can = false;
     LIST_FOREACH (model_pools(w->m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
-        if (w->p->room[pool->index].nodes <= 0 || w->p->all.nodes <= 0)
+        if (w->p->capacity[pool->index].nodes <= 0 || w->p->all.nodes <= 0)
             continue;
         LIST_FOREACH (&pool->offers, lo)
             /* evaluates all, for the time of the next one */
@@ -473,7 +473,7 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     p->valid_until = MONO_NONE;
     if (queue_n_pending(m) == 0 && !may_have_movers(m))
         return;
-    gather_room(&w);
+    gather_capacity(&w);
     bool launches = can_launch(&w), returns = some_may_return(&w);
     gather_movers(&w);
     if (!launches && !returns && w.n_movers == 0 && !gangs_may_change(m))

@@ -97,16 +97,17 @@ static void count(const struct work *w, const struct gang *g, struct cover *c)
 
 /* How many further machines of the offer the pool may have, with power for a rank each, at most
  * n. */
-static int32_t room_for(const struct work *w, const struct gang *g, const struct cover *c,
+static int32_t capacity_for(const struct work *w, const struct gang *g, const struct cover *c,
     const struct offer *o, int32_t n)
 {
-    struct room pool = w->p->room[o->pool->index], all = w->p->all;
+    struct capacity pool = w->p->capacity[o->pool->index], all = w->p->all;
     int64_t watts = rack_alone_w(o->pool->rack_kind, offer_total(o), g->shape);
     int32_t k = 0;
-    for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o) && (k + 1) * watts <= c->left_w;
+    for (; k < n && !capacity_lacks(&pool, o) && !capacity_lacks(&all, o) &&
+           (k + 1) * watts <= c->left_w;
          k++) {
-        room_take(&pool, o);
-        room_take(&all, o);
+        capacity_take(&pool, o);
+        capacity_take(&all, o);
     }
     return k;
 }
@@ -141,7 +142,7 @@ static bool consider(
     if (total_of(&c) < g->target) {
         int32_t missing = g->target - total_of(&c);
         const struct offer *o = choose_offer(w, g, &c);
-        int32_t n = o ? room_for(w, g, &c, o, missing) : 0;
+        int32_t n = o ? capacity_for(w, g, &c, o, missing) : 0;
         if (total_of(&c) + n < g->floor)
             return false;
         c.n = n;
@@ -198,12 +199,12 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
 static bool probe_for(struct work *w, const struct gang *g, const struct pool *p)
 {
     struct cover c = {.pool = p};
-    if (!pool_boots_fail(p) || w->p->room[p->index].nodes < 1)
+    if (!pool_boots_fail(p) || w->p->capacity[p->index].nodes < 1)
         return false;
     count(w, g, &c);
-    const struct room whole = pool_limits(p);
+    const struct capacity whole = pool_limits(p);
     const struct offer *o = total_of(&c) + whole.nodes >= g->floor ? choose_offer(w, g, &c) : NULL;
-    if (!o || room_for(w, g, &c, o, 1) < 1)
+    if (!o || capacity_for(w, g, &c, o, 1) < 1)
         return false;
     struct bin *b = plan_launch(w, o);
     bin_take_power(b, g->shape, 1);

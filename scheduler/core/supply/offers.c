@@ -163,37 +163,37 @@ int64_t pool_places(const struct pool *p)
     return p->rack_kind && p->rack_kind->n < most ? p->rack_kind->n : most;
 }
 
-struct room pool_limits(const struct pool *p)
+struct capacity pool_limits(const struct pool *p)
 {
-    struct room r = {.nodes = p->row.elastic && pool_places(p) > p->used.nodes
-                                  ? pool_places(p) - p->used.nodes
-                                  : 0,
+    struct capacity r = {.nodes = p->row.elastic && pool_places(p) > p->used.nodes
+                                      ? pool_places(p) - p->used.nodes
+                                      : 0,
         .gpus = left(p->row.max_gpus, p->used.gpus),
         .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};
     return r;
 }
 
-struct room pool_room(const struct pool *p, struct mono now)
+struct capacity pool_capacity(const struct pool *p, struct mono now)
 {
-    struct room r = pool_limits(p);
+    struct capacity r = pool_limits(p);
     int64_t most = !pool_boots_fail(p) ? r.nodes : pool_may_probe(p, now);
     r.nodes = most < r.nodes ? most : r.nodes;
     return r;
 }
 
-struct room model_used(const struct model *m)
+struct capacity model_used(const struct model *m)
 {
     return m->supply.used;
 }
 
-struct room model_room(const struct model *m)
+struct capacity model_capacity(const struct model *m)
 {
-    return (struct room){.nodes = left(m->options.max_nodes, m->supply.used.nodes),
+    return (struct capacity){.nodes = left(m->options.max_nodes, m->supply.used.nodes),
         .gpus = left(m->options.max_gpus, m->supply.used.gpus),
         .uusd_h = left(m->options.max_uusd_h, m->supply.used.uusd_h)};
 }
 
-const char *room_lacks(const struct room *r, const struct offer *o)
+const char *capacity_lacks(const struct capacity *r, const struct offer *o)
 {
     if (r->nodes < 1)
         return "nodes";
@@ -202,29 +202,29 @@ const char *room_lacks(const struct room *r, const struct offer *o)
     return r->uusd_h < o->row.price_uusd_h ? "dollars an hour" : NULL;
 }
 
-void room_take(struct room *r, const struct offer *o)
+void capacity_take(struct capacity *r, const struct offer *o)
 {
     r->nodes -= r->nodes == INT64_MAX ? 0 : 1;
     r->gpus -= r->gpus == INT64_MAX ? 0 : o->row.total.gpus;
     r->uusd_h -= r->uusd_h == INT64_MAX ? 0 : o->row.price_uusd_h;
 }
 
-static void add(struct room *used, const struct instance *i, int64_t sign)
+static void add(struct capacity *used, const struct instance *i, int64_t sign)
 {
     used->nodes += sign;
     used->gpus += sign * i->gpus;
     used->uusd_h += sign * i->row.price_uusd_h;
 }
 
-bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool,
-    const struct room *all, struct stamp now)
+bool offer_may_serve(const struct offer *o, const struct shape *s, const struct capacity *pool,
+    const struct capacity *all, struct stamp now)
 {
     struct resources total = offer_total(o);
     struct mono until = o->row.avoid_until;
     return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) &&
            shape_may_use(s, o->pool, o->row.market) && shape_takes_offer(s, o) &&
-           resources_fit(&s->need, &total) && offer_suits(o, s) && !room_lacks(pool, o) &&
-           !room_lacks(all, o) && rack_has_power(o, s, 1) &&
+           resources_fit(&s->need, &total) && offer_suits(o, s) && !capacity_lacks(pool, o) &&
+           !capacity_lacks(all, o) && rack_has_power(o, s, 1) &&
            (!mono_is_set(until) || until.ms <= now.mono.ms);
 }
 

@@ -23,19 +23,19 @@ int64_t offer_spread_uusd_h(
     const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool);
 /* uusd_h adjusted by the provider's score: less for likely availability, more for unlikely. */
 int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h);
-struct room pool_room(const struct pool *p, struct mono now);
-/* as pool_room, without the restriction after failed boots */
-struct room pool_limits(const struct pool *p);
+struct capacity pool_capacity(const struct pool *p, struct mono now);
+/* as pool_capacity, without the restriction after failed boots */
+struct capacity pool_limits(const struct pool *p);
 /* Elastic pools: maximum number of nodes, limited by the places in its rack. */
 int64_t pool_places(const struct pool *p);
-struct room model_room(const struct model *m);
+struct capacity model_capacity(const struct model *m);
 /* A machine of it may be launched now for such jobs, within the remaining room of its pool and of
  * all pools. */
-bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool,
-    const struct room *all, struct stamp now);
+bool offer_may_serve(const struct offer *o, const struct shape *s, const struct capacity *pool,
+    const struct capacity *all, struct stamp now);
 /* The limit that one more would exceed; NULL if none. */
-const char *room_lacks(const struct room *r, const struct offer *o);
-void room_take(struct room *r, const struct offer *o);
+const char *capacity_lacks(const struct capacity *r, const struct offer *o);
+void capacity_take(struct capacity *r, const struct offer *o);
 /* Adds (1) or removes (-1) the instance in the counts of its pool, its offer and all pools.
  * Instances under a reclaim notice do not count, so that the replacement can start early. */
 void instance_count(struct model *m, const struct instance *i, int64_t sign);

@@ -9,8 +9,8 @@
 #include "scheduler/core/model/model.h"
 
 struct supply_state {
-    struct room used;   /* by all pools together (offers.c) */
-    struct list costly; /* attempts on on-demand machines, longest first (launch.c) */
+    struct capacity used; /* by all pools together (offers.c) */
+    struct list costly;   /* attempts on on-demand machines, longest first (launch.c) */
 };
 
 #endif

@@ -114,7 +114,7 @@ static void no_limit_is_exceeded_for_it(void **state)
 {
     (void)state;
     const struct {
-        struct room limit;
+        struct capacity limit;
         int64_t big, small;
     } cases[] = {
         {{.nodes = 10}, 2, 0},

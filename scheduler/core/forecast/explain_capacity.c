@@ -398,21 +398,21 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
 void explain_offers(
     const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
-    const struct room all = model_room(m);
+    const struct capacity all = model_capacity(m);
     LIST_FOREACH (model_pools(m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0 ||
             !pool_may_criu(p, s->criu))
             continue;
-        struct room room = pool_limits(p);
+        struct capacity capacity = pool_limits(p);
         if (pool_boots_fail(p))
             say_boots(p, now, a);
-        if (room.nodes == 0)
+        if (capacity.nodes == 0)
             explain_say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId64 " nodes%s%s",
                 p->row.name, p->used.nodes, pool_places(p),
                 pool_places(p) < p->row.max_nodes ? ", for which there are places in rack " : "",
                 pool_places(p) < p->row.max_nodes ? p->rack->options->name : "");
-        if (room.nodes > 0 && p->rack)
+        if (capacity.nodes > 0 && p->rack)
             say_rack_of(m, p, s, a);
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
@@ -421,8 +421,8 @@ void explain_offers(
             if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
                 !offer_suits(o, s) || !shape_may_use(s, p, o->row.market))
                 continue;
-            const char *lacks = room_lacks(&room, o), *lacks_all = room_lacks(&all, o);
-            if (room.nodes > 0 && (lacks || lacks_all))
+            const char *lacks = capacity_lacks(&capacity, o), *lacks_all = capacity_lacks(&all, o);
+            if (capacity.nodes > 0 && (lacks || lacks_all))
                 explain_say(a, "limit", "%s %s in %s would exceed the maximum %s of %s",
                     o->row.type, market_names[o->row.market], o->row.zone,
                     lacks ? lacks : lacks_all, lacks ? "its pool" : "all pools together");
@@ -492,7 +492,7 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
             v->lost == 1 ? " is" : "s are");
 }
 
-/* Nodes with room, and with rack power for one of them but not for all. */
+/* Nodes with capacity, and with rack power for one of them but not for all. */
 struct gang_power {
     int64_t n;
     const struct node *first;
