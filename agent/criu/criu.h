@@ -32,14 +32,13 @@
 
 #define CRIU_ROOM "/run/belay-task"
 #define CRIU_IMAGES CRIU_ROOM "/checkpoint/images"
-#define CRIU_ROOT_PID                                                                              \
 /* pid of the script in its room: above the pids that a restore uses before, and never reused */
-1000
+#define CRIU_ROOT_PID 1000
 /* maximum size, in bytes, of an open file without a name, which is saved in the images */
 #define CRIU_GHOST_LIMIT "67108864"
 
-    /* Abilities of CRIU on this node; zeroed: none. */
-    struct criu {
+/* Abilities of CRIU on this node; zeroed: none. */
+struct criu {
     char path[256];
     char cuda_checkpoint[256]; /* with WIRE_CRIU_GPU */
     /* the kernel tracks changed memory: a dump before the freeze is useful */
