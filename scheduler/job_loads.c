@@ -17,7 +17,7 @@ struct reading {
 static void fill_asked(const struct reading *x, struct job_rank *k)
 {
     const struct attempt *a = job_attempt_on(model_job(x->m, x->job->id), x->l->attempt, k->node);
-    struct resources has = a ? a->held : x->job->spec.need;
+    struct resources has = a ? a->allocated : x->job->spec.need;
     k->cpus = has.cpus;
     k->gpus = has.gpus;
     k->memory_bytes = has.memory_mib * MIB;

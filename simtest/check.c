@@ -571,7 +571,8 @@ static void check_nodes(struct world *w)
             if (!wants_alone(w, a->job))
                 continue;
             if (list_first(&n->attempts) != list_last(&n->attempts) ||
-                a->held.cpus != n->row.total.cpus || a->held.memory_mib != n->row.total.memory_mib)
+                a->allocated.cpus != n->row.total.cpus ||
+                a->allocated.memory_mib != n->row.total.memory_mib)
                 world_fail(w, "job %lld does not have node %lld for itself", (long long)a->row.job,
                     (long long)n->row.id);
         }

@@ -79,7 +79,7 @@ static struct use use_of(const struct world *w, const char *team, const char *us
             if (!str_eq(a->job->row.spec.team, team) || (user && !str_eq(a->job->row.user, user)))
                 continue;
             u.jobs += job_attempt(a->job) == a;
-            u.mcpu += a->held.cpus * 1000LL;
+            u.mcpu += a->allocated.cpus * 1000LL;
         }
     }
     return u;
@@ -177,7 +177,7 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall at)
     struct wall since = saved                            ? r->last_good_at
                         : wall_is_set(a->row.started_at) ? a->row.started_at
                                                          : at;
-    return since.ms < at.ms ? (at.ms - since.ms) * a->held.cpus : 0;
+    return since.ms < at.ms ? (at.ms - since.ms) * a->allocated.cpus : 0;
 }
 
 /* Not within PAUSE_MS of the last one. */
@@ -201,7 +201,8 @@ static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
         if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->spec.nodes > 1 ||
             !str_eq(by_qos ? o->spec.qos : o->spec.team, by_qos ? r->spec.qos : r->spec.team) ||
             o->constraints != r->constraints || wall_is_set(o->evicted_at) ||
-            other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
+            other->allocated.cpus < a->allocated.cpus ||
+            other->allocated.memory_mib < a->allocated.memory_mib)
             continue;
         if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))
             world_fail(w, "job %lld was evicted, and job %lld on its node had less to lose",

@@ -64,7 +64,7 @@ static int64_t draw_of(const struct node *n, const struct rack_nodes *k)
 {
     int64_t cpus = 0;
     LIST_FOREACH (&n->attempts, l)
-        cpus += LIST_ENTRY(l, struct attempt, on_node)->held.cpus;
+        cpus += LIST_ENTRY(l, struct attempt, on_node)->allocated.cpus;
     return (k->full_w - k->idle_w) * cpus / n->row.total.cpus; /* they have no GPUs */
 }
 

@@ -127,9 +127,9 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
     struct advice out[ADVICE_CODES];
     struct diagnose_rank *ranks = mem_array(all->n_ranks, sizeof(*ranks));
     struct advise_gpu *gpus = mem_array(all->n_gpus, sizeof(*gpus));
-    struct advise_job j = {.cpus = first->held.cpus,
-        .gpus = first->held.gpus,
-        .memory_bytes = first->held.memory_mib << 20,
+    struct advise_job j = {.cpus = first->allocated.cpus,
+        .gpus = first->allocated.gpus,
+        .memory_bytes = first->allocated.memory_mib << 20,
         .exclusive = constraints && constraints->exclusive,
         .ranks = ranks,
         .n_ranks = all->n_ranks,

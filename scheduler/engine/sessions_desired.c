@@ -107,9 +107,9 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     const struct constraints *x = model_constraints(m, j->constraints);
     job_spec_for_agent(&j->spec, &d->options);
     STR_COPY(d->user, j->user);
-    d->cpus = a->held.cpus;
-    d->gpus = a->held.gpus;
-    d->memory_mib = a->held.memory_mib;
+    d->cpus = a->allocated.cpus;
+    d->gpus = a->allocated.gpus;
+    d->memory_mib = a->allocated.memory_mib;
     d->exclusive = x && x->exclusive;
     if (x)
         counts_format(&x->resources, d->resources);

@@ -127,8 +127,8 @@ static void in_use(const struct node *n, struct wall at, int64_t *ret_uusd, int6
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         *ret_uusd += resources_share(
-            &a->held, &n->row.total, within(node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
-        *ret_ms += resources_share(&a->held, &n->row.total, span_ms(a->row.assigned_at, at));
+            &a->allocated, &n->row.total, within(node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
+        *ret_ms += resources_share(&a->allocated, &n->row.total, span_ms(a->row.assigned_at, at));
     }
 }
 
@@ -190,13 +190,13 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
 static void attempt_share(
     const struct attempt *a, struct wall end, int64_t *ret_uusd, int64_t *ret_ms)
 {
-    const struct resources *held = &a->held, *total = &a->node->row.total;
+    const struct resources *allocated = &a->allocated, *total = &a->node->row.total;
     int64_t uusd, ms;
     left(a->node, end, &uusd, &ms);
-    *ret_uusd = within(
-        resources_share(held, total, within(node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)),
+    *ret_uusd = within(resources_share(allocated, total,
+                           within(node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)),
         uusd);
-    *ret_ms = within(resources_share(held, total, span_ms(a->row.assigned_at, end)), ms);
+    *ret_ms = within(resources_share(allocated, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
 /* Its start is one that any run would have had. */
@@ -213,7 +213,7 @@ void core_cost_so_far(
     attempt_share(a, now, ret_uusd, &unused);
     *ret_uusd += a->row.egress_uusd;
     *ret_on_demand_uusd = resources_share(
-        &a->held, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
+        &a->allocated, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
 }
 
 void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct stamp now)
@@ -373,7 +373,7 @@ static void move_behind(const struct attempt *a, struct part parts[PARTS])
 static void write_parts(struct model *m, struct attempt *a, const struct part parts[PARTS],
     int64_t cost, int64_t node_ms)
 {
-    const struct resources *held = &a->held, *total = &a->node->row.total;
+    const struct resources *allocated = &a->allocated, *total = &a->node->row.total;
     int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), uusd = 0, ms_so_far = 0,
             uusd_so_far = 0, cost_done = 0, node_done = 0;
     for (int k = 0; k < PARTS; k++)
@@ -398,7 +398,7 @@ static void write_parts(struct model *m, struct attempt *a, const struct part pa
             .uusd = cost_upto - cost_done};
         if (r.kind == LEDGER_USEFUL || r.kind == LEDGER_START)
             r.on_demand_uusd =
-                resources_share(held, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
+                resources_share(allocated, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
         cost_done = cost_upto;
         node_done = node_upto;
         a->job->row.on_demand_uusd += r.on_demand_uusd;

@@ -200,8 +200,8 @@ void node_move(struct model *m, struct node *n, enum node_state to, struct stamp
 
 void node_attach(struct model *m, struct node *n, struct attempt *a)
 {
-    a->held = *shape_takes(a->job->shape, &n->row.total);
-    resources_take(&n->free, &a->held);
+    a->allocated = *shape_takes(a->job->shape, &n->row.total);
+    resources_take(&n->free, &a->allocated);
     node_take_stock(n, a->job, 1);
     list_push_back(&n->attempts, &a->on_node);
     a->node = n;
@@ -216,7 +216,7 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
     struct node *n = a->node;
     link_remove(&a->on_node);
     link_remove(&a->costly);
-    resources_give(&n->free, &a->held);
+    resources_give(&n->free, &a->allocated);
     node_take_stock(n, a->job, -1);
     if (list_is_empty(&n->attempts))
         n->idle_since = now.mono;

@@ -28,10 +28,10 @@ static void sum_use(const struct job *j, int64_t used[LIMIT_KINDS])
     used[LIMIT_RUNNING] += !list_is_empty(&j->ranks);
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
-        used[LIMIT_GPUS] += a->held.gpus;
+        used[LIMIT_GPUS] += a->allocated.gpus;
         used[LIMIT_MCPU] += attempt_mcpu(a);
         used[LIMIT_UUSD_H] +=
-            resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
+            resources_share(&a->allocated, &a->node->row.total, a->node->row.price_uusd_h);
     }
 }
 
@@ -255,8 +255,8 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         const struct resources *takes = shape_takes(a->job->shape, &n->row.total);
         resources_give(&used, takes);
-        if (takes->cpus != a->held.cpus || takes->gpus != a->held.gpus ||
-            takes->memory_mib != a->held.memory_mib)
+        if (takes->cpus != a->allocated.cpus || takes->gpus != a->allocated.gpus ||
+            takes->memory_mib != a->allocated.memory_mib)
             return BROKEN("job %" PRId64 " holds something else of node %" PRId64
                           " than it is to have",
                 a->row.job, n->row.id);

@@ -237,7 +237,7 @@ struct attempt {
     struct tree_link by_withheld;
     /* Usage at the agent's last report; 0 = unknown or none. Not stored. */
     int64_t cpu_milli, memory_bytes;
-    struct resources held; /* held on its node from placement to end; not stored */
+    struct resources allocated; /* on its node from placement to end; not stored */
     /* Cost that counts towards the limits of its user and team: its share of the node at the
      * current price. */
     int64_t uusd_h;

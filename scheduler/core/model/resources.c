@@ -76,7 +76,7 @@ const struct resources *shape_takes(const struct shape *s, const struct resource
 
 int64_t attempt_mcpu(const struct attempt *a)
 {
-    return priority_mcpu(a->job->shape->policy, &a->held);
+    return priority_mcpu(a->job->shape->policy, &a->allocated);
 }
 
 int64_t job_mcpu(const struct job *j)

@@ -181,7 +181,7 @@ static bool has_room(const struct search *x, const struct node *n)
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if (!goes(x, a))
             continue;
-        resources_give(&free, &a->held);
+        resources_give(&free, &a->allocated);
         if (a->job->shape->constraints)
             stock_add(&stock, &a->job->shape->constraints->resources, 1);
     }

@@ -307,7 +307,7 @@ static struct resources free_then(const struct node *n, rack_gone_fn gone, const
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if (gone(ctx, a))
-            resources_give(&free, &a->held);
+            resources_give(&free, &a->allocated);
     }
     return free;
 }

@@ -79,7 +79,7 @@ static int64_t end_of(const struct attempt *a)
 static void give_back(struct resources *free, struct stock *stock, const struct attempt *a)
 {
     const struct constraints *x = a->job->shape->constraints;
-    resources_give(free, &a->held);
+    resources_give(free, &a->allocated);
     if (x)
         stock_add(stock, &x->resources, 1);
 }

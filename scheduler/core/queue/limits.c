@@ -354,10 +354,10 @@ void limits_take(struct model *m, struct attempt *a)
 {
     const struct job *j = a->job;
     bool is_first = list_first(&j->ranks) == list_last(&j->ranks);
-    a->uusd_h = resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
+    a->uusd_h = resources_share(&a->allocated, &a->node->row.total, a->node->row.price_uusd_h);
     count(j->account, LIMIT_RUNNING, is_first);
     count_class(j, is_first);
-    count(j->account, LIMIT_GPUS, a->held.gpus);
+    count(j->account, LIMIT_GPUS, a->allocated.gpus);
     count(j->account, LIMIT_UUSD_H, a->uusd_h);
     count(j->account, LIMIT_MCPU, attempt_mcpu(a));
     more_is_used(m, j->account);
@@ -369,7 +369,7 @@ void limits_give(struct model *m, struct attempt *a)
     const struct job *j = a->job;
     count(j->account, LIMIT_RUNNING, list_is_empty(&j->ranks) ? -1 : 0);
     count_class(j, list_is_empty(&j->ranks) ? -1 : 0);
-    count(j->account, LIMIT_GPUS, -a->held.gpus);
+    count(j->account, LIMIT_GPUS, -a->allocated.gpus);
     count(j->account, LIMIT_UUSD_H, -a->uusd_h);
     count(j->account, LIMIT_MCPU, -attempt_mcpu(a));
     limits_more_owed(m, j->account->team);
@@ -384,7 +384,7 @@ void limits_repriced(struct model *m, struct node *n)
     LIST_FOREACH (&n->attempts, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         int64_t before = a->uusd_h;
-        a->uusd_h = resources_share(&a->held, &n->row.total, n->row.price_uusd_h);
+        a->uusd_h = resources_share(&a->allocated, &n->row.total, n->row.price_uusd_h);
         count(a->job->account, LIMIT_UUSD_H, a->uusd_h - before);
         if (a->uusd_h != before)
             budgets_repriced(m, a);

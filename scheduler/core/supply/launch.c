@@ -374,7 +374,7 @@ static void cover_return(struct work *w, const struct attempt *a)
 {
     struct planner *p = w->p;
     const struct shape *s = a->job->shape;
-    int64_t pays = resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
+    int64_t pays = resources_share(&a->allocated, &a->node->row.total, a->node->row.price_uusd_h);
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
         if (!bin_admits(b, s) || b->market >= a->node->row.market || bin_times(b, s) == 0 ||

@@ -43,9 +43,9 @@ static int64_t submit(
     return lab_submit_asking(l, &r, constraints);
 }
 
-static const struct resources *held(const struct lab *l, int64_t job)
+static const struct resources *allocated(const struct lab *l, int64_t job)
 {
-    return &job_attempt(model_job(l->m, job))->held;
+    return &job_attempt(model_job(l->m, job))->allocated;
 }
 
 static void an_exclusive_job_has_the_whole_node_to_itself(void **state)
@@ -64,8 +64,8 @@ static void an_exclusive_job_has_the_whole_node_to_itself(void **state)
     int64_t small = join_gpus(&l, "small", 4, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), small);
-    assert_int_equal(held(&l, alone)->cpus, 4);
-    assert_int_equal(held(&l, alone)->memory_mib, 16384);
+    assert_int_equal(allocated(&l, alone)->cpus, 4);
+    assert_int_equal(allocated(&l, alone)->memory_mib, 16384);
     int64_t two = submit(&l, 1, 1, 0, ""), again = submit(&l, 1, 1, 0, ALONE);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, two), large);
@@ -75,7 +75,7 @@ static void an_exclusive_job_has_the_whole_node_to_itself(void **state)
     lab_ended(&l, two, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, again), large);
-    assert_int_equal(held(&l, again)->gpus, 2);
+    assert_int_equal(allocated(&l, again)->gpus, 2);
     /* it costs the whole node */
     assert_int_equal(job_attempt(model_job(l.m, again))->uusd_h, 800000);
     lab_deinit(&l);
