@@ -277,7 +277,7 @@ json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id
 void api_jobs_events(struct request *q); /* api/follow.c */
 void api_jobs_logs(struct request *q);
 void api_jobs_cancel(struct request *q);
-void api_jobs_cancel_many(struct request *q); /* api/cancel.c */
+void api_jobs_cancel_many(struct request *q); /* api/cancel_many.c */
 void api_jobs_requeue(struct request *q);
 void api_jobs_update(struct request *q); /* api/update.c */
 void api_jobs_hold(struct request *q);

@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/attributes.h"
-#include "scheduler/api/jobupdate.h"
+#include "scheduler/api/update_request.h"
 #include <stdlib.h>
 
 struct updating {
     struct api *api;
-    struct jobupdate u;
+    struct update_request u;
     int64_t job;
     int64_t attempt; /* that asks; 0: a person does */
     char by[CORE_NAME_MAX];
@@ -53,7 +53,7 @@ static int check_attempt(const struct updating *x, const struct model *m, struct
 static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct updating *x = ctx;
-    struct event ev = jobupdate_event(&x->u, x->job, x->by);
+    struct event ev = update_request_event(&x->u, x->job, x->by);
     int rc = check_attempt(x, tick_model(t), e);
     if (rc == 0)
         rc = api_look_up_ended(x->api, &x->u.to, e);
@@ -64,12 +64,12 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
 {
     struct updating *x = ctx;
     api_on_done(x->later, e, id);
-    jobupdate_deinit(&x->u);
+    update_request_deinit(&x->u);
     free(x);
 }
 
 /* Checks names that must be in belayd's configuration. */
-static int check_names(const struct api *a, const struct jobupdate *u, struct err *e)
+static int check_names(const struct api *a, const struct update_request *u, struct err *e)
 {
     const struct job_row *to = &u->to.row;
     if ((u->fields & UPDATE_BIT(UPDATE_POOL)) &&
@@ -79,30 +79,30 @@ static int check_names(const struct api *a, const struct jobupdate *u, struct er
 }
 
 static int parse(const struct api *a, const struct job_row *row, const json_t *body,
-    struct jobupdate *ret_update, struct err *e)
+    struct update_request *ret_update, struct err *e)
 {
     struct spec_change spec = {0};
     struct constraints_row constraints = {0};
     int rc = db_read_spec(a->o.reader, row->id, &spec, e);
     if (rc == 0 && row->constraints != CONSTRAINTS_NONE)
         rc = db_read_constraints(a->o.reader, row->constraints, &constraints, e);
-    const struct jobupdate_of of = {row, constraints.text, spec.launch_json};
+    const struct update_request_of of = {row, constraints.text, spec.launch_json};
     if (rc == 0)
-        rc = jobupdate_parse(body, &of, ret_update, e);
+        rc = update_request_parse(body, &of, ret_update, e);
     if (rc == 0 && (rc = check_names(a, ret_update, e)) != 0)
-        jobupdate_deinit(ret_update);
+        update_request_deinit(ret_update);
     spec_change_deinit(&spec);
     return rc;
 }
 
 void api_jobs_update(struct request *q)
 {
-    struct jobupdate u;
+    struct update_request u;
     struct job_row row;
     struct err e;
     if (!api_may_change_row(q, "change", &row))
         return;
-    json_t *body = api_body(q, JOBUPDATE_BYTES_MAX);
+    json_t *body = api_body(q, UPDATE_REQUEST_BYTES_MAX);
     if (!body)
         return;
     int rc = check_inside(&q->caller, q->id, body, &e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See jobupdate.h. The changes are added to a specification with those values of the job that they
- * interact with, and it is parsed like any other: limits and error texts are therefore those of a
- * submit.
+ * See update_request.h. The changes are added to a specification with those values of the job that
+ * they interact with, and it is parsed like any other: limits and error texts are therefore those
+ * of a submit.
  */
-#include "scheduler/api/jobupdate.h"
+#include "scheduler/api/update_request.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -77,7 +77,7 @@ static int read_keys(const json_t *changes, uint64_t *ret_fields, struct err *e)
 }
 
 /* Members that are not in a specification: "tasks": "3,5-7", and "at_once". */
-static int read_own(const json_t *changes, struct jobupdate *u, struct err *e)
+static int read_own(const json_t *changes, struct update_request *u, struct err *e)
 {
     struct json_reader r;
     struct err why;
@@ -96,7 +96,7 @@ static bool changes_any(uint64_t fields, uint64_t of)
 }
 
 /* A specification with the job's current values, as far as the changes interact with them. */
-static json_t *spec_of(const struct jobupdate_of *of, uint64_t fields)
+static json_t *spec_of(const struct update_request_of *of, uint64_t fields)
 {
     const struct job_row *row = of->row;
     const char *launch = of->launch_json ? of->launch_json : "{}";
@@ -149,10 +149,10 @@ static char *document_patch(const json_t *changes, const char *document_json)
     return text;
 }
 
-int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
-    struct jobupdate *ret_update, struct err *e)
+int update_request_parse(const json_t *changes, const struct update_request_of *of,
+    struct update_request *ret_update, struct err *e)
 {
-    struct jobupdate u = {0};
+    struct update_request u = {0};
     if (!json_is_object(changes))
         return err_set(e, ERR_INVALID, "changes: expected an object");
     int rc = read_keys(changes, &u.fields, e);
@@ -175,14 +175,14 @@ int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
     return 0;
 }
 
-void jobupdate_deinit(struct jobupdate *u)
+void update_request_deinit(struct update_request *u)
 {
     jobspec_deinit(&u->to);
     free(u->document);
-    *u = (struct jobupdate){0};
+    *u = (struct update_request){0};
 }
 
-struct event jobupdate_event(const struct jobupdate *u, int64_t job, const char *by)
+struct event update_request_event(const struct update_request *u, int64_t job, const char *by)
 {
     struct event ev = {.type = EV_UPDATE,
         .update = {.job = job,

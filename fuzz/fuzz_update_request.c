@@ -4,7 +4,7 @@
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
-#include "scheduler/api/jobupdate.h"
+#include "scheduler/api/update_request.h"
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,15 +21,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .spec.nodes_min = 2,
         .spec.ckpt_signal = SIGUSR1,
         .spec.ckpt_keep = 3};
-    const struct jobupdate_of of = {
+    const struct update_request_of of = {
         .row = &row, .constraints = "constraint=a&b", .launch_json = "{}"};
-    struct jobupdate u;
+    struct update_request u;
     struct err e = {0};
     json_t *v;
-    if (json_parse((const char *)data, size, JOBUPDATE_BYTES_MAX, &v, &e) != 0)
+    if (json_parse((const char *)data, size, UPDATE_REQUEST_BYTES_MAX, &v, &e) != 0)
         return 0;
     memset(&u, CHECK_PATTERN, sizeof(u));
-    int rc = jobupdate_parse(v, &of, &u, &e);
+    int rc = update_request_parse(v, &of, &u, &e);
     json_decref(v);
     if (rc != 0) {
         check_error(rc, &e);
@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
            r->spec.time_limit_ms >= 0);
     assert(r->spec.nodes_min >= 1 && r->spec.nodes >= r->spec.nodes_min &&
            r->spec.nodes <= JOB_NODES_MAX);
-    const struct event ev = jobupdate_event(&u, row.id, "ann");
+    const struct event ev = update_request_event(&u, row.id, "ann");
     assert(ev.type == EV_UPDATE && ev.update.job == row.id);
-    jobupdate_deinit(&u);
+    update_request_deinit(&u);
     return 0;
 }
