@@ -7,7 +7,7 @@
 #include "agent/criu/criu_rights.h"
 #include "agent/criu/criu_room.h"
 #include "agent/criu/criu_trial.h"
-#include "agent/doubts.h"
+#include "agent/checks.h"
 #include "agent/host.h"
 #include "agent/supervisor/hold.h"
 #include "base/log.h"
@@ -51,7 +51,7 @@ static int run_agent(const char *path, bool only_check)
         fprintf(stderr, "belay-agent: %s\n", e.text);
         return 2;
     }
-    if (only_check && doubts_of_node(&config, &e)) {
+    if (only_check && agent_check_node(&config, &e)) {
         fprintf(stderr, "belay-agent: %s: %s\n", path, e.text);
         rc = 2;
     } else if (only_check) {

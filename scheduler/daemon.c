@@ -18,7 +18,7 @@
 #include "base/uv/runner.h"
 #include "base/uv/timers.h"
 #include "scheduler/api/api_private.h"
-#include "scheduler/config/doubts.h"
+#include "scheduler/config/checks.h"
 #include "scheduler/config/own_name.h"
 #include "scheduler/engine/effects.h"
 #include "scheduler/userdata.h"
@@ -327,15 +327,15 @@ int daemon_start(uv_loop_t *loop, const struct config *config, const struct open
     struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d;
-    struct err doubt;
+    struct err why;
     int rc = build(loop, config, NULL, files, &d, e);
     if (rc != 0)
         return rc;
     log_files(files);
-    if (doubts_of_pools(pools_in_force(d->pools), &doubt) != 0)
-        log_error("a part of the configuration cannot work", log_err(&doubt));
-    if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &doubt) != 0)
-        log_warn("launched machines may not reach belayd", log_err(&doubt));
+    if (config_check_pools(pools_in_force(d->pools), &why) != 0)
+        log_error("a part of the configuration cannot work", log_err(&why));
+    if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &why) != 0)
+        log_warn("launched machines may not reach belayd", log_err(&why));
     rc = daemon_listen(d, e);
     if (rc != 0) {
         daemon_destroy(d);
@@ -380,7 +380,7 @@ int daemon_check(
     STR_COPY(scratch.state_dir, dir);
     scratch.encryption = ENCRYPTION_NONE; /* the keys are checked in their real place */
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
-    int rc = doubts_of_places(config, e);
+    int rc = config_check_paths(config, e);
     if (rc == 0)
         rc = daemon_check_port(config, e);
     if (rc == 0)
@@ -388,15 +388,15 @@ int daemon_check(
     if (rc == 0)
         rc = build(loop, &scratch, config, files, &d, e);
     if (rc == 0) {
-        rc = doubts_of_pools(pools_in_force(d->pools), e);
+        rc = config_check_pools(pools_in_force(d->pools), e);
         if (rc == 0)
-            rc = doubts_of_files(config, pools_in_force(d->pools), e);
+            rc = config_check_files(config, pools_in_force(d->pools), e);
         if (rc == 0)
             rc = own_name_check(d->own_name, pools_in_force(d->pools), 0, e);
         if (rc == 0)
             rc = own_name_check_known(d->own_name, POOLS_NAME_WAIT_MS, e);
         if (rc == 0)
-            rc = doubts_of_names(config, e);
+            rc = config_check_names(config, e);
         if (rc == 0)
             rc = daemon_check_credentials(d, e);
         daemon_destroy(d);

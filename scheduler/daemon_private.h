@@ -88,8 +88,8 @@ void daemon_watch_name(struct daemon *d);
 /* Claims the store for this cluster. */
 int daemon_claim_store(struct daemon *d, struct err *e);
 /* Reports what daemon_claim_store would report at a start with this state, without writing a
- * marker. A database that cannot be opened gives a warning only: doubts_of_places reports faults of
- * its place. */
+ * marker. A database that cannot be opened gives a warning only: config_check_paths reports faults
+ * of its place. */
 int daemon_check_store(struct daemon *d, const struct config *config, struct err *e);
 /* NULL while the store is this cluster's; else why nothing may be started. ctx: the daemon, as
  * below. */
@@ -99,7 +99,7 @@ int daemon_make_grants(struct daemon *d, struct err *e);
 bool daemon_give_secrets(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
 
-/* ---- daemon_doubts.c ---- */
+/* ---- daemon_checks.c ---- */
 
 /* Gets the credentials of each pool as a launch would, for at most some seconds, and closes the
  * drivers. The error names the first pool that has none. */

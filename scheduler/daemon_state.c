@@ -90,10 +90,10 @@ static void on_ca_look(struct timer *t, void *ctx)
 static void on_name_look(struct timer *t, void *ctx)
 {
     struct daemon *d = ctx;
-    struct err doubt;
+    struct err why;
     (void)t;
-    if (own_name_check_known(d->own_name, 0, &doubt) != 0)
-        log_warn("agents and users may not reach belayd", log_err(&doubt));
+    if (own_name_check_known(d->own_name, 0, &why) != 0)
+        log_warn("agents and users may not reach belayd", log_err(&why));
 }
 
 /* Creates the windows of the configuration, with the zones of this machine. */

@@ -21,7 +21,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/yaml.h"
-#include "scheduler/config/doubts.h"
+#include "scheduler/config/checks.h"
 #include "scheduler/config/own_name.h"
 #include "scheduler/pooldiff.h"
 #include "scheduler/config/reach.h"
@@ -197,10 +197,10 @@ static int read_applied(struct pools *p, struct err *e)
 static int check_reach(
     const struct pools *p, const struct config *c, int64_t wait_ms, struct err *e)
 {
-    struct err doubt;
+    struct err why;
     int rc = reach_check(p->o.config, c, e);
-    if (rc == 0 && own_name_check(p->o.own_name, c, wait_ms, &doubt) == ERR_CONFIG) {
-        *e = doubt;
+    if (rc == 0 && own_name_check(p->o.own_name, c, wait_ms, &why) == ERR_CONFIG) {
+        *e = why;
         rc = ERR_CONFIG;
     }
     return rc;
@@ -500,14 +500,14 @@ static void on_in_force(void *ctx, const struct err *e, int64_t id)
 {
     struct application *a = ctx;
     struct pools *p = a->pools;
-    struct err doubt;
+    struct err why;
     (void)id;
     p->applying = NULL;
     if (!a->is_in_force)
         destroy_drivers(&a->drivers);
-    else if (!e && own_name_check(p->o.own_name, &p->applied, 0, &doubt) != 0)
+    else if (!e && own_name_check(p->o.own_name, &p->applied, 0, &why) != 0)
         log_warn("other pools are in force, whose machines may not reach belayd",
-            log_s("file", p->path), log_err(&doubt));
+            log_s("file", p->path), log_err(&why));
     else if (!e)
         log_info("other pools are in force", log_s("file", p->path),
             log_i("pools", (int64_t)p->applied.n_pools));
@@ -538,7 +538,7 @@ void pools_apply(struct pools *p, const struct pools_request *r, pools_applied_f
     int rc = config_parse_pools(r->file, r->text, r->n, p->o.config, &a->next, &e);
     if (rc == 0 && check_reach(p, &a->next, 0, &e) != 0)
         rc = e.kind = ERR_INVALID;
-    if (rc == 0 && doubts_of_pools(&a->next, &e) != 0)
+    if (rc == 0 && config_check_pools(&a->next, &e) != 0)
         rc = e.kind = ERR_INVALID;
     if (rc == 0)
         rc = check(p, &a->next, &e);

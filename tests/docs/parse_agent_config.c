@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * parse_agent_config FILE: whether belay-agent takes it, without what only the machine that it is
- * for could say (agent/doubts.h). Like belay-agent: exit code 0, or 2 and the mistake.
+ * for could say (agent/checks.h). Like belay-agent: exit code 0, or 2 and the mistake.
  */
 #include "agent/config.h"
 #include "base/err.h"

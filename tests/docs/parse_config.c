@@ -5,7 +5,7 @@
  */
 #include "base/fs.h"
 #include "base/yaml.h"
-#include "scheduler/config/doubts.h"
+#include "scheduler/config/checks.h"
 #include <stdio.h>
 
 int main(int argc, char **argv)
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = config_parse(argv[1], buf_str(&text), text.len, NULL, &c, &e);
     if (rc == 0)
-        rc = doubts_of_pools(&c, &e);
+        rc = config_check_pools(&c, &e);
     if (rc != 0)
         fprintf(stderr, "belayd: %s\n", e.text);
     config_deinit(&c);

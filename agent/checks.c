@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/doubts.h"
+#include "agent/checks.h"
 
 #include "agent/dir_trial.h"
 #include "agent/gpu/resources.h"
@@ -70,7 +70,7 @@ static int check_token(const struct config *c, struct err *e)
     return rc;
 }
 
-/* Only a doubt: a user may be unknown for a while (LDAP), so a start ignores it. */
+/* Only for --check: a user may be unknown for a while (LDAP), so a start ignores it. */
 static int check_system_users(const struct config *c, struct err *e)
 {
     char name[FEATURE_MAX];
@@ -87,7 +87,7 @@ static int check_system_users(const struct config *c, struct err *e)
 }
 
 /* Only warned of: it may be meant. */
-static void doubt_memory(const struct config *c)
+static void check_memory(const struct config *c)
 {
     int64_t has_mib = resources_measure().memory_mib;
     if (c->memory_mib > has_mib)
@@ -128,7 +128,7 @@ static int check_server(const struct config *c, struct err *e)
     return rc;
 }
 
-int doubts_of_node(const struct config *c, struct err *e)
+int agent_check_node(const struct config *c, struct err *e)
 {
     int rc = check_ca(c, e);
     if (rc == 0 && fs_may_make(c->dir, e) != 0)
@@ -142,6 +142,6 @@ int doubts_of_node(const struct config *c, struct err *e)
     if (rc == 0)
         rc = check_system_users(c, e);
     if (rc == 0)
-        doubt_memory(c);
+        check_memory(c);
     return rc == 0 ? check_server(c, e) : rc;
 }

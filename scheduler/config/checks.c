@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/config/doubts.h"
+#include "scheduler/config/checks.h"
 
 #include "base/fs.h"
 #include "base/str.h"
@@ -57,7 +57,7 @@ static int check_offers(const struct config_pool *p, struct err *e)
     return 0;
 }
 
-int doubts_of_pools(const struct config *pools, struct err *e)
+int config_check_pools(const struct config *pools, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; i < pools->n_pools && rc == 0; i++)
@@ -91,7 +91,7 @@ static int check_sendmail(const struct config_notify *c, struct err *e)
     return err_errno(e, errno, "mail: sendmail: %s cannot be run", c->sendmail);
 }
 
-int doubts_of_files(const struct config *c, const struct config *pools, struct err *e)
+int config_check_files(const struct config *c, const struct config *pools, struct err *e)
 {
     struct master m = {0};
     int rc = 0;
@@ -135,7 +135,7 @@ static int check_host(const char *url, const char *key, struct err *e)
     return own_name_check_peer(name, NULL, key, NAME_WAIT_MS, e);
 }
 
-int doubts_of_names(const struct config *c, struct err *e)
+int config_check_names(const struct config *c, struct err *e)
 {
     int rc = check_host(c->notify.smtp, "mail: smtp", e);
     for (size_t i = 0; i < c->notify.n_hooks && rc == 0; i++) {

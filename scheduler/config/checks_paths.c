@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the places that a start creates or writes (see doubts.h) with the effective user's
+ * Checks the places that a start creates or writes (see checks.h) with the effective user's
  * permissions; nothing is created to test them. Below the state directory only files on which a
  * start would fail are checked.
  */
-#include "scheduler/config/doubts.h"
+#include "scheduler/config/checks.h"
 
 #include "base/buf.h"
 #include "base/fs.h"
@@ -145,7 +145,7 @@ static void warn_of_other_user(const struct config *c)
     free(path);
 }
 
-int doubts_of_places(const struct config *c, struct err *e)
+int config_check_paths(const struct config *c, struct err *e)
 {
     int rc = check_state(c, e);
     if (rc == 0)

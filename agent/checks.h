@@ -3,8 +3,8 @@
  * What a start of the agent would only log and try again, or find out later. `belay-agent --check`
  * refuses it. Nothing is changed: a script that is executed in `dir` is removed (dir_trial.h).
  */
-#ifndef BELAY_AGENT_DOUBTS_H
-#define BELAY_AGENT_DOUBTS_H
+#ifndef BELAY_AGENT_CHECKS_H
+#define BELAY_AGENT_CHECKS_H
 
 #include "agent/config.h"
 
@@ -13,6 +13,6 @@
  * has a token that may be one, that `system_users` exist, and that the host of `server` resolves.
  * Returns the error of the first that fails; it names the key. Logs a `server` without a port and
  * more `memory` than the machine has. Blocks for as long as the resolver does. */
-int doubts_of_node(const struct config *c, struct err *e);
+int agent_check_node(const struct config *c, struct err *e);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * belay-agent --check: what a start would only log is refused with the key, and nothing is made.
  */
-#include "agent/doubts.h"
+#include "agent/checks.h"
 #include "rights.h"
 
 #include "agent/agent.h"
@@ -37,7 +37,7 @@
     "  AOFU7Ha4MFia879PtZhm7th0pvEtO9NATxIhjRNDEeMM\n"                                             \
     "  -----END CERTIFICATE-----\n"
 
-static char dir[] = "/tmp/belay-agent-doubts-XXXXXX";
+static char dir[] = "/tmp/belay-agent-checks-XXXXXX";
 
 /* Each %s in text is the test's directory. */
 static struct config read_config(const char *text)
@@ -60,7 +60,7 @@ static int check(const char *text, struct err *e)
 {
     struct config c = read_config(text);
     *e = (struct err){0};
-    int rc = doubts_of_node(&c, e);
+    int rc = agent_check_node(&c, e);
     config_deinit(&c);
     return rc;
 }
