@@ -45,14 +45,14 @@ static int is_accounted_for(
 }
 
 static int check_last(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
-    enum ckpt_doubt *ret_doubt, struct err *e)
+    enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     bool accounted = false;
     int rc = x->last.attempt > 0 ? is_accounted_for(j, x->last, attempt, &accounted, e) : 0;
 
     if (rc || accounted || x->last.attempt == 0)
         return rc;
-    *ret_doubt = CKPT_LOST;
+    *ret_mismatch = CKPT_LOST;
     return err_set(e, ERR_NOT_FOUND,
         "checkpoint %" PRId64 ".%" PRId64 " is not in the store, which was emptied or replaced",
         x->last.attempt, x->last.sequence);
@@ -68,9 +68,10 @@ static int has_any(const struct ckpt_job *j, bool *ret_has, struct err *e)
     return rc;
 }
 
-static int refuse_anothers(const struct ckpt_job *j, enum ckpt_doubt *ret_doubt, struct err *e)
+static int refuse_anothers(
+    const struct ckpt_job *j, enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
-    *ret_doubt = CKPT_ANOTHERS;
+    *ret_mismatch = CKPT_ANOTHERS;
     return err_set(e, ERR_CONFLICT,
         "the store already holds checkpoints of a different job %" PRId64
         ", perhaps of an earlier cluster",
@@ -78,53 +79,53 @@ static int refuse_anothers(const struct ckpt_job *j, enum ckpt_doubt *ret_doubt,
 }
 
 static int compare_identity(const struct ckpt_job *j, const char *name, const char *identity,
-    enum ckpt_doubt *ret_doubt, struct err *e)
+    enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     int rc = layout_expect_text(j, name, identity, e);
 
-    return rc == ERR_CORRUPT ? refuse_anothers(j, ret_doubt, e) : rc;
+    return rc == ERR_CORRUPT ? refuse_anothers(j, ret_mismatch, e) : rc;
 }
 
 /* It exists already if an earlier attempt, or another rank, got this far. */
 static int make_identity(const struct ckpt_job *j, const struct ckpt_expected *x, const char *name,
-    enum ckpt_doubt *ret_doubt, struct err *e)
+    enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     int rc = j->store->ops->create(j->store, name, x->identity, strlen(x->identity), e);
 
-    return rc == ERR_CONFLICT ? compare_identity(j, name, x->identity, ret_doubt, e) : rc;
+    return rc == ERR_CONFLICT ? compare_identity(j, name, x->identity, ret_mismatch, e) : rc;
 }
 
 /* A job that started under a belay without identities has checkpoints but no identity: belayd knows
  * one of them. */
 static int check_identity(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
-    enum ckpt_doubt *ret_doubt, struct err *e)
+    enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     struct layout_name name = layout_prefix(j, "identity");
     bool has = false;
-    int rc = compare_identity(j, name.s, x->identity, ret_doubt, e);
+    int rc = compare_identity(j, name.s, x->identity, ret_mismatch, e);
 
     if (rc != ERR_NOT_FOUND)
         return rc;
-    rc = check_last(j, attempt, x, ret_doubt, e);
+    rc = check_last(j, attempt, x, ret_mismatch, e);
     if (!rc && x->last.attempt == 0 && x->from_attempt == 0)
         rc = has_any(j, &has, e);
     if (!rc && has)
-        rc = refuse_anothers(j, ret_doubt, e);
-    return rc ? rc : make_identity(j, x, name.s, ret_doubt, e);
+        rc = refuse_anothers(j, ret_mismatch, e);
+    return rc ? rc : make_identity(j, x, name.s, ret_mismatch, e);
 }
 
 int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
-    enum ckpt_doubt *ret_doubt, struct err *e)
+    enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     int rc = layout_check_job(j, e);
 
-    *ret_doubt = CKPT_SURE;
+    *ret_mismatch = CKPT_MATCHES;
     if (!rc && x && x->identity[0])
-        rc = check_identity(j, attempt, x, ret_doubt, e);
+        rc = check_identity(j, attempt, x, ret_mismatch, e);
     if (!rc)
         rc = ckpt_fence(j, attempt, e);
     if (!rc && x && x->identity[0])
-        rc = check_last(j, attempt, x, ret_doubt, e);
+        rc = check_last(j, attempt, x, ret_mismatch, e);
     return rc;
 }
 
@@ -141,28 +142,28 @@ static int has_unknown(const struct ckpt_job *j, struct ckpt_id last, bool *ret_
 }
 
 static int close_identity(const struct ckpt_job *j, const struct ckpt_expected *x,
-    enum ckpt_doubt *ret_doubt, struct err *e)
+    enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     struct layout_name name = layout_prefix(j, "identity");
     bool has = false;
-    int rc = compare_identity(j, name.s, x->identity, ret_doubt, e);
+    int rc = compare_identity(j, name.s, x->identity, ret_mismatch, e);
 
     if (rc != ERR_NOT_FOUND)
         return rc;
     rc = has_unknown(j, x->last, &has, e);
     if (!rc && has)
-        rc = refuse_anothers(j, ret_doubt, e);
-    return rc ? rc : make_identity(j, x, name.s, ret_doubt, e);
+        rc = refuse_anothers(j, ret_mismatch, e);
+    return rc ? rc : make_identity(j, x, name.s, ret_mismatch, e);
 }
 
-int ckpt_close(const struct ckpt_job *j, const struct ckpt_expected *x, enum ckpt_doubt *ret_doubt,
-    struct err *e)
+int ckpt_close(const struct ckpt_job *j, const struct ckpt_expected *x,
+    enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     int rc = layout_check_job(j, e);
 
-    *ret_doubt = CKPT_SURE;
+    *ret_mismatch = CKPT_MATCHES;
     if (!rc && x->identity[0])
-        rc = close_identity(j, x, ret_doubt, e);
+        rc = close_identity(j, x, ret_mismatch, e);
     return rc ? rc : ckpt_fence(j, CKPT_CLOSED, e);
 }
 

@@ -108,24 +108,24 @@ struct ckpt_expected {
 };
 
 /* Why an attempt must not start, although the store answers. */
-enum ckpt_doubt {
-    CKPT_SURE,
+enum ckpt_mismatch {
+    CKPT_MATCHES,
     CKPT_LOST, /* neither the last checkpoint nor a newer one exists, and no user has removed it */
     CKPT_ANOTHERS /* the store's content belongs to another job */
 };
 
 /* Calls ckpt_fence; before and after it, checks that this part of the store belongs to the job and
- * has the expected checkpoint. x may be NULL. *ret_doubt is always set; it differs from CKPT_SURE
- * only with an error. ERR_CONFLICT with CKPT_SURE: as from ckpt_fence. */
+ * has the expected checkpoint. x may be NULL. *ret_mismatch is always set; it differs from
+ * CKPT_MATCHES only with an error. ERR_CONFLICT with CKPT_MATCHES: as from ckpt_fence. */
 int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
-    enum ckpt_doubt *ret_doubt, struct err *e);
+    enum ckpt_mismatch *ret_mismatch, struct err *e);
 
 /* Closes the store of a job that has ended, with the fence CKPT_CLOSED. If the identity there is
- * another job's: ERR_CONFLICT, *ret_doubt is CKPT_ANOTHERS and nothing is written. A missing
+ * another job's: ERR_CONFLICT, *ret_mismatch is CKPT_ANOTHERS and nothing is written. A missing
  * identity is created if the store is empty or has the last checkpoint that belayd knows of.
  * Ignores x->from_attempt; x->identity "" = no check. */
-int ckpt_close(const struct ckpt_job *j, const struct ckpt_expected *x, enum ckpt_doubt *ret_doubt,
-    struct err *e);
+int ckpt_close(const struct ckpt_job *j, const struct ckpt_expected *x,
+    enum ckpt_mismatch *ret_mismatch, struct err *e);
 
 /* Whether a user has deleted this checkpoint, or a newer one, before the job ended. */
 int ckpt_was_deleted(const struct ckpt_job *j, struct ckpt_id id, bool *ret_was, struct err *e);

@@ -227,7 +227,7 @@ static int keep_file(struct taking *t, size_t i, struct err *e)
     return rc;
 }
 
-static int doubt_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+static int distrust_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     const struct taking *t = ctx;
 
@@ -236,13 +236,13 @@ static int doubt_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 }
 
 /* Chunks of a file that is open for writing cannot be identified by its stamps. */
-static void doubt_written(struct taking *t)
+static void distrust_written(struct taking *t)
 {
     struct ckpt_snapshot *s = t->s;
 
     for (size_t c = 0; c < s->manifest.n_chunks; c++)
-        if (manifest_each_piece(&s->manifest, &s->manifest.chunks[c], doubt_piece, t, NULL))
-            seen_doubt(&s->seen, c);
+        if (manifest_each_piece(&s->manifest, &s->manifest.chunks[c], distrust_piece, t, NULL))
+            seen_distrust(&s->seen, c);
 }
 
 static int keep_files(struct taking *t, const atomic_int *cancel, struct err *e)
@@ -261,7 +261,7 @@ static int keep_files(struct taking *t, const atomic_int *cancel, struct err *e)
             rc = keep_file(t, i, e);
     }
     if (!rc && !*t->why)
-        doubt_written(t);
+        distrust_written(t);
     return rc;
 }
 

@@ -398,11 +398,11 @@ static int begin_with_store(struct task *t, const struct ckpt_job *j)
     const struct ckpt_expected x = {.identity = s->ckpt_identity,
         .last = {s->expect_attempt, s->expect_sequence},
         .from_attempt = s->from_attempt};
-    enum ckpt_doubt doubt;
-    int rc = ckpt_begin(j, t->attempt, &x, &doubt, &w->e);
-    w->fenced = rc == ERR_CONFLICT && doubt == CKPT_SURE;
-    if (doubt != CKPT_SURE)
-        w->store_fault = doubt == CKPT_LOST ? STORE_HAS_LOST_IT : STORE_IS_ANOTHER;
+    enum ckpt_mismatch mismatch;
+    int rc = ckpt_begin(j, t->attempt, &x, &mismatch, &w->e);
+    w->fenced = rc == ERR_CONFLICT && mismatch == CKPT_MATCHES;
+    if (mismatch != CKPT_MATCHES)
+        w->store_fault = mismatch == CKPT_LOST ? STORE_HAS_LOST_IT : STORE_IS_ANOTHER;
     return rc;
 }
 

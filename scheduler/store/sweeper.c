@@ -45,11 +45,11 @@ static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
     const struct ckpt_claim *c = &s->job.claim;
     const struct ckpt_expected x = {
         .identity = c->identity, .last = {c->last.attempt, c->last.sequence}};
-    enum ckpt_doubt doubt;
+    enum ckpt_mismatch mismatch;
     static const int newest[] = {
         [CKPT_GC_KEEP_ALL] = CKPT_KEEP_ALL, [CKPT_GC_KEEP_LAST] = 1, [CKPT_GC_KEEP_NONE] = 0};
-    int rc = ckpt_close(j, &x, &doubt, e);
-    s->is_anothers = doubt == CKPT_ANOTHERS;
+    int rc = ckpt_close(j, &x, &mismatch, e);
+    s->is_anothers = mismatch == CKPT_ANOTHERS;
     return rc ? rc
               : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->job.keep]},
                     &s->cancel, &s->kept_bytes, e);

@@ -22,32 +22,32 @@ static struct ckpt_expected expected(int64_t attempt, int64_t sequence)
     return (struct ckpt_expected){.identity = our_job, .last = {attempt, sequence}};
 }
 
-/* Fails unless ckpt_begin of `attempt` returns `kind` and this doubt. */
-static void begins(
-    struct scratch *s, int64_t attempt, struct ckpt_expected x, int kind, enum ckpt_doubt doubt)
+/* Fails unless ckpt_begin of `attempt` returns `kind` and this mismatch. */
+static void begins(struct scratch *s, int64_t attempt, struct ckpt_expected x, int kind,
+    enum ckpt_mismatch mismatch)
 {
-    enum ckpt_doubt found;
+    enum ckpt_mismatch found;
     struct err e = {0};
     int rc = ckpt_begin(&s->job, attempt, &x, &found, &e);
-    if (rc != kind || found != doubt)
-        fail_msg("attempt %d: %d (doubt %d) instead of %d (%d): %s", (int)attempt, rc, (int)found,
-            kind, (int)doubt, e.text);
+    if (rc != kind || found != mismatch)
+        fail_msg("attempt %d: %d (mismatch %d) instead of %d (%d): %s", (int)attempt, rc,
+            (int)found, kind, (int)mismatch, e.text);
 }
 
 static void a_job_resumes_from_its_checkpoint(void **state)
 {
     struct scratch *s = *state;
 
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE); /* a retry, or another rank */
+    begins(s, 1, expected(0, 0), 0, CKPT_MATCHES);
+    begins(s, 1, expected(0, 0), 0, CKPT_MATCHES); /* a retry, or another rank */
     make_tree(s->tree, 1);
     save(s, 1, 1);
-    begins(s, 2, expected(0, 0), 0, CKPT_SURE); /* it was not reported to belayd */
-    begins(s, 2, expected(1, 1), 0, CKPT_SURE);
+    begins(s, 2, expected(0, 0), 0, CKPT_MATCHES); /* it was not reported to belayd */
+    begins(s, 2, expected(1, 1), 0, CKPT_MATCHES);
     make_tree(s->tree, 2);
     save(s, 2, 1);
-    begins(s, 3, expected(1, 1), 0, CKPT_SURE); /* newer than belayd knows */
-    begins(s, 2, expected(1, 1), ERR_CONFLICT, CKPT_SURE);
+    begins(s, 3, expected(1, 1), 0, CKPT_MATCHES); /* newer than belayd knows */
+    begins(s, 2, expected(1, 1), ERR_CONFLICT, CKPT_MATCHES);
 }
 
 static void what_another_job_of_its_number_saved_is_not_taken(void **state)
@@ -55,7 +55,7 @@ static void what_another_job_of_its_number_saved_is_not_taken(void **state)
     struct scratch *s = *state;
     struct ckpt_expected other = expected(0, 0);
 
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
+    begins(s, 1, expected(0, 0), 0, CKPT_MATCHES);
     make_tree(s->tree, 1);
     save(s, 1, 1);
     other.identity = ANOTHER "-1790000000000";
@@ -63,7 +63,7 @@ static void what_another_job_of_its_number_saved_is_not_taken(void **state)
     begins(s, 2, other, ERR_CONFLICT, CKPT_ANOTHERS);
     other.from_attempt = 2;
     begins(s, 2, other, ERR_CONFLICT, CKPT_ANOTHERS);
-    begins(s, 2, expected(1, 1), 0, CKPT_SURE);
+    begins(s, 2, expected(1, 1), 0, CKPT_MATCHES);
 }
 
 /* Made by an earlier belay: only belayd can identify the owner, if it knows one of the
@@ -76,20 +76,20 @@ static void checkpoints_without_an_identity_are_its_own_if_belayd_knows_of_one(v
     save(s, 1, 1);
     begins(s, 2, expected(0, 0), ERR_CONFLICT, CKPT_ANOTHERS);
     begins(s, 2, expected(1, 2), ERR_NOT_FOUND, CKPT_LOST);
-    begins(s, 2, expected(1, 1), 0, CKPT_SURE);
-    begins(s, 2, expected(0, 0), 0, CKPT_SURE);
+    begins(s, 2, expected(1, 1), 0, CKPT_MATCHES);
+    begins(s, 2, expected(0, 0), 0, CKPT_MATCHES);
 }
 
 static void an_attempt_before_expectations_begins_as_ever(void **state)
 {
     struct scratch *s = *state;
-    enum ckpt_doubt doubt;
+    enum ckpt_mismatch mismatch;
     struct err e;
 
     make_tree(s->tree, 1);
     save(s, 1, 1);
-    OK(ckpt_begin(&s->job, 2, NULL, &doubt, &e));
-    OK(ckpt_begin(&s->job, 2, &(struct ckpt_expected){.identity = ""}, &doubt, &e));
+    OK(ckpt_begin(&s->job, 2, NULL, &mismatch, &e));
+    OK(ckpt_begin(&s->job, 2, &(struct ckpt_expected){.identity = ""}, &mismatch, &e));
     assert_int_equal(find_objects(s, "identity", NULL, 0), 0);
 }
 
@@ -99,13 +99,13 @@ static void an_emptied_store_is_noticed(void **state)
     struct ckpt_expected anew = {.identity = our_job, .from_attempt = 2};
     struct err e;
 
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
+    begins(s, 1, expected(0, 0), 0, CKPT_MATCHES);
     make_tree(s->tree, 1);
     save(s, 1, 1);
     OK(fs_remove_tree(path_in(s->store, "lab/jobs/7"), &e));
     begins(s, 2, expected(1, 1), ERR_NOT_FOUND, CKPT_LOST);
     assert_int_equal(find_objects(s, "", NULL, 0), 0); /* nothing was created */
-    begins(s, 2, anew, 0, CKPT_SURE);
+    begins(s, 2, anew, 0, CKPT_MATCHES);
 }
 
 static void one_that_was_set_aside_or_deleted_is_not_missed(void **state)
@@ -114,19 +114,19 @@ static void one_that_was_set_aside_or_deleted_is_not_missed(void **state)
     struct ckpt_restored res;
     struct err e;
 
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
+    begins(s, 1, expected(0, 0), 0, CKPT_MATCHES);
     for (int i = 1; i <= 3; i++) {
         make_tree(s->tree, i);
         save(s, 1, i);
     }
     write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000001-0000000003.json", "{");
-    begins(s, 2, expected(1, 3), 0, CKPT_SURE);
+    begins(s, 2, expected(1, 3), 0, CKPT_MATCHES);
     res = restore(s, 2);
     assert_int_equal(res.id.sequence, 2);
     assert_int_equal(res.damaged, 1);
-    begins(s, 2, expected(1, 3), 0, CKPT_SURE); /* it is in damaged/ now */
+    begins(s, 2, expected(1, 3), 0, CKPT_MATCHES); /* it is in damaged/ now */
     OK(ckpt_remove(&s->job, (struct ckpt_id){1, 2}, &e));
-    begins(s, 3, expected(1, 2), 0, CKPT_SURE);
+    begins(s, 3, expected(1, 2), 0, CKPT_MATCHES);
     bool was = false;
     OK(ckpt_was_deleted(&s->job, (struct ckpt_id){1, 2}, &was, &e));
     assert_true(was);
@@ -155,16 +155,17 @@ static void what_was_given_up_is_not_restored(void **state)
 
 /* ---- the end ---- */
 
-/* Fails unless closing returns `kind` and this doubt. */
-static void closes(struct scratch *s, struct ckpt_expected x, int kind, enum ckpt_doubt doubt)
+/* Fails unless closing returns `kind` and this mismatch. */
+static void closes(struct scratch *s, struct ckpt_expected x, int kind, enum ckpt_mismatch mismatch)
 {
-    enum ckpt_doubt found;
+    enum ckpt_mismatch found;
     struct err e = {0};
     bool closed;
     int rc = ckpt_close(&s->job, &x, &found, &e);
 
-    if (rc != kind || found != doubt)
-        fail_msg("%d (doubt %d) instead of %d (%d): %s", rc, (int)found, kind, (int)doubt, e.text);
+    if (rc != kind || found != mismatch)
+        fail_msg(
+            "%d (mismatch %d) instead of %d (%d): %s", rc, (int)found, kind, (int)mismatch, e.text);
     OK(ckpt_is_closed(&s->job, &closed, &e));
     assert_int_equal(closed, kind == 0);
 }
@@ -174,26 +175,26 @@ static void what_another_job_of_its_number_saved_is_not_closed(void **state)
     struct scratch *s = *state;
     struct ckpt_expected other = expected(0, 0);
 
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
+    begins(s, 1, expected(0, 0), 0, CKPT_MATCHES);
     make_tree(s->tree, 1);
     save(s, 1, 1);
     other.identity = ANOTHER "-1790000000000";
     closes(s, other, ERR_CONFLICT, CKPT_ANOTHERS);
     other.last = (struct ckpt_id){1, 1};
     closes(s, other, ERR_CONFLICT, CKPT_ANOTHERS);
-    begins(s, 2, expected(1, 1), 0, CKPT_SURE);
-    closes(s, expected(1, 1), 0, CKPT_SURE);
-    closes(s, expected(1, 1), 0, CKPT_SURE);
+    begins(s, 2, expected(1, 1), 0, CKPT_MATCHES);
+    closes(s, expected(1, 1), 0, CKPT_MATCHES);
+    closes(s, expected(1, 1), 0, CKPT_MATCHES);
 }
 
 static void one_that_lost_its_last_checkpoint_is_closed_all_the_same(void **state)
 {
     struct scratch *s = *state;
 
-    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
+    begins(s, 1, expected(0, 0), 0, CKPT_MATCHES);
     make_tree(s->tree, 1);
     save(s, 1, 1);
-    closes(s, expected(1, 9), 0, CKPT_SURE);
+    closes(s, expected(1, 9), 0, CKPT_MATCHES);
 }
 
 static void without_an_identity_what_belayd_does_not_know_is_not_closed(void **state)
@@ -204,7 +205,7 @@ static void without_an_identity_what_belayd_does_not_know_is_not_closed(void **s
     save(s, 1, 1);
     closes(s, expected(0, 0), ERR_CONFLICT, CKPT_ANOTHERS);
     closes(s, expected(1, 2), ERR_CONFLICT, CKPT_ANOTHERS);
-    closes(s, expected(1, 1), 0, CKPT_SURE);
+    closes(s, expected(1, 1), 0, CKPT_MATCHES);
 }
 
 /* Its attempts may never have used the store, and the next job of the number must not be fenced by
@@ -214,7 +215,7 @@ static void where_nothing_is_it_is_closed_and_marked(void **state)
     struct scratch *s = *state;
     struct ckpt_expected other = expected(0, 0);
 
-    closes(s, expected(1, 1), 0, CKPT_SURE);
+    closes(s, expected(1, 1), 0, CKPT_MATCHES);
     other.identity = ANOTHER "-1790000000000";
     begins(s, 1, other, ERR_CONFLICT, CKPT_ANOTHERS);
 }
@@ -225,7 +226,7 @@ static void without_an_expected_owner_the_identity_is_not_checked(void **state)
 
     make_tree(s->tree, 1);
     save(s, 1, 1);
-    closes(s, (struct ckpt_expected){.identity = ""}, 0, CKPT_SURE);
+    closes(s, (struct ckpt_expected){.identity = ""}, 0, CKPT_MATCHES);
 }
 
 /* ---- the marker ---- */
