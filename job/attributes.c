@@ -20,15 +20,15 @@
 /* Where a row's member is. */
 #define PLACE(member)                                                                              \
     .at = offsetof(struct job_spec, member), .size = sizeof(((struct job_spec *)NULL)->member)
-#define HELD_AS(m)                                                                                 \
+#define MEMBER_TYPE(m)                                                                             \
     _Generic((m),                                                                                  \
-        int32_t: JOB_HELD_INT32,                                                                   \
-        int64_t: JOB_HELD_INT64,                                                                   \
-        bool: JOB_HELD_BOOL,                                                                       \
-        struct wall: JOB_HELD_MOMENT,                                                              \
-        char *: JOB_HELD_TEXT,                                                                     \
-        default: JOB_HELD_WORD)
-#define MEMBER(member) .held = HELD_AS(((struct job_spec *)NULL)->member), PLACE(member)
+        int32_t: JOB_MEMBER_INT32,                                                                 \
+        int64_t: JOB_MEMBER_INT64,                                                                 \
+        bool: JOB_MEMBER_BOOL,                                                                     \
+        struct wall: JOB_MEMBER_MOMENT,                                                            \
+        char *: JOB_MEMBER_TEXT,                                                                   \
+        default: JOB_MEMBER_WORD)
+#define MEMBER(member) .member_type = MEMBER_TYPE(((struct job_spec *)NULL)->member), PLACE(member)
 
 const struct job_attribute job_attributes[] = {
     {.name = "name",
@@ -467,7 +467,7 @@ const struct job_attribute job_attributes[] = {
         .takes = "yes|no",
         .help = "end it when a dependency can never be met (default), or let it wait",
         .type = JOB_TYPE_BOOL,
-        .held = JOB_HELD_NOT,
+        .member_type = JOB_MEMBER_NOT,
         PLACE(keep_unmeetable),
         .field = JOB_FIELD_NONE,
         .masks = JOB_SHOWN},

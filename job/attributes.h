@@ -34,15 +34,15 @@ enum job_type {
 };
 
 /* How a row's member of struct job_spec is held. */
-enum job_held {
-    JOB_HELD_NOWHERE, /* it is no member of it, or of several */
-    JOB_HELD_INT32,
-    JOB_HELD_INT64,
-    JOB_HELD_BOOL,
-    JOB_HELD_NOT,    /* a bool that says the opposite */
-    JOB_HELD_WORD,   /* an enum, of `words` */
-    JOB_HELD_MOMENT, /* struct wall */
-    JOB_HELD_TEXT    /* char[size] */
+enum job_member_type {
+    JOB_MEMBER_NONE, /* it is no member of it, or of several */
+    JOB_MEMBER_INT32,
+    JOB_MEMBER_INT64,
+    JOB_MEMBER_BOOL,
+    JOB_MEMBER_NOT,    /* a bool that says the opposite */
+    JOB_MEMBER_WORD,   /* an enum, of `words` */
+    JOB_MEMBER_MOMENT, /* struct wall */
+    JOB_MEMBER_TEXT    /* char[size] */
 };
 
 enum job_unit { JOB_UNIT_NONE, JOB_UNIT_MS, JOB_UNIT_MINUTES, JOB_UNIT_MIB, JOB_UNIT_UUSD };
@@ -132,7 +132,7 @@ struct job_attribute {
     int64_t flag_min; /* the least that the flag takes, where that is more than min; 0: min */
     enum job_type type;
     enum job_unit unit;
-    enum job_held held; /* in struct job_spec, there: */
+    enum job_member_type member_type; /* in struct job_spec, there: */
     size_t at, size;
     enum job_field field; /* what an update of the member changes */
     unsigned masks;

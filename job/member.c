@@ -27,8 +27,8 @@ const struct job_attribute *job_member_row(size_t i)
 
 bool job_member_is_number(const struct job_attribute *a)
 {
-    return a->held == JOB_HELD_INT32 || a->held == JOB_HELD_INT64 || a->held == JOB_HELD_WORD ||
-           a->held == JOB_HELD_MOMENT;
+    return a->member_type == JOB_MEMBER_INT32 || a->member_type == JOB_MEMBER_INT64 ||
+           a->member_type == JOB_MEMBER_WORD || a->member_type == JOB_MEMBER_MOMENT;
 }
 
 int64_t job_member_number(const struct job_attribute *a, const struct job_spec *s)
@@ -57,17 +57,17 @@ void job_member_set_number(const struct job_attribute *a, struct job_spec *s, in
 
 bool job_member_truth(const struct job_attribute *a, const struct job_spec *s)
 {
-    return *(const bool *)member(a, s) != (a->held == JOB_HELD_NOT);
+    return *(const bool *)member(a, s) != (a->member_type == JOB_MEMBER_NOT);
 }
 
 void job_member_set_truth(const struct job_attribute *a, struct job_spec *s, bool is_true)
 {
-    *(bool *)((char *)s + a->at) = is_true != (a->held == JOB_HELD_NOT);
+    *(bool *)((char *)s + a->at) = is_true != (a->member_type == JOB_MEMBER_NOT);
 }
 
 const char *job_member_text(const struct job_attribute *a, const struct job_spec *s)
 {
-    assert(a->held == JOB_HELD_TEXT);
+    assert(a->member_type == JOB_MEMBER_TEXT);
     return member(a, s);
 }
 
@@ -75,7 +75,7 @@ void job_member_set_text(const struct job_attribute *a, struct job_spec *s, cons
 {
     const size_t n = strlen(text);
     char *at = (char *)s + a->at;
-    assert(a->held == JOB_HELD_TEXT && n < a->size);
+    assert(a->member_type == JOB_MEMBER_TEXT && n < a->size);
     memcpy(at, text, n);
     memset(at + n, 0, a->size - n);
 }
@@ -83,8 +83,8 @@ void job_member_set_text(const struct job_attribute *a, struct job_spec *s, cons
 bool job_member_is_equal(
     const struct job_attribute *a, const struct job_spec *s, const struct job_spec *other)
 {
-    return a->held == JOB_HELD_TEXT ? str_eq(member(a, s), member(a, other))
-                                    : memcmp(member(a, s), member(a, other), a->size) == 0;
+    return a->member_type == JOB_MEMBER_TEXT ? str_eq(member(a, s), member(a, other))
+                                             : memcmp(member(a, s), member(a, other), a->size) == 0;
 }
 
 bool job_member_is_default(const struct job_attribute *a, const struct job_spec *s)
@@ -105,7 +105,7 @@ static int check_number(const struct job_attribute *a, const struct job_spec *s,
 {
     const int64_t n = job_member_number(a, s);
     int64_t max = a->max;
-    if (a->held == JOB_HELD_WORD)
+    if (a->member_type == JOB_MEMBER_WORD)
         for (max = -1; a->words[max + 1];)
             max++;
     return n >= a->min && n <= max

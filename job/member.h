@@ -2,7 +2,7 @@
  *
  * The members of struct job_spec as the rows of job_attributes describe them: read, set, compared
  * and checked without knowing which option it is. All functions but job_spec_check expect a row
- * whose `held` is not JOB_HELD_NOWHERE. Pure.
+ * whose `held` is not JOB_MEMBER_NONE. Pure.
  */
 #ifndef BELAY_JOB_MEMBER_H
 #define BELAY_JOB_MEMBER_H

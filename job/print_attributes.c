@@ -53,10 +53,10 @@ static const char *const units[] = {[JOB_UNIT_NONE] = NULL,
 /* What a job has that says nothing of it; NULL: it is no plain member of struct job_spec. */
 static json_t *default_of(const struct job_attribute *a)
 {
-    if (!job_member_is_number(a) || a->held == JOB_HELD_MOMENT)
+    if (!job_member_is_number(a) || a->member_type == JOB_MEMBER_MOMENT)
         return NULL;
     const int64_t n = job_member_number(a, &job_spec_default);
-    return a->held == JOB_HELD_WORD ? json_string(a->words[n]) : json_integer(n);
+    return a->member_type == JOB_MEMBER_WORD ? json_string(a->words[n]) : json_integer(n);
 }
 
 static json_t *row(const struct job_attribute *a)

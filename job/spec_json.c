@@ -11,7 +11,7 @@
 
 static bool is_walked(const struct job_attribute *a, unsigned without)
 {
-    return a->held != JOB_HELD_NOWHERE && !(a->masks & without);
+    return a->member_type != JOB_MEMBER_NONE && !(a->masks & without);
 }
 
 /* ---- reading ---- */
@@ -21,23 +21,23 @@ static void read_member(struct json_reader *r, const char *key, const struct job
     int64_t min, int64_t max, struct job_spec *s)
 {
     const char *text;
-    switch (a->held) {
-    case JOB_HELD_NOWHERE:
+    switch (a->member_type) {
+    case JOB_MEMBER_NONE:
         break;
-    case JOB_HELD_TEXT:
+    case JOB_MEMBER_TEXT:
         if ((text = json_opt_str(r, key, a->size - 1, NULL)))
             job_member_set_text(a, s, text);
         break;
-    case JOB_HELD_BOOL:
-    case JOB_HELD_NOT:
+    case JOB_MEMBER_BOOL:
+    case JOB_MEMBER_NOT:
         job_member_set_truth(a, s, json_opt_bool(r, key, job_member_truth(a, s)));
         break;
-    case JOB_HELD_WORD:
+    case JOB_MEMBER_WORD:
         job_member_set_number(a, s, json_opt_enum(r, key, a->words, (int)job_member_number(a, s)));
         break;
-    case JOB_HELD_INT32:
-    case JOB_HELD_INT64:
-    case JOB_HELD_MOMENT:
+    case JOB_MEMBER_INT32:
+    case JOB_MEMBER_INT64:
+    case JOB_MEMBER_MOMENT:
         job_member_set_number(a, s, json_opt_i64(r, key, min, max, job_member_number(a, s)));
         break;
     }
@@ -73,7 +73,7 @@ static const struct job_attribute *row_named(const char *prefix, const char *nam
     for (size_t k = 0; k < n; k++) {
         const size_t i = (*io_at + k) % n;
         const struct job_attribute *a = job_member_row(i);
-        if (a->held != JOB_HELD_NOWHERE && strncmp(a->name, prefix, n_prefix) == 0 &&
+        if (a->member_type != JOB_MEMBER_NONE && strncmp(a->name, prefix, n_prefix) == 0 &&
             strcmp(a->name + n_prefix, name) == 0) {
             *io_at = i + 1;
             return a;
@@ -93,7 +93,7 @@ static void read_stored(struct json_reader *r, const char *prefix, struct job_sp
         const struct job_attribute *a = r->n_seen < JSON_READER_KEYS_MAX && !json_is_object(value)
                                             ? row_named(prefix, key, &at)
                                             : NULL;
-        const bool is_small = a && a->held == JOB_HELD_INT32;
+        const bool is_small = a && a->member_type == JOB_MEMBER_INT32;
         if (a)
             read_member(r, a->name + strlen(prefix), a, is_small ? INT32_MIN : INT64_MIN,
                 is_small ? INT32_MAX : INT64_MAX, s);
@@ -110,7 +110,7 @@ static bool prefix_of(const char *key, char ret_prefix[PREFIX_MAX])
     memcpy(ret_prefix, key, n);
     memcpy(ret_prefix + n, ".", 2);
     for (size_t i = 0; (a = job_member_row(i)); i++)
-        if (a->held != JOB_HELD_NOWHERE && strncmp(a->name, ret_prefix, n + 1) == 0)
+        if (a->member_type != JOB_MEMBER_NONE && strncmp(a->name, ret_prefix, n + 1) == 0)
             return true;
     return false;
 }
@@ -153,19 +153,19 @@ int job_spec_from_json(const json_t *v, struct job_spec *ret_spec, struct err *e
 
 static json_t *value_of(const struct job_attribute *a, const struct job_spec *s)
 {
-    switch (a->held) {
-    case JOB_HELD_TEXT:
+    switch (a->member_type) {
+    case JOB_MEMBER_TEXT:
         return json_text(job_member_text(a, s));
-    case JOB_HELD_BOOL:
-    case JOB_HELD_NOT:
+    case JOB_MEMBER_BOOL:
+    case JOB_MEMBER_NOT:
         return json_boolean(job_member_truth(a, s));
-    case JOB_HELD_WORD:
+    case JOB_MEMBER_WORD:
         return json_string(a->words[job_member_number(a, s)]);
-    case JOB_HELD_INT32:
-    case JOB_HELD_INT64:
-    case JOB_HELD_MOMENT:
+    case JOB_MEMBER_INT32:
+    case JOB_MEMBER_INT64:
+    case JOB_MEMBER_MOMENT:
         return json_integer(job_member_number(a, s));
-    case JOB_HELD_NOWHERE:
+    case JOB_MEMBER_NONE:
         break;
     }
     assert(!"a row without a member");

@@ -80,33 +80,34 @@ static bool read_value(struct cursor *c, const struct job_attribute *a, struct j
     struct span text;
     int64_t n;
     char *at = (char *)s + a->at;
-    switch (a->held) {
-    case JOB_HELD_INT32:
-    case JOB_HELD_INT64:
-    case JOB_HELD_MOMENT:
-        if (!take_number(c, &n) || (a->held == JOB_HELD_INT32 && (n < INT32_MIN || n > INT32_MAX)))
+    switch (a->member_type) {
+    case JOB_MEMBER_INT32:
+    case JOB_MEMBER_INT64:
+    case JOB_MEMBER_MOMENT:
+        if (!take_number(c, &n) ||
+            (a->member_type == JOB_MEMBER_INT32 && (n < INT32_MIN || n > INT32_MAX)))
             return false;
         job_member_set_number(a, s, n);
         return true;
-    case JOB_HELD_BOOL:
-    case JOB_HELD_NOT:
+    case JOB_MEMBER_BOOL:
+    case JOB_MEMBER_NOT:
         n = take_word(c, "true");
         job_member_set_truth(a, s, n);
         return n || take_word(c, "false");
-    case JOB_HELD_WORD:
+    case JOB_MEMBER_WORD:
         if (!take_span(c, &text))
             return false;
         for (n = 0; a->words[n] && !is_name(a->words[n], text);)
             n++;
         job_member_set_number(a, s, n);
         return a->words[n] != NULL;
-    case JOB_HELD_TEXT:
+    case JOB_MEMBER_TEXT:
         if (!take_span(c, &text) || text.n >= a->size)
             return false;
         memcpy(at, text.p, text.n);
         memset(at + text.n, 0, a->size - text.n);
         return true;
-    case JOB_HELD_NOWHERE:
+    case JOB_MEMBER_NONE:
         break;
     }
     return false;
@@ -119,7 +120,7 @@ static const struct job_attribute *next_row(struct cursor *c, struct span prefix
     const struct job_attribute *a;
     for (size_t i = c->row == NO_ROW ? 0 : c->row + 1; (a = job_member_row(i)); i++) {
         const char *own = a->name;
-        if (a->held == JOB_HELD_NOWHERE)
+        if (a->member_type == JOB_MEMBER_NONE)
             continue;
         if (prefix.n > 0 && (strncmp(own, prefix.p, prefix.n) != 0 || own[prefix.n] != '.'))
             continue;

@@ -31,10 +31,10 @@ static void add_spec(uint64_t *d, const struct job_spec *s)
     for (size_t i = 0; (a = job_member_row(i)); i++)
         if (job_member_is_number(a))
             sim_digest_number(d, job_member_number(a, s));
-        else if (a->held == JOB_HELD_TEXT)
+        else if (a->member_type == JOB_MEMBER_TEXT)
             for (const char *c = job_member_text(a, s); *c; c++)
                 sim_digest_number(d, (unsigned char)*c);
-        else if (a->held != JOB_HELD_NOWHERE)
+        else if (a->member_type != JOB_MEMBER_NONE)
             sim_digest_number(d, job_member_truth(a, s));
 }
 

@@ -28,7 +28,7 @@ static bool chance(struct world *w, double p)
 
 static bool has_rule(const struct job_attribute *a)
 {
-    bool is_listed = a->held == JOB_HELD_NOWHERE || a->held == JOB_HELD_TEXT;
+    bool is_listed = a->member_type == JOB_MEMBER_NONE || a->member_type == JOB_MEMBER_TEXT;
     for (size_t i = 0; !is_listed && i < sizeof(with_rules) / sizeof(with_rules[0]); i++)
         is_listed = str_eq(with_rules[i], a->name);
     return is_listed;
@@ -116,7 +116,7 @@ static const struct job_attribute *difference(
 {
     const struct job_attribute *a;
     for (size_t i = 0; (a = job_member_row(i)); i++)
-        if (a->held != JOB_HELD_NOWHERE && !job_member_is_equal(a, s, other))
+        if (a->member_type != JOB_MEMBER_NONE && !job_member_is_equal(a, s, other))
             return a;
     return NULL;
 }
@@ -142,7 +142,7 @@ void options_sent(struct world *w, const struct wire_desired_attempt *d)
     for (size_t i = 0; i < job_attributes_count; i++) {
         const struct job_attribute *a = &job_attributes[i];
         if (a->wire && a->field == JOB_FIELD_NONE && !job_member_is_equal(a, spec, &d->options) &&
-            !(holds && a->held == JOB_HELD_TEXT))
+            !(holds && a->member_type == JOB_MEMBER_TEXT))
             world_fail(w, "an agent gets another %s of job %lld than was committed", a->name,
                 (long long)d->job);
     }

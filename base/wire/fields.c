@@ -25,14 +25,15 @@
  * whose version may have another range. */
 static struct wire_field field_of(const struct job_attribute *a, size_t offset)
 {
-    static const enum wire_field_type types[] = {[JOB_HELD_INT32] = WIRE_FIELD_I32,
-        [JOB_HELD_INT64] = WIRE_FIELD_I64,
-        [JOB_HELD_BOOL] = WIRE_FIELD_BOOL,
-        [JOB_HELD_NOT] = WIRE_FIELD_BOOL,
-        [JOB_HELD_WORD] = WIRE_FIELD_CHOICE,
-        [JOB_HELD_TEXT] = WIRE_FIELD_TEXT};
-    assert(a->held != JOB_HELD_NOWHERE && a->held != JOB_HELD_MOMENT); /* 0 is no absence */
-    const enum wire_field_type type = types[a->held];
+    static const enum wire_field_type types[] = {[JOB_MEMBER_INT32] = WIRE_FIELD_I32,
+        [JOB_MEMBER_INT64] = WIRE_FIELD_I64,
+        [JOB_MEMBER_BOOL] = WIRE_FIELD_BOOL,
+        [JOB_MEMBER_NOT] = WIRE_FIELD_BOOL,
+        [JOB_MEMBER_WORD] = WIRE_FIELD_CHOICE,
+        [JOB_MEMBER_TEXT] = WIRE_FIELD_TEXT};
+    assert(a->member_type != JOB_MEMBER_NONE &&
+           a->member_type != JOB_MEMBER_MOMENT); /* 0 is no absence */
+    const enum wire_field_type type = types[a->member_type];
     const int64_t max = type == WIRE_FIELD_I32 ? INT32_MAX : OPTION_MAX;
     return (struct wire_field){.type = type,
         .key = a->wire,

@@ -23,21 +23,21 @@ static const char *const units[] = {[JOB_UNIT_NONE] = NULL,
 /* Whether the row says all of the option's schema. */
 static bool is_generated(const struct job_attribute *a)
 {
-    return a->name && (a->held != JOB_HELD_NOWHERE || (a->masks & JOB_IN_DOCUMENT));
+    return a->name && (a->member_type != JOB_MEMBER_NONE || (a->masks & JOB_IN_DOCUMENT));
 }
 
 static bool is_moment(const struct job_attribute *a)
 {
-    return a->type == JOB_TYPE_MOMENT || a->held == JOB_HELD_MOMENT ||
+    return a->type == JOB_TYPE_MOMENT || a->member_type == JOB_MEMBER_MOMENT ||
            (a->masks & JOB_SHOWN_AS_TIME);
 }
 
 static const char *type_of(const struct job_attribute *a)
 {
-    if (a->held == JOB_HELD_BOOL || a->held == JOB_HELD_NOT || a->type == JOB_TYPE_BOOL ||
-        a->type == JOB_TYPE_TRUE || a->type == JOB_TYPE_FALSE)
+    if (a->member_type == JOB_MEMBER_BOOL || a->member_type == JOB_MEMBER_NOT ||
+        a->type == JOB_TYPE_BOOL || a->type == JOB_TYPE_TRUE || a->type == JOB_TYPE_FALSE)
         return "boolean";
-    return a->words || a->held == JOB_HELD_TEXT || a->type == JOB_TYPE_TEXT ||
+    return a->words || a->member_type == JOB_MEMBER_TEXT || a->type == JOB_TYPE_TEXT ||
                    a->type == JOB_TYPE_NAME || a->type == JOB_TYPE_URL
                ? "string"
                : "integer";
@@ -99,13 +99,13 @@ static void set_default(json_t *o, const struct job_attribute *a)
     const int64_t n = is_number ? job_member_number(a, &job_spec_default) : 0;
     if (a->masks & JOB_READ_APART)
         return;
-    if (a->held == JOB_HELD_WORD)
+    if (a->member_type == JOB_MEMBER_WORD)
         json_object_set_new(o, "default", json_string(a->words[n]));
     else if (is_number && n >= a->min && n <= a->max)
         json_object_set_new(o, "default", json_integer(n));
-    else if (a->held == JOB_HELD_TEXT)
+    else if (a->member_type == JOB_MEMBER_TEXT)
         json_object_set_new(o, "default", json_string(job_member_text(a, &job_spec_default)));
-    else if (a->held == JOB_HELD_BOOL || a->held == JOB_HELD_NOT)
+    else if (a->member_type == JOB_MEMBER_BOOL || a->member_type == JOB_MEMBER_NOT)
         json_object_set_new(o, "default", json_boolean(job_member_truth(a, &job_spec_default)));
 }
 
@@ -123,7 +123,7 @@ static json_t *schema_asked(const struct job_attribute *a)
         json_object_set_new(o, "description", text);
     if (is_generated(a) && is_nullable(a))
         json_object_set_new(o, "examples", json_pack("[n]"));
-    else if (a->held == JOB_HELD_TEXT)
+    else if (a->member_type == JOB_MEMBER_TEXT)
         json_object_set_new(o, "examples", json_pack("[s]", job_member_text(a, &job_spec_default)));
     return o;
 }

@@ -146,21 +146,21 @@ static void fill_heap(char *p, enum fill how, struct prng *prng)
 /* Members without a column, each with a value of its type; texts are ASCII. */
 static void fill_spec(char *p, enum fill how, struct prng *prng)
 {
-    static const enum column_type types[] = {[JOB_HELD_INT32] = COLUMN_I32,
-        [JOB_HELD_INT64] = COLUMN_I64,
-        [JOB_HELD_BOOL] = COLUMN_BOOL,
-        [JOB_HELD_NOT] = COLUMN_BOOL,
-        [JOB_HELD_WORD] = COLUMN_NAMED,
-        [JOB_HELD_MOMENT] = COLUMN_OPTIONAL,
-        [JOB_HELD_TEXT] = COLUMN_TEXT};
+    static const enum column_type types[] = {[JOB_MEMBER_INT32] = COLUMN_I32,
+        [JOB_MEMBER_INT64] = COLUMN_I64,
+        [JOB_MEMBER_BOOL] = COLUMN_BOOL,
+        [JOB_MEMBER_NOT] = COLUMN_BOOL,
+        [JOB_MEMBER_WORD] = COLUMN_NAMED,
+        [JOB_MEMBER_MOMENT] = COLUMN_OPTIONAL,
+        [JOB_MEMBER_TEXT] = COLUMN_TEXT};
     for (size_t i = 0; i < job_attributes_count + job_stored_count; i++) {
         const struct job_attribute *a =
             i < job_attributes_count ? &job_attributes[i] : &job_stored[i - job_attributes_count];
-        const struct column c = {.type = types[a->held], .size = a->size, .names = a->words};
-        if (a->held == JOB_HELD_NOWHERE || (a->masks & JOB_IN_COLUMN))
+        const struct column c = {.type = types[a->member_type], .size = a->size, .names = a->words};
+        if (a->member_type == JOB_MEMBER_NONE || (a->masks & JOB_IN_COLUMN))
             continue;
         fill_column(&c, p + a->at, how, prng);
-        for (size_t b = 0; a->held == JOB_HELD_TEXT && b < a->size; b++)
+        for (size_t b = 0; a->member_type == JOB_MEMBER_TEXT && b < a->size; b++)
             p[a->at + b] &= 0x7f;
     }
 }

@@ -51,18 +51,18 @@ static void change(const struct job_attribute *a, struct job_spec *s)
     bool *truth = (bool *)at;
     memcpy(&n, at, a->size < sizeof(n) ? a->size : sizeof(n));
     n = n == a->max ? a->min : a->max;
-    switch (a->held) {
-    case JOB_HELD_BOOL:
-    case JOB_HELD_NOT:
+    switch (a->member_type) {
+    case JOB_MEMBER_BOOL:
+    case JOB_MEMBER_NOT:
         *truth = !*truth;
         break;
-    case JOB_HELD_TEXT:
+    case JOB_MEMBER_TEXT:
         memset(at, 'x', a->size - 1);
         break;
-    case JOB_HELD_WORD:
+    case JOB_MEMBER_WORD:
         *(int32_t *)(void *)at = 1;
         break;
-    case JOB_HELD_INT32:
+    case JOB_MEMBER_INT32:
         *(int32_t *)(void *)at = (int32_t)n;
         break;
     default:
@@ -93,7 +93,7 @@ static void each_row_is_written_and_read_again(void **state)
     (void)state;
     size_t n = 0;
     for (size_t i = 0; i < job_attributes_count; i++)
-        if (job_attributes[i].held != JOB_HELD_NOWHERE) {
+        if (job_attributes[i].member_type != JOB_MEMBER_NONE) {
             check_row(&job_attributes[i]);
             n++;
         }
@@ -227,7 +227,7 @@ static void what_is_stored_is_read_without_a_tree(void **state)
         struct job_spec one = job_spec_default, slow, fast;
         struct err e = {0};
         a = job_member_row(i);
-        if (a && a->held == JOB_HELD_NOWHERE)
+        if (a && a->member_type == JOB_MEMBER_NONE)
             continue;
         if (a) {
             change(a, &one);

@@ -222,16 +222,16 @@ static bool has_type(const json_t *schema, const char *type)
 }
 
 /* What a row says of a value, on its own: not how scheduler/api/openapi.c makes a schema of it. */
-static const char *type_held(const struct job_attribute *a)
+static const char *member_type_of(const struct job_attribute *a)
 {
-    static const char *const types[] = {[JOB_HELD_INT32] = "integer",
-        [JOB_HELD_INT64] = "integer",
-        [JOB_HELD_BOOL] = "boolean",
-        [JOB_HELD_NOT] = "boolean",
-        [JOB_HELD_WORD] = "string",
-        [JOB_HELD_MOMENT] = "integer",
-        [JOB_HELD_TEXT] = "string"};
-    return types[a->held];
+    static const char *const types[] = {[JOB_MEMBER_INT32] = "integer",
+        [JOB_MEMBER_INT64] = "integer",
+        [JOB_MEMBER_BOOL] = "boolean",
+        [JOB_MEMBER_NOT] = "boolean",
+        [JOB_MEMBER_WORD] = "string",
+        [JOB_MEMBER_MOMENT] = "integer",
+        [JOB_MEMBER_TEXT] = "string"};
+    return types[a->member_type];
 }
 
 static void check_words(const struct job_attribute *a, const json_t *schema, const char *where)
@@ -256,14 +256,14 @@ static void check_asked(const struct job_attribute *a, const json_t *schema, con
         [JOB_UNIT_MIB] = "MiB",
         [JOB_UNIT_UUSD] = "micro-dollars"};
     const char *text = json_string_value(json_object_get(schema, "description"));
-    if (a->held != JOB_HELD_NOWHERE && !has_type(schema, type_held(a)))
+    if (a->member_type != JOB_MEMBER_NONE && !has_type(schema, member_type_of(a)))
         fail_msg("%s of %s has another type than job/attributes.c", a->name, where);
     if (has_type(schema, "integer") && a->max > 0 &&
         (!json_object_get(schema, "minimum") ||
             json_integer_value(json_object_get(schema, "minimum")) != a->min ||
             json_integer_value(json_object_get(schema, "maximum")) != a->max))
         fail_msg("%s of %s has other limits than job/attributes.c", a->name, where);
-    if (a->held == JOB_HELD_TEXT &&
+    if (a->member_type == JOB_MEMBER_TEXT &&
         json_integer_value(json_object_get(schema, "maxLength")) >= (json_int_t)a->size)
         fail_msg("%s of %s may be longer than it is kept", a->name, where);
     check_words(a, schema, where);
@@ -282,7 +282,7 @@ static void check_shown(const struct job_attribute *a, const json_t *job)
         fail_msg("%s is shown, and Job does not require it", name);
     if (!has_type(schema, is_time                      ? "string"
                           : a->masks & JOB_IN_DOCUMENT ? "string"
-                                                       : type_held(a)))
+                                                       : member_type_of(a)))
         fail_msg("%s of Job has another type than job/attributes.c", name);
     if (!has_type(schema, "null") && (is_time || (a->masks & JOB_SHOWN_OR_NULL)))
         fail_msg("%s of Job may be null", name);
@@ -334,7 +334,7 @@ static void what_the_table_says_is_not_written_by_hand(void **state)
     for (size_t i = 0; i < job_attributes_count; i++)
         for (size_t k = 0; k < sizeof(objects) / sizeof(objects[0]); k++) {
             const struct job_attribute *a = &job_attributes[i];
-            const json_t *own = a->name && a->held != JOB_HELD_NOWHERE
+            const json_t *own = a->name && a->member_type != JOB_MEMBER_NONE
                                     ? member_of(json_object_get(schemas, objects[k]), a->name)
                                     : NULL;
             /* null of a job whose number of nodes is no range */

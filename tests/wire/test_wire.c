@@ -228,9 +228,9 @@ static void options_for_agents_survive_a_round_trip(void **state)
     for (size_t i = 0; i < job_attributes_count; i++)
         if (job_member_is_number(&job_attributes[i]))
             job_member_set_number(&job_attributes[i], &all, job_attributes[i].words ? 1 : 17);
-        else if (job_attributes[i].held == JOB_HELD_TEXT)
+        else if (job_attributes[i].member_type == JOB_MEMBER_TEXT)
             job_member_set_text(&job_attributes[i], &all, "some text");
-        else if (job_attributes[i].held != JOB_HELD_NOWHERE)
+        else if (job_attributes[i].member_type != JOB_MEMBER_NONE)
             *((bool *)&all + job_attributes[i].at) = true;
     job_spec_for_agent(&all, &sent);
     assert_int_equal(sent.ckpt_keep, 17);

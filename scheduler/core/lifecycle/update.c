@@ -432,11 +432,11 @@ static void spec_text(
     const char *none = a->none ? a->none : "none";
     const int64_t number = job_member_is_number(a) ? job_member_number(a, s) : 0;
     char limit[32];
-    if (a->held == JOB_HELD_TEXT)
+    if (a->member_type == JOB_MEMBER_TEXT)
         text_format(out, size, " %s", job_member_text(a, s)[0] ? job_member_text(a, s) : none);
-    else if (a->held == JOB_HELD_WORD)
+    else if (a->member_type == JOB_MEMBER_WORD)
         text_format(out, size, " %s", a->words[number]);
-    else if ((a->held != JOB_HELD_INT32 && a->held != JOB_HELD_INT64) ||
+    else if ((a->member_type != JOB_MEMBER_INT32 && a->member_type != JOB_MEMBER_INT64) ||
              (a->unit == JOB_UNIT_MS && !a->none))
         return;
     else if ((a->unit == JOB_UNIT_MS || a->unit == JOB_UNIT_UUSD) && number <= 0)
