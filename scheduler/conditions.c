@@ -4,7 +4,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "telemetry/held_back.h"
+#include "telemetry/throttle.h"
 #include <stdlib.h>
 
 #define EARLY_MS 600000 /* a node's clock may be ahead by this, */
@@ -83,21 +83,21 @@ static int64_t watts_of(const struct wire_status *st, size_t first)
 static void note(
     struct conditions *c, struct condition *k, const struct wire_status *st, int64_t at)
 {
-    static const enum throttle throttles[] = {[HELD_BACK_NOT] = THROTTLE_NONE,
-        [HELD_BACK_BY_POWER] = THROTTLE_POWER,
-        [HELD_BACK_BY_BOARD] = THROTTLE_BOARD,
-        [HELD_BACK_BY_HEAT] = THROTTLE_HEAT};
-    enum held_back worst = HELD_BACK_NOT;
+    static const enum throttle throttles[] = {[GPU_THROTTLE_NONE] = THROTTLE_NONE,
+        [GPU_THROTTLE_POWER] = THROTTLE_POWER,
+        [GPU_THROTTLE_BOARD] = THROTTLE_BOARD,
+        [GPU_THROTTLE_HEAT] = THROTTLE_HEAT};
+    enum gpu_throttle worst = GPU_THROTTLE_NONE;
     k->watts = 0;
     for (size_t i = 0; i < st->n_gpu_loads; i++) {
         if (!counts(&st->gpu_loads[i], at))
             continue;
-        enum held_back by = held_back_by(&st->gpu_loads[i].load, c->o.limits);
+        enum gpu_throttle by = gpu_throttle_of(&st->gpu_loads[i].load, c->o.limits);
         worst = by > worst ? by : worst;
         k->watts += watts_of(st, i);
     }
     k->drawn_at = clock_wall(c->o.timers->clock).ms;
-    if (worst == HELD_BACK_NOT)
+    if (worst == GPU_THROTTLE_NONE)
         return;
     k->throttle = throttles[worst];
     k->throttled_at = k->drawn_at;

@@ -54,7 +54,7 @@ static void tell(
     lab_turn(t->lab);
 }
 
-static void a_node_is_held_back_until_that_has_been_over_for_a_while(void **state)
+static void a_node_is_throttled_until_that_has_been_over_for_a_while(void **state)
 {
     struct teller t = begin(*state, 5 * MINUTE_MS);
     tell(&t, &cold, &cold, 0);
@@ -85,7 +85,7 @@ static void what_is_old_or_was_told_before_decides_nothing(void **state)
     conditions_destroy(t.c);
 }
 
-static void where_it_does_not_matter_nothing_is_held_back(void **state)
+static void what_does_not_matter_throttles_no_node(void **state)
 {
     struct teller t = begin(*state, 0);
     tell(&t, &hot, &hot, 0);
@@ -126,11 +126,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            a_node_is_held_back_until_that_has_been_over_for_a_while, lab_setup, lab_teardown),
+            a_node_is_throttled_until_that_has_been_over_for_a_while, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(
             what_is_old_or_was_told_before_decides_nothing, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(
-            where_it_does_not_matter_nothing_is_held_back, lab_setup, lab_teardown),
+            what_does_not_matter_throttles_no_node, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(
             what_processors_and_gpus_draw_counts_together, lab_setup, lab_teardown),
     };

@@ -198,7 +198,7 @@ class Telemetry(unittest.TestCase):
         self.assertEqual(self.diagnosis(other, lambda b: b["ranks"])["findings"], [])
         self.assertIn("No bottleneck is visible", self.belay("diagnose", str(other)).stdout)
 
-    def test_a_node_that_is_held_back_is_given_nothing_new_and_counts_what_it_draws(self):
+    def test_a_throttled_node_gets_no_new_jobs_and_its_draw_counts(self):
         job, attempt = self.run_job(gpus=1)
         self.sync([attempt], gpu_loads=[self.gpu(job, {**HOT, "energy_mj": 34500000})])  # 575 W
         end = time.monotonic() + WAIT_S

@@ -145,7 +145,7 @@ static int64_t could_add(const struct node *n)
 }
 
 /* Nodes of the rack that only its power, of which this much was left, may have held back. */
-static void grow_held_back(
+static void grow_unpowered(
     struct model *m, const struct rack *r, const struct node *but, int64_t left)
 {
     bool waits_gang = !list_is_empty(queue_gangs(m));
@@ -170,7 +170,7 @@ static void set_draw(struct model *m, struct node *n, int64_t draw_w, int64_t ov
     if (left_of(r) > before && rack_reserved_for(r))
         rack_relaxed(m, r); /* reservations may not exclude jobs from there any more */
     else if (left_of(r) > before)
-        grow_held_back(m, r, n, before);
+        grow_unpowered(m, r, n, before);
 }
 
 void rack_refresh(struct model *m, struct node *n)

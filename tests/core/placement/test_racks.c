@@ -639,7 +639,7 @@ static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_doe
     lab_deinit(&l);
 }
 
-static void a_node_that_is_held_back_is_given_nothing_new(void **state)
+static void a_throttled_node_gets_no_new_jobs(void **state)
 {
     (void)state;
     struct lab l;
@@ -730,7 +730,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_counts_on_until_it_is_heard_of),
         cmocka_unit_test(a_measured_draw_above_the_estimate_holds_jobs_back),
         cmocka_unit_test(a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_does),
-        cmocka_unit_test(a_node_that_is_held_back_is_given_nothing_new),
+        cmocka_unit_test(a_throttled_node_gets_no_new_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
