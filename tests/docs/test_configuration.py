@@ -88,7 +88,7 @@ class Configuration(unittest.TestCase):
             "config",
             "notify",
             "offers",
-            "order",
+            "policy",
             "pools",
             "procurement",
             "store",
