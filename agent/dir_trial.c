@@ -27,7 +27,7 @@ static void strip_last(char *path)
     slash[slash == path] = '\0';
 }
 
-/* Where dir/tasks is, or would be made. */
+/* The nearest existing directory of dir/tasks. */
 static char *existing(const char *dir)
 {
     char *path = mem_printf("%s/tasks", dir);
@@ -37,7 +37,8 @@ static char *existing(const char *dir)
     return path;
 }
 
-/* Same, but above a directory that the agent's start opens to other users (agent_start.c). */
+/* The same, but above a directory that the agent's start makes accessible to other users
+ * (agent_start.c). */
 static char *existing_after_start(const char *dir)
 {
     struct stat st;
@@ -51,7 +52,8 @@ static char *existing_after_start(const char *dir)
     return path;
 }
 
-/* In the child. A system that lets us become no other user has none to keep out. */
+/* Runs in the child. If this process cannot become another user, the machine has no other users to
+ * protect. */
 static _Noreturn void execute(const char *script, bool as_nobody)
 {
     char *const argv[] = {(char *)script, NULL}, *const env[] = {NULL};
@@ -95,7 +97,7 @@ static bool is_noexec(const char *dir)
     return statvfs(dir, &v) == 0 && (v.f_flag & ST_NOEXEC);
 }
 
-/* The topmost directory of its path that others have no right to pass; NULL if modes do not say. */
+/* The topmost directory of the path that other users may not pass; NULL if the modes show none. */
 static char *closed_part(const char *dir)
 {
     char *path = mem_strdup(dir), *found = NULL;
@@ -140,8 +142,8 @@ static int say_others(const char *dir, int why, struct err *e)
     return ERR_CONFIG;
 }
 
-/* *ret_why = the errno with which a script there cannot be executed; 0 also if it cannot be
- * written for want of room. */
+/* *ret_why = errno of executing a script there; 0 if it could be executed, or not written for lack
+ * of room. */
 static int try_in(const char *dir, bool as_nobody, int *ret_why, struct err *e)
 {
     char *path = mem_printf("%s/.belay-trial-XXXXXX", dir);

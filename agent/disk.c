@@ -86,7 +86,7 @@ static void describe(struct disk *d, const struct disk_room *r)
     }
 }
 
-/* Without it the end of a job may have to wait for room: nothing worse. */
+/* A failure is harmless: the end of a job may then have to wait for room. */
 static void hold(struct disk *d, const struct disk_room *r)
 {
     char path[4096];
@@ -145,7 +145,7 @@ static void look(struct disk *d)
     if (!disk_read(d->dir, &r))
         return;
     enum disk_cause cause = disk_judge(&r, d->cause);
-    if (cause != DISK_HAS_ROOM) /* some may be given away meanwhile */
+    if (cause != DISK_HAS_ROOM) /* pieces of it may be in use meanwhile */
         d->is_held = false;
     else if (!d->is_held)
         hold(d, &r);

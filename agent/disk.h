@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file system of the agent's directory, and the part of it that is kept for the agent's own
- * records (fs_reserve). Without room for them no task can be started, and the end of one that ran
- * could not be recorded.
+ * The free space of the file system of the agent's directory, and the reserve for the agent's own
+ * records (fs_reserve). Without room for its records the agent can start no task, and cannot record
+ * the end of one.
  *
- * Nothing prevents other files of jobs from taking that room. So that the end of a job can be
- * recorded even then, a small part of it is in a file, DISK_HELD, and is given away piece by piece
- * when a record finds no room.
+ * Nothing prevents files of jobs from using up the reserve. A small part of it is therefore a file,
+ * DISK_HELD. If a record finds no room, the file is truncated piece by piece, so that the end of a
+ * job can be recorded even then.
  *
- * A node with less than that free reports it, and refuses nothing by itself: belayd gives it no new
- * work (struct wire_status). It has room again with a quarter more than that, so that its
- * state does not change with every file. A start whose records found no room although some is free
- * (a quota, for example) counts as a full disk for DISK_REFUSED_MS. One that only found no room for
- * the job's own files (its checkpoint, its working directory) does not: they may be larger than
- * what is free, or than the quota of the job's user, and others still find room.
+ * A node with less free than the reserve reports a full disk (struct wire_status), and belayd gives
+ * it no new work; the agent itself refuses nothing. The disk has room again when a quarter more
+ * than the reserve is free, so that the state does not change with every file. If the records of a
+ * start find no room although some is free (because of a quota, for example), the disk counts as
+ * full for DISK_REFUSED_MS. If only the job's own files find no room (its checkpoint, its working
+ * directory), it does not: they may be larger than the free space, or than the quota of the job's
+ * user, and other jobs still find room.
  */
 #ifndef BELAY_AGENT_DISK_H
 #define BELAY_AGENT_DISK_H
@@ -24,25 +25,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DISK_INODES_MAX 1024 /* inodes that are kept: a sixty-fourth of all, at most so many */
+/* maximum of reserved inodes: a sixty-fourth of all inodes, up to this number */
+#define DISK_INODES_MAX 1024
 #define DISK_INODES_SHARE 64
 #define DISK_LOOK_MS 2000
-#define DISK_HELD "reserve"       /* in dir */
-#define DISK_HELD_SHARE 8         /* an eighth of what is kept, ... */
-#define DISK_HELD_MAX (1LL << 20) /* ... at most so much */
+#define DISK_HELD "reserve"       /* a file in dir */
+#define DISK_HELD_SHARE 8         /* its size: an eighth of the reserve, ... */
+#define DISK_HELD_MAX (1LL << 20) /* ... up to this size */
 #define DISK_REFUSED_MS 60000
 #define DISK_REFUSED_TEXT "a start found no room on it"
 
 struct disk_room {
     int64_t total_bytes, free_bytes;
-    int64_t total_inodes, free_inodes; /* total 0: they have no limit */
+    int64_t total_inodes, free_inodes; /* total 0: no limit */
 };
 
 enum disk_cause { DISK_HAS_ROOM, DISK_NO_BYTES, DISK_NO_INODES, DISK_REFUSED };
 
-/* Pure. Not DISK_REFUSED. was: at the last look; what was short has room with a quarter more. */
+/* Pure. Never returns DISK_REFUSED. was: the result of the last look; a resource that was short
+ * needs a quarter more to have room again. */
 enum disk_cause disk_judge(const struct disk_room *r, enum disk_cause was);
-/* False if it cannot be read: nothing is known then. */
+/* False if the sizes cannot be read. */
 bool disk_read(const char *dir, struct disk_room *ret);
 bool disk_read_fd(int fd, struct disk_room *ret);
 
@@ -51,28 +54,30 @@ struct disk {
     /* set by the caller; borrowed */
     const char *dir;
     struct timers *timers;
-    void (*changed)(void *ctx); /* it has become full, for another reason, or has room again */
+    /* called when the disk has become full, is full for another reason, or has room again */
+    void (*changed)(void *ctx);
     void *ctx;
     /* private */
     struct timer look;
     struct mono refused_at;
     enum disk_cause cause;
     bool is_held;
-    char text[160]; /* the cause, as of the moment it began */
+    char text[160]; /* the cause, with figures from the moment when it began */
 };
 
-/* Gives away a piece of the file at path, for a record. False if nothing is left. */
+/* Truncates the file at path by a piece, to make room for a record. False if it is empty. */
 bool disk_give(const char *path);
-/* fs_write_atomic with mode 0600. On a full disk, gives away pieces of what is held in dir until
+/* fs_write_atomic with mode 0600. On a full disk, truncates DISK_HELD in dir piece by piece until
  * the text fits. */
 int disk_write_record(const char *dir, const char *path, const void *p, size_t n, struct err *e);
 
 void disk_start(struct disk *d);
 void disk_stop(struct disk *d); /* no effect when zeroed */
-/* A start found no room: looks at once. of_records: for the agent's own records. why, its error, is
- * only logged: it may name files of the job, and every user sees why a node's disk is full. */
+/* Call when a start found no room; examines the disk at once. of_records: the agent's own records
+ * found no room. why, the error, is only logged: it may name files of the job, and every user can
+ * see why a node's disk is full. */
 void disk_refused(struct disk *d, bool of_records, const char *why);
-/* Why it is full; "" if it has room. */
+/* The reason why the disk is full; "" if it has room. */
 const char *disk_full(const struct disk *d);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening a file that a user named: a FIFO without a program at its other end blocks until there is
- * one.
+ * Opens a file that a user named, with a time limit: opening a FIFO blocks until a program opens
+ * its other end.
  */
 #ifndef BELAY_AGENT_OPEN_IN_TIME_H
 #define BELAY_AGENT_OPEN_IN_TIME_H
@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* open(), but at most wait_ms, then -1 with ETIMEDOUT. Only in a process of one thread that uses no
- * timer of its own: SIGALRM interrupts the call. The signal's handler and mask are as before
- * afterwards. A file system that hangs without noticing signals is waited for. */
+/* As open(), but returns -1 with ETIMEDOUT after wait_ms. Only for a process with one thread and no
+ * other timer, because SIGALRM interrupts the call. The signal's handler and mask are restored
+ * afterwards. If a file system hangs and ignores signals, the call waits for it. */
 int open_in_time(const char *path, int flags, mode_t mode, int64_t wait_ms);
 
 #endif

@@ -38,7 +38,8 @@ struct launch {
      * output is then a pipe, and error the same one */
     const char *room;
     bool alone; /* start without an init; never with a room or `holds` */
-    /* no script: a process that waits to be killed, so that steps can be started in the task */
+    /* no script: starts a process that waits to be killed, so that steps can be started in the
+     * task */
     bool holds;
     /* with a room: the criu program that restores the script instead of a start; may be NULL */
     const char *restore;
@@ -87,7 +88,7 @@ int launch_become_user(const struct job_user *u);
 
 /* For a child that does not exec: closes all descriptors of its parent except these. */
 void launch_close_all_but(int a, int b, int c, int d);
-/* From the descriptor `from` on, but for n of them, which are sorted. */
+/* Closes all descriptors from `from` on, except the n in keep, which it sorts. */
 void launch_close_from(int from, int *keep, size_t n);
 
 /* The caller must be single-threaded. */

@@ -32,7 +32,7 @@ struct namespaces_want {
     int64_t shm_mib; /* size of /dev/shm; 0 = half of the machine's memory */
 };
 
-/* /dev/shm at some moment. */
+/* State of /dev/shm at one moment. */
 struct namespaces_shm {
     struct stat root;
     struct statfs used;
@@ -40,12 +40,12 @@ struct namespaces_shm {
 
 struct namespaces {
     int ipc, mounts;           /* the node's namespaces, open */
-    int node_table, own_table; /* of mounts: the node's and the task's, open */
+    int node_table, own_table; /* mount tables of the node and of the task, open */
     struct namespaces_want has;
-    bool has_shm; /* a /dev/shm of its own is mounted; `shm`: as it was then */
+    bool has_shm; /* the task's own /dev/shm is mounted; `shm` is its initial state */
     struct namespaces_shm shm;
     bool is_inside;
-    bool is_kept; /* inside, and between tasks */
+    bool is_kept; /* this process is inside, between two tasks */
 };
 
 /* Uses kept namespaces if they fit. On failure nothing has changed. ERR_UNSUPPORTED: this process

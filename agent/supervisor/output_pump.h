@@ -45,8 +45,8 @@ struct output_stream {
     int from, to; /* the pipe's end, -1 = none or over; the file */
     char *piece;  /* read and not written yet */
     size_t at, n;
-    int64_t released; /* of the file */
-    int64_t lost;     /* since it is cut */
+    int64_t released; /* bytes of the file */
+    int64_t lost;     /* bytes lost since the output was cut */
 };
 
 struct output_pump {
@@ -61,7 +61,7 @@ struct output_pump {
     size_t n;
     int64_t shipped, log_released;
     int64_t grant, grant_until; /* may be written without another look at the disk */
-    int64_t held_since;         /* 0 = it is not held */
+    int64_t held_since;         /* 0 = the program is not held */
     int64_t look_at;            /* not read before; mono ms */
     bool is_cut;
 };
@@ -75,10 +75,11 @@ int output_pump_open(struct output_pump *p, const int *files, size_t n, uid_t ow
 int output_pump_poll(const struct output_pump *p, struct pollfd *fds);
 void output_pump_turn(struct output_pump *p, const struct pollfd *fds);
 
-/* belayd has so much of output.log on its disk. */
+/* Reports how many bytes of output.log are on belayd's disk. */
 void output_pump_shipped(struct output_pump *p, int64_t bytes);
 
-/* When the program has ended: carries the rest, and closes the pipes. No effect when zeroed. */
+/* Call when the program has ended: carries the rest, and closes the pipes. No effect when
+ * zeroed. */
 void output_pump_finish(struct output_pump *p);
 
 #endif

@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define OUTPUT_SHARES_MAX 2048 /* tasks beyond that count for themselves only */
+#define OUTPUT_SHARES_MAX 2048 /* further tasks are not seen by others */
 
 struct output_shares;
 
 /* Shared with later forks; NULL if there is no memory. Never freed. */
 struct output_shares *output_shares_create(void);
-/* This process's task of the user takes so many bytes; 0: none (any more). s may be NULL. */
+/* Sets the bytes of this process's task, which is the user's; 0: none. s may be NULL. */
 void output_shares_set(struct output_shares *s, uid_t user, int64_t bytes);
 /* Bytes of the user's tasks other than this process's. */
 int64_t output_shares_others(const struct output_shares *s, uid_t user);

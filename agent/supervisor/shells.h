@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define SHELLS_MAX 128                 /* concurrent ones in a task */
+#define SHELLS_MAX 128                 /* concurrent commands in a task */
 #define SHELL_MESSAGE_MAX (128u << 10) /* bytes */
 #define SHELL_WORDS_MAX 256
 #define SHELL_FDS 4
@@ -74,7 +74,7 @@ struct shells {
     char *const *env;
     const char *cwd;
     const struct image_run *image; /* without runtimes and argv; NULL for no container */
-    /* sends a signal; returns how many got it, or -errno */
+    /* sends a signal; returns the number of processes that got it, or -errno */
     int (*signal)(void *ctx, int signum, enum shell_to to);
     void *ctx;
     /* private */

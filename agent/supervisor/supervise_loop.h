@@ -54,7 +54,7 @@ struct supervise_loop {
     int listener, signals; /* from supervise_loop_open */
     /* set by the caller before supervise_loop_run */
     struct proc_group *group;
-    int report; /* of the launch */
+    int report; /* report pipe of the launch (launch.h) */
     /* the script, if the report does not carry its end (launch.h); 0 if it does */
     pid_t child;
     int64_t time_limit_ms; /* 0 = none */
@@ -65,12 +65,12 @@ struct supervise_loop {
     struct output_pump *pump; /* of the task's output; NULL = none */
     /* the task's input, held open until a byte arrives in input_end (env.h); -1 = none */
     int input, input_end;
-    /* out: why it was stopped (EXIT_BY_ITSELF if it was not), and the text for it */
+    /* out: why the program was stopped (EXIT_BY_ITSELF if it was not), and a text for it */
     enum exit_cause cause;
     char text[128];
     /* private */
     struct supervise_loop_connection connections[SUPERVISE_CONNECTIONS];
-    /* mono ms; all but `began` may be INT64_MAX: never */
+    /* monotonic ms; INT64_MAX means never (not for `began`) */
     int64_t began, limit_at, grace_at, term_at, kill_at;
     int early[SUPERVISE_CONNECTIONS]; /* connections for shells_start, once the program is ready */
     size_t n_early;

@@ -41,7 +41,7 @@ struct supervisor_client {
     int dirfd; /* of dir, opened on first use */
     int tries, waits;
     bool started, is_up, has_no_room;
-    bool is_old;    /* it does not know a command */
+    bool is_old;    /* an older supervisor that lacks a command */
     char said[256]; /* message of a supervisor that did not take the task */
     char line[256];
     size_t n_line;
@@ -55,7 +55,7 @@ void supervisor_client_signal(struct supervisor_client *k, int signum);
 void supervisor_client_terminate(struct supervisor_client *k, int64_t delay_ms, int64_t grace_ms);
 /* The program's time limit, from its start on; 0 = none. */
 void supervisor_client_limit(struct supervisor_client *k, int64_t ms);
-/* belayd has so many bytes of the output on its disk. */
+/* Reports how many bytes of the output are on belayd's disk. */
 void supervisor_client_shipped(struct supervisor_client *k, int64_t bytes);
 void supervisor_client_kill(struct supervisor_client *k);
 void supervisor_client_await_ready(struct supervisor_client *k);

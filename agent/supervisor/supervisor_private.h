@@ -20,7 +20,7 @@
 #include "agent/task/output_writer.h"
 #include "agent/task/record.h"
 
-#define FILE_WAIT_MS 30000 /* for the files of --output, --error and --input to open */
+#define FILE_WAIT_MS 30000 /* limit for opening the files of --output, --error and --input */
 
 struct supervisor {
     const struct supervisor_room *room;
@@ -55,39 +55,40 @@ struct supervisor {
 
 /* The program's working directory; borrowed. */
 const char *supervisor_work_dir(const struct supervisor *s);
-/* It has no script and only holds the allocation for steps. */
+/* Whether the task has no script and only keeps the allocation for steps. */
 bool supervisor_holds(const struct supervisor *s);
 int64_t supervisor_memory_limit_mib(const struct supervisor *s); /* 0 = none */
 
 /* ---- supervisor_files.c ---- */
 
-/* Opens the program's output and error; fills in s the names of its files, the output writer and
- * the pump. Close the two, which may be the same, when it has been started. */
+/* Opens the program's output and error, and sets the names of its files, the output writer and the
+ * pump in s. The caller closes the two descriptors, which may be the same, when the program has
+ * been started. */
 int supervisor_open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e);
 
 /* ---- supervisor_start.c ---- */
 
 /* Opens the cgroup of the task, with its limits. */
 int supervisor_open_group(struct supervisor *s, struct err *e);
-/* Starts the program in it. */
+/* Starts the program in that cgroup. */
 int supervisor_start_program(struct supervisor *s, struct err *e);
 
 /* ---- supervisor_end.c ---- */
 
-/* Usage of all reaped descendants, including those of earlier tasks, for where no cgroup counts. */
+/* Reads the usage of all reaped descendants, including those of earlier tasks. Used if no cgroup
+ * counts it. */
 void supervisor_read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms);
 /* Notes the end of the program, as its launch reports it, in s->exit. */
 void supervisor_note_report(struct supervisor *s, const struct launch_report *r);
 /* Waits shortly for the processes that the script left, and sets s->has_left_nothing. */
 void supervisor_await_rest(struct supervisor *s);
-/* Kills them. A process that cannot be killed (state D) must not delay the job's end, but is
- * reported. */
+/* Kills these processes. A process that cannot be killed (state D) does not delay the job's end,
+ * but is reported. */
 void supervisor_kill_rest(struct supervisor *s, int64_t wait_ms);
 void supervisor_forget_container(struct supervisor *s);
 /* Notes in s->exit what the task has used. */
 void supervisor_note_usage(struct supervisor *s);
-/* Writes exit.json; waits while the disk is full: that must not cost the end of a program that
- * ran. */
+/* Writes exit.json. Waits while the disk is full, so that the end of a program is not lost. */
 int supervisor_write_exit_when_room(struct supervisor *s, struct err *e);
 
 #endif

@@ -33,7 +33,7 @@ struct log_shipper {
     bool known;              /* offset is known */
     bool no_holes;           /* an older belayd, which accepts no holes */
     bool refused;            /* belayd does not know the attempt: stop shipping */
-    bool is_cut;             /* belayd wants no more of it */
+    bool is_cut;             /* belayd wants no more output */
     bool settled;            /* size is final */
     int64_t size, looked_ms; /* of the file, at the last look; monotonic */
     bool finishing, started;
@@ -60,13 +60,13 @@ bool log_shipper_is_complete(struct log_shipper *s);
 /* The output file no longer grows: its size is not read again. */
 void log_shipper_settle(struct log_shipper *s);
 
-/* Returns the first max bytes of what belayd is not known to have; where nothing is known (a new
- * agent), the last max bytes. The caller frees it. NULL if there is nothing, it cannot be read, or
- * belayd does not want it. */
+/* Returns the first max bytes that belayd is not known to have; if nothing is known (a new agent),
+ * the last max bytes. The caller frees it. NULL if there are none, they cannot be read, or belayd
+ * does not want them. */
 char *log_shipper_rest(struct log_shipper *s, size_t max, int64_t *ret_offset, size_t *ret_n);
 
-/* Bytes of the output that belayd has on its disk, as far as is known. It is asked where what is
- * not known to be there begins to fill this node's disk. INT64_MAX: it wants none of it. */
+/* Bytes of the output that are known to be on belayd's disk. The shipper asks belayd when the rest
+ * begins to fill this node's disk. INT64_MAX: belayd wants none of it. */
 int64_t log_shipper_durable(const struct log_shipper *s);
 
 /* Bytes of output so far; at most a second old. */

@@ -43,9 +43,9 @@ struct task_state {
     int64_t saves_asked;     /* saves asked for by users that have been served */
     /* its time limit if belayd changed it after the start; WIRE_NO_LIMIT; 0 = unchanged */
     int64_t limit_ms;
-    bool needs_secrets;       /* it had secrets, whatever its spec says */
+    bool needs_secrets;       /* the task had secrets, although its spec has none */
     char criu[256];           /* with the method criu: path of the program */
-    enum gpu_maker gpu_maker; /* of its node's GPUs */
+    enum gpu_maker gpu_maker; /* vendor of the node's GPUs */
     /* GPUs given to this task, recorded before its program starts (gpus.h) */
     char gpus[GPUS_TEXT_MAX];
     /* the last checkpoint that CRIU failed to restore here; 0 = none */
