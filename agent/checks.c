@@ -36,7 +36,7 @@ static int check_ca(const struct config *c, struct err *e)
     return rc;
 }
 
-/* What belayd makes has letters, digits and a dot; "b." begins a token of the API (cluster.c). */
+/* belayd's tokens have letters, digits and a dot; "b." begins an API token (cluster.c). */
 static int check_form(const char *token, struct err *e)
 {
     static const char taken[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -70,7 +70,7 @@ static int check_token(const struct config *c, struct err *e)
     return rc;
 }
 
-/* Only for --check: a user may be unknown for a while (LDAP), so a start ignores it. */
+/* Checked by --check only: a user may be unknown for a while (LDAP), so a start ignores it. */
 static int check_system_users(const struct config *c, struct err *e)
 {
     char name[FEATURE_MAX];
@@ -86,7 +86,7 @@ static int check_system_users(const struct config *c, struct err *e)
     return 0;
 }
 
-/* Only warned of: it may be meant. */
+/* Only a warning: it may be intended. */
 static void check_memory(const struct config *c)
 {
     int64_t has_mib = resources_measure().memory_mib;
@@ -103,7 +103,7 @@ static int check_criu(const struct config *c, struct err *e)
     return err_wrap(e, "criu");
 }
 
-/* https://HOST:PORT, https://[ADDRESS]:PORT; the port is 443 where none is given. */
+/* https://HOST:PORT or https://[ADDRESS]:PORT; without a port 443. */
 static int check_server(const struct config *c, struct err *e)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};

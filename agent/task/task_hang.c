@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store that does not answer. A call to a directory on a mount whose server is away does not
- * fail, it does not return, so no deadline that is looked at when a call has ended would be met.
- * While a thread uses the store, the loop looks whether it answers (struct store_pulse).
+ * Detects a store that does not answer. A call to a directory on a mount whose server is away does
+ * not fail: it does not return. A deadline that is checked after each call would therefore be
+ * missed. While a thread uses the store, the loop checks that the store answers (struct
+ * store_pulse). If it does not:
  *
  *   before the program runs   the attempt ends as STORE_AWAY after store_wait
- *   while it runs             belayd has a failed save to report; the program continues
- *   after it has ended        the attempt ends as the program did, after store_wait. If only the
- *                             store could have its state (exit code 85): as STORE_AWAY
- *   cancelled                 it ends after LEAST_MS
+ *   while it runs             a failed save is reported to belayd; the program continues
+ *   after it has ended        the attempt ends as the program did, after store_wait; after exit
+ *                             code 85, whose state must be in the store, as STORE_AWAY
+ *   cancelled                 the attempt ends after LEAST_MS
  *
- * Calls to buckets have deadlines of their own (ckpt/store/s3_op.h) and are not watched.
+ * Calls to buckets have their own deadlines (ckpt/store/s3_op.h) and are not watched.
  *
+<<<<<<< HEAD
  * A thread that waits for the store takes the place of no other (store_threads.h). At these ends it
  * is not waited for, and its outcome does not matter any more: it finds that it is cancelled,
  * and by its fence that another attempt owns the job. The task's directory remains until then. A
  * restarted agent that looks for its last save (WORK_FIND) is treated as saving.
+=======
+ * The attempt then ends without waiting for the thread, and the thread's outcome is ignored. When
+ * its call returns, the thread finds that it is cancelled, and by the fence that another attempt
+ * owns the job. The task's directory remains until then. A restarted agent that searches for its
+ * last save (WORK_FIND) is not covered.
+>>>>>>> 7869ffa5 (agent: comments of disks, trials and supervisors in plain sentences)
  */
 #include "agent/task/task_private.h"
 
@@ -23,18 +31,22 @@
 #include "base/time.h"
 #include "ckpt/s3.h"
 
-#define LEAST_MS 15000 /* longer than a store takes to answer on a busy machine */
+#define LEAST_MS 15000 /* longer than the answer of a store takes on a busy machine */
 #define LOOK_MS 1000
+<<<<<<< HEAD
 #define SILENT_MS 2000 /* then other work takes its place */
 #define REPORT_PART 5  /* divisor of the limit: silence is reported earlier */
+=======
+#define REPORT_PART 5 /* divisor of the limit: silence is reported after this part of it */
+>>>>>>> 7869ffa5 (agent: comments of disks, trials and supervisors in plain sentences)
 
 static bool is_preparing(const struct task *t)
 {
     return t->work.kind == WORK_PREPARE;
 }
 
-/* Whether the outcome of the thread does not matter. Otherwise a slow store has all the time of one
- * that fails, because what it stores may be the only copy. */
+/* Whether the outcome of the thread does not matter. If it matters, a slow store gets the same time
+ * as a store that fails, because the data being stored may be the only copy. */
 static bool is_unwanted(const struct task *t)
 {
     return t->supervision.killing || t->state.stop == WIRE_END_USER ||
