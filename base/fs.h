@@ -17,9 +17,9 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
  * The caller wipes out, also after an error (buf_wipe). */
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e);
 
-/* The first size - 1 bytes of a file, as a text: for files of the kernel (/proc, /sys, control
- * groups), which have no size and are read at once, so that they are of one moment. False: there
- * are none, and out is "". */
+/* Reads the first size - 1 bytes of a file as a text. For files of the kernel (/proc, /sys, control
+ * groups): they report no size, and must be read by one call to be consistent. False, with "" in
+ * out: the file cannot be read. */
 bool fs_read_start(const char *path, char *out, size_t size);
 
 /* Writes path.XXXXXX, fsyncs, renames over path, fsyncs the directory: afterwards path is the old
@@ -45,8 +45,8 @@ int fs_remove_tree(const char *path, struct err *e);
 /* fsync of a directory. */
 int fs_sync_dir(const char *path, struct err *e);
 
-/* How much of a file system of that size is kept free for what must always be written: an eighth,
- * at most FS_RESERVE_MAX. */
+/* The reserve of a file system of that size: space to keep free for data that must be stored even
+ * on a full disk. An eighth of the size, at most FS_RESERVE_MAX. */
 #define FS_RESERVE_MAX (256LL << 20)
 #define FS_RESERVE_SHARE 8
 int64_t fs_reserve(int64_t total_bytes);

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define TEXT_MAX ((size_t)4 << 20) /* of a file of /proc or of a cgroup */
-#define DEPTH_MAX 64               /* nested groups that a task makes below its own */
+#define DEPTH_MAX 64               /* depth of groups that a task creates below its own */
 
 /* Child group for processes that would keep their group from enabling controllers for its children.
  * No other group can have this name. */
@@ -185,10 +185,10 @@ void cgroup_home_find(struct cgroup_home *h)
 
 /* ---- Directories kept from group to group ---- */
 
-/* With the pid of the process that keeps it. */
+/* Prefix of a kept directory's name, followed by the pid of its process. */
 #define KEPT "belay-supervisor-"
 
-/* No process, no group below. False too if it is gone. */
+/* Whether it has no process and no group below. Also false if it does not exist. */
 static bool is_unused(const struct cgroup_dir *d)
 {
     struct stat st;
@@ -217,14 +217,15 @@ static void make_kept(struct cgroup_kept *k, const char *home)
     free(tasks);
 }
 
-/* Where v2 holds the processes together and each group sets the limit of the directory again. */
+/* A directory may be borrowed if v2 contains the processes, and each group sets the directory's
+ * limit again. */
 static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
 {
     return c->can_kill && l &&
            ((kind == CGROUP_CPU && l->cpus_milli > 0) || (kind == CGROUP_PIDS && l->pids_max > 0));
 }
 
-/* False: there is none, so that the group needs a directory of its own. */
+/* False: no kept directory is free, so the group needs a new one. */
 static bool borrow_kept(struct cgroups *c, struct cgroup_home *h, enum cgroup_kind kind)
 {
     struct cgroup_kept *kept = &h->kept[kind];
@@ -248,7 +249,7 @@ void cgroup_home_drop(struct cgroup_home *h)
         drop_kept(&h->kept[k]);
 }
 
-/* Fails harmlessly for one that holds processes. */
+/* rmdir fails harmlessly for a directory with processes. */
 static void sweep_dir(const char *home)
 {
     DIR *d = opendir(home);
@@ -393,7 +394,7 @@ void cgroups_lack_all(struct cgroups *c, const struct proc_limits *l)
     c->lacks[PROC_DEVICES] = l->n_denied > 0 ? EOPNOTSUPP : 0;
 }
 
-/* Each directory costs the kernel more than a process does, so unused ones are not made. */
+/* A directory costs the kernel more than a process, so unneeded ones are not created. */
 static bool is_of_use(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
 {
     if (kind == CGROUP_FREEZER)

@@ -15,31 +15,31 @@
 
 struct cgroup_dir {
     char *path;   /* may be NULL */
-    int entry_fd; /* for entering: the directory (v2) or its tasks file (v1) */
+    int entry_fd; /* descriptor for entering the group: the directory (v2) or its tasks file (v1) */
 };
 
-/* Where this process makes its groups. */
+/* The groups below which this process creates its own. */
 struct cgroup_home {
     struct {
         char *dir;  /* NULL if unavailable in this hierarchy */
         char *name; /* its name in /proc/PID/cgroup */
     } at[CGROUP_KINDS];
     bool has_v1; /* v1 hierarchies with controllers that belay uses are mounted */
-    /* v1 directories of cpu and pids go from group to group: they hold only limits, and to make and
-     * remove one costs as much as to start a process. */
+    /* v1 directories of cpu and pids are reused for later groups: they only have limits, and
+     * creating and removing one costs as much as starting a process. */
     bool keeps;
     struct cgroup_kept {
         struct cgroup_dir dir;
-        bool is_lent; /* to a group that is open */
+        bool is_lent; /* in use by an open group */
     } kept[CGROUP_KINDS];
 };
 
 struct cgroups {
     struct cgroup_dir dirs[CGROUP_KINDS];
-    struct cgroup_kept *lent[CGROUP_KINDS]; /* the directory is the home's; may be NULL */
+    struct cgroup_kept *lent[CGROUP_KINDS]; /* directories borrowed from the home; may be NULL */
     int lacks[PROC_LIMIT_KINDS];            /* as proc_group_lacks returns it */
     bool can_kill;                          /* v2 has cgroup.kill (Linux 5.14) */
-    char *v2_name;                          /* of the v2 directory in /proc/PID/cgroup */
+    char *v2_name;                          /* name of the v2 directory in /proc/PID/cgroup */
 };
 
 struct pids {

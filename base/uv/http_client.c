@@ -102,7 +102,7 @@ static void collect_done(struct uv_http_client *c)
         if (m->msg != CURLMSG_DONE)
             continue;
         struct http_call *call = NULL;
-        CURLcode code = m->data.result; /* m dies with the removal of its handle */
+        CURLcode code = m->data.result; /* removing the handle frees m */
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
         http_curl_result(&call->curl, code, &call->error);
         call_end(call);
@@ -140,8 +140,8 @@ struct watched {
     int events;
 };
 
-/* libuv stops watching a socket in error. curl finds out for itself what is wrong, and first takes
- * what had come in before: a server that refuses a long body may answer and hang up. */
+/* libuv stops watching a socket in error. curl then finds the error itself, and first reads the
+ * data that had arrived: a server that refuses a long body may answer and close the connection. */
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct watched *w = h->data;

@@ -17,17 +17,17 @@
 
 #define FILE_PIECE ((size_t)32 << 10)
 #define HEAD_PIECE ((size_t)16 << 10) /* read at a time while a head is awaited */
-/* One connection has the loop for so much, then the others have their turn: all together for
- * ROUND_BYTES, some tens of milliseconds of TLS, unless that is less than a record for each. */
+/* Limit of one turn of a connection: all connections together get ROUND_BYTES, some tens of
+ * milliseconds of TLS, unless that is less than a record for each. */
 #define ROUND_BYTES ((size_t)8 << 20)
 #define TURN_BYTES_MAX ((size_t)256 << 10)
 #define TURN_BYTES_MIN ((size_t)16 << 10)
 #define TURN_STEPS 64
-/* While no connection waits for its turn, events are handled as they come, for so long in a turn of
- * the loop. */
+/* While no connection waits for its turn, events are handled immediately, for this time in a turn
+ * of the loop. */
 #define POLL_MS 8
-/* The kernel takes so much that it cannot send yet, not the megabytes of a send buffer: those of
- * clients that do not read would use up what all TCP connections of the machine share (tcp_mem). */
+/* Unsent bytes that the kernel buffers. The default is megabytes: buffers of clients that do not
+ * read would use up the memory that all TCP connections of the machine share (tcp_mem). */
 #define UNSENT_BYTES (128 << 10)
 #define OUT_JOINED_MAX ((size_t)16 << 10) /* a body up to this is sent together with its head */
 
@@ -80,7 +80,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct http_conn *c = h->data;
     struct http_server *s = c->server;
-    (void)status, (void)events; /* whatever it is, a step finds out */
+    (void)status, (void)events; /* the next step finds out what has happened */
     if (s->turns.n == 0 && now_of(s) - (int64_t)uv_now(s->loop) < POLL_MS)
         http_conn_run(c);
     else
@@ -108,7 +108,7 @@ static void set_events(struct http_conn *c)
 static void fill_stranger_name(struct http_conn *c, const struct sockaddr_storage *addr)
 {
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-    if (addr->ss_family != AF_INET6) { /* without the port; a UNIX socket's user */
+    if (addr->ss_family != AF_INET6) { /* without the port; for a UNIX socket its user */
         str_copy(c->stranger_name, sizeof(c->stranger_name), c->peer.peer_address);
         if (addr->ss_family == AF_INET)
             c->stranger_name[strcspn(c->stranger_name, ":")] = '\0';
@@ -121,7 +121,8 @@ static void fill_stranger_name(struct http_conn *c, const struct sockaddr_storag
         str_hex(in6->sin6_addr.s6_addr + 12, 4, c->stranger_name);
     else
         str_hex(
-            in6->sin6_addr.s6_addr, 8, c->stranger_name); /* whoever has one address has its /64 */
+            /* a client with one address usually has its whole /64 */
+            in6->sin6_addr.s6_addr, 8, c->stranger_name);
 }
 
 /* False: no room. */
@@ -211,7 +212,7 @@ static ssize_t socket_result(ssize_t n)
     return errno == EAGAIN || errno == EWOULDBLOCK ? WOULD_BLOCK : BROKEN;
 }
 
-/* Bytes; 0: the peer has ended; WOULD_BLOCK, BROKEN. */
+/* Returns the number of bytes; 0: the peer has closed; WOULD_BLOCK, BROKEN. */
 static ssize_t receive(struct http_conn *c, char *p, size_t n)
 {
     ssize_t got;
@@ -234,7 +235,7 @@ static ssize_t send_some(struct http_conn *c, const char *p, size_t n)
     return socket_result(sent);
 }
 
-/* The next bytes of a file into out. False: it has become shorter. */
+/* Reads the next bytes of a file into out. False: the file has become shorter. */
 static bool refill(struct http_conn *c)
 {
     const struct http_exchange *x = c->x;
@@ -262,7 +263,7 @@ static size_t turn_bytes(const struct http_server *s)
                                     : share;
 }
 
-/* Sends what there is. False: closed, the peer takes no more now, or its turn is over. */
+/* Sends as much as possible. False: closed, the peer accepts no more now, or the turn is over. */
 static bool flush(struct http_conn *c, size_t *turn)
 {
     size_t max = turn_bytes(c->server);
@@ -344,8 +345,8 @@ void http_conn_refuse(struct http_conn *c, int status, const struct err *e)
     http_reply_status_err(c->x, status, e);
 }
 
-/* Replies up to OUT_JOINED_MAX are sent whatever else is under way: they say what became of a
- * request. A larger one that has no room is replaced by an error. */
+/* Replies up to OUT_JOINED_MAX are always sent, because they say what became of a request. A larger
+ * reply that has no room is replaced by an error. */
 static void take_reply(struct http_conn *c)
 {
     struct http_admission *a = &c->server->admission;
@@ -413,7 +414,7 @@ static bool end_reply(struct http_conn *c)
     return true;
 }
 
-/* Its deadline runs from the accept. */
+/* The deadline of the first head counts from the accept. */
 static void start_first_head(struct http_conn *c)
 {
     int64_t began_ms = c->began_ms;
@@ -450,7 +451,7 @@ static bool shake_hands(struct http_conn *c)
     return rc == 0;
 }
 
-/* Looks for a head in c->in. True: there was one, or it was refused. */
+/* Looks for a head in c->in. True: one was found or refused. */
 static bool find_head(struct http_conn *c)
 {
     struct err e;
@@ -482,7 +483,7 @@ static void add_input(struct http_conn *c, const char *p, size_t n)
         http_conn_refuse(c, http_status_of(e.kind), &e);
 }
 
-/* The same of bytes that belong to a later request: the one before them is answered in any case. */
+/* The same for bytes of a later request: the current request is answered in any case. */
 static void add_next(struct http_conn *c, const char *p, size_t n)
 {
     struct err e;
@@ -494,7 +495,7 @@ static void add_next(struct http_conn *c, const char *p, size_t n)
         c->is_last = c->lingers = true;
 }
 
-/* Bytes that have just come. */
+/* Processes received bytes. */
 static void feed(struct http_conn *c, const char *p, size_t n)
 {
     int64_t now_ms = now_of(c->server);
@@ -566,7 +567,7 @@ static bool step(struct http_conn *c, size_t *turn)
     return read_more(c, turn);
 }
 
-/* A turn answers one request: those that follow it in a pipeline have turns of their own. */
+/* A turn answers one request; further pipelined requests have their own turns. */
 static bool has_next_request(const struct http_conn *c)
 {
     return c->has_answered && c->phase == CONN_HEAD && c->in.len > 0;
@@ -595,8 +596,8 @@ void http_conn_run(struct http_conn *c)
 
 /* ---- Deadlines ---- */
 
-/* Whether less than that rate was moved in the last whole window; before the first has passed: no.
- */
+/* Whether the rate in the last complete window was below the limit; false before the first window
+ * is over. */
 static bool is_slow(struct http_conn *c, int64_t now_ms, int64_t window_ms, int64_t bytes_a_s)
 {
     if (now_ms < c->window_at_ms + window_ms)

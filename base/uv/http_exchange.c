@@ -69,14 +69,15 @@ void http_exchange_destroy(struct http_exchange *x)
     free(x);
 }
 
-/* The whole request is here: to the handler with it. */
+/* The request is complete: calls the handler. */
 static void hand_over(struct http_exchange *x)
 {
     struct http_server *s = x->server;
     x->request.path = x->target.path;
     x->request.body = buf_str(&x->body);
     x->request.body_len = x->body.len;
-    fill_cert(x); /* a body can take its time: what was good at the head may have expired */
+    /* a body can take long, so a certificate that was valid at the head may have expired */
+    fill_cert(x);
     http_conn_set_phase(x->conn, CONN_WAITING);
     x->state = HANDED;
     list_push_back(&s->waiting, &x->link);
@@ -115,7 +116,7 @@ static void ask_identity(struct http_exchange *x)
         c->authorization = mem_strdup(authorization);
 }
 
-/* Counts the connection for who sends this request. False: refused. */
+/* Counts the connection for the sender of this request. False: refused. */
 static bool enter(struct http_exchange *x)
 {
     struct http_conn *c = x->conn;

@@ -55,7 +55,7 @@ bool http_field_is_valid(const char *name, const char *value)
 static const char bad_byte[] =
     "the head contains a control character, or a line that does not end with CR LF";
 
-/* A CR without its LF is only bad if there is a next byte. */
+/* A CR without LF is an error only if a further byte is present. */
 static bool is_bad(const char *p, size_t i, size_t n)
 {
     if (p[i] == '\r')

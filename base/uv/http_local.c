@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP client for UNIX sockets. It is there since `belay` is started for each submit of a
- * script: loading libcurl and what that is linked with takes longer than a whole call to belayd
- * does. One connection a call, closed after the reply: that costs some 35 us more than one that is
- * kept, which the server may close just when a request goes out. As in http_client.c a call ends in
- * one place, a turn of the loop after its outcome is known:
+ * The HTTP client for UNIX sockets. It exists because `belay` is started for each submit of a
+ * script: loading libcurl and its libraries takes longer than a whole call to belayd. Each call has
+ * its own connection, which is closed after the reply. That costs some 35 us more than a kept
+ * connection, which the server could close just when a request is sent. As in http_client.c, a call
+ * ends in one place, a turn of the loop after its outcome is known:
  *
  *     CONNECTING --> UNDER_WAY --(reply | deadline | cancel | error)--> ENDED
  *     ENDED --(next turn of the loop)--> done(), freed
  *
- * CONNECTING is passed at once but where the server's queue is full, which connect() tells by
- * EAGAIN and poll() does not.
+ * CONNECTING ends at once unless the server's queue is full. connect() reports a full queue by
+ * EAGAIN; poll() does not.
  */
 #include "base/list.h"
 #include "base/mem.h"
@@ -121,7 +121,7 @@ static void on_cancel(struct http_client *api, struct http_call *call)
 
 /* ---- What goes out and comes in ---- */
 
-/* One that does not want the rest may have answered: what it said is read all the same. */
+/* A server that does not read the rest may have answered already: its answer is read anyway. */
 static void send_some(struct http_call *call)
 {
     size_t left = call->request.len - call->n_sent;
@@ -154,8 +154,8 @@ static void watch(struct http_call *call)
     uv_poll_start(call->poll, UV_READABLE | (is_sending ? UV_WRITABLE : 0), on_poll);
 }
 
-/* libuv stops watching a socket in error; what is wrong is found by using it, after what had come
- * in before. */
+/* libuv stops watching a socket in error. Using the socket returns the error, after the data that
+ * had arrived. */
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct http_call *call = h->data;
@@ -172,7 +172,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
 
 /* ---- Start ---- */
 
-/* Tells by call->error when it cannot be. A full queue is tried again until the deadline. */
+/* Sets call->error if the connection fails. With a full queue it retries until the deadline. */
 static void try_connect(struct http_call *call)
 {
     const struct sockaddr *address = (const struct sockaddr *)&call->address;
@@ -218,8 +218,8 @@ static int set_address(struct http_call *call, const struct http_request *r, str
     return 0;
 }
 
-/* "http://HOST[PATH][?QUERY]". Whether HOST is one is the server's business: what it is sent is one
- * line, without blanks. */
+/* "http://HOST[PATH][?QUERY]". The server checks HOST; here only blanks and line ends are
+ * refused. */
 struct url {
     const char *host, *path, *query; /* path and query may be "" */
     int n_host, n_path;
@@ -275,7 +275,7 @@ static int add_headers(struct http_call *call, const struct http_request *r, str
     return 0;
 }
 
-/* As many bytes as the request can have: what may be a secret never moves. */
+/* The maximum size of the request. It is allocated at once, so that a secret is never copied. */
 static size_t request_bytes(const struct http_request *r)
 {
     size_t n = strlen(r->method) + 2 * strlen(r->url) + r->body_len + 256;

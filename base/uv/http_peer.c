@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is at the other end. The TLS layer only asks for a client certificate; that it is signed by
- * our CA, is within its time and may be used by a client is decided here, and nowhere else.
+ * See http_peer.h. The TLS layer only requests a client certificate. Only this file verifies that
+ * it is signed by the cluster's CA, is valid at this time, and may be used by a client.
  */
 #include "base/uv/http_peer.h"
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As OpenSSL counts them: keys and signatures of at least 80 bits, so no MD5 and no SHA-1. */
+/* OpenSSL's security level: keys and signatures of at least 80 bits, so no MD5 and no SHA-1. */
 #define SECURITY_LEVEL 1
 
 /* Exactly one common name, without a NUL, that fits. */

@@ -6,8 +6,7 @@
  *          ^            |                                                 |
  *          +--(1xx)-----+--(no body)--> done            CHUNKS --> TRAILERS --> done
  *
- * The reply may be a secret: what is held of it is wiped, and nothing is left behind where it
- * moves.
+ * The reply may be a secret: all copies of it are wiped before their memory is freed.
  */
 #include "base/uv/http_reading.h"
 
@@ -41,7 +40,7 @@ static int feed_length(
     return take_body(g, p, *ret_used, e);
 }
 
-/* Outside of data a byte at a time, since the trailers are read here. */
+/* Reads byte by byte outside of data, because the trailers are read here. */
 static int feed_chunks(
     struct http_reading *g, const char *p, size_t n, size_t *ret_used, struct err *e)
 {
@@ -56,8 +55,8 @@ static int feed_chunks(
 
 /* ---- The head ---- */
 
-/* "HTTP/1.1 200 OK"; the reason, and the blank before it, may lack. That it begins with "HTTP/1."
- * has been seen. */
+/* "HTTP/1.1 200 OK"; the reason and the blank before it are optional. The caller has checked that
+ * the line begins with "HTTP/1.". */
 static int take_status_line(struct http_reading *g, struct err *e)
 {
     const char *line = buf_str(&g->line), *code = line + strlen("HTTP/1.1 ");
@@ -74,7 +73,7 @@ static int take_status_line(struct http_reading *g, struct err *e)
     return 0;
 }
 
-/* What decides where the body ends is here and in end_head alone. */
+/* Only this function and end_head decide where the body ends. */
 static int take_framing(struct http_reading *g, const struct http_field *f, struct err *e)
 {
     if (strcasecmp(f->name, "Content-Length") == 0) {
@@ -101,7 +100,7 @@ static int take_field(struct http_reading *g, struct err *e)
     return g->part == READING_FIELDS ? take_framing(g, &f, e) : 0;
 }
 
-/* An interim reply (100 Continue) gives way to the next. */
+/* An interim reply (100 Continue) is dropped, and the next one is read. */
 static void end_head(struct http_reading *g)
 {
     bool is_interim = g->status / 100 == 1, is_chunked = g->is_chunked, has_length = g->has_length;
@@ -139,8 +138,8 @@ static int end_line(struct http_reading *g, struct err *e)
     return rc;
 }
 
-/* Of a line that is too long, one byte more than allowed is kept: enough to have it left out. The
- * memory is there from the start, so it never moves. */
+/* For a line that is too long, one byte more than allowed is stored, so that it is recognised and
+ * dropped. The memory is allocated at once, so it never moves. */
 static void line_add(struct http_reading *g, char c)
 {
     if (!g->line.data)

@@ -24,11 +24,12 @@
 #define DEFAULT_CONNECTIONS 1000
 #define DEFAULT_BYTES ((size_t)256 << 20)
 #define ACCEPTS_A_TURN 64
-#define TURNS_MS 10        /* in a turn of the loop, which has other work as well */
-#define LAST_TURNS_MS 1000 /* of a server that stops */
+/* time for connections in a turn of the loop, which has other work too */
+#define TURNS_MS 10
+#define LAST_TURNS_MS 1000 /* the same for a server that stops */
 #define SWEEP_MS 250
-/* Memory is returned to the kernel after so many closed TLS connections, at most once in TRIM_MS,
- * and for at most one part in TRIM_PART of the time. */
+/* Memory is returned to the kernel after this number of closed TLS connections, at most once in
+ * TRIM_MS, and for at most one part in TRIM_PART of the time. */
 #define TRIM_AFTER 64
 #define TRIM_MS SECONDS_MS(1)
 #define TRIM_PART 100
@@ -39,7 +40,7 @@
 
 static void on_listener(uv_poll_t *h, int status, int events);
 
-/* No descriptor is free: a stranger gives way; else the listener rests for a moment. */
+/* No descriptor is free: closes a stranger's connection, or pauses the listener for a moment. */
 static void free_descriptor(struct http_server *s)
 {
     struct http_holder *victim = http_admission_victim(&s->admission, HTTP_STRANGER);
@@ -90,7 +91,7 @@ static void on_listener(uv_poll_t *h, int status, int events)
 
 /* ---- The loop ---- */
 
-/* As many turns as connections waited when it began, until max_ms have passed. */
+/* Runs as many turns as connections wait now, for at most max_ms. */
 static void run_turns(struct http_server *s, int64_t max_ms)
 {
     int64_t began_ms = clock_mono(s->timers->clock).ms;
@@ -111,7 +112,7 @@ static void on_turns_timer(struct timer *t, void *ctx)
         timer_start(s->timers, &s->turns_timer, 0);
 }
 
-/* One line a minute at most, for all that was dropped since the last. */
+/* Logs at most one line a minute, with all drops since the last one. */
 static void log_dropped(struct http_server *s, int64_t now_ms)
 {
     int64_t n = s->stats.refused + s->stats.gave_way + s->stats.too_slow + s->stats.bodies_refused +
@@ -128,8 +129,8 @@ static void log_dropped(struct http_server *s, int64_t now_ms)
     s->dropped_logged_at_ms = now_ms;
 }
 
-/* What OpenSSL had for closed connections lies between what open ones have, and most of it is from
- * handshakes, so the heap would stay as large as it was in the greatest burst of them. */
+/* Memory of closed connections in OpenSSL is scattered between memory of open ones, and most of it
+ * is from handshakes. Without trimming, the heap would keep the size of the largest burst. */
 static void trim_memory(struct http_server *s, int64_t now_ms)
 {
     if (s->n_tls_closed < TRIM_AFTER || now_ms < s->trim_after_ms)
@@ -285,7 +286,7 @@ static void run_last_turns(struct http_server *s)
         run_turns(s, LAST_TURNS_MS);
 }
 
-/* Outside of any connection's turn: lets the last replies leave, then closes all. */
+/* Runs outside of any connection's turn: sends the last replies, then closes all connections. */
 static void finish(struct http_server *s)
 {
     struct link *l;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which connection has the loop next. Connections that wait for it take turns fairly: by class,
- * within a class by party, within a party by order. So the latency of a request depends on the
- * number of parties, not on how many connections one of them has.
+ * Chooses the connection that the loop serves next. Waiting connections take turns fairly: by
+ * class, within a class by party, within a party by order. The latency of a request therefore
+ * depends on the number of parties, not on how many connections one of them has.
  *
- *   class    HTTP_STRANGER, HTTP_USER, HTTP_NODE       one after the other
- *    party   an address, a user or a node              the one at the head; then it goes to the end
+ *   class    HTTP_STRANGER, HTTP_USER, HTTP_NODE       the next one in this order
+ *    party   an address, a user or a node              the first of the list, which then moves to
+ *                                                      its end
  *     holder a connection                              the one that has waited longest,
- *                                                      or, of strangers, as follows
+ *                                                      or, for strangers, as follows
  *
- * Of connections that are not authenticated yet (HTTP_STRANGER), a party alternates: newest event,
- * then longest-waiting connection. They include handshakes, the most expensive step of all, which
- * need no token. In a burst of them from one address, a new connection from that address is then
- * served soon. In a flood that lasts, none waits for its deadline: behind N older ones it has one
- * of the next 2 N + 2 turns of its party.
+ * For connections that are not authenticated yet (HTTP_STRANGER), a party alternates between the
+ * newest event and the connection that has waited longest. These connections include handshakes,
+ * the most expensive step, which need no token. In a burst of handshakes from one address, a new
+ * connection from that address is therefore served soon. In a lasting flood every connection is
+ * served before its deadline: with N older ones before it, it gets one of the next 2 N + 2 turns of
+ * its party.
  *
  * Invariants: a party is in its class's list exactly while it has waiting connections. Both lists
  * of a party are in order of `since`.
@@ -30,8 +32,8 @@ struct http_turns {
     uint64_t n_added;
 };
 
-/* No-op if h already waits. is_event: something has arrived for it, so that of a stranger may go
- * first; else it has just had a turn. */
+/* No-op if h already waits. is_event: data or an event has arrived for h, so a stranger's
+ * connection may go first; otherwise h has just had a turn. */
 void http_turns_add(struct http_turns *t, struct http_holder *h, bool is_event);
 /* No-op if h does not wait. Call before h changes its party or leaves it. */
 void http_turns_remove(struct http_turns *t, struct http_holder *h);

@@ -57,19 +57,20 @@ int proc_group_open(const char *name, const struct proc_limits *limits,
  * process's groups once. Also valid for the processes it forks. */
 struct proc_home;
 struct proc_home *proc_home_find(void);
-/* What is kept for later groups is removed. h may be NULL. */
+/* Also removes the directories kept for later groups. h may be NULL. */
 void proc_home_free(struct proc_home *h);
 /* The group must be closed before the home is freed. */
 int proc_group_open_in(struct proc_home *home, const char *name, const struct proc_limits *limits,
     struct proc_group **ret_group, struct err *e);
-/* The descriptors that are kept for this process's next group, in ret_fds; returns their number. */
+/* Writes the descriptors kept for this process's next group to ret_fds; returns their number. */
 #define PROC_HOME_FDS_MAX 2
 size_t proc_home_fds(const struct proc_home *home, int ret_fds[PROC_HOME_FDS_MAX]);
-/* Removes what this process keeps: before it ends, unless it frees the home. */
+/* Removes the directories that this process keeps. Call it before the process ends, unless it frees
+ * the home. */
 void proc_home_drop(struct proc_home *home);
-/* Removes what processes kept that died without. */
+/* Removes directories kept by processes that died before they could remove them. */
 void proc_home_sweep(const struct proc_home *home);
-/* As above in this mode only, else ERR_UNSUPPORTED: for tests. */
+/* As above, but only in this mode; otherwise ERR_UNSUPPORTED. For tests. */
 int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
     struct proc_group **ret_group, struct err *e);
 enum proc_mode proc_group_mode(const struct proc_group *g);
@@ -89,8 +90,8 @@ pid_t proc_group_fork(const struct proc_group *g, int *ret_entered);
  * above. */
 int proc_group_enter(const struct proc_group *g);
 
-/* A child of the caller that is not in the group, in subreaper mode too: it is neither signalled
- * nor killed. What it starts is in the group. */
+/* Excludes a child of the caller from the group, also in subreaper mode: it is neither signalled
+ * nor killed. Processes that it starts are in the group. */
 void proc_group_spare(struct proc_group *g, pid_t pid);
 
 /* Signals every process in the group (subreaper mode: every descendant of the caller, but none of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See tls.h. OpenSSL reads and writes the socket by a BIO of ours, for the sake of MSG_NOSIGNAL and
- * of counting what comes.
+ * See tls.h. OpenSSL reads and writes the socket through a BIO of this file, which uses
+ * MSG_NOSIGNAL and counts the received bytes.
  */
 #include "base/uv/tls.h"
 
@@ -31,8 +31,9 @@ struct tls_conn {
     SSL *ssl;
     int fd;
     bool is_shaken, wants_write;
-    size_t n_quiet;  /* bytes that came since the start, or since the last data */
-    size_t n_unsent; /* of the record that OpenSSL holds since the socket took no more; 0: none */
+    size_t n_quiet; /* bytes received since the start, or since the last data */
+    /* size of the record that OpenSSL keeps because the socket accepted no more; 0: none */
+    size_t n_unsent;
 };
 
 /* ---- The socket ---- */
@@ -117,7 +118,7 @@ static STACK_OF(X509) * read_certs(const char *pem)
     return NULL;
 }
 
-/* The one that the key belongs to is the server's own, the others go with it in their order. */
+/* The certificate of the key is the server's own; the others are sent with it, in their order. */
 static bool use_certs(SSL_CTX *ctx, STACK_OF(X509) * certs, EVP_PKEY *key)
 {
     bool has_own = false, ok = true;
@@ -145,7 +146,7 @@ static int set_identity(SSL_CTX *ctx, const char *cert_pem, const char *key_pem,
     return rc;
 }
 
-/* http_peer.c verifies, when a request is looked at. */
+/* http_peer.c verifies when a request arrives. */
 static int on_verify(X509_STORE_CTX *c, void *ctx)
 {
     (void)c, (void)ctx;
@@ -220,7 +221,8 @@ static void set_low_water(int fd, int n)
     setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n));
 }
 
-/* Bytes of the first record with its header, as far as that can be read; 0: do not wait for it. */
+/* Size of the first record with its header, from the bytes that have arrived; 0: do not wait for
+ * it. */
 static int bytes_of_hello(int fd)
 {
     unsigned char header[SSL3_RT_HEADER_LENGTH];
@@ -288,7 +290,8 @@ int tls_conn_handshake(struct tls_conn *c)
     if (rc != 1)
         return result(c, rc) == TLS_WOULD_BLOCK ? TLS_WOULD_BLOCK : TLS_BROKEN;
     SSL_set_max_send_fragment(c->ssl, SSL3_RT_MAX_PLAIN_LENGTH);
-    SSL_set_split_send_fragment(c->ssl, SSL3_RT_MAX_PLAIN_LENGTH); /* lowered with the other */
+    /* OpenSSL lowered it with the other one */
+    SSL_set_split_send_fragment(c->ssl, SSL3_RT_MAX_PLAIN_LENGTH);
     c->is_shaken = true;
     c->n_quiet = 0;
     return 0;

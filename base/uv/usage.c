@@ -14,7 +14,7 @@
 #define FILE_MAX 4096
 #define NUMBER_MAX (INT64_C(1) << 60) /* bytes, or microseconds */
 
-/* What a text begins with; -1: no number, or too great. */
+/* The number at the beginning of a text; -1: none, or too large. */
 static int64_t leading(const char *text, int64_t max)
 {
     char digits[24] = "";
