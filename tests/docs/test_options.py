@@ -166,8 +166,8 @@ class Options(unittest.TestCase):
         page = manual.read("docs/reference/api.md").split("\n### Changing a job\n")[1]
         changes = [row for row in TABLE if row["changes"] and "name" in row]
         for state, rows in (
-            ("waits", changes),
-            ("runs", [row for row in changes if row["changes_while_running"]]),
+            ("pending", changes),
+            ("running", [row for row in changes if row["changes_while_running"]]),
         ):
             listed = re.search(r"^\| %s \| (.*) \|$" % state, page, re.M)[1]
             with self.subTest(state):
