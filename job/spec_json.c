@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See spec_json.h. What a row's type, words and range say is all that is known here of an option.
+ * See spec_json.h. All that this file knows of an option is in its row: type, words and range.
  */
 #include "job/spec_json.h"
 
@@ -16,7 +16,7 @@ static bool is_walked(const struct job_attribute *a, unsigned without)
 
 /* ---- reading ---- */
 
-/* Absent, or wrong, it stays. */
+/* Leaves the member unchanged if it is absent or invalid. */
 static void read_member(struct json_reader *r, const char *key, const struct job_attribute *a,
     int64_t min, int64_t max, struct job_spec *s)
 {
@@ -43,7 +43,7 @@ static void read_member(struct json_reader *r, const char *key, const struct job
     }
 }
 
-/* The name behind prefix; NULL: it does not begin with that, or has more parts. */
+/* The row's name without prefix; NULL: the name does not begin with prefix, or has further dots. */
 static const char *name_in(const struct job_attribute *a, const char *prefix)
 {
     const size_t n = strlen(prefix);
@@ -63,8 +63,9 @@ void job_spec_read(struct json_reader *r, const char *prefix, struct job_spec *s
 
 #define PREFIX_MAX 32 /* "checkpoint." */
 
-/* The row of the member name behind prefix; NULL: there is none. Names are written in the order of
- * the rows: the next is looked for from *io_at, behind the last, which makes it one walk in all. */
+/* The row whose name is prefix followed by name; NULL: none. Stored members are in the order of the
+ * rows, so the search continues at *io_at, behind the previous one; all searches together visit
+ * each row once. */
 static const struct job_attribute *row_named(const char *prefix, const char *name, size_t *io_at)
 {
     const size_t n = job_attributes_count + job_stored_count, n_prefix = strlen(prefix);
@@ -82,7 +83,8 @@ static const struct job_attribute *row_named(const char *prefix, const char *nam
     return NULL;
 }
 
-/* As stored: few of many, so the members are walked and not the rows. */
+/* Reads a stored object. It has few of the many options, so this iterates over its members and not
+ * over the rows. */
 static void read_stored(struct json_reader *r, const char *prefix, struct job_spec *s)
 {
     const char *key;
@@ -100,7 +102,7 @@ static void read_stored(struct json_reader *r, const char *prefix, struct job_sp
     }
 }
 
-/* "checkpoint." of the member checkpoint; false: no row has such a name. */
+/* Makes "checkpoint." of "checkpoint"; false: no row's name begins with that. */
 static bool prefix_of(const char *key, char ret_prefix[PREFIX_MAX])
 {
     const struct job_attribute *a;
@@ -172,7 +174,7 @@ static json_t *value_of(const struct job_attribute *a, const struct job_spec *s)
     return NULL;
 }
 
-/* Takes value. n: of the name's bytes. */
+/* Takes value. n is the length of the name. */
 static void put(json_t *o, const char *name, size_t n, json_t *value)
 {
     const char *dot = memchr(name, '.', n);

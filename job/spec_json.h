@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job's spec as JSON, by walking job_attributes: of a submit, shown, and stored. A member is an
- * option's name there ("cpus"; "checkpoint.keep" is keep of the object checkpoint), and one that is
- * missing or null is the default. Pure.
+ * A job's spec as JSON in a submit, in replies and in the database, by iterating over
+ * job_attributes. A member has the name of its option ("cpus"; "checkpoint.keep" is keep in the
+ * object checkpoint). A missing or null member stands for the default. Pure.
  *
- * What a submit asks for is held against the options' ranges (job_spec_read); what is stored was.
+ * job_spec_read checks a submit against the ranges of the options, so stored values have been
+ * checked.
  */
 #ifndef BELAY_JOB_SPEC_JSON_H
 #define BELAY_JOB_SPEC_JSON_H
@@ -13,20 +14,20 @@
 #include "job/attributes.h"
 #include "job/spec.h"
 
-/* Reads the options that r's object may name, but those with JOB_READ_APART: it stands for those of
- * names that begin with prefix, "checkpoint."; "": for those without a dot. What it does not name
- * stays as it is in s. The caller finishes r. */
+/* Reads options from r's object, except those with JOB_READ_APART. prefix selects the options:
+ * "checkpoint." those whose names begin with it, "" those without a dot. Options that the object
+ * does not have stay unchanged in s. The caller finishes r. */
 void job_spec_read(struct json_reader *r, const char *prefix, struct job_spec *s);
 
-/* Adds to o what is shown of it (JOB_SHOWN and the like). */
+/* Adds the options with JOB_SHOWN, JOB_SHOWN_OR_NULL and JOB_SHOWN_AS_TIME to o. */
 void job_spec_show(const struct job_spec *s, json_t *o);
 
-/* All that differs from job_spec_default, but of rows with a mask of `without`. NULL: nothing
- * does. */
+/* The options that differ from job_spec_default, except rows with a mask in `without`. NULL: none
+ * differs. */
 json_t *job_spec_to_json(const struct job_spec *s, unsigned without);
-/* The reverse: what v does not name is the default. Values are held against their types and words,
- * not against the ranges of the options, which may be others than when it was written.
- * ERR_INVALID, s is unchanged: a name that is unknown, a value that cannot be. */
+/* The reverse; options that v does not have get their default. Checks types and words, but not
+ * ranges, because a range may have changed since v was written. ERR_INVALID, with s unchanged: an
+ * unknown name or an impossible value. */
 int job_spec_from_json(const json_t *v, struct job_spec *ret_spec, struct err *e);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads what job_spec_to_json writes straight from its text, without a tree of values, which takes
- * several times as long: belayd reads one such text for each job when it starts.
+ * Reads the text that job_spec_to_json writes without building a tree of values. That is several
+ * times as fast, which matters when belayd starts: it reads one such text for each job.
  *
- * Invariant: job_spec_from_json reads the same values from anything accepted here. In doubt, and
- * for anything wrong, the answer is false, and the slow reader says what is wrong. So blanks,
- * escapes, characters that are not ASCII, null, and names in another order than the rows' are all
- * left to it; the order excludes a name that is there twice.
+ * Invariant: for every accepted text, job_spec_from_json reads the same values. The result is false
+ * for every other text, valid or not, and the slow reader then reads it or reports the error. Not
+ * accepted are blanks, escapes, characters that are not ASCII, null, and names in another order
+ * than the rows'. The order also excludes a repeated name.
  */
 #include "job/spec_plain.h"
 
@@ -25,8 +25,8 @@ struct span {
 
 struct cursor {
     const char *p, *end;
-    size_t row;                   /* of the last member; NO_ROW: none yet */
-    struct span parts[PARTS_MAX]; /* names of objects: "checkpoint" */
+    size_t row;                   /* row of the last member that was read; NO_ROW: none yet */
+    struct span parts[PARTS_MAX]; /* names of the objects that were read: "checkpoint" */
     size_t n_parts;
 };
 
@@ -74,7 +74,7 @@ static bool is_name(const char *name, struct span span)
     return strncmp(name, span.p, span.n) == 0 && name[span.n] == '\0';
 }
 
-/* The value of a member, at c. */
+/* Reads the value of a member at c. */
 static bool read_value(struct cursor *c, const struct job_attribute *a, struct job_spec *s)
 {
     struct span text;
@@ -113,8 +113,8 @@ static bool read_value(struct cursor *c, const struct job_attribute *a, struct j
     return false;
 }
 
-/* The next row after that of the last member whose name is prefix, a dot and name; without a
- * prefix: name. NULL if there is none. */
+/* The first row after that of the last member whose name is prefix, a dot and name (without a
+ * prefix: name). NULL: none. */
 static const struct job_attribute *next_row(struct cursor *c, struct span prefix, struct span name)
 {
     const struct job_attribute *a;
@@ -132,7 +132,7 @@ static const struct job_attribute *next_row(struct cursor *c, struct span prefix
     return NULL;
 }
 
-/* Whether the name is that of no earlier object. */
+/* Adds the name of an object. False if an earlier object has it, or there are too many. */
 static bool add_part(struct cursor *c, struct span name)
 {
     for (size_t i = 0; i < c->n_parts; i++)
@@ -146,7 +146,7 @@ static bool add_part(struct cursor *c, struct span name)
 
 static bool read_object(struct cursor *c, struct span prefix, struct job_spec *s);
 
-/* "name":value, and for "name":{...} the members of that object. */
+/* Reads "name":value; for "name":{...} the members of that object. */
 static bool read_member(struct cursor *c, struct span prefix, struct job_spec *s)
 {
     struct span name;
