@@ -10,6 +10,12 @@
 static const char *const controllers[CGROUP_KINDS] = {
     NULL, "freezer", "memory", "cpu", "pids", "devices"};
 
+/* The first mount of a hierarchy. */
+struct mount {
+    char *root;  /* name of the group that is mounted; "/" = the whole hierarchy */
+    char *point; /* its directory */
+};
+
 static bool has_word(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -20,7 +26,7 @@ static bool has_word(const char *list, const char *word)
 }
 
 /* One line of mountinfo: "36 35 0:30 ROOT POINT options [tags] - TYPE source SUPER". */
-static bool match_mount(char *line, enum cgroup_kind kind, struct cgroup_mount *ret_mount)
+static bool match_mount(char *line, enum cgroup_kind kind, struct mount *ret_mount)
 {
     char *save, *fields[5], *tail = strstr(line, " - ");
     if (!tail)
@@ -36,12 +42,11 @@ static bool match_mount(char *line, enum cgroup_kind kind, struct cgroup_mount *
     bool is_it = kind == CGROUP_V2 ? str_eq(type, "cgroup2")
                                    : str_eq(type, "cgroup") && has_word(super, controllers[kind]);
     if (is_it)
-        *ret_mount =
-            (struct cgroup_mount){.root = mem_strdup(fields[3]), .point = mem_strdup(fields[4])};
+        *ret_mount = (struct mount){.root = mem_strdup(fields[3]), .point = mem_strdup(fields[4])};
     return is_it;
 }
 
-bool cgroup_mount_find(const char *mountinfo, enum cgroup_kind kind, struct cgroup_mount *ret_mount)
+static bool find_mount(const char *mountinfo, enum cgroup_kind kind, struct mount *ret_mount)
 {
     char *text = mem_strdup(mountinfo), *save = NULL;
     bool found = false;
@@ -50,12 +55,6 @@ bool cgroup_mount_find(const char *mountinfo, enum cgroup_kind kind, struct cgro
         found = match_mount(line, kind, ret_mount);
     free(text);
     return found;
-}
-
-void cgroup_mount_deinit(struct cgroup_mount *m)
-{
-    free(m->root);
-    free(m->point);
 }
 
 /* Lines "N:controllers:/path", for v2 "0::/path". */
@@ -77,11 +76,25 @@ char *cgroup_name(const char *text, enum cgroup_kind kind)
     return name;
 }
 
-char *cgroup_mount_dir(const struct cgroup_mount *m, const char *name)
+/* NULL if the group cannot be seen there. */
+static char *dir_of(const struct mount *m, const char *name)
 {
     size_t skip = str_eq(m->root, "/") ? 0 : strlen(m->root);
     if (str_starts(name, "/..") || strncmp(name, m->root, skip) != 0 ||
         (name[skip] != '/' && name[skip] != '\0'))
         return NULL;
     return mem_printf("%s%s", m->point, str_eq(name + skip, "/") ? "" : name + skip);
+}
+
+void cgroup_find(
+    const char *mountinfo, enum cgroup_kind kind, const char *name, struct cgroup_place *ret_place)
+{
+    struct mount m;
+    *ret_place = (struct cgroup_place){0};
+    if (!find_mount(mountinfo, kind, &m))
+        return;
+    *ret_place = (struct cgroup_place){
+        .is_mounted = true, .dir = name ? dir_of(&m, name) : NULL, .top_len = strlen(m.point)};
+    free(m.root);
+    free(m.point);
 }

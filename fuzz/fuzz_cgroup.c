@@ -5,7 +5,6 @@
  */
 #include "base/cgroup.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,16 +14,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void find(const char *mounts, const char *groups, enum cgroup_kind kind)
 {
-    struct cgroup_mount m = {0};
+    struct cgroup_place place;
     char *name = cgroup_name(groups, kind);
     assert(!name || name[0] == '/');
-    if (cgroup_mount_find(mounts, kind, &m)) {
-        char *dir = name ? cgroup_mount_dir(&m, name) : NULL;
-        assert(m.root[0] && m.point[0] && !strchr(m.point, '\\'));
-        assert(!dir || str_starts(dir, m.point));
-        free(dir);
+    cgroup_find(mounts, kind, name, &place);
+    assert(place.is_mounted == (place.top_len > 0));
+    if (place.dir) {
+        assert(name && place.is_mounted && strlen(place.dir) >= place.top_len);
+        assert(!memchr(place.dir, '\\', place.top_len));
+        assert(!place.dir[place.top_len] || place.dir[place.top_len] == '/');
     }
-    cgroup_mount_deinit(&m);
+    free(place.dir);
     free(name);
 }
 

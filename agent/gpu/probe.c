@@ -266,17 +266,15 @@ static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
 static void find_dir(const char *group, char out[USAGE_PATH_MAX])
 {
     struct buf mounts = {0};
-    struct cgroup_mount m = {0};
+    struct cgroup_place place = {0};
     struct err ignored;
-    char path[USAGE_PATH_MAX + 40], *dir = NULL;
-    if (fs_read("/proc/self/mountinfo", MOUNTS_MAX, &mounts, &ignored) == 0 &&
-        cgroup_mount_find(buf_str(&mounts), CGROUP_V2, &m))
-        dir = cgroup_mount_dir(&m, group);
-    snprintf(path, sizeof(path), "%s/cgroup.procs", dir ? dir : "");
-    if (dir && strlen(dir) < USAGE_PATH_MAX && access(path, R_OK) == 0)
-        str_copy(out, USAGE_PATH_MAX, dir);
-    free(dir);
-    cgroup_mount_deinit(&m);
+    char path[USAGE_PATH_MAX + 40];
+    if (fs_read("/proc/self/mountinfo", MOUNTS_MAX, &mounts, &ignored) == 0)
+        cgroup_find(buf_str(&mounts), CGROUP_V2, group, &place);
+    snprintf(path, sizeof(path), "%s/cgroup.procs", place.dir ? place.dir : "");
+    if (place.dir && strlen(place.dir) < USAGE_PATH_MAX && access(path, R_OK) == 0)
+        str_copy(out, USAGE_PATH_MAX, place.dir);
+    free(place.dir);
     buf_deinit(&mounts);
 }
 

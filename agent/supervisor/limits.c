@@ -64,22 +64,20 @@ static int64_t lower(int64_t a, int64_t b)
 static int64_t read_groups(
     const char *root, const char *mounts, const char *groups, enum cgroup_kind kind)
 {
-    struct cgroup_mount m;
+    struct cgroup_place place;
     int64_t lowest = 0;
-    if (!cgroup_mount_find(mounts, kind, &m))
-        return 0;
-    char *name = cgroup_name(groups, kind), *dir = name ? cgroup_mount_dir(&m, name) : NULL;
-    while (dir) {
-        char *path = mem_printf("%s%s/pids.max", root, dir);
+    char *name = cgroup_name(groups, kind);
+    cgroup_find(mounts, kind, name, &place);
+    while (place.dir) {
+        char *path = mem_printf("%s%s/pids.max", root, place.dir);
         lowest = lower(lowest, read_limit(path));
         free(path);
-        if (strlen(dir) <= strlen(m.point))
+        if (strlen(place.dir) <= place.top_len)
             break;
-        *strrchr(dir, '/') = '\0';
+        *strrchr(place.dir, '/') = '\0';
     }
-    free(dir);
+    free(place.dir);
     free(name);
-    cgroup_mount_deinit(&m);
     return lowest;
 }
 

@@ -92,18 +92,16 @@ static int write_text(const char *dir, const char *file, const char *text)
 static void find_home(
     struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *groups)
 {
-    struct cgroup_mount m;
-    if (!cgroup_mount_find(mounts, kind, &m))
-        return;
-    h->has_v1 |= kind != CGROUP_V2;
+    struct cgroup_place place;
     char *own = cgroup_name(groups, kind);
     if (own && str_ends(own, "/" SELF))
         own[strlen(own) - strlen("/" SELF)] = '\0';
-    h->at[kind].dir = own ? cgroup_mount_dir(&m, own) : NULL;
-    if (h->at[kind].dir)
+    cgroup_find(mounts, kind, own, &place);
+    h->has_v1 |= place.is_mounted && kind != CGROUP_V2;
+    h->at[kind].dir = place.dir;
+    if (place.dir)
         h->at[kind].name = mem_strdup(str_eq(own, "/") ? "" : own);
     free(own);
-    cgroup_mount_deinit(&m);
 }
 
 static void add_procs(const char *dir, void *ctx)

@@ -67,20 +67,19 @@ static const char v1_groups[] = "11:freezer:/docker/5e1f\n"
 static void assert_at(const char *mounts, const char *groups, enum cgroup_kind kind,
     const char *name, const char *dir)
 {
-    struct cgroup_mount m = {0};
+    struct cgroup_place place;
     char *found = cgroup_name(groups, kind);
-    char *at = found && cgroup_mount_find(mounts, kind, &m) ? cgroup_mount_dir(&m, found) : NULL;
+    cgroup_find(mounts, kind, found, &place);
     if (name && found)
         assert_string_equal(found, name);
     else
         assert_ptr_equal(found, name);
-    if (dir && at)
-        assert_string_equal(at, dir);
+    if (dir && place.dir)
+        assert_string_equal(place.dir, dir);
     else
-        assert_ptr_equal(at, dir);
+        assert_ptr_equal(place.dir, dir);
     free(found);
-    free(at);
-    cgroup_mount_deinit(&m);
+    free(place.dir);
 }
 
 static void in_v2_there_is_one_hierarchy(void **state)
@@ -121,6 +120,23 @@ static void in_a_container_names_are_longer_than_directories(void **state)
     assert_at(v1_mounts, "3:pids:/\n", CGROUP_PIDS, "/", NULL);
 }
 
+static void a_hierarchy_is_mounted_also_where_the_group_cannot_be_seen(void **state)
+{
+    static const char *const names[] = {"/docker/77", NULL};
+    struct cgroup_place place;
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        cgroup_find(v1_mounts, CGROUP_PIDS, names[i], &place);
+        assert_true(place.is_mounted);
+        assert_null(place.dir);
+    }
+    cgroup_find(v1_mounts, CGROUP_MEMORY, "/docker/5e1f/part", &place);
+    assert_int_equal(place.top_len, strlen("/sys/fs/cgroup/memory"));
+    free(place.dir);
+    cgroup_find(v1_mounts, CGROUP_V2, "/", &place);
+    assert_false(place.is_mounted);
+}
+
 static void a_group_outside_of_the_namespace_has_no_directory_and_a_removed_one_says_so(
     void **state)
 {
@@ -141,11 +157,13 @@ static void malformed_lines_are_passed_over(void **state)
         "36 24 0:31 / /g rw - cgroup3 cgroup2 rw\n"};
     static const char *const groups[] = {
         "", "\n", "0", "0:", "0::", "0::\n", "0::a\n", "::", "0:cpu:/a\n", "/a\n"};
-    struct cgroup_mount m;
+    struct cgroup_place place;
     (void)state;
     for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
         char *text = malloc(strlen(mounts[i]) + sizeof(v2_mounts) + 1);
-        assert_false(cgroup_mount_find(mounts[i], CGROUP_V2, &m));
+        cgroup_find(mounts[i], CGROUP_V2, "/", &place);
+        assert_false(place.is_mounted);
+        assert_null(place.dir);
         strcpy(text, mounts[i]);
         strcat(strcat(text, "\n"), v2_mounts);
         assert_at(text, "0::/\n", CGROUP_V2, "/", "/sys/fs/cgroup");
@@ -163,6 +181,7 @@ int main(void)
         cmocka_unit_test(in_v2_there_is_one_hierarchy),
         cmocka_unit_test(on_a_hybrid_machine_each_controller_has_its_own),
         cmocka_unit_test(in_a_container_names_are_longer_than_directories),
+        cmocka_unit_test(a_hierarchy_is_mounted_also_where_the_group_cannot_be_seen),
         cmocka_unit_test(
             a_group_outside_of_the_namespace_has_no_directory_and_a_removed_one_says_so),
         cmocka_unit_test(malformed_lines_are_passed_over),
