@@ -146,16 +146,3 @@ bool kernel_net_next(const char **at, struct kernel_net *ret_net)
     }
     return false;
 }
-
-bool kernel_group(const char *text, char *out, size_t size)
-{
-    for (const char *line = text; *line; line = next_line(line)) {
-        size_t n = strcspn(line, "\n");
-        if (!str_starts(line, "0::/") || n == 4 || n - 3 >= size)
-            continue;
-        memcpy(out, line + 3, n - 3);
-        out[n - 3] = '\0';
-        return true;
-    }
-    return false;
-}

@@ -48,8 +48,4 @@ struct kernel_net {
 };
 bool kernel_net_next(const char **at, struct kernel_net *ret_net);
 
-/* The path in the v2 hierarchy of /proc/PID/cgroup. False if there is none, it does not fit, or it
- * is the root. */
-bool kernel_group(const char *text, char *out, size_t size);
-
 #endif

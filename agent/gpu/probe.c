@@ -281,18 +281,20 @@ static void find_dir(const char *group, char out[USAGE_PATH_MAX])
 /* Finds the task's own v2 cgroup: one that its processes are in and the agent is not. */
 static void find_group(struct probe *p, const struct probe_of *of, int64_t pid)
 {
-    char text[TEXT_MAX], own[USAGE_PATH_MAX], its[USAGE_PATH_MAX];
+    char text[TEXT_MAX], *own = NULL, *its = NULL;
     if (str_ends(of->files.cpu, "/cpu.stat")) {
         snprintf(p->group, sizeof(p->group), "%.*s",
             (int)(strlen(of->files.cpu) - strlen("/cpu.stat")), of->files.cpu);
         return;
     }
-    if (!read_of(pid, "cgroup", text) || !kernel_group(text, its, sizeof(its)))
-        return;
-    if (fs_read_start("/proc/self/cgroup", text, TEXT_MAX) &&
-        kernel_group(text, own, sizeof(own)) && str_eq(own, its))
-        return;
-    find_dir(its, p->group);
+    if (read_of(pid, "cgroup", text))
+        its = cgroup_name(text, CGROUP_V2);
+    if (fs_read_start("/proc/self/cgroup", text, TEXT_MAX))
+        own = cgroup_name(text, CGROUP_V2);
+    if (its && !str_eq(its, "/") && !str_eq(own, its))
+        find_dir(its, p->group);
+    free(its);
+    free(own);
 }
 
 static bool has_own_network(int64_t pid)

@@ -32,7 +32,6 @@ static void malformed_texts_are_refused(void **state)
         "1 (a) R 1 1 1 1 1 1 1 1 -5 1 1 1 1 1 1 1 1 1 1 1 1 1 1"};
     struct kernel_stat s;
     int64_t a, b;
-    char path[16];
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_false(kernel_stat(texts[i], &s));
@@ -43,9 +42,6 @@ static void malformed_texts_are_refused(void **state)
     assert_false(kernel_io("8:0 rbytes=12\n", &a, &b));
     assert_false(kernel_cpu("cpu0 1 2 3 4 5 6 7\n", &a, &b));
     assert_false(kernel_cpu("cpu  1 2 3\n", &a, &b));
-    assert_false(kernel_group("0::/\n", path, sizeof(path)));
-    assert_false(kernel_group("0::/a/very/long/path\n", path, sizeof(path)));
-    assert_false(kernel_group("1:cpu:/a\n", path, sizeof(path)));
 }
 
 static void values_are_found_by_their_whole_keys(void **state)
@@ -60,10 +56,9 @@ static void values_are_found_by_their_whole_keys(void **state)
     assert_int_equal(kernel_number("max\n"), -1);
 }
 
-static void pressure_disks_cpus_and_groups(void **state)
+static void pressure_disks_and_cpus(void **state)
 {
     int64_t a = 0, b = 0;
-    char path[32];
     (void)state;
     assert_int_equal(
         kernel_pressure_ms(
@@ -77,8 +72,6 @@ static void pressure_disks_cpus_and_groups(void **state)
     assert_true(kernel_cpu("cpu  10 1 20 500 30 2 3 4 0 0\ncpu0 1\n", &a, &b));
     assert_int_equal(a, 36);
     assert_int_equal(b, 30);
-    assert_true(kernel_group("3:cpu:/x\n0::/belay/job-1\n", path, sizeof(path)));
-    assert_string_equal(path, "/belay/job-1");
 }
 
 static void interfaces_come_one_after_the_other(void **state)
@@ -108,7 +101,7 @@ int main(void)
         cmocka_unit_test(a_process_is_read_whatever_its_name_is),
         cmocka_unit_test(malformed_texts_are_refused),
         cmocka_unit_test(values_are_found_by_their_whole_keys),
-        cmocka_unit_test(pressure_disks_cpus_and_groups),
+        cmocka_unit_test(pressure_disks_and_cpus),
         cmocka_unit_test(interfaces_come_one_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

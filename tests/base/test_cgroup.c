@@ -171,6 +171,9 @@ static void malformed_lines_are_passed_over(void **state)
     }
     for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
         assert_null(cgroup_name(groups[i], CGROUP_V2));
+    assert_null(cgroup_name("1:cpu:/a\n", CGROUP_V2));
+    assert_at(v2_mounts, "3:cpu:/x\n0::/belay/job-1\n", CGROUP_V2, "/belay/job-1",
+        "/sys/fs/cgroup/belay/job-1");
     assert_at(hybrid_mounts, "0:cpu\n1:cpusets:/a\n2:xcpu:/b\n3:acct,cpu:/c\n", CGROUP_CPU, "/c",
         "/sys/fs/cgroup/cpu,cpuacct/c");
 }
