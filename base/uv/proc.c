@@ -64,7 +64,7 @@ void proc_home_free(struct proc_home *h)
 size_t proc_home_fds(const struct proc_home *home, int ret_fds[PROC_HOME_FDS_MAX])
 {
     size_t n = 0;
-    for (enum cgroup_kind k = 0; k < CGROUP_KINDS && n < PROC_HOME_FDS_MAX; k++)
+    for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
         if (home->cgroups.kept[k].dir.path)
             ret_fds[n++] = home->cgroups.kept[k].dir.entry_fd;
     return n;

@@ -15,6 +15,7 @@
 #ifndef BELAY_BASE_UV_PROC_H
 #define BELAY_BASE_UV_PROC_H
 
+#include "base/cgroup.h"
 #include "base/err.h"
 #include "base/uv/usage.h"
 #include <stdbool.h>
@@ -62,8 +63,9 @@ void proc_home_free(struct proc_home *h);
 /* The group must be closed before the home is freed. */
 int proc_group_open_in(struct proc_home *home, const char *name, const struct proc_limits *limits,
     struct proc_group **ret_group, struct err *e);
-/* Writes the descriptors kept for this process's next group to ret_fds; returns their number. */
-#define PROC_HOME_FDS_MAX 2
+/* Writes the descriptors kept for this process's next group to ret_fds, at most one of each
+ * hierarchy; returns their number. */
+#define PROC_HOME_FDS_MAX CGROUP_KINDS
 size_t proc_home_fds(const struct proc_home *home, int ret_fds[PROC_HOME_FDS_MAX]);
 /* Removes the directories that this process keeps. Call it before the process ends, unless it frees
  * the home. */
