@@ -167,18 +167,6 @@ static struct attempt *live_attempt(
     return job_attempt_on(j, attempt, node);
 }
 
-static void describe_start(const struct attempt_row *a, char *out, size_t size)
-{
-    if (a->restored.attempt == 0)
-        text_format(out, size, "started from the beginning");
-    else if (a->restored_progress == PROGRESS_NONE)
-        text_format(out, size, "resumed from checkpoint %" PRId64 ".%" PRId64, a->restored.attempt,
-            a->restored.sequence);
-    else
-        text_format(out, size, "resumed at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
-            a->restored_progress, a->restored.attempt, a->restored.sequence);
-}
-
 /* The job will need another place soon, and launches for it depend on its checkpoint. */
 static void note_saved(struct model *m, const struct attempt *a)
 {
@@ -282,7 +270,7 @@ int apply_started(
     adopt_restored(&j->row, &a->row, ev->started.behind_again, ev->now);
     note_saved(m, a);
     char what[CORE_TEXT_MAX];
-    describe_start(&a->row, what, sizeof what);
+    text_origin(restored, a->row.restored_progress, "started", "resumed", what, sizeof what);
     history(m, ev->now, "started",
         (struct history_of){.attempt = a, .a = a->row.restored_progress, .b = a->row.restore_ms},
         "%s", what);

@@ -30,18 +30,6 @@ static void count_lost(struct job_row *j, int64_t lost_ms)
     j->progress = j->last_good.attempt ? j->last_good_progress : PROGRESS_NONE;
 }
 
-static void describe_resume(const struct job_row *j, char *out, size_t size)
-{
-    if (j->last_good.attempt == 0)
-        text_format(out, size, "starts from the beginning");
-    else if (j->last_good_progress == PROGRESS_NONE)
-        text_format(out, size, "resumes from checkpoint %" PRId64 ".%" PRId64, j->last_good.attempt,
-            j->last_good.sequence);
-    else
-        text_format(out, size, "resumes at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
-            j->last_good_progress, j->last_good.attempt, j->last_good.sequence);
-}
-
 /* Another attempt would meet the same store, or start from scratch: a user must act first. */
 static void hold_for_store(struct model *m, struct job *j, struct stamp now)
 {
@@ -84,7 +72,8 @@ void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp n
         queue_reshape(m, j);
     job_enqueue(m, j, now);
     model_note_rewind(m);
-    describe_resume(&j->row, resume, sizeof resume);
+    text_origin(
+        j->row.last_good, j->row.last_good_progress, "starts", "resumes", resume, sizeof resume);
     history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
     notify_unwatch(m, j);
     j->row.warned = 0;

@@ -6,6 +6,7 @@
 #include "scheduler/core/model/text.h"
 
 #include "base/str.h"
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Length of the n bytes at s, the start of a longer text, without a truncated last sequence. */
@@ -32,4 +33,17 @@ void text_format(char *out, size_t size, const char *fmt, ...)
     va_start(ap, fmt);
     text_vformat(out, size, fmt, ap);
     va_end(ap);
+}
+
+void text_origin(struct ckpt_ref from, int64_t progress, const char *begun, const char *resumed,
+    char *out, size_t size)
+{
+    if (from.attempt == 0)
+        text_format(out, size, "%s from the beginning", begun);
+    else if (progress == PROGRESS_NONE)
+        text_format(out, size, "%s from checkpoint %" PRId64 ".%" PRId64, resumed, from.attempt,
+            from.sequence);
+    else
+        text_format(out, size, "%s at step %" PRId64 " from checkpoint %" PRId64 ".%" PRId64,
+            resumed, progress, from.attempt, from.sequence);
 }

@@ -5,6 +5,8 @@
 #ifndef BELAY_SCHEDULER_CORE_MODEL_TEXT_H
 #define BELAY_SCHEDULER_CORE_MODEL_TEXT_H
 
+#include "scheduler/core/model/types.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 
@@ -12,5 +14,10 @@ void text_format(char *out, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void text_vformat(char *out, size_t size, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
+
+/* Where a run begins: "BEGUN from the beginning", "RESUMED from checkpoint 3.7" or, if its progress
+ * is known, "RESUMED at step 40 from checkpoint 3.7". */
+void text_origin(struct ckpt_ref from, int64_t progress, const char *begun, const char *resumed,
+    char *out, size_t size);
 
 #endif
