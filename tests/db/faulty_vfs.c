@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/db/faulty_vfs.h"
+#include "tests/db/util.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -11,13 +12,13 @@ struct faulty_file {
     sqlite3_file *real; /* the memory behind this struct */
 };
 
-static struct faulty_plan *plan;
+struct faulty_plan faulty_plan;
 static sqlite3_vfs *real_vfs;
 
 static bool fails(enum faulty_op op)
 {
-    plan->seen[op]++;
-    return plan->fail_at[op] > 0 && --plan->fail_at[op] == 0;
+    faulty_plan.seen[op]++;
+    return faulty_plan.fail_at[op] > 0 && --faulty_plan.fail_at[op] == 0;
 }
 
 static sqlite3_file *real(sqlite3_file *f)
@@ -41,8 +42,8 @@ static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
     int code = real(f)->pMethods->xWrite(real(f), p, fault ? n / 2 : n, at);
     if (!fault)
         return code;
-    errno = plan->errnum;
-    return plan->code[FAULTY_WRITE];
+    errno = faulty_plan.errnum;
+    return faulty_plan.code[FAULTY_WRITE];
 }
 
 static int f_truncate(sqlite3_file *f, sqlite3_int64 size)
@@ -54,8 +55,8 @@ static int f_sync(sqlite3_file *f, int flags)
 {
     if (!fails(FAULTY_SYNC))
         return real(f)->pMethods->xSync(real(f), flags);
-    errno = plan->errnum;
-    return plan->code[FAULTY_SYNC];
+    errno = faulty_plan.errnum;
+    return faulty_plan.code[FAULTY_SYNC];
 }
 
 static int f_size(sqlite3_file *f, sqlite3_int64 *size)
@@ -97,8 +98,8 @@ static int f_shm_map(sqlite3_file *f, int region, int size, int extend, void vol
 {
     if (!extend || !fails(FAULTY_SHM))
         return real(f)->pMethods->xShmMap(real(f), region, size, extend, p);
-    errno = plan->errnum;
-    return plan->code[FAULTY_SHM];
+    errno = faulty_plan.errnum;
+    return faulty_plan.code[FAULTY_SHM];
 }
 
 static int f_shm_lock(sqlite3_file *f, int offset, int n, int flags)
@@ -135,14 +136,14 @@ static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *file, int flag
 static int v_last_error(sqlite3_vfs *v, int n, char *text)
 {
     (void)v;
-    return plan->errnum ? plan->errnum : real_vfs->xGetLastError(real_vfs, n, text);
+    return faulty_plan.errnum ? faulty_plan.errnum : real_vfs->xGetLastError(real_vfs, n, text);
 }
 
 static sqlite3_vfs vfs;
 
-void faulty_vfs_install(struct faulty_plan *p)
+int faulty_setup(void **state)
 {
-    plan = p;
+    faulty_plan = (struct faulty_plan){0};
     real_vfs = sqlite3_vfs_find(NULL);
     /* foreign files use the real VFS's functions, which ignore the vfs argument */
     vfs = *real_vfs;
@@ -152,10 +153,12 @@ void faulty_vfs_install(struct faulty_plan *p)
     vfs.xOpen = v_open;
     vfs.xGetLastError = v_last_error;
     sqlite3_vfs_register(&vfs, 1);
+    return util_setup(state);
 }
 
-void faulty_vfs_remove(void)
+int faulty_teardown(void **state)
 {
     sqlite3_vfs_unregister(&vfs);
     sqlite3_vfs_register(real_vfs, 1);
+    return util_teardown(state);
 }

@@ -18,8 +18,11 @@ struct faulty_plan {
     int64_t seen[FAULTY_OPS];
 };
 
-/* Makes it the default VFS of this process. */
-void faulty_vfs_install(struct faulty_plan *plan); /* borrowed until remove */
-void faulty_vfs_remove(void);
+extern struct faulty_plan faulty_plan; /* the one in force */
+
+/* cmocka setup and teardown: as util_setup, with this as the default VFS of the process and a plan
+ * without failures. */
+int faulty_setup(void **state);
+int faulty_teardown(void **state);
 
 #endif

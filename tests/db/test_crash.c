@@ -20,21 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct faulty_plan plan;
-
-static int setup_faulty(void **state)
-{
-    plan = (struct faulty_plan){0};
-    faulty_vfs_install(&plan);
-    return util_setup(state);
-}
-
-static int teardown_faulty(void **state)
-{
-    faulty_vfs_remove();
-    return util_teardown(state);
-}
-
 /* Number of submits that belayd would find if it started on the current files: jobs and history
  * rows must agree. */
 static int64_t jobs_after_a_crash(const char *path)
@@ -73,18 +58,19 @@ static struct db_batch batch_of(int64_t first, bool huge)
 static bool try_fault(const char *path, bool huge, int *ret_rc)
 {
     struct db_batch before = batch_of(1, false), b = batch_of(4, huge);
-    struct faulty_plan wanted = plan;
+    struct faulty_plan wanted = faulty_plan;
     struct err e = {0};
 
     unlink(path);
-    plan = (struct faulty_plan){0};
+    faulty_plan = (struct faulty_plan){0};
     struct db *d = util_open(path);
     util_commit(d, &before);
-    plan = wanted;
+    faulty_plan = wanted;
     int rc = db_commit(d, &b, &e);
-    bool passed =
-        plan.fail_at[FAULTY_WRITE] + plan.fail_at[FAULTY_SYNC] + plan.fail_at[FAULTY_SHM] > 0;
-    plan = (struct faulty_plan){0};
+    bool passed = faulty_plan.fail_at[FAULTY_WRITE] + faulty_plan.fail_at[FAULTY_SYNC] +
+                      faulty_plan.fail_at[FAULTY_SHM] >
+                  0;
+    faulty_plan = (struct faulty_plan){0};
     int64_t found = jobs_after_a_crash(path);
     if (rc == 0)
         assert_int_equal(found, 6);
@@ -120,9 +106,9 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         int n_failed = 0, rc;
         for (int64_t n = 1;; n++) {
-            plan = (struct faulty_plan){.errnum = faults[i].errnum};
-            plan.fail_at[faults[i].op] = n;
-            plan.code[faults[i].op] = faults[i].code;
+            faulty_plan = (struct faulty_plan){.errnum = faults[i].errnum};
+            faulty_plan.fail_at[faults[i].op] = n;
+            faulty_plan.code[faults[i].op] = faults[i].code;
             if (try_fault(*state, false, &rc))
                 break;
             assert_int_equal(rc, faults[i].kind);
@@ -138,9 +124,9 @@ static void no_room_for_the_index_is_not_called_a_rollback(void **state)
 {
     int rc;
 
-    plan = (struct faulty_plan){.errnum = ENOSPC};
-    plan.fail_at[FAULTY_SHM] = 1;
-    plan.code[FAULTY_SHM] = SQLITE_IOERR_SHMSIZE;
+    faulty_plan = (struct faulty_plan){.errnum = ENOSPC};
+    faulty_plan.fail_at[FAULTY_SHM] = 1;
+    faulty_plan.code[FAULTY_SHM] = SQLITE_IOERR_SHMSIZE;
     assert_false(try_fault(*state, true, &rc));
     assert_int_equal(rc, ERR_IO);
 }
@@ -298,9 +284,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, util_setup, util_teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            what_a_failed_commit_answers_is_what_is_on_disk, setup_faulty, teardown_faulty),
+            what_a_failed_commit_answers_is_what_is_on_disk, faulty_setup, faulty_teardown),
         cmocka_unit_test_setup_teardown(
-            no_room_for_the_index_is_not_called_a_rollback, setup_faulty, teardown_faulty),
+            no_room_for_the_index_is_not_called_a_rollback, faulty_setup, faulty_teardown),
         TEST(a_full_disk_says_so_and_is_well_once_there_is_room),
         TEST(what_was_acknowledged_survives_kill_9),
     };

@@ -320,21 +320,6 @@ static void a_step_that_fails_leaves_the_version_before_it(void **state)
 
 /* ---- crashes ---- */
 
-static struct faulty_plan plan;
-
-static int setup_faulty(void **state)
-{
-    plan = (struct faulty_plan){0};
-    faulty_vfs_install(&plan);
-    return util_setup(state);
-}
-
-static int teardown_faulty(void **state)
-{
-    faulty_vfs_remove();
-    return util_teardown(state);
-}
-
 static void start_over(const char *path, int from)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm"};
@@ -352,17 +337,17 @@ static void start_over(const char *path, int from)
 static bool try_fault(const char *path, int from, int64_t *ret_found)
 {
     const struct schema s = with_steps(two_steps);
-    const struct faulty_plan wanted = plan;
+    const struct faulty_plan wanted = faulty_plan;
     char *copy = mem_printf("%s.copy", path);
     struct err e = {0};
 
-    plan = (struct faulty_plan){0};
+    faulty_plan = (struct faulty_plan){0};
     start_over(path, from);
     sqlite3 *sql = open_plainly(path);
-    plan = wanted;
+    faulty_plan = wanted;
     int rc = migrate_to_newest(sql, path, &s, &e);
-    bool came = plan.fail_at[FAULTY_WRITE] + plan.fail_at[FAULTY_SYNC] == 0;
-    plan = (struct faulty_plan){0};
+    bool came = faulty_plan.fail_at[FAULTY_WRITE] + faulty_plan.fail_at[FAULTY_SYNC] == 0;
+    faulty_plan = (struct faulty_plan){0};
 
     start_over(copy, 0);
     util_copy_file(path, copy, "");
@@ -398,9 +383,9 @@ static void a_migration_that_is_cut_off_has_happened_or_not(void **state)
             bool found[4] = {false}, came = true;
             int64_t version;
             for (int64_t n = 1; came; n++) {
-                plan = (struct faulty_plan){.errnum = faults[i].errnum};
-                plan.fail_at[faults[i].op] = n;
-                plan.code[faults[i].op] = faults[i].code;
+                faulty_plan = (struct faulty_plan){.errnum = faults[i].errnum};
+                faulty_plan.fail_at[faults[i].op] = n;
+                faulty_plan.code[faults[i].op] = faults[i].code;
                 came = try_fault(*state, from, &version);
                 found[version] = true;
                 assert_in_range(n, 1, 1000);
@@ -430,7 +415,7 @@ int main(int argc, char **argv)
         TEST(a_version_without_a_step_from_it_is_refused_and_not_changed),
         TEST(a_step_that_fails_leaves_the_version_before_it),
         cmocka_unit_test_setup_teardown(
-            a_migration_that_is_cut_off_has_happened_or_not, setup_faulty, teardown_faulty),
+            a_migration_that_is_cut_off_has_happened_or_not, faulty_setup, faulty_teardown),
     };
     return argc == 2 ? record(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
 }
