@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include "emulator/config.h"
 #include "emulator/gce/gce.h"
+#include "tests/emulator/front_answer.h"
 
 #define BENCH_START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define BENCH_SCOPE "https://www.googleapis.com/auth/cloud-platform"
@@ -30,8 +31,7 @@ struct gce_bench {
     struct front_place place;
     struct wall now;
     char token[GCE_TOKEN_MAX]; /* agent@'s; sent with every call */
-    struct front_reply reply;  /* the last */
-    json_t *json;              /* its body; NULL if it is not JSON */
+    struct front_answer last;
 };
 
 void bench_start(struct gce_bench *b, int64_t rate_limit);

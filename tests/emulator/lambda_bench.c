@@ -30,13 +30,6 @@ static const struct front *front(const struct lambda_bench *b)
     return b->config.providers[0].front;
 }
 
-static void forget_reply(struct lambda_bench *b)
-{
-    buf_deinit(&b->reply.body);
-    json_decref(b->json);
-    b->json = NULL;
-}
-
 static void ask(struct lambda_bench *b, const struct front_request *r, struct front_reply *reply)
 {
     const struct front_site site = {
@@ -159,7 +152,7 @@ void bench_start(struct lambda_bench *b)
 
 void bench_stop(struct lambda_bench *b)
 {
-    forget_reply(b);
+    front_answer_clear(&b->last);
     region_deinit(&b->region);
     journal_deinit(&b->journal);
     front(b)->close(b->cloud);
@@ -201,35 +194,22 @@ int bench_call(struct lambda_bench *b, const char *method, const char *target, c
         .n_headers = b->authorization ? 2 : 1,
         .body = body ? body : "",
         .body_len = body ? strlen(body) : 0};
-    forget_reply(b);
-    ask(b, &r, &b->reply);
-    if (b->reply.body.len > 0)
-        json_parse(
-            buf_str(&b->reply.body), b->reply.body.len, LAMBDA_CLOUD_BODY_MAX, &b->json, NULL);
-    return b->reply.status;
+    front_answer_clear(&b->last);
+    ask(b, &r, &b->last.reply);
+    front_answer_parse(&b->last, LAMBDA_CLOUD_BODY_MAX);
+    return b->last.reply.status;
 }
 
 void bench_expect(struct lambda_bench *b, const char *method, const char *target, const char *body,
     int status, const char *text)
 {
-    int got = bench_call(b, method, target, body);
-    if (got != status || !strstr(buf_str(&b->reply.body), text))
-        fail_msg("%s %s %s: expected %d with \"%s\", got %d: %s", method, target, body ? body : "",
-            status, text, got, buf_str(&b->reply.body));
+    bench_call(b, method, target, body);
+    front_answer_expect(&b->last, method, target, body, status, text);
 }
 
 const char *bench_text(const struct lambda_bench *b, const char *path)
 {
-    const json_t *v = b->json;
-    char name[64];
-    for (const char *p = path; v && *p;) {
-        size_t n = strcspn(p, "/");
-        snprintf(name, sizeof(name), "%.*s", (int)n, p);
-        v = json_is_array(v) ? json_array_get(v, (size_t)strtoul(name, NULL, 10))
-                             : json_object_get(v, name);
-        p += n + (p[n] == '/');
-    }
-    return json_is_string(v) ? json_string_value(v) : "";
+    return front_answer_text(&b->last, path);
 }
 
 const char *bench_body(const char *more)

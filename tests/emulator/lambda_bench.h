@@ -16,6 +16,7 @@
 #include "base/vtimers.h"
 #include "emulator/config.h"
 #include "emulator/lambda/cloud.h"
+#include "tests/emulator/front_answer.h"
 
 #define BENCH_START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define BENCH_BOOT_MS 1000
@@ -33,10 +34,9 @@ struct lambda_bench {
     struct lambda_cloud *cloud;
     struct front_place place;
     const char *authorization; /* of bench_call; may be NULL */
-    struct front_reply reply;  /* the last */
-    json_t *json;              /* its body; NULL if it is not JSON */
-    size_t n_calls;            /* to the client */
-    size_t n_throttled;        /* throttled calls among them */
+    struct front_answer last;
+    size_t n_calls;     /* to the client */
+    size_t n_throttled; /* throttled calls among them */
 };
 
 void bench_start(struct lambda_bench *b);

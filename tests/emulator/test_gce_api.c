@@ -71,10 +71,10 @@ static void a_wait_ends_with_the_operation(void **state)
     bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body("a", ""), 200, "PENDING");
     char *target = mem_printf(BENCH_ZONE "operations/%s/wait", bench_text(&b, "name"));
     bench_call(&b, "POST", target, "\"\"");
-    assert_int_equal(b.reply.wait_ms, SECONDS_MS(120));
+    assert_int_equal(b.last.reply.wait_ms, SECONDS_MS(120));
     bench_advance(&b, 1000);
     bench_expect(&b, "POST", target, "", 200, "DONE");
-    assert_int_equal(b.reply.wait_ms, 0);
+    assert_int_equal(b.last.reply.wait_ms, 0);
     bench_expect(&b, "POST", BENCH_ZONE "operations/operation-1/wait", "", 404, "notFound");
     free(target);
     bench_stop(&b);
@@ -93,11 +93,11 @@ static void no_room_is_an_error_of_the_operation_later(void **state)
     STR_COPY(op, bench_text(&b, "name"));
     char *target = mem_printf(BENCH_ZONE "operations/%s/wait", op);
     bench_call(&b, "POST", target, "");
-    assert_int_equal(b.reply.wait_ms, 1000);
+    assert_int_equal(b.last.reply.wait_ms, 1000);
     free(target);
     bench_advance(&b, 1000);
     expect_operation(&b, op, "DONE", "ZONE_RESOURCE_POOL_EXHAUSTED");
-    assert_int_equal(json_integer_value(json_object_get(b.json, "httpErrorStatusCode")), 503);
+    assert_int_equal(json_integer_value(json_object_get(b.last.json, "httpErrorStatusCode")), 503);
     bench_expect(&b, "GET", BENCH_ZONE "instances/c", "", 404, "notFound");
     /* The request id is used up, the name is not. */
     bench_expect(
@@ -227,10 +227,10 @@ static void gpus_are_attached_to_n1(void **state)
     bench_expect(&b, "GET", BENCH_ZONE "instances/a", "", 200, "/machineTypes/n1-standard-16\"");
     assert_string_equal(bench_text(&b, "guestAccelerators/0/acceleratorType"),
         GCE_URL "/projects/my-project/zones/us-central1-a/acceleratorTypes/nvidia-tesla-t4");
-    assert_non_null(strstr(buf_str(&b.reply.body), "\"acceleratorCount\":2"));
+    assert_non_null(strstr(buf_str(&b.last.reply.body), "\"acceleratorCount\":2"));
     assert_string_equal(bench_text(&b, "scheduling/onHostMaintenance"), "TERMINATE");
     assert_int_equal(bench_metadata(&b, i, "/computeMetadata/v1/instance/machine-type"), 200);
-    assert_true(str_ends(buf_str(&b.reply.body), "/machineTypes/n1-standard-16"));
+    assert_true(str_ends(buf_str(&b.last.reply.body), "/machineTypes/n1-standard-16"));
     /* A machine with built-in GPUs may name them, and shows them in any case. */
     bench_expect(&b, "POST", BENCH_ZONE "instances",
         gpu_body("b", "g2-standard-4", "nvidia-l4", 1, true), 200, "\"insert\"");
@@ -383,13 +383,13 @@ static void lists_have_pages_and_filters(void **state)
     assert_string_equal(bench_text(&b, "nextPageToken"), "");
     free(next);
     bench_expect(&b, "GET", BENCH_ZONE "instances?filter=labels.job%3D17", "", 200, "\"b\"");
-    assert_int_equal(json_array_size(json_object_get(b.json, "items")), 1);
+    assert_int_equal(json_array_size(json_object_get(b.last.json, "items")), 1);
     bench_expect(&b, "GET", BENCH_ZONE "instances?filter=labels.job%3D19", "", 200, "instanceList");
-    assert_null(json_object_get(b.json, "items"));
+    assert_null(json_object_get(b.last.json, "items"));
     bench_expect(&b, "GET",
         BENCH_ROOT "aggregated/instances?returnPartialSuccess=true&filter=labels.job%3D18", "", 200,
         "NO_RESULTS_ON_PAGE");
-    const json_t *items = json_object_get(b.json, "items");
+    const json_t *items = json_object_get(b.last.json, "items");
     assert_int_equal(json_object_size(items), 2);
     assert_int_equal(json_array_size(json_object_get(
                          json_object_get(items, "zones/us-central1-a"), "instances")),
@@ -408,7 +408,7 @@ static void disks_go_with_their_instance_unless_they_are_to_stay(void **state)
     struct instance *i = bench_run(&b, "b", "");
     bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?returnPartialSuccess=true", "", 200,
         "compute#diskAggregatedList");
-    const json_t *items = json_object_get(b.json, "items"),
+    const json_t *items = json_object_get(b.last.json, "items"),
                  *a = json_object_get(json_object_get(items, "zones/us-central1-a"), "disks"),
                  *other = json_object_get(json_object_get(items, "zones/us-central1-b"), "disks");
     assert_int_equal(json_array_size(a), 1);
@@ -423,7 +423,7 @@ static void disks_go_with_their_instance_unless_they_are_to_stay(void **state)
     region_terminate(&b.region, i, b.now);
     bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks", "", 200, "\"old\"");
     assert_null(json_object_get(
-        json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks"));
+        json_object_get(json_object_get(b.last.json, "items"), "zones/us-central1-a"), "disks"));
     bench_expect(&b, "POST", BENCH_ZONE "instances",
         "{\"name\":\"c\",\"machineType\":\"zones/us-central1-a/machineTypes/"
         "n2-standard-8\",\"disks\":[{\"boot\":true,\"initializeParams\":"
@@ -436,7 +436,7 @@ static void disks_go_with_their_instance_unless_they_are_to_stay(void **state)
     bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?filter=labels.who%3Dwe", "", 200,
         "lastDetachTimestamp");
     a = json_object_get(
-        json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks");
+        json_object_get(json_object_get(b.last.json, "items"), "zones/us-central1-a"), "disks");
     assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "sizeGb")), "10");
     assert_null(json_object_get(json_array_get(a, 0), "users"));
     bench_expect(&b, "POST", BENCH_ZONE "instances",

@@ -14,10 +14,10 @@ static void expect_metadata(
     struct gce_bench *b, struct instance *i, const char *target, int status, const char *body)
 {
     int got = bench_metadata(b, i, target);
-    if (got != status || (body && !str_eq(buf_str(&b->reply.body), body)))
+    if (got != status || (body && !str_eq(buf_str(&b->last.reply.body), body)))
         fail_msg("%s: expected %d %s, got %d %s", target, status, body ? body : "anything", got,
-            buf_str(&b->reply.body));
-    assert_string_equal(b->reply.headers[0].name, "Metadata-Flavor");
+            buf_str(&b->last.reply.body));
+    assert_string_equal(b->last.reply.headers[0].name, "Metadata-Flavor");
 }
 
 static void the_metadata_server_knows_its_instance(void **state)
@@ -120,7 +120,7 @@ static void a_change_is_waited_for(void **state)
     char *target = mem_printf(METADATA "instance/preempted?wait_for_change=true&last_etag=%s",
         again.mark[0] ? again.mark : first.mark);
     assert_int_equal(bench_metadata(&b, i, target), 200);
-    assert_int_equal(b.reply.wait_ms, 0);
+    assert_int_equal(b.last.reply.wait_ms, 0);
     free(target);
     buf_deinit(&first.body);
     buf_deinit(&again.body);

@@ -61,8 +61,8 @@ static void one_request_a_second_is_taken_of_all_keys_together(void **state)
     struct lambda_bench *b = *state;
     bench_expect(b, "GET", INSTANCES, NULL, 200, "data");
     bench_expect(b, "GET", INSTANCES, NULL, 429, "error code: 1015");
-    assert_null(b->json);
-    assert_string_equal(b->reply.content_type, "text/plain; charset=UTF-8");
+    assert_null(b->last.json);
+    assert_string_equal(b->last.reply.content_type, "text/plain; charset=UTF-8");
     bench_advance(b, 999);
     b->authorization = "Bearer second";
     bench_expect(b, "GET", TYPES, NULL, 429, "");
@@ -126,7 +126,7 @@ static void a_launch_boots_and_becomes_active(void **state)
     assert_string_equal(bench_text(b, "data/0/file_system_names/0"), "data");
     assert_string_equal(bench_text(b, "data/0/tags/0/key"), "belay:cluster");
     assert_string_equal(bench_text(b, "data/0/tags/0/value"), "lab");
-    assert_null(strstr(buf_str(&b->reply.body), "#!"));
+    assert_null(strstr(buf_str(&b->last.reply.body), "#!"));
     char target[128];
     snprintf(target, sizeof(target), INSTANCES "/%s", i->id);
     bench_expect(b, "GET", target, NULL, 200, "active");
