@@ -2,6 +2,7 @@
 #include "agent/dir_trial.h"
 
 #include "agent/supervisor/launch.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -27,29 +28,24 @@ static void strip_last(char *path)
     slash[slash == path] = '\0';
 }
 
-/* The nearest existing directory of dir/tasks. */
-static char *existing(const char *dir)
+/* Where dir/tasks is, or would be made. The caller frees it. */
+static int find_place(const char *dir, char **ret_place, struct err *e)
 {
-    char *path = mem_printf("%s/tasks", dir);
-    struct stat st;
-    while (path[1] && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
-        strip_last(path);
-    return path;
+    char *tasks = mem_printf("%s/tasks", dir);
+    int rc = fs_existing_part(tasks, ret_place, e);
+    free(tasks);
+    return rc;
 }
 
-/* The same, but above a directory that the agent's start makes accessible to other users
- * (agent_start.c). */
-static char *existing_after_start(const char *dir)
+/* Same, but above a directory that the agent's start opens to other users (agent_start.c). */
+static int find_place_after_start(const char *dir, char **ret_place, struct err *e)
 {
     struct stat st;
-    char *above, *path;
     if (!dir[1] || stat(dir, &st) != 0 || (st.st_mode & 0111) == 0111)
-        return existing(dir);
-    above = mem_strdup(dir);
-    strip_last(above);
-    path = existing(above);
-    free(above);
-    return path;
+        return find_place(dir, ret_place, e);
+    *ret_place = mem_strdup(dir);
+    strip_last(*ret_place);
+    return 0;
 }
 
 /* Runs in the child. If this process cannot become another user, the machine has no other users to
@@ -163,9 +159,12 @@ static int try_in(const char *dir, bool as_nobody, int *ret_why, struct err *e)
 
 static int try_others(const char *dir, const char *system_users, struct err *e)
 {
-    char *at = existing_after_start(dir);
+    char *at;
     struct err closed;
-    int why, rc = try_in(at, true, &why, e);
+    int why, rc = find_place_after_start(dir, &at, e);
+    if (rc)
+        return rc;
+    rc = try_in(at, true, &why, e);
     if (rc == 0 && why != 0)
         rc = say_others(at, why, &closed);
     if (rc == ERR_CONFIG && features_has(system_users, "root")) {
@@ -185,8 +184,11 @@ int dir_trial_explain(const char *dir, int why, bool of_others, struct err *e)
 
 int dir_trial(const char *dir, const char *system_users, struct err *e)
 {
-    char *at = existing(dir);
-    int why, rc = try_in(at, false, &why, e);
+    char *at;
+    int why, rc = find_place(dir, &at, e);
+    if (rc)
+        return rc;
+    rc = try_in(at, false, &why, e);
     if (rc == 0 && why != 0)
         rc = say_own(at, why, e);
     if (rc == 0 && geteuid() == 0)

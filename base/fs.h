@@ -55,6 +55,9 @@ int64_t fs_reserve(int64_t total_bytes);
 bool fs_may(const char *path, int mode);
 /* Fills e: "PATH cannot be `what` by user NAME: " and the error's text. */
 int fs_may_not(const char *path, const char *what, int errnum, struct err *e);
+/* The part of path that exists: path itself, or what it would be made in, which may be no
+ * directory. The caller frees it. An error if this user cannot find out. */
+int fs_existing_part(const char *path, char **ret_part, struct err *e);
 /* Returns 0 if path is a directory in which files can be created. Creates nothing. ERR_CONFIG in a
  * file system of the kernel (/proc, /sys), else err_errno's kinds. */
 int fs_may_write_dir(const char *path, struct err *e);

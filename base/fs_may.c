@@ -85,20 +85,30 @@ int fs_may_write_dir(const char *path, struct err *e)
     return check_directory(path, path, e);
 }
 
+int fs_existing_part(const char *path, char **ret_part, struct err *e)
+{
+    char *part = mem_strdup(path), *slash;
+    struct stat st;
+    while (stat(part, &st) != 0) {
+        slash = strrchr(part, '/');
+        if ((errno != ENOENT && errno != ENOTDIR) || !slash || !part[1]) {
+            int rc = fs_may_not(path, "used", errno, e);
+            free(part);
+            return rc;
+        }
+        slash[slash == part] = '\0';
+    }
+    *ret_part = part;
+    return 0;
+}
+
 int fs_may_make(const char *path, struct err *e)
 {
-    char *above = mem_strdup(path), *slash;
-    struct stat st;
-    int rc = 0;
-    while (rc == 0 && stat(above, &st) != 0) {
-        slash = strrchr(above, '/');
-        if ((errno != ENOENT && errno != ENOTDIR) || !slash || !above[1])
-            rc = fs_may_not(path, "used", errno, e);
-        else
-            slash[slash == above] = '\0';
-    }
-    if (rc == 0)
-        rc = check_directory(above, path, e);
-    free(above);
+    char *part;
+    int rc = fs_existing_part(path, &part, e);
+    if (rc)
+        return rc;
+    rc = check_directory(part, path, e);
+    free(part);
     return rc;
 }

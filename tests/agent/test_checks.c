@@ -111,6 +111,7 @@ static void check_refuses_what_a_start_only_logs_and_names_its_key(void **state)
             "ca: its text is not a certificate: copy the cluster's ca.pem"},
         {SERVER CA "dir: /proc/x/y\ntoken: t\n", "dir: /proc/x/y cannot be made"},
         {SERVER CA "dir: %s/plain/x\ntoken: t\n", "/plain cannot be used by user "},
+        {SERVER CA "dir: %s/odd\ntoken: t\n", "/odd/tasks/.belay-trial-"},
         {SERVER CA "dir: %s/node\n", "belay token create --join"},
         {SERVER CA "dir: %s/node\ntoken_file: %s/none\n", "token_file: "},
         {SERVER CA "dir: %s/node\ntoken_file: %s/open\n", "chmod 600"},
@@ -122,16 +123,21 @@ static void check_refuses_what_a_start_only_logs_and_names_its_key(void **state)
         {"server: https://nosuch.host.invalid:17443\n" CA "dir: %s/node\ntoken: t\n",
             "server: nosuch.host.invalid is not known here"},
     };
+    char *odd = mem_printf("%s/odd", dir);
     struct err e;
     (void)state;
     put("plain", 0600);
     put("open", 0644);
+    assert_int_equal(fs_mkdirs(odd, 0711, &e), 0);
+    put("odd/tasks", 0600); /* where a directory would be made */
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         if (check(bad[i].text, &e) == 0)
             fail_msg("taken: %s", bad[i].text);
         if (!strstr(e.text, bad[i].says))
             fail_msg("\"%s\" is not in \"%s\"", bad[i].says, e.text);
     }
+    assert_int_equal(fs_remove_tree(odd, &e), 0);
+    free(odd);
 }
 
 /* The jobs of a root agent belong to other users, who must be able to pass. */

@@ -380,6 +380,7 @@ static void only_a_regular_file_of_its_owners_is_opened(void **state)
 static void a_place_that_cannot_be_made_or_written_is_told_and_nothing_is_made(void **state)
 {
     char *plain = in(state, "plain"), *deep = in(state, "plain/x/y"), *new = in(state, "new/x");
+    char *part;
     struct err e;
     assert_int_equal(fs_write_atomic(plain, "", 0, 0600, &e), 0);
     assert_int_equal(fs_may_make(*state, &e), 0);
@@ -392,6 +393,13 @@ static void a_place_that_cannot_be_made_or_written_is_told_and_nothing_is_made(v
     assert_int_not_equal(fs_may_make("/proc/x/y", &e), 0);
     assert_non_null(strstr(e.text, "/proc/x/y cannot be made"));
     assert_int_not_equal(fs_may_make("/proc/self", &e), 0);
+    assert_int_equal(fs_existing_part(new, &part, &e), 0);
+    assert_string_equal(part, *state);
+    free(part);
+    assert_int_equal(fs_existing_part(deep, &part, &e), 0);
+    assert_string_equal(part, plain);
+    free(part);
+    assert_int_equal(fs_existing_part("no-such-directory/x", &part, &e), ERR_NOT_FOUND);
     assert_int_equal(entries(*state), 1);
     free(plain);
     free(deep);
