@@ -3,6 +3,9 @@
 
 #include "db/conn.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #define READ_LIMIT_MAX 1000
 
 static void take(struct query *q, const char *text, sqlite3_stmt **ret_stmt)
@@ -129,4 +132,17 @@ int query_finish(struct query *q)
     statements_give(q->of, q->whole);
     q->stmt = q->whole = NULL;
     return q->rc;
+}
+
+int query_one(struct query *q, void *row, const char *none, ...)
+{
+    char text[ERR_TEXT_MAX];
+    bool found = query_next(q, row);
+    va_list ap;
+    if (query_finish(q) != 0 || found)
+        return q->rc;
+    va_start(ap, none);
+    vsnprintf(text, sizeof(text), none, ap);
+    va_end(ap);
+    return err_set(q->e, ERR_NOT_FOUND, "%s", text);
 }

@@ -51,5 +51,9 @@ bool query_goes_on(struct query *q, int answer);
 /* Checks the limit of a list. ERR_INVALID. */
 int query_check_limit(int32_t limit, struct err *e);
 int query_finish(struct query *q); /* returns 0 or the kind of the first failure, with e filled */
+/* In place of a walk: reads the first row and finishes. ERR_NOT_FOUND with this text if there is
+ * none. */
+int query_one(struct query *q, void *row, const char *none, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -11,39 +11,33 @@
 
 #include <stdlib.h>
 
+#define NO_CRON "there is no cron entry %lld"
+
 int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e)
 {
     struct job_row row = {.queued_mono = MONO_NONE};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_JOBS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return err_set(e, ERR_NOT_FOUND, "there is no job %lld", (long long)id);
-    *ret_job = row;
-    return 0;
+    int rc = query_one(&q, &row, "there is no job %lld", (long long)id);
+    if (rc == 0)
+        *ret_job = row;
+    return rc;
 }
 
 int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec, struct err *e)
 {
     struct spec_change row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_SPECS,
         "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
     query_i64(&q, 1, job);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return err_set(e, ERR_NOT_FOUND, "there is no job %lld", (long long)job);
-    *ret_spec = row;
-    return 0;
+    int rc = query_one(&q, &row, "there is no job %lld", (long long)job);
+    if (rc == 0)
+        *ret_spec = row;
+    return rc;
 }
 
 int db_read_document(struct db_reader *r, int64_t job, char **ret_json, struct err *e)
@@ -222,43 +216,32 @@ int db_read_crons(struct db_reader *r, const char *user, db_cron_fn fn, void *ct
     return query_finish(&q);
 }
 
-static int no_cron(int64_t id, struct err *e)
-{
-    return err_set(e, ERR_NOT_FOUND, "there is no cron entry %lld", (long long)id);
-}
-
 int db_read_cron(struct db_reader *r, int64_t id, struct cron_row *ret_row, struct err *e)
 {
     struct cron_row row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_CRONS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return no_cron(id, e);
-    *ret_row = row;
-    return 0;
+    int rc = query_one(&q, &row, NO_CRON, (long long)id);
+    if (rc == 0)
+        *ret_row = row;
+    return rc;
 }
 
 int db_read_cron_job(struct db_reader *r, int64_t id, char **ret_json, struct err *e)
 {
     struct cron_job_change row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_CRON_JOBS, "WHERE cron = ?1", e);
     query_i64(&q, 1, id);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found || !row.job_json)
-        return no_cron(id, e);
-    *ret_json = row.job_json;
-    return 0;
+    int rc = query_one(&q, &row, NO_CRON, (long long)id);
+    if (rc == 0 && !row.job_json)
+        rc = err_set(e, ERR_NOT_FOUND, NO_CRON, (long long)id);
+    if (rc == 0)
+        *ret_json = row.job_json;
+    return rc;
 }
 
 int db_read_cron_runs(struct db_reader *r, int64_t id, int64_t before, int32_t limit,
@@ -284,34 +267,26 @@ int db_read_ckpt_gc(struct db_reader *r, int64_t job, struct ckpt_gc_row *ret_ro
 {
     struct ckpt_gc_row row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_CKPT_GC, "WHERE job = ?1", e);
     query_i64(&q, 1, job);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return err_set(e, ERR_NOT_FOUND, "job %lld left nothing to clean", (long long)job);
-    *ret_row = row;
-    return 0;
+    int rc = query_one(&q, &row, "job %lld left nothing to clean", (long long)job);
+    if (rc == 0)
+        *ret_row = row;
+    return rc;
 }
 
 int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e)
 {
     struct array_row row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_ARRAYS, "WHERE job = ?1", e);
     query_i64(&q, 1, job);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return err_set(e, ERR_NOT_FOUND, "job %lld is not an array", (long long)job);
-    *ret_row = row;
-    return 0;
+    int rc = query_one(&q, &row, "job %lld is not an array", (long long)job);
+    if (rc == 0)
+        *ret_row = row;
+    return rc;
 }
 
 int db_read_array_ends(struct db_reader *r, int64_t job, struct array_ends *ret, struct err *e)
@@ -345,17 +320,13 @@ int db_read_constraints(
 {
     struct constraints_row row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_CONSTRAINTS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return err_set(e, ERR_NOT_FOUND, "there are no constraints %lld", (long long)id);
-    *ret_row = row;
-    return 0;
+    int rc = query_one(&q, &row, "there are no constraints %lld", (long long)id);
+    if (rc == 0)
+        *ret_row = row;
+    return rc;
 }
 
 int db_read_pool_used(
@@ -427,20 +398,16 @@ int db_read_certificate(
 {
     struct drill_row row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_DRILLS,
         "WHERE state IN ('passed', 'failed') AND script_key = ?1 AND script_key <> ''"
         " ORDER BY ended_at DESC, job DESC, number DESC LIMIT 1",
         e);
     query_text(&q, 1, script_key);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return err_set(e, ERR_NOT_FOUND, "no job of this script was drilled");
-    *ret_row = row;
-    return 0;
+    int rc = query_one(&q, &row, "no job of this script was drilled");
+    if (rc == 0)
+        *ret_row = row;
+    return rc;
 }
 
 int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e)
@@ -511,17 +478,13 @@ int db_read_token_by_hash(
 {
     struct token_row row = {0};
     struct query q;
-    int rc;
 
     query_init(&q, r->statements, TABLE_TOKENS, "WHERE hash = ?1", e);
     query_text(&q, 1, hash);
-    bool found = query_next(&q, &row);
-    if ((rc = query_finish(&q)) != 0)
-        return rc;
-    if (!found)
-        return err_set(e, ERR_NOT_FOUND, "there is no such token");
-    *ret_token = row;
-    return 0;
+    int rc = query_one(&q, &row, "there is no such token");
+    if (rc == 0)
+        *ret_token = row;
+    return rc;
 }
 
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e)
