@@ -353,32 +353,46 @@ int ec2_parse_get_console_output(const char *body, size_t n, struct buf *out, st
     return close_reply(&x, rc, e);
 }
 
-static int add_instance(struct cloud_instances *l, const struct xml_node *item, struct err *e)
+typedef int (*item_fn)(void *ctx, const struct xml_node *item, struct err *e);
+
+/* Calls read for each item of the set in a reply; page becomes where the rest begins, or "". */
+static int read_list(const char *body, size_t n, const char *reply, const char *set, item_fn read,
+    void *ctx, char *page, struct err *e)
 {
-    struct cloud_instance i;
-    int rc = parse_instance(item, &i, e);
-    return rc == 0 ? cloud_instances_add(l, &i, e) : rc;
+    struct xml x;
+    int rc = open_reply(&x, body, n, reply, e);
+    if (rc != 0)
+        return rc;
+    const struct xml_node *list = xml_child(xml_root(&x), set);
+    if (!list)
+        rc = err_set(e, ERR_INVALID, "<%s>: there is no <%s> in it", reply, set);
+    for (const struct xml_node *item = xml_child(list, "item"); item && rc == 0;
+         item = xml_next(item))
+        rc = read(ctx, item, e);
+    if (rc == 0)
+        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
+    return close_reply(&x, rc, e);
+}
+
+/* Those that one launch made. */
+static int add_reservation(void *ctx, const struct xml_node *reservation, struct err *e)
+{
+    int rc = 0;
+    const struct xml_node *item = xml_child(xml_child(reservation, "instancesSet"), "item");
+    for (; item && rc == 0; item = xml_next(item)) {
+        struct cloud_instance i;
+        rc = parse_instance(item, &i, e);
+        if (rc == 0)
+            rc = cloud_instances_add(ctx, &i, e);
+    }
+    return rc;
 }
 
 int ec2_parse_describe_instances(
     const char *body, size_t n, struct cloud_instances *list, char *page, struct err *e)
 {
-    struct xml x;
-    int rc = open_reply(&x, body, n, "DescribeInstancesResponse", e);
-    if (rc != 0)
-        return rc;
-    const struct xml_node *set = xml_child(xml_root(&x), "reservationSet");
-    if (!set)
-        rc = err_set(
-            e, ERR_INVALID, "<DescribeInstancesResponse>: there is no <reservationSet> in it");
-    for (const struct xml_node *r = xml_child(set, "item"); r && rc == 0; r = xml_next(r)) {
-        const struct xml_node *item = xml_child(xml_child(r, "instancesSet"), "item");
-        for (; item && rc == 0; item = xml_next(item))
-            rc = add_instance(list, item, e);
-    }
-    if (rc == 0)
-        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
-    return close_reply(&x, rc, e);
+    return read_list(
+        body, n, "DescribeInstancesResponse", "reservationSet", add_reservation, list, page, e);
 }
 
 static int parse_volume(const struct xml_node *item, struct cloud_volume *v, struct err *e)
@@ -403,7 +417,7 @@ static int parse_volume(const struct xml_node *item, struct cloud_volume *v, str
 }
 
 /* Whether the volume has a status and no attachment. */
-static int add_volume(struct cloud_volumes *l, const struct xml_node *item, struct err *e)
+static int add_volume(void *ctx, const struct xml_node *item, struct err *e)
 {
     char status[32];
     struct cloud_volume v;
@@ -413,25 +427,13 @@ static int add_volume(struct cloud_volumes *l, const struct xml_node *item, stru
     if (rc != 0 || !str_eq(status, "available") ||
         xml_child(xml_child(item, "attachmentSet"), "item"))
         return rc;
-    return cloud_volumes_add(l, &v, e);
+    return cloud_volumes_add(ctx, &v, e);
 }
 
 int ec2_parse_describe_volumes(
     const char *body, size_t n, struct cloud_volumes *list, char *page, struct err *e)
 {
-    struct xml x;
-    int rc = open_reply(&x, body, n, "DescribeVolumesResponse", e);
-    if (rc != 0)
-        return rc;
-    const struct xml_node *set = xml_child(xml_root(&x), "volumeSet");
-    if (!set)
-        rc = err_set(e, ERR_INVALID, "<DescribeVolumesResponse>: there is no <volumeSet> in it");
-    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0;
-         item = xml_next(item))
-        rc = add_volume(list, item, e);
-    if (rc == 0)
-        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
-    return close_reply(&x, rc, e);
+    return read_list(body, n, "DescribeVolumesResponse", "volumeSet", add_volume, list, page, e);
 }
 
 static bool is_going(const struct xml_node *set, const char *id)
@@ -497,33 +499,34 @@ static int keep_zone(
     return 0;
 }
 
+struct spot_prices {
+    struct cloud_prices *list;
+    struct ec2_zones *zones; /* may be NULL */
+};
+
+static int add_price(void *ctx, const struct xml_node *item, struct err *e)
+{
+    const struct spot_prices *to = ctx;
+    struct cloud_price p;
+    int rc = parse_price(item, &p, e);
+    if (rc == 0)
+        rc = cloud_prices_keep(to->list, &p, e);
+    if (rc == 0 && to->zones)
+        rc = keep_zone(to->zones, item, p.zone, e);
+    return rc;
+}
+
 int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
     struct ec2_zones *zones, char *page, struct err *e)
 {
-    struct xml x;
-    int rc = open_reply(&x, body, n, "DescribeSpotPriceHistoryResponse", e);
-    if (rc != 0)
-        return rc;
-    const struct xml_node *set = xml_child(xml_root(&x), "spotPriceHistorySet");
-    if (!set)
-        rc = err_set(e, ERR_INVALID,
-            "<DescribeSpotPriceHistoryResponse>: there is no <spotPriceHistorySet> in it");
-    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0;
-         item = xml_next(item)) {
-        struct cloud_price p;
-        rc = parse_price(item, &p, e);
-        if (rc == 0)
-            rc = cloud_prices_keep(list, &p, e);
-        if (rc == 0 && zones)
-            rc = keep_zone(zones, item, p.zone, e);
-    }
-    if (rc == 0)
-        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
-    return close_reply(&x, rc, e);
+    struct spot_prices to = {.list = list, .zones = zones};
+    return read_list(body, n, "DescribeSpotPriceHistoryResponse", "spotPriceHistorySet", add_price,
+        &to, page, e);
 }
 
-static int add_score(struct ec2_scores *scores, const struct xml_node *item, struct err *e)
+static int add_score(void *ctx, const struct xml_node *item, struct err *e)
 {
+    struct ec2_scores *scores = ctx;
     char id[CLOUD_NAME_MAX], text[16];
     int64_t score;
     int rc = REQUIRED_TEXT(item, "availabilityZoneId", id, e);
@@ -544,18 +547,6 @@ static int add_score(struct ec2_scores *scores, const struct xml_node *item, str
 int ec2_parse_placement_scores(
     const char *body, size_t n, struct ec2_scores *scores, char *page, struct err *e)
 {
-    struct xml x;
-    int rc = open_reply(&x, body, n, "GetSpotPlacementScoresResponse", e);
-    if (rc != 0)
-        return rc;
-    const struct xml_node *set = xml_child(xml_root(&x), "spotPlacementScoreSet");
-    if (!set)
-        rc = err_set(e, ERR_INVALID,
-            "<GetSpotPlacementScoresResponse>: there is no <spotPlacementScoreSet> in it");
-    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0;
-         item = xml_next(item))
-        rc = add_score(scores, item, e);
-    if (rc == 0)
-        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
-    return close_reply(&x, rc, e);
+    return read_list(body, n, "GetSpotPlacementScoresResponse", "spotPlacementScoreSet", add_score,
+        scores, page, e);
 }
