@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/config/budgets.h"
 
+#include "scheduler/config/readers.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/notify_address.h"
@@ -15,21 +16,12 @@ static void opt_name(struct yaml_reader *r, const char *key, char out[CORE_NAME_
 
 static void read_labels(struct yaml_reader *outer, struct budget_options *o)
 {
-    const struct yaml_node *map = yaml_opt_map(outer, "labels");
-    char shown[STR_SHOW_MAX];
-    if (!map || outer->rc != 0)
-        return;
-    if (map->n_items > BUDGET_LABELS_MAX)
-        yaml_reader_fail(
-            outer, map, "labels: at most %d, found %zu", BUDGET_LABELS_MAX, map->n_items);
-    for (size_t i = 0; i < map->n_items && outer->rc == 0; i++) {
+    const struct yaml_node *map = config_opt_entries(outer, "labels", BUDGET_LABELS_MAX);
+    for (size_t i = 0; map && i < map->n_items && outer->rc == 0; i++) {
         const struct yaml_node *item = map->items[i];
         struct budget_label *l = &o->labels[o->n_labels++];
-        if (!str_is_name(item->key, CORE_NAME_MAX - 1))
-            yaml_reader_fail(outer, item,
-                "%s is not the name of a label: letters, digits, '.', '_', '-', at most %d",
-                str_show(item->key, shown), CORE_NAME_MAX - 1);
-        else if (item->type != YAML_SCALAR || strlen(item->text) >= sizeof(l->value))
+        if (config_is_named(outer, item, "a label", CORE_NAME_MAX - 1) &&
+            (item->type != YAML_SCALAR || strlen(item->text) >= sizeof(l->value)))
             yaml_reader_fail(outer, item, "labels: expected what the label says, at most %zu bytes",
                 sizeof(l->value) - 1);
         if (outer->rc != 0)
@@ -139,12 +131,8 @@ static void read_budget(struct yaml_reader *root, const struct yaml_node *node,
     const struct config_window *windows, size_t n_windows, struct config_budget *b)
 {
     struct yaml_reader r;
-    char shown[STR_SHOW_MAX];
     yaml_reader_init(&r, root->file, node, root->e);
-    if (!str_is_name(node->key, CORE_NAME_MAX - 1))
-        yaml_reader_fail(&r, node,
-            "%s is not the name of a budget: letters, digits, '.', '_', '-', at most %d",
-            str_show(node->key, shown), CORE_NAME_MAX - 1);
+    config_is_named(&r, node, "a budget", CORE_NAME_MAX - 1);
     STR_COPY(b->options.name, node->key);
     read_match(&r, &b->options);
     read_cap(&r, &b->options);
@@ -153,11 +141,7 @@ static void read_budget(struct yaml_reader *root, const struct yaml_node *node,
         (enum budget_action)yaml_opt_enum(&r, "at_limit", budget_action_names, BUDGET_ALERT);
     read_alerts(&r, &b->options);
     read_mails(&r, b);
-    const struct yaml_node *tz = yaml_opt(&r, "tz");
-    STR_COPY(b->tz, yaml_opt_str(&r, "tz", ZONE_NAME_MAX - 1, ZONE_UTC));
-    if (r.rc == 0 && !zone_is_name(b->tz, strlen(b->tz)))
-        yaml_reader_fail(
-            &r, tz, "expected a time zone such as Europe/Berlin, found %s", str_show(b->tz, shown));
+    const struct yaml_node *tz = config_opt_zone(&r, b->tz);
     if (r.rc == 0 && tz && (b->options.period == BUDGET_HOUR || b->options.period == BUDGET_WINDOW))
         yaml_reader_fail(&r, tz, "%s",
             b->options.period == BUDGET_HOUR ? "hours are those of UTC" : "its window has one");
@@ -167,15 +151,11 @@ static void read_budget(struct yaml_reader *root, const struct yaml_node *node,
 void config_read_budgets(struct yaml_reader *root, const struct config_window *windows,
     size_t n_windows, struct config_budget **ret_budgets, size_t *ret_n)
 {
-    const struct yaml_node *map = yaml_opt_map(root, "budgets");
+    const struct yaml_node *map = config_opt_entries(root, "budgets", BUDGETS_MAX);
     *ret_budgets = NULL;
     *ret_n = 0;
-    if (!map || root->rc != 0)
+    if (!map)
         return;
-    if (map->n_items > BUDGETS_MAX) {
-        yaml_reader_fail(root, map, "budgets: at most %d, found %zu", BUDGETS_MAX, map->n_items);
-        return;
-    }
     *ret_budgets = mem_array(map->n_items, sizeof(**ret_budgets));
     for (size_t k = 0; k < map->n_items && root->rc == 0; k++)
         read_budget(root, map->items[k], windows, n_windows, &(*ret_budgets)[(*ret_n)++]);

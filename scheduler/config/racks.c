@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/config/readers.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,6 @@ struct types {
     struct type v[TYPES_MAX];
     size_t n;
 };
-
-static bool is_named(struct yaml_reader *r, const struct yaml_node *node, const char *what)
-{
-    char shown[STR_SHOW_MAX];
-    if (r->rc == 0 && !str_is_name(node->key, CORE_NAME_MAX - 1))
-        yaml_reader_fail(r, node,
-            "%s is not the name of %s: letters, digits, '.', '_', '-', at most %d",
-            str_show(node->key, shown), what, CORE_NAME_MAX - 1);
-    return r->rc == 0;
-}
 
 /* ---- types of nodes ---- */
 
@@ -54,17 +45,13 @@ static void read_watts(struct yaml_reader *outer, struct type *t)
 
 static void read_types(struct yaml_reader *root, struct types *types)
 {
-    const struct yaml_node *map = yaml_opt_map(root, "node_types");
-    if (!map || root->rc != 0)
-        return;
-    if (map->n_items > TYPES_MAX)
-        yaml_reader_fail(root, map, "node_types: at most %d, found %zu", TYPES_MAX, map->n_items);
-    for (size_t k = 0; root->rc == 0 && k < map->n_items; k++) {
+    const struct yaml_node *map = config_opt_entries(root, "node_types", TYPES_MAX);
+    for (size_t k = 0; map && root->rc == 0 && k < map->n_items; k++) {
         struct yaml_reader r;
         yaml_reader_init(&r, root->file, map->items[k], root->e);
         struct type *t = &types->v[types->n++];
         t->name = map->items[k]->key;
-        if (is_named(&r, map->items[k], "a type of nodes"))
+        if (config_is_named(&r, map->items[k], "a type of nodes", CORE_NAME_MAX - 1))
             read_watts(&r, t);
         yaml_reader_finish_in(root, &r);
     }
@@ -168,7 +155,7 @@ static void read_pool(struct yaml_reader *outer, const struct yaml_node *item,
     yaml_reader_init(&r, outer->file, item, outer->e);
     const struct yaml_node *type = yaml_opt(&r, "type");
     const struct type *t = type && type->type == YAML_SCALAR ? find_named(types, type->text) : NULL;
-    is_named(&r, item, "a pool");
+    config_is_named(&r, item, "a pool", CORE_NAME_MAX - 1);
     w->n = yaml_opt_i64(&r, "nodes", 1, NODES_MAX, 0);
     if (r.rc == 0 && (!type || type->type != YAML_SCALAR || w->n == 0))
         yaml_reader_fail(&r, item,
@@ -245,22 +232,18 @@ void config_read_racks(struct yaml_reader *root, struct rack_options **ret_racks
 {
     struct types types = {0};
     read_types(root, &types);
-    const struct yaml_node *map = yaml_opt_map(root, "racks");
+    const struct yaml_node *map = config_opt_entries(root, "racks", RACKS_MAX);
     int64_t n_all = 0;
     *ret_racks = NULL;
     *ret_n = 0;
-    if (!map || root->rc != 0)
+    if (!map)
         return;
-    if (map->n_items > RACKS_MAX) {
-        yaml_reader_fail(root, map, "racks: at most %d, found %zu", RACKS_MAX, map->n_items);
-        return;
-    }
     *ret_racks = mem_array(map->n_items, sizeof(**ret_racks));
     for (size_t k = 0; k < map->n_items && root->rc == 0; k++) {
         struct rack_options *o = &(*ret_racks)[k];
         struct yaml_reader r;
         yaml_reader_init(&r, root->file, map->items[k], root->e);
-        if (is_named(&r, map->items[k], "a rack"))
+        if (config_is_named(&r, map->items[k], "a rack", CORE_NAME_MAX - 1))
             STR_COPY(o->name, map->items[k]->key);
         const struct yaml_node *kw = yaml_opt(&r, "max_kw");
         o->max_w = read_kw(&r, kw);

@@ -23,6 +23,35 @@ int64_t config_opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, 
     return ms;
 }
 
+const struct yaml_node *config_opt_entries(struct yaml_reader *root, const char *key, int max)
+{
+    const struct yaml_node *map = yaml_opt_map(root, key);
+    if (map && root->rc == 0 && map->n_items > (size_t)max)
+        yaml_reader_fail(root, map, "%s: at most %d, found %zu", key, max, map->n_items);
+    return root->rc == 0 ? map : NULL;
+}
+
+bool config_is_named(struct yaml_reader *r, const struct yaml_node *node, const char *what, int max)
+{
+    char shown[STR_SHOW_MAX];
+    if (r->rc == 0 && !str_is_name(node->key, (size_t)max))
+        yaml_reader_fail(r, node,
+            "%s is not the name of %s: letters, digits, '.', '_', '-', at most %d",
+            str_show(node->key, shown), what, max);
+    return r->rc == 0;
+}
+
+const struct yaml_node *config_opt_zone(struct yaml_reader *r, char ret_zone[ZONE_NAME_MAX])
+{
+    char shown[STR_SHOW_MAX];
+    const struct yaml_node *tz = yaml_opt(r, "tz");
+    str_copy(ret_zone, ZONE_NAME_MAX, yaml_opt_str(r, "tz", ZONE_NAME_MAX - 1, ZONE_UTC));
+    if (r->rc == 0 && !zone_is_name(ret_zone, strlen(ret_zone)))
+        yaml_reader_fail(r, tz, "expected a time zone such as Europe/Berlin, found %s",
+            str_show(ret_zone, shown));
+    return tz;
+}
+
 bool config_is_plain(const char *s)
 {
     for (; *s; s++)

@@ -6,12 +6,20 @@
 #define BELAY_SCHEDULER_CONFIG_READERS_H
 
 #include "base/yaml.h"
+#include "base/zone.h"
 
 /* A copy of the text, or NULL; free it. */
 char *config_opt_text(struct yaml_reader *r, const char *key, size_t max);
 /* A duration of at least min_ms. */
 int64_t config_opt_time(
     struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms);
+/* The map of that key, of at most max entries; NULL if there is none, or after an error. */
+const struct yaml_node *config_opt_entries(struct yaml_reader *root, const char *key, int max);
+/* Refuses a key that is no name of at most max bytes. what: "a budget". False after an error. */
+bool config_is_named(
+    struct yaml_reader *r, const struct yaml_node *node, const char *what, int max);
+/* The time zone of the key tz, UTC if absent; returns its node, or NULL. */
+const struct yaml_node *config_opt_zone(struct yaml_reader *r, char ret_zone[ZONE_NAME_MAX]);
 /* True for text that can be used unchanged in other programs' configuration and in certificates. */
 bool config_is_plain(const char *s);
 /* A URL that begins with scheme ("https://") or, unless it is NULL, other_scheme. Borrowed from the

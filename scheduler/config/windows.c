@@ -3,6 +3,7 @@
 
 #include "job/cron.h"
 #include "job/daily.h"
+#include "scheduler/config/readers.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <string.h>
@@ -41,37 +42,24 @@ static void read_window(
     struct yaml_reader *root, const struct yaml_node *node, struct config_window *c)
 {
     struct yaml_reader r;
-    char shown[STR_SHOW_MAX];
     yaml_reader_init(&r, root->file, node, root->e);
-    if (!str_is_name(node->key, WINDOW_NAME_MAX - 1))
-        yaml_reader_fail(&r, node,
-            "%s is not the name of a window: letters, digits, '.', '_', '-', at most %d",
-            str_show(node->key, shown), WINDOW_NAME_MAX - 1);
+    config_is_named(&r, node, "a window", WINDOW_NAME_MAX - 1);
     STR_COPY(c->window.name, node->key);
     read_days(&r, &c->window);
     c->window.from_min = opt_minutes(&r, "from");
     c->window.to_min = opt_minutes(&r, "to");
-    const struct yaml_node *tz = yaml_opt(&r, "tz");
-    STR_COPY(c->tz, yaml_opt_str(&r, "tz", ZONE_NAME_MAX - 1, ZONE_UTC));
-    if (r.rc == 0 && !zone_is_name(c->tz, strlen(c->tz)))
-        yaml_reader_fail(
-            &r, tz, "expected a time zone such as Europe/Berlin, found %s", str_show(c->tz, shown));
+    config_opt_zone(&r, c->tz);
     yaml_reader_finish_in(root, &r);
 }
 
 void config_read_windows(
     struct yaml_reader *root, struct config_window **ret_windows, size_t *ret_n)
 {
-    const struct yaml_node *map = yaml_opt_map(root, "windows");
+    const struct yaml_node *map = config_opt_entries(root, "windows", CONFIG_WINDOWS_MAX);
     *ret_windows = NULL;
     *ret_n = 0;
-    if (!map || root->rc != 0)
+    if (!map)
         return;
-    if (map->n_items > CONFIG_WINDOWS_MAX) {
-        yaml_reader_fail(
-            root, map, "windows: at most %d, found %zu", CONFIG_WINDOWS_MAX, map->n_items);
-        return;
-    }
     *ret_windows = mem_array(map->n_items, sizeof(**ret_windows));
     for (size_t k = 0; k < map->n_items && root->rc == 0; k++)
         read_window(root, map->items[k], &(*ret_windows)[(*ret_n)++]);
