@@ -114,6 +114,22 @@ bool market_has_zone(const struct market *m, const char *zone)
     return false;
 }
 
+bool market_is_first_of_zone(const struct market *m, size_t k)
+{
+    size_t first = 0;
+    while (!str_eq(m->pools[first].zone, m->pools[k].zone))
+        first++;
+    return first == k;
+}
+
+bool market_is_first_of_type(const struct market *m, size_t k)
+{
+    size_t first = 0;
+    while (!str_eq(m->pools[first].type, m->pools[k].type))
+        first++;
+    return first == k;
+}
+
 int64_t market_room(const struct market_pool *p, enum cloud_market market)
 {
     return p->capacity[market] > p->in_use[market] ? p->capacity[market] - p->in_use[market] : 0;

@@ -61,6 +61,9 @@ void market_deinit(struct market *m);
 struct market_pool *market_find(
     const struct market *m, const char *zone, const char *type, enum cloud_market market);
 bool market_has_zone(const struct market *m, const char *zone);
+/* No earlier pool has the zone, or the type, of the k-th. */
+bool market_is_first_of_zone(const struct market *m, size_t k);
+bool market_is_first_of_type(const struct market *m, size_t k);
 
 int64_t market_room(
     const struct market_pool *p, enum cloud_market market); /* instances that can still start */

@@ -94,12 +94,10 @@ static json_t *make_items(const struct region *r, const struct arm_filter *f)
     const struct market *m = &r->market;
     json_t *list = json_array();
     for (size_t i = 0; i < m->n_pools; i++) {
-        const struct market_pool *p = &m->pools[i];
-        size_t first = 0;
-        while (!str_eq(m->pools[first].type, p->type))
-            first++;
-        for (size_t k = 0; first == i && k < sizeof(meters) / sizeof(meters[0]); k++) {
-            json_t *item = make_item(r, p, &meters[k]);
+        if (!market_is_first_of_type(m, i))
+            continue;
+        for (size_t k = 0; k < sizeof(meters) / sizeof(meters[0]); k++) {
+            json_t *item = make_item(r, &m->pools[i], &meters[k]);
             if (passes(f, item))
                 json_array_append(list, item);
             json_decref(item);

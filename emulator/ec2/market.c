@@ -247,14 +247,6 @@ int ec2_describe_spot_instance_requests(struct ec2_call *c)
 
 /* ---- DescribeAvailabilityZones ---- */
 
-static bool is_first_of_zone(const struct market *m, size_t k)
-{
-    for (size_t j = 0; j < k; j++)
-        if (str_eq(m->pools[j].zone, m->pools[k].zone))
-            return false;
-    return true;
-}
-
 int ec2_describe_availability_zones(struct ec2_call *c)
 {
     if (ec2_params_end(c) < 0)
@@ -264,7 +256,7 @@ int ec2_describe_availability_zones(struct ec2_call *c)
     xmlw_open(b, "availabilityZoneInfo");
     for (size_t k = 0; k < m->n_pools; k++) {
         char id[32];
-        if (!is_first_of_zone(m, k))
+        if (!market_is_first_of_zone(m, k))
             continue;
         ec2_zone_id(m->pools[k].zone, id, sizeof(id));
         xmlw_open(b, "item");

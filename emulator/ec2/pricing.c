@@ -244,12 +244,10 @@ static json_t *make_list(const struct region *r, const struct query *q)
     const struct market *m = &r->market;
     json_t *list = json_array();
     for (size_t i = 0; i < m->n_pools; i++) {
-        const struct market_pool *p = &m->pools[i];
-        size_t first = 0;
-        while (!str_eq(m->pools[first].type, p->type))
-            first++;
-        for (size_t k = 0; first == i && k < N_VARIANTS; k++) {
-            json_t *item = make_product(r, p, k);
+        if (!market_is_first_of_type(m, i))
+            continue;
+        for (size_t k = 0; k < N_VARIANTS; k++) {
+            json_t *item = make_product(r, &m->pools[i], k);
             if (passes(q, item)) {
                 char *text = json_dump_text(item);
                 json_array_append_new(list, json_text(text));

@@ -99,14 +99,6 @@ static size_t add_row(struct row *rows, size_t n, struct row r)
     return n;
 }
 
-static bool is_first_of_zone(const struct market *m, size_t k)
-{
-    for (size_t j = 0; j < k; j++)
-        if (str_eq(m->pools[j].zone, m->pools[k].zone))
-            return false;
-    return true;
-}
-
 static size_t collect(struct ec2_call *c, const struct query *q, struct row rows[TOLD_MAX])
 {
     const struct market *m = &c->region->market;
@@ -116,7 +108,7 @@ static size_t collect(struct ec2_call *c, const struct query *q, struct row rows
     if (!q->is_zonal)
         return add_row(rows, n, (struct row){NULL, score_of(c, q, NULL)});
     for (size_t k = 0; k < m->n_pools; k++)
-        if (is_first_of_zone(m, k))
+        if (market_is_first_of_zone(m, k))
             n = add_row(rows, n, (struct row){m->pools[k].zone, score_of(c, q, m->pools[k].zone)});
     return n;
 }
