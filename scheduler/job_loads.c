@@ -87,9 +87,13 @@ void job_loads_deinit(struct job_loads *l)
     *l = (struct job_loads){0};
 }
 
-void job_loads_for_diagnose(
-    const struct job_loads *l, struct diagnose_rank *ranks, struct diagnose_gpu *gpus)
+size_t job_loads_diagnose(const struct job_loads *l, const struct diagnose_limits *limits,
+    struct finding found[FINDING_CODES], bool *ret_enough)
 {
+    struct diagnose_rank *ranks = mem_array(l->n_ranks, sizeof(*ranks));
+    struct diagnose_gpu *gpus = mem_array(l->n_gpus, sizeof(*gpus));
+    const struct diagnose_input in = {
+        .ranks = ranks, .n_ranks = l->n_ranks, .gpus = gpus, .n_gpus = l->n_gpus, .limits = limits};
     for (size_t i = 0; i < l->n_ranks; i++) {
         const struct job_rank *k = &l->ranks[i];
         ranks[i] = (struct diagnose_rank){.rank = k->rank,
@@ -101,4 +105,10 @@ void job_loads_for_diagnose(
     for (size_t i = 0; i < l->n_gpus; i++)
         gpus[i] = (struct diagnose_gpu){
             .rank = l->gpus[i].rank, .index = l->gpus[i].index, .load = l->gpus[i].load};
+    size_t n = diagnose(&in, found);
+    if (ret_enough)
+        *ret_enough = diagnose_is_enough(&in);
+    free(ranks);
+    free(gpus);
+    return n;
 }

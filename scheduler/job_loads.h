@@ -33,8 +33,8 @@ int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struc
     const struct job_row *job, struct wall from, int finest, struct err *e);
 void job_loads_deinit(struct job_loads *l);
 
-/* n_ranks and n_gpus of them. */
-void job_loads_for_diagnose(
-    const struct job_loads *l, struct diagnose_rank *ranks, struct diagnose_gpu *gpus);
+/* As diagnose(), of all ranks and GPUs. *ret_enough as diagnose_is_enough(); may be NULL. */
+size_t job_loads_diagnose(const struct job_loads *l, const struct diagnose_limits *limits,
+    struct finding found[FINDING_CODES], bool *ret_enough);
 
 #endif

@@ -58,21 +58,11 @@ static const struct job_gpu *same_gpu(const struct job_loads *l, const struct jo
 static bool is_starved(const struct asking *x, const struct job_loads *recent)
 {
     struct finding found[FINDING_CODES];
-    struct diagnose_rank *ranks = mem_array(recent->n_ranks, sizeof(*ranks));
-    struct diagnose_gpu *gpus = mem_array(recent->n_gpus, sizeof(*gpus));
-    const struct diagnose_input in = {.ranks = ranks,
-        .n_ranks = recent->n_ranks,
-        .gpus = gpus,
-        .n_gpus = recent->n_gpus,
-        .limits = &x->api->o.config->telemetry.diagnose};
-    bool starved = false;
-    job_loads_for_diagnose(recent, ranks, gpus);
-    size_t n = diagnose(&in, found);
+    size_t n = job_loads_diagnose(recent, &x->api->o.config->telemetry.diagnose, found, NULL);
     for (size_t i = 0; i < n; i++)
-        starved = starved || found[i].code == FINDING_GPU_STARVED;
-    free(ranks);
-    free(gpus);
-    return starved;
+        if (found[i].code == FINDING_GPU_STARVED)
+            return true;
+    return false;
 }
 
 static int64_t cost_so_far(const struct asking *x, const struct job *job)

@@ -6,8 +6,6 @@
 #include "scheduler/api/api_private.h"
 #include "scheduler/job_loads.h"
 
-#include "base/mem.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define OVER_LEAST_MS 1000
@@ -103,26 +101,18 @@ static json_t *reply_json(
     const struct request *q, const struct job_row *row, const struct job_loads *l, struct wall from)
 {
     struct finding found[FINDING_CODES];
-    struct diagnose_rank *ranks = mem_array(l->n_ranks, sizeof(*ranks));
-    struct diagnose_gpu *gpus = mem_array(l->n_gpus, sizeof(*gpus));
-    const struct diagnose_input in = {.ranks = ranks,
-        .n_ranks = l->n_ranks,
-        .gpus = gpus,
-        .n_gpus = l->n_gpus,
-        .limits = &q->api->o.config->telemetry.diagnose};
+    const struct diagnose_limits *limits = &q->api->o.config->telemetry.diagnose;
     json_t *list = json_array(), *gpu_list = json_array();
-    job_loads_for_diagnose(l, ranks, gpus);
-    size_t n = diagnose(&in, found);
+    bool enough;
+    size_t n = job_loads_diagnose(l, limits, found, &enough);
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, finding_json(&found[i]));
     for (size_t i = 0; i < l->n_gpus; i++)
         json_array_append_new(gpu_list, gpu_json(&l->gpus[i]));
     json_t *o = json_pack("{s:I,s:I,s:o,s:b,s:o,s:o,s:o}", "job", (json_int_t)row->id, "attempt",
-        (json_int_t)l->attempt, "from", api_json_time(from), "enough", (int)diagnose_is_enough(&in),
-        "findings", list, "ranks", ranks_json(l), "gpus", gpu_list);
-    json_object_set_new(o, "least_ms", json_integer(in.limits->least_ms));
-    free(ranks);
-    free(gpus);
+        (json_int_t)l->attempt, "from", api_json_time(from), "enough", (int)enough, "findings",
+        list, "ranks", ranks_json(l), "gpus", gpu_list);
+    json_object_set_new(o, "least_ms", json_integer(limits->least_ms));
     return o;
 }
 
