@@ -22,8 +22,7 @@
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
-#include "scheduler/core/queue/windows.h"
-#include "scheduler/core/supply/offers.h"
+#include "scheduler/core/supply/market.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,16 +121,8 @@ static bool wait_for(const struct model *m, const struct event *submit, struct i
         text_format(why, CORE_TEXT_MAX, "it would be held");
         return false;
     }
-    if (!wait_for_jobs(m, submit, a, why))
-        return false;
-    struct wall begin = window_not_before(m, &i->job.row, now.wall);
-    if (i->job.row.spec.window[0] && begin.ms >= WALL_NEVER.ms) {
-        text_format(why, CORE_TEXT_MAX, "its window never opens");
-        return false;
-    }
-    a->from_ms = max_i64(a->from_ms, begin.ms);
-    a->latest_from_ms = max_i64(a->latest_from_ms, begin.ms);
-    return true;
+    return wait_for_jobs(m, submit, a, why) &&
+           forecast_wait_for_window(m, &i->job.row, now, a, why);
 }
 
 /* Micro-dollars of ms at this hourly price. */

@@ -298,6 +298,19 @@ static bool wait_for_task(
     return false;
 }
 
+bool forecast_wait_for_window(
+    const struct model *m, const struct job_row *row, struct stamp now, struct asker *a, char *why)
+{
+    struct wall begin = window_not_before(m, row, now.wall);
+    if (row->spec.window[0] && begin.ms >= WALL_NEVER.ms) {
+        text_format(why, CORE_TEXT_MAX, "its window never opens");
+        return false;
+    }
+    a->from_ms = max_i64(a->from_ms, begin.ms);
+    a->latest_from_ms = max_i64(a->latest_from_ms, begin.ms);
+    return true;
+}
+
 /* When only room keeps it from starting. */
 static bool wait_for(
     const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
@@ -309,16 +322,7 @@ static bool wait_for(
     }
     if (j->is_waiting && !wait_for_dependencies(m, j, now, a, why))
         return false;
-    if (!wait_for_task(m, j, now, a, why))
-        return false;
-    struct wall begin = window_not_before(m, &j->row, now.wall);
-    if (j->row.spec.window[0] && begin.ms >= WALL_NEVER.ms) {
-        text_format(why, CORE_TEXT_MAX, "its window never opens");
-        return false;
-    }
-    a->from_ms = max_i64(a->from_ms, begin.ms);
-    a->latest_from_ms = max_i64(a->latest_from_ms, begin.ms);
-    return true;
+    return wait_for_task(m, j, now, a, why) && forecast_wait_for_window(m, &j->row, now, a, why);
 }
 
 bool core_forecast(

@@ -150,6 +150,10 @@ bool shape_starts_now(
 bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind,
     int64_t delay_ms, struct stamp now, int64_t *ret_at, int64_t *ret_latest);
 
+/* Not before its window opens. False: it never does, and why says so (CORE_TEXT_MAX). */
+bool forecast_wait_for_window(
+    const struct model *m, const struct job_row *row, struct stamp now, struct asker *a, char *why);
+
 /* As core_remedies, also for a hypothetical job. */
 size_t remedies_for(
     const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
