@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/ckpt/store_contract.h"
 #include "tests/ckpt/tools.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,4 +154,28 @@ void contract_remove_rename_link(struct store *s, bool can_link)
     if (can_link)
         assert_object(s, "two/deep", "x");
     buf_deinit(&out);
+}
+
+void contract_checkpoints(struct store *store, void (*arm)(void *ctx), void *ctx)
+{
+    struct scratch s;
+    struct ckpt_stats stats;
+    struct err e;
+    scratch_init(&s);
+    store_close(s.job.store);
+    s.job.store = store;
+    for (int64_t attempt = 1; attempt <= 2; attempt++) {
+        if (arm)
+            arm(ctx);
+        OK(ckpt_fence(&s.job, attempt, &e));
+        for (int64_t sequence = 1; sequence <= 2; sequence++) {
+            make_tree(s.tree, 10 * attempt + sequence);
+            save(&s, attempt, sequence);
+        }
+        OK(ckpt_clean(&s.job, attempt, (struct ckpt_keep){.newest = 1}, NULL, NULL, &e));
+        assert_int_equal(restore(&s, attempt + 1).id.sequence, 2);
+        assert_tree_is(s.out, 10 * attempt + 2);
+    }
+    FAILS(ERR_CONFLICT, ckpt_save(&s.job, (struct ckpt_id){1, 3}, s.tree, -1, NULL, &stats, &e));
+    OK(fs_remove_tree(s.dir, &e));
 }

@@ -16,6 +16,9 @@ void contract_a_list_is_ordered(struct store *s);
  * which is 1000 on most servers. */
 void contract_many_objects(struct store *s, int n);
 void contract_remove_rename_link(struct store *s, bool can_link);
+/* Saves, cleans and restores checkpoints of two attempts. arm may be NULL: it is called before each
+ * and may make calls of the store fail that are then repeated. */
+void contract_checkpoints(struct store *s, void (*arm)(void *ctx), void *ctx);
 
 /* Helpers: checks that the object is this text; appends "name=size " to a struct buf, up to 1000
  * bytes; counts one entry in an int and stops. */

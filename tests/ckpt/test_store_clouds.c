@@ -9,7 +9,6 @@
  * and the keys are in the environment. CONTROL is the address for ordering faults, "-" = none.
  * test_store_clouds.py and s3server.py start the servers.
  */
-#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -175,32 +174,19 @@ static void a_large_object_comes_back(void **state)
     free(p);
 }
 
-static void a_checkpoint_goes_and_comes(void **state)
+static void fail_now_and_then(void *net)
 {
     static const char *const methods[] = {"PUT", "GET", "HEAD", "DELETE"};
-    struct scratch s;
-    struct err e;
-    scratch_init(&s);
-    store_close(s.job.store);
-    s.job.store = STORE;
-    for (int64_t attempt = 1; attempt <= 2; attempt++) {
-        for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]) && !str_eq(control, "-"); i++) {
-            fault(NET, methods[i], "drop");
-            fault(NET, methods[i], "throttle");
-            fault(NET, methods[i], "torn");
-        }
-        OK(ckpt_fence(&s.job, attempt, &e));
-        for (int64_t sequence = 1; sequence <= 2; sequence++) {
-            make_tree(s.tree, 10 * attempt + sequence);
-            save(&s, attempt, sequence);
-        }
-        OK(ckpt_clean(&s.job, attempt, (struct ckpt_keep){.newest = 1}, NULL, NULL, &e));
-        assert_int_equal(restore(&s, attempt + 1).id.sequence, 2);
-        assert_tree_is(s.out, 10 * attempt + 2);
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        fault(net, methods[i], "drop");
+        fault(net, methods[i], "throttle");
+        fault(net, methods[i], "torn");
     }
-    struct ckpt_stats stats;
-    FAILS(ERR_CONFLICT, ckpt_save(&s.job, (struct ckpt_id){1, 3}, s.tree, -1, NULL, &stats, &e));
-    OK(fs_remove_tree(s.dir, &e));
+}
+
+static void a_checkpoint_goes_and_comes(void **state)
+{
+    contract_checkpoints(STORE, str_eq(control, "-") ? NULL : fail_now_and_then, NET);
 }
 
 /* ---- Failures ---- */

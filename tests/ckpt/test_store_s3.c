@@ -492,33 +492,20 @@ static void cancel_ends_what_waits(void **state)
 
 /* ---- Checkpoints ---- */
 
-static void a_checkpoint_goes_and_comes_though_everything_fails_now_and_then(void **state)
+static void fail_now_and_then(void *server)
 {
     static const char *const actions[] = {
         "PutObject", "GetObject", "HeadObject", "ListObjectsV2", "DeleteObjects", "CopyObject"};
-    struct scratch s;
-    struct err e;
-    scratch_init(&s);
-    store_close(s.job.store);
-    s.job.store = STORE;
-    for (int64_t attempt = 1; attempt <= 2; attempt++) {
-        for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-            fault(SERVER, "drop_reply", actions[i], "");
-            fault(SERVER, "throttle", actions[i], "");
-            fault(SERVER, "drop_reply", actions[i], "\"how\": \"torn\"");
-        }
-        OK(ckpt_fence(&s.job, attempt, &e));
-        for (int64_t sequence = 1; sequence <= 2; sequence++) {
-            make_tree(s.tree, 10 * attempt + sequence);
-            save(&s, attempt, sequence);
-        }
-        OK(ckpt_clean(&s.job, attempt, (struct ckpt_keep){.newest = 1}, NULL, NULL, &e));
-        assert_int_equal(restore(&s, attempt + 1).id.sequence, 2);
-        assert_tree_is(s.out, 10 * attempt + 2);
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+        fault(server, "drop_reply", actions[i], "");
+        fault(server, "throttle", actions[i], "");
+        fault(server, "drop_reply", actions[i], "\"how\": \"torn\"");
     }
-    struct ckpt_stats stats;
-    FAILS(ERR_CONFLICT, ckpt_save(&s.job, (struct ckpt_id){1, 3}, s.tree, -1, NULL, &stats, &e));
-    OK(fs_remove_tree(s.dir, &e));
+}
+
+static void a_checkpoint_goes_and_comes_though_everything_fails_now_and_then(void **state)
+{
+    contract_checkpoints(STORE, fail_now_and_then, SERVER);
 }
 
 #define STATE_BYTES 200000
