@@ -59,6 +59,19 @@ void notice_rig_start(struct notice_rig *g, const char *provider, const char *ba
     assert_non_null(g->reader);
 }
 
+void notice_rig_check_identity(const struct notice_rig *g, const struct notice_identity *expected)
+{
+    assert_int_equal(g->n_notices, 0);
+    assert_int_equal(g->identities, 1);
+    assert_int_equal(g->identity_error.kind, ERR_NONE);
+    assert_string_equal(g->identity.provider, expected->provider);
+    assert_string_equal(g->identity.instance_id, expected->instance_id);
+    assert_string_equal(g->identity.type, expected->type);
+    assert_string_equal(g->identity.zone, expected->zone);
+    assert_string_equal(g->identity.region, expected->region);
+    assert_string_equal(g->identity.life_cycle, expected->life_cycle);
+}
+
 int notice_rig_teardown(void **state)
 {
     struct notice_rig *g = *state;

@@ -28,6 +28,8 @@ struct notice_rig {
 /* At noon, without a reader. */
 struct notice_rig *notice_rig_create(void);
 void notice_rig_start(struct notice_rig *g, const char *provider, const char *base_url);
+/* Nothing was reported but, once, this identity. */
+void notice_rig_check_identity(const struct notice_rig *g, const struct notice_identity *expected);
 /* For cmocka: *state is the rig. Lets pending work end. */
 int notice_rig_teardown(void **state);
 

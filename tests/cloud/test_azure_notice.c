@@ -50,17 +50,15 @@ static void events(struct notice_rig *g, const char *document)
 static void a_healthy_machine_reports_only_its_identity(void **state)
 {
     struct notice_rig *g = *state;
+    const struct notice_identity expected = {.provider = "azure",
+        .instance_id = "belay-lab-17",
+        .type = "Standard_NC4as_T4_v3",
+        .zone = "1",
+        .region = "eastus",
+        .life_cycle = "spot"};
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(10));
-    assert_int_equal(g->n_notices, 0);
-    assert_int_equal(g->identities, 1);
-    assert_int_equal(g->identity_error.kind, ERR_NONE);
-    assert_string_equal(g->identity.provider, "azure");
-    assert_string_equal(g->identity.instance_id, "belay-lab-17");
-    assert_string_equal(g->identity.type, "Standard_NC4as_T4_v3");
-    assert_string_equal(g->identity.zone, "1");
-    assert_string_equal(g->identity.region, "eastus");
-    assert_string_equal(g->identity.life_cycle, "spot");
+    notice_rig_check_identity(g, &expected);
     assert_int_equal(fake_http_count(&g->http, "GET", INSTANCE), 1);
     assert_in_range(fake_http_count(&g->http, "GET", EVENTS), 9, 11); /* one a second */
     for (size_t i = 0; i < g->http.n_requests; i++)

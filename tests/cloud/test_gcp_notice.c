@@ -52,16 +52,15 @@ static int setup(void **state)
 static void a_healthy_machine_reports_only_its_identity(void **state)
 {
     struct notice_rig *g = *state;
+    const struct notice_identity expected = {.provider = "gcp",
+        .instance_id = "us-central1-a/belay-lab-17",
+        .type = "g2-standard-4",
+        .zone = "us-central1-a",
+        .region = "us-central1",
+        .life_cycle = "spot"};
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(5));
-    assert_int_equal(g->n_notices, 0);
-    assert_int_equal(g->identities, 1);
-    assert_string_equal(g->identity.provider, "gcp");
-    assert_string_equal(g->identity.instance_id, "us-central1-a/belay-lab-17");
-    assert_string_equal(g->identity.type, "g2-standard-4");
-    assert_string_equal(g->identity.zone, "us-central1-a");
-    assert_string_equal(g->identity.region, "us-central1");
-    assert_string_equal(g->identity.life_cycle, "spot");
+    notice_rig_check_identity(g, &expected);
     /* read once, then held */
     assert_int_equal(fake_http_count(&g->http, "GET", PREEMPTED), 1);
     assert_true(fake_http_count(&g->http, "GET", PREEMPTED HELD) > 10);

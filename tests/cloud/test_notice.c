@@ -40,17 +40,15 @@ static int setup(void **state)
 static void a_healthy_machine_reports_only_its_identity(void **state)
 {
     struct notice_rig *g = *state;
+    const struct notice_identity expected = {.provider = "aws",
+        .instance_id = "i-0abc",
+        .type = "g6.xlarge",
+        .zone = "us-east-1b",
+        .region = "us-east-1",
+        .life_cycle = "spot"};
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(10));
-    assert_int_equal(g->n_notices, 0);
-    assert_int_equal(g->identities, 1);
-    assert_int_equal(g->identity_error.kind, ERR_NONE);
-    assert_string_equal(g->identity.provider, "aws");
-    assert_string_equal(g->identity.instance_id, "i-0abc");
-    assert_string_equal(g->identity.type, "g6.xlarge");
-    assert_string_equal(g->identity.zone, "us-east-1b");
-    assert_string_equal(g->identity.region, "us-east-1");
-    assert_string_equal(g->identity.life_cycle, "spot");
+    notice_rig_check_identity(g, &expected);
     assert_int_equal(fake_http_count(&g->http, "PUT", TOKEN), 1);
     assert_in_range(fake_http_count(&g->http, "GET", ACTION), 9, 11); /* one a second */
     assert_true(fake_http_sent(&g->http, 0, "X-aws-ec2-metadata-token-ttl-seconds: 21600"));
