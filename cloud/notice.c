@@ -56,7 +56,7 @@ bool notice_reader_tell(struct notice_reader *r, const struct notice *n)
 
 static bool tell_identity(struct notice_reader *r, const struct err *e)
 {
-    r->identity_told = true;
+    r->identity_reported = true;
     r->calling = true;
     r->on_identity(r->ctx, e, e ? NULL : &r->identity);
     return end_call(r);
@@ -69,7 +69,7 @@ bool notice_reader_tell_identity(struct notice_reader *r)
 
 bool notice_reader_identity_failed(struct notice_reader *r, const struct err *e)
 {
-    return r->identity_told || ++r->identity_tries < IDENTITY_TRIES || tell_identity(r, e);
+    return r->identity_reported || ++r->identity_tries < IDENTITY_TRIES || tell_identity(r, e);
 }
 
 /* Tolerance: the reply took a while, and the header is cut to a second. */

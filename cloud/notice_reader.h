@@ -46,7 +46,7 @@ struct notice_reader {
     enum { LOOK_NONE, LOOK_WANTED, LOOK_BEGUN } look; /* LOOK_WANTED: after the current round */
     void (*on_looked)(void *ctx);
     struct notice_identity identity;
-    bool identity_told;
+    bool identity_reported;
     int identity_tries;
     bool calling, stopped; /* stopped inside a callback: freed after it */
 };

@@ -56,7 +56,7 @@ static struct front_site site_of(const struct front_server *s)
 /* A metadata service dates its replies by the clock that its notices use. */
 static struct wall date_of(const struct front_server *s)
 {
-    return s->o.instance ? region_told_time(s->o.region, s->o.now(s->o.ctx)) : WALL_NONE;
+    return s->o.instance ? region_machine_time(s->o.region, s->o.now(s->o.ctx)) : WALL_NONE;
 }
 
 static void ask(

@@ -113,7 +113,7 @@ void region_journal(struct region *r, struct wall at, const char *what, json_t *
 /* Processes everything due up to now, in order of time. */
 void region_advance(struct region *r, struct wall now);
 /* The time as the machines' metadata services report it. */
-static inline struct wall region_told_time(const struct region *r, struct wall at)
+static inline struct wall region_machine_time(const struct region *r, struct wall at)
 {
     return (struct wall){at.ms - r->o->node_clock_ahead_ms};
 }

@@ -75,12 +75,12 @@ static void update(const char *text)
                "{s:i,s:i,s:I}", "nodes", 2, "cpus", 4, "time_limit_ms", (json_int_t)3600000),
            *changes = json_object();
     struct err e = {0};
-    char *told;
-    int rc = scontrol_update_word(text, job, changes, &told, &e);
+    char *warning;
+    int rc = scontrol_update_word(text, job, changes, &warning, &e);
     assert(rc == 0 || e.text[0]);
     if (rc == 0)
         updates_finish(changes, NULL, NULL, &e);
-    free(told);
+    free(warning);
     json_decref(changes);
     json_decref(job);
 }

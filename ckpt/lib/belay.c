@@ -29,9 +29,9 @@
 #define RANKS_MAX 10000 /* their directory names have four digits */
 #define ACCEPTED_MAX 8  /* the agent keeps no more answers */
 
-static long long asked_ms, told_ms; /* 0 = not yet */
+static long long asked_ms, reported_ms; /* 0 = not yet */
 static int asked_answer, is_stopping;
-static long long waited_told_ms; /* 0 = not yet */
+static long long waited_reported_ms; /* 0 = not yet */
 static double waited_s;
 
 /* Accepted commits in order, and the outcome of the last settled one. */
@@ -550,13 +550,13 @@ int belay_progress(long long done, long long total)
 
     if (!control_path(path, "progress"))
         return 0;
-    if (told_ms && now - told_ms < PROGRESS_EVERY_MS && done != total)
+    if (reported_ms && now - reported_ms < PROGRESS_EVERY_MS && done != total)
         return 0;
     snprintf(text, sizeof(text), "{\"done\":%s,\"total\":%s}\n",
         number_text(done < 0 ? 0 : done, done_text), number_text(total, total_text));
     if (publish(control_dir(), path, text, 1))
         return -1;
-    told_ms = now;
+    reported_ms = now;
     return 0;
 }
 
@@ -568,13 +568,13 @@ int belay_waited(double seconds)
     if (!control_path(path, "waited") || !(seconds > 0) || seconds > WAITED_MAX_S)
         return 0;
     waited_s += seconds;
-    if (waited_told_ms && now - waited_told_ms < WAITED_EVERY_MS)
+    if (waited_reported_ms && now - waited_reported_ms < WAITED_EVERY_MS)
         return 0;
     snprintf(
         text, sizeof(text), "{\"ms\":%s}\n", number_text((long long)(waited_s * 1000), number));
     if (publish(control_dir(), path, text, 1))
         return -1;
-    waited_told_ms = now;
+    waited_reported_ms = now;
     return 0;
 }
 

@@ -44,9 +44,9 @@ _ACCEPTED_MAX = 8  # the agent keeps no more answers
 # Caches of this process's last requests and reports.
 _asked_at = None
 _asked_answer = False
-_told_at = None
+_reported_at = None
 _waited_s = 0.0
-_waited_told_at = None
+_waited_reported_at = None
 _stopping = False
 # Accepted commits, as (number, progress), and the outcome of the last settled one.
 _accepted = []
@@ -250,14 +250,14 @@ def wait_durable(timeout=None):
 def progress(done, total=None):
     """Reports the program's progress. Written to disk at most 5 times a second; the last one, done
     == total, always is."""
-    global _told_at
+    global _reported_at
     path = _control("progress")
     now = time.monotonic()
     if path is None or (
-        _told_at is not None and now - _told_at < _PROGRESS_EVERY_S and done != total
+        _reported_at is not None and now - _reported_at < _PROGRESS_EVERY_S and done != total
     ):
         return
-    _told_at = now
+    _reported_at = now
     with contextlib.suppress(OSError):  # it is for show: a full disk must not end the program
         _publish(path, {"done": done, "total": total}, replace=True)
 
@@ -265,15 +265,15 @@ def progress(done, total=None):
 def waited(seconds):
     """Reports that this rank has waited so many more seconds for the others, as waiting() measures.
     One process per node should report."""
-    global _waited_s, _waited_told_at
+    global _waited_s, _waited_reported_at
     path = _control("waited")
     if path is None or not 0 < seconds < _WAITED_MAX_S:
         return
     _waited_s += seconds
     now = time.monotonic()
-    if _waited_told_at is not None and now - _waited_told_at < _WAITED_EVERY_S:
+    if _waited_reported_at is not None and now - _waited_reported_at < _WAITED_EVERY_S:
         return
-    _waited_told_at = now
+    _waited_reported_at = now
     with contextlib.suppress(OSError):  # as progress
         _publish(path, {"ms": int(_waited_s * 1000)}, replace=True)
 

@@ -132,15 +132,15 @@ def save_together(step, total, write):
         if directory:
             _write_together(directory, write)
         return
-    told = False
+    notified = False
     try:
         with belay.checkpoint(step, total) as directory:
-            told = True
+            notified = True
             if not _directory_here(directory):
                 raise _NotWritten("another node has no directory for it")
             _write_together(directory, write)
     except (OSError, _NotWritten) as error:
-        if not told:
+        if not notified:
             _directory_here(None)
         _say("not saved, going on: %s" % error)
 

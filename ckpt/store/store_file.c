@@ -459,49 +459,48 @@ static int file_link(struct store *s, const char *from, const char *to, struct e
 
 /* ---- slots of store_ops ---- */
 
-static int told_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+static int op_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
     return path_shown(s, file_create(s, name, p, n, e), e);
 }
 
-static int told_put(
+static int op_put(
     struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
     return path_shown(s, file_put(s, name, p, n, sha256, e), e);
 }
 
-static int told_settle(struct store *s, const char *prefix, struct err *e)
+static int op_settle(struct store *s, const char *prefix, struct err *e)
 {
     return path_shown(s, file_settle(s, prefix, e), e);
 }
 
-static int told_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
+static int op_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
     return path_shown(s, file_read(s, name, max, out, e), e);
 }
 
-static int told_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
+static int op_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
 {
     return path_shown(s, file_stat(s, name, ret_size, e), e);
 }
 
-static int told_list(
-    struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+static int op_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
     return path_shown(s, file_list(s, prefix, fn, ctx, e), e);
 }
 
-static int told_remove(struct store *s, const char *const *names, size_t n, struct err *e)
+static int op_remove(struct store *s, const char *const *names, size_t n, struct err *e)
 {
     return path_shown(s, file_remove(s, names, n, e), e);
 }
 
-static int told_rename(struct store *s, const char *from, const char *to, struct err *e)
+static int op_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
     return path_shown(s, file_rename(s, from, to, e), e);
 }
 
-static int told_link(struct store *s, const char *from, const char *to, struct err *e)
+static int op_link(struct store *s, const char *from, const char *to, struct err *e)
 {
     return path_shown(s, file_link(s, from, to, e), e);
 }
@@ -525,15 +524,15 @@ static void file_close(struct store *s)
 
 static const struct store_ops file_ops = {
     .scheme = "file",
-    .create = told_create,
-    .put = told_put,
-    .settle = told_settle,
-    .read = told_read,
-    .stat = told_stat,
-    .list = told_list,
-    .remove = told_remove,
-    .rename = told_rename,
-    .link = told_link,
+    .create = op_create,
+    .put = op_put,
+    .settle = op_settle,
+    .read = op_read,
+    .stat = op_stat,
+    .list = op_list,
+    .remove = op_remove,
+    .rename = op_rename,
+    .link = op_link,
     .close = file_close,
 };
 

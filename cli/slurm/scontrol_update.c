@@ -176,15 +176,15 @@ static int put_named(const char *name, const char *value, const json_t *job, jso
 }
 
 int scontrol_update_word(
-    const char *word, const json_t *job, json_t *changes, char **ret_told, struct err *e)
+    const char *word, const json_t *job, json_t *changes, char **ret_warning, struct err *e)
 {
     const char *eq = strchr(word, '=');
     char shown[STR_SHOW_MAX];
-    *ret_told = NULL;
+    *ret_warning = NULL;
     if (!eq || eq == word)
         return err_set(e, ERR_INVALID, "expected Name=Value, found %s", str_show(word, shown));
     char *name = mem_strndup(word, (size_t)(eq - word));
-    int rc = put_named(name, eq + 1, job, changes, ret_told, e);
+    int rc = put_named(name, eq + 1, job, changes, ret_warning, e);
     if (rc && rc != ERR_UNSUPPORTED)
         err_wrap(e, "%s", name);
     free(name);

@@ -12,9 +12,9 @@
 int scontrol_update(struct client *c, char **words, int n);
 
 /* Pure. Converts a word for a job, "TimeLimit=2:00:00", to a part of an update's body. job: its
- * current state (JOB of docs/reference/api.md). ret_told: a warning, freed by the caller, or NULL.
- * ERR_INVALID, ERR_UNSUPPORTED with the word's name. */
+ * current state (JOB of docs/reference/api.md). ret_warning: a warning, freed by the caller, or
+ * NULL. ERR_INVALID, ERR_UNSUPPORTED with the word's name. */
 int scontrol_update_word(
-    const char *word, const json_t *job, json_t *changes, char **ret_told, struct err *e);
+    const char *word, const json_t *job, json_t *changes, char **ret_warning, struct err *e);
 
 #endif

@@ -188,7 +188,7 @@ static void on_rebalance(void *ctx, const struct err *e, const char *body, size_
     } else if (!see_rebalance(r, at)) {
         return;
     }
-    if (r->base.identity_told)
+    if (r->base.identity_reported)
         notice_reader_round_ended(&r->base, NULL);
     else
         imds_get(r->imds, DOCUMENT_PATH, on_document, r);

@@ -527,7 +527,7 @@ static void on_instance(void *ctx, const struct err *failed, const struct http_r
     int rc = check(failed, reply, INSTANCE_PATH, &r->unknown);
     if (rc == 0)
         rc = parse_instance(buf_str(&reply->body), reply->body.len, r, &r->unknown);
-    if (rc != 0 || r->base.identity_told || notice_reader_tell_identity(&r->base))
+    if (rc != 0 || r->base.identity_reported || notice_reader_tell_identity(&r->base))
         go_on(r);
 }
 

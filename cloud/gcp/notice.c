@@ -300,7 +300,7 @@ static void on_fact(struct gcp_reader *r, const struct err *e, const char *value
     }
     if (++r->fact == FACTS) {
         STR_COPY(r->base.identity.provider, "gcp");
-        if (!r->base.identity_told && !notice_reader_tell_identity(&r->base))
+        if (!r->base.identity_reported && !notice_reader_tell_identity(&r->base))
             return;
     }
     watch_later(r, 0);

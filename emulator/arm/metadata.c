@@ -202,7 +202,7 @@ static json_t *make_event(const struct look *l)
     json_t *o = json_object(), *resources = json_array();
     event_id(l->instance, id);
     if (!has_started(l))
-        http_date_write(region_told_time(l->arm->region, l->instance->deadline), before);
+        http_date_write(region_machine_time(l->arm->region, l->instance->deadline), before);
     json_array_append_new(resources, json_text(l->vm->name));
     json_object_set_new(o, "EventId", json_string(id));
     json_object_set_new(o, "EventStatus", json_string(has_started(l) ? "Started" : "Scheduled"));

@@ -181,7 +181,7 @@ static bool look_action(const struct look *l, struct buf *out)
     if (!wall_is_set(l->i->deadline))
         return false;
     buf_adds(out, "{\"action\":\"terminate\",\"time\":\"");
-    add_time(out, region_told_time(l->m->region, l->i->deadline));
+    add_time(out, region_machine_time(l->m->region, l->i->deadline));
     buf_adds(out, "\"}");
     return true;
 }
@@ -190,7 +190,7 @@ static bool look_termination_time(const struct look *l, struct buf *out)
 {
     if (!wall_is_set(l->i->deadline))
         return false;
-    add_time(out, region_told_time(l->m->region, l->i->deadline));
+    add_time(out, region_machine_time(l->m->region, l->i->deadline));
     return true;
 }
 

@@ -79,7 +79,7 @@ static size_t common_bytes(const struct listing *l, const char *key)
     return at ? (size_t)(at - key) + strlen(l->delimiter) : 0;
 }
 
-static bool is_told(const struct listing *l, const char *key, size_t n_common)
+static bool is_listed(const struct listing *l, const char *key, size_t n_common)
 {
     return n_common > 0 && strlen(l->last) == n_common && memcmp(l->last, key, n_common) == 0;
 }
@@ -91,7 +91,7 @@ static bool walk(struct listing *l, size_t from)
     for (size_t i = from; i < bucket->n && str_starts(bucket->objects[i]->key, l->prefix); i++) {
         const char *key = bucket->objects[i]->key;
         size_t n_common = common_bytes(l, key);
-        if (is_told(l, key, n_common))
+        if (is_listed(l, key, n_common))
             continue;
         if (l->n == l->max)
             return true;

@@ -44,7 +44,7 @@ static json_t *budget_json(const struct budget_view *v)
     json_object_set_new(b, "left_uusd", json_integer(left > 0 ? left : 0));
     json_object_set_new(b, "uusd_per_hour", json_integer(v->uusd_h));
     json_object_set_new(b, "jobs", json_integer(v->jobs));
-    json_object_set_new(b, "told_percent", api_json_opt(v->told_pct, 0));
+    json_object_set_new(b, "told_percent", api_json_opt(v->notified_pct, 0));
     return b;
 }
 

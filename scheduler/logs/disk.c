@@ -42,7 +42,7 @@ struct log_disk {
     log_space_fn source;
     void *source_ctx;
     struct log_space space; /* at the last look */
-    bool is_low, is_told, has_room;
+    bool is_low, is_logged, has_room;
     struct mono low_since, room_since;
     int64_t kept;              /* while it is low: the largest piece that there was no room for */
     struct log_shares *shares; /* NULL while unknown */
@@ -118,10 +118,10 @@ static void count_free(struct log_count *c)
 static void tell(struct log_disk *d)
 {
     int64_t most;
-    if (!d->is_low || d->is_told || !d->shares)
+    if (!d->is_low || d->is_logged || !d->shares)
         return;
     const char *user = log_shares_most(d->shares, &most);
-    d->is_told = true;
+    d->is_logged = true;
     log_warn("the disk of the state directory is almost full: agents keep output of the users who "
              "store most, and later it is cut. Make room: enlarge the disk, or move output of "
              "ended jobs out of the directory of logs",
@@ -191,13 +191,13 @@ static void look(struct log_disk *d, int64_t n)
     int64_t reserve = log_space_reserve(&d->space);
     if (!d->is_low && log_space_is_low(&after)) {
         d->is_low = true;
-        d->is_told = d->has_room = false;
+        d->is_logged = d->has_room = false;
         d->kept = 0;
         d->low_since = clock_mono(d->timers->clock);
         tell(d);
     } else if (d->is_low && is_over(d, &after)) {
         d->is_low = false;
-        if (d->is_told)
+        if (d->is_logged)
             log_info("the disk of the state directory has room for output again",
                 log_s("dir", d->dir), log_i("free_bytes", d->space.free));
     }

@@ -42,7 +42,7 @@ struct grant {
     struct scoped_call *call; /* in progress, or NULL */
     struct timer timer;       /* the next fetch */
     int tries;                /* failures in a row */
-    bool end_told;            /* the expiry of its last credentials was reported */
+    bool end_reported;        /* the expiry of its last credentials was reported */
     /* the reason why there are no valid ones; kept while its kind is the same */
     struct err why;
 };
@@ -145,9 +145,9 @@ static void on_failure(struct grant *x, const struct err *e)
         err_wrap(&why, "no credentials for the job's part of the store");
     log_warn("cannot create a job's credentials for the store; retrying", log_i("job", x->job),
         log_i("attempt", x->attempt), log_i("tries", x->tries + 1), log_err(&why));
-    if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_told))
+    if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_reported))
         tell(x, why.text);
-    x->end_told = x->c.token[0] && left <= 0;
+    x->end_reported = x->c.token[0] && left <= 0;
     if (left <= 0 && x->why.kind != why.kind) { /* texts may differ in a request's number */
         x->why = why;
         tell_sessions(x);
@@ -174,7 +174,7 @@ static void on_credentials(void *ctx, const struct err *e, const struct scoped_c
     x->number = g->last_number;
     x->until.ms = clock_mono(g->o.timers->clock).ms + c->left_ms;
     x->tries = 0;
-    x->end_told = false;
+    x->end_reported = false;
     x->why = (struct err){0};
     g->stats.made++;
     int64_t half = c->left_ms / 2 > RENEW_MIN_MS ? c->left_ms / 2 : RENEW_MIN_MS;

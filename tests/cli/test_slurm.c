@@ -724,23 +724,23 @@ static void words_of_an_update_become_members_of_a_job(void **state)
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
         json_t *changes = json_object(), *expected = json_loads(taken[i].changes, 0, NULL);
         struct err e = {0};
-        char *told;
-        if (scontrol_update_word(taken[i].word, job, changes, &told, &e) != 0 ||
+        char *warning;
+        if (scontrol_update_word(taken[i].word, job, changes, &warning, &e) != 0 ||
             updates_finish(changes, NULL, NULL, &e) != 0)
             fail_msg("%s: %s", taken[i].word, e.text);
         if (!json_equal(changes, expected))
             fail_msg("%s: %s", taken[i].word, json_dump_text(changes));
-        free(told);
+        free(warning);
         json_decref(changes);
         json_decref(expected);
     }
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         json_t *changes = json_object();
         struct err e = {0};
-        char *told;
-        if (scontrol_update_word(refused[i], job, changes, &told, &e) == 0 || !e.text[0])
+        char *warning;
+        if (scontrol_update_word(refused[i], job, changes, &warning, &e) == 0 || !e.text[0])
             fail_msg("taken, or refused without a reason: %s", refused[i]);
-        free(told);
+        free(warning);
         json_decref(changes);
     }
     json_decref(job);

@@ -739,7 +739,7 @@ void core_budget(const struct model *m, size_t i, struct wall now, struct budget
     v.aside_uusd = most > v.spent_uusd ? most - v.spent_uusd : 0;
     for (size_t k = 0; k < b->options->n_alerts; k++)
         if (is_alerted(b, k))
-            v.told_pct = b->options->alert_pct[k];
+            v.notified_pct = b->options->alert_pct[k];
     *ret_view = v;
 }
 
