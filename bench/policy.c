@@ -369,12 +369,13 @@ struct wrong {
 static struct deadline_job told(
     const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
 {
-    const int64_t told_ms = llround(x->work * (double)WRONG_WORK_MS),
+    const int64_t declared_ms = llround(x->work * (double)WRONG_WORK_MS),
                   restart_ms = llround(x->restart * WRONG_RESTART_MS);
     const int64_t restart_worst_ms = max_i64(restart_ms, WRONG_RESTART_MS),
-                  worst_ms = max_i64(told_ms, WRONG_WORK_MS) - done_ms;
+                  worst_ms = max_i64(declared_ms, WRONG_WORK_MS) - done_ms;
 
-    return (struct deadline_job){.work_ms = told_ms > done_ms ? told_ms - done_ms : worst_ms / 2,
+    return (struct deadline_job){
+        .work_ms = declared_ms > done_ms ? declared_ms - done_ms : worst_ms / 2,
         .work_worst_ms = worst_ms,
         .left_ms = WRONG_TIME_MS - passed_ms,
         .restart_ms = restart_ms,
@@ -383,7 +384,7 @@ static struct deadline_job told(
         .on = on,
         .last = DEADLINE_NOWHERE,
         .starting_ms = boot_ms > 0 ? restart_worst_ms - WRONG_RESTART_MS + boot_ms : 0,
-        .whole_work_ms = told_ms,
+        .whole_work_ms = declared_ms,
         .whole_time_ms = WRONG_TIME_MS};
 }
 

@@ -85,7 +85,7 @@ static int on_job(void *ctx, const struct job_row *row)
     j->finish_by = row->spec.deadline_ms > 0 ? (struct wall){row->spec.deadline_ms}
                    : row->spec.finish_ms > 0 ? (struct wall){row->spec.finish_ms}
                                              : WALL_NONE;
-    j->told_ms = row->spec.work_ms;
+    j->declared_ms = row->spec.work_ms;
     j->work_ms = work_ms < JOBLOG_RUN_MAX_MS ? work_ms : JOBLOG_RUN_MAX_MS;
     j->need = row->spec.need;
     j->nodes = row->spec.nodes;

@@ -33,7 +33,7 @@ struct log_job {
     struct wall submit, finish_by; /* finish_by may be WALL_NONE */
     int64_t work_ms;               /* > 0: time it ran */
     /* the estimate given at submit (--work); 0 = none */
-    int64_t told_ms;
+    int64_t declared_ms;
     struct resources need; /* of each node */
     int32_t nodes;
     /* need.cpus is of all nodes together, and their number is unknown */

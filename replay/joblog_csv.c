@@ -405,7 +405,7 @@ static int read_times(const struct table_reader *r, struct log_job *j, bool *ret
     if (rc == 0)
         rc = read_duration(r, COL_LIMIT, &j->time_limit_ms);
     if (rc == 0)
-        rc = read_duration(r, COL_WORK, &j->told_ms);
+        rc = read_duration(r, COL_WORK, &j->declared_ms);
     if (rc != 0)
         return rc;
     j->ends_late = wall_is_set(deadline);

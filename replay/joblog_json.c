@@ -62,7 +62,7 @@ static int read_job(const json_t *v, const char *path, struct joblog *l, struct 
     j->ends_late = wall_is_set(j->finish_by);
     struct wall finish_by = time_at(&r, "finish_by");
     j->finish_by = j->ends_late ? j->finish_by : finish_by;
-    j->told_ms = json_opt_i64(&r, "work_ms", 1, JOBLOG_RUN_MAX_MS, 0);
+    j->declared_ms = json_opt_i64(&r, "work_ms", 1, JOBLOG_RUN_MAX_MS, 0);
     struct wall start = time_at(&r, "started_at"), end = time_at(&r, "ended_at");
     j->need.cpus = (int32_t)json_opt_i64(&r, "cpus", 1, CPUS_MAX, 1);
     j->need.gpus = (int32_t)json_opt_i64(&r, "gpus", 0, CPUS_MAX, 0);

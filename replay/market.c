@@ -55,7 +55,7 @@ static int read_file(struct traces *t, const char *offer, const char *path, stru
     if (rc == 0 && (rc = market_add(t, offer, path, &trace, e)) != 0)
         trace_deinit(&trace);
     if (rc == 0)
-        t->list[t->n - 1].is_told = offer != NULL;
+        t->list[t->n - 1].is_explicit = offer != NULL;
     return rc;
 }
 

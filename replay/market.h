@@ -14,8 +14,8 @@
 
 struct market_trace {
     char *file;
-    char *offer;  /* ZONE, ZONE/TYPE or POOL/ZONE/TYPE it is for; NULL to use its name */
-    bool is_told; /* the offer was given explicitly, as OFFER=FILE */
+    char *offer;      /* ZONE, ZONE/TYPE or POOL/ZONE/TYPE it is for; NULL to use its name */
+    bool is_explicit; /* the offer was given explicitly, as OFFER=FILE */
     char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
     int32_t count; /* from its name; 0 = none */
     struct trace trace;

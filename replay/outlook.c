@@ -62,7 +62,7 @@ static int play(
             *times = mem_array((size_t)line->starts, sizeof *times);
     job.name = job.user = job.team = job.pool = "";
     job.submit.ms = SUBMIT_MS;
-    job.told_ms = o->job.work_ms;
+    job.declared_ms = o->job.work_ms;
     job.finish_by = o->within_ms > 0 ? (struct wall){SUBMIT_MS + o->within_ms} : WALL_NONE;
     log.jobs = &job;
     so.config = c;

@@ -232,7 +232,7 @@ static void submit(struct replay *w, const struct replay_job *j)
         .spec.ckpt_keep = REPLAY_KEEP,
         .spec.deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
         .spec.finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,
-        .spec.work_ms = j->told_ms > 0     ? j->told_ms
+        .spec.work_ms = j->declared_ms > 0 ? j->declared_ms
                         : j->finish_ms > 0 ? j->work_ms
                                            : 0,
         .spec.time_limit_ms = j->time_limit_ms};

@@ -48,7 +48,7 @@ struct replay_job {
     int64_t deadline_ms;
     /* after the start: submit --finish-by, done by then at minimum cost; 0 = none */
     int64_t finish_ms;
-    int64_t told_ms;       /* submit --work; 0 = work_ms */
+    int64_t declared_ms;   /* submit --work; 0 = work_ms */
     int64_t time_limit_ms; /* used for planning the queue only; it does not end the job. 0 = none */
 };
 

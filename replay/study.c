@@ -156,7 +156,7 @@ static void note_unused_traces(struct setup *u)
 {
     for (size_t i = 0; i < u->o->traces->n; i++) {
         const struct market_trace *t = &u->o->traces->list[i];
-        bool is_used = !t->is_told;
+        bool is_used = !t->is_explicit;
         for (size_t k = 0; !is_used && k < u->n_offers; k++)
             is_used = u->offers[k].row.market == MARKET_SPOT && market_is_for(t, &u->offers[k].row);
         if (!is_used)
@@ -324,7 +324,7 @@ static void add_job(struct setup *u, const struct log_job *l)
         .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNSAID ? CKPT_BYTES_USUAL : l->ckpt_bytes,
         .deadline_ms = can_be_held(l) ? l->finish_by.ms - u->start_ms : 0,
         .finish_ms = finish_of(u, l),
-        .told_ms = l->told_ms,
+        .declared_ms = l->declared_ms,
         .time_limit_ms = l->time_limit_ms};
     if (j.pool[0] && (strlen(j.pool) >= CORE_NAME_MAX || !has_pool(u, j.pool))) {
         j.pool = "";

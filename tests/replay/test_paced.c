@@ -46,7 +46,7 @@ struct recorded {
 
 struct wrong {
     const char *what;
-    double told; /* of the work that there is */
+    double declared; /* of the work that there is */
     int64_t boot_ms, notice_ms;
     /* spot's price, spot itself, after two hours; up for ten minutes, down for an hour */
     bool triples, ends, interruptions;
@@ -96,7 +96,7 @@ static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rul
     }
     struct replay_job job = {.need = {.cpus = 4, .memory_mib = 1024},
         .work_ms = WORK,
-        .told_ms = (int64_t)(x->told * WORK),
+        .declared_ms = (int64_t)(x->declared * WORK),
         .save_ms = 5000,
         .ckpt_bytes = 1 << 20,
         .finish_ms = WITHIN};

@@ -289,7 +289,7 @@ static void slips_of_the_command_line_and_of_the_log_are_told(void **state)
     for (int i = 0; i < 2; i++) {
         struct trace t = {.gap_ms = 3600000, .n = 1, .counts = mem_dup(counts, sizeof counts)};
         assert_int_equal(market_add(&traces, offers[i], "t.json", &t, NULL), 0);
-        traces.list[i].is_told = true;
+        traces.list[i].is_explicit = true;
     }
     struct study_owned owned[2];
     assert_int_equal(study_parse_owned("burst=1,cpus=4,memory=16G", &owned[0], NULL), 0);
