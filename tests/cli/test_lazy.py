@@ -99,7 +99,7 @@ class Late(unittest.TestCase):
         self.assertIn("belay.db", done.stderr)
         self.assertIn("libsqlite3", loaded)
 
-    def test_one_that_cannot_be_loaded_is_told(self):
+    def test_a_library_that_cannot_be_loaded_is_reported(self):
         os.mkdir(self.dir + "/lib")
         with open(self.dir + "/lib/libcurl.so.4", "w") as f:
             f.write("none\n")

@@ -764,7 +764,7 @@ class Local(unittest.TestCase):
         self.assertEqual(self.ok("cron", "remove", "nightly.sh").split()[-1], "removed")
         self.assertEqual(self.json("cron", "list")["crons"], [])
 
-    def test_a_job_may_cost_no_more_than_it_is_told(self):
+    def test_a_job_costs_no_more_than_its_cap(self):
         def limits(job):
             return job["max_uusd"], job["max_uusd_per_hour"]
 
@@ -1516,7 +1516,7 @@ class Local(unittest.TestCase):
         p.communicate(timeout=WAIT_S)
         self.wait_event(self.last_job(), "ended")  # other tests count the jobs that are there
 
-    def test_who_waits_for_a_terminal_is_told_why(self):
+    def test_waiting_for_a_terminal_shows_the_reason(self):
         p, other, terminal = self.start_on_terminal("run", "-T", "-c", "4000", "sh")
         self.talk(other, "", r"belay: job \d+ waits: ")
         os.write(other, b"\x03")

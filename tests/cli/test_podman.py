@@ -161,7 +161,7 @@ class Podman(unittest.TestCase):
         self.assertEqual(self.h.belay("cancel", "1").returncode, 0)
         follower.communicate(timeout=WAIT_S)
 
-    def test_an_image_that_is_nowhere_is_told(self):
+    def test_a_missing_image_is_reported(self):
         done = self.h.belay("submit", "--wait", "--image", "none:1", "--wrap", "true")
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(

@@ -113,7 +113,7 @@ static void tell(struct buf *out)
     part_format(&p, out);
 }
 
-static void a_part_is_told_all_byte_for_byte(void **state)
+static void a_part_gets_its_description_byte_for_byte(void **state)
 {
     (void)state;
     struct buf text = {0};
@@ -432,7 +432,7 @@ static void who_has_another_key_or_is_not_expected_is_not(void **state)
 }
 
 /* A part sends nothing to another listener at that port. */
-static void a_server_without_the_key_is_told_nothing(void **state)
+static void a_server_without_the_key_gets_nothing(void **state)
 {
     struct shake s = {.key = key, .part = 3};
     static const char alert[] = {0x15, 3, 3, 0, 2, 2, 40};
@@ -457,7 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_are_laid_out_as_slurm_does_it),
         cmocka_unit_test(what_cannot_be_laid_out_is_refused),
-        cmocka_unit_test(a_part_is_told_all_byte_for_byte),
+        cmocka_unit_test(a_part_gets_its_description_byte_for_byte),
         cmocka_unit_test(what_no_srun_tells_is_refused),
         cmocka_unit_test(a_part_that_is_signalled_before_it_connects_is_called_off),
         cmocka_unit_test(programs_go_to_the_other_nodes),
@@ -465,7 +465,7 @@ int main(void)
         cmocka_unit_test(programs_that_are_not_one_for_each_task_are_refused),
         cmocka_unit_test(who_has_the_key_is_heard_and_nobody_reads_along),
         cmocka_unit_test(who_has_another_key_or_is_not_expected_is_not),
-        cmocka_unit_test(a_server_without_the_key_is_told_nothing),
+        cmocka_unit_test(a_server_without_the_key_gets_nothing),
         cmocka_unit_test(what_stands_in_front_of_a_task_changes_its_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

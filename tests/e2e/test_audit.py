@@ -206,7 +206,7 @@ class Audit(unittest.TestCase):
             with self.planted(lab, "instances", here, state="running"):
                 self.assertIn(("no-instance", one), self.kinds(lab))
 
-    def test_a_provider_that_does_not_answer_is_told(self):
+    def test_a_provider_that_does_not_answer_is_reported(self):
         with Lab(belayd=QUIET) as lab:
             with open(lab.config) as f:
                 pool = json.load(f)["pools"]["cloud"]

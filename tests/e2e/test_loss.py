@@ -188,7 +188,7 @@ class Loss(unittest.TestCase):
             l.wait_ended(job)
             self.assertEqual(len(self.check_result(l, job, 400)["attempts"]), 1)
 
-    def test_what_happens_while_belayd_is_away_is_told_later(self):
+    def test_events_while_belayd_is_away_are_reported_later(self):
         with Lab() as l:
             job = start(l, 60)
             l.wait_log(job, "^step 10 ")

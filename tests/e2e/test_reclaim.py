@@ -68,7 +68,7 @@ class Reclaim(unittest.TestCase):
             self.assertEqual(follower.communicate(timeout=lab.WAIT_S)[0], l.log(job))
             self.assertEqual(l.state()["counts"]["launches"], 2)
 
-    def test_who_is_in_a_job_is_told_of_its_end(self):
+    def test_a_session_in_a_job_shows_its_end(self):
         with Lab() as l:
             p = l.start_belay(
                 "run",

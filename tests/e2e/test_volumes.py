@@ -25,7 +25,7 @@ class Volumes(unittest.TestCase):
         self.assertEqual((reply["unlisted"], reply["more"]), ([], False))
         return {i["name"]: i for i in reply["items"] if i["code"] == "volume"}
 
-    def test_a_volume_that_outlived_its_machine_is_told_with_its_price(self):
+    def test_a_volume_that_outlived_its_machine_is_listed_with_its_price(self):
         """This account's images add a second volume, which is not deleted with its instance. Other
         volumes exist from before."""
         old = [
@@ -86,7 +86,7 @@ class Volumes(unittest.TestCase):
             lab.up()
             self.check_all(lab, found)
 
-    def test_disks_of_a_google_project_are_told_too(self):
+    def test_disks_of_a_google_project_are_listed_too(self):
         disks = [
             {
                 "zone": "us-central1-a",

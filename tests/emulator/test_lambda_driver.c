@@ -269,7 +269,7 @@ static void a_refusal_that_says_nothing_definite_is_not_believed(void **state)
     }
 }
 
-static void a_market_without_room_is_told_before_a_launch(void **state)
+static void a_market_without_capacity_is_reported_before_a_launch(void **state)
 {
     struct rig *g = *state;
     bench_event(&g->b, "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"market\":"
@@ -298,7 +298,7 @@ int main(void)
         TEST(one_token_is_one_machine_whatever_becomes_of_the_reply),
         TEST(its_refusals_are_understood),
         TEST(a_refusal_that_says_nothing_definite_is_not_believed),
-        TEST(a_market_without_room_is_told_before_a_launch),
+        TEST(a_market_without_capacity_is_reported_before_a_launch),
         TEST(its_prices_are_the_markets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

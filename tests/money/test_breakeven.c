@@ -322,7 +322,7 @@ static void machines_of_the_catalogue_come_with_their_like(void **state)
         assert_int_equal(plan_set_utilisation(&p, wrong[i], &e), ERR_INVALID);
 }
 
-static void mistakes_are_told_with_their_line(void **state)
+static void mistakes_are_reported_with_their_line(void **state)
 {
     (void)state;
     static const struct {
@@ -424,7 +424,7 @@ int main(void)
         cmocka_unit_test(what_ifs),
         cmocka_unit_test(nothing_is_hidden_in_a_total),
         cmocka_unit_test(machines_of_the_catalogue_come_with_their_like),
-        cmocka_unit_test(mistakes_are_told_with_their_line),
+        cmocka_unit_test(mistakes_are_reported_with_their_line),
         cmocka_unit_test(sums_that_cannot_be_added_up_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

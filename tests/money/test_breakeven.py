@@ -189,7 +189,7 @@ class Breakeven(unittest.TestCase):
         )
         self.assertEqual(more["months"], 60)
 
-    def test_what_is_not_given_is_told_with_its_source(self):
+    def test_defaults_are_shown_with_their_source(self):
         printed = belay("--node-usd", "300000", "--type", "aws/p5.48xlarge")
         self.assertNotIn("No staff is counted", belay("one-price.yaml"))
         for part in (
@@ -249,7 +249,7 @@ class Breakeven(unittest.TestCase):
             run_page(page.read_text())["text"],
         )
 
-    def test_mistakes_are_told_with_what_to_do(self):
+    def test_mistakes_are_reported_with_the_remedy(self):
         wrong = self.dir / "wrong.yaml"
         wrong.write_text("own:\n  node_usd: 5\n  pues: 3\n")
         for words, part in (

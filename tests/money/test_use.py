@@ -144,7 +144,7 @@ class Use(unittest.TestCase):
             places=4,
         )
 
-    def test_what_cannot_be_measured_is_told(self):
+    def test_unmeasurable_values_are_reported(self):
         self.assertIn(
             "no node of a reserved pool existed in the last 4 weeks; for an elastic pool, name it with --pool",
             self.breakeven("--utilization", "measured", expect=1),
@@ -236,7 +236,7 @@ class Use(unittest.TestCase):
         self.assertEqual((alone["size"], alone["peak"], alone["cheapest"]), (0, 12, None))
         self.assertIn("Reserve none", self.belay("advise", "reserve", "--pool", "burst"))
 
-    def test_advice_that_is_not_there_is_told(self):
+    def test_unknown_advice_is_refused(self):
         for words, part in (
             (("idle",), "belay advise reserve how many"),
             (("reserve", "--reserved", "cheap"), "--reserved: "),

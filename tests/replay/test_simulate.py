@@ -543,7 +543,7 @@ class Simulate(unittest.TestCase):
         self.assertIn(b" 50 %", seen)
         self.assertTrue(seen.endswith(b"\r\033[K"), seen[-80:])
 
-    def test_mistakes_are_told_with_their_place(self):
+    def test_mistakes_are_reported_with_their_position(self):
         for words, part in (
             ((), "--pools FILE, what to run on"),
             (("--pools", "pools.yaml"), "--jobs LOG, what ran"),

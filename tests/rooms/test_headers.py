@@ -90,7 +90,7 @@ class Headers(unittest.TestCase):
         self.write("base/mapped.c", "int mapped(void)\n{\n    return 0;\n}\n")
         self.refused("base/map.h", "int mapped(void);\n", "base/mapped.c")
 
-    def test_an_interface_that_is_gone_is_told(self):
+    def test_a_missing_interface_is_reported(self):
         (self.root / "scheduler/core/model/model.h").unlink()
         self.assertIn("no such interface", headers.Check(self.root).run()[0])
 

@@ -57,13 +57,13 @@ class Names(unittest.TestCase):
     def test_a_tree_whose_names_exist_passes(self):
         self.assertEqual(names.Check(self.root).run(), [])
 
-    def test_a_file_that_was_renamed_is_told(self):
+    def test_a_renamed_file_is_reported(self):
         self.refused("1\n2 `plans.c`\n", "docs/architecture.md:2: `plans.c`: no such file")
         self.refused("`scheduler/core/plans.c`", "no such file")
         self.refused("`base/uv/loops`", "no such file")
         self.refused("`nets/tcp.h`", "no such file")
 
-    def test_a_program_that_was_renamed_is_told(self):
+    def test_a_renamed_program_is_reported(self):
         self.refused("`test.py`", "no such file", page="docs/how-to/cost.md")
 
     def test_every_page_is_read(self):

@@ -80,7 +80,7 @@ class Sizes(unittest.TestCase):
         self.write("base/map.h", "1\n2\n3\n4\n")
         self.refused("base/map.h: 4 lines")
 
-    def test_an_exception_that_is_none_any_more_is_told(self):
+    def test_a_stale_exception_is_reported(self):
         self.write("job/table.c", "1\n")
         self.refused("job/table.c has 1 lines: it is no exception any more")
         (self.root / "job/table.c").unlink()

@@ -205,7 +205,7 @@ class Agents(unittest.TestCase):
                     self.d.call("POST", path, b"{}", cert=wrong), 401, "denied", "certificate"
                 )
 
-    def test_an_expired_certificate_is_told_so(self):
+    def test_an_expired_certificate_is_refused_with_the_reason(self):
         key = self.keys.key()
         cert = (self.keys.signed(key, "node-1", stamp(-2 * DAY_S), stamp(-DAY_S)), key)
         self.check(self.sync(cert), 401, "denied", "expired")
@@ -232,7 +232,7 @@ class Agents(unittest.TestCase):
                 cert = (self.keys.signed(key, cn, stamp(-60), stamp(DAY_S), usage), key)
                 self.check(self.sync(cert), 401, "denied")
 
-    def test_a_certificate_of_a_node_that_is_gone_is_told_so(self):
+    def test_the_certificate_of_a_removed_node_is_refused_with_the_reason(self):
         node, cert = self.joined()
         self.assertEqual(self.d.call("POST", "/api/v1/nodes/%d/delete" % node)[0], 200)
         self.check(self.sync(cert), 404, "not-found", "no longer belongs to this cluster")
@@ -316,7 +316,7 @@ class Agents(unittest.TestCase):
 
     # ---- output ----
 
-    def test_followers_are_told_when_the_rest_does_not_come(self):
+    def test_followers_are_notified_when_the_rest_does_not_come(self):
         _, cert = self.joined(pool="spare", cpus=100)
         rev = self.sync(cert)[1]["rev"]
         job = self.d.submit(cpus=100, pool="spare")
@@ -473,7 +473,7 @@ class EndingAuthority(unittest.TestCase):
                     with context.wrap_socket(plain, server_hostname=host) as c:
                         self.assertTrue(c.version())
 
-    def test_it_is_told_in_the_log_and_the_metrics_and_nothing_ends_before_it(self):
+    def test_it_is_logged_and_in_the_metrics_and_nothing_ends_before_it(self):
         for days, warned in ((2, True), (179, True), (182, False)):
             d = Belayd()
             end = self.make_ca(d, days)

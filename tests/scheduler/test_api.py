@@ -221,7 +221,7 @@ class Notices(unittest.TestCase):
     def events(self, d, job):
         return d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]
 
-    def test_who_wants_to_know_is_told(self):
+    def test_subscribers_are_notified(self):
         with self.belayd() as d:
             job = self.end_a_job(
                 d,
@@ -419,7 +419,7 @@ class Notices(unittest.TestCase):
             d.start()
             self.assertEqual(self.r.posts.get(timeout=WAIT_S)[1]["X-Belay-Id"], first)
 
-    def test_parts_of_a_budget_are_told_of_once_over_a_restart(self):
+    def test_thresholds_of_a_budget_are_notified_once_over_a_restart(self):
         more = "notify_allow: [127.0.0.0/8]\nbudgets:\n  all: {usd_per_month: 1000, mail: [finance@example.com]}\n"
         with self.belayd(
             more, config=CONFIG.replace("base: {}", "base: {usd_per_hour: 3600000}")
@@ -462,7 +462,7 @@ class Notices(unittest.TestCase):
                 post = self.r.posts.get(timeout=WAIT_S)
             self.assertEqual(json.loads(post[2])["event"], "end")  # and nothing new before it
 
-    def test_what_a_user_may_not_reach_is_refused_and_told(self):
+    def test_forbidden_urls_are_refused_and_reported(self):
         with self.belayd(more="") as d:
             job = self.end_a_job(d, notify={"urls": [self.r.url + "/mine/t0ken"]})
             self.assertEqual(
@@ -656,7 +656,7 @@ class Api(unittest.TestCase):
 
     # ---- paths and queries ----
 
-    def test_methods_that_are_not_for_a_path_are_told(self):
+    def test_wrong_methods_are_refused(self):
         for method, path, allowed in (
             ("DELETE", "/api/v1/jobs/1", "GET"),
             ("PUT", "/api/v1/tokens", "POST, GET"),
@@ -669,7 +669,7 @@ class Api(unittest.TestCase):
             )
             self.assertEqual(reply[2]["Allow"], allowed)
 
-    def test_unknown_paths_are_told(self):
+    def test_unknown_paths_are_refused(self):
         for path in (
             "/",
             "/api",
@@ -693,7 +693,7 @@ class Api(unittest.TestCase):
             with self.subTest(path):
                 self.assertIn(self.d.call("GET", path)[0], (400, 404))
 
-    def test_queries_out_of_range_are_told(self):
+    def test_queries_out_of_range_are_refused(self):
         for query in (
             "limit=0",
             "limit=201",
@@ -752,7 +752,7 @@ class Api(unittest.TestCase):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", path)
 
-    def test_things_that_are_not_there_are_told(self):
+    def test_unknown_objects_are_refused(self):
         for path in ("", "/why", "/diagnose", "/events", "/logs"):
             self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
         for path in (

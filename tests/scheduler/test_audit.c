@@ -157,7 +157,7 @@ static void what_is_on_its_way_is_no_difference(void **state)
     none(&(struct given){m, 3, r, 4, NULL, 0, NULL, NULL});
 }
 
-static void a_machine_without_a_live_row_is_told(void **state)
+static void a_machine_without_a_live_row_is_reported(void **state)
 {
     (void)state;
     struct cloud_instance m[] = {machine("i-1", "t-1"), machine("i-2", "t-1")};
@@ -174,7 +174,7 @@ static void a_machine_without_a_live_row_is_told(void **state)
         "its row says that it has ended");
 }
 
-static void a_row_without_a_machine_is_told(void **state)
+static void a_row_without_a_machine_is_reported(void **state)
 {
     (void)state;
     struct instance_row r = row(1, INSTANCE_RUNNING);
@@ -292,8 +292,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_agrees_is_no_difference),
         cmocka_unit_test(what_is_on_its_way_is_no_difference),
-        cmocka_unit_test(a_machine_without_a_live_row_is_told),
-        cmocka_unit_test(a_row_without_a_machine_is_told),
+        cmocka_unit_test(a_machine_without_a_live_row_is_reported),
+        cmocka_unit_test(a_row_without_a_machine_is_reported),
         cmocka_unit_test(what_a_listing_could_not_see_is_not_known),
         cmocka_unit_test(what_a_machine_is_and_what_its_row_says_must_agree),
         cmocka_unit_test(a_live_row_needs_a_pool_that_is_configured),

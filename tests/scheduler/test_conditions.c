@@ -69,7 +69,7 @@ static void a_node_is_throttled_until_that_has_been_over_for_a_while(void **stat
     conditions_destroy(t.c);
 }
 
-static void what_is_old_or_was_told_before_decides_nothing(void **state)
+static void old_or_repeated_reports_decide_nothing(void **state)
 {
     struct teller t = begin(*state, 5 * MINUTE_MS);
     tell(&t, &hot, &hot, 4 * MINUTE_MS);
@@ -128,7 +128,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_node_is_throttled_until_that_has_been_over_for_a_while, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(
-            what_is_old_or_was_told_before_decides_nothing, lab_setup, lab_teardown),
+            old_or_repeated_reports_decide_nothing, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(
             what_does_not_matter_throttles_no_node, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(

@@ -108,7 +108,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(disk.names(), {"before%d" % i for i in range(20)})
             self.assertGreater(d.submit(), max(jobs))
 
-    def test_an_agent_is_told_to_keep_its_output(self):
+    def test_an_agent_is_asked_to_keep_its_output(self):
         with Disk() as disk:
             d, keys = disk.d, Keys(disk.d)
             key = keys.key()

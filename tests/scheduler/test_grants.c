@@ -226,7 +226,7 @@ static void they_are_renewed_at_half_of_their_life(void **state)
     assert_true(number(f, job, "ASIA2") != first);
 }
 
-static void a_failure_is_told_once_and_tried_again_while_the_old_ones_hold(void **state)
+static void a_failure_is_reported_once_and_retried_while_the_old_credentials_are_valid(void **state)
 {
     struct fixture *f = *state;
     struct wire_secrets s;
@@ -400,7 +400,7 @@ int main(void)
         FIXTURE(an_attempt_gets_its_own_once_they_are_there),
         FIXTURE(a_job_that_saves_nothing_needs_none),
         FIXTURE(they_are_renewed_at_half_of_their_life),
-        FIXTURE(a_failure_is_told_once_and_tried_again_while_the_old_ones_hold),
+        FIXTURE(a_failure_is_reported_once_and_retried_while_the_old_credentials_are_valid),
         FIXTURE(the_first_that_cannot_be_made_have_a_reason),
         FIXTURE(none_are_made_for_what_has_ended),
         FIXTURE(the_key_of_the_stores_url_may_be_used),

@@ -198,7 +198,7 @@ static void beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so(void *
     free(path);
 }
 
-static void a_disk_error_is_told(void **state)
+static void a_disk_error_is_reported(void **state)
 {
     struct logs_rig *w = *state;
     struct err e = {0};
@@ -463,7 +463,7 @@ static void a_seam_waits_until_what_it_says_is_decided(void **state)
         w, "first\n---- belay: attempt 2 on node 12, from the beginning ----\nearly\n", true);
 }
 
-static void output_of_a_first_attempt_shows_before_its_start_was_told(void **state)
+static void output_of_a_first_attempt_shows_before_its_start_is_reported(void **state)
 {
     struct logs_rig *w = *state;
     logs_rig_put(w, 1, ATTEMPT_ASSIGNED);
@@ -512,7 +512,7 @@ int main(void)
         TEST(the_end_of_cut_output_is_not_awaited),
         TEST(what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs),
         TEST(holes_take_no_room),
-        TEST(a_disk_error_is_told),
+        TEST(a_disk_error_is_reported),
         TEST(before_each_attempt_but_the_first_stands_one_line),
         TEST(pieces_of_any_size_from_any_offset_make_the_same_log),
         TEST(output_is_found_by_when_it_came),
@@ -520,7 +520,7 @@ int main(void)
         TEST(the_last_lines_are_found_from_the_end),
         TEST(one_attempt_is_read_alone),
         TEST(a_seam_waits_until_what_it_says_is_decided),
-        TEST(output_of_a_first_attempt_shows_before_its_start_was_told),
+        TEST(output_of_a_first_attempt_shows_before_its_start_is_reported),
         TEST(late_output_never_changes_what_was_shown),
         TEST(the_last_attempts_output_is_taken_however_late),
     };

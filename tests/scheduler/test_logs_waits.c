@@ -246,7 +246,7 @@ static void what_was_written_is_on_disk_a_second_later(void **state)
     assert_false(vtimers_next(&w->vt, &due));
 }
 
-static void who_waits_is_told_when_what_was_written_before_is(void **state)
+static void a_waiter_is_notified_when_earlier_writes_are_durable(void **state)
 {
     struct logs_rig *w = *state;
     struct wakeup first = {0}, second = {0}, none = {0};
@@ -289,7 +289,7 @@ static void many_at_once_and_what_is_gone(void **state)
     assert_int_not_equal(t.kind, 0);
 }
 
-static void who_waits_at_the_end_is_told_so(void **state)
+static void a_waiter_is_notified_of_the_end(void **state)
 {
     struct logs_rig *w = *state;
     struct wakeup now = {0}, next = {0};
@@ -340,9 +340,9 @@ int main(void)
         TEST(room_that_is_too_little_or_does_not_last_ends_no_wait),
         TEST(closing_ends_what_is_awaited),
         TEST(what_was_written_is_on_disk_a_second_later),
-        TEST(who_waits_is_told_when_what_was_written_before_is),
+        TEST(a_waiter_is_notified_when_earlier_writes_are_durable),
         TEST(many_at_once_and_what_is_gone),
-        TEST(who_waits_at_the_end_is_told_so),
+        TEST(a_waiter_is_notified_of_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

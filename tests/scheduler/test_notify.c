@@ -266,7 +266,7 @@ static void a_body_is_json(void **state)
     buf_deinit(&out);
 }
 
-static void a_budget_is_told_of_without_a_job(void **state)
+static void a_budget_is_notified_without_a_job(void **state)
 {
     (void)state;
     const struct outbox_row of = {.event = 78,
@@ -296,7 +296,7 @@ static void a_budget_is_told_of_without_a_job(void **state)
     buf_deinit(&out);
 }
 
-static void a_pool_that_does_not_boot_is_told_of_without_a_job(void **state)
+static void a_pool_that_does_not_boot_is_notified_without_a_job(void **state)
 {
     (void)state;
     const struct outbox_row of = {
@@ -322,12 +322,12 @@ int main(void)
         cmocka_unit_test(a_url_is_http_with_a_host_and_is_not_shown),
         cmocka_unit_test(what_is_not_for_users_is_not_connected_to),
         cmocka_unit_test(what_the_configuration_lists_is_all_there_is),
-        cmocka_unit_test(a_pool_that_does_not_boot_is_told_of_without_a_job),
+        cmocka_unit_test(a_pool_that_does_not_boot_is_notified_without_a_job),
         cmocka_unit_test(a_sealed_url_opens_for_its_user_only),
         cmocka_unit_test(a_mail_has_no_headers_but_ours),
         cmocka_unit_test(a_subject_that_is_not_ascii_is_encoded),
         cmocka_unit_test(a_body_is_json),
-        cmocka_unit_test(a_budget_is_told_of_without_a_job),
+        cmocka_unit_test(a_budget_is_notified_without_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void a_name_that_is_loopback_here_leads_machines_to_themselves(void **sta
     check("server: https://here:7443\n", 0, ""); /* no cloud */
 }
 
-static void a_server_that_is_not_known_is_told_also_without_a_cloud(void **state)
+static void an_unknown_server_is_reported_without_a_cloud_too(void **state)
 {
     static const struct {
         const char *text;
@@ -176,7 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_that_is_loopback_here_leads_machines_to_themselves),
-        cmocka_unit_test(a_server_that_is_not_known_is_told_also_without_a_cloud),
+        cmocka_unit_test(an_unknown_server_is_reported_without_a_cloud_too),
         cmocka_unit_test(without_a_name_it_is_the_machines_own),
         cmocka_unit_test(a_resolver_that_hangs_is_waited_for_no_longer_than_allowed),
     };

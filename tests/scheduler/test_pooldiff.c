@@ -90,7 +90,7 @@ static void check_key(const json_t *change, const char *key, const char *before,
     free(new_text);
 }
 
-static void what_differs_is_told_key_by_key_in_the_files_words(void **state)
+static void differences_are_listed_key_by_key_in_the_files_words(void **state)
 {
     (void)state;
     struct config
@@ -230,7 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_that_are_absent_are_those_of_the_configuration),
         cmocka_unit_test(a_mistake_is_refused_with_its_line_and_the_nearest_name),
-        cmocka_unit_test(what_differs_is_told_key_by_key_in_the_files_words),
+        cmocka_unit_test(differences_are_listed_key_by_key_in_the_files_words),
         cmocka_unit_test(a_driver_goes_on_while_nothing_that_it_was_made_with_changes),
         cmocka_unit_test(a_list_of_places_keeps_those_that_have_instances),
     };

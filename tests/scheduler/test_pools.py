@@ -240,7 +240,7 @@ class Pools(unittest.TestCase):
         self.assertLessEqual(set(done), {200, 409})
         self.assertEqual(done.count(200) > 0, "burst" in self.pools())
 
-    def test_a_damaged_file_of_ours_is_told_of_at_the_start(self):
+    def test_a_damaged_state_file_is_reported_at_the_start(self):
         self.d.stop()
         with open(self.d.state + "/pools.yaml", "w") as f:
             f.write("pools:\n  base: {}\n  nonsense: 1\n")
@@ -280,7 +280,7 @@ class Pools(unittest.TestCase):
 
     # ---- volumes ----
 
-    def test_a_provider_that_cannot_be_asked_for_volumes_is_told(self):
+    def test_a_provider_that_cannot_list_volumes_is_reported(self):
         self.applied(self.text(4))  # no server listens at its endpoint
         status, body, _ = self.d.call("GET", "/api/v1/forgotten?for_ms=0")
         self.assertEqual((status, [i["code"] for i in body["items"]]), (200, []))

@@ -9,7 +9,7 @@
 
 /* ---- authorisation ---- */
 
-static void a_node_that_is_not_the_clusters_is_told_so(void **state)
+static void an_unknown_node_is_refused(void **state)
 {
     struct fixture *f = *state;
     f->agent->node = 999;
@@ -18,7 +18,7 @@ static void a_node_that_is_not_the_clusters_is_told_so(void **state)
     assert_non_null(strstr(f->answer.e.text, "999"));
 }
 
-static void a_node_that_is_deleted_while_it_waits_is_told_so(void **state)
+static void a_node_deleted_while_it_waits_is_refused(void **state)
 {
     struct fixture *f = *state;
     agent_send(f->agent, 0, 0, &f->answer);
@@ -32,7 +32,7 @@ static void a_node_that_is_deleted_while_it_waits_is_told_so(void **state)
 
 /* ---- time of responses ---- */
 
-static void a_status_is_answered_after_the_commit_of_what_it_told(void **state)
+static void a_status_is_answered_after_its_commit(void **state)
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
@@ -177,7 +177,7 @@ static void one_that_was_running_before_a_restart_too(void **state)
     assert_int_equal(stored_attempt(f, 1, 1).end, END_NODE_LOST);
 }
 
-static void one_that_the_agent_has_not_told_yet_has_not_vanished(void **state)
+static void an_attempt_not_yet_reported_has_not_vanished(void **state)
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
@@ -262,9 +262,9 @@ static void a_status_is_a_sign_of_life(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SESSIONS_TEST(a_node_that_is_not_the_clusters_is_told_so),
-        SESSIONS_TEST(a_node_that_is_deleted_while_it_waits_is_told_so),
-        SESSIONS_TEST(a_status_is_answered_after_the_commit_of_what_it_told),
+        SESSIONS_TEST(an_unknown_node_is_refused),
+        SESSIONS_TEST(a_node_deleted_while_it_waits_is_refused),
+        SESSIONS_TEST(a_status_is_answered_after_its_commit),
         SESSIONS_TEST(nothing_that_is_not_on_disk_is_desired),
         SESSIONS_TEST(while_the_disk_is_full_nothing_is_desired_at_all),
         SESSIONS_TEST(the_current_revision_waits_for_a_change_or_for_its_time),
@@ -273,7 +273,7 @@ int main(void)
         SESSIONS_TEST(revisions_grow_over_a_restart),
         SESSIONS_TEST(an_attempt_that_the_agent_lost_is_tried_again),
         SESSIONS_TEST(one_that_was_running_before_a_restart_too),
-        SESSIONS_TEST(one_that_the_agent_has_not_told_yet_has_not_vanished),
+        SESSIONS_TEST(an_attempt_not_yet_reported_has_not_vanished),
         SESSIONS_TEST(a_notice_is_taken_and_a_lesser_one_after_it_is_not),
         SESSIONS_TEST(a_notice_that_the_next_agent_does_not_know_is_over),
         SESSIONS_TEST(what_is_kept_for_a_job_is_unneeded_once_it_has_ended),

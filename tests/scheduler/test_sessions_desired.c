@@ -187,7 +187,7 @@ static void an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld(void 
 }
 
 /* It needs no secrets any more: its agent reports its end. */
-static void a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets(void **state)
+static void a_cancelled_withheld_attempt_is_sent_without_secrets(void **state)
 {
     struct fixture *f = *state;
     f->lab->secrets_late = true;
@@ -383,7 +383,7 @@ int main(void)
         SESSIONS_TEST(what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it),
         SESSIONS_TEST(a_withheld_attempt_that_is_due_is_never_sent_as_well),
         SESSIONS_TEST(an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld),
-        SESSIONS_TEST(a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets),
+        SESSIONS_TEST(a_cancelled_withheld_attempt_is_sent_without_secrets),
         SESSIONS_TEST(an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back),
         SESSIONS_TEST(everything_that_starts_a_job_is_in_the_message),
         SESSIONS_TEST(a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first),

@@ -13,7 +13,7 @@
 
 /* ---- events from a status ---- */
 
-static void what_was_told_before_is_not_told_again(void **state)
+static void a_repeated_report_posts_nothing(void **state)
 {
     struct fixture *f = *state;
     run_one_job(f);
@@ -73,7 +73,7 @@ static void an_end_never_hides_the_save_that_came_with_it(void **state)
     assert_int_equal(stored_attempt(f, 1, 1).end, END_RECLAIMED);
 }
 
-static void a_save_that_was_asked_for_is_told_over_a_restart(void **state)
+static void a_requested_save_is_sent_again_after_a_restart(void **state)
 {
     struct fixture *f = *state;
     run_one_job(f);
@@ -88,7 +88,7 @@ static void a_save_that_was_asked_for_is_told_over_a_restart(void **state)
     assert_int_equal(f->answer.shown[0].saves_asked, 1);
 }
 
-static void another_time_limit_is_told_over_a_restart(void **state)
+static void a_changed_time_limit_is_sent_again_after_a_restart(void **state)
 {
     struct fixture *f = *state;
     const struct job_row to = {.spec.time_limit_ms = 7200000}, none = {0};
@@ -145,7 +145,7 @@ static void an_automatic_interval_follows_the_last_save(void **state)
 }
 
 /* It has not failed, so they continue: but collective operations are impossible from now on. */
-static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
+static void the_other_ranks_are_notified_when_one_has_succeeded(void **state)
 {
     struct fixture *f = *state;
     struct job_row row = {.spec.name = "job",
@@ -251,7 +251,7 @@ static struct failures failures_of(struct fixture *f)
     return n;
 }
 
-static void a_failed_save_is_told_once(void **state)
+static void a_failed_save_is_reported_once(void **state)
 {
     struct fixture *f = *state;
     run_one_job(f);
@@ -306,7 +306,7 @@ static void a_restore_that_failed_before_the_start_is_no_failed_save(void **stat
     assert_true(job_attempt(job_of(f, 1))->save_failed);
 }
 
-static void a_start_that_is_told_while_it_is_to_stop_counts(void **state)
+static void a_start_reported_while_stopping_counts(void **state)
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
@@ -389,7 +389,7 @@ static void count_line(void *ctx, enum log_level level, const char *line)
 }
 
 /* With the end of the attempt that found no room, so that its job is not placed there again. */
-static void a_full_disk_is_told_with_the_end_that_it_caused_and_logged_once(void **state)
+static void a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once(void **state)
 {
     struct fixture *f = *state;
     struct lines n = {0};
@@ -420,23 +420,23 @@ static void a_full_disk_is_told_with_the_end_that_it_caused_and_logged_once(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SESSIONS_TEST(what_was_told_before_is_not_told_again),
+        SESSIONS_TEST(a_repeated_report_posts_nothing),
         SESSIONS_TEST(an_older_status_is_answered_and_tells_nothing),
         SESSIONS_TEST(an_end_never_hides_the_save_that_came_with_it),
-        SESSIONS_TEST(a_save_that_was_asked_for_is_told_over_a_restart),
-        SESSIONS_TEST(another_time_limit_is_told_over_a_restart),
+        SESSIONS_TEST(a_requested_save_is_sent_again_after_a_restart),
+        SESSIONS_TEST(a_changed_time_limit_is_sent_again_after_a_restart),
         SESSIONS_TEST(an_automatic_interval_follows_the_last_save),
-        SESSIONS_TEST(the_other_ranks_are_told_when_one_has_succeeded),
+        SESSIONS_TEST(the_other_ranks_are_notified_when_one_has_succeeded),
         SESSIONS_TEST(saves_are_acknowledged_by_their_sequence),
         SESSIONS_TEST(progress_is_known_at_once_and_stored_later),
         SESSIONS_TEST(what_is_used_is_known_at_once_and_stored_with_the_end),
-        SESSIONS_TEST(a_failed_save_is_told_once),
+        SESSIONS_TEST(a_failed_save_is_reported_once),
         SESSIONS_TEST(a_restore_that_failed_before_the_start_is_no_failed_save),
-        SESSIONS_TEST(a_start_that_is_told_while_it_is_to_stop_counts),
+        SESSIONS_TEST(a_start_reported_while_stopping_counts),
         SESSIONS_TEST(the_wire_has_the_words_of_the_core),
         SESSIONS_TEST(an_unknown_end_counts_as_failed),
         SESSIONS_TEST(what_an_agent_tells_of_others_attempts_changes_nothing),
-        SESSIONS_TEST(a_full_disk_is_told_with_the_end_that_it_caused_and_logged_once),
+        SESSIONS_TEST(a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,7 @@ class Telemetry(unittest.TestCase):
             universal_newlines=True,
         )
 
-    def test_what_reading_its_input_costs_is_told_before_and_billed_at_the_start(self):
+    def test_the_cost_of_reading_input_is_estimated_and_billed_at_the_start(self):
         job, _ = self.run_job(cpus=8, time_limit_ms=3600000, input={"bytes": 10 << 30})
         self.assertEqual(
             self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["cost_uusd"], 10 * 120000

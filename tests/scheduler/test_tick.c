@@ -88,7 +88,7 @@ static void posts_during_a_commit_wait_for_the_next_and_do_not_touch_the_model(v
     assert_int_equal(second.at_commit, 2);
 }
 
-static void a_refused_event_is_told_why_and_changes_nothing(void **state)
+static void a_refused_event_has_the_reason_and_changes_nothing(void **state)
 {
     struct lab *lab = *state;
     struct lab_reply r = {0};
@@ -353,7 +353,7 @@ static void any_other_failed_commit_is_fatal_and_nothing_leaves(void **state)
 
 /* ---- ends and restarts ---- */
 
-static void who_waits_at_the_end_is_told_that_the_outcome_is_not_known(void **state)
+static void a_waiter_at_the_end_gets_an_unknown_outcome(void **state)
 {
     struct lab *lab = *state;
     struct lab_reply under_way = {0}, waiting = {0};
@@ -415,7 +415,7 @@ int main(void)
         TEST(what_was_answered_is_in_the_database),
         TEST(posts_of_one_turn_share_one_commit_and_keep_their_order),
         TEST(posts_during_a_commit_wait_for_the_next_and_do_not_touch_the_model),
-        TEST(a_refused_event_is_told_why_and_changes_nothing),
+        TEST(a_refused_event_has_the_reason_and_changes_nothing),
         TEST(what_is_only_in_memory_needs_no_commit),
         TEST(work_runs_in_the_turn_and_is_answered_after_its_commit),
         TEST(work_that_fails_is_answered_with_its_error),
@@ -427,7 +427,7 @@ int main(void)
         TEST(it_is_tried_again_until_there_is_space_and_then_all_goes_on),
         TEST(no_node_is_lost_because_the_disk_was_full_for_long),
         cmocka_unit_test(any_other_failed_commit_is_fatal_and_nothing_leaves),
-        TEST(who_waits_at_the_end_is_told_that_the_outcome_is_not_known),
+        TEST(a_waiter_at_the_end_gets_an_unknown_outcome),
         TEST(numbers_go_on_after_a_restart),
         TEST(statistics_count_what_happened),
     };

@@ -202,7 +202,7 @@ class Hardening(unittest.TestCase):
                         os.path.join(d, m.name), not self.is_sanitized(os.path.join(d, m.name))
                     )
 
-    def test_what_the_compiler_is_told_for_a_release(self):
+    def test_compiler_options_of_a_release(self):
         flags = [
             "-fstack-protector-strong",
             "-fstack-clash-protection",

@@ -309,7 +309,7 @@ static void a_gpu_that_does_not_tell_is_not_idle(void **state)
     assert_int_equal(diagnose(&in, found), 0);
 }
 
-static void whatever_is_told_it_says_something_or_nothing(void **state)
+static void any_input_gives_a_diagnosis_or_none(void **state)
 {
     struct diagnose_rank rank = {.cpus = 65536, .gpus = 64, .memory_bytes = INT64_C(1) << 60};
     struct diagnose_gpu gpu = {.index = 0};
@@ -331,7 +331,7 @@ int main(void)
         cmocka_unit_test(of_several_ranks_the_worst_is_named),
         cmocka_unit_test(of_what_was_seen_too_shortly_nothing_is_said),
         cmocka_unit_test(a_gpu_that_does_not_tell_is_not_idle),
-        cmocka_unit_test(whatever_is_told_it_says_something_or_nothing),
+        cmocka_unit_test(any_input_gives_a_diagnosis_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -658,7 +658,7 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
     lab_deinit(&l);
 }
 
-static void what_it_may_not_cost_is_told_with_what_is_expected(void **state)
+static void a_cost_cap_is_reported_with_the_expected_cost(void **state)
 {
     (void)state;
     struct lab l;
@@ -784,7 +784,7 @@ int main(void)
         cmocka_unit_test(without_on_demand_it_takes_any_offer),
         cmocka_unit_test(the_reported_figures_are_true),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
-        cmocka_unit_test(what_it_may_not_cost_is_told_with_what_is_expected),
+        cmocka_unit_test(a_cost_cap_is_reported_with_the_expected_cost),
         cmocka_unit_test(a_deadline_can_be_set_changed_and_removed_later),
         cmocka_unit_test(a_relative_deadline_counts_from_the_submit_or_the_change),
         cmocka_unit_test(what_cannot_be_meant_is_refused)};

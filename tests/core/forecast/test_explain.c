@@ -90,7 +90,7 @@ static void a_busy_cluster_names_what_is_ahead(void **state)
     lab_deinit(&l);
 }
 
-static void launches_and_refusals_are_told(void **state)
+static void launches_and_refusals_are_explained(void **state)
 {
     (void)state;
     struct lab l;
@@ -142,7 +142,7 @@ static void no_more_reasons_than_asked_for(void **state)
     lab_deinit(&l);
 }
 
-static void the_first_reason_of_many_is_told_once_a_shape(void **state)
+static void the_first_of_many_reasons_is_given_once_per_shape(void **state)
 {
     (void)state;
     struct lab l;
@@ -282,7 +282,7 @@ static void what_it_could_do_without_is_found(void **state)
     lab_deinit(&l);
 }
 
-static void held_and_limited_jobs_are_told_how_to_start(void **state)
+static void held_and_limited_jobs_are_explained_with_the_remedy(void **state)
 {
     (void)state;
     struct lab l;
@@ -341,15 +341,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_can_never_run_says_so_alone),
         cmocka_unit_test(a_busy_cluster_names_what_is_ahead),
-        cmocka_unit_test(launches_and_refusals_are_told),
+        cmocka_unit_test(launches_and_refusals_are_explained),
         cmocka_unit_test(room_for_it_means_it_is_next),
         cmocka_unit_test(no_more_reasons_than_asked_for),
-        cmocka_unit_test(the_first_reason_of_many_is_told_once_a_shape),
+        cmocka_unit_test(the_first_of_many_reasons_is_given_once_per_shape),
         cmocka_unit_test(jobs_ahead_are_named_with_the_reason),
         cmocka_unit_test(changes_that_work_are_found),
         cmocka_unit_test(a_shorter_time_limit_is_found),
         cmocka_unit_test(what_it_could_do_without_is_found),
-        cmocka_unit_test(held_and_limited_jobs_are_told_how_to_start),
+        cmocka_unit_test(held_and_limited_jobs_are_explained_with_the_remedy),
         cmocka_unit_test(a_pool_that_is_full_or_not_asked_for_is_named_with_its_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -353,7 +353,7 @@ static void earlier_runs_predict_the_run_time(void **state)
 }
 
 /* In another place than its input, the transfer is part of the estimated cost, once per task. */
-static void what_its_input_would_cost_is_told(void **state)
+static void the_cost_of_reading_the_input_is_estimated(void **state)
 {
     (void)state;
     static struct estimate t;
@@ -472,7 +472,7 @@ int main(void)
         cmocka_unit_test(a_job_starts_no_earlier_than_its_begin_time),
         cmocka_unit_test(a_limit_is_waited_for),
         cmocka_unit_test(earlier_runs_predict_the_run_time),
-        cmocka_unit_test(what_its_input_would_cost_is_told),
+        cmocka_unit_test(the_cost_of_reading_the_input_is_estimated),
         cmocka_unit_test(a_submit_can_be_asked_about),
         cmocka_unit_test(what_a_submit_would_wait_for_is_asked_about_too),
     };

@@ -78,7 +78,7 @@ static void a_restore_would_not_have_been_paid_on_demand(void **state)
     lab_deinit(&l);
 }
 
-static void a_running_attempt_is_told_what_it_will_be_charged(void **state)
+static void a_running_attempt_shows_what_it_will_be_charged(void **state)
 {
     (void)state;
     struct lab l;
@@ -297,7 +297,7 @@ static void a_late_report_counts_from_the_time_that_it_is_about(void **state)
 
 /* Its agent was seen first, and its price had changed before the provider reported its launch
  * time. */
-static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void **state)
+static void a_launch_reported_after_a_price_change_counts_at_the_price_before(void **state)
 {
     (void)state;
     struct lab l;
@@ -670,7 +670,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_success_is_useful_but_for_its_start_and_saves),
         cmocka_unit_test(a_restore_would_not_have_been_paid_on_demand),
-        cmocka_unit_test(a_running_attempt_is_told_what_it_will_be_charged),
+        cmocka_unit_test(a_running_attempt_shows_what_it_will_be_charged),
         cmocka_unit_test(what_was_not_saved_is_lost),
         cmocka_unit_test(an_attempt_that_never_started_is_all_lost),
         cmocka_unit_test(boot_and_idle_are_what_attempts_leave),
@@ -679,7 +679,7 @@ int main(void)
         cmocka_unit_test(every_stretch_costs_what_was_in_force),
         cmocka_unit_test(each_part_of_an_attempt_costs_what_was_in_force_in_it),
         cmocka_unit_test(a_late_report_counts_from_the_time_that_it_is_about),
-        cmocka_unit_test(a_launch_that_is_told_after_a_price_counts_at_the_price_before),
+        cmocka_unit_test(a_launch_reported_after_a_price_change_counts_at_the_price_before),
         cmocka_unit_test(a_machine_that_is_another_never_had_the_prices_of_the_first),
         cmocka_unit_test(what_only_the_agent_reported_is_corrected_at_the_end),
         cmocka_unit_test(a_job_on_an_unreported_machine_pays_as_before_the_report),

@@ -430,7 +430,7 @@ static void placing_makes_a_numbered_attempt_and_takes_the_room(void **state)
     lab_deinit(&l);
 }
 
-static void a_start_is_told_once(void **state)
+static void a_start_is_notified_once(void **state)
 {
     (void)state;
     struct running r;
@@ -504,7 +504,7 @@ static void a_newer_checkpoint_found_in_the_store_counts(void **state)
     lab_deinit(&r.l);
 }
 
-static void a_damaged_checkpoint_costs_its_steps_and_is_told(void **state)
+static void a_damaged_checkpoint_costs_its_steps_and_is_reported(void **state)
 {
     (void)state;
     struct running r;
@@ -774,12 +774,12 @@ int main(void)
         cmocka_unit_test(what_saves_nothing_is_requeued_at_once),
         cmocka_unit_test(a_requeue_of_nothing_is_not_found),
         cmocka_unit_test(placing_makes_a_numbered_attempt_and_takes_the_room),
-        cmocka_unit_test(a_start_is_told_once),
+        cmocka_unit_test(a_start_is_notified_once),
         cmocka_unit_test(the_first_start_dates_the_job),
         cmocka_unit_test(a_start_while_stopping_is_dated_but_does_not_run),
         cmocka_unit_test(a_resume_from_the_future_is_refused),
         cmocka_unit_test(a_newer_checkpoint_found_in_the_store_counts),
-        cmocka_unit_test(a_damaged_checkpoint_costs_its_steps_and_is_told),
+        cmocka_unit_test(a_damaged_checkpoint_costs_its_steps_and_is_reported),
         cmocka_unit_test(stale_reports_change_nothing),
         cmocka_unit_test(an_absurd_end_is_refused),
         cmocka_unit_test(checkpoints_only_go_forward),
