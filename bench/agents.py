@@ -28,7 +28,7 @@ class Agent:
         self.n = n
         self.seq = 0
         self.rev = 0
-        self.attempts = {}  # (job, attempt) -> what is told of it
+        self.attempts = {}  # (job, attempt) -> what is reported of it
         self.notice = {}
         self.poke = asyncio.Event()  # news that must not wait for the poll to end
         self.streams = []
@@ -247,7 +247,7 @@ def bench(l, say, resident, n=2000, notices=500, watch_s=30):
                 },
             )
         await wait_until(lambda: sum(len(a.attempts) for a in agents) == n, "every job runs")
-        await asyncio.sleep(2)  # until each agent has told so
+        await asyncio.sleep(2)  # until each agent has reported so
         hit = [a for a in agents if a.attempts][:notices]
         hurt = sum(len(a.attempts) for a in hit)
         chance = random.Random(1)

@@ -349,11 +349,11 @@ static void judge_folder(const struct world *w, const struct folder *f)
         judge(w, &all, 1, "all zones and types");
 }
 
-/* When what was told is wrong. A job of 24 h, 60 h to its deadline, restarts of 0.2 h, on-demand
+/* When what is declared is wrong. A job of 24 h, 60 h to its deadline, restarts of 0.2 h, on-demand
  * three times spot. */
 struct wrong {
     const char *what;
-    /* told, of what is; the worst is told as what is, or as what was told if that is more */
+    /* declared, relative to the actual value; the worst is the greater of both */
     double work, restart;
     bool triples, ends; /* spot's price, or spot itself for good, halfway to the deadline */
     int64_t lost_ms;    /* of work, when spot goes without notice */
@@ -366,7 +366,7 @@ struct wrong {
 #define WRONG_RESTART_MS 720000
 
 /* What the job knows of itself, with so much of its work done. */
-static struct deadline_job told(
+static struct deadline_job declared(
     const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
 {
     const int64_t declared_ms = llround(x->work * (double)WRONG_WORK_MS),
@@ -416,7 +416,7 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
             on = DEADLINE_NOWHERE;
             done_ms = max_i64(0, done_ms - x->lost_ms);
         }
-        job = told(x, done_ms, passed_ms, on, boot_ms);
+        job = declared(x, done_ms, passed_ms, on, boot_ms);
         job.look_ms = z->tick_ms;
         if (is_capped) {
             job.whole_work_ms = done_ms + job.work_ms; /* the baseline has learned as much of it */
@@ -462,11 +462,11 @@ static void learn_strange(const struct folder *f, struct deadline_chain *ret_cha
 
 static void judge_wrong(const struct world *w, const struct folder *f)
 {
-    static const struct wrong cases[] = {{"all as told", 1, 1, false, false, 0, false},
-        {"work told as half", 0.5, 1, false, false, 0, false},
-        {"work told as twice", 2, 1, false, false, 0, false},
-        {"restart told as a third", 1, 1.0 / 3, false, false, 0, false},
-        {"restart told as thrice", 1, 3, false, false, 0, false},
+    static const struct wrong cases[] = {{"all as declared", 1, 1, false, false, 0, false},
+        {"work declared as half", 0.5, 1, false, false, 0, false},
+        {"work declared as twice", 2, 1, false, false, 0, false},
+        {"restart declared as a third", 1, 1.0 / 3, false, false, 0, false},
+        {"restart declared as thrice", 1, 3, false, false, 0, false},
         {"spot triples halfway", 1, 1, true, false, 0, false},
         {"spot gone for good halfway", 1, 1, false, true, 0, false},
         {"no notices, 10 min lost", 1, 1, false, false, 600000, false},
@@ -477,8 +477,9 @@ static void judge_wrong(const struct world *w, const struct folder *f)
         return;
     policy_learn(w, f, 1, 0, 0, NULL, &chains[0]);
     learn_strange(f, &chains[1]);
-    printf("%.12s, one zone; 24 h of work in 60 h: when what was told is wrong       belay  free   "
-           " UP   late, of all\n",
+    printf(
+        "%.12s, one zone; 24 h of work in 60 h: when what is declared is wrong       belay  free   "
+        " UP   late, of all\n",
         f->name);
     for (size_t k = 0; k < N_OF(cases); k++) {
         const enum deadline_rule rules[] = {DEADLINE_PLANNED, DEADLINE_PLANNED, DEADLINE_UNIFORM};

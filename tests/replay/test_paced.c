@@ -124,15 +124,15 @@ static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rul
 static void whatever_is_wrong_it_is_not_late(void **state)
 {
     static const struct wrong all[] = {
-        {"all as told", 1, 2 * MINUTE, 2 * MINUTE, false, false, false},
-        {"half of the work told", 0.5, 2 * MINUTE, 2 * MINUTE, false, false, false},
-        {"twice the work told", 2, 2 * MINUTE, 2 * MINUTE, false, false, false},
+        {"all as declared", 1, 2 * MINUTE, 2 * MINUTE, false, false, false},
+        {"half of the work declared", 0.5, 2 * MINUTE, 2 * MINUTE, false, false, false},
+        {"twice the work declared", 2, 2 * MINUTE, 2 * MINUTE, false, false, false},
         {"boots take three times as long", 1, 270000, 2 * MINUTE, false, false, false},
         {"prices triple", 1, 2 * MINUTE, 2 * MINUTE, true, false, false},
         {"spot is gone for good", 1, 2 * MINUTE, 2 * MINUTE, false, true, false},
         {"spot as it was never seen", 1, 2 * MINUTE, 2 * MINUTE, false, false, true},
         {"no notice", 1, 2 * MINUTE, 0, false, false, false}};
-    /* the first is belayd's, under its cap, unless it is told otherwise */
+    /* the first is belayd's, under its cap, unless another is given */
     enum { PLANNED, STICKY, UNIFORM, ON_DEMAND, RULES };
     static const enum deadline_rule rules[RULES] = {
         DEADLINE_PLANNED, DEADLINE_UNIFORM_STICKY, DEADLINE_UNIFORM, DEADLINE_ON_DEMAND};

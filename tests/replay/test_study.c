@@ -278,7 +278,7 @@ static void what_still_runs_at_the_end_counts_up_to_it(void **state)
     done(g, &s);
 }
 
-/* What was told and is of no use is said, and so is a log that cannot be of one cluster. */
+/* Unusable input is reported, and so is a log that cannot be of one cluster. */
 static void slips_of_the_command_line_and_of_the_log_are_told(void **state)
 {
     (void)state;
