@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static void a_zeroed_one_holds_nothing(void **state)
+static void a_zeroed_set_is_empty(void **state)
 {
     struct bits b = {0};
     (void)state;
@@ -22,7 +22,7 @@ static void a_zeroed_one_holds_nothing(void **state)
 }
 
 /* Compares with a plain array of flags, also at the edges of words. */
-static void numbers_are_in_it_or_not(void **state)
+static void membership_is_as_set_and_cleared(void **state)
 {
     static const int32_t sizes[] = {1, 2, 63, 64, 65, 127, 128, 129, 300};
     struct prng p;
@@ -53,8 +53,8 @@ static void numbers_are_in_it_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_zeroed_one_holds_nothing),
-        cmocka_unit_test(numbers_are_in_it_or_not),
+        cmocka_unit_test(a_zeroed_set_is_empty),
+        cmocka_unit_test(membership_is_as_set_and_cleared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

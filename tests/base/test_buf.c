@@ -38,7 +38,7 @@ static void sizes_that_overflow_abort(void **state)
     assert_true(dies(resize_overflows, NULL));
 }
 
-static void copies_of_strings(void **state)
+static void strings_are_copied(void **state)
 {
     (void)state;
     char *p = mem_strdup("abc"), *q = mem_strndup("abcdef", 3), *r = mem_printf("%s-%d", "x", 5);
@@ -69,7 +69,7 @@ static void a_zeroed_buffer_is_empty(void **state)
     buf_deinit(&b);
 }
 
-static void whatever_is_added_is_there_with_a_nul_behind(void **state)
+static void added_bytes_are_followed_by_a_nul(void **state)
 {
     struct buf b = {0};
     char expected[3000];
@@ -109,7 +109,7 @@ static void printing_grows_to_any_length(void **state)
     }
 }
 
-static void reserved_room_is_used_or_not(void **state)
+static void reserved_space_is_committed_or_left(void **state)
 {
     struct buf b = {0};
     (void)state;
@@ -121,7 +121,7 @@ static void reserved_room_is_used_or_not(void **state)
     buf_deinit(&b);
 }
 
-static void a_limit_is_kept_and_nothing_changes_at_it(void **state)
+static void an_append_over_the_limit_changes_nothing(void **state)
 {
     struct buf b = {0};
     struct err e;
@@ -155,13 +155,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_never_null),
         cmocka_unit_test(sizes_that_overflow_abort),
-        cmocka_unit_test(copies_of_strings),
+        cmocka_unit_test(strings_are_copied),
         cmocka_unit_test(a_zeroed_buffer_is_empty),
-        cmocka_unit_test(whatever_is_added_is_there_with_a_nul_behind),
+        cmocka_unit_test(added_bytes_are_followed_by_a_nul),
         cmocka_unit_test(printing_grows_to_any_length),
-        cmocka_unit_test(reserved_room_is_used_or_not),
+        cmocka_unit_test(reserved_space_is_committed_or_left),
         cmocka_unit_test(a_wiped_buffer_is_empty_and_reusable),
-        cmocka_unit_test(a_limit_is_kept_and_nothing_changes_at_it),
+        cmocka_unit_test(an_append_over_the_limit_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

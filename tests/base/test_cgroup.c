@@ -147,7 +147,7 @@ static void a_group_outside_of_the_namespace_has_no_directory_and_a_removed_one_
         "/sys/fs/cgroup/belay/job-1 (deleted)");
 }
 
-static void malformed_lines_are_passed_over(void **state)
+static void malformed_lines_are_skipped(void **state)
 {
     static const char *const mounts[] = {"", "\n\n", "x", "36 24 0:31 / /sys - cgroup2",
         "36 24 0:31 / - cgroup2 cgroup2 rw\n", "36 24 0:31 / /g rw cgroup2 cgroup2 rw\n",
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(a_hierarchy_is_mounted_also_where_the_group_cannot_be_seen),
         cmocka_unit_test(
             a_group_outside_of_the_namespace_has_no_directory_and_a_removed_one_says_so),
-        cmocka_unit_test(malformed_lines_are_passed_over),
+        cmocka_unit_test(malformed_lines_are_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

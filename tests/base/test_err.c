@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void an_error_says_its_kind_and_its_text(void **state)
+static void an_error_has_kind_and_text(void **state)
 {
     struct err e;
     (void)state;
@@ -15,7 +15,7 @@ static void an_error_says_its_kind_and_its_text(void **state)
     assert_int_equal(err_set(NULL, ERR_IO, "nobody %s", "listens"), ERR_IO);
 }
 
-static void a_text_may_be_made_of_itself(void **state)
+static void a_text_may_be_formatted_from_itself(void **state)
 {
     struct err e;
     (void)state;
@@ -24,7 +24,7 @@ static void a_text_may_be_made_of_itself(void **state)
     assert_string_equal(e.text, "disk, disk");
 }
 
-static void a_text_is_one_line_of_utf8_whatever_it_is_made_of(void **state)
+static void a_text_is_always_one_line_of_utf8(void **state)
 {
     struct err e;
     (void)state;
@@ -36,7 +36,7 @@ static void a_text_is_one_line_of_utf8_whatever_it_is_made_of(void **state)
     assert_true(str_starts(e.text, "open a?: "));
 }
 
-static void wrapping_puts_context_before_and_keeps_the_kind(void **state)
+static void wrapping_prepends_context_and_keeps_the_kind(void **state)
 {
     struct err e;
     (void)state;
@@ -58,7 +58,7 @@ static void wrapping_puts_context_before_and_keeps_the_kind(void **state)
     assert_false(e.of_user);
 }
 
-static void errno_gives_kind_and_reason(void **state)
+static void errno_maps_to_kind_and_reason(void **state)
 {
     static const struct {
         int errnum;
@@ -81,7 +81,7 @@ static void no_memory(void *arg)
     err_errno(arg, ENOMEM, "open");
 }
 
-static void out_of_memory_is_not_an_error_that_travels(void **state)
+static void out_of_memory_aborts(void **state)
 {
     struct err e;
     (void)state;
@@ -117,7 +117,7 @@ static void long_texts_are_cut_between_characters(void **state)
 }
 
 /* With a path of 4,095 bytes in each layer the text still says what was tried and why it failed. */
-static void long_paths_do_not_cut_the_reason_off(void **state)
+static void long_paths_do_not_truncate_the_reason(void **state)
 {
     char path[4096];
     struct err e;
@@ -133,7 +133,7 @@ static void long_paths_do_not_cut_the_reason_off(void **state)
     assert_in_range(strlen(e.text), ERR_TEXT_MAX - 8, ERR_TEXT_MAX - 1);
 }
 
-static void kinds_have_names_and_names_kinds(void **state)
+static void kinds_and_names_map_both_ways(void **state)
 {
     (void)state;
     for (int k = ERR_NONE; k >= ERR_NO_CREDENTIALS; k--) {
@@ -148,15 +148,15 @@ static void kinds_have_names_and_names_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_error_says_its_kind_and_its_text),
-        cmocka_unit_test(a_text_may_be_made_of_itself),
-        cmocka_unit_test(a_text_is_one_line_of_utf8_whatever_it_is_made_of),
-        cmocka_unit_test(wrapping_puts_context_before_and_keeps_the_kind),
-        cmocka_unit_test(errno_gives_kind_and_reason),
-        cmocka_unit_test(out_of_memory_is_not_an_error_that_travels),
+        cmocka_unit_test(an_error_has_kind_and_text),
+        cmocka_unit_test(a_text_may_be_formatted_from_itself),
+        cmocka_unit_test(a_text_is_always_one_line_of_utf8),
+        cmocka_unit_test(wrapping_prepends_context_and_keeps_the_kind),
+        cmocka_unit_test(errno_maps_to_kind_and_reason),
+        cmocka_unit_test(out_of_memory_aborts),
         cmocka_unit_test(long_texts_are_cut_between_characters),
-        cmocka_unit_test(long_paths_do_not_cut_the_reason_off),
-        cmocka_unit_test(kinds_have_names_and_names_kinds),
+        cmocka_unit_test(long_paths_do_not_truncate_the_reason),
+        cmocka_unit_test(kinds_and_names_map_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

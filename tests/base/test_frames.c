@@ -12,7 +12,7 @@
 #include "base/frames.h"
 #include <string.h>
 
-static void frames_come_out_in_order_however_they_are_cut(void **state)
+static void frames_are_reassembled_from_any_split(void **state)
 {
     static const struct {
         enum frame_type type;
@@ -47,7 +47,7 @@ static void frames_come_out_in_order_however_they_are_cut(void **state)
     buf_deinit(&all);
 }
 
-static void what_is_no_frame_is_refused_before_its_bytes_are_here(void **state)
+static void a_malformed_header_is_refused_before_its_payload_arrives(void **state)
 {
     static const char *const bad[] = {"\0\0\0\0\0", "\11\0\0\0\0", "\377\0\0\0\0", "\1\0\1\0\1",
         "\1\377\377\377\377", "\3\0\0\0\0", "\3\0\0\0\2", "\6\0\0\0\1", "\7\0\0\0\3",
@@ -66,8 +66,8 @@ static void what_is_no_frame_is_refused_before_its_bytes_are_here(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_come_out_in_order_however_they_are_cut),
-        cmocka_unit_test(what_is_no_frame_is_refused_before_its_bytes_are_here),
+        cmocka_unit_test(frames_are_reassembled_from_any_split),
+        cmocka_unit_test(a_malformed_header_is_refused_before_its_payload_arrives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void assert_content(const char *path, const char *expected)
     buf_deinit(&b);
 }
 
-static void what_was_written_is_read(void **state)
+static void written_data_is_read_back(void **state)
 {
     char *path = in(state, "f");
     struct err e;
@@ -101,7 +101,7 @@ static void of_several_creators_one_succeeds(void **state)
 }
 
 /* A killed writer leaves the complete old or new content. */
-static void kills_never_show_half_a_file(void **state)
+static void a_kill_never_leaves_a_partial_file(void **state)
 {
     char *path = in(state, "f");
     const size_t n = 200000;
@@ -150,7 +150,7 @@ static void failed_writes_leave_nothing(void **state)
     free(full);
 }
 
-static void a_secret_that_others_may_read_is_refused(void **state)
+static void a_secret_readable_by_others_is_refused(void **state)
 {
     char *path = in(state, "f");
     struct buf b = {0};
@@ -170,7 +170,7 @@ static void a_secret_that_others_may_read_is_refused(void **state)
     free(path);
 }
 
-static void reading_has_a_limit_and_wants_a_file(void **state)
+static void reading_has_a_size_limit_and_requires_a_file(void **state)
 {
     char *path = in(state, "f"), *fifo = in(state, "fifo");
     struct buf b = {0};
@@ -194,7 +194,7 @@ static void reading_has_a_limit_and_wants_a_file(void **state)
 }
 
 /* Of the kernel's files too, which have no size. */
-static void the_start_of_a_file_is_a_text(void **state)
+static void the_start_of_a_file_is_read_as_text(void **state)
 {
     char text[8], *path = in(state, "long"), *missing = in(state, "missing");
     const char *const none[] = {"", "/", "/dev/null", missing};
@@ -215,7 +215,7 @@ static void the_start_of_a_file_is_a_text(void **state)
     free(path);
 }
 
-static void directories_are_made_with_their_parents(void **state)
+static void directories_are_created_with_their_parents(void **state)
 {
     char *path = in(state, "a//b/c/"), *file = in(state, "f"), *below = in(state, "f/x");
     struct err e;
@@ -233,7 +233,7 @@ static void directories_are_made_with_their_parents(void **state)
 
 /* ---- removing trees ---- */
 
-static void a_tree_is_removed_but_nothing_it_points_to(void **state)
+static void removing_a_tree_does_not_follow_links(void **state)
 {
     char *tree = in(state, "tree"), *deep = in(state, "tree/a/b/c"), *kept = in(state, "kept"),
          *link = in(state, "tree/a/link"), *file = in(state, "tree/a/b/.removing-0");
@@ -270,7 +270,7 @@ static void paths_without_a_name_are_refused(void **state)
         assert_int_equal(fs_remove_tree(bad[i], &e), ERR_INVALID);
 }
 
-static void depth_is_no_limit(void **state)
+static void trees_of_any_depth_are_removed(void **state)
 {
     char *tree = in(state, "tree");
     struct err e;
@@ -289,7 +289,7 @@ static void depth_is_no_limit(void **state)
     free(tree);
 }
 
-static void names_in_the_way_are_stepped_over(void **state)
+static void removal_skips_temporary_names_that_exist(void **state)
 {
     char *tree = in(state, "tree");
     struct err e;
@@ -303,7 +303,7 @@ static void names_in_the_way_are_stepped_over(void **state)
     free(tree);
 }
 
-static void everything_is_written_to_a_pipe(void **state)
+static void a_write_to_a_closed_pipe_is_an_error(void **state)
 {
     int fds[2];
     struct err e;
@@ -327,7 +327,7 @@ static void check_owner(const char *path, uid_t uid)
 
 /* A link out of the tree is given away itself. sub is accessible to all, as saved directories may
  * be. */
-static void a_tree_is_given_away_whole_or_its_top_not_at_all(void **state)
+static void a_tree_changes_owner_unless_others_could_be_in_it(void **state)
 {
     char *top = in(state, "top"), *sub = in(state, "top/sub"), *file = in(state, "top/sub/f");
     char *link = in(state, "top/link"), *outside = in(state, "outside");
@@ -354,7 +354,7 @@ static void a_tree_is_given_away_whole_or_its_top_not_at_all(void **state)
     free(top), free(sub), free(file), free(link), free(outside);
 }
 
-static void only_a_regular_file_of_its_owners_is_opened(void **state)
+static void only_a_regular_file_of_its_owner_is_opened(void **state)
 {
     char *file = in(state, "f"), *link = in(state, "link"), *fifo = in(state, "fifo");
     int dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -377,7 +377,7 @@ static void only_a_regular_file_of_its_owners_is_opened(void **state)
     free(file), free(link), free(fifo);
 }
 
-static void a_place_that_cannot_be_made_or_written_is_told_and_nothing_is_made(void **state)
+static void a_path_that_cannot_be_created_is_an_error_and_creates_nothing(void **state)
 {
     char *plain = in(state, "plain"), *deep = in(state, "plain/x/y"), *new = in(state, "new/x");
     char *part;
@@ -411,23 +411,23 @@ static void a_place_that_cannot_be_made_or_written_is_told_and_nothing_is_made(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(what_was_written_is_read),
+        IN_SCRATCH(written_data_is_read_back),
         IN_SCRATCH(a_conditional_create_never_replaces),
         IN_SCRATCH(of_several_creators_one_succeeds),
-        IN_SCRATCH(kills_never_show_half_a_file),
+        IN_SCRATCH(a_kill_never_leaves_a_partial_file),
         IN_SCRATCH(failed_writes_leave_nothing),
-        IN_SCRATCH(a_secret_that_others_may_read_is_refused),
-        IN_SCRATCH(reading_has_a_limit_and_wants_a_file),
-        IN_SCRATCH(the_start_of_a_file_is_a_text),
-        IN_SCRATCH(directories_are_made_with_their_parents),
-        IN_SCRATCH(a_tree_is_removed_but_nothing_it_points_to),
+        IN_SCRATCH(a_secret_readable_by_others_is_refused),
+        IN_SCRATCH(reading_has_a_size_limit_and_requires_a_file),
+        IN_SCRATCH(the_start_of_a_file_is_read_as_text),
+        IN_SCRATCH(directories_are_created_with_their_parents),
+        IN_SCRATCH(removing_a_tree_does_not_follow_links),
         cmocka_unit_test(paths_without_a_name_are_refused),
-        IN_SCRATCH(a_place_that_cannot_be_made_or_written_is_told_and_nothing_is_made),
-        IN_SCRATCH(depth_is_no_limit),
-        IN_SCRATCH(names_in_the_way_are_stepped_over),
-        cmocka_unit_test(everything_is_written_to_a_pipe),
-        IN_SCRATCH(a_tree_is_given_away_whole_or_its_top_not_at_all),
-        IN_SCRATCH(only_a_regular_file_of_its_owners_is_opened),
+        IN_SCRATCH(a_path_that_cannot_be_created_is_an_error_and_creates_nothing),
+        IN_SCRATCH(trees_of_any_depth_are_removed),
+        IN_SCRATCH(removal_skips_temporary_names_that_exist),
+        cmocka_unit_test(a_write_to_a_closed_pipe_is_an_error),
+        IN_SCRATCH(a_tree_changes_owner_unless_others_could_be_in_it),
+        IN_SCRATCH(only_a_regular_file_of_its_owner_is_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static json_t *parsed(const char *text)
 
 /* ---- texts ---- */
 
-static void malformed_texts_are_refused_with_their_line(void **state)
+static void malformed_json_is_refused_with_its_line(void **state)
 {
     static const struct {
         const char *text, *part;
@@ -76,7 +76,7 @@ static void depth_and_size_are_limited(void **state)
     json_decref(v);
 }
 
-static void any_bytes_become_a_text_that_we_read(void **state)
+static void any_bytes_are_encoded_as_readable_json(void **state)
 {
     static const char wild[] = "a\xFF\xC3(\0b\xE2\x82";
     (void)state;
@@ -99,7 +99,7 @@ static void any_bytes_become_a_text_that_we_read(void **state)
 
 /* ---- reading objects ---- */
 
-static void a_reader_gives_what_is_there_and_fallbacks(void **state)
+static void a_reader_returns_members_or_defaults(void **state)
 {
     json_t *v = parsed(
         "{\"n\":4,\"b\":true,\"s\":\"x\",\"w\":\"on-demand\",\"a\":[1,2],\"o\":{},\"z\":null}");
@@ -207,7 +207,7 @@ static void a_string_with_a_nul_is_refused(void **state)
     json_decref(v);
 }
 
-static void the_first_error_stays_and_the_rest_are_fallbacks(void **state)
+static void after_the_first_error_a_reader_returns_defaults(void **state)
 {
     json_t *v = parsed("{\"a\":\"x\",\"b\":7}");
     struct json_reader r;
@@ -222,7 +222,7 @@ static void the_first_error_stays_and_the_rest_are_fallbacks(void **state)
     json_decref(v);
 }
 
-static void unknown_keys_are_refused_with_the_nearest(void **state)
+static void unknown_keys_are_refused_with_a_suggestion(void **state)
 {
     json_t *v = parsed("{\"cpu\":1}");
     struct json_reader r;
@@ -238,7 +238,7 @@ static void unknown_keys_are_refused_with_the_nearest(void **state)
     json_decref(v);
 }
 
-static void what_is_added_stands_behind_what_was_there(void **state)
+static void json_is_appended_to_the_buffer(void **state)
 {
     struct buf b = {0};
     (void)state;
@@ -249,7 +249,7 @@ static void what_is_added_stands_behind_what_was_there(void **state)
     buf_deinit(&b);
 }
 
-static void a_secret_is_overwritten_wherever_it_stands(void **state)
+static void secrets_are_wiped_at_any_depth(void **state)
 {
     static const char zeros[] = "\0\0\0\0\0";
     json_t *one = json_string("inner"), *other = json_string("outer");
@@ -265,17 +265,17 @@ static void a_secret_is_overwritten_wherever_it_stands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed_texts_are_refused_with_their_line),
+        cmocka_unit_test(malformed_json_is_refused_with_its_line),
         cmocka_unit_test(errors_do_not_quote_the_text),
         cmocka_unit_test(depth_and_size_are_limited),
-        cmocka_unit_test(any_bytes_become_a_text_that_we_read),
-        cmocka_unit_test(what_is_added_stands_behind_what_was_there),
-        cmocka_unit_test(a_secret_is_overwritten_wherever_it_stands),
-        cmocka_unit_test(a_reader_gives_what_is_there_and_fallbacks),
+        cmocka_unit_test(any_bytes_are_encoded_as_readable_json),
+        cmocka_unit_test(json_is_appended_to_the_buffer),
+        cmocka_unit_test(secrets_are_wiped_at_any_depth),
+        cmocka_unit_test(a_reader_returns_members_or_defaults),
         cmocka_unit_test(errors_name_the_path_and_what_was_found),
         cmocka_unit_test(a_string_with_a_nul_is_refused),
-        cmocka_unit_test(the_first_error_stays_and_the_rest_are_fallbacks),
-        cmocka_unit_test(unknown_keys_are_refused_with_the_nearest),
+        cmocka_unit_test(after_the_first_error_a_reader_returns_defaults),
+        cmocka_unit_test(unknown_keys_are_refused_with_a_suggestion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

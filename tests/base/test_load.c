@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-static void sums_are_added_and_levels_keep_the_most(void **state)
+static void sums_add_and_levels_take_the_maximum(void **state)
 {
     struct task_load a = {
         .ms = 1000, .cpu_ms = 900, .memory_bytes = 50, .net_is_nodes = 1, .faults = 3};
@@ -30,7 +30,7 @@ static void sums_are_added_and_levels_keep_the_most(void **state)
 }
 
 /* A minute, ten minutes and an hour are equivalent. */
-static void the_order_and_the_grouping_do_not_matter(void **state)
+static void adding_is_commutative_and_associative(void **state)
 {
     struct task_load v[3], left = {0}, right = {0}, pair;
     (void)state;
@@ -46,7 +46,7 @@ static void the_order_and_the_grouping_do_not_matter(void **state)
     assert_memory_equal(&left, &right, sizeof(left));
 }
 
-static void what_agents_make_up_does_not_overflow(void **state)
+static void invalid_values_of_agents_do_not_overflow(void **state)
 {
     const struct task_load b = {.cpu_ms = INT64_C(1) << 60};
     struct task_load a = {0};
@@ -56,7 +56,7 @@ static void what_agents_make_up_does_not_overflow(void **state)
     assert_true(a.cpu_ms == INT64_C(1) << 60);
 }
 
-static void percents_are_rounded_to_the_nearest(void **state)
+static void percentages_are_rounded_to_nearest(void **state)
 {
     (void)state;
     assert_int_equal(load_percent(1, 3), 33);
@@ -68,10 +68,10 @@ static void percents_are_rounded_to_the_nearest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_added_and_levels_keep_the_most),
-        cmocka_unit_test(the_order_and_the_grouping_do_not_matter),
-        cmocka_unit_test(what_agents_make_up_does_not_overflow),
-        cmocka_unit_test(percents_are_rounded_to_the_nearest),
+        cmocka_unit_test(sums_add_and_levels_take_the_maximum),
+        cmocka_unit_test(adding_is_commutative_and_associative),
+        cmocka_unit_test(invalid_values_of_agents_do_not_overflow),
+        cmocka_unit_test(percentages_are_rounded_to_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

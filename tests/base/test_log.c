@@ -53,7 +53,7 @@ static void a_line_has_level_message_and_fields(void **state)
     assert_string_equal(sink.line, "error: x error=\"it broke\"");
 }
 
-static void levels_below_are_not_written(void **state)
+static void lines_below_the_level_are_not_written(void **state)
 {
     enum log_level level;
     (void)state;
@@ -87,7 +87,7 @@ static void values_cannot_forge_a_field_or_a_line(void **state)
     assert_string_equal(sink.line, "info: two\\nlines");
 }
 
-static void values_and_lines_are_cut(void **state)
+static void long_values_and_lines_are_truncated(void **state)
 {
     char wide[3 * LOG_VALUE_MAX + 1];
     (void)state;
@@ -186,7 +186,7 @@ static void four_threads(void)
         pthread_join(threads[i], NULL);
 }
 
-static void threads_do_not_mix_lines(void **state)
+static void lines_of_threads_do_not_interleave(void **state)
 {
     static struct captured c;
     int n = 0;
@@ -207,12 +207,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOGGED(a_line_has_level_message_and_fields),
-        LOGGED(levels_below_are_not_written),
+        LOGGED(lines_below_the_level_are_not_written),
         LOGGED(values_cannot_forge_a_field_or_a_line),
-        LOGGED(values_and_lines_are_cut),
+        LOGGED(long_values_and_lines_are_truncated),
         LOGGED(lines_on_stderr_have_time_and_program),
         LOGGED(the_journal_gets_a_severity_instead),
-        LOGGED(threads_do_not_mix_lines),
+        LOGGED(lines_of_threads_do_not_interleave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

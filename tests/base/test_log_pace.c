@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static void a_flood_is_ten_lines_a_minute_and_a_sum(void **state)
+static void a_flood_is_limited_to_ten_lines_a_minute_and_a_count(void **state)
 {
     struct log_pace p = {0};
     int64_t left_out, n = 0, sum = 0, told = 0;
@@ -23,7 +23,7 @@ static void a_flood_is_ten_lines_a_minute_and_a_sum(void **state)
     assert_int_equal(left_out, 60000 - LOG_PACE_LINES);
 }
 
-static void lines_now_and_then_are_all_written(void **state)
+static void occasional_lines_are_all_written(void **state)
 {
     struct log_pace p = {0};
     int64_t left_out;
@@ -37,8 +37,8 @@ static void lines_now_and_then_are_all_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flood_is_ten_lines_a_minute_and_a_sum),
-        cmocka_unit_test(lines_now_and_then_are_all_written),
+        cmocka_unit_test(a_flood_is_limited_to_ten_lines_a_minute_and_a_count),
+        cmocka_unit_test(occasional_lines_are_all_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

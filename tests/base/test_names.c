@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static void a_list_has_its_names_and_no_parts_of_them(void **state)
+static void a_list_matches_whole_names_only(void **state)
 {
     (void)state;
     assert_true(names_has("base", "base") && names_has("a,b,c", "a") && names_has("a,b,c", "b") &&
@@ -18,7 +18,7 @@ static void a_list_has_its_names_and_no_parts_of_them(void **state)
     assert_false(names_has("a,b", "a,b") || names_has("a,b", ""));
 }
 
-static void two_lists_meet_in_a_name(void **state)
+static void lists_intersect_in_a_common_name(void **state)
 {
     (void)state;
     assert_true(names_meet("a,b", "c,b") && names_meet("a", "a") && names_meet("b,a", "a,b"));
@@ -26,7 +26,7 @@ static void two_lists_meet_in_a_name(void **state)
                  names_meet("a", ""));
 }
 
-static void names_come_in_their_order(void **state)
+static void names_are_iterated_in_order(void **state)
 {
     const char *at = "b,long-name,a";
     char name[5];
@@ -40,7 +40,7 @@ static void names_come_in_their_order(void **state)
     assert_false(names_next(&at, name, sizeof name));
 }
 
-static void what_is_no_list_is_told(void **state)
+static void a_malformed_list_is_refused_with_the_reason(void **state)
 {
     static const char *const bad[][2] = {{"", "does not end with a pool's name"},
         {"a,", "does not end with"}, {",a", "\"\" is not a pool's name"}, {"a,,b", "\"\" is not"},
@@ -63,7 +63,7 @@ static void what_is_no_list_is_told(void **state)
     assert_int_equal(names_check(long_name, 1000, "a pool's name", &e), ERR_INVALID);
 }
 
-static void what_is_no_name_is_told_with_what_a_name_is(void **state)
+static void a_malformed_name_is_refused_with_the_rule(void **state)
 {
     static const char *const good[] = {"a", "GPU_4.b-2", "7", "abcdefghij"},
                              *const bad[][2] = {{"", "\"\" is not a node's name"},
@@ -83,9 +83,10 @@ static void what_is_no_name_is_told_with_what_a_name_is(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list_has_its_names_and_no_parts_of_them),
-        cmocka_unit_test(two_lists_meet_in_a_name), cmocka_unit_test(names_come_in_their_order),
-        cmocka_unit_test(what_is_no_list_is_told),
-        cmocka_unit_test(what_is_no_name_is_told_with_what_a_name_is)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list_matches_whole_names_only),
+        cmocka_unit_test(lists_intersect_in_a_common_name),
+        cmocka_unit_test(names_are_iterated_in_order),
+        cmocka_unit_test(a_malformed_list_is_refused_with_the_reason),
+        cmocka_unit_test(a_malformed_name_is_refused_with_the_rule)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

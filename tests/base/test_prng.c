@@ -7,7 +7,7 @@
 
 /* The sequence is part of the meaning of recorded simulations. The numbers come from another
  * implementation of the published algorithms. */
-static void a_seed_means_the_same_sequence_for_ever(void **state)
+static void a_seed_always_gives_the_same_sequence(void **state)
 {
     static const uint64_t of_0[] = {
         0x99EC5F36CB75F2B4u, 0xBF6E1F784956452Au, 0x1A5F849D4933E6E0u, 0x6AA594F1262D2D2Cu};
@@ -18,7 +18,7 @@ static void a_seed_means_the_same_sequence_for_ever(void **state)
         assert_true(prng_u64(&p) == of_0[i]);
 }
 
-static void numbers_stay_in_their_range_and_reach_its_ends(void **state)
+static void numbers_cover_their_range_inclusively(void **state)
 {
     struct prng p;
     bool low = false, high = false;
@@ -41,7 +41,7 @@ static void numbers_stay_in_their_range_and_reach_its_ends(void **state)
 }
 
 /* Chi-squared test of six faces: 20.5 is exceeded once in a thousand, and the seed is fixed. */
-static void a_die_is_fair(void **state)
+static void ranges_are_uniform(void **state)
 {
     struct prng p;
     int count[6] = {0}, n = 60000;
@@ -55,7 +55,7 @@ static void a_die_is_fair(void **state)
     assert_true(chi < 20.5);
 }
 
-static void chances_and_means(void **state)
+static void probabilities_and_means_are_met(void **state)
 {
     struct prng p;
     int hits = 0;
@@ -104,10 +104,10 @@ static void random_bytes_are_not_the_same_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seed_means_the_same_sequence_for_ever),
-        cmocka_unit_test(numbers_stay_in_their_range_and_reach_its_ends),
-        cmocka_unit_test(a_die_is_fair),
-        cmocka_unit_test(chances_and_means),
+        cmocka_unit_test(a_seed_always_gives_the_same_sequence),
+        cmocka_unit_test(numbers_cover_their_range_inclusively),
+        cmocka_unit_test(ranges_are_uniform),
+        cmocka_unit_test(probabilities_and_means_are_met),
         cmocka_unit_test(backoff_grows_to_its_cap),
         cmocka_unit_test(random_bytes_are_not_the_same_twice),
     };

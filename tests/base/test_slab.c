@@ -21,7 +21,7 @@ static bool is_zero(const unsigned char *p, size_t n)
 
 /* Whatever is taken and given back in between, each taken object is zeroed, begins a cache line,
  * and keeps its content. */
-static void each_is_its_own(void **state)
+static void objects_do_not_overlap(void **state)
 {
     static unsigned char *have[N];
     struct slab s = {0};
@@ -47,7 +47,7 @@ static void each_is_its_own(void **state)
 }
 
 /* Objects taken in sequence are adjacent, and the last one given back is taken first. */
-static void they_lie_close_together(void **state)
+static void objects_are_adjacent_in_memory(void **state)
 {
     struct slab s = {0};
     char *first = slab_take(&s, 64), *second = slab_take(&s, 64);
@@ -62,7 +62,7 @@ static void they_lie_close_together(void **state)
 }
 
 /* The same for a slab that has become large, with objects of the maximum size. */
-static void a_large_one_is_none_the_worse(void **state)
+static void large_objects_are_supported(void **state)
 {
     enum { LARGE = 1500 }; /* 6 MB: more than the small blocks hold */
     static unsigned char *have[LARGE];
@@ -87,9 +87,9 @@ static void a_large_one_is_none_the_worse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_is_its_own),
-        cmocka_unit_test(they_lie_close_together),
-        cmocka_unit_test(a_large_one_is_none_the_worse),
+        cmocka_unit_test(objects_do_not_overlap),
+        cmocka_unit_test(objects_are_adjacent_in_memory),
+        cmocka_unit_test(large_objects_are_supported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

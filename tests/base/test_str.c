@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include <stdio.h>
 
-static void a_copy_that_does_not_fit_is_cut_and_says_so(void **state)
+static void a_copy_that_does_not_fit_is_truncated_and_reported(void **state)
 {
     char dst[5];
     (void)state;
@@ -20,7 +20,7 @@ static void a_copy_that_does_not_fit_is_cut_and_says_so(void **state)
     assert_string_equal(dst, "");
 }
 
-static void a_cut_is_between_characters(void **state)
+static void truncation_keeps_whole_characters(void **state)
 {
     static const char text[] = "a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80";
     static const size_t at[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
@@ -30,7 +30,7 @@ static void a_cut_is_between_characters(void **state)
     assert_in_range(str_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 2, 5); /* not UTF-8: still cut */
 }
 
-static void what_is_shown_is_short_and_harmless(void **state)
+static void shown_input_is_short_and_escaped(void **state)
 {
     char out[STR_SHOW_MAX], text[200];
     (void)state;
@@ -50,7 +50,7 @@ static void what_is_shown_is_short_and_harmless(void **state)
     assert_true(str_is_utf8(out, strlen(out)));
 }
 
-static void comparisons(void **state)
+static void strings_are_compared(void **state)
 {
     (void)state;
     assert_true(str_eq("a", "a") && str_eq(NULL, NULL));
@@ -66,7 +66,7 @@ static void comparisons(void **state)
         str_secret_eq("abc", "abd") || str_secret_eq("abc", "ab") || str_secret_eq("", "a"));
 }
 
-static void integers_are_read_strictly(void **state)
+static void integers_are_parsed_strictly(void **state)
 {
     static const char *const bad[] = {"", " 1", "1 ", "+1", "--1", "1.0", "0x1", "1e3",
         "9223372036854775808", "-9223372036854775809", "99999999999999999999", "-", "\xD9\xA1"};
@@ -88,7 +88,7 @@ static void integers_are_read_strictly(void **state)
     assert_int_equal(v, 7); /* unchanged on failure */
 }
 
-static void memory_sizes(void **state)
+static void memory_sizes_are_parsed_and_formatted(void **state)
 {
     static const struct {
         const char *text;
@@ -109,7 +109,7 @@ static void memory_sizes(void **state)
     assert_int_equal(str_to_mib(NULL, &v, &e), ERR_INVALID);
 }
 
-static void money_is_read_to_the_micro_dollar(void **state)
+static void money_is_parsed_to_the_micro_dollar(void **state)
 {
     static const struct {
         const char *text;
@@ -132,7 +132,7 @@ static void money_is_read_to_the_micro_dollar(void **state)
     assert_int_equal(v, 7);
 }
 
-static void money_is_shown_short(void **state)
+static void money_is_formatted_briefly(void **state)
 {
     static const struct {
         int64_t uusd;
@@ -149,7 +149,7 @@ static void money_is_shown_short(void **state)
     }
 }
 
-static void bytes_are_shown_in_the_largest_unit(void **state)
+static void bytes_are_formatted_in_the_largest_unit(void **state)
 {
     static const struct {
         uint64_t bytes;
@@ -165,7 +165,7 @@ static void bytes_are_shown_in_the_largest_unit(void **state)
     }
 }
 
-static void the_nearest_name_is_offered_if_it_is_near(void **state)
+static void a_close_name_is_suggested(void **state)
 {
     static const char *const names[] = {"spot", "on-demand", "any", NULL};
     char longest[STR_NEAREST_MAX + 2];
@@ -200,7 +200,7 @@ static void names_have_an_alphabet(void **state)
                  str_is_name("abcd", 3));
 }
 
-static void utf8_is_that_of_rfc_3629(void **state)
+static void utf8_is_validated_as_in_rfc_3629(void **state)
 {
     static const char *const good[] = {"", "a", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80",
         "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"};
@@ -217,7 +217,7 @@ static void utf8_is_that_of_rfc_3629(void **state)
     assert_int_equal(str_utf8_len("x", 0), 0);
 }
 
-static void bytes_in_hex(void **state)
+static void bytes_are_encoded_in_hex(void **state)
 {
     unsigned char bytes[256], back[256] = {0};
     char text[513], want[3];
@@ -240,7 +240,7 @@ static void bytes_in_hex(void **state)
     assert_false(str_unhex("0A", back, 1));
 }
 
-static void urls_and_back(void **state)
+static void url_encoding_round_trips(void **state)
 {
     static const char *const bad[] = {"%", "%4", "%4g", "%00", "a%0", "%%%"};
     char all[255];
@@ -294,20 +294,20 @@ static void a_quoted_word_is_one_word_to_the_shell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_that_does_not_fit_is_cut_and_says_so),
-        cmocka_unit_test(a_cut_is_between_characters),
-        cmocka_unit_test(what_is_shown_is_short_and_harmless),
-        cmocka_unit_test(comparisons),
-        cmocka_unit_test(integers_are_read_strictly),
-        cmocka_unit_test(memory_sizes),
-        cmocka_unit_test(money_is_read_to_the_micro_dollar),
-        cmocka_unit_test(money_is_shown_short),
-        cmocka_unit_test(bytes_are_shown_in_the_largest_unit),
-        cmocka_unit_test(the_nearest_name_is_offered_if_it_is_near),
+        cmocka_unit_test(a_copy_that_does_not_fit_is_truncated_and_reported),
+        cmocka_unit_test(truncation_keeps_whole_characters),
+        cmocka_unit_test(shown_input_is_short_and_escaped),
+        cmocka_unit_test(strings_are_compared),
+        cmocka_unit_test(integers_are_parsed_strictly),
+        cmocka_unit_test(memory_sizes_are_parsed_and_formatted),
+        cmocka_unit_test(money_is_parsed_to_the_micro_dollar),
+        cmocka_unit_test(money_is_formatted_briefly),
+        cmocka_unit_test(bytes_are_formatted_in_the_largest_unit),
+        cmocka_unit_test(a_close_name_is_suggested),
         cmocka_unit_test(names_have_an_alphabet),
-        cmocka_unit_test(utf8_is_that_of_rfc_3629),
-        cmocka_unit_test(bytes_in_hex),
-        cmocka_unit_test(urls_and_back),
+        cmocka_unit_test(utf8_is_validated_as_in_rfc_3629),
+        cmocka_unit_test(bytes_are_encoded_in_hex),
+        cmocka_unit_test(url_encoding_round_trips),
         cmocka_unit_test(a_quoted_word_is_one_word_to_the_shell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

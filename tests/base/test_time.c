@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-static void iso_times_are_written_as_libc_writes_them(void **state)
+static void iso_times_are_formatted_as_by_libc(void **state)
 {
     struct prng p;
     (void)state;
@@ -41,7 +41,7 @@ static void iso_times_outside_the_years_are_a_dash(void **state)
     assert_string_equal(text, "9999-12-31T23:59:59.007Z");
 }
 
-static void iso_times_are_read_strictly(void **state)
+static void iso_times_are_parsed_strictly(void **state)
 {
     static const struct {
         const char *text;
@@ -116,7 +116,7 @@ static void durations_have_units(void **state)
     assert_non_null(strstr(e.text, "expected a duration such as"));
 }
 
-static void durations_are_shown_in_two_units(void **state)
+static void durations_are_formatted_in_two_units(void **state)
 {
     static const struct {
         int64_t ms;
@@ -133,7 +133,7 @@ static void durations_are_shown_in_two_units(void **state)
     }
 }
 
-static void no_time_is_not_zero(void **state)
+static void an_unset_time_is_not_zero(void **state)
 {
     (void)state;
     assert_false(wall_is_set(WALL_NONE));
@@ -141,7 +141,7 @@ static void no_time_is_not_zero(void **state)
     assert_true(wall_is_set((struct wall){0}) && mono_is_set((struct mono){0}));
 }
 
-static void the_machines_clocks_run(void **state)
+static void the_system_clocks_advance(void **state)
 {
     (void)state;
     struct mono a = clock_mono(&clock_system);
@@ -152,13 +152,13 @@ static void the_machines_clocks_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(iso_times_are_written_as_libc_writes_them),
+        cmocka_unit_test(iso_times_are_formatted_as_by_libc),
         cmocka_unit_test(iso_times_outside_the_years_are_a_dash),
-        cmocka_unit_test(iso_times_are_read_strictly),
+        cmocka_unit_test(iso_times_are_parsed_strictly),
         cmocka_unit_test(durations_have_units),
-        cmocka_unit_test(durations_are_shown_in_two_units),
-        cmocka_unit_test(no_time_is_not_zero),
-        cmocka_unit_test(the_machines_clocks_run),
+        cmocka_unit_test(durations_are_formatted_in_two_units),
+        cmocka_unit_test(an_unset_time_is_not_zero),
+        cmocka_unit_test(the_system_clocks_advance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void hang(struct bell *b, struct vtimers *vt, struct buf *heard, char nam
     timer_init(&b->timer, ring, b);
 }
 
-static void timers_run_in_order_of_time_then_of_start(void **state)
+static void timers_run_by_due_time_then_by_start(void **state)
 {
     struct vtimers vt;
     struct buf heard = {0};
@@ -81,7 +81,7 @@ static void timers_run_in_order_of_time_then_of_start(void **state)
 
 /* Random starts and stops compared with the rule itself: next is the earliest due, among equals the
  * one started first. */
-static void the_heap_agrees_with_the_rule(void **state)
+static void the_heap_agrees_with_a_linear_search(void **state)
 {
     struct vtimers vt;
     struct buf heard = {0};
@@ -211,7 +211,7 @@ static void finish(struct trial *t, const char *said)
     vtimers_deinit(&t->vt);
 }
 
-static void what_ends_well_is_not_tried_again(void **state)
+static void a_success_is_not_retried(void **state)
 {
     struct trial t = {0}, at_once = {.at_once = true};
     (void)state;
@@ -222,7 +222,7 @@ static void what_ends_well_is_not_tried_again(void **state)
     finish(&at_once, "r D");
 }
 
-static void a_retryable_error_is_tried_again(void **state)
+static void a_retryable_error_is_retried(void **state)
 {
     struct trial t = {.how = {FAIL_IO, FAIL_IO, WELL}},
                  at_once = {.how = {FAIL_IO, FAIL_IO, WELL}, .at_once = true};
@@ -233,7 +233,7 @@ static void a_retryable_error_is_tried_again(void **state)
     finish(&at_once, "r r r D");
 }
 
-static void the_error_of_the_last_try_is_told(void **state)
+static void the_error_of_the_last_try_is_returned(void **state)
 {
     struct trial t = {.how = {LATE, FAIL_IO, FAIL_IO}};
     (void)state;
@@ -242,7 +242,7 @@ static void the_error_of_the_last_try_is_told(void **state)
     assert_err(&t.e, ERR_IO, "it broke");
 }
 
-static void an_answer_is_not_tried_again(void **state)
+static void a_definite_error_is_not_retried(void **state)
 {
     struct trial t = {.how = {FAIL_QUOTA}};
     (void)state;
@@ -253,7 +253,7 @@ static void an_answer_is_not_tried_again(void **state)
     assert_false(tries_is_retryable(ERR_QUOTA) || tries_is_retryable(ERR_CANCELLED));
 }
 
-static void what_ends_well_after_its_deadline_has_ended_well(void **state)
+static void a_success_after_the_deadline_is_a_success(void **state)
 {
     struct trial t = {.how = {LATE_BUT_WELL}};
     (void)state;
@@ -261,7 +261,7 @@ static void what_ends_well_after_its_deadline_has_ended_well(void **state)
     finish(&t, "r D");
 }
 
-static void a_deadline_counts_as_a_try(void **state)
+static void a_timeout_counts_as_a_try(void **state)
 {
     struct trial once = {.how = {LATE, WELL}}, t = {.how = {LATE, LATE, LATE}};
     (void)state;
@@ -274,7 +274,7 @@ static void a_deadline_counts_as_a_try(void **state)
 
 /* Cancelled after k timers have run, for every k; in either order, a try in progress ends by
  * itself. */
-static void a_cancel_at_any_moment_ends_it_once(void **state)
+static void a_cancel_at_any_moment_completes_once(void **state)
 {
     int succeeded = 0;
     (void)state;
@@ -300,7 +300,7 @@ static void a_cancel_at_any_moment_ends_it_once(void **state)
     assert_in_range(succeeded, 1, 4);
 }
 
-static void a_try_that_ends_well_while_it_is_cancelled_is_cancelled(void **state)
+static void a_success_during_a_cancel_is_cancelled(void **state)
 {
     struct trial t = {.how = {LATE_BUT_WELL}};
     (void)state;
@@ -312,7 +312,7 @@ static void a_try_that_ends_well_while_it_is_cancelled_is_cancelled(void **state
     assert_int_equal(t.e.kind, ERR_CANCELLED);
 }
 
-static void what_is_abandoned_says_nothing(void **state)
+static void an_abandoned_call_does_not_complete(void **state)
 {
     struct trial t = {0};
     (void)state;
@@ -337,7 +337,7 @@ static void end_twice(void *arg)
     tries_ended(arg, NULL);
 }
 
-static void completions_come_exactly_once(void **state)
+static void each_call_completes_exactly_once(void **state)
 {
     struct trial t = {0};
     (void)state;
@@ -353,18 +353,18 @@ static void completions_come_exactly_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(timers_run_in_order_of_time_then_of_start),
-        cmocka_unit_test(the_heap_agrees_with_the_rule),
-        cmocka_unit_test(what_ends_well_is_not_tried_again),
-        cmocka_unit_test(a_retryable_error_is_tried_again),
-        cmocka_unit_test(the_error_of_the_last_try_is_told),
-        cmocka_unit_test(an_answer_is_not_tried_again),
-        cmocka_unit_test(what_ends_well_after_its_deadline_has_ended_well),
-        cmocka_unit_test(a_deadline_counts_as_a_try),
-        cmocka_unit_test(a_cancel_at_any_moment_ends_it_once),
-        cmocka_unit_test(a_try_that_ends_well_while_it_is_cancelled_is_cancelled),
-        cmocka_unit_test(what_is_abandoned_says_nothing),
-        cmocka_unit_test(completions_come_exactly_once),
+        cmocka_unit_test(timers_run_by_due_time_then_by_start),
+        cmocka_unit_test(the_heap_agrees_with_a_linear_search),
+        cmocka_unit_test(a_success_is_not_retried),
+        cmocka_unit_test(a_retryable_error_is_retried),
+        cmocka_unit_test(the_error_of_the_last_try_is_returned),
+        cmocka_unit_test(a_definite_error_is_not_retried),
+        cmocka_unit_test(a_success_after_the_deadline_is_a_success),
+        cmocka_unit_test(a_timeout_counts_as_a_try),
+        cmocka_unit_test(a_cancel_at_any_moment_completes_once),
+        cmocka_unit_test(a_success_during_a_cancel_is_cancelled),
+        cmocka_unit_test(an_abandoned_call_does_not_complete),
+        cmocka_unit_test(each_call_completes_exactly_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

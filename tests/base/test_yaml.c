@@ -29,7 +29,7 @@ static void assert_refused(const char *text, size_t n, const char *part)
 
 /* ---- documents ---- */
 
-static void what_we_do_not_want_is_refused_with_its_line(void **state)
+static void unsupported_yaml_is_refused_with_its_line(void **state)
 {
     static const struct {
         const char *text, *part;
@@ -57,7 +57,7 @@ static void what_we_do_not_want_is_refused_with_its_line(void **state)
     assert_refused("a: \0b\n", 6, "f.yaml:1: ");
 }
 
-static void nothing_is_an_empty_mapping(void **state)
+static void an_empty_file_is_an_empty_mapping(void **state)
 {
     static const char *const texts[] = {
         "", "# only a comment\n", "---\n", "null\n", "~", "---\n...\n"};
@@ -92,7 +92,7 @@ static void depth_count_and_size_are_limited(void **state)
     buf_deinit(&many);
 }
 
-static void nodes_know_their_place_and_style(void **state)
+static void nodes_have_line_column_and_style(void **state)
 {
     struct yaml_node *root = parsed("a: 1\nb:\n  - x\n  - \"null\"\n  - null\nc: |\n  line\n");
     (void)state;
@@ -112,7 +112,7 @@ static void nodes_know_their_place_and_style(void **state)
 
 /* ---- reading mappings ---- */
 
-static void a_reader_gives_what_is_there_and_fallbacks(void **state)
+static void a_reader_returns_values_or_defaults(void **state)
 {
     struct yaml_node *root = parsed("s: 07:00\nn: \"8\"\nt: 10m\nm: 3.56\nw: on-demand\n"
                                     "seq: [1]\nmap: {}\nnone: ~\n");
@@ -205,7 +205,7 @@ static void errors_name_line_key_and_what_was_found(void **state)
     }
 }
 
-static void the_first_error_stays(void **state)
+static void the_first_error_is_kept(void **state)
 {
     struct yaml_node *root = parsed("a: x\nb: y\n");
     struct yaml_reader r;
@@ -223,7 +223,7 @@ static void the_first_error_stays(void **state)
 }
 
 /* An unknown key is reported although a required one is missing, too. */
-static void an_unknown_key_is_named_before_what_is_missing(void **state)
+static void unknown_keys_are_reported_before_missing_ones(void **state)
 {
     static const struct {
         const char *text, *error;
@@ -252,7 +252,7 @@ static void an_unknown_key_is_named_before_what_is_missing(void **state)
 }
 
 /* Independent of the number of reads. */
-static void a_key_is_one_key(void **state)
+static void a_key_read_repeatedly_counts_once(void **state)
 {
     struct yaml_node *root = parsed("k: 1\n");
     struct yaml_reader r;
@@ -268,15 +268,15 @@ static void a_key_is_one_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_we_do_not_want_is_refused_with_its_line),
-        cmocka_unit_test(nothing_is_an_empty_mapping),
+        cmocka_unit_test(unsupported_yaml_is_refused_with_its_line),
+        cmocka_unit_test(an_empty_file_is_an_empty_mapping),
         cmocka_unit_test(depth_count_and_size_are_limited),
-        cmocka_unit_test(nodes_know_their_place_and_style),
-        cmocka_unit_test(a_reader_gives_what_is_there_and_fallbacks),
+        cmocka_unit_test(nodes_have_line_column_and_style),
+        cmocka_unit_test(a_reader_returns_values_or_defaults),
         cmocka_unit_test(errors_name_line_key_and_what_was_found),
-        cmocka_unit_test(the_first_error_stays),
-        cmocka_unit_test(an_unknown_key_is_named_before_what_is_missing),
-        cmocka_unit_test(a_key_is_one_key),
+        cmocka_unit_test(the_first_error_is_kept),
+        cmocka_unit_test(unknown_keys_are_reported_before_missing_ones),
+        cmocka_unit_test(a_key_read_repeatedly_counts_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
