@@ -103,7 +103,7 @@ static void check_connections_of_one(enum http_class class)
     assert_empty(&a);
 }
 
-static void one_user_or_node_has_so_many_connections(void **state)
+static void connections_per_user_and_node_are_limited(void **state)
 {
     (void)state;
     check_connections_of_one(HTTP_USER);
@@ -111,7 +111,7 @@ static void one_user_or_node_has_so_many_connections(void **state)
 }
 
 /* An address has no limit of its own: it gives way when others arrive. */
-static void of_a_full_class_the_largest_gives_way_by_its_oldest(void **state)
+static void in_a_full_class_the_oldest_connection_of_the_largest_party_gives_way(void **state)
 {
     (void)state;
     struct http_admission a;
@@ -154,7 +154,7 @@ static const char *enter_at_once(
 /* There is no cap per address: alone, many clients behind one NAT may use all places. Yet a flood
  * from one address locks out no other: each address below its share gets a place at once from those
  * above theirs, and loses nothing within its share. */
-static void each_address_has_its_share_at_once_whoever_holds_everything(void **state)
+static void an_address_gets_its_share_of_connections_at_once(void **state)
 {
     (void)state;
     enum { PLACES = 60, ADDRESSES = 4, SHARE = PLACES / ADDRESSES };
@@ -194,7 +194,7 @@ static void each_address_has_its_share_at_once_whoever_holds_everything(void **s
 }
 
 /* The same for bytes: 100 in all. */
-static void each_address_has_its_share_of_bytes_whoever_holds_all(void **state)
+static void an_address_gets_its_share_of_bytes_at_once(void **state)
 {
     (void)state;
     struct http_admission a;
@@ -227,7 +227,7 @@ static void each_address_has_its_share_of_bytes_whoever_holds_all(void **state)
     assert_empty(&a);
 }
 
-static void bytes_are_shared_in_the_same_way(void **state)
+static void bytes_are_shared_like_connections(void **state)
 {
     (void)state;
     struct http_admission a;
@@ -280,7 +280,7 @@ static void a_lone_reply_may_exceed_the_limits(void **state)
 
 /* With every limit of strangers and users exhausted, nodes still get all of theirs, and no node
  * gives way to another class. */
-static void strangers_and_users_take_nothing_from_nodes(void **state)
+static void limits_of_strangers_and_users_do_not_affect_nodes(void **state)
 {
     (void)state;
     struct http_admission a;
@@ -325,7 +325,7 @@ static void strangers_and_users_take_nothing_from_nodes(void **state)
 }
 
 /* A connection begins as an address's and moves, with its bytes, to the authenticated party. */
-static void who_shows_itself_frees_the_share_of_its_address(void **state)
+static void authentication_frees_the_share_of_the_address(void **state)
 {
     (void)state;
     struct http_admission a;
@@ -534,7 +534,7 @@ static void check_sums(
     }
 }
 
-static void any_sequence_is_as_in_the_model(void **state)
+static void random_sequences_agree_with_the_model(void **state)
 {
     (void)state;
     struct http_admission a;
@@ -554,15 +554,15 @@ static void any_sequence_is_as_in_the_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_user_or_node_has_so_many_connections),
-        cmocka_unit_test(of_a_full_class_the_largest_gives_way_by_its_oldest),
-        cmocka_unit_test(each_address_has_its_share_at_once_whoever_holds_everything),
-        cmocka_unit_test(each_address_has_its_share_of_bytes_whoever_holds_all),
-        cmocka_unit_test(bytes_are_shared_in_the_same_way),
+        cmocka_unit_test(connections_per_user_and_node_are_limited),
+        cmocka_unit_test(in_a_full_class_the_oldest_connection_of_the_largest_party_gives_way),
+        cmocka_unit_test(an_address_gets_its_share_of_connections_at_once),
+        cmocka_unit_test(an_address_gets_its_share_of_bytes_at_once),
+        cmocka_unit_test(bytes_are_shared_like_connections),
         cmocka_unit_test(a_lone_reply_may_exceed_the_limits),
-        cmocka_unit_test(strangers_and_users_take_nothing_from_nodes),
-        cmocka_unit_test(who_shows_itself_frees_the_share_of_its_address),
-        cmocka_unit_test(any_sequence_is_as_in_the_model),
+        cmocka_unit_test(limits_of_strangers_and_users_do_not_affect_nodes),
+        cmocka_unit_test(authentication_frees_the_share_of_the_address),
+        cmocka_unit_test(random_sequences_agree_with_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void ask(struct room *w, struct asker *a)
     rig_run_until(&w->rig, &a->is_done);
 }
 
-static void a_large_body_goes_and_comes(void **state)
+static void large_bodies_are_sent_and_received(void **state)
 {
     (void)state;
     struct room w;
@@ -101,7 +101,7 @@ static void a_large_body_goes_and_comes(void **state)
     free(p);
 }
 
-static void many_threads_ask_at_once(void **state)
+static void concurrent_calls_of_threads_succeed(void **state)
 {
     (void)state;
     enum { N = 4 };
@@ -144,7 +144,7 @@ static void a_request_is_sent_once_though_its_connection_was_lost(void **state)
 }
 
 /* /file sends the announced length, and the file is shorter. */
-static void a_torn_reply_leaves_what_came(void **state)
+static void a_truncated_reply_keeps_the_received_part(void **state)
 {
     (void)state;
     struct room w;
@@ -178,7 +178,7 @@ static void *answer_in_part(void *ctx)
     return NULL;
 }
 
-static void a_reply_that_ends_in_its_head_is_none(void **state)
+static void a_reply_cut_in_its_head_is_an_error(void **state)
 {
     (void)state;
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -216,7 +216,7 @@ static void a_reply_over_the_limit_is_refused(void **state)
     room_deinit(&w);
 }
 
-static void a_deadline_ends_it(void **state)
+static void a_deadline_ends_the_call(void **state)
 {
     (void)state;
     struct room w;
@@ -229,7 +229,7 @@ static void a_deadline_ends_it(void **state)
     room_deinit(&w);
 }
 
-static void cancel_ends_it(void **state)
+static void cancel_ends_the_call(void **state)
 {
     (void)state;
     struct room w;
@@ -246,7 +246,7 @@ static void cancel_ends_it(void **state)
 }
 
 /* The system's CAs do not include ours. */
-static void the_authorities_of_the_environment_are_trusted(void **state)
+static void ca_certificates_of_the_environment_are_trusted(void **state)
 {
     (void)state;
     struct room w = {0};
@@ -294,15 +294,15 @@ static void a_malformed_request_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_large_body_goes_and_comes),
-        cmocka_unit_test(many_threads_ask_at_once),
+        cmocka_unit_test(large_bodies_are_sent_and_received),
+        cmocka_unit_test(concurrent_calls_of_threads_succeed),
         cmocka_unit_test(a_request_is_sent_once_though_its_connection_was_lost),
-        cmocka_unit_test(a_torn_reply_leaves_what_came),
-        cmocka_unit_test(a_reply_that_ends_in_its_head_is_none),
+        cmocka_unit_test(a_truncated_reply_keeps_the_received_part),
+        cmocka_unit_test(a_reply_cut_in_its_head_is_an_error),
         cmocka_unit_test(a_reply_over_the_limit_is_refused),
-        cmocka_unit_test(a_deadline_ends_it),
-        cmocka_unit_test(cancel_ends_it),
-        cmocka_unit_test(the_authorities_of_the_environment_are_trusted),
+        cmocka_unit_test(a_deadline_ends_the_call),
+        cmocka_unit_test(cancel_ends_the_call),
+        cmocka_unit_test(ca_certificates_of_the_environment_are_trusted),
         cmocka_unit_test(a_malformed_request_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

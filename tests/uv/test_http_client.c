@@ -155,7 +155,7 @@ static void expect_error(struct rig *r, const char *path, struct http_request q,
     outcome_deinit(&o);
 }
 
-static void a_dead_port_is_unavailable(void **state)
+static void a_closed_port_is_unavailable(void **state)
 {
     struct rig r;
     struct outcome o;
@@ -242,7 +242,7 @@ static void a_full_queue_ends_with_the_deadline(void **state)
 }
 
 /* Larger than the sockets' buffers in both directions. */
-static void large_bodies_go_both_ways(void **state)
+static void large_bodies_are_sent_and_received(void **state)
 {
     enum { N = 3 << 20 };
     struct rig r;
@@ -263,7 +263,7 @@ static void large_bodies_go_both_ways(void **state)
 
 /* The server reads part of the body, answers and closes: its answer counts, and no signal kills us.
  */
-static void an_answer_before_the_body_was_read_is_one(void **state)
+static void a_reply_before_the_whole_request_is_accepted(void **state)
 {
     enum { N = 3 << 20 };
     struct rig r;
@@ -280,7 +280,7 @@ static void an_answer_before_the_body_was_read_is_one(void **state)
     rig_deinit(&r);
 }
 
-static void only_plain_http_without_passwords_is_spoken(void **state)
+static void invalid_urls_and_headers_are_refused(void **state)
 {
     static const char *const urls[] = {"https://server/", "ftp://server/", "http://", "", "/",
         "http://user:hush@server/", "http://server/a b", "http://server/a\r\nX: y"};
@@ -426,7 +426,7 @@ static void malformed_replies_are_errors(void **state)
     }
 }
 
-static void redirects_are_replies_and_not_followed(void **state)
+static void redirects_are_not_followed(void **state)
 {
     struct rig r;
     struct canned s;
@@ -443,7 +443,7 @@ static void redirects_are_replies_and_not_followed(void **state)
     rig_deinit(&r);
 }
 
-static void too_many_and_too_long_headers_are_left_out(void **state)
+static void excess_headers_are_dropped(void **state)
 {
     struct rig r;
     struct canned s;
@@ -466,7 +466,7 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
     rig_deinit(&r);
 }
 
-static void requests_carry_what_was_asked_and_nothing_else(void **state)
+static void requests_are_sent_as_given_without_extra_headers(void **state)
 {
     struct rig r;
     struct canned s;
@@ -512,7 +512,7 @@ static bool was_wiped(const char *text)
     return memmem(buf_str(&wiped), wiped.len, text, strlen(text)) != NULL;
 }
 
-static void what_may_be_a_secret_is_wiped(void **state)
+static void buffers_that_may_have_secrets_are_wiped(void **state)
 {
     struct rig r;
     struct canned s;
@@ -539,7 +539,7 @@ static void what_may_be_a_secret_is_wiped(void **state)
 }
 
 /* Its length is unknown, and it arrives in pieces: no part is left behind when the buffer moves. */
-static void a_reply_that_moves_is_wiped_where_it_was(void **state)
+static void a_reallocated_reply_is_wiped_in_its_old_buffer(void **state)
 {
     struct rig r;
     struct canned s;
@@ -566,7 +566,7 @@ static void a_reply_that_moves_is_wiped_where_it_was(void **state)
     buf_deinit(&wiped);
 }
 
-static void a_proxy_is_used_only_when_asked_for(void **state)
+static void a_proxy_is_used_only_if_enabled(void **state)
 {
     struct rig r;
     struct canned s;
@@ -586,7 +586,7 @@ static void a_proxy_is_used_only_when_asked_for(void **state)
     rig_deinit(&r);
 }
 
-static void malformed_requests_fail_later_not_inside_start(void **state)
+static void malformed_requests_fail_asynchronously(void **state)
 {
     struct rig r;
     struct outcome o;
@@ -604,7 +604,7 @@ static void malformed_requests_fail_later_not_inside_start(void **state)
     rig_deinit(&r);
 }
 
-static void cancel_hastens_the_end(void **state)
+static void cancel_ends_a_call_early(void **state)
 {
     struct rig r;
     struct canned s;
@@ -723,12 +723,12 @@ static void sockets_are_closed_on_exec(void **state)
     cmocka_unit_test_prestate(a_silent_server_times_out, &state),                                  \
         cmocka_unit_test_prestate(a_reply_over_the_limit_is_refused, &state),                      \
         cmocka_unit_test_prestate(malformed_replies_are_errors, &state),                           \
-        cmocka_unit_test_prestate(redirects_are_replies_and_not_followed, &state),                 \
-        cmocka_unit_test_prestate(too_many_and_too_long_headers_are_left_out, &state),             \
-        cmocka_unit_test_prestate(requests_carry_what_was_asked_and_nothing_else, &state),         \
-        cmocka_unit_test_prestate(what_may_be_a_secret_is_wiped, &state),                          \
-        cmocka_unit_test_prestate(a_reply_that_moves_is_wiped_where_it_was, &state),               \
-        cmocka_unit_test_prestate(cancel_hastens_the_end, &state),                                 \
+        cmocka_unit_test_prestate(redirects_are_not_followed, &state),                             \
+        cmocka_unit_test_prestate(excess_headers_are_dropped, &state),                             \
+        cmocka_unit_test_prestate(requests_are_sent_as_given_without_extra_headers, &state),       \
+        cmocka_unit_test_prestate(buffers_that_may_have_secrets_are_wiped, &state),                \
+        cmocka_unit_test_prestate(a_reallocated_reply_is_wiped_in_its_old_buffer, &state),         \
+        cmocka_unit_test_prestate(cancel_ends_a_call_early, &state),                               \
         cmocka_unit_test_prestate(destroying_the_client_ends_all_calls_in_it, &state),             \
         cmocka_unit_test_prestate(the_client_may_be_destroyed_by_a_done_callback, &state),         \
         cmocka_unit_test_prestate(sockets_are_closed_on_exec, &state)
@@ -738,12 +738,12 @@ int main(int argc, char **argv)
     static bool curl = false, local = true;
     const struct CMUnitTest curl_tests[] = {
         BOTH(curl),
-        cmocka_unit_test_prestate(a_dead_port_is_unavailable, &curl),
+        cmocka_unit_test_prestate(a_closed_port_is_unavailable, &curl),
         cmocka_unit_test_prestate(a_call_that_waits_for_a_connection_times_out, &curl),
         cmocka_unit_test_prestate(all_hosts_together_may_have_a_limit, &curl),
         cmocka_unit_test_prestate(within_a_limit_all_hosts_are_served_in_turn, &curl),
-        cmocka_unit_test_prestate(a_proxy_is_used_only_when_asked_for, &curl),
-        cmocka_unit_test_prestate(malformed_requests_fail_later_not_inside_start, &curl),
+        cmocka_unit_test_prestate(a_proxy_is_used_only_if_enabled, &curl),
+        cmocka_unit_test_prestate(malformed_requests_fail_asynchronously, &curl),
         cmocka_unit_test_prestate(connections_are_kept_and_reused, &curl),
     };
     const struct CMUnitTest local_tests[] = {
@@ -751,9 +751,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(a_socket_without_a_server_is_unavailable, &local),
         cmocka_unit_test_prestate(many_calls_at_once_wait_for_the_server, &local),
         cmocka_unit_test_prestate(a_full_queue_ends_with_the_deadline, &local),
-        cmocka_unit_test_prestate(large_bodies_go_both_ways, &local),
-        cmocka_unit_test_prestate(an_answer_before_the_body_was_read_is_one, &local),
-        cmocka_unit_test_prestate(only_plain_http_without_passwords_is_spoken, &local),
+        cmocka_unit_test_prestate(large_bodies_are_sent_and_received, &local),
+        cmocka_unit_test_prestate(a_reply_before_the_whole_request_is_accepted, &local),
+        cmocka_unit_test_prestate(invalid_urls_and_headers_are_refused, &local),
     };
     if (argc > 1 && str_eq(argv[1], "local"))
         return cmocka_run_group_tests(local_tests, NULL, NULL);

@@ -33,7 +33,7 @@ static int status_of(const char *bytes, size_t n)
     return status;
 }
 
-static void a_head_is_taken_apart(void **state)
+static void a_head_is_parsed(void **state)
 {
     (void)state;
     static const char bytes[] =
@@ -57,7 +57,7 @@ static void a_head_is_taken_apart(void **state)
     free(text);
 }
 
-static void a_head_is_found_at_its_end(void **state)
+static void the_end_of_a_head_is_found(void **state)
 {
     (void)state;
     static const char bytes[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\nmore\n";
@@ -74,7 +74,7 @@ static void a_head_is_found_at_its_end(void **state)
 
 #define POST "POST / HTTP/1.1\r\nHost: x\r\n"
 
-static void what_two_readers_may_read_differently_is_refused(void **state)
+static void ambiguous_requests_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -138,7 +138,7 @@ static void what_two_readers_may_read_differently_is_refused(void **state)
     assert_int_equal(status_of(nul, sizeof(nul) - 1), 400);
 }
 
-static void a_head_is_bounded(void **state)
+static void the_size_of_a_head_is_limited(void **state)
 {
     (void)state;
     struct buf b = {0};
@@ -184,7 +184,7 @@ static char *decode(const char *text)
     return buf_take(&out);
 }
 
-static void chunks_are_put_together_or_refused(void **state)
+static void chunked_bodies_are_decoded_or_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -223,11 +223,11 @@ static void chunks_are_put_together_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_head_is_taken_apart),
-        cmocka_unit_test(a_head_is_found_at_its_end),
-        cmocka_unit_test(what_two_readers_may_read_differently_is_refused),
-        cmocka_unit_test(a_head_is_bounded),
-        cmocka_unit_test(chunks_are_put_together_or_refused),
+        cmocka_unit_test(a_head_is_parsed),
+        cmocka_unit_test(the_end_of_a_head_is_found),
+        cmocka_unit_test(ambiguous_requests_are_refused),
+        cmocka_unit_test(the_size_of_a_head_is_limited),
+        cmocka_unit_test(chunked_bodies_are_decoded_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

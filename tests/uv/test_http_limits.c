@@ -50,7 +50,7 @@ static void a_body_over_the_limit_gets_413(void **state)
     rig_deinit(&r);
 }
 
-static void a_body_far_over_the_limit_is_not_waited_for(void **state)
+static void a_body_far_over_the_limit_is_not_drained(void **state)
 {
     (void)state;
     struct rig r;
@@ -115,7 +115,7 @@ static int raw_status(struct rig *r, const char *head, size_t n)
     return status;
 }
 
-static void strangers_may_send_less(void **state)
+static void bodies_of_strangers_have_a_lower_limit(void **state)
 {
     (void)state;
     struct rig r;
@@ -188,7 +188,7 @@ static void settle(struct rig *r)
     }
 
 /* Heads count as well: here at most 100 bytes. */
-static void bodies_together_are_limited(void **state)
+static void all_bodies_together_are_limited(void **state)
 {
     (void)state;
     struct rig r;
@@ -222,7 +222,7 @@ static int status_of(struct rig *r, int fd)
 }
 
 /* One address holds all places of strangers with half a request each, and keeps connecting. */
-static void an_address_that_holds_every_place_keeps_no_other_out(void **state)
+static void an_address_with_all_connections_does_not_block_others(void **state)
 {
     (void)state;
     enum { PLACES = 16, FLOOD = 3 * PLACES };
@@ -254,7 +254,7 @@ static void an_address_that_holds_every_place_keeps_no_other_out(void **state)
     rig_deinit(&r);
 }
 
-static void a_user_cannot_crowd_out_others(void **state)
+static void a_user_cannot_starve_others(void **state)
 {
     (void)state;
     struct rig r;
@@ -293,7 +293,7 @@ static void a_user_cannot_crowd_out_others(void **state)
 }
 
 /* Unread replies fill the sockets and then the share of the requesting user. */
-static void replies_not_read_count_for_their_user(void **state)
+static void unread_replies_count_for_their_user(void **state)
 {
     (void)state;
     enum { REQUESTS = 64, TRIES = 1000 };
@@ -400,7 +400,7 @@ static void one_reply_may_exceed_the_limit_of_its_user_and_class(void **state)
     rig_deinit(&r);
 }
 
-static void one_who_waits_holds_no_body(void **state)
+static void a_parked_request_has_no_body(void **state)
 {
     (void)state;
     struct rig r;
@@ -422,7 +422,7 @@ static void one_who_waits_holds_no_body(void **state)
 }
 
 /* One user has many pipelines: the request of another waits for one request of each at a time. */
-static void who_pipelines_requests_delays_no_other(void **state)
+static void pipelining_does_not_delay_other_clients(void **state)
 {
     (void)state;
     enum { PIPELINES = 20, REQUESTS = 60 };
@@ -453,7 +453,7 @@ static void who_pipelines_requests_delays_no_other(void **state)
 }
 
 /* One connection has many requests in its pipeline: each of them needs a turn of its own. */
-static void stopping_answers_every_wait_whoever_pipelines_requests(void **state)
+static void stopping_answers_parked_requests_despite_pipelining(void **state)
 {
     (void)state;
     enum { WAITS = 20, REQUESTS = 60 };
@@ -547,7 +547,7 @@ static void slow_end(struct slow *s)
     rig_deinit(&s->r);
 }
 
-static void a_body_that_stalls_is_ended(void **state)
+static void a_stalled_body_times_out(void **state)
 {
     (void)state;
     struct slow s;
@@ -560,7 +560,7 @@ static void a_body_that_stalls_is_ended(void **state)
     slow_end(&s);
 }
 
-static void a_body_that_never_stalls_has_an_end_too(void **state)
+static void a_slow_body_times_out(void **state)
 {
     (void)state;
     struct slow s;
@@ -578,20 +578,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_body_over_the_limit_gets_413),
-        cmocka_unit_test(a_body_far_over_the_limit_is_not_waited_for),
+        cmocka_unit_test(a_body_far_over_the_limit_is_not_drained),
         cmocka_unit_test(chunked_bodies_are_read_and_limited),
-        cmocka_unit_test(strangers_may_send_less),
-        cmocka_unit_test(bodies_together_are_limited),
-        cmocka_unit_test(an_address_that_holds_every_place_keeps_no_other_out),
-        cmocka_unit_test(a_user_cannot_crowd_out_others),
-        cmocka_unit_test(replies_not_read_count_for_their_user),
+        cmocka_unit_test(bodies_of_strangers_have_a_lower_limit),
+        cmocka_unit_test(all_bodies_together_are_limited),
+        cmocka_unit_test(an_address_with_all_connections_does_not_block_others),
+        cmocka_unit_test(a_user_cannot_starve_others),
+        cmocka_unit_test(unread_replies_count_for_their_user),
         cmocka_unit_test(large_replies_of_a_user_are_limited_together),
         cmocka_unit_test(one_reply_may_exceed_the_limit_of_its_user_and_class),
-        cmocka_unit_test(one_who_waits_holds_no_body),
-        cmocka_unit_test(who_pipelines_requests_delays_no_other),
-        cmocka_unit_test(stopping_answers_every_wait_whoever_pipelines_requests),
-        cmocka_unit_test(a_body_that_stalls_is_ended),
-        cmocka_unit_test(a_body_that_never_stalls_has_an_end_too),
+        cmocka_unit_test(a_parked_request_has_no_body),
+        cmocka_unit_test(pipelining_does_not_delay_other_clients),
+        cmocka_unit_test(stopping_answers_parked_requests_despite_pipelining),
+        cmocka_unit_test(a_stalled_body_times_out),
+        cmocka_unit_test(a_slow_body_times_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

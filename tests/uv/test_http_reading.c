@@ -80,7 +80,7 @@ static void expect(const char *method, size_t max, const char *bytes, struct out
     }
 }
 
-static void whole_replies_are_read_however_they_come(void **state)
+static void replies_are_read_from_any_split(void **state)
 {
     (void)state;
     expect("GET", 100, OK "X-A: b c\r\nContent-Length: 5\r\n\r\nhello",
@@ -99,7 +99,7 @@ static void whole_replies_are_read_however_they_come(void **state)
         (struct outcome){0, 599, "", "-", 1});
 }
 
-static void some_replies_have_no_body_whatever_they_say(void **state)
+static void replies_without_a_body_ignore_its_length(void **state)
 {
     (void)state;
     expect("HEAD", 1, OK "Content-Length: 5000\r\n\r\n", (struct outcome){0, 200, "", "-", 1});
@@ -110,7 +110,7 @@ static void some_replies_have_no_body_whatever_they_say(void **state)
     expect("GET", 1, "HTTP/1.1 204 Nothing\r\n\r\n", (struct outcome){0, 204, "", "-", 0});
 }
 
-static void the_limit_is_the_bodys(void **state)
+static void the_limit_counts_the_body_only(void **state)
 {
     (void)state;
     expect(
@@ -146,7 +146,7 @@ static void malformed_replies_are_refused(void **state)
         expect("GET", 100, forms[i], (struct outcome){.kind = ERR_INVALID});
 }
 
-static void what_ends_early_is_an_error_of_the_connection(void **state)
+static void a_truncated_reply_is_a_connection_error(void **state)
 {
     (void)state;
     static const char *const forms[] = {"", "HTTP", OK, OK "X-A: b",
@@ -179,11 +179,11 @@ static void headers_have_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_replies_are_read_however_they_come),
-        cmocka_unit_test(some_replies_have_no_body_whatever_they_say),
-        cmocka_unit_test(the_limit_is_the_bodys),
+        cmocka_unit_test(replies_are_read_from_any_split),
+        cmocka_unit_test(replies_without_a_body_ignore_its_length),
+        cmocka_unit_test(the_limit_counts_the_body_only),
         cmocka_unit_test(malformed_replies_are_refused),
-        cmocka_unit_test(what_ends_early_is_an_error_of_the_connection),
+        cmocka_unit_test(a_truncated_reply_is_a_connection_error),
         cmocka_unit_test(headers_have_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void requests_get_their_replies(void **state)
+static void requests_are_answered(void **state)
 {
     (void)state;
     struct rig r;
@@ -44,7 +44,7 @@ static void requests_get_their_replies(void **state)
     rig_deinit(&r);
 }
 
-static void a_large_reply_arrives_whole(void **state)
+static void a_large_reply_is_sent_completely(void **state)
 {
     (void)state;
     struct rig r;
@@ -71,7 +71,7 @@ static void serve_file(struct rig *r, char content[FILE_BYTES])
     assert_int_equal(write(r->file_fd, content, FILE_BYTES), FILE_BYTES);
 }
 
-static void a_file_is_sent_whole_and_to_several_at_once(void **state)
+static void a_file_is_sent_to_several_clients_at_once(void **state)
 {
     (void)state;
     enum { N = 8 };
@@ -96,7 +96,7 @@ static void a_file_is_sent_whole_and_to_several_at_once(void **state)
     free(content);
 }
 
-static void a_file_that_has_become_shorter_breaks_the_connection(void **state)
+static void a_truncated_file_breaks_the_connection(void **state)
 {
     (void)state;
     struct rig r;
@@ -116,7 +116,7 @@ static void a_file_that_has_become_shorter_breaks_the_connection(void **state)
 }
 
 /* Peers that do not read: each reply stays in progress. */
-static void no_more_files_than_the_limit_are_sent_at_a_time(void **state)
+static void files_sent_at_a_time_are_limited(void **state)
 {
     (void)state;
     enum { MIB = 64 }; /* more than the sockets' buffers */
@@ -152,7 +152,7 @@ static void no_more_files_than_the_limit_are_sent_at_a_time(void **state)
     close(r.file_fd);
 }
 
-static void reply_headers_are_sent_and_cannot_be_split(void **state)
+static void reply_headers_cannot_be_injected(void **state)
 {
     (void)state;
     struct rig r;
@@ -167,7 +167,7 @@ static void reply_headers_are_sent_and_cannot_be_split(void **state)
     rig_deinit(&r);
 }
 
-static void an_error_is_json_with_its_kind(void **state)
+static void errors_are_json_with_their_kind(void **state)
 {
     (void)state;
     struct rig r;
@@ -182,7 +182,7 @@ static void an_error_is_json_with_its_kind(void **state)
     rig_deinit(&r);
 }
 
-static void no_reply_at_all_closes_the_connection(void **state)
+static void a_dropped_exchange_closes_the_connection(void **state)
 {
     (void)state;
     struct rig r;
@@ -201,7 +201,7 @@ static void no_reply_at_all_closes_the_connection(void **state)
     rig_deinit(&r);
 }
 
-static void the_target_is_told_raw_and_decoded(void **state)
+static void the_target_is_given_raw_and_decoded(void **state)
 {
     (void)state;
     struct rig r;
@@ -221,7 +221,7 @@ static void the_target_is_told_raw_and_decoded(void **state)
     rig_deinit(&r);
 }
 
-static void a_reply_can_come_later(void **state)
+static void a_reply_can_be_deferred(void **state)
 {
     (void)state;
     struct rig r;
@@ -242,7 +242,7 @@ static void a_reply_can_come_later(void **state)
     rig_deinit(&r);
 }
 
-static void a_wait_ends_by_its_timeout(void **state)
+static void a_parked_request_times_out(void **state)
 {
     (void)state;
     struct rig r;
@@ -256,7 +256,7 @@ static void a_wait_ends_by_its_timeout(void **state)
     rig_deinit(&r);
 }
 
-static void many_waits_are_answered_together(void **state)
+static void many_parked_requests_are_answered_together(void **state)
 {
     (void)state;
     enum { N = 30 };
@@ -280,7 +280,7 @@ static void many_waits_are_answered_together(void **state)
     rig_deinit(&r);
 }
 
-static void stopping_answers_and_ends_every_wait(void **state)
+static void stopping_answers_every_parked_request(void **state)
 {
     (void)state;
     struct rig r;
@@ -320,7 +320,7 @@ static void a_handler_may_stop_its_server(void **state)
     rig_deinit(&r);
 }
 
-static void a_client_that_leaves_its_wait_harms_nothing(void **state)
+static void a_client_may_disconnect_from_a_parked_request(void **state)
 {
     (void)state;
     struct rig r;
@@ -434,7 +434,7 @@ static void place_make(struct place *p)
     snprintf(p->path, sizeof(p->path), "%s/sock", p->dir);
 }
 
-static void a_unix_socket_tells_who_calls(void **state)
+static void a_unix_socket_gives_the_callers_user(void **state)
 {
     (void)state;
     struct rig r;
@@ -462,7 +462,7 @@ static void a_unix_socket_tells_who_calls(void **state)
     assert_int_equal(rmdir(p.dir), 0);
 }
 
-static void an_old_socket_is_replaced_and_a_successors_is_left(void **state)
+static void a_stale_socket_is_replaced_and_a_successors_is_kept(void **state)
 {
     (void)state;
     struct rig r;
@@ -481,7 +481,7 @@ static void an_old_socket_is_replaced_and_a_successors_is_left(void **state)
     assert_int_equal(rmdir(p.dir), 0);
 }
 
-static void the_longest_path_of_a_socket_is_listened_at(void **state)
+static void the_longest_socket_path_works(void **state)
 {
     (void)state;
     struct rig r;
@@ -511,7 +511,7 @@ static void abort_handler(void *ctx, struct http_exchange *x, const struct http_
     abort();
 }
 
-static void a_server_that_cannot_listen_says_why(void **state)
+static void a_listen_error_has_the_reason(void **state)
 {
     (void)state;
     struct rig r;
@@ -544,28 +544,28 @@ static void a_server_that_cannot_listen_says_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_get_their_replies),
-        cmocka_unit_test(a_large_reply_arrives_whole),
-        cmocka_unit_test(a_file_is_sent_whole_and_to_several_at_once),
-        cmocka_unit_test(a_file_that_has_become_shorter_breaks_the_connection),
-        cmocka_unit_test(no_more_files_than_the_limit_are_sent_at_a_time),
-        cmocka_unit_test(reply_headers_are_sent_and_cannot_be_split),
-        cmocka_unit_test(an_error_is_json_with_its_kind),
-        cmocka_unit_test(no_reply_at_all_closes_the_connection),
-        cmocka_unit_test(the_target_is_told_raw_and_decoded),
-        cmocka_unit_test(a_reply_can_come_later),
-        cmocka_unit_test(a_wait_ends_by_its_timeout),
-        cmocka_unit_test(many_waits_are_answered_together),
-        cmocka_unit_test(stopping_answers_and_ends_every_wait),
+        cmocka_unit_test(requests_are_answered),
+        cmocka_unit_test(a_large_reply_is_sent_completely),
+        cmocka_unit_test(a_file_is_sent_to_several_clients_at_once),
+        cmocka_unit_test(a_truncated_file_breaks_the_connection),
+        cmocka_unit_test(files_sent_at_a_time_are_limited),
+        cmocka_unit_test(reply_headers_cannot_be_injected),
+        cmocka_unit_test(errors_are_json_with_their_kind),
+        cmocka_unit_test(a_dropped_exchange_closes_the_connection),
+        cmocka_unit_test(the_target_is_given_raw_and_decoded),
+        cmocka_unit_test(a_reply_can_be_deferred),
+        cmocka_unit_test(a_parked_request_times_out),
+        cmocka_unit_test(many_parked_requests_are_answered_together),
+        cmocka_unit_test(stopping_answers_every_parked_request),
         cmocka_unit_test(a_handler_may_stop_its_server),
-        cmocka_unit_test(a_client_that_leaves_its_wait_harms_nothing),
+        cmocka_unit_test(a_client_may_disconnect_from_a_parked_request),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(malformed_requests_are_refused),
         cmocka_unit_test(oversized_headers_are_refused),
-        cmocka_unit_test(a_unix_socket_tells_who_calls),
-        cmocka_unit_test(an_old_socket_is_replaced_and_a_successors_is_left),
-        cmocka_unit_test(the_longest_path_of_a_socket_is_listened_at),
-        cmocka_unit_test(a_server_that_cannot_listen_says_why),
+        cmocka_unit_test(a_unix_socket_gives_the_callers_user),
+        cmocka_unit_test(a_stale_socket_is_replaced_and_a_successors_is_kept),
+        cmocka_unit_test(the_longest_socket_path_works),
+        cmocka_unit_test(a_listen_error_has_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

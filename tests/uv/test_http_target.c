@@ -19,7 +19,7 @@ static void path_and_query_are_decoded(void **state)
     http_target_deinit(&t);
 }
 
-static void what_is_malformed_is_refused(void **state)
+static void malformed_targets_are_refused(void **state)
 {
     (void)state;
     const char *const bad[] = {"", "*", "http://host/", "a", "/%", "/%4", "/%zz", "/%00",
@@ -54,7 +54,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(path_and_query_are_decoded),
-        cmocka_unit_test(what_is_malformed_is_refused),
+        cmocka_unit_test(malformed_targets_are_refused),
         cmocka_unit_test(too_many_parameters_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,7 +202,7 @@ static void a_burst_of_handshakes_does_not_delay_an_open_connection(void **state
     teardown(&w);
 }
 
-static void no_certificate_is_no_name(void **state)
+static void a_client_without_a_certificate_has_no_name(void **state)
 {
     (void)state;
     struct world w;
@@ -249,7 +249,7 @@ static void certificates_that_do_not_verify_give_no_name(void **state)
 }
 
 /* The connection stays open; the name does not outlive the certificate. */
-static void a_name_ends_with_its_certificate(void **state)
+static void a_name_expires_with_its_certificate(void **state)
 {
     (void)state;
     struct world w;
@@ -330,7 +330,7 @@ static int ask_with_system_ca(struct world *w, const char *dir)
     return o.kind == ERR_DENIED ? OTHER_REFUSED : OTHER_TRUSTED;
 }
 
-static void a_given_ca_is_trusted_instead_of_the_systems_not_besides(void **state)
+static void a_given_ca_replaces_the_system_cas(void **state)
 {
     (void)state;
     struct world w;
@@ -355,7 +355,7 @@ static void a_given_ca_is_trusted_instead_of_the_systems_not_besides(void **stat
     cert_deinit(&ca);
 }
 
-static void the_certificate_must_carry_the_name_asked_for(void **state)
+static void the_certificate_must_have_the_requested_name(void **state)
 {
     (void)state;
     struct world w;
@@ -397,7 +397,7 @@ static void an_expired_server_is_refused(void **state)
     teardown(&w);
 }
 
-static void a_malformed_key_is_denied_and_not_told(void **state)
+static void a_malformed_key_is_refused_and_not_quoted(void **state)
 {
     (void)state;
     struct world w;
@@ -413,7 +413,7 @@ static void a_malformed_key_is_denied_and_not_told(void **state)
     teardown(&w);
 }
 
-static void plain_http_to_a_tls_server_is_an_error_and_the_reverse_too(void **state)
+static void http_and_https_mixed_up_is_an_error(void **state)
 {
     (void)state;
     struct world w;
@@ -436,7 +436,7 @@ static void plain_http_to_a_tls_server_is_an_error_and_the_reverse_too(void **st
     teardown(&w);
 }
 
-static void waits_bodies_and_stop_work_over_tls(void **state)
+static void parked_requests_bodies_and_stop_work_over_tls(void **state)
 {
     (void)state;
     struct world w;
@@ -467,17 +467,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_of_handshakes_does_not_delay_an_open_connection),
-        cmocka_unit_test(no_certificate_is_no_name),
+        cmocka_unit_test(a_client_without_a_certificate_has_no_name),
         cmocka_unit_test(a_verified_certificate_gives_its_name),
         cmocka_unit_test(certificates_that_do_not_verify_give_no_name),
-        cmocka_unit_test(a_name_ends_with_its_certificate),
+        cmocka_unit_test(a_name_expires_with_its_certificate),
         cmocka_unit_test(a_server_of_another_ca_is_refused),
-        cmocka_unit_test(a_given_ca_is_trusted_instead_of_the_systems_not_besides),
-        cmocka_unit_test(the_certificate_must_carry_the_name_asked_for),
+        cmocka_unit_test(a_given_ca_replaces_the_system_cas),
+        cmocka_unit_test(the_certificate_must_have_the_requested_name),
         cmocka_unit_test(an_expired_server_is_refused),
-        cmocka_unit_test(a_malformed_key_is_denied_and_not_told),
-        cmocka_unit_test(plain_http_to_a_tls_server_is_an_error_and_the_reverse_too),
-        cmocka_unit_test(waits_bodies_and_stop_work_over_tls),
+        cmocka_unit_test(a_malformed_key_is_refused_and_not_quoted),
+        cmocka_unit_test(http_and_https_mixed_up_is_an_error),
+        cmocka_unit_test(parked_requests_bodies_and_stop_work_over_tls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

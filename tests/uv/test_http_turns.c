@@ -42,7 +42,7 @@ static void teardown(struct world *w)
     http_admission_deinit(&w->a);
 }
 
-static void parties_take_turns_and_each_in_its_order(void **state)
+static void parties_take_turns_each_in_order_of_arrival(void **state)
 {
     (void)state;
     struct world w;
@@ -110,7 +110,7 @@ static void of_strangers_at_an_address_the_newest_event_goes_first_then_the_olde
 }
 
 /* Each turn brings a new event from the same address. */
-static void a_flood_of_strangers_does_not_keep_an_older_one_from_its_turn(void **state)
+static void a_flood_of_strangers_does_not_starve_an_older_one(void **state)
 {
     (void)state;
     struct world w;
@@ -137,7 +137,7 @@ static void a_flood_of_strangers_does_not_keep_an_older_one_from_its_turn(void *
     teardown(&w);
 }
 
-static void who_leaves_takes_no_turn(void **state)
+static void a_removed_connection_gets_no_turn(void **state)
 {
     (void)state;
     struct world w;
@@ -162,11 +162,11 @@ static void who_leaves_takes_no_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parties_take_turns_and_each_in_its_order),
+        cmocka_unit_test(parties_take_turns_each_in_order_of_arrival),
         cmocka_unit_test(classes_take_turns),
         cmocka_unit_test(of_strangers_at_an_address_the_newest_event_goes_first_then_the_oldest),
-        cmocka_unit_test(a_flood_of_strangers_does_not_keep_an_older_one_from_its_turn),
-        cmocka_unit_test(who_leaves_takes_no_turn),
+        cmocka_unit_test(a_flood_of_strangers_does_not_starve_an_older_one),
+        cmocka_unit_test(a_removed_connection_gets_no_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

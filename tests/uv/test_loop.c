@@ -22,7 +22,7 @@ static void work_done(void *ctx)
     j->is_done = true;
 }
 
-static void work_runs_on_a_thread_and_ends_on_the_loop(void **state)
+static void work_runs_on_a_thread_and_completes_on_the_loop(void **state)
 {
     (void)state;
     uv_loop_t loop;
@@ -63,7 +63,7 @@ static void stop_signals_reach_the_loop(void **state)
     }
 }
 
-static void a_broken_pipe_does_not_kill(void **state)
+static void sigpipe_is_ignored(void **state)
 {
     (void)state;
     uv_loop_t loop;
@@ -85,7 +85,7 @@ static void on_timer(uv_timer_t *t)
     fail_msg("a closed handle ran");
 }
 
-static void finish_closes_what_is_still_open(void **state)
+static void finish_closes_open_handles(void **state)
 {
     (void)state;
     uv_loop_t loop;
@@ -99,10 +99,10 @@ static void finish_closes_what_is_still_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_runs_on_a_thread_and_ends_on_the_loop),
+        cmocka_unit_test(work_runs_on_a_thread_and_completes_on_the_loop),
         cmocka_unit_test(stop_signals_reach_the_loop),
-        cmocka_unit_test(a_broken_pipe_does_not_kill),
-        cmocka_unit_test(finish_closes_what_is_still_open),
+        cmocka_unit_test(sigpipe_is_ignored),
+        cmocka_unit_test(finish_closes_open_handles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void dies_in_every_mode(body_fn body, size_t n)
     }
 }
 
-static void a_child_dies(void **state)
+static void a_child_is_killed(void **state)
 {
     (void)state;
     dies_in_every_mode(task_report_and_wait, 1);
@@ -42,7 +42,7 @@ static void ignore_everything(const struct fixture *f)
     task_report_and_wait(f);
 }
 
-static void a_child_that_ignores_signals_dies(void **state)
+static void a_child_that_ignores_signals_is_killed(void **state)
 {
     (void)state;
     dies_in_every_mode(ignore_everything, 1);
@@ -58,7 +58,7 @@ static void daemonise(const struct fixture *f)
     task_report_and_wait(f);
 }
 
-static void a_daemon_that_left_its_session_dies(void **state)
+static void a_daemon_in_another_session_is_killed(void **state)
 {
     (void)state;
     dies_in_every_mode(daemonise, 1);
@@ -74,7 +74,7 @@ static void stop_itself(const struct fixture *f)
         pause();
 }
 
-static void a_stopped_process_dies(void **state)
+static void a_stopped_process_is_killed(void **state)
 {
     (void)state;
     dies_in_every_mode(stop_itself, 2);
@@ -91,7 +91,7 @@ static void grow(const struct fixture *f)
     task_report_and_wait(f);
 }
 
-static void a_wide_tree_dies(void **state)
+static void a_wide_tree_is_killed(void **state)
 {
     (void)state;
     dies_in_every_mode(grow, 60);
@@ -110,7 +110,7 @@ static void hop(const struct fixture *f)
     }
 }
 
-static void a_process_that_changes_its_pid_all_the_time_dies(void **state)
+static void a_process_that_keeps_changing_its_pid_is_killed(void **state)
 {
     (void)state;
     dies_in_every_mode(hop, 1);
@@ -130,7 +130,7 @@ static void hop_far(const struct fixture *f)
     }
 }
 
-static void a_process_that_also_changes_its_session_dies(void **state)
+static void a_process_that_keeps_changing_pid_and_session_is_killed(void **state)
 {
     (void)state;
     dies_in_every_mode(hop_far, 1);
@@ -150,7 +150,7 @@ static void breed(const struct fixture *f)
         pause();
 }
 
-static void a_fork_bomb_dies(void **state)
+static void a_fork_bomb_is_killed(void **state)
 {
     (void)state;
     for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
@@ -201,7 +201,7 @@ static void an_empty_group_is_killed_at_once(void **state)
     }
 }
 
-static void a_child_outside_of_the_group_is_left_alone(void **state)
+static void a_child_outside_the_group_is_not_killed(void **state)
 {
     (void)state;
     for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
@@ -233,7 +233,7 @@ static void a_child_outside_of_the_group_is_left_alone(void **state)
 }
 
 /* Only that child: what it has started dies. */
-static void a_spared_child_is_left_alone_without_cgroups_too(void **state)
+static void a_spared_child_survives_without_cgroups_too(void **state)
 {
     (void)state;
     struct fixture f;
@@ -273,7 +273,7 @@ static void nest(const struct fixture *f)
     task_report_and_wait(f);
 }
 
-static void a_group_within_a_group_dies_with_it(void **state)
+static void a_nested_group_is_killed_too(void **state)
 {
     (void)state;
     dies_in_every_mode(nest, 2);
@@ -306,7 +306,7 @@ static void freeze_itself(const struct fixture *f)
         pause();
 }
 
-static void a_task_that_froze_itself_dies(void **state)
+static void a_task_that_froze_itself_is_killed(void **state)
 {
     (void)state;
     struct fixture f;
@@ -322,7 +322,7 @@ static void a_task_that_froze_itself_dies(void **state)
     group_close(&f);
 }
 
-static void a_reopened_group_finds_what_is_in_it(void **state)
+static void a_reopened_group_has_its_processes(void **state)
 {
     (void)state;
     for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
@@ -361,7 +361,7 @@ static void subreaper_with_daemons(const struct fixture *f)
     task_report_and_wait(f);
 }
 
-static void a_tree_dies_with_its_root_last(void **state)
+static void the_root_of_a_tree_is_killed_last(void **state)
 {
     (void)state;
     struct fixture f;
@@ -381,7 +381,7 @@ static void a_tree_dies_with_its_root_last(void **state)
     group_close(&f);
 }
 
-static void start_ticks_tell_the_living(void **state)
+static void start_ticks_identify_a_live_process(void **state)
 {
     (void)state;
     assert_true(proc_start_ticks(getpid()) > 0);
@@ -418,24 +418,24 @@ static void the_best_mode_is_chosen_and_works(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_dies),
-        cmocka_unit_test(a_child_that_ignores_signals_dies),
-        cmocka_unit_test(a_daemon_that_left_its_session_dies),
-        cmocka_unit_test(a_stopped_process_dies),
-        cmocka_unit_test(a_wide_tree_dies),
-        cmocka_unit_test(a_process_that_changes_its_pid_all_the_time_dies),
-        cmocka_unit_test(a_process_that_also_changes_its_session_dies),
-        cmocka_unit_test(a_fork_bomb_dies),
+        cmocka_unit_test(a_child_is_killed),
+        cmocka_unit_test(a_child_that_ignores_signals_is_killed),
+        cmocka_unit_test(a_daemon_in_another_session_is_killed),
+        cmocka_unit_test(a_stopped_process_is_killed),
+        cmocka_unit_test(a_wide_tree_is_killed),
+        cmocka_unit_test(a_process_that_keeps_changing_its_pid_is_killed),
+        cmocka_unit_test(a_process_that_keeps_changing_pid_and_session_is_killed),
+        cmocka_unit_test(a_fork_bomb_is_killed),
         cmocka_unit_test(the_status_of_keep_pid_stays_readable),
         cmocka_unit_test(an_empty_group_is_killed_at_once),
-        cmocka_unit_test(a_child_outside_of_the_group_is_left_alone),
-        cmocka_unit_test(a_spared_child_is_left_alone_without_cgroups_too),
+        cmocka_unit_test(a_child_outside_the_group_is_not_killed),
+        cmocka_unit_test(a_spared_child_survives_without_cgroups_too),
         cmocka_unit_test(the_best_mode_is_chosen_and_works),
-        cmocka_unit_test(a_group_within_a_group_dies_with_it),
-        cmocka_unit_test(a_task_that_froze_itself_dies),
-        cmocka_unit_test(a_reopened_group_finds_what_is_in_it),
-        cmocka_unit_test(a_tree_dies_with_its_root_last),
-        cmocka_unit_test(start_ticks_tell_the_living),
+        cmocka_unit_test(a_nested_group_is_killed_too),
+        cmocka_unit_test(a_task_that_froze_itself_is_killed),
+        cmocka_unit_test(a_reopened_group_has_its_processes),
+        cmocka_unit_test(the_root_of_a_tree_is_killed_last),
+        cmocka_unit_test(start_ticks_identify_a_live_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,7 @@ static void a_signal_for_handlers_spares_the_others(void **state)
     group_close(&f);
 }
 
-static void a_deadline_that_passes_is_an_error(void **state)
+static void an_exceeded_deadline_is_an_error(void **state)
 {
     (void)state;
     struct fixture f;
@@ -196,7 +196,7 @@ static long long number_beside(const char *path, const char *file)
     return n;
 }
 
-static void what_is_beyond_the_memory_does_not_go_to_swap(void **state)
+static void memory_over_the_limit_is_not_swapped(void **state)
 {
     (void)state;
     for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
@@ -217,7 +217,7 @@ static void what_is_beyond_the_memory_does_not_go_to_swap(void **state)
     }
 }
 
-static void what_is_not_limited_is_told(void **state)
+static void unsupported_limits_are_reported(void **state)
 {
     static const struct proc_device denied[] = {{1, 9}};
     static const struct proc_limits all = {
@@ -237,7 +237,7 @@ static void what_is_not_limited_is_told(void **state)
     }
 }
 
-static void limits_hold_where_there_are_controllers(void **state)
+static void limits_are_enforced_where_controllers_exist(void **state)
 {
     (void)state;
     struct fixture f;
@@ -296,7 +296,7 @@ static void compare_controllers(const struct fixture *f)
 
 /* By the rule of cgroup v2 a group with processes cannot enable controllers for its children: the
  * processes must move. */
-static void a_group_within_a_group_has_its_controllers(void **state)
+static void a_nested_group_has_the_controllers(void **state)
 {
     (void)state;
     struct fixture f;
@@ -313,7 +313,7 @@ static void a_group_within_a_group_has_its_controllers(void **state)
     group_close(&f);
 }
 
-static void who_was_forked_before_enters_too(void **state)
+static void a_process_forked_before_enters_the_group_too(void **state)
 {
     (void)state;
     for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_SUBREAPER; mode++) {
@@ -350,7 +350,7 @@ static void a_task_inherits_no_descriptor(void **state)
     group_close(&f);
 }
 
-static void names_are_checked(void **state)
+static void group_names_are_validated(void **state)
 {
     (void)state;
     char longer[120] = {0};
@@ -414,7 +414,7 @@ static bool has_pids_group(const char *name)
     return access(path, F_OK) == 0;
 }
 
-static void a_v1_directory_goes_from_group_to_group(void **state)
+static void a_v1_directory_is_reused_by_the_next_group(void **state)
 {
     struct proc_home *home = proc_home_find();
     struct fixture one = {0}, two = {0};
@@ -452,7 +452,7 @@ static void a_v1_directory_goes_from_group_to_group(void **state)
     proc_home_free(home);
 }
 
-static void what_a_dead_process_kept_is_removed(void **state)
+static void directories_of_a_dead_process_are_removed(void **state)
 {
     struct proc_home *home = proc_home_find();
     struct fixture f = {0};
@@ -490,16 +490,16 @@ int main(void)
         cmocka_unit_test(a_denied_device_cannot_be_opened),
         cmocka_unit_test(a_signal_reaches_every_process),
         cmocka_unit_test(a_signal_for_handlers_spares_the_others),
-        cmocka_unit_test(a_deadline_that_passes_is_an_error),
-        cmocka_unit_test(limits_hold_where_there_are_controllers),
-        cmocka_unit_test(what_is_beyond_the_memory_does_not_go_to_swap),
-        cmocka_unit_test(what_is_not_limited_is_told),
-        cmocka_unit_test(a_group_within_a_group_has_its_controllers),
-        cmocka_unit_test(who_was_forked_before_enters_too),
+        cmocka_unit_test(an_exceeded_deadline_is_an_error),
+        cmocka_unit_test(limits_are_enforced_where_controllers_exist),
+        cmocka_unit_test(memory_over_the_limit_is_not_swapped),
+        cmocka_unit_test(unsupported_limits_are_reported),
+        cmocka_unit_test(a_nested_group_has_the_controllers),
+        cmocka_unit_test(a_process_forked_before_enters_the_group_too),
         cmocka_unit_test(a_task_inherits_no_descriptor),
-        cmocka_unit_test(names_are_checked),
-        cmocka_unit_test(a_v1_directory_goes_from_group_to_group),
-        cmocka_unit_test(what_a_dead_process_kept_is_removed),
+        cmocka_unit_test(group_names_are_validated),
+        cmocka_unit_test(a_v1_directory_is_reused_by_the_next_group),
+        cmocka_unit_test(directories_of_a_dead_process_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void run(struct rig *g, const char *script, const char *input, int expect
         fail_msg("%s: %s", err_kind_name(g->e.kind), g->e.text);
 }
 
-static void input_goes_in_and_both_outputs_and_the_code_come_out(void **state)
+static void input_outputs_and_exit_code_are_passed(void **state)
 {
     struct rig *g = *state;
     run(g, "cat; echo why >&2; exit 3", "hello\n", 0);
@@ -92,7 +92,7 @@ static void input_goes_in_and_both_outputs_and_the_code_come_out(void **state)
     assert_int_equal(g->output.len, 0);
 }
 
-static void who_does_not_read_its_input_ends_all_the_same(void **state)
+static void a_program_that_does_not_read_its_input_ends(void **state)
 {
     struct rig *g = *state;
     char *much = mem_alloc(1000001);
@@ -102,7 +102,7 @@ static void who_does_not_read_its_input_ends_all_the_same(void **state)
     free(much);
 }
 
-static void the_environment_is_small(void **state)
+static void the_environment_is_minimal(void **state)
 {
     struct rig *g = *state;
     setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
@@ -111,7 +111,7 @@ static void the_environment_is_small(void **state)
     assert_string_equal(buf_str(&g->output), "HOME\nLANG\nPATH\n");
 }
 
-static void too_much_output_is_an_error_and_errors_keep_their_end(void **state)
+static void excess_output_is_an_error_and_the_tail_of_stderr_is_kept(void **state)
 {
     struct rig *g = *state;
     run(g, "yes", NULL, ERR_INVALID);
@@ -120,7 +120,7 @@ static void too_much_output_is_an_error_and_errors_keep_their_end(void **state)
     assert_true(str_ends(buf_str(&g->errors), "\nlast\n"));
 }
 
-static void what_is_not_there_is_an_error(void **state)
+static void a_missing_program_is_an_error(void **state)
 {
     struct rig *g = *state;
     const char *argv[] = {"/nonexistent/program", NULL};
@@ -132,7 +132,7 @@ static void what_is_not_there_is_an_error(void **state)
     assert_int_equal(g->e.kind, ERR_NOT_FOUND);
 }
 
-static void the_deadline_kills_all_of_it(void **state)
+static void the_deadline_kills_the_process_group(void **state)
 {
     struct rig *g = *state;
     start(g, "sleep 1000 & sleep 1000", NULL, 50);
@@ -141,7 +141,7 @@ static void the_deadline_kills_all_of_it(void **state)
     assert_int_equal(g->e.kind, ERR_TIMEOUT);
 }
 
-static void cancel_is_told_later_and_once(void **state)
+static void cancel_completes_once_and_asynchronously(void **state)
 {
     struct rig *g = *state;
     struct run *r = start(g, "sleep 1000", NULL, 20000);
@@ -154,7 +154,7 @@ static void cancel_is_told_later_and_once(void **state)
     assert_int_equal(g->e.kind, ERR_CANCELLED);
 }
 
-static void destroy_ends_what_runs(void **state)
+static void destroy_kills_running_programs(void **state)
 {
     struct rig *g = *state;
     start(g, "sleep 1000", NULL, 20000);
@@ -170,14 +170,14 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(input_goes_in_and_both_outputs_and_the_code_come_out),
-        TEST(who_does_not_read_its_input_ends_all_the_same),
-        TEST(the_environment_is_small),
-        TEST(too_much_output_is_an_error_and_errors_keep_their_end),
-        TEST(what_is_not_there_is_an_error),
-        TEST(the_deadline_kills_all_of_it),
-        TEST(cancel_is_told_later_and_once),
-        TEST(destroy_ends_what_runs),
+        TEST(input_outputs_and_exit_code_are_passed),
+        TEST(a_program_that_does_not_read_its_input_ends),
+        TEST(the_environment_is_minimal),
+        TEST(excess_output_is_an_error_and_the_tail_of_stderr_is_kept),
+        TEST(a_missing_program_is_an_error),
+        TEST(the_deadline_kills_the_process_group),
+        TEST(cancel_completes_once_and_asynchronously),
+        TEST(destroy_kills_running_programs),
     };
     signal(SIGPIPE, SIG_IGN); /* as in every program of ours */
     return cmocka_run_group_tests(tests, NULL, NULL);

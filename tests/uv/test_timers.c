@@ -103,7 +103,7 @@ static void stop_others(struct timer *t, void *ctx)
         timer_stop(f->ts, &f->t[i]);
 }
 
-static void a_callback_may_stop_timers_due_in_the_same_turn(void **state)
+static void a_callback_may_stop_timers_that_are_due_too(void **state)
 {
     (void)state;
     struct fixture f;
@@ -164,7 +164,7 @@ static void destroy_all(struct timer *t, void *ctx)
     uv_timers_destroy(f->ts);
 }
 
-static void the_set_may_be_destroyed_in_a_callback(void **state)
+static void timers_may_be_destroyed_in_a_callback(void **state)
 {
     (void)state;
     for (int delay = 0; delay < 2; delay++) {
@@ -186,10 +186,10 @@ int main(void)
         cmocka_unit_test(timers_run_in_the_order_of_their_delays),
         cmocka_unit_test(timers_without_delay_run_in_the_order_of_their_start),
         cmocka_unit_test(a_stopped_timer_does_not_run),
-        cmocka_unit_test(a_callback_may_stop_timers_due_in_the_same_turn),
+        cmocka_unit_test(a_callback_may_stop_timers_that_are_due_too),
         cmocka_unit_test(a_timer_that_restarts_itself_lets_the_loop_turn),
         cmocka_unit_test(a_delay_counts_from_the_call_not_from_the_turn),
-        cmocka_unit_test(the_set_may_be_destroyed_in_a_callback),
+        cmocka_unit_test(timers_may_be_destroyed_in_a_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

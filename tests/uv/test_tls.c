@@ -105,7 +105,7 @@ static void expect_to_hear(struct pair *p, const char *text)
     assert_string_equal(out, text);
 }
 
-static void both_versions_carry_bytes_and_older_ones_none(void **state)
+static void tls_1_2_and_1_3_work_and_older_versions_are_refused(void **state)
 {
     (void)state;
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION, TLS1_1_VERSION, TLS1_VERSION};
@@ -125,7 +125,7 @@ static void both_versions_carry_bytes_and_older_ones_none(void **state)
     }
 }
 
-static void a_connection_that_just_ends_is_broken(void **state)
+static void a_close_without_close_notify_is_an_error(void **state)
 {
     (void)state;
     struct pair p;
@@ -138,7 +138,7 @@ static void a_connection_that_just_ends_is_broken(void **state)
 }
 
 /* The socket accepts less than a record; each call passes the bytes at another address. */
-static void what_the_socket_does_not_take_is_sent_later(void **state)
+static void unsent_bytes_are_sent_when_the_socket_is_writable(void **state)
 {
     (void)state;
     enum { N = 300000, SOCKET_BYTES = 4096 };
@@ -172,7 +172,7 @@ static void what_the_socket_does_not_take_is_sent_later(void **state)
 }
 
 /* A hello that never ends, in records of 16 KiB. */
-static void a_handshake_has_a_limit_of_bytes(void **state)
+static void the_size_of_a_handshake_is_limited(void **state)
 {
     (void)state;
     enum { RECORD = 16384 };
@@ -239,7 +239,7 @@ static void expect_hello(const char *first, size_t n, const char *more, size_t n
     close(fds[1]);
 }
 
-static void half_a_hello_is_left_to_the_kernel(void **state)
+static void a_partial_hello_is_left_in_the_socket(void **state)
 {
     (void)state;
     static const char hello[] = "\x16\x03\x01\x00\x08"
@@ -250,7 +250,7 @@ static void half_a_hello_is_left_to_the_kernel(void **state)
     }
 }
 
-static void what_is_no_hello_is_not_awaited(void **state)
+static void bytes_that_are_no_hello_are_not_waited_for(void **state)
 {
     (void)state;
     static const char *const starts[] = {"GET / HTTP/1.1\r\n", "\x16\x03\x01\xff\xff", "\x80"};
@@ -271,7 +271,7 @@ static void update_key(struct pair *p)
     assert_int_equal(SSL_do_handshake(p->client), 1);
 }
 
-static void updates_of_keys_without_data_end_the_connection(void **state)
+static void key_updates_without_data_end_the_connection(void **state)
 {
     (void)state;
     struct pair p;
@@ -362,7 +362,7 @@ static char *locked_key(const char *key_pem)
     return pem;
 }
 
-static void what_cannot_be_used_is_told(void **state)
+static void unusable_certificates_are_refused_with_the_reason(void **state)
 {
     (void)state;
     struct cert a = cert_make(&(struct cert_options){.cn = "a"});
@@ -387,7 +387,7 @@ static void what_cannot_be_used_is_told(void **state)
 }
 
 /* In any order the server's own certificate is sent first, and all are sent. */
-static void the_certificates_that_go_with_it_are_sent(void **state)
+static void the_certificate_chain_is_sent(void **state)
 {
     (void)state;
     struct cert ca = cert_make(&(struct cert_options){.cn = "ca", .is_ca = true});
@@ -421,17 +421,17 @@ static void the_certificates_that_go_with_it_are_sent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_versions_carry_bytes_and_older_ones_none),
-        cmocka_unit_test(a_connection_that_just_ends_is_broken),
-        cmocka_unit_test(what_the_socket_does_not_take_is_sent_later),
-        cmocka_unit_test(a_handshake_has_a_limit_of_bytes),
-        cmocka_unit_test(half_a_hello_is_left_to_the_kernel),
-        cmocka_unit_test(what_is_no_hello_is_not_awaited),
-        cmocka_unit_test(updates_of_keys_without_data_end_the_connection),
+        cmocka_unit_test(tls_1_2_and_1_3_work_and_older_versions_are_refused),
+        cmocka_unit_test(a_close_without_close_notify_is_an_error),
+        cmocka_unit_test(unsent_bytes_are_sent_when_the_socket_is_writable),
+        cmocka_unit_test(the_size_of_a_handshake_is_limited),
+        cmocka_unit_test(a_partial_hello_is_left_in_the_socket),
+        cmocka_unit_test(bytes_that_are_no_hello_are_not_waited_for),
+        cmocka_unit_test(key_updates_without_data_end_the_connection),
         cmocka_unit_test(nothing_is_renegotiated),
         cmocka_unit_test(no_session_is_resumed),
-        cmocka_unit_test(what_cannot_be_used_is_told),
-        cmocka_unit_test(the_certificates_that_go_with_it_are_sent),
+        cmocka_unit_test(unusable_certificates_are_refused_with_the_reason),
+        cmocka_unit_test(the_certificate_chain_is_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

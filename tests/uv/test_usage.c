@@ -17,7 +17,7 @@
 
 #define BURNT_MS 200
 
-static void time_is_read_as_either_version_writes_it(void **state)
+static void cpu_time_is_parsed_from_both_cgroup_versions(void **state)
 {
     static const struct {
         const char *text;
@@ -37,7 +37,7 @@ static void time_is_read_as_either_version_writes_it(void **state)
     }
 }
 
-static void what_cannot_be_read_is_unknown(void **state)
+static void unreadable_usage_is_unknown(void **state)
 {
     const struct usage_files none = {"", "/nowhere/memory.current", "/proc/self/status"};
     struct usage u;
@@ -56,7 +56,7 @@ static void burn(void)
     _exit(0);
 }
 
-static void a_group_tells_what_was_burnt_in_it(void **state)
+static void a_group_reports_its_cpu_time(void **state)
 {
     struct proc_group *g = NULL;
     struct usage_files files;
@@ -85,7 +85,7 @@ static void a_group_tells_what_was_burnt_in_it(void **state)
     proc_group_close(g, true);
 }
 
-static void a_line_of_proc_is_read_whatever_the_name_in_it(void **state)
+static void proc_stat_is_parsed_with_any_process_name(void **state)
 {
     static const char rest[] = " S 1 2 3 0 -1 4194560 9 8 7 6 10 20 30 40 20 0 1 0 12345 1000000 "
                                "77 18446744073709551615 1";
@@ -117,7 +117,7 @@ static void wait_for_byte(int fd)
 
 /* A child that uses CPU and ends, and one that holds memory and stays, both below a process that
  * stays. */
-static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
+static void a_tree_reports_its_cpu_time_and_memory(void **state)
 {
     int ready[2], go[2], status;
     struct usage before, u;
@@ -157,10 +157,11 @@ static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(time_is_read_as_either_version_writes_it),
-        cmocka_unit_test(what_cannot_be_read_is_unknown),
-        cmocka_unit_test(a_group_tells_what_was_burnt_in_it),
-        cmocka_unit_test(a_line_of_proc_is_read_whatever_the_name_in_it),
-        cmocka_unit_test(a_tree_tells_what_was_burnt_in_it_and_what_it_holds)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cpu_time_is_parsed_from_both_cgroup_versions),
+        cmocka_unit_test(unreadable_usage_is_unknown),
+        cmocka_unit_test(a_group_reports_its_cpu_time),
+        cmocka_unit_test(proc_stat_is_parsed_with_any_process_name),
+        cmocka_unit_test(a_tree_reports_its_cpu_time_and_memory)};
     return cmocka_run_group_tests_name("usage", tests, NULL, NULL);
 }
