@@ -18,7 +18,7 @@ static bool same(const char *a, const char *b)
     return a && b && str_eq(a, b);
 }
 
-static void a_flag_a_key_and_a_member_stand_for_one_row(void **state)
+static void flags_keys_and_members_are_unique(void **state)
 {
     (void)state;
     for (size_t i = 0; i < job_attributes_count; i++)
@@ -47,7 +47,7 @@ static void each_field_has_one_row_that_is_no_alias(void **state)
 }
 
 /* What stands for key=none are members that an update may name. */
-static void what_resets_a_key_may_change(void **state)
+static void the_options_that_a_reset_changes_can_be_updated(void **state)
 {
     (void)state;
     for (size_t i = 0; i < job_attributes_count; i++) {
@@ -66,7 +66,7 @@ static void what_resets_a_key_may_change(void **state)
     }
 }
 
-static void an_option_that_is_only_stored_needs_no_code(void **state)
+static void document_only_options_need_no_code(void **state)
 {
     (void)state;
     for (size_t i = 0; i < job_attributes_count; i++) {
@@ -77,7 +77,7 @@ static void an_option_that_is_only_stored_needs_no_code(void **state)
     }
 }
 
-static void addresses_are_http_and_fit(void **state)
+static void urls_are_http_and_fit(void **state)
 {
     (void)state;
     static const char *const bad[] = {"", "x", "ftp://x/", "http:/x", "https://", "http://a b",
@@ -101,11 +101,11 @@ static void addresses_are_http_and_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flag_a_key_and_a_member_stand_for_one_row),
+        cmocka_unit_test(flags_keys_and_members_are_unique),
         cmocka_unit_test(each_field_has_one_row_that_is_no_alias),
-        cmocka_unit_test(what_resets_a_key_may_change),
-        cmocka_unit_test(an_option_that_is_only_stored_needs_no_code),
-        cmocka_unit_test(addresses_are_http_and_fit),
+        cmocka_unit_test(the_options_that_a_reset_changes_can_be_updated),
+        cmocka_unit_test(document_only_options_need_no_code),
+        cmocka_unit_test(urls_are_http_and_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct counts parse(const char *text)
     return c;
 }
 
-static void they_are_kept_in_order(void **state)
+static void counts_are_sorted_by_name(void **state)
 {
     static const char *const all[][2] = {{"", ""}, {"lego", "lego:1"},
         {"shmem:2,lego:4", "lego:4,shmem:2"}, {"a:1000000,A:1", "A:1,a:1000000"}};
@@ -29,7 +29,7 @@ static void they_are_kept_in_order(void **state)
     }
 }
 
-static void what_is_none_is_refused(void **state)
+static void malformed_counts_are_refused(void **state)
 {
     static const char *const bad[] = {",", "a,", ",a", "a:", "a:0", "a:-1", "a:1000001", "a:1:2",
         ":1", "a b", "a=1", "a:1,a:2", "a:99999999999999999999", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -43,7 +43,7 @@ static void what_is_none_is_refused(void **state)
     }
 }
 
-static void what_is_short_is_named(void **state)
+static void the_missing_resource_is_named(void **state)
 {
     struct counts all = parse("a:2,b:1"), none = {0};
     (void)state;
@@ -59,9 +59,9 @@ static void what_is_short_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_are_kept_in_order),
-        cmocka_unit_test(what_is_none_is_refused),
-        cmocka_unit_test(what_is_short_is_named),
+        cmocka_unit_test(counts_are_sorted_by_name),
+        cmocka_unit_test(malformed_counts_are_refused),
+        cmocka_unit_test(the_missing_resource_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

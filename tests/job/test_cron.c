@@ -38,7 +38,7 @@ static void check_next(const char *text, const char *after, const char *expected
     assert_string_equal(both, expected);
 }
 
-static void a_schedule_is_the_minutes_that_its_fields_name(void **state)
+static void a_schedule_matches_the_minutes_of_its_fields(void **state)
 {
     (void)state;
     check_next("30 2 * * *", "2026-11-21T20:26:00Z", "2026-11-22T02:30:00Z 2026-11-23T02:30:00Z");
@@ -64,7 +64,7 @@ static void a_schedule_is_the_minutes_that_its_fields_name(void **state)
     check_next(" @annually ", "2026-11-21T00:00:00Z", "2027-01-01T00:00:00Z 2028-01-01T00:00:00Z");
 }
 
-static void two_day_fields_are_one_or_the_other_unless_one_begins_with_a_star(void **state)
+static void day_fields_are_alternatives_unless_one_begins_with_a_star(void **state)
 {
     (void)state;
     check_next("0 0 13 * fri", "2026-11-13T00:00:00Z", "2026-11-20T00:00:00Z 2026-11-27T00:00:00Z");
@@ -75,7 +75,7 @@ static void two_day_fields_are_one_or_the_other_unless_one_begins_with_a_star(vo
     check_next("0 0 31 2 mon", "2026-11-21T00:00:00Z", "2027-02-01T00:00:00Z 2027-02-08T00:00:00Z");
 }
 
-static void the_zone_may_stand_before_it(void **state)
+static void the_time_zone_may_precede_the_schedule(void **state)
 {
     (void)state;
     assert_string_equal(parsed("0 0 * * *").zone, "");
@@ -85,7 +85,7 @@ static void the_zone_may_stand_before_it(void **state)
     assert_string_equal(parsed("TZ=Etc/GMT+5\t0 0 * * *").zone, "Etc/GMT+5");
 }
 
-static void what_is_no_schedule_is_refused_by_field(void **state)
+static void a_malformed_schedule_is_refused_with_the_field(void **state)
 {
     static const struct {
         const char *text, *part;
@@ -179,7 +179,7 @@ static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice
 #define SPRING "2029-12-31T00:00:00Z"
 #define AUTUMN "2030-06-30T23:59:00Z" /* 01:59 there */
 
-static void a_minute_that_the_clocks_skip_is_done_when_they_are_put_forward(void **state)
+static void a_skipped_local_minute_runs_when_the_clock_moves_forward(void **state)
 {
     (void)state;
     check_odd(
@@ -199,7 +199,7 @@ static void a_minute_that_the_clocks_skip_is_done_when_they_are_put_forward(void
     check_odd("30 23 31 12 *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING, "01T01:00+02:00");
 }
 
-static void a_minute_that_they_show_twice_is_done_once_unless_every_hour_is(void **state)
+static void a_repeated_local_minute_runs_once_unless_hourly(void **state)
 {
     (void)state;
     check_odd("45 2 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, AUTUMN, "01T02:45+02:00 02T02:45+01:30");
@@ -218,7 +218,7 @@ static void a_minute_that_they_show_twice_is_done_once_unless_every_hour_is(void
     check_odd("0 3 * * *", CRON_GAP_RUN, CRON_TWICE_BOTH, AUTUMN, "01T03:00+01:30 02T03:00+01:30");
 }
 
-static void there_is_nothing_after_the_end_of_the_tables(void **state)
+static void nothing_runs_after_the_end_of_the_zone_tables(void **state)
 {
     struct cron c = parsed("0 0 1 1 *");
     (void)state;
@@ -228,7 +228,7 @@ static void there_is_nothing_after_the_end_of_the_tables(void **state)
         cron_next(&c, &zone_utc, CRON_GAP_RUN, CRON_TWICE_AUTO, (struct wall){-5}).ms, 0);
 }
 
-static void local_times_become_moments(void **state)
+static void local_times_are_converted(void **state)
 {
     struct zone_span spans[3];
     struct time_zone z = odd(spans);
@@ -249,14 +249,14 @@ static void local_times_become_moments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_schedule_is_the_minutes_that_its_fields_name),
-        cmocka_unit_test(two_day_fields_are_one_or_the_other_unless_one_begins_with_a_star),
-        cmocka_unit_test(the_zone_may_stand_before_it),
-        cmocka_unit_test(what_is_no_schedule_is_refused_by_field),
-        cmocka_unit_test(a_minute_that_the_clocks_skip_is_done_when_they_are_put_forward),
-        cmocka_unit_test(a_minute_that_they_show_twice_is_done_once_unless_every_hour_is),
-        cmocka_unit_test(there_is_nothing_after_the_end_of_the_tables),
-        cmocka_unit_test(local_times_become_moments),
+        cmocka_unit_test(a_schedule_matches_the_minutes_of_its_fields),
+        cmocka_unit_test(day_fields_are_alternatives_unless_one_begins_with_a_star),
+        cmocka_unit_test(the_time_zone_may_precede_the_schedule),
+        cmocka_unit_test(a_malformed_schedule_is_refused_with_the_field),
+        cmocka_unit_test(a_skipped_local_minute_runs_when_the_clock_moves_forward),
+        cmocka_unit_test(a_repeated_local_minute_runs_once_unless_hourly),
+        cmocka_unit_test(nothing_runs_after_the_end_of_the_zone_tables),
+        cmocka_unit_test(local_times_are_converted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void check_text(const char *given, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void a_list_is_written_in_order_and_each_time_once(void **state)
+static void a_list_is_sorted_without_duplicates(void **state)
 {
     (void)state;
     check_text("", "");
@@ -34,7 +34,7 @@ static void a_list_is_written_in_order_and_each_time_once(void **state)
         "00:00,01:00,02:00,03:00,04:00,05:00,06:00,07:00");
 }
 
-static void what_is_no_list_is_refused_and_shown(void **state)
+static void a_malformed_list_is_refused_and_quoted(void **state)
 {
     static const char *const texts[] = {",", "06:00,", ",06:00", "6:00", "06:0", "06:000", "24:00",
         "06:60", "-1:00", "06.00", "06:00 18:00", "06:00Z", "+6:00", "aa:bb", " 06:00",
@@ -52,7 +52,7 @@ static void what_is_no_list_is_refused_and_shown(void **state)
     assert_int_equal(d.n, 7);
 }
 
-static void the_next_is_the_first_that_is_later(void **state)
+static void the_next_time_is_the_first_later_one(void **state)
 {
     struct daily d = parsed("06:00,18:00"), none = {0};
     int64_t day = 20000 * DAY_MS;
@@ -69,9 +69,9 @@ static void the_next_is_the_first_that_is_later(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_is_written_in_order_and_each_time_once),
-        cmocka_unit_test(what_is_no_list_is_refused_and_shown),
-        cmocka_unit_test(the_next_is_the_first_that_is_later),
+        cmocka_unit_test(a_list_is_sorted_without_duplicates),
+        cmocka_unit_test(a_malformed_list_is_refused_and_quoted),
+        cmocka_unit_test(the_next_time_is_the_first_later_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

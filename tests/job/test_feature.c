@@ -16,7 +16,7 @@ static struct constraint parse(const char *text)
     return c;
 }
 
-static void it_holds_where_it_says(void **state)
+static void a_constraint_matches_its_features(void **state)
 {
     static const struct {
         const char *text, *set;
@@ -35,7 +35,7 @@ static void it_holds_where_it_says(void **state)
     }
 }
 
-static void it_is_kept_without_what_means_nothing(void **state)
+static void a_constraint_is_normalised(void **state)
 {
     static const char *const all[][2] = {
         {"", ""}, {" a ", "a"}, {"((a))", "a"}, {"( a&b )|c", "(a&b)|c"}, {"(a)&(b)", "a&b"}};
@@ -51,7 +51,7 @@ static void it_is_kept_without_what_means_nothing(void **state)
     assert_null(constraint_name(&c, 3));
 }
 
-static void a_bad_one_is_refused_at_its_place(void **state)
+static void a_malformed_constraint_is_refused_with_its_position(void **state)
 {
     static const char *const bad[][2] = {{"a&", "at 3, its end: expected a feature's name or ("},
         {"&a", "at 1: expected"}, {"a b", "at 3: expected & or |"},
@@ -79,7 +79,7 @@ static void a_bad_one_is_refused_at_its_place(void **state)
     assert_int_equal(constraint_parse(longest, &c, &e), 0);
 }
 
-static void a_set_is_what_it_names(void **state)
+static void a_set_has_its_named_features(void **state)
 {
     char set[FEATURES_TEXT_MAX] = "", all[FEATURES_ALL_MAX] = ",x,", name[FEATURE_MAX];
     static const char *const bad[] = {"", "a b", "a|b", "a,b"};
@@ -98,7 +98,7 @@ static void a_set_is_what_it_names(void **state)
     assert_string_equal(set, ",avx512,ib,");
 }
 
-static void a_set_of_others_is_checked(void **state)
+static void a_set_from_outside_is_validated(void **state)
 {
     static const char *const good[] = {"", ",a,", "a", ",a,n1-standard-8+t4,", "a,b"},
                              *const bad[][2] = {{",", "found \"\""}, {",,,", "found \"\""},
@@ -130,11 +130,11 @@ static void a_set_of_others_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_holds_where_it_says),
-        cmocka_unit_test(it_is_kept_without_what_means_nothing),
-        cmocka_unit_test(a_bad_one_is_refused_at_its_place),
-        cmocka_unit_test(a_set_is_what_it_names),
-        cmocka_unit_test(a_set_of_others_is_checked),
+        cmocka_unit_test(a_constraint_matches_its_features),
+        cmocka_unit_test(a_constraint_is_normalised),
+        cmocka_unit_test(a_malformed_constraint_is_refused_with_its_position),
+        cmocka_unit_test(a_set_has_its_named_features),
+        cmocka_unit_test(a_set_from_outside_is_validated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static void names_become_short(void **state)
+static void product_names_are_shortened(void **state)
 {
     static const struct {
         const char *name, *model;
@@ -26,7 +26,7 @@ static void names_become_short(void **state)
     }
 }
 
-static void one_serves_where_it_is_what_is_asked_for(void **state)
+static void a_gpu_serves_requests_for_its_model_and_memory(void **state)
 {
     const struct gpu_kind a100 = {"a100", 40960}, rtx = {"rtx-4090", 24576}, unknown = {"", 0};
     (void)state;
@@ -39,7 +39,7 @@ static void one_serves_where_it_is_what_is_asked_for(void **state)
                  gpu_serves(&unknown, &(struct gpu_kind){"", 1}));
 }
 
-static void whose_make_a_model_is(void **state)
+static void amd_models_are_recognised(void **state)
 {
     (void)state;
     assert_true(
@@ -48,7 +48,7 @@ static void whose_make_a_model_is(void **state)
         gpu_is_amd("") || gpu_is_amd("mi") || gpu_is_amd("a100") || gpu_is_amd("rtx-4090"));
 }
 
-static void slices_have_names_of_their_own(void **state)
+static void mig_slices_have_their_own_names(void **state)
 {
     static const struct {
         const char *name, *slice;
@@ -68,10 +68,10 @@ static void slices_have_names_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_become_short),
-        cmocka_unit_test(one_serves_where_it_is_what_is_asked_for),
-        cmocka_unit_test(whose_make_a_model_is),
-        cmocka_unit_test(slices_have_names_of_their_own),
+        cmocka_unit_test(product_names_are_shortened),
+        cmocka_unit_test(a_gpu_serves_requests_for_its_model_and_memory),
+        cmocka_unit_test(amd_models_are_recognised),
+        cmocka_unit_test(mig_slices_have_their_own_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

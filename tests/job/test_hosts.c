@@ -24,7 +24,7 @@ static void check(const char *list, const char *want)
     assert_int_equal(found, n);
 }
 
-static void lists_are_taken_apart(void **state)
+static void host_lists_are_expanded(void **state)
 {
     (void)state;
     check("", "");
@@ -39,7 +39,7 @@ static void lists_are_taken_apart(void **state)
     check("n[999999999]", "n999999999 ");
 }
 
-static void what_is_no_list_is_refused(void **state)
+static void malformed_host_lists_are_refused(void **state)
 {
     static const char *const bad[] = {"n[", "n]", "n[1", "n[]", "n[a]", "n[1-]", "n[3-1]",
         "n[1,]x[2]", "n[-1]", "n[1--2]", "n[0-65536]", "n[1234567890]", "n[[1]]", "n[1-9999999999]",
@@ -52,7 +52,7 @@ static void what_is_no_list_is_refused(void **state)
             fail_msg("taken: %s", bad[i]);
 }
 
-static void only_what_is_in_it_is_found(void **state)
+static void only_listed_hosts_are_found(void **state)
 {
     static const struct {
         const char *list, *name;
@@ -70,7 +70,7 @@ static void only_what_is_in_it_is_found(void **state)
             fail_msg("%s in %s", all[i].name, all[i].list);
 }
 
-static void lists_of_the_same_hosts_become_the_same_text(void **state)
+static void equal_host_lists_have_one_text(void **state)
 {
     static const char *const all[][2] = {{"n3,n1,n2", "n[1-3]"}, {"n[1-3]", "n[1-3]"},
         {"n9,n10,n11", "n[9-11]"}, {"n08,n09,n10", "n[08-10]"}, {"n98,n99,n100", "n[98-100]"},
@@ -103,9 +103,9 @@ static void lists_of_the_same_hosts_become_the_same_text(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_the_same_hosts_become_the_same_text),
-        cmocka_unit_test(lists_are_taken_apart), cmocka_unit_test(what_is_no_list_is_refused),
-        cmocka_unit_test(only_what_is_in_it_is_found)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(equal_host_lists_have_one_text),
+        cmocka_unit_test(host_lists_are_expanded),
+        cmocka_unit_test(malformed_host_lists_are_refused),
+        cmocka_unit_test(only_listed_hosts_are_found)};
     return cmocka_run_group_tests_name("hosts", tests, NULL, NULL);
 }

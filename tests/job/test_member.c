@@ -60,14 +60,14 @@ static int check_all(const struct job_attribute *rows, size_t n)
     return checked;
 }
 
-static void each_number_is_held_to_the_range_of_its_row(void **state)
+static void each_number_is_checked_against_its_rows_range(void **state)
 {
     (void)state;
     assert_true(check_all(job_attributes, job_attributes_count) > 15);
     assert_true(check_all(job_stored, job_stored_count) > 5);
 }
 
-static void the_error_says_the_range_and_the_value(void **state)
+static void a_range_error_has_the_range_and_the_value(void **state)
 {
     (void)state;
     struct job_spec s = job_spec_default, was;
@@ -83,7 +83,7 @@ static void the_error_says_the_range_and_the_value(void **state)
     assert_int_equal(job_spec_check(&s, &was, &e), ERR_INVALID);
 }
 
-static void what_another_rule_checks_is_left_to_it(void **state)
+static void members_with_their_own_check_are_skipped(void **state)
 {
     (void)state;
     struct job_spec s = job_spec_default;
@@ -92,7 +92,7 @@ static void what_another_rule_checks_is_left_to_it(void **state)
     assert_int_equal(job_spec_check(&s, NULL, NULL), 0);
 }
 
-static void truths_and_texts_are_set_and_read(void **state)
+static void booleans_and_texts_are_set_and_read(void **state)
 {
     (void)state;
     struct job_spec s = job_spec_default;
@@ -112,10 +112,10 @@ static void truths_and_texts_are_set_and_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_number_is_held_to_the_range_of_its_row),
-        cmocka_unit_test(the_error_says_the_range_and_the_value),
-        cmocka_unit_test(what_another_rule_checks_is_left_to_it),
-        cmocka_unit_test(truths_and_texts_are_set_and_read),
+        cmocka_unit_test(each_number_is_checked_against_its_rows_range),
+        cmocka_unit_test(a_range_error_has_the_range_and_the_value),
+        cmocka_unit_test(members_with_their_own_check_are_skipped),
+        cmocka_unit_test(booleans_and_texts_are_set_and_read),
     };
     return cmocka_run_group_tests_name("job_member", tests, NULL, NULL);
 }

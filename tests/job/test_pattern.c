@@ -20,7 +20,7 @@ static void check(const struct pattern_values *v, const char *pattern, const cha
     free(got);
 }
 
-static void signs_become_what_they_stand_for(void **state)
+static void placeholders_are_expanded(void **state)
 {
     (void)state;
     check(&plain, "slurm-%j.out", "slurm-42.out");
@@ -32,7 +32,7 @@ static void signs_become_what_they_stand_for(void **state)
     check(&plain, "", "");
 }
 
-static void what_is_no_sign_stays(void **state)
+static void unknown_placeholders_are_kept(void **state)
 {
     (void)state;
     check(&plain, "100%%", "100%");
@@ -46,7 +46,7 @@ static void what_is_no_sign_stays(void **state)
     check(&(struct pattern_values){.job = 1, .name = "50%j", .node = ""}, "%x%N%u", "50%j");
 }
 
-static void a_name_has_a_limit(void **state)
+static void the_length_of_a_name_is_limited(void **state)
 {
     (void)state;
     char *long_name = mem_alloc(9000), *got = NULL;
@@ -62,7 +62,7 @@ static void a_name_has_a_limit(void **state)
     free(long_name);
 }
 
-static void ranks_are_told_apart_by_node_or_number(void **state)
+static void patterns_with_node_or_number_distinguish_ranks(void **state)
 {
     (void)state;
     assert_true(
@@ -76,10 +76,10 @@ static void ranks_are_told_apart_by_node_or_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signs_become_what_they_stand_for),
-        cmocka_unit_test(what_is_no_sign_stays),
-        cmocka_unit_test(a_name_has_a_limit),
-        cmocka_unit_test(ranks_are_told_apart_by_node_or_number),
+        cmocka_unit_test(placeholders_are_expanded),
+        cmocka_unit_test(unknown_placeholders_are_kept),
+        cmocka_unit_test(the_length_of_a_name_is_limited),
+        cmocka_unit_test(patterns_with_node_or_number_distinguish_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

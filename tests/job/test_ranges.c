@@ -18,7 +18,7 @@ static struct ranges parse(const char *text)
     return s;
 }
 
-static void texts_become_the_shortest_of_their_kind(void **state)
+static void ranges_are_normalised_to_the_shortest_text(void **state)
 {
     static const char *const all[][2] = {{"0", "0"}, {"0-3", "0-3"}, {"3,1,2", "1-3"},
         {"0-10:5", "0-10:5"}, {"1,3", "1,3"}, {"1,2", "1-2"}, {"0-9,5-12", "0-12"},
@@ -33,7 +33,7 @@ static void texts_become_the_shortest_of_their_kind(void **state)
     }
 }
 
-static void what_is_none_is_refused(void **state)
+static void malformed_ranges_are_refused(void **state)
 {
     static const char *const bad[] = {"", ",", "1,", ",1", "-1", "1-", "3-1", "1-3:0",
         "1-3:", "1:2", "a", "1 ", " 1", "0x1", "1000000", "99999999999999999999", "1-1000000",
@@ -51,7 +51,7 @@ static void what_is_none_is_refused(void **state)
 }
 
 /* Against a plain array of flags. */
-static void sets_are_sets(void **state)
+static void union_difference_and_membership_agree_with_a_model(void **state)
 {
     enum { N = 60 };
     struct prng p;
@@ -94,7 +94,7 @@ static void sets_are_sets(void **state)
 }
 
 /* In any order, as long as there are few pieces; what is refused changes nothing. */
-static void numbers_are_taken_one_by_one(void **state)
+static void numbers_are_taken_in_order(void **state)
 {
     struct prng p;
     prng_init(&p, 7);
@@ -124,7 +124,7 @@ static void numbers_are_taken_one_by_one(void **state)
     }
 }
 
-static void bits_are_removed(void **state)
+static void ranges_are_removed(void **state)
 {
     struct ranges s = parse("0-9,20-40:5"), cut = parse("3-25,99"), what = parse("40");
     char out[RANGES_TEXT_MAX];
@@ -143,7 +143,7 @@ static void bits_are_removed(void **state)
     bits_deinit(&b);
 }
 
-static void what_would_be_too_many_pieces_is_not_removed(void **state)
+static void a_removal_that_needs_too_many_pieces_is_refused(void **state)
 {
     char cut[1024] = "";
     (void)state;
@@ -158,12 +158,12 @@ static void what_would_be_too_many_pieces_is_not_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_become_the_shortest_of_their_kind),
-        cmocka_unit_test(what_is_none_is_refused),
-        cmocka_unit_test(sets_are_sets),
-        cmocka_unit_test(numbers_are_taken_one_by_one),
-        cmocka_unit_test(bits_are_removed),
-        cmocka_unit_test(what_would_be_too_many_pieces_is_not_removed),
+        cmocka_unit_test(ranges_are_normalised_to_the_shortest_text),
+        cmocka_unit_test(malformed_ranges_are_refused),
+        cmocka_unit_test(union_difference_and_membership_agree_with_a_model),
+        cmocka_unit_test(numbers_are_taken_in_order),
+        cmocka_unit_test(ranges_are_removed),
+        cmocka_unit_test(a_removal_that_needs_too_many_pieces_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static void check_row(const struct job_attribute *a)
     json_decref(second);
 }
 
-static void each_row_is_written_and_read_again(void **state)
+static void each_row_round_trips(void **state)
 {
     (void)state;
     size_t n = 0;
@@ -125,7 +125,7 @@ static void every_member_has_a_row(void **state)
     }
 }
 
-static void a_plain_job_is_nothing(void **state)
+static void a_plain_job_is_an_empty_document(void **state)
 {
     (void)state;
     struct job_spec s = {0};
@@ -139,7 +139,7 @@ static void a_plain_job_is_nothing(void **state)
     assert_string_equal(s.name, "job");
 }
 
-static void only_what_differs_is_written(void **state)
+static void only_values_that_differ_from_defaults_are_written(void **state)
 {
     (void)state;
     struct job_spec s = job_spec_default;
@@ -157,7 +157,7 @@ static void only_what_differs_is_written(void **state)
 }
 
 /* As whoever wrote it had them. */
-static void ranges_are_of_what_is_asked_for(void **state)
+static void ranges_are_checked_in_submits_only(void **state)
 {
     (void)state;
     static const struct {
@@ -185,7 +185,7 @@ static void ranges_are_of_what_is_asked_for(void **state)
     }
 }
 
-static void what_cannot_be_is_refused(void **state)
+static void impossible_values_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -218,7 +218,7 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* Each row by itself and all together: the fast reader takes them, and reads the same. */
-static void what_is_stored_is_read_without_a_tree(void **state)
+static void stored_specs_are_read_without_a_json_tree(void **state)
 {
     (void)state;
     struct job_spec all = job_spec_default;
@@ -251,7 +251,7 @@ static void what_is_stored_is_read_without_a_tree(void **state)
     }
 }
 
-static void the_fast_reader_leaves_what_is_not_plain_to_the_other(void **state)
+static void the_fast_reader_refuses_all_but_plain_specs(void **state)
 {
     (void)state;
     static const char *const texts[] = {"", "{", "{}", "[]", "null", "{ \"nice\":1}",
@@ -277,7 +277,7 @@ static void the_fast_reader_leaves_what_is_not_plain_to_the_other(void **state)
     }
 }
 
-static void what_is_shown_has_null_for_nothing(void **state)
+static void absent_values_are_shown_as_null(void **state)
 {
     (void)state;
     struct job_spec s = job_spec_default;
@@ -303,15 +303,15 @@ static void what_is_shown_has_null_for_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_is_written_and_read_again),
+        cmocka_unit_test(each_row_round_trips),
         cmocka_unit_test(every_member_has_a_row),
-        cmocka_unit_test(a_plain_job_is_nothing),
-        cmocka_unit_test(only_what_differs_is_written),
-        cmocka_unit_test(ranges_are_of_what_is_asked_for),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(what_is_stored_is_read_without_a_tree),
-        cmocka_unit_test(the_fast_reader_leaves_what_is_not_plain_to_the_other),
-        cmocka_unit_test(what_is_shown_has_null_for_nothing),
+        cmocka_unit_test(a_plain_job_is_an_empty_document),
+        cmocka_unit_test(only_values_that_differ_from_defaults_are_written),
+        cmocka_unit_test(ranges_are_checked_in_submits_only),
+        cmocka_unit_test(impossible_values_are_refused),
+        cmocka_unit_test(stored_specs_are_read_without_a_json_tree),
+        cmocka_unit_test(the_fast_reader_refuses_all_but_plain_specs),
+        cmocka_unit_test(absent_values_are_shown_as_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
