@@ -70,7 +70,7 @@ static void add_time(struct db_batch *b, int64_t job, enum ledger_kind kind, int
     batch_add(b, TABLE_LEDGER, &r);
 }
 
-static void jobs_are_what_the_ledger_calls_useful(void **state)
+static void the_work_of_jobs_is_the_ledgers_useful_time(void **state)
 {
     struct db *d = util_open(*state);
     struct db_batch b = {0};
@@ -112,7 +112,7 @@ static void jobs_are_what_the_ledger_calls_useful(void **state)
     db_close(d);
 }
 
-static void a_trace_is_what_became_of_launches(void **state)
+static void a_trace_follows_the_outcomes_of_launches(void **state)
 {
     struct db *d = util_open(*state);
     struct db_batch b = {0};
@@ -153,7 +153,7 @@ static void a_trace_is_what_became_of_launches(void **state)
     market_deinit(&t);
 }
 
-static void what_is_no_past_is_said(void **state)
+static void an_unusable_database_is_refused_with_the_reason(void **state)
 {
     struct traces t = {0};
     struct joblog l;
@@ -174,10 +174,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            jobs_are_what_the_ledger_calls_useful, util_setup, util_teardown),
+            the_work_of_jobs_is_the_ledgers_useful_time, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
-            a_trace_is_what_became_of_launches, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(what_is_no_past_is_said, util_setup, util_teardown),
+            a_trace_follows_the_outcomes_of_launches, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            an_unusable_database_is_refused_with_the_reason, util_setup, util_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void refuse(const char *file, const char *text, size_t n, const char *par
         fail_msg("\"%s\" says nothing of \"%s\"", e.text, part);
 }
 
-static void a_table_says_what_jobs_asked_for(void **state)
+static void a_csv_log_has_what_jobs_requested(void **state)
 {
     (void)state;
     struct joblog l = read_log("jobs.csv",
@@ -74,7 +74,7 @@ static void a_table_says_what_jobs_asked_for(void **state)
 }
 
 /* As `belay submit --input` has it, but for the address, which says nothing. */
-static void a_log_says_what_jobs_read(void **state)
+static void a_log_has_the_input_of_jobs(void **state)
 {
     (void)state;
     struct joblog l = read_log("jobs.csv",
@@ -111,7 +111,7 @@ static void a_log_says_what_jobs_read(void **state)
 
 /* sacct -P --format=JobID,JobName,User,Account,Submit,Start,End,Elapsed,State,AllocCPUS,ReqMem,
  * NNodes,Timelimit,AllocTRES */
-static void what_sacct_prints_is_one(void **state)
+static void output_of_sacct_is_a_log(void **state)
 {
     (void)state;
     struct joblog l =
@@ -138,7 +138,7 @@ static void what_sacct_prints_is_one(void **state)
 
 /* Memory of all nodes together, in parts of a unit; and the separator behind the last column, as
  * sacct -p has it. */
-static void what_newer_sacct_prints_is_one(void **state)
+static void output_of_newer_sacct_is_a_log(void **state)
 {
     (void)state;
     struct joblog l =
@@ -164,7 +164,7 @@ static void what_newer_sacct_prints_is_one(void **state)
 }
 
 /* "+8h": so long from the submit, as belay submit has it. */
-static void deadlines_may_count_from_the_submit(void **state)
+static void deadlines_may_be_relative_to_the_submit(void **state)
 {
     (void)state;
     struct joblog l =
@@ -181,7 +181,7 @@ static void deadlines_may_count_from_the_submit(void **state)
     refuse("f.csv", never, sizeof never - 1, "f.csv:2: submit: expected a time");
 }
 
-static void a_start_and_an_end_say_how_long_it_ran(void **state)
+static void start_and_end_give_the_run_time(void **state)
 {
     (void)state;
     struct joblog l = read_log("x", "submit;start;end\n10;20;50.5\n");
@@ -191,7 +191,7 @@ static void a_start_and_an_end_say_how_long_it_ran(void **state)
     joblog_deinit(&l);
 }
 
-static void tables_that_are_wrong_are_refused_with_their_line(void **state)
+static void malformed_logs_are_refused_with_their_line(void **state)
 {
     (void)state;
     static const struct {
@@ -293,7 +293,7 @@ static void the_standard_workload_format_is_read(void **state)
         refuse("a.swf", wrong[i].text, strlen(wrong[i].text), wrong[i].part);
 }
 
-static void what_belay_list_prints_is_read(void **state)
+static void output_of_belay_list_is_read(void **state)
 {
     (void)state;
     struct joblog l =
@@ -322,15 +322,15 @@ static void what_belay_list_prints_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_says_what_jobs_asked_for),
-        cmocka_unit_test(a_log_says_what_jobs_read),
-        cmocka_unit_test(what_sacct_prints_is_one),
-        cmocka_unit_test(what_newer_sacct_prints_is_one),
-        cmocka_unit_test(deadlines_may_count_from_the_submit),
-        cmocka_unit_test(a_start_and_an_end_say_how_long_it_ran),
-        cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_line),
+        cmocka_unit_test(a_csv_log_has_what_jobs_requested),
+        cmocka_unit_test(a_log_has_the_input_of_jobs),
+        cmocka_unit_test(output_of_sacct_is_a_log),
+        cmocka_unit_test(output_of_newer_sacct_is_a_log),
+        cmocka_unit_test(deadlines_may_be_relative_to_the_submit),
+        cmocka_unit_test(start_and_end_give_the_run_time),
+        cmocka_unit_test(malformed_logs_are_refused_with_their_line),
         cmocka_unit_test(the_standard_workload_format_is_read),
-        cmocka_unit_test(what_belay_list_prints_is_read),
+        cmocka_unit_test(output_of_belay_list_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rul
     return r.uusd[MARKET_SPOT] + r.uusd[MARKET_ON_DEMAND];
 }
 
-static void whatever_is_wrong_it_is_not_late(void **state)
+static void wrong_inputs_do_not_make_a_job_late(void **state)
 {
     static const struct wrong all[] = {
         {"all as declared", 1, 2 * MINUTE, 2 * MINUTE, false, false, false},
@@ -156,6 +156,6 @@ static void whatever_is_wrong_it_is_not_late(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whatever_is_wrong_it_is_not_late)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_inputs_do_not_make_a_job_late)};
     return cmocka_run_group_tests_name("paced", tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ static struct trace drought(int up, int down, int32_t *counts, size_t n)
     return (struct trace){.gap_ms = HOUR, .n = n, .counts = counts};
 }
 
-static void an_undisturbed_job_costs_its_boot_its_run_and_its_saves(void **state)
+static void an_undisturbed_job_costs_boot_run_and_saves(void **state)
 {
     (void)state;
     struct replay_offer o = offer(MARKET_SPOT, "z1", NULL);
@@ -164,7 +164,7 @@ static void no_reclaim_costs_more_than_its_bound(void **state)
 }
 
 /* A steady load fills four machines; one more job comes and goes every few minutes, for a day. */
-static void demand_around_a_boundary_does_not_make_it_flap(void **state)
+static void demand_around_a_boundary_does_not_cause_flapping(void **state)
 {
     (void)state;
     for (int64_t period = 2; period <= 12; period += 2) {
@@ -188,7 +188,7 @@ static void demand_around_a_boundary_does_not_make_it_flap(void **state)
     }
 }
 
-static void a_drought_is_bridged_on_demand_and_spot_is_returned_to(void **state)
+static void in_a_drought_jobs_run_on_demand_and_return_to_spot(void **state)
 {
     (void)state;
     int32_t counts[48];
@@ -211,7 +211,7 @@ static void a_drought_is_bridged_on_demand_and_spot_is_returned_to(void **state)
     assert_true(r.end_ms <= 13 * HOUR);
 }
 
-static void without_a_fallback_a_drought_is_waited_out(void **state)
+static void without_a_fallback_jobs_wait_for_the_end_of_a_drought(void **state)
 {
     (void)state;
     int32_t counts[48];
@@ -240,7 +240,7 @@ static void the_same_input_gives_the_same_result(void **state)
 }
 
 /* Two nodes at once; the zone of one of them goes down for a while, with a notice and without. */
-static void a_gang_that_loses_a_node_goes_on_from_its_last_save(void **state)
+static void a_gang_that_loses_a_node_resumes_from_its_last_checkpoint(void **state)
 {
     (void)state;
     int32_t up[] = {2, 1, 2};
@@ -294,7 +294,7 @@ static void a_gang_that_loses_a_node_goes_on_from_its_last_save(void **state)
 }
 
 /* The cheaper zone has none: where the provider may choose, the other one answers, at its price. */
-static void a_fleet_answers_from_where_there_is_something(void **state)
+static void a_fleet_launches_where_there_is_capacity(void **state)
 {
     (void)state;
     int32_t none[] = {0};
@@ -326,7 +326,7 @@ static void a_fleet_answers_from_where_there_is_something(void **state)
     }
 }
 
-static void what_the_core_refuses_is_said(void **state)
+static void options_that_the_core_refuses_are_an_error(void **state)
 {
     (void)state;
     struct replay_offer o = offer(MARKET_SPOT, "z1", NULL);
@@ -339,16 +339,16 @@ static void what_the_core_refuses_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_undisturbed_job_costs_its_boot_its_run_and_its_saves),
+        cmocka_unit_test(an_undisturbed_job_costs_boot_run_and_saves),
         cmocka_unit_test(a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_interval),
         cmocka_unit_test(no_reclaim_costs_more_than_its_bound),
-        cmocka_unit_test(demand_around_a_boundary_does_not_make_it_flap),
-        cmocka_unit_test(a_drought_is_bridged_on_demand_and_spot_is_returned_to),
-        cmocka_unit_test(without_a_fallback_a_drought_is_waited_out),
+        cmocka_unit_test(demand_around_a_boundary_does_not_cause_flapping),
+        cmocka_unit_test(in_a_drought_jobs_run_on_demand_and_return_to_spot),
+        cmocka_unit_test(without_a_fallback_jobs_wait_for_the_end_of_a_drought),
         cmocka_unit_test(the_same_input_gives_the_same_result),
-        cmocka_unit_test(a_gang_that_loses_a_node_goes_on_from_its_last_save),
-        cmocka_unit_test(a_fleet_answers_from_where_there_is_something),
-        cmocka_unit_test(what_the_core_refuses_is_said),
+        cmocka_unit_test(a_gang_that_loses_a_node_resumes_from_its_last_checkpoint),
+        cmocka_unit_test(a_fleet_launches_where_there_is_capacity),
+        cmocka_unit_test(options_that_the_core_refuses_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static struct study run(struct given *g)
 /* As below, with 2 GiB a checkpoint and a store elsewhere: after half an hour of running, at the
  * notice and half an hour after the restore it is saved, and read once. What is kept is paid for by
  * the second: 2 GiB, 4, then 6. */
-static void checkpoints_cost_their_way_and_their_place(void **state)
+static void checkpoints_cost_egress_and_storage(void **state)
 {
     (void)state;
     const double gib_s_uusd = 1000e6 / 2629800;
@@ -111,7 +111,7 @@ static void checkpoints_cost_their_way_and_their_place(void **state)
 /* Both come at once; neither can be saved. A launch is answered after 2 s, from when on the machine
  * is paid for; it boots for 120 s, runs its job, is idle for 120 s, and gone 30 s after that: 1 h +
  * 270 s of one, 1/2 h + 270 s of the other. */
-static void two_jobs_on_demand_cost_what_they_cost_by_hand(void **state)
+static void two_on_demand_jobs_cost_the_expected_amount(void **state)
 {
     (void)state;
     struct given *g = given(POOL "    markets: [on-demand]\n",
@@ -201,7 +201,7 @@ static void a_reclaim_costs_a_save_and_a_restore(void **state)
 
 /* Three at once, of which all machines are taken: that is one reclaim of the job, and three of
  * machines. */
-static void a_reclaim_of_several_nodes_is_one_of_the_job(void **state)
+static void a_reclaim_of_several_nodes_counts_once_for_the_job(void **state)
 {
     (void)state;
     int32_t counts[] = {1, 0};
@@ -227,7 +227,7 @@ static void a_reclaim_of_several_nodes_is_one_of_the_job(void **state)
 
 /* Owned machines are paid for from the first submit to the last end, whether they are used or
  * not. */
-static void owned_machines_cost_their_time(void **state)
+static void owned_machines_cost_by_time(void **state)
 {
     (void)state;
     static const char pools[] = "pools:\n  base: {kind: reserved, usd_per_hour: 3.60}\n";
@@ -253,7 +253,7 @@ static void owned_machines_cost_their_time(void **state)
 
 /* A job of a hundred days, of which two pass. It saves every hour: of the last one nothing is
  * kept. */
-static void what_still_runs_at_the_end_counts_up_to_it(void **state)
+static void running_jobs_count_up_to_the_end(void **state)
 {
     (void)state;
     const int64_t end_ms = 2 * 86400000, step_ms = 3600000 + 10000;
@@ -279,7 +279,7 @@ static void what_still_runs_at_the_end_counts_up_to_it(void **state)
 }
 
 /* Unusable input is reported, and so is a log that cannot be of one cluster. */
-static void slips_of_the_command_line_and_of_the_log_are_told(void **state)
+static void mistakes_in_the_command_line_and_the_log_are_reported(void **state)
 {
     (void)state;
     struct given *g = given(POOL "    markets: [spot]\n", "submit,run\n0,1h\n");
@@ -318,7 +318,7 @@ static void slips_of_the_command_line_and_of_the_log_are_told(void **state)
 
 /* One machine, taken for an hour: of two that wait and have to be done before it is free, one is
  * given up, as with submit --deadline. */
-static void what_cannot_make_its_deadline_is_late_or_given_up(void **state)
+static void a_job_that_cannot_meet_its_deadline_is_late_or_given_up(void **state)
 {
     (void)state;
     static const char pools[] = "pools:\n  base: {kind: reserved}\n";
@@ -344,7 +344,7 @@ static void what_cannot_make_its_deadline_is_late_or_given_up(void **state)
     done(g, &s);
 }
 
-static void what_fits_no_machine_is_left_out_and_said(void **state)
+static void jobs_that_fit_no_machine_are_left_out_and_reported(void **state)
 {
     (void)state;
     struct given *g = given(POOL, "submit,run,cpus,gpus\n0,60,4,0\n0,60,5,0\n0,60,1,1\n");
@@ -363,7 +363,7 @@ static void what_fits_no_machine_is_left_out_and_said(void **state)
     done(g, &s);
 }
 
-static void processors_of_a_log_that_names_no_nodes_are_spread(void **state)
+static void cpus_of_a_log_without_nodes_are_spread(void **state)
 {
     (void)state;
     struct given *g = given(POOL "    markets: [on-demand]\n", "submit,run\n0,60\n");
@@ -379,7 +379,7 @@ static void processors_of_a_log_that_names_no_nodes_are_spread(void **state)
     done(g, &s);
 }
 
-static void offers_find_their_traces(void **state)
+static void offers_are_matched_with_their_traces(void **state)
 {
     (void)state;
     static const char *const files[] = {"d/us-east-1a_v100_1.json", "d/us-east-1a_v100_8.json",
@@ -420,7 +420,7 @@ static void offers_find_their_traces(void **state)
 
 /* On demand nothing depends on when it begins. On spot it is played from each of the four quarters
  * of an hour of its trace, which is up for the first half: from the last two on it has to wait. */
-static void a_job_is_played_on_each_offer_and_from_many_moments(void **state)
+static void a_job_is_simulated_on_each_offer_from_many_moments(void **state)
 {
     (void)state;
     int32_t counts[] = {1, 1, 1, 1, 0, 0, 0, 0};
@@ -472,7 +472,7 @@ static void a_job_is_played_on_each_offer_and_from_many_moments(void **state)
     market_deinit(&traces);
 }
 
-static void owned_machines_are_read(void **state)
+static void the_owned_machines_option_is_parsed(void **state)
 {
     (void)state;
     struct study_owned o;
@@ -494,19 +494,19 @@ static void owned_machines_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_jobs_on_demand_cost_what_they_cost_by_hand),
+        cmocka_unit_test(two_on_demand_jobs_cost_the_expected_amount),
         cmocka_unit_test(a_reclaim_costs_a_save_and_a_restore),
-        cmocka_unit_test(checkpoints_cost_their_way_and_their_place),
-        cmocka_unit_test(a_reclaim_of_several_nodes_is_one_of_the_job),
-        cmocka_unit_test(owned_machines_cost_their_time),
-        cmocka_unit_test(what_still_runs_at_the_end_counts_up_to_it),
-        cmocka_unit_test(slips_of_the_command_line_and_of_the_log_are_told),
-        cmocka_unit_test(what_cannot_make_its_deadline_is_late_or_given_up),
-        cmocka_unit_test(what_fits_no_machine_is_left_out_and_said),
-        cmocka_unit_test(processors_of_a_log_that_names_no_nodes_are_spread),
-        cmocka_unit_test(offers_find_their_traces),
-        cmocka_unit_test(a_job_is_played_on_each_offer_and_from_many_moments),
-        cmocka_unit_test(owned_machines_are_read),
+        cmocka_unit_test(checkpoints_cost_egress_and_storage),
+        cmocka_unit_test(a_reclaim_of_several_nodes_counts_once_for_the_job),
+        cmocka_unit_test(owned_machines_cost_by_time),
+        cmocka_unit_test(running_jobs_count_up_to_the_end),
+        cmocka_unit_test(mistakes_in_the_command_line_and_the_log_are_reported),
+        cmocka_unit_test(a_job_that_cannot_meet_its_deadline_is_late_or_given_up),
+        cmocka_unit_test(jobs_that_fit_no_machine_are_left_out_and_reported),
+        cmocka_unit_test(cpus_of_a_log_without_nodes_are_spread),
+        cmocka_unit_test(offers_are_matched_with_their_traces),
+        cmocka_unit_test(a_job_is_simulated_on_each_offer_from_many_moments),
+        cmocka_unit_test(the_owned_machines_option_is_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
