@@ -104,7 +104,8 @@ static void on_taken(void *ctx)
 bool task_accept_may_take(const struct task *t)
 {
     const struct task_work *w = &t->work;
-    bool is_awaited = task_work_is_busy(w) && w->kind != WORK_CLEAN && !task_saves_accepted(t);
+    bool is_awaited = task_work_is_busy(w) && w->kind != WORK_CLEAN && w->kind != WORK_FIND &&
+                      !task_saves_accepted(t);
     return !t->ckpt.taking.is_busy && !is_awaited &&
            !(task_is_gang(t) && task_has_queued(&t->ckpt));
 }

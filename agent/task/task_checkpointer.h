@@ -108,6 +108,9 @@ struct task_checkpointer {
     bool stop_saved; /* the save before the stop was served */
     /* dumped by CRIU for a stop: its processes stay stopped until the dump is stored */
     bool is_dumped;
+    /* the outcome of what the previous agent had accepted depends on WORK_FIND: until it is known,
+     * no commit is served */
+    bool is_unsettled;
     bool left_gang; /* other ranks are ending: no save of the whole gang is possible any more */
 };
 

@@ -80,6 +80,7 @@ static void report(struct task *t, int64_t silent_ms)
         task_log(t, "a store of checkpoints does not answer", &e);
     } else if (!t->supervision.exited) {
         task_save_hangs(t, &e);
+        task_settle_lost(t);
     }
     task_changed(t);
 }

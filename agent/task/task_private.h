@@ -107,6 +107,9 @@ void task_watch_store(struct task *t); /* until the work that the thread has beg
 
 /* task_start.c */
 int64_t task_store_wait_ms(const struct task *t); /* how long a failing store is retried */
+/* The search for the previous agent's save takes long: it counts as lost, and the program's next
+ * commits are served. No-op without such a search. */
+void task_settle_lost(struct task *t);
 
 /* task_notice.c */
 void task_put_notice(struct task *t); /* writes the notice file, if there is a notice */

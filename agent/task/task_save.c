@@ -573,7 +573,7 @@ static bool serve_program(struct task *t)
  * usually find nothing; if they counted too, each commit would cost two looks. */
 static void pump(struct task *t, bool is_look)
 {
-    if (t->supervision.killing || t->ckpt.left_gang || t->work.kind == WORK_FIND)
+    if (t->supervision.killing || t->ckpt.left_gang || t->ckpt.is_unsettled)
         return;
     if (is_look || t->supervision.exited)
         serve_program(t);

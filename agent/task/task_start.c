@@ -495,13 +495,30 @@ static void answer_gang(struct task *t)
         control_answer(&t->ckpt.control, k, &a);
 }
 
-/* A save begun by the previous agent may have been stored: then it must be reported. Until this is
- * known, nothing that the program commits is served (task_pump_saves). */
+/* Answers what the previous agent had accepted. stored: the number of its last save, if that is
+ * stored; 0 = it is not, or not known to be. */
+static void settle(struct task *t, int64_t stored)
+{
+    t->ckpt.is_unsettled = false;
+    if (t->ckpt.control.fd >= 0)
+        control_settle(&t->ckpt.control, t->attempt, stored);
+}
+
+/* The ranks of a gang depend on what is found. */
+void task_settle_lost(struct task *t)
+{
+    if (!t->ckpt.is_unsettled || task_is_gang(t))
+        return;
+    settle(t, 0);
+    task_pump_saves(t);
+}
+
+/* A save begun by the previous agent may have been stored: then it must be reported. */
 static void on_found(struct task *t)
 {
     t->state.saving = false;
-    if (t->ckpt.control.fd >= 0)
-        control_settle(&t->ckpt.control, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
+    if (t->ckpt.is_unsettled)
+        settle(t, t->work.rc == 0 ? t->work.found.sequence : 0);
     if (t->work.rc == 0 && t->work.found.sequence > 0) {
         struct wire_attempt_status *reported = &t->state.reported;
         if (!reported->checkpoints)
@@ -540,9 +557,10 @@ static void resume(struct task *t)
         if (t->state.saving && task_saves(t)) {
             t->work.sequence =
                 t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
+            t->ckpt.is_unsettled = true;
             task_work_start(t, WORK_FIND, on_found);
-        } else if (t->ckpt.control.fd >= 0) {
-            control_settle(&t->ckpt.control, t->attempt, 0);
+        } else {
+            settle(t, 0);
         }
         start_supervisor(t, false); /* however long the store takes */
     }

@@ -83,7 +83,8 @@ static void hang_store(struct world *w, int64_t job)
     free(path);
 }
 
-/* Commits when there is `save` in its control directory, and ends when there is `end`. */
+/* Commits when there is `save` in its control directory; again when there is `again`, without
+ * waiting until that is stored; ends when there is `end`. */
 static const char script[] = "#!/bin/sh\n"
                              "cd \"$BELAY_CONTROL_DIR\"\n"
                              "while [ ! -e save ]; do [ -e end ] && exit 0; sleep 0.05; done\n"
@@ -91,6 +92,10 @@ static const char script[] = "#!/bin/sh\n"
                              "echo '{\"progress\":5}' >c; mv c commit.1\n"
                              "while [ ! -e result.1 ]; do [ -e end ] && exit 0; sleep 0.05; done\n"
                              "cat result.1; echo\n"
+                             "while [ ! -e again ]; do [ -e end ] && exit 0; sleep 0.05; done\n"
+                             "echo '{\"progress\":6,\"wait\":false}' >c; mv c commit.2\n"
+                             "while [ ! -e result.2 ]; do [ -e end ] && exit 0; sleep 0.05; done\n"
+                             "echo \"again $(cat result.2)\"\n"
                              "while [ ! -e end ]; do sleep 0.05; done\n";
 
 static struct wire_desired_attempt *want(struct world *w, int64_t job, const char *user)
@@ -150,6 +155,31 @@ static void an_agent_that_looks_for_a_save_reports_that_the_store_hangs(void **s
     world_task_write(w, 1, 1, "control/end", "");
     world_until(w, has_ended, 1, "it ends, and its attempt too");
     assert_end(w, WIRE_END_SUCCEEDED);
+}
+
+static bool is_answered_again(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "again {") != NULL;
+}
+
+static bool has_stored_again(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_reported(w, job);
+    return has_checkpoint(w, job) && s->checkpoints[s->n_checkpoints - 1].sequence == 2;
+}
+
+static void a_program_continues_while_its_save_is_looked_for(void **state)
+{
+    struct world *w = restart(state);
+    world_until(w, is_failing_or_ended, 1, "the store's silence is reported");
+    world_task_write(w, 1, 1, "control/again", "");
+    world_until(w, is_answered_again, 1, "its next commit is answered");
+    assert_non_null(strstr(world_output(w, 1), "\"durable\":false"));
+    assert_int_equal(world_reported(w, 1)->n_checkpoints, 0);
+    answer_all();
+    world_until(w, has_stored_again, 1, "it is stored when the store answers");
+    const struct wire_attempt_status *s = world_reported(w, 1);
+    assert_int_equal(s->checkpoints[s->n_checkpoints - 1].progress, 6);
 }
 
 static void an_attempt_whose_save_is_looked_for_can_be_cancelled(void **state)
@@ -274,6 +304,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(an_agent_that_looks_for_a_save_reports_that_the_store_hangs, end),
+        cmocka_unit_test_teardown(a_program_continues_while_its_save_is_looked_for, end),
         cmocka_unit_test_teardown(an_attempt_whose_save_is_looked_for_can_be_cancelled, end),
         cmocka_unit_test_teardown(an_agent_whose_store_hangs_ends_on_request, end),
         cmocka_unit_test_teardown(starts_that_hang_leave_threads_to_others, end),
