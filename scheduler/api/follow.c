@@ -78,7 +78,8 @@ static void search(struct request *q, const struct watch_of *of, int64_t wait_ms
 
 void api_jobs_logs(struct request *q)
 {
-    struct watch_of of = {.kind = WATCH_LOGS, .job = q->id, .part = {.job = q->id}};
+    struct watch_of of = {
+        .kind = WATCH_LOGS, .job = q->id, .viewer = q->caller, .part = {.job = q->id}};
     int64_t wait_ms, rank;
     if (!may_read_output(q) ||
         !api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||

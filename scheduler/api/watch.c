@@ -2,12 +2,16 @@
  *
  * Long polls: a request for a job's events or output that waits for new data. A watch is answered
  * from the database or the files, never from the event that woke it, so a spurious wake costs only
- * one check.
+ * one check. A wake checks all watches of a job in one turn of the loop, so each user may have only
+ * a few of them.
  */
 #include "scheduler/api/api_private.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <stdlib.h>
+
+#define WATCHES_OF_JOB_MAX 64 /* of one user on one job, or on all jobs */
 
 struct watchers {
     struct list list;
@@ -144,6 +148,20 @@ static void on_gone(void *ctx, struct http_exchange *x)
     watch_free(ctx);
 }
 
+/* False after an error reply. */
+static bool may_wait(struct http_exchange *x, const struct watchers *ws, const struct watch_of *of)
+{
+    int n = 0;
+    LIST_FOREACH (&ws->list, l)
+        n += str_eq(LIST_ENTRY(l, struct watch, in_watchers)->of.viewer.user, of->viewer.user);
+    if (n < WATCHES_OF_JOB_MAX)
+        return true;
+    api_reply_failure(x, ERR_THROTTLED,
+        "%d requests of %s wait for the same job already: let several readers share one",
+        WATCHES_OF_JOB_MAX, of->viewer.user);
+    return false;
+}
+
 void api_watch(struct request *q, const struct watch_of *of, int64_t wait_ms)
 {
     struct api *a = q->api;
@@ -151,6 +169,8 @@ void api_watch(struct request *q, const struct watch_of *of, int64_t wait_ms)
     if (answer(a, q->x, of, must))
         return;
     struct watchers *ws = map_get(&a->watchers, of->job);
+    if (ws && !may_wait(q->x, ws, of))
+        return;
     if (!ws) {
         ws = mem_alloc(sizeof(*ws));
         map_put(&a->watchers, of->job, ws);

@@ -14,13 +14,14 @@ import unittest
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path[:0] = [os.path.join(TOP, "tests", "scheduler"), os.path.join(TOP, "bench")]
 import flood  # noqa: E402
-from belayd import LONG_READ, WAIT_S, Belayd  # noqa: E402
+from belayd import JOB, LONG_READ, WAIT_S, Belayd  # noqa: E402
 
 CROWD = 300
 CROWDS_MAX = 5  # tries of a crowd, while this process is slower than belayd
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
 WAITING_READS_MAX = 8  # READ_POOL_PER_USER_MAX
 READ_MAX = 2 + WAITING_READS_MAX  # READERS
+WATCHES_MAX = 64  # WATCHES_OF_JOB_MAX
 SESSIONS_OF_JOB_MAX = 8  # OF_JOB_MAX
 JOBS = 300
 # Waiting requests that are answered before another user's: in order of arrival it would be all of
@@ -208,6 +209,37 @@ class Bulk(unittest.TestCase):
             return await answer
 
         self.assertEqual(asyncio.run(play()), 200)
+
+    def test_requests_that_wait_for_a_job_are_limited(self):
+        """An event is looked up for all who wait for it at once, so that one request of a user
+        would cost belayd as much as hundreds."""
+        d = self.d
+        hostile, bob = (d.token(kind="api", user=name) for name in ("mallory", "bob"))
+        job = d.call("POST", "/api/v1/jobs", {**JOB, "hold": True}, token=hostile)[1]["id"]
+        far = "after=%d&wait_ms=25000" % (1 << 40)
+
+        async def play(path):
+            self.answers, self.came = [], asyncio.Semaphore(0)
+            crowd = await self.ask_at_once(CROWD, path + far, hostile)
+            for _ in range(CROWD - WATCHES_MAX):
+                await asyncio.wait_for(self.came.acquire(), WAIT_S)
+            self.assertEqual(self.answers, [429] * (CROWD - WATCHES_MAX))
+            last = d.call("GET", "/api/v1/events?after=0")[1]["last"]
+            ready, go = asyncio.Semaphore(0), asyncio.Event()
+            waits = "%safter=%d&wait_ms=25000" % (path, last)
+            answer = asyncio.create_task(self.ask(waits, bob, ready, go))
+            await ready.acquire()
+            go.set()
+            status, said, _ = await asyncio.to_thread(
+                d.call, "POST", "/api/v1/jobs/%d/update" % job, {"nice": last}, token=hostile
+            )
+            self.assertEqual(status, 200, said)
+            self.assertEqual(await answer, 200)  # others may wait
+            crowd.cancel()
+            await asyncio.gather(crowd, return_exceptions=True)
+
+        asyncio.run(play("/api/v1/events?"))
+        asyncio.run(play("/api/v1/jobs/%d/events?" % job))
 
     def test_sessions_that_begin_at_once_are_limited(self):
         """Each session may hold two megabytes of belayd's memory, so many that are opened at once
