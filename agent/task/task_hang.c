@@ -13,17 +13,11 @@
  *
  * Calls to buckets have their own deadlines (ckpt/store/s3_op.h) and are not watched.
  *
-<<<<<<< HEAD
- * A thread that waits for the store takes the place of no other (store_threads.h). At these ends it
- * is not waited for, and its outcome does not matter any more: it finds that it is cancelled,
- * and by its fence that another attempt owns the job. The task's directory remains until then. A
- * restarted agent that looks for its last save (WORK_FIND) is treated as saving.
-=======
- * The attempt then ends without waiting for the thread, and the thread's outcome is ignored. When
- * its call returns, the thread finds that it is cancelled, and by the fence that another attempt
- * owns the job. The task's directory remains until then. A restarted agent that searches for its
- * last save (WORK_FIND) is not covered.
->>>>>>> 7869ffa5 (agent: comments of disks, trials and supervisors in plain sentences)
+ * A thread that waits for the store takes the place of no other (store_threads.h). The attempt then
+ * ends without waiting for the thread, and the thread's outcome is ignored. When its call returns,
+ * the thread finds that it is cancelled, and by the fence that another attempt owns the job. The
+ * task's directory remains until then. A restarted agent that searches for its last save (WORK_FIND)
+ * is treated as saving.
  */
 #include "agent/task/task_private.h"
 
@@ -33,12 +27,8 @@
 
 #define LEAST_MS 15000 /* longer than the answer of a store takes on a busy machine */
 #define LOOK_MS 1000
-<<<<<<< HEAD
 #define SILENT_MS 2000 /* then other work takes its place */
-#define REPORT_PART 5  /* divisor of the limit: silence is reported earlier */
-=======
-#define REPORT_PART 5 /* divisor of the limit: silence is reported after this part of it */
->>>>>>> 7869ffa5 (agent: comments of disks, trials and supervisors in plain sentences)
+#define REPORT_PART 5  /* divisor of the limit: silence is reported after this part of it */
 
 static bool is_preparing(const struct task *t)
 {
