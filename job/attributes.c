@@ -12,12 +12,12 @@
 
 #define TEN_YEARS_MS (3660 * 86400000LL)
 #define YEAR_MS (366 * 86400000LL)
-#define USD_MAX (1000000000LL * 1000000) /* in micro-dollars */
+#define USD_MAX (1000000000LL * 1000000) /* 10^9 dollars, in micro-dollars */
 
-/* Slurm's variables by which its three ways to ask for a job take a flag */
+/* Slurm's variables for one flag of sbatch, salloc and srun */
 #define ENV_OF_ALL(name) "SBATCH_" name " SALLOC_" name " SLURM_" name
 
-/* Where a row's member is. */
+/* Offset and size of a row's member. */
 #define PLACE(member)                                                                              \
     .at = offsetof(struct job_spec, member), .size = sizeof(((struct job_spec *)NULL)->member)
 #define MEMBER_TYPE(m)                                                                             \
@@ -147,7 +147,7 @@ const struct job_attribute job_attributes[] = {
         .key = "zone",
         .field = JOB_FIELD_NONE},
     {.name = "licences",
-        .api_help = "licences of the cluster that it holds while it runs: names and numbers",
+        .api_help = "licences of the cluster that the job holds while it runs: names and numbers",
         .flag = "licenses",
         .letter = 'L',
         .takes = "NAME:N,...",
@@ -168,8 +168,8 @@ const struct job_attribute job_attributes[] = {
     {.name = "exclusive",
         .flag = "exclusive",
         .env = ENV_OF_ALL("EXCLUSIVE"),
-        .help = "no other job on its nodes, all of whose resources it gets; cpus, memory and GPUs "
-                "are minimums",
+        .help = "no other job runs on its nodes, and it gets all of their resources; cpus, memory "
+                "and GPUs are minimums",
         .key = "exclusive",
         .key_takes = "yes|no",
         .key_help = "no other job on its nodes",
@@ -234,7 +234,7 @@ const struct job_attribute job_attributes[] = {
     {.name = "market",
         .flag = "market",
         .takes = "any|spot|on-demand",
-        .help = "which capacity may be bought (default any)",
+        .help = "the capacity that may be used (default any)",
         .key = "market",
         .reset = "{\"market\": \"any\"}",
         .words = market_wish_names,
@@ -302,8 +302,8 @@ const struct job_attribute job_attributes[] = {
         .masks = JOB_SHOWN},
     {.name = "drill",
         .flag = "drill",
-        .help = "when it has saved or made progress, save, kill and resume it, and certify that it "
-                "continues",
+        .help = "after the job has saved or made progress: save, kill and resume it, and certify "
+                "that it continues",
         .type = JOB_TYPE_TRUE,
         .field = JOB_FIELD_NONE},
     {.name = "checkpoint.signal",
@@ -312,8 +312,8 @@ const struct job_attribute job_attributes[] = {
         .flag = "signal",
         .env = ENV_OF_ALL("SIGNAL"),
         .takes = "[B:]SIG[@SECONDS]",
-        .help = "sent once, SECONDS before the time limit (default 60); B: to the script only. "
-                "With --checkpoint signal it asks for checkpoints (default USR1)",
+        .help = "signal to send once, SECONDS before the time limit (default 60); B: to the script "
+                "only. With --checkpoint signal it asks for checkpoints (default USR1)",
         .min = 1,
         .max = 64,
         MEMBER(ckpt_signal),
@@ -334,7 +334,8 @@ const struct job_attribute job_attributes[] = {
     {.name = "url",
         .flag = "url",
         .takes = "URL",
-        .help = "the page of its experiment in MLflow, W&B or TensorBoard, shown with the job",
+        .help =
+            "the page of the job's experiment in MLflow, W&B or TensorBoard, shown with the job",
         .key = "url",
         .reset = "{\"url\": \"\"}",
         .max = 2000,
@@ -346,7 +347,7 @@ const struct job_attribute job_attributes[] = {
         .env = ENV_OF_ALL("ACCOUNT"),
         .letter = 'A',
         .takes = "NAME",
-        .help = "the team whose share it uses; also --label account=NAME",
+        .help = "the team whose share and quota the job uses; also sets --label account=NAME",
         .key = "account",
         .key_flag = "team",
         .reset = "{\"team\": \"\"}",
@@ -355,7 +356,7 @@ const struct job_attribute job_attributes[] = {
     {.name = "team",
         .flag = "team",
         .takes = "NAME",
-        .help = "the team whose share it uses",
+        .help = "the team whose share and quota the job uses",
         .key = "team",
         .reset = "{\"team\": \"\"}",
         .what = "a team's name",
@@ -370,7 +371,7 @@ const struct job_attribute job_attributes[] = {
         .env = ENV_OF_ALL("QOS"),
         .letter = 'q',
         .takes = "NAME",
-        .help = "the job's class, one of those in belayd's configuration",
+        .help = "the job's class (QOS): one that belayd's configuration defines",
         .key = "qos",
         .reset = "{\"qos\": \"\"}",
         .what = "the name of a QOS",
@@ -381,10 +382,10 @@ const struct job_attribute job_attributes[] = {
         .field = UPDATE_QOS,
         .masks = JOB_OF_SHAPE | JOB_SHOWN_OR_NULL | JOB_IN_COLUMN},
     {.name = "nice",
-        .api_help = "lower its priority: order it as if submitted this many minutes later",
+        .api_help = "lower the job's priority: order it as if submitted this many minutes later",
         .flag = "nice",
         .takes = "MINUTES",
-        .help = "lower its priority: order it as if submitted MINUTES later",
+        .help = "lower the job's priority: order it as if submitted MINUTES later",
         .bare = "100",
         .key = "nice",
         .reset = "{\"nice\": 0}",
@@ -433,13 +434,13 @@ const struct job_attribute job_attributes[] = {
         .type = JOB_TYPE_INTEGER,
         .field = UPDATE_AT_ONCE},
     {.name = "depends",
-        .api_help = "the jobs that it waits for: a list of kind, job, task, delay_ms",
+        .api_help = "the jobs that the job waits for: a list of kind, job, task, delay_ms",
         .flag = "dependency",
         .env = "SLURM_DEPENDENCY",
         .letter = 'd',
         .takes = "KIND:JOB...",
-        .help = "wait for other jobs: afterok:17:18,afterany:19, afternotok:17, "
-                "after:17+MINUTES, aftercorr:17, singleton; with ? between, one is enough",
+        .help = "wait for other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, "
+                "aftercorr:17, singleton; one is enough if they are separated by ?",
         .key = "dependency",
         .reset = "{\"depends\": []}",
         .field = UPDATE_DEPENDS,
@@ -465,7 +466,7 @@ const struct job_attribute job_attributes[] = {
     {.name = "kill_on_invalid_dep",
         .flag = "kill-on-invalid-dep",
         .takes = "yes|no",
-        .help = "end it when a dependency can never be met (default), or let it wait",
+        .help = "end the job when a dependency can never be met (default), or let it wait",
         .type = JOB_TYPE_BOOL,
         .member_type = JOB_MEMBER_NOT,
         PLACE(keep_unmeetable),
@@ -474,7 +475,8 @@ const struct job_attribute job_attributes[] = {
     {.name = "deadline_at_ms",
         .flag = "deadline",
         .takes = "TIME",
-        .help = "end it if it still waits when, by its time limit, it can no longer end by then",
+        .help = "end the job if it is still pending and, by its time limit, can no longer end by "
+                "this time",
         .key = "deadline",
         .reset = "{\"deadline_at_ms\": null}",
         .min = 1,
@@ -485,11 +487,12 @@ const struct job_attribute job_attributes[] = {
         .field = UPDATE_DEADLINE,
         .masks = JOB_WHILE_RUNNING | JOB_SHOWN_AS_TIME},
     {.name = "finish_by_ms",
-        .api_help = "finish by then at the least cost: on spot while there is time, else on-demand",
+        .api_help =
+            "finish by this time at the least cost: on spot while there is time, else on-demand",
         .flag = "finish-by",
         .takes = "TIME",
-        .help = "finish by then at the least cost, on spot while there is time, else on-demand: "
-                "07:00 (for a cron entry the next one, in its zone), +8h, now+2days",
+        .help = "finish by this time at the least cost, on spot while there is time, else "
+                "on-demand: 07:00 (for a cron entry the next one, in its zone), +8h, now+2days",
         .key = "finish-by",
         .reset = "{\"finish_by_ms\": null}",
         .min = 1,
@@ -505,11 +508,11 @@ const struct job_attribute job_attributes[] = {
         .field = UPDATE_FINISH,
         .masks = JOB_ALIAS},
     {.name = "work_ms",
-        .api_help = "how long it runs without interruptions (default: its time limit)",
+        .api_help = "how long the job runs without interruptions (default: its time limit)",
         .flag = "work",
         .takes = "TIME",
-        .help =
-            "with --finish-by: how long it runs without interruptions (default: --time); 48h, 90m",
+        .help = "with --finish-by: how long the job runs without interruptions (default: --time); "
+                "48h, 90m",
         .key = "work",
         .reset = "{\"work_ms\": null}",
         .min = 1000,
@@ -522,8 +525,8 @@ const struct job_attribute job_attributes[] = {
     {.name = "max_uusd",
         .flag = "max-usd",
         .takes = "USD",
-        .help = "the most it may cost in all: before it costs more it is saved and parked, until "
-                "the limit is raised",
+        .help = "the most that the job may cost in all: before it exceeds that, it is saved and "
+                "parked until the limit is raised",
         .key = "max-usd",
         .reset = "{\"max_uusd\": 0}",
         .max = USD_MAX,
@@ -536,8 +539,8 @@ const struct job_attribute job_attributes[] = {
     {.name = "max_uusd_per_hour",
         .flag = "max-usd-per-hour",
         .takes = "USD",
-        .help =
-            "only nodes that together cost no more than this an hour; else wait for a lower price",
+        .help = "only nodes that together cost no more than this an hour; if there are none, wait "
+                "for a lower price",
         .key = "max-usd-per-hour",
         .reset = "{\"max_uusd_per_hour\": 0}",
         .max = USD_MAX,
@@ -550,7 +553,8 @@ const struct job_attribute job_attributes[] = {
     {.name = "window",
         .flag = "window",
         .takes = "NAME",
-        .help = "run only in this window of belayd's configuration; saved and parked at its end",
+        .help = "run only in this window of belayd's configuration; the job is saved and parked "
+                "when it closes",
         .key = "window",
         .reset = "{\"window\": \"\"}",
         .what = "a window's name",
@@ -561,19 +565,20 @@ const struct job_attribute job_attributes[] = {
         .field = UPDATE_WINDOW,
         .masks = JOB_WAITS_ANEW | JOB_SHOWN_OR_NULL},
     {.name = "hold",
-        .api_help = "do not start it before it is released",
+        .api_help = "do not start the job before it is released",
         .flag = "hold",
         .letter = 'H',
         .help = "do not start before belay release",
         .type = JOB_TYPE_TRUE,
         .field = JOB_FIELD_NONE},
     {.name = "nodes",
-        .api_help = "nodes, which all start the job at once (default 1); with nodes_min, the most",
+        .api_help = "the number of nodes, which start the job together (default 1); with "
+                    "nodes_min, the maximum",
         .flag = "nodes",
         .letter = 'N',
         .takes = "N|MIN-MAX",
-        .help = "nodes, which all start the job at once (default 1); of a range, as many as are "
-                "available",
+        .help = "the number of nodes, which start the job together (default 1); of a range, as "
+                "many as are available",
         .key = "nodes",
         .min = 1,
         .max = JOB_NODES_MAX,
@@ -604,7 +609,7 @@ const struct job_attribute job_attributes[] = {
         .flag = "exclude",
         .letter = 'x',
         .takes = "NODES",
-        .help = "none of these nodes",
+        .help = "not on these nodes",
         .key = "exclude",
         .reset = "{\"exclude\": \"\"}",
         .field = UPDATE_EXCLUDE,
@@ -676,7 +681,7 @@ const struct job_attribute job_attributes[] = {
         .field = UPDATE_INPUT,
         .masks = JOB_OF_CONSTRAINTS | JOB_OF_NODE | JOB_WAITS_ANEW | JOB_OF_SHAPE},
     {.flag = "stdin",
-        .help = "keep its standard input open for belay attach",
+        .help = "keep the job's standard input open for belay attach",
         .field = JOB_FIELD_NONE},
     {.flag = "comment",
         .takes = "TEXT",
@@ -684,32 +689,31 @@ const struct job_attribute job_attributes[] = {
         .type = JOB_TYPE_IGNORED,
         .field = JOB_FIELD_NONE},
     {.name = "retry",
-        .api_help = "how often it is queued again after an end of each kind: a number, or null for "
-                    "unlimited",
+        .api_help = "how often the job is queued again after each kind of end: a number, or null "
+                    "for unlimited",
         .flag = "retry",
         .takes = "END=N,...",
-        .help = "how often it is queued again after an end as failed, timeout, node-lost, "
-                "reclaimed, evicted, drained: a number, or unlimited",
+        .help = "how often the job is queued again after each kind of end (failed, timeout, "
+                "node-lost, reclaimed, evicted, drained): a number, or unlimited",
         .key = "retry",
         .field = UPDATE_RETRIES,
         .masks = JOB_WHILE_RUNNING | JOB_OF_SHAPE},
     {.name = "requeue",
         .flag = "requeue",
         .env = "SBATCH_REQUEUE",
-        .help = "queue it again after a lost node, a reclaim, an eviction or a drain, whatever "
-                "belayd's "
-                "configuration says",
+        .help = "queue the job again after a lost node, a reclaim, an eviction or a drain, "
+                "whatever belayd's configuration says",
         .key = "requeue",
         .key_takes = "yes|no",
         .key_help =
-            "whether it is queued again after a lost node, a reclaim, an eviction or a drain",
+            "whether the job is queued again after a lost node, a reclaim, an eviction or a drain",
         .type = JOB_TYPE_TRUE,
         .field = UPDATE_RETRIES,
         .masks = JOB_ALIAS},
     {.name = "requeue",
         .flag = "no-requeue",
         .env = "SBATCH_NO_REQUEUE",
-        .help = "never queue it again, except as --retry says",
+        .help = "never queue the job again, except as --retry says",
         .type = JOB_TYPE_FALSE,
         .field = JOB_FIELD_NONE,
         .masks = JOB_ALIAS},
@@ -729,7 +733,7 @@ const struct job_attribute job_attributes[] = {
         .field = JOB_FIELD_NONE},
     {.flag = "notify",
         .takes = "URL|@FILE",
-        .help = "post JSON to this URL when its state changes; may be repeated",
+        .help = "post JSON to this URL when the job's state changes; may be repeated",
         .field = JOB_FIELD_NONE},
     {.flag = "open-mode",
         .env = "SBATCH_OPEN_MODE",
@@ -739,8 +743,8 @@ const struct job_attribute job_attributes[] = {
                 "append)",
         .field = JOB_FIELD_NONE},
     {.flag = "test-only",
-        .help = "print when and where it would start and what it would cost, and submit nothing "
-                "(command line only)",
+        .help = "print when and where the job would start and what it would cost, and submit "
+                "nothing (command line only)",
         .type = JOB_TYPE_IGNORED,
         .field = JOB_FIELD_NONE},
     {.flag = "parsable",
@@ -750,7 +754,7 @@ const struct job_attribute job_attributes[] = {
 };
 const size_t job_attributes_count = sizeof(job_attributes) / sizeof(job_attributes[0]);
 
-#define RETRIES(kind, of) /* with the words of a request (spec.h) */                               \
+#define RETRIES(kind, of) /* values as in a request (spec.h) */                                    \
     {                                                                                              \
         .name = "retry." kind, .min = RETRIES_USUAL, .max = RETRIES_UNLIMITED,                     \
         MEMBER(retries.n[of]), .field = JOB_FIELD_NONE                                             \
@@ -780,7 +784,7 @@ const struct job_attribute *job_attribute_by_flag(const char *name)
 
 const struct job_attribute *job_attribute_by_name(const char *name)
 {
-    const struct job_attribute *alias = NULL; /* for a member that has no other row */
+    const struct job_attribute *alias = NULL; /* used if the member has no other row */
     for (size_t i = 0; i < job_attributes_count; i++) {
         const struct job_attribute *a = &job_attributes[i];
         if (!a->name || !str_eq(a->name, name))

@@ -8,11 +8,12 @@
     ended = client.wait(job)
     print(ended["end"], client.read_log(job).decode())
 
-Every call of the API is a method named as its operationId in GET /api/v1/openapi.json, with the parameters and the members of its
-body as keywords; it gives the answer's JSON as it is (docs/reference/api.md). Below them stand some that do more: jobs, wait, expects, run_in,
-send_workdir, read_log, follow_log.
+Every call of the API is a method. Its name is the operationId in GET /api/v1/openapi.json, its
+keyword arguments are the parameters and the members of the body, and it returns the JSON of the
+reply unchanged (docs/reference/api.md). Some further methods combine several calls: jobs, wait,
+expects, run_in, send_workdir, read_log, follow_log.
 
-A Client may be used by one thread at a time. Each call is a connection of its own.
+A Client may be used by one thread at a time. Each call opens its own connection.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-Json = dict[str, Any]  # an answer, as in docs/reference/api.md
+Json = dict[str, Any]  # a reply, as in docs/reference/api.md
 T = TypeVar("T")
 
-WORKDIR_PIECE_BYTES = 4 << 20  # of a file of a working directory, between two of its hashes
-WAIT_MS = 20000  # of a call that waits for something to happen
+WORKDIR_PIECE_BYTES = 4 << 20  # part of a file of a working directory that has one hash
+WAIT_MS = 20000  # wait time of one long poll
 
 
 class Error(Exception):
-    """What belayd said no with. kind is stable (docs/reference/api.md), text is for people."""
+    """An error reply of belayd. kind is stable (docs/reference/api.md), text is for people."""
 
     def __init__(self, status: int, kind: str, text: str) -> None:
         super().__init__(text)
@@ -48,7 +49,8 @@ class Error(Exception):
 
 
 class Unavailable(Error):
-    """belayd could not be reached, broke off, or asks to try again: whether a change was made is not known."""
+    """belayd could not be reached, broke the connection, or asks to try again later. It is unknown
+    whether a change was made."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -69,7 +71,7 @@ def _read(path: str) -> str:
 
 
 def _read_secret(path: str) -> str:
-    """As the command does: refuses a file that others may read."""
+    """Refuses a file that others may read or change, as `belay` does."""
     with open(path) as f:
         if os.fstat(f.fileno()).st_mode & 0o077:
             raise PermissionError(
@@ -80,7 +82,8 @@ def _read_secret(path: str) -> str:
 
 
 def _local_socket() -> str:
-    """Of a belayd of one's own: belayd.json in its home says where, if it is somewhere else."""
+    """The socket of the user's own belayd (belayd.json in its home has the path), else of the
+    machine's."""
     home = os.environ.get("BELAY_HOME") or os.path.expanduser("~/.local/share/belay")
     try:
         path: str = json.loads(_read(os.path.join(home, "belayd.json")))["socket"]
@@ -91,7 +94,7 @@ def _local_socket() -> str:
 
 
 def _clean(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what was not given. A word of Python's has a '_' behind it."""
+    """The arguments that were given. An argument whose name is a keyword of Python ends in '_'."""
     return {
         name.rstrip("_"): value
         for name, value in members.items()
@@ -100,7 +103,7 @@ def _clean(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _below(directory: str, path: str = "") -> Iterator[str]:
-    """What is in a directory, and in those in it."""
+    """All entries below a directory, except .git."""
     for entry in os.scandir(os.path.join(directory, path)):
         if entry.name != ".git":
             below = os.path.join(path, entry.name)
@@ -110,8 +113,11 @@ def _below(directory: str, path: str = "") -> Iterator[str]:
 
 
 class Client:
-    """Where belayd is: server="https://host:port" with the token and the file of the cluster's CA certificate; or a UNIX socket, on
-    which the user counts. Without either: BELAY_SERVER with BELAY_TOKEN_FILE and BELAY_CA_FILE, else BELAY_SOCKET, else the socket in
+    """A client of one belayd.
+
+    Give either server="https://host:port" with the token and the file of the cluster's CA
+    certificate, or the path of a UNIX socket, where the kernel identifies the user. The default is
+    BELAY_SERVER with BELAY_TOKEN_FILE and BELAY_CA_FILE, else BELAY_SOCKET, else the socket in
     BELAY_HOME (~/.local/share/belay), else /run/belay/belayd.sock.
     """
 
@@ -137,8 +143,8 @@ class Client:
 
     @classmethod
     def inside(cls, timeout_s: float = 90) -> Client:
-        """For what runs in a job: with the token of its attempt, which is good for
-        update(int(os.environ["BELAY_JOB_ID"]), url=...) and nothing else."""
+        """A client for a program that runs in a job. It uses the token of the job's attempt, which
+        permits only update(int(os.environ["BELAY_JOB_ID"]), url=...)."""
         given = json.loads(_read(os.environ["BELAY_JOB_FILE"]))
         client = cls(socket="not used", timeout_s=timeout_s)
         client._server = urllib.parse.urlsplit(given["server"])
@@ -161,7 +167,7 @@ class Client:
     def _exchange(
         self, method: str, target: str, body: Any
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
-        """Status, headers and the bytes of the answer."""
+        """Returns status, headers and body of the reply."""
         connection = self._connect()
         headers = dict(self._headers)
         data = None
@@ -191,7 +197,8 @@ class Client:
         query: Mapping[str, Any] | None = None,
         body: Any | None = None,
     ) -> tuple[http.client.HTTPMessage, bytes]:
-        """path as in the document, with {id}. A list in the query becomes words with commas, or is repeated where words may hold them."""
+        """path is as in the OpenAPI document, with {id}. A list in the query is joined with commas,
+        or becomes a repeated parameter if its items may contain commas."""
         pairs = []
         for name, value in (query or {}).items():
             if isinstance(value, (list, tuple)) and name in ("name", "label"):
@@ -283,16 +290,17 @@ class Client:
         url: str | None = None,
         why: int | None = None,
     ) -> Json:
-        """Submits a job; the answer has its number as "id". None: its default. Durations are in ms,
+        """Submits a job; the reply has its number as "id". None: the default. Durations are in ms,
         times in ms since 1970, money in micro-dollars, memory in MiB (docs/reference/api.md).
 
         Args:
-            script: begins with #!
+            script: script text; begins with #!
             cwd: working directory, absolute
             name: the job's name
-            args: its arguments
-            env: its environment: names and values
-            nodes: nodes, which all start the job at once (default 1); with nodes_min, the most
+            args: arguments of the script
+            env: environment of the job: names and values
+            nodes: the number of nodes, which start the job together (default 1); with nodes_min,
+                the maximum
             nodes_min: the least number of nodes that it starts on (default: nodes)
             on_loss: when one of several nodes is lost, continue on the others or wait for another
                 (default shrink)
@@ -301,56 +309,58 @@ class Client:
             cpus: CPUs on each node (default 1)
             memory_mib: memory on each node (default 0)
             gpus: GPUs on each node (default 0)
-            gpu_model: a100, rtx-4090
+            gpu_model: model of the GPUs: a100, rtx-4090
             gpu_memory_mib: the least memory of each GPU
             constraint: only nodes that have these features: a100&(ib|roce)
             resources: named resources on each node, and slices of GPUs: names and numbers
-            licences: licences of the cluster that it holds while it runs: names and numbers
-            exclusive: no other job on its nodes, all of whose resources it gets; cpus, memory and
-                GPUs are minimums
+            licences: licences of the cluster that the job holds while it runs: names and numbers
+            exclusive: no other job runs on its nodes, and it gets all of their resources; cpus,
+                memory and GPUs are minimums
             nodelist: only these nodes: n[1-3,7]
-            exclude: none of these nodes
+            exclude: not on these nodes
             input: data that the program reads, whose transfer to an offer is part of that offer's
                 price: bytes and place
             pool: the pool to run in, or several: whichever can start it first (default: any)
-            market: which capacity may be bought (default any)
+            market: the capacity that may be used (default any)
             time_limit_ms: time limit of one attempt; 0: none
             checkpoint: method, every_ms, at, keep, keep_every and after (docs/reference/api.md)
             array: a job with a task for each index: 0-99, 1,3,7 or 0-20:5; %10: at most ten at once
             retries: how often a failed program is started again
-            retry: how often it is queued again after an end of each kind: a number, or null for
+            retry: how often the job is queued again after each kind of end: a number, or null for
                 unlimited
-            requeue: queue it again after a lost node, a reclaim, an eviction or a drain, whatever
-                belayd's configuration says
-            drill: when it has saved or made progress, save, kill and resume it, and certify that it
-                continues
-            team: the team whose share it uses
-            qos: the job's class, one of those in belayd's configuration
-            nice: lower its priority: order it as if submitted this many minutes later
-            hold: do not start it before it is released
+            requeue: queue the job again after a lost node, a reclaim, an eviction or a drain,
+                whatever belayd's configuration says
+            drill: after the job has saved or made progress: save, kill and resume it, and certify
+                that it continues
+            team: the team whose share and quota the job uses
+            qos: the job's class (QOS): one that belayd's configuration defines
+            nice: lower the job's priority: order it as if submitted this many minutes later
+            hold: do not start the job before it is released
             begin_at_ms: do not start before this time
-            deadline_at_ms: end it if it still waits when, by its time limit, it can no longer end
-                by then
-            finish_by_ms: finish by then at the least cost: on spot while there is time, else
+            deadline_at_ms: end the job if it is still pending and, by its time limit, can no longer
+                end by this time
+            finish_by_ms: finish by this time at the least cost: on spot while there is time, else
                 on-demand
-            finish_in_ms: the same as finish_by_ms, this many milliseconds after the submit; for a
-                cron entry, after each submit
-            finish_at: the same as finish_by_ms, at this time of day next after the submit, in UTC;
-                for a cron entry, next after each submit, in its zone
-            work_ms: how long it runs without interruptions (default: its time limit)
-            max_uusd: the most it may cost in all: before it costs more it is saved and parked,
-                until the limit is raised
-            max_uusd_per_hour: only nodes that together cost no more than this an hour; else wait
-                for a lower price
-            kill_on_invalid_dep: end it when a dependency can never be met (default), or let it wait
-            window: run only in this window of belayd's configuration; saved and parked at its end
+            finish_in_ms: finish_by_ms as milliseconds after the submit; for a cron entry, after
+                each submit
+            finish_at: finish_by_ms as the next time of day after the submit, in UTC; for a cron
+                entry, after each submit, in its zone
+            work_ms: how long the job runs without interruptions (default: its time limit)
+            max_uusd: the most that the job may cost in all: before it exceeds that, it is saved and
+                parked until the limit is raised
+            max_uusd_per_hour: only nodes that together cost no more than this an hour; if there are
+                none, wait for a lower price
+            kill_on_invalid_dep: end the job when a dependency can never be met (default), or let it
+                wait
+            window: run only in this window of belayd's configuration; the job is saved and parked
+                when it closes
             depends_any: whether one of the dependencies is enough
-            depends: the jobs that it waits for: a list of kind, job, task, delay_ms
+            depends: the jobs that the job waits for: a list of kind, job, task, delay_ms
             launch: output, error, input, open_mode, signal, image, workdir
-            notify: who is notified of its changes: mail_types, mail_user, webhooks
+            notify: who is notified of the job's changes: mail_types, mail_user, urls
             labels: names and values, for bills
-            url: the page of its experiment in MLflow, W&B or TensorBoard, shown with the job
-            why: whether the answer has why it waits
+            url: the page of the job's experiment in MLflow, W&B or TensorBoard, shown with the job
+            why: whether the reply has the reasons why the job does not start at once
         """
         spec = _clean(locals())
         spec.pop("why", None)
@@ -412,8 +422,8 @@ class Client:
         labels: Mapping[str, str] | None = None,
         url: str | None = None,
     ) -> Json:
-        """When and where the job would start and what it would cost; nothing is submitted. The
-        arguments are those of submit."""
+        """Estimates when and where the job would start and what it would cost, without submitting
+        it. The arguments are those of submit."""
         return self._call("POST", "/api/v1/jobs/estimate", body=_clean(locals()))
 
     def list_jobs(
@@ -505,8 +515,9 @@ class Client:
         wait_ms: int | None = None,
         max: int | None = None,
     ) -> tuple[bytes, int, bool]:
-        """Bytes, the offset behind them, and whether nothing follows. Of a job of another user only an
-        administrator gets them; others get an Error with the kind "denied"."""
+        """Returns bytes of the output, the offset of the next byte, and whether the output is
+        complete. For a job of another user only administrators may read it; others get an Error
+        with kind "denied"."""
         headers, data = self._raw(
             "GET",
             "/api/v1/jobs/{id}/logs",
@@ -531,7 +542,7 @@ class Client:
         )
 
     def cancel_many(self, jobs: Iterable[int | str]) -> Json:
-        """jobs: numbers, and ranges of them as text ("10-20")."""
+        """jobs: numbers, and ranges of numbers as text ("10-20")."""
         return self._call("POST", "/api/v1/jobs/cancel", body={"jobs": [str(job) for job in jobs]})
 
     def reclaim(self, id: int) -> Json:
@@ -595,55 +606,57 @@ class Client:
         Units are those of submit (docs/reference/api.md).
 
         Args:
-            tasks: for an array: only these tasks, which have begun: 3,5-7
+            tasks: for an array: only these tasks, which must have started: 3,5-7
             at_once: the most tasks of an array that run at once
             name: the job's name
             time_limit_ms: time limit of one attempt; 0: none
             retries: how often a failed program is started again
-            retry: how often it is queued again after an end of each kind: a number, or null for
+            retry: how often the job is queued again after each kind of end: a number, or null for
                 unlimited
-            requeue: queue it again after a lost node, a reclaim, an eviction or a drain, whatever
-                belayd's configuration says
-            nice: lower its priority: order it as if submitted this many minutes later
+            requeue: queue the job again after a lost node, a reclaim, an eviction or a drain,
+                whatever belayd's configuration says
+            nice: lower the job's priority: order it as if submitted this many minutes later
             pool: the pool to run in, or several: whichever can start it first (default: any)
-            market: which capacity may be bought (default any)
-            team: the team whose share it uses
-            qos: the job's class, one of those in belayd's configuration
+            market: the capacity that may be used (default any)
+            team: the team whose share and quota the job uses
+            qos: the job's class (QOS): one that belayd's configuration defines
             begin_at_ms: do not start before this time
-            window: run only in this window of belayd's configuration; saved and parked at its end
+            window: run only in this window of belayd's configuration; the job is saved and parked
+                when it closes
             depends_any: whether one of the dependencies is enough
-            depends: the jobs that it waits for: a list of kind, job, task, delay_ms
+            depends: the jobs that the job waits for: a list of kind, job, task, delay_ms
             cpus: CPUs on each node (default 1)
             memory_mib: memory on each node (default 0)
             gpus: GPUs on each node (default 0)
-            nodes: nodes, which all start the job at once (default 1); with nodes_min, the most
+            nodes: the number of nodes, which start the job together (default 1); with nodes_min,
+                the maximum
             nodes_min: the least number of nodes that it starts on (default: nodes)
             script_on: start the script on each of several nodes (default), or only on the first,
                 where srun starts tasks on all
             on_loss: when one of several nodes is lost, continue on the others or wait for another
                 (default shrink)
-            gpu_model: a100, rtx-4090
+            gpu_model: model of the GPUs: a100, rtx-4090
             gpu_memory_mib: the least memory of each GPU
             constraint: only nodes that have these features: a100&(ib|roce)
             resources: named resources on each node, and slices of GPUs: names and numbers
-            licences: licences of the cluster that it holds while it runs: names and numbers
-            max_uusd: the most it may cost in all: before it costs more it is saved and parked,
-                until the limit is raised
-            max_uusd_per_hour: only nodes that together cost no more than this an hour; else wait
-                for a lower price
-            deadline_at_ms: end it if it still waits when, by its time limit, it can no longer end
-                by then
-            finish_by_ms: finish by then at the least cost: on spot while there is time, else
+            licences: licences of the cluster that the job holds while it runs: names and numbers
+            max_uusd: the most that the job may cost in all: before it exceeds that, it is saved and
+                parked until the limit is raised
+            max_uusd_per_hour: only nodes that together cost no more than this an hour; if there are
+                none, wait for a lower price
+            deadline_at_ms: end the job if it is still pending and, by its time limit, can no longer
+                end by this time
+            finish_by_ms: finish by this time at the least cost: on spot while there is time, else
                 on-demand
             finish_in_ms: finish_by_ms as milliseconds from now
-            work_ms: how long it runs without interruptions (default: its time limit)
+            work_ms: how long the job runs without interruptions (default: its time limit)
             nodelist: only these nodes: n[1-3,7]
-            exclude: none of these nodes
+            exclude: not on these nodes
             input: data that the program reads, whose transfer to an offer is part of that offer's
                 price: bytes and place
-            exclusive: no other job on its nodes, all of whose resources it gets; cpus, memory and
-                GPUs are minimums
-            url: the page of its experiment in MLflow, W&B or TensorBoard, shown with the job
+            exclusive: no other job runs on its nodes, and it gets all of their resources; cpus,
+                memory and GPUs are minimums
+            url: the page of the job's experiment in MLflow, W&B or TensorBoard, shown with the job
         """
         members = _clean(locals())
         del members["id"]
@@ -706,7 +719,7 @@ class Client:
     def channel_output(
         self, id: int, *, offset: int | None = None, wait_ms: int | None = None
     ) -> tuple[bytes, bool]:
-        """Bytes, and whether nothing follows."""
+        """Returns bytes, and whether they are the last ones."""
         headers, data = self._raw(
             "GET",
             "/api/v1/channels/{id}/output",
@@ -942,10 +955,10 @@ class Client:
     def health(self) -> str:
         return self._raw("GET", "/healthz")[1].decode()
 
-    # ---- more than a call ----
+    # ---- methods that combine calls ----
 
     def jobs(self, **filters: Any) -> Iterator[Json]:
-        """All jobs of list_jobs with these filters, page after page."""
+        """All jobs that match these filters of list_jobs, read page by page."""
         filters.setdefault("limit", 200)
         while True:
             page = self.list_jobs(**filters)
@@ -955,7 +968,7 @@ class Client:
             filters["before"] = page["next"]
 
     def _patiently(self, call: Callable[[], T], until: float) -> T:
-        """A call that may wait while belayd is restarted."""
+        """Repeats a call while belayd is unavailable, until that time."""
         while True:
             try:
                 return call()
@@ -965,7 +978,8 @@ class Client:
                 time.sleep(1)
 
     def wait(self, id: int, timeout_s: float | None = None, restart_s: float = 60) -> Json:
-        """The job when it has ended: JOB of docs/reference/api.md. TimeoutError when it has not by then. belayd may be away for restart_s."""
+        """Waits for the end of a job and returns it (JOB in docs/reference/api.md). TimeoutError
+        after timeout_s. belayd may be unavailable for restart_s."""
         end = None if timeout_s is None else time.monotonic() + timeout_s
         after = 0
         while True:
@@ -982,9 +996,11 @@ class Client:
                 raise TimeoutError("job %d has not ended" % id)
 
     def expects(self, id: int) -> Json | None:
-        """How a job with finish_by is expected to go on: why, done_at (in half of the cases), late_at (in 95 of 100) and cost_uusd as in docs/reference/api.md, the
-        times and finish_by as datetimes, None while they are not known; and makes_it, whether it is done by finish_by in 95 of 100 (None: not known).
-        None for a job that has ended, or need not be done by any time."""
+        """The forecast for a job with finish_by; None for other jobs and after the end.
+
+        It has why, done_at (median), late_at (95th percentile) and cost_uusd as in
+        docs/reference/api.md, and finish_by. Times are datetimes, None if unknown. makes_it says
+        whether late_at is not after finish_by (None: unknown)."""
         shown = self.show_job(id)
         if shown["expects"] is None:
             return None
@@ -998,7 +1014,8 @@ class Client:
     def run_in(
         self, id: int, command: Sequence[str], rank: int = 0, input: bytes = b""
     ) -> tuple[int, bytes, bytes]:
-        """Runs a command inside a running job, without a terminal: its exit code, standard output and standard error, as bytes."""
+        """Runs a command inside a running job, without a terminal. Returns its exit code, standard
+        output and standard error (bytes)."""
         session = self.exec(id, command=command, rank=rank)["id"]
         frames = [
             bytes([5]) + struct.pack(">I", len(piece)) + piece
@@ -1009,7 +1026,7 @@ class Client:
         data, sent, read, ended = b"", 0, 0, False
         try:
             while True:
-                if frames:  # in turn, so that neither side waits for the other for long
+                if frames:  # alternate input and output, so that neither side waits for long
                     sent = self.channel_input(session, frames.pop(0), offset=sent)["size"]
                 piece, ended = self.channel_output(
                     session, offset=read, wait_ms=0 if frames else WAIT_MS
@@ -1031,7 +1048,8 @@ class Client:
                 self.close_channel(session)
 
     def send_workdir(self, directory: str) -> str:
-        """Sends all that is in it but .git; the answer is for launch={"workdir": ...} of submit. Links stay links."""
+        """Sends the contents of a directory, except .git, and returns the value for
+        launch={"workdir": ...} of submit. Symbolic links are sent as links."""
         lines: list[str] = []
         places: dict[str, tuple[str, int]] = {}
         for path in sorted(_below(directory), key=os.fsencode):
@@ -1055,7 +1073,7 @@ class Client:
         answer, before = self.put_workdir(text), None
         while answer["missing"]:
             if answer["missing"] == before:
-                raise Error(0, "io", "belayd does not keep what it is sent of %s" % directory)
+                raise Error(0, "io", "belayd did not store the content of %s" % directory)
             before, pack = answer["missing"], b""
             for piece_hash in before:
                 with open(places[piece_hash][0], "rb") as f:
@@ -1071,7 +1089,8 @@ class Client:
         return workdir
 
     def follow_log(self, id: int, restart_s: float = 60, **part: Any) -> Iterator[bytes]:
-        """Pieces of its output as they come, until it has ended; part as for job_logs."""
+        """Pieces of a job's output as they arrive, until the job has ended. part is as for
+        job_logs."""
         ended = False
         while not ended:
             data, offset, ended = self._patiently(
@@ -1082,7 +1101,7 @@ class Client:
                 yield data
 
     def read_log(self, id: int, **part: Any) -> bytes:
-        """Its output by now; part as for job_logs."""
+        """The current output of a job. part is as for job_logs."""
         pieces: list[bytes] = []
         while True:
             data, offset, _ = self.job_logs(id, **part)
