@@ -40,7 +40,7 @@ static int check_use(
 {
     for (int k = 0; k < LIMIT_KINDS; k++)
         if (used[k] != w->used[k])
-            return BROKEN("%s uses %" PRId64 " of %s, and counts %" PRId64, whose, used[k],
+            return BROKEN("%s uses %" PRId64 " of %s, but counts %" PRId64, whose, used[k],
                 limit_names[k], w->used[k]);
     return 0;
 }
@@ -55,12 +55,12 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
         LIST_FOREACH (&s->reserved, ln)
             n += LIST_ENTRY(ln, struct node, in_reserved)->claims;
         if (n != (s->nodes > 1 ? s->claims * s->least : s->claims) || s->claims > s->n_wanted)
-            return BROKEN("job %" PRId64 " has %" PRId64 " claims on nodes, and counts %" PRId64,
+            return BROKEN("job %" PRId64 " has %" PRId64 " claims on nodes, but counts %" PRId64,
                 s->head, n, s->claims);
         claimed += s->account->team == t ? s->claims * s->least * s->mcpu : 0;
     }
     if (claimed != t->claimed_mcpu)
-        return BROKEN("places of %" PRId64 " mcpu are made for team %s, and it counts %" PRId64,
+        return BROKEN("claims of %" PRId64 " mcpu are held for team %s, but it counts %" PRId64,
             claimed, t->name, t->claimed_mcpu);
     size_t n = 0;
     for (const struct demand_class *k = queue_first_of(t); k; k = queue_next_of(k))
@@ -72,7 +72,7 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
          k; k = queue_next_class(k))
         n += k->team == t;
     return n == t->queue.n ? 0
-                           : BROKEN("team %s has %zu demand classes in the queue, and counts %zu",
+                           : BROKEN("team %s has %zu demand classes in the queue, but counts %zu",
                                  t->name, n, t->queue.n);
 }
 
@@ -100,11 +100,11 @@ static int check_accounts(const struct model *m, struct err *e)
             if (check_use(a->row.user, used, &a->may, e) != 0)
                 return ERR_INTERNAL;
             if (waits != a->n_waits)
-                return BROKEN("jobs of %s wait for %" PRId64 " others, %" PRId64 " counted",
+                return BROKEN("jobs of %s wait for %" PRId64 " others, but %" PRId64 " are counted",
                     a->row.user, waits, a->n_waits);
             if (mcpu != a->mcpu || jobs != a->n_jobs || pending != a->n_pending)
                 return BROKEN("%s of team %s has %" PRId64 " jobs that take %" PRId64
-                              " mcpu, and counts %" PRId64 " and %" PRId64,
+                              " mcpu, but counts %" PRId64 " and %" PRId64,
                     a->row.user, a->row.team, jobs, mcpu, a->n_jobs, a->mcpu);
         }
         if (check_use(t->name, of_team, &t->may, e) != 0 || check_claims(m, t, e) != 0)
@@ -119,12 +119,13 @@ static int check_reservation(const struct node *n, struct err *e)
     if ((s != NULL) != link_is_in(&n->in_reserved) ||
         (s && (s->head == CORE_ID_NONE || !link_is_in(&s->by_reserve) || !node_takes_work(n) ||
                   !resources_fit(&s->need, &n->row.total))))
-        return BROKEN("node %" PRId64 " is kept for a job that does not wait, or cannot run there",
+        return BROKEN("node %" PRId64
+                      " is reserved for a job that does not wait, or that it cannot run",
             n->row.id);
     if (!reserve_is_valid(n))
-        return BROKEN("job %" PRId64 " was to have room on node %" PRId64
-                      ", and others have passed it there",
-            s->head, n->row.id);
+        return BROKEN("node %" PRId64 " is reserved for job %" PRId64
+                      ", but other jobs there delay it",
+            n->row.id, s->head);
     return 0;
 }
 
@@ -135,20 +136,20 @@ static int check_node_indexes(const struct model *m, const struct node *n, struc
     bool idle = n->instance && list_is_empty(&n->attempts) &&
                 (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
     if (!node_is_in_order(n))
-        return BROKEN("node %" PRId64 " stands behind one with more room", n->row.id);
+        return BROKEN("node %" PRId64 " is out of the order of free resources", n->row.id);
     if (has_room != (n->room && tree_has(&n->room->link) && n->room->node == n &&
                         n->room->id == n->row.id) ||
         works != link_is_in(&n->by_growth))
-        return BROKEN("node %" PRId64 " is %s but indexed otherwise", n->row.id,
+        return BROKEN("node %" PRId64 " is %s, but it is not indexed accordingly", n->row.id,
             sm_name(&node_sm, (int)n->row.state));
     if (alive != link_is_in(&n->by_seen))
         return BROKEN("node %" PRId64 "'s lease is %s", n->row.id,
             alive ? "not watched" : "watched though it is lost");
     if (idle != (n->state_list == &n->pool->idle))
-        return BROKEN(
-            "node %" PRId64 " is %sidle but listed otherwise", n->row.id, idle ? "" : "not ");
+        return BROKEN("node %" PRId64 " is %sidle, but it is not listed accordingly", n->row.id,
+            idle ? "" : "not ");
     if (list_is_empty(&n->attempts) != mono_is_set(n->idle_since))
-        return BROKEN("node %" PRId64 "'s idleness is not dated right", n->row.id);
+        return BROKEN("node %" PRId64 "'s idle_since does not match its attempts", n->row.id);
     (void)m;
     return 0;
 }
@@ -166,14 +167,15 @@ static int check_stock(const struct node *n, struct err *e)
         if (n->stock.free[k] != n->resources.v[k].n - used ||
             (n->stock.free[k] < 0 && !n->stock.overdrawn))
             return BROKEN("node %" PRId64 " has %" PRId64 " %s, of which %" PRId64
-                          " are held and %" PRId32 " free",
+                          " are used and %" PRId32 " free",
                 n->row.id, n->resources.v[k].n, n->resources.v[k].name, used, n->stock.free[k]);
     }
     LIST_FOREACH (&n->attempts, l) {
         const struct job *j = LIST_ENTRY(l, struct attempt, on_node)->job;
         if ((j->shape->constraints ? j->shape->constraints->id : CONSTRAINTS_NONE) !=
             j->row.constraints)
-            return BROKEN("job %" PRId64 " holds other extras than it asks for", j->row.id);
+            return BROKEN(
+                "job %" PRId64 " has a shape with other constraints than its own", j->row.id);
     }
     return 0;
 }
@@ -190,9 +192,9 @@ static int check_labels(const struct model *m, struct err *e)
             return BROKEN("job %" PRId64 " is of a shape with other labels", j->row.id);
     for (size_t pos = 0; (l = smap_next(&m->queue.labels, &pos, &names)) != NULL;)
         n_counted += l->n_jobs;
-    return n_counted != n_jobs
-               ? BROKEN("%" PRId64 " jobs have labels, %" PRId64 " counted", n_jobs, n_counted)
-               : 0;
+    return n_counted != n_jobs ? BROKEN("%" PRId64 " jobs have labels, but %" PRId64 " are counted",
+                                     n_jobs, n_counted)
+                               : 0;
 }
 
 /* Held by running jobs; never more than the total, or than the granted excess. */
@@ -210,7 +212,8 @@ static int check_licences(const struct model *m, struct err *e)
     for (size_t i = 0; i < m->placement.n_licences; i++) {
         const struct licence *l = &m->placement.licences[i];
         if (used[i] != l->used || (used[i] > l->what.n && used[i] > l->granted))
-            return BROKEN("%" PRId64 " of %" PRId64 " licences %s are held, %" PRId64 " counted",
+            return BROKEN("%" PRId64 " of %" PRId64 " licences %s are used, but %" PRId64
+                          " are counted",
                 used[i], l->what.n, l->what.name, l->used);
     }
     const struct constraints *x;
@@ -218,7 +221,7 @@ static int check_licences(const struct model *m, struct err *e)
         n_counted += (size_t)x->n_jobs;
     if (n_counted != n_jobs ||
         map_size(&m->placement.constraints) != smap_size(&m->placement.constraints_by_text))
-        return BROKEN("%zu jobs ask for extras, %zu counted", n_jobs, n_counted);
+        return BROKEN("%zu jobs have constraints, but %zu are counted", n_jobs, n_counted);
     return 0;
 }
 
@@ -239,7 +242,7 @@ static int check_racks(const struct model *m, struct err *e)
         }
         if (draw != r->draw_w || over != r->over_w ||
             (draw > r->options->max_w && draw > r->granted_w))
-            return BROKEN("rack %s draws %" PRId64 " W of %" PRId64 ", %" PRId64 " counted",
+            return BROKEN("rack %s draws %" PRId64 " W of %" PRId64 ", but %" PRId64 " are counted",
                 r->options->name, draw, r->options->max_w, r->draw_w);
     }
     return 0;
@@ -257,12 +260,12 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
         resources_give(&used, takes);
         if (takes->cpus != a->allocated.cpus || takes->gpus != a->allocated.gpus ||
             takes->memory_mib != a->allocated.memory_mib)
-            return BROKEN("job %" PRId64 " holds something else of node %" PRId64
-                          " than it is to have",
+            return BROKEN("job %" PRId64 " uses other resources of node %" PRId64
+                          " than its shape requires",
                 a->row.job, n->row.id);
         if (shape_is_exclusive(a->job->shape) &&
             list_first(&n->attempts) != list_last(&n->attempts))
-            return BROKEN("job %" PRId64 " has node %" PRId64 " for itself, and is not alone there",
+            return BROKEN("job %" PRId64 " is exclusive on node %" PRId64 ", but not alone there",
                 a->row.job, n->row.id);
         if (a->node != n || job_attempt_on(a->job, a->row.attempt, n->row.id) != a ||
             n->row.state == NODE_LOST)
@@ -271,14 +274,15 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
                 n->row.id, a->row.job);
     }
     if (!resources_fit(&used, &n->row.total))
-        return BROKEN("node %" PRId64 " carries more than it has", n->row.id);
+        return BROKEN("node %" PRId64 " has more resources in use than in total", n->row.id);
     resources_give(&used, &n->free);
     if (used.cpus != n->row.total.cpus || used.gpus != n->row.total.gpus ||
         used.memory_mib != n->row.total.memory_mib)
-        return BROKEN("node %" PRId64 "'s free and used resources are not its total", n->row.id);
+        return BROKEN(
+            "node %" PRId64 "'s free and used resources do not add up to its total", n->row.id);
     if ((n->row.instance != CORE_ID_NONE) != (n->instance != NULL) ||
         (n->instance && n->instance->node != n))
-        return BROKEN("node %" PRId64 " and its instance do not know each other", n->row.id);
+        return BROKEN("node %" PRId64 " and its instance do not refer to each other", n->row.id);
     int rc = check_reservation(n, e);
     if (rc == 0)
         rc = check_stock(n, e);
@@ -301,8 +305,8 @@ static int check_nodes(const struct model *m, struct err *e)
         seen++;
     }
     if (seen != map_size(&m->rows.nodes) || lost != m->lifecycle.n_nodes_lost)
-        return BROKEN("%zu nodes are listed, %zu indexed, %" PRId64 " counted as lost", seen,
-            map_size(&m->rows.nodes), m->lifecycle.n_nodes_lost);
+        return BROKEN("%zu nodes are listed, %zu are indexed, and %" PRId64 " are counted as lost",
+            seen, map_size(&m->rows.nodes), m->lifecycle.n_nodes_lost);
     return 0;
 }
 
@@ -317,14 +321,15 @@ static int check_instances(const struct model *m, struct err *e)
             return BROKEN("instance %" PRId64 " is gone, or not found by its token", i->row.id);
         if ((i->row.state == INSTANCE_RUNNING) != (i->node != NULL) ||
             booting != link_is_in(&i->booting))
-            return BROKEN("instance %" PRId64 " is %s but %s node", i->row.id,
+            return BROKEN("instance %" PRId64 " is %s, but it %s node", i->row.id,
                 sm_name(&instance_sm, (int)i->row.state), i->node ? "has a" : "has no");
         if (i->node && i->node->row.id != i->row.node)
-            return BROKEN("instance %" PRId64 " has another node than its row says", i->row.id);
+            return BROKEN(
+                "instance %" PRId64 " has another node than the one in its row", i->row.id);
         seen++;
     }
     if (seen != map_size(&m->rows.instances) || seen != smap_size(&m->rows.tokens))
-        return BROKEN("%zu instances are listed, %zu indexed, %zu tokens", seen,
+        return BROKEN("%zu instances are listed, but %zu are indexed, with %zu tokens", seen,
             map_size(&m->rows.instances), smap_size(&m->rows.tokens));
     return 0;
 }
@@ -351,12 +356,12 @@ static int check_pools(const struct model *m, struct err *e)
                 p->n_nodes);
         if (memcmp(&used, &p->used, sizeof used) != 0)
             return BROKEN("pool %s uses %" PRId64 " nodes, %" PRId64 " gpus, %" PRId64
-                          " an hour, and counts %" PRId64 ", %" PRId64 ", %" PRId64,
+                          " an hour, but counts %" PRId64 ", %" PRId64 ", %" PRId64,
                 p->row.name, used.nodes, used.gpus, used.uusd_h, p->used.nodes, p->used.gpus,
                 p->used.uusd_h);
         const struct instance *trial = p->on_trial;
         if (trial && (!trial->node || trial->row.boot != BOOT_OPEN || p->row.boots.failed == 0))
-            return BROKEN("instance %" PRId64 " of pool %s is on trial, and its boot is %s",
+            return BROKEN("instance %" PRId64 " of pool %s is on trial, but its boot is %s",
                 trial->row.id, p->row.name, boot_verdict_names[trial->row.boot]);
     }
     return 0;
@@ -369,15 +374,17 @@ static int check_ckpt_gc(const struct model *m, struct err *e)
     for (size_t pos = 0; (l = map_next(&m->lifecycle.ckpt_gc, &pos, &(int64_t){0})) != NULL;) {
         bool cleaning = l->row.state == CKPT_GC_CLEANING;
         if (model_job(m, l->row.job) || l->row.job >= m->changes.next_ids.next_job)
-            return BROKEN("job %" PRId64 " lives, and what it left is to be cleaned", l->row.job);
+            return BROKEN(
+                "job %" PRId64 " is live, but its remaining data is to be deleted", l->row.job);
         if (l->row.state == CKPT_GC_DONE || cleaning != (m->lifecycle.cleaning == l) ||
             cleaning == tree_has(&l->by_due))
-            return BROKEN("what job %" PRId64 " left is %s, but elsewhere", l->row.job,
+            return BROKEN("the data of ended job %" PRId64 " is %s, but not listed so", l->row.job,
                 sm_name(&ckpt_gc_sm, (int)l->row.state));
         waiting += !cleaning;
     }
     if (waiting != m->lifecycle.ckpt_gc_due.n)
-        return BROKEN("%zu leftovers wait, %zu are in order", waiting, m->lifecycle.ckpt_gc_due.n);
+        return BROKEN("the data of %zu ended jobs waits for deletion, but %zu are in order",
+            waiting, m->lifecycle.ckpt_gc_due.n);
     return 0;
 }
 
@@ -395,8 +402,8 @@ static int check_drills(const struct model *m, struct err *e)
             return BROKEN("a drill of job %" PRId64 " is over, or not its job's", d->row.job);
         if (stops != (a && a->row.attempt == d->row.attempt) ||
             (stops && (a->row.state != ATTEMPT_STOPPING)) || (d->row.state == DRILL_RESUMED && !a))
-            return BROKEN("job %" PRId64 "'s drill is %s, and its attempt is not", d->row.job,
-                sm_name(&drill_sm, (int)d->row.state));
+            return BROKEN("job %" PRId64 "'s drill is %s, but its attempt is in another state",
+                d->row.job, sm_name(&drill_sm, (int)d->row.state));
     }
     for (size_t pos = 0; (j = map_next(&m->rows.jobs, &pos, &(int64_t){0})) != NULL;) {
         of_jobs += job_side(j)->drill != NULL;
@@ -405,16 +412,17 @@ static int check_drills(const struct model *m, struct err *e)
         if (job_side(j)->avoid == CORE_ID_NONE
                 ? for_store
                 : for_drill == for_store || j->row.state != JOB_PENDING)
-            return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no reason, or for two",
+            return BROKEN("job %" PRId64 " avoids node %" PRId64 ", but not for exactly one reason",
                 j->row.id, job_side(j)->avoid);
         if (j->certified_at.ms != certificate_date(m, j->row.script_key).ms ||
             j->shape->certified_at.ms != j->certified_at.ms ||
             j->shape->avoid != job_side(j)->avoid)
-            return BROKEN("job %" PRId64 " is queued with other certificates or nodes than it has",
+            return BROKEN("job %" PRId64
+                          " has a shape with another certificate or avoided node than its own",
                 j->row.id);
     }
     if (live != of_jobs || live > DRILLS_LIVE_MAX)
-        return BROKEN("%zu drills are under way, %zu jobs have one", live, of_jobs);
+        return BROKEN("%zu drills are live, but %zu jobs have one", live, of_jobs);
     return 0;
 }
 
@@ -428,17 +436,18 @@ static int check_requeues(const struct model *m, struct err *e)
             bool is_asked = wall_is_set(a->row.requeue_asked_at);
             n += is_asked;
             if (is_asked != tree_has(&a->in_user_requeues))
-                return BROKEN("job %" PRId64 " is %sto be saved and queued again, and is looked at "
-                              "as if it were%s",
-                    j->row.id, is_asked ? "" : "not ", is_asked ? " not" : "");
+                return BROKEN("job %" PRId64
+                              " is %sto be saved and queued again, but is %slisted so",
+                    j->row.id, is_asked ? "" : "not ", is_asked ? "not " : "");
             if (is_asked && (a->row.state != ATTEMPT_RUNNING || j->row.spec.method == CKPT_NONE ||
                                 job_attempt(j) != a))
-                return BROKEN("job %" PRId64 " is to be saved and queued again, and is %s",
+                return BROKEN("job %" PRId64
+                              " is to be saved and queued again, but its attempt is %s",
                     j->row.id, sm_name(&attempt_sm, (int)a->row.state));
         }
     return n == m->lifecycle.user_requeues.n
                ? 0
-               : BROKEN("%zu jobs are to be saved and queued again, %zu counted", n,
+               : BROKEN("%zu jobs are to be saved and queued again, but %zu are counted", n,
                      m->lifecycle.user_requeues.n);
 }
 
@@ -451,11 +460,13 @@ static int check_withheld(const struct model *m, struct err *e)
             bool is = a->withheld != WITHHELD_NO;
             n += is;
             if (is != tree_has(&a->by_withheld) || (is && a->row.state != ATTEMPT_ASSIGNED))
-                return BROKEN("job %" PRId64 " is withheld from its agent, and is %s", a->row.job,
-                    sm_name(&attempt_sm, (int)a->row.state));
+                return BROKEN("job %" PRId64
+                              " is %slisted as withheld from its agent, but its attempt is %s",
+                    a->row.job, is ? "" : "not ", sm_name(&attempt_sm, (int)a->row.state));
         }
     if (n != m->lifecycle.by_withheld.n)
-        return BROKEN("%zu attempts are withheld, %zu are in order", n, m->lifecycle.by_withheld.n);
+        return BROKEN(
+            "%zu attempts are withheld, but %zu are in order", n, m->lifecycle.by_withheld.n);
     return 0;
 }
 

@@ -33,12 +33,12 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
             return BROKEN("job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist",
                 j->row.id, a->row.node);
         if (!job_pools_allow(j->row.spec.pool, a->node->row.pool))
-            return BROKEN("job %" PRId64 "'s attempt is in pool %s, and it may run in %s",
+            return BROKEN("job %" PRId64 "'s attempt is in pool %s, but the job may run only in %s",
                 j->row.id, a->node->row.pool, j->row.spec.pool);
         if (a->row.rank <= last || a->row.rank >= j->row.ranks ||
             job_attempt_on(j, a->row.attempt, a->row.node) != a)
             return BROKEN("job %" PRId64 "'s rank %" PRId32
-                          " is there twice, or on the node of another",
+                          " is out of order, too high, or not the rank that is found on its node",
                 j->row.id, a->row.rank);
         last = a->row.rank;
     }
@@ -50,21 +50,25 @@ static int check_place(const struct job *j, struct err *e)
 {
     bool pending = j->row.state == JOB_PENDING, queued = tree_has(&j->in_shape);
     if (pending != (queued || j->is_waiting) || (queued && j->is_waiting) || !j->shape)
-        return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
-            sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
+        return BROKEN("job %" PRId64 " is %s, but it is %sin the queue, %swaiting and in %s shape",
+            j->row.id, sm_name(&job_sm, (int)j->row.state), queued ? "" : "not ",
+            j->is_waiting ? "" : "not ", j->shape ? "a" : "no");
     bool kept_back = dependencies_is_kept_back(j);
     if (pending &&
         (kept_back ? queued || job_has_to_begin(j) : job_has_to_begin(j) != j->is_waiting))
-        return BROKEN(
-            "job %" PRId64 " waits for something else than what it is listed for", j->row.id);
+        return BROKEN("job %" PRId64
+                      " is %sin the queue and %sin the order of begin times, but its "
+                      "dependencies, hold and begin time require otherwise",
+            j->row.id, queued ? "" : "not ", job_has_to_begin(j) ? "" : "not ");
     if (queued && !wall_is_set(j->row.eligible_at))
-        return BROKEN("job %" PRId64 " is queued, but it is not known since when", j->row.id);
+        return BROKEN(
+            "job %" PRId64 " is in the queue, but the time since when is not set", j->row.id);
     if (queued && (j->least < j->row.spec.nodes_min || j->least > j->row.spec.nodes ||
                       j->shape->least != j->least))
-        return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32,
+        return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, but its shape for %" PRId32,
             j->row.id, j->least, j->shape->least);
     if (link_is_in(&job_side(j)->gang_resizes) && !queued)
-        return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
+        return BROKEN("job %" PRId64 " waits for more nodes, but is not in the queue", j->row.id);
     return 0;
 }
 
@@ -75,7 +79,7 @@ static int check_kept_nodes(const struct job *j, struct err *e)
         const struct node *n = LIST_ENTRY(l, struct node, in_kept);
         if (n->kept_for != j || n->row.state != NODE_UP ||
             (pending && !link_is_in(&job_side(j)->gang_resizes)))
-            return BROKEN("node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
+            return BROKEN("node %" PRId64 " is kept for job %" PRId64 ", but must not be",
                 n->row.id, j->row.id);
     }
     return 0;
@@ -95,8 +99,9 @@ static int check_dependency(
     if (d->job != j || j->row.state != JOB_PENDING ||
         (d->row.state == DEPEND_WAITS) != (d->on || is_over) ||
         (d->on && model_job(m, d->row.on) != d->on) || !has_its_task(d))
-        return BROKEN(
-            "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
+        return BROKEN("job %" PRId64 "'s dependency on job %" PRId64
+                      " does not match that job, its task or the dependency's state",
+            j->row.id, d->row.on);
     return 0;
 }
 
@@ -115,7 +120,9 @@ static int check_dependencies(const struct model *m, const struct job *j, struct
     }
     if (open != job_side(j)->n_open || never != job_side(j)->n_never ||
         never_of_tasks != job_side(j)->n_never_of_tasks)
-        return BROKEN("job %" PRId64 ": its dependencies are counted wrong", j->row.id);
+        return BROKEN("job %" PRId64
+                      ": the counts of its dependencies do not match its dependencies",
+            j->row.id);
     return 0;
 }
 
@@ -124,20 +131,22 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     const struct attempt *a = job_attempt(j);
     bool runs = j->row.state != JOB_PENDING && j->row.state != JOB_UNFOLDED;
     if (j->row.state == JOB_ENDED || j->row.id >= m->changes.next_ids.next_job)
-        return BROKEN(
-            "job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
+        return BROKEN("job %" PRId64 " has ended but is in the model, or its id was never assigned",
+            j->row.id);
     if (runs != (a != NULL))
-        return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id,
+        return BROKEN("job %" PRId64 " is %s, but it %s attempt", j->row.id,
             sm_name(&job_sm, (int)j->row.state), a ? "has an" : "has no");
     if (a && (j->row.ranks < j->row.spec.nodes_min || j->row.ranks > j->row.spec.nodes))
-        return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
+        return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes, which it does not request",
+            j->row.id, j->row.ranks);
     for (int k = 0; k < RETRY_KINDS; k++)
         if (j->row.used[k] > j->row.spec.retries.n[k])
             return BROKEN("job %" PRId64
-                          ": queued again after an end as %s more often than it may be",
+                          " was queued again after an end as %s more often than allowed",
                 j->row.id, retry_kind_names[k]);
     if (j->row.last_good.attempt > j->row.attempts)
-        return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
+        return BROKEN(
+            "job %" PRId64 " has a checkpoint of an attempt that does not exist", j->row.id);
     int rc = check_place(j, e);
     if (rc == 0)
         rc = check_kept_nodes(j, e);
@@ -171,13 +180,17 @@ static int check_task_sets(const struct job *j, struct err *e)
              is_never = bits_has(&a->never, i);
         if ((is_gone && !left) || (is_never && !should) || (should && lost && !is_never) ||
             bits_has(&a->ready, i) != (should && !open && !lost && !is_never))
-            return BROKEN("array %" PRId64 ": task %" PRId32 " does not wait for what it should",
-                j->row.id, i);
+            return BROKEN("array %" PRId64 ": task %" PRId32
+                          " is gone %d, ready %d, never %d, which does not match its dependencies",
+                j->row.id, i, is_gone, bits_has(&a->ready, i), is_never);
     }
     if (gone != a->n_gone || ready != a->n_ready || never != a->n_never ||
         (never > 0) > link_is_in(&job_side(j)->unmeetable))
-        return BROKEN("array %" PRId64 " counts %" PRId64 " tasks that are ready, and has %" PRId64,
-            j->row.id, a->n_ready, ready);
+        return BROKEN("array %" PRId64 " has %" PRId64 " gone, %" PRId64 " ready and %" PRId64
+                      " never tasks, but counts %" PRId64 ", %" PRId64 " and %" PRId64
+                      ", or is not listed as unmeetable",
+            j->row.id, gone, ready, never, (int64_t)a->n_gone, (int64_t)a->n_ready,
+            (int64_t)a->n_never);
     return 0;
 }
 
@@ -186,20 +199,21 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     int64_t n = 0;
     if ((j->parent != NULL) != (j->row.array != CORE_ID_NONE) ||
         (j->parent && model_job(m, j->row.array) != j->parent))
-        return BROKEN("job %" PRId64 " and its array %" PRId64 " do not know each other", j->row.id,
-            j->row.array);
+        return BROKEN("job %" PRId64 " and its array %" PRId64 " do not refer to each other",
+            j->row.id, j->row.array);
     if (tree_has(&j->in_shape) ? j->width != job_width(j) || j->width < 1 : j->width != 0)
-        return BROKEN("job %" PRId64 " counts as %" PRId64 " places", j->row.id, j->width);
+        return BROKEN("job %" PRId64 " counts as %" PRId64 " places, not as many as it requests",
+            j->row.id, j->width);
     if (!j->array)
         return j->row.state == JOB_UNFOLDED
-                   ? BROKEN("job %" PRId64 " is unfolded but no array", j->row.id)
+                   ? BROKEN("job %" PRId64 " is unfolded but is not an array", j->row.id)
                    : 0;
     LIST_FOREACH (&j->array->tasks, l)
         n += LIST_ENTRY(l, struct job_side, in_array)->job->parent == j;
     if (n != j->array->n_tasks || (j->array->left.n == 0) != (j->row.state == JOB_UNFOLDED) ||
         (n == 0 && j->array->left.n == 0) || (array_is_full(j) && tree_has(&j->in_shape)))
-        return BROKEN("array %" PRId64 " is %s with %" PRId64 " tasks that live", j->row.id,
-            sm_name(&job_sm, (int)j->row.state), n);
+        return BROKEN("array %" PRId64 " is %s with %" PRId64 " live tasks, which is impossible",
+            j->row.id, sm_name(&job_sm, (int)j->row.state), n);
     return array_has_task_dependencies(j) || j->array->n_gone > 0 ? check_task_sets(j, e) : 0;
 }
 
@@ -212,8 +226,9 @@ static int check_throttled(
             !list_is_empty(&s->reserved) ||
             (w != &s->account->may && w != &s->account->team->may) ||
             queue_position_order(queue_position_of(s), last) <= 0)
-            return BROKEN(
-                "job %" PRId64 " is throttled without a reason, or out of order there", s->head);
+            return BROKEN("job %" PRId64 " is throttled without a reason, or out of order among "
+                          "the throttled jobs",
+                s->head);
         last = queue_position_of(s);
         *queued += (int64_t)s->pending.n;
     }
@@ -244,7 +259,8 @@ static int check_queued(
     for (const struct tree_link *l = first; l; l = tree_next(l))
         wanted += TREE_ENTRY(l, struct job, in_shape)->width;
     if (wanted != s->n_wanted)
-        return BROKEN("a shape counts %" PRId64 " places, its jobs %" PRId64, s->n_wanted, wanted);
+        return BROKEN("a shape counts %" PRId64 " places, but its jobs request %" PRId64,
+            s->n_wanted, wanted);
     if (!head || s->throttled_by || head->row.id != s->head ||
         s->position_16 != job_position_16(m, head))
         return BROKEN("the queue is out of order at job %" PRId64, s->head);
@@ -260,8 +276,8 @@ static int check_first(const struct model *m, const struct demand_class *k, stru
         return 0;
     for (const struct shape *s = queue_next_in_class(k->first); s; s = queue_next_in_class(s))
         if (nodes_best(m, s, now))
-            return BROKEN("job %" PRId64 " fits nowhere, and job %" PRId64
-                          " behind it does, in one demand class",
+            return BROKEN("job %" PRId64 " fits on no node, but job %" PRId64
+                          " behind it in the same demand class does",
                 k->first->head, s->head);
     return 0;
 }
@@ -307,8 +323,8 @@ static int check_demand_classes(const struct model *m, int64_t *queued, struct e
     queue_walk_end(&walk);
     return n == m->queue.n_queued_shapes && walked == n
                ? 0
-               : BROKEN("the queue has %" PRId64 " shapes, counts %" PRId64
-                        ", and is walked over %" PRId64,
+               : BROKEN("the queue has %" PRId64 " shapes, but counts %" PRId64
+                        ", and a walk visits %" PRId64,
                      n, m->queue.n_queued_shapes, walked);
 }
 
@@ -320,8 +336,9 @@ static int check_procurement(const struct job *j, struct err *e)
         j->shape->procurement != j->row.procurement ||
         j->shape->procurement_offer != job_procurement_offer(j))
         return BROKEN("job %" PRId64
-                      " is %slooked at for the time it is to be done by, and its pace is %s",
-            j->row.id, has ? "not " : "", procurement_names[j->row.procurement]);
+                      " is %sexamined for its --finish-by, or its procurement %s is wrong",
+            j->row.id, procurement_is_looked_at(j) ? "" : "not ",
+            procurement_names[j->row.procurement]);
     return 0;
 }
 
@@ -346,9 +363,11 @@ int check_jobs(const struct model *m, struct err *e)
     if (rc)
         return rc;
     if (waiting != m->queue.n_waiting)
-        return BROKEN("%" PRId64 " jobs wait, %" PRId64 " counted", waiting, m->queue.n_waiting);
+        return BROKEN(
+            "%" PRId64 " jobs wait, but %" PRId64 " are counted", waiting, m->queue.n_waiting);
     if (pending != m->queue.n_pending || queued != pending)
-        return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " queued, %" PRId64 " counted",
+        return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " are in the queue and %" PRId64
+                      " are counted",
             pending, queued, m->queue.n_pending);
     return 0;
 }

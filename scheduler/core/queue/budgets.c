@@ -763,7 +763,7 @@ int budgets_check(const struct model *m, struct err *e)
                         (is_of_pool(&m->queue.budgets[k], a->node->pool) ? 1ULL << k : 0);
             if (mask != want)
                 return err_set(e, ERR_INTERNAL,
-                    "job %" PRId64 " counts in other budgets than it matches", j->row.id);
+                    "job %" PRId64 " counts in other budgets than those that match it", j->row.id);
         }
     }
     return 0;

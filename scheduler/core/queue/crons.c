@@ -604,19 +604,21 @@ int crons_check(const struct model *m, struct err *e)
         due += wall_is_set(at);
         if (wall_is_set(at) != tree_has(&c->by_due) || at.ms != c->due.ms)
             return err_set(e, ERR_INTERNAL,
-                "cron entry %" PRId64 " is not looked at when something of it is due", c->row.id);
+                "cron entry %" PRId64 " is not in the order of due times at its next one",
+                c->row.id);
     }
     const struct job *j;
     for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
         c = j->row.cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->row.cron);
         if (c && c->row.last_job != j->row.id)
             return err_set(e, ERR_INTERNAL,
-                "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64 " live at once",
+                "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64
+                " are live at the same time",
                 j->row.id, c->row.last_job, c->row.id);
     }
     if (due != m->queue.crons_due.n)
-        return err_set(e, ERR_INTERNAL, "%zu cron entries are due, %zu are in order", due,
-            m->queue.crons_due.n);
+        return err_set(e, ERR_INTERNAL, "%zu cron entries have a due time, but %zu are in order",
+            due, m->queue.crons_due.n);
     return 0;
 }
 
