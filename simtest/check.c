@@ -65,26 +65,28 @@ static const char *unmet(struct world *w, const struct dependency_row *r, int32_
     return holds ? NULL : depend_kind_names[r->kind];
 }
 
-/* At its first placement. A task waits for the dependencies of its array. */
+/* At the first placement of a job. A task waits for the dependencies of its array. */
 static void check_eligible(struct world *w, const struct job_row *r, const struct sim_job *j)
 {
     const struct dependency_row *after =
         r->array != CORE_ID_NONE ? &world_job(w, r->array)->after : &j->after;
     const char *kind = unmet(w, after, r->array != CORE_ID_NONE ? r->array_index : -1);
     if (kind)
-        world_fail(w, "job %lld was started before %s:%lld held", (long long)r->id, kind,
-            (long long)after->on);
+        world_fail(w, "job %lld was started before its dependency %s:%lld was satisfied",
+            (long long)r->id, kind, (long long)after->on);
     if (r->spec.begin_at.ms > world_stamp(w).wall.ms)
-        world_fail(w, "job %lld was started before its time", (long long)r->id);
+        world_fail(w, "job %lld was started before its begin time", (long long)r->id);
 }
 
-/* It waited for a task of another array. */
+/* A task ended as DEPENDENCY waited for a task of another array that can no longer succeed. */
 static void check_given_up(struct world *w, const struct job_row *r)
 {
     const struct dependency_row *after = &world_job(w, r->array)->after;
     bool unused;
     if (after->kind != DEPEND_AFTERCORR || may_succeed(w, after->on, r->array_index, &unused))
-        world_fail(w, "task %d of array %lld was given up, and what it depends on may come true",
+        world_fail(w,
+            "task %d of array %lld was ended as DEPENDENCY, but its dependency may still be "
+            "satisfied",
             (int)r->array_index, (long long)r->array);
 }
 
@@ -112,12 +114,12 @@ static void check_array(struct world *w, const struct array_row *r)
     j->n_tasks = ranges_count(&all);
     if (r->n_succeeded > j->n_tasks_succeeded ||
         r->n_succeeded + r->n_other + ranges_count(&left) > j->n_tasks)
-        world_fail(w, "array %lld counts %d tasks that succeeded and %d others of %lld",
+        world_fail(w, "array %lld counts %d tasks as succeeded and %d as otherwise ended, of %lld",
             (long long)r->job, (int)r->n_succeeded, (int)r->n_other, (long long)j->n_tasks);
     int64_t living = j->n_tasks - ranges_count(&left) - r->n_succeeded - r->n_other;
     /* the limit may have been lowered */
     if (r->at_once > 0 && living > r->at_once && living > j->n_living)
-        world_fail(w, "array %lld has more tasks at once than may be", (long long)r->job);
+        world_fail(w, "array %lld runs more tasks at once than its limit", (long long)r->job);
     j->n_living = living;
 }
 
@@ -128,50 +130,69 @@ static void check_tasks(struct world *w, const struct sim_job *j, const struct j
     bool may_be_given_up = r->spec.deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE;
     if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY &&
         r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
-        world_fail(w, "array %lld ended with %lld of its %lld tasks", (long long)r->id,
-            (long long)j->n_tasks_ended, (long long)j->n_tasks);
+        world_fail(w, "array %lld ended after only %lld of its %lld tasks had ended",
+            (long long)r->id, (long long)j->n_tasks_ended, (long long)j->n_tasks);
     if ((r->end == END_SUCCEEDED) != (j->n_tasks_succeeded == j->n_tasks))
-        world_fail(w, "array %lld ended %s, and %lld of its %lld tasks succeeded", (long long)r->id,
-            end_kind_names[r->end], (long long)j->n_tasks_succeeded, (long long)j->n_tasks);
+        world_fail(w, "array %lld ended as %s, but %lld of its %lld tasks succeeded",
+            (long long)r->id, end_kind_names[r->end], (long long)j->n_tasks_succeeded,
+            (long long)j->n_tasks);
 }
 
-/* Progress only goes forward, and a job ends once. */
-/* A store that refuses costs a job neither its life nor retries nor checkpoints: other nodes are
- * tried, then the job is held. */
+/* A store that refuses requests does not end a job and costs it neither retries nor checkpoints:
+ * other nodes are tried, then the job is held. */
 static void check_store(struct world *w, struct sim_job *j, const struct job_row *r)
 {
     bool is_back = j->seen == JOB_RUNNING && r->state == JOB_PENDING;
     if (r->state == JOB_ENDED && (r->end == END_STORE || r->end == END_STORE_AWAY))
-        world_fail(w, "job %lld was given up for what its store refused", (long long)r->id);
+        world_fail(w, "job %lld was ended because its store refused requests", (long long)r->id);
     if (r->state == JOB_ENDED && r->end == END_CAPACITY)
-        world_fail(w, "job %lld was given up for the full disk of a node", (long long)r->id);
+        world_fail(w, "job %lld was ended because the disk of a node was full", (long long)r->id);
     if (is_back && r->end == END_CAPACITY &&
         r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
-        world_fail(w, "job %lld: the full disk of a node counts as a failure of its own",
+        world_fail(w, "job %lld: the full disk of a node was counted as a failure of the job",
             (long long)r->id);
     j->roomless = r->end == END_CAPACITY && r->hold == HOLD_NONE ? j->roomless + is_back : 0;
     if (j->roomless >= JOB_NO_ROOM_MAX)
-        world_fail(w, "job %lld found no room %d times in a row, and is queued once more",
+        world_fail(w,
+            "job %lld found the disk of a node full %d times in a row, but is queued again",
             (long long)r->id, (int)j->roomless);
     j->away = r->end == END_STORE_AWAY ? j->away + is_back : 0;
     if (j->away >= JOB_STORE_MAX)
-        world_fail(w, "job %lld could not use its store %d times in a row, and is queued once more",
+        world_fail(w, "job %lld could not use its store %d times in a row, but is queued again",
             (long long)r->id, (int)j->away);
     if (is_back && r->end == END_STORE && r->hold == HOLD_NONE)
         world_fail(
-            w, "job %lld cannot use its store, and is queued without being held", (long long)r->id);
+            w, "job %lld cannot use its store, but is queued without a hold", (long long)r->id);
     if (is_back && (r->end == END_STORE || r->end == END_STORE_AWAY) &&
         r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
-        world_fail(
-            w, "job %lld: what its store refused counts as a failure of its own", (long long)r->id);
+        world_fail(w, "job %lld: a refusal of its store was counted as a failure of the job",
+            (long long)r->id);
     j->used = r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST];
 }
 
+/* The last good checkpoint is never an earlier one, unless the user discarded work. */
+static void check_last_good(struct world *w, struct sim_job *j, const struct job_row *r)
+{
+    bool given_up = r->from_attempt > j->from_attempt; /* its user discarded the work */
+    if (r->from_attempt < j->from_attempt)
+        world_fail(
+            w, "job %lld: checkpoints that its user discarded are valid again", (long long)r->id);
+    j->from_attempt = r->from_attempt;
+    if (ckpt_ref_compare(r->last_good, j->last_good) < 0 && !given_up)
+        world_fail(w, "job %lld: the last good checkpoint went back from %lld.%lld to %lld.%lld",
+            (long long)r->id, (long long)j->last_good.attempt, (long long)j->last_good.sequence,
+            (long long)r->last_good.attempt, (long long)r->last_good.sequence);
+    if (r->last_good.attempt && !store_has(w, r->id, r->last_good))
+        world_fail(w, "job %lld: the last good checkpoint %lld.%lld is not in the store",
+            (long long)r->id, (long long)r->last_good.attempt, (long long)r->last_good.sequence);
+}
+
+/* Progress only goes forward, and a job ends once. */
 static void check_job(struct world *w, const struct job_row *r)
 {
     if (r->id < 1 || r->id > SIM_JOBS_MAX) {
         world_fail(
-            w, "job number %lld was given out, beyond all that were submitted", (long long)r->id);
+            w, "job number %lld was assigned, but fewer jobs were submitted", (long long)r->id);
         return;
     }
     struct sim_job *j = world_job(w, r->id);
@@ -179,32 +200,24 @@ static void check_job(struct world *w, const struct job_row *r)
         world_fail(w, "job %lld changed after its end", (long long)r->id);
     if (r->no_progress > 0 && !j->forgets)
         world_fail(w,
-            "job %lld resumes from its checkpoints, but counts as having started over %d times",
+            "job %lld resumes from its checkpoints, but is counted as restarted from scratch %d "
+            "times",
             (long long)r->id, (int)r->no_progress);
     if (r->state == JOB_PENDING && j->seen == JOB_RUNNING && w->hold_in_vain > 0 &&
         r->no_progress >= w->hold_in_vain && r->hold == HOLD_NONE)
-        world_fail(w, "job %lld started over %d times in a row and is queued again",
+        world_fail(w, "job %lld restarted from scratch %d times in a row, but is queued again",
             (long long)r->id, (int)r->no_progress);
     if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)
-        world_fail(w, "job %lld was cancelled and came back", (long long)r->id);
-    bool given_up = r->from_attempt > j->from_attempt; /* its user discarded the work */
-    if (r->from_attempt < j->from_attempt)
-        world_fail(w, "job %lld: what its user gave up counts again", (long long)r->id);
-    j->from_attempt = r->from_attempt;
-    if (ckpt_ref_compare(r->last_good, j->last_good) < 0 && !given_up)
-        world_fail(w, "job %lld: last good went back from %lld.%lld to %lld.%lld", (long long)r->id,
-            (long long)j->last_good.attempt, (long long)j->last_good.sequence,
-            (long long)r->last_good.attempt, (long long)r->last_good.sequence);
-    if (r->last_good.attempt && !store_has(w, r->id, r->last_good))
-        world_fail(w, "job %lld: last good %lld.%lld is not in the store", (long long)r->id,
-            (long long)r->last_good.attempt, (long long)r->last_good.sequence);
+        world_fail(
+            w, "job %lld was being cancelled, but is pending or running again", (long long)r->id);
+    check_last_good(w, j, r);
     j->was_gang |= r->spec.nodes > 1;
     /* a gang may lose two nodes at once */
     if (!j->was_gang ? r->reclaims != j->losses : r->reclaims > j->losses)
-        world_fail(w, "job %lld: %lld reclaims are counted, and it had %lld", (long long)r->id,
+        world_fail(w, "job %lld: %lld reclaims are counted, but it had %lld", (long long)r->id,
             (long long)r->reclaims, (long long)j->losses);
     if (r->attempts < j->attempts)
-        world_fail(w, "job %lld: the attempt number went back", (long long)r->id);
+        world_fail(w, "job %lld: the number of attempts decreased", (long long)r->id);
     if (r->attempts > 0 && j->attempts == 0)
         check_eligible(w, r, j);
     if (r->array != CORE_ID_NONE && r->end == END_DEPENDENCY)
@@ -233,10 +246,10 @@ static void check_checkpoint(struct world *w, const struct checkpoint_row *r)
     const struct sim_job *j = world_job(w, r->job);
     if (r->ref.attempt < j->attempts)
         world_fail(w,
-            "job %lld: a checkpoint of attempt %lld was taken although attempt %lld owns the job",
+            "job %lld: a checkpoint of attempt %lld was committed, but attempt %lld owns the job",
             (long long)r->job, (long long)r->ref.attempt, (long long)j->attempts);
     if (!store_has(w, r->job, r->ref))
-        world_fail(w, "job %lld: checkpoint %lld.%lld was taken but is not in the store",
+        world_fail(w, "job %lld: checkpoint %lld.%lld was committed but is not in the store",
             (long long)r->job, (long long)r->ref.attempt, (long long)r->ref.sequence);
 }
 
@@ -249,12 +262,13 @@ static void check_begin(struct world *w, const struct attempt_row *r)
         return;
     if (r->restored.attempt == 0 && j->last_good.attempt > 0 && j->last_good.attempt < r->attempt)
         world_fail(w,
-            "job %lld attempt %lld restarted from scratch, and checkpoint %lld.%lld was reported",
+            "job %lld attempt %lld restarted from scratch, but checkpoint %lld.%lld had been "
+            "committed",
             (long long)r->job, (long long)r->attempt, (long long)j->last_good.attempt,
             (long long)j->last_good.sequence);
     if (r->restored.attempt > 0 && r->restored.attempt < j->from_attempt)
         world_fail(w,
-            "job %lld attempt %lld resumed from checkpoint %lld.%lld, which its user had given up",
+            "job %lld attempt %lld resumed from checkpoint %lld.%lld, which its user had discarded",
             (long long)r->job, (long long)r->attempt, (long long)r->restored.attempt,
             (long long)r->restored.sequence);
 }
@@ -270,7 +284,7 @@ static void check_attempt(struct world *w, const struct attempt_row *r)
     LIST_FOREACH (&w->agents, l) {
         struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
         if (a->node == r->node && !a->dead && agent_has(a, r->job, r->attempt))
-            world_fail(w, "job %lld attempt %lld was given up for lost, but its agent has it",
+            world_fail(w, "job %lld attempt %lld was ended as lost, but its agent still runs it",
                 (long long)r->job, (long long)r->attempt);
     }
 }
@@ -293,12 +307,11 @@ static void check_drill(struct world *w, const struct drill_row *r)
         return;
     smap_put(&w->proven, r->script_key, (void *)(uintptr_t)(r->ended_at.ms + 1));
     if (j->forgets || !r->saved.attempt || r->progress < r->saved_progress)
-        world_fail(w, "job %lld was certified, though it %s", (long long)r->job,
-            j->forgets ? "begins again each time" : "has shown nothing");
+        world_fail(w, "job %lld was certified, but it %s", (long long)r->job,
+            j->forgets ? "always starts from scratch" : "did not resume where it was saved");
     if (!map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)) ||
         r->resumed_attempt <= r->attempt)
-        world_fail(
-            w, "job %lld was certified without having been killed and resumed", (long long)r->job);
+        world_fail(w, "job %lld was certified, but was not killed and resumed", (long long)r->job);
 }
 
 /* In pools that require drills, no job without a recent passed drill is placed on a spot machine.
@@ -310,8 +323,8 @@ static void check_market(struct world *w, const struct attempt_row *r)
     if (w->seed % SIM_REQUIRE != 0 || !is_new || !map_get(&w->spot, r->node))
         return;
     if (!at || r->assigned_at.ms - (int64_t)(at - 1) > SIM_VALID_MS + 60000)
-        world_fail(w, "job %lld was placed on a spot machine and %s", (long long)r->job,
-            at ? "was last drilled too long ago" : "was never drilled");
+        world_fail(w, "job %lld was placed on a spot machine, but %s", (long long)r->job,
+            at ? "its last passed drill is too old" : "it never passed a drill");
 }
 
 /* Drills do not count as reclaims, nor reclaims as drills. */
@@ -339,8 +352,8 @@ static void add_ledger(struct world *w, const struct ledger_row *r)
 {
     /* idle rows may correct earlier ones */
     if (r->kind != LEDGER_IDLE && (r->uusd < 0 || r->ms < 0 || r->node_ms < 0))
-        world_fail(w, "instance %lld: a stretch of %lld ms cost %lld", (long long)r->instance,
-            (long long)r->ms, (long long)r->uusd);
+        world_fail(w, "instance %lld: a ledger row has %lld ms and %lld uusd, one of them negative",
+            (long long)r->instance, (long long)r->ms, (long long)r->uusd);
     if (r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE)
         return; /* no part of a machine's bill (traffic.c) */
     struct sim_spent *s = spent_of(w, r->instance != CORE_ID_NONE ? r->instance : -r->node);
@@ -360,7 +373,7 @@ static void check_instance(struct world *w, const struct instance_row *r)
         return;
     s->is_over = true;
     if (s->uusd != cost)
-        world_fail(w, "instance %lld cost %lld and the ledger has %lld", (long long)r->id,
+        world_fail(w, "instance %lld cost %lld uusd, but the ledger has %lld", (long long)r->id,
             (long long)cost, (long long)s->uusd);
 }
 
@@ -371,7 +384,7 @@ static void check_owned(struct world *w, const struct node_row *r)
     if (r->state != NODE_GONE || r->instance != CORE_ID_NONE)
         return;
     if (s->ms != (r->gone_at.ms > r->joined_at.ms ? r->gone_at.ms - r->joined_at.ms : 0))
-        world_fail(w, "node %lld was there for %lld ms and the ledger has %lld", (long long)r->id,
+        world_fail(w, "node %lld existed for %lld ms, but the ledger has %lld", (long long)r->id,
             (long long)(r->gone_at.ms - r->joined_at.ms), (long long)s->ms);
 }
 
@@ -390,7 +403,7 @@ static void check_bill(struct world *w)
                 cloud_bill(w->machines[i], &ms, &uusd);
         if (s->is_over && s->is_reported && (s->ms != ms || s->uusd != uusd))
             world_fail(w,
-                "the provider bills %lld ms and %lld uusd under token %s, and the ledger has %lld "
+                "the provider bills %lld ms and %lld uusd under token %s, but the ledger has %lld "
                 "and %lld",
                 (long long)ms, (long long)uusd, s->token, (long long)s->ms, (long long)s->uusd);
     }
@@ -401,7 +414,7 @@ static void check_place(struct world *w, const struct instance_row *r)
 {
     for (int i = 0; i < w->n_machines && r->provider_id[0]; i++)
         if (str_eq(w->machines[i]->id, r->provider_id) && !str_eq(w->machines[i]->zone, r->zone))
-            world_fail(w, "instance %lld is in %s, its row says %s", (long long)r->id,
+            world_fail(w, "instance %lld is in zone %s, but its row has %s", (long long)r->id,
                 w->machines[i]->zone, r->zone);
 }
 
@@ -418,7 +431,7 @@ static void check_costs(struct world *w, const struct changes *c)
     for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) {
         const struct sim_job *j = &w->jobs[id - 1];
         if (j->cost_uusd != j->ledger_uusd)
-            world_fail(w, "job %lld has cost %lld, and the ledger has %lld", (long long)id,
+            world_fail(w, "job %lld has cost %lld uusd, but the ledger has %lld", (long long)id,
                 (long long)j->cost_uusd, (long long)j->ledger_uusd);
     }
 }
@@ -443,10 +456,11 @@ static void note_dependency(struct world *w, const struct dependency_row *r)
 static void check_history(struct world *w, const struct history_row *h)
 {
     if (h->id <= w->last_history)
-        world_fail(w, "history number %lld was given twice", (long long)h->id);
+        world_fail(w, "history row %lld has a number that is not above all earlier ones",
+            (long long)h->id);
     w->last_history = h->id;
     if (!is_history_kind(h->kind))
-        world_fail(w, "history has '%s', which is no kind of it", h->kind);
+        world_fail(w, "a history row has the unknown kind '%s'", h->kind);
 }
 
 void check_committed(struct world *w, const struct db_batch *b)
@@ -508,9 +522,9 @@ void check_launch(struct world *w, const char *token)
 {
     uintptr_t state = (uintptr_t)smap_get(&w->tokens, token);
     if (state == 0)
-        world_fail(w, "a launch left under token %s before its intent was committed", token);
+        world_fail(w, "a launch was sent under token %s before its intent was committed", token);
     else if (state - 1 == INSTANCE_GONE)
-        world_fail(w, "a launch left under token %s although its instance is gone", token);
+        world_fail(w, "a launch was sent under token %s, but its instance is gone", token);
 }
 
 /* A repeated launch under one token has equal parameters: a provider refuses it otherwise. */
@@ -524,8 +538,8 @@ void check_alternatives(struct world *w, const struct cloud_launch *l)
     if (!first)
         smap_put(&w->places, l->token, mem_strdup(buf_str(&places)));
     else if (!str_eq(first, buf_str(&places)))
-        world_fail(
-            w, "the launch of token %s was for %s, then for %s", l->token, first, buf_str(&places));
+        world_fail(w, "the launch of token %s was sent for %s, then again for %s", l->token, first,
+            buf_str(&places));
     buf_deinit(&places);
 }
 
@@ -534,15 +548,16 @@ void check_terminate(struct world *w, const char *token)
     uintptr_t state = (uintptr_t)smap_get(&w->tokens, token);
     if (state && (state - 1 == INSTANCE_LAUNCHED || state - 1 == INSTANCE_RUNNING ||
                      state - 1 == INSTANCE_INTENDED))
-        world_fail(w, "the machine of token %s was terminated before that was committed", token);
+        world_fail(
+            w, "the machine of token %s was terminated before the decision was committed", token);
 }
 
 void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node)
 {
     if (!map_get(&w->attempts, rank_key(job, attempt, node)))
         world_fail(w,
-            "job %lld attempt %lld was sent to node %lld, which does not have it, or not durably "
-            "yet",
+            "job %lld attempt %lld was sent to node %lld before its placement there was "
+            "committed",
             (long long)job, (long long)attempt, (long long)node);
 }
 
@@ -573,8 +588,8 @@ static void check_nodes(struct world *w)
             if (list_first(&n->attempts) != list_last(&n->attempts) ||
                 a->allocated.cpus != n->row.total.cpus ||
                 a->allocated.memory_mib != n->row.total.memory_mib)
-                world_fail(w, "job %lld does not have node %lld for itself", (long long)a->row.job,
-                    (long long)n->row.id);
+                world_fail(w, "job %lld is exclusive, but not alone on node %lld",
+                    (long long)a->row.job, (long long)n->row.id);
         }
     }
 }
@@ -620,7 +635,8 @@ static void check_deadlines(struct world *w)
             seen->waits_since_ms = now.mono.ms;
         if (now.mono.ms - seen->waits_since_ms > NET_LATE_MS)
             world_fail(w,
-                "job %lld waits for spot, has %lld ms of work left and %lld ms to be done in",
+                "job %lld waits for spot with %lld ms of work left and %lld ms until its "
+                "--finish-by",
                 (long long)j->row.id, (long long)(whole_ms - j->row.done_ms),
                 (long long)(j->row.spec.finish_ms - now.wall.ms));
     }
@@ -645,7 +661,7 @@ void check_model(struct world *w)
     check_deadlines(w);
     bool has_changed = model_has_changed(w);
     if (has_changed && model_check(w->model, &e) != 0)
-        world_fail(w, "the model contradicts itself: %s", e.text);
+        world_fail(w, "the model is inconsistent: %s", e.text);
     if (has_changed && (w->seed % SIM_ALONE == 0 || w->seed % SIM_EXCLUDE == 0))
         check_nodes(w);
     quotas_check(w); /* these also depend on the clock */
@@ -665,10 +681,10 @@ static void check_ckpt_gc(struct world *w, const struct job_row *r)
     if (r->attempts == 0)
         return; /* it never had data there */
     if (s->fence != SIM_CLOSED)
-        world_fail(w, "job %lld has ended and its store is open", (long long)r->id);
+        world_fail(w, "job %lld has ended, but its store still accepts data", (long long)r->id);
     if (none ? s->n != 0 : r->spec.ckpt_after != AFTER_ALL && s->n > 1)
-        world_fail(
-            w, "job %lld left %zu checkpoints, against its user's wish", (long long)r->id, s->n);
+        world_fail(w, "job %lld left %zu checkpoints, more than its user asked to keep",
+            (long long)r->id, s->n);
     if (!none && r->last_good.attempt &&
         (s->n == 0 || ckpt_ref_compare(s->manifests[s->n - 1].ref, r->last_good) < 0))
         world_fail(w, "job %lld has lost its last checkpoint", (long long)r->id);
@@ -703,7 +719,6 @@ static void check_rollups(struct world *w)
         world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
 }
 
-/* At the end: nothing lost, nothing twice, nothing left. */
 static int add_useful(void *ctx, const struct ledger_row *l)
 {
     *(int64_t *)ctx += l->kind == LEDGER_USEFUL ? l->ms : 0;
@@ -728,10 +743,11 @@ static void check_useful(struct world *w, const struct job_row *r)
         db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
         world_fail(w, "the ledger of job %lld cannot be read: %s", (long long)r->id, e.text);
     if ((was || r->from_attempt > 0) && ms > need_ms + REPORT_LATE_MS)
-        world_fail(w, "job %lld had to work for %lld ms, and %lld are said to have been useful",
+        world_fail(w, "job %lld needed %lld ms of work, but %lld ms are counted as useful",
             (long long)r->id, (long long)need_ms, (long long)ms);
 }
 
+/* At the end: no job is lost, each ended once, and no machine or data is left over. */
 void check_end(struct world *w)
 {
     for (int i = 0; i < w->n_acked; i++) {
@@ -740,15 +756,18 @@ void check_end(struct world *w)
         int64_t id = w->acked[i];
         const struct sim_job *j = world_job(w, id);
         if (db_read_job(w->reader, id, &row, &e) != 0)
-            world_fail(w, "job %lld was acknowledged and is lost: %s", (long long)id, e.text);
+            world_fail(
+                w, "job %lld was acknowledged but cannot be read: %s", (long long)id, e.text);
         else if (row.state != JOB_ENDED || j->ends != 1)
             world_fail(w, "job %lld ended %lld times, state %s", (long long)id, (long long)j->ends,
                 sm_name(&job_sm, row.state));
         else if (row.end == END_DEPENDENCY && !j->waited_else && !unmet(w, &j->after, -1))
-            world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
+            world_fail(w, "job %lld was ended as DEPENDENCY, but its dependency was satisfied",
+                (long long)id);
         else if (row.end == END_DEADLINE && j->n_tasks == 0 &&
                  row.ended_at.ms + row.spec.time_limit_ms <= row.spec.deadline_ms)
-            world_fail(w, "job %lld was ended for its deadline, and could have been done by then",
+            world_fail(w,
+                "job %lld was ended as DEADLINE, but could still have finished by its deadline",
                 (long long)id);
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);
@@ -756,7 +775,7 @@ void check_end(struct world *w)
         else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY &&
                  row.end != END_DEADLINE && row.end != (j->fails ? END_FAILED : END_SUCCEEDED) &&
                  !ran_out(&row))
-            world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
+            world_fail(w, "job %lld ended as %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded",
                 (long long)row.attempts);
         if (!w->failure[0])
@@ -767,10 +786,10 @@ void check_end(struct world *w)
             check_ckpt_gc(w, &row);
         for (int64_t n = 1; n <= row.drills && !w->failure[0]; n++)
             if ((uintptr_t)map_get(&w->drills, drill_key(id, n)) < DRILL_PASSED + 1)
-                world_fail(w, "drill %lld of job %lld has no end", (long long)n, (long long)id);
+                world_fail(w, "drill %lld of job %lld has not ended", (long long)n, (long long)id);
     }
     if (cloud_alive(w) > 0)
-        world_fail(w, "%d machines were left behind", cloud_alive(w));
+        world_fail(w, "%d machines still exist at the end", cloud_alive(w));
     if (!w->failure[0])
         traffic_check(w);
     if (!w->failure[0])
