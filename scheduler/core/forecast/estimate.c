@@ -22,7 +22,7 @@
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
-#include "scheduler/core/supply/market.h"
+#include "scheduler/core/supply/offers.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
