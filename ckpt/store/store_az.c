@@ -54,25 +54,16 @@ static int upload_block(struct upload *u, const void *p, size_t n, struct err *e
     return rc;
 }
 
-/* Some servers check the condition only before the blocks are known, so the name is looked up
- * first, too. */
 static int upload_commit(struct upload *u, const void *p, size_t n, struct err *e)
 {
     char sha256[SIGV4_HEX_MAX];
     struct buf body = {0};
-    bool exists = false;
     struct s3_op op = s3_op_make(object_client(u->store), "PUT", u->name, "comp=blocklist");
     s3_write_block_list(&body, (const char(*)[S3_BLOCK_ID_MAX])u->ids, u->n);
     s3_op_body(&op, buf_str(&body), body.len, sha256);
     s3_op_header(&op, "Content-Type", "application/xml");
     object_encrypted(&op);
-    int rc = object_is_there(u->store, u->name, &exists, e);
-    if (rc == 0 && exists)
-        rc = err_set(e, ERR_CONFLICT, "%s exists", u->name);
-    if (rc == 0)
-        rc = object_write(u->store, u->name, &op, p, n, e);
-    if (rc == ERR_NOT_FOUND)
-        e->kind = rc = ERR_UNAVAILABLE;
+    int rc = object_complete(u->store, u->name, &op, p, n, e);
     buf_deinit(&body);
     return rc;
 }

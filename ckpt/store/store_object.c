@@ -150,6 +150,20 @@ judge:
     return err_set(e, ERR_CONFLICT, "%s exists", name);
 }
 
+int object_complete(
+    struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e)
+{
+    bool exists = false;
+    int rc = object_is_there(s, name, &exists, e);
+    if (rc == 0 && exists)
+        rc = err_set(e, ERR_CONFLICT, "%s exists", name);
+    if (rc == 0)
+        rc = object_write(s, name, op, body, n, e);
+    if (rc == ERR_NOT_FOUND)
+        e->kind = rc = ERR_UNAVAILABLE;
+    return rc;
+}
+
 /* Lets the server verify the bytes received: Amazon by SHA-256, the others by MD5. */
 static void add_sum(struct s3_op *op, char sum[S3_BASE64_MAX])
 {

@@ -48,6 +48,11 @@ void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, con
  * our object does not exist. */
 int object_write(
     struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e);
+/* The same for the request that makes an object of parts sent before: ERR_UNAVAILABLE if these are
+ * gone. Some servers check the condition only before the parts are known, or not at all, so the
+ * name is looked up first, too. */
+int object_complete(
+    struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e);
 
 /* A write of an object in one request, initially unconditional. p is borrowed; do not move this
  * struct. */

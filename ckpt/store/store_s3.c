@@ -103,18 +103,11 @@ static int upload_complete(struct upload *u, const void *p, size_t n, struct err
     char *query = mem_printf("uploadId=%s", u->id);
     struct buf body = {0};
     struct s3_op op = s3_op_make(object_client(u->store), "POST", u->name, query);
-    bool exists = false;
     s3_write_complete(&body, u->parts, u->n_parts);
     s3_op_body(&op, buf_str(&body), body.len, sha256);
     s3_op_header(&op, "Content-Type", XML);
     op.result = "CompleteMultipartUpload";
-    int rc = object_is_there(u->store, u->name, &exists, e);
-    if (rc == 0 && exists)
-        rc = err_set(e, ERR_CONFLICT, "%s exists", u->name);
-    if (rc == 0)
-        rc = object_write(u->store, u->name, &op, p, n, e);
-    if (rc == ERR_NOT_FOUND)
-        e->kind = rc = ERR_UNAVAILABLE;
+    int rc = object_complete(u->store, u->name, &op, p, n, e);
     buf_deinit(&body);
     free(query);
     return rc;
