@@ -35,6 +35,25 @@ static const char *too_deep(const char *text, size_t n)
     return NULL;
 }
 
+size_t json_count_values(const char *text, size_t n)
+{
+    size_t count = 1;
+    bool in_string = false;
+    for (const char *p = text; p < text + n; p++) {
+        if (in_string) {
+            if (*p == '\\')
+                p++;
+            else if (*p == '"')
+                in_string = false;
+        } else if (*p == '"') {
+            in_string = true;
+        } else if (*p == ',' || *p == '[' || *p == '{') {
+            count++;
+        }
+    }
+    return count;
+}
+
 static int line_of(const char *text, const char *at)
 {
     int line = 1;

@@ -270,12 +270,18 @@ bool api_query_state(struct request *q, const char *some, bool *ret_all)
     return false;
 }
 
+/* More than all that a job may have. Two megabytes of small values would keep the loop busy for a
+ * third of a second. */
+#define VALUES_MAX 16384
+
 json_t *api_body(struct request *q, size_t max)
 {
     struct err e;
     json_t *v = NULL;
     if (q->r->body_len > max)
         err_set(&e, ERR_INVALID, "%zu bytes, at most %zu are allowed here", q->r->body_len, max);
+    else if (json_count_values(q->r->body, q->r->body_len) > VALUES_MAX)
+        err_set(&e, ERR_INVALID, "more than %d values of JSON", VALUES_MAX);
     else if (json_parse(q->r->body, q->r->body_len, max, &v, &e) == 0)
         return v;
     err_wrap(&e, "the request's body");

@@ -76,6 +76,18 @@ static void depth_and_size_are_limited(void **state)
     json_decref(v);
 }
 
+static void values_are_counted_before_they_are_parsed(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+    } texts[] = {{"7", 1}, {"\"a,b[{\\\",\"", 1}, {"[1,2]", 3}, {"{\"a\":1,\"b\":[2,3,4]}", 6},
+        {"[]", 2}, {"[[],[]]", 5}, {"", 1}, {"\"", 1}, {"\"\\", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_int_equal(json_count_values(texts[i].text, strlen(texts[i].text)), texts[i].n);
+}
+
 static void any_bytes_are_encoded_as_readable_json(void **state)
 {
     static const char wild[] = "a\xFF\xC3(\0b\xE2\x82";
@@ -268,6 +280,7 @@ int main(void)
         cmocka_unit_test(malformed_json_is_refused_with_its_line),
         cmocka_unit_test(errors_do_not_quote_the_text),
         cmocka_unit_test(depth_and_size_are_limited),
+        cmocka_unit_test(values_are_counted_before_they_are_parsed),
         cmocka_unit_test(any_bytes_are_encoded_as_readable_json),
         cmocka_unit_test(json_is_appended_to_the_buffer),
         cmocka_unit_test(secrets_are_wiped_at_any_depth),

@@ -229,6 +229,11 @@ class Belayd:
             raise AssertionError("token: %d %s" % (status, body))
         return body["token"]
 
+    def peak_mib(self):
+        """The most memory that it has had at once."""
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1)) / 1024
+
     def metric(self, name):
         text = self.call("GET", "/metrics")[1].decode()
         return float(re.search(r"^%s (\S+)$" % name, text, re.M).group(1))
