@@ -16,8 +16,8 @@
  * A thread that waits for the store takes the place of no other (store_threads.h). The attempt then
  * ends without waiting for the thread, and the thread's outcome is ignored. When its call returns,
  * the thread finds that it is cancelled, and by the fence that another attempt owns the job. The
- * task's directory remains until then. A restarted agent that searches for its last save (WORK_FIND)
- * is treated as saving.
+ * task's directory remains until then. A restarted agent that searches for its last save
+ * (WORK_FIND) is treated as saving.
  */
 #include "agent/task/task_private.h"
 
