@@ -516,8 +516,9 @@ static struct mono preempt_until(const struct planner *p, const struct model *m)
 struct decider {
     const char *name;
     /* From the model alone: when a decision is due, and which; MONO_NONE: never without an event.
-     * Or, with the planner's memory: */
+     * Sets all of *ret_event, or nothing of it. */
     struct mono (*when_due)(const struct model *m, struct stamp now, struct event *ret_event);
+    /* Or, with the planner's memory: */
     bool (*decide)(
         struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
     /* until when a negative answer holds; NULL: until an event */
@@ -552,9 +553,11 @@ static const struct decider deciders[] = {
 
 bool plan_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
+    struct event ev = {0};
     for (size_t k = 0; k < N_DECIDERS; k++) {
         const struct decider *d = &deciders[k];
-        struct event ev = {0};
+        if (d->decide)
+            ev = (struct event){0};
         if (d->decide ? d->decide(p, m, now, &ev) : is_due(d->when_due(m, now, &ev), now)) {
             ev.now = now;
             *ret_event = ev;
@@ -573,9 +576,9 @@ const char *plan_decider(const struct planner *p)
 struct mono plan_wake(const struct planner *p, const struct model *m, struct stamp now)
 {
     struct mono wake = MONO_NONE;
+    struct event unused;
     for (size_t k = 0; k < N_DECIDERS; k++) {
         const struct decider *d = &deciders[k];
-        struct event unused;
         struct mono due = d->when_due         ? d->when_due(m, now, &unused)
                           : d->valid_until_of ? d->valid_until_of(p, m)
                                               : MONO_NONE;

@@ -56,8 +56,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
         j->account = &i->account;
     }
     j->shape = &i->shape;
-    labels_of_submit(m, submit, &i->labels);
-    if (i->labels.names[0])
+    if (labels_of_submit(m, submit, &i->labels))
         j->labels = &i->labels;
     bool asks = submit->submit.texts && submit->submit.texts->constraints &&
                 submit->submit.texts->constraints[0];

@@ -184,14 +184,14 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     const struct job_row *r = ev->submit.job;
     struct labels labels;
     int rc = job_check_row(r, NULL, e);
-    labels_of_submit(m, ev, &labels);
+    const struct labels *own = labels_of_submit(m, ev, &labels) ? &labels : NULL;
     *ret_constraints = (struct constraints){0};
     if (!rc && ev->submit.texts && ev->submit.texts->constraints)
         rc = constraints_read(m, ev->submit.texts->constraints, ret_constraints, e);
     if (!rc)
         rc = constraints_check_submit(m, r, ret_constraints, e);
     if (!rc)
-        rc = labels_check_submit(m, r, ret_constraints, &labels, e);
+        rc = labels_check_submit(m, r, ret_constraints, own, e);
     if (!rc)
         rc = labels_check_team(m, ev->submit.texts, r->user, e);
     if (!rc)

@@ -60,13 +60,18 @@ static void add_names(const json_t *o, struct labels *l)
         features_add(l->names, sizeof l->names, names[k]);
 }
 
+/* Usual, and cheap: struct labels is large. */
+static bool has_none(const char *json)
+{
+    return !json || str_eq(json, "{}");
+}
+
 /* A text that is not an object of strings has no labels: submits were validated before. */
 static void labels_read(const struct model *m, const char *json, struct labels *ret_labels)
 {
     json_t *o;
     *ret_labels = (struct labels){0};
-    if (!json || str_eq(json, "{}") ||
-        json_parse(json, strlen(json), LABELS_JSON_MAX, &o, NULL) != 0)
+    if (json_parse(json, strlen(json), LABELS_JSON_MAX, &o, NULL) != 0)
         return;
     if (json_is_object(o)) {
         add_names(o, ret_labels);
@@ -77,15 +82,21 @@ static void labels_read(const struct model *m, const char *json, struct labels *
         ret_labels->team_of, ret_labels->matches, ret_labels->names);
 }
 
-void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels)
+bool labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels)
 {
-    labels_read(m, submit->submit.texts ? submit->submit.texts->labels_json : NULL, ret_labels);
+    const char *json = submit->submit.texts ? submit->submit.texts->labels_json : NULL;
+    if (has_none(json))
+        return false;
+    labels_read(m, json, ret_labels);
+    return ret_labels->names[0] != '\0';
 }
 
 /* ---- jobs ---- */
 
 struct labels *labels_intern(struct model *m, const char *json)
 {
+    if (has_none(json))
+        return NULL;
     struct labels read, *l;
     labels_read(m, json, &read);
     if (!read.names[0])

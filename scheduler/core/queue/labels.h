@@ -20,8 +20,8 @@ struct labels *labels_take_loaded(
     struct model *m, int64_t job); /* that model_load_labels loaded; takes the reference */
 int labels_load_end(struct model *m, struct err *e); /* ERR_CORRUPT: some were not taken */
 void labels_deinit(struct model *m);
-/* without a reference */
-void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels);
+/* Without a reference. False: it has none, and ret_labels may not be set. */
+bool labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels);
 bool labels_suffice(const struct labels *l, const struct pool *p); /* l may be NULL */
 /* "team, project" */
 void labels_lacking(const struct labels *l, const struct pool *p, char *out, size_t size);

@@ -250,10 +250,10 @@ static void weigh_team(
 
 struct mono order_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
-    *ret_event = (struct event){.type = EV_ORDER};
     if (m->queue.n_queued_accounts < 2 ||
         m->queue.ordered_change == model_versions(m)->rewind + model_versions(m)->arrivals)
         return MONO_NONE;
+    *ret_event = (struct event){.type = EV_ORDER};
     if (!mono_is_set(m->queue.ordered_mono))
         return now.mono;
     return (struct mono){
