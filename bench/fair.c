@@ -5,6 +5,8 @@
  * what each team used of what was used, how much of the machines was, and who waited for how long;
  * once as it is, once without time limits of jobs, once with nothing reserved.
  */
+#include "bench/core_alone.h"
+
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
@@ -57,14 +59,7 @@ struct week {
 
 static int64_t apply(struct week *w, struct event ev)
 {
-    struct outcome out = {0};
-    struct err e;
-    ev.now = w->now;
-    if (core_apply(w->m, &ev, &out, &e) != 0) {
-        fprintf(stderr, "bench_fair: %s\n", e.text);
-        exit(1);
-    }
-    return out.id;
+    return core_must_apply(w->m, w->now, ev);
 }
 
 static int64_t between(struct week *w, int64_t from, int64_t to)

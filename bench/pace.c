@@ -10,6 +10,8 @@
  *               and, if it is another procurement, the job is moved in the queue
  *   table       a slice of one, which all jobs share
  */
+#include "bench/core_alone.h"
+
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
@@ -18,7 +20,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
@@ -45,21 +46,7 @@ struct bench {
 
 static int64_t apply(struct bench *b, struct event ev)
 {
-    struct outcome out = {0};
-    struct err e;
-    ev.now = b->now;
-    if (core_apply(b->m, &ev, &out, &e) != 0) {
-        fprintf(stderr, "bench_pace: %s: %s\n", event_type_names[ev.type], e.text);
-        exit(1);
-    }
-    return out.id;
-}
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+    return core_must_apply(b->m, b->now, ev);
 }
 
 /* There at once, if there is any. */
@@ -135,11 +122,11 @@ static void decide(struct bench *b)
 {
     struct event ev;
     for (;;) {
-        double began = now_us();
+        double began = cpu_time_us();
         if (!plan_next(b->p, b->m, b->now, &ev))
             return;
         int64_t id = apply(b, ev);
-        count(b, ev.type, now_us() - began);
+        count(b, ev.type, cpu_time_us() - began);
         follow(b, &ev, id);
     }
 }

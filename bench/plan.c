@@ -21,6 +21,8 @@
  *               what would let it start now. Of jobs evenly spread over the queue: the median, and
  *               the longest
  */
+#include "bench/core_alone.h"
+
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
@@ -37,7 +39,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HOUR_MS 3600000LL
@@ -71,14 +72,7 @@ struct figures {
 
 static int64_t apply(struct bench *b, struct event ev)
 {
-    struct outcome out = {0};
-    struct err e;
-    ev.now = b->now;
-    if (core_apply(b->m, &ev, &out, &e) != 0) {
-        fprintf(stderr, "bench_plan: %s\n", e.text);
-        exit(1);
-    }
-    return out.id;
+    return core_must_apply(b->m, b->now, ev);
 }
 
 static int atoi_of(const char *user)
@@ -135,22 +129,15 @@ static void end_one(struct bench *b)
     }
 }
 
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
 static double tick(struct bench *b, int ends)
 {
-    double began = now_us();
+    double began = cpu_time_us();
     b->now.wall.ms += TICK_MS;
     b->now.mono.ms += TICK_MS;
     for (int i = 0; i < ends; i++)
         end_one(b);
     decide(b);
-    return now_us() - began;
+    return cpu_time_us() - began;
 }
 
 static int by_size(const void *a, const void *b)
@@ -174,10 +161,10 @@ static double read_us(struct bench *b, size_t bytes)
         lines[k].next = lines[i].next;
         lines[i].next = other;
     }
-    double began = now_us();
+    double began = cpu_time_us();
     for (int i = 0; i < READS; i++)
         at = lines[at].next;
-    double took = now_us() - began;
+    double took = cpu_time_us() - began;
     if (at >= n)
         abort(); /* it is looked at, so it has to be found */
     free(lines);
@@ -206,12 +193,12 @@ static double why(struct bench *b, int64_t job)
     struct reason reasons[EXPLAIN_REASONS_MAX];
     struct ahead ahead;
     struct forecast f;
-    double began = now_us();
+    double began = cpu_time_us();
     bool queued = core_ahead(b->m, b->now, job, &ahead);
     core_explain_with(b->m, b->now, job, queued ? &ahead : NULL, reasons, EXPLAIN_REASONS_MAX);
     core_forecast(b->m, b->now, job, &f);
     core_remedies(b->m, b->now, job, reasons, REMEDIES_MAX);
-    return (now_us() - began) / 1000;
+    return (cpu_time_us() - began) / 1000;
 }
 
 /* The jobs that wait, every so many-th by number. */
