@@ -171,15 +171,25 @@ struct http_exchange *later_take(struct later *l)
     return x;
 }
 
-void api_on_done(void *ctx, const struct err *e, int64_t id)
+static void reply_id(struct later *l, int status, const struct err *e, int64_t id)
 {
-    struct http_exchange *x = later_take(ctx);
+    struct http_exchange *x = later_take(l);
     if (!x)
         return;
     if (e)
         http_reply_err(x, e);
     else
-        api_reply_json(x, 200, json_pack("{s:I}", "id", (json_int_t)id));
+        api_reply_json(x, status, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+void api_on_done(void *ctx, const struct err *e, int64_t id)
+{
+    reply_id(ctx, 200, e, id);
+}
+
+void api_on_created(void *ctx, const struct err *e, int64_t id)
+{
+    reply_id(ctx, 201, e, id);
 }
 
 static void on_durable(void *ctx, const struct err *e, int64_t id)

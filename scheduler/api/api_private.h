@@ -96,6 +96,7 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 
 /* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
 void api_on_done(void *ctx, const struct err *e, int64_t id);
+void api_on_created(void *ctx, const struct err *e, int64_t id); /* with 201 */
 
 /* Queues an answer of a kind that one caller may request many times. The turn's `moment` is the
  * struct tick, whose whole model is committed at that time. It is NULL if there will be no such

@@ -97,17 +97,6 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
     return rc ? rc : api_check_method(q->api, &s->row, e);
 }
 
-static void on_added(void *ctx, const struct err *e, int64_t id)
-{
-    struct http_exchange *x = later_take(ctx);
-    if (!x)
-        return;
-    if (e)
-        http_reply_err(x, e);
-    else
-        api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
-}
-
 /* Stores row; its user is the owner. */
 static void put(struct request *q, struct cron_row *row)
 {
@@ -137,7 +126,7 @@ static void put(struct request *q, struct cron_row *row)
         ev.cron_put.job_json = text;
     }
     if (rc == 0)
-        tick_post(q->api->o.tick, &ev, row->id == CORE_ID_NONE ? on_added : api_on_done,
+        tick_post(q->api->o.tick, &ev, row->id == CORE_ID_NONE ? api_on_created : api_on_done,
             later_create(q->api, q->x, API_COMMIT_WAIT_MS));
     else
         http_reply_err(q->x, &e);
@@ -209,7 +198,8 @@ void api_crons_run(struct request *q)
     struct event ev = {.type = EV_CRON_RUN, .cron_run = {.cron = q->id}};
     STR_COPY(ev.cron_run.by, q->caller.user);
     if (find(q, "run", &row))
-        tick_post(q->api->o.tick, &ev, on_added, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        tick_post(
+            q->api->o.tick, &ev, api_on_created, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 /* ---- showing ---- */

@@ -47,14 +47,8 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
         tick_when_durable(sub->api->o.tick, on_looked, sub);
         return;
     }
-    struct http_exchange *x = later_take(sub->later);
+    api_on_created(sub->later, e, id);
     free(sub);
-    if (!x)
-        return;
-    if (e)
-        http_reply_err(x, e);
-    else
-        api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
 }
 
 static int note_task(void *ctx, const struct job_row *row)
