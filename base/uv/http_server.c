@@ -97,7 +97,9 @@ static void run_turns(struct http_server *s, int64_t max_ms)
     int64_t began_ms = clock_mono(s->timers->clock).ms;
     struct http_holder *h;
     for (int n = s->turns.n; n > 0 && (h = http_turns_next(&s->turns)); n--) {
+        uint64_t from_ns = uv_hrtime();
         http_conn_run(LIST_ENTRY(h, struct http_conn, holder));
+        http_turns_used(&s->turns, (int64_t)((uv_hrtime() - from_ns) / 1000));
         if (clock_mono(s->timers->clock).ms - began_ms >= max_ms)
             break;
     }

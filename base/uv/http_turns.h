@@ -4,11 +4,15 @@
  * class, within a class by party, within a party by order. The latency of a request therefore
  * depends on the number of parties, not on how many connections one of them has.
  *
- *   class    HTTP_STRANGER, HTTP_USER, HTTP_NODE       the next one in this order
+ *   class    HTTP_STRANGER, HTTP_USER, HTTP_NODE       the one that has used the least time
  *    party   an address, a user or a node              the first of the list, which then moves to
  *                                                      its end
  *     holder a connection                              the one that has waited longest,
  *                                                      or, for strangers, as follows
+ *
+ * Classes share the time, not the number of turns: a user's request may take a hundred times as
+ * long as a node's, and each node would wait for one of them. A class that did not wait saves no
+ * time: it counts as having used as much as the least of those that did.
  *
  * For connections that are not authenticated yet (HTTP_STRANGER), a party alternates between the
  * newest event and the connection that has waited longest. These connections include handshakes,
@@ -27,8 +31,9 @@
 
 struct http_turns {
     struct list parties[HTTP_CLASSES]; /* the next one first */
-    enum http_class next;
-    int n; /* waiting connections */
+    int64_t used_us[HTTP_CLASSES];
+    enum http_class next; /* after that of the last turn; goes first of those with equal times */
+    int n;                /* waiting connections */
     uint64_t n_added;
 };
 
@@ -39,5 +44,7 @@ void http_turns_add(struct http_turns *t, struct http_holder *h, bool is_event);
 void http_turns_remove(struct http_turns *t, struct http_holder *h);
 /* Removes and returns the next; NULL if none waits. */
 struct http_holder *http_turns_next(struct http_turns *t);
+/* The turn that http_turns_next gave last has taken so long. */
+void http_turns_used(struct http_turns *t, int64_t us);
 
 #endif

@@ -90,6 +90,65 @@ static void classes_take_turns(void **state)
     teardown(&w);
 }
 
+static void classes_share_the_time(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    for (int i = 0; i < 2; i++) {
+        enter(&w, i, HTTP_USER, i ? "other" : "slow");
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    for (int i = 2; i < HOLDERS; i++) {
+        char name[2] = {(char)('a' + i), '\0'};
+        enter(&w, i, HTTP_NODE, name);
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    check_next(&w, 0);
+    http_turns_used(&w.t, 4500);
+    for (int i = 2; i < 7; i++) {
+        check_next(&w, i);
+        http_turns_used(&w.t, 1000);
+    }
+    check_next(&w, 1);
+    http_turns_used(&w.t, 1000);
+    for (int i = 7; i < HOLDERS; i++) {
+        check_next(&w, i);
+        http_turns_used(&w.t, 10);
+    }
+    teardown(&w);
+}
+
+static void a_class_that_does_not_wait_saves_no_time(void **state)
+{
+    (void)state;
+    struct world w;
+    setup(&w);
+    for (int i = 0; i < 4; i++) {
+        enter(&w, i, HTTP_USER, i % 2 ? "ann" : "bob");
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    check_next(&w, 0);
+    http_turns_used(&w.t, 5000);
+    for (int i = 4; i < 8; i++) {
+        enter(&w, i, HTTP_NODE, i % 2 ? "n" : "m");
+        http_turns_add(&w.t, &w.h[i], true);
+    }
+    check_next(&w, 4);
+    http_turns_used(&w.t, 2000);
+    check_next(&w, 1);
+    http_turns_used(&w.t, 1000);
+    check_next(&w, 2);
+    http_turns_used(&w.t, 3000);
+    check_next(&w, 5);
+    http_turns_used(&w.t, 1000);
+    check_next(&w, 6);
+    http_turns_used(&w.t, 1000);
+    check_next(&w, 3); /* both have used as much */
+    check_next(&w, 7);
+    teardown(&w);
+}
+
 static void of_strangers_at_an_address_the_newest_event_goes_first_then_the_oldest(void **state)
 {
     (void)state;
@@ -164,6 +223,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parties_take_turns_each_in_order_of_arrival),
         cmocka_unit_test(classes_take_turns),
+        cmocka_unit_test(classes_share_the_time),
+        cmocka_unit_test(a_class_that_does_not_wait_saves_no_time),
         cmocka_unit_test(of_strangers_at_an_address_the_newest_event_goes_first_then_the_oldest),
         cmocka_unit_test(a_flood_of_strangers_does_not_starve_an_older_one),
         cmocka_unit_test(a_removed_connection_gets_no_turn),
