@@ -186,7 +186,7 @@ static void print_versus(const struct breakeven_plan *p, const struct breakeven_
     table_column(t, "AGAINST", false);
     table_column(t, "A GPU-HOUR", true);
     table_column(t, "OWNING COSTS LESS", true);
-    table_column(t, "BUT STAFF", true);
+    table_column(t, "WITHOUT STAFF", true);
     table_column(t, "HARDWARE, POWER", true);
     table_column(t, "PAID BACK", true);
     for (size_t i = 0; i < p->n_rents; i++) {
@@ -317,9 +317,10 @@ void breakeven_print(
     print_items(p, r);
     printf("\n");
     print_versus(p, r);
-    printf("\"But staff\" leaves staff out; \"hardware, power\" leaves all else out too. Paid "
-           "back: less was paid for owning by then; until\n"
-           "the month in which it was more again, when hardware is bought anew.\n\n");
+    printf(
+        "\"Without staff\" counts all other costs, \"hardware, power\" only these two. Paid back: "
+        "the month from which less has been\n"
+        "paid for owning than for renting, until the month in which new hardware is bought.\n\n");
     print_over(p, r);
     printf("\n");
     print_what_ifs(p, r);
