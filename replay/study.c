@@ -189,8 +189,8 @@ static int add_pools(struct setup *u, struct err *e)
     note_unused_traces(u);
     if (u->n_without_trace > 0)
         note(u->s,
-            "%zu of %zu spot offers have no trace: they can always be had, and are never taken "
-            "back",
+            "%zu of %zu spot offers have no trace: they are always available and never "
+            "reclaimed",
             u->n_without_trace, n_spot);
     return 0;
 }

@@ -253,8 +253,7 @@ static void print(const struct forecast *f, const struct outlook *list, size_t n
     }
     table_print(t);
     if (without > 0)
-        printf(
-            "\n%zu spot offers have no trace: they can always be had, and are never taken back.\n",
+        printf("\n%zu spot offers have no trace: they are always available and never reclaimed.\n",
             without);
 }
 
