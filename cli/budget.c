@@ -56,7 +56,7 @@ static void print_budget(const json_t *b)
     printf("state         %s; at its limit: %s\n", cli_text(b, "state"), cli_text(b, "at_limit"));
     print_usd("cap", b, "cap_uusd", "");
     print_usd("spent", b, "spent_uusd", "");
-    print_usd("set aside", b, "aside_uusd", " for what runs");
+    print_usd("set aside", b, "aside_uusd", " for running jobs");
     print_usd("left", b, "left_uusd", "");
     print_usd("now", b, "uusd_per_hour", " an hour");
     printf("jobs          %lld run\n", (long long)cli_int(b, "jobs", 0));

@@ -61,7 +61,7 @@ static int add_term(json_t *list, char *term, struct err *e)
             str_show(kind, shown));
     if (str_eq(kind, "singleton")) {
         json_array_append_new(list, json_pack("{s:s}", "kind", kind));
-        return term ? err_set(e, ERR_INVALID, "singleton is on no job in particular") : 0;
+        return term ? err_set(e, ERR_INVALID, "singleton takes no job") : 0;
     }
     if (!term)
         return err_set(e, ERR_INVALID, "%s: after which job? %s:JOB", kind, kind);

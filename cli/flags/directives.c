@@ -206,7 +206,7 @@ static int apply_nice(const struct directive_context *c, const char *value, stru
 {
     if (value[0] != '-')
         return directive_number(c, "nice", value, 0, job_attribute_max("nice"), e);
-    directive_warn(c, "a job cannot be made to come earlier by this: it has no effect");
+    directive_warn(c, "a negative value cannot raise the priority of a job: it has no effect");
     return 0;
 }
 
@@ -263,7 +263,7 @@ static int read_some_time(const char *value, int64_t *ret_ms, struct err *e)
 {
     int rc = time_parse_duration(value, true, ret_ms, e);
     return rc == 0 && *ret_ms < 1000
-               ? err_set(e, ERR_INVALID, "expected a second at least, found %s", SHOWN(value))
+               ? err_set(e, ERR_INVALID, "expected at least one second, found %s", SHOWN(value))
                : rc;
 }
 

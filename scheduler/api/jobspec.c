@@ -146,10 +146,9 @@ static void read_depends(struct json_reader *outer, struct jobspec *s)
         a->of_task = json_object_get(item, "task") != NULL;
         a->delay_ms = json_opt_i64(&r, "delay_ms", 0, YEAR_MS, 0);
         if (r.rc == 0 && (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE))
-            json_reader_fail(
-                &r, "job", "%s", a->on ? "singleton is on no job in particular" : "which job?");
+            json_reader_fail(&r, "job", "%s", a->on ? "singleton takes no job" : "which job?");
         if (r.rc == 0 && a->of_task && a->kind == DEPEND_SINGLETON)
-            json_reader_fail(&r, "task", "singleton is on no job in particular");
+            json_reader_fail(&r, "task", "singleton takes no job");
         if (r.rc == 0 && a->of_task && a->kind == DEPEND_AFTERCORR)
             json_reader_fail(&r, "task", "aftercorr is on all tasks of an array: expected no task");
         if (r.rc == 0 && a->delay_ms > 0 && a->kind != DEPEND_AFTER)

@@ -103,8 +103,8 @@ static void every_flag_sets_its_option(void **state)
         "#BELAY --finish-by +8h\n#BELAY --finish-by 23:59\n", "{\"finish_at\":\"23:59\"}");
     check_refused("#BELAY --finish-by +soon\n", "train.sh:1: --finish-by: expected a duration");
     check_refused("#BELAY --finish-by +0\n",
-        "train.sh:1: --finish-by: expected a second at least, found \"0\"");
-    check_refused("#BELAY --work 0\n", "train.sh:1: --work: expected a second at least");
+        "train.sh:1: --finish-by: expected at least one second, found \"0\"");
+    check_refused("#BELAY --work 0\n", "train.sh:1: --work: expected at least one second");
     check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
     check_spec("#BELAY --checkpoints-after last\n", "{\"checkpoint\":{\"after\":\"last\"}}");
     check_spec("#BELAY --keep-every 10\n", "{\"checkpoint\":{\"keep_every\":10}}");

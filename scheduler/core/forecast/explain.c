@@ -302,11 +302,11 @@ static void explain_budget(
             "it would cost %s at %s an hour%s, and budget %s has %s for all of a %s: %s would help",
             money(needs).s, money(uusd_h).s, with_input(input_uusd, input, sizeof input),
             b->row.name, money(b->cap_uusd).s, period,
-            input_uusd > b->cap_uusd ? "machines nearer to what it reads" : "a shorter --time");
+            input_uusd > b->cap_uusd ? "machines nearer to its input" : "a shorter --time");
     else
         explain_say(a, "budget",
-            "budget %s: of %s in this %s %s are spent and %s set aside for what runs; to begin it "
-            "%s more are needed%s%s",
+            "budget %s: of %s in this %s %s are spent and %s set aside for running jobs; to begin "
+            "it %s more are needed%s%s",
             b->row.name, money(b->cap_uusd).s, period, money(spent).s,
             money(b->committed > spent ? b->committed - spent : 0).s, money(needs).s,
             with_input(input_uusd, input, sizeof input), again);

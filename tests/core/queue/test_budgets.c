@@ -29,7 +29,8 @@ static void expected_costs_are_reserved_and_returned(void **state)
     assert_false(lab_runs(&l, second)); /* 6 + 6 are more than 10 */
     assert_int_equal(spending_view(&l, 0).aside_uusd, 6 * USD);
     assert_true(lab_has_reason(&l, second, "budget",
-        "budget all: of $10.00 in this month $0.00 are spent and $6.00 set aside for what runs; to "
+        "budget all: of $10.00 in this month $0.00 are spent and $6.00 set aside for running jobs; "
+        "to "
         "begin it $6.11 more are needed; the next month begins in 30d"));
     lab_started(&l, first);
     spending_run_for(&l, HOUR_MS);
@@ -57,7 +58,7 @@ static void the_cost_of_reading_the_input_is_reserved_until_it_is_read(void **st
     assert_false(lab_runs(&l, 1)); /* 30 GiB are $15 */
     assert_true(lab_has_reason(&l, 1, "budget",
         "it would cost $16.00 at $1.00 an hour, with $15.00 for reading its input, and budget all "
-        "has $10.00 for all of a month: machines nearer to what it reads would help"));
+        "has $10.00 for all of a month: machines nearer to its input would help"));
     capped.spec.max_uusd = 5 * USD;
     int64_t second = lab_submit_asking(&l, &capped, "input=store:10737418240");
     lab_plan(&l);
