@@ -45,7 +45,7 @@ static void describe(const struct place *place, const struct marker *mark, const
     char at[TIME_ISO_MAX];
     time_format_iso((struct wall){mark->created_at_ms}, at);
     if (torn)
-        fprintf(stderr, "Whose %s is cannot be read: %s.\n", place->store, torn);
+        fprintf(stderr, "The owner of %s cannot be read: %s.\n", place->store, torn);
     else if (mark->generation == 0)
         fprintf(stderr, "%s has no marker of a cluster %s.\n", place->store, place->cluster);
     else if (mark->uid[0] == '\0')

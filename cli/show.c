@@ -72,8 +72,8 @@ static void print_checkpoint(const json_t *job)
             printf(" and daily at %s UTC", cli_text(how, "at"));
         printf(", keep %lld", (long long)cli_int(how, "keep", 0));
         if (cli_int(how, "keep_every", 0) > 0)
-            printf(
-                " and each whose sequence %lld divides", (long long)cli_int(how, "keep_every", 0));
+            printf(" and each whose sequence is a multiple of %lld",
+                (long long)cli_int(how, "keep_every", 0));
         putchar('\n');
     }
     if (!json_is_object(last))
@@ -362,9 +362,8 @@ static void print_expects(const json_t *e)
         return;
     printf("              %s\n", cli_text(e, "why"));
     if (json_is_string(json_object_get(e, "done_at")))
-        printf("expected      done %s, with some bad luck %s, for %s more\n",
-            cli_text(e, "done_at"), cli_text(e, "late_at"),
-            cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
+        printf("expected      done %s (95th percentile: %s), for %s more\n", cli_text(e, "done_at"),
+            cli_text(e, "late_at"), cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
 }
 
 /* Its constraints besides its size. */

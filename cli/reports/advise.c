@@ -202,26 +202,28 @@ static void print_result(const struct request *q, const json_t *result)
     double use = json_real_value(json_object_get(result, "use"));
     const char *unit = q->use.unit[0] == 'g' ? "GPUs" : "cpus";
     char text[32];
-    printf("In the last %lld weeks, %zu hours of which there were nodes, jobs held %.1f %s on "
-           "average and %lld at most in any hour (pools: %s).\n",
+    printf(
+        "In the last %lld weeks there were nodes in %zu hours. In these hours jobs held %.1f %s on "
+        "average, and at most %lld in one hour (pools: %s).\n",
         (long long)q->weeks, q->load.n, reserve_mean(&q->load), unit,
         (long long)reserve_peak(&q->load), q->use.pools);
     if (size == 0)
-        printf("Reserve none: even of one less than %.0f %% would have been used.\n",
+        printf("Reserve none: a single one would have been used less than %.0f %% of the time.\n",
             100 * RESERVE_USE_LEAST);
     else
-        printf("Reserve %lld: %.1f %% of them would have been used%s.\n", (long long)size,
-            100 * use, use > RESERVE_USE_MOST ? "; more were hardly ever held" : "");
+        printf("Reserve %lld: %.1f %% of them would have been used on average%s.\n",
+            (long long)size, 100 * use,
+            use > RESERVE_USE_MOST ? "; jobs hardly ever held more" : "");
     printf("\n");
     print_curve(result);
     if (q->load.on_demand_uusd_h > 0)
-        printf("\nOn-demand: %s of one an hour%s.",
+        printf("\nOn-demand price of one: %s an hour%s.",
             cli_usd(llround(q->load.on_demand_uusd_h), text, sizeof text),
             q->on_demand_uusd > 0 ? "" : ", the list price of the nodes that were there");
     else
         printf("\nThe on-demand price of these nodes is unknown: give it with --on-demand.");
-    printf(
-        "%s\n", q->reserved_uusd > 0 ? "" : " Give the price of a reserved one with --reserved.");
+    printf("%s\n",
+        q->reserved_uusd > 0 ? "" : " Give the hourly price of a reserved one with --reserved.");
     printf("This counts what jobs held, not jobs that waited for capacity or were not submitted "
            "for lack of it.\nThe coming weeks may differ from the past ones.\n");
 }

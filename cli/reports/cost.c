@@ -111,8 +111,8 @@ static int add_calendar(struct query *q, int val, const char *arg)
     if (!arg)
         return add_keys(q, name);
     if (!read_date(arg, val != VAL_MONTH, &q->from)) {
-        cli_error("--%s: expected %s, or nothing for a line for each, found \"%s\"", name,
-            val == VAL_MONTH ? "a month as 2026-11" : "a day as 2026-11-22", arg);
+        cli_error("--%s: expected %s, or no value (one line for each %s), found \"%s\"", name,
+            val == VAL_MONTH ? "a month as 2026-11" : "a day as 2026-11-22", name, arg);
         return CLI_USAGE;
     }
     if (q->has_period) {
@@ -273,7 +273,7 @@ static int answer(struct query *q, const struct cli_args *a)
         return CLI_USAGE;
     }
     if ((q->html || q->mail || q->post) && !q->weekly_report) {
-        cli_error("--html, --mail and --post are of --weekly-report");
+        cli_error("--html, --mail and --post need --weekly-report");
         return CLI_USAGE;
     }
     return forecast           ? forecast_run(q->forecast, a->json)

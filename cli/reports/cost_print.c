@@ -102,7 +102,7 @@ static void print_done(const json_t *total, const char *by)
     if (n == 0 || (!str_starts(by, "label:") && !str_eq(by, "project")))
         return;
     char *name = next_key(&by);
-    printf("%s: %lld with a job that succeeded, %s each with all that was tried\n", name,
+    printf("%s: %lld with a job that succeeded, %s each, including failed attempts\n", name,
         (long long)n, cli_usd(cli_int(done, "uusd", 0) / n, text, sizeof(text)));
     free(name);
 }

@@ -73,7 +73,7 @@ static void print_seen(const json_t *v)
     const json_t *ranks = json_object_get(v, "ranks"), *gpus = json_object_get(v, "gpus");
     int64_t ms = sum_of(ranks, "ms"), known = sum_of(gpus, "known_ms");
     char mem[32];
-    printf("job %lld, attempt %lld, looked at for %s: %.1f cpus in use",
+    printf("job %lld, attempt %lld, measured for %s: %.1f cpus in use",
         (long long)cli_int(v, "job", 0), (long long)cli_int(v, "attempt", 0),
         cli_duration(most_of(ranks, "ms"), mem, sizeof(mem)),
         ms > 0 ? (double)sum_of(ranks, "cpu_ms") / (double)ms * (double)json_array_size(ranks) : 0);

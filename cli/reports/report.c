@@ -234,7 +234,7 @@ static void print_sums(const json_t *r, FILE *out)
     fprintf(out, "\nthe same on-demand  %s", cli_usd(on_demand, a, sizeof a));
     if (on_demand > 0)
         fprintf(out, ", saved %.1f %%", percent(on_demand - uusd, on_demand));
-    fprintf(out, "\nlost to reclaims    %s, %.1f %%: work that was done again; restores %s\n",
+    fprintf(out, "\nlost to reclaims    %s, %.1f %%: repeated work; restores %s\n",
         cli_usd(lost, a, sizeof a), percent(lost, uusd), cli_usd(restores, b, sizeof b));
     if (cli_int(r, "egress_uusd", 0) > 0)
         fprintf(out, "data                %s for checkpoints to and from a store elsewhere\n",
@@ -247,7 +247,7 @@ static void print_sums(const json_t *r, FILE *out)
         json_is_null(json_object_get(r, "team")) ? "" : ", of all teams");
     fprintf(out, "jobs that ended     %lld", (long long)cli_int(r, "jobs_ended", 0));
     if (succeeded > 0)
-        fprintf(out, ", %lld succeeded, %s each with all that was tried", (long long)succeeded,
+        fprintf(out, ", %lld succeeded, %s each, including failed attempts", (long long)succeeded,
             cli_usd(uusd / succeeded, a, sizeof a));
     fputc('\n', out);
 }

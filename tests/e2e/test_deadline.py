@@ -136,7 +136,7 @@ def expected_of(l, job):
     return (
         shown
         if re.search(
-            r"(?m)^expected      done \S+, with some bad luck \S+, for \$\d\S* more$", shown
+            r"(?m)^expected      done \S+ \(95th percentile: \S+\), for \$\d\S* more$", shown
         )
         else None
     )

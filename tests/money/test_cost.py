@@ -231,7 +231,7 @@ class Cost(unittest.TestCase):
             ["a", "2", "$8.00", "$20.00", "60", "%", "4h00m", "75", "%", "$2.00", "$8.00"],
         )
         self.assertEqual(
-            table[-1], "model: 1 with a job that succeeded, $8.00 each with all that was tried"
+            table[-1], "model: 1 with a job that succeeded, $8.00 each, including failed attempts"
         )
         self.assertEqual(
             self.belay("--by", "team", "--month").splitlines()[0].split()[:3],
@@ -368,7 +368,7 @@ class Cost(unittest.TestCase):
             ("--post", "https://example.com/"),
         ):
             self.assertIn(
-                "--html, --mail and --post are of --weekly-report", self.belay(*words, expect=2)
+                "--html, --mail and --post need --weekly-report", self.belay(*words, expect=2)
             )
         self.assertIn(
             "--post: expected https://HOST/PATH",
