@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The S3 protocol as far as a store needs it: pure functions that turn a URL into a place, a
+ * The S3 protocol as far as a store needs it: pure functions that turn a URL into a location, a
  * request into signed headers, and a reply into its meaning. Also covers what Google Cloud Storage
- * (its XML API) and Azure's blobs do in the same way: a place knows its dialect.
+ * (its XML API) and Azure's blobs do in the same way: a location knows its dialect.
  *
  * Sources: Amazon S3 API reference; "Signature Version 4", AWS General Reference; Google Cloud
  * Storage, XML API reference; Azure, Blob service REST API.
@@ -29,7 +29,7 @@
 /* Server-side encryption requested for new objects. */
 enum s3_sse { S3_SSE_NONE /* none requested: the bucket's default */, S3_SSE_S3, S3_SSE_KMS };
 
-struct s3_place {
+struct s3_location {
     enum store_keys_kind dialect;
     enum s3_sse sse;   /* of Amazon's */
     char kms_key[257]; /* of Amazon's with S3_SSE_KMS, and of Google's; "" = the default key */
@@ -55,10 +55,10 @@ struct s3_place {
  * https://storage.googleapis.com. "az://ACCOUNT/CONTAINER[/PREFIX][?endpoint=URL]": by default at
  * https://ACCOUNT.blob.core.windows.net; the account is in the path at an endpoint whose host does
  * not begin with "ACCOUNT.". */
-int s3_place_parse(const char *url, struct s3_place *ret_place, struct err *e);
-bool s3_place_is_one(const char *url, enum store_keys_kind *ret_dialect);
-/* by its scheme; ret may be NULL */      /* by its scheme */
-void s3_place_deinit(struct s3_place *p); /* zeroed is allowed */
+int s3_location_parse(const char *url, struct s3_location *ret_location, struct err *e);
+bool s3_location_is_one(const char *url, enum store_keys_kind *ret_dialect);
+/* by its scheme; ret may be NULL */            /* by its scheme */
+void s3_location_deinit(struct s3_location *p); /* zeroed is allowed */
 
 /* ---- Requests ---- */
 
@@ -81,9 +81,10 @@ struct s3_request {
 #define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 #define S3_ENCRYPTION_HEADERS 2
-/* Fills the headers that select the place's server-side encryption in a request that creates an
+/* Fills the headers that select the location's server-side encryption in a request that creates an
  * object; unused ones have no name. Values are borrowed from p. */
-void s3_encryption_headers(const struct s3_place *p, struct s3_header out[S3_ENCRYPTION_HEADERS]);
+void s3_encryption_headers(
+    const struct s3_location *p, struct s3_header out[S3_ENCRYPTION_HEADERS]);
 
 struct s3_signed {
     char *url;
@@ -91,13 +92,13 @@ struct s3_signed {
 };
 
 /* Amazon: signs all headers and the body's hash. Others: adds the token. ERR_INVALID: a value that
- * cannot be in a header; ERR_CONFIG: credentials of a kind that this place does not accept. */
-int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k,
+ * cannot be in a header; ERR_CONFIG: credentials of a kind that this location does not accept. */
+int s3_sign(const struct s3_location *p, const struct s3_request *r, const struct store_keys *k,
     struct wall now, struct s3_signed *ret_signed, struct err *e);
 void s3_signed_deinit(struct s3_signed *s); /* wipes; zeroed is allowed */
 
 /* Writes "PUT s3://bucket/prefix/key", for errors. */
-void s3_label(const struct s3_place *p, const struct s3_request *r, char *out, size_t size);
+void s3_label(const struct s3_location *p, const struct s3_request *r, char *out, size_t size);
 
 /* Converts a SHA-256 from hex to base64. */
 void s3_base64_of_hex(const char *hex, char out[S3_BASE64_MAX]);
@@ -111,10 +112,11 @@ struct s3_part {
 void s3_write_complete(struct buf *out, const struct s3_part *parts, size_t n);
 /* Writes the request body that completes an upload to Azure; ids are in base64. */
 void s3_write_block_list(struct buf *out, const char ids[][S3_BLOCK_ID_MAX], size_t n);
-void s3_write_delete(struct buf *out, const struct s3_place *p, const char *const *names, size_t n);
+void s3_write_delete(
+    struct buf *out, const struct s3_location *p, const char *const *names, size_t n);
 /* "list-type=2&..."; below is relative to the prefix; token "" = the first page. */
 void s3_write_list_query(
-    struct buf *out, const struct s3_place *p, const char *below, const char *token);
+    struct buf *out, const struct s3_location *p, const char *below, const char *token);
 
 /* ---- Replies ---- */
 

@@ -62,9 +62,10 @@ static void describe(const struct place *place, const struct marker *mark, const
     fprintf(stderr,
         "Its jobs are not resumed; belay checkpoint get reads what they saved. That cluster's "
         "belayd will refuse to start. %s\n",
-        s3_place_is_one(place->store, NULL) ? "In a bucket, agents do not check who owns it: those "
-                                              "that still run keep saving, so end its jobs first."
-                                            : "Its agents can no longer save there.");
+        s3_location_is_one(place->store, NULL)
+            ? "In a bucket, agents do not check who owns it: those "
+              "that still run keep saving, so end its jobs first."
+            : "Its agents can no longer save there.");
 }
 
 static bool confirm(void)

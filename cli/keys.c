@@ -106,7 +106,7 @@ int keys_get(const char *url, struct store_net **ret_net, struct err *e)
 {
     struct asking a = {.e = e};
     *ret_net = NULL;
-    if (!s3_place_is_one(url, &a.kind))
+    if (!s3_location_is_one(url, &a.kind))
         return 0;
     a.net = store_net_create(NULL, NULL);
     int rc = ask(&a);

@@ -92,8 +92,8 @@ static int read_url(const char *text, size_t n, struct err *e)
         [STORE_KEYS_AZURE] = {
             .kind = STORE_KEYS_AZURE, .is_signature = true, .token = "sv=1&sig=T"}};
     char *url = mem_strndup(text, n);
-    struct s3_place p;
-    int rc = s3_place_parse(url, &p, e);
+    struct s3_location p;
+    int rc = s3_location_parse(url, &p, e);
     if (rc == 0) {
         const struct s3_request r = {
             .method = "GET", .key = "chunks/1", .query = "uploads=", .sha256 = S3_EMPTY_SHA256};
@@ -105,7 +105,7 @@ static int read_url(const char *text, size_t n, struct err *e)
             assert(str_starts(s.url, p.root) && !strpbrk(s.url, "\r\n "));
             s3_signed_deinit(&s);
         }
-        s3_place_deinit(&p);
+        s3_location_deinit(&p);
     }
     free(url);
     return rc;

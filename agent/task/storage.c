@@ -141,7 +141,7 @@ struct store_net *storage_create_of_job(void)
 void storage_give_job(struct store_net *net, const char *url, const struct wire_secrets *s)
 {
     struct store_keys k = {.expires = {clock_wall(&clock_system).ms + s->store_left_ms}};
-    if (!s3_place_is_one(url, &k.kind))
+    if (!s3_location_is_one(url, &k.kind))
         return;
     k.is_signature = k.kind == STORE_KEYS_AZURE;
     STR_COPY(k.access_key, s->store_access_key);

@@ -114,7 +114,7 @@ static void on_look(struct timer *timer, void *ctx)
 
 void task_watch_store(struct task *t)
 {
-    if (s3_place_is_one(t->work.store, NULL))
+    if (s3_location_is_one(t->work.store, NULL))
         return;
     t->prep.alive_at = clock_mono(t->room->timers->clock);
     t->prep.alive = 0;

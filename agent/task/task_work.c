@@ -195,7 +195,7 @@ static int check_seal(struct task *t, struct ckpt_crypt *crypt)
  * identity is checked (ckpt_begin), and a new owner of the bucket is not noticed (owner.h). */
 static bool has_marker(const struct task *t)
 {
-    return *t->spec->store_uid && !s3_place_is_one(t->work.store, NULL);
+    return *t->spec->store_uid && !s3_location_is_one(t->work.store, NULL);
 }
 
 /* Creates nothing in the store: belayd has created it, or it is a wrong one. */

@@ -69,7 +69,7 @@ static int send_request(struct run *run, const struct s3_request *request, size_
         return rc;
     }
     run->used_keys = keys.number;
-    rc = s3_sign(&c->place, request, &keys, server_now(c), &s, e);
+    rc = s3_sign(&c->location, request, &keys, server_now(c), &s, e);
     store_keys_wipe(&keys);
     if (rc != 0)
         return err_wrap(e, "%s", run->label);
@@ -252,7 +252,7 @@ static int set_clock(struct run *run, struct err *e)
     int64_t ahead_ms = theirs.ms - clock_wall(&clock_system).ms;
     atomic_store(&run->op->client->facts->clock_ahead_ms, ahead_ms);
     log_warn("this machine's clock differs from the store's; requests are dated by the store's",
-        log_s("store", run->op->client->place.root), log_i("ahead_ms", ahead_ms));
+        log_s("store", run->op->client->location.root), log_i("ahead_ms", ahead_ms));
     return 0;
 }
 
@@ -272,7 +272,7 @@ static int say(struct run *run, enum err_kind kind, struct err *e, const char *h
 
 static int say_elsewhere(struct run *run, struct err *e)
 {
-    const struct s3_place *p = &run->op->client->place;
+    const struct s3_location *p = &run->op->client->location;
     const char *region = run->error.region;
     if (region[0] && !str_eq(region, p->region))
         return err_set(e, ERR_CONFIG,
@@ -296,7 +296,7 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
             "docs/how-to/clouds/gcp.md says what the service account of a node needs",
         [STORE_KEYS_AZURE] = "docs/how-to/clouds/azure.md says what the identity of a node needs",
     };
-    const struct s3_place *place = &run->op->client->place;
+    const struct s3_location *location = &run->op->client->location;
     switch (meaning) {
     case S3_AGAIN:
     case S3_UNSURE:
@@ -310,10 +310,11 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
     case S3_ELSEWHERE:
         return say_elsewhere(run, e);
     case S3_DENIED:
-        return say(run, ERR_DENIED, e, denied[place->dialect]);
+        return say(run, ERR_DENIED, e, denied[location->dialect]);
     case S3_NO_BUCKET:
         return err_set(e, ERR_CONFIG, "%s: there is no %s %s; create it, or fix the store's URL",
-            run->label, place->dialect == STORE_KEYS_AZURE ? "container" : "bucket", place->bucket);
+            run->label, location->dialect == STORE_KEYS_AZURE ? "container" : "bucket",
+            location->bucket);
     case S3_NOT_IMPLEMENTED:
         return say(run, ERR_UNSUPPORTED, e, "");
     default:
@@ -361,7 +362,7 @@ int s3_op_finish(struct s3_op *op, struct err *e)
 int s3_op_refused(const struct s3_op *op, enum err_kind kind, const char *what, struct err *e)
 {
     char label[S3_KEY_MAX + 128];
-    s3_label(&op->client->place, &op->request, label, sizeof(label));
+    s3_label(&op->client->location, &op->request, label, sizeof(label));
     return err_set(e, kind, "%s: %s", label, what);
 }
 
@@ -405,7 +406,7 @@ int s3_op_run(struct s3_op *op, struct err *e)
     uint64_t seed;
     random_bytes(&seed, sizeof(seed));
     prng_init(&run.prng, seed);
-    s3_label(&op->client->place, &op->request, run.label, sizeof(run.label));
+    s3_label(&op->client->location, &op->request, run.label, sizeof(run.label));
     op->is_unsure = false;
     if (op->resumes)
         buf_clear(op->resumes);

@@ -10,7 +10,7 @@
 #include "cloud/aws/sigv4.h"
 
 struct s3_client {
-    struct s3_place place;
+    struct s3_location location;
     struct http_pool *http;
     struct store_auth *auth;
     struct store_facts *facts;

@@ -136,7 +136,7 @@ static int read_options(char *query, const struct dialect *d, struct options *o,
     return rc;
 }
 
-static int set_encryption(struct s3_place *p, const struct options *o, struct err *e)
+static int set_encryption(struct s3_location *p, const struct options *o, struct err *e)
 {
     bool is_amazon = p->dialect == STORE_KEYS_AWS;
     if (is_amazon && o->kms_key[0] && !str_eq(o->sse, "kms"))
@@ -152,7 +152,7 @@ static int set_encryption(struct s3_place *p, const struct options *o, struct er
     return 0;
 }
 
-void s3_encryption_headers(const struct s3_place *p, struct s3_header out[S3_ENCRYPTION_HEADERS])
+void s3_encryption_headers(const struct s3_location *p, struct s3_header out[S3_ENCRYPTION_HEADERS])
 {
     size_t n = 0;
     memset(out, 0, S3_ENCRYPTION_HEADERS * sizeof(*out));
@@ -169,7 +169,7 @@ void s3_encryption_headers(const struct s3_place *p, struct s3_header out[S3_ENC
 }
 
 /* Takes base. */
-static void set_virtual(struct s3_place *p, char *base)
+static void set_virtual(struct s3_location *p, char *base)
 {
     const char *host = strstr(base, "://") + 3;
     p->root = mem_printf("%.*s%s.%s", (int)(host - base), base, p->bucket, host);
@@ -177,7 +177,7 @@ static void set_virtual(struct s3_place *p, char *base)
 }
 
 /* The same. */
-static void set_azure(struct s3_place *p, char *base)
+static void set_azure(struct s3_location *p, char *base)
 {
     const char *host = strstr(base, "://") + 3;
     size_t n = strlen(p->account);
@@ -187,7 +187,7 @@ static void set_azure(struct s3_place *p, char *base)
         p->bucket);
 }
 
-static char *usual_root(const struct s3_place *p)
+static char *usual_root(const struct s3_location *p)
 {
     if (p->dialect == STORE_KEYS_GOOGLE)
         return mem_strdup("https://storage.googleapis.com");
@@ -197,8 +197,8 @@ static char *usual_root(const struct s3_place *p)
         "https://s3.%s.amazonaws.com%s", p->region, str_starts(p->region, "cn-") ? ".cn" : "");
 }
 
-/* Sets the place from bucket and options; p->prefix must be set. */
-static int set_root(struct s3_place *p, const struct options *o, struct err *e)
+/* Sets the location from bucket and options; p->prefix must be set. */
+static int set_root(struct s3_location *p, const struct options *o, struct err *e)
 {
     char *base = NULL;
     bool is_usual = !o->endpoint[0], is_amazon = p->dialect == STORE_KEYS_AWS;
@@ -233,7 +233,7 @@ static char *next_part(char **text)
 }
 
 /* text is "[ACCOUNT/]BUCKET[/PREFIX]"; it is modified. */
-static int set_names(struct s3_place *p, char *text, struct err *e)
+static int set_names(struct s3_location *p, char *text, struct err *e)
 {
     const struct dialect *d = &dialects[p->dialect];
     if (p->dialect == STORE_KEYS_AZURE) {
@@ -268,7 +268,7 @@ static const struct dialect *find_dialect(const char *url)
     return NULL;
 }
 
-bool s3_place_is_one(const char *url, enum store_keys_kind *ret_dialect)
+bool s3_location_is_one(const char *url, enum store_keys_kind *ret_dialect)
 {
     const struct dialect *d = find_dialect(url);
     if (d && ret_dialect)
@@ -276,39 +276,39 @@ bool s3_place_is_one(const char *url, enum store_keys_kind *ret_dialect)
     return d != NULL;
 }
 
-int s3_place_parse(const char *url, struct s3_place *ret_place, struct err *e)
+int s3_location_parse(const char *url, struct s3_location *ret_location, struct err *e)
 {
     const struct dialect *d = find_dialect(url);
     struct options o = {0};
-    *ret_place = (struct s3_place){0};
+    *ret_location = (struct s3_location){0};
     if (!d || strlen(url) > S3_URL_MAX)
         return err_set(
             e, ERR_INVALID, "%s of at most %d bytes", (d ? d : &dialects[0])->expected, S3_URL_MAX);
-    ret_place->dialect = (enum store_keys_kind)(d - dialects);
+    ret_location->dialect = (enum store_keys_kind)(d - dialects);
     char *text = mem_strdup(url + strlen(d->scheme)), *query = strchr(text, '?');
     if (query)
         *query++ = '\0';
-    int rc = set_names(ret_place, text, e);
+    int rc = set_names(ret_location, text, e);
     if (rc == 0 && query)
         rc = read_options(query, d, &o, e);
     if (rc == 0)
-        rc = set_encryption(ret_place, &o, e);
+        rc = set_encryption(ret_location, &o, e);
     if (rc == 0)
-        rc = set_root(ret_place, &o, e);
+        rc = set_root(ret_location, &o, e);
     if (rc != 0)
-        s3_place_deinit(ret_place);
+        s3_location_deinit(ret_location);
     free(text);
     return rc;
 }
 
-void s3_place_deinit(struct s3_place *p)
+void s3_location_deinit(struct s3_location *p)
 {
     free(p->root);
     free(p->prefix);
-    *p = (struct s3_place){0};
+    *p = (struct s3_location){0};
 }
 
-void s3_label(const struct s3_place *p, const struct s3_request *r, char *out, size_t size)
+void s3_label(const struct s3_location *p, const struct s3_request *r, char *out, size_t size)
 {
     snprintf(out, size, "%s %s/%s%s", r->method, p->shown, r->key ? p->prefix : "",
         r->key ? r->key : "");
@@ -347,7 +347,7 @@ static void give(const struct signing *s, struct s3_signed *ret)
         ret->headers[i] = mem_printf("%s: %s", s->headers[i].name, s->headers[i].value);
 }
 
-static char *make_target(const struct s3_place *p, const struct s3_request *r)
+static char *make_target(const struct s3_location *p, const struct s3_request *r)
 {
     const char *query = r->query ? r->query : "";
     bool has_slash = r->key || p->dialect != STORE_KEYS_AZURE;
@@ -355,8 +355,8 @@ static char *make_target(const struct s3_place *p, const struct s3_request *r)
         r->key ? r->key : "", query[0] ? "?" : "", query);
 }
 
-static int sign_v4(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k,
-    struct wall now, struct s3_signed *ret, struct err *e)
+static int sign_v4(const struct s3_location *p, const struct s3_request *r,
+    const struct store_keys *k, struct wall now, struct s3_signed *ret, struct err *e)
 {
     char timestamp[SIGV4_TIMESTAMP_MAX];
     struct signing s = {0};
@@ -389,7 +389,7 @@ static int sign_v4(const struct s3_place *p, const struct s3_request *r, const s
 }
 
 /* A shared access signature is part of the URL; a bearer token, a header. */
-static int add_token(const struct s3_place *p, const struct s3_request *r,
+static int add_token(const struct s3_location *p, const struct s3_request *r,
     const struct store_keys *k, struct wall now, struct s3_signed *ret, struct err *e)
 {
     char date[HTTP_DATE_MAX];
@@ -420,7 +420,7 @@ static int add_token(const struct s3_place *p, const struct s3_request *r,
     return rc;
 }
 
-int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k,
+int s3_sign(const struct s3_location *p, const struct s3_request *r, const struct store_keys *k,
     struct wall now, struct s3_signed *ret_signed, struct err *e)
 {
     if (k->kind != p->dialect || (k->is_signature && p->dialect != STORE_KEYS_AZURE))
@@ -501,7 +501,8 @@ void s3_write_block_list(struct buf *out, const char ids[][S3_BLOCK_ID_MAX], siz
     buf_adds(out, "</BlockList>");
 }
 
-void s3_write_delete(struct buf *out, const struct s3_place *p, const char *const *names, size_t n)
+void s3_write_delete(
+    struct buf *out, const struct s3_location *p, const char *const *names, size_t n)
 {
     buf_adds(out, "<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>");
     for (size_t i = 0; i < n; i++)
@@ -510,7 +511,7 @@ void s3_write_delete(struct buf *out, const struct s3_place *p, const char *cons
 }
 
 void s3_write_list_query(
-    struct buf *out, const struct s3_place *p, const char *below, const char *token)
+    struct buf *out, const struct s3_location *p, const char *below, const char *token)
 {
     bool is_azure = p->dialect == STORE_KEYS_AZURE;
     if (token[0]) {

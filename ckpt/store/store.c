@@ -42,7 +42,7 @@ static int open_kind(
     struct buf path = {0};
     int rc;
 
-    if (s3_place_is_one(url, NULL))
+    if (s3_location_is_one(url, NULL))
         return store_s3_open(url, o ? o : &none, ret_store, e);
     if (!str_starts(url, FILE_SCHEME))
         return not_supported(url, e);
@@ -72,15 +72,15 @@ int store_open(
 
 int store_check_url(const char *url, struct err *e)
 {
-    struct s3_place place;
+    struct s3_location location;
     struct buf path = {0};
     int rc;
 
-    if (s3_place_is_one(url, NULL)) {
-        rc = s3_place_parse(url, &place, e);
+    if (s3_location_is_one(url, NULL)) {
+        rc = s3_location_parse(url, &location, e);
         if (rc)
             return err_wrap(e, "store '%.200s'", url);
-        s3_place_deinit(&place);
+        s3_location_deinit(&location);
         return 0;
     }
     if (!str_starts(url, FILE_SCHEME))

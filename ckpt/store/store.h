@@ -77,8 +77,8 @@ struct store_options {
 
 /* "file:///srv/belay": an absolute path, %XX decoded; made if missing, mode 0700.
  * "s3://BUCKET/PREFIX?endpoint=URL&region=NAME&style=path", "gs://BUCKET/PREFIX",
- * "az://ACCOUNT/CONTAINER/PREFIX": see s3_place_parse in s3.h; sends no request yet. o may be NULL.
- * ERR_INVALID names what is supported. Errors of this call and of the store that it opens are
+ * "az://ACCOUNT/CONTAINER/PREFIX": see s3_location_parse in s3.h; sends no request yet. o may be
+ * NULL. ERR_INVALID names what is supported. Errors of this call and of the store that it opens are
  * marked as the store's (of_store). */
 int store_open(
     const char *url, const struct store_options *o, struct store **ret_store, struct err *e);

@@ -18,7 +18,7 @@ int object_check_name(const char *name, struct err *e)
 
 void object_if_absent(struct s3_op *op)
 {
-    if (op->client->place.dialect == STORE_KEYS_GOOGLE)
+    if (op->client->location.dialect == STORE_KEYS_GOOGLE)
         s3_op_header(op, "x-goog-if-generation-match", "0");
     else
         s3_op_header(op, "If-None-Match", "*");
@@ -28,7 +28,8 @@ void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, con
 {
     if (!atomic_exchange(fact, true))
         log_warn("the store has no conditional writes: names are looked up before they are written",
-            log_s("store", c->place.root), log_s("bucket", c->place.bucket), log_s("for", what));
+            log_s("store", c->location.root), log_s("bucket", c->location.bucket),
+            log_s("for", what));
 }
 
 /* ---- Lookups ---- */
@@ -38,7 +39,7 @@ static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning,
     char ret_sha256[S3_BASE64_MAX], struct err *e)
 {
     struct s3_op op = s3_op_make(object_client(s), "HEAD", name, NULL);
-    if (op.client->place.dialect == STORE_KEYS_AWS)
+    if (op.client->location.dialect == STORE_KEYS_AWS)
         s3_op_header(&op, "x-amz-checksum-mode", "ENABLED");
     int rc = s3_op_run(&op, e);
     if (rc == 0 && op.meaning == S3_DONE) {
@@ -111,7 +112,7 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
 void object_encrypted(struct s3_op *op)
 {
     struct s3_header headers[S3_ENCRYPTION_HEADERS];
-    s3_encryption_headers(&op->client->place, headers);
+    s3_encryption_headers(&op->client->location, headers);
     for (size_t i = 0; i < S3_ENCRYPTION_HEADERS && headers[i].name; i++)
         s3_op_header(op, headers[i].name, headers[i].value);
 }
@@ -168,7 +169,7 @@ int object_complete(
 static void add_sum(struct s3_op *op, char sum[S3_BASE64_MAX])
 {
     const struct s3_request *r = &op->request;
-    if (op->client->place.dialect == STORE_KEYS_AWS) {
+    if (op->client->location.dialect == STORE_KEYS_AWS) {
         s3_base64_of_hex(r->sha256, sum);
         s3_op_header(op, "x-amz-checksum-sha256", sum);
         return;
@@ -187,7 +188,7 @@ void object_put_op(struct store *s, const char *name, const void *p, size_t n, c
     else
         s3_op_body(&ret->op, p, n, ret->sha256);
     s3_op_header(&ret->op, "Content-Type", BYTES);
-    if (ret->op.client->place.dialect == STORE_KEYS_AZURE)
+    if (ret->op.client->location.dialect == STORE_KEYS_AZURE)
         s3_op_header(&ret->op, "x-ms-blob-type", "BlockBlob");
     object_encrypted(&ret->op);
     add_sum(&ret->op, ret->sum);
@@ -232,7 +233,7 @@ int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err
 struct listing {
     int (*read)(
         const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e);
-    size_t skip; /* bytes of the place's prefix */
+    size_t skip; /* bytes of the location's prefix */
     const char *prefix;
     char before[S3_TOKEN_MAX]; /* the token of this page */
     struct s3_page page;
@@ -276,16 +277,17 @@ static bool give_names(const struct listing *l, store_each_fn fn, void *ctx)
 
 int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
-    const struct s3_place *place = &object_client(s)->place;
-    struct listing l = {.read = place->dialect == STORE_KEYS_AZURE ? s3_read_blobs : s3_read_list,
-        .skip = strlen(place->prefix),
-        .prefix = place->prefix};
+    const struct s3_location *location = &object_client(s)->location;
+    struct listing l = {
+        .read = location->dialect == STORE_KEYS_AZURE ? s3_read_blobs : s3_read_list,
+        .skip = strlen(location->prefix),
+        .prefix = location->prefix};
     bool is_over = false;
     int rc = 0;
     while (rc == 0 && !is_over) {
         struct buf query = {0};
         STR_COPY(l.before, l.page.token);
-        s3_write_list_query(&query, place, prefix, l.before);
+        s3_write_list_query(&query, location, prefix, l.before);
         struct s3_op op = s3_op_make(object_client(s), "GET", NULL, buf_str(&query));
         op.accept = accept_page;
         op.accept_ctx = &l;
@@ -369,19 +371,19 @@ int object_remove_each(struct store *s, const char *const *names, size_t n, stru
 
 void object_close(struct store *s)
 {
-    s3_place_deinit(&((struct store_object *)s)->client.place);
+    s3_location_deinit(&((struct store_object *)s)->client.location);
     free(s);
 }
 
-void object_open(struct s3_place *place, const struct store_ops *ops, const struct store_options *o,
-    struct store **ret_store)
+void object_open(struct s3_location *location, const struct store_ops *ops,
+    const struct store_options *o, struct store **ret_store)
 {
     struct store_object *s = mem_alloc(sizeof(*s));
     s->base.ops = ops;
-    s->client = (struct s3_client){.place = *place,
+    s->client = (struct s3_client){.location = *location,
         .http = store_net_http(o->net),
-        .auth = store_net_auth(o->net, place->dialect),
-        .facts = store_net_facts(o->net, place->root),
+        .auth = store_net_auth(o->net, location->dialect),
+        .facts = store_net_facts(o->net, location->root),
         .cancel = o->cancel};
     *ret_store = &s->base;
 }

@@ -24,9 +24,9 @@ static inline bool object_is_large(struct store *s, size_t n)
     return n > 2 * atomic_load(&object_client(s)->facts->part_bytes);
 }
 
-/* Takes the place; o->net must not be NULL. */
-void object_open(struct s3_place *place, const struct store_ops *ops, const struct store_options *o,
-    struct store **ret_store);
+/* Takes the location; o->net must not be NULL. */
+void object_open(struct s3_location *location, const struct store_ops *ops,
+    const struct store_options *o, struct store **ret_store);
 
 int object_check_name(const char *name, struct err *e);
 

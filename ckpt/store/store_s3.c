@@ -152,7 +152,7 @@ static int s3_put(
     int rc = object_check_name(name, e);
     if (rc != 0)
         return rc;
-    bool in_parts = object_is_large(s, n) && object_client(s)->place.dialect == STORE_KEYS_AWS;
+    bool in_parts = object_is_large(s, n) && object_client(s)->location.dialect == STORE_KEYS_AWS;
     return in_parts ? create_in_parts(s, name, p, n, e)
                     : object_create_whole(s, name, p, n, sha256, e);
 }
@@ -200,7 +200,7 @@ static int s3_remove(struct store *s, const char *const *names, size_t n, struct
 {
     struct buf body = {0};
     bool again = true;
-    if (object_client(s)->place.dialect != STORE_KEYS_AWS)
+    if (object_client(s)->location.dialect != STORE_KEYS_AWS)
         return object_remove_each(s, names, n, e);
     int rc =
         n > STORE_REMOVE_MAX ? err_set(e, ERR_INVALID, "more than %d names", STORE_REMOVE_MAX) : 0;
@@ -208,7 +208,7 @@ static int s3_remove(struct store *s, const char *const *names, size_t n, struct
         rc = object_check_name(names[i], e);
     if (rc != 0 || n == 0)
         return rc;
-    s3_write_delete(&body, &object_client(s)->place, names, n);
+    s3_write_delete(&body, &object_client(s)->location, names, n);
     for (int tries = 0; again && tries < REMOVE_TRIES; tries++)
         rc = remove_once(s, buf_str(&body), body.len, &again, e);
     buf_deinit(&body);
@@ -219,10 +219,10 @@ static int s3_remove(struct store *s, const char *const *names, size_t n, struct
 static int copy(struct store *s, const char *from, const char *to, bool is_conditional,
     struct s3_op *ret_op, struct err *e)
 {
-    const struct s3_place *place = &object_client(s)->place;
-    bool is_amazon = place->dialect == STORE_KEYS_AWS;
+    const struct s3_location *location = &object_client(s)->location;
+    bool is_amazon = location->dialect == STORE_KEYS_AWS;
     char *source =
-        mem_printf("%s%s/%s%s", is_amazon ? "/" : "", place->bucket, place->prefix, from);
+        mem_printf("%s%s/%s%s", is_amazon ? "/" : "", location->bucket, location->prefix, from);
     struct s3_op op = s3_op_make(object_client(s), "PUT", to, NULL);
     s3_op_header(&op, is_amazon ? "x-amz-copy-source" : "x-goog-copy-source", source);
     object_encrypted(&op);
@@ -310,14 +310,14 @@ int store_s3_open(
     static const struct store_ops *const all[STORE_KEYS_KINDS] = {[STORE_KEYS_AWS] = &s3_ops,
         [STORE_KEYS_GOOGLE] = &gs_ops,
         [STORE_KEYS_AZURE] = &store_az_ops};
-    struct s3_place place;
-    if (s3_place_parse(url, &place, e) != 0)
+    struct s3_location location;
+    if (s3_location_parse(url, &location, e) != 0)
         return err_wrap(e, "store '%.200s'", url);
     if (!o->net) {
-        s3_place_deinit(&place);
+        s3_location_deinit(&location);
         return err_set(
             e, ERR_UNSUPPORTED, "store '%.200s': this program has no network stores", url);
     }
-    object_open(&place, all[place.dialect], o, ret_store);
+    object_open(&location, all[location.dialect], o, ret_store);
     return 0;
 }

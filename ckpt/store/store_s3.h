@@ -8,7 +8,7 @@
 
 #include "ckpt/store/store.h"
 
-/* As store_open, for "s3://...", "gs://..." and "az://...": see s3_place_parse. Sends no
+/* As store_open, for "s3://...", "gs://..." and "az://...": see s3_location_parse. Sends no
  * request. */
 int store_s3_open(
     const char *url, const struct store_options *o, struct store **ret_store, struct err *e);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum scoped_kind kind_of(const struct s3_place *p)
+static enum scoped_kind kind_of(const struct s3_location *p)
 {
     return p->dialect == STORE_KEYS_AWS      ? SCOPED_AWS
            : p->dialect == STORE_KEYS_GOOGLE ? SCOPED_GOOGLE
@@ -14,7 +14,7 @@ static enum scoped_kind kind_of(const struct s3_place *p)
 }
 
 struct scoped_options job_credentials_scoped(
-    const struct job_credentials *c, const struct s3_place *p, char **ret_service_url)
+    const struct job_credentials *c, const struct s3_location *p, char **ret_service_url)
 {
     size_t container = strlen(p->bucket) + 1;
     size_t dir = strlen(p->dir);
@@ -36,18 +36,18 @@ struct scoped_options job_credentials_scoped(
 
 int job_credentials_check(const struct job_credentials *c, struct err *e)
 {
-    struct s3_place p;
+    struct s3_location p;
     char *url;
-    if (!s3_place_is_one(c->store, NULL))
+    if (!s3_location_is_one(c->store, NULL))
         return err_set(e, ERR_INVALID,
             "a store in a directory has no credentials: store_credentials: job is for s3://, gs:// "
             "and az://");
-    int rc = s3_place_parse(c->store, &p, e);
+    int rc = s3_location_parse(c->store, &p, e);
     if (rc != 0)
         return rc;
     const struct scoped_options s = job_credentials_scoped(c, &p, &url);
     rc = scoped_check(&s, e);
     free(url);
-    s3_place_deinit(&p);
+    s3_location_deinit(&p);
     return rc;
 }

@@ -22,6 +22,6 @@ int job_credentials_check(const struct job_credentials *c, struct err *e);
 /* For cloud/scoped.h, without http and timers; p is the store. Texts are borrowed from both, except
  * *ret_service_url, which the caller frees. */
 struct scoped_options job_credentials_scoped(
-    const struct job_credentials *c, const struct s3_place *p, char **ret_service_url);
+    const struct job_credentials *c, const struct s3_location *p, char **ret_service_url);
 
 #endif

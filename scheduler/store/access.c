@@ -75,7 +75,7 @@ void store_access_get(struct store_access *a, struct store_net **ret_net,
     a->done = done;
     a->ctx = ctx;
     *ret_net = NULL;
-    if (!s3_place_is_one(a->url, &a->kind)) {
+    if (!s3_location_is_one(a->url, &a->kind)) {
         done(ctx, NULL);
         return;
     }

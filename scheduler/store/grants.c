@@ -49,7 +49,7 @@ struct grant {
 
 struct grants {
     struct grants_options o;
-    struct s3_place place;
+    struct s3_location location;
     struct scoped *scoped;
     struct map by_job;
     int64_t last_number;
@@ -191,7 +191,7 @@ static void fetch(struct grant *x)
         return;
     }
     const struct ckpt_job job = {.cluster = g->o.cluster, .job = x->job};
-    char *prefix = mem_printf("%s%s", g->place.prefix, layout_prefix(&job, "").s);
+    char *prefix = mem_printf("%s%s", g->location.prefix, layout_prefix(&job, "").s);
     snprintf(name, sizeof(name), "belay-%lld.%lld@%.27s", (long long)x->job, (long long)x->attempt,
         g->o.cluster);
     g->n_under_way++;
@@ -278,9 +278,9 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
     g->o = *o;
     int rc = job_credentials_check(&o->credentials, e);
     if (rc == 0)
-        rc = s3_place_parse(o->credentials.store, &g->place, e);
+        rc = s3_location_parse(o->credentials.store, &g->location, e);
     if (rc == 0) {
-        struct scoped_options s = job_credentials_scoped(&o->credentials, &g->place, &url);
+        struct scoped_options s = job_credentials_scoped(&o->credentials, &g->location, &url);
         s.http = o->http;
         s.timers = o->timers;
         if (s.life_ms == 0)
@@ -292,10 +292,10 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
         grants_destroy(g);
         return rc;
     }
-    if (g->place.dialect == STORE_KEYS_AZURE)
+    if (g->location.dialect == STORE_KEYS_AZURE)
         log_warn("a job's credentials for the store reach every blob of the container: Azure signs "
                  "nothing smaller (docs/how-to/clouds/azure.md)",
-            log_s("store", g->place.shown));
+            log_s("store", g->location.shown));
     *ret_grants = g;
     return 0;
 }
@@ -309,6 +309,6 @@ void grants_destroy(struct grants *g)
         drop(x);
     map_deinit(&g->by_job);
     scoped_destroy(g->scoped);
-    s3_place_deinit(&g->place);
+    s3_location_deinit(&g->location);
     free(g);
 }

@@ -144,13 +144,13 @@ static void objects_are_removed_moved_and_linked(void **state)
  * minutes for that many. */
 static void many_objects_come_and_go(void **state)
 {
-    struct s3_place place;
+    struct s3_location location;
     struct err e;
-    OK(s3_place_parse(url, &place, &e));
+    OK(s3_location_parse(url, &location, &e));
     OK(DO(create, "first", "x", 1, &e));
-    bool is_slow = atomic_load(&store_net_facts(NET, place.root)->no_conditional_put);
+    bool is_slow = atomic_load(&store_net_facts(NET, location.root)->no_conditional_put);
     contract_many_objects(STORE, str_eq(control, "-") && !is_slow ? 1100 : 50);
-    s3_place_deinit(&place);
+    s3_location_deinit(&location);
 }
 
 static void a_large_object_comes_back(void **state)
@@ -283,7 +283,7 @@ static void a_refused_removal_among_many_is_reported(void **state)
 static void a_malformed_list_is_asked_for_again(void **state)
 {
     static const char *const hows[] = {"list-html", "list-other", "list-size"};
-    struct s3_place place;
+    struct s3_location location;
     struct buf out = {0};
     struct err e;
     OK(DO(create, "n", "x", 1, &e));
@@ -294,8 +294,8 @@ static void a_malformed_list_is_asked_for_again(void **state)
         OK(DO(list, "", append_name, &out, &e));
         assert_string_equal(buf_str(&out), "n=1 ");
     }
-    OK(s3_place_parse(url, &place, &e));
-    atomic_store(&store_net_facts(NET, place.root)->backoff_ms, 1);
+    OK(s3_location_parse(url, &location, &e));
+    atomic_store(&store_net_facts(NET, location.root)->backoff_ms, 1);
     for (int i = 0; i < S3_OP_TRIES; i++)
         fault(NET, "GET", "list-html");
     FAILS(ERR_UNAVAILABLE, DO(list, "", append_name, &out, &e));
@@ -304,7 +304,7 @@ static void a_malformed_list_is_asked_for_again(void **state)
         fault(NET, "GET", "list-again");
     FAILS(ERR_UNAVAILABLE, DO(list, "", append_name, &out, &e));
     assert_non_null(strstr(e.text, "the next page is this one"));
-    s3_place_deinit(&place);
+    s3_location_deinit(&location);
     buf_deinit(&out);
 }
 

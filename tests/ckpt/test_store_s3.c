@@ -173,15 +173,15 @@ static void how_a_server_is_to_encrypt_is_in_the_headers(void **state)
         {"az://account/abc?encryption_scope=lab-1", {"x-ms-encryption-scope"}, {"lab-1"}},
     };
     struct s3_header h[S3_ENCRYPTION_HEADERS];
-    struct s3_place p;
+    struct s3_location p;
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        OK(s3_place_parse(all[i].url, &p, &e));
+        OK(s3_location_parse(all[i].url, &p, &e));
         s3_encryption_headers(&p, h);
         for (size_t k = 0; k < S3_ENCRYPTION_HEADERS; k++)
             assert_true(str_eq(h[k].name, all[i].names[k]) && str_eq(h[k].value, all[i].values[k]));
-        s3_place_deinit(&p);
+        s3_location_deinit(&p);
     }
 }
 
@@ -566,8 +566,8 @@ static void a_full_store_keeps_the_last_and_what_is_pinned(void **state)
     OK(fs_remove_tree(s.dir, &e));
 }
 
-/* A proxy's reply in place of a manifest is no damage in the store: nothing is set aside, and the
- * newest is used. */
+/* A proxy's reply in location of a manifest is no damage in the store: nothing is set aside, and
+ * the newest is used. */
 static void a_reply_that_is_damaged_on_its_way_sets_nothing_aside(void **state)
 {
     struct buf aside = {0};
@@ -616,44 +616,44 @@ static void urls_are_read_strictly(void **state)
         "s3://abc?encryption_scope=x", "gs://abc?sse=s3", "gs://abc?kms_key=alias/x",
         "az://account/abc?encryption_scope=x", "az://account/abc?encryption_scope=a_b",
         "az://account/abc?kms_key=x"};
-    struct s3_place p;
+    struct s3_location p;
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (!str_eq(bad[i], "s3://abc?"))
             FAILS(ERR_INVALID, store_check_url(bad[i], &e));
-    OK(s3_place_parse("s3://my-bucket/a/b//?region=eu-west-1", &p, &e));
+    OK(s3_location_parse("s3://my-bucket/a/b//?region=eu-west-1", &p, &e));
     assert_string_equal(p.root, "https://my-bucket.s3.eu-west-1.amazonaws.com");
     assert_string_equal(p.prefix, "a/b/");
     assert_string_equal(p.dir, "");
-    s3_place_deinit(&p);
-    OK(s3_place_parse("s3://my.bucket", &p, &e));
+    s3_location_deinit(&p);
+    OK(s3_location_parse("s3://my.bucket", &p, &e));
     assert_string_equal(p.root, "https://s3.us-east-1.amazonaws.com");
     assert_string_equal(p.dir, "/my.bucket");
     assert_string_equal(p.prefix, "");
-    s3_place_deinit(&p);
-    OK(s3_place_parse("s3://abc/x?endpoint=https%3A%2F%2Fs3.example%3A9000", &p, &e));
+    s3_location_deinit(&p);
+    OK(s3_location_parse("s3://abc/x?endpoint=https%3A%2F%2Fs3.example%3A9000", &p, &e));
     assert_string_equal(p.root, "https://s3.example:9000");
     assert_string_equal(p.host, "s3.example:9000");
-    s3_place_deinit(&p);
-    OK(s3_place_parse("gs://my_bucket/a/", &p, &e));
+    s3_location_deinit(&p);
+    OK(s3_location_parse("gs://my_bucket/a/", &p, &e));
     assert_string_equal(p.root, "https://storage.googleapis.com");
     assert_string_equal(p.dir, "/my_bucket");
     assert_string_equal(p.prefix, "a/");
     assert_string_equal(p.shown, "gs://my_bucket");
-    s3_place_deinit(&p);
-    OK(s3_place_parse("az://lab1/checkpoints/a", &p, &e));
+    s3_location_deinit(&p);
+    OK(s3_location_parse("az://lab1/checkpoints/a", &p, &e));
     assert_string_equal(p.root, "https://lab1.blob.core.windows.net");
     assert_string_equal(p.dir, "/checkpoints");
     assert_string_equal(p.prefix, "a/");
     assert_string_equal(p.shown, "az://lab1/checkpoints");
-    s3_place_deinit(&p);
-    OK(s3_place_parse("az://lab1/abc?endpoint=https://lab1.blob.core.chinacloudapi.cn", &p, &e));
+    s3_location_deinit(&p);
+    OK(s3_location_parse("az://lab1/abc?endpoint=https://lab1.blob.core.chinacloudapi.cn", &p, &e));
     assert_string_equal(p.dir, "/abc");
-    s3_place_deinit(&p);
-    OK(s3_place_parse("az://lab1/abc?endpoint=http://127.0.0.1:10000", &p, &e));
+    s3_location_deinit(&p);
+    OK(s3_location_parse("az://lab1/abc?endpoint=http://127.0.0.1:10000", &p, &e));
     assert_string_equal(p.dir, "/lab1/abc");
-    s3_place_deinit(&p);
+    s3_location_deinit(&p);
     OK(store_check_url("file:///srv/x", &e));
     FAILS(ERR_UNSUPPORTED, store_open("s3://abc", NULL, &(struct store *){NULL}, &e));
 }
