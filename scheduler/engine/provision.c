@@ -54,22 +54,24 @@ static void set_rate(struct provision *p, struct launch_pace *pace)
 {
     int64_t most = 0;
     for (size_t i = 0; i < p->n_pools; i++)
-        if (p->pools[i].place->pace == pace && p->pools[i].launches_per_minute > most)
+        if (p->pools[i].region->pace == pace && p->pools[i].launches_per_minute > most)
             most = p->pools[i].launches_per_minute;
     launch_pace_set_rate(pace, most > 0 ? most : pace->ops->launches_per_minute);
 }
 
-static struct place *place_of(struct provision *p, struct cloud_driver *driver, const char *region)
+static struct provision_region *region_of(
+    struct provision *p, struct cloud_driver *driver, const char *region)
 {
-    for (size_t i = 0; i < p->n_places; i++)
-        if (p->places[i]->driver == driver && str_eq(p->places[i]->region, region))
-            return p->places[i];
-    struct place *pl = mem_alloc(sizeof(*pl));
-    *pl = (struct place){.p = p, .driver = driver, .pace = pace_of(p, driver->ops, region)};
-    STR_COPY(pl->region, region);
-    p->places = mem_resize(p->places, p->n_places + 1, sizeof(struct place *));
-    p->places[p->n_places++] = pl;
-    return pl;
+    for (size_t i = 0; i < p->n_regions; i++)
+        if (p->regions[i]->driver == driver && str_eq(p->regions[i]->name, region))
+            return p->regions[i];
+    struct provision_region *at = mem_alloc(sizeof(*at));
+    *at = (struct provision_region){
+        .p = p, .driver = driver, .pace = pace_of(p, driver->ops, region)};
+    STR_COPY(at->name, region);
+    p->regions = mem_resize(p->regions, p->n_regions + 1, sizeof(struct provision_region *));
+    p->regions[p->n_regions++] = at;
+    return at;
 }
 
 struct pool_entry *provision_find_pool(const struct provision *p, const char *name)
@@ -89,48 +91,48 @@ static void on_release(struct timer *t, void *ctx)
 {
     struct provision *p = ctx;
     (void)t;
-    for (size_t i = 0; i < p->n_places;) {
-        struct place *pl = p->places[i];
-        if (!pl->retired || pl->listing || pl->pricing || pl->n_calls > 0) {
+    for (size_t i = 0; i < p->n_regions;) {
+        struct provision_region *at = p->regions[i];
+        if (!at->retired || at->listing || at->pricing || at->n_calls > 0) {
             i++;
             continue;
         }
-        p->places[i] = p->places[--p->n_places];
-        p->o.released(p->o.ctx, pl->driver);
-        free(pl);
+        p->regions[i] = p->regions[--p->n_regions];
+        p->o.released(p->o.ctx, at->driver);
+        free(at);
     }
 }
 
-void provision_end_call(struct place *pl)
+void provision_end_call(struct provision_region *at)
 {
-    pl->n_calls--;
-    if (pl->retired)
-        provision_release_soon(pl->p);
+    at->n_calls--;
+    if (at->retired)
+        provision_release_soon(at->p);
 }
 
-static void retire_if_empty(struct provision *p, struct place *pl)
+static void retire_if_empty(struct provision *p, struct provision_region *at)
 {
     for (size_t i = 0; i < p->n_pools; i++)
-        if (p->pools[i].place == pl)
+        if (p->pools[i].region == at)
             return;
-    pl->retired = true;
+    at->retired = true;
     provision_release_soon(p);
 }
 
 void provision_add_pool(struct provision *p, const struct provision_pool *pool)
 {
     struct pool_entry *pe = provision_find_pool(p, pool->name);
-    struct place *before = pe ? pe->place : NULL;
+    struct provision_region *before = pe ? pe->region : NULL;
     if (!pe) {
         p->pools = mem_resize(p->pools, p->n_pools + 1, sizeof(*p->pools));
         pe = &p->pools[p->n_pools++];
         *pe = (struct pool_entry){0};
         STR_COPY(pe->name, pool->name);
     }
-    pe->place = place_of(p, pool->driver, pool->region);
+    pe->region = region_of(p, pool->driver, pool->region);
     pe->launches_per_minute = pool->launches_per_minute;
-    set_rate(p, pe->place->pace);
-    if (before && before != pe->place) {
+    set_rate(p, pe->region->pace);
+    if (before && before != pe->region) {
         set_rate(p, before->pace);
         retire_if_empty(p, before);
     }
@@ -143,7 +145,7 @@ void provision_remove_pool(struct provision *p, const char *name)
     struct pool_entry *pe = provision_find_pool(p, name);
     if (!pe)
         return;
-    struct place *before = pe->place;
+    struct provision_region *before = pe->region;
     *pe = p->pools[--p->n_pools];
     set_rate(p, before->pace);
     retire_if_empty(p, before);
@@ -162,9 +164,9 @@ void provision_destroy(struct provision *p)
         free(w);
     }
     map_deinit(&p->works);
-    for (size_t i = 0; i < p->n_places; i++)
-        free(p->places[i]);
-    free(p->places);
+    for (size_t i = 0; i < p->n_regions; i++)
+        free(p->regions[i]);
+    free(p->regions);
     for (size_t i = 0; i < p->n_paces; i++) {
         launch_pace_deinit(p->paces[i]);
         free(p->paces[i]);
@@ -292,14 +294,14 @@ static void run_launch(struct tries *t, void *ctx)
     struct work *w = ctx;
     struct provision *p = w->p;
     const struct instance *i = model_instance(provision_model(p), w->instance);
-    const struct place *pl = w->launching;
-    if (!i || i->row.state != INSTANCE_INTENDED || !pl) {
+    const struct provision_region *at = w->launching;
+    if (!i || i->row.state != INSTANCE_INTENDED || !at) {
         struct err e;
         err_set(&e, ERR_CANCELLED, "the instance is no longer needed");
         tries_ended(t, &e);
         return;
     }
-    struct provision_pool pool = {.name = i->row.pool, .driver = pl->driver, .region = pl->region};
+    struct provision_pool pool = {.name = i->row.pool, .driver = at->driver, .region = at->name};
     static const enum cloud_market markets[] = {[MARKET_OWNED] = CLOUD_OWNED,
         [MARKET_SPOT] = CLOUD_SPOT,
         [MARKET_ON_DEMAND] = CLOUD_ON_DEMAND};
@@ -309,11 +311,11 @@ static void run_launch(struct tries *t, void *ctx)
     for (size_t k = 0; k < n; k++)
         places[k] = (struct cloud_place){.zone = others[k]->row.zone, .type = others[k]->row.type};
     if (t->n > 0)
-        launch_pace_repeat(pl->pace);
+        launch_pace_repeat(at->pace);
     char *user_data = p->o.user_data(p->o.ctx, &i->row, &pool);
     struct cloud_launch l = {
         .token = i->row.token,
-        .region = pl->region,
+        .region = at->name,
         .zone = i->row.zone,
         .type = i->row.type,
         .market = markets[i->row.market],
@@ -324,7 +326,7 @@ static void run_launch(struct tries *t, void *ctx)
         .refused = on_place_refused,
     };
     p->stats.launches++;
-    pl->driver->ops->launch(pl->driver, &l, on_launched, w);
+    at->driver->ops->launch(at->driver, &l, on_launched, w);
     free(user_data);
 }
 
@@ -373,9 +375,9 @@ static void launch_now(struct work *w)
 {
     const struct instance *i = model_instance(provision_model(w->p), w->instance);
     const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
-    w->launching = pe ? pe->place : NULL;
+    w->launching = pe ? pe->region : NULL;
     if (pe)
-        pe->place->n_calls++;
+        pe->region->n_calls++;
     tries_start(&w->launch, &launch_tries, w->p->o.timers, w->p->o.prng, w);
 }
 
@@ -392,7 +394,7 @@ void provision_launch(struct work *w)
     const struct instance *i = model_instance(provision_model(w->p), w->instance);
     const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
     w->turn.start = on_turn;
-    if (!pe || launch_pace_enter(pe->place->pace, &w->turn))
+    if (!pe || launch_pace_enter(pe->region->pace, &w->turn))
         launch_now(w);
 }
 
@@ -401,7 +403,7 @@ void provision_launch(struct work *w)
 /* The console's text is stored with the pool, whether or not the machine's row still exists. */
 struct console {
     struct provision *p;
-    struct place *place;
+    struct provision_region *region;
     int64_t instance;
     char pool[CORE_NAME_MAX];
 };
@@ -420,7 +422,7 @@ static void on_console(void *ctx, const struct err *e, const char *text)
     struct event ev = {.type = EV_BOOT_CONSOLE, .boot_console = {.instance = x->instance}};
     if (pe)
         pe->is_consoling = false;
-    provision_end_call(x->place);
+    provision_end_call(x->region);
     STR_COPY(ev.boot_console.pool, x->pool);
     if (e) {
         log_warn("the console of a machine that never joined cannot be read",
@@ -438,15 +440,15 @@ static void on_console(void *ctx, const struct err *e, const char *text)
 bool provision_read_console(struct provision *p, const struct instance *i)
 {
     struct pool_entry *pe = provision_find_pool(p, i->row.pool);
-    if (!pe || pe->is_consoling || !i->row.provider_id[0] || !pe->place->driver->ops->console)
+    if (!pe || pe->is_consoling || !i->row.provider_id[0] || !pe->region->driver->ops->console)
         return false;
     struct console *x = mem_alloc(sizeof(*x));
-    *x = (struct console){.p = p, .place = pe->place, .instance = i->row.id};
+    *x = (struct console){.p = p, .region = pe->region, .instance = i->row.id};
     STR_COPY(x->pool, i->row.pool);
     pe->is_consoling = true;
-    pe->place->n_calls++;
-    pe->place->driver->ops->console(
-        pe->place->driver, pe->place->region, i->row.provider_id, on_console, x);
+    pe->region->n_calls++;
+    pe->region->driver->ops->console(
+        pe->region->driver, pe->region->name, i->row.provider_id, on_console, x);
     return true;
 }
 
@@ -477,9 +479,9 @@ void provision_terminate(struct work *w, const struct instance *i)
     if (!pe || w->terminating || !i->row.provider_id[0])
         return;
     const char *id = i->row.provider_id;
-    struct place *pl = w->terminating = pe->place;
-    pl->n_calls++;
-    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_terminated, w);
+    struct provision_region *at = w->terminating = pe->region;
+    at->n_calls++;
+    at->driver->ops->terminate(at->driver, at->name, &id, 1, on_terminated, w);
 }
 
 /* ---- rows ---- */

@@ -21,9 +21,10 @@ struct work {
     bool unsure;   /* a try, perhaps of an earlier process, had no answer: its machine may exist */
     /* It was refused while unsure: not launched again until listings have settled that. */
     bool doubted;
-    struct place *launching; /* the place of the running launch; NULL if its pool is unknown */
+    struct provision_region
+        *launching; /* the place of the running launch; NULL if its pool is unknown */
     /* the place of the terminate call in progress, whose reply will come; NULL if there is none */
-    struct place *terminating;
+    struct provision_region *terminating;
     bool terminated;   /* the provider has accepted a terminate */
     bool consoled;     /* its console was requested, or is not needed */
     int misses;        /* listings in a row without it */
@@ -33,10 +34,10 @@ struct work {
 
 /* One (driver, region): the unit of a listing. Retired: no pool uses it any more; it is freed when
  * its last call ends. */
-struct place {
+struct provision_region {
     struct provision *p;
     struct cloud_driver *driver;
-    char region[CLOUD_NAME_MAX];
+    char name[CLOUD_NAME_MAX];
     struct launch_pace *pace; /* the pace of its provider and region */
     bool listing, pricing, retired;
     size_t n_calls; /* launches and terminations in progress */
@@ -45,7 +46,7 @@ struct place {
 
 struct pool_entry {
     char name[CORE_NAME_MAX];
-    struct place *place;
+    struct provision_region *region;
     int64_t launches_per_minute; /* 0 = its provider's */
     int32_t failed_boots;        /* as last logged */
     bool is_consoling;           /* the console of one of its machines is being read */
@@ -55,8 +56,8 @@ struct provision {
     struct provision_options o;
     struct pool_entry *pools;
     size_t n_pools;
-    struct place **places;
-    size_t n_places;
+    struct provision_region **regions;
+    size_t n_regions;
     /* kept when the last pool of a region is removed, because its launches still count */
     struct launch_pace **paces;
     size_t n_paces;
@@ -76,7 +77,7 @@ struct pool_entry *provision_find_pool(const struct provision *p, const char *na
 struct work *provision_work(struct provision *p, int64_t instance);
 /* A call of this place has ended: decrements its count, and frees the place if it is retired and
  * this was its last call. */
-void provision_end_call(struct place *pl);
+void provision_end_call(struct provision_region *at);
 /* Frees the retired places without calls, in a separate turn, because the call that ends now may be
  * inside the driver. */
 void provision_release_soon(struct provision *p);

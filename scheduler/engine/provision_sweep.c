@@ -20,45 +20,46 @@
 
 static void on_stray_ended(void *ctx, const struct err *e)
 {
-    struct place *pl = ctx;
-    struct provision *p = pl->p;
-    provision_end_call(pl);
+    struct provision_region *at = ctx;
+    struct provision *p = at->p;
+    provision_end_call(at);
     if (e)
         log_warn("a stray instance could not be terminated yet; the sweep will retry", log_err(e));
     provision_sweep_soon(p);
 }
 
-static void end_stray(struct place *pl, const struct cloud_instance *c)
+static void end_stray(struct provision_region *at, const struct cloud_instance *c)
 {
     const char *id = c->id;
     log_warn("terminating an instance that carries our tag and has no row", log_s("id", c->id),
         log_s("token", c->token));
-    pl->p->stats.strays++;
-    pl->n_calls++;
-    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl);
+    at->p->stats.strays++;
+    at->n_calls++;
+    at->driver->ops->terminate(at->driver, at->name, &id, 1, on_stray_ended, at);
 }
 
 /* Returns the live row of a listed machine, or NULL if it has none. A second machine under the same
  * token has none either. */
-static const struct instance *row_of(const struct place *pl, const struct cloud_instance *c)
+static const struct instance *row_of(
+    const struct provision_region *at, const struct cloud_instance *c)
 {
-    const struct model *m = provision_model(pl->p);
+    const struct model *m = provision_model(at->p);
     const struct instance *i = c->token[0] ? model_instance_by_token(m, c->token) : NULL;
     if (!i)
-        return model_instance_by_provider_id(m, pl->region, c->id);
+        return model_instance_by_provider_id(m, at->name, c->id);
     return !i->row.provider_id[0] || str_eq(i->row.provider_id, c->id) ? i : NULL;
 }
 
 /* Compares one listed machine with its row. A machine that stopped by itself still bills its disk
  * until it is terminated. */
-static void match(struct place *pl, const struct cloud_instance *c)
+static void match(struct provision_region *at, const struct cloud_instance *c)
 {
-    struct provision *p = pl->p;
-    const struct instance *i = row_of(pl, c);
+    struct provision *p = at->p;
+    const struct instance *i = row_of(at, c);
     bool over = c->state == CLOUD_GONE || (c->state == CLOUD_STOPPING && c->reclaimed);
     if (!i) {
         if (!over)
-            end_stray(pl, c);
+            end_stray(at, c);
         return;
     }
     struct work *w = provision_work(p, i->row.id);
@@ -80,13 +81,13 @@ static void match(struct place *pl, const struct cloud_instance *c)
 }
 
 /* Handles a row that the listing does not show. */
-static void miss(struct place *pl, const struct instance *i)
+static void miss(struct provision_region *at, const struct instance *i)
 {
-    struct provision *p = pl->p;
+    struct provision *p = at->p;
     struct work *w = provision_work(p, i->row.id);
-    if (w->terminating || tries_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
+    if (w->terminating || tries_is_running(&w->launch) || at->list_began.ms <= w->last_call.ms)
         return;
-    bool is_settled = pl->list_began.ms - w->last_call.ms >= p->o.settle_ms;
+    bool is_settled = at->list_began.ms - w->last_call.ms >= p->o.settle_ms;
     if (i->row.state == INSTANCE_INTENDED) {
         if (w->doubted && (++w->misses < GONE_MISSES || !is_settled))
             return;
@@ -96,8 +97,8 @@ static void miss(struct place *pl, const struct instance *i)
         provision_launch(w);
         return;
     }
-    const struct cloud_driver_ops *ops = pl->driver->ops;
-    if (i->row.provider_id[0] && ops->hides && ops->hides(pl->driver, i->row.provider_id))
+    const struct cloud_driver_ops *ops = at->driver->ops;
+    if (i->row.provider_id[0] && ops->hides && ops->hides(at->driver, i->row.provider_id))
         return;
     if (++w->misses >= GONE_MISSES && is_settled)
         provision_post_gone(p, i->row.id, NULL, "the provider does not list it (any more)");
@@ -106,7 +107,7 @@ static void miss(struct place *pl, const struct instance *i)
 /* A listing, kept until the whole model is on disk, because the conclusions from it leave belayd at
  * once. */
 struct listing {
-    struct place *place;
+    struct provision_region *region;
     struct cloud_instance *list;
     size_t n;
 };
@@ -114,21 +115,21 @@ struct listing {
 static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
     struct listing *x = ctx;
-    struct place *pl = x->place;
-    struct provision *p = pl->p;
+    struct provision_region *at = x->region;
+    struct provision *p = at->p;
     (void)id;
-    pl->listing = false;
+    at->listing = false;
     p->stats.sweeps++;
     for (size_t k = 0; !e && k < x->n; k++)
-        match(pl, &x->list[k]);
+        match(at, &x->list[k]);
     LIST_FOREACH (model_instances(provision_model(p)), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct pool_entry *pe = provision_find_pool(p, i->row.pool);
-        if (!e && pe && pe->place == pl &&
+        if (!e && pe && pe->region == at &&
             provision_work(p, i->row.id)->listed_in != p->stats.sweeps)
-            miss(pl, i);
+            miss(at, i);
     }
-    if (pl->retired)
+    if (at->retired)
         provision_release_soon(p);
     free(x->list);
     free(x);
@@ -136,19 +137,19 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
 
 static void on_listed(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
 {
-    struct place *pl = ctx;
+    struct provision_region *at = ctx;
     if (e) {
-        pl->listing = false;
-        pl->p->stats.list_errors++;
-        if (pl->retired)
-            provision_release_soon(pl->p);
+        at->listing = false;
+        at->p->stats.list_errors++;
+        if (at->retired)
+            provision_release_soon(at->p);
         log_warn("the provider's instances could not be listed; the sweep will retry",
-            log_s("region", pl->region), log_err(e));
+            log_s("region", at->name), log_err(e));
         return;
     }
     struct listing *x = mem_alloc(sizeof(*x));
-    *x = (struct listing){.place = pl, .list = mem_dup(list, n * sizeof(*list)), .n = n};
-    tick_when_durable(pl->p->o.tick, on_durable, x);
+    *x = (struct listing){.region = at, .list = mem_dup(list, n * sizeof(*list)), .n = n};
+    tick_when_durable(at->p->o.tick, on_durable, x);
 }
 
 void provision_on_sweep(struct timer *t, void *ctx)
@@ -157,13 +158,13 @@ void provision_on_sweep(struct timer *t, void *ctx)
     bool busy = false;
     (void)t;
     p->hurried = false;
-    for (size_t k = 0; k < p->n_places; k++) {
-        struct place *pl = p->places[k];
-        if (pl->listing || pl->retired)
+    for (size_t k = 0; k < p->n_regions; k++) {
+        struct provision_region *at = p->regions[k];
+        if (at->listing || at->retired)
             continue;
-        pl->listing = true;
-        pl->list_began = provision_now(p);
-        pl->driver->ops->list(pl->driver, pl->region, p->o.cluster_uid, on_listed, pl);
+        at->listing = true;
+        at->list_began = provision_now(p);
+        at->driver->ops->list(at->driver, at->name, p->o.cluster_uid, on_listed, at);
     }
     LIST_FOREACH (model_instances(provision_model(p)), l) {
         enum instance_state s = LIST_ENTRY(l, struct instance, in_all)->row.state;
@@ -176,12 +177,12 @@ void provision_on_sweep(struct timer *t, void *ctx)
 
 /* Only for the pools at this place: other pools of the region may have been scored for other sets
  * of types. */
-static void post_score(const struct place *pl, const struct cloud_price *price)
+static void post_score(const struct provision_region *at, const struct cloud_price *price)
 {
-    const struct provision *p = pl->p;
+    const struct provision *p = at->p;
     for (size_t k = 0; k < p->n_pools; k++) {
         struct event ev = {.type = EV_SCORE, .score.score = price->score};
-        if (p->pools[k].place != pl)
+        if (p->pools[k].region != at)
             continue;
         STR_COPY(ev.score.pool, p->pools[k].name);
         STR_COPY(ev.score.zone, price->zone);
@@ -192,12 +193,12 @@ static void post_score(const struct place *pl, const struct cloud_price *price)
 
 static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
 {
-    struct place *pl = ctx;
-    pl->pricing = false;
-    if (pl->retired)
-        provision_release_soon(pl->p);
+    struct provision_region *at = ctx;
+    at->pricing = false;
+    if (at->retired)
+        provision_release_soon(at->p);
     if (e) {
-        log_warn("prices could not be read; keeping the last ones", log_s("region", pl->region),
+        log_warn("prices could not be read; keeping the last ones", log_s("region", at->name),
             log_err(e));
         return;
     }
@@ -206,23 +207,23 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
             .price = {.market = list[k].market == CLOUD_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
                 .uusd_h = list[k].uusd_h,
                 .since = list[k].since}};
-        STR_COPY(ev.price.region, pl->region);
+        STR_COPY(ev.price.region, at->name);
         STR_COPY(ev.price.zone, list[k].zone);
         STR_COPY(ev.price.type, list[k].type);
-        tick_post(pl->p->o.tick, &ev, NULL, NULL);
+        tick_post(at->p->o.tick, &ev, NULL, NULL);
         if (list[k].market == CLOUD_SPOT)
-            post_score(pl, &list[k]);
+            post_score(at, &list[k]);
     }
 }
 
 /* Collects the types of all pools at this place, each once. */
-static size_t types_of(const struct place *pl, const char *out[PRICE_TYPES_MAX])
+static size_t types_of(const struct provision_region *at, const char *out[PRICE_TYPES_MAX])
 {
     size_t n = 0;
-    LIST_FOREACH (model_pools(provision_model(pl->p)), l) {
+    LIST_FOREACH (model_pools(provision_model(at->p)), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
-        const struct pool_entry *pe = provision_find_pool(pl->p, pool->row.name);
-        if (!pe || pe->place != pl)
+        const struct pool_entry *pe = provision_find_pool(at->p, pool->row.name);
+        if (!pe || pe->region != at)
             continue;
         LIST_FOREACH (&pool->offers, ol) {
             const char *type = LIST_ENTRY(ol, struct offer, in_pool)->row.type;
@@ -240,14 +241,14 @@ void provision_on_price(struct timer *t, void *ctx)
 {
     struct provision *p = ctx;
     (void)t;
-    for (size_t k = 0; k < p->n_places; k++) {
-        struct place *pl = p->places[k];
+    for (size_t k = 0; k < p->n_regions; k++) {
+        struct provision_region *at = p->regions[k];
         const char *types[PRICE_TYPES_MAX];
-        size_t n = types_of(pl, types);
-        if (pl->pricing || n == 0)
+        size_t n = types_of(at, types);
+        if (at->pricing || n == 0)
             continue;
-        pl->pricing = true;
-        pl->driver->ops->prices(pl->driver, pl->region, types, n, on_prices, pl);
+        at->pricing = true;
+        at->driver->ops->prices(at->driver, at->name, types, n, on_prices, at);
     }
     timer_start(p->o.timers, &p->price, p->o.price_ms);
 }
