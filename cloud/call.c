@@ -166,7 +166,7 @@ const char *cloud_call_word(const struct cloud_call *c)
     return c->next_word < c->n_words ? c->words[c->next_word] : NULL;
 }
 
-void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e)
+void cloud_call_refused(struct cloud_call *c, const struct cloud_target *p, const struct err *e)
 {
     if (c->on_refused)
         c->on_refused(c->ctx, p, e);

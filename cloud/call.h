@@ -120,7 +120,7 @@ void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t
 const char *cloud_call_word(const struct cloud_call *c);
 
 /* For a launch, before it finishes: reports a place that gave no instance. */
-void cloud_call_refused(struct cloud_call *c, const struct cloud_place *p, const struct err *e);
+void cloud_call_refused(struct cloud_call *c, const struct cloud_target *p, const struct err *e);
 
 /* Each step and each reply or error must call exactly one of these four. After finish c is freed.
  */

@@ -29,15 +29,15 @@
 
 enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND, CLOUD_OWNED };
 
-/* An alternative place for a launch, in the same market. Borrowed strings. */
-struct cloud_place {
+/* An alternative target of a launch, in the same market. Borrowed strings. */
+struct cloud_target {
     const char *zone, *type;
 };
 
-/* Reports a place that gave no machine, and why (NO_CAPACITY, QUOTA, CONFIG, DENIED), whatever the
- * outcome of the launch. Called before the launch's completion, with its ctx, but not for the place
- * of the completion's own error. */
-typedef void (*cloud_refused_fn)(void *ctx, const struct cloud_place *p, const struct err *e);
+/* Reports a target that gave no machine, and why (NO_CAPACITY, QUOTA, CONFIG, DENIED), whatever the
+ * outcome of the launch. Called before the launch's completion, with its ctx, but not for the
+ * target of the completion's own error. */
+typedef void (*cloud_refused_fn)(void *ctx, const struct cloud_target *p, const struct err *e);
 
 #define CLOUD_ALTERNATIVES_MAX 20
 
@@ -54,9 +54,9 @@ struct cloud_launch {
     /* Tags set on the instance by the launch call itself: belay:cluster = cluster, belay:instance =
      * token, as far as the provider's alphabet allows. */
     const char *cluster;
-    /* Alternative places, best first; a driver that cannot choose ignores them. A repeat with the
-     * same token passes the same list. The instance reports its place. */
-    const struct cloud_place *alternatives;
+    /* Alternative targets, best first; a driver that cannot choose ignores them. A repeat with the
+     * same token passes the same list. The instance reports its zone and type. */
+    const struct cloud_target *alternatives;
     size_t n_alternatives;    /* at most CLOUD_ALTERNATIVES_MAX */
     cloud_refused_fn refused; /* may be NULL */
 };

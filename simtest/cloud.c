@@ -369,7 +369,7 @@ static void fill(const struct sim_machine *m, struct cloud_instance *out)
 static void reply_launch(const struct cloud_call *c)
 {
     struct cloud_instance i;
-    struct cloud_place first = {c->zone, c->type}, other = {c->other_zone, c->other_type};
+    struct cloud_target first = {c->zone, c->type}, other = {c->other_zone, c->other_type};
     if (c->e.kind == ERR_NO_CAPACITY && other.zone[0])
         c->refused(c->ctx, &other, &c->e);
     if (c->e.kind == ERR_NONE && c->machine) {

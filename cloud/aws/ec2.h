@@ -35,14 +35,14 @@
 
 int ec2_build_run_instances(
     const struct cloud_launch *l, const struct aws_machine *m, struct buf *out, struct err *e);
-/* The launch template with all of a machine except its type and place. name receives the template's
- * name, derived from its content. */
+/* The launch template with all of a machine except its type and target. name receives the
+ * template's name, derived from its content. */
 int ec2_build_create_template(const struct cloud_launch *l, const struct aws_machine *m,
     char name[EC2_TEMPLATE_NAME_MAX], struct buf *out, struct err *e);
-/* One instance at one of the places (l's alternatives are ignored). With a subnet, all places are
+/* One instance at one of the targets (l's alternatives are ignored). With a subnet, all targets are
  * in it. */
 int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m,
-    const char *template, const struct cloud_place *places, size_t n_places, struct buf *out,
+    const char *template, const struct cloud_target *targets, size_t n_targets, struct buf *out,
     struct err *e);
 void ec2_build_delete_template(const char *name, struct buf *out);
 void ec2_build_describe_templates(const char *cluster, struct buf *out);

@@ -131,7 +131,7 @@ static int check_launch(const struct cloud_launch *l, const struct aws_machine *
     return rc;
 }
 
-/* Adds all of a machine except its image, type, place and market. */
+/* Adds all of a machine except its image, type, target and market. */
 static void add_machine(
     struct buf *out, const char *where, const struct cloud_launch *l, const struct aws_machine *m)
 {
@@ -207,8 +207,8 @@ int ec2_build_create_template(const struct cloud_launch *l, const struct aws_mac
     return 0;
 }
 
-static void add_override(
-    struct buf *out, size_t index, const struct cloud_place *p, const char *subnet, bool is_ordered)
+static void add_override(struct buf *out, size_t index, const struct cloud_target *p,
+    const char *subnet, bool is_ordered)
 {
     static const char prefix[] = "LaunchTemplateConfigs.1.Overrides.";
     char name[96];
@@ -224,15 +224,15 @@ static void add_override(
 }
 
 int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m,
-    const char *template, const struct cloud_place *places, size_t n_places, struct buf *out,
+    const char *template, const struct cloud_target *targets, size_t n_targets, struct buf *out,
     struct err *e)
 {
     bool is_spot = l->market == CLOUD_SPOT;
     int rc = check_launch(l, m, e);
-    for (size_t i = 0; i < n_places && rc == 0; i++) {
-        rc = require(places[i].type, CLOUD_NAME_MAX - 1, "instance type", e);
+    for (size_t i = 0; i < n_targets && rc == 0; i++) {
+        rc = require(targets[i].type, CLOUD_NAME_MAX - 1, "instance type", e);
         if (rc == 0)
-            rc = require(places[i].zone, CLOUD_NAME_MAX - 1, "zone", e);
+            rc = require(targets[i].zone, CLOUD_NAME_MAX - 1, "zone", e);
     }
     if (rc != 0)
         return rc;
@@ -248,8 +248,8 @@ int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machin
         add(out, "OnDemandOptions.AllocationStrategy", "prioritized");
     add(out, "LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName", template);
     add(out, "LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version", "1");
-    for (size_t i = 0; i < n_places; i++)
-        add_override(out, i + 1, &places[i], m->subnet, !is_spot);
+    for (size_t i = 0; i < n_targets; i++)
+        add_override(out, i + 1, &targets[i], m->subnet, !is_spot);
     return 0;
 }
 

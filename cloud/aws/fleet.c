@@ -45,8 +45,8 @@ struct aws_fleet {
     char *cluster, *token;
     enum cloud_market market;
     /* the first is the chosen one; texts owned */
-    struct cloud_place places[CLOUD_ALTERNATIVES_MAX + 1];
-    size_t n_places;
+    struct cloud_target targets[CLOUD_ALTERNATIVES_MAX + 1];
+    size_t n_targets;
     struct ec2_fleet result;
 };
 
@@ -100,9 +100,9 @@ void aws_fleet_free(struct aws_call *c)
         return;
     if (f->may_be_there && c->base.owner) /* else the driver is being destroyed too */
         keep_for_now(c);
-    for (size_t i = 0; i < f->n_places; i++) {
-        free((char *)f->places[i].zone);
-        free((char *)f->places[i].type);
+    for (size_t i = 0; i < f->n_targets; i++) {
+        free((char *)f->targets[i].zone);
+        free((char *)f->targets[i].type);
     }
     free(f->cluster);
     free(f->token);
@@ -219,14 +219,14 @@ bool aws_fleet_listed(struct aws_call *c)
 
 /* ---- the reply ---- */
 
-static bool is_of(const struct ec2_fleet_error *error, const struct cloud_place *p)
+static bool is_of(const struct ec2_fleet_error *error, const struct cloud_target *p)
 {
     return (!error->type[0] || str_eq(error->type, p->type)) &&
            (!error->zone[0] || str_eq(error->zone, p->zone));
 }
 
 static const struct ec2_fleet_error *error_of(
-    const struct ec2_fleet *r, const struct cloud_place *p)
+    const struct ec2_fleet *r, const struct cloud_target *p)
 {
     for (size_t i = 0; i < r->n_errors; i++)
         if (is_of(&r->errors[i], p))
@@ -239,7 +239,7 @@ static const struct ec2_fleet_error *error_of(
 static void refuse(struct aws_call *c)
 {
     const struct ec2_fleet *r = &c->fleet->result;
-    const struct ec2_fleet_error *first = error_of(r, &c->fleet->places[0]);
+    const struct ec2_fleet_error *first = error_of(r, &c->fleet->targets[0]);
     first = first ? first : r->n_errors > 0 ? &r->errors[0] : NULL;
     if (first)
         c->outcome = first->e;
@@ -250,10 +250,10 @@ static void refuse(struct aws_call *c)
 static void tell_refused(struct aws_call *c, bool is_launched)
 {
     const struct aws_fleet *f = c->fleet;
-    for (size_t i = is_launched ? 0 : 1; i < f->n_places; i++) {
-        const struct ec2_fleet_error *error = error_of(&f->result, &f->places[i]);
+    for (size_t i = is_launched ? 0 : 1; i < f->n_targets; i++) {
+        const struct ec2_fleet_error *error = error_of(&f->result, &f->targets[i]);
         if (error)
-            cloud_call_refused(&c->base, &f->places[i], &error->e);
+            cloud_call_refused(&c->base, &f->targets[i], &error->e);
     }
 }
 
@@ -266,7 +266,7 @@ static bool answered(struct aws_call *c)
         refuse(c);
     } else {
         if (!i->zone[0] && c->d->machine.subnet)
-            STR_COPY(i->zone, f->places[0].zone);
+            STR_COPY(i->zone, f->targets[0].zone);
         STR_COPY(i->token, f->token);
         STR_COPY(i->cluster, f->cluster);
         i->market = f->market;
@@ -326,7 +326,7 @@ static bool template_is_there(struct aws_call *c, const struct err *e)
 }
 
 static bool may_be_at(
-    const struct aws_driver *d, const struct cloud_launch *l, const struct cloud_place *p)
+    const struct aws_driver *d, const struct cloud_launch *l, const struct cloud_target *p)
 {
     return !d->machine.subnet || str_eq(p->zone, l->zone);
 }
@@ -341,7 +341,7 @@ bool aws_fleet_wanted(const struct aws_driver *d, const struct cloud_launch *l)
 
 static void add_place(struct aws_fleet *f, const char *zone, const char *type)
 {
-    f->places[f->n_places++] = (struct cloud_place){mem_strdup(zone), mem_strdup(type)};
+    f->targets[f->n_targets++] = (struct cloud_target){mem_strdup(zone), mem_strdup(type)};
 }
 
 static struct aws_fleet *new_fleet(const struct aws_driver *d, const struct cloud_launch *l)
@@ -351,7 +351,7 @@ static struct aws_fleet *new_fleet(const struct aws_driver *d, const struct clou
     f->token = mem_strdup(l->token);
     f->market = l->market;
     add_place(f, l->zone, l->type);
-    for (size_t i = 0; i < l->n_alternatives && f->n_places <= CLOUD_ALTERNATIVES_MAX; i++)
+    for (size_t i = 0; i < l->n_alternatives && f->n_targets <= CLOUD_ALTERNATIVES_MAX; i++)
         if (may_be_at(d, l, &l->alternatives[i]))
             add_place(f, l->alternatives[i].zone, l->alternatives[i].type);
     return f;
@@ -367,7 +367,8 @@ void aws_fleet_launch(
     struct aws_fleet *f = c->fleet = new_fleet(d, l);
     if (e->kind == ERR_NONE &&
         ec2_build_create_template(l, &d->machine, f->template, &c->request, e) == 0)
-        ec2_build_create_fleet(l, &d->machine, f->template, f->places, f->n_places, &f->request, e);
+        ec2_build_create_fleet(
+            l, &d->machine, f->template, f->targets, f->n_targets, &f->request, e);
     f->may_be_there = e->kind == ERR_NONE;
     c->parse = parse_template;
     c->excuse = template_is_there;

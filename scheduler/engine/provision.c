@@ -252,14 +252,14 @@ static bool is_temporary(enum err_kind k)
     return is_shortage(k) || k == ERR_NO_CREDENTIALS;
 }
 
-/* A place other than the chosen one refused. */
-static void on_place_refused(void *ctx, const struct cloud_place *place, const struct err *e)
+/* A target other than the chosen one refused. */
+static void on_target_refused(void *ctx, const struct cloud_target *target, const struct err *e)
 {
     struct work *w = ctx;
     struct event ev = {.type = EV_OFFER_REFUSED,
         .offer_refused = {.instance = w->instance, .is_temporary = is_temporary(e->kind)}};
-    STR_COPY(ev.offer_refused.zone, place->zone);
-    STR_COPY(ev.offer_refused.type, place->type);
+    STR_COPY(ev.offer_refused.zone, target->zone);
+    STR_COPY(ev.offer_refused.type, target->type);
     STR_SHORTEN(ev.offer_refused.text, e->text);
     w->p->stats.refusals++;
     tick_post(w->p->o.tick, &ev, NULL, NULL);
@@ -306,10 +306,11 @@ static void run_launch(struct tries *t, void *ctx)
         [MARKET_SPOT] = CLOUD_SPOT,
         [MARKET_ON_DEMAND] = CLOUD_ON_DEMAND};
     const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
-    struct cloud_place places[INSTANCE_ALTERNATIVES_MAX];
+    struct cloud_target targets[INSTANCE_ALTERNATIVES_MAX];
     size_t n = core_alternatives(provision_model(p), i, others);
     for (size_t k = 0; k < n; k++)
-        places[k] = (struct cloud_place){.zone = others[k]->row.zone, .type = others[k]->row.type};
+        targets[k] =
+            (struct cloud_target){.zone = others[k]->row.zone, .type = others[k]->row.type};
     if (t->n > 0)
         launch_pace_repeat(at->pace);
     char *user_data = p->o.user_data(p->o.ctx, &i->row, &pool);
@@ -321,9 +322,9 @@ static void run_launch(struct tries *t, void *ctx)
         .market = markets[i->row.market],
         .user_data = user_data,
         .cluster = p->o.cluster_uid,
-        .alternatives = places,
+        .alternatives = targets,
         .n_alternatives = n,
-        .refused = on_place_refused,
+        .refused = on_target_refused,
     };
     p->stats.launches++;
     at->driver->ops->launch(at->driver, &l, on_launched, w);

@@ -23,7 +23,7 @@ void outcome_launch(void *ctx, const struct err *e, const struct cloud_instance 
         o->instance = *i;
 }
 
-void outcome_refused(void *ctx, const struct cloud_place *p, const struct err *e)
+void outcome_refused(void *ctx, const struct cloud_target *p, const struct err *e)
 {
     struct outcome *o = ctx;
     size_t n = strlen(o->refused);

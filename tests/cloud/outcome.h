@@ -27,7 +27,7 @@ struct outcome {
 
 void outcome_launch(void *ctx, const struct err *e, const struct cloud_instance *i);
 /* Of a place in a launch by fleet: before the launch completes. */
-void outcome_refused(void *ctx, const struct cloud_place *p, const struct err *e);
+void outcome_refused(void *ctx, const struct cloud_target *p, const struct err *e);
 void outcome_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n);
 void outcome_done(void *ctx, const struct err *e);
 void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);

@@ -23,7 +23,7 @@
 
 static void launch_fleet(struct aws_rig *g, int expected)
 {
-    static const struct cloud_place others[] = {
+    static const struct cloud_target others[] = {
         {"us-east-1c", "g5.xlarge"}, {"us-east-1b", "g6e.xlarge"}, {"us-east-1c", "g6e.xlarge"}};
     const struct cloud_launch l = {.token = "belay-lab-17",
         .region = "us-east-1",

@@ -113,7 +113,7 @@ static void capacity_reservations_are_left_alone(void **state)
 
 static void a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_in_it(void **state)
 {
-    static const struct cloud_place places[] = {
+    static const struct cloud_target targets[] = {
         {"us-east-1b", "g6.xlarge"}, {"us-east-1c", "g5.xlarge"}};
     struct cloud_launch l = spot_launch();
     struct aws_machine m = machine();
@@ -140,7 +140,7 @@ static void a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_i
     assert_string_not_equal(name, other);
     buf_clear(&out);
     l.token = "belay-lab-17";
-    assert_int_equal(ec2_build_create_fleet(&l, &m, "belay-1", places, 2, &out, &e), 0);
+    assert_int_equal(ec2_build_create_fleet(&l, &m, "belay-1", targets, 2, &out, &e), 0);
     assert_string_equal(buf_str(&out),
         "Action=CreateFleet&Version=2016-11-15&Type=instant&ClientToken=belay-lab-17"
         "&TargetCapacitySpecification.TotalTargetCapacity=1"
@@ -154,7 +154,7 @@ static void a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_i
         "&LaunchTemplateConfigs.1.Overrides.2.AvailabilityZone=us-east-1c");
     l.market = CLOUD_ON_DEMAND;
     buf_clear(&out);
-    assert_int_equal(ec2_build_create_fleet(&l, &m, "belay-1", places, 2, &out, &e), 0);
+    assert_int_equal(ec2_build_create_fleet(&l, &m, "belay-1", targets, 2, &out, &e), 0);
     assert_non_null(strstr(buf_str(&out), "&OnDemandOptions.AllocationStrategy=prioritized&"));
     assert_non_null(strstr(buf_str(&out), ".Overrides.2.Priority=1"));
     buf_deinit(&out);

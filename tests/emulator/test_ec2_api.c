@@ -473,7 +473,7 @@ static void tags_can_be_added_later(void **state)
 
 static void the_driver_launches_by_fleet_and_reads_partial_failures(void **state)
 {
-    static const struct cloud_place places[] = {
+    static const struct cloud_target targets[] = {
         {"us-east-1a", TYPE}, {"us-east-1b", TYPE}, {"us-east-1a", "g5.xlarge"}};
     struct world w;
     struct buf form = {0};
@@ -494,7 +494,7 @@ static void the_driver_launches_by_fleet_and_reads_partial_failures(void **state
                 0);
             buf_deinit(&reply.body);
         }
-        assert_int_equal(ec2_build_create_fleet(&wish, &machine, name, places, 3, &form, &e), 0);
+        assert_int_equal(ec2_build_create_fleet(&wish, &machine, name, targets, 3, &form, &e), 0);
         call_built(&w, &form, &reply);
         if (ec2_parse_create_fleet(buf_str(&reply.body), reply.body.len, f, &e) < 0)
             fail_msg("%s", e.text);

@@ -24,7 +24,7 @@ struct call {
     struct mono at;
     char token[CLOUD_TOKEN_MAX], id[CLOUD_NAME_MAX], zone[CLOUD_NAME_MAX];
     enum cloud_market market;
-    struct cloud_place others[CLOUD_ALTERNATIVES_MAX]; /* borrowed from offers, which stay */
+    struct cloud_target others[CLOUD_ALTERNATIVES_MAX]; /* borrowed from offers, which stay */
     size_t n_others;
     char *user_data;
     cloud_refused_fn refused;

@@ -399,7 +399,7 @@ static void a_fleet_launch_goes_where_the_provider_says(void **state)
     assert_string_equal(c->others[0].zone, "z2");
     assert_string_equal(c->others[1].zone, "z3");
     struct cloud_instance *m = rig_add_machine(f, c->token);
-    struct cloud_place first = {"z", "t"};
+    struct cloud_target first = {"z", "t"};
     struct err e;
     STR_COPY(m->zone, "z3");
     STR_COPY(m->type, "t");
