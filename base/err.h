@@ -44,7 +44,8 @@ struct err {
      * clears it. */
     bool of_store;
     /* The quota of a job's user is used up, not the disk: ERR_NO_SPACE may mean either. Set only
-     * where the agent gives a file to that user (agent/task/place.h); otherwise like of_store. */
+     * where the agent gives a file to that user (agent/task/handover.h); otherwise like of_store.
+     * */
     bool of_user;
 };
 

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -373,7 +373,7 @@ static int read_input(const struct table_reader *r, struct log_job *j)
         return 0;
     if (str_to_mib(size, &mib, &why) != 0)
         return fail(r, name_of(COL_INPUT), &why);
-    if (place[0] && place_read_input(place, &in, &why) != 0)
+    if (place[0] && config_read_input_location(place, &in, &why) != 0)
         return fail(r, name_of(COL_PLACE), &why);
     in.bytes = mib << 20;
     joblog_set_input(r->log, j, &in);

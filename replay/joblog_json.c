@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void read_input(struct json_reader *r, struct joblog *l, struct log_job *
         return;
     if (in.bytes < 1 || in.bytes > INPUT_BYTES_MAX)
         json_reader_fail(r, "input", "bytes: expected 1 to %lld", INPUT_BYTES_MAX);
-    else if (place && place_read_input(place, &in, &why) != 0)
+    else if (place && config_read_input_location(place, &in, &why) != 0)
         json_reader_fail(r, "input", "%s", why.text);
     else
         joblog_set_input(l, j, &in);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/config/config.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include "scheduler/core/placement/constraints.h"
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +153,7 @@ static int check_constraints(const char *text, struct err *e)
     if (rc != 0 || x.input.bytes == 0)
         return rc;
     input_format_place(&x.input, place);
-    return place_read_input(place, &x.input, e);
+    return config_read_input_location(place, &x.input, e);
 }
 
 int outlook_run(

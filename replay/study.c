@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/str.h"
 #include "scheduler/config/config.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -614,7 +614,7 @@ static struct replay_options replay_of(
             .policy = &c->policy,
             .retries = &c->retries,
             .procurement = &c->deadlines,
-            .egress = place_egress,
+            .egress = config_egress,
             .store_uusd_gib_month = c->store_uusd_gib_month,
             .retention_ms = c->store_uusd_gib_month > 0 ? c->retention_ms : 0,
             .racks = c->racks,

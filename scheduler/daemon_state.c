@@ -12,7 +12,7 @@
 #include "base/tz/system.h"
 #include "scheduler/api/jobspec.h"
 #include "scheduler/config/own_name.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include "scheduler/spot_history.h"
 #include <stdlib.h>
 
@@ -165,7 +165,7 @@ int daemon_load_model(struct daemon *d, struct err *e)
         .max_uusd_h = d->config->max_uusd_h,
         .hold_in_vain = d->config->hold_in_vain,
         .retention_ms = d->config->retention_ms,
-        .egress = place_egress,
+        .egress = config_egress,
         .store_uusd_gib_month = d->config->store_uusd_gib_month,
         .policy = &d->config->policy,
         .retries = &d->config->retries,

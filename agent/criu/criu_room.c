@@ -5,7 +5,7 @@
 #include "agent/criu/criu_files.h"
 #include "agent/criu/criu_gpu.h"
 #include "agent/criu/criu_rights.h"
-#include "agent/task/place.h"
+#include "agent/task/handover.h"
 #include "agent/task/record.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
@@ -346,7 +346,7 @@ int criu_room_give_main(void)
         return fail(&e);
     rc = user_resolve(spec.attempts[0].user, &u, &e);
     if (!rc)
-        rc = place_give(&u, CRIU_ROOM "/scratch", &e);
+        rc = handover_tree(&u, CRIU_ROOM "/scratch", &e);
     wire_desired_deinit(&spec);
     return rc ? fail(&e) : 0;
 }

@@ -12,7 +12,7 @@
 #include "agent/supervisor/image.h"
 #include "agent/task/kept.h"
 #include "agent/keyring.h"
-#include "agent/task/place.h"
+#include "agent/task/handover.h"
 #include "agent/supervisor/user.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -96,8 +96,8 @@ static int put_secret(struct task *t, const struct job_user *u, const char *sub,
     json_t *v, struct err *e)
 {
     char *text = json_dump_text(v), *dir = mem_printf("%s%s", t->dir, sub);
-    int rc =
-        *sub ? place_file(u, dir, name, text, strlen(text), e) : put_new(t, u, name, 0600, text, e);
+    int rc = *sub ? handover_file(u, dir, name, text, strlen(text), e)
+                  : put_new(t, u, name, 0600, text, e);
     explicit_bzero(text, strlen(text));
     free(text);
     free(dir);
@@ -293,7 +293,7 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
 static int give_ranks(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *ranks = mem_printf("%s/ranks", t->dir);
-    int rc = fs_exists(ranks) ? place_give(u, ranks, e) : 0;
+    int rc = fs_exists(ranks) ? handover_tree(u, ranks, e) : 0;
     free(ranks);
     return rc;
 }
@@ -310,7 +310,7 @@ static int prepare_room(struct task *t, const struct job_user *u)
     int rc = criu_room_write_hook(t->dir, &w->e);
     if (rc)
         return rc;
-    return place_scratch(u, t->dir, t->ckpt.dir, &w->e);
+    return handover_scratch(u, t->dir, t->ckpt.dir, &w->e);
 }
 
 static int64_t dump_time_ms(const struct task_work *w)
@@ -517,7 +517,7 @@ static int bring_workdir(struct task *t, const struct job_user *u)
         rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
     }
     if (!rc)
-        rc = place_give(u, path, &w->e);
+        rc = handover_tree(u, path, &w->e);
     free(path);
     return rc;
 }
@@ -541,7 +541,7 @@ static int prepare(struct task *t)
     if (!rc && task_by_criu(t))
         return prepare_room(t, &u);
     if (!rc && task_saves(t))
-        rc = place_checkpoint(&u, t->ckpt.dir, &w->e);
+        rc = handover_checkpoint(&u, t->ckpt.dir, &w->e);
     if (!rc && task_saves(t))
         rc = give_ranks(t, &u, &w->e);
     return rc;

@@ -13,7 +13,7 @@
 #include "job/attributes.h"
 #include "job/notify_address.h"
 #include "job/spec_json.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include "scheduler/core/queue/budget_options.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/queue/policy.h"
@@ -333,7 +333,7 @@ static void read_input(struct json_reader *r, struct input *ret_input)
     const char *place = json_opt_str(&in, "place", INPUT_PLACE_MAX - 1, "store");
     ret_input->bytes = json_req_i64(&in, "bytes", 1, INPUT_BYTES_MAX);
     int rc = json_reader_finish(&in);
-    rc = rc ? rc : place_read_input(place, ret_input, &why);
+    rc = rc ? rc : config_read_input_location(place, ret_input, &why);
     if (rc)
         json_reader_fail(r, "input", "%s", why.text);
 }

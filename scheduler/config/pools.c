@@ -6,7 +6,7 @@
 #include "job/yaml_extras.h"
 #include "scheduler/config/config.h"
 #include "scheduler/config/offers.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include "scheduler/config/readers.h"
 #include <stdlib.h>
 #include <string.h>
@@ -109,9 +109,9 @@ static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
 static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
 {
     p->egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib",
-        place_egress_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
+        config_egress_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
     p->upload_uusd_gib = yaml_opt_uusd(r, "upload_usd_per_gib",
-        place_egress_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
+        config_egress_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
 }
 
 static const struct yaml_node *find_item(const struct yaml_node *map, const char *key)

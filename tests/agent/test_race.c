@@ -13,7 +13,7 @@
 
 #include "agent/criu/criu_created.h"
 #include "agent/criu/criu_files.h"
-#include "agent/task/place.h"
+#include "agent/task/handover.h"
 #include "agent/task/output_writer.h"
 #include "agent/task/workdir.h"
 #include "base/fs.h"
@@ -232,7 +232,7 @@ static void make_user_tree(const char *tree)
     struct err e;
     assert_int_equal(fs_mkdirs(tree, 0700, &e), 0);
     fill(tree);
-    assert_int_equal(place_give(&user, tree, &e), 0);
+    assert_int_equal(handover_tree(&user, tree, &e), 0);
 }
 
 /* A racer can only slow it down. */
@@ -324,7 +324,7 @@ static void a_working_directory(void **state)
     for (int i = 0; i < TRIES; i++) {
         if (workdir_bring(&s, p->tree, NULL, &e) != 0)
             fail_msg("%s", e.text);
-        if (place_give(&user, p->tree, &e) != 0)
+        if (handover_tree(&user, p->tree, &e) != 0)
             fail_msg("%s", e.text);
         check_victim(p);
     }
@@ -354,7 +354,7 @@ static void a_checkpoint(void **state)
         if (ckpt_restore(&p->job, 2, p->tree, NULL, &restored, &e) != 0)
             fail_msg("%s", e.text);
         assert_int_equal(restored.damaged, 0);
-        if (place_checkpoint(&user, p->tree, &e) != 0)
+        if (handover_checkpoint(&user, p->tree, &e) != 0)
             fail_msg("%s", e.text);
         check_victim(p);
     }
@@ -437,7 +437,7 @@ static void ranks_on_their_nodes(void **state)
         char *ranks = mem_printf("%s/ranks-%d", p->task, k);
         restore_rank(p, (struct ckpt_gang){k, RANKS}, trees[k], ranks, RANKS);
         assert_false(fs_has_name(ranks));
-        if (place_checkpoint(&user, trees[k], &e) != 0)
+        if (handover_checkpoint(&user, trees[k], &e) != 0)
             fail_msg("%s", e.text);
         check_victim(p);
         free(ranks);
@@ -459,7 +459,7 @@ static void ranks_that_are_fewer(void **state)
     start_racer_on(p, preys, 2);
     for (int i = 0; i < TRIES; i++) {
         restore_rank(p, (struct ckpt_gang){0, 1}, p->tree, ranks, RANKS);
-        if (place_checkpoint(&user, p->tree, &e) != 0 || place_give(&user, ranks, &e) != 0)
+        if (handover_checkpoint(&user, p->tree, &e) != 0 || handover_tree(&user, ranks, &e) != 0)
             fail_msg("%s", e.text);
         check_victim(p);
     }
@@ -481,7 +481,8 @@ static void scratch(void **state)
         assert_int_equal(fs_mkdirs(saved, 0700, &e), 0);
         fill(saved);
         assert_int_equal(chmod(saved, 0777), 0);
-        if (place_scratch(&user, p->task, checkpoint, &e) != 0 || place_give(&user, made, &e) != 0)
+        if (handover_scratch(&user, p->task, checkpoint, &e) != 0 ||
+            handover_tree(&user, made, &e) != 0)
             fail_msg("%s", e.text);
         check_victim(p);
     }
@@ -541,11 +542,11 @@ static void a_removed_file_in_scratch(void **state)
     for (int i = 0; i < TRIES; i++) {
         assert_int_equal(fs_mkdirs(saved, 0700, &e), 0);
         fill(saved);
-        if (place_scratch(&user, p->task, checkpoint, &e) != 0)
+        if (handover_scratch(&user, p->task, checkpoint, &e) != 0)
             fail_msg("%s", e.text);
         make_again(gone);
         check_victim(p);
-        if (place_give(&user, made, &e) != 0)
+        if (handover_tree(&user, made, &e) != 0)
             fail_msg("%s", e.text);
     }
     free(gone);
@@ -654,7 +655,7 @@ static void a_file_of_the_users(void **state)
     assert_int_equal(lchown(p->control, NOBODY, NOBODY), 0);
     start_racer(p, p->control); /* its file is "f" */
     for (int i = 0; i < TRIES; i++) {
-        n += place_file(&user, p->control, "f", OWN_TEXT, strlen(OWN_TEXT), &e) == 0;
+        n += handover_file(&user, p->control, "f", OWN_TEXT, strlen(OWN_TEXT), &e) == 0;
         check_victim(p);
     }
     print_message("%d of %d files were written\n", n, TRIES);

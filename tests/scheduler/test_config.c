@@ -5,7 +5,7 @@
 #include "tests/scheduler/config_rig.h"
 
 #include "base/str.h"
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -415,14 +415,14 @@ static void an_input_lies_in_a_known_place(void **state)
     struct input in = {.provider = "gcp", .region = "r", .bytes = 7};
     struct err e;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(place_read_input(bad[i], &in, &e), ERR_INVALID);
+        assert_int_equal(config_read_input_location(bad[i], &in, &e), ERR_INVALID);
         assert_non_null(strstr(e.text, "aws/REGION"));
         assert_string_equal(in.provider, "gcp");
     }
-    assert_int_equal(place_read_input("azure/eastus", &in, &e), 0);
+    assert_int_equal(config_read_input_location("azure/eastus", &in, &e), 0);
     assert_string_equal(in.provider, "azure");
     assert_string_equal(in.region, "eastus");
-    assert_int_equal(place_read_input("store", &in, &e), 0);
+    assert_int_equal(config_read_input_location("store", &in, &e), 0);
     assert_string_equal(in.provider, "");
     assert_string_equal(in.region, "");
     assert_int_equal(in.bytes, 7);

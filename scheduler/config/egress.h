@@ -3,8 +3,8 @@
  * Places of data as users write them, aws/us-east-1, and what it costs to send data between them:
  * the forms are the core's, the providers and prices those of the catalogue.
  */
-#ifndef BELAY_SCHEDULER_CONFIG_PLACE_H
-#define BELAY_SCHEDULER_CONFIG_PLACE_H
+#ifndef BELAY_SCHEDULER_CONFIG_EGRESS_H
+#define BELAY_SCHEDULER_CONFIG_EGRESS_H
 
 #include "base/err.h"
 #include "scheduler/core/placement/constraints.h"
@@ -12,13 +12,13 @@
 
 /* Where a job's input lies: aws/us-east-1, or "store" for the place of the checkpoint store; sets
  * only that of *ret_input. ERR_INVALID: another form, or a provider whose prices are unknown. */
-int place_read_input(const char *text, struct input *ret_input, struct err *e);
+int config_read_input_location(const char *text, struct input *ret_input, struct err *e);
 
 /* The prices of a provider; zeros if they are unknown. The form of model_options.egress. */
-struct egress place_egress(const char *provider);
+struct egress config_egress(const char *provider);
 
 /* Price of sending a GiB from the first place to the second; 0 if a provider is "" or unknown. */
-int64_t place_egress_uusd_gib(
+int64_t config_egress_uusd_gib(
     const char *provider, const char *region, const char *to_provider, const char *to_region);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/task/place.h"
+#include "agent/task/handover.h"
 
 #include "base/fs.h"
 #include "base/fs_user.h"
@@ -16,17 +16,17 @@
 
 #define TEMP_NAME ".agent-new"
 
-int place_give(const struct job_user *u, const char *path, struct err *e)
+int handover_tree(const struct job_user *u, const char *path, struct err *e)
 {
     return u->is_other ? fs_give_tree(path, u->uid, u->gid, e) : 0;
 }
 
-int place_checkpoint(const struct job_user *u, const char *dir, struct err *e)
+int handover_checkpoint(const struct job_user *u, const char *dir, struct err *e)
 {
     char *done = mem_printf("%s/.done", dir);
     unlink(done);
     free(done);
-    return place_give(u, dir, e);
+    return handover_tree(u, dir, e);
 }
 
 /* Call while it is below a directory that only the agent's user can enter, because saved files may
@@ -43,10 +43,10 @@ static int take_scratch(const char *saved, const char *scratch, struct err *e)
 static int make_scratch(const struct job_user *u, const char *scratch, struct err *e)
 {
     int rc = fs_mkdirs(scratch, 0700, e);
-    return rc ? rc : place_give(u, scratch, e);
+    return rc ? rc : handover_tree(u, scratch, e);
 }
 
-int place_scratch(
+int handover_scratch(
     const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e)
 {
     char *scratch = mem_printf("%s/scratch", task_dir),
@@ -82,7 +82,7 @@ static int write_file(
     return rc;
 }
 
-int place_file(const struct job_user *u, const char *dir, const char *name, const char *text,
+int handover_file(const struct job_user *u, const char *dir, const char *name, const char *text,
     size_t n, struct err *e)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

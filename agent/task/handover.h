@@ -5,8 +5,8 @@
  *
  * Each is a no-op where the job's user is the agent's own. All calls block.
  */
-#ifndef BELAY_AGENT_TASK_PLACE_H
-#define BELAY_AGENT_TASK_PLACE_H
+#ifndef BELAY_AGENT_TASK_HANDOVER_H
+#define BELAY_AGENT_TASK_HANDOVER_H
 
 #include "agent/supervisor/user.h"
 #include "base/err.h"
@@ -14,16 +14,16 @@
 
 /* Gives the tree at path, which was just built there (mode 0700, ours), to the user.
  * ERR_CONFLICT: others may have been in it. */
-int place_give(const struct job_user *u, const char *path, struct err *e);
+int handover_tree(const struct job_user *u, const char *path, struct err *e);
 
 /* Same for a checkpoint that was just restored. Removes .done, which was the program's message to
  * an earlier agent. */
-int place_checkpoint(const struct job_user *u, const char *dir, struct err *e);
+int handover_checkpoint(const struct job_user *u, const char *dir, struct err *e);
 
 /* Makes task_dir/scratch: the copy in checkpoint_dir/scratch if one was restored, else an empty
  * directory. Only the empty one belongs to the user: the copy is given to the user after criu has
  * restored into it (criu_room.h). */
-int place_scratch(
+int handover_scratch(
     const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e);
 
 /* Fills e for a file that could not be given to the user (errno). Returns e->kind. Only here does
@@ -32,7 +32,7 @@ int place_refused(const struct job_user *u, const char *name, int why, struct er
 
 /* Writes a file owned by the user (mode 0600) into a directory that may already be the user's.
  * Replaces an existing one. */
-int place_file(const struct job_user *u, const char *dir, const char *name, const char *text,
+int handover_file(const struct job_user *u, const char *dir, const char *name, const char *text,
     size_t n, struct err *e);
 
 #endif

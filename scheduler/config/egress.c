@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/config/place.h"
+#include "scheduler/config/egress.h"
 
 #include "base/str.h"
 #include "cloud/catalogue.h"
 
-int place_read_input(const char *text, struct input *ret_input, struct err *e)
+int config_read_input_location(const char *text, struct input *ret_input, struct err *e)
 {
     struct input in = *ret_input;
     struct egress unused;
@@ -19,16 +19,16 @@ int place_read_input(const char *text, struct input *ret_input, struct err *e)
     return 0;
 }
 
-struct egress place_egress(const char *provider)
+struct egress config_egress(const char *provider)
 {
     struct egress x = {0};
     catalogue_egress(provider, &x.to_region_uusd_gib, &x.out_uusd_gib);
     return x;
 }
 
-int64_t place_egress_uusd_gib(
+int64_t config_egress_uusd_gib(
     const char *provider, const char *region, const char *to_provider, const char *to_region)
 {
-    struct egress x = place_egress(provider);
+    struct egress x = config_egress(provider);
     return egress_uusd_gib(&x, provider, region, to_provider, to_region);
 }
