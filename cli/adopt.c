@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* A running belayd with this store owns it, or is about to: it must be stopped first. */
-static int check_idle(const struct place *place, struct err *e)
+static int check_idle(const struct store_location *location, struct err *e)
 {
     struct client *client;
     struct err ignored;
@@ -28,8 +28,8 @@ static int check_idle(const struct place *place, struct err *e)
     if (client_create(&client, &ignored) != 0)
         return 0;
     if (client_json(client, "GET", "/api/v1/version", NULL, &v, &ignored) == 0 &&
-        str_eq(cli_text(v, "store"), place->store) &&
-        str_eq(cli_text(v, "cluster"), place->cluster))
+        str_eq(cli_text(v, "store"), location->store) &&
+        str_eq(cli_text(v, "cluster"), location->cluster))
         rc = err_set(e, ERR_CONFLICT,
             "the belayd that answers uses this store: stop it first, and start it when this is "
             "done");
@@ -39,22 +39,22 @@ static int check_idle(const struct place *place, struct err *e)
 }
 
 /* torn: why its marker cannot be read; may be NULL. */
-static void describe(const struct place *place, const struct marker *mark, const char *torn,
-    const struct marker_contents *there)
+static void describe(const struct store_location *location, const struct marker *mark,
+    const char *torn, const struct marker_contents *there)
 {
     char at[TIME_ISO_MAX];
     time_format_iso((struct wall){mark->created_at_ms}, at);
     if (torn)
-        fprintf(stderr, "The owner of %s cannot be read: %s.\n", place->store, torn);
+        fprintf(stderr, "The owner of %s cannot be read: %s.\n", location->store, torn);
     else if (mark->generation == 0)
-        fprintf(stderr, "%s has no marker of a cluster %s.\n", place->store, place->cluster);
+        fprintf(stderr, "%s has no marker of a cluster %s.\n", location->store, location->cluster);
     else if (mark->uid[0] == '\0')
         fprintf(stderr,
             "%s was given up at %s: the next belayd that starts with it takes it over.\n",
-            place->store, at);
+            location->store, at);
     else
-        fprintf(stderr, "%s is cluster %s's, uid %s, since %s.\n", place->store, place->cluster,
-            mark->uid, at);
+        fprintf(stderr, "%s is cluster %s's, uid %s, since %s.\n", location->store,
+            location->cluster, mark->uid, at);
     fprintf(stderr,
         "It has %" PRId64 " checkpoints of %" PRId64
         " jobs; the highest number of a job is %" PRId64 ".\n",
@@ -62,7 +62,7 @@ static void describe(const struct place *place, const struct marker *mark, const
     fprintf(stderr,
         "Its jobs are not resumed; belay checkpoint get reads what they saved. That cluster's "
         "belayd will refuse to start. %s\n",
-        s3_location_is_one(place->store, NULL)
+        s3_location_is_one(location->store, NULL)
             ? "In a bucket, agents do not check who owns it: those "
               "that still run keep saving, so end its jobs first."
             : "Its agents can no longer save there.");
@@ -75,60 +75,61 @@ static bool confirm(void)
     return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
-static int adopt(const struct place *place, struct store *s, const struct checkpoints_options *o,
-    bool yes, struct err *e)
+static int adopt(const struct store_location *location, struct store *s,
+    const struct checkpoints_options *o, bool yes, struct err *e)
 {
     struct marker mark = {0};
     struct marker_contents there;
     struct err torn;
-    int rc = marker_read(s, place->cluster, &mark, &torn);
+    int rc = marker_read(s, location->cluster, &mark, &torn);
     const bool is_torn = rc == ERR_CORRUPT;
     if (rc != 0 && !is_torn)
         *e = torn;
     else
-        rc = marker_survey(s, place->cluster, false, &there, e);
+        rc = marker_survey(s, location->cluster, false, &there, e);
     if (rc != 0)
         return rc;
     if (!o->json)
-        describe(place, &mark, is_torn ? torn.text : NULL, &there);
+        describe(location, &mark, is_torn ? torn.text : NULL, &there);
     if (!yes && !isatty(STDIN_FILENO))
         return err_set(e, ERR_INVALID,
             "nothing was changed: belay checkpoint adopt --yes adopts it without asking");
     if (!yes && !confirm())
         return err_set(e, ERR_CANCELLED, "nothing was changed");
     if (mark.generation == 0 || mark.uid[0] || is_torn)
-        rc = marker_write(s, place->cluster, &mark, "", clock_wall(&clock_system).ms, e);
+        rc = marker_write(s, location->cluster, &mark, "", clock_wall(&clock_system).ms, e);
     if (rc == 0 && o->json) {
-        json_t *v = json_pack("{s:s,s:s,s:s,s:I,s:I}", "store", place->store, "cluster",
-            place->cluster, "was_uid", mark.uid, "jobs", (json_int_t)there.jobs, "last_job",
+        json_t *v = json_pack("{s:s,s:s,s:s,s:I,s:I}", "store", location->store, "cluster",
+            location->cluster, "was_uid", mark.uid, "jobs", (json_int_t)there.jobs, "last_job",
             (json_int_t)there.last_job);
         cli_print_json(v);
         json_decref(v);
     } else if (rc == 0) {
-        printf("%s is given up: start belayd with it, which takes it over\n", place->store);
+        printf("%s is given up: start belayd with it, which takes it over\n", location->store);
     }
     return rc;
 }
 
 int adopt_run(const struct checkpoints_options *o, bool yes)
 {
-    struct place place;
+    struct store_location location;
     struct store_net *net = NULL;
     struct store *s;
     struct err e;
-    int rc = place_find(&o->place, &place, &e);
+    int rc = store_location_find(&o->location, &location, &e);
     if (rc == 0)
-        rc = check_idle(&place, &e);
+        rc = check_idle(&location, &e);
     if (rc == 0)
-        rc = keys_get(place.store, &net, &e);
+        rc = keys_get(location.store, &net, &e);
     if (rc == 0)
-        rc = store_open(place.store, &(struct store_options){.net = net, .existing = true}, &s, &e);
+        rc = store_open(
+            location.store, &(struct store_options){.net = net, .existing = true}, &s, &e);
     if (rc == 0) {
-        rc = adopt(&place, s, o, yes, &e);
+        rc = adopt(&location, s, o, yes, &e);
         store_close(s);
     }
     store_net_destroy(net);
-    place_deinit(&place);
+    store_location_deinit(&location);
     if (rc == 0)
         return CLI_OK;
     cli_error("%s", e.text);

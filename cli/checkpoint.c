@@ -61,13 +61,13 @@ static int on_option(void *ctx, int val, const char *arg)
     }
     g->of_store = true;
     if (val == VAL_STORE)
-        take_text(&g->o.place.store, arg);
+        take_text(&g->o.location.store, arg);
     else if (val == VAL_CLUSTER)
-        take_text(&g->o.place.cluster, arg);
+        take_text(&g->o.location.cluster, arg);
     else if (val == VAL_CONFIG)
-        take_text(&g->o.place.config, arg);
+        take_text(&g->o.location.config, arg);
     else if (val == VAL_KEY_FILE)
-        take_text(&g->o.place.key_file, arg);
+        take_text(&g->o.location.key_file, arg);
     else if (val == VAL_YES)
         g->yes = true;
     else
@@ -132,7 +132,7 @@ static int act(struct given *g, const struct cli_args *a)
     }
     if (asks)
         return ask(a);
-    if (g->o.place.config && g->o.place.store) {
+    if (g->o.location.config && g->o.location.store) {
         cli_error("--config also names the store: leave out --config or --store");
         return CLI_USAGE;
     }
@@ -154,10 +154,10 @@ static int run(int argc, const char **argv)
     int rc = cli_parse(&verb_checkpoint, argc, argv, false, on_option, &g, &a);
     if (rc == 0)
         rc = act(&g, &a);
-    free((char *)g.o.place.store);
-    free((char *)g.o.place.cluster);
-    free((char *)g.o.place.config);
-    free((char *)g.o.place.key_file);
+    free((char *)g.o.location.store);
+    free((char *)g.o.location.cluster);
+    free((char *)g.o.location.config);
+    free((char *)g.o.location.key_file);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }

@@ -280,7 +280,7 @@ static int has_ended(const struct call *c, bool *ret_ended, struct err *e)
     struct err ignored;
     json_t *v = NULL;
     int rc = ckpt_is_closed(&c->job, ret_ended, e);
-    if (rc != 0 || *ret_ended || c->o->place.store || c->o->place.config ||
+    if (rc != 0 || *ret_ended || c->o->location.store || c->o->location.config ||
         client_create(&client, &ignored) != 0)
         return rc;
     char *path = mem_printf("/api/v1/jobs/%" PRId64, c->job.job);
@@ -441,11 +441,11 @@ static int newest(struct call *c, struct err *e)
     return rc;
 }
 
-static int take_keys(struct call *c, const struct place *place, struct err *e)
+static int take_keys(struct call *c, const struct store_location *location, struct err *e)
 {
     struct master master;
-    int rc = place->key_file ? master_read(place->key_file, &master, e) : 0;
-    if (place->key_file && rc == 0) {
+    int rc = location->key_file ? master_read(location->key_file, &master, e) : 0;
+    if (location->key_file && rc == 0) {
         master_job_crypt(&master, c->job.job, &c->crypt);
         master_wipe(&master);
     }
@@ -455,18 +455,18 @@ static int take_keys(struct call *c, const struct place *place, struct err *e)
 
 static int with_store(const struct action *a, struct call *c, struct err *e)
 {
-    struct place place;
+    struct store_location location;
     struct store_net *net = NULL;
-    int rc = place_find(&c->o->place, &place, e);
+    int rc = store_location_find(&c->o->location, &location, e);
     if (rc == 0)
-        rc = take_keys(c, &place, e);
+        rc = take_keys(c, &location, e);
     if (rc == 0)
-        rc = keys_get(place.store, &net, e);
+        rc = keys_get(location.store, &net, e);
     if (rc == 0)
-        rc = store_open(
-            place.store, &(struct store_options){.net = net, .existing = true}, &c->job.store, e);
+        rc = store_open(location.store, &(struct store_options){.net = net, .existing = true},
+            &c->job.store, e);
     if (rc == 0) {
-        c->job.cluster = place.cluster;
+        c->job.cluster = location.cluster;
         if (a->takes_id && c->id.attempt == 0)
             rc = newest(c, e);
         if (rc == 0)
@@ -475,7 +475,7 @@ static int with_store(const struct action *a, struct call *c, struct err *e)
     }
     store_net_destroy(net);
     crypt_wipe(&c->crypt);
-    place_deinit(&place);
+    store_location_deinit(&location);
     return rc;
 }
 

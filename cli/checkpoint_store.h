@@ -6,10 +6,10 @@
 #define BELAY_CLI_CHECKPOINT_STORE_H
 
 #include "cli/cli.h"
-#include "cli/place.h"
+#include "cli/store_location.h"
 
 struct checkpoints_options {
-    struct place_options place;
+    struct store_location_options location;
     bool force, json;
 };
 

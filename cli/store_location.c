@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See place.h. Only the places are read from a configuration file: belayd reports errors in the
+ * See location.h. Only the places are read from a configuration file: belayd reports errors in the
  * rest.
  */
-#include "cli/place.h"
+#include "cli/store_location.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -47,7 +47,7 @@ static char *store_in(const char *state)
 }
 
 /* A file named explicitly must exist; the default in a state directory may not. */
-static void take_key_file(struct place *p, const char *named, const char *state)
+static void take_key_file(struct store_location *p, const char *named, const char *state)
 {
     char *path = named ? mem_strdup(named) : mem_printf("%s/" KEY_FILE, state);
     if (!p->key_file && (named || fs_exists(path)))
@@ -56,7 +56,7 @@ static void take_key_file(struct place *p, const char *named, const char *state)
         free(path);
 }
 
-static int read_config(const char *file, const char *state, struct place *p, struct err *e)
+static int read_config(const char *file, const char *state, struct store_location *p, struct err *e)
 {
     struct buf text = {0};
     struct yaml_node *root = NULL;
@@ -75,7 +75,7 @@ static int read_config(const char *file, const char *state, struct place *p, str
     return rc;
 }
 
-static int ask_belayd(struct place *p, struct err *e)
+static int ask_belayd(struct store_location *p, struct err *e)
 {
     struct client *c;
     json_t *v = NULL;
@@ -93,7 +93,7 @@ static int ask_belayd(struct place *p, struct err *e)
 }
 
 /* `belay up` keeps its state in its home whatever the file says. */
-static int read_local(struct place *p, struct err *e)
+static int read_local(struct store_location *p, struct err *e)
 {
     char *home = cli_home(), *file = mem_printf("%s/belayd.yaml", home);
     int rc = access(file, R_OK) == 0 ? read_config(file, home, p, e) : e->kind;
@@ -102,7 +102,7 @@ static int read_local(struct place *p, struct err *e)
     return rc;
 }
 
-static void find_key_file(struct place *p)
+static void find_key_file(struct store_location *p)
 {
     char *home = cli_home();
     take_key_file(p, NULL, home);
@@ -110,40 +110,41 @@ static void find_key_file(struct place *p)
     free(home);
 }
 
-int place_find(const struct place_options *o, struct place *ret_place, struct err *e)
+int store_location_find(
+    const struct store_location_options *o, struct store_location *ret_location, struct err *e)
 {
     const char *store = o->config ? o->store : or_variable(o->store, "BELAY_STORE");
     const char *cluster = or_variable(o->cluster, "BELAY_CLUSTER");
     const char *key_file = or_variable(o->key_file, "BELAY_KEY_FILE");
     const char *server = getenv("BELAY_SERVER");
     int rc = 0;
-    *ret_place = (struct place){.key_file = mem_strdup(key_file)};
+    *ret_location = (struct store_location){.key_file = mem_strdup(key_file)};
     if (store) {
-        ret_place->store = mem_strdup(store);
-        ret_place->cluster = mem_strdup(cluster ? cluster : CLUSTER_DEFAULT);
+        ret_location->store = mem_strdup(store);
+        ret_location->cluster = mem_strdup(cluster ? cluster : CLUSTER_DEFAULT);
     } else if (o->config) {
-        rc = read_config(o->config, NULL, ret_place, e);
+        rc = read_config(o->config, NULL, ret_location, e);
     } else {
-        rc = ask_belayd(ret_place, e);
+        rc = ask_belayd(ret_location, e);
     }
     if (rc == ERR_UNAVAILABLE && !(server && server[0]))
-        rc = read_local(ret_place, e);
+        rc = read_local(ret_location, e);
     if (rc == ERR_UNAVAILABLE)
         err_wrap(e, "which store is meant? name it with --store URL and --cluster NAME, or with "
                     "--config FILE");
     if (rc == 0 && !o->config)
-        find_key_file(ret_place);
-    if (rc == 0 && cluster && !str_eq(cluster, ret_place->cluster)) {
-        free(ret_place->cluster);
-        ret_place->cluster = mem_strdup(cluster);
+        find_key_file(ret_location);
+    if (rc == 0 && cluster && !str_eq(cluster, ret_location->cluster)) {
+        free(ret_location->cluster);
+        ret_location->cluster = mem_strdup(cluster);
     }
     return rc;
 }
 
-void place_deinit(struct place *p)
+void store_location_deinit(struct store_location *p)
 {
     free(p->store);
     free(p->cluster);
     free(p->key_file);
-    *p = (struct place){0};
+    *p = (struct store_location){0};
 }

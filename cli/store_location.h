@@ -2,20 +2,20 @@
  *
  * Locating a cluster's checkpoints, with belayd or without.
  */
-#ifndef BELAY_CLI_PLACE_H
-#define BELAY_CLI_PLACE_H
+#ifndef BELAY_CLI_STORE_LOCATION_H
+#define BELAY_CLI_STORE_LOCATION_H
 
 #include "base/err.h"
 #include <stdbool.h>
 
-struct place {
+struct store_location {
     char *store, *cluster;
     /* for encrypted checkpoints; NULL if none is named and the default does not exist */
     char *key_file;
 };
 
 /* Values from the command line; may be NULL. Borrowed. */
-struct place_options {
+struct store_location_options {
     const char *store, *cluster, *config, *key_file;
 };
 
@@ -23,8 +23,9 @@ struct place_options {
  * configuration file; the running belayd; the configuration of `belay up`. The key file is
  * --key-file (BELAY_KEY_FILE); with a configuration file, the one it names; else the first that
  * exists in the state directory of `belay up` and in belayd's default one. ERR_CONFIG and
- * ERR_UNAVAILABLE name the option to use. Call place_deinit in every case. */
-int place_find(const struct place_options *o, struct place *ret_place, struct err *e);
-void place_deinit(struct place *p);
+ * ERR_UNAVAILABLE name the option to use. Call store_location_deinit in every case. */
+int store_location_find(
+    const struct store_location_options *o, struct store_location *ret_location, struct err *e);
+void store_location_deinit(struct store_location *p);
 
 #endif
