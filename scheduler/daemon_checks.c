@@ -17,7 +17,7 @@ struct credential_tries {
         struct err e; /* ERR_NONE = it has credentials */
     } list[CONFIG_POOLS_MAX];
     size_t n_pending;
-    bool is_late;
+    bool timed_out;
 };
 
 static void on_credentials(void *ctx, const struct err *e)
@@ -29,11 +29,11 @@ static void on_credentials(void *ctx, const struct err *e)
         t->e = *e;
 }
 
-static void on_late(struct timer *timer, void *ctx)
+static void on_timeout(struct timer *timer, void *ctx)
 {
     struct credential_tries *all = ctx;
     (void)timer;
-    all->is_late = true;
+    all->timed_out = true;
 }
 
 static void try_all(struct daemon *d, struct credential_tries *all)
@@ -50,9 +50,9 @@ static void try_all(struct daemon *d, struct credential_tries *all)
         all->n_pending++;
         driver->ops->credentials(driver, c->pools[i].row.region, on_credentials, t);
     }
-    timer_init(&limit, on_late, all);
+    timer_init(&limit, on_timeout, all);
     timer_start(d->timers, &limit, CREDENTIALS_MS);
-    while (all->n_pending > 0 && !all->is_late)
+    while (all->n_pending > 0 && !all->timed_out)
         uv_run(d->loop, UV_RUN_ONCE);
     timer_stop(d->timers, &limit);
 }

@@ -3,7 +3,7 @@
  * See volumes.h. Each query (the cluster's own, all) has one reading:
  *
  *   --> asking --- all drivers answered --> known --- VOLUMES_KEEP_MS, next query --> asking
- *          \-- VOLUMES_WAIT_MS --> late (queries get what there is) --^
+ *          \-- VOLUMES_WAIT_MS --> timed out (queries get what there is) --^
  */
 #include "scheduler/volumes.h"
 
@@ -33,7 +33,7 @@ struct waiter {
 
 struct reading {
     struct volumes *v;
-    bool asking, late;
+    bool asking, timed_out;
     struct mono ended; /* MONO_NONE = never */
     struct part **parts;
     size_t n_parts, n_waited_for;
@@ -116,7 +116,7 @@ static void part_over(struct reading *r)
 {
     if (--r->n_waited_for > 0)
         return;
-    r->asking = r->late = false;
+    r->asking = r->timed_out = false;
     r->ended = clock_mono(r->v->o.timers->clock);
     timer_stop(r->v->o.timers, &r->deadline);
     report_all(r);
@@ -139,7 +139,7 @@ static void on_deadline(struct timer *t, void *ctx)
 {
     struct reading *r = ctx;
     (void)t;
-    r->late = true;
+    r->timed_out = true;
     report_all(r);
 }
 
@@ -184,7 +184,7 @@ static bool is_known(const struct reading *r)
 void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx)
 {
     struct reading *r = all ? &v->all : &v->own;
-    if (r->asking ? r->late : is_known(r)) {
+    if (r->asking ? r->timed_out : is_known(r)) {
         report(r, done, ctx);
         return;
     }

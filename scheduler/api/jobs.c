@@ -354,7 +354,7 @@ static json_t *expects_json(const struct api *api, int64_t id)
     bool known = core_procurement_expects(m, j, now, &o);
     return json_pack("{s:o,s:o,s:o,s:o}", "why", json_text(why), "done_at",
         known ? api_json_time((struct wall){now.wall.ms + o.median_ms}) : json_null(), "late_at",
-        known ? api_json_time((struct wall){now.wall.ms + o.late_ms}) : json_null(), "cost_uusd",
+        known ? api_json_time((struct wall){now.wall.ms + o.p95_ms}) : json_null(), "cost_uusd",
         known ? json_integer(o.uusd) : json_null());
 }
 

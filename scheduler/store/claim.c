@@ -52,7 +52,7 @@ struct store_claim {
     struct store_access access;
     struct look *now;                     /* or NULL */
     bool on_thread, is_starting, is_over; /* is_over: the result of the start's check is known */
-    bool is_ours, was_told;
+    bool is_ours;
     bool is_refused;
     int tries, rc; /* rc: of the last check */
     int64_t next_job;
@@ -358,17 +358,17 @@ int store_claim_begin(
 {
     struct store_claim *c = mem_alloc(sizeof(*c));
     struct timer start;
-    bool late = false;
+    bool timed_out = false;
     *c = (struct store_claim){.o = *o,
         .access = {.url = o->store, .timers = o->timers, .http = o->http},
         .is_starting = true,
         .next_job = o->next_job};
     timer_init(&c->again, on_again, c);
     timer_init(&c->limit, on_limit, c);
-    timer_init(&start, on_start_over, &late);
+    timer_init(&start, on_start_over, &timed_out);
     timer_start(o->timers, &start, o->reads_only ? READ_MS : START_MS);
     start_look(c);
-    while (!c->is_over && !late)
+    while (!c->is_over && !timed_out)
         uv_run(o->loop, UV_RUN_ONCE);
     timer_stop(o->timers, &start);
     c->is_starting = false;

@@ -139,6 +139,6 @@ void deadline_outlook(const struct deadline_policy *p, const struct deadline_cha
     qsort(took, PLAYED, sizeof took[0], by_value);
     *ret_outlook =
         (struct deadline_outlook){.median_ms = (int64_t)(took[PLAYED / 2] * DEADLINE_STEP_MS),
-            .late_ms = (int64_t)(took[(PLAYED * 95 - 1) / 100] * DEADLINE_STEP_MS),
+            .p95_ms = (int64_t)(took[(PLAYED * 95 - 1) / 100] * DEADLINE_STEP_MS),
             .cost = cost};
 }

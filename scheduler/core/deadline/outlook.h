@@ -11,7 +11,7 @@
 
 struct deadline_outlook {
     /* from now to the end: median and 95th percentile */
-    int64_t median_ms, late_ms;
+    int64_t median_ms, p95_ms;
     double cost; /* mean, in on-demand steps */
 };
 

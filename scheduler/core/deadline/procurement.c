@@ -423,7 +423,7 @@ static struct procurement_outlook without_spot(const struct sight *s, const stru
 {
     int64_t start_ms = start_left_ms(s, k);
     return (struct procurement_outlook){.median_ms = start_ms + k->work_ms,
-        .late_ms = start_ms + k->work_worst_ms,
+        .p95_ms = start_ms + k->work_worst_ms,
         .uusd = (int64_t)((double)s->sure_uusd_h * (double)(start_ms + k->work_ms) / HOUR_MS)};
 }
 
@@ -455,7 +455,7 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
         spot_observations_class(m, k, now.wall), &o);
     *ret_outlook =
         (struct procurement_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
-            .late_ms = (int64_t)((double)o.late_ms / scale(m)),
+            .p95_ms = (int64_t)((double)o.p95_ms / scale(m)),
             .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->deadline.options.step_ms /
                               HOUR_MS)};
     return true;

@@ -566,14 +566,14 @@ static void explain_outlook(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct procurement_outlook o;
-    char median[32], late[32], usd[32];
+    char median[32], p95[32], usd[32];
     if (a->n == a->max || !core_procurement_expects(m, j, now, &o))
         return;
     time_format_duration(o.median_ms, median, sizeof median);
-    time_format_duration(o.late_ms, late, sizeof late);
+    time_format_duration(o.p95_ms, p95, sizeof p95);
     str_format_usd(o.uusd, usd, sizeof usd);
     explain_say(a, "expected",
-        "it is expected to end in %s (95th percentile: %s), and to cost %s more%s", median, late,
+        "it is expected to end in %s (95th percentile: %s), and to cost %s more%s", median, p95,
         usd, not_paid(j, o.uusd).s);
 }
 

@@ -117,7 +117,7 @@ struct forecast_snapshot {
 };
 
 #define REFUSED_OFTEN 3 /* refusals in a row: the availability of the offer is unknown */
-static inline bool offer_is_doubtful(const struct offer *o)
+static inline bool offer_is_unreliable(const struct offer *o)
 {
     return o->row.refused_in_a_row >= REFUSED_OFTEN;
 }

@@ -45,7 +45,7 @@ static const struct offer *cheapest_for(
             capacity_lacks(&s->capacity[o->pool->index], o) || capacity_lacks(&s->all, o))
             continue;
         const struct pool *in = o->pool;
-        if (offer_is_doubtful(o) ||
+        if (offer_is_unreliable(o) ||
             (in->rack && rack_alone_w(in->rack_kind, offer_total(o), s->lots[lot].shape) >
                              s->left_w[in->rack->index]))
             continue;

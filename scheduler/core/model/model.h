@@ -699,8 +699,8 @@ double core_job_reclaims_per_hour(const struct job *j);
  * estimate is possible: the job has no deadline, runs on owned nodes, was not examined yet, or can
  * use no offer that is always available. Takes some milliseconds. */
 struct procurement_outlook {
-    int64_t median_ms, late_ms; /* from now to its end: median and 95th percentile */
-    int64_t uusd;               /* mean of the remaining cost */
+    int64_t median_ms, p95_ms; /* from now to its end: median and 95th percentile */
+    int64_t uusd;              /* mean of the remaining cost */
 };
 bool core_procurement_expects(const struct model *m, const struct job *j, struct stamp now,
     struct procurement_outlook *ret_outlook);
