@@ -27,21 +27,23 @@ CALLS = [
 
 
 class User:
-    """Makes all CALLS again and again until the end; what was not answered as it has to be is in
-    failures."""
+    """Makes all CALLS again and again; what was not answered as it has to be is in failures. With a
+    token, over one connection that has shown it: a flood of strangers leaves it alone."""
 
-    def __init__(self, d, token, end):
-        self.d, self.token, self.end = d, token, end
+    def __init__(self, d, token):
+        self.d, self.token = d, token
         self.answers, self.failures = 0, []
         self.kept = None
-        if token:  # a connection that has shown it, which a flood of strangers leaves alone
+        if token:
             self.kept = d.connect(tls=True)
             d.call("GET", "/api/v1/cost", token=token, on=self.kept)
-        self.thread = threading.Thread(target=self.run)
+
+    def start(self, end):
+        self.thread = threading.Thread(target=self.run, args=(end,))
         self.thread.start()
 
-    def run(self):
-        while time.monotonic() < self.end:
+    def run(self, end):
+        while time.monotonic() < end:
             for method, path, body, wanted in CALLS:
                 try:
                     status, said, _ = self.d.call(
@@ -83,11 +85,13 @@ class FewFiles(unittest.TestCase):
         async def play():
             fleet, joined = await flood.join_fleet(self.d.dir, self.d.url, ca, tokens)
             await asyncio.gather(*map(sync, joined))
+            users = [User(self.d, token) for token in (None, None, None, ann)]
             n_syncs = 0
             with flood.crowd(fleet.address, hostile, CROWD, SECONDS + WAIT_S):
                 await asyncio.to_thread(self.until_full)
                 end = time.monotonic() + SECONDS
-                users = [User(self.d, token, end) for token in (None, None, None, ann)]
+                for user in users:
+                    user.start(end)
                 while time.monotonic() < end:
                     await asyncio.wait_for(asyncio.gather(*map(sync, joined)), WAIT_S)
                     n_syncs += 1
