@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The schema: what version 1 is, and the steps from there. A new column is a line in columns.c and
- * a step here; the steps that follow a release are kept for ever, so that every database of a
- * release can be opened.
+ * The schema: the tables of version 1, and the steps that lead to each later version. A new column
+ * needs a line in columns.c and a step here. The steps after a release are kept for ever, so that
+ * every database of a release can be opened.
  *
  * To change the schema:
- *   1. Append a text to `steps` that takes the schema from the version before to the new one. It is
- *      run in one transaction, after which the version is stored. A text that was released is not
- *      changed any more, nor is the baseline: a mistake is mended by the next step.
+ *   1. Append to `steps` the SQL text that leads from the previous version to the new one. It is
+ *      executed in one transaction, which also stores the version. A released text and the baseline
+ *      are never changed: the next step corrects a mistake.
  *   2. Raise DB_SCHEMA_VERSION (db.h).
- *   3. Record what comes of it as tests/db/schema_v<N>.sql (test_migrate.c says how), next to those
- *      of all versions before, each of which has to lead to the same schema.
+ *   3. Record the resulting schema as tests/db/schema_v<N>.sql (test_migrate.c describes how), next
+ *      to those of all earlier versions. A migration from each of them must lead to the same
+ *      schema.
  *
  * A column that a step adds is the table's last one, and so is its line in columns.c.
  *
  * All tables are STRICT: a value of the wrong type is an error, not a row. Times are milliseconds
- * since 1970, money is micro-dollars (uusd); what is not known is NULL. columns.c says which C type
- * a column is read into; tests/db/test_table.c compares the two.
+ * since 1970, money is micro-dollars (uusd); an unknown value is NULL. columns.c has the C type of
+ * each column; tests/db/test_table.c compares the two.
  *
- * Each index is there for the statement that its comment names. *_live: a start, and lists of what
- * is there, do not read rows that have ended.
+ * Each index serves the statement that its comment names. With the indexes *_live, a start of
+ * belayd and lists of live objects do not read rows that have ended.
  */
 #include "db/schema.h"
 

@@ -342,11 +342,11 @@ int64_t api_node_of_cn(const char *cn);
  * secret. */
 void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129]);
 
-/* With which what runs in an attempt changes those options of its own job that JOB_UPDATE_INSIDE
- * allows and, where the script is on the first node only, starts tasks on the others. Nothing else:
- * "j<job>.<attempt>.<hmac>", good while it runs. */
+/* The token of an attempt, "j<job>.<attempt>.<hmac>", valid while the attempt runs. With it, a
+ * program of the attempt can change the options of its own job that JOB_UPDATE_INSIDE allows and,
+ * if the script runs on the first node only, start tasks on the other nodes; nothing else. */
 void api_job_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129]);
-/* Whether that token is still good for anything. j may be NULL. */
+/* Whether the token of that attempt is still valid. j may be NULL. */
 bool api_attempt_lives(const struct job *j, int64_t attempt);
 
 #endif

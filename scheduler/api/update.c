@@ -14,12 +14,12 @@ struct updating {
     struct api *api;
     struct update_request u;
     int64_t job;
-    int64_t attempt; /* that asks; 0: a person does */
+    int64_t attempt; /* the attempt that requests the change; 0: a person requests it */
     char by[CORE_NAME_MAX];
     struct later *later;
 };
 
-/* What the token of an attempt is good for. */
+/* Refuses a change that the token of an attempt does not allow. */
 static int check_inside(const struct caller *caller, int64_t id, const json_t *body, struct err *e)
 {
     const char *key;

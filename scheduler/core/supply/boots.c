@@ -14,8 +14,8 @@
  *  1. While boots.wait_ms is set the pool has at most one coming machine more than when it was set
  *     (pool_capacity). One that joined after older machines had full disks counts as coming until
  *     a job has begun there, or its disk is full too.
- *  2. The state is stored, and only a join or the start of a job resets it: neither a restart
- *     nor a change of the configuration does.
+ *  2. The state is stored. Only a join or the start of a job resets it, not a restart of belayd or
+ *     a change of the configuration.
  *  3. Failures during the wait of machines that were launched before do not lengthen it: they give
  *     no new information.
  *  4. A machine counts once, in whatever order machines fail and however often one reports a full
@@ -24,12 +24,13 @@
  * A machine that was reclaimed while it booted is not a failure of the pool: its offer is avoided
  * (instances.c).
  *
- * A machine whose disk is full before its first job begins is a failure too: it can have no job,
- * and another one of the same image would be as full. The job that it was launched for is usually
- * placed when it joins, before its first status tells of the disk, so what counts is whether an
- * attempt has begun there, not whether one was placed. These machines do join, so a join does not
- * reset the state; a job that begins on a newer machine does. The newest machine that failed tells
- * most about the next one, so its text is stored, and tells which kind of failure it was.
+ * A machine whose disk is full before its first job begins is a failure too: it cannot run a job,
+ * and the disk of another machine with the same image would be full as well. The job that it was
+ * launched for is usually placed when it joins, before its first status reports the disk. So the
+ * criterion is whether an attempt has begun there, not whether one was placed. These machines do
+ * join, so a join does not reset the state; a job that begins on a newer machine does. The stored
+ * text, which also identifies the kind of failure, is that of the newest machine that failed: it is
+ * the best evidence about the next one.
  */
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
@@ -158,7 +159,7 @@ static void work_again(struct model *m, struct instance *i, struct stamp now, co
     model_note_change(m);
 }
 
-/* An older machine shows nothing of those that are launched now. */
+/* An older machine is no evidence about machines that are launched now. */
 static void put_on_trial(const struct instance *i)
 {
     if (is_newer(i))
