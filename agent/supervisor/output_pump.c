@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The disk is looked at once for a grant of some bytes, not for each piece. Grants are small where
- * room is scarce, and expire, so that what all supervisors may write at once stays within it.
+ * The free space of the disk is read once for a grant of some bytes, not for each piece. Grants
+ * are small if little space is free, and they expire, so that all supervisors together cannot write
+ * more than is free.
  */
 #include "agent/supervisor/output_pump.h"
 
@@ -63,7 +64,7 @@ static int64_t blocks_of(int fd, int64_t *ret_size)
     return (int64_t)st.st_blocks * 512;
 }
 
-/* With what the output writer still has to copy to output.log. */
+/* Includes the bytes that the output writer still has to copy to output.log. */
 static int64_t own_bytes(const struct output_pump *p)
 {
     int64_t size, sum = blocks_of(p->log, &size);
@@ -86,7 +87,7 @@ static void release(int fd, int64_t *released, int64_t to)
         *released = to;
 }
 
-/* What is copied from there is not released before it is. */
+/* Bytes of the log are not released before they have been copied. */
 static void release_all(struct output_pump *p)
 {
     int64_t size, shipped = p->shipped;
@@ -147,7 +148,7 @@ static size_t write_some(struct output_pump *p, struct output_stream *s, size_t 
     ssize_t done = write(s->to, s->piece + s->at, n);
     if (done < 0 && errno == EINTR)
         done = 0;
-    if (done < 0 && errno != ENOSPC && errno != EDQUOT) { /* nothing could mend it */
+    if (done < 0 && errno != ENOSPC && errno != EDQUOT) { /* waiting cannot help */
         log_error("a task's output cannot be written", log_i("errno", errno));
         s->lost += (int64_t)n;
         s->at += n;
@@ -163,7 +164,7 @@ static size_t write_some(struct output_pump *p, struct output_stream *s, size_t 
     return (size_t)done;
 }
 
-/* Notes are short, and may take of the reserve. */
+/* Notes are short and may use the reserve. */
 static void note(const struct output_stream *s, const char *text, int n)
 {
     if (write(s->to, text, (size_t)n) != n)
@@ -200,7 +201,7 @@ static void drop_piece(struct output_stream *s)
     s->at = s->n;
 }
 
-/* False if it has to wait for room. */
+/* False if the stream has to wait for free space. */
 static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
 {
     while (s->at < s->n && !p->is_cut) {
@@ -242,14 +243,14 @@ static void hold(struct output_pump *p)
     p->grant_until = now_ms() + CUT_LOOK_MS;
 }
 
-/* While it is cut, and room was looked for a while ago. */
+/* Checks the free space again after CUT_LOOK_MS, and ends the cut if there is enough. */
 static void look_for_room(struct output_pump *p)
 {
     if (!p->is_cut || now_ms() < p->grant_until)
         return;
     p->grant = find_room(p, false);
     p->grant_until = now_ms() + CUT_LOOK_MS;
-    if (p->grant >= OUTPUT_PIECE) /* so much that it does not end again at once */
+    if (p->grant >= OUTPUT_PIECE) /* enough that it is not cut again at once */
         end_cut(p);
 }
 
