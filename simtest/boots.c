@@ -6,9 +6,9 @@
  * successive failures the pool has one coming machine at a time, and the number of further failures
  * grows with the logarithm of time. There is one elastic pool.
  *
- * Within a batch the order of events is unknown. Where it matters, belayd's rows are believed:
- * which came first on a machine, a job or the full disk; and which failures of a batch with a
- * success were before it.
+ * Within a batch the order of events is unknown. Where it matters, belayd's rows decide: whether a
+ * job or the full disk came first on a machine, and which failures of a batch were before its
+ * success.
  */
 #include "base/str.h"
 #include "simtest/world.h"
@@ -26,8 +26,8 @@ static bool is_coming(enum instance_state s)
     return s == INSTANCE_INTENDED || s == INSTANCE_LAUNCHED;
 }
 
-/* Maximum number of failed probes by then, each after twice the previous wait; two more, since
- * commits lag behind events. */
+/* Maximum number of failed probes after this time, each after twice the previous wait; plus two,
+ * because commits lag behind events. */
 static int64_t most_failures(int64_t elapsed_ms)
 {
     int64_t n = 2;
@@ -64,7 +64,8 @@ static void count_failure(struct sim_boots *b, struct boots_batch *x, int64_t id
     b->probes += b->failed >= BOOTS_FAILED_MAX && id > b->before_id;
 }
 
-/* One that ended in the batch of its launch, or was reclaimed, may have ended before it counted. */
+/* A machine that ended in the batch of its launch, or was reclaimed, may have ended before it was
+ * counted. */
 static void count_unjoined(
     struct sim_boots *b, struct boots_batch *x, const struct instance_row *r, bool was_launched)
 {
@@ -139,7 +140,7 @@ static void check_verdict(struct world *w, const struct instance_row *r)
             boot_verdict_names[verdict], boot_verdict_names[r->boot]);
 }
 
-/* What must be stored of the pool, where a batch does not leave it open. */
+/* Checks the stored state of the pool, unless the order within the batch leaves it open. */
 static void check_count(
     struct world *w, const struct boots_batch *x, int64_t failed, int64_t newest)
 {

@@ -2,17 +2,17 @@
  *
  * In some worlds the disks of nodes are full for a while: their agents report it and refuse to
  * start attempts. Once belayd has answered such a status, it must place nothing there until a
- * status without a full disk was sent. Some jobs are too large for what is free on the others:
- * belayd must hold them after so many starts (check.c). In other worlds the image of the elastic
- * pool leaves no room: each of its machines joins, and its disk is full from the first status on.
- * Its launches are bounded (boots.c).
+ * status without a full disk was sent. Some jobs need more than is free on the other disks: belayd
+ * must hold them after JOB_NO_ROOM_MAX starts (check.c). In other worlds the image of the elastic
+ * pool fills the disk: each machine of the pool joins, and its disk is full from the first status
+ * on. The launches of the pool are bounded (boots.c).
  */
 #include "simtest/world.h"
 
 #include "base/str.h"
 
 #define LONGEST_MS 900000
-#define STARTS_MAX 8 /* of a job that is too large */
+#define STARTS_MAX 8 /* maximum number of starts of a job that is too large */
 
 static bool disks_are_there(const struct world *w)
 {

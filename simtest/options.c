@@ -19,8 +19,8 @@ static const char *const with_rules[] = {"name", "pool", "cpus", "gpus", "memory
     "deadline_at_ms", "finish_by_ms", "work_ms", "max_uusd", "max_uusd_per_hour", "window", "nodes",
     "nodes_min", "on_loss", "script_on"};
 
-/* Not of the world's own sequence: a new row, or one more job with an option, does not make every
- * other seed another world. */
+/* Uses a random sequence of its own: a new row, or one more job with an option, does not change the
+ * worlds of all other seeds. */
 static bool chance(struct world *w, double p)
 {
     return prng_chance(&w->options, p);
@@ -34,7 +34,7 @@ static bool has_rule(const struct job_attribute *a)
     return is_listed;
 }
 
-/* Small as often as any. */
+/* Half of the numbers are small, half are any number of the range. */
 static int64_t some_number(struct world *w, const struct job_attribute *a)
 {
     int64_t max = a->words ? -1 : a->max;
@@ -102,7 +102,7 @@ char *options_document(struct world *w)
     return text;
 }
 
-/* ---- what becomes of them ---- */
+/* ---- checks ---- */
 
 void options_committed(struct world *w, const struct changes *c)
 {
@@ -133,8 +133,8 @@ void options_loaded(struct world *w)
     }
 }
 
-/* Options that an update may change can be older in a message, and a rank that runs no script of
- * its own is not saved. */
+/* A message may have an older value of an option that updates can change. A rank that runs no
+ * script of its own is not saved. */
 void options_sent(struct world *w, const struct wire_desired_attempt *d)
 {
     const struct job_spec *spec = &world_job(w, d->job)->spec;
