@@ -91,6 +91,7 @@ class Configuration(unittest.TestCase):
             "policy",
             "pools",
             "procurement",
+            "readers",
             "store",
             "telemetry",
             "windows",
