@@ -146,7 +146,7 @@ static int snapshot(struct bench *b, const char *dir, struct err *e)
     struct ckpt_snapshot *s = NULL;
     int rc = ckpt_snapshot_take(dir, &how, NULL, &s, &stats, e);
 
-    b->stats.bytes = stats.copied_bytes + stats.cloned_bytes + stats.held_bytes;
+    b->stats.bytes = stats.copied_bytes + stats.cloned_bytes + stats.kept_open_bytes;
     ckpt_snapshot_destroy(s);
     free(scratch);
     return rc;

@@ -213,14 +213,14 @@ struct ckpt_snapshot;
 
 struct ckpt_snapshot_how {
     const char *scratch; /* a directory on the tree's file system, for an unnamed file */
-    bool in_place;       /* the program writes to its files in place: hold none open */
+    bool in_place;       /* the program writes to its files in place: keep none open */
     int64_t copied_max;  /* bytes; 0 = 32 MiB */
     /* files; 0 = an eighth of the process's descriptor limit, at most 512 */
-    int held_max;
+    int kept_open_max;
 };
 
 struct ckpt_snapshot_stats {
-    int64_t copied_bytes, cloned_bytes, held_bytes;
+    int64_t copied_bytes, cloned_bytes, kept_open_bytes;
     int64_t took_ms;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Taking a snapshot: scan -> copy, clone or hold each file -> wait until a write would change a
- * stamp -> scan again. If the second scan finds no change, the program did not touch its files
+ * Taking a snapshot: scan -> copy, clone or keep open each file -> wait until a write would change
+ * a stamp -> scan again. If the second scan finds no change, the program did not touch its files
  * meanwhile, so all of them are of one moment. The content is read afterwards, from the snapshot.
  */
 #include "ckpt/snapshot.h"
@@ -22,7 +22,7 @@
 
 /* of all files; takes tens of milliseconds, and page cache */
 #define COPIED_MAX (INT64_C(32) << 20)
-#define COPIED_FILE_MAX (INT64_C(1) << 20) /* larger files are cloned or held where possible */
+#define COPIED_FILE_MAX (INT64_C(1) << 20) /* larger files are cloned or kept open where possible */
 #define COPY_BYTES (256u << 10)
 #define HELD_MAX 512
 #define COPY_ALIGN INT64_C(4096)
@@ -37,8 +37,8 @@ struct taking {
     const struct ckpt_snapshot_how *how;
     int root_fd;
     int64_t copied_max;
-    size_t held_max;
-    bool can_clone, can_hold;
+    size_t kept_open_max;
+    bool can_clone, can_keep_open;
     char *block;
     char why[160]; /* why a file cannot be kept */
 };
@@ -48,7 +48,7 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-static size_t default_held_max(void)
+static size_t default_kept_open_max(void)
 {
     struct rlimit l;
     rlim_t part = getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur / 8 : 0;
@@ -145,29 +145,30 @@ static bool clone(struct taking *t, size_t i, int fd)
     return true;
 }
 
-/* ---- holding ---- */
+/* ---- keeping files open ---- */
 
-static bool hold(struct taking *t, size_t i, int fd)
+static bool keep_open(struct taking *t, size_t i, int fd)
 {
     struct ckpt_snapshot *s = t->s;
     struct snapshot_file *f = &s->files[i];
     struct stat st;
 
-    if (!t->can_hold || !f->is_quiet || s->n_held == t->held_max ||
+    if (!t->can_keep_open || !f->is_quiet || s->n_kept_open == t->kept_open_max ||
         s->scan.stamps[i].dev != s->seen.dev || fstat(fd, &st))
         return false;
-    f->how = SNAPSHOT_HELD;
+    f->how = SNAPSHOT_KEPT_OPEN;
     f->fd = fd;
     f->links = st.st_nlink;
-    s->n_held++;
-    s->stats.held_bytes += manifest_content(&s->manifest.entries[i]);
+    s->n_kept_open++;
+    s->stats.kept_open_bytes += manifest_content(&s->manifest.entries[i]);
     return true;
 }
 
 static bool would_notice(const struct ckpt_snapshot *s)
 {
     for (size_t i = 0; i < s->n_files; i++)
-        if (s->files[i].how == SNAPSHOT_HELD && !seen_would_notice(&s->seen, &s->scan.stamps[i]))
+        if (s->files[i].how == SNAPSHOT_KEPT_OPEN &&
+            !seen_would_notice(&s->seen, &s->scan.stamps[i]))
             return false;
     return true;
 }
@@ -179,7 +180,7 @@ static void settle(struct taking *t)
     const struct timespec look = {.tv_nsec = SETTLE_LOOK_NS};
     int64_t end = now_ms() + SETTLE_MS;
 
-    while (t->s->n_held && !would_notice(t->s)) {
+    while (t->s->n_kept_open && !would_notice(t->s)) {
         if (now_ms() > end) {
             snprintf(t->why, sizeof(t->why),
                 "its files are from the future, or their times are whole seconds");
@@ -202,15 +203,16 @@ static int keep_open_file(struct taking *t, size_t i, int fd, struct err *e)
     s->files[i].is_quiet = seen_has_no_writer(fd);
     if (is_small && size <= left)
         rc = copy(t, i, fd, &kept, e);
-    if (rc || kept || clone(t, i, fd) || hold(t, i, fd))
+    if (rc || kept || clone(t, i, fd) || keep_open(t, i, fd))
         return rc;
     if (!is_small && size <= left)
         rc = copy(t, i, fd, &kept, e);
     if (!rc && !kept)
         snprintf(t->why, sizeof(t->why), "'%.60s' is %s", file->path,
-            !t->can_hold ? "too large to be copied, and its file system cannot share its blocks"
+            !t->can_keep_open
+                ? "too large to be copied, and its file system cannot share its blocks"
             : !s->files[i].is_quiet ? "too large to be copied, and open for writing or mapped"
-                                    : "one of too many to be copied or held open");
+                                    : "one of too many to be copied or kept open");
     return rc;
 }
 
@@ -222,7 +224,7 @@ static int keep_file(struct taking *t, size_t i, struct err *e)
     if (rc)
         return rc;
     rc = keep_open_file(t, i, fd, e);
-    if (s->files[i].how != SNAPSHOT_HELD)
+    if (s->files[i].how != SNAPSHOT_KEPT_OPEN)
         close(fd);
     return rc;
 }
@@ -272,7 +274,7 @@ static int take(struct taking *t, const atomic_int *cancel, struct err *e)
 
     seen_begin(&s->seen, t->root_fd);
     t->can_clone = true;
-    t->can_hold = s->seen.usable && !t->how->in_place;
+    t->can_keep_open = s->seen.usable && !t->how->in_place;
     rc = scan_tree(t->root_fd, &s->manifest, &s->scan, e);
     if (rc)
         return rc;
@@ -295,7 +297,7 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
     int64_t start = now_ms();
     struct taking t = {.how = how,
         .copied_max = how->copied_max ? how->copied_max : COPIED_MAX,
-        .held_max = how->held_max ? (size_t)how->held_max : default_held_max()};
+        .kept_open_max = how->kept_open_max ? (size_t)how->kept_open_max : default_kept_open_max()};
     int rc;
 
     *ret = NULL;
@@ -325,7 +327,7 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
 /* ---- reading ---- */
 
 /* Adding or removing a name also changes the change time. */
-static bool is_as_held(const struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file)
+static bool is_as_kept(const struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file)
 {
     const struct snapshot_file *f = &s->files[i];
     struct stat st;
@@ -336,15 +338,15 @@ static bool is_as_held(const struct ckpt_snapshot *s, size_t i, const struct man
     return st.st_nlink != f->links || scan_stamp_ns(&st.st_ctim) == s->scan.stamps[i].ctime_ns;
 }
 
-static int check_held(
+static int check_kept_open(
     struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, struct err *e)
 {
-    if (s->files[i].how != SNAPSHOT_HELD || is_as_held(s, i, file))
+    if (s->files[i].how != SNAPSHOT_KEPT_OPEN || is_as_kept(s, i, file))
         return 0;
     atomic_store(&s->disturbed, true);
     return err_set(e, ERR_UNAVAILABLE,
         "'%.200s' was written to in place while it was being stored: nothing was committed. From "
-        "now on no file of this attempt is held open; to continue while large files are stored, "
+        "now on no file of this attempt is kept open; to continue while large files are stored, "
         "write a new file and rename it",
         file->path);
 }
@@ -353,11 +355,11 @@ int snapshot_read(struct ckpt_snapshot *s, size_t i, const struct manifest_entry
     size_t n, int64_t offset, struct err *e)
 {
     const struct snapshot_file *f = &s->files[i];
-    bool is_held = f->how == SNAPSHOT_HELD;
-    int64_t at = is_held ? offset : f->offset + offset;
+    bool is_kept_open = f->how == SNAPSHOT_KEPT_OPEN;
+    int64_t at = is_kept_open ? offset : f->offset + offset;
 
     while (n > 0) {
-        ssize_t got = pread(is_held ? f->fd : s->spool, p, n, at);
+        ssize_t got = pread(is_kept_open ? f->fd : s->spool, p, n, at);
 
         if (got < 0 && errno == EINTR)
             continue;
@@ -369,9 +371,9 @@ int snapshot_read(struct ckpt_snapshot *s, size_t i, const struct manifest_entry
         at += got;
         n -= (size_t)got;
     }
-    if (n > 0 && !is_held)
+    if (n > 0 && !is_kept_open)
         return err_set(e, ERR_IO, "the snapshot of '%.300s' is too short", file->path);
-    return check_held(s, i, file, e);
+    return check_kept_open(s, i, file, e);
 }
 
 int snapshot_check(struct ckpt_snapshot *s, const struct manifest *m, struct err *e)
@@ -379,7 +381,7 @@ int snapshot_check(struct ckpt_snapshot *s, const struct manifest *m, struct err
     int rc = 0;
 
     for (size_t i = 0; !rc && i < s->n_files; i++)
-        rc = check_held(s, i, &m->entries[i], e);
+        rc = check_kept_open(s, i, &m->entries[i], e);
     return rc;
 }
 
@@ -393,7 +395,7 @@ void ckpt_snapshot_destroy(struct ckpt_snapshot *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->n_files; i++)
-        if (s->files[i].how == SNAPSHOT_HELD)
+        if (s->files[i].how == SNAPSHOT_KEPT_OPEN)
             close(s->files[i].fd);
     if (s->spool >= 0)
         close(s->spool);

@@ -7,12 +7,12 @@
  *     copied   small files, into one unnamed file (`spool`), up to a total; costs almost nothing
  *     cloned   FICLONERANGE into the spool, where the file system shares blocks (XFS, btrfs,
  *              bcachefs)
- *     held     the file is kept open. If the program replaces it, our copy stays intact; a write in
+ *     open     the file is kept open. If the program replaces it, our copy stays intact; a write in
  *              place is detected afterwards (snapshot_check), and the save fails
  *
  * A snapshot has no names: a kill leaves nothing behind, and no stamp or link count of the tree
- * changes, as with hard links. Only files whose stamps reveal every write are held: seen.h 1., 2.
- * (after waiting for a tick of the clock) and 3.
+ * changes, as with hard links. Only files whose stamps reveal every write are kept open: seen.h 1.,
+ * 2. (after waiting for a tick of the clock) and 3.
  */
 #ifndef BELAY_CKPT_SNAPSHOT_H
 #define BELAY_CKPT_SNAPSHOT_H
@@ -24,10 +24,10 @@
 #include <sys/types.h>
 
 struct snapshot_file {
-    enum { SNAPSHOT_NOTHING, SNAPSHOT_SPOOL, SNAPSHOT_HELD } how;
-    int fd;         /* of a held one */
+    enum { SNAPSHOT_NOTHING, SNAPSHOT_SPOOL, SNAPSHOT_KEPT_OPEN } how;
+    int fd;         /* of one kept open */
     int64_t offset; /* in the spool */
-    nlink_t links;  /* of a held one, at the snapshot */
+    nlink_t links;  /* of one kept open, at the snapshot */
     bool is_quiet;  /* no process had it open for writing, or mapped */
 };
 
@@ -36,20 +36,20 @@ struct ckpt_snapshot {
     struct scan scan;
     struct seen_save seen;
     struct snapshot_file *files; /* of the entries */
-    size_t n_files, n_held;
+    size_t n_files, n_kept_open;
     int spool;         /* -1 = none */
     int64_t spool_end; /* end of the used part */
     struct ckpt_snapshot_stats stats;
     atomic_bool disturbed;
 };
 
-/* Reads n bytes of entry i from offset on; file is that entry. ERR_UNAVAILABLE if it was held and
- * written to since. Thread-safe. */
+/* Reads n bytes of entry i from offset on; file is that entry. ERR_UNAVAILABLE if it was kept open
+ * and written to since. Thread-safe. */
 int snapshot_read(struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, char *p,
     size_t n, int64_t offset, struct err *e);
 
-/* Call after all reading, with m unchanged: ERR_UNAVAILABLE if a held file was written to since,
- * naming it. */
+/* Call after all reading, with m unchanged: ERR_UNAVAILABLE if a file kept open was written to
+ * since, naming it. */
 int snapshot_check(struct ckpt_snapshot *s, const struct manifest *m, struct err *e);
 
 #endif

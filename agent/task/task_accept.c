@@ -66,7 +66,7 @@ static void accept_taken(struct task *t)
     log_debug("a checkpoint was accepted", log_i("job", t->job), log_i("attempt", t->attempt),
         log_i("pause_ms", s->pause_ms), log_i("copied", t->ckpt.taking.stats.copied_bytes),
         log_i("cloned", t->ckpt.taking.stats.cloned_bytes),
-        log_i("held", t->ckpt.taking.stats.held_bytes));
+        log_i("kept_open", t->ckpt.taking.stats.kept_open_bytes));
 }
 
 static void let_wait(struct task *t)

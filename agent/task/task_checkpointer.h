@@ -88,7 +88,7 @@ struct task_checkpointer {
     int64_t unanswered, accepted;
     int64_t must_wait;   /* a commit that cannot be snapshotted; 0 = none */
     bool done_must_wait; /* .done cannot be snapshotted */
-    bool in_place;       /* the program was seen writing to a held file */
+    bool in_place;       /* the program was seen writing to a file kept open */
     /* filled by this agent's saves; NULL if none yet; owned by the thread while it works */
     struct ckpt_seen *seen;
     int64_t save_took_ms; /* duration of the last stored save; -1 = none by this agent */

@@ -364,7 +364,7 @@ static void snapshot_over(struct task *t)
 {
     if (!t->ckpt.in_place && ckpt_snapshot_was_disturbed(t->ckpt.save.snapshot)) {
         t->ckpt.in_place = true;
-        log_warn("a program writes in place: its files are no longer held open, and it waits for "
+        log_warn("a program writes in place: its files are no longer kept open, and it waits for "
                  "its large saves",
             log_i("job", t->job), log_i("attempt", t->attempt));
     }

@@ -28,7 +28,7 @@
 #define LARGE (3u << 19)
 #define SKIP 77
 
-static bool can_hold(const struct scratch *s)
+static bool can_keep_open(const struct scratch *s)
 {
     struct statfs fs;
 
@@ -115,7 +115,7 @@ static void what_is_saved_is_the_moment_whatever_is_replaced_and_removed_meanwhi
     struct err e;
     size_t names;
 
-    if (!can_hold(s))
+    if (!can_keep_open(s))
         return;
     make_state(s, 1);
     assert_int_equal(link(path_in(s->tree, "large"), path_in(s->tree, "sub/again")), 0);
@@ -125,7 +125,7 @@ static void what_is_saved_is_the_moment_whatever_is_replaced_and_removed_meanwhi
     names = count_names(s->dir);
     snapshot = must_take(s, (struct ckpt_snapshot_how){0}, &stats);
     assert_int_equal(count_names(s->dir), names);
-    assert_int_equal(stats.held_bytes, 2 * LARGE + 77 + (4096 - 77 % 4096) % 4096);
+    assert_int_equal(stats.kept_open_bytes, 2 * LARGE + 77 + (4096 - 77 % 4096) % 4096);
     assert_true(stats.copied_bytes > 300);
     assert_int_equal(stats.cloned_bytes, 0);
     write_random(s->tree, "new", LARGE, 5);
@@ -151,7 +151,7 @@ static void small_files_are_copied_and_may_be_written_in_place(void **state)
     remember(s);
     fd = open(path_in(s->tree, "common"), O_RDWR); /* a process may be writing all the time */
     snapshot = must_take(s, (struct ckpt_snapshot_how){0}, &stats);
-    assert_int_equal(stats.held_bytes, 0);
+    assert_int_equal(stats.kept_open_bytes, 0);
     write_text(s->tree, "common", "something else");
     write_text(s->tree, "empty", "not any more");
     OK(store_it(s, 2, snapshot, NULL, &saved, &e));
@@ -176,7 +176,7 @@ static void a_tree_without_files_and_a_snapshot_that_is_not_saved(void **state)
     ckpt_snapshot_destroy(NULL);
 }
 
-/* ---- held files that are written in place ---- */
+/* ---- files kept open that are written in place ---- */
 
 static void write_at(const char *path, int flags, const char *text)
 {
@@ -231,7 +231,7 @@ static void by_write_and_unlink(const char *path)
     assert_int_equal(unlink(path), 0);
 }
 
-static void a_held_file_that_is_written_in_place_is_noticed(void **state)
+static void a_write_to_a_file_kept_open_is_noticed(void **state)
 {
     static void (*const ways[])(const char *path) = {
         by_write, by_append, by_truncate, by_map, by_write_with_old_times, by_write_and_unlink};
@@ -240,7 +240,7 @@ static void a_held_file_that_is_written_in_place_is_noticed(void **state)
     struct ckpt_stats saved;
     struct err e;
 
-    if (!can_hold(s))
+    if (!can_keep_open(s))
         return;
     make_tree(s->tree, 1);
     remember(s);
@@ -267,7 +267,7 @@ static void links_and_new_names_are_no_writes(void **state)
     struct ckpt_snapshot *snapshot;
     struct err e;
 
-    if (!can_hold(s))
+    if (!can_keep_open(s))
         return;
     make_state(s, 1);
     remember(s);
@@ -279,21 +279,21 @@ static void links_and_new_names_are_no_writes(void **state)
     assert_saved_is_then(s, 2);
 }
 
-static void what_cannot_be_held_is_not(void **state)
+static void files_that_cannot_be_kept_open_are_not(void **state)
 {
     struct scratch *s = *state;
     struct ckpt_snapshot_stats stats;
     struct err why;
     int fd;
 
-    if (!can_hold(s))
+    if (!can_keep_open(s))
         return;
     make_state(s, 1);
     assert_null(
         take(s, (struct ckpt_snapshot_how){.in_place = true, .copied_max = LARGE}, &stats, &why));
     assert_non_null(strstr(why.text, "too large to be copied"));
     assert_null(
-        take(s, (struct ckpt_snapshot_how){.held_max = 1, .copied_max = LARGE}, &stats, &why));
+        take(s, (struct ckpt_snapshot_how){.kept_open_max = 1, .copied_max = LARGE}, &stats, &why));
     assert_non_null(strstr(why.text, "too many"));
     fd = open(path_in(s->tree, "large"), O_RDWR);
     assert_null(take(s, (struct ckpt_snapshot_how){.copied_max = 1 << 20}, &stats, &why));
@@ -301,7 +301,7 @@ static void what_cannot_be_held_is_not(void **state)
     ckpt_snapshot_destroy(
         must_take(s, (struct ckpt_snapshot_how){.copied_max = LARGE + (1 << 20)}, &stats));
     assert_true(stats.copied_bytes > LARGE);
-    assert_int_equal(stats.held_bytes, LARGE + 77);
+    assert_int_equal(stats.kept_open_bytes, LARGE + 77);
     close(fd);
 }
 
@@ -339,7 +339,7 @@ static void what_was_read_of_a_snapshot_is_not_read_again(void **state)
     struct timespec start, now;
     struct err e;
 
-    if (!can_hold(s)) {
+    if (!can_keep_open(s)) {
         ckpt_seen_destroy(seen);
         return;
     }
@@ -451,12 +451,12 @@ static int fill_the_scratch(void)
     struct ckpt_snapshot *snapshot;
     struct scratch s;
     struct err e, why;
-    bool holds;
+    bool keeps_open;
 
     if (!own_mounts())
         return SKIP;
     scratch_init(&s);
-    holds = can_hold(&s);
+    keeps_open = can_keep_open(&s);
     make_dir(s.dir, "small");
     if (mount("tmpfs", path_in(s.dir, "small"), "tmpfs", 0, "size=64k")) {
         scratch_deinit(&s);
@@ -469,10 +469,10 @@ static int fill_the_scratch(void)
         take(&s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "small"), .in_place = true},
             &stats, &why));
     assert_non_null(strstr(why.text, "'medium' is too large to be copied"));
-    if (holds) {
+    if (keeps_open) {
         snapshot =
             must_take(&s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "small")}, &stats);
-        assert_int_equal(stats.held_bytes, 1 << 19);
+        assert_int_equal(stats.kept_open_bytes, 1 << 19);
         OK(store_it(&s, 2, snapshot, NULL, &saved, &e));
         ckpt_snapshot_destroy(snapshot);
         assert_saved_is_then(&s, 2);
@@ -523,7 +523,7 @@ static int clone_files(void)
     snapshot = must_take(
         &s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "xfs"), .in_place = true}, &stats);
     assert_true(stats.cloned_bytes >= 2 * LARGE);
-    assert_int_equal(stats.held_bytes, 0);
+    assert_int_equal(stats.kept_open_bytes, 0);
     by_write(path_in(s.tree, "large"));
     by_truncate(path_in(s.tree, "sub/larger"));
     OK(store_it(&s, 2, snapshot, NULL, &saved, &e));
@@ -553,9 +553,9 @@ int main(void)
         TEST(what_is_saved_is_the_moment_whatever_is_replaced_and_removed_meanwhile),
         TEST(small_files_are_copied_and_may_be_written_in_place),
         TEST(a_tree_without_files_and_a_snapshot_that_is_not_saved),
-        TEST(a_held_file_that_is_written_in_place_is_noticed),
+        TEST(a_write_to_a_file_kept_open_is_noticed),
         TEST(links_and_new_names_are_no_writes),
-        TEST(what_cannot_be_held_is_not),
+        TEST(files_that_cannot_be_kept_open_are_not),
         TEST(what_cannot_be_saved_is_said_at_once),
         TEST(what_was_read_of_a_snapshot_is_not_read_again),
         cmocka_unit_test(killed_between_any_two_calls_nothing_is_half_and_nothing_is_left),
