@@ -271,7 +271,7 @@ void api_advice(struct request *q)
 /* ---- reclaiming ---- */
 
 struct reclaiming {
-    struct later *later;
+    struct deferred_reply *deferred;
     int64_t job;
     char by[CORE_NAME_MAX];
 };
@@ -300,7 +300,7 @@ static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct e
 static void on_reclaimed(void *ctx, const struct err *e, int64_t id)
 {
     struct reclaiming *c = ctx;
-    api_on_done(c->later, e, id);
+    api_on_done(c->deferred, e, id);
     free(c);
 }
 
@@ -309,7 +309,7 @@ void api_jobs_reclaim(struct request *q)
     if (!api_may_change_job(q, "take back what is held by"))
         return;
     struct reclaiming *c = mem_alloc(sizeof(*c));
-    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     c->job = q->id;
     STR_COPY(c->by, q->caller.user);
     tick_post_work(q->api->o.tick, apply_reclaiming, on_reclaimed, c);

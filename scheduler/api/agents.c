@@ -51,7 +51,7 @@ void api_job_token(const struct db_meta *meta, int64_t job, int64_t attempt, cha
 /* ---- join ---- */
 
 struct joining {
-    struct later *later;
+    struct deferred_reply *deferred;
     struct wire_join join;
     char key_hash[65];
     char address[64];
@@ -95,7 +95,7 @@ static int check_join_token(
 static int find_join_token(
     const struct joining *j, struct tick *t, struct token_row *ret_token, struct err *e)
 {
-    struct api *a = j->later->api;
+    struct api *a = j->deferred->api;
     char hash[65];
     size_t n;
     const struct token_row *now = tick_tokens(t, &n);
@@ -155,7 +155,7 @@ static int work_join(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct joining *j = ctx;
     struct token_row token = {0};
-    int64_t instance = instance_of_token(j->later->api, j->join.token);
+    int64_t instance = instance_of_token(j->deferred->api, j->join.token);
     if (instance != CORE_ID_NONE)
         return apply_join(j, t, instance, "", ret_id, e);
     int rc = find_join_token(j, t, &token, e);
@@ -197,8 +197,8 @@ static void reply_joined(struct api *a, struct http_exchange *x, int64_t node, c
 static void on_joined(void *ctx, const struct err *e, int64_t node)
 {
     struct joining *j = ctx;
-    struct api *a = j->later->api;
-    struct http_exchange *x = later_take(j->later);
+    struct api *a = j->deferred->api;
+    struct http_exchange *x = deferred_reply_take(j->deferred);
     int64_t left_out;
     if (e && log_pace_admits(&a->joins_refused, clock_mono(a->o.timers->clock), &left_out))
         log_warn("a join was refused", log_s("host", j->join.host), log_s("address", j->address),
@@ -225,7 +225,7 @@ void api_agent_join(struct request *q)
         return;
     }
     STR_COPY(j->address, q->r->peer_address);
-    j->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    j->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     tick_post_work(q->api->o.tick, work_join, on_joined, j);
 }
 
@@ -284,7 +284,7 @@ void api_agent_bundle_sha256(struct request *q)
 
 static void on_desired(void *ctx, const struct err *e, const struct wire_desired *d)
 {
-    struct http_exchange *x = later_take(ctx);
+    struct http_exchange *x = deferred_reply_take(ctx);
     struct buf out = {0};
     if (!x)
         return;
@@ -342,7 +342,7 @@ static void take_tails(struct api *a, int64_t node, const struct wire_status *st
  * drops its copies. */
 struct parked_status {
     struct api *api;
-    struct later *later;
+    struct deferred_reply *deferred;
     int64_t node;
     struct wire_status st;
 };
@@ -352,17 +352,19 @@ static void on_status_synced(void *ctx, const struct err *e)
 {
     struct parked_status *p = ctx;
     if (e && e->kind == ERR_UNAVAILABLE)
-        on_desired(p->later, e, NULL); /* belayd is stopping, and sessions have stopped already */
+        on_desired(
+            p->deferred, e, NULL); /* belayd is stopping, and sessions have stopped already */
     else
-        sessions_status(p->api->o.sessions, p->node, &p->st, on_desired, p->later);
+        sessions_status(p->api->o.sessions, p->node, &p->st, on_desired, p->deferred);
     wire_status_deinit(&p->st);
     free(p);
 }
 
-static void park_status(struct request *q, struct later *l, int64_t node, struct wire_status *st)
+static void park_status(
+    struct request *q, struct deferred_reply *l, int64_t node, struct wire_status *st)
 {
     struct parked_status *p = mem_alloc(sizeof(*p));
-    *p = (struct parked_status){.api = q->api, .later = l, .node = node, .st = *st};
+    *p = (struct parked_status){.api = q->api, .deferred = l, .node = node, .st = *st};
     syncer_wait(q->api->o.logs->syncer, on_status_synced, p);
 }
 
@@ -375,7 +377,7 @@ void api_agent_sync(struct request *q)
         return;
     }
     int64_t node = api_node_of_cn(q->r->peer_cn);
-    struct later *l = later_create(q->api, q->x, st.wait_ms + API_COMMIT_WAIT_MS);
+    struct deferred_reply *l = deferred_reply_create(q->api, q->x, st.wait_ms + API_COMMIT_WAIT_MS);
     take_tails(q->api, node, &st);
     if (await_output(q->api, node, &st)) {
         park_status(q, l, node, &st);
@@ -404,7 +406,7 @@ static int find_attempt(void *ctx, const struct attempt_row *a)
 }
 
 struct parked_output {
-    struct later *later;
+    struct deferred_reply *deferred;
     int64_t size;
     bool asked;
 };
@@ -421,7 +423,7 @@ static void reply_size(struct http_exchange *x, int64_t size, bool asked)
 static void on_output_synced(void *ctx, const struct err *e)
 {
     struct parked_output *p = ctx;
-    struct http_exchange *x = later_take(p->later);
+    struct http_exchange *x = deferred_reply_take(p->deferred);
     if (x && e)
         http_reply_err(x, e); /* the agent still has it, and retries */
     else if (x)
@@ -439,8 +441,9 @@ static void tell_size(struct request *q, int32_t rank, bool ends, bool asked, in
         return;
     }
     struct parked_output *p = mem_alloc(sizeof(*p));
-    *p = (struct parked_output){
-        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .size = size, .asked = asked};
+    *p = (struct parked_output){.deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS),
+        .size = size,
+        .asked = asked};
     syncer_wait(logs->syncer, on_output_synced, p);
 }
 

@@ -139,7 +139,7 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 
 static void on_later_timeout(void *ctx, struct http_exchange *x)
 {
-    struct later *l = ctx;
+    struct deferred_reply *l = ctx;
     l->x = NULL;
     api_reply_failure(x, ERR_UNAVAILABLE,
         "belayd did not finish in time; whether the request takes effect is not known yet: check "
@@ -148,14 +148,14 @@ static void on_later_timeout(void *ctx, struct http_exchange *x)
 
 static void on_later_gone(void *ctx, struct http_exchange *x)
 {
-    struct later *l = ctx;
+    struct deferred_reply *l = ctx;
     (void)x;
     l->x = NULL;
 }
 
-struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_ms)
+struct deferred_reply *deferred_reply_create(struct api *a, struct http_exchange *x, int64_t max_ms)
 {
-    struct later *l = mem_alloc(sizeof(*l));
+    struct deferred_reply *l = mem_alloc(sizeof(*l));
     l->api = a;
     l->x = x;
     list_push_back(&a->laters, &l->in_api);
@@ -163,7 +163,7 @@ struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_m
     return l;
 }
 
-struct http_exchange *later_take(struct later *l)
+struct http_exchange *deferred_reply_take(struct deferred_reply *l)
 {
     struct http_exchange *x = l->x;
     link_remove(&l->in_api);
@@ -171,9 +171,9 @@ struct http_exchange *later_take(struct later *l)
     return x;
 }
 
-static void reply_id(struct later *l, int status, const struct err *e, int64_t id)
+static void reply_id(struct deferred_reply *l, int status, const struct err *e, int64_t id)
 {
-    struct http_exchange *x = later_take(l);
+    struct http_exchange *x = deferred_reply_take(l);
     if (!x)
         return;
     if (e)
@@ -217,7 +217,7 @@ bool api_take_turn(struct request *q, struct turn *turn)
 
 struct look {
     struct turn turn;
-    struct later *later;
+    struct deferred_reply *deferred;
     api_look_fn fn;
     int64_t arg;
 };
@@ -225,8 +225,8 @@ struct look {
 static void look_now(struct turn *turn, void *moment)
 {
     struct look *k = LIST_ENTRY(turn, struct look, turn);
-    const struct api *a = k->later->api;
-    struct http_exchange *x = later_take(k->later);
+    const struct api *a = k->deferred->api;
+    struct http_exchange *x = deferred_reply_take(k->deferred);
     if (x)
         k->fn(a, x, moment ? tick_model(moment) : NULL, k->arg);
     free(k);
@@ -237,7 +237,7 @@ void api_look(struct request *q, api_look_fn fn, int64_t arg)
     struct look *k = mem_alloc(sizeof(*k));
     *k = (struct look){.turn.run = look_now, .fn = fn, .arg = arg};
     if (api_take_turn(q, &k->turn))
-        k->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        k->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     else
         free(k);
 }
@@ -693,7 +693,7 @@ void api_destroy(struct api *a)
         turn->run(turn, NULL); /* its client is gone */
     turns_deinit(&a->turns);
     for (struct link *n; (n = list_pop(&a->laters));)
-        free(LIST_ENTRY(n, struct later, in_api));
+        free(LIST_ENTRY(n, struct deferred_reply, in_api));
     free(a->openapi);
     free(a);
 }

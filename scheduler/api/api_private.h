@@ -79,22 +79,23 @@ struct request {
     int64_t id, id2; /* the numbers in the path */
 };
 
-/* An exchange that is answered later. The peer or the server may disappear first; then later_take
- * returns NULL. */
-struct later {
+/* An exchange that is answered later. The peer or the server may disappear first; then
+ * deferred_reply_take returns NULL. */
+struct deferred_reply {
     struct api *api;
     struct http_exchange *x;
     struct link in_api;
 };
 
-struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_ms);
-struct http_exchange *later_take(struct later *l); /* frees l */
+struct deferred_reply *deferred_reply_create(
+    struct api *a, struct http_exchange *x, int64_t max_ms);
+struct http_exchange *deferred_reply_take(struct deferred_reply *l); /* frees l */
 
 void api_reply_json(struct http_exchange *x, int status, json_t *v); /* takes v */
 void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
+/* A tick_reply_fn whose ctx is a struct deferred_reply: {"id": N} with 200, or the error. */
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 void api_on_created(void *ctx, const struct err *e, int64_t id); /* with 201 */
 

@@ -29,7 +29,7 @@ struct part {
 };
 
 struct auditing {
-    struct later *later;
+    struct deferred_reply *deferred;
     struct api *api; /* not for use on the thread */
     struct part parts[CONFIG_POOLS_MAX];
     size_t n_parts, n_waited_for;
@@ -164,7 +164,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
     struct auditing *g = ctx;
     const struct config *c = pools_in_force(g->api->o.pools);
-    struct http_exchange *x = later_take(g->later);
+    struct http_exchange *x = deferred_reply_take(g->deferred);
     (void)id;
     g->api->auditing = false;
     if (!x || e) {
@@ -210,7 +210,7 @@ void api_audit(struct request *q)
     struct auditing *g = mem_alloc(sizeof(*g));
     const struct config *c = pools_in_force(a->o.pools);
     *g = (struct auditing){.api = a,
-        .later = later_create(a, q->x, AUDIT_WAIT_MS),
+        .deferred = deferred_reply_create(a, q->x, AUDIT_WAIT_MS),
         .n_waited_for = 1,
         .settle_ms = a->o.config->settle_ms,
         .differences = json_array()};

@@ -17,7 +17,7 @@
 
 struct cancel_many {
     struct link in_api;
-    struct later *later;
+    struct deferred_reply *deferred;
     char by[CORE_NAME_MAX];
     bool admin;
     int64_t n_cancelled, n_ended, n_denied;
@@ -62,7 +62,7 @@ static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 static void on_done(void *ctx, const struct err *e, int64_t id)
 {
     struct cancel_many *c = ctx;
-    struct http_exchange *x = later_take(c->later);
+    struct http_exchange *x = deferred_reply_take(c->deferred);
     (void)id;
     link_remove(&c->in_api);
     if (x && e)
@@ -148,7 +148,7 @@ void api_jobs_cancel_many(struct request *q)
     }
     c->admin = q->caller.admin;
     STR_COPY(c->by, q->caller.user);
-    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     list_push_back(&q->api->cancels, &c->in_api);
     tick_post_work(q->api->o.tick, apply, on_done, c);
 }

@@ -309,7 +309,7 @@ void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d)
 
 struct beginning {
     struct channel *channel;
-    struct later *later;
+    struct deferred_reply *deferred;
     char text[CORE_TEXT_MAX];
 };
 
@@ -394,7 +394,7 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
 {
     struct beginning *b = ctx;
     struct channel *ch = b->channel;
-    struct http_exchange *x = later_take(b->later);
+    struct http_exchange *x = deferred_reply_take(b->deferred);
     (void)id;
     free(b);
     link_remove(&ch->in_api);
@@ -519,7 +519,7 @@ void api_jobs_exec(struct request *q)
         free(b);
         return;
     }
-    b->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    b->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     tick_post_work(q->api->o.tick, apply_beginning, on_begun, b);
 }
 

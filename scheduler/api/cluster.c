@@ -129,7 +129,7 @@ void api_events(struct request *q)
 /* ---- nodes ---- */
 
 struct node_change {
-    struct later *later;
+    struct deferred_reply *deferred;
     char name[CORE_NAME_MAX];
     bool elastic;
 };
@@ -138,8 +138,8 @@ struct node_change {
 static void on_node_changed(void *ctx, const struct err *e, int64_t id)
 {
     struct node_change *c = ctx;
-    struct api *a = c->later->api;
-    struct http_exchange *x = later_take(c->later);
+    struct api *a = c->deferred->api;
+    struct http_exchange *x = deferred_reply_take(c->deferred);
     const struct node *n = model_node(tick_model(a->o.tick), id);
     if (x && e)
         http_reply_err(x, e);
@@ -159,7 +159,7 @@ static void post_node_event(struct request *q, enum event_type type)
         return;
     struct node_change *c = mem_alloc(sizeof(*c));
     const struct node *n = model_node(tick_model(q->api->o.tick), q->id);
-    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     c->elastic = n && n->instance;
     STR_COPY(c->name, n ? n->row.name : "");
     tick_post(q->api->o.tick, &ev, on_node_changed, c);
@@ -183,7 +183,7 @@ void api_nodes_delete(struct request *q)
 /* ---- tokens ---- */
 
 struct new_token {
-    struct later *later;
+    struct deferred_reply *deferred;
     struct token_row row;
     char token[2 * TOKEN_BYTES + 8];
 };
@@ -199,8 +199,8 @@ static int put_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 static void on_token_stored(void *ctx, const struct err *e, int64_t id)
 {
     struct new_token *n = ctx;
-    struct api *a = n->later->api;
-    struct http_exchange *x = later_take(n->later);
+    struct api *a = n->deferred->api;
+    struct http_exchange *x = deferred_reply_take(n->deferred);
     struct token_row stored;
     struct err not_there;
     (void)id;
@@ -291,7 +291,7 @@ void api_tokens_create(struct request *q)
     random_hex(TOKEN_BYTES, hex);
     snprintf(n->token, sizeof(n->token), "%s%s", n->row.join ? "j." : "b.", hex);
     ca_sha256_hex(n->token, n->row.hash);
-    n->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    n->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     tick_post_work(q->api->o.tick, put_token, on_token_stored, n);
 }
 
@@ -305,7 +305,7 @@ void api_tokens_list(struct request *q)
 }
 
 struct revocation {
-    struct later *later;
+    struct deferred_reply *deferred;
     int64_t id;
     struct token_row found;
 };
@@ -322,7 +322,7 @@ static int find_token(void *ctx, const struct token_row *t)
 static int revoke_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct revocation *v = ctx;
-    int rc = db_read_tokens(v->later->api->o.reader, find_token, v, e);
+    int rc = db_read_tokens(v->deferred->api->o.reader, find_token, v, e);
     if (rc != 0)
         return rc;
     if (v->found.id == 0)
@@ -337,7 +337,7 @@ static int revoke_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *
 static void on_revoked(void *ctx, const struct err *e, int64_t id)
 {
     struct revocation *v = ctx;
-    api_on_done(v->later, e, id);
+    api_on_done(v->deferred, e, id);
     free(v);
 }
 
@@ -347,7 +347,7 @@ void api_tokens_revoke(struct request *q)
         return;
     struct revocation *v = mem_alloc(sizeof(*v));
     v->id = q->id;
-    v->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    v->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     tick_post_work(q->api->o.tick, revoke_token, on_revoked, v);
 }
 

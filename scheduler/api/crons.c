@@ -127,7 +127,7 @@ static void put(struct request *q, struct cron_row *row)
     }
     if (rc == 0)
         tick_post(q->api->o.tick, &ev, row->id == CORE_ID_NONE ? api_on_created : api_on_done,
-            later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
     else
         http_reply_err(q->x, &e);
     free(text);
@@ -174,7 +174,8 @@ static void set_state(struct request *q, const char *what, enum cron_state to)
     struct cron_row row;
     struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = q->id, .to = to}};
     if (find(q, what, &row))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        tick_post(q->api->o.tick, &ev, api_on_done,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_crons_pause(struct request *q)
@@ -198,8 +199,8 @@ void api_crons_run(struct request *q)
     struct event ev = {.type = EV_CRON_RUN, .cron_run = {.cron = q->id}};
     STR_COPY(ev.cron_run.by, q->caller.user);
     if (find(q, "run", &row))
-        tick_post(
-            q->api->o.tick, &ev, api_on_created, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        tick_post(q->api->o.tick, &ev, api_on_created,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 /* ---- showing ---- */

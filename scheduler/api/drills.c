@@ -12,7 +12,8 @@ void api_jobs_drill(struct request *q)
     STR_COPY(ev.drill.by, q->caller.user);
     const struct api_flag flag = {"without_notice", &ev.drill.without_notice};
     if (api_may_change_job(q, "drill") && api_read_flags(q, &flag, 1))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        tick_post(q->api->o.tick, &ev, api_on_done,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 struct wanted_drill {
@@ -89,7 +90,8 @@ void api_jobs_compared(struct request *q)
         return;
     }
     ev.compared.drill = &f.row;
-    tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+    tick_post(
+        q->api->o.tick, &ev, api_on_done, deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 struct drill_list {

@@ -50,7 +50,7 @@ static bool read_since(struct request *q, struct wall *ret_since)
 /* A part of the log that must be searched for: many of these wait for their turn. */
 struct search {
     struct turn turn;
-    struct later *later;
+    struct deferred_reply *deferred;
     struct api *api;
     struct watch_of of;
     int64_t wait_ms;
@@ -59,7 +59,7 @@ struct search {
 static void search_now(struct turn *turn, void *moment)
 {
     struct search *s = LIST_ENTRY(turn, struct search, turn);
-    struct request q = {.api = s->api, .x = later_take(s->later)};
+    struct request q = {.api = s->api, .x = deferred_reply_take(s->deferred)};
     (void)moment;
     if (q.x)
         api_watch(&q, &s->of, s->wait_ms);
@@ -71,7 +71,7 @@ static void search(struct request *q, const struct watch_of *of, int64_t wait_ms
     struct search *s = mem_alloc(sizeof(*s));
     *s = (struct search){.turn.run = search_now, .api = q->api, .of = *of, .wait_ms = wait_ms};
     if (api_take_turn(q, &s->turn))
-        s->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        s->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     else
         free(s);
 }

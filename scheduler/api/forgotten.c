@@ -24,9 +24,9 @@ struct asking {
     int64_t for_ms, store_uusd_gib_month;
     struct wall before;
     struct caller caller;
-    char user[CORE_NAME_MAX]; /* whose things; "" = all */
-    const struct api *api;    /* not for use on the thread */
-    struct later *later;      /* while the providers are queried */
+    char user[CORE_NAME_MAX];        /* whose things; "" = all */
+    const struct api *api;           /* not for use on the thread */
+    struct deferred_reply *deferred; /* while the providers are queried */
     json_t *items;
     json_t *unlisted; /* pools whose volumes are unknown, with the reason */
     int64_t n;        /* of this kind */
@@ -189,7 +189,7 @@ static void on_volumes(void *ctx, const struct volumes_reading *r)
             x->unlisted, json_pack("{s:s,s:s,s:s,s:o}", "pool", r->missing[i].pool, "provider",
                              r->missing[i].provider, "region", r->missing[i].region, "text",
                              json_text(r->missing[i].why->text)));
-    begin_reading(x, later_take(x->later));
+    begin_reading(x, deferred_reply_take(x->deferred));
 }
 
 /* ---- the whole answer ---- */
@@ -275,6 +275,6 @@ void api_forgotten(struct request *q)
         begin_reading(x, q->x);
         return;
     }
-    x->later = later_create(q->api, q->x, 2 * VOLUMES_WAIT_MS);
+    x->deferred = deferred_reply_create(q->api, q->x, 2 * VOLUMES_WAIT_MS);
     volumes_read(q->api->volumes, wanted == VOLUMES_ALL, on_volumes, x);
 }

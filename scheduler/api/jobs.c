@@ -18,7 +18,7 @@
 struct submission {
     struct api *api;
     struct jobspec s;
-    struct later *later;
+    struct deferred_reply *deferred;
     int64_t wants_why, id;
 };
 
@@ -26,7 +26,7 @@ struct submission {
 static void on_looked(void *ctx, const struct err *e, int64_t none)
 {
     struct submission *sub = ctx;
-    struct http_exchange *x = later_take(sub->later);
+    struct http_exchange *x = deferred_reply_take(sub->deferred);
     struct err bad;
     (void)none;
     if (x) {
@@ -47,7 +47,7 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
         tick_when_durable(sub->api->o.tick, on_looked, sub);
         return;
     }
-    api_on_created(sub->later, e, id);
+    api_on_created(sub->deferred, e, id);
     free(sub);
 }
 
@@ -196,7 +196,7 @@ void api_jobs_submit(struct request *q)
     struct submission *sub = mem_alloc(sizeof(*sub));
     *sub = (struct submission){.api = q->api,
         .s = s,
-        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS),
+        .deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS),
         .wants_why = why};
     tick_post_work(q->api->o.tick, apply_submission, on_submitted, sub);
 }
@@ -554,7 +554,7 @@ bool api_may_change_job(struct request *q, const char *what)
 struct cancelling {
     struct event ev;
     struct ranges tasks;
-    struct later *later;
+    struct deferred_reply *deferred;
 };
 
 static int apply_cancelling(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
@@ -566,7 +566,7 @@ static int apply_cancelling(void *ctx, struct tick *t, int64_t *ret_id, struct e
 static void on_cancelled(void *ctx, const struct err *e, int64_t id)
 {
     struct cancelling *c = ctx;
-    api_on_done(c->later, e, id);
+    api_on_done(c->deferred, e, id);
     free(c);
 }
 
@@ -600,7 +600,7 @@ void api_jobs_cancel(struct request *q)
         return;
     struct cancelling *c = mem_alloc(sizeof(*c));
     c->tasks = tasks;
-    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     c->ev = (struct event){
         .type = EV_CANCEL, .cancel = {.job = q->id, .tasks = tasks.n ? &c->tasks : NULL}};
     STR_COPY(c->ev.cancel.by, q->caller.user);
@@ -614,7 +614,8 @@ void api_jobs_requeue(struct request *q)
     const struct api_flag flags[] = {
         {"from_scratch", &ev.requeue.from_scratch}, {"force", &ev.requeue.force}};
     if (api_may_change_job(q, "requeue") && api_read_flags(q, flags, 2))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        tick_post(q->api->o.tick, &ev, api_on_done,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_jobs_hold(struct request *q)
@@ -626,7 +627,8 @@ void api_jobs_hold(struct request *q)
         return;
     /* an administrator's own job is held as a user's job */
     ev.hold.by_operator = q->caller.admin && !str_eq(row.user, q->caller.user);
-    tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+    tick_post(
+        q->api->o.tick, &ev, api_on_done, deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_jobs_release(struct request *q)
@@ -636,7 +638,8 @@ void api_jobs_release(struct request *q)
     STR_COPY(ev.release.by, q->caller.user);
     const struct api_flag flag = {"from_scratch", &ev.release.from_scratch};
     if (api_may_change_job(q, "release") && api_read_flags(q, &flag, 1))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        tick_post(q->api->o.tick, &ev, api_on_done,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_jobs_save(struct request *q)
@@ -644,5 +647,6 @@ void api_jobs_save(struct request *q)
     struct event ev = {.type = EV_SAVE, .save = {.job = q->id}};
     STR_COPY(ev.save.by, q->caller.user);
     if (api_may_change_job(q, "save"))
-        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        tick_post(q->api->o.tick, &ev, api_on_done,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }

@@ -58,7 +58,7 @@ void api_pools_list(struct request *q)
 /* ---- details of one, or of each ---- */
 
 struct detail {
-    struct later *later;
+    struct deferred_reply *deferred;
     char pool[CORE_NAME_MAX]; /* "" = all */
     bool admin;
 };
@@ -132,8 +132,8 @@ static void reply_detail(const struct api *a, struct http_exchange *x, const str
 static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
     struct detail *d = ctx;
-    const struct api *a = d->later->api;
-    struct http_exchange *x = later_take(d->later);
+    const struct api *a = d->deferred->api;
+    struct http_exchange *x = deferred_reply_take(d->deferred);
     (void)id;
     if (x && e)
         http_reply_err(x, e);
@@ -152,21 +152,21 @@ void api_pools_detail(struct request *q)
     struct detail *d = mem_alloc(sizeof(*d));
     d->admin = q->caller.admin;
     STR_COPY(d->pool, name ? name : "");
-    d->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    d->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     tick_when_durable(q->api->o.tick, on_durable, d);
 }
 
 /* ---- applying other pools ---- */
 
 struct applying {
-    struct later *later;
+    struct deferred_reply *deferred;
     bool dry_run;
 };
 
 static void on_applied(void *ctx, const struct err *e, const char *revision, const json_t *diff)
 {
     struct applying *y = ctx;
-    struct http_exchange *x = later_take(y->later);
+    struct http_exchange *x = deferred_reply_take(y->deferred);
     if (x && e)
         http_reply_err(x, e);
     else if (x)
@@ -196,7 +196,7 @@ void api_pools_apply(struct request *q)
         struct applying *y = mem_alloc(sizeof(*y));
         request.n = strlen(request.text);
         y->dry_run = request.dry_run;
-        y->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        y->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
         pools_apply(q->api->o.pools, &request, on_applied, y);
     }
     json_decref(body);

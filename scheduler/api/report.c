@@ -18,14 +18,14 @@
 #define SEND_WAIT_MS 70000 /* the delivery times out earlier */
 
 struct sending {
-    struct later *later;
+    struct deferred_reply *deferred;
     char to[NOTIFY_URL_MAX + 1]; /* an address, or the host of a URL, which may be a secret */
 };
 
 static void on_sent(void *ctx, const struct err *e)
 {
     struct sending *s = ctx;
-    struct http_exchange *x = later_take(s->later);
+    struct http_exchange *x = deferred_reply_take(s->deferred);
     if (x && e)
         http_reply_err(x, e);
     else if (x)
@@ -60,7 +60,7 @@ static int start_sending(struct request *q, const json_t *body, struct err *e)
         return rc;
     struct sending *s = mem_alloc(sizeof(*s));
     STR_COPY(s->to, mail ? mail : host);
-    s->later = later_create(q->api, q->x, SEND_WAIT_MS);
+    s->deferred = deferred_reply_create(q->api, q->x, SEND_WAIT_MS);
     if (notifier_send(q->api->o.notifier, &report, mail ? mail : url, !mail, on_sent, s, e) != 0)
         on_sent(s, e);
     return 0;

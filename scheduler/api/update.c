@@ -16,7 +16,7 @@ struct updating {
     int64_t job;
     int64_t attempt; /* the attempt that requests the change; 0: a person requests it */
     char by[CORE_NAME_MAX];
-    struct later *later;
+    struct deferred_reply *deferred;
 };
 
 /* Refuses a change that the token of an attempt does not allow. */
@@ -63,7 +63,7 @@ static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 static void on_done(void *ctx, const struct err *e, int64_t id)
 {
     struct updating *x = ctx;
-    api_on_done(x->later, e, id);
+    api_on_done(x->deferred, e, id);
     update_request_deinit(&x->u);
     free(x);
 }
@@ -118,7 +118,7 @@ void api_jobs_update(struct request *q)
         .u = u,
         .job = q->id,
         .attempt = q->caller.attempt,
-        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
+        .deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS)};
     STR_COPY(x->by, q->caller.user);
     tick_post_work(q->api->o.tick, apply, on_done, x);
 }

@@ -247,7 +247,7 @@ json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id
 
 struct why_query {
     struct turn turn;
-    struct later *later;
+    struct deferred_reply *deferred;
     int64_t id;
     bool brief;
     struct caller viewer;
@@ -274,8 +274,8 @@ static void tell(const struct api *a, struct http_exchange *x, const struct mode
 static void why_now(struct turn *turn, void *moment)
 {
     struct why_query *w = LIST_ENTRY(turn, struct why_query, turn);
-    const struct api *a = w->later->api;
-    struct http_exchange *x = later_take(w->later);
+    const struct api *a = w->deferred->api;
+    struct http_exchange *x = deferred_reply_take(w->deferred);
     if (x)
         tell(a, x, moment ? tick_model(moment) : NULL, w);
     free(w);
@@ -289,7 +289,7 @@ void api_jobs_why(struct request *q)
     struct why_query *w = mem_alloc(sizeof(*w));
     *w = (struct why_query){.turn.run = why_now, .id = q->id, .brief = brief, .viewer = q->caller};
     if (api_take_turn(q, &w->turn))
-        w->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        w->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     else
         free(w);
 }
@@ -300,7 +300,7 @@ struct question {
     struct turn turn;
     struct api *api;
     struct jobspec s;
-    struct later *later;
+    struct deferred_reply *deferred;
 };
 
 static json_t *known(int64_t uusd)
@@ -330,7 +330,7 @@ static void estimate_now(struct turn *turn, void *moment)
 {
     struct question *k = LIST_ENTRY(turn, struct question, turn);
     struct api *a = k->api;
-    struct http_exchange *x = later_take(k->later);
+    struct http_exchange *x = deferred_reply_take(k->deferred);
     struct estimate *t = mem_alloc(sizeof(*t));
     struct event ev = api_submit_event(&k->s);
     struct err e;
@@ -361,7 +361,7 @@ void api_jobs_estimate(struct request *q)
     struct question *k = mem_alloc(sizeof(*k));
     *k = (struct question){.turn.run = estimate_now, .api = q->api, .s = s};
     if (api_take_turn(q, &k->turn)) {
-        k->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        k->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
         return;
     }
     jobspec_deinit(&k->s);

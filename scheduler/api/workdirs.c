@@ -14,7 +14,7 @@
 /* ---- sending ---- */
 
 struct put {
-    struct later *later;
+    struct deferred_reply *deferred;
     char hash[CHUNK_HEX_SIZE];
 };
 
@@ -29,7 +29,7 @@ static json_t *lines(const struct buf *text)
 static void on_put(void *ctx, const struct err *e, const struct buf *missing)
 {
     struct put *p = ctx;
-    struct http_exchange *x = later_take(p->later);
+    struct http_exchange *x = deferred_reply_take(p->deferred);
     if (x && e)
         http_reply_err(x, e);
     else if (x)
@@ -42,13 +42,13 @@ void api_workdirs_put(struct request *q)
 {
     struct put *p = mem_alloc(sizeof(*p));
     chunk_hash(q->r->body, q->r->body_len, p->hash);
-    p->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    p->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     workdirs_put(q->api->o.workdirs, q->caller.user, q->r->body, q->r->body_len, on_put, p);
 }
 
 static void on_added(void *ctx, const struct err *e, const struct buf *nothing)
 {
-    struct http_exchange *x = later_take(ctx);
+    struct http_exchange *x = deferred_reply_take(ctx);
     (void)nothing;
     if (x && e)
         http_reply_err(x, e);
@@ -65,7 +65,7 @@ void api_workdirs_add(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
-    struct later *l = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    struct deferred_reply *l = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     workdirs_add(q->api->o.workdirs, q->caller.user, q->r->body, q->r->body_len, on_added, l);
 }
 
@@ -111,7 +111,7 @@ static bool find_workdir(
 
 static void on_got(void *ctx, const struct err *e, const struct buf *out)
 {
-    struct http_exchange *x = later_take(ctx);
+    struct http_exchange *x = deferred_reply_take(ctx);
     if (x && e)
         http_reply_err(x, e);
     else if (x)
@@ -122,8 +122,8 @@ void api_agent_workdir(struct request *q)
 {
     char user[CORE_NAME_MAX], hash[CHUNK_HEX_SIZE];
     if (find_workdir(q, user, hash))
-        workdirs_get(
-            q->api->o.workdirs, user, hash, on_got, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        workdirs_get(q->api->o.workdirs, user, hash, on_got,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_agent_workdir_pieces(struct request *q)
@@ -138,5 +138,5 @@ void api_agent_workdir_pieces(struct request *q)
         http_reply_err(q->x, &e);
     else
         workdirs_get_pieces(q->api->o.workdirs, user, hashes, n, on_got,
-            later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
