@@ -73,8 +73,8 @@ struct ckpt_job {
     /* The job's keys; NULL if none. Unencrypted checkpoints are read in any case, unless the keys
      * refuse them. */
     const struct ckpt_crypt *crypt;
-    /* uid of the cluster that must own the store (owner.h), checked before each commit; NULL for no
-     * check */
+    /* uid of the cluster that must own the store (marker.h), checked before each commit; NULL for
+     * no check */
     const char *owner;
 };
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See verbs.h, where a verb is added.
+ */
 #include "cli/verbs.h"
 
 #include "base/str.h"

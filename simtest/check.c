@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the promises after every event. Keeps its own copy of committed data, from the change sets
- * at their commit, and compares everything that leaves belayd with it.
+ * Checks the promises of docs/architecture.md after every event: nothing acknowledged, saved or
+ * paid for is lost, and one attempt of a job may save. Keeps its own copy of committed data, from
+ * the change sets at their commit, and compares everything that leaves belayd with it.
  */
 #include "simtest/options.h"
 #include "simtest/world.h"

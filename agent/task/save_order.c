@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See save_order.h.
+ */
 #include "agent/task/save_order.h"
 
 #define UNKNOWN_MAX 2 /* under way at the same time, because each may be one that never ends */

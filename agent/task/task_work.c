@@ -192,7 +192,7 @@ static int check_seal(struct task *t, struct ckpt_crypt *crypt)
 
 /* A directory must prove that it is the store, because unmounted it is a local disk. A bucket is
  * identified by its name, and a job's credentials cannot read the marker: there only the job's
- * identity is checked (ckpt_begin), and a new owner of the bucket is not noticed (owner.h). */
+ * identity is checked (ckpt_begin), and a new owner of the bucket is not noticed (marker.h). */
 static bool has_marker(const struct task *t)
 {
     return *t->spec->store_uid && !s3_location_is_one(t->work.store, NULL);

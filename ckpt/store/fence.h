@@ -2,7 +2,8 @@
  *
  * Fencing at the store: an attempt claims its job with an object "fences/<attempt>" (ckpt_fence),
  * and a claim or a checkpoint of a later attempt shuts out the earlier ones. The claim of
- * CKPT_CLOSED, which is later than any attempt, ends the job for good (ckpt_is_closed).
+ * CKPT_CLOSED, which is later than any attempt, ends the job for good (ckpt_is_closed). belayd
+ * ignores what stale attempts report (scheduler/core/lifecycle/apply_attempt.c).
  */
 #ifndef BELAY_CKPT_STORE_FENCE_H
 #define BELAY_CKPT_STORE_FENCE_H

@@ -39,7 +39,7 @@ struct api {
     bool shutting_down;
     bool auditing; /* an audit runs; one at a time, because it queries the providers */
     struct list laters;
-    struct list cancels;         /* api/cancel.c: cancels in progress */
+    struct list cancels;         /* cancel_many.c: cancels in progress */
     struct turns turns;          /* answers that read the model */
     struct read_pool *read_pool; /* read_pool.c */
     struct volumes *volumes;

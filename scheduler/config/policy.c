@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Teams, weights and classes (see config/order.h).
+ * Teams, weights and classes (see policy.h).
  */
 #include "scheduler/config/policy.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decisions, in the order of plan.h. Each examines only the head of an index of the model: the
+ * Decisions; deciders[] is their order. Each examines only the head of an index of the model: the
  * lease that expires first, the node idle for longest, the oldest job that may fit.
  *
  * What the planner remembers, and why it is valid:
@@ -510,7 +510,7 @@ static struct mono preempt_until(const struct planner *p, const struct model *m)
     return p->preempt_until;
 }
 
-/* One type of decision. The table is in order of precedence (plan.h). plan_next returns the first
+/* One type of decision. The table is in order of precedence. plan_next returns the first
  * one available; plan_wake returns the earliest time at which one may become due without an
  * event. */
 struct decider {

@@ -5,7 +5,7 @@
  * The planner only remembers what did not fit at which version of the capacity, so that a tick
  * never scans what did not change.
  *
- * In order:
+ * The order is that of the table deciders[] in plan.c. What needs a reason, in that order:
  *  1. nodes with an expired lease (a lease is a node's: a node that was not seen for lease_ms is
  *     lost, and all its attempts end; consider_leases in plan.c); jobs that reached their begin
  *     time, or with an unsatisfiable dependency; the order of the queue (priority.h), at most every

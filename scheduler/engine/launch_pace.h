@@ -3,7 +3,8 @@
  * Paces launches: a token bucket for each provider and region, because providers limit launches in
  * this way. A launch takes a token; when there is none, launches wait in the order of their
  * arrival. A repeated call takes a token too, but does not wait, because its own backoff has
- * already waited.
+ * already waited. When a call is repeated says provision.c; how long an offer is avoided after a
+ * refusal, offer_avoid.h and boots.h in core/supply.
  *
  *   launch_pace_enter --- a token, and none waits ---> true: the caller launches
  *                    \--- otherwise --> waits --- the bucket fills ---> start()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The outbox's port: sends webhooks, and mail by the machine's sendmail or by SMTP. Its error texts
- * contain hosts, but neither paths nor answers, because both may contain secrets.
+ * The outbox's port: sends webhooks, and mail by the machine's sendmail or by SMTP, once;
+ * scheduler/engine/outbox.h tries again. Its error texts contain hosts, but neither paths nor
+ * answers, because both may contain secrets.
  */
 #ifndef BELAY_SCHEDULER_NOTIFY_NOTIFIER_H
 #define BELAY_SCHEDULER_NOTIFY_NOTIFIER_H

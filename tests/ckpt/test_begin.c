@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an attempt starts to use the store, and the owner of the store (begin.c, owner.h).
+ * How an attempt starts to use the store, and the owner of the store (begin.c, marker.h).
  */
 #include "tests/ckpt/tools.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Events of a job's attempts: placement, moves, and reports of agents. A report counts only for the
- * job's live attempt on that node; any other is stale, changes nothing and is safe to repeat.
+ * job's live attempt on that node; any other is stale (fenced), changes nothing and is safe to
+ * repeat.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/ledger/ledger.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Nodes in the model, and node selection for a job. The events of nodes, as the heartbeat that
- * renews a lease, are in apply_node.c.
+ * renews a lease, are in apply_node.c. That a lease has expired is decided in plan.c
+ * (consider_leases).
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NODES_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_NODES_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Accounts and their usage.
+ * Accounts: the usage of a user in a team, from which its fair share follows (priority.h), and when
+ * the queue is to be put into the order of the shares (order_due).
  */
 #ifndef BELAY_SCHEDULER_CORE_QUEUE_SHARES_H
 #define BELAY_SCHEDULER_CORE_QUEUE_SHARES_H
