@@ -61,10 +61,10 @@ class Case:
 
 
 class Part:
-    """Cases that run in labs of one kind."""
+    """Cases that run in labs of one kind. rows: those whose rows follow in the table."""
 
-    def __init__(self, cases, **lab):
-        self.cases, self.lab = cases, lab
+    def __init__(self, cases, rows=None, **lab):
+        self.cases, self.rows, self.lab = cases, cases if rows is None else rows, lab
         self.todo, self.n_lanes = queue.Queue(), 0
 
 
@@ -732,8 +732,8 @@ def parts(cases, **lab):
     joined before belayd tries again, half a second later."""
     after = [c for c in cases if c.note == AFTER]
     return [
-        Part([c for c in cases if c not in after], **lab),
-        Part(after, boot_delay_ms=3000, **lab),
+        Part([c for c in cases if c not in after], rows=cases, **lab),
+        Part(after, rows=[], boot_delay_ms=3000, **lab),
     ]
 
 
@@ -1246,7 +1246,7 @@ def run_all(provider, only):
     rows, order, lock = {}, [], threading.Lock()
     for part in CASES[provider]:
         chosen = [c for c in part.cases if only in str(c)]
-        order += chosen
+        order += [c for c in part.rows if only in str(c)]
         for case in sorted(chosen, key=lambda c: not c.is_long()):
             part.todo.put(case)
     lanes = [Lane(provider, CASES[provider], rows, lock) for _ in range(LANES)]
