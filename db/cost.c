@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the ledger. A ledger row ("stretch") counts in each period that it overlaps, in
- * proportion to its time. Rows are written when a stretch has ended, so the bill of a period is
- * final when everything that ran in it has ended. Boot and idle time belongs to no job and no user:
- * its key is empty.
+ * Sums over the ledger's rows, by job or for periods that do not begin and end at midnight; other
+ * bills are read from the sums of rollup.c by cost_sums.c. A ledger row ("stretch") counts in each
+ * period that it overlaps, in proportion to its time. Rows are written when a stretch has ended, so
+ * the bill of a period is final when everything that ran in it has ended. Boot and idle time
+ * belongs to no job and no user: its key is empty.
  *
  * Invariant: wherever a period is cut, the sums of its pieces add up to the sum of the whole, to
  * the micro-dollar. The share of a piece is the amount due at its end minus the amount due at its

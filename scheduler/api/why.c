@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The API's routes that explain why a job waits: reasons, jobs ahead of it, when it may start, and
- * what would let it start now; and the estimate for a job that is not submitted.
+ * what would let it start now; and the estimate for a job that is not submitted. The core makes
+ * them (explain.h, ahead.h, forecast.h and remedies.h in core/forecast), advice.h the warnings, and
+ * cli/why.c prints them.
  */
 #include "scheduler/api/api_private.h"
 
