@@ -561,7 +561,7 @@ class Local(unittest.TestCase):
             ("afterburst:1", 2, "expected after, afterany"),
             ("afterok:1,afterany:2?3", 2, "either ','"),
             ("afterok:1+5", 2, "after:JOB+MINUTES"),
-            ("singleton:3", 2, "no job in particular"),
+            ("singleton:3", 2, "singleton takes no job"),
             ("afterok:%d_2" % first, 1, "there is no task 2 of job %d" % first),
             ("afterok:1_x", 2, "index of a task"),
             ("aftercorr:1_2", 2, "aftercorr is on all tasks"),
