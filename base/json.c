@@ -11,26 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Strings are skipped; other
- * errors are not detected. */
+/* The closing quote of the string that begins at p; the last byte before end if it has none. */
+static const char *string_end(const char *p, const char *end)
+{
+    while (++p < end && *p != '"')
+        if (*p == '\\' && p + 1 < end)
+            p++;
+    return p < end ? p : end - 1;
+}
+
+/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Detects no other errors. */
 static const char *too_deep(const char *text, size_t n)
 {
     int depth = 0;
-    bool in_string = false;
-    for (const char *p = text; p < text + n; p++) {
-        if (in_string) {
-            if (*p == '\\')
-                p++;
-            else if (*p == '"')
-                in_string = false;
-        } else if (*p == '"') {
-            in_string = true;
-        } else if (*p == '[' || *p == '{') {
-            if (++depth > JSON_DEPTH_MAX)
-                return p;
-        } else if (*p == ']' || *p == '}') {
+    for (const char *p = text, *end = text + n; p < end; p++) {
+        if (*p == '"')
+            p = string_end(p, end);
+        else if (*p == ']' || *p == '}')
             depth--;
-        }
+        else if ((*p == '[' || *p == '{') && ++depth > JSON_DEPTH_MAX)
+            return p;
     }
     return NULL;
 }
@@ -38,18 +38,11 @@ static const char *too_deep(const char *text, size_t n)
 size_t json_count_values(const char *text, size_t n)
 {
     size_t count = 1;
-    bool in_string = false;
-    for (const char *p = text; p < text + n; p++) {
-        if (in_string) {
-            if (*p == '\\')
-                p++;
-            else if (*p == '"')
-                in_string = false;
-        } else if (*p == '"') {
-            in_string = true;
-        } else if (*p == ',' || *p == '[' || *p == '{') {
-            count++;
-        }
+    for (const char *p = text, *end = text + n; p < end; p++) {
+        if (*p == '"')
+            p = string_end(p, end);
+        else
+            count += *p == ',' || *p == '[' || *p == '{';
     }
     return count;
 }
