@@ -59,7 +59,7 @@ int handover_scratch(
     return rc;
 }
 
-int place_refused(const struct job_user *u, const char *name, int why, struct err *e)
+int handover_refused(const struct job_user *u, const char *name, int why, struct err *e)
 {
     int rc = err_errno(e, why, "giving %s to %s", name, u->name);
     e->of_user = why == EDQUOT;
@@ -75,7 +75,7 @@ static int write_file(
         return err_errno(e, errno, "creating %s in a directory of %s", name, u->name);
     int rc = fs_write_all(fd, text, n, e);
     if (!rc && u->is_other && fchown(fd, u->uid, u->gid) < 0)
-        rc = place_refused(u, name, errno, e);
+        rc = handover_refused(u, name, errno, e);
     close(fd);
     if (!rc && renameat(dir, TEMP_NAME, dir, name) < 0)
         rc = err_errno(e, errno, "putting %s into a directory of %s", name, u->name);

@@ -28,7 +28,7 @@ int handover_scratch(
 
 /* Fills e for a file that could not be given to the user (errno). Returns e->kind. Only here does
  * ERR_NO_SPACE mean the user's quota (struct err, of_user). */
-int place_refused(const struct job_user *u, const char *name, int why, struct err *e);
+int handover_refused(const struct job_user *u, const char *name, int why, struct err *e);
 
 /* Writes a file owned by the user (mode 0600) into a directory that may already be the user's.
  * Replaces an existing one. */

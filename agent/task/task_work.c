@@ -43,7 +43,7 @@ static int own(const struct job_user *u, const char *path, struct err *e)
 {
     if (!u->is_other || lchown(path, u->uid, u->gid) == 0)
         return 0;
-    return place_refused(u, path, errno, e);
+    return handover_refused(u, path, errno, e);
 }
 
 static int make_sub(struct task *t, const struct job_user *u, const char *name, struct err *e)
