@@ -7,6 +7,8 @@
  */
 #include "scheduler/open_files.h"
 
+#include "base/minmax.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -23,14 +25,9 @@
 #define RESERVE_MIN 64
 #define RESERVE_MAX 4096
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int within(int64_t n, int64_t min, int64_t max)
 {
-    return (int)(n < min ? min : n > max ? max : n);
+    return (int)max_i64(min, min_i64(n, max));
 }
 
 int open_files_divide(int64_t max, struct open_files *ret_files, struct err *e)
@@ -41,15 +38,16 @@ int open_files_divide(int64_t max, struct open_files *ret_files, struct err *e)
             "limit (ulimit -Hn, or LimitNOFILE= of its systemd unit); %d are enough for any "
             "cluster",
             max, OPEN_FILES_LEAST, OPEN_FILES_MOST);
-    int64_t clients = max - least(RESERVE_MIN + max / 8, RESERVE_MAX);
+    int64_t clients = max - min_i64(RESERVE_MIN + max / 8, RESERVE_MAX);
     struct open_files f = {.max = max};
-    f.strangers = (int)least(STRANGERS_MAX, clients / 3);
+    f.strangers = (int)min_i64(STRANGERS_MAX, clients / 3);
     clients -= f.strangers;
-    f.nodes = (int)least(NODES_MAX, clients / 2);
-    f.users = f.users_at_socket = (int)least(USERS_MAX, (clients - f.nodes) / 2);
-    f.users_each = within(f.users * USERS_EACH_MAX / USERS_MAX, least(EACH_MIN, f.users), f.users);
+    f.nodes = (int)min_i64(NODES_MAX, clients / 2);
+    f.users = f.users_at_socket = (int)min_i64(USERS_MAX, (clients - f.nodes) / 2);
+    f.users_each =
+        within(f.users * USERS_EACH_MAX / USERS_MAX, min_i64(EACH_MIN, f.users), f.users);
     f.nodes_each =
-        within((int64_t)f.nodes * NODES_EACH_MAX / NODES_MAX, least(EACH_MIN, f.nodes), f.nodes);
+        within((int64_t)f.nodes * NODES_EACH_MAX / NODES_MAX, min_i64(EACH_MIN, f.nodes), f.nodes);
     f.outgoing = within(max / 16, OUTGOING_MIN, OUTGOING_MAX);
     *ret_files = f;
     return 0;
