@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside a job: its number, and requests to its belayd with the token of the attempt, which the
- * node's agent wrote into BELAY_JOB_FILE. While the attempt runs, the token allows changes of those
- * options of its own job that JOB_UPDATE_INSIDE marks. The user needs no credentials on the node.
+ * node's agent wrote into BELAY_JOB_FILE. While the attempt runs, the token allows changes of the
+ * job's options that JOB_UPDATE_INSIDE marks. The user needs no credentials on the node.
  */
 #ifndef BELAY_CLI_INSIDE_H
 #define BELAY_CLI_INSIDE_H

@@ -11,8 +11,9 @@
  *                                                      or, for strangers, as follows
  *
  * Classes share the time, not the number of turns: a user's request may take a hundred times as
- * long as a node's, and each node would wait for one of them. A class that did not wait saves no
- * time: it counts as having used as much as the least of those that did.
+ * long as a node's, and each node would wait for one of them. A class that had nothing waiting gets
+ * no credit for it: when it waits again, its used time is raised to the least used time of the
+ * classes that wait.
  *
  * For connections that are not authenticated yet (HTTP_STRANGER), a party alternates between the
  * newest event and the connection that has waited longest. These connections include handshakes,
@@ -32,8 +33,9 @@
 struct http_turns {
     struct list parties[HTTP_CLASSES]; /* the next one first */
     int64_t used_us[HTTP_CLASSES];
-    enum http_class next; /* after that of the last turn; goes first of those with equal times */
-    int n;                /* waiting connections */
+    /* the class after that of the last turn; goes first among classes with equal times */
+    enum http_class next;
+    int n; /* waiting connections */
     uint64_t n_added;
 };
 
