@@ -215,12 +215,36 @@ static void make_kept(struct cgroup_kept *k, const char *home)
     free(tasks);
 }
 
+/* Memory that may still be charged to a reused directory, mostly page cache: the next group's peak
+ * is too high by at most this. */
+#define LEFTOVER_MAX (1 << 20) /* bytes */
+
+/* Begins a new peak. The old limit of memory and swap together is lifted first, because that of
+ * memory alone cannot exceed it. False: too much is left. */
+static bool renew_memory(const char *dir)
+{
+    char *path = mem_printf("%s/memory.usage_in_bytes", dir);
+    struct buf text = {0};
+    bool is_small = read_text(path, &text) && text.len > 0 && atoll(text.data) <= LEFTOVER_MAX;
+    buf_deinit(&text);
+    free(path);
+    write_text(dir, "memory.memsw.limit_in_bytes", "-1");
+    return is_small && write_text(dir, "memory.max_usage_in_bytes", "0") == 0;
+}
+
+static bool is_as_new(const struct cgroup_dir *d, enum cgroup_kind kind)
+{
+    return is_unused(d) && (kind != CGROUP_MEMORY || renew_memory(d->path));
+}
+
 /* A directory may be borrowed if v2 contains the processes, and each group sets the directory's
  * limit again. */
 static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
 {
     return c->can_kill && l &&
-           ((kind == CGROUP_CPU && l->cpus_milli > 0) || (kind == CGROUP_PIDS && l->pids_max > 0));
+           ((kind == CGROUP_CPU && l->cpus_milli > 0) ||
+               (kind == CGROUP_MEMORY && l->memory_bytes > 0) ||
+               (kind == CGROUP_PIDS && l->pids_max > 0));
 }
 
 /* False: no kept directory is free, so the group needs a new one. */
@@ -229,7 +253,7 @@ static bool borrow_kept(struct cgroups *c, struct cgroup_home *h, enum cgroup_ki
     struct cgroup_kept *kept = &h->kept[kind];
     if (!h->keeps || !h->at[kind].dir || kept->is_lent)
         return false;
-    if (kept->dir.path && !is_unused(&kept->dir))
+    if (kept->dir.path && !is_as_new(&kept->dir, kind))
         drop_kept(kept);
     if (!kept->dir.path)
         make_kept(kept, h->at[kind].dir);
@@ -264,10 +288,9 @@ static void sweep_dir(const char *home)
 
 void cgroup_home_sweep(const struct cgroup_home *h)
 {
-    if (h->at[CGROUP_CPU].dir)
-        sweep_dir(h->at[CGROUP_CPU].dir);
-    if (h->at[CGROUP_PIDS].dir)
-        sweep_dir(h->at[CGROUP_PIDS].dir);
+    for (enum cgroup_kind k = CGROUP_V2 + 1; k < CGROUP_KINDS; k++)
+        if (h->at[k].dir)
+            sweep_dir(h->at[k].dir);
 }
 
 void cgroup_home_deinit(struct cgroup_home *h)

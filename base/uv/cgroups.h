@@ -25,8 +25,9 @@ struct cgroup_home {
         char *name; /* its name in /proc/PID/cgroup */
     } at[CGROUP_KINDS];
     bool has_v1; /* v1 hierarchies with controllers that belay uses are mounted */
-    /* v1 directories of cpu and pids are reused for later groups: they only have limits, and
-     * creating and removing one costs as much as starting a process. */
+    /* v1 directories of cpu, memory and pids are reused for later groups: creating and removing one
+     * costs as much as starting a process. One of memory only if the group before left almost no
+     * memory in it. */
     bool keeps;
     struct cgroup_kept {
         struct cgroup_dir dir;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -452,6 +453,99 @@ static void a_v1_directory_is_reused_by_the_next_group(void **state)
     proc_home_free(home);
 }
 
+/* Of open_kept: the file of the group's peak, and the inode of its directory. */
+struct memory_dir {
+    char peak[USAGE_PATH_MAX];
+    ino_t inode;
+};
+
+static struct memory_dir open_kept(struct proc_home *home, struct fixture *f, int64_t memory_bytes)
+{
+    struct memory_dir d = {0};
+    struct usage_files files;
+    struct stat st;
+    struct err e;
+    char *slash;
+    const struct proc_limits limits = {.memory_bytes = memory_bytes};
+    assert_int_equal(proc_group_open_in(home, "belay-kept-memory", &limits, &f->g, &e), 0);
+    assert_int_equal(pipe(f->report), 0);
+    proc_group_usage_files(f->g, &files);
+    if (!strstr(files.peak, "belay-supervisor-"))
+        return d;
+    STR_COPY(d.peak, files.peak);
+    if ((slash = strrchr(files.peak, '/')))
+        *slash = '\0';
+    assert_int_equal(stat(files.peak, &st), 0);
+    d.inode = st.st_ino;
+    return d;
+}
+
+#define KEPT_BYTES (4 << 20)
+
+/* Writes to memory that outlives this process: stdin is a file without a name. */
+static void fill_stdin(const struct fixture *f)
+{
+    static char page[4096];
+    pid_t done = 1;
+    for (int64_t n = 0; n < KEPT_BYTES; n += (int64_t)sizeof(page))
+        if (write(0, page, sizeof(page)) != sizeof(page))
+            _exit(1);
+    if (write(f->report[1], &done, sizeof(done)) == sizeof(done))
+        pause();
+}
+
+static void fill_memory(const struct fixture *f)
+{
+    pid_t done = 1;
+    volatile char *memory = malloc(KEPT_BYTES);
+    for (int64_t i = 0; memory && i < KEPT_BYTES; i += 4096)
+        memory[i] = 1;
+    if (write(f->report[1], &done, sizeof(done)) == sizeof(done))
+        pause();
+}
+
+static void run_kept(struct fixture *f, body_fn body)
+{
+    pid_t done;
+    task_start(f, body);
+    group_read_pids(f, &done, 1);
+}
+
+static void a_v1_memory_directory_is_reused_when_almost_empty(void **state)
+{
+    struct proc_home *home = proc_home_find();
+    struct fixture f = {0};
+    struct memory_dir first = open_kept(home, &f, 64 << 20), next;
+    int file = memfd_create("kept", MFD_CLOEXEC), saved = dup(0);
+    (void)state;
+    if (!*first.peak) {
+        print_message("SKIP: no v1 memory hierarchy for us\n");
+    } else {
+        assert_true(file >= 0 && saved >= 0 && dup2(file, 0) == 0);
+        run_kept(&f, fill_memory);
+        assert_true(number_beside(first.peak, "memory.max_usage_in_bytes") >= KEPT_BYTES);
+        for (int64_t limit = 128 << 20; limit >= 32 << 20; limit -= 96 << 20) { /* up, then down */
+            end_in(&f);
+            next = open_kept(home, &f, limit);
+            assert_string_equal(next.peak, first.peak);
+            assert_int_equal(next.inode, first.inode);
+            assert_true(number_beside(next.peak, "memory.max_usage_in_bytes") < KEPT_BYTES / 4);
+            assert_int_equal(number_beside(next.peak, "memory.limit_in_bytes"), limit);
+            assert_int_equal(proc_group_lacks(f.g, PROC_MEMORY), 0);
+        }
+        run_kept(&f, fill_stdin);
+        end_in(&f);
+        next = open_kept(home, &f, 64 << 20); /* the file's pages are charged to the old one */
+        assert_int_not_equal(next.inode, first.inode);
+        assert_true(number_beside(next.peak, "memory.max_usage_in_bytes") < KEPT_BYTES / 4);
+        assert_int_equal(dup2(saved, 0), 0);
+    }
+    end_in(&f);
+    proc_home_free(home);
+    close(file);
+    close(saved);
+}
+
 static void directories_of_a_dead_process_are_removed(void **state)
 {
     struct proc_home *home = proc_home_find();
@@ -499,6 +593,7 @@ int main(void)
         cmocka_unit_test(a_task_inherits_no_descriptor),
         cmocka_unit_test(group_names_are_validated),
         cmocka_unit_test(a_v1_directory_is_reused_by_the_next_group),
+        cmocka_unit_test(a_v1_memory_directory_is_reused_when_almost_empty),
         cmocka_unit_test(directories_of_a_dead_process_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
