@@ -9,7 +9,7 @@
 #ifndef BELAY_SCHEDULER_CONDITIONS_H
 #define BELAY_SCHEDULER_CONDITIONS_H
 
-#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/tick.h"
 #include "telemetry/diagnose.h"
 

@@ -71,7 +71,7 @@ static void on_effects(void *ctx, const struct db_batch *committed)
     struct daemon *d = ctx;
     if (d->grants)
         grants_committed(d->grants, committed);
-    effects_release(committed, d->sessions, d->provision, d->cleaner, d->outbox);
+    effects_release(committed, d->agent_sync, d->provision, d->cleaner, d->outbox);
     api_committed(d->api, committed);
 }
 
@@ -131,10 +131,10 @@ static void make_telemetry(struct daemon *d)
         .limits = &c->diagnose});
 }
 
-static void make_sessions(struct daemon *d)
+static void make_agent_sync(struct daemon *d)
 {
     const struct config *c = d->config;
-    d->sessions = sessions_create(&(struct sessions_options){.tick = d->tick,
+    d->agent_sync = agent_sync_create(&(struct agent_sync_options){.tick = d->tick,
         .timers = d->timers,
         .reader = d->reader,
         .boots = d->meta.boots,
@@ -224,7 +224,7 @@ static void make_api(struct daemon *d)
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .notifier = d->notifier,
         .sealer = &d->sealer,
-        .sessions = d->sessions,
+        .agent_sync = d->agent_sync,
         .provision = d->provision,
         .grants = d->grants,
         .pools = d->pools,
@@ -258,7 +258,7 @@ static int make_parts(struct daemon *d, struct err *e)
     if (rc != 0)
         return rc;
     make_telemetry(d);
-    make_sessions(d);
+    make_agent_sync(d);
     make_provision(d);
     make_cleaner(d);
     make_outbox(d);
@@ -422,7 +422,7 @@ void daemon_stop(struct daemon *d, void (*done)(void *ctx), void *ctx)
     d->stopped = done;
     d->stopped_ctx = ctx;
     api_shut_down(d->api);
-    sessions_release_all(d->sessions);
+    agent_sync_release_all(d->agent_sync);
     finish_stop(d);
 }
 
@@ -438,7 +438,7 @@ void daemon_destroy(struct daemon *d)
     /* a commit in progress borrows the tick's batch: it must end first */
     db_writer_destroy(d->writer);
     tick_destroy(d->tick); /* its last answers go to the parts destroyed below */
-    sessions_destroy(d->sessions);
+    agent_sync_destroy(d->agent_sync);
     telemetry_destroy(d->telemetry);
     conditions_destroy(d->conditions);
     grants_destroy(d->grants);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Assembles belayd: database, model, tick, sessions, provisioning, API and listeners on one libuv
+ * Assembles belayd: database, model, tick, agent sync, provisioning, API and listeners on one libuv
  * loop.
  */
 #ifndef BELAY_SCHEDULER_DAEMON_H

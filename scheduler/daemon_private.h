@@ -44,7 +44,7 @@ struct daemon {
     struct tick *tick;
     struct telemetry *telemetry;
     struct conditions *conditions;
-    struct sessions *sessions;
+    struct agent_sync *agent_sync;
     struct provision *provision;
     struct grants *grants; /* NULL if nodes use their own credentials for the store */
     struct store_claim *claim;
@@ -95,7 +95,7 @@ int daemon_check_store(struct daemon *d, const struct config *config, struct err
  * below. */
 const char *daemon_store_fault(void *ctx);
 int daemon_make_grants(struct daemon *d, struct err *e);
-/* Fills the secrets for the agent of an attempt; see sessions.h. */
+/* Fills the secrets for the agent of an attempt; see agent_sync.h. */
 bool daemon_give_secrets(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
 

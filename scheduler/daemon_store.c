@@ -24,7 +24,7 @@ const char *daemon_store_fault(void *ctx)
 static void on_store_ours(void *ctx)
 {
     struct daemon *d = ctx;
-    sessions_touch_all(d->sessions);
+    agent_sync_touch_all(d->agent_sync);
 }
 
 int daemon_claim_store(struct daemon *d, struct err *e)
@@ -94,7 +94,7 @@ bool daemon_give_secrets(
 static void on_grant(void *ctx, int64_t node)
 {
     struct daemon *d = ctx;
-    sessions_touch(d->sessions, node);
+    agent_sync_touch(d->agent_sync, node);
 }
 
 int daemon_make_grants(struct daemon *d, struct err *e)

@@ -10,7 +10,7 @@
 #ifndef BELAY_SCHEDULER_TELEMETRY_H
 #define BELAY_SCHEDULER_TELEMETRY_H
 
-#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/tick.h"
 
 /* loads waiting to be committed; beyond that the newest are dropped */
@@ -27,7 +27,7 @@ struct telemetry;
 struct telemetry *telemetry_create(const struct telemetry_options *o);
 void telemetry_destroy(struct telemetry *t); /* t may be NULL */
 
-/* A sessions_loads_fn of the struct telemetry. */
+/* An agent_sync_loads_fn of the struct telemetry. */
 void telemetry_take(
     void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above);
 

@@ -526,7 +526,7 @@ static void on_departed(struct timer *t, void *ctx)
         timer_start(&w->vt.timers, &c->timer, 1000);
     } else {
         c->sent = true;
-        sessions_status(w->sessions, c->agent->node, &c->status, on_reply, c);
+        agent_sync_status(w->agent_sync, c->agent->node, &c->status, on_reply, c);
     }
 }
 

@@ -280,7 +280,7 @@ static void check_attempt(struct world *w, const struct attempt_row *r)
     grants_committed_attempt(w, r);
     if (!map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)))
         disks_committed_attempt(w, r);
-    if (r->state != ATTEMPT_ENDED || !str_eq(r->text, SESSIONS_VANISHED))
+    if (r->state != ATTEMPT_ENDED || !str_eq(r->text, AGENT_SYNC_VANISHED))
         return;
     LIST_FOREACH (&w->agents, l) {
         struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);

@@ -117,7 +117,7 @@ static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct world *w = ctx;
     outbox_port_committed(w, committed);
-    effects_release(committed, w->sessions, w->provision, w->cleaner, w->outbox);
+    effects_release(committed, w->agent_sync, w->provision, w->cleaner, w->outbox);
 }
 
 static void on_fatal(void *ctx, const struct err *e)
@@ -203,7 +203,7 @@ static void make_parts(struct world *w)
         .effects = on_effects,
         .fatal = on_fatal,
         .ctx = w});
-    w->sessions = sessions_create(&(struct sessions_options){.tick = w->tick,
+    w->agent_sync = agent_sync_create(&(struct agent_sync_options){.tick = w->tick,
         .timers = ts,
         .reader = w->reader,
         .boots = w->boots,
@@ -292,7 +292,7 @@ static void kill_belayd(struct world *w)
     cleaner_destroy(w->cleaner);
     outbox_port_kill(w);
     outbox_destroy(w->outbox);
-    sessions_destroy(w->sessions);
+    agent_sync_destroy(w->agent_sync);
     planner_destroy(w->planner);
     model_destroy(w->model);
     LIST_FOREACH (&w->calls, l) {
@@ -303,7 +303,7 @@ static void kill_belayd(struct world *w)
     w->provision = NULL;
     w->cleaner = NULL;
     w->outbox = NULL;
-    w->sessions = NULL;
+    w->agent_sync = NULL;
     w->tick = NULL;
     w->planner = NULL;
     w->model = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A simulated world: the real core, tick, sessions, provisioning and database, in virtual time,
+ * A simulated world: the real core, tick, agent sync, provisioning and database, in virtual time,
  * with a provider, agents, a checkpoint store and users simulated from one seed, and with every
  * possible failure. A failing seed replays exactly.
  *
@@ -24,10 +24,10 @@
 #include "base/wire/wire.h"
 #include "cloud/driver.h"
 #include "db/db.h"
+#include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/cleaner.h"
 #include "scheduler/engine/outbox.h"
 #include "scheduler/engine/provision.h"
-#include "scheduler/engine/sessions.h"
 #include "scheduler/engine/tick.h"
 
 #define SIM_JOBS_MAX 64
@@ -432,7 +432,7 @@ struct world {
     int64_t checked_at;
     struct planner *planner;
     struct tick *tick;
-    struct sessions *sessions;
+    struct agent_sync *agent_sync;
     struct provision *provision;
     struct cleaner *cleaner;
     struct sim_sweeper sweeper;

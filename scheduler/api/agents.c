@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/engine/sessions_words.h"
+#include "scheduler/engine/agent_sync_words.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,9 +142,9 @@ static int apply_join(struct joining *j, struct tick *t, int64_t instance, const
     STR_COPY(node.address, j->address);
     STR_COPY(node.key_hash, j->key_hash);
     STR_COPY(node.version, j->join.version);
-    node.criu = sessions_criu_ability(j->join.criu);
+    node.criu = agent_sync_criu_ability(j->join.criu);
     STR_COPY(node.criu_text, j->join.criu_text);
-    sessions_read_constraints(j->join.features, j->join.resources, node.features, node.resources);
+    agent_sync_read_constraints(j->join.features, j->join.resources, node.features, node.resources);
     node.gpu.memory_mib = j->join.gpu_memory_mib;
     gpu_model(j->join.gpu_model, node.gpu.model);
     struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = instance}};
@@ -352,10 +352,9 @@ static void on_status_synced(void *ctx, const struct err *e)
 {
     struct parked_status *p = ctx;
     if (e && e->kind == ERR_UNAVAILABLE)
-        on_desired(
-            p->deferred, e, NULL); /* belayd is stopping, and sessions have stopped already */
+        on_desired(p->deferred, e, NULL); /* belayd is stopping, and agent_sync is gone already */
     else
-        sessions_status(p->api->o.sessions, p->node, &p->st, on_desired, p->deferred);
+        agent_sync_status(p->api->o.agent_sync, p->node, &p->st, on_desired, p->deferred);
     wire_status_deinit(&p->st);
     free(p);
 }
@@ -383,7 +382,7 @@ void api_agent_sync(struct request *q)
         park_status(q, l, node, &st);
         return;
     }
-    sessions_status(q->api->o.sessions, node, &st, on_desired, l);
+    agent_sync_status(q->api->o.agent_sync, node, &st, on_desired, l);
     wire_status_deinit(&st);
 }
 

@@ -675,7 +675,7 @@ struct api *api_create(const struct api_options *o)
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
     turns_init(&a->turns, o->timers, ask_for_moment, a);
-    sessions_set_channels(o->sessions, api_channels_of_node, a);
+    agent_sync_set_channels(o->agent_sync, api_channels_of_node, a);
     return a;
 }
 

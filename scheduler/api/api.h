@@ -11,17 +11,17 @@
 #include "scheduler/bundle.h"
 #include "scheduler/ca.h"
 #include "scheduler/config/config.h"
+#include "scheduler/engine/agent_sync.h"
 #include "scheduler/logs/logs.h"
 #include "scheduler/pools.h"
 #include "scheduler/engine/provision.h"
 #include "scheduler/store/grants.h"
-#include "scheduler/engine/sessions.h"
 #include "scheduler/engine/tick.h"
 
 /* Dependencies of the API; all borrowed. */
 struct api_options {
     struct tick *tick;
-    struct sessions *sessions;
+    struct agent_sync *agent_sync;
     struct provision *provision;
     const struct grants *grants; /* may be NULL: none */
     struct pools *pools;

@@ -215,7 +215,7 @@ void api_watch_wake(struct api *a, int64_t job);
 void api_watch_wake_all(struct api *a);
 
 /* api/channels.c: sessions with running jobs */
-/* a sessions_channels_fn of the struct api */
+/* an agent_sync_channels_fn of the struct api */
 void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d);
 void api_channels_shut_down(struct api *a);
 void api_channels_destroy_all(struct api *a);

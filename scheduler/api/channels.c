@@ -78,7 +78,7 @@ static struct mono now_of(const struct api *a)
 
 static void touch_node(const struct channel *ch)
 {
-    sessions_touch(ch->api->o.sessions, ch->node);
+    agent_sync_touch(ch->api->o.agent_sync, ch->node);
 }
 
 /* The desired state may be sent only at a moment when the model is on disk. */
@@ -92,7 +92,7 @@ static void on_touch(void *ctx, const struct err *e, int64_t id)
     struct touch *t = ctx;
     (void)id;
     if (!e)
-        sessions_touch(t->api->o.sessions, t->node);
+        agent_sync_touch(t->api->o.agent_sync, t->node);
     free(t);
 }
 

@@ -4,15 +4,15 @@
  */
 #include "scheduler/engine/effects.h"
 
-void effects_release(const struct db_batch *committed, struct sessions *sessions,
+void effects_release(const struct db_batch *committed, struct agent_sync *agent_sync,
     struct provision *provision, struct cleaner *cleaner, struct outbox *outbox)
 {
     const struct changes *c = &committed->changes;
     for (size_t i = 0; i < c->n_attempts; i++)
-        sessions_touch(sessions, c->attempts[i].node);
+        agent_sync_touch(agent_sync, c->attempts[i].node);
     for (size_t i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].state == NODE_GONE)
-            sessions_touch(sessions, c->nodes[i].id);
+            agent_sync_touch(agent_sync, c->nodes[i].id);
     for (size_t i = 0; i < c->n_instances; i++)
         provision_touch(provision, c->instances[i].id);
     for (size_t i = 0; i < c->n_pools; i++)

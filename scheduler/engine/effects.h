@@ -5,14 +5,14 @@
 #ifndef BELAY_SCHEDULER_ENGINE_EFFECTS_H
 #define BELAY_SCHEDULER_ENGINE_EFFECTS_H
 
+#include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/cleaner.h"
 #include "scheduler/engine/outbox.h"
 #include "scheduler/engine/provision.h"
-#include "scheduler/engine/sessions.h"
 
-/* Wakes the sessions of nodes whose desired state changed, provisioning for changed instances, the
+/* Wakes agent sync for nodes whose desired state changed, provisioning for changed instances, the
  * cleaner and the outbox. */
-void effects_release(const struct db_batch *committed, struct sessions *sessions,
+void effects_release(const struct db_batch *committed, struct agent_sync *agent_sync,
     struct provision *provision, struct cleaner *cleaner, struct outbox *outbox);
 
 #endif

@@ -34,7 +34,7 @@ struct tick_options {
     struct planner *planner;
     struct timers *timers;
     struct commit_port *commit;
-    /* Runs after each successful commit, before the replies: wakes sessions, provisioning,
+    /* Runs after each successful commit, before the replies: wakes agent sync, provisioning,
      * watchers. */
     void (*effects)(void *ctx, const struct db_batch *committed);
     /* The outcome on disk is unknown; the process must end. */

@@ -118,7 +118,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     free(c);
 }
 
-static void tell_sessions(const struct grant *x)
+static void touch_when_durable(const struct grant *x)
 {
     struct change *c = mem_alloc(sizeof(*c));
     *c = (struct change){x->owner, x->job, x->attempt};
@@ -150,7 +150,7 @@ static void on_failure(struct grant *x, const struct err *e)
     x->end_reported = x->c.token[0] && left <= 0;
     if (left <= 0 && x->why.kind != why.kind) { /* texts may differ in a request's number */
         x->why = why;
-        tell_sessions(x);
+        touch_when_durable(x);
     }
     timer_start(
         g->o.timers, &x->timer, prng_backoff_ms(g->o.prng, x->tries, RETRY_BASE_MS, RETRY_CAP_MS));
@@ -179,7 +179,7 @@ static void on_credentials(void *ctx, const struct err *e, const struct scoped_c
     g->stats.made++;
     int64_t half = c->left_ms / 2 > RENEW_MIN_MS ? c->left_ms / 2 : RENEW_MIN_MS;
     timer_start(g->o.timers, &x->timer, prng_range(g->o.prng, half * 8 / 10, half));
-    tell_sessions(x);
+    touch_when_durable(x);
 }
 
 static void fetch(struct grant *x)

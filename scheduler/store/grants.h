@@ -3,7 +3,7 @@
  * Credentials for the store, one for each running attempt that saves: they reach only that job's
  * part of the store (cloud/scoped.h says how exactly) and are short-lived. They are created when an
  * agent first needs them, and again long before they expire; the agent then gets the next ones
- * through its session. In memory only.
+ * with its next sync. In memory only.
  *
  * A failure ends no running attempt: the agent's credentials remain valid until they expire.
  * Creation is retried with growing pauses as long as the attempt is alive, reported once in the
@@ -28,7 +28,7 @@ struct grants_options {
     struct timers *timers;
     struct prng *prng;
     struct http_client *http;
-    /* The desired state of this node has changed; called where sessions_touch may be called. */
+    /* The desired state of this node has changed; called where agent_sync_touch may be called. */
     void (*changed)(void *ctx, int64_t node);
     void *ctx;
 };
@@ -42,8 +42,8 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
 void grants_destroy(struct grants *g); /* call before the HTTP client is destroyed; g may be NULL */
 
 /* Adds the credentials for the agent of this attempt, which the model has. Returns false if they
- * are not available yet; *ret_why then has the reason if a creation has failed (sessions.h). Other
- * contents of s stay; its version changes with each new credential. */
+ * are not available yet; *ret_why then has the reason if a creation has failed (agent_sync.h).
+ * Other contents of s stay; its version changes with each new credential. */
 bool grants_give(
     struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s, struct err *ret_why);
 

@@ -32,11 +32,11 @@ static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct lab *lab = ctx;
     lab->n_effects++;
-    for (size_t i = 0; lab->sessions && i < committed->changes.n_attempts; i++)
-        sessions_touch(lab->sessions, committed->changes.attempts[i].node);
-    for (size_t i = 0; lab->sessions && i < committed->changes.n_nodes; i++)
+    for (size_t i = 0; lab->agent_sync && i < committed->changes.n_attempts; i++)
+        agent_sync_touch(lab->agent_sync, committed->changes.attempts[i].node);
+    for (size_t i = 0; lab->agent_sync && i < committed->changes.n_nodes; i++)
         if (committed->changes.nodes[i].state == NODE_GONE)
-            sessions_touch(lab->sessions, committed->changes.nodes[i].id);
+            agent_sync_touch(lab->agent_sync, committed->changes.nodes[i].id);
     for (size_t i = 0; lab->provision && i < committed->changes.n_instances; i++)
         provision_touch(lab->provision, committed->changes.instances[i].id);
 }
@@ -80,12 +80,12 @@ static void start(struct lab *lab)
 static void stop(struct lab *lab)
 {
     tick_destroy(lab->tick);
-    sessions_destroy(lab->sessions);
+    agent_sync_destroy(lab->agent_sync);
     provision_destroy(lab->provision);
     planner_destroy(lab->planner);
     model_destroy(lab->model);
     lab->tick = NULL;
-    lab->sessions = NULL;
+    lab->agent_sync = NULL;
     lab->provision = NULL;
     lab->under_way = NULL;
 }
@@ -134,9 +134,9 @@ static const char *store_fault(void *ctx)
     return lab->store_fault;
 }
 
-void lab_add_sessions(struct lab *lab)
+void lab_add_agent_sync(struct lab *lab)
 {
-    lab->sessions = sessions_create(&(struct sessions_options){.tick = lab->tick,
+    lab->agent_sync = agent_sync_create(&(struct agent_sync_options){.tick = lab->tick,
         .cluster = "lab",
         .timers = &lab->vt.timers,
         .reader = lab->reader,
@@ -179,11 +179,11 @@ void lab_commit(struct lab *lab, int rc)
 
 void lab_restart(struct lab *lab)
 {
-    bool had_sessions = lab->sessions != NULL;
+    bool had_agent_sync = lab->agent_sync != NULL;
     stop(lab);
     start(lab);
-    if (had_sessions)
-        lab_add_sessions(lab);
+    if (had_agent_sync)
+        lab_add_agent_sync(lab);
     lab_turn(lab);
 }
 

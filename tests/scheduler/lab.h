@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The deciding parts in virtual time: a real model, planner, tick and in-memory database; the test
- * controls commits. Sessions and provisioning are added where a test needs them.
+ * controls commits. Agent sync and provisioning are added where a test needs them.
  */
 #ifndef BELAY_TESTS_SCHEDULER_LAB_H
 #define BELAY_TESTS_SCHEDULER_LAB_H
@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/vtimers.h"
+#include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/provision.h"
-#include "scheduler/engine/sessions.h"
 #include "scheduler/engine/tick.h"
 
 #define LAB_LEASE_MS 30000
@@ -28,12 +28,12 @@ struct lab {
     struct model *model;
     struct planner *planner;
     struct tick *tick;
-    struct sessions *sessions;   /* NULL until lab_add_sessions */
-    struct wire_secrets secrets; /* of every attempt; borrowed texts */
-    bool secrets_late;           /* they are not available yet */
-    struct err secrets_why;      /* the reason, if any */
-    const char *store_fault;     /* NULL: the store's owner is known */
-    struct provision *provision; /* NULL until the test sets it */
+    struct agent_sync *agent_sync; /* NULL until lab_add_agent_sync */
+    struct wire_secrets secrets;   /* of every attempt; borrowed texts */
+    bool secrets_late;             /* they are not available yet */
+    struct err secrets_why;        /* the reason, if any */
+    const char *store_fault;       /* NULL: the store's owner is known */
+    struct provision *provision;   /* NULL until the test sets it */
     struct commit_port port;
     bool by_hand; /* commits wait for lab_commit; else they succeed at once */
     const struct db_batch *under_way;
@@ -45,7 +45,7 @@ struct lab {
 int lab_setup(void **state);
 int lab_teardown(void **state);
 
-void lab_add_sessions(struct lab *lab);
+void lab_add_agent_sync(struct lab *lab);
 
 /* Runs everything that is due now. */
 void lab_turn(struct lab *lab);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attempts that belayd withholds from their agents: they need the store, but belayd cannot use it,
- * or cannot create credentials for their part of it (sessions.h). Such an attempt does no work
+ * or cannot create credentials for their part of it (agent_sync.h). Such an attempt does no work
  * while its node is paid for, so it has a deadline, the same that agents have for an unusable
  * store: store_wait after its assignment, or a fifth of that after a refusal. Then it ends as
  * END_STORE_AWAY: its job is tried on another node, held after JOB_STORE_MAX such ends in a row,

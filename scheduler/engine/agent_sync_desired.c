@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The desired state of a node, in the form that its agent gets (see sessions.h).
+ * The desired state of a node, in the form that its agent gets (see agent_sync.h).
  */
-#include "scheduler/engine/sessions_private.h"
+#include "scheduler/engine/agent_sync_private.h"
 
 #include "base/json.h"
 #include "base/log.h"
@@ -11,7 +11,7 @@
 #include "job/member.h"
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/placement/constraints.h"
-#include "scheduler/engine/sessions_words.h"
+#include "scheduler/engine/agent_sync_words.h"
 #include <assert.h>
 #include <string.h>
 
@@ -89,7 +89,7 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
 /* Adds the state that the attempt must find in the store, so that it never begins with less than
  * was saved, nor with the state of another job. */
 static void add_expected(
-    const struct sessions *s, const struct job_row *j, struct wire_desired_attempt *d)
+    const struct agent_sync *s, const struct job_row *j, struct wire_desired_attempt *d)
 {
     if (!s->o.cluster_uid || d->method == WIRE_METHOD_NONE)
         return;
@@ -113,7 +113,7 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     d->exclusive = x && x->exclusive;
     if (x)
         counts_format(&x->resources, d->resources);
-    d->method = sessions_method(j->spec.method);
+    d->method = agent_sync_method(j->spec.method);
     d->save_ms = j->save_ms;
 }
 
@@ -142,7 +142,7 @@ static size_t spec_bytes(const struct spec_change *spec)
 }
 
 /* The attempt can never be started: the job fails with the reason instead of waiting. */
-static void give_up(struct sessions *s, const struct attempt *a, const struct err *why)
+static void give_up(struct agent_sync *s, const struct attempt *a, const struct err *why)
 {
     struct event ev = {.type = EV_ATTEMPT_ENDED,
         .ended = {
@@ -249,7 +249,7 @@ static int64_t gang_deadline(const struct attempt *a)
     return first;
 }
 
-static void add_token(const struct sessions *s, struct wire_desired_attempt *d)
+static void add_token(const struct agent_sync *s, struct wire_desired_attempt *d)
 {
     char token[WIRE_JOB_TOKEN_MAX + 1];
     if (!s->o.job_token)
@@ -262,7 +262,7 @@ static void add_token(const struct sessions *s, struct wire_desired_attempt *d)
 /* Adds what the agent needs to start the attempt. The texts were checked at the submit and are read
  * from our own database: if they do not load, the file is damaged. Returns false if it cannot be
  * sent now. */
-static bool add_start(struct sessions *s, const struct attempt *a, bool must, struct message *m,
+static bool add_start(struct agent_sync *s, const struct attempt *a, bool must, struct message *m,
     struct wire_desired_attempt *d)
 {
     struct spec_change spec = {0};
@@ -292,7 +292,7 @@ static bool add_start(struct sessions *s, const struct attempt *a, bool must, st
 
 /* Returns false if the attempt is omitted; *ret_why may then have the reason. An attempt that its
  * agent has, or may have, is never omitted, with or without secrets. */
-static bool add_secrets(struct sessions *s, const struct seen *k, struct message *m,
+static bool add_secrets(struct agent_sync *s, const struct seen *k, struct message *m,
     struct wire_desired_attempt *d, struct err *ret_why)
 {
     struct wire_secrets x = {0};
@@ -317,7 +317,7 @@ static bool add_secrets(struct sessions *s, const struct seen *k, struct message
 }
 
 static bool may_use_store(
-    const struct sessions *s, const struct attempt *a, const struct seen *k, struct err *ret_why)
+    const struct agent_sync *s, const struct attempt *a, const struct seen *k, struct err *ret_why)
 {
     bool needs_it = a->job->row.spec.method != CKPT_NONE && !attempt_has_no_script(a) &&
                     !k->reported && !k->sent;
@@ -330,7 +330,7 @@ static bool may_use_store(
 /* Posts a change of withholding that the model does not have yet. why is NULL if the agent gets the
  * attempt, or may already have it. Such an attempt is no longer withheld at the next decision,
  * because facts are applied first. */
-static void note_withheld(struct sessions *s, const struct attempt *a, const struct err *why)
+static void note_withheld(struct agent_sync *s, const struct attempt *a, const struct err *why)
 {
     struct event ev = {.type = EV_WITHHELD,
         .withheld = {.job = a->row.job,
@@ -348,7 +348,7 @@ static void note_withheld(struct sessions *s, const struct attempt *a, const str
 
 /* Returns false if the attempt waits for credentials or keys of the store. An attempt that is to
  * end before its agent has received it needs none. */
-static bool add_needed(struct sessions *s, const struct attempt *a, const struct seen *k,
+static bool add_needed(struct agent_sync *s, const struct attempt *a, const struct seen *k,
     struct message *m, struct wire_desired_attempt *d)
 {
     struct err why = {0};
@@ -360,7 +360,7 @@ static bool add_needed(struct sessions *s, const struct attempt *a, const struct
     return ready;
 }
 
-static void desire(struct sessions *s, const struct attempt *a, struct seen *k, struct message *m)
+static void desire(struct agent_sync *s, const struct attempt *a, struct seen *k, struct message *m)
 {
     struct wire_desired_attempt *d = &m->d->attempts[m->d->n_attempts];
     d->job = a->row.job;
@@ -374,7 +374,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->gang_ended = a->job->row.gang_end != END_NONE;
     if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
-        d->reason = sessions_reason(a->row.stop_reason);
+        d->reason = agent_sync_reason(a->row.stop_reason);
         if (a->row.save_first)
             d->stop_by = gang_deadline(a);
         if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
@@ -394,7 +394,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
  * as far as there is room.
  */
 static void desire_all(
-    struct sessions *s, struct session *x, const struct node *node, struct message *m)
+    struct agent_sync *s, struct node_sync *x, const struct node *node, struct message *m)
 {
     size_t n = 0;
     LIST_FOREACH (&node->attempts, l)
@@ -403,7 +403,7 @@ static void desire_all(
     for (int is_new = 0; is_new < 2; is_new++) {
         LIST_FOREACH (&node->attempts, l) {
             const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-            struct seen *k = sessions_seen(x, a->row.job, a->row.attempt);
+            struct seen *k = agent_sync_seen(x, a->row.job, a->row.attempt);
             if (!m->is_full && m->d->n_attempts < WIRE_ATTEMPTS_MAX &&
                 (k->reported || k->sent) == !is_new)
                 desire(s, a, k, m);
@@ -413,7 +413,7 @@ static void desire_all(
 }
 
 /* Lists the kept trees of jobs that will never run again. */
-static void add_unneeded(struct sessions *s, const struct session *x, struct wire_desired *d)
+static void add_unneeded(struct agent_sync *s, const struct node_sync *x, struct wire_desired *d)
 {
     d->unneeded = mem_array(x->n_kept, sizeof(*d->unneeded));
     for (size_t i = 0; i < x->n_kept; i++) {
@@ -423,8 +423,8 @@ static void add_unneeded(struct sessions *s, const struct session *x, struct wir
     }
 }
 
-void sessions_desire(
-    struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d)
+void agent_sync_desire(
+    struct agent_sync *s, struct node_sync *x, const struct node *node, struct wire_desired *d)
 {
     struct message m = {.d = d};
     desire_all(s, x, node, &m);

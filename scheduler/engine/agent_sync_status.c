@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares an agent's status with the model: the differences become facts (see sessions.h).
+ * Compares an agent's status with the model: the differences become facts (see agent_sync.h).
  *
  * Invariant: checkpoints of a status are posted before its end, so that an end never hides the save
  * that came with it.
  */
-#include "scheduler/engine/sessions_private.h"
+#include "scheduler/engine/agent_sync_private.h"
 
 #include "base/log.h"
 #include "base/str.h"
-#include "scheduler/engine/sessions_words.h"
+#include "scheduler/engine/agent_sync_words.h"
 
-void sessions_read_constraints(const char *features, const char *resources,
+void agent_sync_read_constraints(const char *features, const char *resources,
     char ret_features[FEATURES_TEXT_MAX], char ret_resources[COUNTS_TEXT_MAX])
 {
     struct counts counts = {0};
@@ -25,7 +25,7 @@ void sessions_read_constraints(const char *features, const char *resources,
 }
 
 static void post_checkpoints(
-    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+    struct agent_sync *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     for (size_t i = 0; i < st->n_checkpoints; i++) {
         const struct wire_checkpoint *c = &st->checkpoints[i];
@@ -49,7 +49,7 @@ static void post_checkpoints(
 }
 
 /* The count that an earlier belayd process has already recorded. */
-static int64_t known_failed_saves(const struct sessions *s, const struct attempt *a)
+static int64_t known_failed_saves(const struct agent_sync *s, const struct attempt *a)
 {
     struct err e;
     int64_t n = 0;
@@ -60,7 +60,7 @@ static int64_t known_failed_saves(const struct sessions *s, const struct attempt
 }
 
 static void post_failed_save(
-    struct sessions *s, const struct attempt *a, bool is_restore, const char *text)
+    struct agent_sync *s, const struct attempt *a, bool is_restore, const char *text)
 {
     struct event ev = {.type = EV_SAVE_FAILED,
         .save_failed = {.job = a->row.job,
@@ -72,7 +72,7 @@ static void post_failed_save(
 }
 
 /* A status may be the first to report a failed restore and that the attempt has started since. */
-static void post_failed_saves(struct sessions *s, struct seen *k, const struct attempt *a,
+static void post_failed_saves(struct agent_sync *s, struct seen *k, const struct attempt *a,
     const struct wire_attempt_status *st)
 {
     if (st->failed_saves > 0 && k->failed_saves == 0)
@@ -85,14 +85,14 @@ static void post_failed_saves(struct sessions *s, struct seen *k, const struct a
 }
 
 static void post_end(
-    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+    struct agent_sync *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     struct event ev = {.type = EV_ATTEMPT_ENDED,
         .ended = {.job = st->job,
             .attempt = st->attempt,
             .node = a->row.node,
             .exit_code = (int32_t)st->exit_code}};
-    ev.ended.end = sessions_end(st->end);
+    ev.ended.end = agent_sync_end(st->end);
     if (ev.ended.end == END_NONE) {
         log_warn("an agent reported an unknown kind of end; counted as failed",
             log_i("job", st->job), log_i("attempt", st->attempt));
@@ -107,7 +107,7 @@ static void post_end(
 
 /* Each status repeats it until the attempt has begun. */
 static void post_store(
-    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+    struct agent_sync *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     if (st->store_tries <= a->store_tries || st->phase == WIRE_ENDED)
         return;
@@ -122,7 +122,7 @@ static void post_store(
 
 /* Every status repeats what is already known. */
 static void post_usage(
-    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+    struct agent_sync *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     const struct wire_usage *u = &st->usage;
     if (u->cpu_ms == a->row.cpu_ms && u->memory_peak_bytes == a->row.memory_peak &&
@@ -142,7 +142,7 @@ static void post_usage(
 
 /* Reported once after each cleaning: only the first rank cleans. */
 static void post_kept(
-    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+    struct agent_sync *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     int64_t known = model_stored_bytes(tick_model(s->o.tick), st->job);
     if (st->kept_bytes == 0 || known < 0 || known == st->kept_bytes || a->row.rank > 0)
@@ -156,7 +156,7 @@ static void post_kept(
 /* Work that the ledger counts as useful and the attempt repeats. Looked up only if the attempt was
  * not restored from the last good checkpoint, if an earlier attempt was not, or if the job was
  * started over and has saved nothing since. */
-static void note_behind(struct sessions *s, const struct job_row *j, struct event *started)
+static void note_behind(struct agent_sync *s, const struct job_row *j, struct event *started)
 {
     const int64_t attempt = started->started.attempt;
     const struct ckpt_ref restored = started->started.restored;
@@ -179,11 +179,11 @@ static void note_behind(struct sessions *s, const struct job_row *j, struct even
 }
 
 static void post_attempt(
-    struct sessions *s, struct session *x, const struct wire_attempt_status *st)
+    struct agent_sync *s, struct node_sync *x, const struct wire_attempt_status *st)
 {
     const struct job *job = model_job(tick_model(s->o.tick), st->job);
     const struct attempt *a = job_attempt_on(job, st->attempt, x->node);
-    struct seen *k = sessions_seen(x, st->job, st->attempt);
+    struct seen *k = agent_sync_seen(x, st->job, st->attempt);
     k->reported = true;
     k->secrets = st->secrets;
     k->status_no = x->status_no;
@@ -229,12 +229,12 @@ static void post_attempt(
  * disk). If it was reported to an earlier belayd process, this counts only once the agent has
  * received an answer from this one: its earlier statuses may have been reordered. */
 static void post_vanished(
-    struct sessions *s, struct session *x, const struct node *node, int64_t have_rev)
+    struct agent_sync *s, struct node_sync *x, const struct node *node, int64_t have_rev)
 {
     bool knows_us = have_rev >> REV_BOOT_SHIFT == s->o.boots;
     LIST_FOREACH (&node->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        const struct seen *k = sessions_seen(x, a->row.job, a->row.attempt);
+        const struct seen *k = agent_sync_seen(x, a->row.job, a->row.attempt);
         bool had = k->reported || (knows_us && a->row.started_at.ms != TIME_NONE_MS);
         if (!had || k->status_no == x->status_no)
             continue;
@@ -243,14 +243,14 @@ static void post_vanished(
                 .attempt = a->row.attempt,
                 .node = x->node,
                 .end = END_NODE_LOST}};
-        STR_COPY(ev.ended.text, SESSIONS_VANISHED);
+        STR_COPY(ev.ended.text, AGENT_SYNC_VANISHED);
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
 }
 
-static void post_notice(struct sessions *s, const struct node *node, const struct wire_notice *n)
+static void post_notice(struct agent_sync *s, const struct node *node, const struct wire_notice *n)
 {
-    const enum notice_type kind = sessions_notice(n->kind);
+    const enum notice_type kind = agent_sync_notice(n->kind);
     bool is_over = n->kind == WIRE_NOTICE_NONE && node->row.state == NODE_NOTICED &&
                    node->row.instance == CORE_ID_NONE;
     if (kind <= node->row.notice && !is_over)
@@ -262,12 +262,12 @@ static void post_notice(struct sessions *s, const struct node *node, const struc
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-static void post_facts(struct sessions *s, const struct node *node, const struct wire_status *st)
+static void post_facts(struct agent_sync *s, const struct node *node, const struct wire_status *st)
 {
-    struct event ev = {
-        .type = EV_FACTS, .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
+    struct event ev = {.type = EV_FACTS,
+        .facts = {.node = node->row.id, .criu = agent_sync_criu_ability(st->criu)}};
     STR_COPY(ev.facts.criu_text, st->criu_text);
-    sessions_read_constraints(st->features, st->resources, ev.facts.features, ev.facts.resources);
+    agent_sync_read_constraints(st->features, st->resources, ev.facts.features, ev.facts.resources);
     ev.facts.gpu.memory_mib = st->gpu_memory_mib;
     gpu_model(st->gpu_model, ev.facts.gpu.model);
     if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text) ||
@@ -279,7 +279,7 @@ static void post_facts(struct sessions *s, const struct node *node, const struct
 }
 
 /* The first status after a start of belayd is logged again. */
-static void log_disk(struct session *x, const struct node *node, const char *full)
+static void log_disk(struct node_sync *x, const struct node *node, const char *full)
 {
     bool is_full = full[0] != '\0';
     if (is_full && !x->is_full)
@@ -290,8 +290,8 @@ static void log_disk(struct session *x, const struct node *node, const char *ful
     x->is_full = is_full;
 }
 
-static void post_disk(
-    struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st)
+static void post_disk(struct agent_sync *s, struct node_sync *x, const struct node *node,
+    const struct wire_status *st)
 {
     struct event ev = {.type = EV_DISK, .disk.node = node->row.id};
     STR_COPY(ev.disk.full, st->disk_full);
@@ -300,7 +300,7 @@ static void post_disk(
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-static void take_loads(struct sessions *s, struct session *x, const struct wire_status *st)
+static void take_loads(struct agent_sync *s, struct node_sync *x, const struct wire_status *st)
 {
     if (s->o.loads)
         s->o.loads(s->o.loads_ctx, x->node, st, x->task_loads, x->gpu_loads);
@@ -310,8 +310,8 @@ static void take_loads(struct sessions *s, struct session *x, const struct wire_
         x->gpu_loads = st->gpu_loads[i].no > x->gpu_loads ? st->gpu_loads[i].no : x->gpu_loads;
 }
 
-void sessions_post_status(
-    struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st)
+void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const struct node *node,
+    const struct wire_status *st)
 {
     post_notice(s, node, &st->notice);
     post_facts(s, node, st);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: desired state and secrets for agents, and messages at their size limit.
+ * Sync with agents: desired state and secrets for agents, and messages at their size limit.
  */
-#include "tests/scheduler/sessions_rig.h"
+#include "tests/scheduler/agent_sync_rig.h"
 
 #include "base/mem.h"
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void other_secrets_replace_those_that_the_agent_has(void **state)
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
     assert_int_equal(f->answer.n, 0);
     f->lab->secrets.version = 8;
-    sessions_touch(f->lab->sessions, f->agent->node);
+    agent_sync_touch(f->lab->agent_sync, f->agent->node);
     assert_true(f->answer.n == 1 && f->answer.shown[0].secrets == 8);
     /* an attempt to be saved and stopped also needs them */
     lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = f->agent->node}}, NULL);
@@ -90,7 +90,7 @@ static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken
     f->lab->secrets = secrets_of(7);
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
     assert_int_equal(f->answer.n, 0);
-    sessions_touch(f->lab->sessions, f->agent->node);
+    agent_sync_touch(f->lab->agent_sync, f->agent->node);
     assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].secrets == 7);
     f->lab->secrets_late = true; /* the next version: the response may have been lost, or not */
     agent_send(f->agent, 0, 0, &f->answer);
@@ -145,8 +145,8 @@ static void a_withheld_attempt_that_is_due_is_never_sent_as_well(void **state)
         struct fixture *f;
         void *fresh = NULL;
         if (given) {
-            sessions_teardown(state);
-            sessions_setup(&fresh);
+            agent_sync_teardown(state);
+            agent_sync_setup(&fresh);
             *state = fresh;
         }
         f = *state;
@@ -238,7 +238,7 @@ static void everything_that_starts_a_job_is_in_the_message(void **state)
     int n = 0;
     lab_submit_script(f->lab, "#!/bin/sh\n#SBATCH -c 1\n");
     lab_turn(f->lab);
-    sessions_status(f->lab->sessions, f->agent->node, &st, check_texts, &n);
+    agent_sync_status(f->lab->agent_sync, f->agent->node, &st, check_texts, &n);
     lab_turn(f->lab);
     assert_int_equal(n, 1);
 }
@@ -281,8 +281,8 @@ static void a_job_whose_texts_are_lost_fails_and_says_so(void **state)
     struct err e;
     assert_int_equal(db_open(":memory:", &empty, &e), 0);
     assert_int_equal(db_reader_of(empty, &f->lab->reader, &e), 0);
-    sessions_destroy(f->lab->sessions);
-    lab_add_sessions(f->lab);
+    agent_sync_destroy(f->lab->agent_sync);
+    lab_add_agent_sync(f->lab);
     lab_submit(f->lab, 1, NULL);
     lab_turn(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
@@ -377,20 +377,20 @@ static void more_attempts_than_a_message_takes_are_no_bug(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SESSIONS_TEST(the_texts_of_a_job_are_sent_until_the_agent_tells_it),
-        SESSIONS_TEST(secrets_are_sent_until_the_agent_tells_their_version),
-        SESSIONS_TEST(other_secrets_replace_those_that_the_agent_has),
-        SESSIONS_TEST(what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it),
-        SESSIONS_TEST(a_withheld_attempt_that_is_due_is_never_sent_as_well),
-        SESSIONS_TEST(an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld),
-        SESSIONS_TEST(a_cancelled_withheld_attempt_is_sent_without_secrets),
-        SESSIONS_TEST(an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back),
-        SESSIONS_TEST(everything_that_starts_a_job_is_in_the_message),
-        SESSIONS_TEST(a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first),
-        SESSIONS_TEST(an_end_that_is_known_is_not_desired_any_more),
-        SESSIONS_TEST(a_job_whose_texts_are_lost_fails_and_says_so),
-        SESSIONS_TEST(large_scripts_come_in_several_messages_and_none_is_taken_back),
-        SESSIONS_TEST(more_attempts_than_a_message_takes_are_no_bug),
+        AGENT_SYNC_TEST(the_texts_of_a_job_are_sent_until_the_agent_tells_it),
+        AGENT_SYNC_TEST(secrets_are_sent_until_the_agent_tells_their_version),
+        AGENT_SYNC_TEST(other_secrets_replace_those_that_the_agent_has),
+        AGENT_SYNC_TEST(what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it),
+        AGENT_SYNC_TEST(a_withheld_attempt_that_is_due_is_never_sent_as_well),
+        AGENT_SYNC_TEST(an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld),
+        AGENT_SYNC_TEST(a_cancelled_withheld_attempt_is_sent_without_secrets),
+        AGENT_SYNC_TEST(an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back),
+        AGENT_SYNC_TEST(everything_that_starts_a_job_is_in_the_message),
+        AGENT_SYNC_TEST(a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first),
+        AGENT_SYNC_TEST(an_end_that_is_known_is_not_desired_any_more),
+        AGENT_SYNC_TEST(a_job_whose_texts_are_lost_fails_and_says_so),
+        AGENT_SYNC_TEST(large_scripts_come_in_several_messages_and_none_is_taken_back),
+        AGENT_SYNC_TEST(more_attempts_than_a_message_takes_are_no_bug),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

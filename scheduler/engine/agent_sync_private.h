@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by sessions.c, sessions_status.c and sessions_desired.c; private to them.
+ * Shared by agent_sync.c, agent_sync_status.c and agent_sync_desired.c; private to them.
  */
-#ifndef BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
-#define BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
+#ifndef BELAY_SCHEDULER_ENGINE_AGENT_SYNC_PRIVATE_H
+#define BELAY_SCHEDULER_ENGINE_AGENT_SYNC_PRIVATE_H
 
 #include "base/list.h"
 #include "base/map.h"
-#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/agent_sync.h"
 
 #define REV_BOOT_SHIFT 32 /* the high part of a revision is the run of belayd that issued it */
 
 /* What was last exchanged with the agent about one attempt. Only hints: all of it may be lost. */
 struct seen {
-    struct link in_session;
+    struct link in_sync;
     int64_t job, attempt;
     bool reported; /* the agent has reported it, so the script need not be sent again */
     bool sent;     /* the agent may have it: omitting it would end it */
@@ -22,7 +22,7 @@ struct seen {
     int64_t status_no; /* the status that last reported it */
 };
 
-struct session {
+struct node_sync {
     int64_t node;
     int64_t incarnation, seq;
     int64_t rev;
@@ -36,26 +36,26 @@ struct session {
      * it got. */
     bool left_out;
     /* the waiting status */
-    sessions_reply_fn reply;
+    agent_sync_reply_fn reply;
     void *ctx;
     struct timer timer;
-    struct sessions *owner;
+    struct agent_sync *owner;
 };
 
-struct sessions {
-    struct sessions_options o;
+struct agent_sync {
+    struct agent_sync_options o;
     struct map by_node;
 };
 
 /* Created if missing. */
-struct seen *sessions_seen(struct session *x, int64_t job, int64_t attempt);
+struct seen *agent_sync_seen(struct node_sync *x, int64_t job, int64_t attempt);
 
 /* Posts facts for everything in a status that the model does not have yet. */
-void sessions_post_status(
-    struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st);
+void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const struct node *node,
+    const struct wire_status *st);
 
 /* Adds to d the desired state of the node, as far as there is room. */
-void sessions_desire(
-    struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d);
+void agent_sync_desire(
+    struct agent_sync *s, struct node_sync *x, const struct node *node, struct wire_desired *d);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/scheduler/sessions_rig.h"
+#include "tests/scheduler/agent_sync_rig.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -74,23 +74,23 @@ void agent_send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answe
         .n_kept = a->n_kept};
     STR_COPY(st.disk_full, a->disk_full);
     memset(ret_answer, 0, sizeof(*ret_answer));
-    sessions_status(a->lab->sessions, a->node, &st, on_answer, ret_answer);
+    agent_sync_status(a->lab->agent_sync, a->node, &st, on_answer, ret_answer);
     lab_turn(a->lab);
 }
 
-int sessions_setup(void **state)
+int agent_sync_setup(void **state)
 {
     struct fixture *f = mem_alloc(sizeof(*f));
     void *lab;
     lab_setup(&lab);
     f->lab = lab;
-    lab_add_sessions(f->lab);
+    lab_add_agent_sync(f->lab);
     f->agent = agent_of(f->lab, lab_join(f->lab, "n", 4));
     *state = f;
     return 0;
 }
 
-int sessions_teardown(void **state)
+int agent_sync_teardown(void **state)
 {
     struct fixture *f = *state;
     void *lab = f->lab;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by tests of agent sessions: a node with a session, a test-driven agent on it, and its
- * responses.
+ * Shared by tests of agent sync: a node, a test-driven agent on it, and its responses.
  */
-#ifndef BELAY_TESTS_SCHEDULER_SESSIONS_RIG_H
-#define BELAY_TESTS_SCHEDULER_SESSIONS_RIG_H
+#ifndef BELAY_TESTS_SCHEDULER_AGENT_SYNC_RIG_H
+#define BELAY_TESTS_SCHEDULER_AGENT_SYNC_RIG_H
 
 #include "tests/scheduler/lab.h"
 
@@ -54,16 +53,16 @@ struct wire_attempt_status *agent_tell(
 /* One turn; a response now or later is written to *ret_answer, which is cleared before. */
 void agent_send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answer *ret_answer);
 
-/* A node with a session, and an agent on it. */
+/* A node, and an agent on it. */
 struct fixture {
     struct lab *lab;
     struct agent *agent;
     struct answer answer, other;
 };
 
-int sessions_setup(void **state);
-int sessions_teardown(void **state);
-#define SESSIONS_TEST(f) cmocka_unit_test_setup_teardown(f, sessions_setup, sessions_teardown)
+int agent_sync_setup(void **state);
+int agent_sync_teardown(void **state);
+#define AGENT_SYNC_TEST(f) cmocka_unit_test_setup_teardown(f, agent_sync_setup, agent_sync_teardown)
 
 struct job *job_of(struct fixture *f, int64_t id);
 /* From disk. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sessions_words.h. Where both enums have the same order, a cast is the mapping: static
- * assertions here compare the values, and test_sessions the names.
+ * See agent_sync_words.h. Where both enums have the same order, a cast is the mapping: static
+ * assertions here compare the values, and test_agent_sync the names.
  */
-#include "scheduler/engine/sessions_words.h"
+#include "scheduler/engine/agent_sync_words.h"
 
 #include <assert.h>
 
@@ -40,7 +40,7 @@ SAME(WIRE_CRIU_NO, CRIU_NO);
 SAME(WIRE_CRIU_CPU, CRIU_CPU);
 SAME(WIRE_CRIU_GPU, CRIU_GPU);
 
-enum wire_method sessions_method(enum ckpt_method method)
+enum wire_method agent_sync_method(enum ckpt_method method)
 {
     switch (method) {
     case CKPT_NONE:
@@ -55,22 +55,22 @@ enum wire_method sessions_method(enum ckpt_method method)
     return WIRE_METHOD_UNSAID;
 }
 
-enum wire_end sessions_reason(enum end_kind end)
+enum wire_end agent_sync_reason(enum end_kind end)
 {
     return (enum wire_end)end;
 }
 
-enum end_kind sessions_end(enum wire_end end)
+enum end_kind agent_sync_end(enum wire_end end)
 {
     return end == WIRE_END_UNKNOWN ? END_NONE : (enum end_kind)end;
 }
 
-enum notice_type sessions_notice(enum wire_notice_kind kind)
+enum notice_type agent_sync_notice(enum wire_notice_kind kind)
 {
     return kind == WIRE_NOTICE_UNKNOWN ? NOTICE_TYPE_NONE : (enum notice_type)kind;
 }
 
-enum criu_ability sessions_criu_ability(enum wire_criu can)
+enum criu_ability agent_sync_criu_ability(enum wire_criu can)
 {
     return can == WIRE_CRIU_UNKNOWN ? CRIU_UNKNOWN : (enum criu_ability)can;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: authorisation, time of responses, stale messages, restarts and full disks; lost
+ * Sync with agents: authorisation, time of responses, stale messages, restarts and full disks; lost
  * attempts, notices.
  */
-#include "tests/scheduler/sessions_rig.h"
+#include "tests/scheduler/agent_sync_rig.h"
 
 #include <string.h>
 
@@ -129,7 +129,7 @@ static void at_a_stop_all_that_wait_are_answered(void **state)
     struct fixture *f = *state;
     agent_send(f->agent, 0, 0, &f->answer);
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
-    sessions_release_all(f->lab->sessions);
+    agent_sync_release_all(f->lab->agent_sync);
     assert_int_equal(f->answer.rc, ERR_UNAVAILABLE);
     lab_advance(f->lab, 60000);
     assert_int_equal(f->answer.n, 1);
@@ -262,22 +262,22 @@ static void a_status_is_a_sign_of_life(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SESSIONS_TEST(an_unknown_node_is_refused),
-        SESSIONS_TEST(a_node_deleted_while_it_waits_is_refused),
-        SESSIONS_TEST(a_status_is_answered_after_its_commit),
-        SESSIONS_TEST(nothing_that_is_not_on_disk_is_desired),
-        SESSIONS_TEST(while_the_disk_is_full_nothing_is_desired_at_all),
-        SESSIONS_TEST(the_current_revision_waits_for_a_change_or_for_its_time),
-        SESSIONS_TEST(one_poll_a_node_waits_and_a_newer_one_releases_it),
-        SESSIONS_TEST(at_a_stop_all_that_wait_are_answered),
-        SESSIONS_TEST(revisions_grow_over_a_restart),
-        SESSIONS_TEST(an_attempt_that_the_agent_lost_is_tried_again),
-        SESSIONS_TEST(one_that_was_running_before_a_restart_too),
-        SESSIONS_TEST(an_attempt_not_yet_reported_has_not_vanished),
-        SESSIONS_TEST(a_notice_is_taken_and_a_lesser_one_after_it_is_not),
-        SESSIONS_TEST(a_notice_that_the_next_agent_does_not_know_is_over),
-        SESSIONS_TEST(what_is_kept_for_a_job_is_unneeded_once_it_has_ended),
-        SESSIONS_TEST(a_status_is_a_sign_of_life),
+        AGENT_SYNC_TEST(an_unknown_node_is_refused),
+        AGENT_SYNC_TEST(a_node_deleted_while_it_waits_is_refused),
+        AGENT_SYNC_TEST(a_status_is_answered_after_its_commit),
+        AGENT_SYNC_TEST(nothing_that_is_not_on_disk_is_desired),
+        AGENT_SYNC_TEST(while_the_disk_is_full_nothing_is_desired_at_all),
+        AGENT_SYNC_TEST(the_current_revision_waits_for_a_change_or_for_its_time),
+        AGENT_SYNC_TEST(one_poll_a_node_waits_and_a_newer_one_releases_it),
+        AGENT_SYNC_TEST(at_a_stop_all_that_wait_are_answered),
+        AGENT_SYNC_TEST(revisions_grow_over_a_restart),
+        AGENT_SYNC_TEST(an_attempt_that_the_agent_lost_is_tried_again),
+        AGENT_SYNC_TEST(one_that_was_running_before_a_restart_too),
+        AGENT_SYNC_TEST(an_attempt_not_yet_reported_has_not_vanished),
+        AGENT_SYNC_TEST(a_notice_is_taken_and_a_lesser_one_after_it_is_not),
+        AGENT_SYNC_TEST(a_notice_that_the_next_agent_does_not_know_is_over),
+        AGENT_SYNC_TEST(what_is_kept_for_a_job_is_unneeded_once_it_has_ended),
+        AGENT_SYNC_TEST(a_status_is_a_sign_of_life),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

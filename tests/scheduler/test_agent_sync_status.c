@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: events derived from a status.
+ * Sync with agents: events derived from a status.
  */
-#include "tests/scheduler/sessions_rig.h"
+#include "tests/scheduler/agent_sync_rig.h"
 
 #include "base/log.h"
 #include "base/str.h"
-#include "scheduler/engine/sessions_words.h"
+#include "scheduler/engine/agent_sync_words.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,26 +325,26 @@ static void the_wire_has_the_words_of_the_core(void **state)
     (void)state;
     for (int i = CKPT_NONE; ckpt_method_names[i]; i++)
         assert_string_equal(
-            wire_method_names[sessions_method((enum ckpt_method)i)], ckpt_method_names[i]);
+            wire_method_names[agent_sync_method((enum ckpt_method)i)], ckpt_method_names[i]);
     for (int i = END_NONE + 1; end_kind_names[i]; i++) {
-        assert_string_equal(wire_end_names[sessions_reason((enum end_kind)i)], end_kind_names[i]);
-        assert_int_equal(sessions_end(sessions_reason((enum end_kind)i)), i);
+        assert_string_equal(wire_end_names[agent_sync_reason((enum end_kind)i)], end_kind_names[i]);
+        assert_int_equal(agent_sync_end(agent_sync_reason((enum end_kind)i)), i);
     }
-    assert_int_equal(sessions_reason(END_NONE), WIRE_END_NONE);
-    assert_int_equal(sessions_end(WIRE_END_NONE), END_NONE);
-    assert_int_equal(sessions_end(WIRE_END_UNKNOWN), END_NONE);
+    assert_int_equal(agent_sync_reason(END_NONE), WIRE_END_NONE);
+    assert_int_equal(agent_sync_end(WIRE_END_NONE), END_NONE);
+    assert_int_equal(agent_sync_end(WIRE_END_UNKNOWN), END_NONE);
     for (int i = WIRE_END_NONE + 1; i < WIRE_END_UNKNOWN; i++)
-        assert_string_equal(end_kind_names[sessions_end((enum wire_end)i)], wire_end_names[i]);
+        assert_string_equal(end_kind_names[agent_sync_end((enum wire_end)i)], wire_end_names[i]);
     for (int i = WIRE_NOTICE_NONE + 1; i < WIRE_NOTICE_UNKNOWN; i++)
-        assert_string_equal(notice_type_names[sessions_notice((enum wire_notice_kind)i)],
+        assert_string_equal(notice_type_names[agent_sync_notice((enum wire_notice_kind)i)],
             wire_notice_kind_names[i]);
     assert_null(notice_type_names[WIRE_NOTICE_UNKNOWN]);
-    assert_int_equal(sessions_notice(WIRE_NOTICE_UNKNOWN), NOTICE_TYPE_NONE);
+    assert_int_equal(agent_sync_notice(WIRE_NOTICE_UNKNOWN), NOTICE_TYPE_NONE);
     for (int i = WIRE_CRIU_UNSAID + 1; i < WIRE_CRIU_UNKNOWN; i++)
         assert_string_equal(
-            criu_ability_names[sessions_criu_ability((enum wire_criu)i)], wire_criu_names[i]);
+            criu_ability_names[agent_sync_criu_ability((enum wire_criu)i)], wire_criu_names[i]);
     assert_null(criu_ability_names[WIRE_CRIU_UNKNOWN]);
-    assert_int_equal(sessions_criu_ability(WIRE_CRIU_UNKNOWN), CRIU_UNKNOWN);
+    assert_int_equal(agent_sync_criu_ability(WIRE_CRIU_UNKNOWN), CRIU_UNKNOWN);
 }
 
 static void an_unknown_end_counts_as_failed(void **state)
@@ -420,23 +420,23 @@ static void a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SESSIONS_TEST(a_repeated_report_posts_nothing),
-        SESSIONS_TEST(an_older_status_is_answered_and_tells_nothing),
-        SESSIONS_TEST(an_end_never_hides_the_save_that_came_with_it),
-        SESSIONS_TEST(a_requested_save_is_sent_again_after_a_restart),
-        SESSIONS_TEST(a_changed_time_limit_is_sent_again_after_a_restart),
-        SESSIONS_TEST(an_automatic_interval_follows_the_last_save),
-        SESSIONS_TEST(the_other_ranks_are_notified_when_one_has_succeeded),
-        SESSIONS_TEST(saves_are_acknowledged_by_their_sequence),
-        SESSIONS_TEST(progress_is_known_at_once_and_stored_later),
-        SESSIONS_TEST(what_is_used_is_known_at_once_and_stored_with_the_end),
-        SESSIONS_TEST(a_failed_save_is_reported_once),
-        SESSIONS_TEST(a_restore_that_failed_before_the_start_is_no_failed_save),
-        SESSIONS_TEST(a_start_reported_while_stopping_counts),
-        SESSIONS_TEST(the_wire_has_the_words_of_the_core),
-        SESSIONS_TEST(an_unknown_end_counts_as_failed),
-        SESSIONS_TEST(what_an_agent_tells_of_others_attempts_changes_nothing),
-        SESSIONS_TEST(a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once),
+        AGENT_SYNC_TEST(a_repeated_report_posts_nothing),
+        AGENT_SYNC_TEST(an_older_status_is_answered_and_tells_nothing),
+        AGENT_SYNC_TEST(an_end_never_hides_the_save_that_came_with_it),
+        AGENT_SYNC_TEST(a_requested_save_is_sent_again_after_a_restart),
+        AGENT_SYNC_TEST(a_changed_time_limit_is_sent_again_after_a_restart),
+        AGENT_SYNC_TEST(an_automatic_interval_follows_the_last_save),
+        AGENT_SYNC_TEST(the_other_ranks_are_notified_when_one_has_succeeded),
+        AGENT_SYNC_TEST(saves_are_acknowledged_by_their_sequence),
+        AGENT_SYNC_TEST(progress_is_known_at_once_and_stored_later),
+        AGENT_SYNC_TEST(what_is_used_is_known_at_once_and_stored_with_the_end),
+        AGENT_SYNC_TEST(a_failed_save_is_reported_once),
+        AGENT_SYNC_TEST(a_restore_that_failed_before_the_start_is_no_failed_save),
+        AGENT_SYNC_TEST(a_start_reported_while_stopping_counts),
+        AGENT_SYNC_TEST(the_wire_has_the_words_of_the_core),
+        AGENT_SYNC_TEST(an_unknown_end_counts_as_failed),
+        AGENT_SYNC_TEST(what_an_agent_tells_of_others_attempts_changes_nothing),
+        AGENT_SYNC_TEST(a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
