@@ -3,7 +3,7 @@
  * A week of ten teams on forty machines, decided by belay's core in virtual time. Every team has
  * work waiting at all times: mostly small jobs, some of whole machines, some of many. Printed is
  * what each team used of what was used, how much of the machines was, and who waited for how long;
- * once as it is, once without time limits of jobs, once with nothing reserved.
+ * once as it is, once without time limits of jobs, once without reservations.
  */
 #include "bench/core_alone.h"
 
@@ -271,6 +271,6 @@ int main(void)
 {
     run("as it is", true, queue_policy_defaults.reserve, true);
     run("no time limits", false, queue_policy_defaults.reserve, false);
-    run("nothing reserved", true, 0, false);
+    run("no reservations", true, 0, false);
     return 0;
 }

@@ -41,7 +41,7 @@ static void check(int rc, const struct err *e)
     exit(1);
 }
 
-/* Node n is an instance, but for those of the first pool, which are owned. */
+/* Node n is an instance, but for those of the first pool, which are reserved. */
 static void add_nodes(struct year *y)
 {
     struct db_batch b = {0};
@@ -75,12 +75,12 @@ static void add_entry(struct year *y, const struct job_row *j, int64_t node, enu
     int64_t from_ms, int64_t to_ms, int64_t ms)
 {
     struct changes *c = &y->batch.changes;
-    bool owned = (node - 1) % POOLS == 0;
+    bool reserved = (node - 1) % POOLS == 0;
     int64_t uusd = ms * 3 / 1000;
     c->ledger[c->n_ledger++] = (struct ledger_row){.job = j->id,
         .attempt = 1,
         .node = node,
-        .instance = owned ? CORE_ID_NONE : node,
+        .instance = reserved ? CORE_ID_NONE : node,
         .kind = kind,
         .from = {from_ms},
         .to = {to_ms},

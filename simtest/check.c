@@ -338,7 +338,7 @@ static void count_loss(struct world *w, const struct attempt_row *r)
 
 /* ---- money: the ledger has exactly the cost of each instance ---- */
 
-/* Of an instance, or of an owned node, with a negative number here. */
+/* Of an instance, or of a reserved node, with a negative number here. */
 static struct sim_spent *spent_of(struct world *w, int64_t id)
 {
     struct sim_spent *s = map_get(&w->spent, id);
@@ -378,8 +378,8 @@ static void check_instance(struct world *w, const struct instance_row *r)
             (long long)cost, (long long)s->uusd);
 }
 
-/* An owned node, from its join to the end of the world. */
-static void check_owned(struct world *w, const struct node_row *r)
+/* A reserved node, from its join to the end of the world. */
+static void check_reserved(struct world *w, const struct node_row *r)
 {
     const struct sim_spent *s = spent_of(w, -r->id);
     if (r->state != NODE_GONE || r->instance != CORE_ID_NONE)
@@ -512,7 +512,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_instances; i++)
         check_instance(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_nodes; i++)
-        check_owned(w, &c->nodes[i]);
+        check_reserved(w, &c->nodes[i]);
     for (size_t i = 0; i < c->n_history; i++)
         check_history(w, &c->history[i]);
 }

@@ -374,8 +374,8 @@ static bool add_rack_room(struct planner *p, const struct node *of, int *looked)
 }
 
 /* Room that is new since the cursor last passed the end; false: too many nodes to examine. Jobs
- * that are owed more room may have it where it is reserved: on the reserved nodes, and, as power,
- * on all nodes of their racks. */
+ * that are owed more room may have it where it is reserved: on the nodes with a reservation, and,
+ * as power, on all nodes of their racks. */
 static bool gather_capacity(struct planner *p, const struct model *m)
 {
     int looked = 0;

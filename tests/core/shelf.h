@@ -51,7 +51,7 @@ struct shelf {
 
 void shelf_deinit(struct shelf *s);
 /* Ended jobs stay ended, checkpoints grow, a job has one live attempt, and the ledger of an ended
- * instance or owned node adds up to its life and its cost. */
+ * instance or reserved node adds up to its life and its cost. */
 void shelf_put(struct shelf *s, const struct changes *c);
 /* Every row of the model is on the shelf unchanged, and every live row on the shelf is in the
  * model. */

@@ -212,7 +212,7 @@ static void a_notice_is_taken_and_a_lesser_one_after_it_is_not(void **state)
     assert_int_equal(f->lab->n_commits, commits);
 }
 
-/* An owned machine that shut down and returned. */
+/* A reserved node that shut down and returned. */
 static void a_notice_that_the_next_agent_does_not_know_is_over(void **state)
 {
     struct fixture *f = *state;

@@ -38,8 +38,8 @@ enum deadline_rule {
     DEADLINE_ON_DEMAND       /* on-demand from the start */
 };
 
-/* An offer. SURE offers are always available and never taken away: on-demand, and free reserved
- * capacity. */
+/* An offer. SURE offers are always available and never taken away: on-demand, and owned nodes that
+ * are free. */
 struct deadline_offer {
     bool is_sure;
     bool is_up; /* spot: available at the last examination */
@@ -50,7 +50,7 @@ struct deadline_offer {
      * offer. */
     bool is_meant;
     uint16_t class;       /* spot: deadline_class() */
-    int64_t price_uusd_h; /* >= 0: price of a further hour; 0 for reserved capacity */
+    int64_t price_uusd_h; /* >= 0: price of a further hour; 0 for owned nodes */
     double share;         /* spot: spell_watch_share(); used by the reference rules */
     double rate;          /* spot: spell_watch_rate(); used by the baseline of a cap */
 };

@@ -168,7 +168,7 @@ static void start(struct forecast_run *s, int32_t lot, int32_t slot)
     advance(s, lot);
 }
 
-/* A gang with reserved nodes starts when all of them have room. */
+/* A gang with reservations starts when all of their nodes have room. */
 static bool start_gang(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];

@@ -6,7 +6,7 @@
  * Invariants.
  *  1. Every millisecond of a node is in the ledger exactly once: as boot, as idle, or as part of an
  *     attempt. `node_ms` of all rows of an instance adds up to its life, `uusd` to
- *     core_instance_uusd(ended), both exactly. For an owned node the same holds from its join, at
+ *     core_instance_uusd(ended), both exactly. For a reserved node the same holds from its join, at
  *     the price of its pool.
  *  2. On a shared node each attempt has the share of its dominant resource: an attempt that uses
  *     all the memory pays for the whole node. Shares are rounded down, and attempts with different
@@ -95,7 +95,7 @@ static void books_changed(struct model *m, struct node *n)
         touch_node(m, n);
 }
 
-/* Cost of the node up to a time: since its launch, or since its join if it is owned. */
+/* Cost of the node up to a time: since its launch, or since its join if it is reserved. */
 static int64_t node_uusd(const struct node *n, struct wall at)
 {
     const struct node_row *r = &n->row;
@@ -579,14 +579,14 @@ void ledger_moved(struct model *m, struct instance *i, int64_t uusd_h)
     boot_anew(m, i);
 }
 
-/* ---- owned nodes ---- */
+/* ---- reserved nodes ---- */
 
 void ledger_joined(struct node *n, struct wall now)
 {
     n->row.priced_at = now;
 }
 
-void ledger_reprice_owned(struct model *m, struct node *n, int64_t uusd_h, struct wall now)
+void ledger_reprice_reserved(struct model *m, struct node *n, int64_t uusd_h, struct wall now)
 {
     n->row.accrued_uusd = node_uusd(n, now);
     n->row.priced_at = now;

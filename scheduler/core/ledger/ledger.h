@@ -40,8 +40,8 @@ void ledger_moved(struct model *m, struct instance *i, int64_t uusd_h);
 void ledger_seen(struct model *m, struct node *n, struct wall now);
 /* Writes the idle time up to `at`. */
 void ledger_idle(struct model *m, struct node *n, struct wall at);
-/* An owned node joined; the price of an owned node changes. */
+/* A reserved node joined; the price of a reserved node changes. */
 void ledger_joined(struct node *n, struct wall now);
-void ledger_reprice_owned(struct model *m, struct node *n, int64_t uusd_h, struct wall now);
+void ledger_reprice_reserved(struct model *m, struct node *n, int64_t uusd_h, struct wall now);
 
 #endif

@@ -57,13 +57,13 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
     return 0;
 }
 
-static void reprice_owned(struct model *m, const struct pool *p, struct wall now)
+static void reprice_reserved(struct model *m, const struct pool *p, struct wall now)
 {
     LIST_FOREACH (model_nodes(m), l) {
         struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p || n->row.price_uusd_h == p->row.usd_per_hour_uusd)
             continue;
-        ledger_reprice_owned(m, n, p->row.usd_per_hour_uusd, now);
+        ledger_reprice_reserved(m, n, p->row.usd_per_hour_uusd, now);
     }
 }
 
@@ -93,7 +93,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
         STR_COPY(p->row.criu_text, before.criu_text);
     }
     if (!p->row.elastic)
-        reprice_owned(m, p, ev->now.wall);
+        reprice_reserved(m, p, ev->now.wall);
     pool_age(p, ev->now.wall);
     if (before.require_drill != p->row.require_drill ||
         before.drill_valid_ms != p->row.drill_valid_ms ||

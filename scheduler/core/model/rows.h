@@ -283,7 +283,7 @@ struct pool_row {
     int64_t boot_timeout_ms; /* a launched machine that has not joined after this time is ended */
     /* First avoidance of an offer after a refusal; doubles up to 60 times this. */
     int64_t refusal_backoff_ms;
-    int64_t usd_per_hour_uusd; /* reserved: cost of an owned node-hour */
+    int64_t usd_per_hour_uusd; /* reserved: cost of an hour of a node */
     int64_t max_gpus;          /* of all its instances together; 0 = unlimited */
     int64_t max_uusd_h;        /* hourly cost of all its instances together; 0 = unlimited */
     /* Minimum time that the provider bills; an idle instance is not ended before. */

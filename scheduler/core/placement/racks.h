@@ -23,7 +23,7 @@ void rack_accept(struct rack *r);
 void racks_accept(struct model *m); /* accepts it for all racks */
 /* Its nodes may have room for other jobs although no draw fell: reservations there changed. */
 void rack_relaxed(struct model *m, const struct rack *r);
-/* The shape that its first reserved node is reserved for; NULL if none. */
+/* The shape that has the first reservation of its nodes; NULL if there is none. */
 const struct shape *rack_reserved_for(const struct rack *r);
 /* Power left; negative: limit exceeded. */
 int64_t rack_left(const struct rack *r);

@@ -30,8 +30,8 @@ struct queue_entry {
 
 /* Shapes that fit together or not at all, of any account. Where cost limits matter, of one user or
  * team; under a quota, of one team. Only the first shape of a class in the queue is tried for a
- * place: if it does not fit, no later one does, since reserved nodes accept jobs ahead of the
- * reservation. A shape with claims in progress is a class of its own until they are complete. The
+ * place: if it does not fit, no later one does, since nodes with a reservation accept jobs ahead
+ * of it. A shape with claims in progress is a class of its own until they are complete. The
  * planner's work thus grows with the number of demand classes and of teams with a quota, not with
  * the number of users. */
 struct demand_class {

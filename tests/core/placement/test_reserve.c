@@ -44,7 +44,7 @@ static void make_pair(
     assert_int_equal(lab_node_of(&p->l, p->on_b), p->b);
 }
 
-static void no_node_is_reserved_before_a_job_would_overtake(void **state)
+static void there_is_no_reservation_before_a_job_would_overtake(void **state)
 {
     (void)state;
     struct pair p;
@@ -59,7 +59,7 @@ static void no_node_is_reserved_before_a_job_would_overtake(void **state)
     lab_deinit(&p.l);
 }
 
-static void only_jobs_that_end_in_time_use_a_reserved_node(void **state)
+static void only_jobs_that_end_in_time_pass_a_reservation(void **state)
 {
     (void)state;
     struct pair p;
@@ -126,7 +126,7 @@ static void a_job_that_leaves_enough_room_needs_no_time_limit(void **state)
     lab_deinit(&l);
 }
 
-static void no_nodes_are_reserved_where_it_is_disabled(void **state)
+static void there_are_no_reservations_where_they_are_disabled(void **state)
 {
     (void)state;
     struct pair p;
@@ -139,7 +139,7 @@ static void no_nodes_are_reserved_where_it_is_disabled(void **state)
     lab_deinit(&p.l);
 }
 
-static void a_drained_node_is_no_longer_reserved(void **state)
+static void a_drained_node_loses_its_reservation(void **state)
 {
     (void)state;
     struct pair p;
@@ -443,12 +443,12 @@ static void a_gang_at_the_front_waits_for_what_runs_then(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_node_is_reserved_before_a_job_would_overtake),
-        cmocka_unit_test(only_jobs_that_end_in_time_use_a_reserved_node),
+        cmocka_unit_test(there_is_no_reservation_before_a_job_would_overtake),
+        cmocka_unit_test(only_jobs_that_end_in_time_pass_a_reservation),
         cmocka_unit_test(without_time_limits_the_longest_running_job_is_expected_to_end_first),
         cmocka_unit_test(a_job_that_leaves_enough_room_needs_no_time_limit),
-        cmocka_unit_test(no_nodes_are_reserved_where_it_is_disabled),
-        cmocka_unit_test(a_drained_node_is_no_longer_reserved),
+        cmocka_unit_test(there_are_no_reservations_where_they_are_disabled),
+        cmocka_unit_test(a_drained_node_loses_its_reservation),
         cmocka_unit_test(a_job_ahead_takes_the_reserved_room),
         cmocka_unit_test(launches_serve_where_a_pool_may_grow),
         cmocka_unit_test(a_gang_gets_the_nodes_that_are_free_together_first),
