@@ -40,10 +40,10 @@ const struct queue_policy *quotas_policy(struct world *w)
     w->policy = queue_policy_defaults;
     if (w->seed % SIM_QUOTAS == 0) {
         w->preempted = 2; /* the second */
-        w->classes[0] = (struct policy_qos){
+        w->qos[0] = (struct policy_qos){
             .name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
-        w->classes[1] = (struct policy_qos){.name = "low"};
-        w->policy.qos = w->classes;
+        w->qos[1] = (struct policy_qos){.name = "low"};
+        w->policy.qos = w->qos;
         w->policy.n_qos = 2;
         return &w->policy;
     }

@@ -49,7 +49,7 @@
 #define SIM_BOOTLESS 9
 #define SIM_BACKOFF_MS 20000 /* refusal_backoff of the elastic pool */
 #define SIM_RACKS 4          /* one world in this many has a rack, unless it has quotas (racks.c) */
-/* Of this many worlds one has quotas, one limits, and one preempting classes (quotas.c). */
+/* Of this many worlds one has quotas, one limits, and one a preempting QOS (quotas.c). */
 #define SIM_QUOTAS 3
 #define SIM_DISKS 6 /* in one world in so many the disks of nodes are full for a while (disks.c) */
 /* one world in this many has an image that leaves no room on the disk (disks.c) */
@@ -488,7 +488,7 @@ struct world {
     struct queue_policy policy;
     struct policy_team teams[3];
     struct policy_user members[3][2]; /* per world */
-    struct policy_qos classes[2];
+    struct policy_qos qos[2];
     uint64_t preempted;    /* bit set of them */
     int64_t owed_since_ms; /* until then no job within its quota was kept waiting */
     /* counters */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Teams, weights and classes (see policy.h).
+ * Teams, weights and QOS (see policy.h).
  */
 #include "scheduler/config/policy.h"
 
@@ -221,7 +221,7 @@ static void read_teams(struct yaml_reader *root, struct queue_policy *o)
         read_team(root, teams->items[k], &o->teams[o->n_teams++]);
 }
 
-/* ---- weights and classes ---- */
+/* ---- weights and QOS ---- */
 
 static bool is_team(const struct queue_policy *o, const char *name)
 {
@@ -255,7 +255,7 @@ static void read_priority(struct yaml_reader *root, struct queue_policy *o)
     yaml_reader_finish_in(root, &r);
 }
 
-/* Reads the classes that it preempts, which may come later in the file. */
+/* Reads those that it preempts, which may come later in the file. */
 static void read_preempts(
     struct yaml_reader *root, const struct queue_policy *o, size_t of, const struct yaml_node *list)
 {
@@ -275,7 +275,7 @@ static void read_preempts(
 
 enum seen { NOT_YET, ON_THE_WAY, SEEN };
 
-/* Returns true if a class preempts itself through others; *text has the cycle. */
+/* Returns true if a QOS preempts itself through others; *text has the cycle. */
 static bool goes_round(const struct queue_policy *o, int32_t at, enum seen *seen, struct buf *text)
 {
     const struct bits *next = &o->qos[at].preempts;
@@ -291,7 +291,7 @@ static bool goes_round(const struct queue_policy *o, int32_t at, enum seen *seen
     return false;
 }
 
-/* Two classes that preempt each other would evict each other endlessly. */
+/* Two that preempt each other would evict each other endlessly. */
 static void check_rounds(
     struct yaml_reader *root, const struct queue_policy *o, const struct yaml_node *map)
 {

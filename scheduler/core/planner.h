@@ -142,7 +142,7 @@ bool preempt_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 void preempt_deinit(struct planner *p);
 /* Where a job of the shape could start by preemption of borrowing jobs, or (by_qos) of jobs of
- * classes that its QOS preempts: s->least nodes into p->claim, the victims into p->victims. False:
+ * a QOS that its QOS preempts: s->least nodes into p->claim, the victims into p->victims. False:
  * nowhere. */
 bool preemption_victims_choose(
     struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now);

@@ -136,23 +136,23 @@ static int64_t going_for(const struct shape *s)
 }
 
 /* With a QOS that preempts: the state of its preemptions. */
-static void explain_class(const struct job *j, struct answer *a)
+static void explain_qos(const struct job *j, struct answer *a)
 {
     const struct shape *s = j->shape;
     int64_t going = going_for(s);
-    if (!class_preempts(s->class) || shape_is_exclusive(s))
+    if (!qos_preempts(s->qos) || shape_is_exclusive(s))
         return;
     if (s->claims > 0)
         explain_say(a, "preempts",
             "QOS %s preempts others: %" PRId64
             " of their jobs %s being saved and stopped to make places for %" PRId64 " like it",
-            s->class->qos->name, going, going == 1 ? "is" : "are", s->claims);
+            s->qos->policy->name, going, going == 1 ? "is" : "are", s->claims);
     else
         explain_say(a, "preempts",
             "QOS %s preempts others, but no running job can make room for it now: where it may run "
             "there are too few of them, or they are within other teams' quotas, were evicted less "
             "than 15 minutes ago, or are stopping",
-            s->class->qos->name);
+            s->qos->policy->name);
 }
 
 /* With quotas: whether the job is within its team's quota, and the state of its preemptions. */
@@ -162,7 +162,7 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     const struct shape *s = j->shape;
     char used[32], quota[32], need[32];
     int64_t going = going_for(s);
-    if (list_is_empty(quota_teams(m)) || (s->claims > 0 && class_preempts(s->class)))
+    if (list_is_empty(quota_teams(m)) || (s->claims > 0 && qos_preempts(s->qos)))
         return;
     cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
     cpus_text(t->quota_mcpu, quota, sizeof quota);
@@ -632,7 +632,7 @@ static void explain_pending(
     if (j->shape->throttled_by)
         return; /* other reasons may have changed by then */
     explain_quota(m, j, a);
-    explain_class(j, a);
+    explain_qos(j, a);
     explain_gang_resize(j, now, a);
     explain_licences(m, j, a);
     if (j->row.spec.nodes > 1)

@@ -11,11 +11,11 @@
  * requeued at their old position and resume.
  *
  * Places are made in the same way for jobs of a preempting QOS, wherever they could start after
- * stopping jobs of the preempted classes.
+ * stopping jobs of a QOS that it preempts.
  *
- * A preempted job was beyond its team's quota, so it cannot preempt in turn, and the preemption
- * relation of QOS classes is acyclic. QOS never preempts usage within a quota. So there are no
- * preemption cycles.
+ * A preempted job was beyond its team's quota, so it cannot preempt in turn, and no QOS preempts
+ * itself through others. QOS never preempts usage within a quota. So there are no preemption
+ * cycles.
  */
 #include "scheduler/core/planner.h"
 
@@ -36,7 +36,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LOOK_MAX 16 /* examined demand classes of a team, or shapes of a class */
+#define LOOK_MAX 16 /* examined demand classes of a team, or shapes of a QOS */
 
 static bool fits_quota(const struct shape *s)
 {
@@ -55,14 +55,14 @@ bool quota_owes(const struct shape *s)
     return s->claims > 0 || fits_quota(s);
 }
 
-bool class_preempts(const struct qos_class *c)
+bool qos_preempts(const struct qos *q)
 {
-    return c && bits_next(&c->qos->preempts, 0) < c->qos->preempts.n;
+    return q && bits_next(&q->policy->preempts, 0) < q->policy->preempts.n;
 }
 
 bool shape_preempts(const struct shape *s, const struct shape *other)
 {
-    return s->class && other->class && bits_has(&s->class->qos->preempts, other->class->index);
+    return s->qos && other->qos && bits_has(&s->qos->policy->preempts, other->qos->index);
 }
 
 /* Usage of its jobs beyond its quota, in mcpu; at least 0. */
@@ -94,7 +94,7 @@ static bool launches_serve(const struct model *m, const struct shape *s, struct 
 /* Exclusive jobs wait until nodes are empty. */
 static bool may_have_evicted(const struct shape *s)
 {
-    return class_preempts(s->class) && !shape_is_exclusive(s);
+    return qos_preempts(s->qos) && !shape_is_exclusive(s);
 }
 
 static bool wants_place(const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
@@ -163,12 +163,12 @@ static bool next_owed(
     return false;
 }
 
-/* Jobs of a class that it preempts run. */
-static bool may_preempt(const struct model *m, const struct qos_class *c)
+/* Jobs of a QOS that it preempts run. */
+static bool may_preempt(const struct model *m, const struct qos *q)
 {
-    const struct bits *b = &c->qos->preempts;
+    const struct bits *b = &q->policy->preempts;
     for (int32_t i = bits_next(b, 0); i < b->n; i = bits_next(b, i + 1))
-        if (qos_class_at(m, i)->running > 0)
+        if (qos_at(m, i)->running > 0)
             return true;
     return false;
 }
@@ -177,12 +177,12 @@ static bool next_preempting(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     for (size_t k = 0; k < model_policy(m)->n_qos; k++) {
-        const struct qos_class *c = qos_class_at(m, k);
+        const struct qos *q = qos_at(m, k);
         int looked = 0;
-        if (c->queue.n == 0 || !may_preempt(m, c))
+        if (q->queue.n == 0 || !may_preempt(m, q))
             continue;
-        for (const struct shape *s = queue_first_of_class(c); s && looked < LOOK_MAX;
-             s = queue_next_of_class(s), looked++)
+        for (const struct shape *s = queue_first_of_qos(q); s && looked < LOOK_MAX;
+             s = queue_next_of_qos(s), looked++)
             if (preempt_for(p, m, s, true, now, ret_event))
                 return true;
     }
@@ -245,7 +245,7 @@ static void evict(
         history(m, now, "preempt", (struct history_of){.attempt = a},
             "QOS %s preempts QOS %s: its place is for job %" PRId64
             "; it continues elsewhere or later",
-            by->class->qos->name, j->row.spec.qos, by->head);
+            by->qos->policy->name, j->row.spec.qos, by->head);
     else
         history(m, now, "reclaim", (struct history_of){.attempt = a},
             "team %s claims its quota: its place is for job %" PRId64

@@ -4,7 +4,7 @@
  * those, jobs that can save; of those, the one with the least to lose: its cpus times the time
  * since its last save, or since its start. Among equals the youngest.
  *
- * For a QOS, victims are jobs of the preempted classes; of other teams only usage beyond their
+ * For a QOS, victims are jobs of those that it preempts; of other teams only usage beyond their
  * quota, since quota is not preempted. The ranking by excess usage does not apply.
  *
  * A place uses the minimal number of nodes and victims, or no job is disturbed: the selected

@@ -235,10 +235,10 @@ int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *
 
 /* ---- usage ---- */
 
-static void count_class(const struct job *j, int64_t more)
+static void count_qos(const struct job *j, int64_t more)
 {
-    if (j->shape->class)
-        j->shape->class->running += more;
+    if (j->shape->qos)
+        j->shape->qos->running += more;
 }
 
 static void count(struct account *a, enum limit_kind kind, int64_t more)
@@ -356,7 +356,7 @@ void limits_take(struct model *m, struct attempt *a)
     bool is_first = list_first(&j->ranks) == list_last(&j->ranks);
     a->uusd_h = resources_share(&a->allocated, &a->node->row.total, a->node->row.price_uusd_h);
     count(j->account, LIMIT_RUNNING, is_first);
-    count_class(j, is_first);
+    count_qos(j, is_first);
     count(j->account, LIMIT_GPUS, a->allocated.gpus);
     count(j->account, LIMIT_UUSD_H, a->uusd_h);
     count(j->account, LIMIT_MCPU, attempt_mcpu(a));
@@ -368,7 +368,7 @@ void limits_give(struct model *m, struct attempt *a)
 {
     const struct job *j = a->job;
     count(j->account, LIMIT_RUNNING, list_is_empty(&j->ranks) ? -1 : 0);
-    count_class(j, list_is_empty(&j->ranks) ? -1 : 0);
+    count_qos(j, list_is_empty(&j->ranks) ? -1 : 0);
     count(j->account, LIMIT_GPUS, -a->allocated.gpus);
     count(j->account, LIMIT_UUSD_H, -a->uusd_h);
     count(j->account, LIMIT_MCPU, -attempt_mcpu(a));

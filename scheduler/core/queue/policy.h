@@ -10,7 +10,7 @@
 #include "scheduler/core/model/rows.h"
 #include <stddef.h>
 
-#define POLICY_QOS_MAX 32 /* size of a class's name with its NUL */
+#define POLICY_QOS_MAX 32 /* size of a QOS's name with its NUL */
 #define POLICY_SHARES_MAX 1000000
 /* maximum of weights and boosts, of either sign */
 #define POLICY_TIME_MAX_MS (3650LL * 86400 * 1000)
@@ -59,7 +59,7 @@ struct policy_team {
 struct policy_qos {
     char name[POLICY_QOS_MAX];
     int64_t boost_ms; /* as if submitted this much earlier */
-    /* By index: classes whose jobs are preempted for jobs of this one. Acyclic. */
+    /* By index: those whose jobs are preempted for jobs of this one. Acyclic. */
     struct bits preempts;
 };
 
@@ -80,7 +80,7 @@ struct queue_policy {
     struct policy_limits each_user; /* of every user's jobs in a team */
 };
 
-/* 7 days; 60 days; 6 hours; 0; 16 cpus per GPU and 1/4 per GiB; 8; no teams, no classes. */
+/* 7 days; 60 days; 6 hours; 0; 16 cpus per GPU and 1/4 per GiB; 8; no teams, no QOS. */
 extern const struct queue_policy queue_policy_defaults;
 
 /* NULL if unknown. */
@@ -93,8 +93,9 @@ const char *policy_team_of(const struct queue_policy *o, const char *user);
 int policy_check_member(
     const struct queue_policy *o, const char *team, const char *user, struct err *e);
 /* Sets the row's team and QOS to the effective ones. Without configured teams the team is the
- * user's own, and without classes there is no QOS, whatever the row names, so that scripts from
- * other clusters run. ERR_INVALID: unknown team or class; ERR_DENIED: the user is not a member. */
+ * user's own, and without a configured QOS there is none, whatever the row names, so that scripts
+ * from other clusters run. ERR_INVALID: unknown team or QOS; ERR_DENIED: the user is not a
+ * member. */
 int policy_resolve(const struct queue_policy *o, struct job_row *r, struct err *e);
 
 /* Limit of the user's jobs in the team; user NULL: of the whole team. The most specific level that

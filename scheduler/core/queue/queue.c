@@ -80,7 +80,7 @@ static void add_demand(char *at, const struct shape *s)
 
 static void shape_key(const struct shape *s, char *out)
 {
-    add_demand(add_text(add_number(out, s->account->id), s->class ? s->class->qos->name : ""), s);
+    add_demand(add_text(add_number(out, s->account->id), s->qos ? s->qos->policy->name : ""), s);
 }
 
 /* Whether it has room may depend on its account, on its team's quota, or, with claims in progress,
@@ -145,20 +145,20 @@ static void file(struct tree *t, struct shape *s)
     tree_add(t, &s->entry->link, &s->entry->at, compare_entries);
 }
 
-static int compare_position_in_class(const void *key, const struct tree_link *l)
+static int compare_position_in_qos(const void *key, const struct tree_link *l)
 {
     return queue_position_order(*(const struct queue_position *)key,
-        queue_position_of(TREE_ENTRY(l, struct shape, in_class)));
+        queue_position_of(TREE_ENTRY(l, struct shape, in_qos)));
 }
 
 /* Sets its position in the queue; head CORE_ID_NONE: it is not queued. */
-static void index_in_class(struct shape *s, struct queue_position at)
+static void index_in_qos(struct shape *s, struct queue_position at)
 {
-    if (!class_preempts(s->class))
+    if (!qos_preempts(s->qos))
         return;
-    tree_remove(&s->class->queue, &s->in_class);
+    tree_remove(&s->qos->queue, &s->in_qos);
     if (at.head != CORE_ID_NONE && !s->throttled_by)
-        tree_add(&s->class->queue, &s->in_class, &at, compare_position_in_class);
+        tree_add(&s->qos->queue, &s->in_qos, &at, compare_position_in_qos);
 }
 
 static struct demand_class *as_demand_class(struct tree_link *l)
@@ -373,7 +373,7 @@ void queue_describe(const struct model *m, const struct job *j,
         .policy = model_policy(m)};
     STR_COPY(want.pool, j->row.spec.pool);
     const struct policy_qos *qos = policy_qos(want.policy, j->row.spec.qos);
-    want.class = qos ? &m->queue.classes[qos - want.policy->qos] : NULL;
+    want.qos = qos ? &m->queue.qos[qos - want.policy->qos] : NULL;
     want.mcpu = priority_mcpu(want.policy, &want.need);
     budgets_describe(m, j, &want);
     want.boost_ms = priority_qos_ms(want.policy, &j->row) + priority_size_ms(want.policy, &j->row);
@@ -450,7 +450,7 @@ static bool shape_settle(struct model *m, struct shape *s)
             stand(m, s);
     }
     demand_class_settle(m, s->demand_class);
-    index_in_class(s, at);
+    index_in_qos(s, at);
     if (first && !was_in && !s->throttled_by)
         arrive(m, s);
     else if (!first && was_in)
@@ -467,7 +467,7 @@ void queue_throttle(struct model *m, struct shape *s, struct allowance *by)
     look_at_first(m, s->demand_class);
     s->throttled_by = by;
     file(&by->throttled, s);
-    index_in_class(s, queue_position_of(s));
+    index_in_qos(s, queue_position_of(s));
     model_note_change(m);
 }
 
@@ -477,7 +477,7 @@ void queue_unthrottle(struct model *m, struct shape *s)
     s->throttled_by = NULL;
     stand(m, s);
     demand_class_settle(m, s->demand_class);
-    index_in_class(s, queue_position_of(s));
+    index_in_qos(s, queue_position_of(s));
     arrive(m, s);
     shape_settle(m, s); /* the order may have changed meanwhile */
     model_note_change(m);
@@ -495,16 +495,16 @@ struct demand_class *queue_next_of(const struct demand_class *k)
     return l ? TREE_ENTRY(l, struct demand_class, in_team) : NULL;
 }
 
-struct shape *queue_first_of_class(const struct qos_class *c)
+struct shape *queue_first_of_qos(const struct qos *q)
 {
-    struct tree_link *l = tree_first(&c->queue);
-    return l ? TREE_ENTRY(l, struct shape, in_class) : NULL;
+    struct tree_link *l = tree_first(&q->queue);
+    return l ? TREE_ENTRY(l, struct shape, in_qos) : NULL;
 }
 
-struct shape *queue_next_of_class(const struct shape *s)
+struct shape *queue_next_of_qos(const struct shape *s)
 {
-    struct tree_link *l = tree_next(&s->in_class);
-    return l ? TREE_ENTRY(l, struct shape, in_class) : NULL;
+    struct tree_link *l = tree_next(&s->in_qos);
+    return l ? TREE_ENTRY(l, struct shape, in_qos) : NULL;
 }
 
 struct shape *queue_first_throttled(const struct allowance *w)
@@ -653,9 +653,9 @@ void queue_init(struct model *m)
 {
     const struct queue_policy *o = model_policy(m);
     m->queue.next_shape = m->queue.next_demand_class = 1;
-    m->queue.classes = mem_array(o->n_qos, sizeof *m->queue.classes);
+    m->queue.qos = mem_array(o->n_qos, sizeof *m->queue.qos);
     for (size_t k = 0; k < o->n_qos; k++)
-        m->queue.classes[k] = (struct qos_class){.qos = &o->qos[k], .index = (int32_t)k};
+        m->queue.qos[k] = (struct qos){.policy = &o->qos[k], .index = (int32_t)k};
     m->queue.ordered_mono = MONO_NONE;
 }
 
@@ -666,5 +666,5 @@ void queue_deinit(struct model *m)
     slab_deinit(&m->queue.shape_slab);
     slab_deinit(&m->queue.entry_slab);
     slab_deinit(&m->queue.demand_class_slab);
-    free(m->queue.classes);
+    free(m->queue.qos);
 }

@@ -51,8 +51,8 @@ struct demand_class {
 };
 
 /* A QOS. */
-struct qos_class {
-    const struct policy_qos *qos;
+struct qos {
+    const struct policy_qos *policy;
     int32_t index;     /* in the options */
     int64_t running;   /* its running jobs */
     struct tree queue; /* preempting QOS: its queued shapes, by position */
@@ -72,7 +72,7 @@ struct shape {
     struct queue_entry *entry; /* NULL for a hypothetical (what-if) shape */
     /* NULL: not throttled; it is in the queue if it has pending jobs */
     struct allowance *throttled_by;
-    struct tree_link in_class;             /* in the queue of its QOS class */
+    struct tree_link in_qos;               /* in the queue of its QOS */
     int64_t id;                            /* never reused */
     struct resources need;                 /* of one node */
     const struct constraints *constraints; /* further demands; may be NULL */
@@ -102,10 +102,10 @@ struct shape {
     enum criu_ability criu; /* required of its node; CRIU_UNKNOWN: not needed */
     bool is_apart;          /* a demand class of its own, while it has claims */
     struct account *account;
-    struct qos_class *class; /* may be NULL */
-    int64_t boost_ms;        /* of its QOS and size */
-    int64_t limit_ms;        /* time limit of its jobs; 0 = unknown */
-    struct list reserved;    /* nodes reserved for its first job */
+    struct qos *qos;      /* may be NULL */
+    int64_t boost_ms;     /* of its QOS and size */
+    int64_t limit_ms;     /* time limit of its jobs; 0 = unknown */
+    struct list reserved; /* nodes reserved for its first job */
     int64_t reserved_until;
     /* reserve_epoch of the model at the last search for nodes; 0: not yet for this job */
     int64_t reserve_looked;
@@ -157,8 +157,8 @@ struct demand_class *queue_next_of(const struct demand_class *k);
 /* It got its first claim, or lost its last one. */
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart);
 bool queue_is_in_its_class(const struct model *m, const struct shape *s); /* for model_check */
-/* Queued, of a preempting class. */
-struct shape *queue_first_of_class(const struct qos_class *c);
-struct shape *queue_next_of_class(const struct shape *s);
+/* Queued, of a preempting QOS. */
+struct shape *queue_first_of_qos(const struct qos *q);
+struct shape *queue_next_of_qos(const struct shape *s);
 
 #endif

@@ -64,9 +64,9 @@ static inline int64_t limits_n_limited(const struct model *m)
     return m->queue.n_limited;
 }
 /* index: in the options */
-static inline const struct qos_class *qos_class_at(const struct model *m, size_t index)
+static inline const struct qos *qos_at(const struct model *m, size_t index)
 {
-    return &m->queue.classes[index];
+    return &m->queue.qos[index];
 }
 static inline size_t budgets_count(const struct model *m)
 {

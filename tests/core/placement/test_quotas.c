@@ -447,7 +447,7 @@ static struct queue_policy class_options(bool quotas)
     return o;
 }
 
-static int64_t submit_class(struct lab *l, const char *team, const char *qos, int32_t cpus)
+static int64_t submit_qos(struct lab *l, const char *team, const char *qos, int32_t cpus)
 {
     struct job_row r = job_of(team, cpus);
     STR_COPY(r.spec.qos, qos);
@@ -462,16 +462,16 @@ static void a_qos_preempts_jobs_of_lower_ones(void **state)
     struct lab l;
     const struct queue_policy o = class_options(false);
     begin(&l, &o, 4, 4);
-    int64_t spares[2], urgent = submit_class(&l, "red", "urgent", 4), none = submit(&l, "grey", 4);
+    int64_t spares[2], urgent = submit_qos(&l, "red", "urgent", 4), none = submit(&l, "grey", 4);
     for (int k = 0; k < 2; k++)
-        spares[k] = submit_class(&l, k ? "red" : "blue", "spare", 4);
+        spares[k] = submit_qos(&l, k ? "red" : "blue", "spare", 4);
     lab_plan(&l);
     for (int k = 0; k < 2; k++)
         lab_started(&l, spares[k]);
     lab_wait(&l, HOUR_MS);
     lab_saved(&l, spares[1], 1, 10);
     lab_take(&l);
-    int64_t wants = submit_class(&l, "red", "urgent", 4);
+    int64_t wants = submit_qos(&l, "red", "urgent", 4);
     lab_plan(&l);
     assert_true(is_evicted(&l, spares[1])); /* of its own user */
     assert_false(is_evicted(&l, spares[0]) || is_evicted(&l, none) || is_evicted(&l, urgent));
@@ -488,14 +488,14 @@ static void a_qos_preempts_jobs_of_lower_ones(void **state)
     lab_ended(&l, urgent, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_true(lab_runs(&l, spares[1])); /* at its old position; it resumes */
-    int64_t again = submit_class(&l, "red", "urgent", 4);
+    int64_t again = submit_qos(&l, "red", "urgent", 4);
     lab_plan(&l);
     /* the other one was preempted before */
     assert_true(is_evicted(&l, spares[0]) && !is_evicted(&l, spares[1]));
     gone(&l, spares[0]);
     lab_plan(&l);
     assert_true(lab_runs(&l, again));
-    int64_t last_one = submit_class(&l, "red", "urgent", 4);
+    int64_t last_one = submit_qos(&l, "red", "urgent", 4);
     lab_plan(&l);
     assert_false(is_evicted(&l, spares[1])); /* not within 15 minutes */
     assert_true(
@@ -513,22 +513,21 @@ static void no_job_is_preempted_by_a_qos_in_vain(void **state)
     struct lab l;
     const struct queue_policy o = class_options(false);
     begin(&l, &o, 2, 4);
-    int64_t spare = submit_class(&l, "red", "spare", 4),
-            normal = submit_class(&l, "red", "normal", 4);
+    int64_t spare = submit_qos(&l, "red", "spare", 4), normal = submit_qos(&l, "red", "normal", 4);
     lab_plan(&l);
-    submit_class(&l, "blue", "spare", 4);
-    submit_class(&l, "blue", "urgent", 6); /* no node is this large */
-    submit(&l, "blue", 4);                 /* without a class */
+    submit_qos(&l, "blue", "spare", 4);
+    submit_qos(&l, "blue", "urgent", 6); /* no node is this large */
+    submit(&l, "blue", 4);               /* without a class */
     lab_plan(&l);
     assert_false(is_evicted(&l, spare) || is_evicted(&l, normal));
-    submit_class(&l, "blue", "normal", 1);
+    submit_qos(&l, "blue", "normal", 1);
     lab_plan(&l);
     assert_true(is_evicted(&l, spare) && !is_evicted(&l, normal));
     gone(&l, spare);
     lab_plan(&l);
     assert_false(lab_runs(&l, spare)); /* it is below all */
     lab_elastic(&l, "burst", 1, "m5", 4);
-    submit_class(&l, "grey", "urgent", 4);
+    submit_qos(&l, "grey", "urgent", 4);
     assert_true(lab_plan(&l) > 0); /* a launch */
     assert_false(is_evicted(&l, normal));
     lab_deinit(&l);
@@ -543,7 +542,7 @@ static void a_gang_of_a_preempting_qos_gets_all_its_nodes(void **state)
     begin(&l, &o, 3, 4);
     int64_t spares[2];
     for (int k = 0; k < 2; k++)
-        spares[k] = submit_class(&l, "red", "spare", 4);
+        spares[k] = submit_qos(&l, "red", "spare", 4);
     int64_t none = submit(&l, "red", 4);
     lab_plan(&l);
     STR_COPY(gang.spec.qos, "urgent");
@@ -571,21 +570,21 @@ static void quotas_come_before_preemption_by_qos(void **state)
     begin(&l, &o, 3, 4);
     int64_t reds[3];
     for (int k = 0; k < 2; k++)
-        reds[k] = submit_class(&l, "red", "spare", 4); /* its quota */
+        reds[k] = submit_qos(&l, "red", "spare", 4); /* its quota */
     lab_plan(&l);
-    int64_t grey = submit_class(&l, "grey", "spare", 4);
+    int64_t grey = submit_qos(&l, "grey", "spare", 4);
     lab_plan(&l);
-    int64_t first = submit_class(&l, "grey", "urgent", 4);
+    int64_t first = submit_qos(&l, "grey", "urgent", 4);
     lab_plan(&l);
     assert_true(is_evicted(&l, grey) && !is_evicted(&l, reds[0]) && !is_evicted(&l, reds[1]));
     gone(&l, grey);
     lab_plan(&l);
     assert_true(lab_runs(&l, first));
-    int64_t second = submit_class(&l, "grey", "urgent", 4);
+    int64_t second = submit_qos(&l, "grey", "urgent", 4);
     lab_plan(&l);
     assert_false(is_evicted(&l, reds[0]) || is_evicted(&l, reds[1]));
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = second});
-    reds[2] = submit_class(&l, "red", "urgent", 4); /* beyond the quota, but its own jobs */
+    reds[2] = submit_qos(&l, "red", "urgent", 4); /* beyond the quota, but its own jobs */
     lab_plan(&l);
     assert_true(is_evicted(&l, reds[0]) != is_evicted(&l, reds[1]));
     assert_false(is_evicted(&l, first));
