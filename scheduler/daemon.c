@@ -180,14 +180,14 @@ static void make_provision(struct daemon *d)
 
 static void make_cleaner(struct daemon *d)
 {
-    d->sweeper = sweeper_create(&(struct sweeper_options){.loop = d->loop,
+    d->store_cleaner = store_cleaner_create(&(struct store_cleaner_options){.loop = d->loop,
         .timers = d->timers,
         .http = d->http,
         .store = d->config->store,
         .cluster = d->config->cluster,
         .cluster_uid = d->meta.cluster_uid,
         .master = keyring_master(d->keyring)});
-    d->cleaner = cleaner_create(d->tick, d->timers, sweeper_port(d->sweeper));
+    d->cleaner = cleaner_create(d->tick, d->timers, store_cleaner_port(d->store_cleaner));
 }
 
 static void make_outbox(struct daemon *d)
@@ -444,7 +444,7 @@ void daemon_destroy(struct daemon *d)
     grants_destroy(d->grants);
     provision_destroy(d->provision);
     store_claim_destroy(d->claim);
-    sweeper_destroy(d->sweeper);
+    store_cleaner_destroy(d->store_cleaner);
     cleaner_destroy(d->cleaner);
     notifier_destroy(d->notifier);
     outbox_destroy(d->outbox);

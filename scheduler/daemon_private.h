@@ -18,7 +18,7 @@
 #include "scheduler/pools.h"
 #include "scheduler/store/claim.h"
 #include "scheduler/store/grants.h"
-#include "scheduler/store/sweeper.h"
+#include "scheduler/store/store_cleaner.h"
 #include "scheduler/telemetry.h"
 #include "scheduler/workdirs.h"
 
@@ -48,7 +48,7 @@ struct daemon {
     struct provision *provision;
     struct grants *grants; /* NULL if nodes use their own credentials for the store */
     struct store_claim *claim;
-    struct sweeper *sweeper;
+    struct store_cleaner *store_cleaner;
     struct cleaner *cleaner;
     struct notify_sealer sealer;
     struct notifier *notifier;

@@ -118,7 +118,7 @@ bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref)
 
 /* ---- cleaning ---- */
 
-static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
+static void clean(struct world *w, const struct sim_cleaner *x, bool whole)
 {
     int64_t job = x->job.job;
     if (world_job(w, job)->ends != 1)
@@ -131,24 +131,24 @@ static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
     w->cleanings++;
 }
 
-static void on_swept(struct timer *t, void *ctx)
+static void on_cleaned(struct timer *t, void *ctx)
 {
-    struct sim_sweeper *x = ctx;
+    struct sim_cleaner *x = ctx;
     struct err e;
     bool fails = world_chance(x->w, 0.1);
     (void)t;
-    sweep(x->w, x, !fails || world_chance(x->w, 0.5));
+    clean(x->w, x, !fails || world_chance(x->w, 0.5));
     if (fails)
         err_set(&e, ERR_IO, "the simulated store does not answer");
     x->done(x->ctx, fails ? CLEAN_FAILED : CLEAN_DONE,
         (int64_t)of(x->w, x->job.job)->n * SIM_STORED_BYTES, fails ? &e : NULL);
 }
 
-static void start_sweep(
+static void start_cleaning(
     struct cleaner_port *port, const struct cleaner_job *j, cleaner_done_fn done, void *ctx)
 {
-    struct sim_sweeper *x =
-        (struct sim_sweeper *)((char *)port - offsetof(struct sim_sweeper, port));
+    struct sim_cleaner *x =
+        (struct sim_cleaner *)((char *)port - offsetof(struct sim_cleaner, port));
     if (timer_is_running(&x->timer))
         world_fail(x->w, "two cleanings are under way");
     x->job = *j;
@@ -158,16 +158,16 @@ static void start_sweep(
         world_between(x->w, 1, world_chance(x->w, 0.2) ? 120000 : 2000));
 }
 
-void store_sweeper_init(struct world *w)
+void store_cleaner_init(struct world *w)
 {
-    w->sweeper = (struct sim_sweeper){.port.start = start_sweep, .w = w};
-    timer_init(&w->sweeper.timer, on_swept, &w->sweeper);
+    w->sim_cleaner = (struct sim_cleaner){.port.start = start_cleaning, .w = w};
+    timer_init(&w->sim_cleaner.timer, on_cleaned, &w->sim_cleaner);
 }
 
 /* The thread dies at any point of its work. */
-void store_sweeper_kill(struct world *w)
+void store_cleaner_kill(struct world *w)
 {
-    if (timer_is_running(&w->sweeper.timer) && world_chance(w, 0.5))
-        sweep(w, &w->sweeper, world_chance(w, 0.5));
-    timer_stop(&w->vt.timers, &w->sweeper.timer);
+    if (timer_is_running(&w->sim_cleaner.timer) && world_chance(w, 0.5))
+        clean(w, &w->sim_cleaner, world_chance(w, 0.5));
+    timer_stop(&w->vt.timers, &w->sim_cleaner.timer);
 }

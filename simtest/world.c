@@ -224,7 +224,7 @@ static void make_parts(struct world *w)
         .price_ms = 300000,
         .user_data = user_data,
         .ctx = w});
-    w->cleaner = cleaner_create(w->tick, ts, &w->sweeper.port);
+    w->cleaner = cleaner_create(w->tick, ts, &w->sim_cleaner.port);
     w->outbox = outbox_create(w->tick, ts, &w->prng, &w->postman.port);
     provision_add_pool(w->provision, &(struct provision_pool){.name = "burst",
                                          .driver = w->driver,
@@ -288,7 +288,7 @@ static void kill_belayd(struct world *w)
     cloud_forget_calls(w);
     tick_destroy(w->tick); /* it answers what it can; other connections break below */
     provision_destroy(w->provision);
-    store_sweeper_kill(w);
+    store_cleaner_kill(w);
     cleaner_destroy(w->cleaner);
     outbox_port_kill(w);
     outbox_destroy(w->outbox);
@@ -381,7 +381,7 @@ static void begin(struct world *w, struct db *db, uint64_t seed)
     w->n_jobs = (int)world_between(w, 1, 12);
     w->hold_in_vain = seed % 3 ? (int32_t)(seed % 5) + 1 : 0;
     w->driver = cloud_create(w);
-    store_sweeper_init(w);
+    store_cleaner_init(w);
     outbox_port_init(w);
     timer_init(&w->commit_timer, on_commit_timer, w);
     timer_init(&w->crash_timer, on_crash, w);

@@ -104,7 +104,7 @@ void store_bring_back(struct world *w, int64_t job);
 int64_t store_clean(struct world *w, int64_t job, int64_t attempt);
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
 /* Cleaning for belayd: takes time, may fail half-way, and dies with belayd. */
-struct sim_sweeper {
+struct sim_cleaner {
     struct cleaner_port port;
     struct world *w;
     struct cleaner_job job;
@@ -112,8 +112,8 @@ struct sim_sweeper {
     void *ctx;
     struct timer timer;
 };
-void store_sweeper_init(struct world *w);
-void store_sweeper_kill(struct world *w);
+void store_cleaner_init(struct world *w);
+void store_cleaner_kill(struct world *w);
 
 /* ---- outbox.c ---- */
 struct sim_delivery {
@@ -435,7 +435,7 @@ struct world {
     struct agent_sync *agent_sync;
     struct provision *provision;
     struct cleaner *cleaner;
-    struct sim_sweeper sweeper;
+    struct sim_cleaner sim_cleaner;
     struct outbox *outbox;
     struct sim_postman postman;
     int64_t deliveries;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sweeper.h. The thread uses only its own struct sweep, so a sweeper can be destroyed
- * meanwhile.
+ * See store_cleaner.h. The thread uses only its own struct cleaning, so a store_cleaner can be
+ * destroyed meanwhile.
  */
-#include "scheduler/store/sweeper.h"
+#include "scheduler/store/store_cleaner.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -14,8 +14,8 @@
 
 #define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and retried later */
 
-struct sweep {
-    struct sweeper *sweeper; /* NULL after it was destroyed */
+struct cleaning {
+    struct store_cleaner *store_cleaner; /* NULL after it was destroyed */
     char url[1024], cluster[CORE_NAME_MAX], uid[MARKER_UID_MAX];
     struct store_net *net; /* NULL for a store of this machine */
     struct ckpt_crypt crypt;
@@ -29,18 +29,18 @@ struct sweep {
     void *ctx;
 };
 
-struct sweeper {
+struct store_cleaner {
     struct cleaner_port port;
-    struct sweeper_options o;
+    struct store_cleaner_options o;
     struct store_access access;
-    struct sweep *now; /* or NULL */
-    bool on_thread;    /* it is */
+    struct cleaning *now; /* or NULL */
+    bool on_thread;       /* it is */
     struct timer limit;
 };
 
 /* ---- on the thread ---- */
 
-static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
+static int clean(const struct ckpt_job *j, struct cleaning *s, struct err *e)
 {
     const struct ckpt_claim *c = &s->job.claim;
     const struct ckpt_expected x = {
@@ -57,7 +57,7 @@ static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
 
 static void on_thread(void *ctx)
 {
-    struct sweep *s = ctx;
+    struct cleaning *s = ctx;
     struct ckpt_job j = {.cluster = s->cluster, .job = s->job.job, .crypt = &s->crypt};
     s->rc = store_open(s->url,
         &(struct store_options){.net = s->net, .cancel = &s->cancel, .existing = true}, &j.store,
@@ -73,16 +73,16 @@ static void on_thread(void *ctx)
 
 /* ---- on the loop ---- */
 
-static void sweep_free(struct sweep *s)
+static void cleaning_free(struct cleaning *s)
 {
     store_net_destroy(s->net);
     crypt_wipe(&s->crypt);
     free(s);
 }
 
-static void finish(struct sweep *s)
+static void finish(struct cleaning *s)
 {
-    struct sweeper *w = s->sweeper;
+    struct store_cleaner *w = s->store_cleaner;
     if (w) {
         w->now = NULL;
         w->on_thread = false;
@@ -95,7 +95,7 @@ static void finish(struct sweep *s)
                            : CLEAN_DONE,
             s->kept_bytes, s->rc ? &s->e : NULL);
     }
-    sweep_free(s);
+    cleaning_free(s);
 }
 
 static void on_done(void *ctx)
@@ -105,13 +105,13 @@ static void on_done(void *ctx)
 
 static void on_limit(struct timer *t, void *ctx)
 {
-    struct sweeper *w = ctx;
+    struct store_cleaner *w = ctx;
     (void)t;
     if (w->now)
         atomic_store(&w->now->cancel, 1);
 }
 
-static void begin(struct sweeper *w)
+static void begin(struct store_cleaner *w)
 {
     w->on_thread = true;
     timer_start(w->o.timers, &w->limit, LIMIT_MS);
@@ -120,7 +120,7 @@ static void begin(struct sweeper *w)
 
 static void on_access(void *ctx, const struct err *e)
 {
-    struct sweeper *w = ctx;
+    struct store_cleaner *w = ctx;
     if (!e) {
         begin(w);
         return;
@@ -133,9 +133,10 @@ static void on_access(void *ctx, const struct err *e)
 static void start(
     struct cleaner_port *port, const struct cleaner_job *j, cleaner_done_fn done, void *ctx)
 {
-    struct sweeper *w = (struct sweeper *)((char *)port - offsetof(struct sweeper, port));
-    struct sweep *s = mem_alloc(sizeof(*s));
-    s->sweeper = w;
+    struct store_cleaner *w =
+        (struct store_cleaner *)((char *)port - offsetof(struct store_cleaner, port));
+    struct cleaning *s = mem_alloc(sizeof(*s));
+    s->store_cleaner = w;
     STR_COPY(s->url, w->o.store);
     STR_COPY(s->cluster, w->o.cluster);
     STR_COPY(s->uid, w->o.cluster_uid ? w->o.cluster_uid : "");
@@ -150,32 +151,32 @@ static void start(
 
 /* ---- life ---- */
 
-struct sweeper *sweeper_create(const struct sweeper_options *o)
+struct store_cleaner *store_cleaner_create(const struct store_cleaner_options *o)
 {
-    struct sweeper *w = mem_alloc(sizeof(*w));
-    *w = (struct sweeper){.port.start = start,
+    struct store_cleaner *w = mem_alloc(sizeof(*w));
+    *w = (struct store_cleaner){.port.start = start,
         .o = *o,
         .access = {.url = o->store, .timers = o->timers, .http = o->http}};
     timer_init(&w->limit, on_limit, w);
     return w;
 }
 
-struct cleaner_port *sweeper_port(struct sweeper *s)
+struct cleaner_port *store_cleaner_port(struct store_cleaner *s)
 {
     return &s->port;
 }
 
-void sweeper_destroy(struct sweeper *w)
+void store_cleaner_destroy(struct store_cleaner *w)
 {
     if (!w)
         return;
     timer_stop(w->o.timers, &w->limit);
     store_access_deinit(&w->access); /* drops a pending call */
     if (w->now && w->on_thread) {
-        w->now->sweeper = NULL;
+        w->now->store_cleaner = NULL;
         atomic_store(&w->now->cancel, 1);
     } else if (w->now) {
-        sweep_free(w->now);
+        cleaning_free(w->now);
     }
     free(w);
 }

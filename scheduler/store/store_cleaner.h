@@ -2,16 +2,16 @@
  *
  * The cleaner's port: closes and cleans a job's part of the store, on a thread, one job at a time.
  */
-#ifndef BELAY_SCHEDULER_STORE_SWEEPER_H
-#define BELAY_SCHEDULER_STORE_SWEEPER_H
+#ifndef BELAY_SCHEDULER_STORE_STORE_CLEANER_H
+#define BELAY_SCHEDULER_STORE_STORE_CLEANER_H
 
 #include "base/uv/loop.h"
 #include "ckpt/master.h"
 #include "scheduler/engine/cleaner.h"
 
-struct sweeper;
+struct store_cleaner;
 
-struct sweeper_options {
+struct store_cleaner_options {
     uv_loop_t *loop;
     struct timers *timers;
     /* for credentials of a store over a network: environment, file, or this machine's role */
@@ -24,10 +24,10 @@ struct sweeper_options {
 
 /* The data that o points to is borrowed. The store is opened for each job anew, because a fault may
  * have been fixed. */
-struct sweeper *sweeper_create(const struct sweeper_options *o);
-struct cleaner_port *sweeper_port(struct sweeper *s);
+struct store_cleaner *store_cleaner_create(const struct store_cleaner_options *o);
+struct cleaner_port *store_cleaner_port(struct store_cleaner *s);
 /* Interrupts a cleaning in progress without a callback; the loop waits for its thread. Call before
  * the HTTP client is destroyed. s may be NULL. */
-void sweeper_destroy(struct sweeper *s);
+void store_cleaner_destroy(struct store_cleaner *s);
 
 #endif
