@@ -108,14 +108,14 @@ static void init_room(struct agent *a)
         .no_new_privs = a->config->no_new_privs,
         .private_ipc = a->config->private_ipc,
         .hides_processes = a->config->hiding != PROCESSES_SHOWN};
-    a->storage = storage_create(a->loop, a->timers, a->http, a->config);
+    a->store_credentials = store_credentials_create(a->loop, a->timers, a->http, a->config);
     a->room = (struct task_room){.loop = a->loop,
         .timers = a->timers,
         .watches = watches_open(a->loop, a->timers),
         .prng = &a->prng,
         .peer = &a->peer,
         .supervisors = supervisor_pool_create(a->loop, a->timers, &limits),
-        .net = storage_net(a->storage),
+        .net = store_credentials_net(a->store_credentials),
         .criu = &a->criu,
         .system_users = a->config->system_users,
         .dir = a->tasks_dir,
@@ -248,7 +248,7 @@ static void stop(struct agent *a)
     }
     channels_stop(&a->channels);
     telemetry_stop(a->telemetry);
-    storage_stop(a->storage);
+    store_credentials_stop(a->store_credentials);
     uv_http_client_destroy(a->http);
     supervisor_pool_stop(a->room.supervisors);
     timer_init(&stores_wait, on_stores_wait, a);
@@ -266,7 +266,7 @@ static void stop(struct agent *a)
     crew_destroy(a->room.preparers);
     crew_destroy(a->room.removers);
     store_threads_destroy(a->room.store_threads);
-    storage_destroy(a->storage);
+    store_credentials_destroy(a->store_credentials);
     uv_signals_destroy(a->signals);
     uv_timers_destroy(a->timers);
 }

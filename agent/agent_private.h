@@ -19,7 +19,7 @@
 #include "agent/shutdown.h"
 #include "agent/task/kept.h"
 #include "agent/task/record.h"
-#include "agent/task/storage.h"
+#include "agent/task/store_credentials.h"
 #include "agent/task/task.h"
 #include "agent/uplink.h"
 #include "base/list.h"
@@ -43,7 +43,7 @@ struct agent {
     struct uplink link;
     struct notice_reader *notices;
     struct notice notice;
-    struct storage *storage;
+    struct store_credentials *store_credentials;
     struct task_room room;
     struct list tasks;
     struct gpus gpus;

@@ -13,7 +13,7 @@
 #include "agent/task/task_private.h"
 #include "agent/disk.h"
 #include "agent/keyring.h"
-#include "agent/task/storage.h"
+#include "agent/task/store_credentials.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -462,8 +462,8 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
     wire_secrets_wipe(&t->secrets);
     wire_secrets_copy(s, &t->secrets);
     if (s->store_token) {
-        t->net = t->net ? t->net : storage_create_of_job();
-        storage_give_job(t->net, t->room->peer->id->node.store, s);
+        t->net = t->net ? t->net : store_credentials_create_of_job();
+        store_credentials_give_job(t->net, t->room->peer->id->node.store, s);
     }
     if (!t->state.needs_secrets) {
         t->state.needs_secrets = true;

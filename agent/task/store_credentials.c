@@ -3,7 +3,7 @@
  *   a thread needs credentials --> on_want (that thread) --> on_wanted (the loop) --> the source
  *     the source --> store_auth_set, or store_auth_fail
  */
-#include "agent/task/storage.h"
+#include "agent/task/store_credentials.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct storage {
+struct store_credentials {
     const struct config *config;
     struct timers *timers;
     struct http_client *http;
@@ -27,25 +27,25 @@ struct storage {
     struct aws_credentials_wait aws_wait;
     bool aws_waiting;
     struct slot { /* of other providers; bearer is NULL until needed */
-        struct storage *storage;
+        struct store_credentials *store_credentials;
         enum store_keys_kind kind;
         struct bearer *bearer;
     } slots[STORE_KEYS_KINDS];
 };
 
-static struct store_auth *holder(struct storage *s, enum store_keys_kind kind)
+static struct store_auth *holder(struct store_credentials *s, enum store_keys_kind kind)
 {
     return store_net_auth(s->net, kind);
 }
 
-static void fail(struct storage *s, enum store_keys_kind kind, const struct err *e)
+static void fail(struct store_credentials *s, enum store_keys_kind kind, const struct err *e)
 {
     struct err why = *e;
     err_wrap(&why, "credentials for the store");
     store_auth_fail(holder(s, kind), &why);
 }
 
-static void give(struct storage *s, struct store_keys *k)
+static void give(struct store_credentials *s, struct store_keys *k)
 {
     store_auth_set(holder(s, k->kind), k);
     store_keys_wipe(k);
@@ -53,7 +53,7 @@ static void give(struct storage *s, struct store_keys *k)
 }
 
 /* Only the provider's own metadata service has its credentials. NULL for the usual address. */
-static const char *metadata_of(const struct storage *s, const char *provider)
+static const char *metadata_of(const struct store_credentials *s, const char *provider)
 {
     return str_eq(s->config->provider, provider) ? s->config->metadata : NULL;
 }
@@ -62,7 +62,7 @@ static const char *metadata_of(const struct storage *s, const char *provider)
 
 static void on_aws(void *ctx, const struct err *e, const struct aws_credentials *c)
 {
-    struct storage *s = ctx;
+    struct store_credentials *s = ctx;
     s->aws_waiting = false;
     if (e) {
         fail(s, STORE_KEYS_AWS, e);
@@ -75,7 +75,7 @@ static void on_aws(void *ctx, const struct err *e, const struct aws_credentials 
     give(s, &k);
 }
 
-static int make_aws(struct storage *s, struct err *e)
+static int make_aws(struct store_credentials *s, struct err *e)
 {
     struct aws_credential_options o = {
         .metadata_url = s->config->metadata, .http = s->http, .timers = s->timers};
@@ -85,7 +85,7 @@ static int make_aws(struct storage *s, struct err *e)
     return aws_credential_source_create(&o, &s->aws, e);
 }
 
-static int get_aws(struct storage *s, struct err *e)
+static int get_aws(struct store_credentials *s, struct err *e)
 {
     if (s->aws_waiting)
         return 0;
@@ -109,12 +109,12 @@ static void on_bearer(void *ctx, const struct err *e, const char *token, int64_t
     if (!e && store_keys_of_token(b->kind, token, left_ms, &k, &bad) != 0)
         e = &bad;
     if (e)
-        fail(b->storage, b->kind, e);
+        fail(b->store_credentials, b->kind, e);
     else
-        give(b->storage, &k);
+        give(b->store_credentials, &k);
 }
 
-static int get_bearer(struct storage *s, enum store_keys_kind kind, struct err *e)
+static int get_bearer(struct store_credentials *s, enum store_keys_kind kind, struct err *e)
 {
     struct slot *b = &s->slots[kind];
     bool is_azure = kind == STORE_KEYS_AZURE;
@@ -133,12 +133,13 @@ static int get_bearer(struct storage *s, enum store_keys_kind kind, struct err *
 
 /* ---- For one job ---- */
 
-struct store_net *storage_create_of_job(void)
+struct store_net *store_credentials_create_of_job(void)
 {
     return store_net_create(NULL, NULL);
 }
 
-void storage_give_job(struct store_net *net, const char *url, const struct wire_secrets *s)
+void store_credentials_give_job(
+    struct store_net *net, const char *url, const struct wire_secrets *s)
 {
     struct store_keys k = {.expires = {clock_wall(&clock_system).ms + s->store_left_ms}};
     if (!s3_location_is_one(url, &k.kind))
@@ -153,7 +154,7 @@ void storage_give_job(struct store_net *net, const char *url, const struct wire_
 
 /* ---- For the node ---- */
 
-static void get(struct storage *s, enum store_keys_kind kind)
+static void get(struct store_credentials *s, enum store_keys_kind kind)
 {
     struct err e;
     int rc;
@@ -167,7 +168,7 @@ static void get(struct storage *s, enum store_keys_kind kind)
 
 static void on_wanted(uv_async_t *a)
 {
-    struct storage *s = a->data;
+    struct store_credentials *s = a->data;
     for (int k = 0; k < STORE_KEYS_KINDS; k++)
         if (atomic_exchange(&s->is_wanted[k], false))
             get(s, k);
@@ -175,32 +176,32 @@ static void on_wanted(uv_async_t *a)
 
 static void on_want(void *ctx, enum store_keys_kind kind)
 {
-    struct storage *s = ctx;
+    struct store_credentials *s = ctx;
     atomic_store(&s->is_wanted[kind], true);
     uv_async_send(&s->wanted);
 }
 
-struct storage *storage_create(
+struct store_credentials *store_credentials_create(
     uv_loop_t *loop, struct timers *timers, struct http_client *http, const struct config *config)
 {
-    struct storage *s = mem_alloc(sizeof(*s));
+    struct store_credentials *s = mem_alloc(sizeof(*s));
     s->config = config;
     s->timers = timers;
     s->http = http;
     s->net = store_net_create(on_want, s);
     for (int k = 0; k < STORE_KEYS_KINDS; k++)
-        s->slots[k] = (struct slot){.storage = s, .kind = k};
+        s->slots[k] = (struct slot){.store_credentials = s, .kind = k};
     uv_async_init(loop, &s->wanted, on_wanted);
     s->wanted.data = s;
     return s;
 }
 
-struct store_net *storage_net(struct storage *s)
+struct store_net *store_credentials_net(struct store_credentials *s)
 {
     return s->net;
 }
 
-void storage_stop(struct storage *s)
+void store_credentials_stop(struct store_credentials *s)
 {
     if (!s)
         return;
@@ -219,7 +220,7 @@ static void on_closed(uv_handle_t *h)
     free(h->data);
 }
 
-void storage_destroy(struct storage *s)
+void store_credentials_destroy(struct store_credentials *s)
 {
     if (!s)
         return;

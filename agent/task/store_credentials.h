@@ -8,8 +8,8 @@
  * Where belayd hands out credentials for each job's part of the store, the job has its own
  * store_net with only those: the node's credentials are never used instead.
  */
-#ifndef BELAY_AGENT_TASK_STORAGE_H
-#define BELAY_AGENT_TASK_STORAGE_H
+#ifndef BELAY_AGENT_TASK_STORE_CREDENTIALS_H
+#define BELAY_AGENT_TASK_STORE_CREDENTIALS_H
 
 #include "agent/config.h"
 #include "base/http.h"
@@ -18,23 +18,24 @@
 #include "ckpt/store/store_net.h"
 #include <uv.h>
 
-struct storage;
+struct store_credentials;
 
 /* Everything is borrowed until stop. Sends no request yet. */
-struct storage *storage_create(
+struct store_credentials *store_credentials_create(
     uv_loop_t *loop, struct timers *timers, struct http_client *http, const struct config *config);
-struct store_net *storage_net(struct storage *s); /* valid until destroy */
+struct store_net *store_credentials_net(struct store_credentials *s); /* valid until destroy */
 
 /* For one job. A request for credentials after the last ones have expired fails at once: a save
  * must not wait for belayd. Destroy it with store_net_destroy. */
-struct store_net *storage_create_of_job(void);
+struct store_net *store_credentials_create_of_job(void);
 /* Sets the credentials from belayd (s->store_token is not NULL) for the store at url. May be called
  * while the net is in use. */
-void storage_give_job(struct store_net *net, const char *url, const struct wire_secrets *s);
+void store_credentials_give_job(
+    struct store_net *net, const char *url, const struct wire_secrets *s);
 
 /* Stops fetching; pending requests fail. Call before the HTTP client is destroyed. */
-void storage_stop(struct storage *s);
+void store_credentials_stop(struct store_credentials *s);
 /* Call after stop, when no store is open. Run the loop afterwards. NULL is allowed. */
-void storage_destroy(struct storage *s);
+void store_credentials_destroy(struct store_credentials *s);
 
 #endif
