@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Free space of the disk that output is stored on. When it becomes low, belayd says once what fills
- * the disk and what to do, and agents keep output for a while; then some is cut (logs/shares.h).
+ * the disk and what to do, and agents keep output for a while; then some is cut (log_shares.h).
  *
  * Who stores how much is counted from the files, on a thread, again and again while less than three
  * reserves are free, and never otherwise: a disk with room costs one statvfs a piece.
@@ -10,7 +10,7 @@
 #define BELAY_SCHEDULER_LOGS_DISK_H
 
 #include "base/timers.h"
-#include "scheduler/logs/shares.h"
+#include "scheduler/logs/log_shares.h"
 #include <uv.h>
 
 #define LOG_DISK_LOOK_MS 10000  /* while it is low */

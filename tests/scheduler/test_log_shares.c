@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/prng.h"
-#include "scheduler/logs/shares.h"
+#include "scheduler/logs/log_shares.h"
 #include <stdio.h>
 
 #define MIB (1LL << 20)

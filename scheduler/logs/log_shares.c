@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See logs/shares.h. The room of output is the stored bytes plus what is free above two reserves;
+ * See log_shares.h. The room of output is the stored bytes plus what is free above two reserves;
  * it is at least two reserves. While less than two reserves are stored, something else fills the
  * disk, and no user is beyond their share. Otherwise output is cut only while less than two
  * reserves are free: then the room is not more than the stored bytes, and the largest user is
  * beyond an equal share of it.
  */
-#include "scheduler/logs/shares.h"
+#include "scheduler/logs/log_shares.h"
 
 #include "base/fs.h"
 #include "base/map.h"

@@ -17,8 +17,8 @@
  * share: while less than two reserves are free, at least one user is. If all output takes less than
  * two reserves, something else fills the disk: then no user is, and nothing is cut.
  */
-#ifndef BELAY_SCHEDULER_LOGS_SHARES_H
-#define BELAY_SCHEDULER_LOGS_SHARES_H
+#ifndef BELAY_SCHEDULER_LOGS_LOG_SHARES_H
+#define BELAY_SCHEDULER_LOGS_LOG_SHARES_H
 
 #include <stdbool.h>
 #include <stdint.h>
