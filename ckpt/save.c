@@ -4,7 +4,7 @@
  * read, hashed, and found in the store or written.
  *
  * Invariants (of ckpt.h), and where they are kept.
- *  1. The manifest is created after chunk_for_each has returned 0 and the store has settled what
+ *  1. The manifest is created after chunk_for_each has returned 0 and the store has flushed what
  *     was put, or found, below chunks/<own attempt>/: every chunk it names is durable.
  *  2. The fence is checked before the work, again right before the manifest is created, and once
  *     more after it: a manifest created while a later attempt claimed the job is not acknowledged.
@@ -262,7 +262,7 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
     return 0;
 }
 
-/* Stores the content in w below this attempt, durable once settled, and fills c. */
+/* Stores the content in w below this attempt, durable once flushed, and fills c. */
 static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk *c, struct err *e)
 {
     struct layout_name name =
@@ -321,12 +321,12 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
     return rc;
 }
 
-/* Chunks that were found may come from an unfinished save that did not settle them. */
-static int settle_chunks(struct save *s, struct err *e)
+/* Chunks that were found may come from an unfinished save that did not flush them. */
+static int flush_chunks(struct save *s, struct err *e)
 {
     struct layout_name prefix = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, "");
 
-    return s->manifest.n_chunks ? store_settle(s->job->store, prefix.s, e) : 0;
+    return s->manifest.n_chunks ? store_flush(s->job->store, prefix.s, e) : 0;
 }
 
 static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
@@ -343,13 +343,13 @@ static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
         rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
     own_deinit(&s->own);
     if (rc && rc != ERR_CANCELLED)
-        settle_chunks(s, &ignored); /* so that the next save finds them */
+        flush_chunks(s, &ignored); /* so that the next save finds them */
     if (!rc)
         rc = s->snapshot ? snapshot_check(s->snapshot, &s->manifest, e)
                          : scan_check_unchanged(s->root_fd, &s->manifest, &s->scan, e);
     if (!rc)
         seen_end(&s->seen, &s->manifest);
-    return rc ? rc : settle_chunks(s, e);
+    return rc ? rc : flush_chunks(s, e);
 }
 
 static int commit(struct save *s, struct err *e)

@@ -30,7 +30,7 @@ struct store_ops {
     /* Creates an object, durable when it returns 0. ERR_CONFLICT if the name exists; nothing
      * changes. */
     int (*create)(struct store *s, const char *name, const void *p, size_t n, struct err *e);
-    /* As create, for many objects: an object exists, durably, once settle has returned 0. It may be
+    /* As create, for many objects: an object exists, durably, once flush has returned 0. It may be
      * visible before, but always complete. It is no error if the name appears meanwhile. sha256: of
      * p, in lower-case hex, or NULL if the caller does not know it. The slot may be NULL: create is
      * used. */
@@ -38,7 +38,7 @@ struct store_ops {
         struct err *e);
     /* Makes durable what was put and linked under prefix, a "directory" ending in '/'. No put may
      * be under way. The slot is NULL if puts are durable at once. */
-    int (*settle)(struct store *s, const char *prefix, struct err *e);
+    int (*flush)(struct store *s, const char *prefix, struct err *e);
     /* Reads a whole object; ERR_NOT_FOUND, ERR_INVALID if larger than max. */
     int (*read)(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
     /* Returns 0 with the size, or ERR_NOT_FOUND. */
@@ -53,7 +53,7 @@ struct store_ops {
     /* Moves an object (for damaged ones), replacing one that has the name. ERR_NOT_FOUND. */
     int (*rename)(struct store *s, const char *from, const char *to, struct err *e);
     /* Gives the content of `from` also the name `to`, without transferring its bytes (a hard link,
-     * a copy inside the store), durably once settle has returned 0. ERR_NOT_FOUND; ERR_CONFLICT if
+     * a copy inside the store), durably once flush has returned 0. ERR_NOT_FOUND; ERR_CONFLICT if
      * `to` exists; ERR_UNSUPPORTED if this store cannot: the caller then writes the bytes. */
     int (*link)(struct store *s, const char *from, const char *to, struct err *e);
     void (*close)(struct store *s);
@@ -92,9 +92,9 @@ static inline int store_put(
     return s->ops->put ? s->ops->put(s, name, p, n, sha256, e) : s->ops->create(s, name, p, n, e);
 }
 
-static inline int store_settle(struct store *s, const char *prefix, struct err *e)
+static inline int store_flush(struct store *s, const char *prefix, struct err *e)
 {
-    return s->ops->settle ? s->ops->settle(s, prefix, e) : 0;
+    return s->ops->flush ? s->ops->flush(s, prefix, e) : 0;
 }
 
 /* For implementations of stores: whether name follows the rule above and has at most STORE_NAME_MAX

@@ -7,7 +7,7 @@
  *     under another name, fsynced, then linked to its own (link(2) refuses an existing name: that
  *     is the conditional create), then the directory is fsynced, and so is every directory that had
  *     to be made. Objects of put are written at once, and fsynced and named in batches, because the
- *     file system would write its journal for every single one. settle names the rest and fsyncs
+ *     file system would write its journal for every single one. flush names the rest and fsyncs
  *     the directory once.
  *  2. An object is never rewritten. Empty directories are removed, so a create that finds its
  *     directory gone makes it again.
@@ -243,7 +243,7 @@ static int file_put(
     return rc ? rc : name_all(v, take_pending(f, PENDING_MAX, v), e);
 }
 
-static int file_settle(struct store *s, const char *prefix, struct err *e)
+static int file_flush(struct store *s, const char *prefix, struct err *e)
 {
     struct store_file *f = (struct store_file *)s;
     char *dir = mem_printf("%s/%s", f->at, prefix);
@@ -417,7 +417,7 @@ static int file_remove(struct store *s, const char *const *names, size_t n, stru
     return rc;
 }
 
-/* fn is rename(2) or link(2), which settle makes durable. */
+/* fn is rename(2) or link(2), which flush makes durable. */
 static int two_paths(struct store *s, int (*fn)(const char *from, const char *to), const char *from,
     const char *to, struct err *e)
 {
@@ -470,9 +470,9 @@ static int op_put(
     return path_shown(s, file_put(s, name, p, n, sha256, e), e);
 }
 
-static int op_settle(struct store *s, const char *prefix, struct err *e)
+static int op_flush(struct store *s, const char *prefix, struct err *e)
 {
-    return path_shown(s, file_settle(s, prefix, e), e);
+    return path_shown(s, file_flush(s, prefix, e), e);
 }
 
 static int op_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
@@ -526,7 +526,7 @@ static const struct store_ops file_ops = {
     .scheme = "file",
     .create = op_create,
     .put = op_put,
-    .settle = op_settle,
+    .flush = op_flush,
     .read = op_read,
     .stat = op_stat,
     .list = op_list,

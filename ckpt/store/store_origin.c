@@ -114,9 +114,9 @@ static int origin_put(
     return end(s, store_put(begin(s), name, p, n, sha256, e), e);
 }
 
-static int origin_settle(struct store *s, const char *prefix, struct err *e)
+static int origin_flush(struct store *s, const char *prefix, struct err *e)
 {
-    return end(s, store_settle(begin(s), prefix, e), e);
+    return end(s, store_flush(begin(s), prefix, e), e);
 }
 
 static void origin_close(struct store *s)
@@ -129,7 +129,7 @@ static const struct store_ops origin_ops = {
     .scheme = "origin",
     .create = origin_create,
     .put = origin_put,
-    .settle = origin_settle,
+    .flush = origin_flush,
     .read = origin_read,
     .stat = origin_stat,
     .list = origin_list,

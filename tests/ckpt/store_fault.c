@@ -50,9 +50,9 @@ static int fault_put(
     FAULTY_CALL("put", name, true, store_put(f->inner, name, p, n, sha256, e));
 }
 
-static int fault_settle(struct store *s, const char *prefix, struct err *e)
+static int fault_flush(struct store *s, const char *prefix, struct err *e)
 {
-    FAULTY_CALL("settle", prefix, false, store_settle(f->inner, prefix, e));
+    FAULTY_CALL("flush", prefix, false, store_flush(f->inner, prefix, e));
 }
 
 static int fault_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
@@ -90,7 +90,7 @@ static const struct store_ops fault_ops = {
     .scheme = "fault",
     .create = fault_create,
     .put = fault_put,
-    .settle = fault_settle,
+    .flush = fault_flush,
     .read = fault_read,
     .stat = fault_stat,
     .list = fault_list,

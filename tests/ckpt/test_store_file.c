@@ -52,7 +52,7 @@ static int count(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-static void what_is_put_is_there_when_it_is_settled(void **state)
+static void what_is_put_is_there_when_it_is_flushed(void **state)
 {
     struct scratch *s = *state;
     struct buf out = {0};
@@ -60,13 +60,13 @@ static void what_is_put_is_there_when_it_is_settled(void **state)
     struct err e;
     int n = 0;
 
-    OK(DO(settle, "put/", &e)); /* nothing was put */
+    OK(DO(flush, "put/", &e)); /* nothing was put */
     for (int i = 0; i < 50; i++) {
         snprintf(name, sizeof(name), "put/%d", i);
         OK(DO(put, name, name, strlen(name), NULL, &e));
     }
     OK(DO(put, "put/49", "again", 5, NULL, &e)); /* not known yet: either is allowed */
-    OK(DO(settle, "put/", &e));
+    OK(DO(flush, "put/", &e));
     OK(DO(list, "put/", count, &n, &e));
     assert_int_equal(n, 50);
     for (int i = 0; i < 50; i++) {
@@ -75,7 +75,7 @@ static void what_is_put_is_there_when_it_is_settled(void **state)
         assert_string_equal(buf_str(&out), name);
     }
     FAILS(ERR_CONFLICT, DO(put, "put/7", "x", 1, NULL, &e));
-    OK(DO(put, "put/unsettled", "x", 1, NULL, &e));
+    OK(DO(put, "put/unflushed", "x", 1, NULL, &e));
     store_close(s->job.store);
     snprintf(url, sizeof(url), "file://%s", s->store);
     OK(store_open(url, NULL, &s->job.store, &e));
@@ -229,7 +229,7 @@ static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
 }
 
 /* Another process has removed it: it must not count as durable. */
-static void what_was_put_and_is_gone_is_not_settled(void **state)
+static void what_was_put_and_is_gone_is_not_flushed(void **state)
 {
     struct scratch *s = *state;
     struct store *store = s->job.store;
@@ -240,8 +240,8 @@ static void what_was_put_and_is_gone_is_not_settled(void **state)
     OK(store_put(store, "d/y", "y", 1, NULL, &e));
     assert_int_equal(find_objects(s, "d/x.", names, 2), 1);
     assert_int_equal(unlink(path_in(s->store, names[0])), 0);
-    FAILS(ERR_NOT_FOUND, store_settle(store, "d/", &e));
-    OK(store_settle(store, "nothing/", &e));
+    FAILS(ERR_NOT_FOUND, store_flush(store, "d/", &e));
+    OK(store_flush(store, "nothing/", &e));
 }
 
 /* Never as errors of this machine. */
@@ -278,14 +278,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_object_comes_back_as_it_was_made),
         TEST(a_name_is_created_once),
-        TEST(what_is_put_is_there_when_it_is_settled),
+        TEST(what_is_put_is_there_when_it_is_flushed),
         TEST(of_many_creates_of_one_name_one_wins),
         TEST(a_list_is_in_byte_order_and_below_its_prefix),
         TEST(removing_leaves_no_empty_directories_and_can_be_repeated),
         TEST(an_object_can_be_moved_and_linked),
         TEST(names_that_could_leave_the_store_are_refused),
         TEST(a_url_that_is_not_supported_is_refused_with_what_is),
-        TEST(what_was_put_and_is_gone_is_not_settled),
+        TEST(what_was_put_and_is_gone_is_not_flushed),
         TEST(errors_are_marked_as_the_stores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
