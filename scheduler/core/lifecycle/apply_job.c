@@ -322,7 +322,7 @@ static int cancel_array(struct model *m, struct job *j, const struct event *ev, 
             cancel(m, t, ev->cancel.by, ev->now);
     }
     j->array->n_tasks--;
-    array_settle(m, j, ev->now);
+    array_advance(m, j, ev->now);
     return 0;
 }
 

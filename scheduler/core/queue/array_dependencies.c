@@ -248,7 +248,7 @@ void array_dependencies_ended(
         else if (is_ready(j, index))
             a->n_ready += bits_set(&a->ready, index);
         dependencies_note_unmeetable(m, j);
-        array_settle(m, j, now);
+        array_advance(m, j, now);
     }
 }
 
@@ -262,12 +262,12 @@ void array_dependencies_dropped(struct model *m, struct job *array, struct stamp
         struct job *j = LIST_ENTRY(l, struct dependency, on_job)->job;
         update_task_sets(j->array, &f);
         dependencies_note_unmeetable(m, j);
-        array_settle(m, j, now);
+        array_advance(m, j, now);
     }
     task_states_deinit(&f);
 }
 
-void array_dependencies_settle(struct model *m, struct job *j)
+void array_dependencies_prune(struct model *m, struct job *j)
 {
     struct array *a = j->array;
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -290,8 +290,8 @@ void array_dependencies_over(struct model *m, struct job *array, struct stamp no
         struct job *j = d->job;
         link_remove(&d->on_job);
         d->on = NULL;
-        array_dependencies_settle(m, j);
-        array_settle(m, j, now);
+        array_dependencies_prune(m, j);
+        array_advance(m, j, now);
     }
 }
 

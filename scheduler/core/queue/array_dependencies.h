@@ -24,7 +24,7 @@ void array_dependencies_dropped(struct model *m, struct job *array, struct stamp
 void array_dependencies_over(struct model *m, struct job *array, struct stamp now);
 /* Call after tasks were given up, began or were removed: drops the dependency when it has no effect
  * any more. */
-void array_dependencies_settle(struct model *m, struct job *j);
+void array_dependencies_prune(struct model *m, struct job *j);
 /* Call when all tasks and their ends are loaded. */
 void array_dependencies_load(struct model *m, struct job *j);
 

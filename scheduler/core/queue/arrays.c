@@ -209,7 +209,7 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now)
     array_write(m, j->array);
     procurement_look(m, t, now);
     touch_job(m, t);
-    array_settle(m, j, now);
+    array_advance(m, j, now);
     return t;
 }
 
@@ -229,10 +229,10 @@ static void array_finish(struct model *m, struct job *j, struct stamp now)
     job_finish(m, j, now);
 }
 
-void array_settle(struct model *m, struct job *j, struct stamp now)
+void array_advance(struct model *m, struct job *j, struct stamp now)
 {
     if (j->array->left.n == 0)
-        array_dependencies_settle(m, j);
+        array_dependencies_prune(m, j);
     if (is_over(j->array)) {
         dependencies_withdraw(m, j);
         array_finish(m, j, now);
@@ -272,7 +272,7 @@ void array_task_ended(struct model *m, struct job *task, struct stamp now)
     }
     array_write(m, j->array);
     array_dependencies_ended(m, j, task->row.array_index, succeeded, now);
-    array_settle(m, j, now);
+    array_advance(m, j, now);
 }
 
 /* Counts n of the tasks in `left` as ended without a start. */
@@ -300,7 +300,7 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum 
             "longer rows of them",
             j->row.id, RANGES_MAX);
     prune(a);
-    array_dependencies_settle(m, j);
+    array_dependencies_prune(m, j);
     dropped(m, j, before - array_left(a), end, now);
     return 0;
 }
@@ -363,8 +363,8 @@ void array_give_up(struct model *m, struct job *j, struct stamp now)
             give_up(m, j, i, now);
     }
     a->n_tasks--;
-    array_dependencies_settle(m, j);
-    array_settle(m, j, now);
+    array_dependencies_prune(m, j);
+    array_advance(m, j, now);
 }
 
 /* ---- recovery ---- */

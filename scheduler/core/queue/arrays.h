@@ -28,8 +28,9 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum 
     struct stamp now, struct err *e);
 /* A task that has begun and not ended, or NULL. */
 struct job *array_task(const struct job *parent, int32_t index);
-/* Call after any of the above. */
-void array_settle(struct model *m, struct job *j, struct stamp now);
+/* Call after any of the above: moves the array to the state that follows; ends it with its last
+ * task. */
+void array_advance(struct model *m, struct job *j, struct stamp now);
 /* PENDING: sets the maximum number of running tasks. */
 void array_throttle(struct model *m, struct job *j, int32_t at_once, struct stamp now);
 void array_adopt(struct job *parent, struct job *task);

@@ -92,7 +92,7 @@ static struct wall due_at(const struct model *m, const struct cron_entry *c)
     return core_cron_waiting(&c->row, at) > 0 && !is_busy(m, c) ? at[0] : c->row.next_at;
 }
 
-static void cron_settle(struct model *m, struct cron_entry *c)
+static void cron_reschedule(struct model *m, struct cron_entry *c)
 {
     tree_remove(&m->queue.crons_due, &c->by_due);
     c->due = due_at(m, c);
@@ -104,7 +104,7 @@ void cron_job_ended(struct model *m, const struct job_row *j)
 {
     struct cron_entry *c = j->cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->cron);
     if (c && c->row.last_job == j->id)
-        cron_settle(m, c);
+        cron_reschedule(m, c);
 }
 
 struct mono cron_next_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -322,7 +322,7 @@ int apply_cron_due(
         if (wall_is_set(c->row.next_at) && c->row.next_at.ms <= ev->now.wall.ms)
             take(m, c, c->row.next_at, ev->now);
     }
-    cron_settle(m, c);
+    cron_reschedule(m, c);
     return 0;
 }
 
@@ -485,7 +485,7 @@ int apply_cron_put(
     if (moved)
         restart(c, ev->now);
     touch_cron(m, c);
-    cron_settle(m, c);
+    cron_reschedule(m, c);
     ret_outcome->id = c->row.id;
     return 0;
 }
@@ -518,7 +518,7 @@ int apply_cron_set(
     set_waiting(&c->row, NULL, 0);
     restart(c, ev->now);
     touch_cron(m, c);
-    cron_settle(m, c);
+    cron_reschedule(m, c);
     if (c->row.state != CRON_REMOVED)
         return 0;
     *ADD_ROW(m, crons) = c->row;
@@ -546,7 +546,7 @@ int apply_cron_run(
         return rc;
     add_run(m, c, ev->now.wall, CRON_STARTED, job, ev->now, "by %s", ev->cron_run.by)->by_hand =
         true;
-    cron_settle(m, c);
+    cron_reschedule(m, c);
     ret_outcome->id = job;
     return 0;
 }
@@ -586,7 +586,7 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
         set_job(m, c, &job, texts);
     STR_COPY(c->job.user, r->user);
     STR_COPY(c->job.script_key, r->script_key);
-    cron_settle(m, c);
+    cron_reschedule(m, c);
     return 0;
 }
 

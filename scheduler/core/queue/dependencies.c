@@ -456,7 +456,7 @@ void dependencies_detach(struct model *m, struct job *j)
 {
     wait_no_more(m, j);
     if (j->array)
-        array_dependencies_settle(m, j);
+        array_dependencies_prune(m, j);
 }
 
 void dependencies_ended(struct model *m, struct job *j, struct stamp now)
@@ -516,7 +516,7 @@ static bool give_up_array(struct model *m, struct job *j, const char *what, stru
         "its tasks that have not begun were given up: %s can never be satisfied", what);
     wait_no_more(m, j);
     dependencies_note_unmeetable(m, j);
-    array_settle(m, j, now);
+    array_advance(m, j, now);
     return true;
 }
 

@@ -90,7 +90,7 @@ int apply_expire(
             "end by their deadline",
             array_left(j->array), limit);
         int rc = array_drop(m, j, NULL, END_DEADLINE, ev->now, e);
-        array_settle(m, j, ev->now);
+        array_advance(m, j, ev->now);
         return rc;
     }
     j->row.end = END_DEADLINE;

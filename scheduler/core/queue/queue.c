@@ -241,7 +241,7 @@ static void demand_class_leave(struct model *m, const struct shape *s)
 
 /* Moves the class to the position of its first shape. Results for later shapes do not hold for one
  * that gets ahead of them. */
-static void demand_class_settle(struct model *m, struct demand_class *k)
+static void demand_class_reposition(struct model *m, struct demand_class *k)
 {
     const struct queue_position last = {INT64_MAX, INT64_MAX},
                                 at = k->first ? queue_position_of(k->first) : last,
@@ -263,7 +263,7 @@ static void demand_class_settle(struct model *m, struct demand_class *k)
         tree_add(&k->team->queue, &k->in_team, &at, compare_class_in_team);
 }
 
-/* Into and out of the queue; the caller settles its class afterwards. */
+/* Into and out of the queue; the caller repositions its class afterwards. */
 static void stand(struct model *m, struct shape *s)
 {
     struct demand_class *k = s->demand_class;
@@ -315,7 +315,7 @@ void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
         return;
     if (is_in) {
         step_out(m, s);
-        demand_class_settle(m, from);
+        demand_class_reposition(m, from);
         look_at_first(m, from);
     }
     demand_class_leave(m, s);
@@ -323,7 +323,7 @@ void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
     s->demand_class = kind_of(m, s);
     if (is_in) {
         stand(m, s);
-        demand_class_settle(m, s->demand_class);
+        demand_class_reposition(m, s->demand_class);
     }
 }
 
@@ -423,7 +423,7 @@ static void leave(struct model *m, struct shape *s)
 
 /* Moves the shape to the position of its first pending job, in the queue or among the throttled
  * ones. Returns true if the position changed. */
-static bool shape_settle(struct model *m, struct shape *s)
+static bool shape_reposition(struct model *m, struct shape *s)
 {
     struct tree_link *first = tree_first(&s->pending);
     const struct job *j = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
@@ -449,7 +449,7 @@ static bool shape_settle(struct model *m, struct shape *s)
         else if (first)
             stand(m, s);
     }
-    demand_class_settle(m, s->demand_class);
+    demand_class_reposition(m, s->demand_class);
     index_in_qos(s, at);
     if (first && !was_in && !s->throttled_by)
         arrive(m, s);
@@ -463,7 +463,7 @@ void queue_throttle(struct model *m, struct shape *s, struct allowance *by)
     reserve_drop(m, s);
     leave(m, s);
     step_out(m, s);
-    demand_class_settle(m, s->demand_class);
+    demand_class_reposition(m, s->demand_class);
     look_at_first(m, s->demand_class);
     s->throttled_by = by;
     file(&by->throttled, s);
@@ -476,10 +476,10 @@ void queue_unthrottle(struct model *m, struct shape *s)
     tree_remove(&s->throttled_by->throttled, &s->entry->link);
     s->throttled_by = NULL;
     stand(m, s);
-    demand_class_settle(m, s->demand_class);
+    demand_class_reposition(m, s->demand_class);
     index_in_qos(s, queue_position_of(s));
     arrive(m, s);
-    shape_settle(m, s); /* the order may have changed meanwhile */
+    shape_reposition(m, s); /* the order may have changed meanwhile */
     model_note_change(m);
 }
 
@@ -521,7 +521,7 @@ void queue_order(struct model *m)
 {
     bool moved = false;
     LIST_FOREACH (&m->queue.by_arrival, l)
-        moved |= shape_settle(m, LIST_ENTRY(l, struct shape, by_arrival));
+        moved |= shape_reposition(m, LIST_ENTRY(l, struct shape, by_arrival));
     if (!moved)
         return;
     reserve_reorder(m);
@@ -540,7 +540,7 @@ void queue_add(struct model *m, struct job *j)
     } else {
         tree_add(&s->pending, &j->in_shape, &at, compare_job);
     }
-    shape_settle(m, s);
+    shape_reposition(m, s);
     j->width = job_width(j);
     s->n_wanted += j->width;
     j->account->n_pending++;
@@ -553,7 +553,7 @@ void queue_remove(struct model *m, struct job *j)
     if (!tree_has(&j->in_shape))
         return;
     tree_remove(&j->shape->pending, &j->in_shape);
-    shape_settle(m, j->shape);
+    shape_reposition(m, j->shape);
     look_at_first(m, j->shape->demand_class);
     j->shape->n_wanted -= j->width;
     j->width = 0;
