@@ -266,7 +266,7 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         return;
     }
     if (!x->holds) {
-        store_claim(w, x->job, d->ckpt_identity);
+        store_identify(w, x->job, d->ckpt_identity);
         store_fence(w, x->job, x->attempt);
         bool lost;
         struct sim_manifest m = store_restore(w, x->job, x->attempt, d->from_attempt,

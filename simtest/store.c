@@ -34,7 +34,7 @@ void store_fence(struct world *w, int64_t job, int64_t attempt)
         s->fence = attempt;
 }
 
-void store_claim(struct world *w, int64_t job, const char *identity)
+void store_identify(struct world *w, int64_t job, const char *identity)
 {
     struct sim_store_job *s = of(w, job);
     if (!s->identity[0])
@@ -124,7 +124,7 @@ static void clean(struct world *w, const struct sim_cleaner *x, bool whole)
     if (world_job(w, job)->ends != 1)
         world_fail(w, "the checkpoints of job %lld were cleaned before its end was committed",
             (long long)job);
-    store_claim(w, job, x->job.claim.identity);
+    store_identify(w, job, x->job.known.identity);
     of(w, job)->fence = SIM_CLOSED;
     if (whole && x->job.keep != CKPT_GC_KEEP_ALL)
         keep_newest(w, job, x->job.keep == CKPT_GC_KEEP_LAST ? 1 : 0);

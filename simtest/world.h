@@ -88,7 +88,7 @@ struct sim_store_job {
 
 void store_fence(struct world *w, int64_t job, int64_t attempt);
 /* An attempt or a cleaning begins; all of one job have the same identity. */
-void store_claim(struct world *w, int64_t job, const char *identity);
+void store_identify(struct world *w, int64_t job, const char *identity);
 /* False: fenced. */
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps);
 struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: none */

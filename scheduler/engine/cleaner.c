@@ -67,7 +67,7 @@ void cleaner_touch(struct cleaner *c, const struct ckpt_gc_row *r)
     c->working = true;
     c->result = (struct event){.type = EV_CLEANED, .cleaned.job = r->job};
     struct cleaner_job j = {.job = r->job, .keep = core_ckpt_gc_keep(r)};
-    model_ckpt_gc_claim(tick_model(c->tick), r->job, &j.claim);
+    model_ckpt_gc_known(tick_model(c->tick), r->job, &j.known);
     c->port->start(c->port, &j, on_done, c);
 }
 

@@ -16,7 +16,7 @@ struct cleaner;
 struct cleaner_job {
     int64_t job;
     enum ckpt_gc_keep keep;
-    struct ckpt_claim claim; /* the expected owner of its part of the store */
+    struct ckpt_known known; /* the expected owner of its part of the store */
 };
 
 /* kept_bytes: the bytes that stay; valid with CLEAN_DONE. e: the reason of a failure; NULL with

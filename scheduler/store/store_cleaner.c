@@ -42,7 +42,7 @@ struct store_cleaner {
 
 static int clean(const struct ckpt_job *j, struct cleaning *s, struct err *e)
 {
-    const struct ckpt_claim *c = &s->job.claim;
+    const struct ckpt_known *c = &s->job.known;
     const struct ckpt_expected x = {
         .identity = c->identity, .last = {c->last.attempt, c->last.sequence}};
     enum ckpt_mismatch mismatch;

@@ -165,15 +165,15 @@ static void what_was_left_is_known_for_its_jobs(void **state)
     struct db *d = util_open(*state);
     struct db_batch b = small_cluster();
     struct model *m = new_model();
-    struct ckpt_claim claim;
+    struct ckpt_known known;
     struct err e = {0};
 
     util_commit(d, &b);
     assert_int_equal(db_load(d, m, now, &e), 0);
-    model_ckpt_gc_claim(m, 1, &claim);
-    assert_string_equal(claim.identity, "0123456789abcdef-1234");
-    assert_int_equal(claim.last.attempt, 3);
-    assert_int_equal(claim.last.sequence, 7);
+    model_ckpt_gc_known(m, 1, &known);
+    assert_string_equal(known.identity, "0123456789abcdef-1234");
+    assert_int_equal(known.last.attempt, 3);
+    assert_int_equal(known.last.sequence, 7);
     model_destroy(m);
     db_close(d);
 }

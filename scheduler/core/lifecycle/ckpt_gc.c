@@ -142,12 +142,12 @@ void core_ckpt_identity(
     text_format(ret_identity, CKPT_IDENTITY_MAX, "%s-%" PRId64, cluster_uid, submitted_at.ms);
 }
 
-void model_ckpt_gc_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim)
+void model_ckpt_gc_known(const struct model *m, int64_t job, struct ckpt_known *ret_known)
 {
     const struct ckpt_gc *l = map_get(&m->lifecycle.ckpt_gc, job);
     assert(l);
-    core_ckpt_identity(m->options.cluster_uid, l->submitted_at, ret_claim->identity);
-    ret_claim->last = l->last_good;
+    core_ckpt_identity(m->options.cluster_uid, l->submitted_at, ret_known->identity);
+    ret_known->last = l->last_good;
 }
 
 const struct ckpt_gc_row *model_cleaning(const struct model *m)

@@ -675,7 +675,7 @@ enum ckpt_gc_keep core_ckpt_gc_keep(const struct ckpt_gc_row *r);
 void core_ckpt_identity(
     const char *cluster_uid, struct wall submitted_at, char ret_identity[CKPT_IDENTITY_MAX]);
 /* Of an ended job with a ckpt_gc row that is not DONE. */
-void model_ckpt_gc_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim);
+void model_ckpt_gc_known(const struct model *m, int64_t job, struct ckpt_known *ret_known);
 /* The row that is CLEANING, or NULL. */
 const struct ckpt_gc_row *model_cleaning(const struct model *m);
 

@@ -499,7 +499,7 @@ struct outbox_key {
 #define CKPT_IDENTITY_MAX 64 /* with its NUL */
 
 /* Identifies an ended job's part of the store (ckpt_begin). */
-struct ckpt_claim {
+struct ckpt_known {
     char identity[CKPT_IDENTITY_MAX];
     struct ckpt_ref last; /* newest checkpoint known to belayd; attempt 0 = none */
 };

@@ -253,17 +253,17 @@ static void the_cleaning_knows_the_identity_of_the_attempts(void **state)
 {
     (void)state;
     struct lab l;
-    struct ckpt_claim claim;
+    struct ckpt_known known;
     char identity[CKPT_IDENTITY_MAX];
     init(&l);
     lab_join(&l, "n1", 4);
     struct wall submitted_at = l.now.wall;
     int64_t job = ended_job(&l, AFTER_AUTO, END_FAILED);
     core_ckpt_identity("0123456789abcdef", submitted_at, identity);
-    model_ckpt_gc_claim(l.m, job, &claim);
-    assert_string_equal(claim.identity, identity);
-    assert_int_equal(claim.last.attempt, 1);
-    assert_int_equal(claim.last.sequence, 1);
+    model_ckpt_gc_known(l.m, job, &known);
+    assert_string_equal(known.identity, identity);
+    assert_int_equal(known.last.attempt, 1);
+    assert_int_equal(known.last.sequence, 1);
     lab_deinit(&l);
 }
 
