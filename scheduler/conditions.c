@@ -12,11 +12,11 @@
 
 /* The condition of a node that has reported something. */
 struct condition {
-    enum throttle throttle; /* the last cause of throttling, ... */
-    int64_t throttled_at;   /* ... and its time; 0 = never */
-    int64_t watts;          /* the draw of its GPUs, ... */
-    int64_t drawn_at;       /* ... and its time; 0 = never */
-    enum throttle posted_throttle;
+    enum node_throttle throttle; /* the last cause of throttling, ... */
+    int64_t throttled_at;        /* ... and its time; 0 = never */
+    int64_t watts;               /* the draw of its GPUs, ... */
+    int64_t drawn_at;            /* ... and its time; 0 = never */
+    enum node_throttle posted_throttle;
     int64_t posted_watts;
 };
 
@@ -83,10 +83,10 @@ static int64_t watts_of(const struct wire_status *st, size_t first)
 static void note(
     struct conditions *c, struct condition *k, const struct wire_status *st, int64_t at)
 {
-    static const enum throttle throttles[] = {[GPU_THROTTLE_NONE] = THROTTLE_NONE,
-        [GPU_THROTTLE_POWER] = THROTTLE_POWER,
-        [GPU_THROTTLE_BOARD] = THROTTLE_BOARD,
-        [GPU_THROTTLE_HEAT] = THROTTLE_HEAT};
+    static const enum node_throttle throttles[] = {[GPU_THROTTLE_NONE] = NODE_THROTTLE_NONE,
+        [GPU_THROTTLE_POWER] = NODE_THROTTLE_POWER,
+        [GPU_THROTTLE_BOARD] = NODE_THROTTLE_BOARD,
+        [GPU_THROTTLE_HEAT] = NODE_THROTTLE_HEAT};
     enum gpu_throttle worst = GPU_THROTTLE_NONE;
     k->watts = 0;
     for (size_t i = 0; i < st->n_gpu_loads; i++) {
@@ -120,8 +120,9 @@ static void post_node_condition(
     int64_t gpus_w = k->drawn_at > 0 && now - k->drawn_at < CONDITION_STALE_MS ? k->watts : 0;
     int64_t watts = n && n->rack ? gpus_w + (cpu_mw + 999) / 1000 : 0;
     struct event ev = {.type = EV_CONDITION,
-        .condition = {
-            .node = node, .throttle = is_throttled ? k->throttle : THROTTLE_NONE, .watts = watts}};
+        .condition = {.node = node,
+            .throttle = is_throttled ? k->throttle : NODE_THROTTLE_NONE,
+            .watts = watts}};
     if (ev.condition.throttle == k->posted_throttle && ev.condition.watts == k->posted_watts)
         return;
     k->posted_throttle = ev.condition.throttle;

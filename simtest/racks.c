@@ -30,7 +30,7 @@ static void on_applied(void *ctx, const struct err *e, int64_t id)
     (void)ctx, (void)e, (void)id;
 }
 
-static void tell(struct world *w, const struct node *n, enum throttle throttle, int64_t watts)
+static void tell(struct world *w, const struct node *n, enum node_throttle throttle, int64_t watts)
 {
     struct event ev = {.type = EV_CONDITION,
         .condition = {.node = n->row.id, .throttle = throttle, .watts = watts}};
@@ -47,7 +47,7 @@ void racks_trouble(struct world *w)
         l = list_next(model_nodes(w->model), l);
     if (l)
         tell(w, LIST_ENTRY(l, struct node, in_all),
-            (enum throttle)world_between(w, THROTTLE_NONE, THROTTLE_BOARD),
+            (enum node_throttle)world_between(w, NODE_THROTTLE_NONE, NODE_THROTTLE_BOARD),
             world_between(w, 0, 700));
 }
 
@@ -56,7 +56,7 @@ void racks_calm(struct world *w)
     if (!racks_are_there(w))
         return;
     LIST_FOREACH (model_nodes(w->model), l)
-        tell(w, LIST_ENTRY(l, struct node, in_all), THROTTLE_NONE, 0);
+        tell(w, LIST_ENTRY(l, struct node, in_all), NODE_THROTTLE_NONE, 0);
 }
 
 /* From the greater of the used shares of cpus and GPUs. */

@@ -416,7 +416,8 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     const char *rack = live ? core_node_rack(live, &watts) : NULL;
     set(o, "rack", rack ? json_text(rack) : json_null());
     set(o, "watts", rack ? json_integer(watts) : json_null());
-    set(o, "throttled", json_string(throttle_names[live ? live->throttle : THROTTLE_NONE]));
+    set(o, "throttled",
+        json_string(node_throttle_names[live ? live->throttle : NODE_THROTTLE_NONE]));
     set(o, "disk", json_string(live && live->disk_full[0] ? "full" : "ok"));
     set(o, "disk_text", live ? opt_text(live->disk_full) : json_null());
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);

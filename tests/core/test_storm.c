@@ -244,13 +244,13 @@ static void condition(struct storm *st)
 {
     const struct event ev = {.type = EV_CONDITION,
         .condition = {.node = any_id(st, (int64_t)st->s.n_nodes + 2),
-            .throttle = below(st, 2) ? THROTTLE_NONE : (enum throttle)below(st, 5),
+            .throttle = below(st, 2) ? NODE_THROTTLE_NONE : (enum node_throttle)below(st, 5),
             .watts = below(st, 2) ? 0 : below(st, 600)}};
     struct event disk = {.type = EV_DISK, .disk.node = ev.condition.node}, again = ev;
     attempt_event(st, ev);
     STR_COPY(disk.disk.full, ev.condition.watts % 4 == 3 ? "it is full" : "");
     attempt_event(st, disk);
-    again.condition.throttle = below(st, 4) ? THROTTLE_NONE : THROTTLE_POWER;
+    again.condition.throttle = below(st, 4) ? NODE_THROTTLE_NONE : NODE_THROTTLE_POWER;
     attempt_event(st, again);
 }
 

@@ -29,7 +29,7 @@ static struct teller begin(struct lab *lab, int64_t throttled_ms)
     return t;
 }
 
-static enum throttle throttle_of(const struct teller *t)
+static enum node_throttle throttle_of(const struct teller *t)
 {
     return model_node(t->lab->model, t->node)->throttle;
 }
@@ -58,14 +58,14 @@ static void a_node_is_throttled_until_that_has_been_over_for_a_while(void **stat
 {
     struct teller t = begin(*state, 5 * MINUTE_MS);
     tell(&t, &cold, &cold, 0);
-    assert_int_equal(throttle_of(&t), THROTTLE_NONE);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     tell(&t, &cold, &hot, 0);
-    assert_int_equal(throttle_of(&t), THROTTLE_HEAT);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_HEAT);
     for (int k = 0; k < 4; k++)
         tell(&t, &cold, &cold, 0);
-    assert_int_equal(throttle_of(&t), THROTTLE_HEAT);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_HEAT);
     tell(&t, NULL, NULL, 0); /* the end need not be reported */
-    assert_int_equal(throttle_of(&t), THROTTLE_NONE);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     conditions_destroy(t.c);
 }
 
@@ -73,15 +73,15 @@ static void old_or_repeated_reports_decide_nothing(void **state)
 {
     struct teller t = begin(*state, 5 * MINUTE_MS);
     tell(&t, &hot, &hot, 4 * MINUTE_MS);
-    assert_int_equal(throttle_of(&t), THROTTLE_NONE);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     tell(&t, &hot, &hot, -11 * MINUTE_MS);
-    assert_int_equal(throttle_of(&t), THROTTLE_NONE);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     struct wire_gpu_load again = {
         .no = t.no, .at = clock_wall(t.lab->vt.timers.clock).ms, .load = hot};
     conditions_take(
         t.c, t.node, &(struct wire_status){.gpu_loads = &again, .n_gpu_loads = 1}, t.no);
     lab_turn(t.lab);
-    assert_int_equal(throttle_of(&t), THROTTLE_NONE);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     conditions_destroy(t.c);
 }
 
@@ -89,7 +89,7 @@ static void what_does_not_matter_throttles_no_node(void **state)
 {
     struct teller t = begin(*state, 0);
     tell(&t, &hot, &hot, 0);
-    assert_int_equal(throttle_of(&t), THROTTLE_NONE);
+    assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     conditions_destroy(t.c);
 }
 

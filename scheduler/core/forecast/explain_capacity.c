@@ -131,7 +131,7 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
         v->draining += n->row.state == NODE_DRAINING;
         v->noticed += n->row.state == NODE_NOTICED;
         v->lost += n->row.state == NODE_LOST;
-        if (n->row.state == NODE_UP && n->throttle != THROTTLE_NONE)
+        if (n->row.state == NODE_UP && n->throttle != NODE_THROTTLE_NONE)
             v->throttles = v->throttled++ ? v->throttles : n;
         if (n->row.state == NODE_UP && n->disk_full[0])
             v->fulls = v->full++ ? v->fulls : n;
@@ -465,7 +465,7 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
             "%" PRId64 " node%s held back by heat, power or the board, and given nothing new until "
             "that is over: %s (%s)%s",
             v->throttled, v->throttled == 1 ? " is" : "s are", v->throttles->row.name,
-            throttle_names[v->throttles->throttle], v->throttled > 1 ? " and others" : "");
+            node_throttle_names[v->throttles->throttle], v->throttled > 1 ? " and others" : "");
     if (v->full)
         explain_say(a, "nodes-full",
             "%" PRId64 " node%s no room on %s disk, and %s given nothing new until there is: %s "

@@ -278,16 +278,16 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
-static void set_throttle(struct model *m, struct node *n, enum throttle to, struct stamp now)
+static void set_throttle(struct model *m, struct node *n, enum node_throttle to, struct stamp now)
 {
     if (to == n->throttle)
         return;
-    if (to != THROTTLE_NONE)
+    if (to != NODE_THROTTLE_NONE)
         history(m, now, "throttled", (struct history_of){.node = n},
             "%s is throttled by %s: it gets no new jobs", n->row.name,
-            to == THROTTLE_HEAT    ? "heat"
-            : to == THROTTLE_POWER ? "a limit of power"
-                                   : "its board");
+            to == NODE_THROTTLE_HEAT    ? "heat"
+            : to == NODE_THROTTLE_POWER ? "a limit of power"
+                                        : "its board");
     else
         history(m, now, "recovered", (struct history_of){.node = n}, "%s is not throttled any more",
             n->row.name);
@@ -302,8 +302,8 @@ int apply_condition(
 {
     struct node *n = model_node(m, ev->condition.node);
     ret_outcome->id = ev->condition.node;
-    if (ev->condition.throttle < THROTTLE_NONE || ev->condition.throttle > THROTTLE_BOARD ||
-        ev->condition.watts < 0)
+    if (ev->condition.throttle < NODE_THROTTLE_NONE ||
+        ev->condition.throttle > NODE_THROTTLE_BOARD || ev->condition.watts < 0)
         return err_set(e, ERR_INVALID,
             "node %" PRId64 ": unknown throttle kind %d, or negative power draw",
             ev->condition.node, (int)ev->condition.throttle);

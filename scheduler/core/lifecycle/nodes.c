@@ -49,7 +49,7 @@ bool node_is_in_order(const struct node *n)
 
 bool node_takes_work(const struct node *n)
 {
-    return n->row.state == NODE_UP && n->throttle == THROTTLE_NONE && !n->disk_full[0];
+    return n->row.state == NODE_UP && n->throttle == NODE_THROTTLE_NONE && !n->disk_full[0];
 }
 
 static bool is_alive(const struct node *n)

@@ -213,7 +213,7 @@ struct event {
         } heartbeat, drain, undrain, node_delete, lost;
         struct {
             int64_t node;
-            enum throttle throttle;
+            enum node_throttle throttle;
             int64_t watts; /* 0 = unknown */
         } condition;
         struct {

@@ -276,7 +276,7 @@ struct node {
     bool is_surplus;
     int64_t draw_w, over_w; /* in the rack, above idle power */
     struct link in_rack;
-    enum throttle throttle;          /* not stored */
+    enum node_throttle throttle;     /* not stored */
     char disk_full[CORE_TEXT_MAX];   /* not stored; the reason, "" = it has room */
     struct gpu_kind gpu;             /* elastic: from the offer */
     char features[FEATURES_ALL_MAX]; /* all features */

@@ -136,7 +136,7 @@ const char *const end_kind_names[] = {
     NULL,
 };
 const char *const procurement_names[] = {"free", "wait", "spot", "on-demand", NULL};
-const char *const throttle_names[] = {"none", "heat", "power", "board", NULL};
+const char *const node_throttle_names[] = {"none", "heat", "power", "board", NULL};
 const char *const hold_names[] = {"none", "store", "user", "operator", NULL};
 const char *const depend_kind_names[] = {
     "after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};

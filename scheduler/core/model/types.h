@@ -143,8 +143,13 @@ extern const char *const notice_type_names[];
 
 /* What throttles a node, as reported by its agent: heat, a power limit, or its board for an unknown
  * reason. A throttled node gets no new work. */
-enum throttle { THROTTLE_NONE, THROTTLE_HEAT, THROTTLE_POWER, THROTTLE_BOARD };
-extern const char *const throttle_names[]; /* "none" "heat" "power" "board" */
+enum node_throttle {
+    NODE_THROTTLE_NONE,
+    NODE_THROTTLE_HEAT,
+    NODE_THROTTLE_POWER,
+    NODE_THROTTLE_BOARD
+};
+extern const char *const node_throttle_names[]; /* "none" "heat" "power" "board" */
 
 /* A held job is not started; its user cannot release an operator's hold. HOLD_STORE: its last
  * attempt ended as END_STORE, and the text gives the reason and the remedy. Ascending: a stronger

@@ -648,7 +648,7 @@ static void a_throttled_node_gets_no_new_jobs(void **state)
     lab_plan(&l);
     lab_started(&l, first);
     struct event ev = {
-        .type = EV_CONDITION, .condition = {.node = node, .throttle = THROTTLE_HEAT}};
+        .type = EV_CONDITION, .condition = {.node = node, .throttle = NODE_THROTTLE_HEAT}};
     lab_take(&l);
     lab_apply(&l, ev);
     lab_apply(&l, ev);
@@ -669,13 +669,13 @@ static void a_throttled_node_gets_no_new_jobs(void **state)
     lab_ended(&l, first, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_false(lab_runs(&l, third));
-    ev.condition.throttle = THROTTLE_NONE;
+    ev.condition.throttle = NODE_THROTTLE_NONE;
     lab_apply(&l, ev);
     lab_plan(&l);
     lab_take(&l);
     assert_string_equal(lab_history(&l, "recovered")->text, "n1 is not throttled any more");
     assert_int_equal(lab_node_of(&l, third), node);
-    ev.condition.throttle = (enum throttle)4;
+    ev.condition.throttle = (enum node_throttle)4;
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);
     lab_deinit(&l);
 }
