@@ -16,7 +16,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#define EVENT_BYTES 4096 /* read per turn of the loop */
+#define EVENT_BYTES 4096 /* read per iteration of the loop */
 #define NS_PER_MS 1000000
 #define NONE (-1)
 
@@ -145,7 +145,7 @@ static void on_readable(uv_poll_t *poll, int status, int what)
     struct watches *ws = poll->data;
     _Alignas(struct inotify_event) char text[EVENT_BYTES];
     (void)status, (void)what;
-    ssize_t n = read(ws->fd, text, sizeof(text)); /* a rest keeps it readable for the next turn */
+    ssize_t n = read(ws->fd, text, sizeof(text)); /* a rest keeps it readable for the next one */
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *event = (const struct inotify_event *)(text + at);
         on_change(ws, event);

@@ -28,7 +28,7 @@ struct program {
     struct emulator emulator;
     uv_loop_t loop;
     struct uv_signals *signals;
-    uv_check_t check; /* runs once per loop turn to detect the end */
+    uv_check_t check; /* runs once per loop iteration to detect the end */
     struct timer stop_timer;
     int only_check;
     bool is_own_dir, is_stopping;

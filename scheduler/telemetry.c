@@ -18,7 +18,7 @@ struct telemetry {
     struct telemetry_options o;
     struct loads_batch waiting;
     struct timer flush;
-    bool posted; /* a turn has it */
+    bool posted; /* a tick has it */
     bool was_full;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short work on threads. Requests made in one turn of the loop are divided among a few threads,
- * each of which does its part in sequence. When a node starts and ends hundreds of tasks a second,
- * waking a thread for each request, and the loop for each result, takes longer than the work
- * itself.
+ * Short work on threads. Requests made in one iteration of the loop are divided among a few
+ * threads, each of which does its part in sequence. When a node starts and ends hundreds of tasks a
+ * second, waking a thread for each request, and the loop for each result, takes longer than the
+ * work itself.
  *
  * For work that blocks for milliseconds at most, because later work waits for it. Use one crew for
  * each kind of work, so that nothing waits for slower work.

@@ -30,9 +30,9 @@
 #define WATCH_SOON_MS 2
 /* for jobs without checkpoints, where only progress is read */
 #define WATCH_LATER_MS 100
-/* looks at the control directory in one turn of the loop; a malformed commit costs one */
+/* looks at the control directory in one iteration of the loop; a malformed commit costs one */
 #define LOOKS_MAX 4
-#define LOOKS_AT_END_MAX 32 /* in one turn, when the program has ended */
+#define LOOKS_AT_END_MAX 32 /* in one iteration, when the program has ended */
 
 static const enum wire_cause wire_causes[] = {
     [SAVE_PERIODIC] = WIRE_CAUSE_PERIODIC,

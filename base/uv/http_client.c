@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The HTTP client: curl's multi interface driven by uv_poll (sockets) and one timer. A call ends in
- * one place, on_end, a turn of the loop after its outcome is known, so that done() never runs
+ * one place, on_end, an iteration of the loop after its outcome is known, so that done() never runs
  * inside start, cancel or curl:
  *
  *     UNDER_WAY --(curl is done | deadline | cancel | refused at start)--> ENDED
- *     ENDED --(next turn of the loop)--> done(), freed
+ *     ENDED --(next iteration of the loop)--> done(), freed
  *
  * The deadline of the whole request is ours: curl's own clock does not run for a call that waits
  * for a free connection.

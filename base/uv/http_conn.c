@@ -23,8 +23,8 @@
 #define TURN_BYTES_MAX ((size_t)256 << 10)
 #define TURN_BYTES_MIN ((size_t)16 << 10)
 #define TURN_STEPS 64
-/* While no connection waits for its turn, events are handled immediately, for this time in a turn
- * of the loop. */
+/* While no connection waits for its turn, events are handled immediately, for this time in an
+ * iteration of the loop. */
 #define POLL_MS 8
 /* Unsent bytes that the kernel buffers. The default is megabytes: buffers of clients that do not
  * read would use up the memory that all TCP connections of the machine share (tcp_mem). */

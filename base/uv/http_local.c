@@ -4,10 +4,10 @@
  * script: loading libcurl and its libraries takes longer than a whole call to belayd. Each call has
  * its own connection, which is closed after the reply. That costs some 35 us more than a kept
  * connection, which the server could close just when a request is sent. As in http_client.c, a call
- * ends in one place, a turn of the loop after its outcome is known:
+ * ends in one place, an iteration of the loop after its outcome is known:
  *
  *     CONNECTING --> UNDER_WAY --(reply | deadline | cancel | error)--> ENDED
- *     ENDED --(next turn of the loop)--> done(), freed
+ *     ENDED --(next iteration of the loop)--> done(), freed
  *
  * CONNECTING ends at once unless the server's queue is full. connect() reports a full queue by
  * EAGAIN; poll() does not.

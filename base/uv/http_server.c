@@ -23,8 +23,8 @@
 #define DEFAULT_IDLE_MS SECONDS_MS(60)
 #define DEFAULT_CONNECTIONS 1000
 #define DEFAULT_BYTES ((size_t)256 << 20)
-#define ACCEPTS_A_TURN 64
-/* time for connections in a turn of the loop, which has other work too */
+#define ACCEPTS_AN_ITERATION 64
+/* time for connections in an iteration of the loop, which has other work too */
 #define TURNS_MS 10
 #define LAST_TURNS_MS 1000 /* the same for a server that stops */
 #define SWEEP_MS 250
@@ -70,7 +70,7 @@ static void on_listener(uv_poll_t *h, int status, int events)
 {
     struct http_server *s = h->data;
     (void)status, (void)events;
-    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+    for (int i = 0; i < ACCEPTS_AN_ITERATION; i++) {
         struct sockaddr_storage addr = {0};
         socklen_t len = sizeof(addr);
         int fd =

@@ -16,7 +16,7 @@
  *   3. A connection is WAITING while its exchange is HANDED: nothing is read, and only the reply
  *      can close it.
  *   4. No handler runs inside a call of http_reply*: an answer given outside the handler's call is
- *      sent, and the next request begun, from server.turns in the next turn of the loop.
+ *      sent, and the next request begun, from server.turns in the next iteration of the loop.
  *   5. A connection is freed when libuv has closed its handle, never inside a call, so its phase
  *      may be read after running it.
  */

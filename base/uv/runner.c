@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Programs on libuv (base/runner.h). A run ends in one place, finish_if_over: when the program has
- * exited and both its outputs are at EOF. A program that failed to start ends one turn of the loop
- * later. After a kill the outputs are not awaited, because an escaped process may hold them open.
+ * exited and both its outputs are at EOF. A program that failed to start ends one iteration of
+ * the loop later. After a kill the outputs are not awaited, because an escaped process may hold
+ * them open.
  */
 #include "base/uv/runner.h"
 

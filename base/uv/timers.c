@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Timers on libuv: one uv_timer_t each, except for a delay of 0. libuv runs a timer of delay 0 that
- * was started in a timer callback within the same turn, so one that restarts itself would starve
- * all input; and its idle handles run last in, first out. So timers of delay 0 have a list of their
- * own, in order of starting, and one idle handle runs those that were in it when the turn began.
+ * was started in a timer callback within the same iteration, so one that restarts itself would
+ * starve all input; and its idle handles run last in, first out. So timers of delay 0 have a list
+ * of their own, in order of starting, and one idle handle runs those that were in it when the
+ * iteration began.
  *
  * A callback may start and stop any timer and may destroy the whole set.
  */
@@ -17,8 +18,8 @@ struct uv_timers {
     struct timers api; /* must be first: a struct timers * is cast to this */
     uv_loop_t *loop;
     uv_idle_t idle;    /* runs while soon is not empty */
-    struct list soon;  /* delay 0, for the next turn */
-    struct list due;   /* the part of soon that this turn runs */
+    struct list soon;  /* delay 0, for the next iteration */
+    struct list due;   /* the part of soon that this one runs */
     struct list later; /* the others, each with its uv_timer_t */
 };
 
@@ -77,7 +78,8 @@ static void on_stop(struct timers *api, struct timer *t)
         running_end(t->impl);
 }
 
-/* How far the loop's time, taken when its turn began, lags behind: a delay counts from the call. */
+/* How far the loop's time, taken when its iteration began, lags behind: a delay counts from the
+ * call. */
 static uint64_t loop_lag_ms(const uv_loop_t *loop)
 {
     uint64_t real = uv_hrtime() / 1000000, known = uv_now(loop);

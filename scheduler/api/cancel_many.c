@@ -110,7 +110,8 @@ static int read_pieces(const json_t *list, struct cancel_many *c, struct err *e)
     return 0;
 }
 
-/* Returns false after an error reply. Each request processes many jobs in one turn of the loop. */
+/* Returns false after an error reply. Each request processes many jobs in one iteration of the
+ * loop. */
 static bool may_begin(struct request *q)
 {
     int n = 0;

@@ -66,7 +66,7 @@ static void add_tick(struct buf *out, const struct tick *t)
         (double)s.commit_ms_sum / 1000);
     metric(out, "belay_commit_seconds_max", "gauge", "Longest commit.",
         (double)s.commit_ms_max / 1000);
-    metric(out, "belay_inbox_max", "gauge", "Most events that waited for one turn.",
+    metric(out, "belay_inbox_max", "gauge", "Most events that waited for one tick.",
         (double)s.inbox_max);
     metric(out, "belay_state_disk_full", "gauge", "1 while the disk that holds the state is full.",
         tick_is_full(t));

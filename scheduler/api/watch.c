@@ -2,8 +2,8 @@
  *
  * Long polls: a request for a job's events or output that waits for new data. A watch is answered
  * from the database or the files, never from the event that woke it, so a spurious wake costs only
- * one check. A wake checks all watches of a job in one turn of the loop, so each user may have only
- * a few of them.
+ * one check. A wake checks all watches of a job in one iteration of the loop, so each user may have
+ * only a few of them.
  */
 #include "scheduler/api/api_private.h"
 

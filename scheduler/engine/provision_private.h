@@ -78,8 +78,8 @@ struct work *provision_work(struct provision *p, int64_t instance);
 /* A call of this place has ended: decrements its count, and frees the place if it is retired and
  * this was its last call. */
 void provision_end_call(struct provision_region *at);
-/* Frees the retired places without calls, in a separate turn, because the call that ends now may be
- * inside the driver. */
+/* Frees the retired places without calls, in a later iteration, because the call that ends now may
+ * be inside the driver. */
 void provision_release_soon(struct provision *p);
 /* A change at the provider is expected: brings the next sweep forward. Further calls meanwhile do
  * not postpone it. */

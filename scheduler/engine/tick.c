@@ -2,8 +2,8 @@
  *
  * The tick (see tick.h). Invariants:
  *  1. The model changes only inside run(), and run() starts only when no commit is in progress.
- *  2. A reply or an effect happens only after the commit of the turn that caused it.
- *  3. A turn that changed nothing needs no commit: its replies leave at once (their contents are
+ *  2. A reply or an effect happens only after the commit of the tick that caused it.
+ *  3. A tick that changed nothing needs no commit: its replies leave at once (their contents are
  *     already on disk).
  *
  * It deliberately does not know who posts and what the effects are.
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DECISIONS_MAX 1000000 /* limit in one turn: a plan that never ends is a bug, not load */
+#define DECISIONS_MAX 1000000 /* limit in one tick: a plan that never ends is a bug, not load */
 #define FULL_RETRY_MIN_MS 1000
 #define FULL_RETRY_MAX_MS 5000
 /* a timer that fires this late means that the process or its machine was stopped */
@@ -53,14 +53,14 @@ struct tick {
     struct list answered; /* applied; their replies wait for the commit */
     struct db_batch batch;
     bool committing, running, full;
-    bool turn_missed; /* a turn was due while a commit was in progress */
+    bool tick_missed; /* a tick was due while a commit was in progress */
     int64_t full_retry_ms;
     struct mono commit_started;
-    struct mono wake_due;  /* when wake is due, while it runs */
-    struct stamp turn_now; /* one moment for the whole turn */
-    struct timer turn;     /* fires immediately, in the next turn of the loop */
-    struct timer wake;     /* fires at the time of plan_wake, when time alone changes something */
-    struct timer retry;    /* retries a commit that found no space */
+    struct mono wake_due; /* when wake is due, while it runs */
+    struct stamp now;     /* one moment for the whole tick */
+    struct timer timer;   /* fires immediately, in the next iteration of the loop */
+    struct timer wake;    /* fires at the time of plan_wake, when time alone changes something */
+    struct timer retry;   /* retries a commit that found no space */
     struct tick_stats stats;
 };
 
@@ -91,7 +91,7 @@ static void abandon_list(struct list *l)
 
 /* ---- posting ---- */
 
-static void on_turn(struct timer *timer, void *ctx)
+static void on_timer(struct timer *timer, void *ctx)
 {
     (void)timer;
     run(ctx);
@@ -120,10 +120,10 @@ struct tick *tick_create(const struct tick_options *o)
 {
     struct tick *t = mem_alloc(sizeof(*t));
     t->o = *o;
-    timer_init(&t->turn, on_turn, t);
+    timer_init(&t->timer, on_timer, t);
     timer_init(&t->wake, on_wake, t);
     timer_init(&t->retry, on_retry, t);
-    timer_start(o->timers, &t->turn, 0); /* the first plan needs no post */
+    timer_start(o->timers, &t->timer, 0); /* the first plan needs no post */
     return t;
 }
 
@@ -131,7 +131,7 @@ void tick_destroy(struct tick *t)
 {
     if (!t)
         return;
-    timer_stop(t->o.timers, &t->turn);
+    timer_stop(t->o.timers, &t->timer);
     timer_stop(t->o.timers, &t->wake);
     timer_stop(t->o.timers, &t->retry);
     abandon_list(&t->answered);
@@ -187,8 +187,8 @@ static void enqueue(struct tick *t, struct post *p)
     t->n_inbox++;
     if (t->stats.inbox_max < (int64_t)t->n_inbox)
         t->stats.inbox_max = (int64_t)t->n_inbox;
-    if (!t->running && !timer_is_running(&t->turn))
-        timer_start(t->o.timers, &t->turn, 0);
+    if (!t->running && !timer_is_running(&t->timer))
+        timer_start(t->o.timers, &t->timer, 0);
 }
 
 void tick_post(struct tick *t, const struct event *ev, tick_reply_fn reply, void *ctx)
@@ -221,13 +221,13 @@ void tick_when_durable(struct tick *t, tick_reply_fn fn, void *ctx)
     tick_post_work(t, no_work, fn, ctx);
 }
 
-/* ---- one turn ---- */
+/* ---- one tick ---- */
 
 int tick_apply(struct tick *t, struct event *ev, int64_t *ret_id, struct err *e)
 {
     struct outcome out = {0};
     assert(t->running && !t->committing);
-    ev->now = t->turn_now;
+    ev->now = t->now;
     t->stats.events++;
     int rc = core_apply(t->o.model, ev, &out, e);
     if (rc == 0 && ret_id)
@@ -243,7 +243,7 @@ void tick_put_token(struct tick *t, const struct token_row *token)
     b->tokens[b->n_tokens++] = *token;
 }
 
-/* At most one caller puts loads in a turn. */
+/* At most one caller puts loads in a tick. */
 void tick_put_loads(struct tick *t, struct loads_batch *b)
 {
     assert(t->running && !t->committing && t->batch.loads.n_tasks + t->batch.loads.n_gpus == 0);
@@ -290,7 +290,7 @@ static void decide(struct tick *t)
 {
     struct event ev;
     int n = 0;
-    while (plan_next(t->o.planner, t->o.model, t->turn_now, &ev)) {
+    while (plan_next(t->o.planner, t->o.model, t->now, &ev)) {
         struct err e = {0};
         if (tick_apply(t, &ev, NULL, &e) != 0)
             log_error("a decision was refused by the model",
@@ -318,7 +318,7 @@ static void give_replies(struct tick *t)
 
 static void arm_wake(struct tick *t)
 {
-    struct mono due = plan_wake(t->o.planner, t->o.model, t->turn_now);
+    struct mono due = plan_wake(t->o.planner, t->o.model, t->now);
     t->wake_due = due;
     if (mono_is_set(due)) {
         int64_t delay = due.ms - clock_mono(t->o.timers->clock).ms;
@@ -345,7 +345,7 @@ static void batch_done(struct tick *t)
 static void run(struct tick *t)
 {
     if (t->committing) {
-        t->turn_missed = true;
+        t->tick_missed = true;
         return;
     }
     if (t->full) {
@@ -353,7 +353,7 @@ static void run(struct tick *t)
         return;
     }
     t->running = true;
-    t->turn_now = tick_now(t);
+    t->now = tick_now(t);
     drain(t);
     decide(t);
     model_take_changes(t->o.model, &t->batch.changes);
@@ -402,9 +402,9 @@ static void commit_succeeded(struct tick *t)
     t->o.effects(t->o.ctx, &t->batch);
     batch_done(t);
     give_replies(t);
-    if (t->turn_missed || !list_is_empty(&t->inbox))
-        timer_start(t->o.timers, &t->turn, 0);
-    t->turn_missed = false;
+    if (t->tick_missed || !list_is_empty(&t->inbox))
+        timer_start(t->o.timers, &t->timer, 0);
+    t->tick_missed = false;
 }
 
 void tick_committed(struct tick *t, int rc, const struct err *e)

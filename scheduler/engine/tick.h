@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tick: callbacks make no decisions, they post to the inbox. Once per turn
+ * The tick: callbacks make no decisions, they post to the inbox. Once per iteration of the loop
  *
  *     drain the inbox -> apply -> plan and apply the decisions -> ONE commit -> effects -> replies
  *
@@ -59,10 +59,10 @@ typedef int (*tick_work_fn)(void *ctx, struct tick *t, int64_t *ret_id, struct e
 void tick_post_work(struct tick *t, tick_work_fn work, tick_reply_fn reply, void *ctx);
 int tick_apply(struct tick *t, struct event *ev, int64_t *ret_id, struct err *e); /* sets ev->now */
 void tick_put_token(struct tick *t, const struct token_row *token);
-/* Adds the loads to this turn's commit; *b is emptied. */
+/* Adds the loads to the commit of this tick; *b is emptied. */
 struct loads_batch;
 void tick_put_loads(struct tick *t, struct loads_batch *b);
-/* The tokens put in this turn, which readers do not see yet. */
+/* The tokens put in this tick, which readers do not see yet. */
 const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n);
 
 /* Runs fn(ctx, NULL, 0) at a moment when the whole model is on disk. Use it to read the model in

@@ -173,7 +173,7 @@ static void other_ends(struct world *w, struct other *o)
 {
     int64_t end = clock_mono(&clock_system).ms + 20000;
     while (!atomic_load(&o->is_over) && clock_mono(&clock_system).ms < end)
-        world_turn(w);
+        world_iterate(w);
     if (!atomic_load(&o->is_over))
         fail_msg("the other rank waits in vain at step %lld", (long long)o->step);
     assert_int_equal(pthread_join(o->thread, NULL), 0);
@@ -237,7 +237,7 @@ static void await(struct world *w, const char *name, const char *expected)
     char *path = control(w, name), *text = NULL;
     int64_t end = clock_mono(&clock_system).ms + 20000;
     while (!(text = world_read(path)) && clock_mono(&clock_system).ms < end)
-        world_turn(w);
+        world_iterate(w);
     if (!text || !strstr(text, expected))
         fail_msg("%s: %s, expected %s", name, text ? text : "is not there", expected);
     free(text);

@@ -164,7 +164,7 @@ static void expire(struct world *w)
     world_kill_agent(w, SIGKILL);
     int64_t until = clock_wall(&clock_system).ms + 3000;
     while (clock_wall(&clock_system).ms < until)
-        world_turn(w);
+        world_iterate(w);
     w->cert_life_ms = 3600000;
     world_start_agent(w);
 }

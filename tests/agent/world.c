@@ -335,7 +335,7 @@ static void end_tasks(struct world *w)
         world_start_agent(w);
     world_go(w);
     while (!has_no_tasks(w, 0) && now_ms() < until)
-        world_turn(w);
+        world_iterate(w);
     if (!has_no_tasks(w, 0))
         fprintf(stderr, "tasks are left in %s\n", w->dir);
 }
@@ -453,7 +453,7 @@ static void on_tick(struct timer *t, void *ctx)
 }
 
 /* The tick is for conditions on files and processes, for which the loop has no event. */
-void world_turn(struct world *w)
+void world_iterate(struct world *w)
 {
     struct timer tick;
     timer_init(&tick, on_tick, w);
@@ -466,7 +466,7 @@ void world_until(struct world *w, world_cond cond, int64_t job, const char *what
 {
     int64_t until = now_ms() + WAIT_MS;
     while (!cond(w, job) && now_ms() < until)
-        world_turn(w);
+        world_iterate(w);
     if (!cond(w, job))
         world_fail(w, what);
 }

@@ -70,7 +70,7 @@ int world_wait_agent(struct world *w);              /* until it ends by itself; 
 /* Runs the loop until cond holds; fails the test (with the agent's log) after 20 s. */
 typedef bool (*world_cond)(struct world *w, int64_t job);
 void world_until(struct world *w, world_cond cond, int64_t job, const char *what);
-void world_turn(struct world *w); /* one turn of the loop, of at most a few milliseconds */
+void world_iterate(struct world *w); /* one iteration of the loop, of at most a few milliseconds */
 void world_until_said(struct world *w, const char *text); /* a line of the agent's log has text */
 
 /* Wants attempt `attempt` of `job` with this script; the rest can be changed before world_go. */

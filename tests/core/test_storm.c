@@ -2,7 +2,7 @@
  *
  * Seeded storms: random events, stale and absurd ones among them, with decisions, stored changes,
  * and reloads of the model in between. The invariants hold after each event (lab_try), the promises
- * after each turn (shelf_put), and every change was marked (shelf_compare).
+ * after each tick (shelf_put), and every change was marked (shelf_compare).
  */
 #include "tests/core/shelf.h"
 

@@ -75,7 +75,7 @@ void agent_send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answe
     STR_COPY(st.disk_full, a->disk_full);
     memset(ret_answer, 0, sizeof(*ret_answer));
     agent_sync_status(a->lab->agent_sync, a->node, &st, on_answer, ret_answer);
-    lab_turn(a->lab);
+    lab_tick(a->lab);
 }
 
 int agent_sync_setup(void **state)
@@ -108,7 +108,7 @@ struct job *job_of(struct fixture *f, int64_t id)
 void run_one_job(struct fixture *f)
 {
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_scripts, 1);
     agent_tell(f->agent, 1, 1, WIRE_RUNNING);

@@ -50,7 +50,7 @@ struct wire_attempt_status status_of(int64_t job, int64_t attempt, enum wire_pha
 struct wire_attempt_status *agent_tell(
     struct agent *a, int64_t job, int64_t attempt, enum wire_phase phase);
 
-/* One turn; a response now or later is written to *ret_answer, which is cleared before. */
+/* One tick; a response now or later is written to *ret_answer, which is cleared before. */
 void agent_send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answer *ret_answer);
 
 /* A node, and an agent on it. */

@@ -101,7 +101,7 @@ int lab_setup(void **state)
     must(db_reader_of(lab->db, &lab->reader, &e), &e);
     start(lab);
     lab_post(lab, (struct event){.type = EV_POOL, .pool = &base}, NULL);
-    lab_turn(lab);
+    lab_tick(lab);
     lab->n_commits = lab->n_effects = 0;
     *state = lab;
     return 0;
@@ -150,7 +150,7 @@ void lab_add_agent_sync(struct lab *lab)
         .secrets_ctx = lab});
 }
 
-void lab_turn(struct lab *lab)
+void lab_tick(struct lab *lab)
 {
     vtimers_advance(&lab->vt, 0);
 }
@@ -174,7 +174,7 @@ void lab_commit(struct lab *lab, int rc)
     }
     tick_committed(lab->tick, rc, &e);
     if (lab->by_hand)
-        lab_turn(lab);
+        lab_tick(lab);
 }
 
 void lab_restart(struct lab *lab)
@@ -184,7 +184,7 @@ void lab_restart(struct lab *lab)
     start(lab);
     if (had_agent_sync)
         lab_add_agent_sync(lab);
-    lab_turn(lab);
+    lab_tick(lab);
 }
 
 void lab_on_reply(void *ctx, const struct err *e, int64_t id)
@@ -246,7 +246,7 @@ int64_t lab_join(struct lab *lab, const char *name, int32_t cpus)
     STR_COPY(n.pool, "base");
     STR_COPY(n.key_hash, name);
     lab_post(lab, (struct event){.type = EV_JOIN, .join = {.node = &n}}, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     if (lab->by_hand)
         lab_commit(lab, 0);
     assert_int_equal(r.n, 1);

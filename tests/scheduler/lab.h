@@ -48,7 +48,7 @@ int lab_teardown(void **state);
 void lab_add_agent_sync(struct lab *lab);
 
 /* Runs everything that is due now. */
-void lab_turn(struct lab *lab);
+void lab_tick(struct lab *lab);
 void lab_advance(struct lab *lab, int64_t ms);
 
 /* Finishes the commit in progress: 0 stores it; otherwise nothing is stored and the tick gets this
@@ -74,7 +74,7 @@ void lab_on_reply(void *ctx, const struct err *e, int64_t id);
 void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r);
 /* The same with this script. */
 void lab_submit_script(struct lab *lab, const char *script);
-/* Joins a reserved node of pool base, in one turn with its commit. Returns its id. */
+/* Joins a reserved node of pool base, in one tick with its commit. Returns its id. */
 int64_t lab_join(struct lab *lab, const char *name, int32_t cpus);
 void lab_post(struct lab *lab, struct event ev, struct lab_reply *r);
 

@@ -145,7 +145,7 @@ void rig_settle(struct fixture *f)
     bool moved = true;
     while (moved) {
         moved = false;
-        lab_turn(f->lab);
+        lab_tick(f->lab);
         for (size_t i = 0; i < f->n_calls; i++) {
             if (!f->calls[i].answered && !f->by_hand[f->calls[i].kind]) {
                 rig_answer(f, &f->calls[i]);
@@ -224,7 +224,7 @@ int rig_setup(void **state)
         .avoid_until = MONO_NONE};
     lab_post(f->lab, (struct event){.type = EV_POOL, .pool = &pool}, NULL);
     lab_post(f->lab, (struct event){.type = EV_OFFER, .offer = &offer}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     add_provision(f);
     rig_settle(f);
     f->lab->n_commits = 0;

@@ -26,7 +26,7 @@ static void a_node_deleted_while_it_waits_is_refused(void **state)
     assert_int_equal(f->answer.n, 0);
     lab_post(f->lab,
         (struct event){.type = EV_NODE_DELETE, .node_delete = {.node = f->agent->node}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_int_equal(f->answer.rc, ERR_NOT_FOUND);
 }
 
@@ -36,7 +36,7 @@ static void a_status_is_answered_after_its_commit(void **state)
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     f->lab->by_hand = true;
     agent_tell(f->agent, 1, 1, WIRE_RUNNING);
@@ -55,7 +55,7 @@ static void nothing_that_is_not_on_disk_is_desired(void **state)
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
     f->lab->by_hand = true;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab); /* placed in the model; its commit is in progress */
+    lab_tick(f->lab); /* placed in the model; its commit is in progress */
     assert_non_null(job_attempt(job_of(f, 1)));
     agent_send(f->agent, 0, 0, &f->other); /* releases nothing, gets nothing */
     lab_advance(f->lab, 60000);            /* the wait is over meanwhile */
@@ -72,7 +72,7 @@ static void while_the_disk_is_full_nothing_is_desired_at_all(void **state)
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
     f->lab->by_hand = true;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     lab_commit(f->lab, ERR_NO_SPACE);
     agent_send(f->agent, 0, 0, &f->other);
     assert_int_equal(f->other.rc, ERR_NO_SPACE);
@@ -105,7 +105,7 @@ static void the_current_revision_waits_for_a_change_or_for_its_time(void **state
     assert_int_equal(f->answer.n, 1);
     agent_send(f->agent, rev, 20000, &f->answer);
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_int_equal(f->answer.n, 1);
     assert_true(f->answer.rev > rev && f->answer.n_attempts == 1);
 }
@@ -140,7 +140,7 @@ static void revisions_grow_over_a_restart(void **state)
     struct fixture *f = *state;
     for (int i = 0; i < 5; i++) {
         lab_submit(f->lab, 1, NULL);
-        lab_turn(f->lab);
+        lab_tick(f->lab);
     }
     agent_send(f->agent, 0, 0, &f->answer);
     int64_t before = f->answer.rev;
@@ -181,7 +181,7 @@ static void an_attempt_not_yet_reported_has_not_vanished(void **state)
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     for (int i = 0; i < 3; i++)
         agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(job_of(f, 1)->row.attempts, 1);

@@ -14,7 +14,7 @@ static void the_texts_of_a_job_are_sent_until_the_agent_tells_it(void **state)
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     for (int i = 0; i < 2; i++) {
         agent_send(f->agent, 0, 0, &f->answer); /* the first response may have been lost */
         assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 1);
@@ -42,7 +42,7 @@ static void secrets_are_sent_until_the_agent_tells_their_version(void **state)
     struct fixture *f = *state;
     f->lab->secrets = secrets_of(7);
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     for (int i = 0; i < 2; i++) {
         agent_send(f->agent, 0, 0, &f->answer);
         assert_true(f->answer.shown[0].secrets == 7 && f->answer.shown[0].needs_secrets);
@@ -73,7 +73,7 @@ static void other_secrets_replace_those_that_the_agent_has(void **state)
     assert_true(f->answer.n == 1 && f->answer.shown[0].secrets == 8);
     /* an attempt to be saved and stopped also needs them */
     lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = f->agent->node}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].secrets, 8);
 }
@@ -83,7 +83,7 @@ static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken
     struct fixture *f = *state;
     f->lab->secrets_late = true;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, 0);
     f->lab->secrets_late = false;
@@ -111,7 +111,7 @@ static void what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it(v
     struct fixture *f = *state;
     f->lab->secrets_late = true;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer); /* requested */
     assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
     err_set(&f->lab->secrets_why, ERR_DENIED, "403 of the token service");
@@ -153,7 +153,7 @@ static void a_withheld_attempt_that_is_due_is_never_sent_as_well(void **state)
         f->lab->secrets_late = true;
         err_set(&f->lab->secrets_why, ERR_DENIED, "403");
         lab_submit(f->lab, 1, NULL);
-        lab_turn(f->lab);
+        lab_tick(f->lab);
         agent_send(f->agent, 0, 0, &f->answer);
         for (int s = 0; s < 119; s++) {
             lab_advance(f->lab, 1000);
@@ -174,7 +174,7 @@ static void an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld(void 
     struct fixture *f = *state;
     f->lab->store_fault = "the store has lost its marker";
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, 0);
@@ -193,10 +193,10 @@ static void a_cancelled_withheld_attempt_is_sent_without_secrets(void **state)
     f->lab->secrets_late = true;
     f->lab->store_fault = "the store has lost its marker";
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1, .by = "ann"}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, 1);
     assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
@@ -237,9 +237,9 @@ static void everything_that_starts_a_job_is_in_the_message(void **state)
     struct wire_status st = {.incarnation = 1, .seq = 1, .notice.deadline = WIRE_NONE};
     int n = 0;
     lab_submit_script(f->lab, "#!/bin/sh\n#SBATCH -c 1\n");
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_sync_status(f->lab->agent_sync, f->agent->node, &st, check_texts, &n);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_int_equal(n, 1);
 }
 
@@ -249,12 +249,12 @@ static void a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first(void
     run_one_job(f);
     lab_post(
         f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1, .force = true}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].want, WIRE_SAVE_STOP);
     assert_int_equal(f->answer.shown[0].reason, WIRE_END_USER);
     lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
 }
@@ -284,7 +284,7 @@ static void a_job_whose_texts_are_lost_fails_and_says_so(void **state)
     agent_sync_destroy(f->lab->agent_sync);
     lab_add_agent_sync(f->lab);
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     db_reader_close(f->lab->reader);
     db_close(empty);
@@ -320,7 +320,7 @@ static void large_scripts_come_in_several_messages_and_none_is_taken_back(void *
     lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = 1}}, NULL);
     for (int i = 0; i < JOBS; i++)
         lab_submit_script(f->lab, script);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     while (n_desired < JOBS && messages < 2 * JOBS) {
         agent_send(f->agent, rev, 20000, &f->answer); /* would wait, but more is left */
         assert_int_equal(f->answer.n, 1);
@@ -356,7 +356,7 @@ static void more_attempts_than_a_message_takes_are_no_bug(void **state)
     lab_post(f->lab, (struct event){.type = EV_DRAIN, .drain = {.node = 1}}, NULL);
     for (int i = 0; i < JOBS; i++)
         lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, WIRE_ATTEMPTS_MAX);
     for (size_t i = 0; i < f->answer.n_attempts; i++)

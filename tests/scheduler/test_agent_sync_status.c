@@ -80,7 +80,7 @@ static void a_requested_save_is_sent_again_after_a_restart(void **state)
     agent_send(f->agent, 0, 0, &f->answer);
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);
     lab_post(f->lab, (struct event){.type = EV_SAVE, .save = {1, "ann"}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_true(f->answer.n == 1 && f->answer.shown[0].saves_asked == 1);
     assert_int_equal(f->answer.shown[0].want, WIRE_RUN);
     lab_restart(f->lab);
@@ -100,7 +100,7 @@ static void a_changed_time_limit_is_sent_again_after_a_restart(void **state)
         (struct event){.type = EV_UPDATE,
             .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &to}},
         NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     /* the waiting request was answered */
     assert_true(f->answer.n == 1 && f->answer.shown[0].limit_ms == 7200000);
     lab_restart(f->lab);
@@ -111,7 +111,7 @@ static void a_changed_time_limit_is_sent_again_after_a_restart(void **state)
             .update =
                 {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &none}},
         NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
 }
@@ -129,7 +129,7 @@ static void an_automatic_interval_follows_the_last_save(void **state)
     struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].every_ms, core_save_interval_ms(0, 0.05));
     struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_RUNNING);
@@ -158,7 +158,7 @@ static void the_other_ranks_are_notified_when_one_has_succeeded(void **state)
     struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_tell(f->agent, 1, 1, WIRE_RUNNING);
     agent_tell(other, 1, 1, WIRE_ENDED)->end = WIRE_END_SUCCEEDED;
     agent_send(f->agent, 0, 0, &f->answer);
@@ -276,7 +276,7 @@ static void a_restore_that_failed_before_the_start_is_no_failed_save(void **stat
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     agent_tell(f->agent, 1, 1, WIRE_RUNNING);
     struct wire_attempt_status *st = &f->agent->attempts[0];
@@ -310,10 +310,10 @@ static void a_start_reported_while_stopping_counts(void **state)
 {
     struct fixture *f = *state;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     lab_post(f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1}}, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     agent_tell(f->agent, 1, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(wall_is_set(job_attempt(job_of(f, 1))->row.started_at));
@@ -395,7 +395,7 @@ static void a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once(
     struct lines n = {0};
     log_set_sink(count_line, &n);
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_ENDED);
     st->started_at = WIRE_NONE;
     st->end = WIRE_END_CAPACITY;

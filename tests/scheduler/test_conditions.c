@@ -51,7 +51,7 @@ static void tell(
         STR_COPY(loads[i].gpu, i ? "GPU-b" : "GPU-a");
     }
     conditions_take(t->c, t->node, &st, above);
-    lab_turn(t->lab);
+    lab_tick(t->lab);
 }
 
 static void a_node_is_throttled_until_that_has_been_over_for_a_while(void **state)
@@ -80,7 +80,7 @@ static void old_or_repeated_reports_decide_nothing(void **state)
         .no = t.no, .at = clock_wall(t.lab->vt.timers.clock).ms, .load = hot};
     conditions_take(
         t.c, t.node, &(struct wire_status){.gpu_loads = &again, .n_gpu_loads = 1}, t.no);
-    lab_turn(t.lab);
+    lab_tick(t.lab);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     conditions_destroy(t.c);
 }
@@ -105,19 +105,19 @@ static void what_processors_and_gpus_draw_counts_together(void **state)
     struct wire_status st = {.cpu_mw = 149500};
     assert_non_null(model_node(t.lab->model, t.node)->rack);
     conditions_take(t.c, t.node, &st, 0);
-    lab_turn(t.lab);
+    lab_tick(t.lab);
     assert_int_equal(beyond_reckoned(&t), 50); /* no job runs there: 150 and not 100 */
     tell(&t, &cold, &cold, 0);                 /* no report of processors: 200 by the GPUs */
     assert_int_equal(beyond_reckoned(&t), 100);
     conditions_take(t.c, t.node, &st, t.no);
-    lab_turn(t.lab);
+    lab_tick(t.lab);
     assert_int_equal(beyond_reckoned(&t), 250);
     lab_advance(t.lab, CONDITION_STALE_MS);
     conditions_take(t.c, t.node, &st, t.no);
-    lab_turn(t.lab);
+    lab_tick(t.lab);
     assert_int_equal(beyond_reckoned(&t), 50);
     conditions_take(t.c, t.node, &(struct wire_status){0}, t.no);
-    lab_turn(t.lab);
+    lab_tick(t.lab);
     assert_int_equal(beyond_reckoned(&t), 0);
     conditions_destroy(t.c);
 }

@@ -91,7 +91,7 @@ static int64_t submit(struct fixture *f, enum ckpt_method method)
     struct lab_reply r = {0};
     lab_post(
         f->lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &row, .texts = &texts}}, &r);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     if (r.rc != 0)
         fail_msg("%s", r.e.text);
     assert_non_null(job_attempt(model_job(f->lab->model, r.id)));
@@ -310,7 +310,7 @@ static void none_are_made_for_what_has_ended(void **state)
             (struct event){.type = EV_ATTEMPT_ENDED,
                 .ended = {.job = job, .attempt = 1, .node = f->node, .end = END_SUCCEEDED}},
             NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     struct db_batch batch = {0};
     struct attempt_row rows[] = {{.job = one, .attempt = 1}, {.job = two, .attempt = 1}};
     batch.changes.attempts = rows;

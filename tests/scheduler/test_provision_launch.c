@@ -14,7 +14,7 @@ static void a_launch_leaves_after_its_intent_is_on_disk(void **state)
     struct fixture *f = *state;
     f->lab->by_hand = true;
     lab_submit(f->lab, 4, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_int_equal(f->lab->under_way->changes.n_instances, 1);
     assert_int_equal(rig_count(f, CALL_LAUNCH), 0);
     lab_commit(f->lab, 0);
@@ -319,15 +319,15 @@ static void a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launc
     rig_demand(f);
     f->lab->by_hand = true;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_non_null(f->lab->under_way);
     f->launch_error = ERR_NO_CAPACITY;
     rig_answer(f, rig_last(f, CALL_LAUNCH));
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_int_equal(rig_stats(f).refusals, 1);
     assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_INTENDED);
     provision_touch(f->lab->provision, 1);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
     f->lab->by_hand = false;
     lab_commit(f->lab, 0);
@@ -384,7 +384,7 @@ static void add_zones(struct fixture *f)
         snprintf(offer.zone, sizeof offer.zone, "z%d", k);
         lab_post(f->lab, (struct event){.type = EV_OFFER, .offer = &offer}, NULL);
     }
-    lab_turn(f->lab);
+    lab_tick(f->lab);
 }
 
 static void a_fleet_launch_goes_where_the_provider_says(void **state)
@@ -425,7 +425,7 @@ static void a_repeated_fleet_launch_is_the_same_after_a_crash(void **state)
     struct event ev = {.type = EV_OFFER_REFUSED,
         .offer_refused = {.instance = 1, .zone = "z2", .type = "t", .is_temporary = true}};
     lab_post(f->lab, ev, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     rig_restart(f);
     struct call *c = rig_last(f, CALL_LAUNCH);
     assert_int_equal(rig_count(f, CALL_LAUNCH), 2);

@@ -134,7 +134,7 @@ static void a_listing_that_began_before_the_launch_was_answered_concludes_nothin
         struct call *c = rig_last(f, CALL_LIST);
         c->answered = true;
         c->listed(c->ctx, NULL, NULL, 0); /* from before */
-        lab_turn(f->lab);
+        lab_tick(f->lab);
         assert_non_null(rig_instance(f, 1));
         rig_pass(f, 1000);
     }
@@ -172,11 +172,11 @@ static void a_listing_waits_for_the_commit_under_way(void **state)
     rig_pass(f, SWEEP_MS);
     f->lab->by_hand = true;
     lab_submit(f->lab, 1, NULL);
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_non_null(f->lab->under_way);
     rig_add_machine(f, "stray");
     rig_answer(f, rig_last(f, CALL_LIST));
-    lab_turn(f->lab);
+    lab_tick(f->lab);
     assert_int_equal(rig_count(f, CALL_TERMINATE), 0);
     lab_commit(f->lab, 0);
     assert_int_equal(rig_count(f, CALL_TERMINATE), 1);

@@ -23,7 +23,7 @@ static void a_reply_comes_after_its_commit_and_once(void **state)
     lab->by_hand = true;
     lab_submit(lab, 1, &r);
     assert_int_equal(r.n, 0); /* never inside tick_post */
-    lab_turn(lab);
+    lab_tick(lab);
     assert_non_null(lab->under_way);
     assert_int_equal(r.n, 0);
     assert_int_equal(lab->n_effects, 0);
@@ -44,7 +44,7 @@ static void what_was_answered_is_in_the_database(void **state)
     struct spec_change spec;
     struct err e;
     lab_submit(lab, 3, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(db_read_job(lab->reader, r.id, &row, &e), 0);
     assert_int_equal(row.spec.need.cpus, 3);
     assert_string_equal(row.user, "ann");
@@ -53,14 +53,14 @@ static void what_was_answered_is_in_the_database(void **state)
     spec_change_deinit(&spec);
 }
 
-static void posts_of_one_turn_share_one_commit_and_keep_their_order(void **state)
+static void posts_of_one_tick_share_one_commit_and_keep_their_order(void **state)
 {
     struct lab *lab = *state;
     struct lab_reply r[50] = {0};
     lab->by_hand = true;
     for (int i = 0; i < 50; i++)
         lab_submit(lab, 1, &r[i]);
-    lab_turn(lab);
+    lab_tick(lab);
     lab_commit(lab, 0);
     assert_int_equal(lab->n_commits, 1);
     for (int i = 0; i < 50; i++)
@@ -73,7 +73,7 @@ static void posts_during_a_commit_wait_for_the_next_and_do_not_touch_the_model(v
     struct lab_reply first = {0}, second = {0};
     lab->by_hand = true;
     lab_submit(lab, 1, &first);
-    lab_turn(lab);
+    lab_tick(lab);
     lab_submit(lab, 1, &second);
     lab_advance(lab, 5000);
     assert_non_null(job(lab, 1));
@@ -94,7 +94,7 @@ static void a_refused_event_has_the_reason_and_changes_nothing(void **state)
     struct lab_reply r = {0};
     lab->by_hand = true;
     lab_post(lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 77}}, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(r.n, 1); /* nothing to commit: answered at once */
     assert_int_equal(r.rc, ERR_NOT_FOUND);
     assert_non_null(strstr(r.e.text, "77"));
@@ -108,7 +108,7 @@ static void what_is_only_in_memory_needs_no_commit(void **state)
     int64_t node = lab_join(lab, "n", 1);
     lab->by_hand = true;
     lab_post(lab, (struct event){.type = EV_HEARTBEAT, .heartbeat = {.node = node}}, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(r.n, 1);
     assert_int_equal(r.rc, 0);
     assert_null(lab->under_way);
@@ -154,7 +154,7 @@ static void on_work(void *ctx, const struct err *e, int64_t id)
     lab_on_reply(&w->reply, e, id);
 }
 
-static void work_runs_in_the_turn_and_is_answered_after_its_commit(void **state)
+static void work_runs_in_the_tick_and_is_answered_after_its_commit(void **state)
 {
     struct lab *lab = *state;
     struct work_reply w = {.work = {.lab = lab}, .reply = {.lab = lab}};
@@ -163,7 +163,7 @@ static void work_runs_in_the_turn_and_is_answered_after_its_commit(void **state)
     lab->by_hand = true;
     tick_post_work(lab->tick, put_two_tokens, on_work, &w);
     assert_int_equal(w.work.runs, 0);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(w.work.runs, 1);
     assert_int_equal(w.work.tokens, 2);
     assert_int_equal(w.reply.n, 0);
@@ -181,20 +181,20 @@ static void work_that_fails_is_answered_with_its_error(void **state)
     struct lab *lab = *state;
     struct work_reply w = {.reply = {.lab = lab}};
     tick_post_work(lab->tick, fail_it, on_work, &w);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(w.reply.n, 1);
     assert_int_equal(w.reply.rc, ERR_DENIED);
 }
 
-static void when_durable_waits_for_the_commit_under_way_and_for_what_its_turn_decides(void **state)
+static void when_durable_waits_for_the_commit_under_way_and_for_what_its_tick_decides(void **state)
 {
     struct lab *lab = *state;
     struct lab_reply submit = {0}, durable = {.lab = lab};
     lab->by_hand = true;
     lab_submit(lab, 1, &submit);
-    lab_turn(lab);
+    lab_tick(lab);
     tick_when_durable(lab->tick, lab_on_reply, &durable);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(durable.n, 0);
     lab_commit(lab, 0);
     assert_int_equal(durable.n, 1);
@@ -203,7 +203,7 @@ static void when_durable_waits_for_the_commit_under_way_and_for_what_its_turn_de
 
 /* ---- decisions ---- */
 
-static void decisions_of_a_turn_are_in_its_commit(void **state)
+static void decisions_of_a_tick_are_in_its_commit(void **state)
 {
     struct lab *lab = *state;
     struct attempt_row a = {0};
@@ -211,14 +211,14 @@ static void decisions_of_a_turn_are_in_its_commit(void **state)
     lab_join(lab, "n", 4);
     lab->by_hand = true;
     lab_submit(lab, 1, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(lab->under_way->changes.n_attempts, 1);
     a = lab->under_way->changes.attempts[0];
     assert_true(a.job == 1 && a.attempt == 1);
     lab_commit(lab, 0);
 }
 
-static void time_alone_makes_a_turn_when_a_lease_is_over(void **state)
+static void time_alone_makes_a_tick_when_a_lease_is_over(void **state)
 {
     struct lab *lab = *state;
     int64_t node = lab_join(lab, "n", 4);
@@ -233,7 +233,7 @@ static void no_node_is_lost_because_belayd_was_stopped(void **state)
     struct lab *lab = *state;
     int64_t node = lab_join(lab, "n", 4);
     vtimers_stall(&lab->vt, 2 * LAB_LEASE_MS);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(model_node(lab->model, node)->row.state, NODE_UP);
     lab_advance(lab, LAB_LEASE_MS - 1);
     assert_int_equal(model_node(lab->model, node)->row.state, NODE_UP);
@@ -250,7 +250,7 @@ static void a_full_disk_keeps_the_batch_and_refuses_what_is_new(void **state)
     struct lab_reply waiting = {0}, new = {0}, heartbeat = {0};
     lab->by_hand = true;
     lab_submit(lab, 1, &kept);
-    lab_turn(lab);
+    lab_tick(lab);
     lab_submit(lab, 1, &waiting);
     lab_commit(lab, ERR_NO_SPACE);
     assert_true(tick_is_full(lab->tick));
@@ -259,7 +259,7 @@ static void a_full_disk_keeps_the_batch_and_refuses_what_is_new(void **state)
     assert_non_null(strstr(waiting.e.text, "free some space"));
     lab_submit(lab, 1, &new);
     lab_post(lab, (struct event){.type = EV_HEARTBEAT, .heartbeat = {.node = 1}}, &heartbeat);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(new.rc, ERR_NO_SPACE);
     assert_int_equal(heartbeat.rc, ERR_NO_SPACE);
     assert_null(job(lab, 2));
@@ -276,7 +276,7 @@ static void it_is_tried_again_until_there_is_space_and_then_all_goes_on(void **s
     static const int64_t waits_ms[] = {1000, 2000, 4000, 5000, 5000};
     lab->by_hand = true;
     lab_submit(lab, 1, &kept);
-    lab_turn(lab);
+    lab_tick(lab);
     const struct db_batch *batch = lab->under_way;
     lab_commit(lab, ERR_NO_SPACE);
     for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
@@ -288,7 +288,7 @@ static void it_is_tried_again_until_there_is_space_and_then_all_goes_on(void **s
             lab_commit(lab, ERR_NO_SPACE);
     }
     lab_submit(lab, 1, &new); /* during the retry: it may still succeed */
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(new.n, 0);
     lab_commit(lab, 0);
     assert_false(tick_is_full(lab->tick));
@@ -309,7 +309,7 @@ static void no_node_is_lost_because_the_disk_was_full_for_long(void **state)
     int64_t node = lab_join(lab, "n", 1);
     lab->by_hand = true;
     lab_submit(lab, 1, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     lab_commit(lab, ERR_NO_SPACE);
     for (int i = 0; i < 20; i++) {
         lab_advance(lab, 5000);
@@ -341,7 +341,7 @@ static void any_other_failed_commit_is_fatal_and_nothing_leaves(void **state)
         struct lab *lab = fresh;
         lab->by_hand = true;
         lab_submit(lab, 1, &r);
-        lab_turn(lab);
+        lab_tick(lab);
         lab_commit(lab, kinds[i]);
         assert_int_equal(lab->n_fatal, 1);
         assert_int_equal(lab->fatal.kind, kinds[i]);
@@ -359,7 +359,7 @@ static void a_waiter_at_the_end_gets_an_unknown_outcome(void **state)
     struct lab_reply under_way = {0}, waiting = {0};
     lab->by_hand = true;
     lab_submit(lab, 1, &under_way);
-    lab_turn(lab);
+    lab_tick(lab);
     lab_submit(lab, 1, &waiting);
     tick_destroy(lab->tick);
     lab->tick = NULL;
@@ -373,17 +373,17 @@ static void numbers_go_on_after_a_restart(void **state)
     struct lab *lab = *state;
     struct lab_reply a = {0}, lost = {0}, b = {0};
     lab_submit(lab, 1, &a);
-    lab_turn(lab);
+    lab_tick(lab);
     lab->by_hand = true;
     lab_submit(lab, 1, &lost); /* dies with its commit in progress, unanswered */
-    lab_turn(lab);
+    lab_tick(lab);
     lab->by_hand = false;
     lab_restart(lab);
     assert_int_equal(lost.rc, ERR_UNAVAILABLE);
     assert_non_null(job(lab, 1));
     assert_null(job(lab, 2));
     lab_submit(lab, 1, &b);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(b.id, 2); /* that number was never reported */
 }
 
@@ -395,7 +395,7 @@ static void statistics_count_what_happened(void **state)
     lab->by_hand = true;
     lab_submit(lab, 1, NULL);
     lab_submit(lab, 1, NULL);
-    lab_turn(lab);
+    lab_tick(lab);
     lab_advance(lab, 30);
     lab_commit(lab, 0);
     tick_get_stats(lab->tick, &s);
@@ -413,15 +413,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_reply_comes_after_its_commit_and_once),
         TEST(what_was_answered_is_in_the_database),
-        TEST(posts_of_one_turn_share_one_commit_and_keep_their_order),
+        TEST(posts_of_one_tick_share_one_commit_and_keep_their_order),
         TEST(posts_during_a_commit_wait_for_the_next_and_do_not_touch_the_model),
         TEST(a_refused_event_has_the_reason_and_changes_nothing),
         TEST(what_is_only_in_memory_needs_no_commit),
-        TEST(work_runs_in_the_turn_and_is_answered_after_its_commit),
+        TEST(work_runs_in_the_tick_and_is_answered_after_its_commit),
         TEST(work_that_fails_is_answered_with_its_error),
-        TEST(when_durable_waits_for_the_commit_under_way_and_for_what_its_turn_decides),
-        TEST(decisions_of_a_turn_are_in_its_commit),
-        TEST(time_alone_makes_a_turn_when_a_lease_is_over),
+        TEST(when_durable_waits_for_the_commit_under_way_and_for_what_its_tick_decides),
+        TEST(decisions_of_a_tick_are_in_its_commit),
+        TEST(time_alone_makes_a_tick_when_a_lease_is_over),
         TEST(no_node_is_lost_because_belayd_was_stopped),
         TEST(a_full_disk_keeps_the_batch_and_refuses_what_is_new),
         TEST(it_is_tried_again_until_there_is_space_and_then_all_goes_on),

@@ -23,7 +23,7 @@ static struct asked begin(struct lab *lab)
     struct lab_reply r = {0};
     struct asked a = {.lab = lab, .node = lab_join(lab, "n", 4)};
     lab_submit(lab, 1, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     assert_int_equal(r.n, 1);
     a.job = r.id;
     return a;
@@ -53,7 +53,7 @@ static int64_t submit_gang(struct lab *lab)
         .labels_json = "{}"};
     struct lab_reply r = {0};
     lab_post(lab, (struct event){.type = EV_SUBMIT, .submit = {.job = &job, .texts = &texts}}, &r);
-    lab_turn(lab);
+    lab_tick(lab);
     if (r.rc)
         fail_msg("%s", r.e.text);
     return r.id;
@@ -88,7 +88,7 @@ static void end_on(
             .exit_code = exit_code}};
     STR_COPY(ev.ended.text, text);
     lab_post(a->lab, ev, NULL);
-    lab_turn(a->lab);
+    lab_tick(a->lab);
 }
 
 static void end(const struct asked *a, enum end_kind kind, int32_t exit_code, const char *text)
@@ -199,7 +199,7 @@ static void add_elastic(struct lab *lab)
         .avoid_until = MONO_NONE};
     lab_post(lab, (struct event){.type = EV_POOL, .pool = &pool}, NULL);
     lab_post(lab, (struct event){.type = EV_OFFER, .offer = &offer}, NULL);
-    lab_turn(lab);
+    lab_tick(lab);
 }
 
 static void a_job_that_avoids_a_node_has_the_text_of_that_node(void **state)
@@ -285,7 +285,7 @@ static void others_are_not_shown_why_the_store_refuses(void **state)
         .store_refused = {.job = a.job, .attempt = 1, .node = a.node, .tries = 2}};
     STR_COPY(ev.store_refused.text, "/data/secret: permission denied");
     lab_post(a.lab, ev, NULL);
-    lab_turn(a.lab);
+    lab_tick(a.lab);
     explain(&a, true);
     assert_has(text_of(&a, "store-refused"), "/data/secret: permission denied");
     explain(&a, false);

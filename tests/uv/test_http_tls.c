@@ -118,13 +118,13 @@ void __wrap_mem_trim(void)
 
 /* What http_conn.c and http_server.c permit while a handshake takes a millisecond: 8 ms of events
  * as they come, and 10 ms of turns, for which UV_RUN_ONCE may call timers twice. */
-#define SHAKES_A_TURN_MAX (8 + 2 * 10)
+#define SHAKES_AN_ITERATION_MAX (8 + 2 * 10)
 
 static bool is_burst;
 static int n_shakes; /* of the burst */
 
-/* Each ends in a later millisecond, so that how many a turn has depends on the server, not on the
- * processor. */
+/* Each ends in a later millisecond, so that how many an iteration has depends on the server, not on
+ * the processor. */
 
 int __real_SSL_do_handshake(SSL *ssl);
 int __wrap_SSL_do_handshake(SSL *ssl);
@@ -138,14 +138,14 @@ int __wrap_SSL_do_handshake(SSL *ssl)
     return rc;
 }
 
-struct turns {
+struct iterations {
     uv_check_t check;
-    int n_before, most; /* handshakes: until the last turn, and of the turn with most */
+    int n_before, most; /* handshakes: until the last one, and of that with most */
 };
 
-static void on_turn(uv_check_t *h)
+static void on_iteration(uv_check_t *h)
 {
-    struct turns *t = h->data;
+    struct iterations *t = h->data;
     const int n = n_shakes - t->n_before;
     t->n_before = n_shakes;
     if (n > t->most)
@@ -161,13 +161,13 @@ static void a_burst_of_handshakes_does_not_delay_an_open_connection(void **state
     struct outcome o;
     struct buf hello = {0};
     struct http_server_stats stats = {0};
-    struct turns turns = {0};
+    struct iterations iterations = {0};
     int fds[BURST], n_shaken = 0;
     char c;
     setup(&w, NULL);
-    turns.check.data = &turns;
-    uv_check_init(&w.rig.loop, &turns.check);
-    uv_check_start(&turns.check, on_turn);
+    iterations.check.data = &iterations;
+    uv_check_init(&w.rig.loop, &iterations.check);
+    uv_check_start(&iterations.check, on_iteration);
     make_hello(&hello);
     rig_fetch(&w.rig, "GET", "/hello", trusting(&w), &o); /* opens the connection */
     outcome_deinit(&o);
@@ -192,8 +192,8 @@ static void a_burst_of_handshakes_does_not_delay_an_open_connection(void **state
     }
     is_burst = false;
     assert_true(n_shakes >= BURST);
-    assert_in_range(turns.most, 1, SHAKES_A_TURN_MAX);
-    uv_close((uv_handle_t *)&turns.check, NULL);
+    assert_in_range(iterations.most, 1, SHAKES_AN_ITERATION_MAX);
+    uv_close((uv_handle_t *)&iterations.check, NULL);
     http_server_get_stats(w.rig.server, &stats);
     assert_int_equal(stats.accepted, BURST + 1); /* the second request came over the first's */
     rig_run_until_count(&w.rig, &n_trims, 1);    /* the memory of the closed ones is returned */

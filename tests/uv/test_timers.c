@@ -123,7 +123,7 @@ static void restart_itself(struct timer *t, void *ctx)
     timer_start(f->ts, t, 0);
 }
 
-/* With libuv's own timers of delay 0 the first would run forever within one turn. */
+/* With libuv's own timers of delay 0 the first would run forever within one iteration. */
 static void a_timer_that_restarts_itself_lets_the_loop_turn(void **state)
 {
     (void)state;
