@@ -12,7 +12,7 @@
 #define SUBMIT_MS 1767225600000 /* 2026-01-01 */
 #define DAY_MS 86400000LL
 
-/* Time limit of the simulation for a job of this length. */
+/* Time limit of the replay for a job of this length. */
 static int64_t patience_ms(const struct outlook_options *o)
 {
     int64_t ms = 10 * o->job.work_ms + 7 * DAY_MS;

@@ -114,7 +114,7 @@ void replay_stop(struct replay *w, const struct attempt_row *a);
 /* the attempts running there will be reclaimed */
 void replay_warn_runs(struct replay *w, int64_t node);
 void replay_drop_runs(struct replay *w, int64_t node); /* the machine is gone */
-void replay_end_runs(struct replay *w);                /* the simulation is over: ends all runs */
+void replay_end_runs(struct replay *w);                /* the replay is over: ends all runs */
 void replay_free_run(struct run *r);
 
 /* ---- Machines and offers (replay_machines.c) ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by forecast.c, snapshot.c and run.c: the snapshot of the model, and one simulation run.
+ * Shared by forecast.c, snapshot.c and run.c: the snapshot of the model, and one forecast run.
  */
 #ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
 #define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
