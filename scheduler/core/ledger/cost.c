@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Amounts of money: of time at a price, of bytes at a price, and of an instance until a moment.
+ * Costs in micro-dollars: of time at a price, of bytes at a price, and of an instance until a
+ * moment. (The folder money/ is about something else: whether to rent or to buy GPUs.)
  */
 #include "scheduler/core/model/model.h"
 
