@@ -528,7 +528,7 @@ struct decider {
 static const struct decider deciders[] = {
     {"lost nodes", .when_due = loss_due},
     {"dependencies", .when_due = dependencies_due},
-    {"deadlines of starts", .when_due = expiry_due},
+    {"expiry", .when_due = expiry_due},
     {"procurement", .when_due = procurement_due},
     {"spot observations", .when_due = spot_observations_due},
     {"windows", .when_due = windows_due},
