@@ -30,7 +30,7 @@ struct task_preparation {
     struct mono store_since;
     /* until when a missing store is waited for; MONO_NONE = it was not missing */
     struct mono store_until;
-    /* looks whether the store answers the thread that uses it (task_hang.c) */
+    /* looks whether the store answers the thread that uses it (task_store_hang.c) */
     struct timer look;
     int64_t alive; /* signs of life that were counted at alive_at */
     struct mono alive_at;
@@ -78,7 +78,7 @@ static inline int64_t task_wall_ms(const struct task *t)
 void task_init(struct task *t);
 void task_notice_init(struct task *t);
 void task_saves_init(struct task *t);
-void task_hang_init(struct task *t);
+void task_store_hang_init(struct task *t);
 
 /* task.c */
 void task_log(const struct task *t, const char *what, const struct err *e);
@@ -102,7 +102,7 @@ void task_shipped(void *ctx);         /* belayd has received some output */
 /* Ends the attempt of a program that has ended, although a thread still stores its state. */
 void task_end_unstored(struct task *t, const struct err *why);
 
-/* task_hang.c */
+/* task_store_hang.c */
 void task_watch_store(struct task *t); /* until the work that the thread has begun is done */
 
 /* task_start.c */

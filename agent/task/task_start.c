@@ -420,7 +420,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     task_accept_init(t);
     task_notice_init(t);
     task_saves_init(t);
-    task_hang_init(t);
+    task_store_hang_init(t);
     return t;
 }
 

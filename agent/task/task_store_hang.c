@@ -122,7 +122,7 @@ void task_watch_store(struct task *t)
     timer_start(t->room->timers, &t->prep.look, LOOK_MS);
 }
 
-void task_hang_init(struct task *t)
+void task_store_hang_init(struct task *t)
 {
     timer_init(&t->prep.look, on_look, t);
 }
