@@ -186,8 +186,7 @@ static struct mono loss_due(const struct model *m, struct stamp now, struct even
     return best;
 }
 
-/* When the next cleaning of an ended job is due, with the event. A time for measurement alone does
- * not suffice. */
+/* When the next cleaning or measurement of an ended job's data is due, with the event. */
 static struct mono clean_due(const struct model *m, struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_CLEAN};
@@ -432,8 +431,9 @@ static struct demand_class *next_to_try(
     return before ? queue_next_class(before) : queue_class_at_least(m, p->cursor);
 }
 
-/* A placement at this time ends before any reservation begins. Otherwise reservations would block
- * it over time, and time alone would release licences to others. */
+/* The time for a shape that lacks only licences. A placement at it ends before any reservation
+ * begins, so no reservation excludes it. At the real time, reservations would exclude it as time
+ * passes, and licences would then be released to others without an event. */
 static const struct stamp before_all = {.wall = {-(1LL << 61)}};
 
 static bool next_place(
@@ -515,10 +515,10 @@ static struct mono preempt_until(const struct planner *p, const struct model *m)
  * event. */
 struct decider {
     const char *name;
-    /* From the model alone: when a decision is due, and which; MONO_NONE: never without an event.
-     * Sets all of *ret_event, or nothing of it. */
+    /* For a decision by the model alone: when it is due, and its event; MONO_NONE: never without
+     * another event. Sets all of *ret_event or nothing of it. */
     struct mono (*when_due)(const struct model *m, struct stamp now, struct event *ret_event);
-    /* Or, with the planner's memory: */
+    /* Instead, for a decision that uses the planner's memory: true if it is due now. */
     bool (*decide)(
         struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
     /* until when a negative answer holds; NULL: until an event */

@@ -45,7 +45,7 @@ static int check_use(
     return 0;
 }
 
-/* Each claim stands for a place on one node, or for all nodes of a gang. */
+/* Each claim is for a place on one node, or for all nodes of a gang. */
 static int check_claims(const struct model *m, const struct team *t, struct err *e)
 {
     int64_t claimed = 0;
@@ -120,7 +120,7 @@ static int check_reservation(const struct node *n, struct err *e)
         (s && (s->head == CORE_ID_NONE || !link_is_in(&s->by_reserve) || !node_takes_work(n) ||
                   !resources_fit(&s->need, &n->row.total))))
         return BROKEN("node %" PRId64
-                      " is reserved for a job that does not wait, or that it cannot run",
+                      " is reserved for a job that is not pending, or that it cannot run",
             n->row.id);
     if (!reserve_is_valid(n))
         return BROKEN("node %" PRId64 " is reserved for job %" PRId64
@@ -197,7 +197,7 @@ static int check_labels(const struct model *m, struct err *e)
                                : 0;
 }
 
-/* Held by running jobs; never more than the total, or than the granted excess. */
+/* Licences in use are those of running jobs, at most the total or the granted excess. */
 static int check_licences(const struct model *m, struct err *e)
 {
     int64_t used[LICENCES_MAX] = {0};
@@ -356,7 +356,7 @@ static int check_pools(const struct model *m, struct err *e)
                 p->n_nodes);
         if (memcmp(&used, &p->used, sizeof used) != 0)
             return BROKEN("pool %s uses %" PRId64 " nodes, %" PRId64 " gpus, %" PRId64
-                          " an hour, but counts %" PRId64 ", %" PRId64 ", %" PRId64,
+                          " uusd an hour, but counts %" PRId64 ", %" PRId64 ", %" PRId64,
                 p->row.name, used.nodes, used.gpus, used.uusd_h, p->used.nodes, p->used.gpus,
                 p->used.uusd_h);
         const struct instance *trial = p->on_trial;

@@ -45,7 +45,7 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
     return 0;
 }
 
-/* A pending job is either in the queue or is_waiting; another job is neither. */
+/* A pending job is either in the queue or is_waiting; a job in any other state is neither. */
 static int check_place(const struct job *j, struct err *e)
 {
     bool pending = j->row.state == JOB_PENDING, queued = tree_has(&j->in_shape);
@@ -61,8 +61,7 @@ static int check_place(const struct job *j, struct err *e)
                       "dependencies, hold and begin time require otherwise",
             j->row.id, queued ? "" : "not ", job_has_to_begin(j) ? "" : "not ");
     if (queued && !wall_is_set(j->row.eligible_at))
-        return BROKEN(
-            "job %" PRId64 " is in the queue, but the time since when is not set", j->row.id);
+        return BROKEN("job %" PRId64 " is in the queue, but its eligible_at is not set", j->row.id);
     if (queued && (j->least < j->row.spec.nodes_min || j->least > j->row.spec.nodes ||
                       j->shape->least != j->least))
         return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, but its shape for %" PRId32,
@@ -155,8 +154,8 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     return rc ? rc : check_ranks(m, j, e);
 }
 
-/* Whether an array's tasks are ready, or can never be, exactly as the tasks that they depend on
- * imply. */
+/* The sets of an array's tasks that are ready, or can never start, follow from the tasks that they
+ * depend on. */
 static int check_task_sets(const struct job *j, struct err *e)
 {
     const struct array *a = j->array;
@@ -202,7 +201,7 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
         return BROKEN("job %" PRId64 " and its array %" PRId64 " do not refer to each other",
             j->row.id, j->row.array);
     if (tree_has(&j->in_shape) ? j->width != job_width(j) || j->width < 1 : j->width != 0)
-        return BROKEN("job %" PRId64 " counts as %" PRId64 " places, not as many as it requests",
+        return BROKEN("job %" PRId64 " counts as %" PRId64 " places, which is not what it requests",
             j->row.id, j->width);
     if (!j->array)
         return j->row.state == JOB_UNFOLDED

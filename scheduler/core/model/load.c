@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Recovery: builds the model from the stored rows. Contradictory rows are refused by name, since
- * guessing could run a job twice. Waits start anew: monotonic time does not outlive a process.
+ * guessing could run a job twice. Timeouts in monotonic time start again, because it does not
+ * outlive a process.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/certificates.h"
@@ -81,8 +82,8 @@ int model_load_instance(
             "stored instance %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
     if (r->state < INSTANCE_INTENDED || r->state >= INSTANCE_GONE ||
         model_instance_by_token(m, r->token))
-        return err_set(
-            e, ERR_CORRUPT, "stored instance %" PRId64 " is gone, or its token comes twice", r->id);
+        return err_set(e, ERR_CORRUPT,
+            "stored instance %" PRId64 " has an invalid state, or its token comes twice", r->id);
     int rc = check_id(r->id, &m->changes.next_ids.next_instance, "instance", e);
     if (rc)
         return rc;
@@ -99,7 +100,8 @@ static int check_node(
 {
     if (r->state < NODE_UP || r->state >= NODE_GONE || r->market < MARKET_OWNED ||
         r->market > MARKET_ON_DEMAND)
-        return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " is gone, or of no market", r->id);
+        return err_set(
+            e, ERR_CORRUPT, "stored node %" PRId64 " has an invalid state or market", r->id);
     if (!model_pool(m, r->pool))
         return err_set(e, ERR_CORRUPT,
             "stored node %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
@@ -128,7 +130,7 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
     n->pool = model_pool(m, r->pool);
     n->instance = i;
     n->last_seen = n->since = n->idle_since = now.mono;
-    /* stored by a version of belay that did not count its time */
+    /* stored by a version of belay without a ledger of owned nodes */
     if (!i && !wall_is_set(r->priced_at))
         n->row.joined_at = n->row.priced_at = now.wall;
     node_describe(n);
@@ -166,7 +168,8 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
             r->id, r->spec.nodes_min, r->spec.nodes, r->ranks);
     if (r->procurement != PROCURE_FREE && r->spec.finish_ms == 0)
         return err_set(e, ERR_CORRUPT,
-            "stored job %" PRId64 " has a pace, and need not be done by any time", r->id);
+            "stored job %" PRId64 " has procurement '%s', but no finish time", r->id,
+            procurement_names[r->procurement]);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
         return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is loaded though it ended", r->id);
     int rc = check_id(r->id, &m->changes.next_ids.next_job, "job", e);
@@ -174,7 +177,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
         return rc;
     if (r->constraints != CONSTRAINTS_NONE && !model_constraints(m, r->constraints))
         return err_set(e, ERR_CORRUPT,
-            "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id,
+            "stored job %" PRId64 " has constraints %" PRId64 ", which are not stored", r->id,
             r->constraints);
     constraints_ref(m, r->constraints);
     struct job *j = slab_take(&m->rows.job_slab, sizeof *j);
@@ -272,8 +275,8 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
             array_adopt(parent, j);
         }
         if (j->row.state == JOB_UNFOLDED && !j->array)
-            return err_set(
-                e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but no array", j->row.id);
+            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but is not an array",
+                j->row.id);
     }
     LIST_FOREACH (&m->rows.all_nodes, l) {
         int rc = gang_load_kept(m, LIST_ENTRY(l, struct node, in_all), e);

@@ -77,7 +77,7 @@ static const struct sm_transition ckpt_gc_moves[] = {
     {CKPT_GC_CLEANING, CKPT_GC_WAITING},
     {CKPT_GC_CLEANING, CKPT_GC_DONE},
 };
-const struct sm ckpt_gc_sm = {"leftover", ckpt_gc_states, ckpt_gc_moves, N(ckpt_gc_moves)};
+const struct sm ckpt_gc_sm = {"ckpt_gc", ckpt_gc_states, ckpt_gc_moves, N(ckpt_gc_moves)};
 
 static const char *const depend_states[] = {"waits", "met", "never", "dropped", NULL};
 static const struct sm_transition depend_moves[] = {
