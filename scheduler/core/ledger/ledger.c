@@ -71,7 +71,8 @@ static int64_t share(int64_t value, int64_t part, int64_t whole)
 
 /* ---- cost of a node so far, and the part of it in the ledger ---- */
 
-/* Where that is stored: in the row of its instance, which outlives the node, or in its own row. */
+/* Where a node's sums are stored: in the row of its instance, which outlives the node, or in its
+ * own row. */
 struct books {
     int64_t *attempts_uusd, *attempts_ms, *idle_uusd, *idle_ms;
     struct wall *used_until, *settled_at;
@@ -199,7 +200,7 @@ static void attempt_share(
     *ret_ms = within(resources_share(allocated, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
-/* Its start is one that any run would have had. */
+/* The start of the first attempt is part of an undisturbed run too. */
 static bool is_first(const struct attempt *a)
 {
     return a->row.attempt == 1;
@@ -357,7 +358,8 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
     }
 }
 
-/* Work at its begin that repeats work which is already useful in the rows of an earlier attempt. */
+/* Moves from useful to lost the work at the attempt's begin that repeats work which counts as
+ * useful in the rows of an earlier attempt. */
 static void move_behind(const struct attempt *a, struct part parts[PARTS])
 {
     struct part *useful = &parts[PART_USEFUL], *lost = &parts[PART_LOST];

@@ -71,7 +71,7 @@ static void accrue(const struct model *m, struct stored *s, struct wall now)
     s->row.at = now;
 }
 
-/* Jobs that ended are not in the model: their ckpt_gc row knows the budgets. */
+/* Jobs that ended are not in the model: their struct ckpt_gc has the budgets. */
 static void charge(struct model *m, int64_t job, int64_t uusd)
 {
     struct job *j = model_job(m, job);
@@ -174,7 +174,8 @@ int model_load_stored(struct model *m, const struct stored_row *r, struct err *e
     if (storage_of(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 ||
         (!model_job(m, r->job) && !ckpt_gc_of(m, r->job)))
         return err_set(e, ERR_CORRUPT,
-            "what is stored of the bytes that job %" PRId64 " keeps contradicts other rows",
+            "the stored size of the data that job %" PRId64
+            " has in the store contradicts other rows",
             r->job);
     make(m, r->job, r->at)->row = *r;
     return 0;
