@@ -22,7 +22,7 @@
  *     disk: its verdict (row.boot) is stored and never changes again.
  *
  * A machine that was reclaimed while it booted is not a failure of the pool: its offer is avoided
- * (instances.c).
+ * (apply_instance.c).
  *
  * A machine whose disk is full before its first job begins is a failure too: it cannot run a job,
  * and the disk of another machine with the same image would be full as well. The job that it was

@@ -110,7 +110,7 @@ static struct bin bin_to_come(struct work *w, const struct offer *o)
     return bin_of(o, o->pool->rack ? &w->p->left_w[o->pool->rack->index] : NULL);
 }
 
-/* Some job must move, or does. */
+/* True if a job must move, is moving, or could move to a lower cost. */
 static bool may_have_movers(const struct model *m)
 {
     return !list_is_empty(nodes_noticed(m)) || !list_is_empty(&m->supply.costly);

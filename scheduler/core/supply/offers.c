@@ -29,6 +29,7 @@
 #include "scheduler/core/supply/offers.h"
 
 #define HOUR_MS 3600000
+/* The prior: one reclaim, as if observed for this many hours. */
 #define PRIOR_RECLAIMS_PER_HOUR 0.05
 #define PRIOR_HOURS 20.0
 #define PRIOR_BOOT_MS SECONDS_MS(90)
@@ -46,8 +47,8 @@ static double reclaims_per_hour(const struct offer *o)
            (hours + PRIOR_HOURS);
 }
 
-/* Fraction of this offer's rebalance recommendations that were followed by a reclaim; a half
- * without data. */
+/* Chance that a rebalance recommendation for this offer is followed by a reclaim, by Laplace's rule
+ * of succession; a half without data. */
 static double rebalance_comes_true(const struct offer *o)
 {
     return ((double)o->row.rebalances_true + 1) / ((double)o->row.rebalances + 2);
@@ -143,7 +144,7 @@ int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h)
 {
     if (o->score == OFFER_SCORE_NONE || o->pool->row.by_price)
         return uusd_h;
-    int from_middle = OFFER_SCORE_MAX + 1 - 2 * o->score; /* in halves: 9 .. -9 */
+    int from_middle = OFFER_SCORE_MAX + 1 - 2 * o->score; /* in halves of a score: 9 .. -9 */
     return uusd_h +
            (int64_t)((double)uusd_h * SCORE_PCT / 100 * from_middle / (2 * (OFFER_SCORE_MAX - 1)));
 }
