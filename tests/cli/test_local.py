@@ -505,7 +505,7 @@ class Local(unittest.TestCase):
         )
         wide = self.h.belay("submit", "-a", "2-9", "-d", "aftercorr:%d" % job, "--wrap", "true")
         self.assertIn(
-            "has no task 3, so that task 3 of this array could never begin (4 tasks of it)",
+            "has no task 3, so task 3 of this array could never begin (4 tasks of this array in all)",
             wide.stderr,
         )
 

@@ -32,7 +32,7 @@ bool array_has_task_dependencies(const struct job *j)
 
 /* ---- the array depended on ---- */
 
-/* Its tasks: succeeded ones, and ones that may still succeed. */
+/* Tasks of the array depended on: all, those that have succeeded, and those that still may. */
 struct task_states {
     struct ranges all;
     struct bits done, open;
@@ -66,7 +66,8 @@ static void look_at_live(const struct job *on, struct task_states *ret)
     add_all(&ret->done, &a->done);
 }
 
-/* Tasks of an array that is not in the model: from the database, or it ended in this tick. */
+/* Finds the tasks of an array that is not in the model: it ended in this tick, or the submitter has
+ * read it from the database. */
 static bool tasks_of(const struct model *m, const struct depend_ask *a, struct ranges *ret_all)
 {
     struct err unused;
@@ -89,8 +90,8 @@ static bool ended_now(const struct model *m, int64_t job)
 static int no_array(const struct depend_ask *a, struct err *e)
 {
     return err_set(e, ERR_INVALID,
-        "aftercorr:%" PRId64 ": job %" PRId64 " is not an array; afterok:%" PRId64
-        " waits for the job",
+        "aftercorr:%" PRId64 ": job %" PRId64 " is not an array: use afterok:%" PRId64
+        " to wait for the job",
         a->on, a->on, a->on);
 }
 
@@ -145,13 +146,14 @@ static int check_tasks(
     ranges_format(&f->all, all_text);
     if (missing > 0)
         return err_set(e, ERR_INVALID,
-            "aftercorr:%" PRId64 ": job %" PRId64 " has no task %" PRId32 ", so that task %" PRId32
-            " of this array could never begin (%" PRId64 " task%s of it); its tasks are %.100s",
+            "aftercorr:%" PRId64 ": job %" PRId64 " has no task %" PRId32 ", so task %" PRId32
+            " of this array could never begin (%" PRId64
+            " task%s of this array in all); the tasks of that job are %.100s",
             on, on, first, first, missing, missing == 1 ? "" : "s", all_text);
     if (may == 0)
         return err_set(e, ERR_CONFLICT,
-            "aftercorr:%" PRId64 " can never be satisfied: none of these tasks of job %" PRId64
-            " has succeeded or still can",
+            "aftercorr:%" PRId64 " can never be satisfied: no task of job %" PRId64
+            " with one of these indexes has succeeded or still can",
             on, on);
     return 0;
 }

@@ -296,8 +296,8 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum 
         a->left = (struct ranges){0};
     else if (ranges_remove(&a->left, tasks) < 0)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 ": without these, its tasks would be in more than %d pieces; cancel "
-            "longer rows of them",
+            "job %" PRId64 ": the remaining tasks would need more than %d ranges: cancel longer "
+            "contiguous ranges",
             j->row.id, RANGES_MAX);
     prune(a);
     array_dependencies_prune(m, j);
@@ -390,8 +390,8 @@ int model_load_task_end(struct model *m, const struct task_end *r, struct err *e
     struct job *j = model_job(m, r->array);
     if (!j || !j->array || !ranges_has(&j->array->all, r->array_index))
         return err_set(e, ERR_CORRUPT,
-            "stored task %" PRId32 " of array %" PRId64 " is none of its tasks", r->array_index,
-            r->array);
+            "a task %" PRId32 " of array %" PRId64 " is stored, but the array has no such task",
+            r->array_index, r->array);
     array_load_begun(j, r->array_index);
     if (r->succeeded)
         bits_set(&j->array->done, r->array_index);

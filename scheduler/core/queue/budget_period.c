@@ -22,7 +22,8 @@ static int64_t floor_div(int64_t a, int64_t b)
 }
 
 /* Days since 1970 of the first of a month. Months count from year 0; computed years begin in March,
- * so that leap days come last. */
+ * so that leap days come last (Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+ * days_from_civil). */
 static int64_t day_of_month(int64_t month)
 {
     int64_t y = floor_div(month - 2, 12), m = (month - 2) - 12 * y; /* m: 0 is March */
@@ -30,7 +31,7 @@ static int64_t day_of_month(int64_t month)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * m + 2) / 5 - 719468;
 }
 
-/* The month, counted likewise, that contains a day. */
+/* The month that contains a day, counted from year 0. */
 static int64_t month_of_day(int64_t day)
 {
     int64_t month = floor_div(day * 12 * 400, 146097) + 1970 * 12; /* exact, or off by one */

@@ -8,10 +8,10 @@
  *     stakes until now. At the begin of a period the booked sum is negative by the cost so far of
  *     running ranks. Therefore nothing is stored while ranks run, and a restart computes the same
  *     sums.
- *  2. No job is placed unless the rest of its budgets is enough. `committed` is the cost of what
- *     ended plus the maximum cost of each stake, including the read of its input until it has
- *     started. It is recomputed when the budget is examined (EV_BUDGET), and updated in between as
- *     ranks start and end.
+ *  2. No job is placed unless what is left of each of its budgets suffices. `committed` is the cost
+ *     of what ended plus the maximum cost of each stake, including the read of its input until it
+ *     has started. It is recomputed when the budget is examined (EV_BUDGET), and updated in between
+ *     as ranks start and end.
  *  3. The next examination is scheduled for the earliest of: the end of the period, the next
  *     threshold spent, the last moment to save the jobs to be parked, and the first stake to use up
  *     its reservation. Examinations are exact; the time of the next is extrapolated from the hourly
@@ -209,7 +209,7 @@ static int64_t lead_ms(const struct job_row *r)
     return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
 }
 
-/* How long from now its cost is to be reserved. */
+/* For how long from now the cost of the rank is reserved. */
 static int64_t aside_ms(const struct model *m, const struct stake *s, struct wall now)
 {
     const struct budget *b = s->budget;
@@ -331,7 +331,7 @@ struct mono budgets_next(const struct model *m, struct stamp now, struct event *
     return (struct mono){now.mono.ms + (left < 0 ? 0 : left > HOUR_MS ? HOUR_MS : left)};
 }
 
-/* The rest grew: jobs that it was too small for may start now. */
+/* More of the budget is left: jobs that lacked it may start now. */
 static void grew(struct model *m, struct budget *b)
 {
     if (b->at_limit == BUDGET_ALERT)
@@ -587,10 +587,11 @@ static void park(struct model *m, struct budget *b, struct stamp now)
             history(m, now, "park", (struct history_of){.attempt = a},
                 "it has nearly used up its $%.2f (--max-usd): it is %s", (double)b->cap_uusd / 1e6,
                 j->row.spec.method == CKPT_NONE ? "stopped"
-                                                : "saved, and continues when that is raised");
+                                                : "saved, and resumed when --max-usd is raised");
         else
             history(m, now, "park", (struct history_of){.attempt = a},
-                "budget %s is used up: it is saved, and continues when the budget has money again",
+                "budget %s is used up: the job is saved, and resumed when the budget has money "
+                "again",
                 b->row.name);
         job_stop(m, j, END_BUDGET, j->row.spec.method != CKPT_NONE);
         model_note_change(m);
@@ -619,7 +620,7 @@ int apply_budget(
                                  : &m->queue.budgets[ev->budget.index];
     struct wall now = ev->now.wall;
     if (!b || !tree_has(&b->by_due) || b->due.ms > now.ms)
-        return err_set(e, ERR_CONFLICT, "there is nothing to decide of that budget (any more)");
+        return err_set(e, ERR_CONFLICT, "no decision on that budget is due (any more)");
     int64_t left = b->is_loaded ? budgets_left(b) : -1;
     if (b->options && (!b->is_loaded || (wall_is_set(b->row.until) && b->row.until.ms <= now.ms)))
         left = -1;
@@ -749,8 +750,8 @@ int budgets_check(const struct model *m, struct err *e)
     for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
         if ((job_side(j)->cap != NULL) !=
             (job_side(j)->cap && !list_is_empty(&job_side(j)->cap->stakes)))
-            return err_set(e, ERR_INTERNAL,
-                "job %" PRId64 " has a cap of its own that counts nothing", j->row.id);
+            return err_set(
+                e, ERR_INTERNAL, "job %" PRId64 " has a cap of its own without stakes", j->row.id);
         LIST_FOREACH (&j->ranks, lr) {
             const struct attempt *a = LIST_ENTRY(lr, struct attempt, in_job);
             uint64_t mask = 0, want = 0;
@@ -763,7 +764,8 @@ int budgets_check(const struct model *m, struct err *e)
                         (is_of_pool(&m->queue.budgets[k], a->node->pool) ? 1ULL << k : 0);
             if (mask != want)
                 return err_set(e, ERR_INTERNAL,
-                    "job %" PRId64 " counts in other budgets than those that match it", j->row.id);
+                    "job %" PRId64 " has stakes in other budgets than those that match it",
+                    j->row.id);
         }
     }
     return 0;

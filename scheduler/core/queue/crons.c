@@ -159,7 +159,7 @@ static char *env_with_time(const char *env_json, struct wall at)
         "{\"BELAY_CRON_TIME\":\"%s\"%s%s", iso, str_eq(env_json, "{}") ? "" : ",", env_json + 1);
 }
 
-/* Submits the job. Errors as of a submit. at: the scheduled time, or, by hand, now. */
+/* Submits the job; fails as a submit does. at: the scheduled time, or now if started by hand. */
 static int submit(struct model *m, struct cron_entry *c, struct wall at, bool by_hand,
     struct stamp now, int64_t *ret_job, struct err *e)
 {
@@ -310,8 +310,8 @@ int apply_cron_due(
     struct cron_entry *c = map_get(&m->queue.crons, ev->cron_due.cron);
     struct wall waiting[CRON_WAITING_MAX];
     if (!c || !tree_has(&c->by_due) || c->due.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT, "nothing is due of cron entry %" PRId64 " (any more)",
-            ev->cron_due.cron);
+        return err_set(
+            e, ERR_CONFLICT, "cron entry %" PRId64 " is not due (any more)", ev->cron_due.cron);
     ret_outcome->id = c->row.id;
     size_t n = core_cron_waiting(&c->row, waiting);
     if (n > 0 && !is_busy(m, c)) {
@@ -337,7 +337,7 @@ static size_t texts_bytes(const struct job_texts *s)
                : 0;
 }
 
-/* Takes ownership of spec. */
+/* Takes ownership of texts. */
 static void set_job(
     struct model *m, struct cron_entry *c, const struct job_row *job, struct job_texts texts)
 {
@@ -402,11 +402,11 @@ static int check_put(
             CRONS_BYTES_MAX >> 20);
     if (r->catch_up_max < 1 || r->catch_up_max > CRON_CATCH_UP_MAX)
         return err_set(
-            e, ERR_INVALID, "between 1 and %d times can be caught up", CRON_CATCH_UP_MAX);
+            e, ERR_INVALID, "the number of times to catch up must be 1 to %d", CRON_CATCH_UP_MAX);
     for (size_t pos = 0; (other = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;)
         if (other != c && str_eq(other->row.name, r->name) && str_eq(other->row.user, r->user))
             return err_set(e, ERR_CONFLICT,
-                "%s has a cron entry '%s' already: cron edit changes it", r->user, r->name);
+                "%s has a cron entry '%s' already: belay cron edit changes it", r->user, r->name);
     return 0;
 }
 
@@ -604,7 +604,7 @@ int crons_check(const struct model *m, struct err *e)
         due += wall_is_set(at);
         if (wall_is_set(at) != tree_has(&c->by_due) || at.ms != c->due.ms)
             return err_set(e, ERR_INTERNAL,
-                "cron entry %" PRId64 " is not in the order of due times at its next one",
+                "cron entry %" PRId64 " is not at its next time in the order of due times",
                 c->row.id);
     }
     const struct job *j;

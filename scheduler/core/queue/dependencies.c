@@ -129,7 +129,8 @@ static void meetable(struct job *j)
         link_remove(&j->side->unmeetable);
 }
 
-/* The job must end for it. Tasks with task-by-task dependencies are given up one by one instead. */
+/* True if the job must end, because it can never start. Tasks with task-by-task dependencies are
+ * given up one by one instead. */
 static bool is_unmeetable(const struct job *j)
 {
     const struct job_side *s = job_side(j);
@@ -151,7 +152,7 @@ void dependencies_met(struct model *m, struct dependency *d)
     dependency_move(m, d, DEPEND_MET);
 }
 
-/* For jobs, not only task by task for those of another array. */
+/* True if it waits for whole jobs, not only task by task for those of another array. */
 bool dependencies_wait_for_jobs(const struct job *j)
 {
     const struct link *last = list_last(&job_side(j)->depends);
@@ -188,7 +189,7 @@ static struct dependency *first_dependent(const struct job *j)
     return l ? LIST_ENTRY(l, struct dependency, on_job) : NULL;
 }
 
-/* On a task that has begun, or on any task that never will. */
+/* Returns a dependency on this task, or, if task is NULL, on any task that will never begin. */
 static struct dependency *task_dependent(
     const struct job *array, const struct job *task, bool only_after)
 {
@@ -254,7 +255,7 @@ static struct depend_text ask_text(const struct depend_ask *a)
     return depend_text(a->kind, a->on, a->of_task, a->task);
 }
 
-/* The same for a task. A task that was cancelled before it began has no row. */
+/* look() for a dependency on a task. A task that was cancelled before it began has no row. */
 static int look_at_task(const struct model *m, const struct depend_ask *a,
     enum depend_state *ret_state, struct wall *ret_started, enum end_kind *ret_end, struct err *e)
 {
@@ -314,7 +315,8 @@ int dependencies_check(const struct model *m, const struct event *submit, struct
         if (a->delay_ms < 0 || (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE) ||
             (a->of_task &&
                 (a->task < 0 || a->kind == DEPEND_SINGLETON || a->kind == DEPEND_AFTERCORR)))
-            return err_set(e, ERR_INVALID, "a dependency of kind %s is not on job %" PRId64,
+            return err_set(e, ERR_INVALID,
+                "a dependency of kind %s on job %" PRId64 " is malformed: its delay, job or task",
                 depend_kind_names[a->kind], a->on);
         if (a->kind == DEPEND_SINGLETON)
             continue;
@@ -555,7 +557,9 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
         (r->of_task && on && !(on->array && ranges_has(&on->array->all, r->task))) ||
         (r->kind == DEPEND_AFTERCORR && !(on && on->array && j->array)))
         return err_set(e, ERR_CORRUPT,
-            "stored dependency of job %" PRId64 " on job %" PRId64 " is not open", r->job, r->on);
+            "stored dependency of job %" PRId64 " on job %" PRId64
+            " is not open, or contradicts these jobs",
+            r->job, r->on);
     dependency_add(j, r, r->state == DEPEND_WAITS ? on : NULL);
     dependencies_note_unmeetable(m, j);
     return 0;

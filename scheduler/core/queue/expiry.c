@@ -81,8 +81,8 @@ int apply_expire(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!is_watched(j) || ev->now.wall.ms <= last_start_ms(&j->row))
-        return err_set(
-            e, ERR_CONFLICT, "job %" PRId64 " may still have ended by its deadline", j->row.id);
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " can still end by its deadline, or has none", j->row.id);
     time_format_duration(j->row.spec.time_limit_ms, limit, sizeof limit);
     if (j->array) {
         history(m, ev->now, "cancel", (struct history_of){.job = j},

@@ -60,7 +60,7 @@ static void add_names(const json_t *o, struct labels *l)
         features_add(l->names, sizeof l->names, names[k]);
 }
 
-/* Usual, and cheap: struct labels is large. */
+/* Checked first: most jobs have no labels, and struct labels is large. */
 static bool has_none(const char *json)
 {
     return !json || str_eq(json, "{}");
@@ -146,7 +146,7 @@ int labels_load_end(struct model *m, struct err *e)
 {
     size_t n = map_size(&m->queue.loaded_labels);
     if (n > 0)
-        return err_set(e, ERR_CORRUPT, "labels are stored of %zu jobs that are not", n);
+        return err_set(e, ERR_CORRUPT, "labels of %zu jobs are stored, but not the jobs", n);
     map_deinit(&m->queue.loaded_labels);
     return 0;
 }
@@ -190,7 +190,8 @@ static bool fits(const struct job_row *r, const struct resources *total, enum ma
     return resources_fit(&r->spec.need, total) && wish_allows(r->spec.market, market);
 }
 
-/* It has or could have a machine for such a job. Unknown for a reserved pool without nodes. */
+/* True if the pool has or could have a machine for such a job, and for a reserved pool without
+ * nodes, where this is unknown. */
 static bool may_hold(const struct model *m, const struct pool *p, const struct job_row *r,
     const struct constraints *x)
 {
@@ -249,6 +250,5 @@ int labels_check_submit(const struct model *m, const struct job_row *r, const st
     labels_lacking(own, asks, names, sizeof names);
     return err_set(e, ERR_INVALID,
         "labels: pool %s requires further labels of its jobs: %s (--label NAME=VALUE, for each)%s",
-        asks->row.name, names,
-        r->spec.pool[0] ? "" : "; no other pool has a machine for it without");
+        asks->row.name, names, r->spec.pool[0] ? "" : "; no other pool has a machine that fits");
 }

@@ -188,8 +188,8 @@ static bool has_left(const struct allowance *w, enum limit_kind kind, int64_t ea
     return each == 0 || !is_limited(w, kind) || each <= (w->most[kind] - w->used[kind]) / times;
 }
 
-/* Whether n times this fits. GPUs and cpus of non-exclusive shapes do not depend on the node and
- * were checked before (stops). */
+/* Whether this load fits `times` times. GPUs and cpus of non-exclusive shapes do not depend on the
+ * node and were checked before (stops). */
 static bool affords(
     const struct allowance *w, const struct shape *s, const struct load *each, int32_t times)
 {

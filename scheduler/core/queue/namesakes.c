@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Jobs with the same user and name, and those of them that wait for all earlier ones (singleton). A
- * singleton stands for all jobs before it, so a chain of them has one dependency each.
+ * job that waits for a singleton thereby waits for all jobs before it, so each job in a chain of
+ * singletons has one dependency.
  */
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
@@ -113,8 +114,8 @@ static void attach_namesake(struct model *m, struct job *j, int64_t on)
         m, j, &(struct dependency_row){.job = j->row.id, .on = on, .kind = DEPEND_SINGLETON});
 }
 
-/* The latest singleton stands for all jobs before it. The job must not wait for any of its name
- * yet. */
+/* Adds dependencies on the earlier jobs of its name, back to the latest singleton, which waits for
+ * those before it. The job must not wait for any of its name yet. */
 void namesakes_attach(struct model *m, struct job *j)
 {
     LIST_FOREACH (&namesakes_find(m, &j->row)->jobs, l) {
@@ -200,7 +201,7 @@ static void be_waited_for(struct model *m, struct job *j, const struct namesakes
 void dependencies_rename(struct model *m, struct job *j, const char *name, struct stamp now)
 {
     bool waits = job_waits_for_name(j);
-    if (!link_is_in(&j->namesake)) { /* a task: its array stands for it */
+    if (!link_is_in(&j->namesake)) { /* a task: its array is in the list */
         STR_COPY(j->row.spec.name, name);
         return;
     }

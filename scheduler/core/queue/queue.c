@@ -629,7 +629,8 @@ struct demand_class *queue_next_class(const struct demand_class *k)
     return as_demand_class(tree_next(&k->in_demand_classes));
 }
 
-/* Of n and its subtree. */
+/* First class in the subtree of l that is at this position or behind it, and fits the room or is
+ * fresh. */
 static struct tree_link *within(
     struct tree_link *l, struct queue_position at, const struct resources *room, int64_t fresh)
 {

@@ -2,8 +2,8 @@
  *
  * Usage of accounts and its effect on the queue. Usage grows and decays between events by itself: a
  * row has its value at a time, and changes only when the current usage of the account's jobs does.
- * Decay has steps of a thousandth of the half-life on a grid of the wall clock, so the result does
- * not depend on the times of evaluation.
+ * Decay has steps of half_life / PRIORITY_STEPS on a grid of the wall clock, so the result does not
+ * depend on the times of evaluation.
  *
  * Current shares are applied periodically (EV_ORDER), and only after changes that could make a
  * difference; then the shapes move, which are few, and no job.
@@ -27,7 +27,7 @@
 #define SHAPES_A_MS 4
 #define FORGET_STEPS (64LL * PRIORITY_STEPS)
 #define USED_MAX (1LL << 62)
-#define RATIO_MAX 32.0 /* usage of this many times its share leaves a fair-share term of zero */
+#define RATIO_MAX 32.0 /* more usage than this many shares counts as this: 2^-32 is almost 0 */
 /* Weight of fair share between the users of a team, as a fraction of that between teams. */
 #define USER_PART 4
 #define KEY_MAX (2 * CORE_NAME_MAX)
@@ -175,7 +175,7 @@ void account_charge(struct model *m, struct account *a, int64_t mcpu, struct sta
 
 /* ---- fair share ---- */
 
-/* Sums over those that have jobs. */
+/* Sums over the teams, or the users of a team, that have jobs. */
 struct sums {
     int64_t used, shares;
 };
@@ -222,8 +222,8 @@ static struct sums sum_users(const struct model *m, const struct team *t, struct
     return s;
 }
 
-/* Remaining part of worth_ms after this usage. Products and one quotient, no sums: rounding is
- * equal on every machine. */
+/* worth_ms * 2^-(usage / share), both as parts of all (Slurm, "Classic Fairshare Algorithm").
+ * Products and one quotient, no sums: rounding is equal on every machine. */
 static int64_t worth(int64_t worth_ms, int64_t used, int64_t shares, const struct sums *all)
 {
     if (used == 0 || all->used == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that run only in a window. Outside of it such a job waits (dependencies.c), like one before
- * its begin time. Before the window closes, queued jobs leave the queue, and running jobs are saved
- * and stopped, early enough for a save as long as their last one: END_WINDOW, which costs no retry.
+ * Jobs that run only in a window. Outside of it such a job waits (eligible.c), like one before its
+ * begin time. Before the window closes, queued jobs leave the queue, and running jobs are saved and
+ * stopped, early enough for a save as long as their last one: END_WINDOW, which costs no retry.
  *
  * Invariant: a job is in by_park exactly while it has a window that closes and is queued, or runs
  * and is not being stopped.
@@ -37,13 +37,14 @@ const struct window *core_window(const struct model *m, const char *name)
     return NULL;
 }
 
-/* How long before the end the last save begins. */
+/* How long before the window closes the last save begins. */
 static int64_t lead_ms(const struct job_row *r)
 {
     return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
 }
 
-/* Open for the job, with time for a start; until when it may run: WALL_NONE = unlimited. */
+/* Whether the window is open for the job, with time left before the last save. If so, *ret_park is
+ * when that begins, WALL_NONE if the window never closes; else *ret_next is when it opens next. */
 static bool is_open_for(const struct model *m, const struct job_row *r, struct wall now,
     struct wall *ret_park, struct wall *ret_next)
 {
@@ -122,11 +123,11 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
     }
     window_leave(m, j);
     if (j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING)
-        return 0; /* as loaded */
+        return 0; /* at a load, windows are watched before the attempts are known */
     job_stop(m, j, END_WINDOW, true);
     model_note_change(m);
     history(m, ev->now, "park", (struct history_of){.attempt = a},
-        "window %s closes: it is saved, and continues when the window opens again",
+        "window %s closes: the job is saved, and resumed when the window opens again",
         j->row.spec.window);
     return 0;
 }
