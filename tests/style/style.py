@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks how the sources are written: layout, unused names, shell mistakes, spelling.
 
-    style.py CHECK [SOURCE_ROOT]    c, black, flake8, shell, spelling: one check
+    style.py CHECK [SOURCE_ROOT]    c, black, flake8, shell, spelling, meson: one check
     style.py format [SOURCE_ROOT]   formats all C and Python files
 
 SOURCE_ROOT defaults to the checkout that this file is in. The files are found by walking the tree,
@@ -34,6 +34,9 @@ NOT_PRODUCT = ("tests/", "fuzz/", "bench/")
 # turn #SBATCH into "# SBATCH".
 SCRIPTS_OF_USERS = ("tests/e2e/slurm/",)
 SPELLED = (".c", ".h", ".py", ".md", ".sh", ".build", ".yaml", ".1", ".8")
+
+# Of a Meson file: a source file, but not one that the build makes.
+SOURCE = re.compile(r"(?<!output: )'([^']+\.c)'")
 
 SHEBANG = re.compile(rb"#!.*[/ ](?:ba|da)?sh\b")
 
@@ -206,6 +209,24 @@ def check_spelling(tree):
     )
 
 
+def check_meson(tree):
+    """The product's source files: one a line and sorted, so a file is found and two changes merge."""
+    findings = []
+    for file in tree.named("meson.build"):
+        if file.startswith("tests/"):
+            continue
+        before = ""
+        for i, line in enumerate((tree.root / file).read_text().splitlines(), 1):
+            sources = SOURCE.findall(line)
+            if len(sources) > 1:
+                findings.append(f"{file}:{i}: {len(sources)} source files: one a line")
+            is_in_list = re.match(r"\s+'", line) and len(sources) == 1
+            if is_in_list and sources[0] < before:
+                findings.append(f"{file}:{i}: {sources[0]} comes before {before}: sort the list")
+            before = sources[0] if is_in_list else ""
+    return findings
+
+
 def with_advice(text, advice):
     return [*text.splitlines(), advice] if text else []
 
@@ -225,6 +246,7 @@ CHECKS = {
     "flake8": check_flake8,
     "shell": check_shell,
     "spelling": check_spelling,
+    "meson": check_meson,
     "format": format_all,
 }
 

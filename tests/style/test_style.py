@@ -94,6 +94,21 @@ class Style(unittest.TestCase):
     def test_a_misspelt_word(self):
         self.assert_finds("spelling", "docs/x.md", "It is reci" + "eved.\n", "docs/x.md:1: ")
 
+    def test_sources_that_are_not_sorted(self):
+        good = "lib = static_library('x',\n  'a.c',\n  'b.c',\n  dependencies: [])\n"
+        self.write("x/meson.build", good + "custom_target('t', output: 'y.c', input: 'x.c')\n")
+        self.assert_finds(
+            "meson",
+            "y/meson.build",
+            good.replace("a.c", "c.c"),
+            "y/meson.build:3: b.c comes before c.c",
+        )
+
+    def test_several_sources_on_a_line(self):
+        line = "executable('x', 'a.c', 'b.c')\n"
+        self.write("tests/x/meson.build", line)
+        self.assert_finds("meson", "x/meson.build", line, "x/meson.build:1: 2 source files: one a")
+
     def test_format_mends_c_and_python(self):
         self.write("a.py", "x = 'a'\n")
         self.write("base/x.c", "int  x ;\n")
