@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""embed.py FILE NAME: prints a C source in which NAME is the text of FILE, but for its lines of comments."""
+"""embed.py FILE NAME: prints a C source in which NAME is the text of FILE, but for its lines of
+comments."""
 
 import sys
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two thousand agents on one belayd: what each costs, and five hundred notices in one second.
 
-The agents are played by one process over real TLS connections with certificates of their own, through the messages of
-base/wire. They run nothing: a job "runs" when its agent says so. Only belayd's own processor time and memory count.
+The agents are played by one process over real TLS connections with certificates of their own,
+through the messages of base/wire. They run nothing: a job "runs" when its agent says so. Only
+belayd's own processor time and memory count.
 """
 
 import asyncio
@@ -119,7 +120,8 @@ class Agent:
             wait_ms = 0 if news else 20000
 
     async def reclaim(self, deadline_ms):
-        """The notice, the save that it calls for, and the end, each told at once; then the time belayd took to have it all."""
+        """The notice, the save that it calls for, and the end, each told at once; then the time
+        belayd took to have it all."""
         began = time.monotonic()
         if not self.urgent:
             self.urgent = await self.connect(True)

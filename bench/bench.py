@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
+"""belay's figures, each next to something measured in the same run, so that a slow or a busy
+machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue latency startup queue market agents checkpoint lost fair plan policy flood
-                             # pace telemetry ledger (BELAY_BUILD names the build)
+    bench/bench.py NAME...   # some of the names in docs/benchmarks.md; BELAY_BUILD names the build
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -103,7 +103,8 @@ class Local:
         )
 
     def programs(self):
-        """Processes of belay's: the scheduler, the agent and what that has started, not the jobs."""
+        """Processes of belay's: the scheduler, the agent and what that has started, not the
+        jobs."""
         return [self.pid()] + programs_below(self.pid("agent.pid"))
 
     def until_empty(self):
@@ -178,7 +179,8 @@ def cpu_seconds(pids):
 
 
 def programs_below(pid):
-    """It, the process that forks supervisors, and those of these that wait for another task: what has ended is in the others' time."""
+    """It, the process that forks supervisors, and those of these that wait for another task: what
+    has ended is in the others' time."""
     found = [pid]
     for one in found:
         with contextlib.suppress(OSError), open("/proc/%d/task/%d/children" % (one, one)) as f:
@@ -187,7 +189,8 @@ def programs_below(pid):
 
 
 def xargs(n):
-    """What the machine takes for n scripts of `true`, TRUE_AT_ONCE at once: seconds, seconds of processor."""
+    """What the machine takes for n scripts of `true`, TRUE_AT_ONCE at once: seconds, seconds of
+    processor."""
     with tempfile.TemporaryDirectory() as d:
         script = os.path.join(d, "true.sh")
         with open(script, "w") as f:
@@ -205,7 +208,8 @@ def xargs(n):
 
 
 def floor(n):
-    """The same with a directory, files, a cgroup and a synced row for each, by one process that is no scheduler: seconds, of processor."""
+    """The same with a directory, files, a cgroup and a synced row for each, by one process that is
+    no scheduler: seconds, of processor."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as d:
         said = subprocess.run(
             [lab.BUILD + "/bench/bench_floor", d, str(n), str(TRUE_AT_ONCE), SPEC["script"]],
@@ -248,7 +252,8 @@ def bench_jobs():
     )
 
 
-# Writes the moment at which the signal came, then saves and ends as a program of the signal method does.
+# Writes the moment at which the signal came, then saves and ends as a program of the signal method
+# does.
 TRAP = """\
 import os, signal, sys, time
 def save(*_):
@@ -322,7 +327,8 @@ def bench_requeue():
 
 
 def bench_latency():
-    """From a submit's first byte to the program's first: each writes the time at which it came to run."""
+    """From a submit's first byte to the program's first: each writes the time at which it came to
+    run."""
     took = []
     with Local() as l:
         program = os.path.join(l.home, "now.sh")
@@ -360,7 +366,8 @@ def processor_ms(fn):
 
 
 def bench_startup():
-    """What it is worth that belay loads libraries where it needs them: a list, and one with all of them loaded at the start."""
+    """What it is worth that belay loads libraries where it needs them: a list, and one with all of
+    them loaded at the start."""
     own, linked = [], []
     with Local("--no-agent") as l:
         for _ in range(200):
@@ -444,7 +451,8 @@ RESTART_JOBS = 1000000
 
 
 def multiply(db, table, key, had, n):
-    """Copies the rows 1 .. had of a table until there are n of them, each time as many as there are."""
+    """Copies the rows 1 .. had of a table until there are n of them, each time as many as there
+    are."""
     columns = [row[1] for row in db.execute("PRAGMA table_info(%s)" % table)]
     values = ["%s + %%d" % key if c == key else c for c in columns]
     while had < n:
@@ -457,7 +465,8 @@ def multiply(db, table, key, had, n):
 
 
 def bench_restart():
-    """So many queued jobs of ten users with a hundred different demands; written into the database, or filling it would be all of it."""
+    """So many queued jobs of ten users with a hundred different demands; written into the database,
+    or filling it would be all of it."""
     some = 1000
     with Local("--no-agent") as l:
         l.post_all(
@@ -527,8 +536,9 @@ def bench_fair():
 
 
 def bench_policy():
-    """Offsets a trace are 300, or BELAY_BENCH_OFFSETS; a subset by BELAY_BENCH_ONLY, a word of a heading or a folder. BELAY_BENCH_CHOOSE=1 prints what
-    laws of a cap cost on each year instead, and BELAY_BENCH_LAW=LOSSES,FLAPS,PART judges by one of them.
+    """Offsets a trace are 300, or BELAY_BENCH_OFFSETS; a subset by BELAY_BENCH_ONLY, a word of a
+    heading or a folder. BELAY_BENCH_CHOOSE=1 prints what laws of a cap cost on each year instead,
+    and BELAY_BENCH_LAW=LOSSES,FLAPS,PART judges by one of them.
     """
     traces = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
     only, law = os.environ.get("BELAY_BENCH_ONLY"), os.environ.get("BELAY_BENCH_LAW")
@@ -577,7 +587,8 @@ def times_of(n, fn):
 
 
 def parts_of_cost(l):
-    """Where the time of `belay cost --by team --month` goes: medians, and what each process takes of a processor for it."""
+    """Where the time of `belay cost --by team --month` goes: medians, and what each process takes
+    of a processor for it."""
     path = "/cost?by=team,month"
     l.get(path)  # its connection to the database is there from then on
     pid, n = l.pid(), 21
@@ -607,7 +618,8 @@ def parts_of_cost(l):
 
 
 def fill_year(path):
-    """With BELAY_BENCH_YEAR=FILE it is filled once and kept there, for it takes a quarter of an hour."""
+    """With BELAY_BENCH_YEAR=FILE it is filled once and kept there, for it takes a quarter of an
+    hour."""
     kept = os.environ.get("BELAY_BENCH_YEAR")
     if kept and os.path.exists(kept + ".json"):
         for rest in glob.glob(path + "-*"):  # the log of the database that it takes the place of
@@ -628,7 +640,8 @@ def fill_year(path):
 
 
 def bench_ledger():
-    """A year of a ledger, written by the commits of belayd: what belay cost takes for it from start to end, and what it takes on disk."""
+    """A year of a ledger, written by the commits of belayd: what belay cost takes for it from start
+    to end, and what it takes on disk."""
     with Local("--no-agent") as l:
         path = os.path.join(l.home, "belay.db")
         with stopped(l):

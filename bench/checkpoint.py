@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves and restores next to what tar | zstd, restic, rclone and the aws command do with the same trees, where they are
-installed, and next to what the disk, or the server, does at all.
+"""Saves and restores next to what tar | zstd, restic, rclone and the aws command do with the same
+trees, where they are installed, and next to what the disk, or the server, does at all.
 
-BELAY_BENCH_MIB is the size of the large trees (4096), BELAY_BENCH_DIR where all of it lies. BELAY_BENCH_S3 is ceph or swift:
-a server of tests/s3server.py, for those of them that speak S3 (BELAY_BENCH_S3_MIB: 1024).
+BELAY_BENCH_MIB is the size of the large trees (4096), BELAY_BENCH_DIR where all of it lies.
+BELAY_BENCH_S3 is ceph or swift: a server of tests/s3server.py, for those of them that speak S3
+(BELAY_BENCH_S3_MIB: 1024).
 """
 
 import datetime
@@ -406,7 +407,8 @@ class Bench:
         self.of_the_limit(tree, file)
 
     def of_the_limit(self, tree, file):
-        """Each save into an empty store, and each restore, next to what is possible in the seconds before it."""
+        """Each save into an empty store, and each restore, next to what is possible in the seconds
+        before it."""
         saves, restores = [], []
         for _ in range(ROUNDS):
             tool = self.tool()

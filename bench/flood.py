@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile connections to belayd's HTTPS listener, and what agents and users notice of them.
 
-    flood.py HOST PORT CONNECTIONS SECONDS [KIND...]    the crowd alone; a user's token on standard input
+    flood.py HOST PORT CONNECTIONS SECONDS [KIND...]    the crowd alone
 
-The crowd is a process of its own: it keeps CONNECTIONS open, of the kinds below in turn, and opens each again
-when belayd has closed it. The last line that it prints is JSON: how often each kind was opened and closed.
+It reads a user's token from standard input.
+
+The crowd is a process of its own: it keeps CONNECTIONS open, of the kinds below in turn, and opens
+each again when belayd has closed it. The last line that it prints is JSON: how often each kind was
+opened and closed.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reclaim costs in work that is done again: 1,000 simulated ones (bench/lost.c) and 20 of real machines' processes.
+"""What a reclaim costs in work that is done again: 1,000 simulated ones (bench/lost.c) and 20 of
+real machines' processes.
 
-With notice, and a save that fits it: nothing. Else at most what was done since the last save, which is the interval, and
-what is done while one is stored.
+With notice, and a save that fits it: nothing. Else at most what was done since the last save, which
+is the interval, and what is done while one is stored.
 """
 
 import os
@@ -104,7 +105,8 @@ def real(say):
 
 
 def reclaim_all(l, jobs):
-    """By turns without notice and with; each machine at a moment of its own. How long saves took."""
+    """By turns without notice and with; each machine at a moment of its own. How long saves
+    took."""
     chance, save_ms = random.Random(5), []
     for n in range(1, 2 * ROUNDS + 1):
         for job in jobs:
@@ -123,7 +125,8 @@ def reclaim_all(l, jobs):
 
 
 def losses(path):
-    """One for each time that it began again: from the step that it knew of to the last that it had done, in ms."""
+    """One for each time that it began again: from the step that it knew of to the last that it had
+    done, in ms."""
     found, at, last = [], {}, None
     with open(path) as f:
         for line in f:

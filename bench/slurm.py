@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench --peer slurm: the same loads on Slurm and on belay, one after the other, on this machine.
+"""scripts/bench --peer slurm: the same loads on Slurm and on belay, one after the other, on this
+machine.
 
-Slurm's programs (Debian: slurm-wlm, slurmrestd, munge) run from a directory of this bench's own, without a service manager: munged,
-slurmctld, slurmd and slurmrestd, with one node that says it has as many CPUs as belay's, and what its own guide for high
-throughput says (https://slurm.schedmd.com/high_throughput.html). Its controller keeps its state as it does by default: it is
-written some time after a submit was acknowledged, where belay's is durable before.
+Slurm's programs (Debian: slurm-wlm, slurmrestd, munge) run from a directory of this bench's own,
+without a service manager: munged, slurmctld, slurmd and slurmrestd, with one node that says it has
+as many CPUs as belay's, and what its own guide for high throughput says
+(https://slurm.schedmd.com/high_throughput.html). Its controller keeps its state as it does by
+default: it is written some time after a submit was acknowledged, where belay's is durable before.
 """
 
 import contextlib
@@ -160,7 +162,8 @@ class Slurm:
             "a node that is up", lambda: self.say("sinfo", "-h", "-o", "%T").strip() == "idle"
         )
         self.socket = self.path("rest.sock")
-        # It refuses root, under whose name a request of anybody would be done: here nobody else comes to the socket.
+        # It refuses root, under whose name a request of anybody would be done: here nobody else
+        # comes to the socket.
         self.env["SLURMRESTD_SECURITY"] = "disable_user_check"
         self.run(
             "slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", "unix:" + self.socket

@@ -6,7 +6,7 @@
     lib/private/                   the libraries that they were linked with, and ld.so
     lib/libbelay.so.0              for jobs' programs that are linked with it
     share/belay/belay*.py          for jobs' programs in Python
-    relocate DIR                   makes the programs run from DIR/bin; not needed for /opt/belay/VERSION
+    relocate DIR                   makes the programs run from DIR/bin; not for /opt/belay/VERSION
 """
 
 import argparse

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that takes part in checkpoints by a signal only, without any of belay's libraries: it adds up the digits of
-the powers of 3. Submit it with:
+"""A job that takes part in checkpoints by a signal only, without any of belay's libraries: it adds
+up the digits of the powers of 3. Submit it with:
     belay submit --checkpoint signal --wrap 'python3 examples/on_signal.py 2000000'
 """
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second half of scripts/quickstart: runs the same training twice on an emulated cloud, once on an on-demand
-instance and once on spot instances that are reclaimed twice, and compares the two.
+"""The second half of scripts/quickstart: runs the same training twice on an emulated cloud, once on
+an on-demand instance and once on spot instances that are reclaimed twice, and compares the two.
 
-Every figure that it prints comes from belay, from the emulator's bill, or from the output of the two jobs.
+Every figure that it prints comes from belay, from the emulator's bill, or from the output of the
+two jobs.
 """
 
 import argparse
@@ -228,7 +229,8 @@ def job(lab, number):
 
 
 def take_node(lab, timeline, number, notice):
-    """Makes the emulator reclaim the instance that the job runs on. Returns its id, or None if the job is not running."""
+    """Makes the emulator reclaim the instance that the job runs on. Returns its id, or None if the
+    job is not running."""
     attempts = [a for a in job(lab, number)["attempts"] if a["state"] == "running"]
     for instance in lab.get("/instances")["instances"]:
         if attempts and instance["node"] == attempts[-1]["node"]:
@@ -259,7 +261,8 @@ def is_time_to_take(spot, taken, steps):
 
 
 def watch(lab, timeline, reference, spot, steps):
-    """Follows both jobs to their ends, and reclaims the spot job's nodes. Returns the reclaimed instances."""
+    """Follows both jobs to their ends, and reclaims the spot job's nodes. Returns the reclaimed
+    instances."""
     taken, told, end = [], 0, time.monotonic() + TIME_LIMIT_S
     while True:
         timeline.follow(300)

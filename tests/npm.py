@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock programs that come from npm, for tests in Python. Where there is no npm or no network, the test is skipped."""
+"""Stock programs that come from npm, for tests in Python. Where there is no npm or no network, the
+test is skipped."""
 
 import json
 import os
@@ -19,8 +20,8 @@ def skip(why):
 
 
 def install(directory, package, what):
-    """Installs what `package` (of a package.json) depends on below the directory, once; `what` for errors. Whole or not at
-    all: the mark comes last."""
+    """Installs what `package` (of a package.json) depends on below the directory, once; `what` for
+    errors. Whole or not at all: the mark comes last."""
     if not shutil.which("node") or not shutil.which("npm"):
         skip("there is no node with npm; scripts/setup installs them")
     mark = os.path.join(directory, "installed")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S3 servers that others wrote, to throw away: Ceph's radosgw (strict signatures; objects in memory) and the s3api of
-OpenStack's Swift (501 to every conditional write; objects in files). Everything listens on loopback and lies in a directory
-that goes with the server. scripts/setup real installs both; where one is missing, what wants it is skipped.
+"""S3 servers that others wrote, to throw away: Ceph's radosgw (strict signatures; objects in
+memory) and the s3api of OpenStack's Swift (501 to every conditional write; objects in files).
+Everything listens on loopback and lies in a directory that goes with the server. scripts/setup real
+installs both; where one is missing, what wants it is skipped.
 
     s3server.py ceph|swift PROGRAM ARG...
-        runs PROGRAM with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION and AWS_ENDPOINT_URL in its environment;
-        {} in an argument is the store's URL, s3://jobs?endpoint=...; the bucket is there
+        runs PROGRAM with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION and
+        AWS_ENDPOINT_URL in its environment; {} in an argument is the store's URL,
+        s3://jobs?endpoint=...; the bucket is there
 
     with s3server.start("ceph") as server:  # of the same, in Python
         server.url, server.endpoint, server.env, server.make_bucket("another")
@@ -241,7 +243,8 @@ rgw_gc_processor_period = 1
 
 
 class Swift(Server):
-    """Proxy, account, container and object server in one process of this file's own (serve_swift)."""
+    """Proxy, account, container and object server in one process of this file's own
+    (serve_swift)."""
 
     access_key = "belay:belay"
     PYTHON = "/usr/bin/python3"  # the distribution's, which has its packages
@@ -408,7 +411,8 @@ SERVERS = {"ceph": Ceph, "swift": Swift}
 
 
 def start(which, dir=None):
-    """Ceph or Swift, which answers and has the bucket; Missing says what is not there. dir: where its files lie."""
+    """Ceph or Swift, which answers and has the bucket; Missing says what is not there. dir: where
+    its files lie."""
     return SERVERS[which](dir)
 
 

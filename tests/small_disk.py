@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is full when a test says so: a small tmpfs in a mount namespace of the test's own, so nothing of it is left
-behind. A test that has one ends with small_disk.main()."""
+"""A disk that is full when a test says so: a small tmpfs in a mount namespace of the test's own, so
+nothing of it is left behind. A test that has one ends with small_disk.main()."""
 
 import contextlib
 import os
@@ -51,7 +51,8 @@ def why_not():
 
 
 def main():
-    """Runs the tests of the main module in a namespace where they may mount, or says why they are skipped."""
+    """Runs the tests of the main module in a namespace where they may mount, or says why they are
+    skipped."""
     if os.environ.pop(INSIDE, None):
         unittest.main(verbosity=2)
         return

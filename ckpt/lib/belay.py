@@ -128,7 +128,8 @@ def should_checkpoint():
 
 
 def seconds_left():
-    """Seconds until the node is taken away or the save must be done; infinity while there is no deadline."""
+    """Seconds until the node is taken away or the save must be done; infinity while there is no
+    deadline."""
     left = float("inf")
     for path in (os.environ.get("BELAY_NOTICE_FILE"), _control("request")):
         deadline = (_read(path) or {}).get("deadline_ms") if path else None

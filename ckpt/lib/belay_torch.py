@@ -167,7 +167,8 @@ def _say(text):
 
 
 class BatchesByStep(Sampler):
-    """The batches of steps start .. total - 1, as lists of indices into n samples: a batch sampler for a DataLoader.
+    """The batches of steps start .. total - 1, as lists of indices into n samples: a batch sampler
+    for a DataLoader.
 
     Each epoch is a permutation determined by (seed, epoch); an incomplete batch is dropped. With
     several ranks each takes its part of the step's `batch_size * ranks` samples; or of

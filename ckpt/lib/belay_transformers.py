@@ -3,7 +3,8 @@
 
     import belay_transformers
 
-    trainer = Trainer(model, arguments, train_dataset=data, callbacks=[belay_transformers.Checkpoints()])
+    callbacks = [belay_transformers.Checkpoints()]
+    trainer = Trainer(model, arguments, train_dataset=data, callbacks=callbacks)
     trainer.train(resume_from_checkpoint=belay_transformers.restored())
     belay_transformers.exit_if_stopped()
 
@@ -24,7 +25,8 @@ _NAME = "trainer"
 
 
 def restored():
-    """What to give to train(resume_from_checkpoint=...): the path of the restored checkpoint, or None."""
+    """What to give to train(resume_from_checkpoint=...): the path of the restored checkpoint, or
+    None."""
     return os.path.join(belay.checkpoint_dir(), _NAME) if belay.restored() else None
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small neural network on Fashion-MNIST, and takes part in belay's checkpoints.
 
-Two hidden layers, rectified linear units, softmax, minibatch gradient descent with momentum, in float32. Everything
-that decides the result is the seed and the step: batches are a pure function of both, and the state that a checkpoint
-holds is the step, the weights and their velocities. So a run that was interrupted and resumed ends with the same
-weights, bit for bit, as one that was not (on the same type of processor with the same numpy and BLAS).
+Two hidden layers, rectified linear units, softmax, minibatch gradient descent with momentum, in
+float32. Everything that decides the result is the seed and the step: batches are a pure function of
+both, and the state that a checkpoint holds is the step, the weights and their velocities. So a run
+that was interrupted and resumed ends with the same weights, bit for bit, as one that was not (on
+the same type of processor with the same numpy and BLAS).
 """
 
 import os

@@ -104,7 +104,8 @@ def main():
     if belay_torch.rank() == 0:
         print("weights sha256 %s" % digest(model), flush=True)
     if distributed:
-        # Gloo's threads (of PyTorch 1.13) may abort a process that ends in the usual way while its peers end, or hang it.
+        # Gloo's threads (of PyTorch 1.13) may abort a process that ends in the usual way while its
+        # peers end, or hang it.
         torch.distributed.barrier()
         os._exit(0)
 

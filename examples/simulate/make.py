@@ -3,10 +3,10 @@
 """make.py [DIR [DAYS JOBS]]: writes the traces and the log of jobs of this folder, byte for byte
 the same each time, into DIR; or others, of so many days and jobs.
 
-The traces are made up. A zone's spot capacity comes and goes in spells, whose lengths are as uneven as published ones are:
-most are short, a few are long, and how likely one is to end falls with its age (a Weibull distribution of shape below 1).
-By day it is scarcer. Prices move slowly around a third of on-demand. Everything follows from the
-seed."""
+The traces are made up. A zone's spot capacity comes and goes in spells, whose lengths are as uneven
+as published ones are: most are short, a few are long, and how likely one is to end falls with its
+age (a Weibull distribution of shape below 1). By day it is scarcer. Prices move slowly around a
+third of on-demand. Everything follows from the seed."""
 
 import datetime
 import json

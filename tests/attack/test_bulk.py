@@ -174,8 +174,8 @@ class Bulk(unittest.TestCase):
         self.assertLess(asyncio.run(play()), SLOWEST_S)
 
     def test_questions_count_for_who_asks_and_not_for_whom_they_name(self):
-        """One user's questions about what bob and others have forgotten leave bob's own question, and
-        theirs, its place."""
+        """One user's questions about what bob and others have forgotten leave bob's own question,
+        and theirs, its place."""
         self.d.fill_ledger()
         busy, hostile, bob = (
             self.d.token(kind="api", user=name, admin=name == "ann")

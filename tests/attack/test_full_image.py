@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool whose image leaves no room on the disk: each machine is paid for, joins, and can run nothing.
-The number of launches is bounded, also across a kill of belayd; belayd reports it, and the waiting job
-loses nothing. After a fix the pool works again."""
+"""A pool whose image leaves no room on the disk: each machine is paid for, joins, and can run
+nothing. The number of launches is bounded, also across a kill of belayd; belayd reports it, and the
+waiting job loses nothing. After a fix the pool works again."""
 
 import json
 import os
@@ -15,8 +15,8 @@ sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "e2e")]
 import small_disk  # noqa: E402
 from lab import Lab  # noqa: E402
 
-# Of a disk an agent keeps an eighth for its records. What is left is enough to join, and not for the
-# script of the job.
+# Of a disk an agent keeps an eighth for its records. What is left is enough to join, and not for
+# the script of the job.
 DISK, LEFT, SCRIPT = 16 << 20, 512 << 10, 600 << 10
 WHY = "its disk was full before its first job"
 FULL = 5  # machines, until the image is mended
@@ -78,7 +78,8 @@ class FullImage(Lab):
         return [datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() for at in found]
 
     def submit_all(self):
-        """One job for each machine, since one that found no room is tried again later. Returns the last."""
+        """One job for each machine, since one that found no room is tried again later. Returns the
+        last."""
         return [self.submit_large() for _ in range(FULL + 1)][-1]
 
     def submit_large(self):

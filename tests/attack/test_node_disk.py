@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user fills the disk of a node, with the output of a job or with files: jobs of other users there
-end normally, or wait until there is room. No job loses a retry, and the node is not lost."""
+"""A user fills the disk of a node, with the output of a job or with files: jobs of other users
+there end normally, or wait until there is room. No job loses a retry, and the node is not lost."""
 
 import contextlib
 import os

@@ -39,7 +39,8 @@ def with_secret():
 
 class Processes(unittest.TestCase):
     def spy(self, more):
-        """How many processes a user's job sees with the secret in their arguments, and how many of other users."""
+        """How many processes a user's job sees with the secret in their arguments, and how many of
+        other users."""
         with Submitter(pool={"max_nodes": 1}, agent_prelude=PRELUDE % more) as l:
             first = l.post("/jobs", {"script": HOLDER, "cwd": "/"})["id"]
             l.wait_log(first, "^up$")  # now there is a node, and it stays

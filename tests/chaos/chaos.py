@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chaos: many jobs on an emulated cloud, and at random moments everything that can be killed is killed.
+"""Chaos: many jobs on an emulated cloud, and at random moments everything that can be killed is
+killed.
 
-What is done, to whom and when comes from a seed (BELAY_CHAOS_SEED; else one that is printed), so a run's choices can
-be repeated; what the machine makes of them in between cannot. At the end:
+What is done, to whom and when comes from a seed (BELAY_CHAOS_SEED; else one that is printed), so a
+run's choices can be repeated; what the machine makes of them in between cannot. At the end:
 
  1. every job has ended once, as succeeded, with the output of an undisturbed run;
- 2. no attempt resumed from anything older than what was acknowledged before it, to belayd or to the program;
+ 2. no attempt resumed from anything older than what was acknowledged before it, to belayd or to
+    the program;
  3. what was acknowledged is in the store, and nothing there is damaged;
  4. every machine that the cloud ever started has a row, and none is left;
  5. no process is left, and no sanitizer has had a word to say.
@@ -143,7 +145,8 @@ class Chaos:
         return "pid %d" % self.hit if self.signal(pids, r, signal.SIGKILL) else None
 
     def freeze(self, pids, r):
-        """For less than a lease, or for more: then its node counts as lost, and it does not know."""
+        """For less than a lease, or for more: then its node counts as lost, and it does not
+        know."""
         if not self.signal(pids, r, signal.SIGSTOP):
             return None
         self.frozen.append((time.monotonic() + 1 + 6 * r, self.hit))
@@ -219,7 +222,8 @@ class Chaos:
     # ---- the run ----
 
     def submit_some(self):
-        """Keeps enough jobs alive; a submit that got no answer may have been lost or not: it is looked for."""
+        """Keeps enough jobs alive; a submit that got no answer may have been lost or not: it is
+        looked for."""
         active = {j["id"] for j in self.lab.get("/jobs?state=active&limit=200")["jobs"]}
         while len(active) < JOBS_ALIVE or len(self.jobs) < JOBS_MIN:
             kind = self.choose_jobs.choices([Walk, RingWalk], [8, 1])[0]

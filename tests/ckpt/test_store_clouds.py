@@ -3,7 +3,7 @@
 demand.
 
     test_store_clouds.py TEST_STORE_CLOUDS              both, with faults
-    test_store_clouds.py TEST_STORE_CLOUDS DIRECTORY    Azurite, which comes from npm into the directory, once
+    test_store_clouds.py TEST_STORE_CLOUDS DIRECTORY    Azurite, installed there from npm once
 """
 
 import base64

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay starts without libcurl, libcrypto and SQLite, which take longer to load than a call to belayd does, and loads them where it needs them."""
+"""belay starts without libcurl, libcrypto and SQLite, which take longer to load than a call to
+belayd does, and loads them where it needs them."""
 
 import contextlib
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay on one machine: up, submit, follow, cancel, requeue, down, up again; and the output of every verb."""
+"""belay on one machine: up, submit, follow, cancel, requeue, down, up again; and the output of
+every verb."""
 
 import contextlib
 import fcntl
@@ -32,7 +33,8 @@ BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 90  # upper limit of any single wait, including sanitizers and a busy machine
 
 
-# A fake podman that records how a command came in. It moves one command elsewhere, as the real one does with all.
+# A fake podman that records how a command came in. It moves one command elsewhere, as the real one
+# does with all.
 PODMAN = """#!/bin/sh
 [ "$1" = image ] && exit 0
 export CAME="$2"
@@ -124,7 +126,8 @@ class Canned(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class Home:
-    """A temporary BELAY_HOME. Leaving it ends all its processes and checks the sanitizers' reports."""
+    """A temporary BELAY_HOME. Leaving it ends all its processes and checks the sanitizers'
+    reports."""
 
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
@@ -330,7 +333,8 @@ class Local(unittest.TestCase):
             "--workdir", "upload", "--chdir", "sent", "--wait", "--wrap", "cat link src/run.sh"
         )
         self.assertRegex(self.ok("logs", str(job)), r"^data\n#!/bin/sh\ncat src/data link; exit")
-        # Every attempt and task gets the files as of the submit; a node that has them does not fetch them.
+        # Every attempt and task gets the files as of the submit; a node that has them does not
+        # fetch them.
         array = self.submit(
             "--workdir",
             "upload",
@@ -1356,7 +1360,8 @@ class Local(unittest.TestCase):
         self.ok("cancel", job)
 
     def start_on_terminal(self, *arguments, env=None):
-        """Starts it on a new terminal. Returns the process, the terminal's master and the terminal."""
+        """Starts it on a new terminal. Returns the process, the terminal's master and the
+        terminal."""
         other, terminal = pty.openpty()
         p = subprocess.Popen(
             [BUILD + "/cli/belay", *arguments],

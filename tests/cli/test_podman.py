@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs in containers of the real podman: their view, entering, saving, moving and ending them, and that nothing of them remains.
-Skipped where podman is not installed, or cannot start anything; scripts/test --real installs it."""
+"""Jobs in containers of the real podman: their view, entering, saving, moving and ending them, and
+that nothing of them remains. Skipped where podman is not installed, or cannot start anything;
+scripts/test --real installs it."""
 
 import ctypes
 import json
@@ -16,7 +17,8 @@ IMAGE = "localhost/busybox:1"
 APPLETS = "sh cat echo env grep id ls pwd sleep touch true uname".split()
 PODMAN = shutil.which("podman")
 
-# Its own storage, and limits that root without CAP_SYS_RESOURCE may set: podman requests higher ones than allowed.
+# Its own storage, and limits that root without CAP_SYS_RESOURCE may set: podman requests higher
+# ones than allowed.
 WRAPPER = """#!/bin/bash
 args=()
 for a in "$@"; do
@@ -28,7 +30,8 @@ LIMITS = ("--ulimit=host", "--ulimit=nofile=1024:1024 --ulimit=nproc=1024:1024")
 
 
 def pure_cgroups():
-    """podman's crun can run without its own cgroups, but not on a hybrid machine: provides one kind, in our own mounts."""
+    """podman's crun can run without its own cgroups, but not on a hybrid machine: provides one
+    kind, in our own mounts."""
     if os.geteuid() != 0 or not os.path.isdir("/sys/fs/cgroup/unified"):
         return
     libc = ctypes.CDLL(None, use_errno=True)

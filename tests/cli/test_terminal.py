@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of others are shown without what a terminal would act on: node names from before joins were checked, and
-whatever belayd answers, here through a proxy that puts escape sequences into each text."""
+"""Texts of others are shown without what a terminal would act on: node names from before joins were
+checked, and whatever belayd answers, here through a proxy that puts escape sequences into each
+text."""
 
 import contextlib
 import http.server
@@ -35,7 +36,8 @@ pools:
   spare: {usd_per_hour: 2}
 """
 HAS = {"features": ",ib,", "resources": "lego:4"}
-# BEL and the title of a terminal, CSI as one character, a line that is another's, the order of letters reversed.
+# BEL and the title of a terminal, CSI as one character, a line that is another's, the order of
+# letters reversed.
 EVIL = "\x1b]0;owned\x07\x9b2J\nroot: \u202e"
 # Words that verbs compare: with these left as they are, more of a verb's lines are printed.
 # Objects with names of others, which get EVIL too, and how one of each is shown.
@@ -69,7 +71,8 @@ def marked(value, keep, key=None):
 
 
 class Hostile(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """A belayd whose answers are another's, with EVIL in each text but those of the keys to keep."""
+    """A belayd whose answers are another's, with EVIL in each text but those of the keys to
+    keep."""
 
     daemon_threads = True
 

@@ -173,8 +173,8 @@ class Client(unittest.TestCase):
             self.assertEqual(sorted(set(found)), ["3", "4", "5", "6", "7"])
 
     def test_what_is_installed_is_marked_as_typed(self):
-        """Where mypy finds it as an installed package, it reads its types only if it says that it has
-        some (PEP 561)."""
+        """Where mypy finds it as an installed package, it reads its types only if it says that it
+        has some (PEP 561)."""
         if not shutil.which("mypy"):
             print("SKIP: mypy is not installed")
             return

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/configuration.md against the programs that read the files: its examples are taken, its mistake is refused in
-the words that stand there, and it describes every key that is read and no other."""
+"""docs/reference/configuration.md against the programs that read the files: its examples are taken,
+its mistake is refused in the words that stand there, and it describes every key that is read and no
+other."""
 
 import os
 import re
@@ -14,7 +15,8 @@ PAGE = "docs/reference/configuration.md"
 
 
 def keys_read(source):
-    """The first arguments of the readers of base/yaml.h, and of the file's own that stand on them."""
+    """The first arguments of the readers of base/yaml.h, and of the file's own that stand on
+    them."""
     return set(
         re.findall(
             r'\b(?:yaml_(?:opt|req)\w*|(?:config_)?opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"',

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages against --help: every verb and every option is described, and nothing that is not there."""
+"""The manual pages against --help: every verb and every option is described, and nothing that is
+not there."""
 
 import os
 import re

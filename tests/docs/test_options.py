@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of jobs as the manual and the documents have them, against the table that the
-programs read them by (job/attributes.c): which there are, what each takes, its range and default."""
+programs read them by (job/attributes.c): which there are, what each takes, its range and
+default."""
 
 import json
 import os
@@ -16,7 +17,8 @@ FLAGS = {row["flag"]: row for row in TABLE if "flag" in row}
 
 
 def plain(line):
-    """What an item of a list shows: ".It Fl c Ar N , Fl Fl cpus Ns = Ns Ar N" is "-c N, --cpus=N"."""
+    """What an item of a list shows: ".It Fl c Ar N , Fl Fl cpus Ns = Ns Ar N" is "-c N,
+    --cpus=N"."""
     text, joined = "", True
     for word in line.split()[1:]:
         if word == "Ns":

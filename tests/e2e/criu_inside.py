@@ -15,8 +15,8 @@ RECLAIMS = int(os.environ.get("BELAY_CRIU_RECLAIMS") or 10)
 NOTICE_S = 30
 RUN_S = 90  # an emulated machine is slow
 CWD = "/home/job"
-# Resources that programs often hold: unnamed temporary files, memory, sockets between themselves. For
-# a user other than root, named sockets and removed files are saved only below TMPDIR.
+# Resources that programs often hold: unnamed temporary files, memory, sockets between themselves.
+# For a user other than root, named sockets and removed files are saved only below TMPDIR.
 HOLDS = """#!%s
 import mmap, os, select, socket, tempfile, time
 temporary = tempfile.TemporaryFile()

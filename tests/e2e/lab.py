@@ -517,8 +517,8 @@ class Lab:
         return [e["kind"] for e in self.events(job)]
 
     def instance_of(self, job):
-        """The provider's id of the machine that the job's newest attempt is or was on. An agent may join, and its job run, before
-        the launch is answered."""
+        """The provider's id of the machine that the job's newest attempt is or was on. An agent may
+        join, and its job run, before the launch is answered."""
         node = self.show(job)["attempts"][-1]["node"]
 
         def look():

@@ -4,9 +4,10 @@ here: programs with their libraries, Python, belay's build and its tests, all in
 features that this machine's kernel lacks.
 
     lacks()                       what is not installed here; "": nothing
-    run("criu_inside.py", 900)    boots, runs that file of this directory there, gives (exit code, console)
+    run("criu_inside.py", 900)    boots, runs that file of this directory; (exit code, console)
 
-BELAY_MACHINE_FROM names directories, with colons between, into which packages were unpacked instead of being installed.
+BELAY_MACHINE_FROM names directories, with colons between, into which packages were unpacked instead
+of being installed.
 """
 
 import glob

@@ -3,11 +3,11 @@
 finishes in time, on spot and on-demand in turn, and costs what `belay simulate` computes.
 
     test_deadline.py own         a market of examples/simulate
-    test_deadline.py recorded    one of ../shared/traces, or of BELAY_TRACES; skipped (77) where that is not
+    test_deadline.py recorded    one of ../shared/traces, or of BELAY_TRACES; without: skipped (77)
 
-belay simulate gets belayd's own configuration and database, and the same market from the same moment
-on, at the same speed. Boot and start times are set to those measured in that run, because they
-cannot be known before.
+belay simulate gets belayd's own configuration and database, and the same market from the same
+moment on, at the same speed. Boot and start times are set to those measured in that run, because
+they cannot be known before.
 """
 
 import datetime
@@ -28,8 +28,8 @@ OFF_BY = 0.10  # of the cost
 ROOT = os.path.join(HERE, "..", "..")
 TRACES = os.environ.get("BELAY_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 # A file, its zone and type in this test, the spot price if the file has none, and the tick at which
-# the job comes: spot disappears for long, returns, is reclaimed, and returns again. A boot time of a
-# second or two makes little difference there to the result of belay simulate.
+# the job comes: spot disappears for long, returns, is reclaimed, and returns again. A boot time of
+# a second or two makes little difference there to the result of belay simulate.
 MARKETS = {
     "own": (
         ROOT + "/examples/simulate/traces/us-east-1c_g5.xlarge.json",

@@ -2,9 +2,10 @@
 """Every call that a driver makes in a machine's life fails in every way, one at a time: the job
 still completes, it has one machine at a time, no resource is left, and belay audit finds nothing.
 
-    test_launch_failures.py PROVIDER            compares what came out with docs/reference/cloud-failures.md
-    test_launch_failures.py PROVIDER --write    writes it there
-    test_launch_failures.py PROVIDER --only TEXT    cases whose call and fault have this text; compares nothing
+    test_launch_failures.py PROVIDER                compares with docs/reference/cloud-failures.md
+    test_launch_failures.py PROVIDER --write        writes it there
+    test_launch_failures.py PROVIDER --only TEXT    cases whose call and fault have this text;
+                                                    compares nothing
 """
 
 import argparse

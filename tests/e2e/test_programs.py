@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs, each reclaimed at ten random moments: the result is that of an undisturbed run. scripts/test --real runs
-this and installs the programs; what is not installed is skipped. BELAY_PROGRAMS_SEED repeats a run's choices."""
+"""Real programs, each reclaimed at ten random moments: the result is that of an undisturbed run.
+scripts/test --real runs this and installs the programs; what is not installed is skipped.
+BELAY_PROGRAMS_SEED repeats a run's choices."""
 
 import os
 import random

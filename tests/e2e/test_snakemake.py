@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snakemake, unchanged, with its stock support of Slurm: 200 jobs through sbatch, sacct, sinfo, scancel and srun."""
+"""Snakemake, unchanged, with its stock support of Slurm: 200 jobs through sbatch, sacct, sinfo,
+scancel and srun."""
 
 import collections
 import contextlib

@@ -30,7 +30,8 @@ NOTHING = {"GET": "r", "HEAD": "r", "PUT": "w", "DELETE": "d"}
 
 
 class Store(test_store_clouds.Handler):
-    """The store, the metadata service and the token service of Google; the login and the Blob service of Azure."""
+    """The store, the metadata service and the token service of Google; the login and the Blob
+    service of Azure."""
 
     token_s, narrow_s = 4, 60
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated Compute Engine as others see it: plain requests as Google's documentation has them, signed with openssl,
-and Google's own client for Node.js. Debian has no client; npm's is installed into the build directory, and where that
-cannot be done the test is skipped."""
+"""The emulated Compute Engine as others see it: plain requests as Google's documentation has them,
+signed with openssl, and Google's own client for Node.js. Debian has no client; npm's is installed
+into the build directory, and where that cannot be done the test is skipped."""
 
 import base64
 import contextlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulator's S3 and the stock `aws s3`. Skipped where there is none on the PATH (pip install awscli)."""
+"""The emulator's S3 and the stock `aws s3`. Skipped where there is none on the PATH (pip install
+awscli)."""
 
 import json
 import os

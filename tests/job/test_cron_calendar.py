@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten years of schedules in five zones and more, over every change of their clocks, against another calendar: Python's zoneinfo.
+"""Ten years of schedules in five zones and more, over every change of their clocks, against another
+calendar: Python's zoneinfo.
 
     test_cron_calendar.py CRON_TIMES
 
-What is expected is worked out minute by minute of the local calendar, from the rules as job/cron.h states them: which moments
-show this minute? None: the clocks were put forward over it. Two: they were put back. Nothing of how job/cron.c goes about
-it (spans, offsets) is repeated here.
+What is expected is worked out minute by minute of the local calendar, from the rules as job/cron.h
+states them: which moments show this minute? None: the clocks were put forward over it. Two: they
+were put back. Nothing of how job/cron.c goes about it (spans, offsets) is repeated here.
 """
 
 import subprocess

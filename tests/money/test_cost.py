@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was spent, by whatever is asked: belay cost and its call, on sums that are written into the database of a belayd that runs."""
+"""What was spent, by whatever is asked: belay cost and its call, on sums that are written into the
+database of a belayd that runs."""
 
 import csv
 import datetime
@@ -82,7 +83,8 @@ class Cost(unittest.TestCase):
 
     @classmethod
     def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
-        """As db/rollup.c keeps it: by day and by month, with labels and without, and by month for people and for machines alone."""
+        """As db/rollup.c keeps it: by day and by month, with labels and without, and by month for
+        people and for machines alone."""
         month = max(m for m in (OCTOBER, NOVEMBER, JANUARY) if m <= day)
         of_machine = ("burst", "m5.large", "spot") if kind else ("", "", "")
         for span, detail, since in (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belayd knows of how its nodes were used: the call, and the advice that is made of it. Nodes, jobs and the ledger are
-written into the database of a belayd that runs; all of them have ended, so the model is not concerned."""
+"""What belayd knows of how its nodes were used: the call, and the advice that is made of it. Nodes,
+jobs and the ledger are written into the database of a belayd that runs; all of them have ended, so
+the model is not concerned."""
 
 import datetime
 import json
@@ -214,7 +215,8 @@ class Use(unittest.TestCase):
         # Of 16: 8 and half of 8 more, 12: three quarters and a little.
         self.assertEqual(result["size"], 16)
         self.assertAlmostEqual(result["use"], 0.755, places=2)
-        # 32 GPUs at $160 an hour; those that are owned have no such price. Beyond 8 each is used half of the time.
+        # 32 GPUs at $160 an hour; those that are owned have no such price. Beyond 8 each is used
+        # half of the time.
         self.assertAlmostEqual(result["on_demand_uusd_per_hour"] / 1e6, 5, places=3)
         for point in result["sizes"]:
             self.assertAlmostEqual(

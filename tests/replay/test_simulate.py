@@ -109,7 +109,8 @@ class Simulate(unittest.TestCase):
         self.assertIn(shown.strip(), printed)
 
     def test_a_week_in_racks_that_have_too_little_power(self):
-        """Two racks of four nodes with 8 GPUs, each with the power for two and a half at full load; more work than there is room for."""
+        """Two racks of four nodes with 8 GPUs, each with the power for two and a half at full load;
+        more work than there is room for."""
         pools = self.write(
             "racks.yaml",
             "pools: {base: {}}\nnode_types: {dgx: {watts: {idle: 2000, full: 10000}}}\n"
@@ -375,7 +376,8 @@ class Simulate(unittest.TestCase):
             self.assertIn("$%.2f" % (uusd / 1e6), seen["text"].replace(",", ""))
 
     def test_what_is_planned_costs_no_more_than_uniform_progress_and_is_not_late(self):
-        """Jobs with --finish-by, on the example's market from several moments on, in all of its zones and in one."""
+        """Jobs with --finish-by, on the example's market from several moments on, in all of its
+        zones and in one."""
         start = datetime.datetime(2026, 1, 1)
         lines = ["submit,run,cpus,gpus,memory,finish_by,work"]
         for i in range(9):

@@ -3,9 +3,10 @@
 
     headers.py [SOURCE_ROOT]     without it: of the checkout that this file is in
 
-A header X.h beside an X.c declares only functions that X.c defines, or an X_*.c beside it (a module in several
-files). A header without a file of its own (X_private.h, ckpt.h) is the interface of several and is not checked. The
-formatter puts a definition's name, and its brace, at the left margin, so a look at the text is enough.
+A header X.h beside an X.c declares only functions that X.c defines, or an X_*.c beside it (a module
+in several files). A header without a file of its own (X_private.h, ckpt.h) is the interface of
+several and is not checked. The formatter puts a definition's name, and its brace, at the left
+margin, so a look at the text is enough.
 """
 
 import re

@@ -5,12 +5,15 @@
 
 Read are docs/, CONTRIBUTING.md and cloud/NEW-DRIVER.md, without their blocks of code.
 
-  - A path whose first part is a folder of the root is a file, a folder, or a module without its .c or .h.
-  - A C file without a folder is in a folder of scheduler/core, in the page's own folder, or in a folder that
-    the same paragraph, list or row names. Any other file without a folder is somewhere in the tree.
-  - NAME, ROOM and other words in capitals stand for anything, as * does: one such file has to exist.
-  - name() is in some source, and so are struct and enum; in the pages of DEVELOPERS also every word_with_underscores.
-    A word in a comment does not count.
+  - A path whose first part is a folder of the root is a file, a folder, or a module without its .c
+    or .h.
+  - A C file without a folder is in a folder of scheduler/core, in the page's own folder, or in a
+    folder that the same paragraph, list or row names. Any other file without a folder is somewhere
+    in the tree.
+  - NAME, ROOM and other words in capitals stand for anything, as * does: one such file has to
+    exist.
+  - name() is in some source, and so are struct and enum; in the pages of DEVELOPERS also every
+    word_with_underscores. A word in a comment does not count.
 """
 
 import os

@@ -3,10 +3,10 @@
 
     parts.py [SOURCE_ROOT]     without it: of the checkout that this file is in
 
-scheduler/core/model/state.h lists the parts. The folder whose header defines the type of a part owns it: only
-files of that folder say `m->PART`. Tests and benchmarks look at everything, and model/check.c and
-model/check_jobs.c compare the parts with each other. So that a look at the text is enough, every
-`struct model *` of the core is called m.
+scheduler/core/model/state.h lists the parts. The folder whose header defines the type of a part
+owns it: only files of that folder say `m->PART`. Tests and benchmarks look at everything, and
+model/check.c and model/check_jobs.c compare the parts with each other. So that a look at the text
+is enough, every `struct model *` of the core is called m.
 """
 
 import re

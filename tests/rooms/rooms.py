@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom: reads the tables of docs/architecture.md and checks every #include line against them.
+"""Who may include whom: reads the tables of docs/architecture.md and checks every #include line
+against them.
 
     rooms.py [SOURCE_ROOT]     without it: of the checkout that this file is in
 
@@ -8,9 +9,10 @@ The tables are the only statement of the rules. Two are read, found by their fir
     | room | what is there | may include | libraries |     paths in `backticks`; libraries by name
     | where | never | because |                              paths, words
 
-A file belongs to the room with the longest path that it starts with (`base/uv` before `base`), and always
-sees its own. A path of a single module (`cloud/notice`) stands for its .c and .h. What is permitted has to
-be named as exactly as the room itself: `base` does not open `base/uv`. `*` is everything.
+A file belongs to the room with the longest path that it starts with (`base/uv` before `base`), and
+always sees its own. A path of a single module (`cloud/notice`) stands for its .c and .h. What is
+permitted has to be named as exactly as the room itself: `base` does not open `base/uv`. `*` is
+everything.
 """
 
 import re
@@ -47,7 +49,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 COMMENT_OR_STRING = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S
 )
-# A variable that stays: static, or defined at the left margin; not const, not a function, not a type.
+# A variable that stays: static, or defined at the left margin; not const, not a function, not a
+# type.
 GLOBAL = re.compile(
     r"^(?!.*\bconst\b)(?:\s*static\s[^()]*(?:=.*|;|\{)|(?:(?:struct|enum)\s+)?\w+\s+\**\w+(?:\[[^]]*\])*\s*(?:=.*|;))$"
 )
@@ -90,7 +93,8 @@ def covers(path, file):
 
 
 def rows_of(page, first_cell):
-    """The rows of the table whose header starts with first_cell, as lists of cells (none has a | in it)."""
+    """The rows of the table whose header starts with first_cell, as lists of cells (none has a | in
+    it)."""
     rows, inside = [], False
     for line in page.splitlines():
         if not line.startswith("|"):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether folders and files are small enough to be read: counts C files of folders, and lines of C files.
+"""Whether folders and files are small enough to be read: counts C files of folders, and lines of C
+files.
 
     sizes.py [SOURCE_ROOT]     without it: of the checkout that this file is in
 
-Both limits, and what may exceed them, are read from two paragraphs of docs/architecture.md, found by how they
-begin; what they name in `backticks` may exceed the limit:
+Both limits, and what may exceed them, are read from two paragraphs of docs/architecture.md, found
+by how they begin; what they name in `backticks` may exceed the limit:
 
     A folder has at most N C files      counts .c files, not those of its subfolders
     A C file has at most N lines        .c and .h of the product: not of tests, fuzz and bench

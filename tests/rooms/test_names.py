@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of the names in documents: each thing that it is there to find is planted in a small tree."""
+"""The check of the names in documents: each thing that it is there to find is planted in a small
+tree."""
 
 import tempfile
 import unittest

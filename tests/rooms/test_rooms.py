@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check itself: each thing it is there to find is planted in a small tree and has to be found, with its line."""
+"""The check itself: each thing it is there to find is planted in a small tree and has to be found,
+with its line."""
 
 import tempfile
 import unittest

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools of three providers without credentials, whose metadata services are at a port of this machine."""
+"""Pools of three providers without credentials, whose metadata services are at a port of this
+machine."""
 
 import re
 

@@ -2,7 +2,8 @@
 """A belayd for a test: a real process, with a state directory of its own, on loopback.
 
     with Belayd() as d:
-        status, body, headers = d.call("POST", "/api/v1/jobs", {"script": "#!/bin/sh\\n", "cwd": "/"})
+        status, body, headers = d.call("POST", "/api/v1/jobs", {"script": "#!/bin/sh\\n", "cwd":
+        "/"})
 
 Leaving the block stops it and checks that it ended well and that no sanitizer had anything to say.
 """
@@ -26,8 +27,8 @@ BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 60  # maximum of any single wait, with sanitizers and on a busy machine
 
 CONFIG = "cluster: lab\nlisten: 127.0.0.1:0\npools:\n  base: {}\n  spare: {}\n"
-# Of a ledger as fill_ledger() makes it. By day and not from midnight on: a piece for each of 3,000 days of each of
-# 40,000 stretches, which is minutes.
+# Of a ledger as fill_ledger() makes it. By day and not from midnight on: a piece for each of 3,000
+# days of each of 40,000 stretches, which is minutes.
 LONG_READ = "/api/v1/cost?by=day&from=2000-01-01T00:00:01Z"
 LONG_LEDGER = """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
     INSERT INTO ledger (job, attempt, node, instance, kind, from_at, to_at, ms, uusd, on_demand_uusd)
@@ -125,8 +126,8 @@ class Belayd:
     # ---- notifications to URLs of users, which are retried for an hour ----
 
     def wait_tried(self, jobs):
-        """Until no delivery is under way, and those of these jobs have failed once; none may be given
-        up at that."""
+        """Until no delivery is under way, and those of these jobs have failed once; none may be
+        given up at that."""
         end, jobs = time.monotonic() + WAIT_S, set(jobs)
         while True:
             with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
@@ -282,7 +283,8 @@ class Keys:
         return path
 
     def signed(self, key, cn, start, end, usage="clientAuth"):
-        """A certificate of the cluster's own CA, which only belayd can issue. Times as YYMMDDHHMMSSZ."""
+        """A certificate of the cluster's own CA, which only belayd can issue. Times as
+        YYMMDDHHMMSSZ."""
         self.n += 1
         names = {
             n: self.path("%s%d" % (n, self.n)) for n in ("csr", "cert", "index", "serial", "conf")

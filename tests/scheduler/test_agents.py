@@ -581,7 +581,8 @@ class Workdirs(unittest.TestCase):
         return answer["workdir"]
 
     def settle(self, d):
-        """What was to be cleared away at the start is: all of it is done in order, and the second half is asked for by the first."""
+        """What was to be cleared away at the start is: all of it is done in order, and the second
+        half is asked for by the first."""
         for _ in range(2):
             self.put(d, b"belay-workdir 1\n")
 

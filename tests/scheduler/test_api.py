@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API as docs/reference/api.md has it: who may do what, bad input of every kind, and what good input gives."""
+"""The API as docs/reference/api.md has it: who may do what, bad input of every kind, and what good
+input gives."""
 
 import collections
 import concurrent.futures
@@ -78,7 +79,8 @@ class Document:
         return schema
 
     def check(self, value, schema, where="answer"):
-        """Raises when the value is not what the schema says; a member that is not described is none."""
+        """Raises when the value is not what the schema says; a member that is not described is
+        none."""
         schema = self.find(schema)
         if "anyOf" in schema:
             fitting = next(

@@ -129,7 +129,8 @@ class Liar(http.server.BaseHTTPRequestHandler):
 
 
 class Cloud(http.server.BaseHTTPRequestHandler):
-    """A provider's API and its metadata service. The first deletion is answered 503, the next with 200."""
+    """A provider's API and its metadata service. The first deletion is answered 503, the next with
+    200."""
 
     TOKEN = "ya29.a0AfB_by-secret"
     NODE = (
@@ -257,7 +258,8 @@ class Boot(unittest.TestCase):
     def test_with_curl(self):
         m, token = self.machine("curl"), self.token()
         home = self.check_joins(m, token)
-        # The agent's end by a signal of its own is the machine's; a token that was used is no more use to another.
+        # The agent's end by a signal of its own is the machine's; a token that was used is no more
+        # use to another.
         agents = [
             p for p in os.listdir("/proc") if p.isdigit() and exe(p) == home + "/bin/belay-agent"
         ]

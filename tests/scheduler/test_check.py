@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belayd --check says what a start would say, and what it would find out only later; it changes nothing."""
+"""belayd --check says what a start would say, and what it would find out only later; it changes
+nothing."""
 
 import json
 import os
@@ -65,7 +66,8 @@ class Check(unittest.TestCase):
         return done.returncode, done.stdout + done.stderr
 
     def host(self, hosts):
-        """What makes a program one of a host of the name lab-host, with this in /etc/hosts, and without a network."""
+        """What makes a program one of a host of the name lab-host, with this in /etc/hosts, and
+        without a network."""
         if (
             os.geteuid() != 0
             or subprocess.run(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk under belayd's state: what is new is refused in plain words, nothing is lost, and all goes on when there is
-space again."""
+"""A full disk under belayd's state: what is new is refused in plain words, nothing is lost, and all
+goes on when there is space again."""
 
 import concurrent.futures
 import os
@@ -63,7 +63,8 @@ class FullDisk(unittest.TestCase):
             d = disk.d
             before = [d.submit(name="before%d" % i) for i in range(20)]
             disk.fill()
-            # The one that meets the full disk is kept and waits for the outcome; those behind it are refused.
+            # The one that meets the full disk is kept and waits for the outcome; those behind it
+            # are refused.
             first = pool.submit(d.call, "POST", "/api/v1/jobs", {**JOB, "name": "kept"})
             disk.wait(disk.is_full, "belayd sees that the disk is full")
             for method, path, body in (

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of belayd at random moments under load: nothing that was acknowledged is lost, no number is given twice.
+"""kill -9 of belayd at random moments under load: nothing that was acknowledged is lost, no number
+is given twice.
 
-    test_kill.py [SEED]     the moments follow from the seed; without one a new one is taken and printed
+    test_kill.py [SEED]     the moments follow from the seed; default: a new one, which is printed
 """
 
 import collections

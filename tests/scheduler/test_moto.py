@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay's aws driver against an EC2 that others wrote: the moto server. Skipped where there is none on the PATH
-(pip install 'moto[server,ec2]')."""
+"""belay's aws driver against an EC2 that others wrote: the moto server. Skipped where there is none
+on the PATH (pip install 'moto[server,ec2]')."""
 
 import contextlib
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools by command: what is put in force, what is refused, and that it is all or nothing, whenever belayd is killed."""
+"""Pools by command: what is put in force, what is refused, and that it is all or nothing, whenever
+belayd is killed."""
 
 import concurrent.futures
 import os

@@ -82,7 +82,8 @@ class Telemetry(unittest.TestCase):
         return desired
 
     def run_job(self, *others, **spec):
-        """A job started by an agent in addition to others: its number and the agent's status of it."""
+        """A job started by an agent in addition to others: its number and the agent's status of
+        it."""
         job = self.d.submit(**spec)
         end = time.monotonic() + WAIT_S
         while not any(a["job"] == job for a in self.sync(list(others), 1000).get("attempts", [])):

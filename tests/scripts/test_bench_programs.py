@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench builds every program that its Python runs: test_bench_programs.py SOURCE PROGRAM..."""
+"""scripts/bench builds every program that its Python runs: test_bench_programs.py SOURCE
+PROGRAM..."""
 
 import glob
 import re

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed is hardened: test_hardening.py SOURCE COMPILER PROGRAM... (of the build that the test belongs to).
+"""What is installed is hardened: test_hardening.py SOURCE COMPILER PROGRAM... (of the build that
+the test belongs to).
 
-The built files are looked at with readelf. A second build directory, set up for a release, shows what the compiler is told then; one
-library of it is built, and objects of each program. Programs of a release that were built beside this build are looked at as well.
+The built files are looked at with readelf. A second build directory, set up for a release, shows
+what the compiler is told then; one library of it is built, and objects of each program. Programs of
+a release that were built beside this build are looked at as well.
 """
 
 import glob
@@ -21,12 +23,14 @@ import unittest
 SOURCE, COMPILER, FILES = sys.argv[1], sys.argv[2], sys.argv[3:]
 ENDBR64 = b"\xf3\x0f\x1e\xfa"
 BTI = (0xD503245F, 0xD503233F)  # bti c, paciasp
-# What an object says of indirect branches and returns. A program says it only where those of the C library do, too.
+# What an object says of indirect branches and returns. A program says it only where those of the C
+# library do, too.
 NOTE = {"x86_64": r"x86 feature: IBT, SHSTK", "aarch64": r"AArch64 feature: BTI, PAC"}.get(
     platform.machine()
 )
 
-# Of each program, and of what all of them are linked with: sources that hold buffers and call what _FORTIFY_SOURCE replaces.
+# Of each program, and of what all of them are linked with: sources that hold buffers and call what
+# _FORTIFY_SOURCE replaces.
 SOURCES = {
     "scheduler/belayd": [
         "scheduler/main.c",
@@ -46,7 +50,8 @@ def said(*command, **more):
 
 
 def symbols(path, binding=r"\w+"):
-    """Name: value, type and section; of the table of a program that is not stripped, else of what it exports."""
+    """Name: value, type and section; of the table of a program that is not stripped, else of what
+    it exports."""
     found = {}
     for line in said("readelf", "-sW", path).splitlines():
         m = re.match(
@@ -97,7 +102,8 @@ def fortify_level():
 
 
 def release_programs():
-    """Those of build directories of these sources for a release, unless the flags may have changed since."""
+    """Those of build directories of these sources for a release, unless the flags may have changed
+    since."""
     found = []
     for told in glob.glob(os.path.join(SOURCE, "build*", "meson-info", "intro-buildoptions.json")):
         with open(told) as f:
@@ -239,7 +245,8 @@ class Hardening(unittest.TestCase):
             self.check_objects(d, env)
 
     def check_objects(self, build, env):
-        """To link the programs takes all of their objects, minutes; what the compiler makes of each is in some of them already."""
+        """To link the programs takes all of their objects, minutes; what the compiler makes of each
+        is in some of them already."""
         with open(os.path.join(build, "compile_commands.json")) as f:
             objects = {
                 os.path.relpath(os.path.join(c["directory"], c["file"]), SOURCE): c["output"]

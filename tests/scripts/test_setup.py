@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/setup installs packages and starts, stops and enables none of their services.
 
-The real script and deb-systemd-helper, in a mount namespace in which nothing reaches the machine's own files. Stand-ins are
-dpkg-query, apt-get, which does what the maintainer scripts of a package with a service do, and invoke-rc.d (the real one starts
-nothing on a machine without an init system).
+The real script and deb-systemd-helper, in a mount namespace in which nothing reaches the machine's
+own files. Stand-ins are dpkg-query, apt-get, which does what the maintainer scripts of a package
+with a service do, and invoke-rc.d (the real one starts nothing on a machine without an init
+system).
 """
 
 import os

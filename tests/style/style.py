@@ -184,11 +184,12 @@ def check_black(tree):
 
 
 def check_flake8(tree):
-    rules = "E9,E71,E72,F"  # syntax, comparisons, bare excepts; unused and undefined names
-    text = tree.run(
-        [tool("flake8"), "--isolated", "--jobs=1", "--select=" + rules], tree.named(".py")
-    )
-    return with_advice(text, "Mend each by hand; run again: flake8 --isolated --select=" + rules)
+    # syntax, comparisons, bare excepts; unused and undefined names; long comments and docstrings,
+    # which black leaves as they are
+    rules = f"--select=E9,E71,E72,F,W505 --max-doc-length={COLUMNS}"
+    command = [tool("flake8"), "--isolated", "--jobs=1", *rules.split()]
+    text = tree.run(command, tree.named(".py"))
+    return with_advice(text, f"Mend each by hand; run again: flake8 --isolated {rules}")
 
 
 def check_shell(tree):
@@ -210,7 +211,8 @@ def check_spelling(tree):
 
 
 def check_meson(tree):
-    """The product's source files: one a line and sorted, so a file is found and two changes merge."""
+    """The product's source files: one a line and sorted, so a file is found and two changes
+    merge."""
     findings = []
     for file in tree.named("meson.build"):
         if file.startswith("tests/"):

@@ -85,6 +85,10 @@ class Style(unittest.TestCase):
     def test_an_undefined_name(self):
         self.assert_finds("flake8", "a.py", "print(x)\n", "a.py:1:7: F821")
 
+    def test_a_long_line_of_a_comment_or_a_docstring(self):
+        text = '"""%s"""\n# %s\n' % ("a" * 95, "b " * 50)
+        self.assert_finds("flake8", "a.py", text, "a.py:1:101: W505", "a.py:2:101: W505")
+
     def test_a_shell_mistake_in_a_file_without_an_ending(self):
         self.assert_finds("shell", "scripts/x", "#!/bin/bash\nrm $1\n", "scripts/x:2:4: ", "SC2086")
 

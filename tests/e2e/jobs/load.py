@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Works in one way until it is stopped: burn (a cpu), sleep, or thrash FILE MIB (touches a file that does not fit into its memory).
+"""Works in one way until it is stopped: burn (a cpu), sleep, or thrash FILE MIB (touches a file
+that does not fit into its memory).
 
 It prints "works" when it has started.
 """

@@ -4,13 +4,16 @@ all values.
 
     ring.py STEPS [SECONDS A STEP [RANK STEP [hold]]]
 
-At that step that rank fails with exit code 7; or, with hold, it comes to no checkpoint from then on in the first attempt.
+At that step that rank fails with exit code 7; or, with hold, it comes to no checkpoint from then on
+in the first attempt.
 
-With another number of ranks than made the checkpoint, each begins with a value that follows from those of all of them.
+With another number of ranks than made the checkpoint, each begins with a value that follows from
+those of all of them.
 
-The ranks find each other as torch.distributed's do, by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and agree at each
-step whether to save. With RING_DIR rank 0 takes any port and writes it to a file there: where several clusters are on one
-machine, jobs of the same number would have the same port.
+The ranks find each other as torch.distributed's do, by RANK, WORLD_SIZE, MASTER_ADDR and
+MASTER_PORT, and agree at each step whether to save. With RING_DIR rank 0 takes any port and writes
+it to a file there: where several clusters are on one machine, jobs of the same number would have
+the same port.
 """
 
 import hashlib
