@@ -16,6 +16,7 @@
 #include "job/attributes.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { VAL_EVENTS = 1 };
 
@@ -320,18 +321,60 @@ static void print_finish_by(const json_t *job)
     }
 }
 
-/* Options that are only stored. */
-static void print_document(const json_t *job)
+/* Options that have a line of their own. */
+static const char *const own_lines[] = {"name", "pool", "time_limit_ms", "begin_at_ms",
+    "deadline_at_ms", "finish_by_ms", "max_uusd", "max_uusd_per_hour"};
+
+static bool has_own_line(const struct job_attribute *a)
+{
+    for (size_t i = 0; i < sizeof(own_lines) / sizeof(own_lines[0]); i++)
+        if (str_eq(own_lines[i], a->name))
+            return true;
+    return false;
+}
+
+/* The job's value of an option; NULL for the default. */
+static const json_t *option_of(const json_t *job, const struct job_attribute *a)
+{
+    char name[64];
+    size_t n = strlen(a->name);
+    if (a->masks & JOB_SHOWN_AS_TIME)
+        n -= strlen("_ms");
+    snprintf(name, sizeof(name), "%.*s", (int)n, a->name);
+    const json_t *v = json_object_get(job, name);
+    return json_is_null(v) || json_is_false(v) ? NULL : v;
+}
+
+static void print_option(const struct job_attribute *a, const json_t *v)
+{
+    const int64_t n = json_integer_value(v);
+    char text[32];
+    printf("%-13s ", a->flag ? a->flag : a->name);
+    if (json_is_string(v))
+        puts(cli_string(v));
+    else if (json_is_true(v))
+        puts("yes");
+    else if (a->unit == JOB_UNIT_MS)
+        puts(cli_duration(n, text, sizeof(text)));
+    else if (a->unit == JOB_UNIT_UUSD)
+        puts(cli_usd(n, text, sizeof(text)));
+    else
+        printf("%lld%s\n", (long long)n,
+            a->unit == JOB_UNIT_MIB       ? " MiB"
+            : a->unit == JOB_UNIT_MINUTES ? " minutes"
+                                          : "");
+}
+
+/* All other options that belayd shows as null by default: a new one needs no code here. */
+static void print_options(const json_t *job)
 {
     for (size_t i = 0; i < job_attributes_count; i++) {
         const struct job_attribute *a = &job_attributes[i];
-        const json_t *v = a->masks & JOB_IN_DOCUMENT ? json_object_get(job, a->name) : NULL;
-        if (json_is_string(v))
-            printf("%-13s %s\n", a->flag, cli_string(v));
-        else if (json_is_integer(v))
-            printf("%-13s %lld\n", a->flag, (long long)json_integer_value(v));
-        else if (json_is_true(v))
-            printf("%-13s yes\n", a->flag);
+        const unsigned any = JOB_IN_DOCUMENT | JOB_SHOWN_OR_NULL | JOB_SHOWN_AS_TIME;
+        const bool is_shown = (a->masks & any) && !(a->masks & JOB_ALIAS) && !has_own_line(a);
+        const json_t *v = is_shown ? option_of(job, a) : NULL;
+        if (v)
+            print_option(a, v);
     }
 }
 
@@ -453,7 +496,7 @@ static void print_job(const json_t *v)
             : "none");
     print_extras(job);
     print_times(job);
-    print_document(job);
+    print_options(job);
     print_expects(json_object_get(v, "expects"));
     print_launch(v);
     print_grace(v);

@@ -2,7 +2,7 @@
  *
  * The members of struct job_spec as the rows of job_attributes describe them: read, set, compared
  * and checked without knowing which option it is. All functions but job_spec_check expect a row
- * whose `held` is not JOB_MEMBER_NONE. Pure.
+ * whose member_type is not JOB_MEMBER_NONE. Pure.
  */
 #ifndef BELAY_JOB_MEMBER_H
 #define BELAY_JOB_MEMBER_H
@@ -13,7 +13,7 @@
 /* The rows of job_attributes, then of job_stored; NULL after the last. */
 const struct job_attribute *job_member_row(size_t i);
 
-/* Whether the value is a number: held as INT32, INT64, WORD (its index) or MOMENT (milliseconds
+/* Whether the value is a number: stored as INT32, INT64, WORD (its index) or MOMENT (milliseconds
  * since 1970). */
 bool job_member_is_number(const struct job_attribute *a);
 /* The value of such a member. */
@@ -21,11 +21,11 @@ int64_t job_member_number(const struct job_attribute *a, const struct job_spec *
 /* Sets it; n must fit its size. */
 void job_member_set_number(const struct job_attribute *a, struct job_spec *s, int64_t n);
 
-/* The value of a member held as BOOL or NOT, as its option says it. */
+/* The value of a member stored as BOOL or NOT, as its option says it. */
 bool job_member_truth(const struct job_attribute *a, const struct job_spec *s);
 void job_member_set_truth(const struct job_attribute *a, struct job_spec *s, bool is_true);
 
-/* The value of a member held as TEXT. */
+/* The value of a member stored as TEXT. */
 const char *job_member_text(const struct job_attribute *a, const struct job_spec *s);
 /* Sets it, and zeroes the rest, so that equal texts are equal bytes. The text must fit. */
 void job_member_set_text(const struct job_attribute *a, struct job_spec *s, const char *text);

@@ -26,8 +26,9 @@ static const char *const types[] = {[JOB_TYPE_STRUCTURED] = "structured",
 static const struct {
     unsigned mask;
     const char *name;
-} masks[] = {
-    {JOB_ALIAS, "alias"}, {JOB_IN_DOCUMENT, "in-document"}, {JOB_UPDATE_INSIDE, "update-inside"}};
+} masks[] = {{JOB_ALIAS, "alias"}, {JOB_IN_DOCUMENT, "in-document"},
+    {JOB_UPDATE_INSIDE, "update-inside"}, {JOB_SHOWN_OR_NULL, "shown-or-null"},
+    {JOB_SHOWN_AS_TIME, "shown-as-time"}};
 
 static void put(json_t *o, const char *key, const char *text)
 {

@@ -4,7 +4,6 @@ every verb."""
 
 import contextlib
 import fcntl
-import http.server
 import json
 import os
 import pty
@@ -14,13 +13,11 @@ import select
 import shutil
 import signal
 import socket
-import socketserver
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 import unittest
 
@@ -28,6 +25,7 @@ sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python")
 )
 import belay_client  # noqa: E402
+from canned import Canned  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 90  # upper limit of any single wait, including sanitizers and a busy machine
@@ -93,36 +91,6 @@ def blocked_signals(pid):
     with open("/proc/%d/status" % pid) as f:
         mask = int(re.search(r"SigBlk:\s*(\w+)", f.read())[1], 16)
     return {n for n in range(1, 65) if mask >> n - 1 & 1}
-
-
-class Canned(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """A belayd that answers each path with what `replies` has for it."""
-
-    daemon_threads = True
-    replies = {}
-
-    class Answer(http.server.BaseHTTPRequestHandler):
-        def address_string(self):
-            return "belay"
-
-        def log_message(self, *_):
-            pass
-
-        def do_GET(self):
-            data = json.dumps(self.server.replies[self.path.partition("?")[0]]).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, args=(0.05,)).start()
-        return self
-
-    def __exit__(self, *_):
-        self.shutdown()
-        self.server_close()
 
 
 class Home:

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A belayd for tests of what the command line makes of an answer."""
+
+import http.server
+import json
+import socketserver
+import threading
+
+
+class Canned(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """A belayd that answers each path with what `replies` has for it."""
+
+    daemon_threads = True
+    replies = {}
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def address_string(self):
+            return "belay"
+
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            data = json.dumps(self.server.replies[self.path.partition("?")[0]]).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.05,)).start()
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
