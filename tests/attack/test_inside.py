@@ -14,7 +14,7 @@ import unittest
 import urllib.parse
 
 import lab
-from lab import Lab
+from lab import BUILD, Lab
 
 SCRIPT = """\
 #!/bin/sh
@@ -43,7 +43,7 @@ while ! [ -e "%(dir)s/go" ]; do sleep 0.05; done
 OPEN = {"/healthz", "/api/v1/openapi.json"}
 # For jobs whose script starts steps on other nodes: a session of one's own, of which there is none.
 SESSIONS = "/api/v1/channels/"
-CLIENT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../clients/python"))
+CLIENT = os.path.join(BUILD, "clients/python")
 CSR = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 CSR += ["-keyout", "/dev/null", "-subj", "/CN=node"]
 JOIN = {"host": "n", "version": "1", "cpus": 2, "memory_mib": 100}

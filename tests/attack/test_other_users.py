@@ -18,8 +18,9 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "scheduler"))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
 from belayd import BUILD, CONFIG, WAIT_S, Belayd, Keys  # noqa: E402
+
+sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
 import belay_client  # noqa: E402
 
 NOBODY = pwd.getpwnam("nobody")

@@ -21,13 +21,11 @@ import termios
 import time
 import unittest
 
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python")
-)
+BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
+sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
 import belay_client  # noqa: E402
 from canned import Canned  # noqa: E402
 
-BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 90  # upper limit of any single wait, including sanitizers and a busy machine
 
 
@@ -1597,7 +1595,7 @@ class Local(unittest.TestCase):
             example = re.search(r"^```python\n(.*?)^```", f.read(), re.S | re.M).group(1)
         env = {
             **self.h.env,
-            "PYTHONPATH": os.path.join(root, "clients", "python"),
+            "PYTHONPATH": os.path.join(BUILD, "clients", "python"),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         done = subprocess.run(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clients/python/belay_client: each argument that is an option of a job has the type, the default
-and the words of the table of options and of the API's description; and all of it is typed."""
+"""The Python client: the options of a job are its arguments, made from the table of options and the
+API's description with type, default and words; and all of it is typed."""
 
+import copy
 import glob
 import inspect
 import json
@@ -14,21 +15,33 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+from pathlib import Path
 
 import manual
 
-sys.path.insert(0, str(manual.ROOT / "clients/python"))
+CLIENT = Path(os.environ["BELAY_CLIENT"])
+PACKAGE = CLIENT.parent
+SOURCE = manual.ROOT / "clients/python/belay_client"
+sys.path[:0] = [str(PACKAGE.parent), str(SOURCE)]
 import belay_client  # noqa: E402
+import make  # noqa: E402
 
-PACKAGE = manual.ROOT / "clients/python/belay_client"
-CLIENT = PACKAGE / "__init__.py"
 TABLE = json.loads(subprocess.check_output([os.environ["PRINT_ATTRIBUTES"]]))
 DOCUMENT = json.loads(subprocess.check_output([os.environ["PRINT_OPENAPI"]]))
 SCHEMAS = DOCUMENT["components"]["schemas"]
-SCALARS = {"integer": "int", "boolean": "bool", "string": "str"}
-# Of the table: what a member of its type is; that of all others is in the schema.
-OF_TYPE = {"bool": "bool", "true": "bool", "false": "bool", "integer": "int", "duration": "int"}
-OF_TYPE.update({"moment": "int", "money": "int", "text": "str", "name": "str", "url": "str"})
+# One of each kind: number, text, words, list, mapping, truth; required ones have no default.
+TYPES = {
+    "script": "str",
+    "cpus": "int | None",
+    "time_limit_ms": "int | None",
+    "url": "str | None",
+    "market": "Literal['any', 'spot', 'on-demand'] | None",
+    "requeue": "bool | None",
+    "args": "Sequence[str] | None",
+    "depends": "Sequence[Mapping[str, Any]] | None",
+    "resources": "Mapping[str, int] | None",
+    "checkpoint": "Mapping[str, Any] | None",
+}
 
 WRONG = """\
 import belay_client
@@ -41,48 +54,6 @@ number: int = c.read_log(1)
 """
 
 
-def literal(words):
-    return "Literal[%s]" % ", ".join("'%s'" % word for word in words)
-
-
-def type_of(schema):
-    kind = schema["type"]
-    kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
-    if "enum" in schema:
-        return literal(schema["enum"])
-    if kind == "array":
-        return "Sequence[%s]" % type_of(schema["items"])
-    if kind == "object":
-        values = schema.get("additionalProperties")
-        return "Mapping[str, %s]" % (type_of(values) if isinstance(values, dict) else "Any")
-    return SCALARS[kind]
-
-
-def rows(member):
-    """Of the table, the one that is no other's alias first."""
-    found = [row for row in TABLE if row.get("name") == member]
-    return sorted(found, key=lambda row: "alias" in row["masks"])
-
-
-def row_type(member):
-    """None: the table does not say."""
-    for row in rows(member):
-        if row["words"]:
-            return literal(row["words"])
-        if row["type"] in OF_TYPE:
-            return OF_TYPE[row["type"]]
-    return None
-
-
-def words_of(member, schema):
-    """What the table says of it, else the API's description; None: neither does."""
-    for row in rows(member):
-        text = row.get("api_help") or row.get("help", row.get("key_help"))
-        if text and text != "the same":
-            return text
-    return schema.get("description")
-
-
 def arguments(text):
     """Of a docstring: names and words."""
     section = inspect.cleandoc(text).split("\nArgs:\n")[1]
@@ -93,35 +64,56 @@ def arguments(text):
 
 
 class Client(unittest.TestCase):
-    def check(self, method, expected, described, more=()):
-        """more: arguments that are no members of the body."""
-        signature = inspect.signature(method).parameters
-        own = set(signature) - {"self", *more}
-        self.assertEqual(own, set(expected))
-        if described:
-            self.assertEqual(set(described), own | (set(more) - {"id"}))
-        for name, schema in expected.items():
-            is_needed = name in SCHEMAS["JobSpec"]["required"] and "id" not in more
-            wanted = row_type(name) or type_of(schema)
-            with self.subTest((method.__name__, name)):
-                said = signature[name].annotation.replace('"', "'")
-                self.assertEqual(said, wanted if is_needed else wanted + " | None")
-                default = signature[name].default
-                self.assertIs(default, inspect.Parameter.empty if is_needed else None)
-                if described:
-                    words = words_of(name, schema)
-                    self.assertTrue(described[name])
-                    self.assertEqual(described[name], words or described[name])
+    def test_the_options_of_a_job_are_arguments(self):
+        for method, schema, more in (
+            ("submit", "JobSpec", {"why"}),
+            ("estimate", "JobSpec", set()),
+            ("update", "JobChange", {"id"}),
+        ):
+            with self.subTest(method):
+                signature = inspect.signature(getattr(belay_client.Client, method)).parameters
+                members = set(SCHEMAS[schema]["properties"])
+                self.assertGreater(len(members), 35)
+                self.assertEqual(set(signature) - {"self"}, members | more)
+                for name in members:
+                    is_needed = name in SCHEMAS[schema].get("required", [])
+                    default = inspect.Parameter.empty if is_needed else None
+                    self.assertIs(signature[name].default, default, name)
+                for name in set(TYPES) & members:
+                    self.assertEqual(signature[name].annotation, TYPES[name], name)
 
-    def test_the_arguments_of_submit_and_update_are_those_of_the_table(self):
-        submit = belay_client.Client.submit
-        spec = SCHEMAS["JobSpec"]["properties"]
-        self.check(submit, spec, arguments(submit.__doc__), more=("why",))
-        self.check(belay_client.Client.estimate, spec, None)
-        update = belay_client.Client.update
-        changes = SCHEMAS["JobChange"]["properties"]
-        self.check(update, changes, arguments(update.__doc__), more=("id",))
-        self.assertGreater(len(changes), 35)
+    def test_each_of_them_is_described(self):
+        submit = arguments(belay_client.Client.submit.__doc__)
+        self.assertEqual(set(submit), set(SCHEMAS["JobSpec"]["properties"]) | {"why"})
+        update = arguments(belay_client.Client.update.__doc__)
+        self.assertEqual(set(update), set(SCHEMAS["JobChange"]["properties"]))
+        url = next(row["help"] for row in TABLE if row.get("name") == "url")
+        self.assertEqual((submit["url"], update["url"]), (url, url))
+
+    def test_a_new_option_is_a_new_argument(self):
+        table, schemas = copy.deepcopy(TABLE), copy.deepcopy(SCHEMAS)
+        row = next(row for row in table if row.get("name") == "url")
+        table.append({**row, "name": "colour", "help": "its colour", "words": ["red", "blue"]})
+        schemas["JobSpec"]["properties"]["colour"] = {"type": "string"}
+        text = make.Options(table, schemas).filled("  @JobSpec@\n  @JobSpec: help@\n")
+        self.assertIn('\n  colour: Literal["red", "blue"] | None = None,\n', text)
+        self.assertIn("\n  colour: its colour\n", text)
+
+    def test_an_option_without_words_does_not_build(self):
+        schemas = copy.deepcopy(SCHEMAS)
+        schemas["JobChange"]["properties"]["mute"] = {"type": "string"}
+        with self.assertRaisesRegex(SystemExit, "says what mute is"):
+            make.Options(TABLE, schemas).filled("@JobChange: help@\n")
+
+    def test_what_is_made_is_formatted(self):
+        for tool in (["black", "-q", "--check", "-l", "100"], ["flake8", "--isolated"]):
+            if tool[0] == "flake8":
+                tool += ["--select=E9,E71,E72,F,W505", "--max-doc-length=100"]
+            if not shutil.which(tool[0]):
+                print("SKIP: %s is not installed" % tool[0])
+                continue
+            done = subprocess.run([*tool, str(CLIENT)], capture_output=True, text=True, timeout=100)
+            self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
     def test_a_token_file_of_others_is_refused(self):
         with tempfile.TemporaryDirectory() as dir_:
@@ -188,6 +180,7 @@ class Client(unittest.TestCase):
                 for source, place in json.load(f).items():
                     if "/belay/belay_client/" in place:
                         shutil.copy(source, package)
+            self.assertEqual(sorted(os.listdir(package)), ["__init__.py", "py.typed"])
             wrong = os.path.join(folder, "wrong.py")
             with open(wrong, "w") as f:
                 f.write(WRONG)

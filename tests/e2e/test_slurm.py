@@ -19,11 +19,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python")
-)
-import belay_client  # noqa: E402
 import test_local  # noqa: E402  (Home: a belayd of its own)
+from test_local import belay_client  # noqa: E402
 
 BUILD, WAIT_S = test_local.BUILD, test_local.WAIT_S
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurm")

@@ -31,7 +31,7 @@ import zoneinfo
 from belayd import BUILD, CONFIG, JOB, LONG_READ, WAIT_S, Belayd, Keys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
+sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
 import belay_client  # noqa: E402
 
 NOBODY = 65534

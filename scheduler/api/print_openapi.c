@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the OpenAPI document that belayd serves, for tests.
+ * Prints the OpenAPI document that belayd serves, for the Python client, which is made from it, and
+ * for tests. Not installed.
  */
 #include "scheduler/api/api_private.h"
 #include <stdio.h>

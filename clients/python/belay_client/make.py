@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the options of a job into the client: the arguments of submit, estimate and update, with
+their types, and what the docstrings say of them.
+
+    make.py PRINT_ATTRIBUTES PRINT_OPENAPI TEMPLATE >__init__.py
+
+In the template @SCHEMA@ on a line stands for the arguments that are the members of that schema of
+the API's description, and @SCHEMA: help@ for a description of each. Type and description are those
+of the table of options (job/attributes.c) where it has them, else those of the schema.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+
+COLUMNS = 100
+SCALARS = {"integer": "int", "boolean": "bool", "string": "str"}
+# Of the table: what a member of its type is; that of all others is in the schema.
+OF_TYPE = {"bool": "bool", "true": "bool", "false": "bool", "integer": "int", "duration": "int"}
+OF_TYPE.update({"moment": "int", "money": "int", "text": "str", "name": "str", "url": "str"})
+MARK = re.compile(r"^( *)@(\w+)(: help)?@\n", re.M)
+
+
+def literal(words):
+    return "Literal[%s]" % ", ".join('"%s"' % word for word in words)
+
+
+def type_of(schema):
+    kind = schema["type"]
+    kind = next(k for k in kind if k != "null") if isinstance(kind, list) else kind
+    if "enum" in schema:
+        return literal(word for word in schema["enum"] if word is not None)
+    if kind == "array":
+        return "Sequence[%s]" % type_of(schema["items"])
+    if kind == "object":
+        values = schema.get("additionalProperties")
+        return "Mapping[str, %s]" % (type_of(values) if isinstance(values, dict) else "Any")
+    return SCALARS[kind]
+
+
+class Options:
+    def __init__(self, table, schemas):
+        self.table, self.schemas = table, schemas
+        self.order = {}
+        for row in table:
+            self.order.setdefault(row.get("name"), len(self.order))
+
+    def rows(self, member):
+        """Of the table, the one that is no other's alias first."""
+        found = [row for row in self.table if row.get("name") == member]
+        return sorted(found, key=lambda row: "alias" in row["masks"])
+
+    def type(self, member, schema):
+        for row in self.rows(member):
+            if row["words"]:
+                return literal(row["words"])
+            if row["type"] in OF_TYPE:
+                return OF_TYPE[row["type"]]
+        return type_of(schema)
+
+    def help(self, member, schema):
+        for row in self.rows(member):
+            text = row.get("api_help") or row.get("help", row.get("key_help"))
+            if text and text != "the same":
+                return text
+        if "description" not in schema:
+            raise SystemExit(f"make.py: neither the table nor the API says what {member} is")
+        return schema["description"]
+
+    def members(self, name):
+        """Required ones first, then in the table's order; those that it lacks at the end."""
+        schema, last = self.schemas[name], len(self.order)
+        needed, of = schema.get("required", []), schema["properties"]
+        for member in needed + sorted(
+            (member for member in of if member not in needed),
+            key=lambda member: self.order.get(member, last),
+        ):
+            yield member, of[member], member in needed
+
+    def arguments(self, name, indent):
+        for member, schema, is_needed in self.members(name):
+            wanted = self.type(member, schema)
+            yield f"{indent}{member}: {wanted}{'' if is_needed else ' | None = None'},"
+
+    def descriptions(self, name, indent):
+        for member, schema, _ in self.members(name):
+            yield textwrap.fill(
+                f"{member}: {self.help(member, schema)}",
+                COLUMNS,
+                initial_indent=indent,
+                subsequent_indent=indent + "    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+
+    def filled(self, template):
+        def replace(found):
+            lines = (self.descriptions if found[3] else self.arguments)(found[2], found[1])
+            return "\n".join(lines) + "\n"
+
+        return MARK.sub(replace, template)
+
+
+def main(print_attributes, print_openapi, template):
+    table = json.loads(subprocess.check_output([print_attributes]))
+    document = json.loads(subprocess.check_output([print_openapi]))
+    with open(template, encoding="utf-8") as f:
+        text = Options(table, document["components"]["schemas"]).filled(f.read())
+    sys.stdout.reconfigure(encoding="utf-8")
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
