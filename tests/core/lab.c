@@ -3,11 +3,14 @@
 
 #include "base/str.h"
 #include "scheduler/core/planner.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/model/changes.h"
-#include "scheduler/core/model/state.h"
+#include "scheduler/core/model/model_access.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
+#include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/queue_walk.h"
+#include "scheduler/core/supply/supply_access.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,26 +43,35 @@ void lab_init_policy(struct lab *l, const struct queue_policy *policy)
     lab_init_budgets(l, policy, NULL, 0, 0);
 }
 
-void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
-    const struct budget_options *budgets, size_t n_budgets, int64_t store_uusd_gib_month)
+static void init(struct lab *l, struct model_options o)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef",
-        .lease_ms = LAB_LEASE_MS,
-        .hold_in_vain = LAB_HOLD_IN_VAIN,
-        .policy = policy,
-        .licences = lab_licences,
-        .n_licences = LAB_LICENCES,
-        .budgets = budgets,
-        .n_budgets = n_budgets,
-        .racks = lab_racks,
-        .n_racks = LAB_RACKS,
-        .egress = egress,
-        .store_uusd_gib_month = store_uusd_gib_month};
+    STR_COPY(o.cluster_uid, "0123456789abcdef");
+    o.lease_ms = LAB_LEASE_MS;
+    o.hold_in_vain = LAB_HOLD_IN_VAIN;
+    o.licences = lab_licences;
+    o.n_licences = LAB_LICENCES;
+    o.racks = lab_racks;
+    o.n_racks = LAB_RACKS;
+    o.egress = egress;
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){.m = model_create(&o),
         .p = planner_create(),
         .now = {.wall = {1700000000000}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
+}
+
+void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
+    const struct budget_options *budgets, size_t n_budgets, int64_t store_uusd_gib_month)
+{
+    init(l, (struct model_options){.policy = policy,
+                .budgets = budgets,
+                .n_budgets = n_budgets,
+                .store_uusd_gib_month = store_uusd_gib_month});
+}
+
+void lab_init_procurement(struct lab *l, const struct procurement_options *procurement)
+{
+    init(l, (struct model_options){.procurement = procurement});
 }
 
 void lab_init_for_days(struct lab *l, const struct queue_policy *policy, int64_t uusd_h)
@@ -418,7 +430,7 @@ static void print_decision(const char *who, bool any, const struct event *ev)
 static void print_memory(const struct lab *l)
 {
     const struct planner *p = l->p;
-    const struct model_versions *v = &l->m->versions;
+    const struct model_versions *v = model_versions(l->m);
     print_message("the model: growth %" PRId64 ", rewind %" PRId64 ", anew %" PRId64
                   ", change %" PRId64 ", launches %" PRId64 "\n",
         v->growth, v->rewind, v->anew, v->change, v->launches);
@@ -526,7 +538,7 @@ static bool is_tried_again_at(const struct lab *l, int64_t mono_ms)
 /* A job has been on-demand long enough to move, if there were a cheaper place. */
 static bool may_move_at(const struct lab *l, int64_t mono_ms)
 {
-    LIST_FOREACH (&l->m->supply.costly, k) {
+    LIST_FOREACH (supply_costly(l->m), k) {
         const struct attempt *a = LIST_ENTRY(k, struct attempt, costly);
         int64_t due = a->row.assigned_at.ms + a->node->pool->row.return_ms;
         if (due - l->now.wall.ms == mono_ms - l->now.mono.ms)
@@ -539,10 +551,9 @@ static bool may_move_at(const struct lab *l, int64_t mono_ms)
  * budgets or checkpoints of ended jobs. */
 static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
-    if (l->m->queue.budgets_due.n + l->m->lifecycle.ckpt_gc_due.n > 0 &&
-        mono_ms - l->now.mono.ms == 3600000)
+    if (budgets_n_due(l->m) + ckpt_gc_n_due(l->m) > 0 && mono_ms - l->now.mono.ms == 3600000)
         return true;
-    return l->m->queue.crons_due.n > 0 && mono_ms - l->now.mono.ms == 60000;
+    return crons_n_due(l->m) > 0 && mono_ms - l->now.mono.ms == 60000;
 }
 
 /* A job may be preempted again, so a place may become available. */

@@ -4,9 +4,10 @@
     parts.py [SOURCE_ROOT]     without it: of the checkout that this file is in
 
 scheduler/core/model/state.h lists the parts. The folder whose header defines the type of a part
-owns it: only files of that folder say `m->PART`. Tests and benchmarks look at everything, and
-model/check.c and model/check_jobs.c compare the parts with each other. So that a look at the text
-is enough, every `struct model *` of the core is called m.
+owns it: only files of that folder say `m->PART`, and only files of the core include state.h. The
+others, tests of the core among them, use the functions of the folders' headers. model/check.c and
+model/check_jobs.c compare the parts with each other. So that a look at the text is enough, every
+`struct model *` of the core is called m.
 """
 
 import re
@@ -21,6 +22,9 @@ EVERYTHING = (f"{CORE}/model/check.c", f"{CORE}/model/check_jobs.c", STATE)
 # Set once, when the model is made: every folder reads them.
 SHARED = {"options"}
 MEMBER = re.compile(r"^\s+struct (\w+) (\w+);", re.M)
+INCLUDES_STATE = re.compile(rf'^\s*#\s*include\s*"{re.escape(STATE)}"')
+# Of a file that sees parts through the headers of accessors.
+INCLUDES_CORE = re.compile(rf'^\s*#\s*include\s*"(?:{CORE}/|tests/core/)', re.M)
 NAMED_OTHERWISE = re.compile(r"struct model \*(?:const )?(?!m\b)(\w+)\s*[,;=)]")
 
 
@@ -32,12 +36,29 @@ class Check:
             for file in sorted((self.root / CORE).rglob("*.[ch]"))
         }
         self.owners, self.findings = {}, []
+        self.outside = {}
+        for top in sorted(self.root.iterdir()):
+            if (
+                top.is_dir()
+                and not top.name.startswith(".")
+                and not (top / "meson-private").exists()
+            ):
+                for file in sorted(top.rglob("*.[ch]")):
+                    name = file.relative_to(self.root).as_posix()
+                    text = without_comments(file.read_text(), True)
+                    if name not in self.texts and INCLUDES_CORE.search(text):
+                        self.outside[name] = text
 
     def run(self):
         self.read_parts()
         for file, text in self.texts.items():
             for n, line in enumerate(text.splitlines(), 1):
                 self.line(file, f"{file}:{n}", line)
+        for file, text in self.outside.items():
+            for n, line in enumerate(text.splitlines(), 1):
+                if INCLUDES_STATE.match(line):
+                    self.findings.append(f"{file}:{n}: only files of {CORE} include {STATE}")
+                self.parts_of(file, f"{file}:{n}", line)
         return self.findings
 
     def read_parts(self):
@@ -60,8 +81,10 @@ class Check:
         found = NAMED_OTHERWISE.search(line)
         if found:
             self.findings.append(f"{where}: struct model *{found[1]}: call it m")
-        if file in EVERYTHING:
-            return
+        if file not in EVERYTHING:
+            self.parts_of(file, where, line)
+
+    def parts_of(self, file, where, line):
         for found in re.finditer(r"\bm\)?->(\w+)", line):
             owner = self.owners.get(found[1])
             if owner and not file.startswith(owner + "/"):

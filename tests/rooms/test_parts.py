@@ -63,6 +63,17 @@ class Parts(unittest.TestCase):
     def test_a_file_beside_the_folders_owns_none(self):
         self.refused("plan.c", "    m->rows.n = 0;\n", "m->rows belongs to scheduler/core/model")
 
+    def test_a_test_of_the_core_names_no_part(self):
+        text = '#include "scheduler/core/queue/queue_access.h"\n    n = l->m->queue.n;\n'
+        self.refused("../../tests/core/lab.c", text, "tests/core/lab.c:2", "m->queue belongs to")
+
+    def test_a_test_of_the_core_does_not_include_all_parts(self):
+        text = '#include "scheduler/core/model/state.h"\n'
+        self.refused("../../tests/core/lab.c", text, "tests/core/lab.c:1", "only files of")
+
+    def test_another_m_elsewhere_is_no_model(self):
+        self.allowed("../../agent/message.c", "    n = m->queue.n;\n")
+
     def test_a_model_behind_another_pointer_is_seen(self):
         self.refused("supply/launch.c", "    n = w->m->queue.n;\n", "m->queue belongs to")
 

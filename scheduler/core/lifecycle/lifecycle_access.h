@@ -38,6 +38,11 @@ static inline struct ckpt_gc *ckpt_gc_of(const struct model *m, int64_t job)
 {
     return map_get(&m->lifecycle.ckpt_gc, job);
 }
+/* Ended jobs whose cleaning waits for its time. */
+static inline size_t ckpt_gc_n_due(const struct model *m)
+{
+    return (size_t)m->lifecycle.ckpt_gc_due.n;
+}
 /* Ended jobs with checkpoints to delete; messages to deliver. */
 static inline int64_t ckpt_gc_n_open(const struct model *m)
 {

@@ -76,5 +76,14 @@ static inline const struct budget *budgets_at(const struct model *m, size_t inde
 {
     return &m->queue.budgets[index];
 }
+/* Budgets and caps of jobs, and cron entries, that have a time at which they are due. */
+static inline size_t budgets_n_due(const struct model *m)
+{
+    return (size_t)m->queue.budgets_due.n;
+}
+static inline size_t crons_n_due(const struct model *m)
+{
+    return (size_t)m->queue.crons_due.n;
+}
 
 #endif

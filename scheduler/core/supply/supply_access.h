@@ -12,5 +12,10 @@ static inline void supply_note_costly(struct model *m, struct attempt *a)
 {
     list_push_back(&m->supply.costly, &a->costly);
 }
+/* Attempts on on-demand machines, longest first. */
+static inline const struct list *supply_costly(const struct model *m)
+{
+    return &m->supply.costly;
+}
 
 #endif

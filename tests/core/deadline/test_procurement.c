@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/apply_job.h"
-#include "scheduler/core/model/state.h"
 #include "scheduler/core/deadline/procurement_baseline.h"
 #include "scheduler/core/deadline/procurement_work.h"
 #include <string.h>
@@ -534,8 +533,9 @@ static void what_is_decided_is_explained_by_all_rules(void **state)
         struct lab l;
         char why[CORE_TEXT_MAX];
         struct procurement_outlook at_first, late;
-        lab_init(&l);
-        l.m->deadline.options.rule = all[i].rule;
+        struct procurement_options o = procurement_usual;
+        o.rule = all[i].rule;
+        lab_init_procurement(&l, &o);
         lab_elastic(&l, "burst", 2, "m4", 4);
         struct job_row r = job_by(&l, HOUR_MS, all[i].in_ms);
         int64_t job = lab_submit(&l, &r);
