@@ -38,7 +38,7 @@ static int check_idle(const struct store_location *location, struct err *e)
     return rc;
 }
 
-/* torn: why its marker cannot be read; may be NULL. */
+/* torn: why the store's marker cannot be read; may be NULL. */
 static void describe(const struct store_location *location, const struct marker *mark,
     const char *torn, const struct marker_contents *there)
 {

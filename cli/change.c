@@ -44,7 +44,7 @@ static int cancel_tasks(const char *word, bool json)
     return rc;
 }
 
-/* The job's state after a requeue: whether it is being saved first. */
+/* Whether the requeued job is being saved first. */
 static bool is_saved_first(int64_t id)
 {
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);

@@ -29,14 +29,15 @@ struct call {
     struct ckpt_crypt crypt; /* of the job */
     struct ckpt_id id;       /* attempt 0 = none */
     const char *path;        /* the second word; may be NULL */
-    int64_t progress;        /* for get_quietly */
+    int64_t progress;        /* set by get_quietly; -1 = unknown */
 };
 
 struct action {
     const char *name;
     const char *words; /* the words that follow */
     bool takes_path;
-    bool takes_id, needs_id; /* an id; needs_id: it does not default to the newest */
+    /* takes_id: accepts @ATTEMPT.SEQUENCE; needs_id: requires it, instead of the newest */
+    bool takes_id, needs_id;
     int (*run)(struct call *c, struct err *e);
 };
 

@@ -31,10 +31,10 @@ struct verb {
     const char *summary;   /* one line */
     /* argv[0] is the verb. Returns the exit code. */
     int (*run)(int argc, const char **argv);
-    /* NULL for only the common ones; vals from 1, no arg pointers */
+    /* in addition to --json and --help; may be NULL. vals from 1, no arg pointers */
     const struct poptOption *options;
-    bool job_flags; /* also takes the flags of jobs (directives.h) */
-    bool job_keys;  /* and words KEY=VALUE (updates.h) */
+    bool job_flags; /* also takes the flags of jobs (flags/directives.h) */
+    bool job_keys;  /* and words KEY=VALUE (flags/updates.h) */
 };
 
 /* The verb's next flag of jobs after `a` (NULL: the first), without those that its own options
@@ -63,7 +63,7 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
     cli_option_fn on_option, void *ctx, struct cli_args *ret_args);
 void cli_args_deinit(struct cli_args *a);
 
-/* Prints "belay: " and the text on stderr. */
+/* Print one line on stderr, after "belay: " or "belay: warning: ". */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -106,7 +106,7 @@ int client_json(struct client *c, const char *method, const char *path, const js
 /* GET path for a verb: returns the value, or NULL after printing the error. */
 json_t *cli_get(const char *path);
 json_t *cli_post(const char *path, const json_t *body);
-/* for calls that take minutes */
+/* For calls that may take longer than the 90 s of the two above. */
 json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms);
 
 /* Directory of a local belayd: BELAY_HOME or ~/.local/share/belay. The caller frees it. */
@@ -114,11 +114,13 @@ char *cli_home(void);
 
 /* ---- printing ---- */
 
-/* Texts of others (belayd's answers: names, reasons, what machines said) go to a terminal only by
- * these functions: nothing in them moves its cursor, changes its settings or begins another line.
- * Errors are clean already (base/err.h). The output of jobs and commands is not touched. */
+/* Texts from outside (belayd's replies: names, reasons, output of machines) go to a terminal only
+ * through these functions, which keep them from moving its cursor, changing its settings or
+ * beginning a line. Errors are clean already (base/err.h). The output of jobs and commands is
+ * printed unchanged. */
 
-/* Indented, with a newline. To a terminal in ASCII: also its controls beyond ASCII are escaped. */
+/* Indented, with a newline. On a terminal all characters beyond ASCII are escaped, because some of
+ * them control it. */
 void cli_print_json(const json_t *v);
 
 /* A table: columns in the given order; cut to the terminal's width, never on a pipe. */
@@ -130,27 +132,28 @@ void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(pri
 void table_print(struct table *t); /* and frees t */
 void table_print_to(struct table *t, FILE *out);
 
-/* An empty table prints nothing: prints the text on stderr instead, if that is a terminal. */
+/* For an empty table, which prints nothing: prints the text on stderr if standard output is a
+ * terminal. */
 void cli_say_empty(const char *text);
 
 /* "saved 65 %", "12 % more"; on_demand_uusd > 0. */
 const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size_t size);
 
-/* A string for people: whatever a terminal could act on is replaced by '?', in v too. NULL if v is
- * none. Borrowed. */
+/* The string with every character that a terminal could act on replaced by '?', in v too. NULL if v
+ * is not a string. Borrowed. */
 const char *cli_string(const json_t *v);
 /* JSON members for people: "-" if null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
 #define CLI_NAME_MAX 256
-/* The name of a member that others chose, likewise; cut if it is longer. */
+/* The name of a JSON member, cleaned in the same way; cut at CLI_NAME_MAX - 1 bytes. */
 const char *cli_name(const char *name, char mem[CLI_NAME_MAX]);
 /* Adds a list's words ("a,b") or an object's names and numbers ("lego:4,shmem:1"); nothing for any
  * other value. */
 void cli_words(const json_t *v, struct buf *out);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
 struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE if absent or not a time */
-/* In the zone of this machine: "2026-11-27 10:42:03"; unless full, "10:42" of a time of today and
- * else "2026-11-27 10:42". "-" for WALL_NONE. */
+/* In this machine's time zone. full: "2026-11-27 10:42:03"; else "10:42" for a time of today and
+ * "2026-11-27 10:42" for any other. "-" for WALL_NONE. */
 #define CLI_LOCAL_MAX 32
 const char *cli_local(struct wall at, bool full, char mem[CLI_LOCAL_MAX]);
 /* "3m10s" since an ISO time */
@@ -164,8 +167,8 @@ const char *cli_usd(int64_t uusd, char *mem, size_t size);
  */
 int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e);
 
-/* Returns the job's events after *after as a new array, once there are any or after a while;
- * advances *after. Survives a restart of belayd. */
+/* Returns the job's events after *after as a new array, once there are any or after 20 s; advances
+ * *after. Survives a restart of belayd. */
 int cli_next_events(
     struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
 /* The complete reply, {"events": [...], "state": "running"...}, after at most wait_ms (<= 20000).
@@ -181,8 +184,8 @@ struct log_part {
     int64_t tail;          /* lines; 0 = all */
 };
 
-/* The path of the call: the first if next is negative, else the continuation at that offset. The
- * caller frees it. */
+/* The path of the request: the first one if next is negative, else its continuation from that
+ * offset. The caller frees it. */
 char *cli_log_path(int64_t id, const struct log_part *part, int64_t next, int64_t wait_ms);
 
 /* Prints the log; follow: until the job (or that attempt) has ended. */

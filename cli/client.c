@@ -60,7 +60,8 @@ char *cli_home(void)
 
 /* ---- finding belayd ---- */
 
-/* Reads the file named by a variable; one that holds a secret must be its owner's alone. */
+/* Reads the file named by an environment variable. Others must not be able to read one that holds a
+ * secret. */
 static int read_named(const char *variable, const char *what, bool is_secret, size_t max,
     struct buf *out, struct err *e)
 {
@@ -72,7 +73,7 @@ static int read_named(const char *variable, const char *what, bool is_secret, si
     return rc == 0 ? 0 : err_wrap(e, "%s", variable);
 }
 
-/* One line, which is put in a header. */
+/* The token is put in a header, so it must be one word. */
 static int read_token(struct buf *out, struct err *e)
 {
     int rc = read_named("BELAY_TOKEN_FILE", "your token", true, TOKEN_MAX, out, e);

@@ -150,7 +150,7 @@ static void print_bash(void)
 
 /* ---- zsh ---- */
 
-/* For a text inside '...': escapes brackets and colons, which would end the help for _arguments. */
+/* Escapes a text inside '...': a bracket or colon would end the help of an option of _arguments. */
 static void print_zsh_text(const char *text)
 {
     for (; *text; text++) {

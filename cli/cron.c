@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay cron [list [ENTRY]] belay cron add [OPTION...] SCHEDULE SCRIPT [ARG...] | --wrap COMMAND
- * belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]] belay cron pause|resume|remove|run ENTRY...
- * belay cron history [--limit N] ENTRY
+ *     belay cron [list [ENTRY]]
+ *     belay cron add [OPTION...] SCHEDULE SCRIPT [ARG...] | --wrap COMMAND
+ *     belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]]
+ *     belay cron pause|resume|remove|run ENTRY...
+ *     belay cron history [--limit N] ENTRY
  *
  * An entry is named by its number, or by its name if that is unique.
  */

@@ -45,7 +45,7 @@ static int on_option(void *ctx, int val, const char *arg)
 
 enum here { HERE_UNKNOWN, HERE_KNOWN, HERE_DRAINING };
 
-/* Number of jobs on our node; 0 also if belayd does not know it. -1 on an error. */
+/* Number of jobs on our node, 0 also if belayd does not know the node; -1 on an error. */
 static int64_t running_here(struct down *d, enum here *ret_here, struct err *e)
 {
     json_t *v = NULL, *node;

@@ -260,8 +260,8 @@ static void advise(const json_t *drill)
             (long long)cli_int(drill, "job", 0));
 }
 
-/* Compares with a past or current drill: that of `submit --drill`, or of an earlier `belay drill`.
- */
+/* With --compare, a drill of the job that has passed or is under way serves (`submit --drill`, an
+ * earlier `belay drill`). Otherwise begins one. */
 static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w, struct err *e)
 {
     json_t *d = NULL;

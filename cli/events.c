@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay show: the events of a job. The text of an event is belayd's; the words for its kind are
- * here, in one table. Lines are never cut: the reason of a failure stands at their end.
+ * here, in one table. Lines are never cut: the reason of a failure is at their end.
  */
 #include "cli/events.h"
 

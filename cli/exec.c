@@ -104,9 +104,9 @@ static int run(int argc, const char **argv)
 #define CTRL_D 0x04
 #define CTRL_P 0x10
 #define CTRL_Q 0x11
-#define ALIVE_MS 20000 /* interval at which belayd hears from us */
-#define HEAR_MS 500    /* while the job reads the last of the typed text */
-/* wait for the end of the job to be reported, after a failure caused by it */
+#define ALIVE_MS 20000 /* interval of requests that keep the session alive */
+#define HEAR_MS 500    /* wait for the writer's end, before signals are looked at again */
+/* wait for the job's end to be reported, after a failure that it may have caused */
 #define END_MS 10000
 #define TAIL_DEFAULT 10
 #define TAIL_MAX 1000000
@@ -122,16 +122,17 @@ struct attached {
     struct session s;    /* id 0 = output only */
     int64_t job, offset; /* offset in the typed text */
     bool keep_open;
-    bool half;  /* the first of the two keys was typed */
-    bool fresh; /* nothing was typed in this line */
-    bool ends;  /* EOF was typed or reached: the job must read it */
+    bool half;  /* ctrl-p was typed, and ctrl-q would follow */
+    bool fresh; /* nothing was typed yet in this line */
+    bool ends;  /* EOF was typed or reached: the job's input is to be closed */
     bool lets_go;
     int ended_by;    /* the signal; 0 = ended by the user */
-    bool log_failed; /* its process has said why */
+    bool log_failed; /* the process that prints the log failed, and has printed why */
 };
 
-/* The task's supervisor keeps its input open until something is written to the second pipe, which
- * exists until then. */
+/* The task's supervisor keeps the job's input open until something is written to the pipe
+ * $BELAY_STDIN.end, and then removes that pipe. `writer` copies its input to the job's, `asker`
+ * succeeds while the job's input is open, `ender` closes it. */
 static const char *const writer[] = {
     "sh", "-c", "[ -p \"$BELAY_STDIN.end\" ] && exec cat >\"$BELAY_STDIN\"; exit 3"};
 static const char *const asker[] = {"sh", "-c", "[ -p \"$BELAY_STDIN.end\" ]"};
@@ -153,7 +154,7 @@ static int on_attach_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-/* Runs one of these commands without input. */
+/* Runs `asker` or `ender`. */
 static int run_in(const struct attached *a, const char *const *words, int *ret_exit, struct err *e)
 {
     const struct session_ask ask = {.job = a->job, .words = words, .n_words = 3};
@@ -161,7 +162,7 @@ static int run_in(const struct attached *a, const char *const *words, int *ret_e
     return session_feed(a->s.client, &ask, NULL, 0, &begun, ret_exit, e);
 }
 
-/* Whether it was submitted with --stdin. */
+/* Whether the job was submitted with --stdin and has not ended. */
 static int has_stdin(struct client *c, int64_t job, bool *ret_has, struct err *e)
 {
     json_t *v = NULL;
@@ -177,7 +178,7 @@ static int has_stdin(struct client *c, int64_t job, bool *ret_has, struct err *e
     return 0;
 }
 
-/* A device other than a terminal, usually /dev/null, means that the program was given no input. */
+/* A device other than a terminal, usually /dev/null, means that belay was started without input. */
 static bool has_input(void)
 {
     struct stat st;
@@ -199,8 +200,9 @@ static void make_prompt(struct session *s)
     session_set_terminal(s, &t);
 }
 
-/* Handles a key typed in a terminal. False if it is one of our keys. Ctrl-d means EOF where a
- * terminal would take it as such: at the beginning of a line, or when typed twice. */
+/* Handles a key typed in a terminal. False if it is not for the job: ctrl-p ctrl-q detaches; ctrl-d
+ * means EOF where a terminal would take it as such, at the beginning of a line or when typed twice.
+ */
 static bool is_typed(struct attached *a, char key, struct buf *typed)
 {
     a->lets_go = a->half && key == CTRL_Q;
@@ -223,7 +225,7 @@ static void add_typed(struct attached *a, const char *p, size_t n, struct buf *f
     buf_deinit(&typed);
 }
 
-/* False if nothing more is read. */
+/* False at EOF or after an error of standard input. */
 static bool take_typed(struct attached *a, int *ret_rc, struct err *e)
 {
     struct buf frames = {0};
@@ -241,8 +243,8 @@ static bool take_typed(struct attached *a, int *ret_rc, struct err *e)
     return n > 0;
 }
 
-/* The writer must have ended first, so that the job has all of the text: a broken session must not
- * end the input. */
+/* Closes the job's input once the writer has ended without an error, so that the job has the whole
+ * text. */
 static int end_input(struct attached *a, struct err *e)
 {
     int code = -1, rc = session_hear(&a->s, HEAR_MS, &code, e);
@@ -265,13 +267,13 @@ static void tell_alive(struct attached *a)
     struct err e;
     char *path = mem_printf("/api/v1/channels/%lld/output?offset=0", (long long)a->s.id);
     if (a->s.id > 0)
-        /* an ended session is noticed at the next input */
+        /* a session that has ended is noticed at the next input */
         client_call(a->s.client, "GET", path, NULL, CALL_MS, &reply, &e);
     client_reply_deinit(&reply);
     free(path);
 }
 
-/* True at the end of the log. */
+/* True if the process that prints the log has ended. */
 static bool take_signal(struct attached *a, int signals)
 {
     struct signalfd_siginfo info;
@@ -282,8 +284,9 @@ static bool take_signal(struct attached *a, int signals)
     return info.ssi_signo == SIGCHLD;
 }
 
-/* Runs until the log has ended, which its process shows by exiting, or the user detaches. A failure
- * caused by the job's end is not an error, so its end is awaited then. */
+/* Runs until the process that prints the log has ended, or the user detaches. A failure to send may
+ * be caused by the job's end, which is not an error: it waits END_MS for the end of the log first.
+ */
 static int type_on(struct attached *a, int signals, bool reads, struct err *e)
 {
     int rc = 0;
@@ -350,7 +353,7 @@ static int follow_attached(
     return rc;
 }
 
-/* An earlier attach may have ended it. */
+/* An earlier attach may have closed the job's input. Then only its output is shown. */
 static int begin_typing(struct attached *a, struct err *e)
 {
     const struct session_ask in = {.job = a->job, .words = writer, .n_words = 3};

@@ -14,7 +14,8 @@
 #define CALL_MS (WAIT_MS + 30000)
 #define RESTART_TRIES 60 /* one second each: belayd may be restarted meanwhile */
 
-/* A call that survives a restart of belayd, once belayd has answered before. */
+/* A call that is repeated while belayd restarts. *met: belayd has answered before; if not, one
+ * failure is final. */
 static int patient_call(
     struct client *c, const char *path, bool *met, struct client_reply *reply, struct err *e)
 {
@@ -76,7 +77,7 @@ int cli_next_page(
     struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page, struct err *e)
 {
     struct client_reply reply = {0};
-    bool met = true; /* it had accepted the job */
+    bool met = true; /* belayd has answered before: it accepted the job */
     char *path = mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%lld", (long long)id,
         (long long)*after, (long long)wait_ms);
     int rc = patient_call(c, path, &met, &reply, e);

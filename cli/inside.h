@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 
-/* The job that this program runs in; 0: in none. */
+/* The job that this program runs in; 0 = none. */
 int64_t inside_job(void);
 /* Whether the token allows these changes (members as in the API). */
 bool inside_allows(const json_t *changes);

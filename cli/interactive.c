@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define FIRST_LOOK_MS 500 /* a job that starts within this time prints nothing */
-#define LOOK_MS 5000      /* interval for updating what it waits for */
-#define AGAIN_MS 500      /* it is believed to run, but could not be entered yet */
+#define LOOK_MS 5000      /* interval of asking why the job waits */
+#define AGAIN_MS 500      /* retry interval: the job runs, but could not be entered yet */
 
 struct visit {
     const struct submission *s;
@@ -76,7 +76,7 @@ static int build(struct submission *s, const char *const *words, int n_words, st
     if (rc == 0)
         rc = check(s, e);
     if (rc == 0 && !json_object_get(s->spec, "requeue"))
-        /* the user would not be in it the next time */
+        /* a requeued job would run without its user */
         json_object_set_new(s->spec, "requeue", json_false());
     if (rc == 0 && cli_int(s->spec, "nodes", 1) > 1)
         json_object_set_new(s->spec, "script_on", json_string("first"));
@@ -112,7 +112,7 @@ static bool has_started(const json_t *page)
     return false;
 }
 
-/* Waits until it runs or has ended. */
+/* Waits until the job runs or has ended. */
 static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
 {
     for (int64_t wait_ms = v->runs ? AGAIN_MS : FIRST_LOOK_MS;; wait_ms = LOOK_MS) {
@@ -215,7 +215,8 @@ static int finish(const struct visit *v, struct err *e)
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)v->job);
     json_t *shown = NULL;
     int code = CLI_FAILED, rc = cli_wait_job(v->c, v->job, false, &code, e);
-    /* otherwise the host has received the exit code and we have not */
+    /* otherwise the session broke after the host had received the exit code, which is then the
+     * job's */
     if (v->broke[0] && (rc != 0 || code == INTERACTIVE_BROKE))
         submission_error(v->s, v->broke);
     if (rc == 0)

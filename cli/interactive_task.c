@@ -34,7 +34,8 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-/* The first of the two creates it. An open without O_NONBLOCK waits for the other end. */
+/* Host and guest both create the pipe if it does not exist. An open without O_NONBLOCK waits for
+ * the other end. */
 static int open_pipe(int flags)
 {
     const char *control = getenv("BELAY_CONTROL_DIR");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See keys.h. Temporary credentials outlive a command, so they are fetched once.
+ * See keys.h. Temporary credentials are valid for longer than a command takes, so they are fetched
+ * once.
  */
 #include "cli/keys.h"
 

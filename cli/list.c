@@ -29,7 +29,8 @@ enum {
     VAL_WHY
 };
 
-/* Sort keys applied here. Which jobs are listed only depends on belayd's own orders. */
+/* Sort keys that are applied here, to the listed jobs. belayd's own orders decide which jobs are
+ * listed. */
 static const struct sort_key {
     const char *name, *member;
     bool is_number;

@@ -24,8 +24,8 @@ char *local_socket(const char *home);
 /* Node number of home's agent from its last join; 0 = none. */
 int64_t local_node(const char *home);
 
-/* Path of another belay program: next to our executable, next to that in a build tree, or on the
- * PATH. The caller frees it. */
+/* Path of another belay program: next to our executable or in ../sbin, in a neighbouring folder of
+ * a build tree, or on the PATH. The caller frees it. */
 char *local_program(const char *name);
 
 /* The process named in file (JSON with "pid", or a bare number) if it runs and its name is

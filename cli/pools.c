@@ -108,7 +108,7 @@ static void print_rows(const char *title, const json_t *rows, const struct list_
     list_table(rows, c);
 }
 
-/* The only text of others that has lines. */
+/* The output of a machine's console is the only text from outside that may have several lines. */
 static void print_console(const json_t *text)
 {
     char *copy = mem_strdup(json_string_value(text)), *rest = copy;
@@ -122,7 +122,6 @@ static void print_console(const json_t *text)
     free(copy);
 }
 
-/* Failed boots. */
 static void print_boots(const json_t *b)
 {
     const char *next = cli_string(json_object_get(b, "next_launch_at"));
@@ -263,7 +262,7 @@ static json_t *request_of(const char *file, struct err *e)
     return request;
 }
 
-/* Asks first, so that exactly the shown changes are applied. */
+/* Fetches the changes first, and applies them only if they are still the same ("expect"). */
 static int apply(const char *file, const struct wish *w, bool json)
 {
     struct err e;

@@ -91,7 +91,7 @@ void table_print(struct table *t)
 void table_print_to(struct table *t, FILE *out)
 {
     if (out != stdout)
-        /* the width of a terminal does not matter */
+        /* not cut to the width of a terminal */
         scols_table_set_termforce(t->t, SCOLS_TERMFORCE_NEVER);
     scols_table_set_stream(t->t, out);
     scols_print_table(t->t);

@@ -78,7 +78,7 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
             return rc;
         int64_t taken = cli_int(v, "size", *offset) - *offset;
         json_decref(v);
-        if (taken < 0 || taken > (int64_t)n) /* 0: there was no room while belayd waited */
+        if (taken < 0 || taken > (int64_t)n) /* 0: belayd waited for room, and found none */
             return err_set(e, ERR_IO, "belayd took %lld of %zu bytes", (long long)taken, n);
         at += (size_t)taken;
         *offset += taken;
@@ -86,7 +86,7 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
     return 0;
 }
 
-/* False if there is no more. */
+/* False at EOF or after an error. */
 static bool read_input(struct buf *frames)
 {
     char text[PIECE];

@@ -28,7 +28,7 @@ struct session {
     bool tty;
     struct termios saved;
     struct buf came; /* received, up to a complete frame */
-    int64_t taken;   /* bytes of its output */
+    int64_t taken;   /* bytes of output received so far */
 };
 
 /* Runs a session: begins it, forwards our input with its EOF, SIGINT, SIGQUIT and the terminal's
@@ -39,7 +39,7 @@ int session_run(
     struct client *c, const struct session_ask *ask, bool *ret_begun, int *ret_exit, struct err *e);
 
 /* Begins a session, sends n bytes and EOF as its input, and prints its output until it has ended.
- * *ret_begun: it may have been started, whatever this returns. */
+ * *ret_begun: whether the command may have been started; also set on an error. */
 int session_feed(struct client *c, const struct session_ask *ask, const void *p, size_t n,
     bool *ret_begun, int *ret_exit, struct err *e);
 
@@ -52,8 +52,8 @@ int session_begin(struct session *s, const struct session_ask *ask, struct err *
 int session_post(const struct session *s, struct client *c, const struct buf *frames,
     int64_t *offset, struct err *e);
 
-/* Prints its output of the next wait_ms (at most 20000). *ret_exit is unchanged until the command
- * has ended. ERR_IO: the session broke. */
+/* Prints the command's output of the next wait_ms (at most 20000). *ret_exit is unchanged until the
+ * command has ended. ERR_IO: the session broke. */
 int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *e);
 
 void session_finish(struct session *s);

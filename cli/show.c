@@ -89,7 +89,7 @@ static void print_checkpoint(const json_t *job)
     putchar('\n');
 }
 
-/* The start of the attempt: work before it was saved, or is lost. */
+/* The start of the attempt: earlier work is saved, or was lost before. */
 static struct wall start_of(const json_t *attempts, int64_t attempt)
 {
     struct wall start = WALL_NONE;
@@ -101,8 +101,8 @@ static struct wall start_of(const json_t *attempts, int64_t attempt)
     return start;
 }
 
-/* Of a running job whose last save failed: since when nothing was saved, why, and what that puts at
- * risk. */
+/* For a running job whose last save failed: since when nothing was saved, why, and how much work
+ * that puts at risk. */
 static void print_failed_save(const json_t *v)
 {
     const json_t *failed = json_object_get(v, "failed_save");
@@ -145,8 +145,8 @@ static void print_priority(const json_t *job)
     putchar('\n');
 }
 
-/* Checkpoints kept after its end, apart from pinned ones. `cleaning` with all kept only measures
- * them, for the bill. */
+/* Checkpoints kept after the job's end, in addition to pinned ones. In the state `cleaning` with
+ * all kept they are only measured, for the cost. */
 static void print_leftover(const json_t *left, bool has_saved)
 {
     const char *keep = cli_text(left, "keep");
@@ -172,7 +172,7 @@ static void print_leftover(const json_t *left, bool has_saved)
             (long long)cli_int(left, "tries", 0));
 }
 
-/* Its user stopped an attempt to cancel the job, or to requeue it. */
+/* The end `user` of an attempt means a cancel, or a requeue if the job continued. */
 static const char *end_of(const json_t *attempt, const json_t *job)
 {
     bool goes_on = !str_eq(cli_text(job, "state"), "ended") ||
@@ -181,7 +181,7 @@ static const char *end_of(const json_t *attempt, const json_t *job)
     return str_eq(end, "user") && goes_on ? "requeued" : end;
 }
 
-/* Data already on its node was not fetched. */
+/* Bytes fetched of the bytes restored: the others were on the node already. */
 static void print_fetched(struct table *t, const json_t *attempt)
 {
     char fetched[32], all[32];
@@ -238,7 +238,7 @@ static void print_attempts(const json_t *attempts, const json_t *job)
     table_print(t);
 }
 
-/* The certificate that covers it, and its own last drill if that differs. */
+/* The certificate that covers the job, and the job's own last drill if that is another. */
 static void print_drills(const json_t *v)
 {
     const json_t *drills = json_object_get(v, "drills"),
@@ -409,7 +409,7 @@ static void print_expects(const json_t *e)
             cli_text(e, "late_at"), cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
 }
 
-/* Its constraints besides its size. */
+/* Constraints other than the size. */
 static void print_extras(const json_t *job)
 {
     struct buf words = {0};
@@ -449,7 +449,7 @@ static int64_t percent(int64_t part, int64_t of)
     return of > 0 ? (int64_t)(100.0 * (double)part / (double)of + 0.5) : 0;
 }
 
-/* What it used of its request. */
+/* How much of its request the job used. */
 static void print_used(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL's libssl and its parts of libcrypto, loaded at their first call (cli/lazy.h). Only used
- * by steps on several nodes.
+ * OpenSSL's libssl and what is used of libcrypto with it, loaded at their first call (cli/lazy.h).
+ * Only used by steps on several nodes.
  */
 #include "cli/lazy.h"
 

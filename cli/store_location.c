@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See location.h. Only the places are read from a configuration file: belayd reports errors in the
- * rest.
+ * See store_location.h. Of a configuration file only store, cluster, state and key_file are read;
+ * belayd checks the rest.
  */
 #include "cli/store_location.h"
 
@@ -33,7 +33,7 @@ static const char *scalar(const struct yaml_node *root, const char *key)
     return NULL;
 }
 
-/* A percent sign in the path would be decoded. */
+/* Escapes percent signs, which would be decoded in a URL. */
 static char *store_in(const char *state)
 {
     struct buf url = {0};

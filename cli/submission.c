@@ -77,7 +77,8 @@ static int apply_flags(struct submission *s, struct err *e)
     return 0;
 }
 
-/* SBATCH_TIMELIMIT and the like: weaker than a flag, stronger than the script. */
+/* Applies SBATCH_TIMELIMIT and the like, which override the script's directives and are overridden
+ * by flags. */
 static int apply_variables(struct submission *s, struct err *e)
 {
     struct slurm_variable *all = slurm_variables(s->slurm);
@@ -241,8 +242,9 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
     return CLI_FAILED;
 }
 
-/* What nothing but a change of the job or of the cluster ends. The first reason keeps it from
- * starting now: of a held job that is the hold. A gang's number of nodes comes behind others. */
+/* Whether only a change of the job or of the cluster can remove this reason. Most codes count only
+ * as the first reason, which is what keeps the job from starting now (for a held job, the hold).
+ * The number of nodes of a gang may come after others. */
 static bool is_impossible(const json_t *reason, bool is_first)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
@@ -252,7 +254,8 @@ static bool is_impossible(const json_t *reason, bool is_first)
     return str_eq(cli_text(reason, "code"), "too-many-nodes");
 }
 
-/* Warns of what prevents it from ever running, and of what will hurt when it does. */
+/* Warns of reasons for which the job cannot run at all, of a required drill and a missed deadline,
+ * and repeats belayd's own warnings. */
 static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
 {
     const json_t *reasons = json_object_get(why, "reasons"), *warning;
@@ -295,7 +298,7 @@ int submission_bring(struct submission *s, struct client *c, struct err *e)
     return 0;
 }
 
-/* The directory is not sent: the estimate does not depend on it. */
+/* The working directory is not sent: the estimate does not depend on it. */
 static int ask(struct submission *s)
 {
     struct client *c = NULL;

@@ -46,10 +46,10 @@ int submission_bring(struct submission *s, struct client *c, struct err *e);
 /* Reports text in the style of the submitting program. */
 void submission_error(const struct submission *s, const char *text);
 
-/* submission_build for the words of a command line, SCRIPT [ARG...] (`-`, or nothing if standard
- * input is not a terminal: the script is read from there), or for a shell command (wrap, may be
- * NULL). Returns 0, or the exit code (CLI_USAGE, with slurm CLI_FAILED) after a report that names
- * the verb. */
+/* submission_build for the words of a command line, SCRIPT [ARG...] (`-`, or no words if standard
+ * input is not a terminal: the script is read from standard input), or for a shell command (wrap,
+ * may be NULL). Returns 0, or the exit code (CLI_USAGE, with slurm CLI_FAILED) after a report that
+ * names the verb. */
 int submission_load(
     struct submission *s, const char *verb, const char *wrap, const char **words, int n_words);
 

@@ -63,7 +63,8 @@ static int check_request(const json_t *request)
     return CLI_OK;
 }
 
-/* A user may exist on nodes only, so this is no error; a mistyped name would be noticed late. */
+/* An unknown user is not an error, because it may exist on nodes only; but a mistyped name would be
+ * noticed late. */
 static void warn_of_user(const char *name)
 {
     errno = 0;
@@ -74,7 +75,7 @@ static void warn_of_user(const char *name)
             str_show(name, (char[STR_SHOW_MAX]){0}));
 }
 
-/* The token is only shown now: belayd keeps its hash. */
+/* The token is shown only here: belayd keeps a hash of it. */
 static int create(const json_t *request, bool json)
 {
     json_t *v = cli_post("/api/v1/tokens", request);

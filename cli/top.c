@@ -192,7 +192,7 @@ static void print_jobs(const json_t *jobs)
 
 /* ---- refreshing ---- */
 
-/* Jobs that fit below the rest. */
+/* The number of jobs that fit on the screen below the head and the pools. */
 static int64_t room(const json_t *summary)
 {
     struct winsize w;

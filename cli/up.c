@@ -29,10 +29,10 @@ struct up {
     char *home;
     const char *config; /* NULL for our own */
     bool no_agent;
-    int64_t cpus; /* of the node, for belayd; 0 = the machine's number */
+    int64_t cpus; /* CPUs that the node offers to jobs; 0 = all of the machine's */
     struct client *client;
     struct mono spawned;
-    json_t *node; /* of the agent, once it has joined */
+    json_t *node; /* our agent's node, once it has joined */
     char *said;   /* output of the program that did not start; NULL if all started */
 };
 
@@ -67,7 +67,7 @@ static char *in_home(const struct up *u, const char *name)
 
 static void add_quoted(struct buf *out, const char *key, const char *value);
 
-/* With its state there, belayd finds the same cluster when it is started by hand. */
+/* `state` is in the file so that a belayd that is started by hand finds the same cluster. */
 static int write_own_config(const struct up *u, const char *path, struct err *e)
 {
     struct buf text = {0};
@@ -105,7 +105,7 @@ static char *read_said(const char *log, int64_t from)
     return text;
 }
 
-/* Why it did not start: all its output since. */
+/* Adds to the error where the program's output since its start is, and keeps that output. */
 static void add_said(
     struct up *u, const char *program, const char *log, int64_t from, struct err *e)
 {
@@ -130,7 +130,7 @@ static void print_said(const char *text)
     free(copy);
 }
 
-/* Determines belayd's address each time, because a starting belayd writes it when it is ready. */
+/* Reads belayd's address each time, because belayd writes it when it is ready. */
 static bool answers(void *ctx)
 {
     struct up *u = ctx;

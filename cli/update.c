@@ -46,7 +46,8 @@ static int read_changes(json_t *changes, const char **words, int n, struct err *
     return rc ? rc : updates_finish(changes, on_warning, NULL, e);
 }
 
-/* By the token of the attempt that this runs in. False: it has none, or that is not for this. */
+/* Sends the changes with the token of the attempt that this process runs in. False if there is no
+ * token, or it does not allow these changes. */
 static bool send_inside(int64_t id, const char *path, const json_t *changes, json_t **ret_answer)
 {
     struct client *c;

@@ -12,7 +12,7 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-/* Always prints our own version; belayd's if one answers. */
+/* belayd's reply; NULL if none answers. */
 static json_t *ask(void)
 {
     struct client *c = NULL;

@@ -17,8 +17,8 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-/* In place of the reason "queue-ahead", which is the same in one line. Of many jobs the answer has
- * the first few. */
+/* The jobs ahead one by one, in place of the reason "queue-ahead", which counts them. The reply has
+ * only the first of many jobs. */
 static void print_ahead(const json_t *ahead)
 {
     const json_t *first = json_object_get(ahead, "first"), *j;
