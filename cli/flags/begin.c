@@ -10,7 +10,7 @@
 #define COUNT_MAX 100000000LL
 #define AHEAD_MAX_MS (3650 * 86400LL * 1000)
 
-/* A few digits and nothing else; else false. */
+/* Reads n_min .. n_max digits. False if there are fewer than n_min. */
 static bool read_digits(const char **at, int n_min, int n_max, int *ret_value)
 {
     int n = 0, v = 0;
@@ -23,7 +23,7 @@ static bool read_digits(const char **at, int n_min, int n_max, int *ret_value)
     return true;
 }
 
-/* The n parts of a date or a time with this separator. */
+/* Reads n_parts numbers of two digits, separated by `between`. */
 static bool read_parts(const char **at, int n_parts, char between, int *values)
 {
     for (int k = 0; k < n_parts; k++) {
@@ -149,7 +149,7 @@ static bool read_date(const char *text, struct tm *tm)
     return true;
 }
 
-/* A time of the day means its next occurrence. */
+/* Whether the text is a time of the day; sets the time in tm. */
 static bool is_time_of_day(const char *text, struct tm *tm)
 {
     if (strcasecmp(text, "midnight") == 0)

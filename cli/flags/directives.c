@@ -118,7 +118,7 @@ static int apply_every(const struct directive_context *c, const char *value, str
     return rc;
 }
 
-/* Converts a local time on this day to UTC. */
+/* Converts a local time of today to UTC; both in minutes after midnight. */
 static int minutes_in_utc(int minutes)
 {
     time_t at = time(NULL);
@@ -255,7 +255,8 @@ static int apply_dependency(const struct directive_context *c, const char *value
     return depend_parse(value, c->spec, e);
 }
 
-/* a temporary key that directives_finish removes: the time of day behind finish_by_ms */
+/* a temporary key that directives_finish removes: the time of the day that finish_by_ms was
+ * computed from */
 #define FINISH_OF_DAY "finish_of_day"
 
 /* A duration other than 0. */
@@ -267,7 +268,7 @@ static int read_some_time(const char *value, int64_t *ret_ms, struct err *e)
                : rc;
 }
 
-/* As for --begin, or "+8h": relative to the submit. */
+/* A time as for --begin, or "+8h" from the submit on. */
 static int apply_finish_by(const struct directive_context *c, const char *value, struct err *e)
 {
     bool from_submit = *value == '+';
@@ -548,7 +549,8 @@ int directives_apply_flag(const char *where, const char *name, const char *value
     return apply(&c, name, value, e);
 }
 
-/* A signal that requests checkpoints has another use. */
+/* Warns of --signal without a time limit before which it could be sent. With --checkpoint signal it
+ * also requests checkpoints, and needs no limit. */
 static void warn_of_grace(const struct directive_context *c)
 {
     const json_t *grace = json_object_get(json_object_get(c->spec, "launch"), "grace");
@@ -621,7 +623,7 @@ static void split_flag(const char *word, char *name, size_t size, const char **r
     *ret_value = *rest == '=' ? rest + 1 : *rest ? rest : NULL;
 }
 
-/* After a flag that needs no value, the next word is a number. */
+/* Whether the next word is the flag's value: for a flag whose value is optional, only a number. */
 static bool next_is_value(const char *name, const char *rest)
 {
     const struct job_attribute *a = job_attribute_by_flag(name);

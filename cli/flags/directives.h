@@ -25,13 +25,13 @@ int directives_apply_script(const char *file, const char *script, size_t n, json
     directive_warn_fn warn, void *warn_ctx, struct err *e);
 
 /* Applies one flag as on the command line: name without dashes ("time", "c"), value NULL if it has
- * none. sbatch: Slurm's interpretation of values (a bare time is minutes). where is put before
- * errors. */
+ * none. sbatch: Slurm's interpretation of values (a bare time is minutes). Errors begin with
+ * `where`. */
 int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch,
     json_t *spec, directive_warn_fn warn, void *warn_ctx, struct err *e);
 
-/* Call before any of them for a job submitted through Slurm's names. It gets SLURM_* and, unless
- * --export says otherwise, the environment of this process, except variables that look like
+/* Call before any of them for a job submitted through Slurm's names. The job gets SLURM_* and,
+ * unless --export says otherwise, the environment of this process, except variables that look like
  * secrets. */
 void directives_be_slurms(json_t *spec);
 
@@ -43,7 +43,7 @@ void directives_be_repeated(json_t *spec);
  * (SLURM_NTASKS_PER_NODE) in the job's environment. */
 void directives_tell_slurm(json_t *spec);
 
-/* Call once after all directives and flags: computes what depends on several of them (tasks, memory
+/* Call once after all directives and flags: computes what depends on several flags (tasks, memory
  * per CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */
 int directives_finish(json_t *spec, directive_warn_fn warn, void *warn_ctx, struct err *e);
 

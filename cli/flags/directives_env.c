@@ -37,7 +37,7 @@ static int set_variable(const struct directive_context *c, const char *item, str
     return rc;
 }
 
-/* NONE, or A,B=value,...: only named variables are passed, so that no secret is passed by accident.
+/* NONE, or A,B=VALUE,...: only named variables are passed, so that no secret is passed by accident.
  */
 int directive_export(const struct directive_context *c, const char *value, struct err *e)
 {
@@ -73,7 +73,8 @@ static bool may_be_secret(const char *name)
     return false;
 }
 
-/* Variables of the submitting shell, or of the job it runs in: the new job has its own. */
+/* Variables that describe the submitting shell, or the job that it runs in: the new job has its
+ * own. */
 static bool is_of_this_process(const char *name)
 {
     static const char *const own[] = {"_", "PWD", "OLDPWD", "SHLVL", "MASTER_ADDR", "MASTER_PORT",

@@ -76,7 +76,8 @@ int directives_finish_nodes(json_t *spec, struct err *e)
         return err_set(e, ERR_INVALID,
             "--nodelist names %lld nodes, and a job may have %lld: give the number with --nodes",
             (long long)n, (long long)job_attribute_max("nodes"));
-    json_object_set_new(spec, "nodes", json_integer(n)); /* to Slurm it is all of them */
+    /* in Slurm a list of nodes means all of its nodes */
+    json_object_set_new(spec, "nodes", json_integer(n));
     json_object_set_new(spec, NODES_BY_SLURM, json_true());
     return 0;
 }

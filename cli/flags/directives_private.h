@@ -10,11 +10,14 @@
 #include "cli/flags/directives.h"
 #include <string.h>
 
-/* keys of our own, taken out in the end. True: Slurm's line or flag alone has said how many */
+/* Temporary keys of the specification, which directives_finish removes.
+ * true: the number of nodes comes from #SBATCH lines or a Slurm program only */
 #define NODES_BY_SLURM "nodes_by_slurm"
-#define NODELIST_BY_SLURM "nodelist_by_slurm" /* true: or the list of nodes */
-#define SAME_FEATURE "same_feature" /* true: all nodes must have the same one of some features */
-/* outside text for an error or a warning */
+/* true: so does the list of nodes */
+#define NODELIST_BY_SLURM "nodelist_by_slurm"
+/* true: all nodes must have the same one of several features */
+#define SAME_FEATURE "same_feature"
+/* text from outside, for an error or a warning */
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
 
 struct directive_context {
@@ -59,20 +62,20 @@ int directive_memory_per_gpu(const struct directive_context *c, const char *valu
 int directive_nodelist(const struct directive_context *c, const char *value, struct err *e);
 int directive_exclude(const struct directive_context *c, const char *value, struct err *e);
 int directive_nodefile(const struct directive_context *c, const char *value, struct err *e);
-/* after all have been applied, before the next */
+/* Once, after all flags and before directives_finish_resources. */
 int directives_finish_nodes(json_t *spec, struct err *e);
 
 /* The job's input data, such as s3://bucket/prefix,size=140G. */
 int directive_data(const struct directive_context *c, const char *value, struct err *e);
 
-/* Computes what depends on several of them: tasks, memory and CPUs per something. Once, after all
- * have been applied. */
+/* Computes what depends on several flags: tasks, memory for each CPU or GPU, CPUs for each GPU.
+ * Once, after all flags. */
 int directives_finish_resources(json_t *spec, struct err *e);
 
 /* ---- environment, in directives_env.c ---- */
 int directive_export(const struct directive_context *c, const char *value, struct err *e);
-/* Adds this process's environment, unless --export says otherwise; for jobs submitted through
- * Slurm's names. Once. */
+/* Adds this process's environment, unless --export says otherwise, for jobs submitted through
+ * Slurm's names. Once, after all flags. */
 void directives_finish_env(json_t *spec, directive_warn_fn warn, void *warn_ctx);
 
 #endif

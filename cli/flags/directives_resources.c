@@ -26,7 +26,7 @@
 #define MINCPUS "mincpus"
 #define REGION "region" /* constraints, in addition to --constraint */
 #define ZONE "zone"
-#define GPUS_OF_JOB "gpus_of_job" /* true: those are of all nodes together */
+#define GPUS_OF_JOB "gpus_of_job" /* true: `gpus` counts those of all nodes together */
 #define DATA_MIB_MAX (1LL << 40)
 
 int directive_cpus(const struct directive_context *c, const char *value, struct err *e)
@@ -115,7 +115,8 @@ static int set_gpus(
         rc = directive_number(c, key, value, 0, job_attribute_max("gpus"), e);
         json_object_del(c->spec, "gpu_model"); /* likewise */
     } else {
-        gpu_model(model, name); /* it passes over a sign, and -1 would be one GPU of a model "1" */
+        /* gpu_model skips a sign: without the check below -1 would be a model "1" */
+        gpu_model(model, name);
         rc =
             name[0] && isalnum((unsigned char)value[0])
                 ? directive_number(c, key, colon ? colon + 1 : "1", 0, job_attribute_max("gpus"), e)
@@ -145,7 +146,7 @@ int directive_gpus(const struct directive_context *c, const char *value, struct 
     return set_gpus(c, "gpus", value, e);
 }
 
-/* In Slurm they are the job's, in belay each node's. */
+/* --gpus counts the job's GPUs in Slurm, each node's in belay. */
 int directive_gpus_of_job(const struct directive_context *c, const char *value, struct err *e)
 {
     int rc = directive_gpus(c, value, e);
@@ -162,7 +163,6 @@ int directive_script_on(const struct directive_context *c, const char *value, st
     return 0;
 }
 
-/* The number of tasks is known once everything has been read. */
 int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e)
 {
     return set_gpus(c, GPUS_PER_TASK, value, e);
@@ -219,7 +219,7 @@ int directive_licences(const struct directive_context *c, const char *value, str
     return rc;
 }
 
-/* [a|b] applies to all nodes, which must have the same one; on one node it equals (a|b). */
+/* [a|b]: all nodes must have the same one of the features; on one node it equals (a|b). */
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e)
 {
     struct constraint read;
@@ -244,8 +244,8 @@ int directive_constraint(const struct directive_context *c, const char *value, s
     return rc;
 }
 
-/* us-east-1a,us-east-1b are features of nodes there, of which one is required:
- * (us-east-1a|us-east-1b) */
+/* Regions and zones are features of their nodes. One of the list is required: us-east-1a,us-east-1b
+ * becomes (us-east-1a|us-east-1b). */
 static int set_places(
     const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
@@ -277,7 +277,7 @@ int directive_zone(const struct directive_context *c, const char *value, struct 
     return set_places(c, ZONE, value, e);
 }
 
-/* Nodes must satisfy all three. */
+/* Adds --region and --zone to the constraint: nodes must satisfy all three. */
 static int finish_places(json_t *spec, struct err *e)
 {
     static const char *const keys[] = {REGION, ZONE, "constraint"};
@@ -361,7 +361,7 @@ int directive_data(const struct directive_context *c, const char *value, struct 
     int rc = read_data(copy, data, e);
     if (rc == 0) {
         json_object_set(c->spec, "input", data);
-        /* which now ends after the URI */
+        /* `copy` ends after the URI: read_data has split it */
         json_object_set_new(directive_object(c->spec, "env"), "BELAY_INPUT", json_text(copy));
     }
     json_decref(data);
@@ -385,7 +385,7 @@ int directive_memory(const struct directive_context *c, const char *value, struc
     return rc;
 }
 
-/* The number of CPUs or GPUs is known once everything has been read: see directives_finish. */
+/* key, other: MIB_PER_CPU and MIB_PER_GPU. The later flag replaces the other one, and --mem. */
 static int set_memory_per(const struct directive_context *c, const char *key, const char *other,
     const char *value, struct err *e)
 {
@@ -475,7 +475,7 @@ static int tasks_of_first(json_t *spec, int64_t all, int64_t each, int64_t *ret_
     return 0;
 }
 
-/* Tasks follow from GPUs, or with --ntasks GPUs from tasks. */
+/* Computes the tasks from the GPUs, or with --ntasks the GPUs from the tasks. */
 static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
 {
     int64_t tasks = number(spec, NTASKS, 0), gpus = number(spec, "gpus", 0);
@@ -583,7 +583,7 @@ static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
     return rc;
 }
 
-/* Added to the other resources of its nodes. */
+/* Adds the slices to the other resources of each node. */
 static void finish_slices(json_t *spec)
 {
     json_t *slices = json_incref(json_object_get(spec, GPU_SLICES));

@@ -8,8 +8,10 @@
 
 struct foreign {
     const char *name;
-    char letter;       /* 0 = none */
-    const char *value; /* value, NULL if none; a leading '?': optional, with '=' */
+    char letter; /* 0 = none */
+    /* the value for people, NULL if it takes none; with a leading '?' the value is optional, and
+     * given after '=' */
+    const char *value;
     enum { FOREIGN_REFUSED, FOREIGN_TOLD, FOREIGN_IGNORED } kind;
 };
 

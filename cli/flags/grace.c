@@ -49,7 +49,7 @@ static json_t *sub_object(json_t *spec, const char *key)
     return o;
 }
 
-/* The text before the colon. */
+/* Reads the n bytes before the colon. */
 static int parse_flags(const char *value, size_t n, bool *ret_script_only, struct err *e)
 {
     for (size_t i = 0; i < n; i++)

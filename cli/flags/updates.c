@@ -79,7 +79,7 @@ static bool is_reset(const struct job_attribute *k, const char *value)
            (str_eq(k->key, "mem") && str_eq(value, "0"));
 }
 
-/* BELAY_INPUT was set at submit and is visible to the program. */
+/* BELAY_INPUT stays as it was set at the submit: running programs see it. */
 static int set_data(json_t *changes, const char *value, bool slurm, directive_warn_fn warn,
     void *warn_ctx, struct err *e)
 {

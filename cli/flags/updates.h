@@ -12,7 +12,7 @@
  * Slurm's interpretation of values (directives.h). ERR_INVALID, ERR_UNSUPPORTED. */
 int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
     directive_warn_fn warn, void *warn_ctx, struct err *e);
-/* Call once after all of them: computes what depends on several. */
+/* Call once after all changes: computes what depends on several of them. */
 int updates_finish(json_t *changes, directive_warn_fn warn, void *warn_ctx, struct err *e);
 
 /* A key's value and meaning, for people. */
