@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay advise: resources that are held and not used (advise_jobs.c). belay advise reserve: how
- * many GPUs to reserve, from the number held in past weeks. The load counts what jobs held, not
- * what they waited for.
+ * many GPUs to reserve, from the number held in past weeks. The load is what jobs held, not what
+ * they waited for.
  */
 #include "cli/reports/advise.h"
 #include "cli/verbs.h"
@@ -35,7 +35,7 @@ struct request {
     char *pool;
     char *user, *reclaim; /* may be NULL */
     bool forgotten;
-    const char *volumes;                   /* whose volumes; NULL if not given */
+    const char *volumes;                   /* own, all or none; NULL if not given */
     int64_t for_ms;                        /* -1 if not given */
     bool reserves;                         /* an option of reserve was given */
     int64_t reserved_uusd, on_demand_uusd; /* per GPU and hour; 0 if not given */
@@ -95,8 +95,8 @@ static int64_t of_step(const struct request *q, size_t i, const char *key)
         key, 0);
 }
 
-/* Starts with the first full hour in which nodes may have existed, and leaves out the last, which
- * may be partial. */
+/* Starts with the first full hour that had nodes, and leaves out the last hour, which may be
+ * partial. */
 static void fill_load(struct request *q)
 {
     size_t n = json_array_size(json_object_get(q->use.reply, "steps")), first = 0;

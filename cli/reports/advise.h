@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise without an argument: see advise_jobs.c. Functions return exit codes.
+ * belay advise without an argument, --reclaim and --forgotten (advise_jobs.c). All but advise_ask
+ * return the exit code.
  */
 #ifndef BELAY_CLI_REPORTS_ADVISE_H
 #define BELAY_CLI_REPORTS_ADVISE_H

@@ -86,7 +86,7 @@ static void add_user(struct buf *path, const char *user)
     str_url_encode(path, user, strlen(user));
 }
 
-/* Takes over v; NULL after a failed request. */
+/* Prints the reply v, which it takes over. v is NULL after a failed request. */
 static int show(json_t *v, bool json, void (*print)(const json_t *reply))
 {
     if (v && json)
@@ -107,7 +107,7 @@ static int most_first(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* Each page is sorted. */
+/* Sorts the items of all pages together: each page is sorted by itself. */
 static json_t *sorted(const json_t *items)
 {
     size_t n = json_array_size(items), i;
@@ -161,7 +161,7 @@ int advise_jobs(const char *user, bool json)
     return show(v, json, print_advice);
 }
 
-/* A provider's price to the hundredth of a cent: 0.045. */
+/* A provider's price in USD, with four digits: 0.045. */
 static void price_cell(struct table *t, const json_t *volume)
 {
     if (json_is_integer(json_object_get(volume, "uusd_per_gib_month")))

@@ -45,7 +45,7 @@ enum {
 struct request {
     struct {
         int val;
-        const char *arg; /* points into argv */
+        const char *arg; /* owned */
     } given[GIVEN_MAX];
     size_t n_given;
     const char *html, *interruptions;
@@ -148,10 +148,11 @@ static int read_plan(struct request *q, const char *file, struct err *e)
     return rc;
 }
 
-/* Measured on belayd's nodes: CLI_FAILED if belayd cannot be asked, or had no nodes. */
+/* Measures the utilisation of belayd's nodes. CLI_FAILED if belayd cannot be asked, or had no
+ * nodes. */
 static int measure(struct request *q)
 {
-    char source[512]; /* longer than stored: the plan cuts it */
+    char source[512]; /* the plan cuts it to what it can store */
     struct use u;
     struct err e;
     int64_t weeks = q->weeks > 0 ? q->weeks : USE_WEEKS;

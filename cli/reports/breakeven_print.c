@@ -79,7 +79,8 @@ static bool is_of(const struct figure_info *info, unsigned market)
     return info->markets == 0 || (info->markets & market);
 }
 
-/* Given values need no source; items not counted are listed in one line. */
+/* Lists figures that the user has not given, with their sources. Items that are not counted follow
+ * in one line (print_not_counted). */
 static void add_figures(struct table *t, const char *side, const struct figure_info *info,
     const struct figure *f, int n, unsigned market)
 {
@@ -152,7 +153,7 @@ static void add_item(
     cell_hour(t, (double)cost / hours);
 }
 
-/* Items of rented machines that cost nothing are left out; those not counted are listed below. */
+/* Items of rented machines that cost nothing are left out. */
 static void add_side(
     struct table *t, const struct breakeven_side *s, bool rented, int months, double hours)
 {

@@ -38,7 +38,8 @@ static const char *method_of(const json_t *shown)
     return cli_text(json_object_get(json_object_get(shown, "job"), "checkpoint"), "method");
 }
 
-/* script and args; the environment may differ, such as its output path. */
+/* Whether script, arguments and checkpoint method are equal. The environment may differ, for
+ * example in a path for output. */
 static bool is_same_work(const json_t *one, const json_t *other)
 {
     const json_t *a = json_object_get(one, "spec"), *b = json_object_get(other, "spec");
@@ -89,7 +90,7 @@ static void become(const char *command, const char *undisturbed, const char *res
     _exit(127);
 }
 
-/* *ret_code: in sh's form. */
+/* *ret_code: the exit code, or 128 + signal number. */
 static int run_command(const struct compare *w, const char *undisturbed, const char *resumed,
     int *ret_code, struct err *e)
 {

@@ -12,11 +12,11 @@
 #define COMPARE_LIMIT_MS 600000 /* default time limit of the command */
 
 struct compare {
-    /* run by sh with two directories: the undisturbed result, and the resumed one. NULL for no
+    /* run by sh with two directories, the undisturbed result and the resumed one; NULL for no
      * comparison */
     char *command;
     int64_t against;  /* the undisturbed job */
-    int64_t limit_ms; /* of the command; then it is killed with its process group */
+    int64_t limit_ms; /* time limit of the command, after which its process group is killed */
 };
 
 /* Checks that against has succeeded in one attempt, with the same script and arguments as job.

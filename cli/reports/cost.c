@@ -61,7 +61,7 @@ static bool is_key(const char *word)
     return keys[i] || (str_starts(word, "label:") && word[6]);
 }
 
-/* Comma-separated words, added to those given before. */
+/* Adds comma-separated keys to those of earlier options. */
 static int add_keys(struct query *q, const char *words)
 {
     struct buf copy = {0};
@@ -82,7 +82,7 @@ static int add_keys(struct query *q, const char *words)
     return rc;
 }
 
-/* The beginning of "2026-11" or "2026-11-22". */
+/* The first moment (UTC) of "2026-11" or "2026-11-22". */
 static bool read_date(const char *text, bool has_day, struct wall *ret_wall)
 {
     struct err e;
@@ -228,7 +228,7 @@ static bool is_a_week(const struct query *q)
            (q->to.ms - q->from.ms == 7 * DAY_MS && (q->from.ms / DAY_MS + 3) % 7 == 0);
 }
 
-/* For the week of --week, or the last one. */
+/* For the week of --week, or the last completed one. */
 static int print_report(const struct query *q, bool as_json)
 {
     bool others = q->by.len > 0 || q->csv || strchr(buf_str(&q->path), '?') || !is_a_week(q) ||

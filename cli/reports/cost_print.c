@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lost work, and restores. */
+/* The cost of reclaims: lost work and restores. */
 static int64_t of_reclaims(const json_t *line)
 {
     const json_t *spent = json_object_get(line, "spent_uusd");
     return cli_int(spent, "lost", 0) + cli_int(spent, "restore", 0);
 }
 
-/* Column names from by: "label:model" becomes model. The caller frees the result. */
+/* The next column name of `by`: "label:model" becomes model. The caller frees it. */
 static char *next_key(const char **by)
 {
     size_t n = strcspn(*by, ",");
@@ -37,7 +37,7 @@ static void add_count(struct table *t, const json_t *n)
         table_cell(t, "-");
 }
 
-/* Data transfer and storage, which take no time. */
+/* The cost of data transfer and storage, to which no time belongs. */
 static int64_t cost_of_data(const json_t *line)
 {
     const json_t *spent = json_object_get(line, "spent_uusd");
@@ -92,8 +92,8 @@ static size_t add_columns(struct table *t, const char *by, bool from_sums, bool 
     return n_keys;
 }
 
-/* Number succeeded of the total, and the cost per success, for a value of a label such as a model.
- */
+/* For a label such as model, or project: how many of its values have a job that succeeded, and the
+ * cost of each. */
 static void print_done(const json_t *total, const char *by)
 {
     const json_t *done = json_object_get(total, "done");

@@ -61,7 +61,7 @@ static int usage(const char *option, const struct err *e)
     return CLI_USAGE;
 }
 
-/* bare_minutes: of a number without a unit, as for a job's --time; else seconds */
+/* bare_minutes: a number without unit is minutes, as for a job's --time; else seconds */
 static int read_time(const char *option, const char *arg, bool bare_minutes, int64_t *ret_ms)
 {
     struct err e;

@@ -32,7 +32,7 @@ bool used_of(const json_t *detail, struct used *ret_used)
         if (cli_int(a, "attempt", 0) == cli_int(job, "attempts", 0))
             add(a, &u);
     }
-    if (json_is_object(now)) { /* running: the stored value is older */
+    if (json_is_object(now)) { /* the job runs: the stored values are older */
         int64_t ranks = cli_int(job, "ranks", 1);
         struct wall from = WALL_NONE;
         json_array_foreach(json_object_get(detail, "attempts"), i, a)

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the newest attempt, on all its nodes. */
+/* Use by the newest attempt, on all its nodes. */
 struct used {
-    int64_t cpu_ms, user_ms; /* total; user mode only; 0 = unknown */
+    int64_t cpu_ms, user_ms; /* processor time: total, and in user mode; 0 = unknown */
     int64_t ran_ms;          /* from its start to its end, or now */
     int64_t ranks;           /* nodes that reported */
     int64_t peak_most;       /* bytes, maximum over nodes; 0 = unknown */
-    int64_t peak_rank;       /* of that node; -1 = unknown */
+    int64_t peak_rank;       /* rank with the maximum; -1 = unknown */
     int64_t peak_sum;
 };
 

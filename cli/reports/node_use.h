@@ -14,14 +14,16 @@
 struct use {
     json_t *reply;
     const char *unit; /* "gpus", or "cpus" if no node had a GPU */
-    /* For the requested pools: time times units. */
+    /* For the requested pools: sums of time times GPUs (or CPUs): that existed, that jobs held,
+     * that were useful, that still run. */
     int64_t there_ms, held_ms, useful_ms, running_ms;
-    /* per unit and hour, from the list prices of nodes that have one; 0 if none has */
+    /* micro-dollars per unit and hour, from the nodes with a list price; 0 if none has one */
     double on_demand_uusd_h;
-    char pools[96]; /* their names */
+    char pools[96]; /* names of the pools, cut if too long */
 };
 
-/* The last weeks of one pool, or (NULL) of all requested. ERR_NOT_FOUND: they had no nodes then. */
+/* Reads the last `weeks` of one pool or (pool NULL) of all reserved pools, elastic_too: of all
+ * pools. step_ms 0: without steps. ERR_NOT_FOUND: there were no nodes. */
 int use_read(int64_t weeks, const char *pool, bool elastic_too, int64_t step_ms,
     struct use *ret_use, struct err *e);
 void use_deinit(struct use *u);
@@ -29,8 +31,9 @@ void use_deinit(struct use *u);
 /* The useful part of the capacity, 0 .. 1; running work counts as useful. there_ms > 0. */
 double use_productive(const struct use *u);
 
-/* Reclaims per hour of spot machines of one pool or (NULL) all, over ended machines, for as long as
- * belayd keeps them. ERR_NOT_FOUND: there were none. The text gives the number of machines. */
+/* Reclaims per machine-hour of ended spot machines, of one pool or (pool NULL) of all, over the
+ * time that belayd keeps. ret_text gives both numbers, for people. ERR_NOT_FOUND: no spot machine
+ * has ended. */
 int use_read_interruptions(
     const char *pool, double *ret_per_hour, char ret_text[USE_SOURCE_MAX], struct err *e);
 

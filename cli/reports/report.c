@@ -46,8 +46,8 @@ static void add_parameter(struct buf *path, const char *name, const char *value)
     str_url_encode(path, value, strlen(value));
 }
 
-/* GET of path for a period; for the team alone, if there is one and `of_team`. NULL after any
- * failure. */
+/* GET of path for a period (none if to_ms is 0); of_team: only for the report's team, if it has
+ * one. NULL after any failure, also an earlier one. */
 static json_t *ask(struct asking *a, const char *path, int64_t from_ms, int64_t to_ms, bool of_team)
 {
     struct buf text = {0};
@@ -81,8 +81,9 @@ static int by_cost(const void *a, const void *b)
     return l > r ? -1 : l < r;
 }
 
-/* The most expensive rows; without those that belong to no job, unless requested. */
-static json_t *dearest(const json_t *reply, bool of_nobody)
+/* The LINES_SHOWN most expensive rows. with_unowned: also the row of costs that belong to no user,
+ * project or pool. */
+static json_t *most_expensive(const json_t *reply, bool with_unowned)
 {
     const json_t *lines = json_object_get(reply, "lines"), *l;
     size_t i, n = 0;
@@ -90,7 +91,7 @@ static json_t *dearest(const json_t *reply, bool of_nobody)
     json_t *list = json_array();
     json_array_foreach(lines, i, l)
     {
-        if (of_nobody || json_string_length(json_object_get(l, "key")) > 0)
+        if (with_unowned || json_string_length(json_object_get(l, "key")) > 0)
             sorted[n++] = l;
     }
     qsort(sorted, n, sizeof(*sorted), by_cost);
@@ -100,7 +101,7 @@ static json_t *dearest(const json_t *reply, bool of_nobody)
     return list;
 }
 
-/* Adds days without cost. */
+/* A row for each day, also for days without cost. */
 static json_t *days_json(const json_t *reply, int64_t from_ms, int64_t to_ms)
 {
     const json_t *lines = json_object_get(reply, "lines");
@@ -121,7 +122,7 @@ static json_t *days_json(const json_t *reply, int64_t from_ms, int64_t to_ms)
     return list;
 }
 
-/* For a team: only rows of its jobs. */
+/* For a team: only the budgets that match it. */
 static json_t *budgets_json(const json_t *reply, const char *team)
 {
     json_t *list = json_array(), *b;
@@ -160,7 +161,7 @@ static json_t *advice_json(const json_t *reply, const json_t *users, const char 
     return list;
 }
 
-/* Spending by kind of time. */
+/* The total spending on one kind of time. */
 static int64_t spent_on(const json_t *reply, const char *kind)
 {
     return cli_int(json_object_get(json_object_get(reply, "total"), "spent_uusd"), kind, 0);
@@ -198,9 +199,9 @@ static json_t *make_report(struct asking *a)
             report, "egress_uusd", json_integer((json_int_t)spent_on(users, "egress")));
         json_object_set_new(
             report, "storage_uusd", json_integer((json_int_t)spent_on(users, "storage")));
-        json_object_set_new(report, "users", dearest(users, false));
-        json_object_set_new(report, "projects", dearest(projects, false));
-        json_object_set_new(report, "pools", dearest(pools, true));
+        json_object_set_new(report, "users", most_expensive(users, false));
+        json_object_set_new(report, "projects", most_expensive(projects, false));
+        json_object_set_new(report, "pools", most_expensive(pools, true));
         json_object_set_new(report, "days", days_json(days, first, to));
         json_object_set_new(report, "budgets", budgets_json(budgets, o->team));
         json_object_set_new(report, "advice", advice_json(advice, users, o->team));
@@ -351,7 +352,7 @@ static int write_page(const json_t *report, const char *file)
 
 /* ---- sending ---- */
 
-/* The caller frees it. */
+/* The report as text. The caller frees it. */
 static int text_of(const json_t *report, char **ret_text, struct err *e)
 {
     char *text = NULL;

@@ -11,7 +11,8 @@ struct report_options {
     const char *team; /* NULL for all */
     struct wall from; /* a Monday */
     const char *html; /* NULL for no page */
-    /* an address, a URL: belayd sends it there, and nothing is printed; may be NULL */
+    /* an address and a URL, to which belayd sends the report; it is then printed only with json;
+     * may be NULL */
     const char *mail, *post;
     bool json;
 };

@@ -58,7 +58,7 @@ struct request {
     struct wall from, to;
     int64_t days;
     struct study_options o;
-    int shown; /* of the bar; -1 if there is none */
+    int shown; /* percentage that the progress bar shows; -1 = no bar */
 };
 
 /* ---- the command line ---- */
@@ -204,7 +204,7 @@ static int read_log(struct request *q, struct err *e)
     return rc;
 }
 
-/* Explains why there is nothing to run. */
+/* Reports why no job is left to run. n: jobs of the log that ran. */
 static int no_jobs(const struct request *q, struct wall first, struct wall last, size_t n)
 {
     char from[TIME_ISO_MAX], to[TIME_ISO_MAX];
@@ -240,7 +240,7 @@ static int load_log(struct request *q)
     return q->log.n > 0 ? CLI_OK : no_jobs(q, first, last, n);
 }
 
-/* A database's trace begins when the log does. */
+/* The trace of a database begins with the first job of the log. */
 static int load_traces(struct request *q)
 {
     struct err e;
@@ -329,7 +329,7 @@ struct column {
     size_t n;
 };
 
-/* Lines that are empty in all columns are left out. */
+/* Optional lines: those that at least one column has a value for. */
 struct wanted {
     bool deadlines, gpus, given_up, racks, data, storage;
 };
@@ -462,7 +462,7 @@ static const struct {
     {"GANG-WAIT", LEDGER_GANG_WAIT}, {"IDLE", LEDGER_IDLE}};
 #define TIMES (sizeof times / sizeof times[0])
 
-/* Only lines for multi-node jobs are left out if there are none. */
+/* Only the time that ranks of a gang wait for each other is left out, if there is none. */
 static bool is_shown(const struct study *s, enum ledger_kind kind)
 {
     return kind != LEDGER_GANG_WAIT || s->r.ms[kind] > 0;
