@@ -16,8 +16,8 @@
 
 struct layout_ask {
     int64_t job_nodes;            /* available nodes, 1 .. LAYOUT_NODES_MAX */
-    int64_t nodes_min, nodes_max; /* requested; 0: all, except nodes without a task */
-    int64_t tasks;                /* 0: tasks_per_node on each node, else one */
+    int64_t nodes_min, nodes_max; /* requested; 0 = all nodes that get a task */
+    int64_t tasks;                /* 0 = tasks_per_node on each node, or one */
     int64_t tasks_per_node;       /* maximum, with tasks; 0 = not given */
 };
 

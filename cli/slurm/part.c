@@ -42,7 +42,7 @@
 #define CONNECT_S 20
 #define RETRY_FIRST_MS 50
 #define RETRY_MAX_MS 2000
-#define LINE_MAX_BYTES 32768 /* of a line held back until its end */
+#define LINE_MAX_BYTES 32768 /* an unfinished line up to this size is held back until its end */
 #define HANG_UP_MS 2000
 
 /* ---- parameters ---- */
@@ -253,7 +253,7 @@ static void take_environment(const struct part *p)
 
 /* ---- connection ---- */
 
-/* One try. ERR_CONFLICT: there is no listener, nor will there be. */
+/* One try. ERR_CONFLICT: srun does not listen at this address, so another try is useless. */
 static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
     struct part_tls **ret_tls, struct err *e)
 {
@@ -287,7 +287,8 @@ static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
     return 0;
 }
 
-/* If many others connect, srun may close the connection before the part has sent anything. */
+/* Repeats it for CONNECT_S: when many others connect, srun may close the connection before the part
+ * has sent anything. */
 static int connect_to(const struct part *p, int *ret_fd, struct part_tls **ret_tls, struct err *e)
 {
     int64_t deadline_ms = clock_mono(&clock_system).ms + CONNECT_S * 1000,
@@ -329,7 +330,7 @@ static void send_frame(struct relay *r, enum frame_type type, const void *p, siz
     buf_deinit(&frame);
 }
 
-/* all: including an incomplete line. */
+/* Sends the complete lines held back; all: also an incomplete one. */
 static void send_held(struct relay *r, int which, bool all)
 {
     struct buf *b = &r->held[which];
@@ -343,7 +344,7 @@ static void send_held(struct relay *r, int which, bool all)
     buf_remove_front(b, n);
 }
 
-/* False if there is nothing more (now). */
+/* False if there is nothing to read now, or at EOF. */
 static bool read_pipe(struct relay *r, int which)
 {
     ssize_t n =
@@ -373,7 +374,7 @@ static void obey(struct relay *r, struct buf *said)
         if (signum == SIGKILL)
             kill(-r->step, SIGKILL);
         else if (signum > 0)
-            kill(r->step, signum); /* which forwards it */
+            kill(r->step, signum); /* step_tasks forwards it to the tasks */
         buf_remove_front(said, used);
     }
     r->gone = r->gone || rc < 0;
@@ -389,13 +390,13 @@ static _Noreturn void end_tasks(struct relay *r)
     _exit(0);
 }
 
-/* Runs until they have ended, or srun has. */
+/* Runs until the tasks have ended, or srun has. */
 static _Noreturn void relay(struct relay *r)
 {
     struct buf said = {0};
     int status = 0;
     bool ended = false;
-    obey(r, &said); /* received with the handshake */
+    obey(r, &said); /* data that came with the handshake */
     while (!ended && !r->gone) {
         struct pollfd p[4] = {{.fd = r->fd, .events = POLLIN},
             {.fd = r->pipes[0], .events = POLLIN}, {.fd = r->pipes[1], .events = POLLIN},
@@ -416,7 +417,8 @@ static _Noreturn void relay(struct relay *r)
         end_tasks(r);
     for (int i = 0; i < 2; i++) {
         while (read_pipe(r, i))
-            /* output written before they ended; descriptors held open by others are not awaited */
+            /* reads what the tasks wrote before they ended; does not wait for others that hold the
+             * pipe open */
             ;
         send_held(r, i, true);
     }
@@ -444,7 +446,7 @@ static _Noreturn void be_tasks(const struct part *p, const int pipes[2])
     _exit(code);
 }
 
-/* Closes everything that belongs to the session. */
+/* Detaches from the session: its descriptors, and its process session. */
 static void let_go(void)
 {
     int null = open("/dev/null", O_RDWR);
@@ -471,7 +473,7 @@ static _Noreturn void serve(const struct part *p, int fd, struct part_tls *tls)
     if (r.step == 0)
         be_tasks(p, (const int[]){out[1], err[1]});
     if (r.step < 0)
-        _exit(1); /* which closes the connection */
+        _exit(1); /* the exit closes the connection */
     setpgid(r.step, r.step);
     close(out[1]);
     close(err[1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of a step on its own node: what srun tells it, and what runs there. srun's view of all
- * parts is in step_parts.h.
+ * A part of a step on its own node: its parameters from srun, and what runs there. srun's side of
+ * all parts is in step_parts.h.
  */
 #ifndef BELAY_CLI_SLURM_PART_H
 #define BELAY_CLI_SLURM_PART_H
@@ -17,7 +17,7 @@
 struct part {
     char *address, key[PART_KEY_HEX + 1];
     int64_t port;
-    struct step step; /* texts owned, see below */
+    struct step step; /* its texts are owned by the members below */
     struct step_place place;
     int64_t *ids;
     char *cwd, *programs, **argv, **env; /* NULL-terminated */

@@ -34,7 +34,7 @@ struct part_tls {
     struct buf unsent;
     part_key_fn key; /* srun's side */
     void *key_ctx;
-    int64_t part;        /* verified or claimed; -1 = unknown */
+    int64_t part;        /* number of the part, claimed until the handshake is done; -1 = unknown */
     const char *own_key; /* a part's side, while it connects */
     char identity[24];
 };
@@ -110,7 +110,7 @@ static struct part_tls *create(int fd)
         t->out = BIO_new(BIO_s_mem());
     }
     if (t->in && t->out) {
-        SSL_set_bio(t->ssl, t->in, t->out); /* which owns them now */
+        SSL_set_bio(t->ssl, t->in, t->out); /* t->ssl owns both from here on */
         return t;
     }
     part_tls_free(t);
@@ -183,7 +183,7 @@ static int shake(struct part_tls *t)
     int why = rc == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, rc);
     bool sent = flush_out(t);
     if (rc == 1)
-        return sent && SSL_session_reused(t->ssl) ? 1 : -1; /* that is, with the key */
+        return sent && SSL_session_reused(t->ssl) ? 1 : -1; /* resumed: the peer has the key */
     return sent && why == SSL_ERROR_WANT_READ ? 0 : -1;
 }
 
@@ -197,7 +197,7 @@ int part_tls_greet(struct part_tls *t, int64_t *ret_part)
     return rc == 0 && came < 0 ? -1 : rc;
 }
 
-/* The same, until srun has confirmed that the part is accepted. */
+/* shake(), then waits for srun's confirmation that the part is accepted. Returns as shake(). */
 static int shake_and_hear(struct part_tls *t)
 {
     char said;

@@ -30,9 +30,9 @@ struct part_tls *part_tls_accept(int fd, part_key_fn key, void *ctx);
 int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
     struct part_tls **ret_tls, struct err *e);
 
-/* Continues srun's handshake. 1: done, and the part knows; 0: more data is needed; -1: failed.
- * *ret_part: the part, or with 0 the part it claims to be, possibly a replay; with 0 it may be -1
- * (unknown yet). */
+/* Continues srun's handshake. 1: done, and confirmed to the part; 0: more data is needed; -1:
+ * failed. *ret_part: with 1 the part; with 0 the part that the peer claims to be, possibly a
+ * replay, or -1 if unknown yet. */
 int part_tls_greet(struct part_tls *t, int64_t *ret_part);
 
 /* Appends received data, at most 64 KiB per call. Does not block. False if the connection has ended

@@ -83,7 +83,8 @@ static bool is_end(const char *p)
     return !*p || strchr(BLANKS, *p);
 }
 
-/* *ret_rest: the text after the tasks. *ret_place: the task's index among them; -1 if it is not. */
+/* *ret_rest: the text after the tasks. *ret_place: the task's index among them; -1 if it is not one
+ * of them. */
 static int find_task(
     const struct lines *l, int64_t task, int64_t *ret_place, const char **ret_rest, struct err *e)
 {
@@ -193,7 +194,7 @@ int programs_words(
 
 /* ---- the file ---- */
 
-/* Marks the tasks of the line. *ret_all: the line applies to all others. */
+/* Marks the tasks of the line as taken. *ret_all: the line is for all remaining tasks. */
 static int take_tasks(
     const struct lines *l, int64_t tasks, bool *taken, bool *ret_all, struct err *e)
 {
@@ -201,7 +202,7 @@ static int take_tasks(
     int64_t from, to;
     *ret_all = *p == '*';
     while (!*ret_all && !is_end(p)) {
-        next_range(&p, &from, &to); /* already checked */
+        next_range(&p, &from, &to); /* find_task has checked it */
         if (to >= tasks)
             return err_set(e, ERR_INVALID, "line %d: there is no task %lld: the step has %lld",
                 l->number, (long long)to, (long long)tasks);

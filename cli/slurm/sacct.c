@@ -138,7 +138,8 @@ struct sacct {
     enum { ALIGNED, BARS, BARS_TRAILING } style;
     bool no_header, json, all_users;
     char me[64];
-    struct buf jobs_named, users, job_names, pools, states, accounts; /* as given in options */
+    /* values of repeated options, joined by commas */
+    struct buf jobs_named, users, job_names, pools, states, accounts;
     struct buf out;
     json_t *jobs;
 };
@@ -201,8 +202,8 @@ static int refuse(const char *what)
     return CLI_FAILED;
 }
 
-/* Stores the value of an option. Repeated ones of a list accumulate: "-j 1 -j 2". False if the
- * option is of another kind. */
+/* Stores the value of an option. The values of a repeated list option accumulate: "-j 1 -j 2".
+ * False if the option takes no value. */
 static bool keep_value(struct sacct *s, int c, const char *value)
 {
     const struct {
@@ -281,7 +282,7 @@ static int read_time(const char *text, struct wall *ret_at)
     return CLI_FAILED;
 }
 
-/* The default is today, and any time for named jobs. */
+/* Completes the query. The default period is today, for named jobs any time. */
 static int prepare(struct sacct *s)
 {
     struct err e;

@@ -58,7 +58,8 @@ static const struct job_attribute *next_flag(const struct job_attribute *a)
     return a;
 }
 
-/* Every flag of the table, and those that are refused or ignored. The caller frees both. */
+/* Every flag of a job, and those that are refused or ignored (flags/foreign.h). The caller frees
+ * both. */
 static struct option *build_options(struct buf *letters)
 {
     size_t n = 0, n_foreign = 0;
@@ -140,7 +141,7 @@ static void add(struct sbatch *u, int val)
     }
 }
 
-/* -1: submit it; else the exit code. */
+/* Returns -1 to submit; else the exit code. */
 static int read_options(int argc, char **argv, struct sbatch *u)
 {
     struct buf letters = {0};

@@ -49,7 +49,7 @@ static const struct option options[] = {
 };
 
 #define HEAR_MS 20000
-#define PIECES_MAX 1000 /* in one request: at most some 40 KB */
+#define PIECES_MAX 1000 /* in one request, which is then at most 40 KB long */
 
 struct scancel {
     struct slurm_query q;
@@ -130,7 +130,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Consecutive numbers are joined to one piece. */
+/* Adds up to PIECES_MAX pieces; consecutive numbers are one piece, "42-45". */
 static void add_pieces(const struct scancel *s, size_t *at, json_t *pieces)
 {
     while (*at < s->n_ids && json_array_size(pieces) < PIECES_MAX) {
@@ -172,7 +172,7 @@ static int cancel_picked(struct scancel *s)
     return rc;
 }
 
-/* Waits until its node has sent it. *ret_code: 1 if no process would receive it. */
+/* Waits until the rank's node has sent the signal. *ret_code: 1 if no process would receive it. */
 static int send_signal(
     struct client *c, const struct session_ask *ask, int *ret_code, struct err *e)
 {

@@ -47,7 +47,7 @@ static int fail(const char *fmt, const char *text)
 
 /* ---- show job ---- */
 
-/* "Name=value" with its prefix: a blank, or a new line. */
+/* Prints "Name=value" after a blank, or on a new line. */
 static void put(const struct scontrol *s, bool new_line, const char *name, const char *value)
 {
     printf("%s%s=%s", !new_line ? " " : s->one_line ? " " : "\n   ", name, value);
@@ -62,7 +62,7 @@ static void put_value(
     buf_deinit(&text);
 }
 
-/* What follows UserId: values of enum slurm_job_value, and two more. */
+/* The fields after UserId: values of enum slurm_job_value, or ONE (always 1), or REQUEUE. */
 enum { ONE = -1, REQUEUE = -2 };
 static const struct {
     bool new_line;
@@ -309,7 +309,8 @@ static int show_hostnames(const char *list)
     return rc == 0 ? CLI_OK : CLI_FAILED;
 }
 
-/* Names separated by commas are a list of hosts: belay folds none. */
+/* Prints the names separated by commas, which is a list of hosts too: they are not folded to
+ * n[1-3]. */
 static int show_hostlist(const char *list)
 {
     struct buf out = {0};

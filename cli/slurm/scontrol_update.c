@@ -17,7 +17,7 @@
 
 /* ---- words of jobs ---- */
 
-/* Those that belay update has, with Slurm's interpretation of values. */
+/* Words that are keys of belay update, with Slurm's interpretation of values. */
 static const struct {
     const char *slurm, *key;
 } same[] = {{"JobName", "name"}, {"Name", "name"}, {"Partition", "partition"}, {"QOS", "qos"},
@@ -26,7 +26,7 @@ static const struct {
     {"Features", "constraint"}, {"Licenses", "licenses"}, {"ArrayTaskThrottle", "at-once"},
     {"Requeue", "requeue"}, {"ReqNodeList", "nodelist"}, {"ExcNodeList", "exclude"}};
 
-/* No decision of belay depends on them. */
+/* Words without effect: no decision of belay depends on them. */
 static const char *const harmless[] = {"Comment", "AdminComment", "SystemComment", "WCKey",
     "BurstBuffer", "Profile", "ResetAccrueTime", "SiteFactor", NULL};
 
@@ -73,7 +73,7 @@ static int refuse(const char *name, struct err *e)
     return err_set(e, ERR_UNSUPPORTED, "Update of this parameter is not supported: %s", name);
 }
 
-/* 30, +30, -1:00:00, UNLIMITED. */
+/* TimeLimit=30, +30, -1:00:00 or UNLIMITED; a bare number is minutes. */
 static int put_limit(
     const char *value, const json_t *job, json_t *changes, char **warning, struct err *e)
 {
@@ -95,7 +95,7 @@ static int put_limit(
     return 0;
 }
 
-/* In Slurm they are the job's, in belay each node's. */
+/* NumCPUs= counts the job's CPUs in Slurm, each node's in belay. */
 static int put_cpus(const char *value, const json_t *job, json_t *changes, struct err *e)
 {
     const json_t *changed = json_object_get(changes, "nodes");
@@ -261,7 +261,7 @@ static bool has_index(const char *tasks, int64_t index)
     return !*tasks || (ranges_parse(tasks, &set, &unused) == 0 && ranges_has(&set, (int32_t)index));
 }
 
-/* Started tasks are jobs of their own; the named ones, or all. */
+/* Updates the started tasks, which are jobs of their own: the named ones, or all. */
 static int update_tasks(
     const struct update *u, const char *which, const json_t *array, const char *tasks, int *seen)
 {

@@ -105,7 +105,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* One line: equal nodes, of one pool if the format shows pools. */
+/* One line of the output: nodes in one state, of one pool if the format shows pools. */
 struct group {
     const char *pool;
     const char *state; /* Slurm's long state, lower case; with "~": powered down */
@@ -151,7 +151,7 @@ static const char *compact(const char *state)
     return state;
 }
 
-/* Of the first node. */
+/* The resources of the group's first node. */
 static void add_gres(struct buf *out, const struct group *g)
 {
     size_t before = out->len;
@@ -334,7 +334,7 @@ static void gather(struct sinfo *s, const json_t *pools, const json_t *nodes)
     }
 }
 
-/* Lines are no longer looked up by name. */
+/* Folds the names of each line's nodes: n1,n2 becomes n[1-2]. */
 static void fold(struct sinfo *s)
 {
     for (size_t i = 0; i < s->n_groups; i++) {

@@ -71,7 +71,7 @@ void slurm_format_deinit(struct slurm_format *f);
 void slurm_format_line(
     const struct slurm_format *f, slurm_value_fn value, const void *row, struct buf *out);
 
-/* The same without widths, with a delimiter between the fields; trailing: also after the last. */
+/* A line without widths, with a delimiter between the fields; trailing: also after the last. */
 void slurm_format_plain(const struct slurm_format *f, const char *delimiter, bool trailing,
     slurm_value_fn value, const void *row, struct buf *out);
 
@@ -82,12 +82,12 @@ bool slurm_next_item(const char **list, struct buf *out);
 /* case-insensitive; a NULL list contains everything */
 bool slurm_list_has(const char *list, const char *word);
 bool slurm_lists_meet(const char *list, const char *words); /* whether list has one of the words */
-/* The same for names of nodes, where the list may be folded: n[1-3,7]. */
+/* slurm_lists_meet for names of nodes, where the list may be folded: n[1-3,7]. */
 bool slurm_hosts_meet(const char *hosts, const char *names);
-/* false after reporting the program's error */
+/* False after reporting the error as the program's. */
 bool slurm_is_hosts(const char *program, const char *text);
 
-/* For --clusters: there is one, which equals all. */
+/* For --clusters: there is one cluster, and only "all" names it. */
 bool slurm_is_this_cluster(const char *names);
 
 /* Calls on_index for each of "0-6,8-99:3%20", in order; the number after '%' is the limit of
@@ -123,10 +123,10 @@ struct slurm_job {
     const json_t *job; /* JOB of docs/reference/api.md; borrowed */
     /* the reply of GET /jobs/ID, or NULL if only the list was read; borrowed */
     const json_t *detail;
-    /* pool where it runs or ran; while it waits all that it may run in, comma-separated; "" if
-     * unknown; borrowed */
+    /* pool where it runs or ran; while it waits all pools that it may run in, comma-separated; ""
+     * if unknown; borrowed */
     const char *pools;
-    const char *nodes;  /* their names, comma-separated; "" if unknown or none; borrowed */
+    const char *nodes;  /* names of its nodes, comma-separated; "" if unknown or none; borrowed */
     const char *reason; /* why it waits, in Slurm's words; borrowed */
     /* belayd's expected start; NULL if not requested, or unknown */
     const char *expected;
@@ -175,7 +175,7 @@ void slurm_warn(const char *program, const char *fmt, ...) __attribute__((format
 /* GET; NULL after reporting the error as the program's. */
 json_t *slurm_get(const char *program, struct client *c, const char *path);
 
-#define STARTS_MAX 32 /* jobs: each needs work in belayd */
+#define STARTS_MAX 32 /* jobs: each estimate costs belayd processor time */
 
 struct slurm_query {
     const char *program;
@@ -185,7 +185,7 @@ struct slurm_query {
     bool ended;
     bool wants_nodes, wants_reasons, wants_detail;
     bool wants_starts;           /* for the first STARTS_MAX waiting jobs */
-    struct wall ended_after;     /* or alive; may be WALL_NONE */
+    struct wall ended_after;     /* only jobs that have not ended before; may be WALL_NONE */
     struct wall submitted_until; /* may be WALL_NONE */
 };
 
@@ -200,8 +200,8 @@ int64_t slurm_job_number(const char *text);
 
 #define SLURM_TASKS_MAX 1024 /* bytes of a list of tasks */
 
-/* Also for arrays, "42_7" and "42_[5-10,12]": *ret_id is 42, and ret_tasks the text after it
- * without brackets; else "". False if malformed. */
+/* Like slurm_job_number, also for tasks of arrays: of "42_7" and "42_[5-10,12]" *ret_id is 42 and
+ * ret_tasks "7" and "5-10,12". ret_tasks is "" for any other job. False if malformed. */
 bool slurm_job_name(const char *text, int64_t *ret_id, char ret_tasks[SLURM_TASKS_MAX]);
 
 /* Job fields: used by the tables of squeue and sacct. */

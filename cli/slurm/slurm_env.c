@@ -115,7 +115,7 @@ struct slurm_variable *slurm_variables(const char *program)
         }
     }
     memcpy(all + n, own, n_own * sizeof(*own));
-    /* of two different values the later one applies */
+    /* sorted, because of two variables for one flag the later applies */
     qsort(all, n + n_own, sizeof(*all), by_name);
     return all;
 }
@@ -176,7 +176,7 @@ static int make_words(const char *program, char ***ret_words, struct err *e)
     return 0;
 }
 
-/* They precede the user's words, because later ones override. */
+/* Runs the program with `words` before the user's own, which override them. */
 static int run_with(const struct slurm_program *p, char *const *words, int argc, char **argv)
 {
     int n = 0;
@@ -198,7 +198,7 @@ int slurm_program_run(const struct slurm_program *p, int argc, char **argv)
     struct err e;
     if (p->run == sbatch_main || p->run == salloc_main || p->run == srun_main ||
         p->run == scontrol_main)
-        /* for jobs they override the script; handled in submission.c */
+        /* submission.c applies the variables of jobs, which override the script */
         return p->run(argc, argv);
     if (make_words(p->name, &words, &e) != 0) {
         slurm_error(p->name, "%s", e.text);

@@ -247,7 +247,7 @@ static void add_mib(struct buf *out, int64_t mib)
         buf_printf(out, "%lld%s", (long long)mib, mib > 0 ? "M" : "");
 }
 
-/* Of a task its index; of an array the text in the brackets of "42_[1-3%2]": the tasks that have
+/* For a task its index; for an array the text in the brackets of "42_[1-3%2]": the tasks that have
  * not started. */
 static void add_array_index(struct buf *out, const struct slurm_job *j)
 {
@@ -352,7 +352,7 @@ static void add_limit_left(struct buf *out, const struct slurm_job *j)
         slurm_time_used(limit > used_ms(j) ? limit - used_ms(j) : 0, false, out);
 }
 
-/* squeue's: the expected start of a job that waits. */
+/* The start; for a job that waits the expected start, if it was requested. */
 static void add_started(struct buf *out, const struct slurm_job *j)
 {
     struct wall at;
@@ -438,7 +438,7 @@ static void add_error(struct buf *out, const struct slurm_job *j)
     add_file(out, j, "error");
 }
 
-/* Where a value comes from, and how it is written. */
+/* For each value: where it comes from, and how it is written. */
 static const struct value {
     enum { MADE, TEXT, TIME, NUMBER, MIB, DURATION, DURATION_LONG, LIMIT, LIMIT_LONG } type;
     const char *member, *absent; /* TEXT, TIME: a member of the job; the text if it is missing */

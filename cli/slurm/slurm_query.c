@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REASONS_MAX 100 /* for named jobs, requested one by one */
+#define REASONS_MAX 100 /* for named jobs, whose reasons are requested one by one */
 #define PAGE 200
-#define WORDS_MAX 16      /* names in one parameter of belayd's, */
-#define NAME_MAX_BYTES 64 /* each shorter than this */
+#define WORDS_MAX 16      /* limits of belayd for a list parameter: number of names, */
+#define NAME_MAX_BYTES 64 /* bytes of one name with its NUL */
 
 json_t *slurm_get(const char *program, struct client *c, const char *path)
 {
@@ -82,7 +82,7 @@ static const char *node_name(struct walk *w, int64_t id)
     return NULL;
 }
 
-/* Of its newest attempt, by rank. */
+/* Adds the names of the nodes of the job's newest attempt, by rank. */
 static void add_nodes(struct walk *w, const json_t *detail, const json_t *job, struct buf *out)
 {
     const json_t *attempts = json_object_get(detail, "attempts"), *a;
@@ -148,7 +148,8 @@ static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
            slurm_list_has(q->name, cli_text(j->job, "name")) && slurm_lists_meet(q->pool, j->pools);
 }
 
-/* Takes over nothing; detail NULL: read if the query needs it. */
+/* Passes the job on if the query wants it. detail: the reply of GET /jobs/ID; if NULL it is
+ * requested if needed. Both are borrowed. */
 static void visit(struct walk *w, const json_t *job, const json_t *detail)
 {
     struct slurm_job j = {.job = job, .detail = detail};
@@ -205,7 +206,8 @@ out:
 
 static int read_pages(struct walk *w, int64_t array, json_t *all);
 
-/* For an array: the part not started, then the started tasks in order; index < 0: all. */
+/* For an array: the started tasks in order, those in `tasks` or ("") all; then, unless named tasks
+ * were found, the part that has not started. */
 static int visit_tasks(struct walk *w, const json_t *detail, const char *tasks)
 {
     const json_t *job = json_object_get(detail, "job"), *task;
@@ -273,7 +275,7 @@ static int visit_named(struct walk *w, bool strict)
     return rc;
 }
 
-/* "&user=ann,bob": filters for belayd. Values it would not accept are left to is_wanted. */
+/* "&user=ann,bob": filters for belayd. A list that belayd would refuse is left to is_wanted. */
 static void add_words(struct buf *path, const char *name, const char *list)
 {
     struct buf words = {0}, item = {0};
@@ -329,7 +331,8 @@ struct numbered {
     json_t *job;
 };
 
-/* Newest first; of a job read twice, because it ended meanwhile, the later copy. */
+/* Newest first; of the copies of a job, which was read twice because it ended meanwhile, the later
+ * one first. */
 static int compare_jobs(const void *a, const void *b)
 {
     const struct numbered *x = a, *y = b;
@@ -351,7 +354,8 @@ static void merge(const json_t *read, json_t *all)
     free(list);
 }
 
-/* Jobs ended since a time have an order of their own, served by an index. */
+/* Reads active jobs, and those that ended since a time, which have an order of their own in belayd,
+ * served by an index. */
 static int read_since(struct walk *w, json_t *all)
 {
     struct buf live = {0}, ended = {0};
@@ -372,7 +376,7 @@ static int read_since(struct walk *w, json_t *all)
     return rc;
 }
 
-/* Newest first, so all are read before the first is shown. */
+/* Reads all pages before the first job is shown, because they come newest first. */
 static int read_pages(struct walk *w, int64_t array, json_t *all)
 {
     struct buf which = {0};

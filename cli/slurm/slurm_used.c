@@ -43,7 +43,8 @@ static void add_kib(int64_t bytes, struct buf *out)
         buf_printf(out, "%lldK", (long long)(bytes + 1023) / 1024);
 }
 
-/* The nodes are in the order of their ranks; if belayd has forgotten one, the order is unknown. */
+/* Adds the rank's node. The nodes are in the order of their ranks; if belayd has forgotten one, the
+ * order is unknown, and nothing is added. */
 static void add_node_of(const struct slurm_job *j, int64_t rank, struct buf *out)
 {
     const char *nodes = j->nodes ? j->nodes : "";

@@ -18,7 +18,7 @@
 #define START_FORMAT "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R"
 #define LONG_FORMAT "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 
-/* how long ended jobs stay in the list of all: Slurm's default of MinJobAge */
+/* how long ended jobs stay in a list of all jobs: Slurm's default of MinJobAge */
 #define REMEMBERED_MS (5 * 60 * 1000)
 
 static const struct slurm_field fields[] = {
@@ -114,7 +114,7 @@ static const struct option options[] = {
 
 struct line {
     char *text;
-    struct buf keys; /* of --sort, each terminated by NUL */
+    struct buf keys; /* values of the keys of --sort, each terminated by NUL */
 };
 
 struct squeue {
@@ -443,7 +443,8 @@ int squeue_main(int argc, char **argv)
     int rc = read_options(&s, argc, argv);
     if (rc < 0) {
         s.q.ended = s.q.states;
-        /* Slurm forgets them after that time, and tools repeatedly ask for all of them */
+        /* Slurm forgets ended jobs after that time, and tools ask for all of them again and again
+         */
         if (s.q.ended && !s.q.jobs)
             s.q.ended_after.ms = clock_wall(&clock_system).ms - REMEMBERED_MS;
         s.q.states = s.q.states         ? s.q.states

@@ -42,8 +42,8 @@ enum {
     VAL_NONE
 };
 
-/* JOB: a flag of the submitted job, ignored inside one; the name is the flag's. NONE: refused,
- * unless its value is "none". */
+/* VAL_JOB: a flag of the submitted job, with the flag's own name; ignored inside a job. VAL_NONE:
+ * refused, unless its value is "none". */
 static const struct option options[] = {
     {"account", required_argument, NULL, 'A'},
     {"accel-bind", required_argument, NULL, VAL_IGNORED},
@@ -262,8 +262,8 @@ static int set_hook(const struct srun *r, const char *name, const char **ret_pat
     return -1;
 }
 
-/* Flags valid inside a job, and outside for the job's own srun. Returns -1 to continue; else the
- * exit code. */
+/* Flags for tasks: valid inside a job, and outside, where they are passed to the job's own srun.
+ * Returns -1 to continue; else the exit code. */
 static int task_option(struct srun *r, int c, const char *name)
 {
     if (r->shell)
@@ -274,7 +274,7 @@ static int task_option(struct srun *r, int c, const char *name)
     return -1;
 }
 
-/* Stores an option of a step that is a text or a switch. False if it is of another kind. */
+/* Stores an option of a step that is a text or a switch. False for any other option. */
 static bool keep_in_step(struct step *s, int c)
 {
     const struct {
@@ -338,7 +338,7 @@ static int job_option(struct srun *r, int c, const char *name)
     r->step.pty = r->step.pty || c == VAL_PTY;
     if (c > 255 && c != VAL_JOB)
         return -1;
-    if (c != VAL_JOB && strchr("lKOsQruvETWImXk", c)) { /* of the step only */
+    if (c != VAL_JOB && strchr("lKOsQruvETWImXk", c)) { /* flags of steps only */
         r->step.labels = r->step.labels || c == 'l';
         r->s.quiet = r->s.quiet || c == 'Q';
         return -1;
@@ -400,8 +400,7 @@ static int read_options(struct srun *r, int argc, char **argv)
 
 /* ---- choosing the job ---- */
 
-/* The job according to the options, which are parsed fully once it is known. NULL if they name
- * none. */
+/* The value of --jobid; NULL if not given. It decides how the other options are parsed. */
 static const char *job_given(int argc, char **argv)
 {
     const char *text = NULL;
@@ -419,8 +418,8 @@ static int64_t own_job(const char *variable)
     return text && getenv("BELAY_CONTROL_DIR") ? slurm_job_number(text) : 0;
 }
 
-/* Returns -1, or the exit code. A job not submitted through Slurm's names lacks its variables, but
- * can be entered. */
+/* Returns -1 to continue; else the exit code. Inside a job that was not submitted through Slurm's
+ * names, which lacks Slurm's variables, --jobid with its own number works too. */
 static int find_place(struct srun *r, int argc, char **argv)
 {
     const char *given = job_given(argc, argv);
@@ -440,7 +439,8 @@ static int find_place(struct srun *r, int argc, char **argv)
 
 /* ---- in another job ---- */
 
-/* An srun there has the job's nodes and knows its other steps; it parses the same options again. */
+/* Runs the same command line in the job: an srun there has the job's nodes and knows its other
+ * steps. */
 static int enter(const struct srun *r, int argc, char **argv)
 {
     char *flag = mem_printf("--jobid=%lld", (long long)r->job);
@@ -476,8 +476,8 @@ static void add_hook(struct buf *script, const char *flag, const char *path)
     str_shell_quote(script, path);
 }
 
-/* The job's own srun starts the tasks, so belay must be installed there; one task does not need it.
- */
+/* Several tasks, and options of tasks, need an srun inside the job, so belay must be installed on
+ * its nodes; a single task does not. */
 static void add_srun(const struct srun *r, struct buf *script)
 {
     const struct step *s = &r->step;

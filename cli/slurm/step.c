@@ -32,9 +32,9 @@ struct run {
     const char *control;
     int64_t job, cpus; /* cpus: per node */
     struct step_nodes nodes;
-    int64_t may[LAYOUT_NODES_MAX]; /* ranks that it may use */
+    int64_t may[LAYOUT_NODES_MAX]; /* ranks of the nodes that it may use */
     int64_t n_may;
-    int64_t ranks[LAYOUT_NODES_MAX]; /* ranks that it uses */
+    int64_t ranks[LAYOUT_NODES_MAX]; /* ranks of the nodes that it uses */
     struct layout layout;
     int *slots;
     int64_t n_slots;
@@ -104,7 +104,7 @@ static int64_t cpus_of(const struct run *r, int64_t node)
     return layout_count(&r->layout, node) * (r->s->cpus_per_task > 0 ? r->s->cpus_per_task : 1);
 }
 
-/* Uses the first nodes that have room. */
+/* Takes the CPUs on the first nodes that have enough of them free. */
 static bool find_room(struct run *r)
 {
     int64_t node = 0;

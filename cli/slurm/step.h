@@ -15,7 +15,7 @@
 struct step {
     const char *program;          /* name for error messages */
     const char *name;             /* SLURM_STEP_NAME; NULL for the command's */
-    int64_t tasks;                /* 0: SLURM_NTASKS, or one on each node */
+    int64_t tasks;                /* 0 = SLURM_NTASKS, or one on each node */
     int64_t tasks_per_node;       /* maximum, with tasks; 0 = not given */
     int64_t nodes_min, nodes_max; /* 0 = not given */
     /* NULL for any. Comma-separated names, or hostlists such as n[1-3] */
@@ -26,8 +26,8 @@ struct step {
     /* NULL for srun's own; patterns such as %t are expanded */
     const char *output, *error, *input, *dir;
     const char *export; /* NULL for everything; "NONE", or comma-separated names */
-    /* the program of each task (cli/slurm/programs.h): the words are the file's name and further
-     * arguments; NULL: the words are the command */
+    /* text with the program of each task (cli/slurm/programs.h); argv is then the file's name and
+     * further arguments; NULL: argv is the command */
     const char *programs;
     /* programs run before and after each task on its node; may be NULL */
     const char *prolog, *epilog;
@@ -36,8 +36,8 @@ struct step {
     bool pty; /* one task, which owns srun's terminal */
 };
 
-/* Runs argv (NULL-terminated) and returns the exit code: the highest of the tasks', or 128 + signal
- * for a killed task. Fatal signals are forwarded. Blocks. */
+/* Runs argv (NULL-terminated) and returns the highest exit code of the tasks, where a killed task
+ * counts as 128 + signal. Fatal signals are forwarded. Blocks. */
 int step_run(const struct step *s, char **argv);
 
 #endif

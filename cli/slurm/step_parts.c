@@ -40,24 +40,24 @@
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS 5000
 #define GUESTS_MAX 128
-#define AT_ONCE 16   /* connections accepted before the others are served */
-#define NOT_KNOWN 75 /* exit code of a starter: it is unknown whether the part was started */
+#define AT_ONCE 16   /* connections accepted in one go, before the others are served */
+#define NOT_KNOWN 75 /* exit code of a starter that does not know whether the part was started */
 
 /* A connection that has not proved yet to have a key. */
 struct guest {
     int fd;               /* -1 = none */
-    struct part_tls *tls; /* NULL until it has sent something */
+    struct part_tls *tls; /* NULL until the first data arrives */
     struct in6_addr address;
     int64_t until_ms;
-    bool is_likely; /* a part, or a replay of its first message */
+    bool is_likely; /* its first message named a part, which may be a replay */
 };
 
 struct remote {
     int64_t index; /* among the step's nodes */
     char key[PART_KEY_HEX + 1];
-    pid_t starter;    /* 0 once ended */
+    pid_t starter;    /* 0 once it has ended */
     int64_t until_ms; /* deadline for connecting; 0 = not started yet */
-    int fd;           /* -1 if not connected, or no longer */
+    int fd;           /* -1 = not connected, or no longer */
     struct part_tls *tls;
     struct buf in;
     bool was_there, ended;
@@ -68,7 +68,7 @@ struct parts {
     struct parts_ask ask;
     int listener;
     int64_t port;
-    int out, err; /* where their output goes */
+    int out, err; /* descriptors for the parts' output */
     struct remote *all;
     int64_t n;
     struct guest guests[GUESTS_MAX];
@@ -286,7 +286,8 @@ static void wait_a_little(int64_t *delay_ms)
     *delay_ms = *delay_ms * 2 < RETRY_MAX_MS ? *delay_ms * 2 : RETRY_MAX_MS;
 }
 
-/* An unreachable belayd, or a node that is still starting, is retried. */
+/* Retries for START_MS while belayd is unreachable or the node is still starting. Returns the exit
+ * code of the starter. */
 static int start_part(const struct parts *p, const struct remote *r, const struct buf *text)
 {
     static const char *const words[] = {"belay", "slurm", "srun", PART_FLAG};
@@ -375,7 +376,7 @@ void parts_reap(struct parts *p, pid_t pid, int status)
         if (fine || unknown)
             r->until_ms = now_ms() + CONNECT_MS;
         else
-            fail(p, r, NULL); /* it has reported why */
+            fail(p, r, NULL); /* the starter has reported why */
     }
 }
 
@@ -411,8 +412,8 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
     buf_deinit(&frame);
 }
 
-/* A part not connected yet is treated as ended and refused later, because its starter may already
- * have started it. */
+/* Cancels a part that is not connected yet. Its starter may have started it already, so it will be
+ * refused when it connects. */
 static void call_off(struct parts *p, struct remote *r)
 {
     if (r->starter > 0)
@@ -446,7 +447,7 @@ static void write_all(int fd, const char *p, size_t n)
     }
 }
 
-/* True if it has ended with an exit code other than 0. */
+/* True if the part has ended with an exit code other than 0. */
 static bool take_frame(struct parts *p, struct remote *r, const struct frame *f)
 {
     if (f->type == FRAME_OUT || f->type == FRAME_ERR) {
@@ -494,7 +495,8 @@ static const char *key_of(void *ctx, int64_t index)
     return r ? r->key : NULL;
 }
 
-/* It has proved its key. Data sent with the proof has already arrived. Returns as read_part. */
+/* Makes the guest, which has proved its key, the connection of r. Data sent with the proof has
+ * arrived already. Returns as read_part. */
 static bool take_guest(struct parts *p, struct guest *g, struct remote *r)
 {
     int yes = 1;
@@ -522,8 +524,8 @@ static bool read_guest(struct parts *p, struct guest *g)
     return false;
 }
 
-/* When full: drops the oldest connection of the address with the most, except those that appear to
- * be parts. */
+/* The guest to disconnect when all places are taken: the oldest of the address with the most,
+ * preferably none that is likely a part. */
 static struct guest *most_in_the_way(struct parts *p)
 {
     struct guest *found = &p->guests[0];

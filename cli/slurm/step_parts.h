@@ -28,7 +28,7 @@
 
 /* The nodes of a job, by rank. */
 struct step_nodes {
-    char *server, *ca, *token, *address; /* address: the first node's, for the others */
+    char *server, *ca, *token, *address; /* address: where the others reach the first node */
     char *names[LAYOUT_NODES_MAX];
     int64_t n;
 };
@@ -44,13 +44,13 @@ struct parts_ask {
     const struct step *s;
     const struct step_nodes *nodes;
     const struct layout *layout;
-    const int64_t *ranks; /* ranks of the step's nodes, in its order; 0 is this one */
+    const int64_t *ranks; /* ranks of the step's nodes, in the step's order; rank 0 is this node */
     int64_t step;
     const char *nodelist, *per_node;
     char **argv;
 };
 
-/* Borrows all of it. ERR_IO: cannot listen. */
+/* Borrows everything in ask. ERR_IO: cannot listen. */
 int parts_create(const struct parts_ask *ask, struct parts **ret_parts, struct err *e);
 void parts_destroy(struct parts *p); /* p may be NULL (no parts), here and below */
 
@@ -63,12 +63,12 @@ size_t parts_poll(const struct parts *p, struct pollfd *fds);
 
 /* Handles events and deadlines. True if a part has ended with an exit code other than 0. */
 bool parts_handle(struct parts *p, const struct pollfd *fds, size_t n);
-/* for a process that may be one of theirs */
+/* Call for each child process that has ended; ignores those of others. */
 void parts_reap(struct parts *p, pid_t pid, int status);
-/* parts not connected yet are cancelled */
+/* Forwards the signal; cancels parts that are not connected yet. */
 void parts_signal(struct parts *p, int signum);
 bool parts_are_over(const struct parts *p);
-/* one was not started, or broke: the step cannot continue */
+/* Whether a part was not started, or its connection broke: the step cannot continue. */
 bool parts_have_failed(const struct parts *p);
 int parts_exit_code(const struct parts *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See step_prolog.h. The prolog ends with the task's process, however that ends; its standard error
- * is the task's.
+ * See step_prolog.h. The prolog is killed when the task's process ends, however that happens; its
+ * standard error is the task's.
  */
 #include "cli/slurm/step_prolog.h"
 

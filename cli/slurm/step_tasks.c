@@ -165,13 +165,14 @@ static int put(int fd, int at)
     return fd >= 0 && dup2(fd, at) >= 0 ? 0 : -1;
 }
 
-/* Labels are added to output piped to srun itself; files have none. */
+/* Opens the task's standard input, output and error. Only output piped to srun gets labels, files
+ * do not. */
 static int set_files(const struct run *r, int64_t i, const int pipes[2])
 {
     const struct step *s = r->s;
     bool is_own = s->output && pattern_tells_ranks(s->output),
          afresh = is_own || (r->p->ids[i] == 0 && !r->parts);
-    /* files shared by parts were truncated before */
+    /* parts_create has truncated the files that parts share */
     const int flags = O_WRONLY | O_CREAT | O_APPEND | (afresh ? O_TRUNC : 0);
     int rc = 0;
     if (s->input && !str_eq(s->input, "all"))
@@ -197,7 +198,8 @@ static int set_files(const struct run *r, int64_t i, const int pipes[2])
     return rc;
 }
 
-/* In a separate process: sets up the environment of the task that is, or was, the process pid. */
+/* In the child: sets signals, environment and directory of task i, which is or was the process pid.
+ */
 static void enter_task(const struct run *r, int64_t i, pid_t pid)
 {
     sigset_t none;
@@ -258,8 +260,8 @@ static int start(struct run *r, int64_t i, char **argv)
 
 /* ---- epilogs ---- */
 
-/* Runs in its own process group, which is killed at its time limit. Its output is discarded, as in
- * Slurm. */
+/* The epilog runs in its own process group, which is killed after EPILOG_MS. Its standard output is
+ * discarded, as in Slurm. */
 static _Noreturn void be_epilog(const struct run *r, int64_t i)
 {
     setpgid(0, 0);
@@ -405,7 +407,7 @@ static void read_signals(struct run *r)
 {
     struct signalfd_siginfo info;
     while (read(r->signals, &info, sizeof(info)) == sizeof(info))
-        /* the terminal sends these to all */
+        /* the terminal sends SIGINT to all processes itself */
         if (info.ssi_signo != SIGCHLD &&
             !(r->s->pty && isatty(STDIN_FILENO) && info.ssi_signo == SIGINT))
             signal_all(r, (int)info.ssi_signo);

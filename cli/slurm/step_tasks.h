@@ -12,15 +12,15 @@ struct parts;
 /* A step, and its tasks on this node. All borrowed. */
 struct step_place {
     int64_t step;        /* its number in the job */
-    int64_t tasks;       /* on all its nodes */
+    int64_t tasks;       /* on all nodes of the step */
     int64_t nodes, node; /* nodes of the step; index of this one */
     const int64_t *ids;  /* numbers of the n tasks here */
     int64_t n;
     const char *nodelist, *per_node; /* SLURM_STEP_NODELIST, SLURM_STEP_TASKS_PER_NODE */
 };
 
-/* Starts them, and the parts (may be NULL) on other nodes, and returns the exit code when all have
- * ended. Blocks. */
+/* Starts the tasks here, and the parts on other nodes (parts may be NULL), and returns the exit
+ * code when all have ended. Blocks. */
 int step_tasks(const struct step *s, const struct step_place *p, struct parts *parts, char **argv);
 
 /* Opens the file of a pattern of -o, -e or -i for the task: returns a descriptor, or -1 after a
