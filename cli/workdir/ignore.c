@@ -104,7 +104,7 @@ static bool match_part(const char *pattern, size_t n, const char *path, size_t m
     return fnmatch(a, b, FNM_PATHNAME) == 0;
 }
 
-/* Both from their first part on; NULL at the end. */
+/* Matches a path against a pattern, part by part. Either is NULL at its end. */
 static bool match_parts(const char *pattern, const char *path)
 {
     while (pattern) {
@@ -112,7 +112,7 @@ static bool match_parts(const char *pattern, const char *path)
         const char *rest = pattern[n] ? pattern + n + 1 : NULL;
         if (n == 2 && pattern[0] == '*' && pattern[1] == '*') {
             if (!rest)
-                return path != NULL; /* after a slash: everything in that directory */
+                return path != NULL; /* a last ** matches everything in the directory */
             for (const char *p = path; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL)
                 if (match_parts(rest, p))
                     return true;

@@ -33,8 +33,8 @@ enum ignored { IGNORED_NOT_NAMED, IGNORED_YES, IGNORED_TAKEN_BACK };
 int ignore_parse(const char *p, size_t n, struct ignore *ret_ignore, struct err *e);
 void ignore_deinit(struct ignore *g);
 
-/* The result for this path itself, without leading or trailing /. Everything below an excluded
- * directory is excluded too; the caller handles that. */
+/* Whether the patterns exclude this path, without leading or trailing /. Everything below an
+ * excluded directory is excluded too; the caller handles that. */
 enum ignored ignore_look(const struct ignore *g, const char *path, bool is_dir);
 
 #endif

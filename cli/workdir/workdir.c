@@ -27,11 +27,11 @@
 #include <unistd.h>
 
 #define CALL_MS 90000
-#define TRIES 8 /* of a call for which belayd was too busy */
+#define TRIES 8 /* repetitions of a call while belayd is busy or restarts */
 #define RETRY_BASE_MS 200
 #define RETRY_CAP_MS 5000
 
-/* The location of a piece. */
+/* Where a piece is: in which file, and its index there. */
 struct place {
     const struct found *file;
     size_t i;
@@ -172,8 +172,8 @@ static int check_unchanged(const struct upload *u)
 
 /* ---- to belayd ---- */
 
-/* A belayd that has answered before is being restarted; one that never answered is not waited for.
- */
+/* Whether another try may succeed. A belayd that has answered before may be restarting; one that
+ * never answered is not waited for. */
 static bool may_help(const struct upload *u, int rc)
 {
     return rc == ERR_THROTTLED || (u->was_there && (rc == ERR_UNAVAILABLE || rc == ERR_IO));
@@ -246,7 +246,8 @@ static int send_missing(struct upload *u, const json_t *missing)
     return rc;
 }
 
-/* *ret_missing: number of pieces that belayd did not have, or did not list, and that were sent. */
+/* Sends the list, then the pieces that belayd does not have. *ret_missing: their number; belayd may
+ * name only a part of them. */
 static int put(struct upload *u, char ret_hash[CHUNK_HEX_SIZE], size_t *ret_missing)
 {
     struct client_reply reply = {0};
@@ -271,7 +272,7 @@ static int put(struct upload *u, char ret_hash[CHUNK_HEX_SIZE], size_t *ret_miss
 static int send_all(struct upload *u, char ret_hash[CHUNK_HEX_SIZE])
 {
     size_t missing = 1,
-           /* each round sends at least this many, except the last */
+           /* each round but the last sends at least 1000 pieces */
         rounds = WORKDIR_PIECES_MAX / 1000 + 4;
     int rc = 0;
     for (size_t i = 0; rc == 0 && missing > 0; i++) {

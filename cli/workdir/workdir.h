@@ -17,8 +17,8 @@
 /* Receives warnings for people. */
 typedef void (*workdir_warn_fn)(void *ctx, const char *text);
 
-/* Blocks until belayd has it durably. ERR_INVALID: it cannot be sent, or is too large, with the
- * reason; ERR_CONFLICT: it changed meanwhile; and the errors of client_call. */
+/* Blocks until belayd has stored the directory durably. ERR_INVALID: it cannot be sent, or is too
+ * large, with the reason; ERR_CONFLICT: it changed meanwhile; and the errors of client_call. */
 int workdir_upload(struct client *c, const char *dir, workdir_warn_fn warn, void *ctx,
     char ret_hash[CHUNK_HEX_SIZE], struct err *e);
 

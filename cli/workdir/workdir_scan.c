@@ -110,7 +110,7 @@ static int visit(struct scanning *g, const char *path, size_t depth)
 {
     struct stat st;
     int errnum = look(g, path, &st);
-    if (errnum == ENOENT) /* git tracks a file that is gone */
+    if (errnum == ENOENT) /* git lists a tracked file that is gone */
         return 0;
     if (errnum)
         return err_errno(g->e, errnum, "looking at %s/%s", g->dir, path);
@@ -154,7 +154,7 @@ static bool is_in_work_tree(const char *dir)
         char *git = mem_printf("%s/.git", at), *head = mem_printf("%s/HEAD", git);
         struct stat st;
         found = fs_exists(head) ||
-                /* a file in a linked work tree */
+                /* in a linked work tree .git is a file */
                 (stat(git, &st) == 0 && S_ISREG(st.st_mode));
         free(git);
         free(head);
@@ -215,7 +215,8 @@ static int ask_git(const char *dir, struct buf *ret_list, struct err *e)
     return a.rc;
 }
 
-/* The parent directories, first to last. False if one of them is excluded. */
+/* Adds the path's parent directories, outermost first. False if one of them is excluded, or after
+ * an error in *ret_rc. */
 static bool add_parents(struct scanning *g, const char *path, int *ret_rc)
 {
     struct stat st;
@@ -225,7 +226,7 @@ static bool add_parents(struct scanning *g, const char *path, int *ret_rc)
         int errnum = out || smap_get(&g->seen, parent) ? 0 : look(g, parent, &st);
         if (!out && !smap_get(&g->seen, parent) && errnum == 0 && S_ISDIR(st.st_mode))
             *ret_rc = add(g, parent, &st);
-        /* it is gone, or no longer a directory */
+        /* not added: it is gone, or no longer a directory */
         out = out || (!smap_get(&g->seen, parent) && *ret_rc == 0);
         free(parent);
         if (out || *ret_rc != 0)

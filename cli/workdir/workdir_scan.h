@@ -15,12 +15,12 @@ struct found {
 };
 
 struct workdir_scan {
-    struct found *v; /* by path: directories, files and links */
+    struct found *v; /* sorted by path: directories, files and links */
     size_t n;
 };
 
-/* ERR_INVALID: it is larger than allowed, and the text names the largest parts; or a path that
- * cannot be sent. Other entries that cannot be sent are left out with a warning. Blocks. */
+/* ERR_INVALID: the directory is larger than allowed, and the text names the largest parts; or a
+ * path cannot be sent. Entries of other types are left out with a warning. Blocks. */
 int workdir_scan(
     const char *dir, workdir_warn_fn warn, void *ctx, struct workdir_scan *ret_scan, struct err *e);
 void workdir_scan_deinit(struct workdir_scan *s);
