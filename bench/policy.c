@@ -451,11 +451,11 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
 static void learn_strange(const struct folder *f, struct deadline_chain *ret_chain)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
-    struct deadline_market m = {.n = 1};
+    struct deadline_offer_set m = {.n = 1};
 
     counts->borders = f->borders;
     for (int i = 0; i < 5000; i++)
-        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 13 == 0}, counts);
+        deadline_offer_set_see(&m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 13 == 0}, counts);
     deadline_chain_init(ret_chain, counts);
     free(counts);
 }

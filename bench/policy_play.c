@@ -69,18 +69,18 @@ void policy_known_init(
         policy_learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
     }
     for (size_t i = 0; i < n_groups; i++) {
-        groups[i].market = mem_array(groups[i].ticks, sizeof(uint16_t));
+        groups[i].set_class = mem_array(groups[i].ticks, sizeof(uint16_t));
         for (size_t z = 0; z < n; z++)
             groups[i].class[z] = mem_array(groups[i].ticks, sizeof(uint16_t));
         policy_watch(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders,
-            groups[i].market, groups[i].class);
+            groups[i].set_class, groups[i].class);
     }
 }
 
 void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k)
 {
     for (size_t i = 0; i < n_groups; i++) {
-        free(groups[i].market);
+        free(groups[i].set_class);
         for (size_t z = 0; z < groups[i].n; z++)
             free(groups[i].class[z]);
     }
@@ -166,7 +166,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         policy.table = &known->table[epoch_at(known, t)];
         if (job.on < g->n && !offers[job.on].is_up)
             job.on = DEADLINE_NOWHERE;
-        deadline_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
+        deadline_decide(p, &job, offers, g->n + 1, g->set_class[t], &choice);
         if (law)
             baseline_pass(
                 &baseline, &job, offers, baseline_look(&baseline, &job, offers, g->n + 1), tick_ms);

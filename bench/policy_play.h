@@ -30,7 +30,7 @@ struct group {
     const struct folder *f;
     size_t n, ticks, from;
     size_t zones[ZONES_MAX];
-    uint16_t *market;           /* class by tick */
+    uint16_t *set_class;        /* by tick, of the offer set */
     uint16_t *class[ZONES_MAX]; /* of each zone, among these */
 };
 

@@ -160,18 +160,18 @@ void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t 
     const struct deadline_chain *single, struct deadline_counts *counts,
     const struct deadline_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers)
 {
-    struct deadline_market m = {.n = n, .single = single};
+    struct deadline_offer_set m = {.n = n, .single = single};
     bool up[ZONES_MAX];
 
     for (size_t t = 0; t < ticks; t++) {
         const int64_t at_ms = (int64_t)t * f->zones[zones[0]].tick_ms;
         for (size_t i = 0; i < n; i++)
             up[i] = f->zones[zones[i]].up[t];
-        deadline_market_see(&m, at_ms, up, counts);
+        deadline_offer_set_see(&m, at_ms, up, counts);
         if (ret_classes)
-            ret_classes[t] = deadline_market_class(&m, borders, at_ms);
+            ret_classes[t] = deadline_offer_set_class(&m, borders, at_ms);
         for (size_t i = 0; ret_offers && i < n; i++)
-            ret_offers[i][t] = deadline_market_offer(&m, i, &m.offers[i], borders, at_ms);
+            ret_offers[i][t] = deadline_offer_set_class_of(&m, i, &m.offers[i], borders, at_ms);
     }
 }
 

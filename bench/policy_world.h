@@ -52,7 +52,7 @@ void policy_set_borders(
 void policy_classify(struct folder *f);
 
 /* n zones looked at together for so many ticks: counts (or NULL) learn from it, ret_classes (or
- * NULL) is the market's class by tick, ret_offers (or NULL) that of each of them. */
+ * NULL) is the set's class by tick, ret_offers (or NULL) that of each of them. */
 void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks,
     const struct deadline_chain *single, struct deadline_counts *counts,
     const struct deadline_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);

@@ -125,7 +125,7 @@ struct plan {
     const struct deadline_job *job;
     const struct deadline_offer *offers;
     size_t n, sure;
-    uint16_t market;
+    uint16_t set_class;
     double longer_ms; /* how much longer a start takes than in the table */
     double unit_uusd; /* cost of an on-demand step */
     int64_t slack_ms;
@@ -186,9 +186,9 @@ static void costs_of(
         ((double)pl->slack_ms - extra_ms) / DEADLINE_STEP_MS, class, ret_costs);
 }
 
-/* Price of spot in the market: of the job's offer, or of the favourite. The table has one spot
+/* Price of spot in the offer set: of the job's offer, or of the favourite. The table has one spot
  * price, for this offer. */
-static double market_price(const struct plan *pl)
+static double set_price(const struct plan *pl)
 {
     const int64_t uusd_h = is_on_spot(pl->job, pl->offers) ? pl->offers[pl->job->on].price_uusd_h
                                                            : pl->p->price_uusd_h;
@@ -197,7 +197,7 @@ static double market_price(const struct plan *pl)
                                    : pl->p->table->price;
 }
 
-/* Additional cost of a more expensive offer over its expected life. Relative to the market's price:
+/* Additional cost of a more expensive offer over its expected life. Relative to the set's price:
  * relative to a lower one, such as the table's rounded one, waiting would look cheaper than any
  * spot again and again until no time is left. */
 static double dearer(const struct plan *pl, const struct deadline_offer *o, double extra_ms)
@@ -207,7 +207,7 @@ static double dearer(const struct plan *pl, const struct deadline_offer *o, doub
     const double run = ((double)pl->job->work_ms + extra_ms) / DEADLINE_STEP_MS,
                  life = t->life[o->class];
 
-    return (price - market_price(pl)) * (run < life ? run : life);
+    return (price - set_price(pl)) * (run < life ? run : life);
 }
 
 /* A spot offer is not left for one with the same price: a longer expected life is mostly estimation
@@ -240,15 +240,16 @@ static void consider_spot(struct plan *pl, size_t i)
 static void consider_all(struct plan *pl)
 {
     const struct deadline_job *job = pl->job;
-    /* The market as seen by the job: its own offer is the favourite. */
-    const uint16_t market = is_on_spot(job, pl->offers) ? pl->offers[job->on].class : pl->market;
+    /* The offer set as seen by the job: its own offer is the favourite. */
+    const uint16_t set_class =
+        is_on_spot(job, pl->offers) ? pl->offers[job->on].class : pl->set_class;
     double costs[DEADLINE_ACTS];
 
     if (is_on_sure(job, pl->offers)) {
-        costs_of(pl, market, (double)job->starting_ms, costs);
+        costs_of(pl, set_class, (double)job->starting_ms, costs);
         consider(pl, job->on, DEADLINE_WHY_KEEP, costs[DEADLINE_ON_DEMAND_STAY]);
     } else {
-        costs_of(pl, market, pl->longer_ms, costs);
+        costs_of(pl, set_class, pl->longer_ms, costs);
         consider(pl, pl->sure, DEADLINE_WHY_CHEAPEST, costs[DEADLINE_ON_DEMAND_START]);
     }
     for (size_t i = 0; i < pl->n; i++)
@@ -256,9 +257,9 @@ static void consider_all(struct plan *pl)
             consider_spot(pl, i);
     if (pl->slack_ms < job->look_ms || pl->catches_up)
         return;
-    costs_of(pl, market, pl->longer_ms, costs); /* the start after the wait takes as long */
+    costs_of(pl, set_class, pl->longer_ms, costs); /* the start after the wait takes as long */
     consider(pl, DEADLINE_NOWHERE,
-        deadline_class_is_up(market) ? DEADLINE_WHY_BETTER_WAIT : DEADLINE_WHY_NOTHING_UP,
+        deadline_class_is_up(set_class) ? DEADLINE_WHY_BETTER_WAIT : DEADLINE_WHY_NOTHING_UP,
         costs[DEADLINE_WAIT]);
 }
 
@@ -308,14 +309,14 @@ static size_t rescue(
 }
 
 void deadline_decide(const struct deadline_policy *p, const struct deadline_job *job,
-    const struct deadline_offer *offers, size_t n, uint16_t market,
+    const struct deadline_offer *offers, size_t n, uint16_t set_class,
     struct deadline_choice *ret_choice)
 {
     struct plan pl = {.p = p,
         .job = job,
         .offers = offers,
         .n = n,
-        .market = market,
+        .set_class = set_class,
         .slack_ms = deadline_slack_ms(job)};
 
     assert(job->work_ms >= 0 && job->work_worst_ms >= job->work_ms && job->look_ms > 0);

@@ -126,18 +126,17 @@ struct deadline_policy {
     /* Reference rules: of several offers that are up take the one with the highest share, not the
      * next one after the last. */
     bool takes_best;
-    /* Borrowed; DEADLINE_PLANNED only: for this market, about this restart, and this price ratio of
-     * spot to on-demand. */
+    /* Borrowed; DEADLINE_PLANNED only: for this offer set, about this restart, and this price ratio
+     * of spot to on-demand. */
     const struct deadline_table *table;
-    /* Spot price that market's class refers to: of the favourite, if it is up; 0: the table's
-     * own. */
+    /* Spot price that set_class refers to: of the favourite, if it is up; 0: the table's own. */
     int64_t price_uusd_h;
 };
 
-/* market: deadline_market_class() of the spot offers. At least one offer must be sure; the cheapest
- * of these is "on-demand". */
+/* set_class: deadline_offer_set_class() of the spot offers. At least one offer must be sure; the
+ * cheapest of these is "on-demand". */
 void deadline_decide(const struct deadline_policy *p, const struct deadline_job *job,
-    const struct deadline_offer *offers, size_t n, uint16_t market,
+    const struct deadline_offer *offers, size_t n, uint16_t set_class,
     struct deadline_choice *ret_choice);
 
 /* Whether a start on the sure offer now, after one failed launch, meets the deadline: the condition

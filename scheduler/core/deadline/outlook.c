@@ -12,7 +12,7 @@
 struct state {
     double work, slack, boot; /* in steps; boot: remaining part of the current restart */
     enum deadline_mode mode;
-    uint16_t market;
+    uint16_t set_class;
     double cost, steps;
 };
 
@@ -28,7 +28,7 @@ static enum deadline_mode by_table(const struct game *g, const struct state *s)
 {
     double costs[DEADLINE_ACTS], best;
     enum deadline_mode to;
-    deadline_table_costs(g->p->table, s->work, s->slack, s->market, costs);
+    deadline_table_costs(g->p->table, s->work, s->slack, s->set_class, costs);
     best = s->mode == DEADLINE_MODE_ON_DEMAND ? costs[DEADLINE_ON_DEMAND_STAY]
            : s->mode == DEADLINE_MODE_SPOT    ? costs[DEADLINE_SPOT_STAY]
                                               : costs[DEADLINE_ON_DEMAND_START];
@@ -37,7 +37,7 @@ static enum deadline_mode by_table(const struct game *g, const struct state *s)
         best = costs[DEADLINE_WAIT];
         to = DEADLINE_MODE_IDLE;
     }
-    if (s->mode != DEADLINE_MODE_SPOT && deadline_class_is_up(s->market) &&
+    if (s->mode != DEADLINE_MODE_SPOT && deadline_class_is_up(s->set_class) &&
         s->slack >= g->restart + 1 && costs[DEADLINE_SPOT_START] < best)
         to = DEADLINE_MODE_SPOT;
     return to;
@@ -45,8 +45,8 @@ static enum deadline_mode by_table(const struct game *g, const struct state *s)
 
 static enum deadline_mode by_rule(const struct game *g, const struct state *s)
 {
-    const struct deadline_offer offers[2] = {{.is_up = deadline_class_is_up(s->market),
-                                                 .class = s->market,
+    const struct deadline_offer offers[2] = {{.is_up = deadline_class_is_up(s->set_class),
+                                                 .class = s->set_class,
                                                  .price_uusd_h = (int64_t)(g->price * UUSD_H)},
         {.is_sure = true, .price_uusd_h = UUSD_H}};
     struct deadline_job job = *g->job;
@@ -62,7 +62,7 @@ static enum deadline_mode by_rule(const struct game *g, const struct state *s)
     job.last = DEADLINE_NOWHERE;
     job.starting_ms = 0;
     job.look_ms = DEADLINE_STEP_MS;
-    deadline_decide(g->p, &job, offers, 2, s->market, &choice);
+    deadline_decide(g->p, &job, offers, 2, s->set_class, &choice);
     return choice.offer == DEADLINE_NOWHERE ? DEADLINE_MODE_IDLE
            : choice.offer == 0              ? DEADLINE_MODE_SPOT
                                             : DEADLINE_MODE_ON_DEMAND;
@@ -93,7 +93,7 @@ static void pass(const struct game *g, struct prng *prng, struct state *s)
     s->work -= ran;
     s->slack -= s->mode == DEADLINE_MODE_IDLE ? 1 : boot;
     s->boot -= s->mode == DEADLINE_MODE_IDLE ? s->boot : boot;
-    size_t i = c->first[s->market], last = c->first[s->market + 1] - 1;
+    size_t i = c->first[s->set_class], last = c->first[s->set_class + 1] - 1;
     while (i < last && at >= (double)c->steps[i].chance)
         at -= (double)c->steps[i++].chance;
     if (s->mode == DEADLINE_MODE_SPOT &&
@@ -101,7 +101,7 @@ static void pass(const struct game *g, struct prng *prng, struct state *s)
         s->mode = DEADLINE_MODE_IDLE;
         s->boot = 0;
     }
-    s->market = c->steps[i].to;
+    s->set_class = c->steps[i].to;
 }
 
 static int by_value(const void *a, const void *b)
@@ -111,7 +111,7 @@ static int by_value(const void *a, const void *b)
 }
 
 void deadline_outlook(const struct deadline_policy *p, const struct deadline_chain *c,
-    const struct deadline_job *job, double price, enum deadline_mode mode, uint16_t market,
+    const struct deadline_job *job, double price, enum deadline_mode mode, uint16_t set_class,
     struct deadline_outlook *ret_outlook)
 {
     const struct game g = {.p = p,
@@ -128,7 +128,7 @@ void deadline_outlook(const struct deadline_policy *p, const struct deadline_cha
             .slack = slack_ms > 0 ? (double)slack_ms / DEADLINE_STEP_MS : 0,
             .boot = mode == DEADLINE_MODE_IDLE ? 0 : (double)job->starting_ms / DEADLINE_STEP_MS,
             .mode = mode,
-            .market = market};
+            .set_class = set_class};
         for (size_t i = 0; s.work > 1e-9 && i < STEPS_MAX; i++) {
             decide(&g, &s);
             pass(&g, &prng, &s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Expected course of a job: it is simulated to its end several times on a Markov chain of the
- * market. At each step its rule decides: with a table, the cheapest action that the net allows.
+ * Expected course of a job: it is simulated to its end several times on the Markov chain of its
+ * offer set. At each step its rule decides: with a table, the cheapest action that the net allows.
  * PURE and deterministic; takes some milliseconds.
  */
 #ifndef BELAY_SCHEDULER_CORE_DEADLINE_OUTLOOK_H
@@ -17,10 +17,10 @@ struct deadline_outlook {
 
 enum deadline_mode { DEADLINE_MODE_IDLE, DEADLINE_MODE_SPOT, DEADLINE_MODE_ON_DEMAND };
 
-/* market: the class of the market, or of the job's offer; price: spot price relative to
+/* set_class: the class of the offer set, or of the job's offer; price: spot price relative to
  * on-demand. */
 void deadline_outlook(const struct deadline_policy *p, const struct deadline_chain *c,
-    const struct deadline_job *job, double price, enum deadline_mode mode, uint16_t market,
+    const struct deadline_job *job, double price, enum deadline_mode mode, uint16_t set_class,
     struct deadline_outlook *ret_outlook);
 
 #endif

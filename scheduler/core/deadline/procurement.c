@@ -237,9 +237,11 @@ struct decision {
 };
 
 /* The observations of the spot offers, if any. */
-static const struct spot_market *recognise(const struct model *m, struct sight *s, struct stamp now)
+static const struct spot_offer_set *recognise(
+    const struct model *m, struct sight *s, struct stamp now)
 {
-    const struct spot_market *k = s->n_spot ? spot_observations_market(m, s->ids, s->n_spot) : NULL;
+    const struct spot_offer_set *k =
+        s->n_spot ? spot_observations_offer_set(m, s->ids, s->n_spot) : NULL;
     for (size_t i = 0; i < s->n_spot; i++)
         s->offers[i].is_guess = i != s->on && !(k && spot_observations_there(k, i));
     for (size_t i = 0; k && i < s->n_spot; i++) {
@@ -270,15 +272,15 @@ static void choose(const struct model *m, const struct job *j, const struct work
     struct deadline_choice *ret_choice)
 {
     struct deadline_policy policy = {.rule = m->deadline.options.rule, .takes_best = true};
-    const struct spot_market *k = recognise(m, s, now);
-    uint16_t market = 0;
+    const struct spot_offer_set *k = recognise(m, s, now);
+    uint16_t set_class = 0;
     if (k && policy.rule == DEADLINE_PLANNED) {
         const struct spot_observations_ask what = build_query(s, job);
         policy.table = spot_observations_table(m, k, &what);
         const size_t favourite = spot_observations_favourite(k);
         policy.price_uusd_h =
             favourite < s->n_spot ? s->offers[favourite].price_uusd_h : s->spot_uusd_h;
-        market = spot_observations_class(m, k, now.wall);
+        set_class = spot_observations_class(m, k, now.wall);
     }
     if (policy.rule == DEADLINE_PLANNED && !policy.table)
         policy.rule = DEADLINE_UNIFORM_STICKY;
@@ -292,7 +294,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
     by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS *
                         m->deadline.options.cap_pct / 100;
     by_steps.law = deadline_law_usual(s->n_spot);
-    deadline_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
+    deadline_decide(&policy, &by_steps, s->offers, s->n, set_class, ret_choice);
     ret_choice->cost_uusd /= scale(m);
     ret_choice->next_cost_uusd /= scale(m);
     ret_choice->meant_cost_uusd /= scale(m);
@@ -402,7 +404,7 @@ struct mono procurement_due(const struct model *m, struct stamp now, struct even
 
 /* The current policy; without a table as in choose(). */
 static struct deadline_policy policy_now(
-    const struct model *m, const struct spot_market *k, const struct spot_observations_ask *what)
+    const struct model *m, const struct spot_offer_set *k, const struct spot_observations_ask *what)
 {
     struct deadline_policy p = {.rule = m->deadline.options.rule, .takes_best = true};
     if (p.rule == DEADLINE_PLANNED)
@@ -440,7 +442,8 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
     struct work_left w = procurement_work_left(m, j, now.wall);
     const struct deadline_job job = build_job_model(m, j, &w, &s, now.wall),
                               by_steps = scaled(m, job);
-    const struct spot_market *k = s.n_spot ? spot_observations_market(m, s.ids, s.n_spot) : NULL;
+    const struct spot_offer_set *k =
+        s.n_spot ? spot_observations_offer_set(m, s.ids, s.n_spot) : NULL;
     const struct deadline_chain *chain = k ? spot_observations_chain(m, k) : NULL;
     if (s.n_spot == 0)
         *ret_outlook = without_spot(&s, &job);

@@ -92,9 +92,9 @@ bool deadline_class_is_up(uint16_t class)
     return class / DEADLINE_AGES % 2;
 }
 
-/* The market. */
+/* The offer set. */
 
-static double lasts_ms(const struct deadline_market *m, size_t i, int64_t now_ms)
+static double lasts_ms(const struct deadline_offer_set *m, size_t i, int64_t now_ms)
 {
     const struct spell_watch *w = &m->offers[i];
 
@@ -102,7 +102,7 @@ static double lasts_ms(const struct deadline_market *m, size_t i, int64_t now_ms
                      : (double)(now_ms - w->since_ms);
 }
 
-static void choose_favourite(struct deadline_market *m, int64_t now_ms)
+static void choose_favourite(struct deadline_offer_set *m, int64_t now_ms)
 {
     double best = -1;
 
@@ -115,7 +115,7 @@ static void choose_favourite(struct deadline_market *m, int64_t now_ms)
 
 /* What a job on the i-th offer would fall back on: none, or offers expected to last, or not to
  * last. */
-static unsigned behind(const struct deadline_market *m, size_t i, int64_t now_ms)
+static unsigned behind(const struct deadline_offer_set *m, size_t i, int64_t now_ms)
 {
     unsigned best = 0;
 
@@ -125,7 +125,7 @@ static unsigned behind(const struct deadline_market *m, size_t i, int64_t now_ms
     return best;
 }
 
-uint16_t deadline_market_offer(const struct deadline_market *m, size_t i,
+uint16_t deadline_offer_set_class_of(const struct deadline_offer_set *m, size_t i,
     const struct spell_watch *w, const struct deadline_borders *b, int64_t now_ms)
 {
     const uint16_t class = deadline_class(b, w, now_ms);
@@ -136,16 +136,16 @@ uint16_t deadline_market_offer(const struct deadline_market *m, size_t i,
         class % DEADLINE_AGES);
 }
 
-uint16_t deadline_market_class(
-    const struct deadline_market *m, const struct deadline_borders *b, int64_t now_ms)
+uint16_t deadline_offer_set_class(
+    const struct deadline_offer_set *m, const struct deadline_borders *b, int64_t now_ms)
 {
     if (!m->whole.up)
         return deadline_class(b, &m->whole, now_ms);
-    return deadline_market_offer(m, m->favourite, &m->offers[m->favourite], b, now_ms);
+    return deadline_offer_set_class_of(m, m->favourite, &m->offers[m->favourite], b, now_ms);
 }
 
-void deadline_market_see(
-    struct deadline_market *m, int64_t at_ms, const bool *up, struct deadline_counts *counts)
+void deadline_offer_set_see(
+    struct deadline_offer_set *m, int64_t at_ms, const bool *up, struct deadline_counts *counts)
 {
     const bool had = m->whole.up;
     bool any = false;
@@ -166,7 +166,7 @@ void deadline_market_see(
         m->moved = true;
     if (!counts || (m->counting && at_ms - m->from_ms < DEADLINE_STEP_MS))
         return;
-    const uint16_t to = deadline_market_class(m, &counts->borders, at_ms);
+    const uint16_t to = deadline_offer_set_class(m, &counts->borders, at_ms);
     if (m->counting)
         counts->steps[m->from][m->moved][to]++;
     /* Prevents drift: a step that began slightly late ends on time. */

@@ -10,14 +10,14 @@
  * of DEADLINE_STEP_MS with counted rows: a semi-Markov process with a memory for the regime, pooled
  * over all offers that feed one set of counts.
  *
- * The offers that one job may use are a MARKET. Its favourite is the offer that a job would hold:
- * kept until it is lost, then replaced by the one that is up with the longest expected life. The
- * market's class is that of its favourite; with none up, that of the market as a whole, treated as
- * an offer that is up when any is. A step in which the favourite was lost and another offer was up
- * is a MOVE. A market of nine zones thus has the same chain as one with a single zone, only with
- * other numbers, and one table (deadline/table.h) format serves both. In a market of several, an
- * offer that is up has in place of its loss rate what is BEHIND it: no offer, offers not expected
- * to last three hours, or one that is.
+ * The spot offers that one job may use are an OFFER SET. Its favourite is the offer that a job
+ * would run on: kept until it is lost, then replaced by the one that is up with the longest
+ * expected life. The set's class is that of its favourite; with none up, that of the set as a
+ * whole, treated as an offer that is up when any is. A step in which the favourite was lost and
+ * another offer was up is a MOVE. A set of nine zones thus has the same chain as one with a single
+ * zone, only with other numbers, and one table (deadline/table.h) format serves both. In a set of
+ * several, an offer that is up has instead of its loss rate what is BEHIND it: no offer, offers not
+ * expected to last three hours, or one that is.
  *
  * PURE. Times are milliseconds since any fixed moment and never decrease.
  */
@@ -33,9 +33,9 @@
 #define DEADLINE_SHARES 3
 #define DEADLINE_RATES 3
 #define DEADLINE_CLASSES (DEADLINE_SHARES * DEADLINE_RATES * 2 * DEADLINE_AGES)
-#define DEADLINE_OFFERS_MAX 64 /* per market */
+#define DEADLINE_OFFERS_MAX 64 /* per offer set */
 
-/* One offer, or a market as a whole. Zeroed: no observations. */
+/* One offer, or an offer set as a whole. Zeroed: no observations. */
 struct spell_watch {
     bool seen, up;
     /* First observation of the spell; its part before the first observation at all is unknown. */
@@ -65,7 +65,7 @@ bool deadline_class_is_up(uint16_t class);
 /* Learned transition counts. About 420 kB. Empty if zeroed, once borders are set. */
 struct deadline_counts {
     struct deadline_borders borders;
-    bool of_several; /* markets of several offers, else single ones */
+    bool of_several; /* sets of several offers, else of single ones */
     float steps[DEADLINE_CLASSES][2][DEADLINE_CLASSES]; /* [from][moved][to] */
 };
 
@@ -94,9 +94,8 @@ struct deadline_chain {
 void deadline_chain_init(struct deadline_chain *c, const struct deadline_counts *counts);
 void deadline_chain_deinit(struct deadline_chain *c);
 
-/* Several offers examined together. Zeroed, with n and single set, is a market without
- * observations. */
-struct deadline_market {
+/* Several offers examined together. Zeroed but for n and single, it has no observations. */
+struct deadline_offer_set {
     size_t n; /* offers, 1 .. DEADLINE_OFFERS_MAX */
     /* Borrowed: the chain of single offers, for expected lives; NULL: by age. */
     const struct deadline_chain *single;
@@ -112,12 +111,12 @@ struct deadline_market {
 /* An observation of all offers. counts, if not NULL, learns from it (its borders must be set).
  * Observations may come at any interval; those further apart than DEADLINE_STEP_MS teach
  * nothing. */
-void deadline_market_see(
-    struct deadline_market *m, int64_t at_ms, const bool *up, struct deadline_counts *counts);
-uint16_t deadline_market_class(
-    const struct deadline_market *m, const struct deadline_borders *b, int64_t now_ms);
+void deadline_offer_set_see(
+    struct deadline_offer_set *m, int64_t at_ms, const bool *up, struct deadline_counts *counts);
+uint16_t deadline_offer_set_class(
+    const struct deadline_offer_set *m, const struct deadline_borders *b, int64_t now_ms);
 /* Class of its i-th offer, with state w, for a job on that offer. */
-uint16_t deadline_market_offer(const struct deadline_market *m, size_t i,
+uint16_t deadline_offer_set_class_of(const struct deadline_offer_set *m, size_t i,
     const struct spell_watch *w, const struct deadline_borders *b, int64_t now_ms);
 
 #endif

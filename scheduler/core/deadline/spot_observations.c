@@ -46,8 +46,8 @@ struct kept {
     enum spot_observation what;
 };
 
-struct spot_market {
-    struct deadline_market of;
+struct spot_offer_set {
+    struct deadline_offer_set of;
     int64_t offers[DEADLINE_OFFERS_MAX];
     int64_t alive[DEADLINE_OFFERS_MAX]; /* live machines */
     bool up[DEADLINE_OFFERS_MAX];
@@ -57,7 +57,7 @@ struct spot_market {
     int64_t at_ms;                     /* observed up to then */
 };
 
-/* A chain and its source; [0] single offers, [1] markets of several. */
+/* A chain and its source; [0] single offers, [1] sets of several. */
 struct learned {
     struct deadline_counts counts;
     struct deadline_chain chain;
@@ -82,8 +82,8 @@ struct spot_observations {
     size_t n_kept, first;
     struct learned *learned[2];
     int64_t learned_at_ms, learn_steps; /* 0: never yet */
-    struct spot_market *markets[SPOT_OBSERVATIONS_MARKETS_MAX];
-    size_t n_markets;
+    struct spot_offer_set *sets[SPOT_OBSERVATIONS_SETS_MAX];
+    size_t n_sets;
     struct made_table tables[SPOT_OBSERVATIONS_TABLES_MAX];
     size_t n_tables;
     struct mono slice_at; /* MONO_NONE: no table is being built */
@@ -105,8 +105,8 @@ void spot_observations_destroy(struct spot_observations *s)
         deadline_table_deinit(&s->tables[i].next);
         deadline_table_deinit(&s->tables[i].table);
     }
-    for (size_t i = 0; i < s->n_markets; i++)
-        free(s->markets[i]);
+    for (size_t i = 0; i < s->n_sets; i++)
+        free(s->sets[i]);
     for (size_t i = 0; i < 2; i++) {
         if (s->learned[i])
             deadline_chain_deinit(&s->learned[i]->chain);
@@ -123,7 +123,7 @@ int64_t spot_observations_scaled(const struct model *m, int64_t ms)
 
 /* ---- observations ---- */
 
-static size_t place_in(const struct spot_market *k, int64_t offer)
+static size_t place_in(const struct spot_offer_set *k, int64_t offer)
 {
     size_t i = 0;
     while (i < k->of.n && k->offers[i] != offer)
@@ -132,21 +132,21 @@ static size_t place_in(const struct spot_market *k, int64_t offer)
 }
 
 static struct deadline_counts *counts_for(
-    const struct spot_observations *s, const struct spot_market *k)
+    const struct spot_observations *s, const struct spot_offer_set *k)
 {
     return &s->learned[k->of.n > 1]->counts;
 }
 
-static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool learns)
+static void look(struct model *m, struct spot_offer_set *k, int64_t at_ms, bool learns)
 {
     k->at_ms = at_ms;
-    deadline_market_see(&k->of, spot_observations_scaled(m, at_ms), k->up,
+    deadline_offer_set_see(&k->of, spot_observations_scaled(m, at_ms), k->up,
         learns ? counts_for(m->deadline.spot_observations, k) : NULL);
 }
 
 /* Advances the time. Offers without an observation for a while are skipped: the gap teaches
  * nothing. */
-static void pass(struct model *m, struct spot_market *k, int64_t to_ms)
+static void pass(struct model *m, struct spot_offer_set *k, int64_t to_ms)
 {
     int64_t step = m->deadline.options.step_ms;
     while (k->last_observed_ms > 0 && to_ms - k->at_ms > step) {
@@ -156,7 +156,7 @@ static void pass(struct model *m, struct spot_market *k, int64_t to_ms)
     }
 }
 
-static void tell(struct model *m, struct spot_market *k, const struct kept *what)
+static void tell(struct model *m, struct spot_offer_set *k, const struct kept *what)
 {
     size_t i = place_in(k, what->offer);
     int64_t at_ms = what->at_ms > k->at_ms ? what->at_ms : k->at_ms; /* the clock may be set back */
@@ -185,8 +185,8 @@ void spot_observations_note(
     *k = (struct kept){o->row.id, at.ms, what};
     s->first = s->n_kept == KEPT_MAX ? (s->first + 1) % KEPT_MAX : 0;
     s->n_kept += s->n_kept < KEPT_MAX;
-    for (size_t i = 0; i < s->n_markets; i++)
-        tell(m, s->markets[i], k);
+    for (size_t i = 0; i < s->n_sets; i++)
+        tell(m, s->sets[i], k);
 }
 
 void model_load_spot_observation(
@@ -210,7 +210,7 @@ static double end_of(int age, bool up)
 /* A synthetic prior market: some offers last longer, and return sooner, than others. */
 static void play_prior(struct deadline_counts *counts, size_t n, double lasting)
 {
-    struct deadline_market k = {.n = n};
+    struct deadline_offer_set k = {.n = n};
     struct prng prng;
     bool up[DEADLINE_OFFERS_MAX] = {false};
     int age[DEADLINE_OFFERS_MAX] = {0};
@@ -222,7 +222,7 @@ static void play_prior(struct deadline_counts *counts, size_t n, double lasting)
             up[i] = up[i] == goes_on;
             age[i] = goes_on ? age[i] + 1 : 0;
         }
-        deadline_market_see(&k, step * DEADLINE_STEP_MS, up, counts);
+        deadline_offer_set_see(&k, step * DEADLINE_STEP_MS, up, counts);
     }
 }
 
@@ -250,8 +250,8 @@ static void learn(struct model *m, struct wall now)
     if (is_making(s) || (s->learn_steps > 0 && now.ms - s->learned_at_ms <
                                                    s->learn_steps * m->deadline.options.step_ms))
         return;
-    for (size_t i = 0; i < s->n_markets; i++)
-        pass(m, s->markets[i], now.ms);
+    for (size_t i = 0; i < s->n_sets; i++)
+        pass(m, s->sets[i], now.ms);
     for (size_t i = 0; i < 2; i++) {
         struct learned *l = s->learned[i];
         deadline_chain_deinit(&l->chain);
@@ -266,30 +266,29 @@ static void learn(struct model *m, struct wall now)
     s->learned_at_ms = now.ms;
 }
 
-/* ---- markets ---- */
+/* ---- offer sets ---- */
 
-static struct spot_market *find_market(
+static struct spot_offer_set *find_set(
     const struct spot_observations *s, const int64_t *offers, size_t n)
 {
-    for (size_t i = 0; i < s->n_markets; i++)
-        if (s->markets[i]->of.n == n &&
-            memcmp(s->markets[i]->offers, offers, n * sizeof *offers) == 0)
-            return s->markets[i];
+    for (size_t i = 0; i < s->n_sets; i++)
+        if (s->sets[i]->of.n == n && memcmp(s->sets[i]->offers, offers, n * sizeof *offers) == 0)
+            return s->sets[i];
     return NULL;
 }
 
-const struct spot_market *spot_observations_market(
+const struct spot_offer_set *spot_observations_offer_set(
     const struct model *m, const int64_t *offers, size_t n)
 {
-    return find_market(m->deadline.spot_observations, offers, n);
+    return find_set(m->deadline.spot_observations, offers, n);
 }
 
-static void open_market(struct model *m, const int64_t *offers, size_t n, struct wall now)
+static void open_set(struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
     struct spot_observations *s = m->deadline.spot_observations;
-    if (s->n_markets == SPOT_OBSERVATIONS_MARKETS_MAX)
+    if (s->n_sets == SPOT_OBSERVATIONS_SETS_MAX)
         return;
-    struct spot_market *k = s->markets[s->n_markets++] = mem_alloc(sizeof *k);
+    struct spot_offer_set *k = s->sets[s->n_sets++] = mem_alloc(sizeof *k);
     k->of.n = n;
     k->of.single = n > 1 && s->learned[0]->is_made ? &s->learned[0]->chain : NULL;
     memcpy(k->offers, offers, n * sizeof *offers);
@@ -299,22 +298,22 @@ static void open_market(struct model *m, const int64_t *offers, size_t n, struct
         k->observed_ms[i] = k->observed_ms[i] ? k->observed_ms[i] : now.ms;
 }
 
-/* Each single offer is a market too, which teaches how long it lasts. */
-static struct spot_market *want_market(
+/* Each single offer is a set too, which teaches how long it lasts. */
+static struct spot_offer_set *want_set(
     struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
-    struct spot_market *k = find_market(m->deadline.spot_observations, offers, n);
+    struct spot_offer_set *k = find_set(m->deadline.spot_observations, offers, n);
     if (k)
         return k;
     for (size_t i = 0; n > 1 && i < n; i++)
-        if (!find_market(m->deadline.spot_observations, &offers[i], 1) &&
-            m->deadline.spot_observations->n_markets < SPOT_OBSERVATIONS_MARKETS_MAX / 2)
-            open_market(m, &offers[i], 1, now);
-    open_market(m, offers, n, now);
-    return find_market(m->deadline.spot_observations, offers, n);
+        if (!find_set(m->deadline.spot_observations, &offers[i], 1) &&
+            m->deadline.spot_observations->n_sets < SPOT_OBSERVATIONS_SETS_MAX / 2)
+            open_set(m, &offers[i], 1, now);
+    open_set(m, offers, n, now);
+    return find_set(m->deadline.spot_observations, offers, n);
 }
 
-void spot_observations_offer(const struct model *m, const struct spot_market *k, size_t i,
+void spot_observations_offer(const struct model *m, const struct spot_offer_set *k, size_t i,
     struct wall now, struct wall tried_again, struct deadline_offer *o)
 {
     struct spell_watch w = k->of.offers[i];
@@ -327,29 +326,30 @@ void spot_observations_offer(const struct model *m, const struct spot_market *k,
     }
     o->share = spell_watch_share(&w);
     o->rate = spell_watch_rate(&w);
-    o->class = deadline_market_offer(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
+    o->class =
+        deadline_offer_set_class_of(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
 }
 
-size_t spot_observations_favourite(const struct spot_market *k)
+size_t spot_observations_favourite(const struct spot_offer_set *k)
 {
     return k->of.whole.up ? k->of.favourite : k->of.n;
 }
 
-bool spot_observations_there(const struct spot_market *k, size_t i)
+bool spot_observations_there(const struct spot_offer_set *k, size_t i)
 {
     return k->up[i];
 }
 
 uint16_t spot_observations_class(
-    const struct model *m, const struct spot_market *k, struct wall now)
+    const struct model *m, const struct spot_offer_set *k, struct wall now)
 {
     int64_t at_ms = spot_observations_scaled(m, now.ms);
-    return deadline_market_class(
+    return deadline_offer_set_class(
         &k->of, &borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
 }
 
 const struct deadline_chain *spot_observations_chain(
-    const struct model *m, const struct spot_market *k)
+    const struct model *m, const struct spot_offer_set *k)
 {
     const struct learned *l = m->deadline.spot_observations->learned[k->of.n > 1];
     return l && l->is_made ? &l->chain : NULL;
@@ -387,7 +387,7 @@ static struct made_table *find_table(
 }
 
 const struct deadline_table *spot_observations_table(
-    const struct model *m, const struct spot_market *k, const struct spot_observations_ask *ask)
+    const struct model *m, const struct spot_offer_set *k, const struct spot_observations_ask *ask)
 {
     const struct made_table *t = find_table(m, k->of.n > 1, ask);
     return t && t->is_made ? &t->table : NULL;
@@ -452,7 +452,7 @@ void spot_observations_want(struct model *m, const int64_t *offers, size_t n,
     struct spot_observations *s = m->deadline.spot_observations;
     for (size_t i = 0; i < 2; i++)
         s->learned[i] = s->learned[i] ? s->learned[i] : begin_learning(i == 0 ? 1 : 3);
-    struct spot_market *k = want_market(m, offers, n, now.wall);
+    struct spot_offer_set *k = want_set(m, offers, n, now.wall);
     if (!k)
         return;
     pass(m, k, now.wall.ms);

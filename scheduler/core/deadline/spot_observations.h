@@ -8,10 +8,10 @@
  * next observation. Observations of the last weeks are kept; after a restart they are rebuilt from
  * the instances in the database.
  *
- * The offers that a job may use are a market (deadline/spells.h), created from the kept
- * observations when the first such job needs it. The chains, of single offers and of markets of
- * several, are rebuilt periodically, as is a table for each requested market: one slice per
- * EV_TABLE, so that no tick is delayed.
+ * The offers that a job may use are an offer set (deadline/spells.h), created from the kept
+ * observations when the first such job needs it. The chains, of single offers and of sets of
+ * several, are rebuilt periodically, as is a table for each requested set: one slice per EV_TABLE,
+ * so that no tick is delayed.
  *
  * Until there are enough observations, the chain is blended with a synthetic prior market: spells
  * with a chance to end that falls with their age, as in all recorded spot traces.
@@ -22,7 +22,7 @@
 #include "scheduler/core/deadline/deadline.h"
 #include "scheduler/core/model/state.h"
 
-#define SPOT_OBSERVATIONS_MARKETS_MAX 32
+#define SPOT_OBSERVATIONS_SETS_MAX 32
 #define SPOT_OBSERVATIONS_TABLES_MAX 8
 
 struct spot_observations *spot_observations_create(void);
@@ -39,31 +39,32 @@ struct spot_observations_ask {
     int64_t work_ms, slack_ms; /* maximum */
 };
 
-/* A job may use these spot offers (ids ascending, 1 .. DEADLINE_OFFERS_MAX): creates their market
+/* A job may use these spot offers (ids ascending, 1 .. DEADLINE_OFFERS_MAX): creates their set
  * and, unless ask is NULL, schedules a suitable table. */
 void spot_observations_want(struct model *m, const int64_t *offers, size_t n,
     const struct spot_observations_ask *ask, struct stamp now);
 
-/* The market of exactly these offers; NULL if it was not requested, or there are too many. */
-struct spot_market;
-const struct spot_market *spot_observations_market(
+/* The set of exactly these offers; NULL if it was not requested, or there are too many. */
+struct spot_offer_set;
+const struct spot_offer_set *spot_observations_offer_set(
     const struct model *m, const int64_t *offers, size_t n);
 /* Class and share of its i-th offer, assuming that it is available now. A refused offer counts as
  * up again from tried_again on, when a launch may be tried: after a long wait this counts as an old
  * spell. */
-void spot_observations_offer(const struct model *m, const struct spot_market *k, size_t i,
+void spot_observations_offer(const struct model *m, const struct spot_offer_set *k, size_t i,
     struct wall now, struct wall tried_again, struct deadline_offer *o);
 /* The offer that its class refers to; n: none is up. */
-size_t spot_observations_favourite(const struct spot_market *k);
-bool spot_observations_there(const struct spot_market *k, size_t i); /* its last observed state */
+size_t spot_observations_favourite(const struct spot_offer_set *k);
+/* The last observed state of its i-th offer. */
+bool spot_observations_there(const struct spot_offer_set *k, size_t i);
 uint16_t spot_observations_class(
-    const struct model *m, const struct spot_market *k, struct wall now);
+    const struct model *m, const struct spot_offer_set *k, struct wall now);
 /* NULL: not built yet. */
 const struct deadline_table *spot_observations_table(
-    const struct model *m, const struct spot_market *k, const struct spot_observations_ask *ask);
+    const struct model *m, const struct spot_offer_set *k, const struct spot_observations_ask *ask);
 /* NULL: not built yet */
 const struct deadline_chain *spot_observations_chain(
-    const struct model *m, const struct spot_market *k);
+    const struct model *m, const struct spot_offer_set *k);
 
 /* Converts times to deadline.h's scale: its steps are ten minutes, real ones
  * options.procurement.step_ms. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Expected cost to finish, by dynamic programming: for (remaining work, slack, class of the market)
- * the expected cost of each action now, followed by optimal ones. One table serves all jobs with
- * the same market, restart cost and prices, for any work and deadline. It takes some tenths of a
- * second and some megabytes to build; a lookup takes a tenth of a microsecond.
+ * Expected cost to finish, by dynamic programming: for (remaining work, slack, class of the offer
+ * set) the expected cost of each action now, followed by optimal ones. One table serves all jobs
+ * with the same offer set, restart cost and prices, for any work and deadline. It takes some tenths
+ * of a second and some megabytes to build; a lookup takes a tenth of a microsecond.
  *
  * Units. Time in steps of DEADLINE_STEP_MS; money in the on-demand price of a step. SLACK is time
  * left minus work left minus NET. The net is the reserve that guarantees the deadline: a restart,

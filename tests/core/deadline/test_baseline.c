@@ -138,11 +138,11 @@ static struct outcome play(const struct world *w, const struct deadline_policy *
 static void learn(struct deadline_chain *c)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
-    struct deadline_market m = {.n = 1};
+    struct deadline_offer_set m = {.n = 1};
 
     counts->borders = (struct deadline_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     for (int i = 0; i < 3000; i++)
-        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 15 < 10}, counts);
+        deadline_offer_set_see(&m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 15 < 10}, counts);
     deadline_chain_init(c, counts);
     free(counts);
 }

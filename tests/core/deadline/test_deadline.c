@@ -22,12 +22,12 @@
 static void learn(struct deadline_chain *c, int up, int down)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
-    struct deadline_market m = {.n = 1};
+    struct deadline_offer_set m = {.n = 1};
 
     counts->borders = (struct deadline_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     for (int i = 0; i < 3000; i++) {
         const bool is_up = i % (up + down) < up;
-        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS, &is_up, counts);
+        deadline_offer_set_see(&m, (int64_t)i * DEADLINE_STEP_MS, &is_up, counts);
     }
     deadline_chain_init(c, counts);
     free(counts);
@@ -70,23 +70,23 @@ static void a_chain_without_observations_has_rows_that_sum_to_one(void **state)
 
 static void a_favourite_stays_until_it_is_lost(void **state)
 {
-    struct deadline_market m = {.n = 3};
+    struct deadline_offer_set m = {.n = 3};
 
     (void)state;
-    deadline_market_see(&m, 0, (bool[]){false, true, false}, NULL);
+    deadline_offer_set_see(&m, 0, (bool[]){false, true, false}, NULL);
     assert_int_equal(m.favourite, 1);
-    deadline_market_see(&m, MINUTE_MS, (bool[]){true, true, false}, NULL);
+    deadline_offer_set_see(&m, MINUTE_MS, (bool[]){true, true, false}, NULL);
     assert_int_equal(m.favourite, 1);
-    deadline_market_see(&m, 2 * MINUTE_MS, (bool[]){true, false, true}, NULL);
+    deadline_offer_set_see(&m, 2 * MINUTE_MS, (bool[]){true, false, true}, NULL);
     assert_int_equal(m.favourite, 0); /* the older of the two */
     assert_true(m.whole.up);
 }
 
 /* Without a fallback, the loss of an offer leaves none; with another one up, only that. */
-static void a_market_learns_what_stands_behind_an_offer(void **state)
+static void an_offer_set_learns_what_stands_behind_an_offer(void **state)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
-    struct deadline_market m = {.n = 2};
+    struct deadline_offer_set m = {.n = 2};
     struct deadline_chain c;
     double moves[2] = {0};
 
@@ -94,18 +94,18 @@ static void a_market_learns_what_stands_behind_an_offer(void **state)
     counts->borders = (struct deadline_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     counts->of_several = true;
     for (int i = 0; i < 4000; i++)
-        deadline_market_see(&m, (int64_t)i * DEADLINE_STEP_MS,
+        deadline_offer_set_see(&m, (int64_t)i * DEADLINE_STEP_MS,
             (bool[]){i % 20 < 10, i / 1000 % 2 && i % 20 >= 5}, counts);
     deadline_chain_init(&c, counts);
     for (int both = 0; both < 2; both++) {
         uint16_t class;
-        m = (struct deadline_market){.n = 2};
+        m = (struct deadline_offer_set){.n = 2};
         for (int i = 0; i < 9; i++)
-            deadline_market_see(
+            deadline_offer_set_see(
                 &m, (int64_t)i * DEADLINE_STEP_MS, (bool[]){true, both && i >= 5}, NULL);
-        class = deadline_market_class(&m, &c.borders, m.whole.at_ms);
+        class = deadline_offer_set_class(&m, &c.borders, m.whole.at_ms);
         assert_int_equal(
-            class, deadline_market_offer(&m, 0, &m.offers[0], &c.borders, m.whole.at_ms));
+            class, deadline_offer_set_class_of(&m, 0, &m.offers[0], &c.borders, m.whole.at_ms));
         for (size_t i = c.first[class]; i < c.first[class + 1]; i++)
             moves[both] +=
                 c.steps[i].moved && deadline_class_is_up(c.steps[i].to) ? c.steps[i].chance : 0;
@@ -456,7 +456,7 @@ int main(void)
         cmocka_unit_test(a_class_depends_on_being_up_and_for_how_long),
         cmocka_unit_test(a_chain_without_observations_has_rows_that_sum_to_one),
         cmocka_unit_test(a_favourite_stays_until_it_is_lost),
-        cmocka_unit_test(a_market_learns_what_stands_behind_an_offer),
+        cmocka_unit_test(an_offer_set_learns_what_stands_behind_an_offer),
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
