@@ -100,7 +100,7 @@ static void init_link(struct agent *a)
         .loop = a->loop, .timers = a->timers, .peer = &a->peer, .shell = on_shell, .ctx = a};
 }
 
-static void init_room(struct agent *a)
+static void init_common(struct agent *a)
 {
     const struct limits limits = {
         .memory_mib = limits_memory_default_mib(resources_measure().memory_mib),
@@ -109,7 +109,7 @@ static void init_room(struct agent *a)
         .private_ipc = a->config->private_ipc,
         .hides_processes = a->config->hiding != PROCESSES_SHOWN};
     a->store_credentials = store_credentials_create(a->loop, a->timers, a->http, a->config);
-    a->room = (struct task_room){.loop = a->loop,
+    a->common = (struct task_common){.loop = a->loop,
         .timers = a->timers,
         .watches = watches_open(a->loop, a->timers),
         .prng = &a->prng,
@@ -147,7 +147,7 @@ static void wire_up(struct agent *a)
     a->runner = uv_runner_create(a->loop);
     a->signals = uv_signals_create(a->loop, agent_signal, a);
     init_link(a);
-    init_room(a);
+    init_common(a);
     a->telemetry = telemetry_create(&(struct telemetry_options){.loop = a->loop,
         .timers = a->timers,
         .look_ms = a->config->look_ms,
@@ -250,22 +250,22 @@ static void stop(struct agent *a)
     telemetry_stop(a->telemetry);
     store_credentials_stop(a->store_credentials);
     uv_http_client_destroy(a->http);
-    supervisor_pool_stop(a->room.supervisors);
+    supervisor_pool_stop(a->common.supervisors);
     timer_init(&stores_wait, on_stores_wait, a);
     timer_start(a->timers, &stores_wait, STORES_WAIT_MS);
     while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping ||
-           !supervisor_pool_is_idle(a->room.supervisors) || !telemetry_is_idle(a->telemetry))
+           !supervisor_pool_is_idle(a->common.supervisors) || !telemetry_is_idle(a->telemetry))
         uv_run(a->loop, UV_RUN_ONCE);
     timer_stop(a->timers, &stores_wait);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
-    watches_close(a->room.watches);
+    watches_close(a->common.watches);
     telemetry_destroy(a->telemetry);
-    supervisor_pool_destroy(a->room.supervisors);
-    spares_destroy(a->room.spares);
-    crew_destroy(a->room.preparers);
-    crew_destroy(a->room.removers);
-    store_threads_destroy(a->room.store_threads);
+    supervisor_pool_destroy(a->common.supervisors);
+    spares_destroy(a->common.spares);
+    crew_destroy(a->common.preparers);
+    crew_destroy(a->common.removers);
+    store_threads_destroy(a->common.store_threads);
     store_credentials_destroy(a->store_credentials);
     uv_signals_destroy(a->signals);
     uv_timers_destroy(a->timers);

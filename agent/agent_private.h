@@ -44,7 +44,7 @@ struct agent {
     struct notice_reader *notices;
     struct notice notice;
     struct store_credentials *store_credentials;
-    struct task_room room;
+    struct task_common common;
     struct list tasks;
     struct gpus gpus;
     struct channels channels;
@@ -87,7 +87,7 @@ struct task *agent_find_task(const struct agent *a, int64_t job, int64_t attempt
 size_t agent_count_tasks(const struct agent *a);
 void agent_acknowledge_reclaim(struct agent *a); /* to the provider, if no task is left */
 
-/* For struct task_room, struct uplink and struct telemetry_options; ctx is the agent. */
+/* For struct task_common, struct uplink and struct telemetry_options; ctx is the agent. */
 void agent_changed(void *ctx);
 void agent_changed_later(void *ctx);
 void agent_task_gone(void *ctx, struct task *t);

@@ -208,7 +208,7 @@ int agent_adopt_tasks(struct agent *a, struct err *e)
     if (!d)
         return err_errno(e, errno, "reading %s", a->tasks_dir);
     for (struct dirent *entry; (entry = readdir(d));) {
-        struct task *t = entry->d_name[0] == '.' ? NULL : task_adopt(&a->room, entry->d_name);
+        struct task *t = entry->d_name[0] == '.' ? NULL : task_adopt(&a->common, entry->d_name);
         if (t)
             add(a, t);
     }
@@ -307,7 +307,7 @@ void agent_desired(void *ctx, const struct wire_desired *d)
         if (t) {
             task_desired(t, &d->attempts[i]);
         } else {
-            add(a, task_create(&a->room, &d->attempts[i]));
+            add(a, task_create(&a->common, &d->attempts[i]));
             made = true;
         }
     }

@@ -75,7 +75,7 @@ const char *supervisor_work_dir(const struct supervisor *s)
 
 int64_t supervisor_memory_limit_mib(const struct supervisor *s)
 {
-    return s->task->memory_mib > 0 ? s->task->memory_mib : s->room->limits.memory_mib;
+    return s->task->memory_mib > 0 ? s->task->memory_mib : s->common->limits.memory_mib;
 }
 
 static int take_lock(int *ret_fd, struct err *e)
@@ -221,7 +221,7 @@ static int run(struct supervisor *s, struct err *e)
         return rc ? rc : supervisor_write_exit_when_room(s, e);
     }
     rc = user_resolve(s->task->user, &s->user, e);
-    s->user.no_new_privs = s->room->limits.no_new_privs;
+    s->user.no_new_privs = s->common->limits.no_new_privs;
     if (!rc)
         rc = check_gpus(s, e);
     if (!rc)
@@ -271,7 +271,7 @@ static void close_others(const struct supervisor *s)
 {
     int keep[NAMESPACES_FDS_MAX + PROC_HOME_FDS_MAX];
     size_t n = namespaces_fds(s->namespaces, keep);
-    n += proc_home_fds(s->room->home, keep + n);
+    n += proc_home_fds(s->common->home, keep + n);
     launch_close_from(SUPERVISOR_AGENT_FD + 1, keep, n);
 }
 
@@ -289,10 +289,10 @@ static void deinit(struct supervisor *s)
 }
 
 /* Returns true if it can take another task. */
-static bool supervise(const struct supervisor_room *room, const char *dir, const char *node,
+static bool supervise(const struct supervisor_common *common, const char *dir, const char *node,
     uint64_t own_ticks, struct namespaces *namespaces)
 {
-    struct supervisor s = {.room = room,
+    struct supervisor s = {.common = common,
         .own_ticks = own_ticks,
         .namespaces = namespaces,
         .dir = dir,
@@ -354,7 +354,7 @@ static bool await_task(struct namespaces *namespaces, char *dir, size_t size)
     return false;
 }
 
-int supervisor_main(const struct supervisor_room *room, const char *first_dir, const char *node)
+int supervisor_main(const struct supervisor_common *common, const char *first_dir, const char *node)
 {
     char dir[SUPERVISOR_POOL_MESSAGE_MAX];
     struct namespaces namespaces = {0};
@@ -365,8 +365,8 @@ int supervisor_main(const struct supervisor_room *room, const char *first_dir, c
     close_range(SUPERVISOR_AGENT_FD + 1, ~0U, 0);
     do {
         prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
-        is_clean = supervise(room, dir, node, own_ticks, &namespaces);
+        is_clean = supervise(common, dir, node, own_ticks, &namespaces);
     } while (is_clean && await_task(&namespaces, dir, sizeof(dir)));
-    proc_home_drop(room->home);
+    proc_home_drop(common->home);
     return 0;
 }

@@ -49,7 +49,7 @@
 #define SUPERVISOR_NO_ROOM "no-room "
 
 /* Settings common to all tasks, looked up once by the process that forks supervisors. */
-struct supervisor_room {
+struct supervisor_common {
     struct proc_home *home;
     struct tools tools;
     struct limits limits;
@@ -58,6 +58,6 @@ struct supervisor_room {
 };
 
 /* Runs until it has neither a task nor an agent. Returns the process's exit code. */
-int supervisor_main(const struct supervisor_room *room, const char *dir, const char *node);
+int supervisor_main(const struct supervisor_common *common, const char *dir, const char *node);
 
 #endif

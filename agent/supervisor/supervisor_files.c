@@ -95,7 +95,7 @@ static int open_pump(struct supervisor *s, int *out, int *error, struct err *e)
     const int files[OUTPUT_STREAMS] = {*out, *error};
     int ends[OUTPUT_STREAMS];
     size_t n = *out == *error ? 1 : 2;
-    s->pump.shares = s->room->shares;
+    s->pump.shares = s->common->shares;
     s->pump.writer = &s->writer;
     s->pump.user = s->user.uid;
     s->pump.hold_ms = OUTPUT_HOLD_MS;

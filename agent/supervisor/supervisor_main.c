@@ -59,7 +59,7 @@ static int receive(struct request *r)
 }
 
 /* In the child. */
-static int become(const struct supervisor_room *room, const struct request *r)
+static int become(const struct supervisor_common *common, const struct request *r)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -67,14 +67,14 @@ static int become(const struct supervisor_room *room, const struct request *r)
     setsid();
     if (dup2(r->agent_fd, SUPERVISOR_AGENT_FD) < 0)
         return 1;
-    return supervisor_main(room, r->dir, r->node);
+    return supervisor_main(common, r->dir, r->node);
 }
 
-static void fork_one(const struct supervisor_room *room, const struct request *r)
+static void fork_one(const struct supervisor_common *common, const struct request *r)
 {
     pid_t pid = fork();
     if (pid == 0)
-        exit(become(room, r));
+        exit(become(common, r));
     if (pid < 0)
         dprintf(r->agent_fd, "cannot fork: %s\n", strerror(errno));
     close(r->agent_fd);
@@ -99,20 +99,20 @@ static int open_signals(void)
 }
 
 /* Looks up and loads in advance what the start of every task needs. */
-static void warm_up(struct supervisor_room *ret_room)
+static void warm_up(struct supervisor_common *ret_common)
 {
     struct job_user ignored;
     struct err e;
     user_resolve("", &ignored, &e);
-    tools_find(&ret_room->tools);
-    ret_room->home = proc_home_find();
-    proc_home_sweep(ret_room->home);
-    ret_room->warned = limits_warned_create();
-    ret_room->shares = output_shares_create();
+    tools_find(&ret_common->tools);
+    ret_common->home = proc_home_find();
+    proc_home_sweep(ret_common->home);
+    ret_common->warned = limits_warned_create();
+    ret_common->shares = output_shares_create();
 }
 
 /* Runs until the agent ends. */
-static int serve(const struct supervisor_room *room)
+static int serve(const struct supervisor_common *common)
 {
     struct request r;
     struct pollfd p[2] = {
@@ -128,7 +128,7 @@ static int serve(const struct supervisor_room *room)
         if (got < 0)
             return 0;
         if (got > 0)
-            fork_one(room, &r);
+            fork_one(common, &r);
     }
 }
 
@@ -141,17 +141,17 @@ int main(int argc, char **argv)
         puts("belay-supervisor " BELAY_VERSION);
         return 0;
     }
-    struct supervisor_room room = {0};
-    if (!limits_read(argc - 1, argv + 1, &room.limits) ||
+    struct supervisor_common common = {0};
+    if (!limits_read(argc - 1, argv + 1, &common.limits) ||
         getsockopt(SUPERVISOR_POOL_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
         type != SOCK_SEQPACKET) {
         fputs("belay-supervisor: only belay-agent can start this program\n", stderr);
         return 2;
     }
     fcntl(SUPERVISOR_POOL_FD, F_SETFD, FD_CLOEXEC);
-    warm_up(&room);
-    int code = serve(&room);
-    proc_home_free(room.home);
-    tools_deinit(&room.tools);
+    warm_up(&common);
+    int code = serve(&common);
+    proc_home_free(common.home);
+    tools_deinit(&common.tools);
     return code;
 }

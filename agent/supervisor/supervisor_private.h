@@ -4,8 +4,8 @@
  * its parts: supervisor_files.c (the program's input and output), supervisor_start.c and
  * supervisor_end.c.
  *
- * One per task, on the stack of its supervisor process. It owns what it points to, except room, dir
- * and node.
+ * One per task, on the stack of its supervisor process. It owns what it points to, except common,
+ * dir and node.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_SUPERVISOR_PRIVATE_H
 #define BELAY_AGENT_SUPERVISOR_SUPERVISOR_PRIVATE_H
@@ -23,7 +23,7 @@
 #define FILE_WAIT_MS 30000 /* limit for opening the files of --output, --error and --input */
 
 struct supervisor {
-    const struct supervisor_room *room;
+    const struct supervisor_common *common;
     const char *dir, *node;
     uint64_t own_ticks; /* start time of this process, as proc_start_ticks returns it */
     int agent_fd;       /* the socket with the agent; -1 = the agent has closed it */

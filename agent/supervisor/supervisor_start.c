@@ -39,14 +39,14 @@ int supervisor_open_group(struct supervisor *s, struct err *e)
     struct proc_device denied[PROC_DEVICES_MAX];
     struct proc_limits limits = {.memory_bytes = supervisor_memory_limit_mib(s) << 20,
         .cpus_milli = s->task->cpus * 1000,
-        .pids_max = s->room->limits.pids,
+        .pids_max = s->common->limits.pids,
         .denied = denied};
     if (s->state.gpu_maker != GPU_MAKER_NONE) /* the node has GPUs */
         limits.n_denied = gpu_devices_denied("", s->state.gpus, denied, PROC_DEVICES_MAX);
     group_name(s, s->name, sizeof(s->name));
-    int rc = proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
+    int rc = proc_group_open_in(s->common->home, s->name, &limits, &s->group, e);
     if (!rc)
-        limits_warn(s->room->warned, s->group);
+        limits_warn(s->common->warned, s->group);
     return rc;
 }
 
@@ -88,8 +88,8 @@ static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err 
         .name = s->name,
         .dir = s->dir,
         .cwd = supervisor_work_dir(s),
-        .bin = s->room->tools.bin,
-        .python = s->room->tools.python,
+        .bin = s->common->tools.bin,
+        .python = s->common->tools.python,
         .env = s->env,
         .is_root = s->user.uid == 0,
         .gpus = s->state.gpu_maker == GPU_MAKER_NVIDIA && *s->state.gpus ? s->state.gpus : NULL};
@@ -125,8 +125,8 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .own_tmp = in_room,
         .gpu_maker = s->state.gpu_maker,
         .gpus = s->state.gpus,
-        .bin = s->room->tools.bin,
-        .python = s->room->tools.python,
+        .bin = s->common->tools.bin,
+        .python = s->common->tools.python,
         .restored = is_restored,
         .restored_ranks = restored_ranks(),
         .grace_ms = grace_ms(s)};
@@ -169,7 +169,7 @@ static int note_start(struct supervisor *s, struct err *e)
  * expect the node's. */
 static void separate(struct supervisor *s)
 {
-    const struct limits *l = &s->room->limits;
+    const struct limits *l = &s->common->limits;
     /* a private /dev/shm would cover the task's own directory there */
     const struct namespaces_want want = {.ipc = l->private_ipc && !str_starts(s->dir, "/dev/shm/"),
         .hides_processes = l->hides_processes,

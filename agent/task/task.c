@@ -59,7 +59,7 @@ void task_move(struct task *t, enum wire_phase to)
 
 void task_changed(struct task *t)
 {
-    t->room->changed(t->room->ctx);
+    t->common->changed(t->common->ctx);
 }
 
 void task_log(const struct task *t, const char *what, const struct err *e)
@@ -89,7 +89,7 @@ void task_persist(struct task *t)
  * stopped although its end is not recorded: a stop is what makes room. */
 static void persist_end(struct task *t)
 {
-    char *held = mem_printf("%s/../" DISK_HELD, t->room->dir);
+    char *held = mem_printf("%s/../" DISK_HELD, t->common->dir);
     persist(t, held);
     free(held);
 }
@@ -119,10 +119,10 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
         .cpu_user_ms = t->supervision.exit.cpu_user_ms,
         .memory_peak_bytes =
             t->supervision.exit.memory_peak > 0 ? t->supervision.exit.memory_peak : seen};
-    timer_stop(t->room->timers, &t->supervision.deadline);
-    timer_stop(t->room->timers, &t->prep.retry);
-    timer_stop(t->room->timers, &t->prep.look);
-    timer_stop(t->room->timers, &t->ckpt.linger);
+    timer_stop(t->common->timers, &t->supervision.deadline);
+    timer_stop(t->common->timers, &t->prep.retry);
+    timer_stop(t->common->timers, &t->prep.look);
+    timer_stop(t->common->timers, &t->ckpt.linger);
     task_accept_drop(t);
     task_saves_end(t);
     supervisor_client_stop(&t->supervision.client);
@@ -130,7 +130,7 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
     log_info("attempt ended", log_i("job", t->job), log_i("attempt", t->attempt),
         log_s("end", wire_word_name(wire_end_names, (int)end)), log_i("exit_code", code),
         log_s("text", text));
-    t->room->ended(t->room->ctx);
+    t->common->ended(t->common->ctx);
     if (t->supervision.killing) {
         task_remove(t);
         return;
@@ -147,17 +147,17 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
  * half of the time that a notice leaves. */
 static int64_t report_wait_ms(const struct task *t)
 {
-    const struct notice *n = t->room->notice;
+    const struct notice *n = t->common->notice;
     int64_t half = INT64_MAX;
     if (n->kind == NOTICE_RECLAIM && mono_is_set(n->deadline_mono))
-        half = (n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms) / 2;
+        half = (n->deadline_mono.ms - clock_mono(t->common->timers->clock).ms) / 2;
     return half < 0 ? 0 : half < REPORT_WAIT_MS ? half : REPORT_WAIT_MS;
 }
 
 static void report_end_now(struct task *t)
 {
     t->output.end_reported = true;
-    timer_stop(t->room->timers, &t->output.report_due);
+    timer_stop(t->common->timers, &t->output.report_due);
     task_changed(t);
 }
 
@@ -166,7 +166,7 @@ void task_report_end(struct task *t)
     if (!t->output.shipper.started || log_shipper_is_complete(&t->output.shipper))
         report_end_now(t);
     else
-        timer_start(t->room->timers, &t->output.report_due, report_wait_ms(t));
+        timer_start(t->common->timers, &t->output.report_due, report_wait_ms(t));
 }
 
 /* It may be released on this node's disk. */
@@ -252,7 +252,7 @@ bool task_wants_final_save(const struct task *t)
 static bool is_over(const struct task *t)
 {
     return mono_is_set(t->supervision.hard_at) &&
-           clock_mono(t->room->timers->clock).ms >= t->supervision.hard_at.ms;
+           clock_mono(t->common->timers->clock).ms >= t->supervision.hard_at.ms;
 }
 
 /* Like an attempt that cannot start with its store (task_start.c): a fault that every node would
@@ -317,7 +317,7 @@ static void task_hasten(struct task *t)
 {
     task_work_cancel(t);
     if (timer_is_running(&t->prep.retry))
-        timer_start(t->room->timers, &t->prep.retry, 0);
+        timer_start(t->common->timers, &t->prep.retry, 0);
 }
 
 void task_stop(
@@ -342,13 +342,13 @@ void task_stop(
 
 static void leave_later(struct task *t, int64_t delay_ms)
 {
-    timer_start(t->room->timers, &t->leave, delay_ms);
+    timer_start(t->common->timers, &t->leave, delay_ms);
 }
 
 static void gone_if_idle(struct task *t)
 {
     if (task_is_idle(t))
-        t->room->gone(t->room->ctx, t);
+        t->common->gone(t->common->ctx, t);
     else /* a cancelled request has not completed */
         leave_later(t, IDLE_RETRY_MS);
 }
@@ -361,7 +361,7 @@ static void on_removed(struct task *t)
         return;
     }
     if (t->work.is_spare)
-        spares_keep(t->room->spares, t->spec->user, &t->work.spare);
+        spares_keep(t->common->spares, t->spec->user, &t->work.spare);
     if (t->spec->needs_secrets || t->state.needs_secrets) /* otherwise the keyring has none */
         keyring_drop(t->dir);
     t->removed = true;
@@ -376,7 +376,7 @@ static void start_removal(struct task *t)
     bool has_some = t->state.sequence > 0 || reported->restored_attempt > 0;
     t->work.keeps = task_saves(t) && has_some && reported->end != WIRE_END_SUCCEEDED;
     t->work.spare = (struct spare){0};
-    if (!task_saves(t) && spares_wants(t->room->spares))
+    if (!task_saves(t) && spares_wants(t->common->spares))
         snprintf(t->work.spare.name, sizeof(t->work.spare.name), SPARE_PREFIX "%lld-%lld",
             (long long)t->job, (long long)t->attempt);
     task_work_start(t, WORK_REMOVE, on_removed);
@@ -385,7 +385,7 @@ static void start_removal(struct task *t)
 void task_remove(struct task *t)
 {
     t->leaving = true;
-    timer_stop(t->room->timers, &t->output.report_due);
+    timer_stop(t->common->timers, &t->output.report_due);
     log_shipper_stop(&t->output.shipper);
     if (task_work_is_busy(&t->work)) /* a clean; checks again afterwards */
         leave_later(t, BUSY_RETRY_MS);
@@ -415,7 +415,7 @@ void task_forget(struct task *t)
         return;
     if (t->phase == WIRE_ENDED && !t->dir) {
         t->leaving = t->removed = true;
-        t->room->gone(t->room->ctx, t);
+        t->common->gone(t->common->ctx, t);
     } else if (t->phase == WIRE_ENDED && t->output.shipper.started) {
         t->leaving = true;
         log_shipper_finish(&t->output.shipper);
@@ -447,7 +447,7 @@ static void drop_acked(struct task *t, int64_t acked)
 static void keep_secrets(struct task *t, const struct wire_secrets *s)
 {
     struct err e;
-    if (keyring_put(t->dir, s, clock_wall(t->room->timers->clock), &e) != 0 &&
+    if (keyring_put(t->dir, s, clock_wall(t->common->timers->clock), &e) != 0 &&
         t->secrets.version == 0)
         log_warn("a restarted agent will need belayd before it can save this attempt",
             log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
@@ -463,7 +463,7 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
     wire_secrets_copy(s, &t->secrets);
     if (s->store_token) {
         t->net = t->net ? t->net : store_credentials_create_of_job();
-        store_credentials_give_job(t->net, t->room->peer->id->node.store, s);
+        store_credentials_give_job(t->net, t->common->peer->id->node.store, s);
     }
     if (!t->state.needs_secrets) {
         t->state.needs_secrets = true;
@@ -558,7 +558,7 @@ struct task *task_of_link(struct link *n)
 void task_read_usage(struct task *t)
 {
     task_supervision_read_usage(
-        &t->supervision, clock_mono(t->room->timers->clock), &t->state.reported.usage);
+        &t->supervision, clock_mono(t->common->timers->clock), &t->state.reported.usage);
 }
 
 bool task_probe(const struct task *t, struct probe_of *ret_of)
@@ -610,12 +610,12 @@ void task_release(struct task *t)
     t->released = true;
     task_work_cancel(t);
     atomic_store(&t->ckpt.taking.cancel, 1);
-    timer_stop(t->room->timers, &t->prep.retry);
-    timer_stop(t->room->timers, &t->prep.look);
-    timer_stop(t->room->timers, &t->ckpt.linger);
-    timer_stop(t->room->timers, &t->supervision.deadline);
-    timer_stop(t->room->timers, &t->leave);
-    timer_stop(t->room->timers, &t->output.report_due);
+    timer_stop(t->common->timers, &t->prep.retry);
+    timer_stop(t->common->timers, &t->prep.look);
+    timer_stop(t->common->timers, &t->ckpt.linger);
+    timer_stop(t->common->timers, &t->supervision.deadline);
+    timer_stop(t->common->timers, &t->leave);
+    timer_stop(t->common->timers, &t->output.report_due);
     task_saves_end(t);
     supervisor_client_stop(&t->supervision.client);
     log_shipper_stop(&t->output.shipper);

@@ -37,7 +37,7 @@ struct task;
 struct task_state; /* record.h */
 
 /* What tasks share; set by the agent. */
-struct task_room {
+struct task_common {
     uv_loop_t *loop;
     struct timers *timers;
     struct watches *watches;
@@ -72,12 +72,11 @@ struct task_room {
 
 /* Starts a new attempt. If its `want` is not WIRE_RUN, it has no script, or a reclaim is pending,
  * the task is created as already ended, so that this is reported to belayd. */
-struct task *task_create(const struct task_room *room, const struct wire_desired_attempt *d);
+struct task *task_create(const struct task_common *common, const struct wire_desired_attempt *d);
 
-/* Takes over what an earlier agent left in the directory room->dir/name. NULL if there was nothing
- * of use (removed).
- */
-struct task *task_adopt(const struct task_room *room, const char *name);
+/* Takes over what an earlier agent left in the directory common->dir/name. NULL if there was
+ * nothing of use (removed). */
+struct task *task_adopt(const struct task_common *common, const char *name);
 
 int64_t task_job(const struct task *t);
 int64_t task_attempt(const struct task *t);
@@ -113,7 +112,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d);
 /* Starts a user's command in it; as supervisor_client_shell. */
 int task_shell(struct task *t, int fd);
 
-/* belayd has dropped it: kills it if necessary and removes it; room->gone follows. */
+/* belayd has dropped it: kills it if necessary and removes it; common->gone follows. */
 void task_forget(struct task *t);
 
 /* A notice came, or belayd was silent for too long. */

@@ -29,7 +29,7 @@
 
 static int64_t now_ms(const struct task *t)
 {
-    return clock_mono(t->room->timers->clock).ms;
+    return clock_mono(t->common->timers->clock).ms;
 }
 
 /* ---- taking ---- */
@@ -121,11 +121,11 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
         .progress = progress,
         .begun_ms = now_ms(t),
         .pause_ms = TASK_WAITS,
-        .of_ms = clock_wall(t->room->timers->clock).ms};
+        .of_ms = clock_wall(t->common->timers->clock).ms};
     k->is_busy = true;
     k->in_place = t->ckpt.in_place;
     atomic_store(&k->cancel, 0);
-    uv_run_work(t->room->loop, take_on_thread, on_taken, t);
+    uv_run_work(t->common->loop, take_on_thread, on_taken, t);
 }
 
 /* ---- the outcome ---- */
@@ -209,7 +209,7 @@ void task_accept_hasten(struct task *t)
     if (t->supervision.killing)
         atomic_store(&t->ckpt.taking.cancel, 1);
     if (is_accepted && !timer_is_running(&t->ckpt.linger))
-        timer_start(t->room->timers, &t->ckpt.linger, LINGER_MS);
+        timer_start(t->common->timers, &t->ckpt.linger, LINGER_MS);
 }
 
 static void on_linger(struct timer *timer, void *ctx)

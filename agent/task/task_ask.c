@@ -72,8 +72,8 @@ static int64_t ask_deadline(const struct task *t)
 {
     if (t->ckpt.ask.cause == SAVE_LIMIT)
         return limit_at(t);
-    if (t->ckpt.ask.cause == SAVE_NOTICE && wall_is_set(t->room->notice->deadline))
-        return t->room->notice->deadline.ms;
+    if (t->ckpt.ask.cause == SAVE_NOTICE && wall_is_set(t->common->notice->deadline))
+        return t->common->notice->deadline.ms;
     return t->ckpt.ask.stop ? task_wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
 }
 

@@ -19,13 +19,13 @@
 
 void task_put_notice(struct task *t)
 {
-    const struct notice *n = t->room->notice;
+    const struct notice *n = t->common->notice;
     struct err e;
     if (n->kind == NOTICE_NONE || t->ckpt.control.fd < 0)
         return;
     if (control_notice(&t->ckpt.control, notice_kind_name(n->kind),
             wall_is_set(n->deadline) ? n->deadline.ms : CONTROL_NONE,
-            clock_wall(t->room->timers->clock).ms, &e))
+            clock_wall(t->common->timers->clock).ms, &e))
         task_log(t, "a notice could not be passed to the program", &e);
 }
 
@@ -37,10 +37,10 @@ static void on_deadline(struct timer *timer, void *ctx)
     bool saving = t->work.kind == WORK_SAVE || t->work.kind == WORK_DUMP;
     /* the program or its end waits for the save */
     bool waited_for = saving && !task_saves_accepted(t);
-    int64_t now = clock_mono(t->room->timers->clock).ms;
+    int64_t now = clock_mono(t->common->timers->clock).ms;
     int64_t left = mono_is_set(t->supervision.hard_at) ? t->supervision.hard_at.ms - now : 0;
     if (left > 0 || (waited_for && !mono_is_set(t->supervision.hard_at)))
-        timer_start(t->room->timers, &t->supervision.deadline, left > 0 ? left : SAVING_STOP_MS);
+        timer_start(t->common->timers, &t->supervision.deadline, left > 0 ? left : SAVING_STOP_MS);
     if (waited_for && timer_is_running(&t->supervision.deadline))
         return; /* let it finish */
     if (saving && mono_is_set(t->supervision.hard_at) && left <= 0)
@@ -58,12 +58,12 @@ void task_notice_init(struct task *t)
 
 static void set_hard_deadline(struct task *t, int64_t left)
 {
-    int64_t now = clock_mono(t->room->timers->clock).ms;
+    int64_t now = clock_mono(t->common->timers->clock).ms;
     left = left < 0 ? 0 : left;
     int64_t last_words = left / 10 < LAST_WORDS_MAX_MS ? left / 10 : LAST_WORDS_MAX_MS;
     int64_t grace = t->spec->kill_wait_ms < left / 4 ? t->spec->kill_wait_ms : left / 4;
     t->supervision.hard_at.ms = now + left - last_words;
-    timer_start(t->room->timers, &t->supervision.deadline, left - last_words - grace);
+    timer_start(t->common->timers, &t->supervision.deadline, left - last_words - grace);
 }
 
 void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int64_t stop_by)
@@ -72,7 +72,7 @@ void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int
         t->ckpt.ask.stop)
         return;
     if (stop_by > 0 && !mono_is_set(t->supervision.hard_at))
-        set_hard_deadline(t, stop_by - clock_wall(t->room->timers->clock).ms);
+        set_hard_deadline(t, stop_by - clock_wall(t->common->timers->clock).ms);
     if (t->phase != WIRE_STARTING && t->phase != WIRE_RESTORING && task_saves(t))
         task_ask_save(t, SAVE_EVICT, end, text);
     else
@@ -93,7 +93,7 @@ static void reclaim(struct task *t, const struct notice *n)
         STR_COPY(t->ckpt.ask.text, "");
     }
     if (mono_is_set(n->deadline_mono))
-        set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
+        set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->common->timers->clock).ms);
 }
 
 void task_notice_sooner(struct task *t, const struct notice *n)
@@ -101,7 +101,7 @@ void task_notice_sooner(struct task *t, const struct notice *n)
     if (t->phase == WIRE_ENDED || t->supervision.killing || !t->ckpt.ask.stop)
         return;
     task_put_notice(t);
-    set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
+    set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->common->timers->clock).ms);
 }
 
 void task_notice(struct task *t, const struct notice *n)

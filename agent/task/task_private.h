@@ -39,7 +39,7 @@ struct task_preparation {
 
 struct task {
     struct link in_agent;
-    const struct task_room *room;
+    const struct task_common *common;
     int64_t job, attempt;
     /* the spec; not changed after the start, because threads read it */
     struct wire_desired own;
@@ -66,7 +66,7 @@ struct task {
 
 static inline struct timers *task_timers(const struct task *t)
 {
-    return t->room->timers;
+    return t->common->timers;
 }
 
 static inline int64_t task_wall_ms(const struct task *t)

@@ -406,7 +406,7 @@ static void on_saved(struct task *t)
     }
     if (t->supervision.exited)
         task_finish(t);
-    else if (t->work.rc == 0 && t->spec->rank == 0 && t->room->notice->kind == NOTICE_NONE &&
+    else if (t->work.rc == 0 && t->spec->rank == 0 && t->common->notice->kind == NOTICE_NONE &&
              t->state.stop == WIRE_END_NONE && !t->supervision.killing)
         task_work_start(t, WORK_CLEAN, on_cleaned);
     else
@@ -516,7 +516,7 @@ static void on_dumped(struct task *t)
         task_save_failed(t, &t->ckpt.save, &t->work.e);
     if (t->phase == WIRE_SAVING)
         task_move(t, WIRE_RUNNING);
-    t->room->changed(t->room->ctx);
+    t->common->changed(t->common->ctx);
     if (t->supervision.exited) {
         task_finish(t);
         /* criu left the process damaged */
@@ -622,7 +622,7 @@ static void read_progress(struct task *t)
         return;
     note_done(t, n.done);
     reported->total = total;
-    t->room->changed_later(t->room->ctx);
+    t->common->changed_later(t->common->ctx);
 }
 
 static void on_files_changed(void *ctx)
@@ -639,11 +639,11 @@ void task_saves_begin(struct task *t)
         return;
     }
     char *control = mem_printf("%s/control", t->dir);
-    t->ckpt.control_watch = watch_start(t->room->watches, control,
+    t->ckpt.control_watch = watch_start(t->common->watches, control,
         task_saves(t) ? WATCH_SOON_MS : WATCH_LATER_MS, WATCH_POLL_MS, on_files_changed, t);
     if (task_by_signal(t))
         t->ckpt.checkpoint_watch = watch_start(
-            t->room->watches, t->ckpt.dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
+            t->common->watches, t->ckpt.dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
     task_read_daily(t);
     task_put_request(t); /* a request from before it ran */
     task_restart_periodic(t);

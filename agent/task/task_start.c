@@ -47,9 +47,9 @@ static void note_start(struct task *t)
         t->supervision.usage = start.usage;
         t->supervision.init_pid = start.init_pid;
         t->supervision.init_ticks = start.init_ticks;
-        t->supervision.usage_at = clock_mono(t->room->timers->clock);
+        t->supervision.usage_at = clock_mono(t->common->timers->clock);
         t->supervision.usage_cpu_ms =
-            clock_wall(t->room->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
+            clock_wall(t->common->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
     }
     free(path);
 }
@@ -91,7 +91,7 @@ static void try_older(struct task *t)
 /* Nothing of it has run, and another node may have room. of_records: not only for its own files. */
 static void end_for_room(struct task *t, bool of_records, const char *why)
 {
-    t->room->disk_refused(t->room->ctx, of_records, why);
+    t->common->disk_refused(t->common->ctx, of_records, why);
     task_end(t, WIRE_END_CAPACITY, 0, why);
 }
 
@@ -139,7 +139,7 @@ static void on_ready(void *ctx)
     struct task *t = ctx;
     if (!is_resuming(t))
         return;
-    t->state.reported.started_at = clock_wall(t->room->timers->clock).ms;
+    t->state.reported.started_at = clock_wall(t->common->timers->clock).ms;
     task_persist(t);
     runs(t);
     task_changed(t);
@@ -168,7 +168,7 @@ static void on_signalled(void *ctx, int count)
 
 static void start_supervisor(struct task *t, bool is_new)
 {
-    const struct task_room *r = t->room;
+    const struct task_common *r = t->common;
     control_open(&t->ckpt.control, t->dir);
     task_put_notice(t);
     t->supervision.client = (struct supervisor_client){.loop = r->loop,
@@ -192,7 +192,7 @@ static void on_flushed(void *ctx)
 
 static void start_shipper(struct task *t, bool is_new)
 {
-    const struct task_room *r = t->room;
+    const struct task_common *r = t->common;
     t->output.shipper = (struct log_shipper){.watches = r->watches,
         .timers = r->timers,
         .prng = r->prng,
@@ -210,8 +210,8 @@ static void start_shipper(struct task *t, bool is_new)
 
 static void try_again(struct task *t)
 {
-    timer_start(t->room->timers, &t->prep.retry,
-        prng_backoff_ms(t->room->prng, t->prep.tries++, RETRY_BASE_MS, RETRY_CAP_MS));
+    timer_start(t->common->timers, &t->prep.retry,
+        prng_backoff_ms(t->common->prng, t->prep.tries++, RETRY_BASE_MS, RETRY_CAP_MS));
 }
 
 int64_t task_store_wait_ms(const struct task *t)
@@ -225,7 +225,7 @@ static void store_failed(struct task *t)
 {
     struct wire_attempt_status *reported = &t->state.reported;
     const struct err *e = &t->work.e;
-    const int64_t now = clock_mono(t->room->timers->clock).ms;
+    const int64_t now = clock_mono(t->common->timers->clock).ms;
     bool is_answer = t->work.rc == ERR_CONFIG || t->work.rc == ERR_DENIED;
     const int64_t wait_ms = task_store_wait_ms(t);
     char text[ERR_TEXT_MAX + 64], took[32];
@@ -249,7 +249,7 @@ static void store_failed(struct task *t)
 /* A directory may be mounted shortly after the agent has started. */
 static bool may_still_come(struct task *t)
 {
-    int64_t now = clock_mono(t->room->timers->clock).ms;
+    int64_t now = clock_mono(t->common->timers->clock).ms;
     if (t->work.store_fault != STORE_IS_MISSING)
         return false;
     if (!mono_is_set(t->prep.store_until))
@@ -297,7 +297,7 @@ static void prepare_failed(struct task *t)
     } else if (t->work.rc == ERR_NO_SPACE) {
         end_for_room(t, t->work.of_records, e->text);
     } else if (t->work.fenced ||
-               clock_mono(t->room->timers->clock).ms >= t->prep.prepare_until.ms) {
+               clock_mono(t->common->timers->clock).ms >= t->prep.prepare_until.ms) {
         task_end(t, WIRE_END_NODE_LOST, 0, e->text);
     } else {
         task_log(t, "an attempt could not be prepared, trying again", e);
@@ -354,7 +354,7 @@ static void on_prepared(struct task *t)
 static bool admit(struct task *t)
 {
     struct err e;
-    int rc = t->prep.is_admitted ? 0 : t->room->admit(t->room->ctx, t, &t->state, &e);
+    int rc = t->prep.is_admitted ? 0 : t->common->admit(t->common->ctx, t, &t->state, &e);
     t->prep.is_admitted = rc == 0;
     if (rc) {
         t->work.rc = rc;
@@ -374,7 +374,7 @@ static void prepare(struct task *t)
         task_move(t, WIRE_RESTORING);
     t->work.spare = (struct spare){0};
     if (!task_saves(t))
-        spares_take(t->room->spares, t->spec->user, &t->work.spare);
+        spares_take(t->common->spares, t->spec->user, &t->work.spare);
     task_work_start(t, WORK_PREPARE, on_prepared);
 }
 
@@ -391,15 +391,15 @@ static void on_retry(struct timer *timer, void *ctx)
 void task_look_again(struct task *t)
 {
     if (!t->prep.is_admitted && timer_is_running(&t->prep.retry))
-        timer_start(t->room->timers, &t->prep.retry, 0);
+        timer_start(t->common->timers, &t->prep.retry, 0);
 }
 
 /* ---- making one ---- */
 
-static struct task *make(const struct task_room *room, int64_t job, int64_t attempt)
+static struct task *make(const struct task_common *common, int64_t job, int64_t attempt)
 {
     struct task *t = mem_alloc(sizeof(*t));
-    t->room = room;
+    t->common = common;
     t->job = job;
     t->attempt = attempt;
     control_init(&t->ckpt.control);
@@ -426,7 +426,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
 
 static void set_paths(struct task *t)
 {
-    t->dir = mem_printf("%s/%lld-%lld", t->room->dir, (long long)t->job, (long long)t->attempt);
+    t->dir = mem_printf("%s/%lld-%lld", t->common->dir, (long long)t->job, (long long)t->attempt);
     t->ckpt.dir = mem_printf("%s/checkpoint", t->dir);
     t->output.path = mem_printf("%s/output.log", t->dir);
     t->state_path = mem_printf("%s/state.json", t->dir);
@@ -450,10 +450,10 @@ static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
     buf_wipe(&text);
 }
 
-static struct task *make_ended(const struct task_room *room, const struct wire_desired_attempt *d,
-    enum wire_end end, const char *text)
+static struct task *make_ended(const struct task_common *common,
+    const struct wire_desired_attempt *d, enum wire_end end, const char *text)
 {
-    struct task *t = make(room, d->job, d->attempt);
+    struct task *t = make(common, d->job, d->attempt);
     t->phase = WIRE_ENDED;
     t->output.end_reported = true;
     t->state.reported.end = end;
@@ -461,20 +461,20 @@ static struct task *make_ended(const struct task_room *room, const struct wire_d
     return t;
 }
 
-struct task *task_create(const struct task_room *room, const struct wire_desired_attempt *d)
+struct task *task_create(const struct task_common *common, const struct wire_desired_attempt *d)
 {
     if (d->want != WIRE_RUN)
-        return make_ended(room, d, task_end_of(d->reason), "it had not started");
+        return make_ended(common, d, task_end_of(d->reason), "it had not started");
     if (!d->script)
-        return make_ended(room, d, WIRE_END_NODE_LOST, "its node has no record of it");
-    if (room->notice->kind == NOTICE_RECLAIM)
+        return make_ended(common, d, WIRE_END_NODE_LOST, "its node has no record of it");
+    if (common->notice->kind == NOTICE_RECLAIM)
         return make_ended(
-            room, d, WIRE_END_RECLAIMED, "its node was being reclaimed before it started");
-    struct task *t = make(room, d->job, d->attempt);
+            common, d, WIRE_END_RECLAIMED, "its node was being reclaimed before it started");
+    struct task *t = make(common, d->job, d->attempt);
     copy_spec(t, d);
     set_paths(t);
     task_take_secrets(t, &d->secrets);
-    t->prep.prepare_until.ms = clock_mono(room->timers->clock).ms + PREPARE_MS;
+    t->prep.prepare_until.ms = clock_mono(common->timers->clock).ms + PREPARE_MS;
     log_info("attempt starts", log_i("job", t->job), log_i("attempt", t->attempt));
     prepare(t);
     return t;
@@ -548,8 +548,9 @@ static void resume(struct task *t)
         start_shipper(t, false);
         task_report_end(t);
     } else if (!t->state.prepared) {
-        t->prep.prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
-        timer_start(t->room->timers, &t->prep.retry, 0); /* once the other tasks' GPUs are known */
+        t->prep.prepare_until.ms = clock_mono(t->common->timers->clock).ms + PREPARE_MS;
+        timer_start(
+            t->common->timers, &t->prep.retry, 0); /* once the other tasks' GPUs are known */
     } else {
         t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
         start_shipper(t, false);
@@ -612,12 +613,12 @@ static void find_secrets(struct task *t)
 {
     struct wire_secrets s = {0};
     struct err e;
-    if (keyring_get(t->dir, clock_wall(t->room->timers->clock), &s, &e) == 0)
+    if (keyring_get(t->dir, clock_wall(t->common->timers->clock), &s, &e) == 0)
         task_take_secrets(t, &s);
     wire_secrets_wipe(&s);
 }
 
-struct task *task_adopt(const struct task_room *room, const char *name)
+struct task *task_adopt(const struct task_common *common, const char *name)
 {
     long long job, attempt;
     int used = 0;
@@ -625,7 +626,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
     if (sscanf(name, "%lld-%lld%n", &job, &attempt, &used) != 2 || name[used] || job < 1 ||
         attempt < 1)
         return NULL;
-    struct task *t = make(room, job, attempt);
+    struct task *t = make(common, job, attempt);
     set_paths(t);
     int rc = read_records(t, &e);
     if (rc == ERR_NOT_FOUND) { /* not even started */

@@ -95,31 +95,31 @@ static void on_look(struct timer *timer, void *ctx)
     struct task_preparation *p = &t->prep;
     int64_t alive = atomic_load(&t->work.pulse.alive);
     bool is_out = atomic_load(&t->work.pulse.begun) > alive;
-    struct mono now = clock_mono(t->room->timers->clock);
+    struct mono now = clock_mono(t->common->timers->clock);
     if (!is_out || alive != p->alive) {
         p->alive = alive;
         p->alive_at = now;
         p->is_hang_reported = false;
     }
     int64_t silent_ms = now.ms - p->alive_at.ms;
-    store_threads_note(t->room->store_threads, &t->work.on_store, silent_ms >= SILENT_MS);
+    store_threads_note(t->common->store_threads, &t->work.on_store, silent_ms >= SILENT_MS);
     if (silent_ms >= limit_ms(t) && (is_preparing(t) || t->supervision.exited)) {
         end_without_thread(t, silent_ms);
         return;
     }
     if (silent_ms >= limit_ms(t) / REPORT_PART && !p->is_hang_reported)
         report(t, silent_ms);
-    timer_start(t->room->timers, timer, LOOK_MS);
+    timer_start(t->common->timers, timer, LOOK_MS);
 }
 
 void task_watch_store(struct task *t)
 {
     if (s3_location_is_one(t->work.store, NULL))
         return;
-    t->prep.alive_at = clock_mono(t->room->timers->clock);
+    t->prep.alive_at = clock_mono(t->common->timers->clock);
     t->prep.alive = 0;
     t->prep.is_hang_reported = false;
-    timer_start(t->room->timers, &t->prep.look, LOOK_MS);
+    timer_start(t->common->timers, &t->prep.look, LOOK_MS);
 }
 
 void task_store_hang_init(struct task *t)

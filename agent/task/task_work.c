@@ -110,7 +110,7 @@ static int put_secret(struct task *t, const struct job_user *u, const char *sub,
  * to prepare and remove. A container sees only the control directory of the task's directories. */
 static int make_token(struct task *t, const struct job_user *u, struct err *e)
 {
-    const struct config *c = t->room->peer->config;
+    const struct config *c = t->common->peer->config;
     if (!t->spec->job_token)
         return 0;
     json_t *v = json_pack("{s:o,s:o,s:o}", "server", json_text(c->server), "ca",
@@ -122,7 +122,7 @@ static int make_token(struct task *t, const struct job_user *u, struct err *e)
 static int make_steps(struct task *t, const struct job_user *u, struct err *e)
 {
     const struct wire_desired_attempt *s = t->spec;
-    const struct config *c = t->room->peer->config;
+    const struct config *c = t->common->peer->config;
     if (!s->script_on_first || s->rank > 0 || !s->job_token)
         return 0;
     json_t *nodes = json_array();
@@ -137,7 +137,7 @@ static int make_steps(struct task *t, const struct job_user *u, struct err *e)
 static int make_dir(struct task *t, const struct job_user *u, struct err *e)
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
-    bool is_spare = *t->work.spare.name && spare_use(t->room->dir, &t->work.spare, t->dir, u);
+    bool is_spare = *t->work.spare.name && spare_use(t->common->dir, &t->work.spare, t->dir, u);
     /* made by an earlier agent: keeps a complete script, which may be about to start */
     bool is_made = !is_spare && fs_exists(spec);
     int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
@@ -257,7 +257,7 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
     store_close(store);
     bool is_disk_full = rc == ERR_NO_SPACE && !t->work.e.of_store;
     t->work.store_failed = rc != 0 && rc != ERR_CANCELLED && !is_disk_full && !t->work.fenced;
-    if (rc == ERR_DENIED && t->work.net != t->room->net)
+    if (rc == ERR_DENIED && t->work.net != t->common->net)
         err_wrap(&t->work.e, "with the credentials that belayd gave for this job");
     return rc;
 }
@@ -273,7 +273,7 @@ static struct ckpt_gang gang_of(const struct task *t)
 static int restore_near(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
-    const struct task_room *r = t->room;
+    const struct task_common *r = t->common;
     char *left[CKPT_NEARBY_MAX - 1];
     size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
     char *ranks = mem_printf("%s/ranks", t->dir);
@@ -304,9 +304,9 @@ static int give_ranks(const struct task *t, const struct job_user *u, struct err
 static int prepare_room(struct task *t, const struct job_user *u)
 {
     struct task_work *w = &t->work;
-    if (t->room->criu->can == WIRE_CRIU_NO)
-        return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->room->criu->text);
-    STR_COPY(t->state.criu, t->room->criu->path);
+    if (t->common->criu->can == WIRE_CRIU_NO)
+        return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->common->criu->text);
+    STR_COPY(t->state.criu, t->common->criu->path);
     int rc = criu_room_write_hook(t->dir, &w->e);
     if (rc)
         return rc;
@@ -323,9 +323,9 @@ static int dump(struct task *t)
 {
     struct task_work *w = &t->work;
     struct err ignored;
-    bool with_gpus = t->room->criu->can == WIRE_CRIU_GPU && *t->state.gpus;
+    bool with_gpus = t->common->criu->can == WIRE_CRIU_GPU && *t->state.gpus;
     struct criu_dump d = {
-        .task_dir = t->dir, .criu = t->room->criu, .step = CRIU_PRE_DUMP, .with_gpus = with_gpus};
+        .task_dir = t->dir, .criu = t->common->criu, .step = CRIU_PRE_DUMP, .with_gpus = with_gpus};
     int64_t began = clock_mono(&clock_system).ms;
     int rc = criu_room_prepare_dump(t->dir, &w->e);
     if (!rc && with_gpus)
@@ -439,7 +439,7 @@ static int restore(struct task *t, const struct ckpt_job *j)
         return rc;
     rc = fetch(t, j);
     if (rc == ERR_NO_SPACE && !w->e.of_store) { /* frees what is kept and fetches everything */
-        kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
+        kept_sweep(t->common->kept_dir, NULL, 0, KEPT_NONE);
         rc = fetch(t, j);
     }
     return rc ? rc : check_restored(t, j);
@@ -530,7 +530,7 @@ static int prepare(struct task *t)
     struct job_user u;
     int rc = user_resolve(t->spec->user, &u, &w->e);
     if (!rc)
-        rc = user_admit(&u, t->room->system_users, &w->e);
+        rc = user_admit(&u, t->common->system_users, &w->e);
     if (!rc)
         rc = make_dir(t, &u, &w->e);
     w->of_records = rc == ERR_NO_SPACE && !w->e.of_user;
@@ -555,9 +555,9 @@ static const char *const plain_files[] = {"spec.json", "state.json", "script", T
 static int remove_all(struct task *t)
 {
     if (t->work.keeps)
-        kept_put(t->room->kept_dir, t->job, t->attempt, t->ckpt.dir);
+        kept_put(t->common->kept_dir, t->job, t->attempt, t->ckpt.dir);
     t->work.is_spare =
-        *t->work.spare.name && spare_make(t->room->dir, &t->work.spare, t->dir, plain_files,
+        *t->work.spare.name && spare_make(t->common->dir, &t->work.spare, t->dir, plain_files,
                                    sizeof(plain_files) / sizeof(*plain_files));
     return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
@@ -607,16 +607,16 @@ static void on_done(void *ctx)
 {
     struct task *t = ctx;
     bool was_save = t->work.kind == WORK_SAVE;
-    const struct task_room *room = t->room;
+    const struct task_common *common = t->common;
     wire_secrets_wipe(&t->work.secrets);
     workdir_source_deinit(&t->work.workdir);
     t->work.kind = WORK_NONE;
     if (!t->released)
-        timer_stop(room->timers, &t->prep.look);
+        timer_stop(common->timers, &t->prep.look);
     if (!t->released && !t->work.is_given_up)
         t->work.done(t); /* which may free it */
     if (was_save)
-        room->order(room->ctx);
+        common->order(common->ctx);
 }
 
 static bool needs_secrets(const struct task *t)
@@ -626,7 +626,7 @@ static bool needs_secrets(const struct task *t)
 
 static int64_t now_ms(const struct task *t)
 {
-    return clock_mono(t->room->timers->clock).ms;
+    return clock_mono(t->common->timers->clock).ms;
 }
 
 /* Whether it fetches nothing. */
@@ -645,30 +645,30 @@ static void run_on_store(struct task *t)
     task_watch_store(t);
     t->work.on_store =
         (struct store_work){.work = on_thread, .done = on_done, .ctx = t, .user = t->spec->user};
-    store_threads_run(t->room->store_threads, &t->work.on_store);
+    store_threads_run(t->common->store_threads, &t->work.on_store);
 }
 
 static void begin(struct task *t)
 {
     t->work.waits = t->work.lacks = false;
-    timer_stop(t->room->timers, &t->secrets_wait);
+    timer_stop(t->common->timers, &t->secrets_wait);
     t->work.needs_secrets = needs_secrets(t);
     if (t->secrets.version != 0 && t->dir)
         keyring_renew(t->dir);
     wire_secrets_copy(&t->secrets, &t->work.secrets);
-    t->work.net = t->secrets.store_token ? t->net : t->room->net;
+    t->work.net = t->secrets.store_token ? t->net : t->common->net;
     if (t->work.kind == WORK_PREPARE && *t->spec->workdir)
-        workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir,
-            t->room->workdirs_dir);
+        workdir_source_init(&t->work.workdir, t->common->peer, t->job, t->attempt, t->spec->workdir,
+            t->common->workdirs_dir);
     t->work.started_ms = now_ms(t);
     if (task_work_uses_store(t))
         run_on_store(t);
     else if (t->work.kind == WORK_REMOVE && !task_saves(t))
-        crew_run(t->room->removers, on_thread, on_done, t);
+        crew_run(t->common->removers, on_thread, on_done, t);
     else if (is_short(t))
-        crew_run(t->room->preparers, on_thread, on_done, t);
+        crew_run(t->common->preparers, on_thread, on_done, t);
     else
-        uv_run_work(t->room->loop, on_thread, on_done, t);
+        uv_run_work(t->common->loop, on_thread, on_done, t);
 }
 
 /* During a reclaim the save has a deadline, and others may be stored first. */
@@ -677,7 +677,7 @@ static void wait_for_turn(struct task *t)
     int64_t deadline = t->supervision.hard_at.ms - TASK_COMMIT_MS;
     t->work.waits = true;
     t->work.deadline_ms = deadline > 0 ? deadline : 1;
-    t->room->order(t->room->ctx);
+    t->common->order(t->common->ctx);
     if (t->work.waits)
         log_info("a save waits for its turn", log_i("job", t->job), log_i("attempt", t->attempt),
             log_i("expected_ms", t->ckpt.save_took_ms));
@@ -750,7 +750,7 @@ void task_take_turn(struct task *t)
 void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct task *t))
 {
     struct task_work *w = &t->work;
-    const struct wire_joined *node = &t->room->peer->id->node;
+    const struct wire_joined *node = &t->common->peer->id->node;
     w->kind = kind;
     w->done = done;
     w->rc = 0;
@@ -770,7 +770,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->deadline_ms = 0;
     w->lacks = lacks_secrets(t);
     if (w->lacks)
-        timer_start(t->room->timers, &t->secrets_wait, SECRETS_WAIT_MS);
+        timer_start(t->common->timers, &t->secrets_wait, SECRETS_WAIT_MS);
     else
         go_on(t);
 }
