@@ -5,7 +5,7 @@
  */
 #include "agent/agent.h"
 #include "agent/criu/criu_rights.h"
-#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_sandbox.h"
 #include "agent/criu/criu_trial.h"
 #include "agent/checks.h"
 #include "agent/host.h"
@@ -79,11 +79,11 @@ int main(int argc, char **argv)
     enum log_level level = LOG_INFO;
     log_init("belay-agent", level);
     if (argc >= 2 && strcmp(argv[1], "criu-dump") == 0)
-        return criu_room_dump_main(argc, argv);
+        return criu_sandbox_dump_main(argc, argv);
     if (argc == 2 && strcmp(argv[1], "criu-files") == 0)
-        return criu_room_files_main();
+        return criu_sandbox_files_main();
     if (argc == 2 && strcmp(argv[1], "criu-give") == 0)
-        return criu_room_give_main();
+        return criu_sandbox_give_main();
     if (argc == 2 && strcmp(argv[1], "criu-rights") == 0)
         return criu_rights_main();
     if (argc >= 2 && strcmp(argv[1], "criu-trial") == 0)

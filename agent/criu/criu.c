@@ -133,7 +133,7 @@ static struct words *begin(const struct criu *c, const char *verb, const char *d
 static void add_hook(struct words *w)
 {
     add(w, "--action-script");
-    add(w, CRIU_ROOM "/hook");
+    add(w, CRIU_SANDBOX "/hook");
 }
 
 const char **criu_dump_argv(
@@ -141,7 +141,7 @@ const char **criu_dump_argv(
 {
     bool is_pre = step == CRIU_PRE_DUMP;
     struct words *w = begin(c, is_pre ? "pre-dump" : "dump",
-        is_pre ? CRIU_IMAGES "/pre" : CRIU_IMAGES "/dump", CRIU_ROOM "/dump.log");
+        is_pre ? CRIU_IMAGES "/pre" : CRIU_IMAGES "/dump", CRIU_SANDBOX "/dump.log");
     if (!is_pre)
         add_hook(w);
     add(w, "-t");
@@ -162,12 +162,12 @@ const char **criu_dump_argv(
 
 const char **criu_restore_argv(const struct criu *c, int64_t output)
 {
-    struct words *w = begin(c, "restore", CRIU_IMAGES "/dump", CRIU_ROOM "/restore.log");
+    struct words *w = begin(c, "restore", CRIU_IMAGES "/dump", CRIU_SANDBOX "/restore.log");
     add_hook(w);
     snprintf(w->text, sizeof(w->text), "fd[%d]:pipe:[%lld]", CRIU_OUTPUT_FD, (long long)output);
     add(w, "--inherit-fd");
     add(w, w->text);
-    add(w, "-d"); /* criu ends, and the processes become children of the room's first process */
+    add(w, "-d"); /* criu ends, and the processes become children of the sandbox's first process */
     return w->argv;
 }
 
@@ -210,7 +210,7 @@ struct capture {
 
 static void keep(struct capture *c, const char *p, size_t n)
 {
-    size_t room = sizeof(c->head) - 1 - c->n_head, k = n < room ? n : room;
+    size_t space = sizeof(c->head) - 1 - c->n_head, k = n < space ? n : space;
     memcpy(c->head + c->n_head, p, k);
     c->n_head += k;
     if (n >= sizeof(c->tail)) {

@@ -3,10 +3,10 @@
  * CRIU, which checkpoints processes without their help: its abilities on this node, and its command
  * lines.
  *
- * A task with the method criu runs in its own room: a pid namespace, so that its pids are free on
- * every node, and a mount namespace that has its directory at CRIU_ROOM, so that its paths are the
- * same on every node. criu runs inside these namespaces and dumps processes, not namespaces. Below
- * CRIU_ROOM:
+ * A task with the method criu runs in its own sandbox: a pid namespace, so that its pids are free
+ * on every node, and a mount namespace that has its directory at CRIU_SANDBOX, so that its paths
+ * are the same on every node. criu runs inside these namespaces and dumps processes, not
+ * namespaces. Below CRIU_SANDBOX:
  *
  *     script, control/               as in every task's directory
  *     output.pipe                    number of the pipe that carries the output; a restore replaces
@@ -30,9 +30,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CRIU_ROOM "/run/belay-task"
-#define CRIU_IMAGES CRIU_ROOM "/checkpoint/images"
-/* pid of the script in its room: above the pids that a restore uses before, and never reused */
+#define CRIU_SANDBOX "/run/belay-task"
+#define CRIU_IMAGES CRIU_SANDBOX "/checkpoint/images"
+/* pid of the script in its sandbox: above the pids that a restore uses before, and never reused */
 #define CRIU_ROOT_PID 1000
 /* maximum size, in bytes, of an open file without a name, which is saved in the images */
 #define CRIU_GHOST_LIMIT "67108864"

@@ -13,7 +13,8 @@
  *
  * Therefore criu may create something for the job of another user only in a directory to which, as
  * to all directories above it, only root can write. BELAY_CHECKPOINT_DIR, which is also TMPDIR, is
- * such a directory during a restore: the user gets it when criu uses no more names (criu_room.h).
+ * such a directory during a restore: the user gets it when criu uses no more names
+ * (criu_sandbox.h).
  *
  * The files that criu would create are read from its images (criu_images.h) and not from /proc: the
  * images also contain descriptors in transit in a socket, and may come from an older agent.

@@ -14,7 +14,7 @@
  * the same on the other node: criu compares their sizes, and its error names a file that differs.
  *
  * `output` is the number (st_ino) of the pipe that carried the job's output at the dump; a restore
- * replaces it by another pipe (criu_room.h).
+ * replaces it by another pipe (criu_sandbox.h).
  */
 #ifndef BELAY_AGENT_CRIU_CRIU_FILES_H
 #define BELAY_AGENT_CRIU_CRIU_FILES_H

@@ -42,7 +42,7 @@ const char *criu_gpu_lacks(const struct criu_gpu *gpu);
  * cgroup (usage.h); "" for no limit. Returns 0 if the sizes cannot be read. Blocks. */
 int criu_gpu_check_memory(const char *gpus, const char *memory_file, struct err *e);
 
-/* Call in the task's room after a failed dump: unlocks every process that cuda-checkpoint left
+/* Call in the task's sandbox after a failed dump: unlocks every process that cuda-checkpoint left
  * locked or suspended. ERR_CORRUPT: one cannot be unlocked. Blocks for up to a minute. */
 int criu_gpu_release(const char *cuda_checkpoint, struct err *e);
 

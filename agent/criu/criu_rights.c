@@ -462,7 +462,7 @@ int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e)
 
 /* ---- our own program ---- */
 
-/* Whether the process is between the room's first process and this one: criu, and possibly a
+/* Whether the process is between the sandbox's first process and this one: criu, and possibly a
  * shell. */
 static bool is_above_us(const struct proc_table *t, pid_t pid)
 {
@@ -519,10 +519,10 @@ int criu_rights_check_all(const struct criu_rights *r, struct err *e)
 
 int criu_rights_main(void)
 {
-    struct criu_rights r = {.scratch = CRIU_ROOM "/scratch", .criu = getppid()};
+    struct criu_rights r = {.scratch = CRIU_SANDBOX "/scratch", .criu = getppid()};
     struct wire_desired spec;
     struct err e;
-    int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);
+    int rc = record_read_spec(CRIU_SANDBOX "/spec.json", &spec, &e);
     if (!rc) {
         rc = user_resolve(spec.attempts[0].user, &r.user, &e);
         wire_desired_deinit(&spec);
@@ -530,7 +530,7 @@ int criu_rights_main(void)
     if (!rc && r.user.is_other)
         rc = criu_rights_check_all(&r, &e);
     if (!rc)
-        rc = record_put(CRIU_ROOM "/" CRIU_RIGHTS_MARK, "", 0, 0600, &e);
+        rc = record_put(CRIU_SANDBOX "/" CRIU_RIGHTS_MARK, "", 0, 0600, &e);
     if (rc)
         fprintf(stderr, "Error (belay): %s\n", e.text);
     return rc ? 1 : 0;

@@ -7,13 +7,13 @@
  * restore, another job of the same user can replace such a name by a symbolic link. The restored
  * program would then have a file open that its user has no rights to.
  *
- * When: criu runs CRIU_ROOM/hook as "post-restore". At that time all files are open and mapped, and
- * the processes still run as root, inside criu's own code: no process of the user can trace them or
- * take a descriptor out of them. If the hook fails, criu kills the processes and fails. If it
- * succeeds, they get the user's identity and run. criu_room_restore (criu_room.h) requires the mark
- * that the comparison leaves, so a restore also fails if criu does not run the hook.
+ * When: criu runs CRIU_SANDBOX/hook as "post-restore". At that time all files are open and mapped,
+ * and the processes still run as root, inside criu's own code: no process of the user can trace
+ * them or take a descriptor out of them. If the hook fails, criu kills the processes and fails. If
+ * it succeeds, they get the user's identity and run. criu_sandbox_restore (criu_sandbox.h) requires
+ * the mark that the comparison leaves, so a restore also fails if criu does not run the hook.
  *
- * Compared, for every process of the room except the first one, criu and this program:
+ * Compared, for every process of the sandbox except the first one, criu and this program:
  *
  *     open descriptors    with the access mode that they have
  *     mapped files        for reading; for writing too, if shared and opened for writing
@@ -60,7 +60,7 @@ int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e);
  * ERR_IO if /proc does not show the caller: then its content is not reliable. */
 int criu_rights_check_all(const struct criu_rights *r, struct err *e);
 
-/* Runs `belay-agent criu-rights`, which criu calls in the room. Creates CRIU_RIGHTS_MARK if all
+/* Runs `belay-agent criu-rights`, which criu calls in the sandbox. Creates CRIU_RIGHTS_MARK if all
  * processes pass. */
 #define CRIU_RIGHTS_MARK "rights"
 int criu_rights_main(void);

@@ -2,7 +2,7 @@
 #include "agent/criu/criu_trial.h"
 
 #include "agent/criu/criu_cuda.h"
-#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_sandbox.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/prng.h"
@@ -26,11 +26,11 @@
 #define SECRET_MAX (2 * SECRET_BYTES + 1)
 #define PAUSE_MS 20 /* pause of the program between two checks for "go" */
 
-/* Files in the room. The test creates "go", the program the others. */
-#define READY CRIU_ROOM "/ready"
-#define GO CRIU_ROOM "/go"
-#define ANSWER CRIU_ROOM "/answer"
-#define WHY CRIU_ROOM "/why" /* reason why the program with GPUs ended */
+/* Files in the sandbox. The test creates "go", the program the others. */
+#define READY CRIU_SANDBOX "/ready"
+#define GO CRIU_SANDBOX "/go"
+#define ANSWER CRIU_SANDBOX "/answer"
+#define WHY CRIU_SANDBOX "/why" /* reason why the program with GPUs ended */
 
 static const char shell_subject[] = ": >" READY "\n"
                                     "while [ ! -e " GO " ]; do sleep 0.05; done\n"
@@ -69,14 +69,14 @@ void criu_trial(struct criu *c)
         take_back(c, WIRE_CRIU_CPU, "not for programs with GPUs: ", &e);
 }
 
-/* ---- the room's first process ---- */
+/* ---- the sandbox's first process ---- */
 
-/* In the room. */
+/* In the sandbox. */
 static int prepare(struct err *e)
 {
     static const char hook[] = "#!/bin/sh\n";
     int rc = fs_mkdirs(CRIU_IMAGES "/dump", 0700, e);
-    return rc ? rc : fs_write_atomic(CRIU_ROOM "/hook", hook, sizeof(hook) - 1, 0700, e);
+    return rc ? rc : fs_write_atomic(CRIU_SANDBOX "/hook", hook, sizeof(hook) - 1, 0700, e);
 }
 
 static int64_t now_ms(void)
@@ -108,7 +108,7 @@ static int wait_file(int watch, const char *path, pid_t subject, int64_t deadlin
             return explain(path, e);
         if (poll(&p, 1, left < 1000 ? (int)left : 1000) > 0 &&
             read(watch, events, sizeof(events)) < 0)
-            return err_errno(e, errno, "watching " CRIU_ROOM);
+            return err_errno(e, errno, "watching " CRIU_SANDBOX);
     }
     return 0;
 }
@@ -136,7 +136,7 @@ static void be_subject(const char *kind, const char *secret, int output)
     _exit(127);
 }
 
-/* Kills all other processes of the room, so that their pids are free again. */
+/* Kills all other processes of the sandbox, so that their pids are free again. */
 static void kill_all(void)
 {
     assert(getpid() == 1);
@@ -148,7 +148,7 @@ static void kill_all(void)
 static int dump_and_kill(const struct criu *c, struct err *e)
 {
     const char **argv = criu_dump_argv(c, CRIU_DUMP_STOPPED, false, CRIU_TRIAL_MS);
-    int rc = criu_call(argv, "criu dump", CRIU_ROOM "/dump.log", CRIU_TRIAL_MS, NULL, 0, e);
+    int rc = criu_call(argv, "criu dump", CRIU_SANDBOX "/dump.log", CRIU_TRIAL_MS, NULL, 0, e);
     free(argv);
     kill_all();
     return rc;
@@ -158,7 +158,7 @@ static int dump_and_kill(const struct criu *c, struct err *e)
 static int bring_back(const struct criu *c, int64_t before, int output, struct err *e)
 {
     const char **argv = criu_restore_argv(c, before);
-    int rc = criu_call_restore(argv, output, CRIU_ROOM "/restore.log", CRIU_TRIAL_MS, e);
+    int rc = criu_call_restore(argv, output, CRIU_SANDBOX "/restore.log", CRIU_TRIAL_MS, e);
     free(argv);
     return rc;
 }
@@ -184,11 +184,11 @@ static int go_through(const struct criu *c, const char *kind, struct err *e)
     if (prepare(e))
         return e->kind;
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (watch < 0 || inotify_add_watch(watch, CRIU_ROOM, IN_CREATE | IN_MOVED_TO) < 0)
-        return err_errno(e, errno, "watching " CRIU_ROOM);
+    if (watch < 0 || inotify_add_watch(watch, CRIU_SANDBOX, IN_CREATE | IN_MOVED_TO) < 0)
+        return err_errno(e, errno, "watching " CRIU_SANDBOX);
     if (make_pipe(first, &before, e) || make_pipe(second, &after, e))
         return e->kind;
-    if (criu_room_prepare_pid() < 0)
+    if (criu_sandbox_prepare_pid() < 0)
         return err_errno(e, errno, "choosing a process number");
     pid_t subject = fork();
     if (subject == 0)
@@ -212,8 +212,8 @@ static int run_first(const char *criu, const char *kind)
     struct criu c = {0};
     struct err e;
     STR_COPY(c.path, criu);
-    int rc = criu_room_enter(NULL) < 0 ? err_errno(&e, errno, "making namespaces for it")
-                                       : go_through(&c, kind, &e);
+    int rc = criu_sandbox_enter(NULL) < 0 ? err_errno(&e, errno, "making namespaces for it")
+                                          : go_through(&c, kind, &e);
     if (rc)
         fprintf(stderr, "Error (belay): %s\n", e.text);
     return rc ? 1 : 0;
@@ -224,14 +224,15 @@ int criu_trial_main(int argc, char **argv)
     int status = 0;
     if (argc != 4)
         return 2;
-    pid_t first = criu_room_separate() < 0 ? -1 : fork();
+    pid_t first = criu_sandbox_separate() < 0 ? -1 : fork();
     if (first == 0)
         _exit(run_first(argv[2], argv[3]));
     if (first < 0)
         fprintf(stderr, "Error (belay): no namespaces can be made: %s\n", strerror(errno));
     while (first > 0 && waitpid(first, &status, 0) < 0 && errno == EINTR)
         continue;
-    _exit(first > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* as in criu_room_dump_main */
+    _exit(first > 0 && WIFEXITED(status) ? WEXITSTATUS(status)
+                                         : 1); /* as in criu_sandbox_dump_main */
 }
 
 /* ---- the program with GPUs ---- */

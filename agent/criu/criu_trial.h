@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests whether CRIU works on this node: a small program is saved, killed and restored, in a room
- * (criu_room.h) and with the options of tasks. The node announces only what has passed.
+ * Tests whether CRIU works on this node: a small program is saved, killed and restored, in a
+ * sandbox (criu_sandbox.h) and with the options of tasks. The node announces only what has passed.
  *
- *     agent --> belay-agent criu-trial --fork--> first process of the room
+ *     agent --> belay-agent criu-trial --fork--> first process of the sandbox
  *       first process --fork--> the program (pid CRIU_ROOT_PID)
  *                    \--> criu dump, kill, criu restore
  *
- * The room is in memory, so the test also works on a full disk.
+ * The sandbox is in memory, so the test also works on a full disk.
  *
  * The program keeps a random text in memory ("cpu", a shell) or in the memory of each GPU ("gpu",
  * belay-agent criu-subject), and writes it to a file after the restore.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/supervisor/launch.h"
 
-#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_sandbox.h"
 #include "agent/supervisor/limits.h"
 #include "agent/open_in_time.h"
 
@@ -193,29 +193,29 @@ static void start_script(const struct launch *l, int to_supervisor)
 static void run_first(const struct launch *l, int to_supervisor)
 {
     struct err e;
-    if (criu_room_enter(l->room) < 0)
-        fail(to_supervisor, LAUNCH_ROOM);
+    if (criu_sandbox_enter(l->sandbox) < 0)
+        fail(to_supervisor, LAUNCH_SANDBOX);
     if (l->restore) {
-        if (criu_room_restore(l->restore, l->user, l->output, &e))
+        if (criu_sandbox_restore(l->restore, l->user, l->output, &e))
             fail(to_supervisor, LAUNCH_RESTORE);
         close_output(l);
         report(to_supervisor, LAUNCH_READY, CRIU_ROOT_PID);
         wait_for_all(CRIU_ROOT_PID, to_supervisor);
     }
-    if (criu_room_prepare_pid() < 0)
-        fail(to_supervisor, LAUNCH_ROOM);
+    if (criu_sandbox_prepare_pid() < 0)
+        fail(to_supervisor, LAUNCH_SANDBOX);
     start_script(l, to_supervisor);
 }
 
-/* From then on the room's first process reports: when it ends, the kernel ends everything in the
- * room. */
-static void make_room(const struct launch *l, int to_supervisor)
+/* From then on the sandbox's first process reports: when it ends, the kernel ends everything in the
+ * sandbox. */
+static void make_sandbox(const struct launch *l, int to_supervisor)
 {
-    pid_t first = criu_room_separate() < 0 ? -1 : fork();
+    pid_t first = criu_sandbox_separate() < 0 ? -1 : fork();
     if (first == 0)
         run_first(l, to_supervisor);
     if (first < 0)
-        fail(to_supervisor, LAUNCH_ROOM);
+        fail(to_supervisor, LAUNCH_SANDBOX);
     close(to_supervisor);
     close_output(l);
     wait_for_all(0, -1);
@@ -236,8 +236,8 @@ static void run_init(const struct launch *l, int to_supervisor, int gate, int en
     if (read(gate, &go, 1) != 1)
         _exit(0);
     close(gate);
-    if (l->room)
-        make_room(l, to_supervisor);
+    if (l->sandbox)
+        make_sandbox(l, to_supervisor);
     start_script(l, to_supervisor);
 }
 

@@ -5,7 +5,7 @@
  *     supervisor --fork--> script
  *         in a cgroup, which lists all processes that the script starts
  *     supervisor --fork--> init --fork--> script
- *         without a cgroup, and in rooms and containers
+ *         without a cgroup, and in sandboxes and containers
  *
  * Without an init the supervisor itself waits for the script and for the processes that it leaves
  * (supervise_loop.h). It knows the cgroup before the script is forked, so nothing needs to be
@@ -14,8 +14,8 @@
  * The init is a subreaper of all that the script starts, holds no files and ignores signals, so
  * that after a supervisor's sudden death the whole tree can still be found below it where there are
  * no cgroups. It waits at a gate until the supervisor has recorded its pid, reports the script's
- * end, and ends with the last process below it. With a room there is one more process between the
- * two, the first of the script's pid namespace, which then reports the end.
+ * end, and ends with the last process below it. With a sandbox there is one more process between
+ * the two, the first of the script's pid namespace, which then reports the end.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_LAUNCH_H
 #define BELAY_AGENT_SUPERVISOR_LAUNCH_H
@@ -34,14 +34,14 @@ struct launch {
     int error;             /* becomes stderr */
     const char *input;     /* becomes stdin, opened by the user in cwd; NULL for /dev/null */
     int64_t input_wait_ms; /* how long it may take to open (open_in_time.h) */
-    /* the task's directory, to run the script in its own room (criu_room.h); NULL if none. The
-     * output is then a pipe, and error the same one */
-    const char *room;
-    bool alone; /* start without an init; never with a room or `holds` */
+    /* the task's directory, to run the script in its own sandbox (criu_sandbox.h); NULL if none.
+     * The output is then a pipe, and error the same one */
+    const char *sandbox;
+    bool alone; /* start without an init; never with a sandbox or `holds` */
     /* no script: starts a process that waits to be killed, so that steps can be started in the
      * task */
     bool holds;
-    /* with a room: the criu program that restores the script instead of a start; may be NULL */
+    /* with a sandbox: the criu program that restores the script instead of a start; may be NULL */
     const char *restore;
 };
 
@@ -50,7 +50,7 @@ enum launch_step {
     LAUNCH_READY,
     LAUNCH_ENDED,
     LAUNCH_GROUP,
-    LAUNCH_ROOM,
+    LAUNCH_SANDBOX,
     LAUNCH_RESTORE, /* restore.log says why */
     LAUNCH_FORK,
     LAUNCH_USER,
@@ -67,7 +67,7 @@ enum launch_step {
  * nothing. */
 struct launch_report {
     enum launch_step step;
-    /* LAUNCH_READY: the script's pid, in the room's pid namespace if there is one; LAUNCH_ENDED:
+    /* LAUNCH_READY: the script's pid, in the sandbox's pid namespace if there is one; LAUNCH_ENDED:
      * wait status; otherwise errno of the failure */
     int value;
 };

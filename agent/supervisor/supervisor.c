@@ -193,7 +193,7 @@ static void run_loop(struct supervisor *s)
             .to_script = s->task->grace_to_script,
             .before_ms = s->task->grace_ms,
             .init = s->launched.init,
-            .in_room = s->task->method == WIRE_METHOD_CRIU};
+            .in_sandbox = s->task->method == WIRE_METHOD_CRIU};
     s->loop.shells = (struct shells){.group = s->group,
         .user = &s->user,
         .env = s->env,

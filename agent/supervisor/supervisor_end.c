@@ -234,7 +234,7 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
         describe(&s->exit, "its input %.150s cannot be opened: %s", s->input, why);
     } else if (r->step == LAUNCH_USER) {
         describe(&s->exit, "cannot become the user %s: %s", s->user.name, why);
-    } else if (r->step == LAUNCH_ROOM) {
+    } else if (r->step == LAUNCH_SANDBOX) {
         describe(
             &s->exit, "its namespaces cannot be created, which --checkpoint criu needs: %s", why);
     } else {

@@ -4,7 +4,7 @@
  */
 #include "agent/supervisor/supervisor_private.h"
 
-#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_sandbox.h"
 #include "agent/supervisor/env.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -101,7 +101,7 @@ static int open_pump(struct supervisor *s, int *out, int *error, struct err *e)
     s->pump.hold_ms = OUTPUT_HOLD_MS;
     int rc = output_pump_open(&s->pump, files, n, s->user.uid, s->user.gid, ends, e);
     if (!rc && s->task->method == WIRE_METHOD_CRIU)
-        rc = criu_room_note_output(ends[0], e);
+        rc = criu_sandbox_note_output(ends[0], e);
     if (rc)
         return rc;
     *out = ends[0];

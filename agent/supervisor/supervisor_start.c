@@ -111,9 +111,9 @@ static bool runs_alone(const struct supervisor *s)
 
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
-    bool in_room = s->task->method == WIRE_METHOD_CRIU,
+    bool in_sandbox = s->task->method == WIRE_METHOD_CRIU,
          is_restored = s->state.reported.restored_attempt > 0;
-    const char *seen = in_room ? CRIU_ROOM : s->dir; /* path as the task sees it */
+    const char *seen = in_sandbox ? CRIU_SANDBOX : s->dir; /* path as the task sees it */
     char *script = mem_printf("%s/script", seen);
     char **argv = build_argv(s, script);
     const struct task_env t = {.spec = s->task,
@@ -121,8 +121,8 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .node = s->node,
         .cwd = supervisor_work_dir(s),
         .dir = seen,
-        .checkpoint = in_room ? "scratch" : "checkpoint",
-        .own_tmp = in_room,
+        .checkpoint = in_sandbox ? "scratch" : "checkpoint",
+        .own_tmp = in_sandbox,
         .gpu_maker = s->state.gpu_maker,
         .gpus = s->state.gpus,
         .bin = s->common->tools.bin,
@@ -146,8 +146,8 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .input_wait_ms = FILE_WAIT_MS,
         .alone = runs_alone(s),
         .holds = supervisor_holds(s),
-        .room = in_room ? s->dir : NULL,
-        .restore = in_room && is_restored ? s->state.criu : NULL};
+        .sandbox = in_sandbox ? s->dir : NULL,
+        .restore = in_sandbox && is_restored ? s->state.criu : NULL};
     if (!rc)
         rc = launch_start(&l, &s->launched, e);
     mem_free_texts(wrapped);

@@ -27,13 +27,13 @@ static pid_t inner_number(pid_t pid)
 
 static bool is_script(const struct grace *g, pid_t pid)
 {
-    return g->script != 0 && (g->in_room ? inner_number(pid) : pid) == g->script;
+    return g->script != 0 && (g->in_sandbox ? inner_number(pid) : pid) == g->script;
 }
 
 /* Processes of belay's own, which get no signals. */
 static bool is_ours(const struct grace *g, pid_t pid)
 {
-    return pid == g->init || (g->in_room && inner_number(pid) == 1);
+    return pid == g->init || (g->in_sandbox && inner_number(pid) == 1);
 }
 
 static bool goes_to_all(int signum)

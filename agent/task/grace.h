@@ -17,7 +17,7 @@ struct grace {
     int64_t before_ms; /* the time limit */
     pid_t init;        /* ancestor of all processes of the job (agent/supervisor/launch.h) */
     pid_t script;      /* 0 = not known yet */
-    bool in_room;      /* `script` is a pid in its own pid namespace */
+    bool in_sandbox;   /* `script` is a pid in its own pid namespace */
 };
 
 /* Sends the signal. With to_script only the script's process gets it, whether or not it catches it;

@@ -22,7 +22,7 @@ int handover_checkpoint(const struct job_user *u, const char *dir, struct err *e
 
 /* Makes task_dir/scratch: the copy in checkpoint_dir/scratch if one was restored, else an empty
  * directory. Only the empty one belongs to the user: the copy is given to the user after criu has
- * restored into it (criu_room.h). */
+ * restored into it (criu_sandbox.h). */
 int handover_scratch(
     const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e);
 

@@ -7,7 +7,7 @@
 #include "agent/task/task_private.h"
 
 #include "agent/criu/criu_gpu.h"
-#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_sandbox.h"
 #include "agent/supervisor/env.h"
 #include "agent/supervisor/image.h"
 #include "agent/task/kept.h"
@@ -301,13 +301,13 @@ static int give_ranks(const struct task *t, const struct job_user *u, struct err
 /* ---- with CRIU ---- */
 
 /* The checkpoint's directory stays the agent's, because criu does as root what the images say. */
-static int prepare_room(struct task *t, const struct job_user *u)
+static int prepare_sandbox(struct task *t, const struct job_user *u)
 {
     struct task_work *w = &t->work;
     if (t->common->criu->can == WIRE_CRIU_NO)
         return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->common->criu->text);
     STR_COPY(t->state.criu, t->common->criu->path);
-    int rc = criu_room_write_hook(t->dir, &w->e);
+    int rc = criu_sandbox_write_hook(t->dir, &w->e);
     if (rc)
         return rc;
     return handover_scratch(u, t->dir, t->ckpt.dir, &w->e);
@@ -327,22 +327,22 @@ static int dump(struct task *t)
     struct criu_dump d = {
         .task_dir = t->dir, .criu = t->common->criu, .step = CRIU_PRE_DUMP, .with_gpus = with_gpus};
     int64_t began = clock_mono(&clock_system).ms;
-    int rc = criu_room_prepare_dump(t->dir, &w->e);
+    int rc = criu_sandbox_prepare_dump(t->dir, &w->e);
     if (!rc && with_gpus)
         rc = criu_gpu_check_memory(t->state.gpus, t->supervision.usage.memory, &w->e);
     d.timeout_ms = dump_time_ms(w);
-    if (!rc && d.criu->tracks && !with_gpus && criu_room_memory(t->dir) >= PRE_DUMP_BYTES) {
-        rc = criu_room_dump(&d, &w->e);
+    if (!rc && d.criu->tracks && !with_gpus && criu_sandbox_memory(t->dir) >= PRE_DUMP_BYTES) {
+        rc = criu_sandbox_dump(&d, &w->e);
         d.parent = rc == 0;
         if (rc && rc != ERR_TIMEOUT) { /* then dumps without a pre-dump */
             log_warn("memory could not be dumped ahead", log_i("job", t->job), log_err(&w->e));
-            rc = criu_room_prepare_dump(t->dir, &ignored);
+            rc = criu_sandbox_prepare_dump(t->dir, &ignored);
         }
     }
     d.step = w->dumps_stopped ? CRIU_DUMP_STOPPED : CRIU_DUMP_RUNNING;
     d.timeout_ms = dump_time_ms(w);
     if (!rc)
-        rc = criu_room_dump(&d, &w->e);
+        rc = criu_sandbox_dump(&d, &w->e);
     w->dump_ms = clock_mono(&clock_system).ms - began;
     return rc;
 }
@@ -539,7 +539,7 @@ static int prepare(struct task *t)
     if (!rc && task_saves(t))
         rc = with_store(t, restore);
     if (!rc && task_by_criu(t))
-        return prepare_room(t, &u);
+        return prepare_sandbox(t, &u);
     if (!rc && task_saves(t))
         rc = handover_checkpoint(&u, t->ckpt.dir, &w->e);
     if (!rc && task_saves(t))

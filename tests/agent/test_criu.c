@@ -115,7 +115,7 @@ static void each_step_has_its_command_line(void **state)
     assert_true(
         has(stopped, "--leave-stopped") && !has(stopped, "--track-mem") && !has(stopped, "../pre"));
     assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
-    assert_string_equal(word_after(restore, "--action-script"), CRIU_ROOM "/hook");
+    assert_string_equal(word_after(restore, "--action-script"), CRIU_SANDBOX "/hook");
     assert_string_equal(word_after(restore, "--inherit-fd"), "fd[3]:pipe:[4294967295]");
     /* criu's own limit, in seconds, is before ours: it lets the processes go, a kill would not */
     assert_string_equal(word_after(pre, "--timeout"), "27");
@@ -164,13 +164,13 @@ static void failures_quote_the_last_line(void **state)
     assert_int_equal(call("echo; exit 3", NULL, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 3: it did not say why");
     assert_int_equal(
-        call("echo 'Error (a.c:1): no room' >&2; exit 1", NULL, 60000, NULL, 0, &e), ERR_IO);
-    assert_string_equal(e.text, "criu dump failed with exit code 1: no room");
+        call("echo 'Error (a.c:1): no space' >&2; exit 1", NULL, 60000, NULL, 0, &e), ERR_IO);
+    assert_string_equal(e.text, "criu dump failed with exit code 1: no space");
     assert_int_equal(call("kill -9 $$", NULL, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump was killed by signal 9");
     assert_int_equal(fs_write_atomic(log, "Error (b.c:2): from the log\n", 28, 0600, &e), 0);
     assert_int_equal(
-        call("echo 'Error (a.c:1): no room' >&2; exit 1", log, 60000, NULL, 0, &e), ERR_IO);
+        call("echo 'Error (a.c:1): no space' >&2; exit 1", log, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 1: from the log");
     static const char script[] = "Error (belay): from the script\nError (b.c:2): exited, status=1\n"
                                  "Error (b.c:3): Aborting due to script ret code -1\n";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tasks with the method criu under a real agent. A script of the test stands in for criu: it dumps
- * nothing, and restores a shell. Rooms are real, so this needs root and namespaces, and is skipped
- * otherwise.
+ * nothing, and restores a shell. Sandboxes are real, so this needs root and namespaces, and is
+ * skipped otherwise.
  */
 #include "criu_image.h"
 #include "rights.h"
@@ -27,39 +27,39 @@
 /* The file `mode` in its directory says what it does to a dump and to a restore. */
 static const char player[] =
     "#!/bin/sh\n"
-    "room=/run/belay-task\n"
+    "sandbox=/run/belay-task\n"
     "case \"$1\" in\n"
     "--version) echo 'Version: 4.1'; exit ;;\n"
     "check | pre-dump) exit 0 ;;\n"
     "esac\n"
     /* The agent's trial at its start (criu_trial.h): the text of the program is in its
      * arguments. */
-    "case \"$1 $(ls $room)\" in\n"
+    "case \"$1 $(ls $sandbox)\" in\n"
     "dump*output.log* | restore*output.log*) ;;\n"
-    "dump*) tr '\\0' '\\n' </proc/1000/cmdline | tail -n 1 >$room/text; exit 0 ;;\n"
+    "dump*) tr '\\0' '\\n' </proc/1000/cmdline | tail -n 1 >$sandbox/text; exit 0 ;;\n"
     "restore*)\n"
     "  echo 999 >/proc/sys/kernel/ns_last_pid\n"
-    "  (cd $room; while [ ! -e go ]; do sleep 0.05; done; mv text answer) &\n"
+    "  (cd $sandbox; while [ ! -e go ]; do sleep 0.05; done; mv text answer) &\n"
     "  exit 0 ;;\n"
     "esac\n"
     "mode=$(cat \"$(dirname \"$0\")/mode\")\n"
     "echo \"$*\" >>\"$(dirname \"$0\")/calls\"\n"
     "case \"$1 $mode\" in\n"
     "'dump fails')\n"
-    "  echo '(00.01) Error (criu/ptrace.c:1): cannot seize 1000' >$room/dump.log\n"
-    "  echo '(00.02) Error (criu/cr-dump.c:2): Dumping FAILED.' >>$room/dump.log\n"
+    "  echo '(00.01) Error (criu/ptrace.c:1): cannot seize 1000' >$sandbox/dump.log\n"
+    "  echo '(00.02) Error (criu/cr-dump.c:2): Dumping FAILED.' >>$sandbox/dump.log\n"
     "  exit 1 ;;\n"
-    "'dump hookless') CRTOOLS_SCRIPT_ACTION=pre-dump $room/hook ;;\n"
+    "'dump hookless') CRTOOLS_SCRIPT_ACTION=pre-dump $sandbox/hook ;;\n"
     "dump*)\n"
     "  readlink /proc/1000/fd/1 >\"$(dirname \"$0\")/pipe\"\n"
-    "  echo image >$room/checkpoint/images/dump/core-1000.img\n"
+    "  echo image >$sandbox/checkpoint/images/dump/core-1000.img\n"
     "  here=$(dirname \"$0\")\n"
-    "  [ \"$mode\" != removed ] || cp \"$here\"/*.img $room/checkpoint/images/dump\n"
-    "  CRTOOLS_SCRIPT_ACTION=post-dump $room/hook >$room/dump.log 2>&1 || exit 1\n"
-    "  [ \"$mode\" != unlooked ] || cp \"$here\"/*.img $room/checkpoint/images/dump ;;\n"
+    "  [ \"$mode\" != removed ] || cp \"$here\"/*.img $sandbox/checkpoint/images/dump\n"
+    "  CRTOOLS_SCRIPT_ACTION=post-dump $sandbox/hook >$sandbox/dump.log 2>&1 || exit 1\n"
+    "  [ \"$mode\" != unlooked ] || cp \"$here\"/*.img $sandbox/checkpoint/images/dump ;;\n"
     "'restore missing')\n"
     "  echo '(00.01) Error (criu/image.c:1): Unable to open inventory.img: No such file' "
-    ">$room/restore.log\n"
+    ">$sandbox/restore.log\n"
     "  exit 1 ;;\n"
     "'restore dies') kill -9 $$ ;;\n"
     "restore*)\n"
@@ -73,13 +73,13 @@ static const char player[] =
     "  exec 3>&- 5<&-\n"
     "  until grep -q ' T ' /proc/1000/stat; do sleep 0.05; done\n"
     "  if [ \"$mode\" != unhooked ]; then\n"
-    "    CRTOOLS_SCRIPT_ACTION=post-restore $room/hook >>$room/restore.log 2>&1 || {\n"
-    "      echo '(00.1) Error (criu/cr-restore.c:1): Aborting restore' >>$room/restore.log\n"
+    "    CRTOOLS_SCRIPT_ACTION=post-restore $sandbox/hook >>$sandbox/restore.log 2>&1 || {\n"
+    "      echo '(00.1) Error (criu/cr-restore.c:1): Aborting restore' >>$sandbox/restore.log\n"
     "      kill -9 1000\n"
     "      exit 1\n"
     "    }\n"
     "  fi\n"
-    "  [ \"$mode\" = ungiven ] || CRTOOLS_SCRIPT_ACTION=pre-resume $room/hook || exit 1\n"
+    "  [ \"$mode\" = ungiven ] || CRTOOLS_SCRIPT_ACTION=pre-resume $sandbox/hook || exit 1\n"
     "  echo continue >>\"$(dirname \"$0\")/calls\"\n"
     "  kill -CONT 1000\n"
     "  ;;\n"
@@ -91,7 +91,7 @@ static const char script[] = "#!/bin/sh\n"
                              "while [ ! -e \"$BELAY_CONTROL_DIR/end\" ]; do sleep 0.05; done\n"
                              "exit 85\n";
 
-static bool can_have_rooms(void)
+static bool can_have_sandboxes(void)
 {
     return geteuid() == 0 && access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 &&
            may_unshare(CLONE_NEWPID | CLONE_NEWNS);
@@ -120,7 +120,7 @@ static const char *user; /* of the job; "": root, as the agent */
 static struct world *begin(void **state, const char *mode)
 {
     struct err e;
-    if (!can_have_rooms())
+    if (!can_have_sandboxes())
         skip();
     STR_COPY(home, "/tmp/belay-test-criu-XXXXXX");
     assert_non_null(mkdtemp(home));
@@ -584,6 +584,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(without_encryption_nothing_starts, end),
         cmocka_unit_test_teardown(an_unencrypted_checkpoint_is_not_restored, end),
     };
-    has_own_mounts = can_have_rooms() && enter_own_mounts();
+    has_own_mounts = can_have_sandboxes() && enter_own_mounts();
     return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -6,7 +6,7 @@
  */
 #include "agent/criu/criu_gpu.h"
 #include "rights.h"
-#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_sandbox.h"
 #include "agent/criu/criu_trial.h"
 
 #include "base/buf.h"
@@ -32,22 +32,25 @@
  * trials it is for. */
 static const char criu[] =
     "#!/bin/sh\n"
-    "room=/run/belay-task\n"
+    "sandbox=/run/belay-task\n"
     "case $(tr '\\0' ' ' </proc/1000/cmdline) in *criu-subject*) kind=gpu ;; *) kind=cpu ;; esac\n"
-    "[ \"$1\" = dump ] && echo $kind >$room/kind\n"
-    "mode=$1-$(cat $room/kind)-$(cat " LOCAL "mode)\n"
+    "[ \"$1\" = dump ] && echo $kind >$sandbox/kind\n"
+    "mode=$1-$(cat $sandbox/kind)-$(cat " LOCAL "mode)\n"
     "case $mode in\n"
     "--version-*) echo 'Version: 4.1' ;;\n"
-    "dump-*-fails-all | dump-gpu-fails) echo 'Error (x.c:1): cannot seize 1000' >$room/dump.log; "
+    "dump-*-fails-all | dump-gpu-fails) echo 'Error (x.c:1): cannot seize 1000' "
+    ">$sandbox/dump.log; "
     "exit 1 ;;\n"
-    "dump-cpu-*) tr '\\0' '\\n' </proc/1000/cmdline | tail -n 1 >$room/text ;;\n"
-    "dump-*) tr '\\0' '\\n' <$room/text >$room/text.new; mv $room/text.new $room/text ;;\n"
-    "restore-gpu-fails-later) echo 'Error (y.c:1): no such plugin' >$room/restore.log; exit 1 ;;\n"
+    "dump-cpu-*) tr '\\0' '\\n' </proc/1000/cmdline | tail -n 1 >$sandbox/text ;;\n"
+    "dump-*) tr '\\0' '\\n' <$sandbox/text >$sandbox/text.new; mv $sandbox/text.new $sandbox/text "
+    ";;\n"
+    "restore-gpu-fails-later) echo 'Error (y.c:1): no such plugin' >$sandbox/restore.log; exit 1 "
+    ";;\n"
     "restore-*)\n"
-    "  [ $mode = restore-gpu-forgets ] && echo 0123456789abcdef0123456789abcdef >$room/text\n"
+    "  [ $mode = restore-gpu-forgets ] && echo 0123456789abcdef0123456789abcdef >$sandbox/text\n"
     "  echo 999 >/proc/sys/kernel/ns_last_pid\n"
     "  [ $mode = restore-gpu-dies ] && { true & exit 0; }\n"
-    "  (cd $room; while [ ! -e go ]; do sleep 0.05; done; mv text answer) &\n"
+    "  (cd $sandbox; while [ ! -e go ]; do sleep 0.05; done; mv text answer) &\n"
     "esac\n"
     "exit 0\n";
 
@@ -223,8 +226,8 @@ static const char checkpointer[] =
     "  case $2 in restore) echo locked ;; unlock) echo running ;; esac >state ;;\n"
     "esac\n";
 
-/* Runs while a process of a room is in the state that a failed dump left it in. */
-static int release_in_room(const char *state_text)
+/* Runs while a process of a sandbox is in the state that a failed dump left it in. */
+static int release_in_sandbox(const char *state_text)
 {
     int status = 0;
     put(LOCAL "bin/cuda-checkpoint", checkpointer, 0755);
@@ -237,7 +240,7 @@ static int release_in_room(const char *state_text)
             _exit(99);
         pid_t first = fork();
         if (first == 0) {
-            if (mount("proc", "/proc", "proc", 0, NULL) < 0 || criu_room_prepare_pid() < 0)
+            if (mount("proc", "/proc", "proc", 0, NULL) < 0 || criu_sandbox_prepare_pid() < 0)
                 _exit(98);
             pid_t task = fork();
             if (task == 0)
@@ -267,17 +270,17 @@ static void processes_that_a_failed_dump_left_locked_are_released(void **state)
     (void)state;
     if (!can_be_tried())
         skip();
-    assert_int_equal(release_in_room(""), 0); /* no CUDA */
+    assert_int_equal(release_in_sandbox(""), 0); /* no CUDA */
     check_actions("");
-    assert_int_equal(release_in_room("running\n"), 0);
+    assert_int_equal(release_in_sandbox("running\n"), 0);
     check_actions("");
-    assert_int_equal(release_in_room("locked\n"), 0);
+    assert_int_equal(release_in_sandbox("locked\n"), 0);
     check_actions("unlock\n");
-    assert_int_equal(release_in_room("checkpointed\n"), 0);
+    assert_int_equal(release_in_sandbox("checkpointed\n"), 0);
     check_actions("restore\nunlock\n");
-    assert_int_equal(release_in_room("failed\n"), 1);
+    assert_int_equal(release_in_sandbox("failed\n"), 1);
     put(LOCAL "stuck", "", 0644);
-    assert_int_equal(release_in_room("locked\n"), 1);
+    assert_int_equal(release_in_sandbox("locked\n"), 1);
     check_actions("unlock\n");
     unlink(LOCAL "stuck");
 }

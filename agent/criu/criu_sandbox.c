@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_sandbox.h"
 
 #include "agent/criu/criu_created.h"
 #include "agent/criu/criu_files.h"
@@ -29,26 +29,26 @@
 
 #define OUTPUT_PIPE "output.pipe"
 
-/* ---- the room ---- */
+/* ---- the sandbox ---- */
 
-int criu_room_separate(void)
+int criu_sandbox_separate(void)
 {
     return unshare(CLONE_NEWPID | CLONE_NEWNS);
 }
 
-/* Later mounts outside appear inside the room too, but not the reverse. */
-int criu_room_enter(const char *task_dir)
+/* Later mounts outside appear inside the sandbox too, but not the reverse. */
+int criu_sandbox_enter(const char *task_dir)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return -1;
-    if (mkdir(CRIU_ROOM, 0755) < 0 && errno != EEXIST)
+    if (mkdir(CRIU_SANDBOX, 0755) < 0 && errno != EEXIST)
         return -1;
-    return task_dir ? mount(task_dir, CRIU_ROOM, NULL, MS_BIND, NULL)
-                    : mount("belay", CRIU_ROOM, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
+    return task_dir ? mount(task_dir, CRIU_SANDBOX, NULL, MS_BIND, NULL)
+                    : mount("belay", CRIU_SANDBOX, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
 }
 
-int criu_room_prepare_pid(void)
+int criu_sandbox_prepare_pid(void)
 {
     char text[16];
     int n = snprintf(text, sizeof(text), "%d", CRIU_ROOT_PID - 1);
@@ -64,7 +64,7 @@ int criu_room_prepare_pid(void)
 
 /* ---- its output ---- */
 
-int criu_room_note_output(int fd, struct err *e)
+int criu_sandbox_note_output(int fd, struct err *e)
 {
     struct stat st;
     char text[24];
@@ -77,7 +77,7 @@ int criu_room_note_output(int fd, struct err *e)
 static int read_output(int64_t *ret_output, struct err *e)
 {
     struct buf text = {0};
-    int rc = fs_read(CRIU_ROOM "/" OUTPUT_PIPE, 64, &text, e);
+    int rc = fs_read(CRIU_SANDBOX "/" OUTPUT_PIPE, 64, &text, e);
     if (!rc)
         rc = str_to_i64(buf_str(&text), 1, UINT32_MAX, OUTPUT_PIPE, ret_output, e);
     buf_deinit(&text);
@@ -91,7 +91,7 @@ static void write_reason(const struct err *e)
 {
     char *text = mem_printf("Error (belay): %s\n", e->text);
     struct err ignored;
-    record_put(CRIU_ROOM "/restore.log", text, strlen(text), 0600, &ignored);
+    record_put(CRIU_SANDBOX "/restore.log", text, strlen(text), 0600, &ignored);
     free(text);
 }
 
@@ -100,7 +100,7 @@ static int restore_files(const struct job_user *u, struct err *e)
     int status;
     pid_t pid = fork();
     if (pid == 0) {
-        int rc = criu_files_restore(CRIU_ROOM "/checkpoint", u, e);
+        int rc = criu_files_restore(CRIU_SANDBOX "/checkpoint", u, e);
         if (rc)
             write_reason(e);
         _exit(rc ? 1 : 0);
@@ -116,17 +116,17 @@ static int restore_files(const struct job_user *u, struct err *e)
 static bool is_scratch_given(const struct job_user *u)
 {
     struct stat st;
-    return lstat(CRIU_ROOM "/scratch", &st) == 0 && st.st_uid == u->uid;
+    return lstat(CRIU_SANDBOX "/scratch", &st) == 0 && st.st_uid == u->uid;
 }
 
-int criu_room_restore(const char *criu, const struct job_user *u, int output, struct err *e)
+int criu_sandbox_restore(const char *criu, const struct job_user *u, int output, struct err *e)
 {
     struct criu c = {0};
     int64_t before;
     STR_COPY(c.path, criu);
     int rc = u->is_other ? criu_created_check(CRIU_IMAGES "/dump", NULL, e) : 0;
     if (!rc)
-        rc = criu_files_read_output(CRIU_ROOM "/checkpoint", &before, e);
+        rc = criu_files_read_output(CRIU_SANDBOX "/checkpoint", &before, e);
     if (rc) {
         write_reason(e);
         return rc;
@@ -134,11 +134,11 @@ int criu_room_restore(const char *criu, const struct job_user *u, int output, st
     rc = restore_files(u, e);
     if (rc)
         return rc;
-    unlink(CRIU_ROOM "/" CRIU_RIGHTS_MARK);
+    unlink(CRIU_SANDBOX "/" CRIU_RIGHTS_MARK);
     const char **argv = criu_restore_argv(&c, before);
-    rc = criu_call_restore(argv, output, CRIU_ROOM "/restore.log", CRIU_RESTORE_MS, e);
+    rc = criu_call_restore(argv, output, CRIU_SANDBOX "/restore.log", CRIU_RESTORE_MS, e);
     free(argv);
-    if (!rc && !fs_has_name(CRIU_ROOM "/" CRIU_RIGHTS_MARK))
+    if (!rc && !fs_has_name(CRIU_SANDBOX "/" CRIU_RIGHTS_MARK))
         rc = err_set(e, ERR_IO,
             "criu restore ended without calling its action script, which compares rights");
     if (!rc && !is_scratch_given(u))
@@ -150,7 +150,7 @@ int criu_room_restore(const char *criu, const struct job_user *u, int output, st
 
 /* ---- what criu calls ---- */
 
-int criu_room_write_hook(const char *task_dir, struct err *e)
+int criu_sandbox_write_hook(const char *task_dir, struct err *e)
 {
     char own[4096];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
@@ -174,7 +174,7 @@ int criu_room_write_hook(const char *task_dir, struct err *e)
 
 /* ---- dumping ---- */
 
-int criu_room_prepare_dump(const char *task_dir, struct err *e)
+int criu_sandbox_prepare_dump(const char *task_dir, struct err *e)
 {
     char *all = mem_printf("%s/checkpoint", task_dir), *pre = mem_printf("%s/images/pre", all),
          *dump = mem_printf("%s/images/dump", all), *log = mem_printf("%s/dump.log", task_dir);
@@ -184,7 +184,7 @@ int criu_room_prepare_dump(const char *task_dir, struct err *e)
     if (!rc)
         rc = fs_mkdirs(dump, 0700, e);
     if (!rc)
-        rc = criu_room_write_hook(task_dir, e);
+        rc = criu_sandbox_write_hook(task_dir, e);
     unlink(log);
     free(log);
     free(dump);
@@ -195,7 +195,7 @@ int criu_room_prepare_dump(const char *task_dir, struct err *e)
 
 static const char *const steps[] = {"pre-dump", "running", "stopped", NULL};
 
-int criu_room_dump(const struct criu_dump *d, struct err *e)
+int criu_sandbox_dump(const struct criu_dump *d, struct err *e)
 {
     char *log = mem_printf("%s/dump.log", d->task_dir);
     char own[4096], timeout[24];
@@ -226,7 +226,7 @@ static int find_init(const char *task_dir, pid_t *ret_pid, struct err *e)
     return 0;
 }
 
-int64_t criu_room_memory(const char *task_dir)
+int64_t criu_sandbox_memory(const char *task_dir)
 {
     struct proc_table t = {0};
     struct err ignored;
@@ -266,8 +266,8 @@ static int open_namespace(pid_t init, const char *name, struct err *e)
     return fd < 0 ? err_errno(e, errno, "opening %s", path) : fd;
 }
 
-/* Enters the namespaces of the room: this process's mounts change at once, its next child has the
- * pid namespace. */
+/* Enters the namespaces of the sandbox: this process's mounts change at once, its next child has
+ * the pid namespace. */
 static int go_in(pid_t init, struct err *e)
 {
     int pids = open_namespace(init, "pid_for_children", e);
@@ -279,7 +279,7 @@ static int go_in(pid_t init, struct err *e)
     return 0;
 }
 
-/* In the room. */
+/* In the sandbox. */
 static int dump_inside(const char *criu, enum criu_step step, bool parent, int64_t timeout_ms)
 {
     struct criu c = {0};
@@ -307,7 +307,7 @@ static int wait_for(pid_t pid)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int criu_room_dump_main(int argc, char **argv)
+int criu_sandbox_dump_main(int argc, char **argv)
 {
     struct err e;
     pid_t init;
@@ -335,44 +335,45 @@ int criu_room_dump_main(int argc, char **argv)
     _exit(code);
 }
 
-/* criu calls this in the room when it uses no more names, before the processes run. */
-int criu_room_give_main(void)
+/* criu calls this in the sandbox when it uses no more names, before the processes run. */
+int criu_sandbox_give_main(void)
 {
     struct wire_desired spec;
     struct job_user u;
     struct err e;
-    int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);
+    int rc = record_read_spec(CRIU_SANDBOX "/spec.json", &spec, &e);
     if (rc)
         return fail(&e);
     rc = user_resolve(spec.attempts[0].user, &u, &e);
     if (!rc)
-        rc = handover_tree(&u, CRIU_ROOM "/scratch", &e);
+        rc = handover_tree(&u, CRIU_SANDBOX "/scratch", &e);
     wire_desired_deinit(&spec);
     return rc ? fail(&e) : 0;
 }
 
-/* criu calls this in the room while all processes are frozen. */
-int criu_room_files_main(void)
+/* criu calls this in the sandbox while all processes are frozen. */
+int criu_sandbox_files_main(void)
 {
     struct wire_desired spec;
     struct criu_files files;
     struct job_user u;
     int64_t output;
     struct err e;
-    int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);
+    int rc = record_read_spec(CRIU_SANDBOX "/spec.json", &spec, &e);
     if (rc)
         return fail(&e);
     const struct wire_desired_attempt *a = &spec.attempts[0];
     rc = user_resolve(a->user, &u, &e);
     if (!rc && u.is_other)
-        rc = criu_created_check(CRIU_IMAGES "/dump", CRIU_ROOM "/scratch", &e);
+        rc = criu_created_check(CRIU_IMAGES "/dump", CRIU_SANDBOX "/scratch", &e);
     if (!rc)
         rc = read_output(&output, &e);
     if (!rc)
         rc = criu_files_find(CRIU_ROOT_PID, u.uid, *a->cwd ? a->cwd : u.home, &files, &e);
     if (!rc) {
         files.output = output;
-        rc = criu_files_save(&files, u.uid, CRIU_ROOM "/scratch", CRIU_ROOM "/checkpoint", &e);
+        rc =
+            criu_files_save(&files, u.uid, CRIU_SANDBOX "/scratch", CRIU_SANDBOX "/checkpoint", &e);
         criu_files_deinit(&files);
     }
     wire_desired_deinit(&spec);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The room of a task with the method criu (criu.h): making it, restoring into it, dumping from
+ * The sandbox of a task with the method criu (criu.h): making it, restoring into it, dumping from
  * outside of it.
  *
- *     supervisor --fork--> init --fork--> first process of the room (pid 1 of its namespace)
+ *     supervisor --fork--> init --fork--> first process of the sandbox (pid 1 of its namespace)
  *       first process --> script (pid CRIU_ROOT_PID)
  *                    \--> criu restore --> the processes of the script
  *                                     \--> belay-agent criu-rights, belay-agent criu-give
- *     agent --> belay-agent criu-dump --fork--> (in the room) criu dump
+ *     agent --> belay-agent criu-dump --fork--> (in the sandbox) criu dump
  *       criu dump --> belay-agent criu-files, while all processes are frozen
  */
-#ifndef BELAY_AGENT_CRIU_CRIU_ROOM_H
-#define BELAY_AGENT_CRIU_CRIU_ROOM_H
+#ifndef BELAY_AGENT_CRIU_CRIU_SANDBOX_H
+#define BELAY_AGENT_CRIU_CRIU_SANDBOX_H
 
 #include "agent/criu/criu.h"
 #include "agent/supervisor/user.h"
@@ -20,34 +20,35 @@
 
 /* ---- for launch.c ---- */
 
-/* Call in init: the next child is the first process of a new room. Returns -1 and errno. */
-int criu_room_separate(void);
-/* Call first in that child: mounts the room. NULL: an empty room in memory that ends with its
+/* Call in init: the next child is the first process of a new sandbox. Returns -1 and errno. */
+int criu_sandbox_separate(void);
+/* Call first in that child: mounts the sandbox. NULL: an empty sandbox in memory that ends with its
  * processes. Returns -1 and errno. */
-int criu_room_enter(const char *task_dir);
+int criu_sandbox_enter(const char *task_dir);
 /* Call in the first process: the next child gets CRIU_ROOT_PID. Returns -1 and errno. */
-int criu_room_prepare_pid(void);
+int criu_sandbox_prepare_pid(void);
 /* Call in the first process: restores a dump, whose processes become its children. First checks
  * what criu would create by name (criu_created.h). The processes run only after the action script
- * has compared their files with the user's rights (criu_rights.h) and has given CRIU_ROOM/scratch
- * to the user: until criu uses no more names, only root can enter that. output: the write end of
- * the pipe to which they print from then on. On an error CRIU_ROOM/restore.log has the reason; the
- * caller must then end, which kills everything in the room. */
-int criu_room_restore(const char *criu, const struct job_user *u, int output, struct err *e);
+ * has compared their files with the user's rights (criu_rights.h) and has given
+ * CRIU_SANDBOX/scratch to the user: until criu uses no more names, only root can enter that.
+ * output: the write end of the pipe to which they print from then on. On an error
+ * CRIU_SANDBOX/restore.log has the reason; the caller must then end, which kills everything in the
+ * sandbox. */
+int criu_sandbox_restore(const char *criu, const struct job_user *u, int output, struct err *e);
 
 /* ---- for the supervisor ---- */
 
 /* Records the pipe that carries the task's output in the working directory, which must be the
  * task's directory. fd is the pipe's write end. */
-int criu_room_note_output(int fd, struct err *e);
+int criu_sandbox_note_output(int fd, struct err *e);
 
 /* ---- for the agent ---- */
 
 /* Writes TASK_DIR/hook, the action script that criu runs during a dump and a restore. */
-int criu_room_write_hook(const char *task_dir, struct err *e);
+int criu_sandbox_write_hook(const char *task_dir, struct err *e);
 
 /* Creates the empty directories of a dump in the task's directory, and the hook. */
-int criu_room_prepare_dump(const char *task_dir, struct err *e);
+int criu_sandbox_prepare_dump(const char *task_dir, struct err *e);
 
 struct criu_dump {
     const char *task_dir;
@@ -60,11 +61,11 @@ struct criu_dump {
 
 /* Dumps; blocks. ERR_TIMEOUT: criu was killed during the dump, so the processes may be damaged.
  * ERR_CORRUPT: they are damaged. Any other error: they are unchanged. */
-int criu_room_dump(const struct criu_dump *d, struct err *e);
+int criu_sandbox_dump(const struct criu_dump *d, struct err *e);
 
 /* Memory of the task's processes, in bytes, to decide whether a dump before the freeze is useful;
  * 0: unknown. */
-int64_t criu_room_memory(const char *task_dir);
+int64_t criu_sandbox_memory(const char *task_dir);
 
 /* ---- subcommands that the agent runs itself ----
  *
@@ -72,8 +73,8 @@ int64_t criu_room_memory(const char *task_dir);
  *     belay-agent criu-files
  *     belay-agent criu-give
  */
-int criu_room_dump_main(int argc, char **argv);
-int criu_room_files_main(void);
-int criu_room_give_main(void);
+int criu_sandbox_dump_main(int argc, char **argv);
+int criu_sandbox_files_main(void);
+int criu_sandbox_give_main(void);
 
 #endif
