@@ -3,7 +3,7 @@
  * Sessions of users with the tasks of this node (belay exec). belayd lists the wanted sessions in
  * the desired state. Each is claimed once, and the claim returns its command, so no command runs
  * twice. Then two streams of frames (base/frames.h) run over HTTP calls made from here: output is
- * posted in pieces at offsets, which belayd answers when it has room; input arrives as the answer
+ * posted in pieces at offsets, which belayd answers when it has space; input arrives as the answer
  * to a parked call. A session that is no longer wanted, or that belayd does not know (after a
  * restart), is hung up.
  */

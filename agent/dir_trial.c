@@ -139,7 +139,7 @@ static int say_others(const char *dir, int why, struct err *e)
 }
 
 /* *ret_why = errno of executing a script there; 0 if it could be executed, or not written for lack
- * of room. */
+ * of space. */
 static int try_in(const char *dir, bool as_nobody, int *ret_why, struct err *e)
 {
     char *path = mem_printf("%s/.belay-trial-XXXXXX", dir);

@@ -10,7 +10,7 @@
 
 /* Executes a one-line script below dir/tasks as the agent's own user and, if the agent is root,
  * also as a user without rights. If a directory does not exist yet, the test uses the directory in
- * which it would be created. The script is removed again. If the disk has no room for it, nothing
+ * which it would be created. The script is removed again. If the disk has no space for it, nothing
  * is tested.
  *
  * If system_users has root, a directory that other users cannot pass is only logged. Returns 0,

@@ -26,18 +26,18 @@ static bool is_short(int64_t free, int64_t reserve, bool was_full)
     return free < reserve + (was_full ? reserve / 4 : 0);
 }
 
-enum disk_cause disk_judge(const struct disk_room *r, enum disk_cause was)
+enum disk_cause disk_judge(const struct disk_space *r, enum disk_cause was)
 {
     if (is_short(r->free_bytes, fs_reserve(r->total_bytes), was == DISK_NO_BYTES))
         return DISK_NO_BYTES;
     bool no_inodes =
         is_short(r->free_inodes, inodes_reserve(r->total_inodes), was == DISK_NO_INODES);
-    return no_inodes ? DISK_NO_INODES : DISK_HAS_ROOM;
+    return no_inodes ? DISK_NO_INODES : DISK_HAS_SPACE;
 }
 
-static void take(const struct statvfs *v, struct disk_room *ret)
+static void take(const struct statvfs *v, struct disk_space *ret)
 {
-    *ret = (struct disk_room){
+    *ret = (struct disk_space){
         .total_bytes = (int64_t)(v->f_blocks * v->f_frsize),
         .free_bytes = (int64_t)(v->f_bavail * v->f_frsize),
         .total_inodes = (int64_t)v->f_files,
@@ -45,7 +45,7 @@ static void take(const struct statvfs *v, struct disk_room *ret)
     };
 }
 
-bool disk_read(const char *dir, struct disk_room *ret)
+bool disk_read(const char *dir, struct disk_space *ret)
 {
     struct statvfs v;
     bool is_read = statvfs(dir, &v) == 0;
@@ -54,7 +54,7 @@ bool disk_read(const char *dir, struct disk_room *ret)
     return is_read;
 }
 
-bool disk_read_fd(int fd, struct disk_room *ret)
+bool disk_read_fd(int fd, struct disk_space *ret)
 {
     struct statvfs v;
     bool is_read = fstatvfs(fd, &v) == 0;
@@ -63,14 +63,14 @@ bool disk_read_fd(int fd, struct disk_room *ret)
     return is_read;
 }
 
-static void describe(struct disk *d, const struct disk_room *r)
+static void describe(struct disk *d, const struct disk_space *r)
 {
     char free[32], total[32], kept[32];
     str_format_bytes((uint64_t)r->free_bytes, free, sizeof(free));
     str_format_bytes((uint64_t)r->total_bytes, total, sizeof(total));
     str_format_bytes((uint64_t)fs_reserve(r->total_bytes), kept, sizeof(kept));
     switch (d->cause) {
-    case DISK_HAS_ROOM:
+    case DISK_HAS_SPACE:
         d->text[0] = '\0';
         return;
     case DISK_NO_BYTES:
@@ -86,8 +86,8 @@ static void describe(struct disk *d, const struct disk_room *r)
     }
 }
 
-/* A failure is harmless: the end of a job may then have to wait for room. */
-static void hold(struct disk *d, const struct disk_room *r)
+/* A failure is harmless: the end of a job may then have to wait for space. */
+static void hold(struct disk *d, const struct disk_space *r)
 {
     char path[4096];
     struct stat st;
@@ -123,33 +123,33 @@ int disk_write_record(const char *dir, const char *path, const void *p, size_t n
     return rc;
 }
 
-static void become(struct disk *d, enum disk_cause cause, const struct disk_room *r)
+static void become(struct disk *d, enum disk_cause cause, const struct disk_space *r)
 {
     if (cause == d->cause)
         return;
     d->cause = cause;
     describe(d, r);
-    if (cause != DISK_HAS_ROOM)
-        log_warn("this node's disk has no room: it gets no new work until it has",
+    if (cause != DISK_HAS_SPACE)
+        log_warn("this node's disk is full: it gets no new work until it has space",
             log_s("dir", d->dir), log_s("why", d->text));
     else
-        log_info("this node's disk has room again", log_s("dir", d->dir));
+        log_info("this node's disk has space again", log_s("dir", d->dir));
     d->changed(d->ctx);
 }
 
 static void look(struct disk *d)
 {
-    struct disk_room r;
+    struct disk_space r;
     int64_t now = clock_mono(d->timers->clock).ms;
     bool was_refused = mono_is_set(d->refused_at) && now - d->refused_at.ms < DISK_REFUSED_MS;
     if (!disk_read(d->dir, &r))
         return;
     enum disk_cause cause = disk_judge(&r, d->cause);
-    if (cause != DISK_HAS_ROOM) /* pieces of it may be in use meanwhile */
+    if (cause != DISK_HAS_SPACE) /* pieces of it may be in use meanwhile */
         d->is_held = false;
     else if (!d->is_held)
         hold(d, &r);
-    become(d, cause == DISK_HAS_ROOM && was_refused ? DISK_REFUSED : cause, &r);
+    become(d, cause == DISK_HAS_SPACE && was_refused ? DISK_REFUSED : cause, &r);
 }
 
 static void on_look(struct timer *timer, void *ctx)
@@ -177,7 +177,7 @@ void disk_refused(struct disk *d, bool of_records, const char *why)
 {
     if (of_records)
         d->refused_at = clock_mono(d->timers->clock);
-    log_info("a start found no room on this node's disk", log_s("dir", d->dir), log_s("why", why));
+    log_info("a start found no space on this node's disk", log_s("dir", d->dir), log_s("why", why));
     look(d);
 }
 

@@ -27,7 +27,7 @@ static int64_t read_last(const char *path)
     return last;
 }
 
-/* Takes no room. A crash in the middle loses nothing: the new number is greater, so its first
+/* Takes no space. A crash in the middle loses nothing: the new number is greater, so its first
  * digits followed by the last digits of the old one are not less than the old one. */
 static bool write_over(const char *path, const char *text)
 {

@@ -48,7 +48,7 @@ void gpus_number(struct gpus *g, int64_t n);
 void gpus_read(struct gpus *g, const char *listing);
 int64_t gpus_whole(const struct gpus *g);
 /* Counts the slices by profile, and appends the counts of `others` that have other names, as far as
- * there is room. */
+ * there is space. */
 void gpus_count_slices(
     const struct gpus *g, const struct counts *others, struct counts *ret_counts);
 

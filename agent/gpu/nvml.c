@@ -148,7 +148,7 @@ static void look_at(const struct library *l, struct nvml_device *d, struct nvml_
         k->memory_bytes = (int64_t)m.used;
         k->memory_total_bytes = (int64_t)m.total;
     }
-    /* With no room for entries only their number is returned, whatever their format. */
+    /* With no space for entries only their number is returned, whatever their format. */
     int rc = l->processes ? l->processes(d, &n, NULL) : -1;
     k->processes = rc == NVML_OK || rc == NVML_INSUFFICIENT_SIZE ? (int64_t)n : 0;
     if (k->is_slice)

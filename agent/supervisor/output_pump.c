@@ -28,14 +28,14 @@
 #define PIECES_A_TURN 16
 #define TURN_MS 4  /* pause after a turn of so many pieces, which makes some 250 MB a second, ... */
 #define SMALL 4096 /* ... or after a piece smaller than that */
-#define HELD_LOOK_MS 50    /* looks for room while it is held, ... */
+#define HELD_LOOK_MS 50    /* looks for space while it is held, ... */
 #define CUT_LOOK_MS 1000   /* ... and while it is cut */
-#define RELEASE_SHARE 4    /* releases when it has so much of the spare room, ... */
+#define RELEASE_SHARE 4    /* releases when it has so much of the spare space, ... */
 #define RELEASE_MIN 65536  /* ... in steps of */
 #define SHARE_LEAST 65536  /* a task with less does not count among its user's */
 #define REST_MAX (4 << 20) /* of a pipe whose processes could not be killed */
 #define CUT_NOTE                                                                                   \
-    "\n---- belay: output is missing from here on: this node's disk has no room for it. The job "  \
+    "\n---- belay: output is missing from here on: this node's disk has no space for it. The job " \
     "goes on ----\n"
 
 static int64_t now_ms(void)
@@ -43,14 +43,14 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-int64_t output_room(int64_t spare, int64_t own, int64_t others)
+int64_t output_space(int64_t spare, int64_t own, int64_t others)
 {
     int64_t of_user = spare - own - others, of_task = spare / OUTPUT_OWN_SHARE - own;
-    int64_t room = of_user > of_task ? of_user : of_task;
-    if (spare <= 0 || room <= 0)
+    int64_t space = of_user > of_task ? of_user : of_task;
+    if (spare <= 0 || space <= 0)
         return 0;
-    room = min_i64(room / GRANT_SHARE, GRANT_MAX);
-    return min_i64(room > GRANT_MIN ? room : GRANT_MIN, spare);
+    space = min_i64(space / GRANT_SHARE, GRANT_MAX);
+    return min_i64(space > GRANT_MIN ? space : GRANT_MIN, spare);
 }
 
 /* ---- the disk ---- */
@@ -108,14 +108,14 @@ static void release_all(struct output_pump *p)
  * taken. */
 static bool read_spare(const struct output_pump *p, bool is_last, int64_t *ret_spare)
 {
-    struct disk_room d;
+    struct disk_space d;
     if (!disk_read_fd(p->log, &d))
         return false;
     *ret_spare = d.free_bytes - fs_reserve(d.total_bytes) / (is_last ? 2 : 1);
     return true;
 }
 
-static int64_t find_room(struct output_pump *p, bool is_last)
+static int64_t find_space(struct output_pump *p, bool is_last)
 {
     int64_t spare;
     if (!read_spare(p, is_last, &spare))
@@ -128,21 +128,21 @@ static int64_t find_room(struct output_pump *p, bool is_last)
             return GRANT_MIN;
     }
     output_shares_set(p->shares, p->user, own >= SHARE_LEAST ? own : 0);
-    return output_room(spare, own, output_shares_others(p->shares, p->user));
+    return output_space(spare, own, output_shares_others(p->shares, p->user));
 }
 
 static int64_t granted(struct output_pump *p, bool is_last)
 {
     if (p->grant > 0 && now_ms() < p->grant_until)
         return p->grant;
-    p->grant = find_room(p, is_last);
+    p->grant = find_space(p, is_last);
     p->grant_until = now_ms() + GRANT_MS;
     return p->grant;
 }
 
 /* ---- a stream ---- */
 
-/* Bytes written; 0 if the disk is full in spite of the room that was computed. */
+/* Bytes written; 0 if the disk is full in spite of the space that was computed. */
 static size_t write_some(struct output_pump *p, struct output_stream *s, size_t n)
 {
     ssize_t done = write(s->to, s->piece + s->at, n);
@@ -174,7 +174,7 @@ static void note(const struct output_stream *s, const char *text, int n)
 static void cut(struct output_pump *p)
 {
     p->is_cut = true;
-    log_warn("a task's output is cut: this node's disk has no room for it");
+    log_warn("a task's output is cut: this node's disk has no space for it");
     for (size_t i = 0; i < p->n; i++)
         p->streams[i].lost = 0;
 }
@@ -205,8 +205,8 @@ static void drop_piece(struct output_stream *s)
 static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
 {
     while (s->at < s->n && !p->is_cut) {
-        int64_t room = granted(p, is_last);
-        size_t n = s->n - s->at < (size_t)room ? s->n - s->at : (size_t)room;
+        int64_t space = granted(p, is_last);
+        size_t n = s->n - s->at < (size_t)space ? s->n - s->at : (size_t)space;
         if (n == 0 || write_some(p, s, n) == 0)
             return false;
         p->held_since = 0;
@@ -244,11 +244,11 @@ static void hold(struct output_pump *p)
 }
 
 /* Checks the free space again after CUT_LOOK_MS, and ends the cut if there is enough. */
-static void look_for_room(struct output_pump *p)
+static void look_for_space(struct output_pump *p)
 {
     if (!p->is_cut || now_ms() < p->grant_until)
         return;
-    p->grant = find_room(p, false);
+    p->grant = find_space(p, false);
     p->grant_until = now_ms() + CUT_LOOK_MS;
     if (p->grant >= OUTPUT_PIECE) /* enough that it is not cut again at once */
         end_cut(p);
@@ -316,7 +316,7 @@ void output_pump_turn(struct output_pump *p, const struct pollfd *fds)
 {
     if (now_ms() < p->look_at)
         return;
-    look_for_room(p);
+    look_for_space(p);
     for (size_t i = 0; i < p->n; i++)
         if (fds[i].revents || p->streams[i].at < p->streams[i].n)
             carry(p, &p->streams[i]);

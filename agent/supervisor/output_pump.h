@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Carries what a task's program prints from a pipe to the file that is shipped, as long as the
- * node's disk has room for it.
+ * node's disk has space for it.
  *
  *     program --pipe--> output.log --> belayd        one stream
  *     program --pipe--> stdout.log --> output.log    two, if errors have a file of their own; the
  *             --pipe--> stderr.log                   output writer copies them (output_writer.h)
  *
- * Output never takes the room that is kept for the agent's records (agent/disk.h). Of the room
+ * Output never takes the space that is kept for the agent's records (agent/disk.h). Of the space
  * beyond that, a user's tasks may take at most half of what is free to them: the user with the most
  * output meets the limit first, and a later user finds half of the rest. A task that has
  * little of its own (OUTPUT_OWN_SHARE) is not held up by others of its user.
@@ -39,7 +39,7 @@
 
 /* Pure. How much more a task may write, in bytes, where `spare` bytes are free beyond the reserve,
  * it has `own` bytes on the disk, and its user's other tasks have `others`. */
-int64_t output_room(int64_t spare, int64_t own, int64_t others);
+int64_t output_space(int64_t spare, int64_t own, int64_t others);
 
 struct output_stream {
     int from, to; /* the pipe's end, -1 = none or over; the file */

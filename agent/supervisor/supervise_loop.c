@@ -312,7 +312,7 @@ static void on_input(struct supervise_loop *v, struct supervise_loop_connection 
 }
 
 /* The newest connection belongs to the running agent, so an older one is closed if there is no
- * room. */
+ * space. */
 static void on_connect(struct supervise_loop *v)
 {
     int fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC);

@@ -61,7 +61,7 @@ static int64_t now_ms(void)
 
 static void report_to_agent(struct supervisor *s, const char *kind, const char *text)
 {
-    char line[sizeof(((struct err *)0)->text) + sizeof(SUPERVISOR_NO_ROOM)];
+    char line[sizeof(((struct err *)0)->text) + sizeof(SUPERVISOR_NO_SPACE)];
     int n = snprintf(line, sizeof(line), "%s%s\n", kind, text);
     if (s->agent_fd >= 0 && send(s->agent_fd, line, (size_t)n, MSG_NOSIGNAL) < 0)
         /* a restarted agent asks again through ctl.sock */
@@ -163,7 +163,7 @@ static void begin_afresh(const struct supervisor *s)
         log_warn("a task that did not start will count as started", log_s("dir", s->dir));
 }
 
-static int give_up_for_room(struct supervisor *s, const struct err *why, struct err *e)
+static int give_up_for_space(struct supervisor *s, const struct err *why, struct err *e)
 {
     supervisor_kill_rest(s, KILL_WAIT_MS);
     output_pump_finish(&s->pump);
@@ -218,7 +218,7 @@ static int run(struct supervisor *s, struct err *e)
     if (was_taken(s->pid_file)) {
         s->has_run = true;
         rc = clean_up(s, e);
-        return rc ? rc : supervisor_write_exit_when_room(s, e);
+        return rc ? rc : supervisor_write_exit_when_space(s, e);
     }
     rc = user_resolve(s->task->user, &s->user, e);
     s->user.no_new_privs = s->common->limits.no_new_privs;
@@ -234,7 +234,7 @@ static int run(struct supervisor *s, struct err *e)
         rc = supervisor_start_program(s, e);
     if (rc == ERR_NO_SPACE) {
         const struct err why = *e;
-        return give_up_for_room(s, &why, e);
+        return give_up_for_space(s, &why, e);
     }
     if (!rc) {
         s->has_run = true;
@@ -251,7 +251,7 @@ static int run(struct supervisor *s, struct err *e)
         supervisor_note_usage(s);
     if (s->image.image)
         supervisor_forget_container(s);
-    rc = supervisor_write_exit_when_room(s, e);
+    rc = supervisor_write_exit_when_space(s, e);
     if (rc == ERR_NO_SPACE && !s->has_run)
         begin_afresh(s);
     return rc;
@@ -304,7 +304,7 @@ static bool supervise(const struct supervisor_common *common, const char *dir, c
     int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
     if (rc) {
         log_error("supervising failed", log_s("dir", dir), log_err(&e));
-        report_to_agent(&s, rc == ERR_NO_SPACE && !s.has_run ? SUPERVISOR_NO_ROOM : "", e.text);
+        report_to_agent(&s, rc == ERR_NO_SPACE && !s.has_run ? SUPERVISOR_NO_SPACE : "", e.text);
     }
     bool was = !rc && s.agent_fd >= 0 && was_clean(&s);
     was = was && namespaces_keep(namespaces);

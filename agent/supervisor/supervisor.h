@@ -11,7 +11,7 @@
  *     free    the task is over: exit.json is written, no process is left, and "task NAME" makes it
  *             take another one, NAME in the same directory of tasks. Only after a task that
  *             ended cleanly, and while the agent runs; otherwise the supervisor ends
- *     no-room WHY  the node's disk is full, and nothing of the task was started; it ends
+ *     no-space WHY  the node's disk is full, and nothing of the task was started; it ends
  *     others  why it has not taken the task, or that nothing was left to do; it ends
  *
  * If DIR shows that an earlier supervisor had the task and died, it kills the processes that are
@@ -46,7 +46,7 @@
 
 #define SUPERVISOR_AGENT_FD 3
 #define SUPERVISOR_LINE_MAX 64 /* length of "task NAME" in bytes */
-#define SUPERVISOR_NO_ROOM "no-room "
+#define SUPERVISOR_NO_SPACE "no-space "
 
 /* Settings common to all tasks, looked up once by the process that forks supervisors. */
 struct supervisor_common {

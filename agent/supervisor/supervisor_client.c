@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define TRIES_MAX 12
-#define TRIES_FULL_MAX 3 /* on a full disk: another node may have room */
+#define TRIES_FULL_MAX 3 /* on a full disk: another node may have space */
 #define RETRY_MS 100     /* x try */
 /* x RETRY_MS; a live supervisor is worth waiting for, because giving it up loses its program */
 #define HELD_LOOKS 600
@@ -108,8 +108,8 @@ static void is_free_now(struct supervisor_client *k)
 
 static void note_said(struct supervisor_client *k)
 {
-    k->has_no_room = str_starts(k->line, SUPERVISOR_NO_ROOM);
-    STR_SHORTEN(k->said, k->line + (k->has_no_room ? strlen(SUPERVISOR_NO_ROOM) : 0));
+    k->has_no_space = str_starts(k->line, SUPERVISOR_NO_SPACE);
+    STR_SHORTEN(k->said, k->line + (k->has_no_space ? strlen(SUPERVISOR_NO_SPACE) : 0));
 }
 
 /* False if the pipe no longer belongs to the client. */
@@ -205,7 +205,7 @@ static int request_supervisor(struct supervisor_client *k, struct err *e)
     if (rc)
         return rc;
     k->is_own = true;
-    k->has_no_room = false;
+    k->has_no_space = false;
     k->n_line = 0;
     k->said[0] = '\0';
     k->ctl->data = k;
@@ -216,8 +216,8 @@ static int request_supervisor(struct supervisor_client *k, struct err *e)
 static void start_supervisor(struct supervisor_client *k)
 {
     struct err e;
-    if (k->tries++ >= (k->has_no_room ? TRIES_FULL_MAX : TRIES_MAX)) {
-        err_set(&e, k->has_no_room ? ERR_NO_SPACE : ERR_IO, "no supervisor could be started: %s",
+    if (k->tries++ >= (k->has_no_space ? TRIES_FULL_MAX : TRIES_MAX)) {
+        err_set(&e, k->has_no_space ? ERR_NO_SPACE : ERR_IO, "no supervisor could be started: %s",
             *k->said ? k->said : "it died");
         end(k, &e);
         return;

@@ -40,7 +40,7 @@ struct supervisor_client {
     bool is_own;
     int dirfd; /* of dir, opened on first use */
     int tries, waits;
-    bool started, is_up, has_no_room;
+    bool started, is_up, has_no_space;
     bool is_old;    /* an older supervisor that lacks a command */
     char said[256]; /* message of a supervisor that did not take the task */
     char line[256];

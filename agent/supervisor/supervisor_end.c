@@ -33,9 +33,9 @@
 /* the init ends by itself, at once or after the script's last process */
 #define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
-#define HELD_ROOM "../../" DISK_HELD /* the task's directory is in DIR/tasks */
-#define ROOM_LOOK_MS 500             /* between looks for room for exit.json, ... */
-#define ROOM_WAIT_MAX_MS 600000      /* ... and for how long */
+#define HELD_SPACE "../../" DISK_HELD /* the task's directory is in DIR/tasks */
+#define SPACE_LOOK_MS 500             /* between looks for space for exit.json, ... */
+#define SPACE_WAIT_MAX_MS 600000      /* ... and for how long */
 
 static int64_t now_ms(void)
 {
@@ -60,16 +60,16 @@ static int write_exit(struct supervisor *s, struct err *e)
     return record_write_exit("exit.json", &s->exit, sync, e);
 }
 
-int supervisor_write_exit_when_room(struct supervisor *s, struct err *e)
+int supervisor_write_exit_when_space(struct supervisor *s, struct err *e)
 {
-    int64_t until = now_ms() + ROOM_WAIT_MAX_MS;
+    int64_t until = now_ms() + SPACE_WAIT_MAX_MS;
     int rc = write_exit(s, e);
     bool waits = rc == ERR_NO_SPACE && (s->has_run || s->started_at > 0);
     if (waits)
-        log_warn("the record of a task's end waits for room on the disk", log_s("dir", s->dir));
+        log_warn("the record of a task's end waits for space on the disk", log_s("dir", s->dir));
     while (waits && rc == ERR_NO_SPACE && now_ms() < until) {
-        if (!disk_give(HELD_ROOM))
-            poll(NULL, 0, ROOM_LOOK_MS);
+        if (!disk_give(HELD_SPACE))
+            poll(NULL, 0, SPACE_LOOK_MS);
         rc = write_exit(s, e);
     }
     return rc;

@@ -89,6 +89,6 @@ void supervisor_forget_container(struct supervisor *s);
 /* Notes in s->exit what the task has used. */
 void supervisor_note_usage(struct supervisor *s);
 /* Writes exit.json. Waits while the disk is full, so that the end of a program is not lost. */
-int supervisor_write_exit_when_room(struct supervisor *s, struct err *e);
+int supervisor_write_exit_when_space(struct supervisor *s, struct err *e);
 
 #endif

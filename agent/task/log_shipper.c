@@ -131,7 +131,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
 /* Waiting for belayd's disk costs time: only where it is of use here. */
 static bool wants_durable(const struct log_shipper *s)
 {
-    struct disk_room d;
+    struct disk_space d;
     int64_t most = ASK_MAX;
     if (disk_read(s->path, &d))
         most = min_i64(most, d.free_bytes / ASK_SHARE);

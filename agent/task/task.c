@@ -86,7 +86,7 @@ void task_persist(struct task *t)
 }
 
 /* On a full disk it takes what is held for the ends of tasks. If that is used up too, the task is
- * stopped although its end is not recorded: a stop is what makes room. */
+ * stopped although its end is not recorded: a stop is what makes space. */
 static void persist_end(struct task *t)
 {
     char *held = mem_printf("%s/../" DISK_HELD, t->common->dir);

@@ -63,7 +63,7 @@ struct task_common {
     void (*gone)(void *ctx, struct task *t); /* the task is removed; freed right after */
     /* no process of a task is left: others may take its place */
     void (*ended)(void *ctx);
-    /* the node's disk had no room for a start, or for its records at all (disk_refused) */
+    /* the node's disk had no space for a start, or for its records at all (disk_refused) */
     void (*disk_refused)(void *ctx, bool of_records, const char *why);
     /* a save started to wait for its turn (task_turn), or has ended */
     void (*order)(void *ctx);

@@ -88,8 +88,9 @@ static void try_older(struct task *t)
     prepare(t);
 }
 
-/* Nothing of it has run, and another node may have room. of_records: not only for its own files. */
-static void end_for_room(struct task *t, bool of_records, const char *why)
+/* Nothing of it has run, and another node may have space. of_records: not only for its own
+ * files. */
+static void end_for_space(struct task *t, bool of_records, const char *why)
 {
     t->common->disk_refused(t->common->ctx, of_records, why);
     task_end(t, WIRE_END_CAPACITY, 0, why);
@@ -118,7 +119,7 @@ static void on_ended(void *ctx, const struct err *e)
         STR_SHORTEN(t->supervision.exit.text, e ? e->text : why.text);
     }
     if (e && rc == ERR_NO_SPACE && t->state.stop == WIRE_END_NONE && !t->supervision.killing) {
-        end_for_room(t, true, e->text);
+        end_for_space(t, true, e->text);
         return;
     }
     task_finish(t);
@@ -295,7 +296,7 @@ static void prepare_failed(struct task *t)
     } else if (t->work.rc == ERR_CONFIG) {
         task_end(t, WIRE_END_FAILED, 126, e->text);
     } else if (t->work.rc == ERR_NO_SPACE) {
-        end_for_room(t, t->work.of_records, e->text);
+        end_for_space(t, t->work.of_records, e->text);
     } else if (t->work.fenced ||
                clock_mono(t->common->timers->clock).ms >= t->prep.prepare_until.ms) {
         task_end(t, WIRE_END_NODE_LOST, 0, e->text);

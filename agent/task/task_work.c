@@ -562,7 +562,7 @@ static int remove_all(struct task *t)
     return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
 
-/* What did not fit must not take the room of others until the task is removed. */
+/* What did not fit must not take the space of others until the task is removed. */
 static void drop_what_did_not_fit(const struct task *t)
 {
     char *workdir = mem_printf("%s/" WORKDIR_NAME, t->dir);

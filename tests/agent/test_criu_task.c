@@ -312,7 +312,7 @@ static bool is_cut_or_full(struct world *w, int64_t unused)
 }
 
 /* While belayd takes none of it. */
-static void what_it_prints_leaves_the_agent_its_room(void **state)
+static void what_it_prints_leaves_the_agent_its_space(void **state)
 {
     static char floods[] = "#!/bin/sh\n"
                            "yes aaaa & while [ ! -e \"$BELAY_CONTROL_DIR/end\" ]; do sleep 0.05; "
@@ -567,7 +567,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_dump_is_stored_and_restored, end),
         cmocka_unit_test_teardown(a_failed_dump_is_reported_and_the_program_continues, end),
-        cmocka_unit_test_teardown(what_it_prints_leaves_the_agent_its_room, end_on_small_disk),
+        cmocka_unit_test_teardown(what_it_prints_leaves_the_agent_its_space, end_on_small_disk),
         cmocka_unit_test_teardown(an_agent_on_a_full_disk_still_has_criu, end_on_small_disk),
         cmocka_unit_test_teardown(a_job_that_cannot_be_restored_is_held, end),
         cmocka_unit_test_teardown(a_job_whose_checkpoints_were_given_up_begins_again, end),

@@ -60,21 +60,21 @@ static void end(struct rig *r)
 static void use_up_bytes(struct rig *r, int64_t left)
 {
     char path[96];
-    struct disk_room room;
+    struct disk_space space;
     snprintf(path, sizeof(path), "%s/ballast", r->dir);
     unlink(path);
-    assert_true(disk_read(r->dir, &room));
+    assert_true(disk_read(r->dir, &space));
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
-    assert_int_equal(posix_fallocate(fd, 0, (off_t)(room.free_bytes - left)), 0);
+    assert_int_equal(posix_fallocate(fd, 0, (off_t)(space.free_bytes - left)), 0);
     close(fd);
 }
 
 static void use_up_files(struct rig *r, int64_t left)
 {
-    struct disk_room room;
-    assert_true(disk_read(r->dir, &room));
-    for (int64_t k = room.free_inodes; k > left; k--) {
+    struct disk_space space;
+    assert_true(disk_read(r->dir, &space));
+    for (int64_t k = space.free_inodes; k > left; k--) {
         char path[96];
         snprintf(path, sizeof(path), "%s/%lld", r->dir, (long long)k);
         int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -99,7 +99,7 @@ static void assert_says(const struct rig *r, const char *text)
 }
 
 /* A quota, for example: the file system has free space that this user may not use. */
-static void records_without_room_count_as_a_full_disk_for_a_minute(void **state)
+static void records_without_space_count_as_a_full_disk_for_a_minute(void **state)
 {
     (void)state;
     struct rig r;
@@ -125,7 +125,7 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     disk_refused(&r.disk, false, "writing checkpoint/a: Disk quota exceeded");
     assert_string_equal(disk_full(&r.disk), "");
     assert_int_equal(r.n_changes, 0);
-    use_up_bytes(&r, MIB); /* unless others find no room either: that is reported without delay */
+    use_up_bytes(&r, MIB); /* unless others find no space either: that is reported without delay */
     disk_refused(&r.disk, false, "writing checkpoint/a: No space left on device");
     assert_says(&r, "1.0 MiB of 16.0 MiB are free");
     use_up_bytes(&r, 8 * MIB);
@@ -179,7 +179,7 @@ static void a_disk_that_fills_up_after_a_refusal_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_without_room_count_as_a_full_disk_for_a_minute),
+        cmocka_unit_test(records_without_space_count_as_a_full_disk_for_a_minute),
         cmocka_unit_test(a_job_that_does_not_fit_closes_no_node),
         cmocka_unit_test(the_reason_is_what_is_short),
         cmocka_unit_test(a_disk_that_fills_up_after_a_refusal_says_so),

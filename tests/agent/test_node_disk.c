@@ -98,7 +98,7 @@ static void fill(struct world *w, int pages)
     free(path);
 }
 
-static void make_room(struct world *w)
+static void make_space(struct world *w)
 {
     char *path = in_node(w, "ballast");
     assert_int_equal(unlink(path), 0);
@@ -107,7 +107,7 @@ static void make_room(struct world *w)
 
 /* ---- starts ---- */
 
-static bool has_room(struct world *w, int64_t unused)
+static bool has_space(struct world *w, int64_t unused)
 {
     (void)unused;
     return w->status.seq > 0 && !w->status.disk_full[0];
@@ -118,9 +118,9 @@ static bool ended_or_runs(struct world *w, int64_t job)
     return has_ended(w, job) || is_running(w, job);
 }
 
-/* Room ends at each step of a start: the job's directory, the records of its supervisor, the record
- * of its end. */
-static void a_start_without_room_is_no_loss_of_the_node(void **state)
+/* Space ends at each step of a start: the job's directory, the records of its supervisor, the
+ * record of its end. */
+static void a_start_without_space_is_no_loss_of_the_node(void **state)
 {
     struct world *w = create(state);
     int refused = 0, done = 0;
@@ -136,7 +136,7 @@ static void a_start_without_room_is_no_loss_of_the_node(void **state)
         world_want(w, job, 1, "#!/bin/sh\nexit 0\n");
         world_go(w);
         world_until(w, ended_or_runs, job, "it has ended, or has started");
-        make_room(w); /* for the record of its end */
+        make_space(w); /* for the record of its end */
         world_until(w, has_ended, job, "it has ended");
         const struct wire_attempt_status *s = world_reported(w, job);
         if (s->end != WIRE_END_CAPACITY && s->end != WIRE_END_SUCCEEDED)
@@ -205,7 +205,7 @@ static void a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job(void **s
         check_not_started(w, job, why);
         free(why);
     }
-    assert_true(has_room(w, 0)); /* for other jobs the node may do */
+    assert_true(has_space(w, 0)); /* for other jobs the node may do */
     free(tasks);
 }
 
@@ -229,7 +229,7 @@ static void the_end_of_a_job_is_recorded_on_a_full_disk(void **state)
         assert_int_equal(world_reported(w, job)->end, WIRE_END_FAILED);
         assert_int_equal(world_reported(w, job)->exit_code, 7);
     }
-    make_room(w);
+    make_space(w);
 }
 
 static void kill_supervisor(struct world *w, int64_t job)
@@ -241,8 +241,8 @@ static void kill_supervisor(struct world *w, int64_t job)
     free(path);
 }
 
-/* It must not count as a start without room: the job would run again as if it had not run. */
-static void the_end_of_a_job_that_ran_waits_for_room(void **state)
+/* It must not count as a start without space: the job would run again as if it had not run. */
+static void the_end_of_a_job_that_ran_waits_for_space(void **state)
 {
     struct world *w = create(state);
     world_start_agent(w);
@@ -250,8 +250,8 @@ static void the_end_of_a_job_that_ran_waits_for_room(void **state)
     world_until(w, is_running, 1, "it runs");
     fill(w, 0);
     kill_supervisor(w, 1);
-    world_until_said(w, "the record of a task's end waits for room");
-    make_room(w);
+    world_until_said(w, "the record of a task's end waits for space");
+    make_space(w);
     world_until(w, has_ended, 1, "it has ended");
     assert_int_not_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
     assert_string_equal(world_reported(w, 1)->text, "supervisor died");
@@ -305,13 +305,13 @@ static void an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it(void
         world_until(w, is_running, 2, "so does the filler");
     }
     want_stopped(w, 2);
-    make_room(w);
+    make_space(w);
     world_until(w, has_ended, 2, "the filler is stopped");
     assert_int_equal(world_reported(w, 2)->end, WIRE_END_USER);
     world_forget(w, 2);
     world_go(w);
     world_until(w, is_forgotten, 2, "its files are removed");
-    world_until(w, has_room, 0, "the node has room again");
+    world_until(w, has_space, 0, "the node has space again");
     assert_true(is_running(w, 1));
 }
 
@@ -349,21 +349,21 @@ static void a_certificate_is_renewed_on_a_full_disk(void **state)
     struct world *w = create(state);
     w->cert_life_ms = 3000;
     world_start_agent(w);
-    world_until(w, has_room, 0, "the node works");
+    world_until(w, has_space, 0, "the node works");
     fill(w, 0);
     for (int n = w->n_renews + 1, last = n + 2; n <= last; n++)
         world_until(w, has_renewed, n, "the certificate is renewed");
     assert_false(world_log_has(w, strerror(ENOSPC)));
-    make_room(w);
+    make_space(w);
 }
 
 /* ---- reports ---- */
 
-static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **state)
+static void a_node_says_when_its_disk_is_full_and_when_it_has_space_again(void **state)
 {
     struct world *w = create(state);
     world_start_agent(w);
-    world_until(w, has_room, 0, "it has room");
+    world_until(w, has_space, 0, "it has space");
     fill(w, (2 << 20) / PAGE - 8); /* a little less than the eighth that is kept */
     world_until(w, is_full, 0, "the full disk is reported");
     if (!strstr(w->status.disk_full, "of 16.0 MiB are free, and 2.0 MiB are kept"))
@@ -374,8 +374,8 @@ static void a_node_says_when_its_disk_is_full_and_when_it_has_room_again(void **
     world_until(w, has_ended, 1, "what belayd wants all the same is run");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_true(is_full(w, 0));
-    make_room(w);
-    world_until(w, has_room, 0, "it has room again");
+    make_space(w);
+    world_until(w, has_space, 0, "it has space again");
 }
 
 /* With so few inodes none are reserved, so the disk is never reported as short of them. */
@@ -392,11 +392,11 @@ static void allow_no_more_files(struct world *w)
 }
 
 /* A quota, for example: the file system has free space that this user may not use. */
-static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
+static void a_start_that_found_no_space_is_reported_as_a_full_disk(void **state)
 {
     struct world *w = create(state);
     world_start_agent(w);
-    world_until(w, has_room, 0, "it has room");
+    world_until(w, has_space, 0, "it has space");
     allow_no_more_files(w);
     world_want(w, 1, 1, "#!/bin/sh\n");
     world_go(w);
@@ -404,11 +404,11 @@ static void a_start_that_found_no_room_is_reported_as_a_full_disk(void **state)
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
     assert_true(is_full(w, 0)); /* in the same message */
     /* everybody sees it, and the error of the start may name files of the job */
-    if (!str_eq(w->status.disk_full, "a start found no room on it"))
+    if (!str_eq(w->status.disk_full, "a start found no space on it"))
         fail_msg("%s", w->status.disk_full);
 }
 
-/* The job may be larger than the disk, or than its user's quota: others still find room. */
+/* The job may be larger than the disk, or than its user's quota: others still find space. */
 static void a_job_that_does_not_fit_closes_no_node(void **state)
 {
     struct world *w = create(state);
@@ -423,7 +423,7 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     world_forget(w, 1);
     world_go(w);
     world_until(w, has_no_tasks, 0, "it is gone");
-    char *kept = in_node(w, "kept/1-1"); /* or that would make room */
+    char *kept = in_node(w, "kept/1-1"); /* or that would make space */
     assert_int_equal(fs_remove_tree(kept, &e), 0);
     free(kept);
     fill(w, (4 << 20) / PAGE);
@@ -437,16 +437,16 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     free(left);
     world_want(w, 2, 1, "#!/bin/sh\n");
     world_go(w);
-    world_until(w, has_ended, 2, "another job has room");
+    world_until(w, has_ended, 2, "another job has space");
     assert_int_equal(world_reported(w, 2)->end, WIRE_END_SUCCEEDED);
-    assert_false(world_log_has(w, "a start found no room on it"));
-    assert_true(world_log_has(w, "a start found no room on this node's disk"));
-    make_room(w);
+    assert_false(world_log_has(w, "a start found no space on it"));
+    assert_true(world_log_has(w, "a start found no space on this node's disk"));
+    make_space(w);
 }
 
 /* ---- output ---- */
 
-static void assert_room(struct world *w)
+static void assert_space(struct world *w)
 {
     struct statvfs v;
     char *node = in_node(w, "");
@@ -463,13 +463,13 @@ static bool has_more(struct world *w, int64_t job)
 }
 
 /* Twice as much as fits on the disk: it waits for belayd, which gets all of it. */
-static void output_that_belayd_has_makes_room_for_more(void **state)
+static void output_that_belayd_has_makes_space_for_more(void **state)
 {
     struct world *w = create(state);
     world_want(w, 1, 1, "#!/bin/sh\nseq -f %015.0f 0 2097151\n");
     world_start_agent(w);
     world_until(w, has_more, 1, "more than fits has arrived");
-    assert_room(w);
+    assert_space(w);
     world_until(w, has_ended, 1, "it has ended");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     const char *out = world_output(w, 1);
@@ -481,7 +481,7 @@ static void output_that_belayd_has_makes_room_for_more(void **state)
 
 /* Output on the node is released only after it is copied to the user's files, which are on another
  * disk. */
-static void output_in_files_of_the_user_makes_room_too(void **state)
+static void output_in_files_of_the_user_makes_space_too(void **state)
 {
     static char one[] = "one", two[] = "two";
     struct world *w = create(state);
@@ -492,7 +492,7 @@ static void output_in_files_of_the_user_makes_room_too(void **state)
     a->error = two;
     world_start_agent(w);
     world_until(w, has_more, 1, "more than fits has arrived");
-    assert_room(w);
+    assert_space(w);
     world_until(w, has_ended, 1, "it has ended");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_SUCCEEDED);
     assert_int_equal(strlen(world_output(w, 1)), 32 << 20);
@@ -524,7 +524,7 @@ static bool is_all_there(struct world *w, int64_t job)
 }
 
 /* Meanwhile belayd accepts no output. The other job may belong to the same user. */
-static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **state)
+static void a_flood_takes_neither_the_agents_space_nor_that_of_others(void **state)
 {
     struct world *w = create(state);
     w->deaf_to_output = true;
@@ -539,10 +539,10 @@ static void a_flood_takes_neither_the_agents_room_nor_that_of_others(void **stat
         world_until(w, is_reported_ended, job, "another job has ended");
         assert_int_equal(world_reported(w, job)->end, WIRE_END_SUCCEEDED);
         assert_true(is_all_there(w, job));
-        assert_room(w);
+        assert_space(w);
     }
     world_until(w, is_cut, 1, "the flood is cut");
-    assert_room(w);
+    assert_space(w);
     w->deaf_to_output = false;
     world_task_write(w, 1, 1, "control/go", "");
     world_until(w, has_ended, 1, "it goes on, and ends");
@@ -588,7 +588,7 @@ static void check_users_quota(struct world *w, const char *what)
         fail_msg("the node is closed: %s", w->status.disk_full);
     world_want(w, 2, 1, "#!/bin/sh\n");
     world_go(w);
-    world_until(w, has_ended, 2, "another job has room");
+    world_until(w, has_ended, 2, "another job has space");
     assert_int_equal(world_reported(w, 2)->end, WIRE_END_SUCCEEDED);
 }
 
@@ -617,22 +617,22 @@ static void a_users_quota_closes_no_node(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_start_without_room_is_no_loss_of_the_node, teardown),
+        cmocka_unit_test_teardown(a_start_without_space_is_no_loss_of_the_node, teardown),
         cmocka_unit_test_teardown(
             a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job, teardown),
         cmocka_unit_test_teardown(the_end_of_a_job_is_recorded_on_a_full_disk, teardown),
-        cmocka_unit_test_teardown(the_end_of_a_job_that_ran_waits_for_room, teardown),
+        cmocka_unit_test_teardown(the_end_of_a_job_that_ran_waits_for_space, teardown),
         cmocka_unit_test_teardown(
             an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it, teardown),
         cmocka_unit_test_teardown(a_stop_is_recorded_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(a_certificate_is_renewed_on_a_full_disk, teardown),
         cmocka_unit_test_teardown(
-            a_node_says_when_its_disk_is_full_and_when_it_has_room_again, teardown),
-        cmocka_unit_test_teardown(output_that_belayd_has_makes_room_for_more, teardown),
-        cmocka_unit_test_teardown(output_in_files_of_the_user_makes_room_too, teardown),
+            a_node_says_when_its_disk_is_full_and_when_it_has_space_again, teardown),
+        cmocka_unit_test_teardown(output_that_belayd_has_makes_space_for_more, teardown),
+        cmocka_unit_test_teardown(output_in_files_of_the_user_makes_space_too, teardown),
         cmocka_unit_test_teardown(
-            a_flood_takes_neither_the_agents_room_nor_that_of_others, teardown),
-        cmocka_unit_test_teardown(a_start_that_found_no_room_is_reported_as_a_full_disk, teardown),
+            a_flood_takes_neither_the_agents_space_nor_that_of_others, teardown),
+        cmocka_unit_test_teardown(a_start_that_found_no_space_is_reported_as_a_full_disk, teardown),
         cmocka_unit_test_teardown(a_job_that_does_not_fit_closes_no_node, teardown),
         cmocka_unit_test_teardown(a_users_quota_met_by_a_secret_closes_no_node, teardown),
         cmocka_unit_test_teardown(a_users_quota_closes_no_node, teardown),

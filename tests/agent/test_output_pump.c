@@ -38,20 +38,20 @@ static void a_disk_keeps_an_eighth_and_at_most_256_mib(void **state)
     assert_int_equal(fs_reserve(16 * MIB), 2 * MIB);
     assert_int_equal(fs_reserve(1LL << 40), 256 * MIB);
     const struct {
-        struct disk_room r;
+        struct disk_space r;
         enum disk_cause was, is;
     } looks[] = {
-        {{16 * MIB, 2 * MIB, 0, 0}, DISK_HAS_ROOM, DISK_HAS_ROOM},
-        {{16 * MIB, 2 * MIB - 1, 0, 0}, DISK_HAS_ROOM, DISK_NO_BYTES},
+        {{16 * MIB, 2 * MIB, 0, 0}, DISK_HAS_SPACE, DISK_HAS_SPACE},
+        {{16 * MIB, 2 * MIB - 1, 0, 0}, DISK_HAS_SPACE, DISK_NO_BYTES},
         {{16 * MIB, 2 * MIB + MIB / 2 - 1, 0, 0}, DISK_NO_BYTES, DISK_NO_BYTES},
-        {{16 * MIB, 2 * MIB + MIB / 2, 0, 0}, DISK_NO_BYTES, DISK_HAS_ROOM},
-        {{16 * MIB, 8 * MIB, 6400, 99}, DISK_HAS_ROOM, DISK_NO_INODES},
-        {{16 * MIB, 8 * MIB, 6400, 100}, DISK_HAS_ROOM, DISK_HAS_ROOM},
+        {{16 * MIB, 2 * MIB + MIB / 2, 0, 0}, DISK_NO_BYTES, DISK_HAS_SPACE},
+        {{16 * MIB, 8 * MIB, 6400, 99}, DISK_HAS_SPACE, DISK_NO_INODES},
+        {{16 * MIB, 8 * MIB, 6400, 100}, DISK_HAS_SPACE, DISK_HAS_SPACE},
         {{16 * MIB, 2 * MIB + 1, 6400, 124}, DISK_NO_INODES, DISK_NO_INODES},
-        {{16 * MIB, 2 * MIB + 1, 6400, 125}, DISK_NO_INODES, DISK_HAS_ROOM},
+        {{16 * MIB, 2 * MIB + 1, 6400, 125}, DISK_NO_INODES, DISK_HAS_SPACE},
         {{16 * MIB, 2 * MIB + 1, 6400, 124}, DISK_NO_BYTES, DISK_NO_BYTES},
         {{16 * MIB, 2 * MIB - 1, 6400, 99}, DISK_NO_INODES, DISK_NO_BYTES},
-        {{16 * MIB, 2 * MIB + 1, 6400, 124}, DISK_REFUSED, DISK_HAS_ROOM},
+        {{16 * MIB, 2 * MIB + 1, 6400, 124}, DISK_REFUSED, DISK_HAS_SPACE},
     };
     for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
         if (disk_judge(&looks[i].r, looks[i].was) != looks[i].is)
@@ -61,7 +61,7 @@ static void a_disk_keeps_an_eighth_and_at_most_256_mib(void **state)
 /* Writes until the limit; returns how much it has written. */
 static int64_t writes(int64_t *spare, int64_t own, int64_t others)
 {
-    for (int64_t n; (n = output_room(*spare, own, others)) > 0; own += n)
+    for (int64_t n; (n = output_space(*spare, own, others)) > 0; own += n)
         *spare -= n;
     return own;
 }
@@ -73,14 +73,14 @@ static void the_largest_consumer_is_limited_first_and_each_gets_some(void **stat
     assert_in_range(first, 499 * MIB, 501 * MIB);
     int64_t second = writes(&spare, 0, 0); /* of another user: half of what is left */
     assert_in_range(second, 249 * MIB, 251 * MIB);
-    assert_int_equal(output_room(spare, first, 0), 0);
+    assert_int_equal(output_space(spare, first, 0), 0);
     int64_t own = writes(&spare, 0, second); /* the second user's other task has little left, ... */
     assert_in_range(own, MIB, 20 * MIB);
     assert_true(spare > 200 * MIB); /* ... but something; and others have most of it */
-    assert_true(output_room(spare, 0, 0) > 0);
-    assert_int_equal(output_room(0, 0, 0), 0);
-    assert_int_equal(output_room(-5, 0, 0), 0);
-    assert_int_equal(output_room(100, 0, 0), 100); /* never more than there is */
+    assert_true(output_space(spare, 0, 0) > 0);
+    assert_int_equal(output_space(0, 0, 0), 0);
+    assert_int_equal(output_space(-5, 0, 0), 0);
+    assert_int_equal(output_space(100, 0, 0), 100); /* never more than there is */
 }
 
 static void a_users_tasks_count_together_while_they_live(void **state)
@@ -191,7 +191,7 @@ static void start_program(struct rig *r, int64_t n)
 
 static int64_t free_bytes(const struct rig *r)
 {
-    struct disk_room d;
+    struct disk_space d;
     assert_true(disk_read(r->dir, &d));
     return d.free_bytes;
 }
@@ -249,7 +249,7 @@ static char *read_log(const struct rig *r, int64_t from)
     return text;
 }
 
-static void a_program_waits_for_room_and_loses_nothing(void **state)
+static void a_program_waits_for_space_and_loses_nothing(void **state)
 {
     struct rig *r = *state;
     int64_t blocks, taken = 0, lines = 0;
@@ -276,7 +276,7 @@ static void a_program_waits_for_room_and_loses_nothing(void **state)
     assert_int_equal(lines, 40 * MIB / 16);
 }
 
-static void output_without_room_for_long_is_cut_with_a_note(void **state)
+static void output_without_space_for_long_is_cut_with_a_note(void **state)
 {
     struct rig *r = *state;
     int64_t blocks;
@@ -300,7 +300,7 @@ static void output_without_room_for_long_is_cut_with_a_note(void **state)
     free(text);
 }
 
-static void output_continues_when_there_is_room_again(void **state)
+static void output_continues_when_there_is_space_again(void **state)
 {
     struct rig *r = *state;
     int64_t blocks;
@@ -324,10 +324,11 @@ int main(void)
         cmocka_unit_test(the_largest_consumer_is_limited_first_and_each_gets_some),
         cmocka_unit_test(a_users_tasks_count_together_while_they_live),
         cmocka_unit_test_setup_teardown(
-            a_program_waits_for_room_and_loses_nothing, setup, teardown),
+            a_program_waits_for_space_and_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(
-            output_without_room_for_long_is_cut_with_a_note, setup, teardown),
-        cmocka_unit_test_setup_teardown(output_continues_when_there_is_room_again, setup, teardown),
+            output_without_space_for_long_is_cut_with_a_note, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            output_continues_when_there_is_space_again, setup, teardown),
     };
     can_mount = enter_own_mounts();
     return cmocka_run_group_tests(tests, NULL, NULL);
