@@ -183,9 +183,9 @@ static double memory_bytes(const struct bench *b)
         abort();
     fclose(f);
     return (double)pages * (double)sysconf(_SC_PAGESIZE) -
-           (double)(c->room.jobs * sizeof *c->jobs + c->room.attempts * sizeof *c->attempts +
-                    c->room.nodes * sizeof *c->nodes + c->room.history * sizeof *c->history +
-                    c->room.ledger * sizeof *c->ledger);
+           (double)(c->cap.jobs * sizeof *c->jobs + c->cap.attempts * sizeof *c->attempts +
+                    c->cap.nodes * sizeof *c->nodes + c->cap.history * sizeof *c->history +
+                    c->cap.ledger * sizeof *c->ledger);
 }
 
 static double why(struct bench *b, int64_t job)

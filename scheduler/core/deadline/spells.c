@@ -271,16 +271,16 @@ static void lean(struct row *counts, const struct row *prior, double weight)
 }
 
 static void add_row(
-    struct deadline_chain *c, uint16_t class, const struct row *r, size_t *n, size_t *room)
+    struct deadline_chain *c, uint16_t class, const struct row *r, size_t *n, size_t *cap)
 {
     c->first[class] = *n;
     for (unsigned moved = 0; moved < 2; moved++)
         for (unsigned k = 0; k < DEADLINE_CLASSES; k++) {
             if (r->to[moved][k] <= 0)
                 continue;
-            if (*n == *room) {
-                *room = *room * 2 + DEADLINE_CLASSES;
-                c->steps = mem_resize(c->steps, *room, sizeof *c->steps);
+            if (*n == *cap) {
+                *cap = *cap * 2 + DEADLINE_CLASSES;
+                c->steps = mem_resize(c->steps, *cap, sizeof *c->steps);
             }
             c->steps[(*n)++] = (struct deadline_step){
                 .to = (uint16_t)k, .moved = moved, .chance = r->to[moved][k]};
@@ -310,7 +310,7 @@ static void find_lives(struct deadline_chain *c)
 
 void deadline_chain_init(struct deadline_chain *c, const struct deadline_counts *counts)
 {
-    size_t n = 0, room = 0;
+    size_t n = 0, cap = 0;
 
     *c = (struct deadline_chain){.borders = counts->borders};
     for (unsigned share = 0; share < DEADLINE_SHARES; share++)
@@ -326,7 +326,7 @@ void deadline_chain_init(struct deadline_chain *c, const struct deadline_counts 
                     end = end_of(&pooled, up);
                     memcpy(own.to, counts->steps[class], sizeof own.to);
                     lean(&own, &pooled, LEAN);
-                    add_row(c, class, &own, &n, &room);
+                    add_row(c, class, &own, &n, &cap);
                 }
             }
     find_lives(c);

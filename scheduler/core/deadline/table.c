@@ -80,7 +80,7 @@ static void carve_values(struct deadline_maker *m, struct values *v, float **res
     }
 }
 
-static void make_room(struct deadline_maker *m)
+static void allocate(struct deadline_maker *m)
 {
     const size_t n = m->width * K;
     float *rest = m->memory = mem_array(
@@ -330,7 +330,7 @@ struct deadline_maker *deadline_maker_create(struct deadline_table *t,
     t->n_work = choose_points(work, 12, t->work, t->work_at);
     t->n_slack = choose_points(slack, 12, t->slack, t->slack_at);
     t->cost = mem_array(t->n_work * t->n_slack * K * DEADLINE_ACTS, sizeof *t->cost);
-    make_room(m); /* zeroed: no work left costs nothing */
+    allocate(m); /* zeroed: no work left costs nothing */
     return m;
 }
 

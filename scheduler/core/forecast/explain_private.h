@@ -15,7 +15,7 @@ struct answer {
     const struct ahead *ahead; /* may be NULL: computed on demand */
 };
 
-/* Adds a reason if there is room. */
+/* Adds a reason if there is space. */
 void explain_say(struct answer *a, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

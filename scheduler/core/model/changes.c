@@ -149,28 +149,27 @@ static void fetch(const void *p, size_t size)
         __builtin_prefetch((const char *)p + at);
 }
 
-void *changes_room(void *rows, size_t n, size_t *room, size_t size)
+void *changes_grow(void *rows, size_t n, size_t *cap, size_t size)
 {
-    if (n < *room)
+    if (n < *cap)
         return rows;
-    *room = n ? 2 * n : 1;
-    return mem_resize(rows, *room, size);
+    *cap = n ? 2 * n : 1;
+    return mem_resize(rows, *cap, size);
 }
 
 /* Keeps the memory of a tick of about ten thousand rows, but not that of the submission of a
  * million. */
-static void *keep(void *rows, size_t *room, size_t size)
+static void *keep(void *rows, size_t *cap, size_t size)
 {
-    if (*room <= KEPT_BYTES / size)
+    if (*cap <= KEPT_BYTES / size)
         return rows;
-    *room = KEPT_BYTES / size;
-    return mem_resize(rows, *room, size);
+    *cap = KEPT_BYTES / size;
+    return mem_resize(rows, *cap, size);
 }
 
 #define KEEP(from, to, rows)                                                                       \
-    ((to)->room.rows = (from)->room.rows,                                                          \
-        (to)->rows = keep((from)->rows, &(to)->room.rows, sizeof *(to)->rows),                     \
-        (from)->rows = NULL)
+    ((to)->cap.rows = (from)->cap.rows,                                                            \
+        (to)->rows = keep((from)->rows, &(to)->cap.rows, sizeof *(to)->rows), (from)->rows = NULL)
 
 void model_return_changes(struct model *m, struct changes *c)
 {

@@ -24,10 +24,10 @@ struct cron_entry;
 /* Appends an element to an array of the change set, not zeroed. The memory is reused from tick to
  * tick, since one tick may change thousands of rows. */
 #define CHANGED(m, rows)                                                                           \
-    ((m)->changes.out.rows = changes_room((m)->changes.out.rows, (m)->changes.out.n_##rows,        \
-         &(m)->changes.out.room.rows, sizeof *(m)->changes.out.rows),                              \
+    ((m)->changes.out.rows = changes_grow((m)->changes.out.rows, (m)->changes.out.n_##rows,        \
+         &(m)->changes.out.cap.rows, sizeof *(m)->changes.out.rows),                               \
         &(m)->changes.out.rows[(m)->changes.out.n_##rows++])
-void *changes_room(void *rows, size_t n, size_t *room, size_t size); /* grows rows for one more */
+void *changes_grow(void *rows, size_t n, size_t *cap, size_t size); /* grows rows for one more */
 
 void touch_job(struct model *m, struct job *j);
 void touch_attempt(struct model *m, struct attempt *a);

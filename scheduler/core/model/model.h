@@ -476,7 +476,7 @@ struct changes {
         next_constraints;
     struct {
         size_t jobs, attempts, nodes, history, ledger;
-    } room; /* allocated rows of each array */
+    } cap; /* allocated rows of each array */
 };
 
 void changes_deinit(struct changes *c);

@@ -5,8 +5,8 @@
  * counts live tasks, to enforce their maximum number, and ended ones, to detect its own end.
  *
  * With task-by-task dependencies (array_dependencies.c) tasks begin in any order. The remaining
- * indices are stored as at most PIECES_MAX ranges, with room for user cancellations. Beyond that, a
- * task that begins stays in `left` and is excluded by its row.
+ * indices are stored as at most PIECES_MAX ranges, with space for user cancellations. Beyond that,
+ * a task that begins stays in `left` and is excluded by its row.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/apply_job.h"

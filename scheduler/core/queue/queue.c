@@ -69,7 +69,7 @@ static void add_demand(char *at, const struct shape *s)
     static_assert(WHOSE_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool + 1 +
                           sizeof pays / sizeof *pays * NUMBER_MAX <
                       SHAPE_KEY_MAX,
-        "a key has room for all of it");
+        "a key has space for all of it");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         at = add_number(at, numbers[i]);
     at = add_text(at, s->pool);

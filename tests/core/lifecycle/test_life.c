@@ -97,11 +97,11 @@ static void rows_that_changed_have_their_memory_kept(void **state)
     }
     model_take_changes(l.m, &c);
     assert_int_equal(c.n_jobs, MANY);
-    assert_true(c.room.jobs >= MANY);
+    assert_true(c.cap.jobs >= MANY);
     model_return_changes(l.m, &c);
     model_take_changes(l.m, &c); /* no changes: the memory is kept */
     assert_true(changes_is_empty(&c));
-    assert_in_range(c.room.jobs, 1000, MANY / 2);
+    assert_in_range(c.cap.jobs, 1000, MANY / 2);
     model_return_changes(l.m, &c);
     lab_deinit(&l);
 }
