@@ -141,17 +141,17 @@ static double rate_of_loss(
 }
 
 /* Upper bound on the work that the baseline may still do on spot after the job, which follows it,
- * has used up its room. If restarts waste a fraction x of the room per ms of work, theirs - room (1
- * - x) / x of the baseline's work is left, and it does behind (1 - x) / x of that before its own
- * room is used up. For every x the minimum of the two is at most theirs behind / (room + behind),
- * and the first is the minimum for all x up to the assumed one. */
-static double done_after(double theirs, double behind, double room, double wasted)
+ * has used up its leeway. If restarts waste a fraction x of the leeway per ms of work, theirs -
+ * leeway * (1 - x) / x of the baseline's work is left, and it does behind * (1 - x) / x of that
+ * before its own leeway is used up. For every x the minimum of the two is at most theirs * behind /
+ * (leeway + behind), and the first is the minimum for all x up to the assumed one. */
+static double done_after(double theirs, double behind, double leeway, double wasted)
 {
-    const double whatever = theirs * behind / (room + behind);
+    const double whatever = theirs * behind / (leeway + behind);
 
     if (wasted >= 1)
         return whatever;
-    return wasted > 0 ? fmin(whatever, fmax(0, theirs - room * (1 - wasted) / wasted)) : 0;
+    return wasted > 0 ? fmin(whatever, fmax(0, theirs - leeway * (1 - wasted) / wasted)) : 0;
 }
 
 /* Extra cost of following the baseline, and using on-demand whenever it idles, until the job has
@@ -162,13 +162,13 @@ static double regret_catching_up(const struct beside *b, double spare, double ra
     const double worst = (double)b->baseline->restart_worst_ms,
                  flap = worst + (double)b->job->look_ms;
     const double behind = b->behind + (is_on_sure ? (double)b->job->starting_ms : b->restart);
-    const double room = spare - worst - behind - 2 * law->interruptions * flap;
+    const double leeway = spare - worst - behind - 2 * law->interruptions * flap;
 
-    if (room < 0)
+    if (leeway < 0)
         return INFINITY;
     return b->paid + b->unit * (behind + law->interruptions * b->restart) +
            (b->unit - b->price) *
-               done_after(b->theirs, behind, room, law->losses * rate / HOUR_MS * 2 * flap);
+               done_after(b->theirs, behind, leeway, law->losses * rate / HOUR_MS * 2 * flap);
 }
 
 double baseline_regret(const struct deadline_job *job, const struct deadline_job *baseline,

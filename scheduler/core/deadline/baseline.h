@@ -23,9 +23,9 @@
  * since spot might come and go until the job's slack is used up, and then stay for the baseline.
  * With a finite number of interruptions a fourth bound suffices. Let b be w - w' plus a start. A
  * job that is behind follows the baseline, and uses on-demand whenever that idles, so it catches up
- * at the cost of that work on-demand. If spot keeps coming and going, its room r (slack, minus the
- * net and two restarts and examinations per interruption) is used up before the baseline's r + b,
- * which has spot for part of the time in between, u. The extra cost is at most
+ * at the cost of that work on-demand. If spot keeps coming and going, its leeway r (slack, minus
+ * the net and two restarts and examinations per interruption) is used up before the baseline's r +
+ * b, which has spot for part of the time in between, u. The extra cost is at most
  *
  *     D + b + interruptions * restart + (1 - p) u,    u <= w' b / (r + b)
  *
