@@ -63,7 +63,7 @@ const struct event_name event_names[] = {
     {"throttled", "node throttled"},
     {"recovered", "node recovered"},
     {"disk-full", "disk full"},
-    {"disk-room", "disk has room"},
+    {"disk-room", "disk has space"},
     {"gone", "gone"},
     {"launch", "launch requested"},
     {"launched", "launched"},

@@ -66,7 +66,7 @@ static void bound(void *load, size_t size)
         v[i] = v[i] < 0 ? 0 : v[i] > VALUE_MAX ? VALUE_MAX : v[i];
 }
 
-static bool has_room(struct telemetry *t)
+static bool has_space(struct telemetry *t)
 {
     bool full =
         t->waiting.n_tasks + t->waiting.n_gpus >= (size_t)TELEMETRY_WAITING_MAX * LOAD_SPANS;
@@ -120,7 +120,7 @@ void telemetry_take(
     int lookups = LOOKED_UP_MAX;
     for (size_t i = 0; i < st->n_task_loads; i++) {
         const struct wire_task_load *l = &st->task_loads[i];
-        int32_t rank = l->no > tasks_above && is_timely(t, l->at) && has_room(t)
+        int32_t rank = l->no > tasks_above && is_timely(t, l->at) && has_space(t)
                            ? rank_of(t, l->job, l->attempt, node, &lookups)
                            : -1;
         if (rank >= 0)
@@ -128,7 +128,7 @@ void telemetry_take(
     }
     for (size_t i = 0; i < st->n_gpu_loads; i++) {
         const struct wire_gpu_load *l = &st->gpu_loads[i];
-        if (l->no > gpus_above && is_timely(t, l->at) && has_room(t))
+        if (l->no > gpus_above && is_timely(t, l->at) && has_space(t))
             add_gpu(t, node, l->job > 0 && rank_of(t, l->job, l->attempt, node, &lookups) >= 0, l);
     }
     if (t->waiting.n_tasks + t->waiting.n_gpus > 0 && !t->posted && !timer_is_running(&t->flush))

@@ -131,7 +131,7 @@ static int64_t blocks_of(int64_t size)
 }
 
 /* Checks the limit for one more file of the user. */
-static int check_room(struct task *t, size_t n)
+static int check_space(struct task *t, size_t n)
 {
     int64_t most = t->w->o.user_bytes;
     char limit[32];
@@ -154,7 +154,7 @@ static int write_piece(struct task *t, const struct workdir_piece *piece)
     int rc = 0, fd = -1;
     if (stat(path, &st) == 0 && (size_t)st.st_size == piece->n)
         goto out;
-    if ((rc = check_room(t, piece->n)) != 0)
+    if ((rc = check_space(t, piece->n)) != 0)
         goto out;
     *slash = '\0';
     rc = fs_mkdirs(path, 0700, &t->e);
@@ -230,7 +230,7 @@ static int store_tree(struct task *t)
     int rc = fs_mkdirs(path, 0700, &t->e);
     *slash = '/';
     if (rc == 0 && utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0) {
-        rc = check_room(t, t->n);
+        rc = check_space(t, t->n);
         if (rc == 0)
             rc = sync_all(t, &t->e);
         if (rc == 0)

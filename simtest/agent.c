@@ -625,7 +625,7 @@ static void on_restart(struct timer *t, void *ctx)
     a->polls = 0;
     a->rev = 0;
     a->incarnation = clock_wall(a->w->vt.timers.clock).ms;
-    a->seq = a->room_seq = 0;
+    a->seq = a->space_seq = 0;
     a->is_full_reported = false;
     poll_again(a, false);
 }

@@ -152,11 +152,11 @@ static void check_store(struct world *w, struct sim_job *j, const struct job_row
         r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
         world_fail(w, "job %lld: the full disk of a node was counted as a failure of the job",
             (long long)r->id);
-    j->roomless = r->end == END_CAPACITY && r->hold == HOLD_NONE ? j->roomless + is_back : 0;
-    if (j->roomless >= JOB_NO_ROOM_MAX)
+    j->spaceless = r->end == END_CAPACITY && r->hold == HOLD_NONE ? j->spaceless + is_back : 0;
+    if (j->spaceless >= JOB_NO_SPACE_MAX)
         world_fail(w,
             "job %lld found the disk of a node full %d times in a row, but is queued again",
-            (long long)r->id, (int)j->roomless);
+            (long long)r->id, (int)j->spaceless);
     j->away = r->end == END_STORE_AWAY ? j->away + is_back : 0;
     if (j->away >= JOB_STORE_MAX)
         world_fail(w, "job %lld could not use its store %d times in a row, but is queued again",

@@ -3,7 +3,7 @@
  * In some worlds the disks of nodes are full for a while: their agents report it and refuse to
  * start attempts. Once belayd has answered such a status, it must place nothing there until a
  * status without a full disk was sent. Some jobs need more than is free on the other disks: belayd
- * must hold them after JOB_NO_ROOM_MAX starts (check.c). In other worlds the image of the elastic
+ * must hold them after JOB_NO_SPACE_MAX starts (check.c). In other worlds the image of the elastic
  * pool fills the disk: each machine of the pool joins, and its disk is full from the first status
  * on. The launches of the pool are bounded (boots.c).
  */
@@ -60,13 +60,13 @@ void disks_sent(struct sim_agent *a, const struct wire_status *st)
 {
     if (st->disk_full[0])
         return;
-    a->room_seq = st->seq;
+    a->space_seq = st->seq;
     a->is_full_reported = false;
 }
 
 void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_status *st)
 {
-    if (st->disk_full[0] && incarnation == a->incarnation && st->seq > a->room_seq)
+    if (st->disk_full[0] && incarnation == a->incarnation && st->seq > a->space_seq)
         a->is_full_reported = true;
 }
 

@@ -52,7 +52,7 @@
 /* Of this many worlds one has quotas, one limits, and one a preempting QOS (quotas.c). */
 #define SIM_QUOTAS 3
 #define SIM_DISKS 6 /* in one world in so many the disks of nodes are full for a while (disks.c) */
-/* one world in this many has an image that leaves no room on the disk (disks.c) */
+/* one world in this many has an image that leaves no space on the disk (disks.c) */
 #define SIM_FULL_IMAGES 11
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
@@ -231,7 +231,7 @@ struct sim_agent {
     struct wire_notice notice;
     struct list attempts;
     int64_t full_until_ms; /* its disk (disks.c) */
-    int64_t room_seq;      /* the last status without a full disk, or an earlier run's */
+    int64_t space_seq;     /* the last status without a full disk, or an earlier run's */
     /* belayd has answered a status with a full disk, and none without one was sent since */
     bool is_full_reported;
     struct timer poll, restart, crash;
@@ -250,7 +250,7 @@ void agent_call_broken(struct sim_call *c); /* belayd died while it held the req
 /* ---- disks.c ---- */
 void disks_trouble(struct world *w); /* now and then */
 bool disks_is_full(const struct sim_agent *a);
-bool disks_refuse(struct sim_agent *a, int64_t job); /* its start finds no room */
+bool disks_refuse(struct sim_agent *a, int64_t job); /* its start finds no space */
 void disks_sent(struct sim_agent *a, const struct wire_status *st);
 void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_status *st);
 void disks_forgotten(struct world *w); /* belayd has died */
@@ -366,8 +366,8 @@ struct sim_job {
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
     int32_t refusing;  /* number of attempts that its store will refuse */
-    int32_t too_large; /* number of starts that no disk has room for (disks.c) */
-    int32_t roomless;  /* committed: ends of such starts in a row */
+    int32_t too_large; /* number of starts that no disk has space for (disks.c) */
+    int32_t spaceless; /* committed: ends of such starts in a row */
     /* belayd cannot create credentials for it until then: no answer, or denied. */
     int64_t no_grants_until_ms;
     bool is_denied;

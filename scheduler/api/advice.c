@@ -218,16 +218,16 @@ static int by_number(const void *a, const void *b)
 
 static void find_jobs(const struct asking *x, struct page *p)
 {
-    size_t room = 0;
+    size_t cap = 0;
     LIST_FOREACH (model_nodes(tick_model(x->api->o.tick)), l)
         LIST_FOREACH (&LIST_ENTRY(l, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || a->job->row.id <= p->after ||
                 (x->user && !str_eq(x->user, a->job->row.user)))
                 continue;
-            if (p->n == room) {
-                room = room ? 2 * room : 64;
-                p->jobs = mem_resize(p->jobs, room, sizeof(*p->jobs));
+            if (p->n == cap) {
+                cap = cap ? 2 * cap : 64;
+                p->jobs = mem_resize(p->jobs, cap, sizeof(*p->jobs));
             }
             p->jobs[p->n++] = a->job;
         }

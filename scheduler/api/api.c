@@ -536,14 +536,14 @@ static bool charge(struct request *q)
     char limit[32];
     if (q->caller.admin)
         return true;
-    if (!log_disk_has_room(q->api->o.logs->disk, COPIES * n)) {
+    if (!log_disk_has_space(q->api->o.logs->disk, COPIES * n)) {
         api_reply_failure(q->x, ERR_NO_SPACE,
             "the disk of belayd's state directory is almost full: nothing was changed; the rest is "
             "left to what stops and ends jobs, so cancel works; ask an administrator to free some "
             "space");
         return false;
     }
-    if (n <= log_quota_user_room(q->api->stored, q->caller.user, now)) {
+    if (n <= log_quota_user_left(q->api->stored, q->caller.user, now)) {
         log_quota_user_add(q->api->stored, q->caller.user, n, now);
         return true;
     }

@@ -41,7 +41,7 @@ struct api_options {
     uid_t owner_uid; /* the user who runs belayd: an administrator on the UNIX socket, like root */
 };
 
-#define API_BODY_MAX (9u << 20) /* a wire message, with room */
+#define API_BODY_MAX (9u << 20) /* a wire message, with some to spare */
 /* without a certificate, token or UNIX socket: enough for a join */
 #define API_STRANGER_BODY_MAX (64u << 10)
 

@@ -6,7 +6,7 @@
  *   client  POST /jobs/ID/exec --> (its event is committed) --> the agent gets its number
  *           --> claim --> streams
  *
- * Each side posts its data at an offset, and is answered when there is room. Each side also
+ * Each side posts its data at an offset, and is answered when there is space. Each side also
  * requests data from an offset on, which discards everything before it, and waits until there is
  * some. A repeated piece therefore changes nothing, and neither side can make us hold more than
  * FULL_MAX and a piece: data beyond that is not accepted, which the returned size shows. A session
@@ -33,7 +33,7 @@
 #define STEPS_MAX 2048
 #define STEPS_OF_JOB_MAX 512
 #define STEPS_OF_USER_MAX 1024
-/* a writer that does not wait for room gets none beyond that; for steps STREAM_MAX */
+/* a writer that does not wait for space gets none beyond that; for steps STREAM_MAX */
 #define FULL_MAX (1u << 20)
 #define COMMAND_BYTES_MAX (64u << 10)
 #define WORDS_MAX 256
@@ -181,8 +181,8 @@ static void stream_write(
     struct request *q, struct channel *ch, struct stream *s, int64_t offset, bool ends)
 {
     int64_t end = s->start + (int64_t)s->data.len, n = (int64_t)q->r->body_len;
-    bool has_room = s->data.len <= (ch->of_job ? STREAM_MAX : FULL_MAX);
-    if (offset <= end && offset + n > end && !s->ends && has_room)
+    bool has_space = s->data.len <= (ch->of_job ? STREAM_MAX : FULL_MAX);
+    if (offset <= end && offset + n > end && !s->ends && has_space)
         buf_add(&s->data, q->r->body + (end - offset), (size_t)(offset + n - end));
     end = s->start + (int64_t)s->data.len;
     s->ends = s->ends || (ends && offset + n == end);
@@ -415,8 +415,8 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
     api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)ch->id));
 }
 
-/* Describes the command by its first word, as far as there is room, for the job's events: these are
- * visible to everyone, and the arguments may contain secrets. */
+/* Describes the command by its first word, as far as there is space, for the job's events: these
+ * are visible to everyone, and the arguments may contain secrets. */
 static void describe(const json_t *words, char text[CORE_TEXT_MAX])
 {
     struct buf all = {0};

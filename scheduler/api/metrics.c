@@ -132,16 +132,16 @@ static void add_http(struct buf *out, const struct api *a)
     metric(out, "belay_http_refused_total", "counter", "Connections refused at a limit.",
         (double)sum.refused);
     metric(out, "belay_http_gave_way_total", "counter",
-        "Connections or bodies dropped to make room for a newer one.", (double)sum.gave_way);
+        "Connections or bodies dropped to make space for a newer one.", (double)sum.gave_way);
     metric(out, "belay_http_too_slow_total", "counter",
         "Connections closed at a deadline for a handshake, a head, a body or a reply.",
         (double)sum.too_slow);
     metric(out, "belay_http_malformed_total", "counter", "Requests refused for their form.",
         (double)sum.malformed);
     metric(out, "belay_http_bodies_refused_total", "counter",
-        "Bodies refused for their size or for lack of room.", (double)sum.bodies_refused);
+        "Bodies refused for their size or for lack of space.", (double)sum.bodies_refused);
     metric(out, "belay_http_replies_refused_total", "counter",
-        "Large replies refused for lack of room: the client reads too slowly.",
+        "Large replies refused for lack of space: the client reads too slowly.",
         (double)sum.replies_refused);
 }
 

@@ -101,13 +101,13 @@ static void explain_store(
     snprintf(held->text, sizeof(held->text), "it is held: %s%s", why, cure);
 }
 
-static int keep_room_text(void *ctx, const struct attempt_row *r)
+static int keep_space_text(void *ctx, const struct attempt_row *r)
 {
     return r->end == END_CAPACITY ? keep_text(ctx, r) : 0;
 }
 
 /* In place of the hint to belay show. */
-static void explain_no_room(
+static void explain_no_space(
     const struct api *a, const struct job_row *row, struct reason *reasons, size_t n)
 {
     char text[CORE_TEXT_MAX], why[170];
@@ -115,7 +115,7 @@ static void explain_no_room(
                   *away = find_reason(reasons, n, "no-room-away");
     if (!held && !away)
         return;
-    read_text(a, row, keep_room_text, &text);
+    read_text(a, row, keep_space_text, &text);
     if (!text[0])
         return;
     STR_SHORTEN(why, text);
@@ -154,7 +154,7 @@ size_t api_explain(const struct api *a, const struct model *model, const struct 
     size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
     if (may_see) {
         explain_store(a, row, reasons, &n);
-        explain_no_room(a, row, reasons, n);
+        explain_no_space(a, row, reasons, n);
     } else
         hide_store(reasons, n);
     return n;

@@ -97,7 +97,7 @@ int config_parse_pools(const char *file, const char *text, size_t n, const struc
 void config_deinit(struct config *c);
 
 /* The host of server, an IPv6 address without its brackets; "": there is no server, or it has no
- * room. */
+ * space. */
 void config_server_host(const struct config *c, char *out, size_t size);
 
 #endif

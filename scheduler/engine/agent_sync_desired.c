@@ -391,7 +391,7 @@ static void desire(struct agent_sync *s, const struct attempt *a, struct seen *k
 }
 
 /* Adds first the attempts that the agent has or may have, which must not be missing, then new ones,
- * as far as there is room.
+ * as far as there is space.
  */
 static void desire_all(
     struct agent_sync *s, struct node_sync *x, const struct node *node, struct message *m)

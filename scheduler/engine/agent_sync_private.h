@@ -32,7 +32,7 @@ struct node_sync {
     size_t n_kept;
     bool is_full;                  /* as its last status says of its disk */
     int64_t task_loads, gpu_loads; /* the highest numbers stored of this incarnation */
-    /* The last answer had no room for some attempts: they follow when the agent reports those that
+    /* The last answer had no space for some attempts: they follow when the agent reports those that
      * it got. */
     bool left_out;
     /* the waiting status */
@@ -54,7 +54,7 @@ struct seen *agent_sync_seen(struct node_sync *x, int64_t job, int64_t attempt);
 void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const struct node *node,
     const struct wire_status *st);
 
-/* Adds to d the desired state of the node, as far as there is room. */
+/* Adds to d the desired state of the node, as far as there is space. */
 void agent_sync_desire(
     struct agent_sync *s, struct node_sync *x, const struct node *node, struct wire_desired *d);
 

@@ -283,10 +283,10 @@ static void log_disk(struct node_sync *x, const struct node *node, const char *f
 {
     bool is_full = full[0] != '\0';
     if (is_full && !x->is_full)
-        log_warn("a node's disk has no room: it gets no new work until it has",
+        log_warn("a node's disk is full: it gets no new work until it has space",
             log_s("node", node->row.name), log_s("why", full));
     else if (!is_full && x->is_full)
-        log_info("a node's disk has room again", log_s("node", node->row.name));
+        log_info("a node's disk has space again", log_s("node", node->row.name));
     x->is_full = is_full;
 }
 
@@ -315,7 +315,7 @@ void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const str
 {
     post_notice(s, node, &st->notice);
     post_facts(s, node, st);
-    post_disk(s, x, node, st); /* before the end of an attempt that found no room */
+    post_disk(s, x, node, st); /* before the end of an attempt that found no space */
     for (size_t i = 0; i < st->n_attempts; i++)
         post_attempt(s, x, &st->attempts[i]);
     post_vanished(s, x, node, st->have_rev);

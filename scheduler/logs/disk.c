@@ -2,7 +2,7 @@
  *
  * See logs/disk.h. Invariants: at most one count is on a thread. The timer runs exactly while less
  * than three reserves were free at the last look. While it is low, agents keep output. That ends
- * with a quarter more room than its limit, or when all that was kept has had room for as long as
+ * with a quarter more space than its limit, or when all that was kept has had space for as long as
  * agents take to try again. So free space which changes a little around the limit begins no second
  * wait, and a later wait is as long as the first.
  *
@@ -42,9 +42,9 @@ struct log_disk {
     log_space_fn source;
     void *source_ctx;
     struct log_space space; /* at the last look */
-    bool is_low, is_logged, has_room;
-    struct mono low_since, room_since;
-    int64_t kept;              /* while it is low: the largest piece that there was no room for */
+    bool is_low, is_logged, has_space;
+    struct mono low_since, space_since;
+    int64_t kept;              /* while it is low: the largest piece that there was no space for */
     struct log_shares *shares; /* NULL while unknown */
     struct log_count *count;   /* on the thread, or NULL */
     struct mono count_began, count_after;
@@ -122,9 +122,10 @@ static void tell(struct log_disk *d)
         return;
     const char *user = log_shares_most(d->shares, &most);
     d->is_logged = true;
-    log_warn("the disk of the state directory is almost full: agents keep output of the users who "
-             "store most, and later it is cut. Make room: enlarge the disk, or move output of "
-             "ended jobs out of the directory of logs",
+    log_warn(
+        "the disk of the state directory is almost full: agents keep output of the users who "
+        "store most, and later it is cut. Free some space: enlarge the disk, or move output of "
+        "ended jobs out of the directory of logs",
         log_s("dir", d->dir), log_i("free_bytes", d->space.free),
         log_i("disk_bytes", d->space.total), log_i("output_bytes", log_shares_total(d->shares)),
         log_s("most_by", user ? user : "-"), log_i("most_bytes", most),
@@ -169,17 +170,17 @@ static void start_count(struct log_disk *d)
     uv_run_work(d->loop, on_thread, on_count, d->count);
 }
 
-/* True when low is over: no agent keeps output for lack of room any more. */
+/* True when low is over: no agent keeps output for lack of space any more. */
 static bool is_over(struct log_disk *d, const struct log_space *after)
 {
     struct mono now = clock_mono(d->timers->clock);
     int64_t reserve = log_space_reserve(&d->space);
-    bool had_room = d->has_room;
-    d->has_room = after->free >= 2 * reserve && d->space.free - d->kept >= 2 * reserve;
-    if (d->has_room && !had_room)
-        d->room_since = now;
+    bool had_space = d->has_space;
+    d->has_space = after->free >= 2 * reserve && d->space.free - d->kept >= 2 * reserve;
+    if (d->has_space && !had_space)
+        d->space_since = now;
     return after->free >= 2 * reserve + reserve / 2 ||
-           (d->has_room && now.ms - d->room_since.ms >= LOG_DISK_ROOM_MS);
+           (d->has_space && now.ms - d->space_since.ms >= LOG_DISK_SPACE_MS);
 }
 
 /* n bytes are to be stored. */
@@ -191,14 +192,14 @@ static void look(struct log_disk *d, int64_t n)
     int64_t reserve = log_space_reserve(&d->space);
     if (!d->is_low && log_space_is_low(&after)) {
         d->is_low = true;
-        d->is_logged = d->has_room = false;
+        d->is_logged = d->has_space = false;
         d->kept = 0;
         d->low_since = clock_mono(d->timers->clock);
         tell(d);
     } else if (d->is_low && is_over(d, &after)) {
         d->is_low = false;
         if (d->is_logged)
-            log_info("the disk of the state directory has room for output again",
+            log_info("the disk of the state directory has space for output again",
                 log_s("dir", d->dir), log_i("free_bytes", d->space.free));
     }
     if (d->is_low && log_space_is_low(&after) && n > d->kept)
@@ -300,7 +301,7 @@ static int64_t wal_bytes(const struct log_disk *d)
     return d->wal_path && stat(d->wal_path, &st) == 0 ? st.st_size : 0;
 }
 
-bool log_disk_has_room(struct log_disk *d, int64_t n)
+bool log_disk_has_space(struct log_disk *d, int64_t n)
 {
     struct log_space space;
     return !d->source(d->source_ctx, &space) ||

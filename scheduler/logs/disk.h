@@ -4,7 +4,7 @@
  * the disk and what to do, and agents keep output for a while; then some is cut (log_shares.h).
  *
  * Who stores how much is counted from the files, on a thread, again and again while less than three
- * reserves are free, and never otherwise: a disk with room costs one statvfs a piece.
+ * reserves are free, and never otherwise: a disk with space costs one statvfs a piece.
  */
 #ifndef BELAY_SCHEDULER_LOGS_DISK_H
 #define BELAY_SCHEDULER_LOGS_DISK_H
@@ -14,12 +14,12 @@
 #include <uv.h>
 
 #define LOG_DISK_LOOK_MS 10000  /* while it is low */
-#define LOG_DISK_ROOM_MS 10000  /* agents try again within this time */
+#define LOG_DISK_SPACE_MS 10000 /* agents try again within this time */
 #define LOG_DISK_COUNT_MS 60000 /* from the end of a count to the next, at least */
 
 struct log_disk;
 
-/* Fills *ret_space; false if it is unknown, which is as if there were room. */
+/* Fills *ret_space; false if it is unknown, which is as if there were space. */
 typedef bool (*log_space_fn)(void *ctx, struct log_space *ret_space);
 
 /* dir: the output of jobs is DIR/<group>/<job>/<attempt>.log. loop and timers are borrowed until
@@ -44,6 +44,6 @@ bool log_disk_is_low(const struct log_disk *d);
 
 /* Whether n bytes other than output may be stored. Half of the reserve is left to what stops and
  * ends jobs, and to what administrators do. */
-bool log_disk_has_room(struct log_disk *d, int64_t n);
+bool log_disk_has_space(struct log_disk *d, int64_t n);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See log_shares.h. The room of output is the stored bytes plus what is free above two reserves;
+ * See log_shares.h. The space of output is the stored bytes plus what is free above two reserves;
  * it is at least two reserves. While less than two reserves are stored, something else fills the
  * disk, and no user is beyond their share. Otherwise output is cut only while less than two
- * reserves are free: then the room is not more than the stored bytes, and the largest user is
+ * reserves are free: then the space is not more than the stored bytes, and the largest user is
  * beyond an equal share of it.
  */
 #include "scheduler/logs/log_shares.h"
@@ -15,7 +15,7 @@
 
 /* Less free space than this was not taken by output, which stops before: even the line that says
  * that output is cut might not fit. */
-#define NO_ROOM (64LL << 10)
+#define NO_SPACE (64LL << 10)
 
 struct of_user {
     int64_t bytes, jobs;
@@ -86,12 +86,12 @@ bool log_space_is_low(const struct log_space *space)
 enum standing { BEYOND, JOB_WITHIN, USER_WITHIN };
 
 static enum standing standing_of(
-    const struct log_shares *s, int64_t room, const char *user, int64_t job_bytes)
+    const struct log_shares *s, int64_t total, const char *user, int64_t job_bytes)
 {
     static const struct of_user nothing;
     const struct of_user *found = smap_get(&s->users, user), *u = found ? found : &nothing;
     int64_t users = (int64_t)smap_size(&s->users) + (found ? 0 : 1);
-    int64_t jobs = u->jobs + (job_bytes > 0 ? 0 : 1), share = room / users;
+    int64_t jobs = u->jobs + (job_bytes > 0 ? 0 : 1), share = total / users;
     if (u->bytes < share)
         return USER_WITHIN;
     return jobs > 0 && job_bytes < share / jobs ? JOB_WITHIN : BEYOND;
@@ -102,12 +102,12 @@ enum log_verdict log_shares_judge(
 {
     int64_t reserve = log_space_reserve(space), left = space->free - q->n;
     enum standing standing = USER_WITHIN;
-    if (space->free < NO_ROOM)
+    if (space->free < NO_SPACE)
         return LOG_KEEP;
     if (shares && log_shares_total(shares) >= 2 * reserve) {
-        int64_t room = log_shares_total(shares) + space->free - 2 * reserve;
+        int64_t total = log_shares_total(shares) + space->free - 2 * reserve;
         standing =
-            standing_of(shares, room > 2 * reserve ? room : 2 * reserve, q->user, q->job_bytes);
+            standing_of(shares, total > 2 * reserve ? total : 2 * reserve, q->user, q->job_bytes);
     }
     int64_t least = standing == BEYOND       ? 2 * reserve
                     : standing == JOB_WITHIN ? reserve + reserve / 2

@@ -3,7 +3,7 @@
  * Stored output by user, and which users' output is cut when belayd's disk is almost full, so that
  * no user loses output for what another wrote. Pure.
  *
- * Each user with output has an equal share of the room that output has, and each of a user's jobs
+ * Each user with output has an equal share of the space that output has, and each of a user's jobs
  * an equal share of its user's. Only output beyond both shares meets the first limit of free space;
  * users within their share use the space below it:
  *
@@ -55,7 +55,7 @@ struct log_request {
     const char *user;
     int64_t job_bytes; /* stored output of its job */
     int64_t n;         /* bytes that are to be stored */
-    bool has_waited;   /* there has been no room for all for as long as agents are to keep output */
+    bool has_waited; /* there has been no space for all for as long as agents are to keep output */
 };
 
 /* shares is NULL while they are unknown: then nothing is cut. */

@@ -24,8 +24,8 @@
 #define CUT_SUFFIX ".cut"
 #define CUT_LINE                                                                                   \
     "\n---- belay: output is not kept from here on: %s. The job goes on. What follows is on its "  \
-    "node alone: in output.log of the attempt's directory, while it runs and that disk has room, " \
-    "and in the file of --output ----\n"
+    "node alone: in output.log of the attempt's directory, while it runs and that disk has "       \
+    "space, and in the file of --output ----\n"
 
 /* Output that an agent will still ship for an ended attempt. In memory only: after a restart
  * nothing is awaited. */
@@ -261,8 +261,8 @@ struct piece {
     char why[128]; /* the reason of the cut */
 };
 
-/* Keeps room for commits, so that a job whose output fills the disk can still be cancelled, and for
- * the output of other users. */
+/* Keeps space for commits, so that a job whose output fills the disk can still be cancelled, and
+ * for the output of other users. */
 static int leave_reserve(struct piece *x, struct err *e)
 {
     struct logs *l = x->l;
@@ -287,18 +287,18 @@ static int leave_reserve(struct piece *x, struct err *e)
 }
 
 /* Computes how much of it is kept after `size` bytes. */
-static int find_room(struct piece *x, struct db_reader *r, int64_t size, struct err *e)
+static int find_space(struct piece *x, struct db_reader *r, int64_t size, struct err *e)
 {
     struct logs *l = x->l;
     const struct log_limits *limits = log_quota_limits(l->quota);
     enum log_limit by;
     char *dir = path_of(l, x->job, x->attempt, x->rank), limit[32];
     *strrchr(dir, '/') = '\0';
-    int64_t room = log_quota_room(l->quota, r, x->job, dir, clock_wall(l->timers->clock), &by);
+    int64_t space = log_quota_left(l->quota, r, x->job, dir, clock_wall(l->timers->clock), &by);
     free(dir);
     x->kept = x->n;
-    if (x->p && room < x->kept) {
-        x->kept = room;
+    if (x->p && space < x->kept) {
+        x->kept = space;
         str_format_bytes(
             (uint64_t)(by == LOG_LIMIT_JOB ? limits->job_bytes : limits->user_day_bytes), limit,
             sizeof(limit));
@@ -392,7 +392,7 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
             .rank = rank,
             .p = p ? (const char *)p + known : NULL,
             .n = (int64_t)n - known};
-        rc = find_room(&x, r, st.st_size, e);
+        rc = find_space(&x, r, st.st_size, e);
         if (rc == 0) {
             rc = write_piece(&x, fd, st.st_size, ret_size, e);
             written(l, job, attempt, rank, st.st_size == 0);
@@ -430,9 +430,9 @@ struct view {
 static size_t take(struct view *v, int64_t length, int64_t *ret_skip)
 {
     int64_t skip = v->from > v->start ? v->from - v->start : 0;
-    int64_t room = v->out ? (int64_t)(v->max - v->out->len) : 0;
+    int64_t space = v->out ? (int64_t)(v->max - v->out->len) : 0;
     int64_t left = length > skip ? length - skip : 0;
-    int64_t n = left < room ? left : room;
+    int64_t n = left < space ? left : space;
     v->start += length;
     v->from += n;
     *ret_skip = skip;

@@ -149,24 +149,24 @@ static int64_t of_day(struct of_user *u, struct wall now)
     return sum;
 }
 
-int64_t log_quota_room(struct log_quota *q, struct db_reader *r, int64_t job, const char *dir,
+int64_t log_quota_left(struct log_quota *q, struct db_reader *r, int64_t job, const char *dir,
     struct wall now, enum log_limit *ret_by)
 {
     const struct of_job *j = job_of(q, r, job, dir);
-    int64_t room = INT64_MAX;
+    int64_t space = INT64_MAX;
     *ret_by = LOG_LIMIT_NONE;
     if (q->limits.job_bytes > 0) {
-        room = q->limits.job_bytes - j->bytes;
+        space = q->limits.job_bytes - j->bytes;
         *ret_by = LOG_LIMIT_JOB;
     }
     if (q->limits.user_day_bytes > 0 && j->user) {
         int64_t left = q->limits.user_day_bytes - of_day(j->user, now);
-        if (left < room) {
-            room = left;
+        if (left < space) {
+            space = left;
             *ret_by = LOG_LIMIT_USER;
         }
     }
-    return room > 0 ? room : 0;
+    return space > 0 ? space : 0;
 }
 
 void log_quota_add(struct log_quota *q, int64_t job, int64_t n, struct wall now)
@@ -181,11 +181,11 @@ void log_quota_add(struct log_quota *q, int64_t job, int64_t n, struct wall now)
     }
 }
 
-int64_t log_quota_user_room(struct log_quota *q, const char *user, struct wall now)
+int64_t log_quota_user_left(struct log_quota *q, const char *user, struct wall now)
 {
     int64_t most = q->limits.user_day_bytes;
-    int64_t room = most > 0 ? most - of_day(user_named(q, user), now) : INT64_MAX;
-    return room > 0 ? room : 0;
+    int64_t space = most > 0 ? most - of_day(user_named(q, user), now) : INT64_MAX;
+    return space > 0 ? space : 0;
 }
 
 void log_quota_user_add(struct log_quota *q, const char *user, int64_t n, struct wall now)

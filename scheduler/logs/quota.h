@@ -26,18 +26,18 @@ void log_quota_destroy(struct log_quota *q);
 
 /* Returns how many more bytes of the job's output may be stored; *ret_by is the limit that applies.
  * dir is that of the job's output. INT64_MAX = unlimited. */
-int64_t log_quota_room(struct log_quota *q, struct db_reader *r, int64_t job, const char *dir,
+int64_t log_quota_left(struct log_quota *q, struct db_reader *r, int64_t job, const char *dir,
     struct wall now, enum log_limit *ret_by);
 
-/* Records n more stored bytes of the job, for which there was room. */
+/* Records n more stored bytes of the job, for which there was space. */
 void log_quota_add(struct log_quota *q, int64_t job, int64_t n, struct wall now);
 
-/* The same for a user without a job; room INT64_MAX = unlimited. */
-int64_t log_quota_user_room(struct log_quota *q, const char *user, struct wall now);
+/* The same for a user without a job; INT64_MAX = unlimited. */
+int64_t log_quota_user_left(struct log_quota *q, const char *user, struct wall now);
 void log_quota_user_add(struct log_quota *q, const char *user, int64_t n, struct wall now);
 
-/* Stored output of a job that log_quota_room was called for, and its user; NULL if unknown.
- * Borrowed until the next log_quota_room. */
+/* Stored output of a job that log_quota_left was called for, and its user; NULL if unknown.
+ * Borrowed until the next log_quota_left. */
 int64_t log_quota_job_bytes(const struct log_quota *q, int64_t job);
 const char *log_quota_user(const struct log_quota *q, int64_t job);
 

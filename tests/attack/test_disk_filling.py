@@ -178,8 +178,8 @@ class Output(unittest.TestCase):
         node = self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]
         self.assertEqual((node["disk"], node["disk_text"]), ("ok", None))
         log = self.d.log()
-        self.assertEqual(log.count("a node's disk has no room"), 1)
-        self.assertEqual(log.count("a node's disk has room again"), 1)
+        self.assertEqual(log.count("a node's disk is full"), 1)
+        self.assertEqual(log.count("a node's disk has space again"), 1)
 
     def test_what_is_cut_stays_cut_over_a_restart(self):
         job = self.run_job(self.d.token(kind="api", user="eve"))
@@ -191,7 +191,7 @@ class Output(unittest.TestCase):
         self.assertEqual(self.write(job, 10 * MIB, b"more"), ALL_IS_HERE)
         self.assertEqual(self.log(job)[0], text[0])
 
-    def test_a_hole_takes_no_room_and_has_an_end(self):
+    def test_a_hole_takes_no_space_and_has_an_end(self):
         job, before = self.run_job(self.d.token(kind="api", user="eve")), stored(self.d.state)
         self.assertEqual(self.write(job, 0, b"first\n"), 6)
         self.assertEqual(self.write(job, 6, hole=300 * MIB), 6 + 300 * MIB)
@@ -212,7 +212,7 @@ class Output(unittest.TestCase):
         self.assertEqual(status, 201, body)
         path, piece = "/api/v1/channels/%d/input" % body["id"], b"x" * (64 << 10)
         size, waiting = 0, None
-        for n in range(64):  # never waits for room: each post ends the wait of the previous one
+        for n in range(64):  # never waits for space: each post ends the wait of the previous one
             c = self.d.connect(tls=True)
             c.request(
                 "POST",

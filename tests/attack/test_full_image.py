@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool whose image leaves no room on the disk: each machine is paid for, joins, and can run
+"""A pool whose image leaves no space on the disk: each machine is paid for, joins, and can run
 nothing. The number of launches is bounded, also across a kill of belayd; belayd reports it, and the
 waiting job loses nothing. After a fix the pool works again."""
 
@@ -78,7 +78,7 @@ class FullImage(Lab):
         return [datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() for at in found]
 
     def submit_all(self):
-        """One job for each machine, since one that found no room is tried again later. Returns the
+        """One job for each machine, since one that found no space is tried again later. Returns the
         last."""
         return [self.submit_large() for _ in range(FULL + 1)][-1]
 
@@ -100,7 +100,7 @@ class Test(unittest.TestCase):
             self.assertIn(WHY, boots["text"])
             lab.wait(lambda: "boots-fail" in lab.reasons(job), "the reason of the job")
             text = lab.reasons(job)["boots-fail"]
-            self.assertIn("had no room on their disks", text)
+            self.assertIn("had no space on their disks", text)
             self.assertIn(WHY, text)
             self.assertIsNone(lab.get("/jobs/%d/why" % job)["estimate"]["median"])
             self.assertGreaterEqual(lab.metric("belay_pool_failed_boots"), 3)

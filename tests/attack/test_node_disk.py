@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user fills the disk of a node, with the output of a job or with files: jobs of other users
-there end normally, or wait until there is room. No job loses a retry, and the node is not lost."""
+there end normally, or wait until there is space. No job loses a retry, and the node is not lost."""
 
 import contextlib
 import os
@@ -161,11 +161,11 @@ class NodeDisk(unittest.TestCase):
                 self.assertEqual(len(shown["attempts"]), 1)
                 self.assertGreater(node.free(), 2 << 20)
             self.assertEqual(node.node()["disk"], "ok")
-            # belayd has all that it wants: what follows takes no room either
+            # belayd has all that it wants: what follows takes no space either
             node.wait(lambda: node.output_bytes(flood) >= 64 << 20, "its output is cut")
             self.check_ended(node, node.submit(ANN, "#!/bin/sh\necho mine\n"))
             self.assertEqual(node.job(flood)["job"]["state"], "running")
-            self.assertNotIn("disk has no room", node.d.log())
+            self.assertNotIn("disk is full", node.d.log())
 
     def test_while_files_fill_it_jobs_wait_and_lose_nothing(self):
         with Node() as node:
@@ -187,8 +187,8 @@ class NodeDisk(unittest.TestCase):
             self.check_ended(node, job)
             self.assertEqual(node.wait_state(files, "ended")["job"]["end"], "succeeded")
             log = node.d.log()
-            self.assertEqual(log.count("a node's disk has no room"), 1)
-            self.assertEqual(log.count("a node's disk has room again"), 1)
+            self.assertEqual(log.count("a node's disk is full"), 1)
+            self.assertEqual(log.count("a node's disk has space again"), 1)
 
     def test_a_full_disk_costs_neither_the_agent_nor_the_end_of_a_job(self):
         with Node() as node:
@@ -212,7 +212,7 @@ class NodeDisk(unittest.TestCase):
             shown = node.wait_state(filler, "ended")
             self.assertEqual((shown["job"]["end"], len(shown["attempts"])), ("user", 1))
             node.wait(lambda: node.free() > 8 << 20, "its files are removed")
-            node.wait(lambda: node.node()["disk"] == "ok", "the node has room again")
+            node.wait(lambda: node.node()["disk"] == "ok", "the node has space again")
             self.check_ended(node, node.submit(ANN, "#!/bin/sh\necho mine\n"))
             self.assertEqual(node.said("the agent cannot start"), 0)
             self.assertEqual(node.said("a task's state could not be written"), 0)

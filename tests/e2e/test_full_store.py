@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A full disk under the checkpoint store: a save that does not fit is reported and the previous
-checkpoint is kept, the job continues, and saves work again when there is room."""
+checkpoint is kept, the job continues, and saves work again when there is space."""
 
 import os
 import re

@@ -38,7 +38,7 @@ struct agent {
     size_t n_attempts;
     struct wire_kept kept[2];
     size_t n_kept;
-    const char *disk_full; /* NULL: there is room */
+    const char *disk_full; /* NULL: there is space */
 };
 
 /* Free with free(). */

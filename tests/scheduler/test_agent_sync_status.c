@@ -377,18 +377,18 @@ static void what_an_agent_tells_of_others_attempts_changes_nothing(void **state)
 /* ---- full disks ---- */
 
 struct lines {
-    int full, room;
+    int full, space;
 };
 
 static void count_line(void *ctx, enum log_level level, const char *line)
 {
     struct lines *n = ctx;
-    n->full += level == LOG_WARN && strstr(line, "a node's disk has no room") &&
+    n->full += level == LOG_WARN && strstr(line, "a node's disk is full") &&
                strstr(line, "node=n") && strstr(line, "1 MiB");
-    n->room += strstr(line, "a node's disk has room again") != NULL;
+    n->space += strstr(line, "a node's disk has space again") != NULL;
 }
 
-/* With the end of the attempt that found no room, so that its job is not placed there again. */
+/* With the end of the attempt that found no space, so that its job is not placed there again. */
 static void a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once(void **state)
 {
     struct fixture *f = *state;
@@ -405,13 +405,13 @@ static void a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once(
         f->agent->n_attempts = 0;
         lab_advance(f->lab, 10000);
     }
-    assert_true(n.full == 1 && n.room == 0);
+    assert_true(n.full == 1 && n.space == 0);
     assert_int_equal(job_of(f, 1)->row.state, JOB_PENDING);
     assert_int_equal(job_of(f, 1)->row.attempts, 1);
     f->agent->disk_full = NULL;
     for (int i = 0; i < 2; i++)
         agent_send(f->agent, 0, 0, &f->answer);
-    assert_true(n.full == 1 && n.room == 1);
+    assert_true(n.full == 1 && n.space == 1);
     assert_int_equal(job_of(f, 1)->row.state, JOB_RUNNING);
     assert_int_equal(job_of(f, 1)->row.attempts, 2);
     log_set_sink(NULL, NULL);

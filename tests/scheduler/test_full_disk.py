@@ -100,7 +100,7 @@ class FullDisk(unittest.TestCase):
                 disk.wait(disk.is_full, "belayd sees that the disk is full")
                 d.kill()
                 self.assertIsInstance(lost.exception(WAIT_S), OSError)
-            d.start(wait=False)  # there is no room to begin
+            d.start(wait=False)  # there is no space to begin
             self.assertEqual(d.process.wait(WAIT_S), 1)
             self.assertRegex(d.log().splitlines()[-1], "cannot start.*(no space|full|No space)")
             self.assertIn("state directory %s is full: free some" % d.state, d.log())
@@ -248,11 +248,11 @@ class Shares(unittest.TestCase):
             self.assertRegex(told[0], r"most_by\W+loud")
             # The output of user loud is moved away: everything works again.
             os.unlink(os.path.join(d.state, "logs", "0", str(loud), "1.log"))
-            disk.wait(lambda: d.metric("belay_log_disk_low") == 0, "there is room again")
+            disk.wait(lambda: d.metric("belay_log_disk_low") == 0, "there is space again")
             again = node.run("loud")
             self.write_all(node, again, 0, text)
 
-    def test_room_that_is_made_in_time_saves_all_output(self):
+    def test_space_that_is_made_in_time_saves_all_output(self):
         with Disk() as disk:
             d, node = disk.d, Node(disk.d)
             ballast = os.path.join(d.state, "ballast")
@@ -287,7 +287,7 @@ class Shares(unittest.TestCase):
 class Submits(unittest.TestCase):
     """One user's submits have filled the disk."""
 
-    def test_submits_leave_room_for_cancels_and_ends(self):
+    def test_submits_leave_space_for_cancels_and_ends(self):
         with Disk() as disk:
             d, node = disk.d, Node(disk.d)
             job, token = node.run("ann"), d.token(kind="api", user="mal")
@@ -310,7 +310,7 @@ class Submits(unittest.TestCase):
 
 
 class Output(unittest.TestCase):
-    def test_output_leaves_room_for_commits(self):
+    def test_output_leaves_space_for_commits(self):
         with Disk("log_full_wait: 0s\n") as disk:
             d, keys = disk.d, Keys(disk.d)
             key = keys.key()

@@ -49,7 +49,7 @@ static void a_reserve_is_an_eighth_of_the_disk_at_most_256_mib(void **state)
     assert_true(log_space_is_low(&(struct log_space){.total = TOTAL, .free = 2 * RESERVE - 1}));
 }
 
-static void with_two_reserves_of_room_everything_is_stored(void **state)
+static void with_two_reserves_of_space_everything_is_stored(void **state)
 {
     struct log_shares *s = *state;
     log_shares_add(s, "loud", 99 * GIB, 1);
@@ -73,7 +73,7 @@ static void who_stores_most_waits_and_is_then_cut_and_others_go_on(void **state)
     }
 }
 
-static void one_user_alone_leaves_room_for_others(void **state)
+static void one_user_alone_leaves_space_for_others(void **state)
 {
     struct log_shares *s = *state;
     log_shares_add(s, "only", 90 * GIB, 1);
@@ -116,7 +116,7 @@ static void nothing_is_cut_of_a_disk_that_something_else_has_filled(void **state
     assert_int_equal(judge(s, RESERVE, "ann", 500 * MIB, true), LOG_KEEP);
     log_shares_add(s, "ann", 100 * MIB, 0);
     assert_int_equal(judge(s, RESERVE, "ann", 600 * MIB, true), LOG_CUT);
-    assert_int_equal(judge(s, 0, "ann", 600 * MIB, true), LOG_KEEP); /* no room for a line */
+    assert_int_equal(judge(s, 0, "ann", 600 * MIB, true), LOG_KEEP); /* no space for a line */
 }
 
 static void nothing_is_cut_while_it_is_unknown_who_stores_how_much(void **state)
@@ -174,9 +174,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_reserve_is_an_eighth_of_the_disk_at_most_256_mib),
-        TEST(with_two_reserves_of_room_everything_is_stored),
+        TEST(with_two_reserves_of_space_everything_is_stored),
         TEST(who_stores_most_waits_and_is_then_cut_and_others_go_on),
-        TEST(one_user_alone_leaves_room_for_others),
+        TEST(one_user_alone_leaves_space_for_others),
         TEST(users_with_the_same_amount_are_cut_together),
         TEST(of_a_user_the_largest_job_is_cut_first),
         TEST(nothing_is_cut_of_a_disk_that_something_else_has_filled),

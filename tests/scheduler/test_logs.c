@@ -158,7 +158,7 @@ static void what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs(void **s
     assert_int_equal(append_of(w, 4, 3, 0, "0123456789", 10), 10);
 }
 
-static void holes_take_no_room(void **state)
+static void holes_take_no_space(void **state)
 {
     struct logs_rig *w = *state;
     struct stat st;
@@ -511,7 +511,7 @@ int main(void)
         TEST(all_attempts_of_a_job_share_what_is_kept_of_it),
         TEST(the_end_of_cut_output_is_not_awaited),
         TEST(what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs),
-        TEST(holes_take_no_room),
+        TEST(holes_take_no_space),
         TEST(a_disk_error_is_reported),
         TEST(before_each_attempt_but_the_first_stands_one_line),
         TEST(pieces_of_any_size_from_any_offset_make_the_same_log),

@@ -112,7 +112,7 @@ static void output_that_an_agent_was_asked_to_keep_is_awaited_longer(void **stat
         vtimers_advance(&w->vt, LOGS_AWAIT_KEPT_MS - 1);
     }
     assert_true(log_disk_is_low(w->logs.disk));
-    assert_int_equal(logs_rig_append(w, 1, 0, ""), 4); /* a query needs no room */
+    assert_int_equal(logs_rig_append(w, 1, 0, ""), 4); /* a query needs no space */
     logs_rig_check(w, "abc\n", false);
     assert_int_equal(w->n_over, 0);
     free_bytes = 2000 << 10;
@@ -152,7 +152,7 @@ static enum log_verdict judge_loud(struct logs_rig *w, int64_t n)
     return log_disk_judge(w->logs.disk, "loud", 8000 << 10, n);
 }
 
-static void a_full_disk_that_had_room_is_waited_for_again(void **state)
+static void a_full_disk_that_had_space_is_waited_for_again(void **state)
 {
     struct logs_rig *w = *state;
     int64_t free_bytes;
@@ -178,7 +178,7 @@ static void a_full_disk_that_had_room_is_waited_for_again(void **state)
 }
 
 /* Else it would be kept for ever where free space changes around the limit. */
-static void room_that_is_too_little_or_does_not_last_ends_no_wait(void **state)
+static void space_that_is_too_little_or_does_not_last_ends_no_wait(void **state)
 {
     struct logs_rig *w = *state;
     int64_t free_bytes;
@@ -336,8 +336,8 @@ int main(void)
         TEST(it_is_awaited_for_a_while_only),
         TEST(output_that_keeps_coming_is_awaited_however_long_it_takes),
         TEST(output_that_an_agent_was_asked_to_keep_is_awaited_longer),
-        TEST(a_full_disk_that_had_room_is_waited_for_again),
-        TEST(room_that_is_too_little_or_does_not_last_ends_no_wait),
+        TEST(a_full_disk_that_had_space_is_waited_for_again),
+        TEST(space_that_is_too_little_or_does_not_last_ends_no_wait),
         TEST(closing_ends_what_is_awaited),
         TEST(what_was_written_is_on_disk_a_second_later),
         TEST(a_waiter_is_notified_when_earlier_writes_are_durable),

@@ -125,10 +125,10 @@ static void assert_has(const char *text, const char *words)
         fail_msg("\"%s\" is not in: %s", words, text);
 }
 
-/* Starts that found no room, until the job is held for it. */
-static void hold_for_room(struct asked *a, const char *text)
+/* Starts that found no space, until the job is held for it. */
+static void hold_for_space(struct asked *a, const char *text)
 {
-    for (int k = 1; k <= JOB_NO_ROOM_MAX; k++) {
+    for (int k = 1; k <= JOB_NO_SPACE_MAX; k++) {
         char of_this[CORE_TEXT_MAX];
         snprintf(of_this, sizeof(of_this), "start %d: %s", k, text);
         assert_int_equal(row(a)->hold, HOLD_NONE);
@@ -137,10 +137,10 @@ static void hold_for_room(struct asked *a, const char *text)
     assert_int_equal(row(a)->hold, HOLD_USER);
 }
 
-static void a_job_held_for_room_has_the_last_text_and_the_cure(void **state)
+static void a_job_held_for_space_has_the_last_text_and_the_cure(void **state)
 {
     struct asked a = begin(*state);
-    hold_for_room(&a, "its workdir needs 9 GiB, of 2 GiB free");
+    hold_for_space(&a, "its workdir needs 9 GiB, of 2 GiB free");
     explain(&a, true);
     assert_string_equal(text_of(&a, "no-room"),
         "it is held: no node could start it: start 5: its workdir needs 9 GiB, of 2 GiB free; "
@@ -148,13 +148,13 @@ static void a_job_held_for_room_has_the_last_text_and_the_cure(void **state)
 }
 
 /* Its start says what was tried, its end why that failed. */
-static void a_long_text_leaves_room_for_the_cure(void **state)
+static void a_long_text_leaves_space_for_the_cure(void **state)
 {
     char text[240];
     struct asked a = begin(*state);
     memset(text, 'x', sizeof(text));
     snprintf(text + sizeof(text) - 17, 17, " of 2 GiB, full.");
-    hold_for_room(&a, text);
+    hold_for_space(&a, text);
     explain(&a, true);
     assert_has(text_of(&a, "no-room"), "no node could start it: start 5: xxx");
     assert_has(
@@ -164,17 +164,17 @@ static void a_long_text_leaves_room_for_the_cure(void **state)
 static void without_a_text_the_core_says_where_to_look(void **state)
 {
     struct asked a = begin(*state);
-    hold_for_room(&a, "");
+    hold_for_space(&a, "");
     explain(&a, true);
     assert_string_equal(text_of(&a, "no-room"),
         "it is held: no node could start it, 5 times in a row (belay show 1 says why); fix that or "
         "ask for less, then belay release 1");
 }
 
-static void others_are_not_shown_what_had_no_room(void **state)
+static void others_are_not_shown_what_had_no_space(void **state)
 {
     struct asked a = begin(*state);
-    hold_for_room(&a, "/data/secret needs 9 GiB");
+    hold_for_space(&a, "/data/secret needs 9 GiB");
     explain(&a, false);
     assert_has(text_of(&a, "no-room"), "no node could start it, 5 times in a row");
     assert_null(strstr(text_of(&a, "no-room"), "secret"));
@@ -215,14 +215,14 @@ static void a_job_that_avoids_a_node_has_the_text_of_that_node(void **state)
     assert_has(text_of(&a, "no-room-away"), "could not start it (belay show 1 says why)");
 }
 
-/* The other ranks only end with the one that had no room, and are stored after it. */
-static void the_text_is_that_of_the_rank_without_room(void **state)
+/* The other ranks only end with the one that had no space, and are stored after it. */
+static void the_text_is_that_of_the_rank_without_space(void **state)
 {
     struct lab *lab = *state;
     struct asked a = {.lab = lab, .node = lab_join(lab, "n", 1)};
     int64_t other = lab_join(lab, "n2", 1);
     a.job = submit_gang(lab);
-    for (int k = 1; k <= JOB_NO_ROOM_MAX; k++) {
+    for (int k = 1; k <= JOB_NO_SPACE_MAX; k++) {
         await_start(&a, other);
         end_on(&a, a.node, END_CAPACITY, 0, "9 GiB, of 2 GiB free");
         end_on(&a, other, END_USER, 0, "stopped with its gang");
@@ -329,12 +329,12 @@ static void without_a_moment_of_the_model_only_the_full_disk_is_known(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_job_held_for_room_has_the_last_text_and_the_cure),
-        TEST(a_long_text_leaves_room_for_the_cure),
+        TEST(a_job_held_for_space_has_the_last_text_and_the_cure),
+        TEST(a_long_text_leaves_space_for_the_cure),
         TEST(without_a_text_the_core_says_where_to_look),
-        TEST(others_are_not_shown_what_had_no_room),
+        TEST(others_are_not_shown_what_had_no_space),
         TEST(a_job_that_avoids_a_node_has_the_text_of_that_node),
-        TEST(the_text_is_that_of_the_rank_without_room),
+        TEST(the_text_is_that_of_the_rank_without_space),
         TEST(a_job_held_for_its_store_has_the_text_and_the_cure),
         TEST(a_cure_in_the_text_is_not_said_twice),
         TEST(without_a_text_of_the_store_the_core_says_where_to_look),

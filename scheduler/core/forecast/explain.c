@@ -488,11 +488,11 @@ static void explain_waiting(
             ": make it resume from its checkpoint (belay drill tests that), then belay release "
             "%" PRId64,
             j->row.no_progress, j->row.best_progress, j->row.id);
-    else if (j->row.hold == HOLD_USER && retry_is_held_for_room(&j->row))
+    else if (j->row.hold == HOLD_USER && retry_is_held_for_space(&j->row))
         explain_say(a, "no-room",
             "it is held: no node could start it, %d times in a row (belay show %" PRId64
             " says why); fix that or ask for less, then belay release %" PRId64,
-            JOB_NO_ROOM_MAX, j->row.id, j->row.id);
+            JOB_NO_SPACE_MAX, j->row.id, j->row.id);
     else if (j->row.hold == HOLD_STORE)
         explain_say(a, "store",
             "it is held: attempt %" PRId64
@@ -519,7 +519,7 @@ static void explain_waiting(
         explain_say(a, "begin",
             "no node could start it, %" PRId32 " times in a row: it is retried in %s, and held "
             "after %d such ends",
-            j->row.quick_ends, in, JOB_NO_ROOM_MAX);
+            j->row.quick_ends, in, JOB_NO_SPACE_MAX);
     else if (j->row.quick_ends > 1)
         explain_say(a, "begin",
             "it ended as %s soon after its start %" PRId32 " times in a row: it is retried in %s",

@@ -381,7 +381,7 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
     explain_say(a, "boots-fail",
         "pool %s: the last %" PRId32 " machines that it launched never joined%s (instance %" PRId64
         ": %.160s); %s",
-        p->row.name, b->failed, pool_boots_disk_full(p) ? ", or had no room on their disks" : "",
+        p->row.name, b->failed, pool_boots_disk_full(p) ? ", or had no space on their disks" : "",
         b->instance, b->text, next);
     if (!b->console[0])
         return;
@@ -468,7 +468,7 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
             node_throttle_names[v->throttles->throttle], v->throttled > 1 ? " and others" : "");
     if (v->full)
         explain_say(a, "nodes-full",
-            "%" PRId64 " node%s no room on %s disk, and %s given nothing new until there is: %s "
+            "%" PRId64 " node%s no space on %s disk, and %s given nothing new until there is: %s "
             "(%.140s)%s",
             v->full, v->full == 1 ? " has" : "s have", v->full == 1 ? "its" : "their",
             v->full == 1 ? "is" : "are", v->fulls->row.name, v->fulls->disk_full,

@@ -330,10 +330,10 @@ int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outc
         return 0;
     if (is_full)
         history(m, ev->now, "disk-full", (struct history_of){.node = n},
-            "%s has no room on its disk and gets no new jobs: %.160s", n->row.name, n->disk_full);
+            "%s has no space on its disk and gets no new jobs: %.160s", n->row.name, n->disk_full);
     else
         history(m, ev->now, "disk-room", (struct history_of){.node = n},
-            "%s has room on its disk again", n->row.name);
+            "%s has space on its disk again", n->row.name);
     if (is_full && n->instance)
         boots_disk_full(m, n->instance, ev->now, n->disk_full);
     if (!node_takes_work(n))

@@ -222,7 +222,7 @@ static void gang_ended(
         job_finish(m, j, now);
 }
 
-/* A node whose disk is full gets no work anyway; on the others only this job found no room. */
+/* A node whose disk is full gets no work anyway; on the others only this job found no space. */
 static bool may_do_better_elsewhere(const struct model *m, const struct job *j, int64_t node)
 {
     const struct node *n = model_node(m, node);

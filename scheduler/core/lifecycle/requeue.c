@@ -45,16 +45,16 @@ static void hold_for_store(struct model *m, struct job *j, struct stamp now)
 }
 
 /* Retrying costs a node each time and cannot help: a job that is too large stays too large. */
-static void hold_for_room(struct model *m, struct job *j, struct stamp now)
+static void hold_for_space(struct model *m, struct job *j, struct stamp now)
 {
-    if (!retry_is_held_for_room(&j->row) || j->row.hold != HOLD_NONE)
+    if (!retry_is_held_for_space(&j->row) || j->row.hold != HOLD_NONE)
         return;
     j->row.hold = HOLD_USER;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
         "held: no node could start it, %d times in a row (belay show %" PRId64
         " says why); fix that or ask for less, then belay release %" PRId64,
-        JOB_NO_ROOM_MAX, j->row.id, j->row.id);
+        JOB_NO_SPACE_MAX, j->row.id, j->row.id);
 }
 
 void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp now)
@@ -64,7 +64,7 @@ void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp n
     job_move(m, j, JOB_PENDING);
     no_progress_requeued(m, j, now);
     hold_for_store(m, j, now);
-    hold_for_room(m, j, now);
+    hold_for_space(m, j, now);
     window_leave(m, j);
     j->row.queued_mono = now.mono;
     if (shape_pays(j->shape))

@@ -114,8 +114,8 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 #define QUICK_MS 60000
 #define PAUSE_FIRST_MS 2000
 #define PAUSE_MAX_MS 300000
-#define PAUSE_STORE_MS 5000    /* the attempt itself has retried for minutes */
-#define PAUSE_NO_ROOM_MS 30000 /* seldom is a disk cleared in seconds */
+#define PAUSE_STORE_MS 5000     /* the attempt itself has retried for minutes */
+#define PAUSE_NO_SPACE_MS 30000 /* seldom is a disk cleared in seconds */
 
 /* Doubles with each end after the second. Spreads jobs that ended together. */
 static int64_t pause_after(const struct job_row *j, int64_t first_ms)
@@ -128,9 +128,9 @@ static int64_t pause_after(const struct job_row *j, int64_t first_ms)
     return pause + (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause / 4));
 }
 
-bool retry_is_held_for_room(const struct job_row *j)
+bool retry_is_held_for_space(const struct job_row *j)
 {
-    return j->end == END_CAPACITY && j->quick_ends >= JOB_NO_ROOM_MAX;
+    return j->end == END_CAPACITY && j->quick_ends >= JOB_NO_SPACE_MAX;
 }
 
 int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms)
@@ -142,13 +142,13 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
         return (PAUSE_STORE_MS << (j->quick_ends - 1)) +
                (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
     }
-    bool no_room = end == END_CAPACITY, may_repeat = end == END_FAILED || end == END_NODE_LOST;
+    bool no_space = end == END_CAPACITY, may_repeat = end == END_FAILED || end == END_NODE_LOST;
     bool quick = may_repeat && !excused && ran_ms < QUICK_MS;
-    if (no_room) /* even after a restore that took long */
+    if (no_space) /* even after a restore that took long */
         j->quick_ends = j->end == END_CAPACITY ? j->quick_ends + 1 : 1;
     else
         j->quick_ends = quick ? j->quick_ends + 1 : 0;
     if (j->quick_ends < 2 || j->spec.finish_ms != 0)
         return 0;
-    return pause_after(j, no_room ? PAUSE_NO_ROOM_MS : PAUSE_FIRST_MS);
+    return pause_after(j, no_space ? PAUSE_NO_SPACE_MS : PAUSE_FIRST_MS);
 }

@@ -19,7 +19,7 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
  * nodes that cannot start jobs. excused: it saved, or its node, a possible cause, is gone. ran_ms:
  * time since placement. Deadline jobs are not delayed. */
 int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms);
-/* So many starts in a row found no room that it is held. */
-bool retry_is_held_for_room(const struct job_row *j);
+/* So many starts in a row found no space that it is held. */
+bool retry_is_held_for_space(const struct job_row *j);
 
 #endif

@@ -28,7 +28,7 @@ enum event_type {
     EV_FACTS,     /* an agent detected new capabilities of its machine */
     /* what throttles a node and its power draw; not stored, the agent reports it again */
     EV_CONDITION,
-    EV_DISK, /* a node's disk is full, or has room again; not stored either */
+    EV_DISK, /* a node's disk is full, or has space again; not stored either */
     EV_NOTICE,
     EV_ATTEMPT_STARTED,
     EV_ATTEMPT_ENDED,
@@ -218,7 +218,7 @@ struct event {
         } condition;
         struct {
             int64_t node;
-            char full[CORE_TEXT_MAX]; /* the reason; "" = it has room */
+            char full[CORE_TEXT_MAX]; /* the reason; "" = it has space */
         } disk;
         struct {
             int64_t node;

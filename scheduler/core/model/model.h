@@ -277,7 +277,7 @@ struct node {
     int64_t draw_w, over_w; /* in the rack, above idle power */
     struct link in_rack;
     enum node_throttle throttle;     /* not stored */
-    char disk_full[CORE_TEXT_MAX];   /* not stored; the reason, "" = it has room */
+    char disk_full[CORE_TEXT_MAX];   /* not stored; the reason, "" = it has space */
     struct gpu_kind gpu;             /* elastic: from the offer */
     char features[FEATURES_ALL_MAX]; /* all features */
     struct counts resources;         /* named resources */

@@ -98,9 +98,9 @@ enum end_kind {
     END_RECLAIMED, /* the provider took the node, with notice */
     /* the node vanished: lease expired, instance gone without notice, or supervisor dead */
     END_NODE_LOST,
-    /* Did not begin: its node's disk had no room for it, or its user may execute nothing in the
+    /* Did not begin: its node's disk had no space for it, or its user may execute nothing in the
      * agent's directory there. The job is requeued, for another node if there is one, and held
-     * after JOB_NO_ROOM_MAX in a row. */
+     * after JOB_NO_SPACE_MAX in a row. */
     END_CAPACITY,
     END_EVICTED,
     END_BUDGET,
@@ -173,7 +173,7 @@ static inline int ckpt_ref_compare(struct ckpt_ref a, struct ckpt_ref b)
 /* The job is held after this many successive attempts that could not use the store. */
 #define JOB_STORE_MAX 3
 /* The job is held after this many successive starts that ended as END_CAPACITY. */
-#define JOB_NO_ROOM_MAX 5
+#define JOB_NO_SPACE_MAX 5
 /* The job fails after this many successive ends with code 85 without a new checkpoint. */
 #define JOB_CHECKPOINTED_MAX 3
 

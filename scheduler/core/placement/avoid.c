@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The node that a pending job temporarily avoids: a drilled job should resume elsewhere (drill.c),
- * and an attempt that could not use the store on its node, or found no room on its disk, is tried
+ * and an attempt that could not use the store on its node, or found no space on its disk, is tried
  * on another.
  *
  * Invariants.
@@ -11,7 +11,7 @@
  *     for a machine that is unavailable.
  *
  * Avoidance after such failures is in memory only. After a restart of belayd the next attempt may
- * be placed on the same node and counts as one of JOB_STORE_MAX, or of JOB_NO_ROOM_MAX.
+ * be placed on the same node and counts as one of JOB_STORE_MAX, or of JOB_NO_SPACE_MAX.
  */
 #include "scheduler/core/lifecycle/instances.h"
 #include "scheduler/core/lifecycle/apply_job.h"

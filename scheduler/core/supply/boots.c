@@ -130,7 +130,7 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
     history(m, now, "boot-failed", (struct history_of){.instance = i, .a = b->failed, .b = left_ms},
         "%" PRId32
         " machines of pool %s in a row never joined%s; one is launched in %s to try again",
-        b->failed, p->row.name, pool_boots_disk_full(p) ? ", or had no room on their disks" : "",
+        b->failed, p->row.name, pool_boots_disk_full(p) ? ", or had no space on their disks" : "",
         in);
     if (is_first)
         notify_boots(m, p, now);

@@ -456,8 +456,8 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     }
 }
 
-/* Ends a start for which there was no room, however long it took; returns the pause. */
-static int64_t finds_no_room(struct running *r, int64_t took_ms)
+/* Ends a start for which there was no space, however long it took; returns the pause. */
+static int64_t finds_no_space(struct running *r, int64_t took_ms)
 {
     while (took_ms > 0) {
         lab_wait(&r->l, took_ms < 10000 ? took_ms : 10000);
@@ -482,14 +482,14 @@ static void try_again_after(struct running *r, int64_t pause)
 
 /* The program never ran, and its node is not lost: it uses no retries. After five in a row, each
  * after a longer pause, its user has to act. A release gives it five more. */
-static void a_job_that_no_node_has_room_for_is_held_after_five_starts(void **state)
+static void a_job_that_no_node_has_space_for_is_held_after_five_starts(void **state)
 {
     (void)state;
     struct reason reasons[EXPLAIN_REASONS_MAX];
     struct running r;
     start(&r);
     for (int k = 0; k < 10; k++) {
-        const int64_t pause = finds_no_room(&r, k % 2 ? 90000 : 1000);
+        const int64_t pause = finds_no_space(&r, k % 2 ? 90000 : 1000);
         const struct job_row *j = row(&r);
         assert_int_equal(j->end, END_CAPACITY);
         for (int kind = 0; kind < RETRY_KINDS; kind++)
@@ -524,13 +524,13 @@ static void a_job_that_no_node_has_room_for_is_held_after_five_starts(void **sta
     lab_deinit(&r.l);
 }
 
-static void another_end_begins_the_count_of_starts_without_room_again(void **state)
+static void another_end_begins_the_count_of_starts_without_space_again(void **state)
 {
     (void)state;
     struct running r;
     start(&r);
     for (int k = 0; k < 12; k++) {
-        int64_t pause = finds_no_room(&r, 1000);
+        int64_t pause = finds_no_space(&r, 1000);
         assert_int_equal(row(&r)->hold, HOLD_NONE);
         try_again_after(&r, pause);
         if (k % 4 < 3)
@@ -542,8 +542,8 @@ static void another_end_begins_the_count_of_starts_without_room_again(void **sta
 }
 
 /* What is too large for one node may fit on another. A node whose disk is full for everybody gets
- * no work anyway, and may have room again in a minute. */
-static void a_job_avoids_the_node_that_had_no_room_for_it_alone(void **state)
+ * no work anyway, and may have space again in a minute. */
+static void a_job_avoids_the_node_that_had_no_space_for_it_alone(void **state)
 {
     (void)state;
     struct reason reasons[EXPLAIN_REASONS_MAX];
@@ -554,7 +554,7 @@ static void a_job_avoids_the_node_that_had_no_room_for_it_alone(void **state)
         struct event full = {.type = EV_DISK, .disk = {.node = r.node, .full = "it is full"}};
         if (is_full)
             lab_apply(&r.l, full);
-        assert_int_equal(finds_no_room(&r, 0), 0);
+        assert_int_equal(finds_no_space(&r, 0), 0);
         assert_int_equal(job_side(model_job(r.l.m, r.job))->avoid, is_full ? CORE_ID_NONE : r.node);
         core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
         assert_string_equal(reasons[0].code, is_full ? "ready" : "no-room-away");
@@ -784,9 +784,9 @@ int main(void)
         cmocka_unit_test(lost_work_is_counted_from_the_last_checkpoint),
         cmocka_unit_test(a_save_covers_what_came_before_it),
         cmocka_unit_test(a_job_whose_store_is_at_fault_is_held_until_it_is_released),
-        cmocka_unit_test(a_job_that_no_node_has_room_for_is_held_after_five_starts),
-        cmocka_unit_test(another_end_begins_the_count_of_starts_without_room_again),
-        cmocka_unit_test(a_job_avoids_the_node_that_had_no_room_for_it_alone),
+        cmocka_unit_test(a_job_that_no_node_has_space_for_is_held_after_five_starts),
+        cmocka_unit_test(another_end_begins_the_count_of_starts_without_space_again),
+        cmocka_unit_test(a_job_avoids_the_node_that_had_no_space_for_it_alone),
         cmocka_unit_test(a_job_whose_nodes_cannot_use_the_store_is_held_after_three),
         cmocka_unit_test(the_node_that_cannot_use_the_store_is_not_tried_next),
         cmocka_unit_test(a_job_waits_a_limited_time_for_another_node),

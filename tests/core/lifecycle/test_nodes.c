@@ -430,13 +430,13 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     lab_take(&l);
     assert_int_equal(l.c.n_history, 1);
     assert_string_equal(lab_history(&l, "disk-full")->text,
-        "n1 has no room on its disk and gets no new jobs: 1 MiB of 16 MiB are free");
+        "n1 has no space on its disk and gets no new jobs: 1 MiB of 16 MiB are free");
     int64_t second = lab_submit_cpus(&l, 1);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&l, first), node); /* what runs goes on */
     assert_true(says(&l, second, "nodes-full",
-        "1 node has no room on its disk, and is given nothing new until there is: n1 (0 B of 16 "
+        "1 node has no space on its disk, and is given nothing new until there is: n1 (0 B of 16 "
         "MiB "
         "are free)"));
     int64_t other = lab_join(&l, "n2", 4);
@@ -451,7 +451,7 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     tell_disk(&l, node, "");
     lab_plan(&l);
     lab_take(&l);
-    assert_string_equal(lab_history(&l, "disk-room")->text, "n1 has room on its disk again");
+    assert_string_equal(lab_history(&l, "disk-room")->text, "n1 has space on its disk again");
     assert_int_equal(lab_node_of(&l, third), node);
     tell_disk(&l, 4711, "gone meanwhile");
     lab_deinit(&l);

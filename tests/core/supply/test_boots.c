@@ -134,7 +134,7 @@ static void machines_whose_disks_are_full_from_the_start_are_bounded(void **stat
         lab_plan(&l);
     }
     assert_in_range(launches(&l), 6, 8); /* three, then after 1, 3, 7, 15 minutes */
-    assert_true(lab_has_reason(&l, 1, "boots-fail", "no room on their disks"));
+    assert_true(lab_has_reason(&l, 1, "boots-fail", "no space on their disks"));
     assert_true(lab_has_reason(&l, 1, "boots-fail", "1 MiB of 2 MiB are free"));
     lab_deinit(&l);
 }
@@ -167,7 +167,7 @@ static int64_t wait_for_a_launch(struct lab *l)
 }
 
 /* The join is known before the disk is: the job that the machine is launched for is placed there,
- * and finds no room. */
+ * and finds no space. */
 static void a_job_that_is_placed_before_the_disk_is_known_ends_nothing(void **state)
 {
     (void)state;
@@ -365,7 +365,7 @@ static void what_counted_before_a_machine_worked_does_not_count_again(void **sta
     lab_deinit(&l);
 }
 
-/* The job's own files had no room: the disk became full later. */
+/* The job's own files had no space: the disk became full later. */
 static void an_attempt_that_never_began_proves_nothing_after_a_restart(void **state)
 {
     (void)state;
