@@ -11,8 +11,8 @@
  *    these nodes has, or that are new or have a new first shape. The work after an end is thus
  *    independent of the queue length.
  *  - the cursor: no class with its first shape before it fits anywhere. Valid until a node grows, a
- *    job returns to the queue or positions change (rewind): placements only reduce room, for gangs
- *    too (gang_in), and a shape that enters the queue moves the cursor back to itself.
+ *    job returns to the queue or positions change (rewind): placements only reduce capacity, for
+ *    gangs too (gang_in), and a shape that enters the queue moves the cursor back to itself.
  *  - the launches for a state of demand and supply (launch.c).
  */
 #include "scheduler/core/planner.h"
@@ -51,7 +51,7 @@
 
 #define LOST_LEASES 2      /* an instance with a lost node is ended after this many leases */
 #define LAST_WORDS_MS 5000 /* for output still in transit at the end of its attempt */
-/* with more grown nodes, the index of free room is faster */
+/* with more grown nodes, the index of free capacity is faster */
 #define GROWN_LOOK_MAX 64
 /* remembered classes beyond the live ones before the memory is cleared */
 #define MEMO_SLACK 1024
@@ -232,7 +232,7 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;
-        if (looked++ == GROWN_LOOK_MAX || (node_has_room(n, s) && node_suits(n, s)))
+        if (looked++ == GROWN_LOOK_MAX || (node_has_capacity(n, s) && node_suits(n, s)))
             return true;
     }
     return false;
@@ -348,7 +348,7 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
     return false;
 }
 
-static void add_room(struct planner *p, const struct resources *free)
+static void add_free(struct planner *p, const struct resources *free)
 {
     p->grown.cpus = free->cpus > p->grown.cpus ? free->cpus : p->grown.cpus;
     p->grown.gpus = free->gpus > p->grown.gpus ? free->gpus : p->grown.gpus;
@@ -356,25 +356,25 @@ static void add_room(struct planner *p, const struct resources *free)
         free->memory_mib > p->grown.memory_mib ? free->memory_mib : p->grown.memory_mib;
 }
 
-/* Room on the node, and on those of its rack; false: too many nodes to examine. */
-static bool add_rack_room(struct planner *p, const struct node *of, int *looked)
+/* Capacity on the node, and on those of its rack; false: too many nodes to examine. */
+static bool add_rack_free(struct planner *p, const struct node *of, int *looked)
 {
     if (++*looked > GROWN_LOOK_MAX)
         return false;
-    add_room(p, &of->free);
+    add_free(p, &of->free);
     if (!of->rack)
         return true;
     LIST_FOREACH (&of->rack->nodes, l) {
         if (++*looked > GROWN_LOOK_MAX)
             return false;
-        add_room(p, &LIST_ENTRY(l, struct node, in_rack)->free);
+        add_free(p, &LIST_ENTRY(l, struct node, in_rack)->free);
     }
     return true;
 }
 
-/* Room that is new since the cursor last passed the end; false: too many nodes to examine. Jobs
- * that are owed more room may have it where it is reserved: on the nodes with a reservation, and,
- * as power, on all nodes of their racks. */
+/* Capacity that is new since the cursor last passed the end; false: too many nodes to examine. Jobs
+ * that are owed more capacity may have it where it is reserved: on the nodes with a reservation,
+ * and, as power, on all nodes of their racks. */
 static bool gather_capacity(struct planner *p, const struct model *m)
 {
     int looked = 0;
@@ -385,13 +385,13 @@ static bool gather_capacity(struct planner *p, const struct model *m)
             break;
         if (looked++ == GROWN_LOOK_MAX)
             return false;
-        add_room(p, &n->free);
+        add_free(p, &n->free);
     }
     if (model_versions(m)->owed_more <= p->seen.growth)
         return true;
     LIST_FOREACH (reserve_shapes(m), l)
         LIST_FOREACH (&LIST_ENTRY(l, struct shape, by_reserve)->reserved, ln)
-            if (!add_rack_room(p, LIST_ENTRY(ln, struct node, in_reserved), &looked))
+            if (!add_rack_free(p, LIST_ENTRY(ln, struct node, in_reserved), &looked))
                 return false;
     return true;
 }

@@ -11,7 +11,7 @@
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/plan.h"
 
-/* Room for demand in the computation of launches: a node, a coming instance, or a planned
+/* Capacity for demand in the computation of launches: a node, a coming instance, or a planned
  * launch. */
 struct bin {
     struct resources free, total;
@@ -116,9 +116,9 @@ struct planner {
     /* scratch of one computation, reused */
     struct bin *bins;
     size_t n_bins;
-    struct capacity *capacity; /* by the index of a pool: room left */
+    struct capacity *capacity; /* by the index of a pool: what is left */
     size_t n_capacity;
-    struct capacity all;              /* room left over all pools */
+    struct capacity all;              /* left over all pools */
     int64_t left_w[RACKS_MAX];        /* by the index of a rack: power left */
     int64_t *planned;                 /* by the id of an offer: planned launches */
     int64_t planned_max;              /* ids below have an entry */
@@ -206,7 +206,7 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
 /* ---- gangs (launch_gang.c) ---- */
 
 /* Covers waiting gangs, oldest first, and gangs that lose a node, each in one pool or not at all:
- * with existing room, which is then taken, and launches for the rest. */
+ * with existing capacity, which is then taken, and launches for the rest. */
 void cover_gangs(struct work *w);
 
 /* ---- choice of an offer (choose_offer.c) ---- */

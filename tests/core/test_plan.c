@@ -173,7 +173,7 @@ static void requested_markets_and_pools_are_respected(void **state)
     lab_deinit(&l);
 }
 
-static void room_that_becomes_free_is_used(void **state)
+static void capacity_that_becomes_free_is_used(void **state)
 {
     (void)state;
     struct lab l;
@@ -682,7 +682,7 @@ int main(void)
         cmocka_unit_test(a_node_short_of_memory_is_passed_over),
         cmocka_unit_test(owned_nodes_come_before_spot_before_on_demand),
         cmocka_unit_test(requested_markets_and_pools_are_respected),
-        cmocka_unit_test(room_that_becomes_free_is_used),
+        cmocka_unit_test(capacity_that_becomes_free_is_used),
         cmocka_unit_test(one_machine_is_launched_for_jobs_that_fit_on_it),
         cmocka_unit_test(different_jobs_share_a_machine_that_boots),
         cmocka_unit_test(nodes_that_are_up_are_used_before_anything_is_launched),

@@ -149,9 +149,9 @@ static void explain_qos(const struct job *j, struct answer *a)
             s->qos->policy->name, going, going == 1 ? "is" : "are", s->claims);
     else
         explain_say(a, "preempts",
-            "QOS %s preempts others, but no running job can make room for it now: where it may run "
-            "there are too few of them, or they are within other teams' quotas, were evicted less "
-            "than 15 minutes ago, or are stopping",
+            "QOS %s preempts others, but no running job can free capacity for it now: where it may "
+            "run there are too few of them, or they are within other teams' quotas, were evicted "
+            "less than 15 minutes ago, or are stopping",
             s->qos->policy->name);
 }
 
@@ -180,7 +180,7 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     else if (quota_owes(s))
         explain_say(a, "quota",
             "with the %s cpus it needs team %s is within its quota: it uses %s of %s. It goes "
-            "first where it fits; no jobs beyond a quota could make room for it now",
+            "first where it fits; no jobs beyond a quota could free capacity for it now",
             need, t->name, used, quota);
     else
         explain_say(a, "quota",
@@ -227,10 +227,10 @@ static void explain_too_much(
     static const enum limit_kind kinds[] = {LIMIT_GPUS, LIMIT_MCPU};
     char who[CORE_NAME_MAX + 8], left[32];
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        int64_t room = w->most[kinds[k]] - w->used[kinds[k]];
+        int64_t rest = w->most[kinds[k]] - w->used[kinds[k]];
         if (w->most[kinds[k]] == LIMIT_NONE)
             continue;
-        cpus_text((kinds[k] == LIMIT_GPUS ? 1000 : 1) * (room > 0 ? room : 0), left, sizeof left);
+        cpus_text((kinds[k] == LIMIT_GPUS ? 1000 : 1) * (rest > 0 ? rest : 0), left, sizeof left);
         explain_say(a, "too-large-for-limit",
             "%" PRId64
             " machine%s that it would have for itself %s more than %s may still have (%s %s)",
@@ -245,7 +245,7 @@ static void explain_limits(
     const struct allowance *const of[] = {&j->account->may, &j->account->team->may};
     char who[CORE_NAME_MAX + 8], left[32];
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
-        int64_t room = of[k]->most[LIMIT_UUSD_H] - of[k]->used[LIMIT_UUSD_H];
+        int64_t rest = of[k]->most[LIMIT_UUSD_H] - of[k]->used[LIMIT_UUSD_H];
         for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
             if (limits_stop(m, of[k], j->shape, (enum limit_kind)kind))
                 explain_limit(j, of[k], (enum limit_kind)kind, a);
@@ -253,7 +253,7 @@ static void explain_limits(
             explain_too_much(j, of[k], v->dear, a);
         if (v->dear == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
             continue;
-        usd_text(room > 0 ? room : 0, left, sizeof left);
+        usd_text(rest > 0 ? rest : 0, left, sizeof left);
         explain_say(a, "too-dear",
             "%" PRId64 " machine%s it could run on cost%s more than the %s an hour that %s may "
             "still pay (max_usd_per_hour)",
@@ -312,7 +312,7 @@ static void explain_budget(
             with_input(input_uusd, input, sizeof input), again);
 }
 
-/* Cost that excludes machines that have room for it, or could be launched. */
+/* Cost that excludes machines that have capacity for it, or could be launched. */
 static void explain_money(const struct job *j, const struct survey *v, struct answer *a)
 {
     const struct shape *s = j->shape;
@@ -638,7 +638,7 @@ static void explain_pending(
     if (j->row.spec.nodes > 1)
         explain_gang(m, j, a);
     else if (v.ready && !licences_lack(m, j->shape->constraints))
-        explain_say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
+        explain_say(a, "ready", "%" PRId64 " node%s capacity for it: it is placed next", v.ready,
             v.ready == 1 ? " has" : "s have");
     explain_reserved(&v, j, now, a);
     explain_coming(m, j->shape, now, a);

@@ -135,8 +135,8 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
             v->throttles = v->throttled++ ? v->throttles : n;
         if (n->row.state == NODE_UP && n->disk_full[0])
             v->fulls = v->full++ ? v->fulls : n;
-        v->busy += node_takes_work(n) && !node_has_space(n, s);
-        if (!node_takes_work(n) || !node_has_space(n, s) || n->row.id == s->avoid)
+        v->busy += node_takes_work(n) && !node_has_resources(n, s);
+        if (!node_takes_work(n) || !node_has_resources(n, s) || n->row.id == s->avoid)
             continue;
         if (!is_paid(v, s, n->pool, &n->row.total, n->row.price_uusd_h))
             continue;
@@ -144,7 +144,7 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
             v->dear++;
         } else if (node_is_kept_from(n, s)) {
             v->kept++;
-        } else if (!rack_has_room(n, s)) {
+        } else if (!rack_has_power_on(n, s)) {
             v->lacks_power = v->unpowered++ ? v->lacks_power : n;
         } else if (reserve_allows(n, s, v->now)) {
             v->ready++;
@@ -332,7 +332,7 @@ static int64_t lacking_nodes(const struct model *m, const struct pool *p, const 
     int64_t n = s->least;
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *node = LIST_ENTRY(l, struct node, in_all);
-        n -= node->pool == p && node_takes_work(node) && node_has_room(node, s);
+        n -= node->pool == p && node_takes_work(node) && node_has_capacity(node, s);
     }
     return n;
 }
@@ -449,7 +449,8 @@ static void say_rack(
     int64_t draw = o->max_w - rack_left(n->rack),
             adds = rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
     explain_say(a, "rack",
-        "%" PRId64 " node%s room but no power: rack %s draws %s kW of at most %s (max_kw), and %s "
+        "%" PRId64
+        " node%s capacity but no power: rack %s draws %s kW of at most %s (max_kw), and %s "
         "would draw %s more on %s%s",
         nodes, nodes == 1 ? " has" : "s have", o->name, kilowatts(draw).s, kilowatts(o->max_w).s,
         together ? "each of its ranks" : "it", kilowatts(adds).s, n->row.name,
@@ -498,7 +499,8 @@ struct gang_power {
     const struct node *first;
 };
 
-/* How many nodes of the pool are available at once for the shape, and how many have room now. */
+/* How many nodes of the pool are available at once for the shape, and how many have capacity
+ * now. */
 static int64_t gang_nodes(const struct model *m, const struct pool *p, const struct shape *s,
     int64_t *ret_ready, struct gang_power *power)
 {
@@ -511,10 +513,10 @@ static int64_t gang_nodes(const struct model *m, const struct pool *p, const str
             !node_has_constraints(n, s))
             continue;
         nodes++;
-        if (!node_takes_work(n) || !node_has_room(n, s) || node_is_kept_from(n, s) ||
+        if (!node_takes_work(n) || !node_has_capacity(n, s) || node_is_kept_from(n, s) ||
             *ret_ready == JOB_NODES_MAX)
             continue;
-        if (rack_has_room_beside(m, n, s, ids, (int32_t)*ret_ready))
+        if (rack_has_power_beside(m, n, s, ids, (int32_t)*ret_ready))
             ids[(*ret_ready)++] = n->row.id;
         else
             power->first = power->n++ ? power->first : n;
@@ -539,7 +541,7 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a)
             j->row.spec.nodes_min, most);
     else
         explain_say(a, "nodes-together",
-            "%" PRId64 " of the %" PRId32 " nodes that it %s at once, of one pool, have room",
+            "%" PRId64 " of the %" PRId32 " nodes that it %s at once, of one pool, have capacity",
             most_ready, j->least,
             j->gathers                         ? "would like"
             : j->least > j->row.spec.nodes_min ? "had and waits for again"
@@ -595,7 +597,7 @@ void explain_reserved(
     if (v->reserved > 0) {
         say_until(v->reserved_until, now, until, sizeof until);
         explain_say(a, "reserved-for",
-            "%" PRId64 " node%s room, reserved for job %" PRId64 "%s, expected to start %s; %s",
+            "%" PRId64 " node%s capacity, reserved for job %" PRId64 "%s, expected to start %s; %s",
             v->reserved, v->reserved == 1 ? " has" : "s have", v->reserved_for,
             v->reserved > 1 ? " and others" : "", until,
             s->limit_ms > 0 ? "with a shorter --time it might run until then"

@@ -27,10 +27,10 @@ static inline const char *explain_plural(int64_t n)
 /* Existing and launchable machines, for one demand class. */
 struct survey {
     struct stamp now;
-    int64_t reserved;     /* nodes with room that are reserved for others */
+    int64_t reserved;     /* nodes with capacity that are reserved for others */
     int64_t reserved_for; /* the job of the first of those */
     int64_t reserved_until;
-    int64_t unpowered;              /* nodes with room but without rack power */
+    int64_t unpowered;              /* nodes with capacity but without rack power */
     const struct node *lacks_power; /* the first of those */
     /* large enough nodes and offers, by what excludes them */
     int64_t nodes, other_market, too_small;
@@ -38,7 +38,7 @@ struct survey {
     int64_t other_procurement;
     int64_t uncertified; /* pools that require a drill */
     const char *asks;    /* the first of those */
-    /* With room, but too expensive for budgets, its own cap, or its maximum hourly cost. */
+    /* With capacity, but too expensive for budgets, its own cap, or its maximum hourly cost. */
     int64_t unpaid;
     int64_t unpaid_uusd_h;        /* cost of all its nodes on the cheapest of those */
     const struct pool *unpaid_in; /* the pool of the cheapest */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Expected start of a pending job: combines simulation runs (run.c) of the current state
- * (snapshot.c), and conditions other than room.
+ * (snapshot.c), and conditions other than capacity.
  */
 #include "scheduler/core/forecast/forecast_parts.h"
 
@@ -311,7 +311,7 @@ bool forecast_wait_for_window(
     return true;
 }
 
-/* When only room keeps it from starting. */
+/* When only missing capacity keeps it from starting. */
 static bool wait_for(
     const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {

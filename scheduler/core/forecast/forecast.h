@@ -4,10 +4,10 @@
  * current state of the model.
  *
  * What is simulated. Nodes that accept work, with their free resources and running jobs; coming
- * machines, and those that are launched for pending jobs, in queue order, within the pools' room
- * and offers, after the measured boot time of the offer; pending jobs by demand, in queue order,
- * including those behind the job; limits of users and teams, licences, and the reservations of the
- * head of the queue (reserve.c). When a job ends, the first job that fits there starts. Only
+ * machines, and those that are launched for pending jobs, in queue order, within the pools'
+ * capacity and offers, after the measured boot time of the offer; pending jobs by demand, in queue
+ * order, including those behind the job; limits of users and teams, licences, and the reservations
+ * of the head of the queue (reserve.c). When a job ends, the first job that fits there starts. Only
  * changed slots are examined, and no jobs arrive.
  *
  *   median   of several runs. In each, every job runs for a time drawn by runtimes.h. The number of
@@ -42,7 +42,7 @@
 #define FORECAST_RUNS 15
 
 struct forecast {
-    bool is_now;        /* it has room: the next decisions place it */
+    bool is_now;        /* there is capacity: the next decisions place it */
     struct wall median; /* WALL_NONE = unknown */
     struct wall latest; /* WALL_NONE = unknown */
     /* Place in the run of the median; CORE_ID_NONE: a future machine. */

@@ -36,7 +36,7 @@ struct slot {
      * of its launch decision. */
     int64_t open_ms;
     int64_t idle_ms;           /* elastic: idle since */
-    int64_t until_ms;          /* its reservation has room then at the latest */
+    int64_t until_ms;          /* its reservation has capacity then at the latest */
     int32_t node_class, first; /* first: first of its runs, or NO_INDEX */
     int32_t kept_for;          /* lot; NO_INDEX */
     int32_t next_kept;         /* next slot reserved for that lot; NO_INDEX */
@@ -127,7 +127,7 @@ struct asker {
     const struct shape *shape;
     struct queue_position at;  /* queue position */
     const struct job_row *row; /* its window; NULL: none */
-    /* When only room keeps it from starting: expected, and latest. */
+    /* When only missing capacity keeps it from starting: expected, and latest. */
     int64_t from_ms, latest_from_ms;
     const struct runtimes *history; /* may be NULL */
 };

@@ -161,14 +161,15 @@ static void start(struct forecast_run *s, int32_t lot, int32_t slot)
     struct slot *c = &s->slots[slot];
     const struct lot *l = &s->lots[lot];
     if (c->kept_for != NO_INDEX && c->kept_for != lot &&
-        !(run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || run_leaves_room(s, c, l)))
+        !(run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms ||
+            run_leaves_capacity(s, c, l)))
         run_unreserve(s, c->kept_for); /* it is before them in the queue */
     note_mine(s, lot, slot);
     start_on(s, l, slot, draw_end(s, l), true);
     advance(s, lot);
 }
 
-/* A gang with reservations starts when all of their nodes have room. */
+/* A gang with reservations starts when all of their nodes have capacity. */
 static bool start_gang(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
@@ -222,7 +223,7 @@ static bool reserve_before(struct forecast_run *s, const struct lot *passing)
             continue;
         run_reserve(s, k);
         if (l->nodes > 1)
-            start_gang(s, k); /* all may have room already */
+            start_gang(s, k); /* all may have capacity already */
         return true;
     }
     return false;
@@ -249,7 +250,7 @@ static void look_through(struct forecast_run *s)
     s->n_again = 0;
 }
 
-/* A job that was held back by something other than room: tries any slot. */
+/* A job that was held back by something other than capacity: tries any slot. */
 static void look_for(struct forecast_run *s, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Placement rules in a run of a forecast (run.c): room, price, limits, licences, rack power, and
- * reservations.
+ * Placement rules in a run of a forecast (run.c): capacity, price, limits, licences, rack power,
+ * and reservations.
  */
 #include "scheduler/core/forecast/run_private.h"
 
@@ -93,7 +93,7 @@ bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot)
 }
 
 /* The slot's reservation still holds with this job there. */
-bool run_leaves_room(const struct forecast_run *s, const struct slot *c, const struct lot *l)
+bool run_leaves_capacity(const struct forecast_run *s, const struct slot *c, const struct lot *l)
 {
     struct resources free = c->free, all = *run_takes(s, c, s->lots[c->kept_for].shape);
     resources_give(&all, run_takes(s, c, l->shape));
@@ -111,7 +111,8 @@ bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot
     if (c->kept_for == NO_INDEX || c->kept_for == lot ||
         run_stands_before(l, &s->lots[c->kept_for]))
         return true;
-    return run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || run_leaves_room(s, c, l);
+    return run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms ||
+           run_leaves_capacity(s, c, l);
 }
 
 /* For a job of the shape on each of these slots. */

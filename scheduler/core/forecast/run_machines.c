@@ -62,7 +62,7 @@ static const struct offer *cheapest_for(
     return best;
 }
 
-/* How many of n jobs fit on the machine; takes the room. */
+/* How many of n jobs fit on the machine; takes the capacity. */
 static int64_t fill(const struct forecast_run *s, const struct slot *c, const struct lot *l,
     int64_t n, struct resources *left)
 {
@@ -74,7 +74,7 @@ static int64_t fill(const struct forecast_run *s, const struct slot *c, const st
     return times;
 }
 
-/* For pending jobs in queue order, assuming no ends in between. Room on coming machines is used
+/* For pending jobs in queue order, assuming no ends in between. Capacity on coming machines is used
  * first. */
 static void launch_for(
     struct forecast_run *s, int32_t lot, struct resources *left, int64_t *ret_again_ms)
@@ -125,7 +125,7 @@ const struct pool_row *run_elastic(const struct forecast_run *s, const struct sl
     return p->row.elastic ? &p->row : NULL;
 }
 
-/* No job fits there any more: ending it may make room for another machine. */
+/* No job fits there any more: ending it may free capacity for another machine. */
 void run_end_if_idle(struct forecast_run *s, int32_t slot)
 {
     struct slot *c = &s->slots[slot];

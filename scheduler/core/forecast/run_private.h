@@ -110,11 +110,11 @@ void run_take_power(
 bool run_have_power(
     const struct forecast_run *s, const int32_t *slots, int32_t n, const struct shape *of);
 
-/* Room and power for a job of the lot, and no other condition excludes it. */
+/* Capacity and power for a job of the lot, and no other condition excludes it. */
 bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot);
 
 /* The slot's reservation still holds with this job there. */
-bool run_leaves_room(const struct forecast_run *s, const struct slot *c, const struct lot *l);
+bool run_leaves_capacity(const struct forecast_run *s, const struct slot *c, const struct lot *l);
 
 /* It accepts work now, and the lot may pass its reservation. */
 bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot);
@@ -135,7 +135,7 @@ void run_launch_all(struct forecast_run *s);
 /* The pool, if it is elastic; else NULL. */
 const struct pool_row *run_elastic(const struct forecast_run *s, const struct slot *c);
 
-/* No job fits there any more: ending it may make room for another machine. */
+/* No job fits there any more: ending it may free capacity for another machine. */
 void run_end_if_idle(struct forecast_run *s, int32_t slot);
 
 #endif

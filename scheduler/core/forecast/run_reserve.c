@@ -45,8 +45,8 @@ static int compare_limits(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* When it has room there by the limits of running jobs; 0 = now. */
-static int64_t room_at(const struct forecast_run *s, const struct slot *c, const struct lot *l)
+/* When it has capacity there by the limits of running jobs; 0 = now. */
+static int64_t fits_at(const struct forecast_run *s, const struct slot *c, const struct lot *l)
 {
     struct by_limit ends[SORT_MAX];
     struct resources free = c->free;
@@ -135,7 +135,7 @@ void run_reserve(struct forecast_run *s, int32_t lot)
         for (size_t k = 0; k < max; k++) {
             int32_t at = all ? (int32_t)k : s->look[k];
             if (may_be_kept(s, &s->slots[at], lot))
-                options[n++] = (struct option){room_at(s, &s->slots[at], l), at};
+                options[n++] = (struct option){fits_at(s, &s->slots[at], l), at};
         }
         s->work += 1 + (int64_t)max / 64;
         if (choose(s, l, options, n) > 0)

@@ -380,7 +380,7 @@ static void add_node(struct forecast_snapshot *p, const struct node *n, int32_t 
     add_attempts(p, n, slot);
 }
 
-/* Its room is not simulated, but its jobs' share of a limit or of licences that the job needs
+/* Its capacity is not simulated, but its jobs' share of a limit or of licences that the job needs
  * is. */
 static void add_if_limited(struct forecast_snapshot *p, const struct node *n)
 {

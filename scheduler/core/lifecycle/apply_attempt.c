@@ -50,7 +50,7 @@ static struct node *node_of_rank(
     for (size_t k = 0; k + 1 < rank; k++)
         twice |= ev->place.more[k] == id;
     return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) &&
-                   node_has_room(n, j->shape) && node_has_constraints(n, j->shape) &&
+                   node_has_capacity(n, j->shape) && node_has_constraints(n, j->shape) &&
                    node_can_criu(n, j->shape->criu)
                ? n
                : NULL;
@@ -65,7 +65,7 @@ static int check_place(
                ranks <= (size_t)j->row.spec.nodes && !licences_lack(m, j->shape->constraints);
     for (size_t rank = 0; may && rank < ranks; rank++) {
         const struct node *n = node_of_rank(m, ev, j, rank);
-        may = n && rack_has_room_beside(m, n, j->shape, nodes, (int32_t)rank);
+        may = n && rack_has_power_beside(m, n, j->shape, nodes, (int32_t)rank);
         nodes[rank] = rank == 0 ? ev->place.node : ev->place.more[rank - 1];
     }
     if (may && limits_cut(m, j->shape, nodes, (int32_t)ranks) == (int32_t)ranks)

@@ -240,7 +240,7 @@ int apply_submit(
     if (!rc)
         rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);
     if (!rc)
-        rc = dependencies_check_room(m, account, ev, e);
+        rc = dependencies_check_limit(m, account, ev, e);
     if (rc)
         return rc;
     struct job *j = model_alloc_job(m);

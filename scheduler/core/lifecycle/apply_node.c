@@ -61,16 +61,16 @@ static void unique_name(const struct model *m, const char *host, char out[CORE_N
  * exclusive attempt keeps the whole node: such a node stays unchanged. */
 static void set_total(struct node *n, const struct resources *total)
 {
-    struct resources used = n->row.total, room = *total;
+    struct resources used = n->row.total, free = *total;
     const struct link *first = list_first(&n->attempts);
     if (first && shape_is_exclusive(LIST_ENTRY(first, struct attempt, on_node)->job->shape))
         return;
     resources_take(&used, &n->free);
     if (!resources_fit(&used, total))
         return;
-    resources_take(&room, &used);
+    resources_take(&free, &used);
     n->row.total = *total;
-    n->free = room;
+    n->free = free;
 }
 
 static void node_return(struct model *m, struct node *n, struct stamp now)

@@ -91,8 +91,8 @@ void pool_age(struct pool *p, struct wall now)
         p->certified_since.ms = wall_is_set(now) ? now.ms - p->row.drill_valid_ms : SINCE_NEVER;
 }
 
-/* Called for every event: an expired certificate reduces usable room, which does not affect what
- * the planner remembers. */
+/* Called for every event: an expired certificate reduces usable capacity, which does not affect
+ * what the planner remembers. */
 void pools_age(struct model *m, struct wall now)
 {
     LIST_FOREACH (model_pools(m), l) {

@@ -470,8 +470,8 @@ int apply_drill_due(
         stop_avoiding(m, d);
         drill_note(m, d);
     } else if (d->row.state == DRILL_QUEUED) {
-        conclude(
-            m, d, ev->now, DRILL_INTERRUPTED, "no node had room for it within an hour of the kill");
+        conclude(m, d, ev->now, DRILL_INTERRUPTED,
+            "no node had capacity for it within an hour of the kill");
     } else if (d->row.saved_progress == PROGRESS_NONE) {
         d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms
                                ? d->row.resumed_at.ms - d->row.killed_at.ms

@@ -13,12 +13,12 @@
 
 struct lifecycle_state {
     /* nodes.c */
-    struct list by_seen;    /* nodes with a lease, least recently seen first */
-    struct list by_growth;  /* nodes that accept work, most recent gain of free resources first */
-    struct list noticed;    /* nodes with a reclaim notice; elastic ones without attempts first */
-    struct list lost;       /* elastic nodes that are lost, longest first */
-    int64_t n_nodes_lost;   /* lost nodes, elastic or not */
-    struct slab free_rooms; /* memory of struct free_room */
+    struct list by_seen;      /* nodes with a lease, least recently seen first */
+    struct list by_growth;    /* nodes that accept work, most recent gain of free resources first */
+    struct list noticed;      /* nodes with a reclaim notice; elastic ones without attempts first */
+    struct list lost;         /* elastic nodes that are lost, longest first */
+    int64_t n_nodes_lost;     /* lost nodes, elastic or not */
+    struct slab free_entries; /* memory of struct free_entry */
     /* ckpt_gc.c */
     struct map ckpt_gc;       /* struct ckpt_gc by job */
     int64_t n_looked_at;      /* rows that are only measured: nothing is to be deleted */

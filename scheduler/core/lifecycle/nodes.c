@@ -30,7 +30,7 @@ struct free_key {
 static int compare_free(const void *key, const struct tree_link *l)
 {
     const struct free_key *k = key;
-    const struct free_room *r = TREE_ENTRY(l, struct free_room, link);
+    const struct free_entry *r = TREE_ENTRY(l, struct free_entry, link);
     int c = tree_order(k->free.gpus, r->free.gpus);
     if (c == 0)
         c = tree_order(k->free.cpus, r->free.cpus);
@@ -41,9 +41,10 @@ static int compare_free(const void *key, const struct tree_link *l)
 
 bool node_is_in_order(const struct node *n)
 {
-    const struct tree_link *next = n->room ? tree_next(&n->room->link) : NULL;
-    return !n->room ||
-           (resources_fit(&n->free, &n->room->free) && resources_fit(&n->room->free, &n->free) &&
+    const struct tree_link *next = n->free_entry ? tree_next(&n->free_entry->link) : NULL;
+    return !n->free_entry ||
+           (resources_fit(&n->free, &n->free_entry->free) &&
+               resources_fit(&n->free_entry->free, &n->free) &&
                (!next || compare_free(&(struct free_key){n->free, n->row.id}, next) < 0));
 }
 
@@ -108,33 +109,33 @@ void node_grew(struct model *m, struct node *n)
     model_note_rewind(m);
 }
 
-/* Full nodes, most of them under load, are not searched for room. */
-static bool has_room(const struct node *n, bool works)
+/* Full nodes, most of them under load, are not searched for capacity. */
+static bool has_capacity(const struct node *n, bool works)
 {
     return works && n->free.cpus > 0; /* every job needs a cpu */
 }
 
 /* Inserts it with its current free resources, or removes it. */
-static void file_room(struct model *m, struct node *n, bool is_in)
+static void file_free(struct model *m, struct node *n, bool is_in)
 {
     struct tree *t = &n->pool->by_free[n->row.market];
-    struct free_room *r = n->room;
+    struct free_entry *r = n->free_entry;
     if (r)
         tree_remove(t, &r->link);
     if (!is_in) {
-        slab_give(&m->lifecycle.free_rooms, r);
-        n->room = NULL;
+        slab_give(&m->lifecycle.free_entries, r);
+        n->free_entry = NULL;
         return;
     }
     if (!r)
-        n->room = r = slab_take(&m->lifecycle.free_rooms, sizeof *r);
-    *r = (struct free_room){.free = n->free, .id = n->row.id, .node = n};
+        n->free_entry = r = slab_take(&m->lifecycle.free_entries, sizeof *r);
+    *r = (struct free_entry){.free = n->free, .id = n->row.id, .node = n};
     tree_add(t, &r->link, &(struct free_key){r->free, r->id}, compare_free);
 }
 
 static bool has_moved(const struct node *n, bool is_in)
 {
-    const struct free_room *r = n->room;
+    const struct free_entry *r = n->free_entry;
     return is_in != (r != NULL) ||
            (r && (r->free.cpus != n->free.cpus || r->free.gpus != n->free.gpus ||
                      r->free.memory_mib != n->free.memory_mib));
@@ -142,13 +143,13 @@ static bool has_moved(const struct node *n, bool is_in)
 
 void node_refresh(struct model *m, struct node *n, bool grew)
 {
-    bool works = node_takes_work(n), is_in = has_room(n, works);
+    bool works = node_takes_work(n), is_in = has_capacity(n, works);
     const struct shape *r = n->reserved_for;
     rack_refresh(m, n);
     if (works != link_is_in(&n->by_growth))
         model_note_reserve(m);
     if (has_moved(n, is_in))
-        file_room(m, n, is_in);
+        file_free(m, n, is_in);
     if (r && (!works || !resources_fit(&r->need, &n->row.total) || !node_suits(n, r)))
         reserve_drop(m, n->reserved_for);
     if (!works) {
@@ -223,21 +224,21 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
     node_refresh(m, n, true);
 }
 
-/* The node with the least free resources that has room, after `after` (NULL: of all). Keys between
- * two candidates that cannot fit are skipped in one step, so the work grows with the number of
- * distinct (gpus, cpus), not with the number of nodes. */
+/* The node with the least free resources that has capacity, after `after` (NULL: of all). Keys
+ * between two candidates that cannot fit are skipped in one step, so the work grows with the number
+ * of distinct (gpus, cpus), not with the number of nodes. */
 static struct node *tightest(
     const struct tree *t, const struct shape *s, struct stamp now, const struct node *after)
 {
     const struct resources *need = &s->need;
     struct free_key at = {.free = *need};
     struct tree_link *l =
-        after ? tree_next(&after->room->link) : tree_at_least(t, &at, compare_free);
+        after ? tree_next(&after->free_entry->link) : tree_at_least(t, &at, compare_free);
     while (l) {
-        const struct free_room *r = TREE_ENTRY(l, struct free_room, link);
+        const struct free_entry *r = TREE_ENTRY(l, struct free_entry, link);
         struct node *n = r->node;
         bool fits = resources_fit(need, &r->free);
-        if (fits && node_has_room(n, s) && node_suits(n, s) && reserve_allows(n, s, now))
+        if (fits && node_has_capacity(n, s) && node_suits(n, s) && reserve_allows(n, s, now))
             return n;
         if (fits) {
             /* but these jobs avoid it, need something that it lacks, or would delay reservations */
@@ -255,7 +256,7 @@ static struct node *tightest(
 
 static struct node *tighter(struct node *a, struct node *b)
 {
-    return compare_free(&(struct free_key){a->free, a->row.id}, &b->room->link) < 0 ? a : b;
+    return compare_free(&(struct free_key){a->free, a->row.id}, &b->free_entry->link) < 0 ? a : b;
 }
 
 struct node *nodes_best(const struct model *m, const struct shape *s, struct stamp now)
@@ -295,7 +296,7 @@ static void gang_add(const struct model *m, const struct node *n, const struct s
 {
     int64_t most_w = rack_node_adds(n, s);
     int32_t most = chosen->n;
-    if (rack_has_room_beside(m, n, s, chosen->ids, chosen->n)) {
+    if (rack_has_power_beside(m, n, s, chosen->ids, chosen->n)) {
         chosen->ids[chosen->n++] = n->row.id;
         return;
     }
@@ -321,7 +322,7 @@ static struct gang_nodes gang_choose(const struct model *m, const struct pool *p
     if (owner)
         LIST_FOREACH (&job_side(owner)->kept, l) {
             const struct node *n = LIST_ENTRY(l, struct node, in_kept);
-            if (chosen.n < s->nodes && n->pool == p && node_suits(n, s) && node_has_room(n, s))
+            if (chosen.n < s->nodes && n->pool == p && node_suits(n, s) && node_has_capacity(n, s))
                 gang_add(m, n, s, exchanges, &chosen);
         }
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
@@ -337,7 +338,7 @@ static struct gang_nodes gang_choose(const struct model *m, const struct pool *p
 
 /* How many nodes of the pool, at most s->nodes, could each take a rank; and the most expensive
  * market among them. Where power is short, the preferred nodes may leave too little for others.
- * Then as many as possible are chosen: with that, room that others take never makes a gang fit,
+ * Then as many as possible are chosen: with that, capacity that others take never makes a gang fit,
  * which the planner's memory relies on (plan.c). */
 static int32_t gang_in(const struct model *m, const struct pool *p, const struct shape *s,
     struct stamp now, int64_t *ids, enum market *ret_dearest)
@@ -383,5 +384,5 @@ int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stam
 
 void nodes_deinit(struct model *m)
 {
-    slab_deinit(&m->lifecycle.free_rooms);
+    slab_deinit(&m->lifecycle.free_entries);
 }

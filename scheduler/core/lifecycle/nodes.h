@@ -15,7 +15,8 @@ struct shape;
 void node_index(struct model *m, struct node *n);   /* adds a new node to the indexes */
 void node_unindex(struct model *m, struct node *n); /* removes it from all indexes */
 void node_move(struct model *m, struct node *n, enum node_state to, struct stamp now);
-/* Updates the lists that it belongs to by state and load; grew: its free room may have grown. */
+/* Updates the lists that it belongs to by state and load; grew: its free capacity may have
+ * grown. */
 void node_refresh(struct model *m, struct node *n, bool grew);
 /* Further jobs may fit on it; it accepts work. */
 void node_grew(struct model *m, struct node *n);

@@ -132,13 +132,13 @@ static int check_reservation(const struct node *n, struct err *e)
 static int check_node_indexes(const struct model *m, const struct node *n, struct err *e)
 {
     bool works = node_takes_work(n), alive = n->row.state != NODE_LOST,
-         has_room = works && n->free.cpus > 0;
+         has_capacity = works && n->free.cpus > 0;
     bool idle = n->instance && list_is_empty(&n->attempts) &&
                 (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
     if (!node_is_in_order(n))
         return BROKEN("node %" PRId64 " is out of the order of free resources", n->row.id);
-    if (has_room != (n->room && tree_has(&n->room->link) && n->room->node == n &&
-                        n->room->id == n->row.id) ||
+    if (has_capacity != (n->free_entry && tree_has(&n->free_entry->link) &&
+                            n->free_entry->node == n && n->free_entry->id == n->row.id) ||
         works != link_is_in(&n->by_growth))
         return BROKEN("node %" PRId64 " is %s, but it is not indexed accordingly", n->row.id,
             sm_name(&node_sm, (int)n->row.state));

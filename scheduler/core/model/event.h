@@ -416,7 +416,7 @@ struct event {
             int64_t job;
             const int64_t *nodes; /* borrowed */
             size_t n_nodes;       /* 0: too few exist, or launches will provide them */
-            int64_t until;        /* estimated time at which all nodes have room (reserve.c) */
+            int64_t until;        /* estimated time at which all nodes have capacity (reserve.c) */
         } reserve;
         struct {
             int64_t job;          /* first in the queue of its demand class */

@@ -303,7 +303,7 @@ struct node {
     struct job *kept_for; /* the gang that it is kept for while UP, or NULL */
     struct link in_kept;  /* in the kept nodes of that job */
     /* Accepts work and is not full: its entry in by_free of its pool and market; or NULL. */
-    struct free_room *room;
+    struct free_entry *free_entry;
     struct link dirty;
 };
 
@@ -334,8 +334,8 @@ struct capacity {
     int64_t nodes, gpus, uusd_h;
 };
 
-/* A node in by_free. Has only what a search for room reads, in one cache line. */
-struct free_room {
+/* A node in by_free. Has only what a search for capacity reads, in one cache line. */
+struct free_entry {
     struct tree_link link; /* by gpus, cpus, memory, id */
     struct resources free; /* copy of the node's free resources at insertion */
     int64_t id;
@@ -353,7 +353,7 @@ struct pool {
     /* Its spot machines require a certificate at least this recent; WALL_NONE: none required. */
     struct wall certified_since;
     struct list offers; /* by rank, price, id */
-    /* By market: struct free_room of nodes that accept work and are not full. */
+    /* By market: struct free_entry of nodes that accept work and are not full. */
     struct tree by_free[3];
     struct list idle;     /* elastic nodes, UP or DRAINING, without attempts, longest idle first */
     struct list booting;  /* LAUNCHED instances, longest first */

@@ -10,38 +10,38 @@
 
 #include <assert.h>
 
-bool resources_fit(const struct resources *need, const struct resources *room)
+bool resources_fit(const struct resources *need, const struct resources *available)
 {
-    return need->cpus <= room->cpus && need->gpus <= room->gpus &&
-           need->memory_mib <= room->memory_mib;
+    return need->cpus <= available->cpus && need->gpus <= available->gpus &&
+           need->memory_mib <= available->memory_mib;
 }
 
-void resources_take(struct resources *room, const struct resources *need)
+void resources_take(struct resources *available, const struct resources *need)
 {
-    assert(resources_fit(need, room));
-    room->cpus -= need->cpus;
-    room->gpus -= need->gpus;
-    room->memory_mib -= need->memory_mib;
+    assert(resources_fit(need, available));
+    available->cpus -= need->cpus;
+    available->gpus -= need->gpus;
+    available->memory_mib -= need->memory_mib;
 }
 
-void resources_give(struct resources *room, const struct resources *need)
+void resources_give(struct resources *available, const struct resources *need)
 {
-    room->cpus += need->cpus;
-    room->gpus += need->gpus;
-    room->memory_mib += need->memory_mib;
+    available->cpus += need->cpus;
+    available->gpus += need->gpus;
+    available->memory_mib += need->memory_mib;
 }
 
-int64_t resources_times(const struct resources *room, const struct resources *need)
+int64_t resources_times(const struct resources *available, const struct resources *need)
 {
-    if (!resources_fit(need, room))
+    if (!resources_fit(need, available))
         return 0;
     int64_t times = INT64_MAX;
     if (need->cpus > 0)
-        times = min_i64(times, room->cpus / need->cpus);
+        times = min_i64(times, available->cpus / need->cpus);
     if (need->gpus > 0)
-        times = min_i64(times, room->gpus / need->gpus);
+        times = min_i64(times, available->gpus / need->gpus);
     if (need->memory_mib > 0)
-        times = min_i64(times, room->memory_mib / need->memory_mib);
+        times = min_i64(times, available->memory_mib / need->memory_mib);
     return times;
 }
 

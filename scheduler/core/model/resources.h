@@ -9,11 +9,11 @@
 
 struct shape;
 
-bool resources_fit(const struct resources *need, const struct resources *room);
-void resources_take(struct resources *room, const struct resources *need);
-void resources_give(struct resources *room, const struct resources *need);
+bool resources_fit(const struct resources *need, const struct resources *available);
+void resources_take(struct resources *available, const struct resources *need);
+void resources_give(struct resources *available, const struct resources *need);
 /* how many times need fits */
-int64_t resources_times(const struct resources *room, const struct resources *need);
+int64_t resources_times(const struct resources *available, const struct resources *need);
 /* value * dominant share of need in total, rounded down; at most value. */
 int64_t resources_share(const struct resources *need, const struct resources *total, int64_t value);
 /* Its jobs use whole nodes. The amount depends on the node, so a team's quota never entitles it to

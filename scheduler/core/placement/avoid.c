@@ -5,7 +5,8 @@
  * on another.
  *
  * Invariants.
- *  1. Only pending single-node jobs avoid a node: a gang goes where there is room for all of it.
+ *  1. Only pending single-node jobs avoid a node: a gang goes where there is capacity for all of
+ *     it.
  *  2. A node is avoided only while another one had capacity, was coming or could be launched when
  *     the avoidance began, and after such a failure at most for AVOID_MS: a job never waits forever
  *     for a machine that is unavailable.

@@ -431,16 +431,16 @@ bool node_has_constraints(const struct node *n, const struct shape *s)
            constraints_suit(s->constraints, n->row.name, &n->gpu, n->features, &n->resources);
 }
 
-bool node_has_space(const struct node *n, const struct shape *s)
+bool node_has_resources(const struct node *n, const struct shape *s)
 {
     return resources_fit(&s->need, &n->free) &&
            (list_is_empty(&n->attempts) || !shape_is_exclusive(s)) &&
            (!s->constraints || stock_times(&n->stock, &s->constraints->resources) > 0);
 }
 
-bool node_has_room(const struct node *n, const struct shape *s)
+bool node_has_capacity(const struct node *n, const struct shape *s)
 {
-    return node_has_space(n, s) && rack_has_room(n, s);
+    return node_has_resources(n, s) && rack_has_power_on(n, s);
 }
 
 /* ---- licences ---- */

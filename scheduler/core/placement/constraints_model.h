@@ -35,9 +35,9 @@ bool constraints_allow(const struct constraints *x, const char *node);  /* by no
 bool offer_suits(const struct offer *o, const struct shape *s);         /* regardless of size */
 bool node_has_constraints(const struct node *n, const struct shape *s); /* regardless of size */
 /* with its current free amounts */
-bool node_has_space(const struct node *n, const struct shape *s);
-/* node_has_space, and its rack has the power. Ignores who the node is open to. */
-bool node_has_room(const struct node *n, const struct shape *s);
+bool node_has_resources(const struct node *n, const struct shape *s);
+/* node_has_resources, and its rack has the power. Ignores who the node is open to. */
+bool node_has_capacity(const struct node *n, const struct shape *s);
 struct stock stock_of(const struct counts *all);
 /* how many times need is free */
 int64_t stock_times(const struct stock *s, const struct counts *need);

@@ -169,8 +169,8 @@ static const struct shape *made_for(const void *ctx, const struct node *n)
     return n->claims > 0 ? n->reserved_for : NULL;
 }
 
-/* Room for one job of the shape beyond its claims, once all selected victims are gone. */
-static bool has_room(const struct search *x, const struct node *n)
+/* Capacity for one job of the shape beyond its claims, once all selected victims are gone. */
+static bool has_capacity(const struct search *x, const struct node *n)
 {
     struct resources free = n->free, need = x->s->need;
     struct stock stock = n->stock;
@@ -215,7 +215,7 @@ static void spare_needless(
         bool enough = true;
         spare(x, k);
         for (size_t i = 0; enough && i < n_nodes; i++)
-            enough = has_room(x, model_node(x->m, nodes[i]));
+            enough = has_capacity(x, model_node(x->m, nodes[i]));
         if (enough)
             continue;
         choose(x, &v);
@@ -261,10 +261,10 @@ static bool clear(const struct search *x, const struct node *n)
                 .unsaved = preemption_victims_unsaved(j, x->now.wall)};
     }
     sort_offered(x);
-    for (size_t k = 0; k < p->n_offered && !has_room(x, n); k++)
+    for (size_t k = 0; k < p->n_offered && !has_capacity(x, n); k++)
         if (may_give(x, p->offered[k].job))
             choose(x, &p->offered[k]);
-    if (has_room(x, n)) {
+    if (has_capacity(x, n)) {
         spare_needless(x, from, &n->row.id, 1);
         return true;
     }

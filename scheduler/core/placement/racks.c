@@ -90,7 +90,7 @@ int64_t rack_node_adds(const struct node *n, const struct shape *s)
     return n->rack ? rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1) : 0;
 }
 
-bool rack_has_room(const struct node *n, const struct shape *s)
+bool rack_has_power_on(const struct node *n, const struct shape *s)
 {
     return !n->rack || rack_node_adds(n, s) <= left_of(n->rack);
 }
@@ -117,7 +117,7 @@ bool rack_has_any(const struct offer *o)
            beyond_rest(o->pool->rack_kind, &total, &free) <= left_of(o->pool->rack);
 }
 
-bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s,
+bool rack_has_power_beside(const struct model *m, const struct node *n, const struct shape *s,
     const int64_t *nodes, int32_t n_nodes)
 {
     int64_t left;
@@ -141,7 +141,7 @@ int64_t rack_left(const struct rack *r)
 
 static int64_t could_add(const struct node *n)
 {
-    return n->room ? n->rack_kind->full_w - n->rack_kind->idle_w - n->draw_w : 0;
+    return n->free_entry ? n->rack_kind->full_w - n->rack_kind->idle_w - n->draw_w : 0;
 }
 
 /* Nodes of the rack that only its power, of which this much was left, may have held back. */
@@ -154,7 +154,7 @@ static void grow_unpowered(
         sum += could_add(LIST_ENTRY(l, struct node, in_rack));
     LIST_FOREACH (&r->nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_rack);
-        if (n != but && n->room && (waits_gang ? sum : could_add(n)) > left)
+        if (n != but && n->free_entry && (waits_gang ? sum : could_add(n)) > left)
             node_grew(m, n);
     }
 }
@@ -190,7 +190,7 @@ void rack_measured(struct model *m, struct node *n, int64_t watts)
         return;
     bool less = over < n->over_w;
     set_draw(m, n, n->draw_w, over > 0 ? over : 0);
-    if (less && n->room)
+    if (less && n->free_entry)
         node_grew(m, n);
     model_note_change(m);
 }
@@ -205,7 +205,7 @@ void rack_relaxed(struct model *m, const struct rack *r)
 {
     LIST_FOREACH (&r->nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_rack);
-        if (n->room)
+        if (n->free_entry)
             node_grew(m, n);
     }
 }

@@ -21,7 +21,7 @@ void rack_measured(struct model *m, struct node *n, int64_t watts);
 /* Accepts the current draw even if it exceeds the limit; r may be NULL. */
 void rack_accept(struct rack *r);
 void racks_accept(struct model *m); /* accepts it for all racks */
-/* Its nodes may have room for other jobs although no draw fell: reservations there changed. */
+/* Its nodes may have capacity for other jobs although no draw fell: reservations there changed. */
 void rack_relaxed(struct model *m, const struct rack *r);
 /* The shape that has the first reservation of its nodes; NULL if there is none. */
 const struct shape *rack_reserved_for(const struct rack *r);
@@ -44,9 +44,9 @@ bool rack_has_any(const struct offer *o);
 /* Additional draw of one more on the node; 0 without a rack. */
 int64_t rack_node_adds(const struct node *n, const struct shape *s);
 /* Power for one more; true without a rack. */
-bool rack_has_room(const struct node *n, const struct shape *s);
+bool rack_has_power_on(const struct node *n, const struct shape *s);
 /* The same if one more goes to each of these other, distinct nodes. */
-bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s,
+bool rack_has_power_beside(const struct model *m, const struct node *n, const struct shape *s,
     const int64_t *nodes, int32_t n_nodes);
 /* Whether the power suffices for one more job on `with`, a node of the rack, and for those that
  * `kept` says have reservations on its nodes (NULL: none; one per node, or the number of its

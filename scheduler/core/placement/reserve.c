@@ -5,7 +5,7 @@
  * get nodes reserved for their first job: the nodes where it is expected to start earliest, by the
  * time limits of running jobs. Jobs without a limit are assumed to end after all others, the
  * longest running first. Other jobs are placed there only if they end before that, or leave enough
- * room (backfill).
+ * capacity (backfill).
  *
  * Invariants:
  *  1. The job of a reservation is the first of its shape and pending. A node has at most one
@@ -57,11 +57,11 @@
 /* Unknown ends are after all known ones; ms of the wall clock. */
 #define NOT_SAID (1LL << 60)
 /* Examined nodes of a pool, those with the most recent ends first; more for a gang, by the factor.
- * Some of these will have room soon; examining all would cost more than it gains. */
+ * Some of these will have capacity soon; examining all would cost more than it gains. */
 #define LOOK_MAX 64
 #define LOOK_FOR_EACH 4
 
-/* ---- time of free room ---- */
+/* ---- time of free capacity ---- */
 
 static int64_t end_after(int64_t from_ms, int64_t limit_ms)
 {
@@ -84,9 +84,9 @@ static void give_back(struct resources *free, struct stock *stock, const struct 
         stock_add(stock, &x->resources, 1);
 }
 
-/* Room for r, the shape that n is reserved for, once all attempts that end by then have ended, and
- * with `other` (may be NULL) placed there. */
-static bool has_room(
+/* Capacity for r, the shape that n is reserved for, once all attempts that end by then have ended,
+ * and with `other` (may be NULL) placed there. */
+static bool has_capacity(
     const struct node *n, const struct shape *r, int64_t until, const struct shape *other)
 {
     struct resources free = n->free, all = r->need;
@@ -119,8 +119,8 @@ static int compare_ends(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* When a job of the shape will have room there; 0 = now. The node is large enough. */
-static int64_t room_at(struct planner *p, const struct node *n, const struct shape *s)
+/* When a job of the shape will have capacity there; 0 = now. The node is large enough. */
+static int64_t fits_at(struct planner *p, const struct node *n, const struct shape *s)
 {
     struct resources free = n->free;
     struct stock stock = n->stock;
@@ -221,7 +221,7 @@ static void gather(
             reserve_is_taken(n, s))
             continue;
         *GROW(p->candidates, p->n_candidates) =
-            (struct candidate){max_i64(room_at(p, n, s), power_at(p, n, s)), n->row.id};
+            (struct candidate){max_i64(fits_at(p, n, s), power_at(p, n, s)), n->row.id};
         if (p->n_candidates == max)
             break;
     }
@@ -375,7 +375,7 @@ bool reserve_allows(const struct node *n, const struct shape *s, struct stamp no
         return true;
     const struct shape *r = n->reserved_for;
     return end_after(now.wall.ms, s->limit_ms) <= r->reserved_until ||
-           has_room(n, r, r->reserved_until, s);
+           has_capacity(n, r, r->reserved_until, s);
 }
 
 static void unreserve(struct model *m, struct node *n)
@@ -521,7 +521,7 @@ void reserve_retimed(struct model *m, struct node *n)
 bool reserve_is_valid(const struct node *n)
 {
     const struct shape *r = n->reserved_for;
-    return !r || has_room(n, r, r->reserved_until, NULL);
+    return !r || has_capacity(n, r, r->reserved_until, NULL);
 }
 
 void reserve_overridden(struct model *m, struct node *n, struct queue_position by, bool was_owed)

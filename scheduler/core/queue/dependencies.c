@@ -349,7 +349,7 @@ static int64_t count_asked(
     return n + (by_name ? namesakes_before(m, r, id) : 0);
 }
 
-static int check_room(const struct account *a, int64_t more, struct err *e)
+static int check_limit(const struct account *a, int64_t more, struct err *e)
 {
     if (more <= 0 || more <= DEPENDENCIES_OF_ACCOUNT_MAX - a->n_waits)
         return 0;
@@ -361,10 +361,10 @@ static int check_room(const struct account *a, int64_t more, struct err *e)
         DEPENDENCIES_OF_ACCOUNT_MAX);
 }
 
-int dependencies_check_room(
+int dependencies_check_limit(
     const struct model *m, const struct account *a, const struct event *submit, struct err *e)
 {
-    return check_room(
+    return check_limit(
         a, count_asked(m, submit->submit.job, model_next_ids(m)->next_job, submit), e);
 }
 
@@ -376,7 +376,7 @@ int dependencies_check_change(const struct model *m, const struct job *j, const 
         has = count_asked(m, becomes, j->row.id, replaced);
     else if (!str_eq(becomes->spec.name, j->row.spec.name) && job_waits_for_name(j))
         has += namesakes_before(m, becomes, j->row.id) - namesakes_waited_for(j);
-    return check_room(to, to == j->account ? has - had : has, e);
+    return check_limit(to, to == j->account ? has - had : has, e);
 }
 
 /* ---- attach and detach ---- */

@@ -17,7 +17,7 @@ int dependencies_check(const struct model *m, const struct event *submit, struct
  * limit. A rename may add one for each job that waits for all of the new name. */
 #define DEPENDENCIES_OF_ACCOUNT_MAX 400000
 /* ERR_CONFLICT: the account would exceed DEPENDENCIES_OF_ACCOUNT_MAX. */
-int dependencies_check_room(
+int dependencies_check_limit(
     const struct model *m, const struct account *a, const struct event *submit, struct err *e);
 /* The same for a job that changes to this row and account, with the dependencies that `replaced`
  * asks for (NULL: unchanged, under the row's name). A job may always keep its current count. */

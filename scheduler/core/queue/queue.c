@@ -31,8 +31,8 @@
 /* Significant binary digits of time limits, which bounds the number of demand classes. */
 #define LIMIT_BITS 3
 
-/* Which nodes have room depends on the rest of the allowance: by cost there, or by the total of the
- * node. */
+/* Which nodes have capacity depends on the rest of the allowance: by cost there, or by the total of
+ * the node. */
 static bool chooses_nodes(const struct allowance *w, const struct shape *s)
 {
     return w->most[LIMIT_UUSD_H] != LIMIT_NONE || (w->is_limited && shape_is_exclusive(s));
@@ -83,8 +83,8 @@ static void shape_key(const struct shape *s, char *out)
     add_demand(add_text(add_number(out, s->account->id), s->qos ? s->qos->policy->name : ""), s);
 }
 
-/* Whether it has room may depend on its account, on its team's quota, or, with claims in progress,
- * on these jobs only. */
+/* Whether it has capacity may depend on its account, on its team's quota, or, with claims in
+ * progress, on these jobs only. */
 static void demand_class_key(const struct shape *s, char *out)
 {
     const struct account *a = s->account;
@@ -629,25 +629,25 @@ struct demand_class *queue_next_class(const struct demand_class *k)
     return as_demand_class(tree_next(&k->in_demand_classes));
 }
 
-/* First class in the subtree of l that is at this position or behind it, and fits the room or is
- * fresh. */
+/* First class in the subtree of l that is at this position or behind it, and fits the capacity or
+ * is fresh. */
 static struct tree_link *within(
-    struct tree_link *l, struct queue_position at, const struct resources *room, int64_t fresh)
+    struct tree_link *l, struct queue_position at, const struct resources *available, int64_t fresh)
 {
     const struct demand_class *k = as_demand_class(l);
-    if (!k || (k->newest < fresh && !resources_fit(&k->least, room)))
+    if (!k || (k->newest < fresh && !resources_fit(&k->least, available)))
         return NULL;
     bool is_behind = queue_position_order(k->at, at) >= 0;
-    struct tree_link *found = is_behind ? within(l->left, at, room, fresh) : NULL;
-    if (!found && is_behind && (k->id >= fresh || resources_fit(&k->need, room)))
+    struct tree_link *found = is_behind ? within(l->left, at, available, fresh) : NULL;
+    if (!found && is_behind && (k->id >= fresh || resources_fit(&k->need, available)))
         found = l;
-    return found ? found : within(l->right, at, room, fresh);
+    return found ? found : within(l->right, at, available, fresh);
 }
 
-struct demand_class *queue_class_within(
-    const struct model *m, struct queue_position at, const struct resources *room, int64_t fresh)
+struct demand_class *queue_class_within(const struct model *m, struct queue_position at,
+    const struct resources *available, int64_t fresh)
 {
-    return as_demand_class(within(m->queue.classes_by_position.root, at, room, fresh));
+    return as_demand_class(within(m->queue.classes_by_position.root, at, available, fresh));
 }
 
 void queue_init(struct model *m)

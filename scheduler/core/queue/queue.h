@@ -146,8 +146,8 @@ struct demand_class *queue_class_at_least(const struct model *m, struct queue_po
 struct demand_class *queue_next_class(const struct demand_class *k);
 /* The first class at or after this position whose least need fits into these resources, or whose id
  * is at least `fresh`; NULL if none. Skips whole subtrees of others. */
-struct demand_class *queue_class_within(
-    const struct model *m, struct queue_position at, const struct resources *room, int64_t fresh);
+struct demand_class *queue_class_within(const struct model *m, struct queue_position at,
+    const struct resources *available, int64_t fresh);
 bool demand_class_sums_hold(const struct demand_class *k); /* for model_check */
 struct shape *queue_next_in_class(const struct shape *s);  /* it must be queued */
 /* Recomputes the position of every shape from its account's current share. */

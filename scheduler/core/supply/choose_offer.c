@@ -13,7 +13,7 @@
  *
  * It deliberately looks one launch ahead only, and at the LOOK_MAX oldest shapes, so the cost of a
  * launch does not depend on the queue length. Shapes with a reference of another rank are not in
- * the sums, though they may use remaining room: the pool's order of markets has precedence over
+ * the sums, though they may use remaining capacity: the pool's order of markets has precedence over
  * savings.
  */
 #include "scheduler/core/planner.h"

@@ -3,13 +3,13 @@
  * What to launch: demand that no node, up or coming, will serve. Counted by shape, never job by
  * job, and only after a relevant change.
  *
- * Demand is packed into bins in this order: free room of nodes (only for jobs that must move, since
- * pending ones were just found not to fit); coming instances, by id; machines planned here, in the
- * order of their future ids, so that a recount half-way gives the same result. The rest is covered
- * by new machines, one by one. Each is of the offer that choose_offer.c selects for the oldest
- * demand, and is filled with whatever fits, within the limits of its pool and of all pools. Last
- * are jobs on on-demand machines that could continue at a lower cost: they move to a node with
- * room; else a cheaper offer is launched for them, and a refusal does no harm.
+ * Demand is packed into bins in this order: free capacity of nodes (only for jobs that must move,
+ * since pending ones were just found not to fit); coming instances, by id; machines planned here,
+ * in the order of their future ids, so that a recount half-way gives the same result. The rest is
+ * covered by new machines, one by one. Each is of the offer that choose_offer.c selects for the
+ * oldest demand, and is filled with whatever fits, within the limits of its pool and of all pools.
+ * Last are jobs on on-demand machines that could continue at a lower cost: they move to a node with
+ * capacity; else a cheaper offer is launched for them, and a refusal does no harm.
  *
  * Bins are filled in queue order, each shape as often as it fits, because the machines will be
  * filled this way (plan.c). Packing by decreasing size would look better here but would not match
@@ -514,7 +514,7 @@ bool moves_next(struct planner *p, const struct model *m, struct stamp now, stru
     *ret_event =
         (struct event){.type = EV_MOVE, .move = {.job = a->row.job, .attempt = a->row.attempt}};
     text_format(ret_event->move.text, sizeof ret_event->move.text,
-        "there is room at a lower cost than on-demand on %s", a->node->row.name);
+        "there is capacity at a lower cost than on-demand on %s", a->node->row.name);
     return true;
 }
 

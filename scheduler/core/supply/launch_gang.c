@@ -194,8 +194,8 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
 }
 
 /* A pool with failed boots may have one machine, which covers no gang. It is launched by itself if
- * the pool's limits have room for the whole gang after it joined: otherwise gangs alone would never
- * test the pool. */
+ * the pool's limits have capacity for the whole gang after it joined: otherwise gangs alone would
+ * never test the pool. */
 static bool probe_for(struct work *w, const struct gang *g, const struct pool *p)
 {
     struct cover c = {.pool = p};

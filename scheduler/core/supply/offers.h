@@ -29,8 +29,8 @@ struct capacity pool_limits(const struct pool *p);
 /* Elastic pools: maximum number of nodes, limited by the places in its rack. */
 int64_t pool_places(const struct pool *p);
 struct capacity model_capacity(const struct model *m);
-/* A machine of it may be launched now for such jobs, within the remaining room of its pool and of
- * all pools. */
+/* A machine of it may be launched now for such jobs, within the remaining capacity of its pool and
+ * of all pools. */
 bool offer_may_serve(const struct offer *o, const struct shape *s, const struct capacity *pool,
     const struct capacity *all, struct stamp now);
 /* The limit that one more would exceed; NULL if none. */

@@ -114,7 +114,7 @@ static void launches_and_refusals_are_explained(void **state)
     lab_deinit(&l);
 }
 
-static void room_for_it_means_it_is_next(void **state)
+static void capacity_for_it_means_it_is_next(void **state)
 {
     (void)state;
     struct lab l;
@@ -122,7 +122,7 @@ static void room_for_it_means_it_is_next(void **state)
     lab_join(&l, "n1", 4);
     explain(&l, lab_submit_cpus(&l, 4));
     assert_int_equal(n_reasons, 1);
-    assert_string_equal(text_of("ready"), "1 node has room for it: it is placed next");
+    assert_string_equal(text_of("ready"), "1 node has capacity for it: it is placed next");
     lab_deinit(&l);
 }
 
@@ -342,7 +342,7 @@ int main(void)
         cmocka_unit_test(what_can_never_run_says_so_alone),
         cmocka_unit_test(a_busy_cluster_names_what_is_ahead),
         cmocka_unit_test(launches_and_refusals_are_explained),
-        cmocka_unit_test(room_for_it_means_it_is_next),
+        cmocka_unit_test(capacity_for_it_means_it_is_next),
         cmocka_unit_test(no_more_reasons_than_asked_for),
         cmocka_unit_test(the_first_of_many_reasons_is_given_once_per_shape),
         cmocka_unit_test(jobs_ahead_are_named_with_the_reason),

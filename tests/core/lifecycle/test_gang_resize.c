@@ -184,7 +184,7 @@ static void with_on_loss_wait_it_waits_for_another_node(void **state)
     core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
     assert_string_equal(why[1].text, "with 2 or more it starts in at most 10m00s");
     assert_string_equal(why[2].text,
-        "2 of the 3 nodes that it had and waits for again at once, of one pool, have room");
+        "2 of the 3 nodes that it had and waits for again at once, of one pool, have capacity");
     lab_join(&l, "d", 4);
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 3);

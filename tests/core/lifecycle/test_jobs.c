@@ -407,7 +407,7 @@ static void a_requeue_of_nothing_is_not_found(void **state)
     lab_deinit(&l);
 }
 
-static void placing_makes_a_numbered_attempt_and_takes_the_room(void **state)
+static void placing_makes_a_numbered_attempt_and_takes_the_resources(void **state)
 {
     (void)state;
     struct lab l;
@@ -773,7 +773,7 @@ int main(void)
         cmocka_unit_test(what_exits_as_it_is_saved_for_a_requeue_counts_as_requeued),
         cmocka_unit_test(what_saves_nothing_is_requeued_at_once),
         cmocka_unit_test(a_requeue_of_nothing_is_not_found),
-        cmocka_unit_test(placing_makes_a_numbered_attempt_and_takes_the_room),
+        cmocka_unit_test(placing_makes_a_numbered_attempt_and_takes_the_resources),
         cmocka_unit_test(a_start_is_notified_once),
         cmocka_unit_test(the_first_start_dates_the_job),
         cmocka_unit_test(a_start_while_stopping_is_dated_but_does_not_run),

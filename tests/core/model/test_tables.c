@@ -194,12 +194,12 @@ static void a_share_is_that_of_the_dominant_resource(void **state)
 static void what_fits_is_counted_by_the_scarcest(void **state)
 {
     (void)state;
-    struct resources room = {16, 2, 1000};
-    assert_int_equal(resources_times(&room, &(struct resources){1, 1, 100}), 2);
-    assert_int_equal(resources_times(&room, &(struct resources){1, 0, 300}), 3);
-    assert_int_equal(resources_times(&room, &(struct resources){5, 0, 0}), 3);
-    assert_int_equal(resources_times(&room, &(struct resources){17, 0, 0}), 0);
-    assert_int_equal(resources_times(&room, &(struct resources){1, 3, 0}), 0);
+    struct resources available = {16, 2, 1000};
+    assert_int_equal(resources_times(&available, &(struct resources){1, 1, 100}), 2);
+    assert_int_equal(resources_times(&available, &(struct resources){1, 0, 300}), 3);
+    assert_int_equal(resources_times(&available, &(struct resources){5, 0, 0}), 3);
+    assert_int_equal(resources_times(&available, &(struct resources){17, 0, 0}), 0);
+    assert_int_equal(resources_times(&available, &(struct resources){1, 3, 0}), 0);
 }
 
 static void a_wish_is_about_what_is_paid_by_the_hour(void **state)

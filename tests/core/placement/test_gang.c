@@ -19,7 +19,7 @@ static void all_ranks_start_or_none(void **state)
     int64_t a = lab_join(&l, "a", 8);
     int64_t job = lab_submit_nodes(&l, 3, 2, 0), small = lab_submit_cpus(&l, 2);
     lab_plan(&l);
-    assert_null(job_attempt(model_job(l.m, job))); /* although node a has room for all of it */
+    assert_null(job_attempt(model_job(l.m, job))); /* although node a has capacity for all of it */
     assert_int_equal(lab_node_of(&l, small), a);
     int64_t b = lab_join(&l, "b", 2);
     lab_plan(&l);
@@ -561,7 +561,7 @@ static void why_explains_a_gang_that_waits(void **state)
     lab_plan(&l);
     assert_true(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX) > 0);
     assert_string_equal(
-        why[0].text, "2 of the 3 nodes that it needs at once, of one pool, have room");
+        why[0].text, "2 of the 3 nodes that it needs at once, of one pool, have capacity");
     lab_deinit(&l);
 }
 

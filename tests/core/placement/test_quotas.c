@@ -224,7 +224,7 @@ static void no_more_jobs_are_preempted_than_needed(void **state)
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     assert_true(is_evicted(&l, small[2]) && is_evicted(&l, small[3])); /* the youngest */
-    int64_t another = submit(&l, "blue", 1); /* has room next to it then */
+    int64_t another = submit(&l, "blue", 1); /* has capacity next to it then */
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     gone(&l, small[2]);
@@ -234,7 +234,7 @@ static void no_more_jobs_are_preempted_than_needed(void **state)
     lab_deinit(&l);
 }
 
-static void preemption_makes_room_for_a_whole_gang_or_not_at_all(void **state)
+static void preemption_frees_capacity_for_a_whole_gang_or_not_at_all(void **state)
 {
     (void)state;
     struct lab l;
@@ -499,7 +499,7 @@ static void a_qos_preempts_jobs_of_lower_ones(void **state)
     lab_plan(&l);
     assert_false(is_evicted(&l, spares[1])); /* not within 15 minutes */
     assert_true(
-        lab_has_reason(&l, last_one, "preempts", "no running job can make room for it now"));
+        lab_has_reason(&l, last_one, "preempts", "no running job can free capacity for it now"));
     lab_check_wake(&l);
     lab_wait(&l, 15 * MINUTE_MS);
     lab_plan(&l);
@@ -718,7 +718,7 @@ int main(void)
         cmocka_unit_test(no_job_is_preempted_for_one_that_could_not_start_or_has_no_quota),
         cmocka_unit_test(jobs_within_a_quota_are_not_preempted),
         cmocka_unit_test(no_more_jobs_are_preempted_than_needed),
-        cmocka_unit_test(preemption_makes_room_for_a_whole_gang_or_not_at_all),
+        cmocka_unit_test(preemption_frees_capacity_for_a_whole_gang_or_not_at_all),
         cmocka_unit_test(jobs_within_their_quota_are_placed_first),
         cmocka_unit_test(two_teams_do_not_preempt_each_other_in_turn),
         cmocka_unit_test(a_preempted_job_is_spared_for_a_while_also_after_a_restart),

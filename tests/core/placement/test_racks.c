@@ -51,8 +51,8 @@ static void no_more_is_placed_than_the_rack_may_draw(void **state)
     assert_false(lab_runs(&l, jobs[6]));
     assert_int_equal(view(&l).draw_w, 1000);
     assert_true(lab_has_reason(&l, jobs[6], "rack",
-        "2 nodes have room but no power: rack left draws 1.0 kW of at most 1.0 (max_kw), and it "
-        "would draw 0.1 more on power2"));
+        "2 nodes have capacity but no power: rack left draws 1.0 kW of at most 1.0 (max_kw), and "
+        "it would draw 0.1 more on power2"));
     lab_started(&l, jobs[0]);
     lab_ended(&l, jobs[0], END_SUCCEEDED, 0); /* on power1: the others have power now, too */
     lab_plan(&l);

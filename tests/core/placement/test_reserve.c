@@ -53,7 +53,7 @@ static void there_is_no_reservation_before_a_job_would_overtake(void **state)
     assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
     int64_t small = lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
-    assert_int_equal(kept_for(&p.l, p.b), p.big); /* it has room first */
+    assert_int_equal(kept_for(&p.l, p.b), p.big); /* it has capacity first */
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     lab_deinit(&p.l);
@@ -109,7 +109,7 @@ static void without_time_limits_the_longest_running_job_is_expected_to_end_first
     lab_deinit(&p.l);
 }
 
-static void a_job_that_leaves_enough_room_needs_no_time_limit(void **state)
+static void a_job_that_leaves_enough_capacity_needs_no_time_limit(void **state)
 {
     (void)state;
     struct lab l;
@@ -156,13 +156,13 @@ static void a_drained_node_loses_its_reservation(void **state)
     assert_true(!lab_runs(&p.l, small));
     lab_apply(&p.l, (struct event){.type = EV_CANCEL, .cancel = {.job = p.big, .by = "ann"}});
     lab_plan(&p.l);
-    /* others fit there now, though no room was freed */
+    /* others fit there now, though no capacity was freed */
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     lab_deinit(&p.l);
 }
 
-static void a_job_ahead_takes_the_reserved_room(void **state)
+static void a_job_ahead_takes_the_reserved_capacity(void **state)
 {
     (void)state;
     struct pair p;
@@ -262,7 +262,7 @@ static void why_explains_a_reservation(void **state)
         k++;
     assert_true(k < n);
     assert_string_equal(why[k].text,
-        "1 node has room, reserved for job 3, expected to start in 59m59s, by the "
+        "1 node has capacity, reserved for job 3, expected to start in 59m59s, by the "
         "time limits of the jobs there; with a --time it might run until then");
     lab_deinit(&p.l);
 }
@@ -374,7 +374,7 @@ static void the_wait_of_the_largest_gang_is_bounded(void **state)
 {
     (void)state;
     int64_t without = wait_of_a_gang(0), with = wait_of_a_gang(8);
-    print_message("a gang of all nodes waits for %.1f h, without room kept for it %.1f h%s\n",
+    print_message("a gang of all nodes waits for %.1f h, without capacity kept for it %.1f h%s\n",
         (double)with / HOUR_MS, (double)without / HOUR_MS,
         without >= 7 * 24 * HOUR_MS ? " and more" : "");
     assert_true(with < 6 * HOUR_MS);
@@ -446,10 +446,10 @@ int main(void)
         cmocka_unit_test(there_is_no_reservation_before_a_job_would_overtake),
         cmocka_unit_test(only_jobs_that_end_in_time_pass_a_reservation),
         cmocka_unit_test(without_time_limits_the_longest_running_job_is_expected_to_end_first),
-        cmocka_unit_test(a_job_that_leaves_enough_room_needs_no_time_limit),
+        cmocka_unit_test(a_job_that_leaves_enough_capacity_needs_no_time_limit),
         cmocka_unit_test(there_are_no_reservations_where_they_are_disabled),
         cmocka_unit_test(a_drained_node_loses_its_reservation),
-        cmocka_unit_test(a_job_ahead_takes_the_reserved_room),
+        cmocka_unit_test(a_job_ahead_takes_the_reserved_capacity),
         cmocka_unit_test(launches_serve_where_a_pool_may_grow),
         cmocka_unit_test(a_gang_gets_the_nodes_that_are_free_together_first),
         cmocka_unit_test(why_explains_a_reservation),

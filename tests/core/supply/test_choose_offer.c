@@ -197,7 +197,7 @@ static void the_rank_of_markets_comes_before_sharing(void **state)
 
 /* ---- coming machines ---- */
 
-static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
+static void a_launch_in_flight_counts_with_the_capacity_it_has(void **state)
 {
     (void)state;
     struct lab l;
@@ -209,7 +209,7 @@ static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
     submit(&l, 2, 0, 20000);
     assert_int_equal(lab_plan(&l), 0); /* all four fit on the requested one */
     submit(&l, 1, 0, 50);
-    /* no room is left there, and for one job a small one suffices */
+    /* no capacity is left there, and for one job a small one suffices */
     assert_int_equal(lab_plan(&l), 1);
     lab_launched(&l, 1);
     assert_int_equal(lab_plan(&l), 0);
@@ -295,7 +295,7 @@ int main(void)
         cmocka_unit_test(the_oldest_job_is_not_passed_over),
         cmocka_unit_test(jobs_that_the_pool_excludes_do_not_count),
         cmocka_unit_test(the_rank_of_markets_comes_before_sharing),
-        cmocka_unit_test(a_launch_in_flight_counts_with_the_room_it_has),
+        cmocka_unit_test(a_launch_in_flight_counts_with_the_capacity_it_has),
         cmocka_unit_test(a_recount_half_way_gives_the_same_choice),
         cmocka_unit_test(packed_jobs_are_placed_as_packed),
         cmocka_unit_test(a_replacement_is_shared_too),

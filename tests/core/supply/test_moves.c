@@ -245,7 +245,7 @@ static void a_fleet_launch_names_its_alternatives_best_first(void **state)
     kind(&l, "z1", "small", SMALL, 1000001);
     kind(&l, "z1", "dear", LARGE, 1600000);
     int64_t avoided = kind(&l, "z1", "avoided", LARGE, 1050000);
-    offer_avoid(l.m, model_offer(l.m, avoided), l.now, false, "no room");
+    offer_avoid(l.m, model_offer(l.m, avoided), l.now, false, "no capacity");
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     const struct instance *i = model_instance(l.m, 1);
@@ -255,7 +255,7 @@ static void a_fleet_launch_names_its_alternatives_best_first(void **state)
     assert_int_equal(list[0]->row.id, second);
     assert_int_equal(list[1]->row.id, third);
     /* They stay, even if the offers change. */
-    offer_avoid(l.m, model_offer(l.m, second), l.now, true, "no room");
+    offer_avoid(l.m, model_offer(l.m, second), l.now, true, "no capacity");
     assert_int_equal(core_alternatives(l.m, i, list), 2);
     lab_deinit(&l);
 }

@@ -388,7 +388,7 @@ static void no_pool_exceeds_its_limits(void **state)
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
     lab_apply(
         &l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 500000}});
-    lab_plan(&l); /* running machines are cheaper too: there is room for four more */
+    lab_plan(&l); /* running machines are cheaper too: there is capacity for four more */
     assert_int_equal(lab_launches(&l, 1), 7);
     lab_deinit(&l);
 }

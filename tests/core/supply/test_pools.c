@@ -25,7 +25,7 @@ static int64_t launches_in(const struct lab *l, const char *pool)
     return n;
 }
 
-static void it_starts_in_whichever_has_room_first(void **state)
+static void it_starts_in_whichever_has_capacity_first(void **state)
 {
     struct lab l;
     (void)state;
@@ -80,7 +80,7 @@ static void a_gang_is_in_one_of_its_pools(void **state)
     r.spec.nodes = r.spec.nodes_min = 2;
     STR_COPY(r.spec.pool, "base,burst");
     int64_t gang = lab_submit(&l, &r);
-    lab_plan(&l); /* one node of each pool has room, but not two of one */
+    lab_plan(&l); /* one node of each pool has capacity, but not two of one */
     assert_int_equal(lab_node_of(&l, gang), CORE_ID_NONE);
     assert_int_equal(launches_in(&l, "burst"), 2);
     lab_join(&l, "n2", 4);
@@ -154,7 +154,7 @@ static void jobs_of_a_single_pool_are_counted_ahead_of_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_starts_in_whichever_has_room_first),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(it_starts_in_whichever_has_capacity_first),
         cmocka_unit_test(machines_are_launched_in_each_of_its_pools_and_in_no_other),
         cmocka_unit_test(a_gang_is_in_one_of_its_pools),
         cmocka_unit_test(each_pool_keeps_its_own_rules), cmocka_unit_test(unknown_pools_are_named),
