@@ -98,7 +98,7 @@ struct market_pool *market_find(
         struct market_pool *p = &m->pools[i];
         if (!str_eq(p->type, type) || (zone && !str_eq(p->zone, zone)))
             continue;
-        if (zone || market_room(p, market) > 0)
+        if (zone || market_unused(p, market) > 0)
             return p;
         if (!first)
             first = p;
@@ -130,7 +130,7 @@ bool market_is_first_of_type(const struct market *m, size_t k)
     return first == k;
 }
 
-int64_t market_room(const struct market_pool *p, enum cloud_market market)
+int64_t market_unused(const struct market_pool *p, enum cloud_market market)
 {
     return p->capacity[market] > p->in_use[market] ? p->capacity[market] - p->in_use[market] : 0;
 }

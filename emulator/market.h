@@ -56,8 +56,8 @@ struct market {
 void market_init(struct market *m, struct market_pool *pools, size_t n_pools, struct wall start);
 void market_deinit(struct market *m);
 
-/* NULL if there is no such pool. zone NULL: the first pool of that type with room in that market,
- * else the first of the type. */
+/* NULL if there is no such pool. zone NULL: the first pool of that type with capacity in that
+ * market, else the first of the type. */
 struct market_pool *market_find(
     const struct market *m, const char *zone, const char *type, enum cloud_market market);
 bool market_has_zone(const struct market *m, const char *zone);
@@ -65,8 +65,8 @@ bool market_has_zone(const struct market *m, const char *zone);
 bool market_is_first_of_zone(const struct market *m, size_t k);
 bool market_is_first_of_type(const struct market *m, size_t k);
 
-int64_t market_room(
-    const struct market_pool *p, enum cloud_market market); /* instances that can still start */
+/* instances that can still start */
+int64_t market_unused(const struct market_pool *p, enum cloud_market market);
 /* instances that must go */
 int64_t market_surplus(const struct market_pool *p, enum cloud_market market);
 

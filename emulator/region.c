@@ -2,8 +2,8 @@
  *
  * Invariants
  *   1. pool->in_use[m] is the number of instances with is_counted set; an instance is counted from
- *      its launch until its notice or until it leaves PENDING/RUNNING, so room for new ones opens
- *      with the notice.
+ *      its launch until its notice or until it leaves PENDING/RUNNING, so capacity for new ones
+ *      opens with the notice.
  *   2. Every instance in `alive` is PENDING, RUNNING, SHUTTING_DOWN or STOPPING.
  *   3. Prices change only inside a step, after all running instances were billed up to it.
  */
@@ -496,15 +496,15 @@ int region_launch(struct region *r, struct launch_spec *spec, const char *named_
     struct market_pool *p =
         market_find(&r->market, spec->zone[0] ? spec->zone : NULL, spec->type, spec->market);
     assert(p && min >= 1 && max >= min);
-    int64_t room = market_room(p, spec->market), n = room < max ? room : max;
-    if (room >= min && check_quota(r, n, e) < 0) {
+    int64_t unused = market_unused(p, spec->market), n = unused < max ? unused : max;
+    if (unused >= min && check_quota(r, n, e) < 0) {
         r->counts.refusals++;
         return ERR_QUOTA;
     }
-    if (room < min) {
+    if (unused < min) {
         r->counts.refusals++;
-        return err_set(e, ERR_NO_CAPACITY, "%s %s in %s: room for %lld of %lld",
-            region_market_name(spec->market), p->type, p->zone, (long long)room, (long long)min);
+        return err_set(e, ERR_NO_CAPACITY, "%s %s in %s: capacity for %lld of %lld",
+            region_market_name(spec->market), p->type, p->zone, (long long)unused, (long long)min);
     }
     struct reservation *v = mem_alloc(sizeof(*v));
     v->spec = *spec;

@@ -123,7 +123,7 @@ struct wall region_next(const struct region *r); /* WALL_NONE if nothing is ever
  * none), or NULL. */
 struct reservation *region_find_token(const struct region *r, const char *token, const char *zone);
 
-/* Launches min .. max instances, as many as there is room for. spec is taken over on success.
+/* Launches min .. max instances, as many as there is capacity for. spec is taken over on success.
  * spec->zone "" lets the region choose. ERR_NO_CAPACITY: fewer than min. ERR_QUOTA. named_zone: the
  * token's scope. */
 int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone,

@@ -12,7 +12,7 @@
 #include <assert.h>
 
 #define EMULATED_NOON_MS INT64_C(1787400000000)
-#define EMULATED_ROOM 3
+#define EMULATED_CAPACITY 3
 
 static inline void emulated_start(struct region *r, struct journal *journal)
 {
@@ -26,7 +26,7 @@ static inline void emulated_start(struct region *r, struct journal *journal)
     for (int i = 0; i < 2; i++) {
         STR_COPY(pools[i].zone, i ? "us-east-1b" : "us-east-1a");
         STR_COPY(pools[i].type, "g6.xlarge");
-        pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = EMULATED_ROOM;
+        pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = EMULATED_CAPACITY;
         pools[i].price_uusd_h[CLOUD_SPOT] = pools[i].price_uusd_h[CLOUD_ON_DEMAND] = 500000;
     }
     region_init(r, &options, journal, pools, 2, NULL, NULL, (struct wall){EMULATED_NOON_MS});

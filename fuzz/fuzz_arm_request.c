@@ -3,7 +3,7 @@
  * The emulator's Azure: calls, one per line, METHOD TARGET BODY, to a region with two pools; lines
  * beginning with META go to the metadata service of the first machine, META METHOD TARGET BODY. For
  * any request the reply is JSON (or a leaf's text) with an HTTP status, no more instances run than
- * there is room for, and parts belong to existing machines.
+ * there is capacity for, and parts belong to existing machines.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,7 +17,7 @@
 
 #define CALLS_MAX 20
 #define NOON_MS 1787400000000
-#define ROOM 3
+#define CAPACITY 3
 #define WORD_MAX 4096
 #define TOKEN_TTL_MS 3600000
 #define SUBSCRIPTION "00000000-0000-0000-0000-000000000001"
@@ -40,7 +40,7 @@ static void start(struct world *w, const struct region_options *o,
     for (int i = 0; i < 2; i++) {
         STR_COPY(pools[i].zone, i ? "2" : "1");
         STR_COPY(pools[i].type, "Standard_D8s_v5");
-        pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = ROOM;
+        pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = CAPACITY;
         pools[i].price_uusd_h[CLOUD_SPOT] = pools[i].price_uusd_h[CLOUD_ON_DEMAND] = 500000;
     }
     *w = (struct world){.now = {NOON_MS}};
@@ -62,8 +62,8 @@ static void stop(struct world *w)
 static void check(const struct world *w)
 {
     for (size_t i = 0; i < w->region.market.n_pools; i++)
-        assert(w->region.market.pools[i].in_use[CLOUD_SPOT] <= ROOM &&
-               w->region.market.pools[i].in_use[CLOUD_ON_DEMAND] <= ROOM);
+        assert(w->region.market.pools[i].in_use[CLOUD_SPOT] <= CAPACITY &&
+               w->region.market.pools[i].in_use[CLOUD_ON_DEMAND] <= CAPACITY);
     for (size_t i = 0; i < w->arm.n_resources; i++) {
         const struct arm_resource *owner = w->arm.resources[i]->owner;
         bool is_there = !owner;

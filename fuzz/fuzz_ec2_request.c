@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The emulator's EC2 API: calls, one per line, to a region with two pools. For any request the
- * reply is XML with a status that EC2 uses, and no more instances run than there is room for.
+ * reply is XML with a status that EC2 uses, and no more instances run than there is capacity for.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@
 
 #define CALLS_MAX 20
 #define NOON_MS 1787400000000
-#define ROOM 3
+#define CAPACITY 3
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,7 +24,7 @@ static void start(struct region *r, const struct region_options *o, struct journ
     for (int i = 0; i < 2; i++) {
         STR_COPY(pools[i].zone, i ? "us-east-1b" : "us-east-1a");
         STR_COPY(pools[i].type, "g6.xlarge");
-        pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = ROOM;
+        pools[i].capacity[CLOUD_SPOT] = pools[i].capacity[CLOUD_ON_DEMAND] = CAPACITY;
         pools[i].price_uusd_h[CLOUD_SPOT] = pools[i].price_uusd_h[CLOUD_ON_DEMAND] = 500000;
     }
     region_init(r, o, journal, pools, 2, NULL, NULL, (struct wall){NOON_MS});
@@ -40,8 +40,8 @@ static void check(const struct region *r, const struct ec2_reply *reply)
     (void)rc;
     xml_close(&x);
     for (size_t i = 0; i < r->market.n_pools; i++)
-        assert(r->market.pools[i].in_use[CLOUD_SPOT] <= ROOM &&
-               r->market.pools[i].in_use[CLOUD_ON_DEMAND] <= ROOM);
+        assert(r->market.pools[i].in_use[CLOUD_SPOT] <= CAPACITY &&
+               r->market.pools[i].in_use[CLOUD_ON_DEMAND] <= CAPACITY);
 }
 
 static void call(

@@ -4,7 +4,8 @@
  * with attached GPUs and a quota of them. A line is METHOD TARGET BODY; before the method '@' sends
  * it to the metadata server of the first instance, '!' omits the token, and '$' uses the target as
  * an assertion in place of the token. Every answer has one of Google's statuses and, from the API,
- * is JSON; no more instances run than there is room for, and there is no access without a token.
+ * is JSON; no more instances run than there is capacity for, and there is no access without a
+ * token.
  */
 #include "emulator/gce/gce.h"
 #include "fuzz/check.h"
@@ -45,7 +46,7 @@ static void check_reply(
     }
     for (size_t p = 0; p < v->region.market.n_pools; p++)
         for (int m = 0; m < 2; m++)
-            assert(v->region.market.pools[p].in_use[m] <= EMULATED_ROOM);
+            assert(v->region.market.pools[p].in_use[m] <= EMULATED_CAPACITY);
     assert(v->region.market.pools[1].in_use[0] + v->region.market.pools[1].in_use[1] <= GPUS_MAX);
 }
 

@@ -3,7 +3,7 @@
  * The emulator's Lambda Cloud: requests, one per line, to a region with two pools. A line is METHOD
  * TARGET BODY; '!' before the method uses the target as the Authorization header in place of the
  * right one. Every answer has one of Lambda's statuses and is JSON, except the proxy's; no more
- * instances run than there is room for, and there is no access without a key.
+ * instances run than there is capacity for, and there is no access without a key.
  */
 #include "emulator/lambda/cloud.h"
 #include "fuzz/check.h"
@@ -39,7 +39,7 @@ static void check_reply(const struct visit *v, const struct front_reply *reply, 
     (void)rc;
     json_decref(body);
     for (size_t p = 0; p < v->region.market.n_pools; p++)
-        assert(v->region.market.pools[p].in_use[CLOUD_ON_DEMAND] <= EMULATED_ROOM);
+        assert(v->region.market.pools[p].in_use[CLOUD_ON_DEMAND] <= EMULATED_CAPACITY);
 }
 
 /* Either form of the right key: an input that guesses it is authenticated. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Bodies posted to the emulator's /events, one per line, for a region with running instances: the
- * result is valid JSON, no more instances run than there was room for, and the region's accounts
- * add up.
+ * result is valid JSON, no more instances run than there was capacity for, and the region's
+ * accounts add up.
  */
 #include "emulator/control.h"
 #include "fuzz/check.h"
@@ -36,8 +36,8 @@ static void post(struct region *r, const char *text, size_t n, struct wall now)
     check_json(control_state(&r, 1, now));
     for (size_t i = 0; i < r->market.n_pools; i++)
         for (int m = 0; m < 2; m++)
-            assert(
-                r->market.pools[i].in_use[m] >= 0 && r->market.pools[i].in_use[m] <= EMULATED_ROOM);
+            assert(r->market.pools[i].in_use[m] >= 0 &&
+                   r->market.pools[i].in_use[m] <= EMULATED_CAPACITY);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

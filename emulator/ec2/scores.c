@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GetSpotPlacementScores: from the market's current room for machines of the requested types. 10:
- * three times the request is available; 1: nothing. With fewer than three types the score is low
- * whatever the room, as in EC2.
+ * GetSpotPlacementScores: from the market's current capacity for machines of the requested types.
+ * 10: three times the request is available; 1: nothing. With fewer than three types the score is
+ * low whatever the capacity, as in EC2.
  */
 #include "base/str.h"
 #include "emulator/ec2/ec2.h"
@@ -72,15 +72,15 @@ static bool is_asked_about(struct ec2_call *c, const struct query *q, const char
 static int score_of(struct ec2_call *c, const struct query *q, const char *zone)
 {
     const struct market *m = &c->region->market;
-    int64_t enough = TYPES_ENOUGH * q->target, room = 0;
-    for (size_t k = 0; k < m->n_pools && room < enough; k++) {
+    int64_t enough = TYPES_ENOUGH * q->target, unused = 0;
+    for (size_t k = 0; k < m->n_pools && unused < enough; k++) {
         const struct market_pool *p = &m->pools[k];
         if ((zone && !str_eq(p->zone, zone)) || !is_asked_about(c, q, p->type))
             continue;
-        int64_t more = market_room(p, CLOUD_SPOT);
-        room = more < enough - room ? room + more : enough;
+        int64_t more = market_unused(p, CLOUD_SPOT);
+        unused = more < enough - unused ? unused + more : enough;
     }
-    int score = 1 + (int)((SCORE_MAX - 1) * room / enough);
+    int score = 1 + (int)((SCORE_MAX - 1) * unused / enough);
     return q->n_types < TYPES_ENOUGH && score > SCORE_FEW_MAX ? SCORE_FEW_MAX : score;
 }
 

@@ -64,7 +64,7 @@ int lambda_cloud_types(struct lambda_cloud_call *c)
                 "{s:o, s:[]}", "instance_type", type_json(p), "regions_with_capacity_available");
             json_object_set_new(data, p->type, item);
         }
-        if (market_room(p, CLOUD_ON_DEMAND) > 0)
+        if (market_unused(p, CLOUD_ON_DEMAND) > 0)
             json_array_append_new(
                 json_object_get(item, "regions_with_capacity_available"), region_json(p->zone));
     }

@@ -52,7 +52,7 @@ static const struct {
     {"NotImplemented", 501, "A header you provided implies functionality that is not implemented"},
     {"SlowDown", 503, "Please reduce your request rate."},
     {"ServiceUnavailable", 503, "Service is unable to handle request."},
-    {"InsufficientStorage", 507, "There is no room left."},
+    {"InsufficientStorage", 507, "There is no space left."},
     {"ExpiredToken", 400, "The provided token has expired."},
     {"InvalidToken", 400, "The provided token is malformed or otherwise invalid."},
     {"BadDigest", 400, "The checksum you specified did not match what we received."},
@@ -139,7 +139,7 @@ int s3_check_body(struct s3_call *c, char ret_sha256[S3_CHECKSUM_BYTES])
     return md5 ? check_md5(c, md5) : 0;
 }
 
-int s3_check_room(struct s3_call *c, size_t n)
+int s3_check_space(struct s3_call *c, size_t n)
 {
     return c->account->objects.bytes + n > c->account->quota_bytes
                ? s3_fail(c, "QuotaExceeded", NULL)
@@ -170,7 +170,7 @@ static void put_object(struct s3_call *c)
     char sha256[S3_CHECKSUM_BYTES];
     struct buf data = {0};
     if (s3_check_body(c, sha256) < 0 || s3_check_condition(c) < 0 ||
-        s3_check_room(c, c->request->body_len) < 0)
+        s3_check_space(c, c->request->body_len) < 0)
         return;
     buf_add(&data, c->request->body, c->request->body_len);
     struct s3_object *object =
@@ -213,7 +213,7 @@ static void copy_object(struct s3_call *c)
         s3_fail(c, is_denied ? "AccessDenied" : "NoSuchKey", NULL);
         return;
     }
-    if (s3_check_condition(c) < 0 || s3_check_room(c, source->data.len) < 0)
+    if (s3_check_condition(c) < 0 || s3_check_space(c, source->data.len) < 0)
         return;
     buf_add(&data, buf_str(&source->data), source->data.len);
     STR_COPY(sha256, source->sha256);

@@ -21,7 +21,7 @@ bool s3_may(const struct s3_call *c, const char *action, const char *key, const 
 /* Checks Content-MD5 and x-amz-checksum-sha256 against the body; returns the latter, "" if absent.
  */
 int s3_check_body(struct s3_call *c, char ret_sha256[S3_CHECKSUM_BYTES]);
-int s3_check_room(struct s3_call *c, size_t n);
+int s3_check_space(struct s3_call *c, size_t n);
 int s3_check_condition(struct s3_call *c); /* If-None-Match: * */
 
 void s3_list_buckets(struct s3_call *c);

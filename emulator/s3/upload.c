@@ -50,7 +50,7 @@ void s3_upload_part(struct s3_call *c)
             S3_PARTS_LIMIT);
         return;
     }
-    if (s3_check_body(c, sha256) < 0 || s3_check_room(c, c->request->body_len) < 0)
+    if (s3_check_body(c, sha256) < 0 || s3_check_space(c, c->request->body_len) < 0)
         return;
     struct s3_upload_part *part = s3_upload_put(
         &c->account->objects, u, (size_t)number, c->request->body, c->request->body_len);

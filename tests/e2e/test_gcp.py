@@ -102,7 +102,7 @@ class GoogleCloud(unittest.TestCase):
             self.assertGreaterEqual(state["counts"]["refusals"], 1)
 
     def test_what_is_refused_leaves_nothing(self):
-        """One zone has no room, one operation fails, one reply is lost, one call is throttled."""
+        """One zone is full, one operation fails, one reply is lost, one call is throttled."""
 
         def pool(zone, n):
             return {

@@ -160,7 +160,7 @@ class Fleet(unittest.TestCase):
         ("us-east-1b", "g5.xlarge"),
     ]
 
-    def test_a_job_of_a_fleet_goes_on_wherever_there_is_room(self):
+    def test_a_job_of_a_fleet_goes_on_wherever_there_is_capacity(self):
         pools = [
             {"zone": zone, "type": type, "spot": {"capacity": 2, "usd_per_hour": "0.4%d" % n}}
             for n, (zone, type) in enumerate(self.PLACES)
@@ -170,7 +170,7 @@ class Fleet(unittest.TestCase):
             job = l.submit("chain.py", self.STEPS, method="coop", every_ms=3600000)
             for n, place in enumerate([self.A_G6, self.B_G6]):
                 l.wait_log(job, r"^step %d " % (60 + 80 * n))
-                self.assertEqual(self.place_of(l, job), place)  # the cheapest one with room
+                self.assertEqual(self.place_of(l, job), place)  # the cheapest one with capacity
                 l.cloud(
                     {"capacity": {"zone": place[0], "type": place[1], "market": "spot", "n": 0}}
                 )

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Google's front over a region in virtual time, without processes: two zones of two types, room for
- * two spot instances in each, a quota of 5; the first zone also has N1 machines with T4 and V100,
- * with quotas of these; service accounts agent@ (admin), viewer@ and nobody@; 20 requests of a kind
- * a minute by default. Only agent@ has a signing key, because making one takes longer than most
- * tests.
+ * Google's front over a region in virtual time, without processes: two zones of two types, capacity
+ * for two spot instances in each, a quota of 5; the first zone also has N1 machines with T4 and
+ * V100, with quotas of these; service accounts agent@ (admin), viewer@ and nobody@; 20 requests of
+ * a kind a minute by default. Only agent@ has a signing key, because making one takes longer than
+ * most tests.
  */
 #ifndef BELAY_TESTS_EMULATOR_GCE_BENCH_H
 #define BELAY_TESTS_EMULATOR_GCE_BENCH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lambda's front over regions in virtual time, without processes, and an HTTP client for it:
- * us-west-2 and us-east-1 with gpu_1x_a10 (room for two, and for none), us-west-2 also with
+ * us-west-2 and us-east-1 with gpu_1x_a10 (capacity for two, and for none), us-west-2 also with
  * gpu_8x_h100_sxm5; a quota of 3, a boot time of 1 s, the keys "first" and "second", an SSH key
  * "ops", an image "stack", a file system "data" in us-west-2; Lambda's own rate limits.
  */

@@ -25,7 +25,7 @@ struct rig {
     int64_t seq;               /* of the last awaited event */
 };
 
-/* more: lines appended to the configuration (boot_delay_ms is 50, there is room for 10 in
+/* more: lines appended to the configuration (boot_delay_ms is 50, there is capacity for 10 in
  * us-east-1a). Fails the test if it does not become ready. */
 void rig_start(struct rig *r, const char *more);
 /* Sends SIGTERM; returns the exit code and removes the directory. */

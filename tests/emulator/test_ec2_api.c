@@ -156,7 +156,7 @@ static void read_scores(
     buf_deinit(&reply.body);
 }
 
-/* us-east-1a has room for 2 and, of g5.xlarge, unlimited; us-east-1b for 2. */
+/* us-east-1a has capacity for 2 and, of g5.xlarge, unlimited; us-east-1b for 2. */
 static void the_driver_reads_scores_that_follow_the_market(void **state)
 {
     static const char *const types[] = {TYPE, "g5.xlarge", "g4dn.xlarge"};

@@ -120,17 +120,17 @@ static void price_changes_are_kept_and_repeats_are_not(void **state)
     market_deinit(&m);
 }
 
-static void room_and_surplus_follow_use(void **state)
+static void free_capacity_and_surplus_follow_use(void **state)
 {
     struct market_pool p = world_pool("z", "t", 2, MARKET_UNLIMITED);
     (void)state;
     p.in_use[CLOUD_SPOT] = 3;
-    assert_int_equal(market_room(&p, CLOUD_SPOT), 0);
+    assert_int_equal(market_unused(&p, CLOUD_SPOT), 0);
     assert_int_equal(market_surplus(&p, CLOUD_SPOT), 1);
     p.in_use[CLOUD_SPOT] = 1;
-    assert_int_equal(market_room(&p, CLOUD_SPOT), 1);
+    assert_int_equal(market_unused(&p, CLOUD_SPOT), 1);
     assert_int_equal(market_surplus(&p, CLOUD_SPOT), 0);
-    assert_true(market_room(&p, CLOUD_ON_DEMAND) > 1000000);
+    assert_true(market_unused(&p, CLOUD_ON_DEMAND) > 1000000);
 }
 
 static void without_a_zone_the_first_pool_with_room_is_found(void **state)
@@ -208,7 +208,7 @@ int main(void)
         cmocka_unit_test(a_constant_trace_never_changes),
         cmocka_unit_test(a_capacity_that_was_set_stays_until_released),
         cmocka_unit_test(price_changes_are_kept_and_repeats_are_not),
-        cmocka_unit_test(room_and_surplus_follow_use),
+        cmocka_unit_test(free_capacity_and_surplus_follow_use),
         cmocka_unit_test(without_a_zone_the_first_pool_with_room_is_found),
         cmocka_unit_test(malformed_traces_are_refused_with_the_place),
         cmocka_unit_test(a_recorded_trace_is_read_whole),

@@ -176,7 +176,7 @@ static void a_notice_during_boot_is_known_to_the_machine_when_it_boots(void **st
     world_stop(&w);
 }
 
-static void room_opens_with_the_notice(void **state)
+static void capacity_opens_with_the_notice(void **state)
 {
     struct world w;
     (void)state;
@@ -527,7 +527,7 @@ int main(void)
         cmocka_unit_test(a_machine_that_powers_off_under_notice_has_powered_off),
         cmocka_unit_test(without_notice_it_ends_at_once),
         cmocka_unit_test(a_notice_during_boot_is_known_to_the_machine_when_it_boots),
-        cmocka_unit_test(room_opens_with_the_notice),
+        cmocka_unit_test(capacity_opens_with_the_notice),
         cmocka_unit_test(a_capacity_that_shrinks_reclaims_the_newest),
         cmocka_unit_test(random_victims_follow_the_seed),
         cmocka_unit_test(a_rebalance_comes_to_nothing),
