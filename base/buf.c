@@ -87,11 +87,11 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    size_t room = BUF_CAP_MIN;
-    int n = vsnprintf(buf_reserve(b, room), room + 1, fmt, ap);
+    size_t space = BUF_CAP_MIN;
+    int n = vsnprintf(buf_reserve(b, space), space + 1, fmt, ap);
     va_end(ap);
     assert(n >= 0);
-    if ((size_t)n > room)
+    if ((size_t)n > space)
         vsnprintf(buf_reserve(b, (size_t)n), (size_t)n + 1, fmt, again);
     va_end(again);
     buf_commit(b, (size_t)n);

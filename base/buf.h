@@ -28,8 +28,8 @@ const char *buf_str(const struct buf *b);       /* never NULL; borrowed until th
 /* transfers the NUL-terminated memory to the caller; b is empty afterwards */
 char *buf_take(struct buf *b);
 
-/* Reserves room for n more bytes and returns the address to write them to. buf_commit then says how
- * many were written. */
+/* Reserves space for n more bytes and returns the address to write them to. buf_commit then says
+ * how many were written. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether this process could create files in a place (fs_may_make in fs.h), and how much room it
+ * Whether this process could create files in a place (fs_may_make in fs.h), and how much space it
  * leaves there. The kernel is asked for the effective user's permissions (faccessat); nothing is
  * created to test them.
  */

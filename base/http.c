@@ -36,8 +36,8 @@ void http_reply_deinit(struct http_reply *r)
     r->status = 0;
 }
 
-/* Makes room for n more bytes of the body; a body of known length is allocated at once. */
-static void make_room(struct buf *b, size_t n, size_t whole)
+/* Reserves space for n more bytes of the body; a body of known length is allocated at once. */
+static void reserve_body(struct buf *b, size_t n, size_t whole)
 {
     struct buf larger = {0};
     if (n < b->cap - b->len)
@@ -56,7 +56,7 @@ static void make_room(struct buf *b, size_t n, size_t whole)
 
 void http_reply_add(struct http_reply *r, const void *p, size_t n, size_t whole)
 {
-    make_room(&r->body, n, whole);
+    reserve_body(&r->body, n, whole);
     buf_add(&r->body, p, n);
 }
 

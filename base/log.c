@@ -80,9 +80,9 @@ struct line {
 
 static void line_add(struct line *l, const char *p, size_t n)
 {
-    size_t room = sizeof(l->text) - l->len;
-    if (n > room)
-        n = room;
+    size_t space = sizeof(l->text) - l->len;
+    if (n > space)
+        n = space;
     memcpy(l->text + l->len, p, n);
     l->len += n;
 }

@@ -38,12 +38,12 @@ bool str_copy(char *dst, size_t size, const char *src)
 void str_shorten(char *dst, size_t size, const char *src)
 {
     assert(size >= STR_SHORTEN_MIN);
-    size_t n = strlen(src), room = size - 1 - strlen(LEFT_OUT);
+    size_t n = strlen(src), space = size - 1 - strlen(LEFT_OUT);
     if (n < size) {
         memmove(dst, src, n + 1);
         return;
     }
-    size_t tail = room / 2, head = str_cut(src, n, room - tail), from = n - tail;
+    size_t tail = space / 2, head = str_cut(src, n, space - tail), from = n - tail;
     for (int i = 0; i < 3 && is_continuation(src[from]); i++)
         from++;
     memmove(dst, src, head);

@@ -182,10 +182,10 @@ class Fleet:
 
     async def join_all(self, tokens):
         agents = [Agent(self, n) for n in range(len(tokens))]
-        room = asyncio.Semaphore(JOINING)
+        slots = asyncio.Semaphore(JOINING)
 
         async def one(agent, token):
-            async with room:
+            async with slots:
                 await agent.join(token)
 
         await asyncio.gather(*(one(a, t) for a, t in zip(agents, tokens)))

@@ -51,11 +51,11 @@ static _Noreturn void die(const char *what)
 static struct load read_requests(void)
 {
     struct load l = {0};
-    size_t size, room = 0;
+    size_t size, cap = 0;
     char line[32];
     while (fgets(line, sizeof line, stdin)) {
-        if (l.n == room)
-            l.requests = mem_resize(l.requests, room = room ? 2 * room : 1024, sizeof *l.requests);
+        if (l.n == cap)
+            l.requests = mem_resize(l.requests, cap = cap ? 2 * cap : 1024, sizeof *l.requests);
         size = (size_t)strtoull(line, NULL, 10);
         l.requests[l.n] = (struct request){mem_array(size, 1), size};
         if (fread(l.requests[l.n++].text, 1, size, stdin) != size || l.n > REQUESTS_MAX)

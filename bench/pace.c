@@ -25,7 +25,7 @@
 #define HOUR_MS (60 * MINUTE_MS)
 #define JOBS 1000
 #define ZONES 49
-#define ROOM 20 /* machines in each of the zones that have spot */
+#define CAPACITY 20 /* machines in each of the zones that have spot */
 #define MINUTES 60
 #define DECISIONS_MAX (JOBS * MINUTES * 4)
 #define SPOT_UUSD_H 300000
@@ -37,7 +37,7 @@ struct bench {
     struct model *m;
     struct planner *p;
     struct stamp now;
-    int64_t room[ZONES + 2]; /* by offer: the first has the number 1, the last is on-demand */
+    int64_t capacity[ZONES + 2]; /* by offer: the first has the number 1, the last is on-demand */
     double *took_us;
     size_t n;
     double tables_us, table_worst_us;
@@ -54,12 +54,12 @@ static void answer(struct bench *b, int64_t instance, int64_t offer)
 {
     struct node_row node = {.total = machine};
     struct event up = {.type = EV_LAUNCHED, .launched.instance = instance};
-    if (b->room[offer] == 0) {
+    if (b->capacity[offer] == 0) {
         apply(b,
             (struct event){.type = EV_LAUNCH_REFUSED, .refused = {instance, true, "no capacity"}});
         return;
     }
-    b->room[offer]--;
+    b->capacity[offer]--;
     snprintf(up.launched.provider_id, sizeof up.launched.provider_id, "i-%" PRId64, instance);
     apply(b, up);
     snprintf(node.name, sizeof node.name, "n%" PRId64, instance);
@@ -69,7 +69,7 @@ static void answer(struct bench *b, int64_t instance, int64_t offer)
 
 static void end_machine(struct bench *b, int64_t instance)
 {
-    b->room[model_instance(b->m, instance)->offer->row.id]++;
+    b->capacity[model_instance(b->m, instance)->offer->row.id]++;
     apply(b, (struct event){
                  .type = EV_INSTANCE_GONE, .gone = {.instance = instance, .ended_at = WALL_NONE}});
 }
@@ -160,7 +160,7 @@ static void set_up(struct bench *b)
             .on_demand_uusd_h = SURE_UUSD_H};
         snprintf(o.zone, sizeof o.zone, "z%d", i);
         int64_t id = apply(b, (struct event){.type = EV_OFFER, .offer = &o});
-        b->room[id] = is_sure ? JOBS : i % 2 * ROOM;
+        b->capacity[id] = is_sure ? JOBS : i % 2 * CAPACITY;
     }
 }
 

@@ -38,7 +38,7 @@ struct group {
 void policy_add_zone(struct group *g, const struct folder *f, size_t z);
 
 /* The groups that a folder has: its zones one by one, and the zones of each type together (those of
- * other lengths than the last began at another time). Rooms of ZONES_MAX, zeroed; the number of
+ * other lengths than the last began at another time). Arrays of ZONES_MAX, zeroed; the number of
  * them. */
 size_t policy_singles(const struct folder *f, struct group *groups);
 size_t policy_types(const struct folder *f, struct group *groups);

@@ -126,14 +126,14 @@ static int by_value(const void *a, const void *b)
 void policy_set_borders(
     const struct world *w, const struct folder *judged, struct deadline_borders *ret_borders)
 {
-    size_t n_shares = 0, n_rates = 0, room = 0;
+    size_t n_shares = 0, n_rates = 0, cap = 0;
     double *shares, *rates;
 
     for (size_t i = 0; i < w->n; i++)
         for (size_t z = 0; z < w->folders[i].n; z++)
-            room += w->folders[i].zones[z].n;
-    shares = mem_array(room, sizeof *shares);
-    rates = mem_array(room, sizeof *rates);
+            cap += w->folders[i].zones[z].n;
+    shares = mem_array(cap, sizeof *shares);
+    rates = mem_array(cap, sizeof *rates);
     for (size_t i = 0; i < w->n; i++)
         for (size_t k = 0; k < w->folders[i].n; k++) {
             const struct zone *z = &w->folders[i].zones[k];

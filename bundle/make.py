@@ -32,7 +32,7 @@ set -eu
 case $0 in */*) here=${0%%/*} ;; *) here=. ;; esac
 loader=$1/lib/private/ld.so
 case $loader in /*) ;; *) echo "relocate: expected an absolute path, found $1" >&2; exit 1 ;; esac
-if [ "$(printf %%s "$loader" | wc -c)" -gt %(room)d ]; then
+if [ "$(printf %%s "$loader" | wc -c)" -gt %(space)d ]; then
     echo "relocate: the path $1 is too long" >&2
     exit 1
 fi
@@ -109,7 +109,7 @@ def contents(a):
     files["lib/libbelay.so.0"] = (read(a.library), 0o755)
     for path in a.python:
         files["share/belay/" + os.path.basename(path)] = (read(path), 0o644)
-    files["relocate"] = ((RELOCATE % {"room": len(a.loader), "places": places}).encode(), 0o755)
+    files["relocate"] = ((RELOCATE % {"space": len(a.loader), "places": places}).encode(), 0o755)
     return files
 
 

@@ -61,7 +61,7 @@ static size_t try_pack(struct chunk_work *w, const void *p, size_t n)
     size_t limit = n - n / 20;
     size_t packed = ZSTD_compressCCtx(w->cctx, w->packed, PACKED_MAX, p, n, LEVEL);
 
-    assert(!ZSTD_isError(packed)); /* the output has room for the worst case */
+    assert(!ZSTD_isError(packed)); /* the output has space for the worst case */
     return packed < n && packed <= limit ? packed : 0;
 }
 

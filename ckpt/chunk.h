@@ -19,7 +19,7 @@ void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE]);
 /* One thread's working memory; all buffers are page-aligned. */
 struct chunk_work {
     void *content; /* CKPT_CHUNK_BYTES, and CRYPT_MORE */
-    void *packed;  /* room for a frame of the worst case, and CRYPT_MORE */
+    void *packed;  /* space for a frame of the worst case, and CRYPT_MORE */
     struct evp_md_ctx_st *hash;
     struct ZSTD_CCtx_s *cctx;
     struct ZSTD_DCtx_s *dctx;
@@ -33,7 +33,7 @@ void chunk_hash_add(struct chunk_work *w, const void *p, size_t n);
 void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
 
 /* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is w->content or
- * w->packed, so there is room for CRYPT_MORE after it, until the next call with w. zstd level 1,
+ * w->packed, so there is space for CRYPT_MORE after it, until the next call with w. zstd level 1,
  * and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
 void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored);
 

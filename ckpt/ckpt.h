@@ -181,7 +181,7 @@ struct ckpt_save_with {
     /* What the cleaning after this save keeps. If the store is full, what that cleaning would
      * remove (the oldest kept checkpoint) is removed before the save, and the save is tried once
      * more. In a gang rank 0 does this: if the manifest does not fit, this save is retried once; if
-     * a rank's chunks do not fit, it fails, and the next one has the room. newest 0 or 1: nothing
+     * a rank's chunks do not fit, it fails, and the next one has the space. newest 0 or 1: nothing
      * is removed early. Only for the attempt that holds the fence. */
     struct ckpt_keep keep;
 };

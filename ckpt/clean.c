@@ -302,7 +302,7 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     return rc ? err_wrap(e, "clean the checkpoints of job %" PRId64, j->job) : 0;
 }
 
-bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
+bool clean_for_space(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     const struct manifest *being_saved, const atomic_int *cancel)
 {
     struct clean c = {.job = j, .attempt = attempt, .keep = keep, .cancel = cancel};
@@ -327,7 +327,7 @@ bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep 
     if (may && !rc)
         rc = layout_list_ids(j, &after, &e);
     if (rc)
-        log_warn("could not make room in a full store", log_i("job", j->job), log_err(&e));
+        log_warn("could not make space in a full store", log_i("job", j->job), log_err(&e));
     bool gained = may && !rc && after.n < before.n;
     smap_deinit(&c.kept);
     layout_ids_deinit(&c.doomed);

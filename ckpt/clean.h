@@ -13,7 +13,7 @@
  * pinned ones or, if being_saved is not NULL, the chunks that it names. All other chunks that no
  * manifest names are removed, so no rank may be about to name any (see gang.h). The ranks' messages
  * are kept. Returns false if no checkpoint was removed. */
-bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
+bool clean_for_space(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     const struct manifest *being_saved, const atomic_int *cancel);
 
 #endif

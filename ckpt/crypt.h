@@ -45,14 +45,14 @@ struct ckpt_crypt {
 
 /* Adds a job key, of 64 hex digits. ERR_INVALID if malformed or too many. */
 int crypt_add(struct ckpt_crypt *c, const char *hex, struct err *e);
-/* Same for 32 raw bytes; there must be room. */
+/* Same for 32 raw bytes; there must be space. */
 void crypt_add_bytes(struct ckpt_crypt *c, const unsigned char key[CRYPT_KEY_BYTES]);
 /* The key with this id; NULL if there is none. c may be NULL. */
 const struct crypt_key *crypt_find(const struct ckpt_crypt *c, const char *id);
 void crypt_wipe(struct ckpt_crypt *c);
 
 /* Seals the n bytes at p in place; they become n + CRYPT_MORE bytes, for which there must be
- * room. */
+ * space. */
 void crypt_seal(const struct crypt_key *k, const char *what, void *p, size_t n);
 /* The inverse, in place; n is the sealed size, *ret_n is n - CRYPT_MORE. ERR_CORRUPT, with p
  * overwritten, unless it was sealed with this key and this text. */

@@ -551,7 +551,7 @@ static int commit_all(
     if (rc)
         return rc;
     rc = layout_commit(g->job, m, e);
-    if (rc == ERR_NO_SPACE && g->make_room && g->make_room(g->room_ctx, m, e))
+    if (rc == ERR_NO_SPACE && g->make_space && g->make_space(g->space_ctx, m, e))
         rc = layout_commit(g->job, m, e);
     return rc;
 }

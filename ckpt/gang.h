@@ -31,7 +31,7 @@
  *  1. All parts of a checkpoint are of one step, or of programs that all waited for it.
  *  2. Nothing is stored for a save before rank 0 has opened it, and rank 0 cleans only between its
  *     saves, so a cleaning never removes a chunk that a part is about to name. In a full store it
- *     makes room (clean.h) at two other safe moments: when all parts are there and their manifest
+ *     makes space (clean.h) at two other safe moments: when all parts are there and their manifest
  *     does not fit, because the parts name everything stored; and when the save has failed durably
  *     ("failed"), because no part of it will be committed, not even by a restarted agent. The next
  *     cleaning removes what a rank still stores for that save.
@@ -59,8 +59,8 @@ struct gang_meeting {
     const atomic_int *cancel;  /* may be NULL */
     /* Of rank 0, may be NULL: called when the total manifest does not fit. Returns true if a retry
      * may succeed. */
-    bool (*make_room)(void *ctx, const struct manifest *total, const struct err *full);
-    void *room_ctx;
+    bool (*make_space)(void *ctx, const struct manifest *total, const struct err *full);
+    void *space_ctx;
     /* out of gang_join */
     bool joined;   /* id.sequence is valid, also on errors: the others wait for this rank */
     bool left_out; /* with an error: rank 0 is past this step */

@@ -132,7 +132,7 @@ int manifest_set_xattrs(struct manifest *m, struct manifest_entry *entry,
     return 0;
 }
 
-/* Makes room for one more; returns the array's address, which may be new. */
+/* Makes space for one more; returns the array's address, which may be new. */
 static void *grown(void *v, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -204,8 +204,8 @@ void manifest_cut(struct manifest *m)
         if (large)
             cut_here(m, &open_bytes);
         while (left > 0) {
-            int64_t room = (int64_t)CKPT_CHUNK_BYTES - open_bytes;
-            int64_t n = left < room ? left : room;
+            int64_t space = (int64_t)CKPT_CHUNK_BYTES - open_bytes;
+            int64_t n = left < space ? left : space;
 
             open_bytes += n;
             left -= n;

@@ -388,9 +388,9 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
 static bool give_up_oldest(const struct save *s, const struct manifest *being_saved,
     const atomic_int *cancel, const struct err *full)
 {
-    if (!clean_for_room(s->job, s->manifest.id.attempt, s->keep, being_saved, cancel))
+    if (!clean_for_space(s->job, s->manifest.id.attempt, s->keep, being_saved, cancel))
         return false;
-    log_warn("the store is full: removed the oldest checkpoint to make room for a new one",
+    log_warn("the store is full: removed the oldest checkpoint to make space for a new one",
         log_i("job", s->job->job), log_i("keep", s->keep.newest), log_err(full));
     return true;
 }
@@ -475,8 +475,8 @@ static int meet(
         .refused = with->refused,
         .deadline_ms = deadline_ms,
         .cancel = cancel,
-        .make_room = give_up_for_parts,
-        .room_ctx = s};
+        .make_space = give_up_for_parts,
+        .space_ctx = s};
     rc = gang_join(&s->gang, e);
     s->manifest.id = s->gang.id;
     return rc;
@@ -493,13 +493,14 @@ static bool has_to_tell(const struct save *s, int rc)
 }
 
 /* In a gang a save that does not fit fails, because other ranks may be storing chunks that no
- * manifest names yet. Room is made for the next save once the failure is recorded durably; if not
+ * manifest names yet. Space is made for the next save once the failure is recorded durably; if not
  * even that record fits, nothing is removed. */
 static int fail_gang(const struct save *s, struct err *e)
 {
     const struct gang_meeting *g = &s->gang;
 
-    if (e->kind == ERR_NOT_FOUND) /* rank 0 has already made room, and removed this rank's chunks */
+    /* rank 0 has already made space, and removed this rank's chunks */
+    if (e->kind == ERR_NOT_FOUND)
         gang_reason(g, e);
     bool is_reported = gang_fail(g, e);
     if (is_reported && e->kind == ERR_NO_SPACE && g->gang.rank == 0)

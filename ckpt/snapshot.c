@@ -82,7 +82,7 @@ static void put_into_spool(struct taking *t, size_t i, int64_t offset)
     s->spool_end = offset + s->manifest.entries[i].size;
 }
 
-static int64_t room(const struct ckpt_snapshot *s, int64_t align)
+static int64_t next_offset(const struct ckpt_snapshot *s, int64_t align)
 {
     return (s->spool_end + align - 1) / align * align;
 }
@@ -109,7 +109,7 @@ static int copy_range(struct taking *t, int fd, int64_t to, const struct manifes
     return 0;
 }
 
-/* *ret_kept is false if there is no room for it. */
+/* *ret_kept is false if there is no space for it. */
 static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *e)
 {
     const struct manifest_entry *file = &t->s->manifest.entries[i];
@@ -117,7 +117,7 @@ static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *
     bool sparse = file->extra && file->extra->is_sparse;
     const struct manifest_extent *v = sparse ? file->extra->data : &whole;
     size_t n = sparse ? file->extra->n_data : 1;
-    int64_t offset = room(t->s, COPY_ALIGN);
+    int64_t offset = next_offset(t->s, COPY_ALIGN);
     int rc = 0;
 
     for (size_t k = 0; !rc && k < n; k++)
@@ -130,11 +130,11 @@ static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *
     return 0;
 }
 
-/* False if the file system cannot share blocks, or has no room for the metadata. */
+/* False if the file system cannot share blocks, or has no space for the metadata. */
 static bool clone(struct taking *t, size_t i, int fd)
 {
     struct file_clone_range range = {
-        .src_fd = fd, .dest_offset = (uint64_t)room(t->s, CLONE_ALIGN)};
+        .src_fd = fd, .dest_offset = (uint64_t)next_offset(t->s, CLONE_ALIGN)};
 
     if (!t->can_clone || ioctl(t->s->spool, FICLONERANGE, &range)) {
         t->can_clone = false;

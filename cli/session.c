@@ -78,7 +78,7 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
             return rc;
         int64_t taken = cli_int(v, "size", *offset) - *offset;
         json_decref(v);
-        if (taken < 0 || taken > (int64_t)n) /* 0: belayd waited for room, and found none */
+        if (taken < 0 || taken > (int64_t)n) /* 0: belayd waited for space, and found none */
             return err_set(e, ERR_IO, "belayd took %lld of %zu bytes", (long long)taken, n);
         at += (size_t)taken;
         *offset += taken;

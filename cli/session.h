@@ -47,7 +47,7 @@ int session_feed(struct client *c, const struct session_ask *ask, const void *p,
 
 int session_begin(struct session *s, const struct session_ask *ask, struct err *e);
 
-/* Sends frames (base/frames.h) from *offset on, and advances it; belayd answers when it has room.
+/* Sends frames (base/frames.h) from *offset on, and advances it; belayd answers when it has space.
  * c: s->client, or another process's. */
 int session_post(const struct session *s, struct client *c, const struct buf *frames,
     int64_t *offset, struct err *e);

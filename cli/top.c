@@ -193,7 +193,7 @@ static void print_jobs(const json_t *jobs)
 /* ---- refreshing ---- */
 
 /* The number of jobs that fit on the screen below the head and the pools. */
-static int64_t room(const json_t *summary)
+static int64_t jobs_that_fit(const json_t *summary)
 {
     struct winsize w;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_row == 0)
@@ -210,7 +210,7 @@ static int show(
     if (rc != 0)
         return rc;
     char *path = mem_printf("/api/v1/jobs?state=running,cancelling&limit=%lld%s",
-        (long long)(clears ? room(summary) : JOBS_DEFAULT), buf_str(&choice->user));
+        (long long)(clears ? jobs_that_fit(summary) : JOBS_DEFAULT), buf_str(&choice->user));
     rc = client_json(c, "GET", path, NULL, &jobs, e);
     free(path);
     if (rc == 0 && json) {

@@ -92,7 +92,7 @@ int catalogue_split(
     const char *provider, const char *type, struct catalogue_parts *ret_parts, struct err *e);
 
 /* The reverse: appends "+GPU" or "+NxGPU" to a machine's name; n > 0. False, with nothing appended,
- * if there is no room. */
+ * if there is no space. */
 bool catalogue_attach(char *type, size_t size, int64_t n, const char *gpu);
 
 /* Whether it is one of Google's machines without GPUs of its own that accept some: N1. */

@@ -7,8 +7,8 @@
 #include "cloud/driver.h"
 #include <stdlib.h>
 
-/* The list, with room for one row after its n rows. */
-static void *with_room(void *list, size_t n, size_t *cap, size_t size)
+/* The list, with space for one row after its n rows. */
+static void *with_space(void *list, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return list;
@@ -20,7 +20,7 @@ int cloud_instances_add(struct cloud_instances *l, const struct cloud_instance *
 {
     if (l->n == CLOUD_LIST_MAX)
         return err_set(e, ERR_INVALID, "more than %d instances", CLOUD_LIST_MAX);
-    l->list = with_room(l->list, l->n, &l->cap, sizeof(*l->list));
+    l->list = with_space(l->list, l->n, &l->cap, sizeof(*l->list));
     l->list[l->n++] = *i;
     return 0;
 }
@@ -35,7 +35,7 @@ int cloud_volumes_add(struct cloud_volumes *l, const struct cloud_volume *v, str
 {
     if (l->n == CLOUD_VOLUMES_MAX)
         return err_set(e, ERR_INVALID, "more than %d volumes", CLOUD_VOLUMES_MAX);
-    l->list = with_room(l->list, l->n, &l->cap, sizeof(*l->list));
+    l->list = with_space(l->list, l->n, &l->cap, sizeof(*l->list));
     l->list[l->n++] = *v;
     return 0;
 }
@@ -60,7 +60,7 @@ int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struc
     }
     if (l->n == CLOUD_PRICES_MAX)
         return err_set(e, ERR_INVALID, "prices of more than %d zones and types", CLOUD_PRICES_MAX);
-    l->list = with_room(l->list, l->n, &l->cap, sizeof(*l->list));
+    l->list = with_space(l->list, l->n, &l->cap, sizeof(*l->list));
     l->list[l->n++] = *p;
     return 0;
 }

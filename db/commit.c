@@ -217,14 +217,14 @@ static bool roll_back(struct db *d)
 
 static int fail(struct db *d, const struct failure *f, bool in_commit, struct err *e)
 {
-    bool no_room = sql_is_full(f->code, f->errnum);
+    bool is_full = sql_is_full(f->code, f->errnum);
     bool sure = !in_commit || f->code == SQLITE_FULL || f->code == SQLITE_IOERR_WRITE;
 
     sql_err(e, d->sql, f->code, "commit to %s, %s", d->path, f->what);
     if (!roll_back(d))
         return err_set(
             e, ERR_IO, "commit to %s, %s: failed, and so did the rollback", d->path, f->what);
-    if (no_room && sure)
+    if (is_full && sure)
         return err_set(e, ERR_NO_SPACE, "commit to %s: no space left for it; retrying", d->path);
     e->kind = e->kind == ERR_NO_SPACE ? ERR_IO : e->kind;
     return e->kind;

@@ -41,7 +41,7 @@ bool features_has(const char *set, const char *name);
 /* Adds a feature unless it is there. False, with nothing added, if size bytes are not enough or the
  * name is invalid. */
 bool features_add(char *set, size_t size, const char *name);
-/* Adds another set, as far as there is room. */
+/* Adds another set, as far as there is space. */
 void features_add_all(char *set, size_t size, const char *other);
 /* ERR_INVALID unless the set has the form above, in less than FEATURES_TEXT_MAX bytes, with valid
  * names that differ. The outer commas may be missing. */

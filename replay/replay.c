@@ -34,7 +34,7 @@ struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node)
     return w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
 }
 
-void replay_add_room(struct replay_pool *p, const struct resources *total, int64_t ms)
+void replay_add_capacity(struct replay_pool *p, const struct resources *total, int64_t ms)
 {
     p->have_ms[0] += (double)total->cpus * (double)ms;
     p->have_ms[1] += (double)total->gpus * (double)ms;
@@ -319,7 +319,7 @@ static void pay_owned(struct replay *w, const struct replay_owned *own)
     w->r.uusd[MARKET_OWNED] += uusd;
     if (w->o->by_pool) {
         w->o->by_pool[k].uusd += uusd;
-        replay_add_room(&w->o->by_pool[k], &own->total, own->n * w->r.end_ms);
+        replay_add_capacity(&w->o->by_pool[k], &own->total, own->n * w->r.end_ms);
     }
     if (w->o->series)
         series_spend(w->o->series, 0, w->r.end_ms, uusd);

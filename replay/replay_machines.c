@@ -43,7 +43,7 @@ static void gone(struct machine *x, bool reclaimed)
     if (x->node)
         replay_drop_runs(w, x->node);
     if (x->node && p)
-        replay_add_room(p, &x->place->o->row.total, clock_mono(&w->vt.clock).ms - x->joined_ms);
+        replay_add_capacity(p, &x->place->o->row.total, clock_mono(&w->vt.clock).ms - x->joined_ms);
     if (x->is_paid)
         w->alive[x->place->o->row.market]--;
     leave(x);
@@ -136,7 +136,7 @@ static struct place *place_of(struct replay *w, int64_t offer)
     return NULL;
 }
 
-/* Finds room: at the requested offer, or at an alternative. */
+/* Finds capacity: at the requested offer, or at an alternative. */
 static struct place *choose_place(struct replay *w, int64_t instance, int64_t offer)
 {
     const struct offer *others[INSTANCE_ALTERNATIVES_MAX];

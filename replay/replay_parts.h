@@ -104,7 +104,7 @@ size_t replay_pool_index(const struct replay *w, const char *name); /* n_pools i
 /* NULL if not wanted */
 struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node);
 /* Adds the capacity of a machine of this size over a time. */
-void replay_add_room(struct replay_pool *p, const struct resources *total, int64_t ms);
+void replay_add_capacity(struct replay_pool *p, const struct resources *total, int64_t ms);
 
 /* ---- Attempts (replay_attempts.c) ---- */
 

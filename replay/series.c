@@ -11,7 +11,7 @@ static void halve(double *v)
         v[i] = 0;
 }
 
-/* Makes room up to that moment. */
+/* Extends it up to that moment. */
 static void reach(struct series *s, int64_t to_ms)
 {
     if (s->bin_ms == 0)

@@ -241,7 +241,7 @@ static bool fits(const struct resources *need, const struct resources *total)
 }
 
 /* A machine that can serve this job alone; ret_cpus: the most CPUs of one machine. */
-static bool has_room(const struct setup *u, const struct replay_job *j, int32_t *ret_cpus)
+static bool is_servable(const struct setup *u, const struct replay_job *j, int32_t *ret_cpus)
 {
     bool found = false;
     *ret_cpus = 0;
@@ -331,10 +331,10 @@ static void add_job(struct setup *u, const struct log_job *l)
         u->n_other_pool++;
     }
     u->n_other_team += is_other;
-    bool found = has_room(u, &j, &most);
+    bool found = is_servable(u, &j, &most);
     if (!found && l->is_spread) {
         spread(&j, most);
-        found = has_room(u, &j, &most);
+        found = is_servable(u, &j, &most);
     }
     if (!found) {
         u->big = u->n_fits_nowhere++ == 0 ? l : u->big;
@@ -446,7 +446,7 @@ static void add_outcome(const struct setup *u, size_t i, const struct replay_out
     }
 }
 
-/* Summarises these jobs. waits has room for one entry each; afterwards it holds the waits of
+/* Summarises these jobs. waits has space for one entry each; afterwards it holds the waits of
  * started jobs, sorted. */
 static void sum_jobs(const struct setup *u, const struct replay_outcome *out, int64_t end_ms,
     const size_t *jobs, size_t n_jobs, int64_t *waits, struct study_jobs *g)
@@ -579,7 +579,7 @@ static int play_without_racks(struct replay_options r, struct study *s, struct e
     return rc;
 }
 
-/* Makes room for the results, and takes over what the configuration says about them. */
+/* Allocates the results, and takes over what the configuration says about them. */
 static void start_study(const struct setup *u)
 {
     const struct config *c = u->o->config;

@@ -128,7 +128,7 @@ static void judge_memory(
     say(a->text, "it used %lld MiB of memory at most, %lld %% of the %lld MiB that it asked for%s",
         (long long)(most / MIB), (long long)percent, (long long)(j->memory_bytes / MIB),
         percent < l->memory_far ? ": far too much" : "");
-    say(a->remedy, "--mem %lldM would do, and leave room for others", (long long)enough);
+    say(a->remedy, "--mem %lldM would do, and leave the rest to others", (long long)enough);
 }
 
 static void judge_cpus(

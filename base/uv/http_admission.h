@@ -40,7 +40,7 @@ struct http_holder {
     uint64_t since;   /* in this order */
     struct http_party *party;
     size_t bytes;
-    bool may_give_way; /* its connection may be closed to make room for others */
+    bool may_give_way; /* its connection may be closed to make space for others */
 };
 
 struct http_class_use {

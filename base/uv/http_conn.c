@@ -125,7 +125,7 @@ static void fill_stranger_name(struct http_conn *c, const struct sockaddr_storag
             in6->sin6_addr.s6_addr, 8, c->stranger_name);
 }
 
-/* False: no room. */
+/* False: no space. */
 static bool enter(struct http_conn *c)
 {
     struct http_server *s = c->server;
@@ -294,7 +294,7 @@ static bool flush(struct http_conn *c, size_t *turn)
     return true;
 }
 
-static bool has_room(enum http_verdict v, const struct http_conn *c, struct err *e)
+static bool has_space(enum http_verdict v, const struct http_conn *c, struct err *e)
 {
     if (v == HTTP_ADMITTED)
         return true;
@@ -313,7 +313,7 @@ bool http_conn_take_bytes(struct http_conn *c, size_t n, struct err *e)
     while (
         (v = http_admission_take(&c->server->admission, &c->holder, n, &victim)) == HTTP_GIVES_WAY)
         http_conn_give_way(LIST_ENTRY(victim, struct http_conn, holder), true);
-    return has_room(v, c, e);
+    return has_space(v, c, e);
 }
 
 void http_conn_give_way(struct http_conn *c, bool bytes)
@@ -346,7 +346,7 @@ void http_conn_refuse(struct http_conn *c, int status, const struct err *e)
 }
 
 /* Replies up to OUT_JOINED_MAX are always sent, because they say what became of a request. A larger
- * reply that has no room is replaced by an error. */
+ * reply that has no space is replaced by an error. */
 static void take_reply(struct http_conn *c)
 {
     struct http_admission *a = &c->server->admission;
@@ -357,7 +357,7 @@ static void take_reply(struct http_conn *c)
     if (n > OUT_JOINED_MAX) {
         while ((v = http_admission_take_reply(a, &c->holder, n, &victim)) == HTTP_GIVES_WAY)
             http_conn_give_way(LIST_ENTRY(victim, struct http_conn, holder), true);
-        if (has_room(v, c, &e))
+        if (has_space(v, c, &e))
             return;
         c->server->stats.replies_refused++;
         http_reply_instead(c->x, &e);

@@ -147,7 +147,8 @@ void http_server_handle_closed(struct http_server *s);
 
 /* ---- http_conn.c ---- */
 
-/* Takes over fd, which is connected and non-blocking. NULL, with fd closed, if there is no room. */
+/* Takes over fd, which is connected and non-blocking. NULL, with fd closed, if there is no
+ * space. */
 struct http_conn *http_conn_open(
     struct http_server *s, int fd, const struct sockaddr_storage *addr);
 void http_conn_close(struct http_conn *c);
@@ -159,7 +160,7 @@ void http_conn_answered(struct http_conn *c);
 void http_conn_check_deadline(struct http_conn *c, int64_t now_ms);
 /* Gives up its place for another connection (bytes: its bytes). */
 void http_conn_give_way(struct http_conn *c, bool bytes);
-/* Counts n more bytes for c; false, with the reason in *e, if there is no room. */
+/* Counts n more bytes for c; false, with the reason in *e, if there is no space. */
 bool http_conn_take_bytes(struct http_conn *c, size_t n, struct err *e);
 void http_conn_set_phase(struct http_conn *c, enum conn_phase phase);
 /* Answers with an error and ends the connection. */

@@ -18,7 +18,7 @@
 /* TLS 1.2: at least 128 bits, and a certificate. The suites of TLS 1.3 are OpenSSL's own. */
 static const char ciphers[] = "HIGH:!aNULL:!eNULL:!PSK:!SRP";
 
-/* OpenSSL allocates room for a record to send when a handshake begins, and keeps it until it has
+/* OpenSSL allocates space for a record to send when a handshake begins, and keeps it until it has
  * sent something. This much is enough for most; what is longer takes several records. */
 #define HANDSHAKE_FRAGMENT 2048
 

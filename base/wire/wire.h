@@ -21,7 +21,7 @@
  *   POST /agent/v1/channels/ID/claim
  *       "" -> {"command":[...],"tty":false,"term":"","rows":0,"columns":0}, once
  *   POST /agent/v1/channels/ID/output?offset=N&end=0|1
- *       frames (base/frames.h) -> {"size":M}, when there is room
+ *       frames (base/frames.h) -> {"size":M}, when there is space
  *   POST /agent/v1/channels/ID/input?offset=N&wait_ms=MS
  *       "" -> frames from N on; frames before N are released
  *
@@ -311,7 +311,7 @@ struct wire_status {
     char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* as in wire_join */
     char gpu_model[GPU_MODEL_MAX];                                /* as in wire_join */
     int64_t gpu_memory_mib;
-    /* why the node's disk has no room for new attempts, which are then refused; "" = it has (also
+    /* why the node's disk has no space for new attempts, which are then refused; "" = it has (also
      * from an older agent) */
     char disk_full[160];
     struct wire_attempt_status *attempts;

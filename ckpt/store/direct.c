@@ -114,12 +114,12 @@ int direct_write_at(
 /* Reads the whole file; false if it must be read another way. */
 static bool read_pages(int fd, size_t size, struct buf *out)
 {
-    size_t room = (size + PAGE) / PAGE * PAGE, got = 0;
+    size_t space = (size + PAGE) / PAGE * PAGE, got = 0;
 
-    if (size < DIRECT_MIN || room >= out->cap || !is_aligned(out->data) || !set_direct(fd, true))
+    if (size < DIRECT_MIN || space >= out->cap || !is_aligned(out->data) || !set_direct(fd, true))
         return false;
     while (got < size) {
-        ssize_t n = read(fd, out->data + got, room - got);
+        ssize_t n = read(fd, out->data + got, space - got);
 
         if (n < 0 && errno == EINTR)
             continue;

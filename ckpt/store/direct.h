@@ -31,7 +31,7 @@ struct direct_choice {
 int direct_write_at(
     struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e);
 
-/* As fs_read; past the cache if out's memory is from mem_pages and has room for the file and
+/* As fs_read; past the cache if out's memory is from mem_pages and has space for the file and
  * DIRECT_MORE. */
 #define DIRECT_MORE 8192
 int direct_read(const char *path, size_t max, struct buf *out, struct err *e);

@@ -28,7 +28,7 @@
 #define KEYS_MS SECONDS_MS(60)
 #define BACKOFF_MAX_MS SECONDS_MS(20)
 #define LOOK_MS 100
-#define ERROR_BODY_MAX 65536 /* room for an error body, where the object may be smaller */
+#define ERROR_BODY_MAX 65536 /* space for an error body, where the object may be smaller */
 
 struct run {
     struct s3_op *op;
@@ -198,17 +198,17 @@ static enum s3_meaning try_once(struct run *run)
     struct s3_op *op = run->op;
     struct s3_request request = op->request;
     char range[48];
-    size_t room = op->reply_max > 0 ? op->reply_max : S3_REPLY_MAX;
+    size_t space = op->reply_max > 0 ? op->reply_max : S3_REPLY_MAX;
     http_reply_deinit(&op->reply);
     run->failure = (struct err){0};
     bool is_rest = op->resumes && ask_for_rest(run, &request, range);
     if (is_rest)
-        room = room > op->resumes->len ? room - op->resumes->len : 0;
-    if (room < ERROR_BODY_MAX)
-        room = ERROR_BODY_MAX;
+        space = space > op->resumes->len ? space - op->resumes->len : 0;
+    if (space < ERROR_BODY_MAX)
+        space = ERROR_BODY_MAX;
     /* An object is received into the memory of the previous one. */
     int rc =
-        send_request(run, &request, room, is_rest ? NULL : op->resumes, &op->reply, &run->failure);
+        send_request(run, &request, space, is_rest ? NULL : op->resumes, &op->reply, &run->failure);
     if (op->resumes && op->reply.status == (is_rest ? 206 : 200))
         collect(run);
     if (rc != 0)

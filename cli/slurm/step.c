@@ -105,7 +105,7 @@ static int64_t cpus_of(const struct run *r, int64_t node)
 }
 
 /* Takes the CPUs on the first nodes that have enough of them free. */
-static bool find_room(struct run *r)
+static bool find_nodes(struct run *r)
 {
     int64_t node = 0;
     for (int64_t k = 0; k < r->n_may && node < r->layout.nodes; k++)
@@ -142,7 +142,7 @@ static int take_slots(struct run *r)
             close(turn);
         return -1;
     }
-    while (!find_room(r)) {
+    while (!find_nodes(r)) {
         if (!is_reported)
             fprintf(stderr,
                 "%s: Job %lld step creation temporarily disabled, retrying (Requested nodes are "

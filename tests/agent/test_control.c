@@ -21,15 +21,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-struct room {
+struct rig {
     char dir[32]; /* the task's directory */
     struct control c;
     int fd; /* the control directory */
 };
 
-static int make_room(void **state)
+static int make_rig(void **state)
 {
-    struct room *r = mem_alloc(sizeof(*r));
+    struct rig *r = mem_alloc(sizeof(*r));
     STR_COPY(r->dir, "/tmp/belay-control-XXXXXX");
     if (!mkdtemp(r->dir))
         return -1;
@@ -43,9 +43,9 @@ static int make_room(void **state)
     return rc || r->fd < 0;
 }
 
-static int leave_room(void **state)
+static int drop_rig(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct err e;
     control_close(&r->c);
     int rc = fs_remove_tree(r->dir, &e);
@@ -53,7 +53,7 @@ static int leave_room(void **state)
     return rc;
 }
 
-static void put(const struct room *r, const char *name, const char *text)
+static void put(const struct rig *r, const char *name, const char *text)
 {
     int fd = openat(r->fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     struct err e;
@@ -62,7 +62,7 @@ static void put(const struct room *r, const char *name, const char *text)
     close(fd);
 }
 
-static void assert_content(const struct room *r, const char *name, const char *expected)
+static void assert_content(const struct rig *r, const char *name, const char *expected)
 {
     char text[512] = "";
     int fd = openat(r->fd, name, O_RDONLY);
@@ -72,14 +72,14 @@ static void assert_content(const struct room *r, const char *name, const char *e
     assert_string_equal(text, expected);
 }
 
-static bool exists(const struct room *r, const char *name)
+static bool exists(const struct rig *r, const char *name)
 {
     return faccessat(r->fd, name, F_OK, 0) == 0;
 }
 
 static void a_request_has_its_reason_and_deadline(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct err e;
     assert_int_equal(control_request(&r->c, 7, "notice", 1787400120000, &e), 0);
     assert_content(r, "request", "{\"id\":7,\"reason\":\"notice\",\"deadline_ms\":1787400120000}");
@@ -91,7 +91,7 @@ static void a_request_has_its_reason_and_deadline(void **state)
 
 static void a_notice_has_the_remaining_time(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct err e;
     assert_int_equal(control_notice(&r->c, "reclaim", 1787400120000, 1787400000500, &e), 0);
     assert_content(r, "notice",
@@ -103,7 +103,7 @@ static void a_notice_has_the_remaining_time(void **state)
 
 static void commits_are_served_in_their_order_and_answered_once(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     const struct control_answer good = {.attempt = 2, .sequence = 5};
     int64_t k;
     assert_int_equal(control_next_commit(&r->c, &k), CONTROL_NOTHING);
@@ -120,7 +120,7 @@ static void commits_are_served_in_their_order_and_answered_once(void **state)
 
 static void a_commit_that_the_program_removed_is_not_served(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     int64_t k;
     put(r, "commit.1", "{}");
     put(r, "result.1", "{\"ok\":false}");
@@ -131,7 +131,7 @@ static void a_commit_that_the_program_removed_is_not_served(void **state)
 
 static void an_answer_does_not_replace_the_programs_own(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     const struct control_answer good = {.attempt = 1, .sequence = 1};
     put(r, "commit.1", "{}");
     put(r, "result.1", "{\"ok\":false}");
@@ -141,7 +141,7 @@ static void an_answer_does_not_replace_the_programs_own(void **state)
 
 static void a_failure_is_answered_with_its_reason(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct err e;
     const struct control_answer bad = {.failed = &e};
     err_set(&e, ERR_NO_SPACE, "the \"store\" is full");
@@ -152,7 +152,7 @@ static void a_failure_is_answered_with_its_reason(void **state)
 
 static void old_results_are_removed_but_not_the_newest(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     int64_t k;
     for (int i = 1; i <= 20; i++) {
         char name[32];
@@ -167,7 +167,7 @@ static void old_results_are_removed_but_not_the_newest(void **state)
 
 static void other_names_are_not_touched(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     static const char *const names[] = {"commit.", "commit.0", "commit.-1", "commit.1x",
         "commit.01", "xcommit.1", "commit.99999999999999999999"};
     int64_t k;
@@ -180,7 +180,7 @@ static void other_names_are_not_touched(void **state)
 
 static void numbers_are_optional_and_never_negative(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct control_numbers n;
     struct err e;
     put(r, "progress", "{\"done\":3,\"total\":null,\"later\":[]}\n");
@@ -198,7 +198,7 @@ static void numbers_are_optional_and_never_negative(void **state)
 
 static void waits_for_other_ranks_are_read(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     static const char *const bad[] = {"", "[]", "{}", "{\"ms\":-1}", "{\"ms\":1.5}",
         "{\"ms\":null}", "{\"ms\":99999999999999999999}"};
     assert_int_equal(control_read_waited(&r->c), -1);
@@ -213,7 +213,7 @@ static void waits_for_other_ranks_are_read(void **state)
 /* A root agent must not read other users' files for a program, nor hang on a pipe. */
 static void an_accepted_commit_gets_its_outcome(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     const struct control_answer accepted = {.attempt = 2, .sequence = 5, .accepted = true};
     const struct control_answer stored = {.attempt = 2, .sequence = 7};
     struct control_numbers n;
@@ -245,7 +245,7 @@ static void commits_that_an_earlier_agent_accepted_get_their_outcome(void **stat
         "{\"ok\":true,\"durable\":false,\"sequence\":\"x\"}",
         "{\"ok\":true,\"durable\":0,\"sequence\":1}",
         "{\"ok\":false,\"durable\":false,\"sequence\":1}", "{\"ok\":true,\"sequence\":1}"};
-    struct room *r = *state;
+    struct rig *r = *state;
     control_settle(&r->c, 3, 0); /* nothing to settle */
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
         char name[32];
@@ -269,7 +269,7 @@ static void commits_that_an_earlier_agent_accepted_get_their_outcome(void **stat
 
 static void links_pipes_and_large_files_are_not_read(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct control_numbers n;
     struct err e;
     put(r, "real", "{\"done\":3}");
@@ -289,7 +289,7 @@ static void links_pipes_and_large_files_are_not_read(void **state)
 
 static void a_link_in_the_agents_way_is_replaced_not_followed(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct err e;
     put(r, "precious", "untouched");
     assert_int_equal(symlinkat("precious", r->fd, "control-new"), 0);
@@ -314,7 +314,7 @@ static int names_in(const char *path, const char *prefix)
     return n;
 }
 
-static void put_many(const struct room *r, const char *prefix, int n)
+static void put_many(const struct rig *r, const char *prefix, int n)
 {
     for (int i = 1; i <= n; i++) {
         char name[40];
@@ -323,7 +323,7 @@ static void put_many(const struct room *r, const char *prefix, int n)
     }
 }
 
-static enum control_found looks_until_done(struct room *r, int64_t *ret_k, int *ret_looks)
+static enum control_found looks_until_done(struct rig *r, int64_t *ret_k, int *ret_looks)
 {
     enum control_found found;
     *ret_looks = 0;
@@ -336,7 +336,7 @@ static enum control_found looks_until_done(struct room *r, int64_t *ret_k, int *
 
 static void very_many_names_are_read_in_many_looks(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     int64_t k = 0;
     int looks;
     put_many(r, "name", 3000);
@@ -348,7 +348,7 @@ static void very_many_names_are_read_in_many_looks(void **state)
 
 static void very_many_results_are_removed_in_many_looks(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     int64_t k;
     int looks;
     put_many(r, "result.", 1000);
@@ -366,7 +366,7 @@ static void a_directory_with_the_name_of_a_commit_is_answered_once(void **state)
 {
     static const char *const names[] = {
         "commit.1", "commit.1/x", ".agent-new", "control-new", "request", "request/x"};
-    struct room *r = *state;
+    struct rig *r = *state;
     struct control_numbers n;
     struct err e;
     int64_t k;
@@ -386,7 +386,7 @@ static void a_directory_with_the_name_of_a_commit_is_answered_once(void **state)
  * thread. */
 static void a_large_entry_is_moved_aside(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     const struct control_answer good = {.attempt = 1, .sequence = 1};
     char *large = mem_alloc(1 << 20);
     memset(large, 'x', (1 << 20) - 1);
@@ -410,7 +410,7 @@ static void a_large_entry_is_moved_aside(void **state)
 
 static void a_commit_that_is_removed_is_not_found(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct control_numbers n;
     struct err e;
     assert_int_equal(control_read_commit(&r->c, 3, &n, &e), ERR_NOT_FOUND);
@@ -420,7 +420,7 @@ static void a_commit_that_is_removed_is_not_found(void **state)
 /* An open() that waits for the end of a lease takes 45 s. */
 static void a_file_under_a_lease_is_not_waited_for(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct control_numbers n;
     struct err e;
     put(r, "progress", "{\"done\":1}");
@@ -434,31 +434,31 @@ static void a_file_under_a_lease_is_not_waited_for(void **state)
     assert_int_equal(control_read_progress(&r->c, &n, &e), 0);
 }
 
-#define room_test(f) cmocka_unit_test_setup_teardown(f, make_room, leave_room)
+#define rig_test(f) cmocka_unit_test_setup_teardown(f, make_rig, drop_rig)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        room_test(a_request_has_its_reason_and_deadline),
-        room_test(a_notice_has_the_remaining_time),
-        room_test(commits_are_served_in_their_order_and_answered_once),
-        room_test(a_commit_that_the_program_removed_is_not_served),
-        room_test(an_answer_does_not_replace_the_programs_own),
-        room_test(a_failure_is_answered_with_its_reason),
-        room_test(old_results_are_removed_but_not_the_newest),
-        room_test(other_names_are_not_touched),
-        room_test(numbers_are_optional_and_never_negative),
-        room_test(waits_for_other_ranks_are_read),
-        room_test(an_accepted_commit_gets_its_outcome),
-        room_test(commits_that_an_earlier_agent_accepted_get_their_outcome),
-        room_test(links_pipes_and_large_files_are_not_read),
-        room_test(a_link_in_the_agents_way_is_replaced_not_followed),
-        room_test(very_many_names_are_read_in_many_looks),
-        room_test(very_many_results_are_removed_in_many_looks),
-        room_test(a_directory_with_the_name_of_a_commit_is_answered_once),
-        room_test(a_large_entry_is_moved_aside),
-        room_test(a_commit_that_is_removed_is_not_found),
-        room_test(a_file_under_a_lease_is_not_waited_for),
+        rig_test(a_request_has_its_reason_and_deadline),
+        rig_test(a_notice_has_the_remaining_time),
+        rig_test(commits_are_served_in_their_order_and_answered_once),
+        rig_test(a_commit_that_the_program_removed_is_not_served),
+        rig_test(an_answer_does_not_replace_the_programs_own),
+        rig_test(a_failure_is_answered_with_its_reason),
+        rig_test(old_results_are_removed_but_not_the_newest),
+        rig_test(other_names_are_not_touched),
+        rig_test(numbers_are_optional_and_never_negative),
+        rig_test(waits_for_other_ranks_are_read),
+        rig_test(an_accepted_commit_gets_its_outcome),
+        rig_test(commits_that_an_earlier_agent_accepted_get_their_outcome),
+        rig_test(links_pipes_and_large_files_are_not_read),
+        rig_test(a_link_in_the_agents_way_is_replaced_not_followed),
+        rig_test(very_many_names_are_read_in_many_looks),
+        rig_test(very_many_results_are_removed_in_many_looks),
+        rig_test(a_directory_with_the_name_of_a_commit_is_answered_once),
+        rig_test(a_large_entry_is_moved_aside),
+        rig_test(a_commit_that_is_removed_is_not_found),
+        rig_test(a_file_under_a_lease_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

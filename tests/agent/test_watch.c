@@ -27,16 +27,16 @@
 #define UNTIL_MS 20000
 #define CROWD 20
 
-struct room;
+struct rig;
 
 struct seen {
-    struct room *room;
+    struct rig *rig;
     struct watch *watch;
     int looks;
     bool goes_on, stops; /* requests another look; stops its watch */
 };
 
-struct room {
+struct rig {
     uv_loop_t loop;
     struct timers *timers;
     struct watches *watches;
@@ -45,9 +45,9 @@ struct room {
     int busy_looks;
 };
 
-static int make_room(void **state)
+static int make_rig(void **state)
 {
-    struct room *r = mem_alloc(sizeof(*r));
+    struct rig *r = mem_alloc(sizeof(*r));
     uv_loop_init(&r->loop);
     r->timers = uv_timers_create(&r->loop);
     r->watches = watches_open(&r->loop, r->timers);
@@ -56,9 +56,9 @@ static int make_room(void **state)
     return mkdtemp(r->dir) ? 0 : -1;
 }
 
-static int leave_room(void **state)
+static int drop_rig(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct err e;
     for (int i = 0; i < CROWD; i++)
         watch_stop(r->busy[i].watch);
@@ -75,7 +75,7 @@ static void on_look(void *ctx)
 {
     struct seen *s = ctx;
     s->looks++;
-    s->room->busy_looks += s != &s->room->quiet;
+    s->rig->busy_looks += s != &s->rig->quiet;
     if (s->stops) {
         watch_stop(s->watch);
         s->watch = NULL;
@@ -84,23 +84,23 @@ static void on_look(void *ctx)
     }
 }
 
-static char *in_room(const struct room *r, const char *name)
+static char *in_dir(const struct rig *r, const char *name)
 {
     return mem_printf("%s/%s", r->dir, name);
 }
 
-static void watch_dir(struct room *r, struct seen *s, const char *name, int64_t poll_ms)
+static void watch_dir(struct rig *r, struct seen *s, const char *name, int64_t poll_ms)
 {
-    char *path = in_room(r, name);
+    char *path = in_dir(r, name);
     mkdir(path, 0700);
-    s->room = r;
+    s->rig = r;
     s->watch = watch_start(r->watches, path, 1, poll_ms, on_look, s);
     free(path);
 }
 
-static void make_name(const struct room *r, const char *name)
+static void make_name(const struct rig *r, const char *name)
 {
-    char *path = in_room(r, name);
+    char *path = in_dir(r, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     close(fd);
@@ -114,7 +114,7 @@ static void on_late(struct timer *t, void *ctx)
 }
 
 /* Runs the loop until s has had this many looks. */
-static void until_looks(struct room *r, const struct seen *s, int looks)
+static void until_looks(struct rig *r, const struct seen *s, int looks)
 {
     bool is_late = false;
     struct timer late;
@@ -129,7 +129,7 @@ static void until_looks(struct room *r, const struct seen *s, int looks)
 
 static void a_change_is_looked_at(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
     until_looks(r, &r->quiet, 1);
     make_name(r, "quiet/a");
@@ -140,9 +140,9 @@ static void a_change_is_looked_at(void **state)
 
 static void a_missing_directory_is_polled(void **state)
 {
-    struct room *r = *state;
-    char *path = in_room(r, "later");
-    r->quiet.room = r;
+    struct rig *r = *state;
+    char *path = in_dir(r, "later");
+    r->quiet.rig = r;
     r->quiet.watch = watch_start(r->watches, path, 1, 10, on_look, &r->quiet);
     until_looks(r, &r->quiet, 3);
     free(path);
@@ -150,7 +150,7 @@ static void a_missing_directory_is_polled(void **state)
 
 static void a_watch_may_stop_itself(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     r->busy[0].stops = true;
     watch_dir(r, &r->busy[0], "busy", 1);
     watch_dir(r, &r->quiet, "quiet", 1);
@@ -161,7 +161,7 @@ static void a_watch_may_stop_itself(void **state)
 /* Two watches of one directory share its inotify watch. */
 static void two_watches_of_one_directory_both_look(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     watch_dir(r, &r->quiet, "same", POLL_NEVER_MS);
     watch_dir(r, &r->busy[0], "same", POLL_NEVER_MS);
     until_looks(r, &r->quiet, 1);
@@ -177,7 +177,7 @@ static void two_watches_of_one_directory_both_look(void **state)
 
 static void frequent_changes_have_a_limited_number_of_looks(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     struct seen *s = &r->busy[0];
     s->goes_on = true;
     watch_dir(r, s, "busy", POLL_NEVER_MS);
@@ -189,7 +189,7 @@ static void frequent_changes_have_a_limited_number_of_looks(void **state)
 
 static void other_occasions_count_as_looks(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     int n = 0;
     watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
     until_looks(r, &r->quiet, 1);
@@ -205,7 +205,7 @@ static void other_occasions_count_as_looks(void **state)
 
 static void a_look_that_finds_nothing_is_free(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
     until_looks(r, &r->quiet, 1);
     for (int i = 0; i < 10 * WATCH_BURST; i++)
@@ -214,7 +214,7 @@ static void a_look_that_finds_nothing_is_free(void **state)
 
 static void due_watches_take_turns(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     for (int i = 0; i < CROWD; i++) {
         char name[16];
         snprintf(name, sizeof(name), "busy%d", i);
@@ -230,9 +230,9 @@ static void due_watches_take_turns(void **state)
 }
 
 /* Renames all the time, until it is killed. */
-static pid_t start_storm(const struct room *r)
+static pid_t start_storm(const struct rig *r)
 {
-    char *a = in_room(r, "busy/a"), *b = in_room(r, "busy/b");
+    char *a = in_dir(r, "busy/a"), *b = in_dir(r, "busy/b");
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -251,7 +251,7 @@ static pid_t start_storm(const struct room *r)
  * meanwhile. */
 static void a_storm_of_changes_costs_few_looks(void **state)
 {
-    struct room *r = *state;
+    struct rig *r = *state;
     watch_dir(r, &r->busy[0], "busy", POLL_NEVER_MS);
     watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
     make_name(r, "busy/a");
@@ -274,20 +274,20 @@ static void a_storm_of_changes_costs_few_looks(void **state)
     assert_true(r->busy[0].looks <= WATCH_BURST + 2 + ms / WATCH_REFILL_MS);
 }
 
-#define room_test(f) cmocka_unit_test_setup_teardown(f, make_room, leave_room)
+#define rig_test(f) cmocka_unit_test_setup_teardown(f, make_rig, drop_rig)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        room_test(a_change_is_looked_at),
-        room_test(a_missing_directory_is_polled),
-        room_test(a_watch_may_stop_itself),
-        room_test(two_watches_of_one_directory_both_look),
-        room_test(frequent_changes_have_a_limited_number_of_looks),
-        room_test(other_occasions_count_as_looks),
-        room_test(a_look_that_finds_nothing_is_free),
-        room_test(due_watches_take_turns),
-        room_test(a_storm_of_changes_costs_few_looks),
+        rig_test(a_change_is_looked_at),
+        rig_test(a_missing_directory_is_polled),
+        rig_test(a_watch_may_stop_itself),
+        rig_test(two_watches_of_one_directory_both_look),
+        rig_test(frequent_changes_have_a_limited_number_of_looks),
+        rig_test(other_occasions_count_as_looks),
+        rig_test(a_look_that_finds_nothing_is_free),
+        rig_test(due_watches_take_turns),
+        rig_test(a_storm_of_changes_costs_few_looks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ static void depth_count_and_size_are_limited(void **state)
         buf_adds(&many, " - 1\n");
     assert_refused(many.data, many.len, "too many values");
     while (many.len <= YAML_BYTES_MAX)
-        buf_adds(&many, "# a comment takes room, too, and so the limit is reached some time\n");
+        buf_adds(&many, "# a comment takes space, too, and so the limit is reached some time\n");
     assert_refused(many.data, many.len, "exceed the limit");
     buf_deinit(&many);
 }

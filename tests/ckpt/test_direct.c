@@ -23,9 +23,9 @@ static char *content(size_t n)
     return p;
 }
 
-static struct buf pages(size_t room)
+static struct buf pages(size_t size)
 {
-    struct buf b = {.data = mem_pages(room), .cap = room};
+    struct buf b = {.data = mem_pages(size), .cap = size};
 
     b.data[0] = '\0';
     return b;

@@ -189,8 +189,8 @@ static void a_manifest_that_does_not_fit_takes_the_oldests_place(void **state)
     assert_all_resume_from(&g, 3);
 }
 
-/* Whichever rank finds the store full, all get that error, and the next save has room. */
-static void a_chunk_that_does_not_fit_makes_room_for_the_next_save(void **state)
+/* Whichever rank finds the store full, all get that error, and the next save has space. */
+static void a_chunk_that_does_not_fit_makes_space_for_the_next_save(void **state)
 {
     struct scratch *s = *state;
 
@@ -420,7 +420,7 @@ int main(void)
         TEST(one_that_cannot_save_fails_all_at_once),
         TEST(one_that_does_not_come_leaves_nothing),
         TEST(a_manifest_that_does_not_fit_takes_the_oldests_place),
-        TEST(a_chunk_that_does_not_fit_makes_room_for_the_next_save),
+        TEST(a_chunk_that_does_not_fit_makes_space_for_the_next_save),
         TEST(a_failure_that_cannot_be_reported_removes_nothing),
         TEST(ranks_at_different_steps_do_not_commit),
         TEST(a_fenced_gang_cannot_commit),

@@ -19,12 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct room {
+struct rig {
     struct scratch s;
     char control[400];
 };
 
-static void enter(struct room *r)
+static void enter(struct rig *r)
 {
     scratch_init(&r->s);
     snprintf(r->control, sizeof(r->control), "%s/control", r->s.dir);
@@ -35,19 +35,19 @@ static void enter(struct room *r)
     setenv("BELAY_RESTORED", "1", 1);
 }
 
-static void put(const struct room *r, const char *name, const char *text)
+static void put(const struct rig *r, const char *name, const char *text)
 {
     struct err e;
 
     OK(fs_write_atomic(path_in(r->control, name), text, strlen(text), 0600, &e));
 }
 
-static bool is_there(const struct room *r, const char *name)
+static bool is_there(const struct rig *r, const char *name)
 {
     return fs_exists(path_in(r->control, name));
 }
 
-static void assert_text(const struct room *r, const char *name, const char *expected)
+static void assert_text(const struct rig *r, const char *name, const char *expected)
 {
     struct buf text = {0};
     struct err e;
@@ -59,7 +59,7 @@ static void assert_text(const struct room *r, const char *name, const char *expe
 
 /* Answers commit.<number> with result as soon as it exists. */
 struct answer {
-    struct room *room;
+    struct rig *rig;
     int number;
     const char *result;
     pthread_t thread;
@@ -71,17 +71,17 @@ static void *answer_thread(void *ctx)
     char commit[500], result[500];
     struct err e;
 
-    snprintf(commit, sizeof(commit), "%s/commit.%d", a->room->control, a->number);
-    snprintf(result, sizeof(result), "%s/result.%d", a->room->control, a->number);
+    snprintf(commit, sizeof(commit), "%s/commit.%d", a->rig->control, a->number);
+    snprintf(result, sizeof(result), "%s/result.%d", a->rig->control, a->number);
     while (!fs_exists(commit))
         sched_yield();
     OK(fs_create_atomic(result, a->result, strlen(a->result), 0600, &e));
     return NULL;
 }
 
-static int commit_answered(struct room *r, int number, const char *result, char *error, size_t size)
+static int commit_answered(struct rig *r, int number, const char *result, char *error, size_t size)
 {
-    struct answer a = {.room = r, .number = number, .result = result};
+    struct answer a = {.rig = r, .number = number, .result = result};
     int rc;
 
     assert_int_equal(pthread_create(&a.thread, NULL, answer_thread, &a), 0);
@@ -90,7 +90,7 @@ static int commit_answered(struct room *r, int number, const char *result, char 
     return rc;
 }
 
-static void outside_belay_nothing_is_to_do(struct room *r)
+static void outside_belay_nothing_is_to_do(struct rig *r)
 {
     unsetenv("BELAY_CONTROL_DIR");
     unsetenv("BELAY_CHECKPOINT_DIR");
@@ -110,7 +110,7 @@ static void outside_belay_nothing_is_to_do(struct room *r)
     (void)r;
 }
 
-static void a_request_is_seen_and_gone_after_the_commit(struct room *r)
+static void a_request_is_seen_and_gone_after_the_commit(struct rig *r)
 {
     char error[100] = "";
 
@@ -144,7 +144,7 @@ static void assert_dirs(const char *of_0, const char *of_1, const char *of_2)
     }
 }
 
-static void what_each_rank_had_saved_is_found(struct room *r)
+static void what_each_rank_had_saved_is_found(struct rig *r)
 {
     char everyone[300], ranks[2][400], path[64];
 
@@ -174,7 +174,7 @@ static void what_each_rank_had_saved_is_found(struct room *r)
     assert_dirs(NULL, NULL, NULL);
 }
 
-static void a_save_at_a_notice_stops_the_program(struct room *r)
+static void a_save_at_a_notice_stops_the_program(struct rig *r)
 {
     put(r, "request", "{\"id\":1,\"reason\":\"notice\",\"deadline_ms\":null}");
     assert_int_equal(
@@ -182,7 +182,7 @@ static void a_save_at_a_notice_stops_the_program(struct room *r)
     assert_int_equal(belay_stopping(), 1);
 }
 
-static void the_answer_says_whether_to_stop(struct room *r)
+static void the_answer_says_whether_to_stop(struct rig *r)
 {
     put(r, "request", "{\"reason\":\"evict\",\"x\":{\"stop\":true}}");
     assert_int_equal(commit_answered(r, 1, "{\"ok\":true,\"stop\":false}", NULL, 0), 0);
@@ -195,7 +195,7 @@ static void the_answer_says_whether_to_stop(struct room *r)
     assert_int_equal(belay_stopping(), 1);
 }
 
-static void a_failed_commit_says_why(struct room *r)
+static void a_failed_commit_says_why(struct rig *r)
 {
     static const struct {
         const char *result, *error;
@@ -227,7 +227,7 @@ static void a_failed_commit_says_why(struct room *r)
     }
 }
 
-static void a_commit_without_an_agent_is_given_up_for_good(struct room *r)
+static void a_commit_without_an_agent_is_given_up_for_good(struct rig *r)
 {
     char error[100];
     struct err e;
@@ -245,7 +245,7 @@ static void a_commit_without_an_agent_is_given_up_for_good(struct room *r)
     assert_non_null(strstr(error, "/none"));
 }
 
-static void numbers_go_on_from_the_greatest(struct room *r)
+static void numbers_go_on_from_the_greatest(struct rig *r)
 {
     put(r, "result.7", "{}");
     put(r, "commit.3", "{}");
@@ -255,7 +255,7 @@ static void numbers_go_on_from_the_greatest(struct room *r)
     assert_int_equal(commit_answered(r, 8, "{\"ok\":true}", NULL, 0), 0);
 }
 
-static void two_processes_never_share_a_number(struct room *r)
+static void two_processes_never_share_a_number(struct rig *r)
 {
     pid_t pids[4];
     int status;
@@ -274,9 +274,9 @@ static void two_processes_never_share_a_number(struct room *r)
     assert_true(is_there(r, "commit.4") && !is_there(r, "commit.5"));
 }
 
-static void accept(struct room *r, int number, long long progress)
+static void accept(struct rig *r, int number, long long progress)
 {
-    struct answer a = {.room = r,
+    struct answer a = {.rig = r,
         .number = number,
         .result = "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false,\"durable\":false}"};
 
@@ -291,7 +291,7 @@ static void *store_third(void *ctx)
     return NULL;
 }
 
-static void an_accepted_commit_is_durable_or_lost_later(struct room *r)
+static void an_accepted_commit_is_durable_or_lost_later(struct rig *r)
 {
     long long progress = -5;
     char error[100] = "";
@@ -318,9 +318,9 @@ static void an_accepted_commit_is_durable_or_lost_later(struct room *r)
     assert_int_equal(progress, 22);
 }
 
-static void a_commit_that_waits_is_durable_at_once(struct room *r)
+static void a_commit_that_waits_is_durable_at_once(struct rig *r)
 {
-    struct answer a = {.room = r, .number = 2, .result = "{\"ok\":true,\"stop\":false}"};
+    struct answer a = {.rig = r, .number = 2, .result = "{\"ok\":true,\"stop\":false}"};
     long long progress;
     char error[100];
 
@@ -346,7 +346,7 @@ static void a_commit_that_waits_is_durable_at_once(struct room *r)
     assert_int_equal(belay_wait(NULL, 0), 0);
 }
 
-static void seconds_left_is_the_nearest_deadline(struct room *r)
+static void seconds_left_is_the_nearest_deadline(struct rig *r)
 {
     long long now = clock_wall(&clock_system).ms;
     char text[200];
@@ -367,7 +367,7 @@ static void seconds_left_is_the_nearest_deadline(struct room *r)
     assert_true(belay_seconds_left() == 0);
 }
 
-static void progress_reaches_the_disk_now_and_then_and_at_the_end(struct room *r)
+static void progress_reaches_the_disk_now_and_then_and_at_the_end(struct rig *r)
 {
     int64_t start = clock_mono(&clock_system).ms, elapsed;
     ino_t last = 0;
@@ -389,7 +389,7 @@ static void progress_reaches_the_disk_now_and_then_and_at_the_end(struct room *r
     assert_int_equal(belay_progress(20, 20), -1);
 }
 
-static bool says_waited(const struct room *r, const char *text)
+static bool says_waited(const struct rig *r, const char *text)
 {
     struct buf found = {0};
     struct err e;
@@ -400,7 +400,7 @@ static bool says_waited(const struct room *r, const char *text)
     return same;
 }
 
-static void waits_for_other_ranks_add_up(struct room *r)
+static void waits_for_other_ranks_add_up(struct rig *r)
 {
     int64_t start = clock_mono(&clock_system).ms;
 
@@ -419,9 +419,9 @@ static void waits_for_other_ranks_add_up(struct room *r)
         assert_true(clock_mono(&clock_system).ms - start < 60000);
 }
 
-typedef void (*room_fn)(struct room *r);
+typedef void (*rig_fn)(struct rig *r);
 
-static void in_a_process_of_its_own(room_fn fn)
+static void in_a_process_of_its_own(rig_fn fn)
 {
     int status;
     pid_t pid;
@@ -430,7 +430,7 @@ static void in_a_process_of_its_own(room_fn fn)
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        struct room r;
+        struct rig r;
 
         enter(&r);
         fn(&r);

@@ -443,7 +443,7 @@ static bool own_mounts(void)
            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
-/* A disk that has no room for copies. */
+/* A disk that has no space for copies. */
 static int fill_the_scratch(void)
 {
     struct ckpt_snapshot_stats stats;
@@ -482,7 +482,7 @@ static int fill_the_scratch(void)
     return 0;
 }
 
-static void a_disk_without_room_for_copies_leaves_the_other_ways(void **state)
+static void a_disk_without_space_for_copies_leaves_the_other_ways(void **state)
 {
     int rc = in_child(fill_the_scratch);
 
@@ -559,7 +559,7 @@ int main(void)
         TEST(what_cannot_be_saved_is_said_at_once),
         TEST(what_was_read_of_a_snapshot_is_not_read_again),
         cmocka_unit_test(killed_between_any_two_calls_nothing_is_half_and_nothing_is_left),
-        cmocka_unit_test(a_disk_without_room_for_copies_leaves_the_other_ways),
+        cmocka_unit_test(a_disk_without_space_for_copies_leaves_the_other_ways),
         cmocka_unit_test(where_blocks_are_shared_files_are_cloned_and_may_be_written_in_place),
     };
     setenv("TMPDIR", "/var/tmp", 0); /* not the usual tmpfs */

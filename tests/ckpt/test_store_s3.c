@@ -519,7 +519,7 @@ static int save_random(struct scratch *s, int sequence, int keep, struct err *e)
         &s->job, (struct ckpt_id){1, sequence}, s->tree, -1, NULL, &with, &stats, e);
 }
 
-/* There is room for three checkpoints. */
+/* There is space for three checkpoints. */
 static void a_full_store_gives_up_the_oldest_that_would_go_anyway(void **state)
 {
     struct scratch s;

@@ -148,15 +148,15 @@ static const struct fault file_faults[] = {
     {NULL, 0, 0, 0, false},
 };
 
-static const struct fault *fault_at(const struct world *w, size_t i, struct fault *room)
+static const struct fault *fault_at(const struct world *w, size_t i, struct fault *buffer)
 {
     if (!w->kind->url)
         return file_faults[i].name ? &file_faults[i] : NULL;
     enum server_fault f = SERVER_FINE + 1 + (enum server_fault)i;
-    *room = (struct fault){.name = f < SERVER_FAULTS ? server_fault_names[f] : NULL,
+    *buffer = (struct fault){.name = f < SERVER_FAULTS ? server_fault_names[f] : NULL,
         .server = f,
         .kills = f == SERVER_KILL_BEFORE || f == SERVER_KILL_AFTER};
-    return room->name ? room : NULL;
+    return buffer->name ? buffer : NULL;
 }
 
 static void die(void *ctx)
@@ -551,7 +551,7 @@ static int rehearse(struct world *w, const struct deed *d)
 
 static void run_deed(struct world *w, const struct deed *d)
 {
-    struct fault room;
+    struct fault buffer;
     const struct fault *f;
     int at, n_cases = 0, n = 0;
 
@@ -561,7 +561,7 @@ static void run_deed(struct world *w, const struct deed *d)
     close_store(w);
     if (w->kind->url)
         n = rehearse(w, d);
-    for (size_t i = 0; (f = fault_at(w, i, &room)); i++) {
+    for (size_t i = 0; (f = fault_at(w, i, &buffer)); i++) {
         for (at = 1; at < CALLS_MAX; at++) {
             doing = (struct doing){d->name, f->name, at};
             if (!is_new(w, f, at, n))

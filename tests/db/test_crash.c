@@ -120,7 +120,7 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
 
 /* SQLite grows the log's index after the commit is on disk: a transaction that failed there is
  * committed after a crash. So a full disk at that point must not be reported as a rollback. */
-static void no_room_for_the_index_is_not_called_a_rollback(void **state)
+static void no_space_for_the_index_is_not_called_a_rollback(void **state)
 {
     int rc;
 
@@ -206,7 +206,7 @@ static int wait_exit(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static void a_full_disk_says_so_and_is_well_once_there_is_room(void **state)
+static void a_full_disk_says_so_and_is_well_once_there_is_space(void **state)
 {
     char *small = mem_printf("%s.small", (const char *)*state);
     pid_t pid = fork();
@@ -286,8 +286,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             what_a_failed_commit_answers_is_what_is_on_disk, faulty_setup, faulty_teardown),
         cmocka_unit_test_setup_teardown(
-            no_room_for_the_index_is_not_called_a_rollback, faulty_setup, faulty_teardown),
-        TEST(a_full_disk_says_so_and_is_well_once_there_is_room),
+            no_space_for_the_index_is_not_called_a_rollback, faulty_setup, faulty_teardown),
+        TEST(a_full_disk_says_so_and_is_well_once_there_is_space),
         TEST(what_was_acknowledged_survives_kill_9),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

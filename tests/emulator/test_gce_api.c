@@ -80,7 +80,7 @@ static void a_wait_ends_with_the_operation(void **state)
     bench_stop(&b);
 }
 
-static void no_room_is_an_error_of_the_operation_later(void **state)
+static void no_capacity_is_an_error_of_the_operation_later(void **state)
 {
     struct gce_bench b;
     char op[64];
@@ -665,7 +665,7 @@ int main(void)
         cmocka_unit_test(an_insert_is_done_when_the_instance_runs),
         cmocka_unit_test(a_deleted_instance_is_not_found),
         cmocka_unit_test(a_wait_ends_with_the_operation),
-        cmocka_unit_test(no_room_is_an_error_of_the_operation_later),
+        cmocka_unit_test(no_capacity_is_an_error_of_the_operation_later),
         cmocka_unit_test(the_quota_is_of_all_zones),
         cmocka_unit_test(bad_bodies_are_refused_by_field),
         cmocka_unit_test(gpus_are_attached_to_n1),

@@ -133,7 +133,7 @@ static void free_capacity_and_surplus_follow_use(void **state)
     assert_true(market_unused(&p, CLOUD_ON_DEMAND) > 1000000);
 }
 
-static void without_a_zone_the_first_pool_with_room_is_found(void **state)
+static void without_a_zone_the_first_pool_with_capacity_is_found(void **state)
 {
     struct market m;
     struct market_pool *pools = mem_array(2, sizeof(*pools));
@@ -209,7 +209,7 @@ int main(void)
         cmocka_unit_test(a_capacity_that_was_set_stays_until_released),
         cmocka_unit_test(price_changes_are_kept_and_repeats_are_not),
         cmocka_unit_test(free_capacity_and_surplus_follow_use),
-        cmocka_unit_test(without_a_zone_the_first_pool_with_room_is_found),
+        cmocka_unit_test(without_a_zone_the_first_pool_with_capacity_is_found),
         cmocka_unit_test(malformed_traces_are_refused_with_the_place),
         cmocka_unit_test(a_recorded_trace_is_read_whole),
     };

@@ -210,13 +210,13 @@ int nvmlDeviceGetTotalEccErrors(
 
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *d, unsigned *n, void *infos)
 {
-    unsigned room = *n;
+    unsigned size = *n;
     int rc = small(d, "processes", 1, n);
     if (rc != OK)
         return rc;
     if (infos)
         return INVALID_ARGUMENT; /* what one looks like nobody here knows */
-    return *n > room ? INSUFFICIENT_SIZE : OK;
+    return *n > size ? INSUFFICIENT_SIZE : OK;
 }
 
 static unsigned count_slices(const struct nvml_device *d)

@@ -110,7 +110,7 @@ class Simulate(unittest.TestCase):
 
     def test_a_week_in_racks_that_have_too_little_power(self):
         """Two racks of four nodes with 8 GPUs, each with the power for two and a half at full load;
-        more work than there is room for."""
+        more work than there is capacity for."""
         pools = self.write(
             "racks.yaml",
             "pools: {base: {}}\nnode_types: {dgx: {watts: {idle: 2000, full: 10000}}}\n"

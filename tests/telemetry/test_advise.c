@@ -251,7 +251,7 @@ static void what_is_said_has_the_figures(void **state)
     assert_int_equal(advice_on(&memory, got), 1);
     assert_string_equal(got[0].text, "it used 10240 MiB of memory at most, 16 % of the 65536 MiB "
                                      "that it asked for: far too much");
-    assert_string_equal(got[0].remedy, "--mem 12289M would do, and leave room for others");
+    assert_string_equal(got[0].remedy, "--mem 12289M would do, and leave the rest to others");
     assert_int_equal(advice_on(&cpus, got), 1);
     assert_string_equal(got[0].text, "its 16 cpus are 20 % busy");
     assert_int_equal(got[0].waste_uusd_h, 6000000); /* 4 of 16 would do */

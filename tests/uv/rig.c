@@ -271,14 +271,14 @@ struct raw {
     size_t n;
     struct buf *reply;
     bool is_closed;
-    char room[4096];
+    char buffer[4096];
 };
 
 static void on_alloc(uv_handle_t *h, size_t size, uv_buf_t *buf)
 {
     (void)size;
     struct raw *raw = h->data;
-    *buf = uv_buf_init(raw->room, sizeof(raw->room));
+    *buf = uv_buf_init(raw->buffer, sizeof(raw->buffer));
 }
 
 static void on_raw_closed(uv_handle_t *h)

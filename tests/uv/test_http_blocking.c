@@ -55,25 +55,25 @@ static void on_asked(void *ctx)
     ((struct asker *)ctx)->is_done = true;
 }
 
-struct room {
+struct pool_rig {
     struct rig rig;
     struct http_pool *pool;
 };
 
-static void room_init(struct room *w)
+static void pool_rig_init(struct pool_rig *w)
 {
     rig_init(&w->rig);
     rig_serve(&w->rig, (struct http_server_options){.max_body_bytes = (size_t)8 << 20});
     w->pool = http_pool_create();
 }
 
-static void room_deinit(struct room *w)
+static void pool_rig_deinit(struct pool_rig *w)
 {
     http_pool_destroy(w->pool);
     rig_deinit(&w->rig);
 }
 
-static void ask(struct room *w, struct asker *a)
+static void ask(struct pool_rig *w, struct asker *a)
 {
     a->pool = w->pool;
     a->base = w->rig.base;
@@ -84,12 +84,12 @@ static void ask(struct room *w, struct asker *a)
 static void large_bodies_are_sent_and_received(void **state)
 {
     (void)state;
-    struct room w;
+    struct pool_rig w;
     size_t n = (size_t)5 << 20;
     unsigned char *p = mem_alloc(n);
     for (size_t i = 0; i < n; i++)
         p[i] = (unsigned char)(i * 2654435761u >> 24);
-    room_init(&w);
+    pool_rig_init(&w);
     struct asker a = {.method = "PUT", .paths = {"/echo", "/echo"}, .body = p, .body_len = n};
     ask(&w, &a);
     assert_int_equal(a.rc, 0);
@@ -97,7 +97,7 @@ static void large_bodies_are_sent_and_received(void **state)
     assert_int_equal(a.reply.body.len, n);
     assert_memory_equal(a.reply.body.data, p, n);
     http_reply_deinit(&a.reply);
-    room_deinit(&w);
+    pool_rig_deinit(&w);
     free(p);
 }
 
@@ -105,9 +105,9 @@ static void concurrent_calls_of_threads_succeed(void **state)
 {
     (void)state;
     enum { N = 4 };
-    struct room w;
+    struct pool_rig w;
     struct asker a[N];
-    room_init(&w);
+    pool_rig_init(&w);
     for (int i = 0; i < N; i++) {
         a[i] = (struct asker){.pool = w.pool,
             .base = w.rig.base,
@@ -121,15 +121,15 @@ static void concurrent_calls_of_threads_succeed(void **state)
         http_reply_deinit(&a[i].reply);
     }
     assert_int_equal(w.rig.n_requests, N * 6);
-    room_deinit(&w);
+    pool_rig_deinit(&w);
 }
 
 /* curl alone would send it again, but a caller that creates something must be told. */
 static void a_request_is_sent_once_though_its_connection_was_lost(void **state)
 {
     (void)state;
-    struct room w;
-    room_init(&w);
+    struct pool_rig w;
+    pool_rig_init(&w);
     struct asker a = {.method = "PUT", .paths = {"/hello", "/none"}, .body = "x", .body_len = 1};
     ask(&w, &a);
     assert_int_equal(a.rc, ERR_IO);
@@ -140,16 +140,16 @@ static void a_request_is_sent_once_though_its_connection_was_lost(void **state)
     ask(&w, &a);
     assert_int_equal(a.rc, 0);
     http_reply_deinit(&a.reply);
-    room_deinit(&w);
+    pool_rig_deinit(&w);
 }
 
 /* /file sends the announced length, and the file is shorter. */
 static void a_truncated_reply_keeps_the_received_part(void **state)
 {
     (void)state;
-    struct room w;
+    struct pool_rig w;
     FILE *f = tmpfile();
-    room_init(&w);
+    pool_rig_init(&w);
     fputs("0123456789", f);
     fflush(f);
     w.rig.file_fd = fileno(f);
@@ -162,7 +162,7 @@ static void a_truncated_reply_keeps_the_received_part(void **state)
     assert_string_equal(http_reply_header(&a.reply, "content-length"), "1000");
     http_reply_deinit(&a.reply);
     fclose(f);
-    room_deinit(&w);
+    pool_rig_deinit(&w);
 }
 
 /* Answers one request with part of a reply. */
@@ -207,34 +207,34 @@ static void a_reply_cut_in_its_head_is_an_error(void **state)
 static void a_reply_over_the_limit_is_refused(void **state)
 {
     (void)state;
-    struct room w;
-    room_init(&w);
+    struct pool_rig w;
+    pool_rig_init(&w);
     struct asker a = {.paths = {"/big"}, .max_reply_bytes = 1000};
     ask(&w, &a);
     assert_int_equal(a.rc, ERR_INVALID);
     http_reply_deinit(&a.reply);
-    room_deinit(&w);
+    pool_rig_deinit(&w);
 }
 
 static void a_deadline_ends_the_call(void **state)
 {
     (void)state;
-    struct room w;
-    room_init(&w);
+    struct pool_rig w;
+    pool_rig_init(&w);
     struct asker a = {.paths = {"/park"}, .timeout_ms = 50};
     ask(&w, &a);
     assert_int_equal(a.rc, ERR_TIMEOUT);
     assert_int_equal(a.reply.status, 0);
     http_reply_deinit(&a.reply);
-    room_deinit(&w);
+    pool_rig_deinit(&w);
 }
 
 static void cancel_ends_the_call(void **state)
 {
     (void)state;
-    struct room w;
+    struct pool_rig w;
     atomic_int cancel = 0;
-    room_init(&w);
+    pool_rig_init(&w);
     struct asker a = {.pool = w.pool, .base = w.rig.base, .paths = {"/park"}, .cancel = &cancel};
     uv_run_work(&w.rig.loop, on_thread, on_asked, &a);
     rig_run_until_count(&w.rig, &w.rig.n_parked, 1);
@@ -242,14 +242,14 @@ static void cancel_ends_the_call(void **state)
     rig_run_until(&w.rig, &a.is_done);
     assert_int_equal(a.rc, ERR_CANCELLED);
     http_reply_deinit(&a.reply);
-    room_deinit(&w);
+    pool_rig_deinit(&w);
 }
 
 /* The system's CAs do not include ours. */
 static void ca_certificates_of_the_environment_are_trusted(void **state)
 {
     (void)state;
-    struct room w = {0};
+    struct pool_rig w = {0};
     struct cert ca = cert_make(&(struct cert_options){.cn = "ca", .is_ca = true});
     struct cert server =
         cert_make(&(struct cert_options){.cn = "s", .san = "IP:127.0.0.1", .issuer = &ca});

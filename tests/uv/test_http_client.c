@@ -42,7 +42,7 @@ struct canned_conn {
     union uv_any_handle socket;
     uv_write_t write;
     struct canned *server;
-    char room[4096];
+    char buffer[4096];
 };
 
 static void on_conn_closed(uv_handle_t *h)
@@ -63,7 +63,7 @@ static void on_conn_alloc(uv_handle_t *h, size_t size, uv_buf_t *buf)
 {
     (void)size;
     struct canned_conn *c = h->data;
-    *buf = uv_buf_init(c->room, sizeof(c->room));
+    *buf = uv_buf_init(c->buffer, sizeof(c->buffer));
 }
 
 static void on_conn_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
@@ -229,7 +229,7 @@ static void a_full_queue_ends_with_the_deadline(void **state)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     STR_COPY(at.sun_path, r.socket);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-    assert_int_equal(listen(fd, 0), 0); /* on Linux: room for one */
+    assert_int_equal(listen(fd, 0), 0); /* on Linux: space for one */
     for (int i = 0; i < 3; i++)
         rig_start(&r, "GET", "/", (struct http_request){.timeout_ms = 50}, &o[i]);
     for (int i = 0; i < 3; i++) {
@@ -366,7 +366,7 @@ static void all_hosts_together_may_have_a_limit(void **state)
     rig_deinit(&r);
 }
 
-/* A kept connection to one host makes room for one to the other. */
+/* A kept connection to one host makes space for one to the other. */
 static void within_a_limit_all_hosts_are_served_in_turn(void **state)
 {
     static const char *const hosts[] = {"127.0.0.1", "localhost"};

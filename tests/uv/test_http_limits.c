@@ -372,7 +372,7 @@ static void large_replies_of_a_user_are_limited_together(void **state)
     outcome_deinit(&o);
     rig_fetch(&r, "GET", "/hello",
         (struct http_request){.headers = {"X-Known: yes", "X-User: greedy"}}, &o);
-    assert_body(&o, 200, "hello"); /* a small one always has room */
+    assert_body(&o, 200, "hello"); /* a small one always has space */
     outcome_deinit(&o);
     for (int i = 0; i < CONNECTIONS; i++)
         close(fds[i]);
