@@ -188,7 +188,7 @@ static void on_output(struct channel *ch, int which)
     post_output(ch);
 }
 
-/* Reads what the command wrote before it ended, without waiting for others that hold the pipe
+/* Reads what the command wrote before it ended, without waiting for others that have the pipe
  * open. */
 static void read_rest(struct channel *ch)
 {

@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define HELD_PIECE 16384
+#define RESERVE_PIECE 16384
 
 static int64_t inodes_reserve(int64_t total)
 {
@@ -87,16 +87,16 @@ static void describe(struct disk *d, const struct disk_space *r)
 }
 
 /* A failure is harmless: the end of a job may then have to wait for space. */
-static void hold(struct disk *d, const struct disk_space *r)
+static void fill_reserve(struct disk *d, const struct disk_space *r)
 {
     char path[4096];
     struct stat st;
-    int64_t size = min_i64(fs_reserve(r->total_bytes) / DISK_HELD_SHARE, DISK_HELD_MAX);
-    snprintf(path, sizeof(path), "%s/" DISK_HELD, d->dir);
+    int64_t size = min_i64(fs_reserve(r->total_bytes) / DISK_RESERVE_SHARE, DISK_RESERVE_MAX);
+    snprintf(path, sizeof(path), "%s/" DISK_RESERVE_FILE, d->dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || fstat(fd, &st) < 0 || st.st_size >= size ||
         posix_fallocate(fd, 0, (off_t)size) == 0)
-        d->is_held = fd >= 0;
+        d->has_reserve = fd >= 0;
     if (fd >= 0)
         close(fd);
 }
@@ -106,7 +106,7 @@ bool disk_give(const char *path)
     struct stat st;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     bool gave = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 &&
-                ftruncate(fd, st.st_size > HELD_PIECE ? st.st_size - HELD_PIECE : 0) == 0;
+                ftruncate(fd, st.st_size > RESERVE_PIECE ? st.st_size - RESERVE_PIECE : 0) == 0;
     if (fd >= 0)
         close(fd);
     return gave;
@@ -114,12 +114,12 @@ bool disk_give(const char *path)
 
 int disk_write_record(const char *dir, const char *path, const void *p, size_t n, struct err *e)
 {
-    char *held = mem_printf("%s/" DISK_HELD, dir);
+    char *reserve = mem_printf("%s/" DISK_RESERVE_FILE, dir);
     int rc;
     do
         rc = fs_write_atomic(path, p, n, 0600, e);
-    while (rc == ERR_NO_SPACE && disk_give(held));
-    free(held);
+    while (rc == ERR_NO_SPACE && disk_give(reserve));
+    free(reserve);
     return rc;
 }
 
@@ -146,9 +146,9 @@ static void look(struct disk *d)
         return;
     enum disk_cause cause = disk_judge(&r, d->cause);
     if (cause != DISK_HAS_SPACE) /* pieces of it may be in use meanwhile */
-        d->is_held = false;
-    else if (!d->is_held)
-        hold(d, &r);
+        d->has_reserve = false;
+    else if (!d->has_reserve)
+        fill_reserve(d, &r);
     become(d, cause == DISK_HAS_SPACE && was_refused ? DISK_REFUSED : cause, &r);
 }
 

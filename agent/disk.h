@@ -5,8 +5,8 @@
  * record the end of one.
  *
  * Nothing prevents files of jobs from using up the reserve. A small part of it is therefore a file,
- * DISK_HELD. If a record finds no space, the file is truncated piece by piece, so that the end of a
- * job can be recorded even then.
+ * DISK_RESERVE_FILE. If a record finds no space, the file is truncated piece by piece, so that the
+ * end of a job can be recorded even then.
  *
  * A node with less free than the reserve reports a full disk (struct wire_status), and belayd gives
  * it no new work; the agent itself refuses nothing. The disk has space again when a quarter more
@@ -29,9 +29,9 @@
 #define DISK_INODES_MAX 1024
 #define DISK_INODES_SHARE 64
 #define DISK_LOOK_MS 2000
-#define DISK_HELD "reserve"       /* a file in dir */
-#define DISK_HELD_SHARE 8         /* its size: an eighth of the reserve, ... */
-#define DISK_HELD_MAX (1LL << 20) /* ... up to this size */
+#define DISK_RESERVE_FILE "reserve"  /* a file in dir */
+#define DISK_RESERVE_SHARE 8         /* its size: an eighth of the reserve, ... */
+#define DISK_RESERVE_MAX (1LL << 20) /* ... up to this size */
 #define DISK_REFUSED_MS 60000
 #define DISK_REFUSED_TEXT "a start found no space on it"
 
@@ -61,14 +61,14 @@ struct disk {
     struct timer look;
     struct mono refused_at;
     enum disk_cause cause;
-    bool is_held;
+    bool has_reserve;
     char text[160]; /* the cause, with figures from the moment when it began */
 };
 
 /* Truncates the file at path by a piece, to make space for a record. False if it is empty. */
 bool disk_give(const char *path);
-/* fs_write_atomic with mode 0600. On a full disk, truncates DISK_HELD in dir piece by piece until
- * the text fits. */
+/* fs_write_atomic with mode 0600. On a full disk, truncates DISK_RESERVE_FILE in dir piece by piece
+ * until the text fits. */
 int disk_write_record(const char *dir, const char *path, const void *p, size_t n, struct err *e);
 
 void disk_start(struct disk *d);

@@ -148,7 +148,7 @@ static int write_claim(const char *dir, const struct claim *c, bool is_new, stru
 
 /* ---- the holder, seen from outside ---- */
 
-static int open_hold(const char *dir, struct err *e)
+static int open_holder_lock(const char *dir, struct err *e)
 {
     char *path = path_of(dir, "hold");
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -158,16 +158,16 @@ static int open_hold(const char *dir, struct err *e)
     return fd;
 }
 
-/* The pid that holds its lock; 0 = none. */
-static pid_t holder_of(int hold)
+/* The pid that has locked it; 0 = none. */
+static pid_t holder_of(int holder_lock)
 {
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(hold, F_GETLK, &l) == 0 && l.l_type != F_UNLCK ? l.l_pid : 0;
+    return fcntl(holder_lock, F_GETLK, &l) == 0 && l.l_type != F_UNLCK ? l.l_pid : 0;
 }
 
-static const char *state_of(const struct claim *c, int hold)
+static const char *state_of(const struct claim *c, int holder_lock)
 {
-    if (holder_of(hold) != 0)
+    if (holder_of(holder_lock) != 0)
         return "running";
     return c->is_started ? "ended" : "starting";
 }
@@ -182,7 +182,7 @@ static void leave_connection(const char *dir)
         _exit(1);
 }
 
-/* Starts the holder in its own session. It reports on descriptor 3 that it holds the lock. */
+/* Starts the holder in its own session. It reports on descriptor 3 that it has the lock. */
 static int start_holder(const char *dir, struct err *e)
 {
     int ready[2];
@@ -190,7 +190,7 @@ static int start_holder(const char *dir, struct err *e)
         return err_errno(e, errno, "starting the holder");
     pid_t pid = fork();
     if (pid == 0) {
-        char exe[] = "/proc/self/exe", name[] = "belay-agent", verb[] = "hold";
+        char exe[] = "/proc/self/exe", name[] = "belay-agent", verb[] = "holder";
         char *args[] = {name, verb, (char *)(uintptr_t)dir, NULL};
         setsid();
         leave_connection(dir);
@@ -303,7 +303,7 @@ static int undo_claim(const char *dir, int rc)
 }
 
 /* Does not change another token's claim; the reply shows it. */
-static int claim(const char *dir, const struct host_request *q, int hold, struct err *e)
+static int claim(const char *dir, const struct host_request *q, int holder_lock, struct err *e)
 {
     struct claim c = {0};
     int rc = read_claim(dir, "claim.json", &c, e);
@@ -313,7 +313,7 @@ static int claim(const char *dir, const struct host_request *q, int hold, struct
     }
     if (rc != 0 || !str_eq(c.token, q->token) || !str_eq(c.cluster, q->cluster) || c.is_started)
         return rc;
-    if (holder_of(hold) == 0)
+    if (holder_of(holder_lock) == 0)
         rc = start_claim(dir, q, e);
     if (rc != 0)
         return undo_claim(dir, rc);
@@ -329,26 +329,26 @@ static void on_alarm(int signum)
 }
 
 /* Waits until the lock is free. False on timeout. */
-static bool wait_for_end(int hold)
+static bool wait_for_end(int holder_lock)
 {
     struct sigaction sa = {.sa_handler = on_alarm}; /* no SA_RESTART, so that the wait ends */
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     sigaction(SIGALRM, &sa, NULL);
     alarm(END_WAIT_S);
-    bool is_free = fcntl(hold, F_SETLKW, &l) == 0;
+    bool is_free = fcntl(holder_lock, F_SETLKW, &l) == 0;
     alarm(0);
     l.l_type = F_UNLCK;
     if (is_free)
-        fcntl(hold, F_SETLK, &l);
+        fcntl(holder_lock, F_SETLK, &l);
     return is_free;
 }
 
-static int end_processes(const char *dir, int hold, struct err *e)
+static int end_processes(const char *dir, int holder_lock, struct err *e)
 {
-    pid_t holder = holder_of(hold);
+    pid_t holder = holder_of(holder_lock);
     if (holder > 1) {
         kill(holder, SIGTERM);
-        if (!wait_for_end(hold)) {
+        if (!wait_for_end(holder_lock)) {
             int rc = proc_tree_kill(holder, KILL_WAIT_MS, e);
             if (rc != 0)
                 return rc;
@@ -357,7 +357,7 @@ static int end_processes(const char *dir, int hold, struct err *e)
     return kill_leftovers(dir, e);
 }
 
-static int release(const char *dir, const struct host_request *q, int hold, struct err *e)
+static int release(const char *dir, const struct host_request *q, int holder_lock, struct err *e)
 {
     struct claim c = {0};
     int rc = read_claim(dir, "claim.json", &c, e);
@@ -371,7 +371,7 @@ static int release(const char *dir, const struct host_request *q, int hold, stru
         return rc;
     char *script = path_of(dir, "script");
     char *from = path_of(dir, "claim.json"), *to = path_of(dir, "last.json");
-    rc = end_processes(dir, hold, e);
+    rc = end_processes(dir, holder_lock, e);
     if (rc == 0)
         rc = remove_node(dir, e);
     if (rc == 0 && unlink(script) < 0 && errno != ENOENT)
@@ -403,25 +403,26 @@ static int take_lock(const char *dir, struct err *e)
     return fd;
 }
 
-static int act(const char *dir, const struct host_request *q, int hold, struct err *e)
+static int act(const char *dir, const struct host_request *q, int holder_lock, struct err *e)
 {
     if (q->what == HOST_LIST)
         return 0;
     int lock = take_lock(dir, e);
     if (lock < 0)
         return (int)e->kind;
-    int rc = q->what == HOST_CLAIM ? claim(dir, q, hold, e) : release(dir, q, hold, e);
+    int rc =
+        q->what == HOST_CLAIM ? claim(dir, q, holder_lock, e) : release(dir, q, holder_lock, e);
     close(lock);
     return rc;
 }
 
-static int show(const char *dir, int hold, struct buf *out, struct err *e)
+static int show(const char *dir, int holder_lock, struct buf *out, struct err *e)
 {
     struct claim c = {0}, last = {0};
     int rc = read_claim(dir, "claim.json", &c, e);
     if (rc != 0 && rc != ERR_NOT_FOUND)
         return rc;
-    json_t *now = rc == 0 ? claim_json(&c, state_of(&c, hold)) : json_null();
+    json_t *now = rc == 0 ? claim_json(&c, state_of(&c, holder_lock)) : json_null();
     json_t *before =
         read_claim(dir, "last.json", &last, e) == 0 ? claim_json(&last, "released") : json_null();
     add_line(out, json_pack("{s:i, s:o, s:o}", "host", 1, "claim", now, "last", before));
@@ -433,20 +434,20 @@ static int show(const char *dir, int hold, struct buf *out, struct err *e)
 static int serve(const char *dir, const struct host_request *q, struct buf *out)
 {
     struct err e = {0};
-    int hold = -1,
+    int holder_lock = -1,
         /* jobs of other users must traverse it */
         rc = fs_mkdirs(dir, geteuid() == 0 ? 0711 : 0700, &e);
-    if (rc == 0 && (hold = open_hold(dir, &e)) < 0)
+    if (rc == 0 && (holder_lock = open_holder_lock(dir, &e)) < 0)
         rc = (int)e.kind;
     if (rc == 0)
-        rc = act(dir, q, hold, &e);
+        rc = act(dir, q, holder_lock, &e);
     if (rc == 0)
-        rc = show(dir, hold, out, &e);
+        rc = show(dir, holder_lock, out, &e);
     if (rc != 0)
         add_line(out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind),
                           "text", json_text(e.text)));
-    if (hold >= 0)
-        close(hold);
+    if (holder_lock >= 0)
+        close(holder_lock);
     return rc;
 }
 

@@ -18,8 +18,8 @@
  *     claim.json   the claim: created whole, and only if there is none (of several requests one
  *                  wins)
  *     last.json    the claim that was released last
- *     lock         held by a request that changes something; a second one gets ERR_UNAVAILABLE
- *     hold         held by the holder as long as it lives; its lock says which process it is
+ *     lock         locked by a request that changes something; a second one gets ERR_UNAVAILABLE
+ *     hold         locked by the holder as long as it lives; the lock says which process it is
  *     script, console, node/   the user data, what it prints, and BELAY_NODE_DIR; node.opt/ may
  *                              hold an agent that it fetched
  */

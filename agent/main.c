@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay-agent: runs the node agent, or one of its subcommands: host, and those that the agent
- * starts itself (criu-*, hold).
+ * starts itself (criu-*, holder).
  */
 #include "agent/agent.h"
 #include "agent/criu/criu_rights.h"
@@ -9,7 +9,7 @@
 #include "agent/criu/criu_trial.h"
 #include "agent/checks.h"
 #include "agent/host.h"
-#include "agent/supervisor/hold.h"
+#include "agent/supervisor/holder.h"
 #include "base/log.h"
 
 #include <getopt.h>
@@ -92,8 +92,8 @@ int main(int argc, char **argv)
         return criu_subject_main(argc, argv);
     if (argc >= 2 && strcmp(argv[1], "host") == 0)
         return host_main(argc - 2, argv + 2);
-    if (argc == 3 && strcmp(argv[1], "hold") == 0)
-        return host_hold_main(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "holder") == 0)
+        return holder_main(argv[2]);
     for (int c; (c = getopt_long(argc, argv, "c:hV", options, NULL)) != -1;) {
         switch (c) {
         case 'c':

@@ -36,11 +36,11 @@
 #define DELETED " (deleted)"
 
 /* An open file, mapped file or directory of a process. */
-struct held {
+struct open_file {
     pid_t pid;
     int fd;          /* number of the descriptor; -1: not a descriptor */
     int flags;       /* as for open(2) */
-    bool is_place;   /* a current or root directory */
+    bool is_dir;     /* a current or root directory */
     const char *how; /* text for the error */
     char path[PATH_MAX];
     struct stat st;
@@ -64,17 +64,17 @@ static int become_root(struct err *e)
 }
 
 /* 0: the user may open the same file in the same way; else errno. */
-static int try_open(const struct held *h)
+static int try_open(const struct open_file *h)
 {
     char path[48];
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    if (!h->is_place && h->flags & O_PATH)
+    if (!h->is_dir && h->flags & O_PATH)
         return 0;
-    if (h->is_place)
+    if (h->is_dir)
         flags |= O_PATH | O_DIRECTORY; /* "." can be opened only if the directory can be searched */
     else
         flags |= h->flags & (O_ACCMODE | O_APPEND | O_DIRECTORY);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d%s", h->handle, h->is_place ? "/." : "");
+    snprintf(path, sizeof(path), "/proc/self/fd/%d%s", h->handle, h->is_dir ? "/." : "");
     int fd = open(path, flags);
     if (fd < 0)
         return errno;
@@ -83,7 +83,7 @@ static int try_open(const struct held *h)
 }
 
 /* Whether the user finds the same file under its name. */
-static bool try_name(const struct held *h)
+static bool try_name(const struct open_file *h)
 {
     struct stat st;
     int fd = h->path[0] == '/' ? open(h->path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -100,7 +100,7 @@ static bool is_other_trouble(mode_t mode, int why)
     return !S_ISREG(mode) && !S_ISDIR(mode) && (why == ENXIO || why == EBUSY);
 }
 
-static int compare(const struct criu_rights *r, const struct held *h, bool *ret_has_right,
+static int compare(const struct criu_rights *r, const struct open_file *h, bool *ret_has_right,
     bool *ret_reaches, struct err *e)
 {
     bool is_own = h->st.st_uid == r->user.uid;
@@ -139,7 +139,7 @@ static bool begins_in_scratch(const struct criu_rights *r, const char *path)
 }
 
 /* The file is as it was restored. */
-static bool is_in_scratch(const struct criu_rights *r, const struct held *h)
+static bool is_in_scratch(const struct criu_rights *r, const struct open_file *h)
 {
     struct stat st;
     return begins_in_scratch(r, h->path) && lstat(h->path, &st) == 0 && st.st_dev == h->st.st_dev &&
@@ -170,7 +170,7 @@ static bool is_socket_in_scratch(const struct criu_rights *r, const struct socka
 }
 
 /* Whether criu has the same open file description, not only the same file. */
-static bool is_criu_own(const struct criu_rights *r, const struct held *h)
+static bool is_criu_own(const struct criu_rights *r, const struct open_file *h)
 {
     char path[32];
     bool found = false;
@@ -187,13 +187,14 @@ static bool is_criu_own(const struct criu_rights *r, const struct held *h)
 
 /* ---- one thing ---- */
 
-static int refuse(const struct criu_rights *r, const struct held *h, const char *why, struct err *e)
+static int refuse(
+    const struct criu_rights *r, const struct open_file *h, const char *why, struct err *e)
 {
     return err_set(e, ERR_DENIED, "%s is %s in process %ld, and %s %s", h->path, h->how,
         (long)h->pid, r->user.name, why);
 }
 
-static int judge(const struct criu_rights *r, const struct held *h, struct err *e)
+static int judge(const struct criu_rights *r, const struct open_file *h, struct err *e)
 {
     bool has_right = false, reaches = false;
     int rc = compare(r, h, &has_right, &reaches, e);
@@ -217,10 +218,11 @@ static int cannot_look(pid_t pid, int why, const char *path, struct err *e)
     return has_ended(pid) ? 0 : err_errno(e, why, "comparing rights: looking at %s", path);
 }
 
-static int check_socket(const struct criu_rights *r, const struct held *h, struct err *e);
+static int check_socket(const struct criu_rights *r, const struct open_file *h, struct err *e);
 
 /* link: the link in /proc to the file of h. */
-static int check_link(const struct criu_rights *r, const char *link, struct held *h, struct err *e)
+static int check_link(
+    const struct criu_rights *r, const char *link, struct open_file *h, struct err *e)
 {
     struct statfs fs;
     ssize_t n = readlink(link, h->path, sizeof(h->path) - 1);
@@ -277,7 +279,7 @@ static bool is_unix_socket(pid_t pid, ino_t number)
     return found;
 }
 
-static int copy_of(const struct held *h, struct err *e)
+static int copy_of(const struct open_file *h, struct err *e)
 {
     int process = (int)syscall(SYS_pidfd_open, h->pid, 0);
     int fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, h->fd, 0), why = errno;
@@ -312,7 +314,7 @@ static bool may_connect(const struct sockaddr_un *peer, socklen_t len)
     return why == 0 || why == ECONNREFUSED || why == ENOENT || why == EPERM || why == EPROTOTYPE;
 }
 
-static int check_peer(const struct criu_rights *r, const struct held *h, int fd, struct err *e)
+static int check_peer(const struct criu_rights *r, const struct open_file *h, int fd, struct err *e)
 {
     struct sockaddr_un peer;
     socklen_t len;
@@ -330,7 +332,7 @@ static int check_peer(const struct criu_rights *r, const struct held *h, int fd,
         r->user.name, "has no right to that");
 }
 
-static int check_socket(const struct criu_rights *r, const struct held *h, struct err *e)
+static int check_socket(const struct criu_rights *r, const struct open_file *h, struct err *e)
 {
     int flags, under_way;
     if (!is_unix_socket(h->pid, h->st.st_ino))
@@ -364,14 +366,14 @@ static const char *how_open(int flags)
     }
 }
 
-static int check_place(const struct criu_rights *r, pid_t pid, const char *name, struct err *e)
+static int check_proc_link(const struct criu_rights *r, pid_t pid, const char *name, struct err *e)
 {
     char link[48];
     bool is_program = str_eq(name, "exe");
-    struct held h = {.pid = pid,
+    struct open_file h = {.pid = pid,
         .fd = -1,
         .flags = O_RDONLY,
-        .is_place = !is_program,
+        .is_dir = !is_program,
         .how = is_program ? "the program" : "a directory"};
     snprintf(link, sizeof(link), "/proc/%ld/%s", (long)pid, name);
     return check_link(r, link, &h, e);
@@ -385,7 +387,7 @@ static int check_descriptor(const struct criu_rights *r, pid_t pid, int fd, stru
     snprintf(link, sizeof(link), "/proc/%ld/fd/%d", (long)pid, fd);
     if (flags < 0)
         return cannot_look(pid, ENODATA, link, e);
-    struct held h = {.pid = pid, .fd = fd, .flags = flags, .how = how_open(flags)};
+    struct open_file h = {.pid = pid, .fd = fd, .flags = flags, .how = how_open(flags)};
     return check_link(r, link, &h, e);
 }
 
@@ -422,7 +424,7 @@ static int check_mapping(const struct criu_rights *r, pid_t pid, const char *lin
     if (lstat(link, &st) < 0)
         return cannot_look(pid, errno, link, e);
     bool writes = perms[3] == 's' && (st.st_mode & S_IWUSR);
-    struct held h = {.pid = pid,
+    struct open_file h = {.pid = pid,
         .fd = -1,
         .flags = writes ? O_RDWR : O_RDONLY,
         .how = writes ? "mapped for reading and writing" : "mapped"};
@@ -449,14 +451,14 @@ static int check_mappings(const struct criu_rights *r, pid_t pid, struct err *e)
 
 int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e)
 {
-    static const char *const places[] = {"exe", "cwd", "root"};
+    static const char *const links[] = {"exe", "cwd", "root"};
     if (initgroups(r->user.name, r->user.gid) < 0)
         return err_errno(e, errno, "becoming %s", r->user.name);
     int rc = check_descriptors(r, pid, e);
     if (!rc)
         rc = check_mappings(r, pid, e);
-    for (size_t i = 0; !rc && i < sizeof(places) / sizeof(*places); i++)
-        rc = check_place(r, pid, places[i], e);
+    for (size_t i = 0; !rc && i < sizeof(links) / sizeof(*links); i++)
+        rc = check_proc_link(r, pid, links[i], e);
     return rc;
 }
 

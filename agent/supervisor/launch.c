@@ -93,10 +93,10 @@ static enum launch_step at_fault(const struct launch *l, enum launch_step step)
 }
 
 /* Keeps no directory busy, and has a recognisable process name. */
-static void hold(void)
+static void wait_for_kill(void)
 {
     if (chdir("/") == 0)
-        prctl(PR_SET_NAME, "belay-hold", 0, 0, 0);
+        prctl(PR_SET_NAME, "belay-wait", 0, 0, 0);
     for (;;)
         pause();
 }
@@ -113,8 +113,8 @@ static void run_script(const struct launch *l, int to_supervisor)
     if (set_files(l) == 0) {
         step = LAUNCH_USER;
         if (launch_become_user(l->user) == 0) {
-            if (l->holds)
-                hold();
+            if (l->has_no_script)
+                wait_for_kill();
             step = LAUNCH_CWD;
             if (chdir(l->cwd) == 0) {
                 step = LAUNCH_INPUT;

@@ -11,7 +11,7 @@
  * (supervise_loop.h). It knows the cgroup before the script is forked, so nothing needs to be
  * recorded in between.
  *
- * The init is a subreaper of all that the script starts, holds no files and ignores signals, so
+ * The init is a subreaper of all that the script starts, has no files open and ignores signals, so
  * that after a supervisor's sudden death the whole tree can still be found below it where there are
  * no cgroups. It waits at a gate until the supervisor has recorded its pid, reports the script's
  * end, and ends with the last process below it. With a sandbox there is one more process between
@@ -37,10 +37,10 @@ struct launch {
     /* the task's directory, to run the script in its own sandbox (criu_sandbox.h); NULL if none.
      * The output is then a pipe, and error the same one */
     const char *sandbox;
-    bool alone; /* start without an init; never with a sandbox or `holds` */
+    bool alone; /* start without an init; never with a sandbox or has_no_script */
     /* no script: starts a process that waits to be killed, so that steps can be started in the
      * task */
-    bool holds;
+    bool has_no_script;
     /* with a sandbox: the criu program that restores the script instead of a start; may be NULL */
     const char *restore;
 };

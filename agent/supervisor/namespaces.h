@@ -14,8 +14,8 @@
  * them empty for the next task: creating them costs a short job a third of belay's work for it.
  * They are kept only if the task has not mounted or unmounted anything in them, and left when the
  * node's mounts change. So the next task finds in them what it would find in new ones, and no file
- * system of the node is held. Not used for CRIU's sandboxes, which have their own mount and pid
- * namespaces (criu_sandbox.h).
+ * system of the node is kept busy. Not used for CRIU's sandboxes, which have their own mount and
+ * pid namespaces (criu_sandbox.h).
  */
 #ifndef BELAY_AGENT_SUPERVISOR_NAMESPACES_H
 #define BELAY_AGENT_SUPERVISOR_NAMESPACES_H

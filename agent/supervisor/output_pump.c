@@ -28,7 +28,7 @@
 #define PIECES_A_TURN 16
 #define TURN_MS 4  /* pause after a turn of so many pieces, which makes some 250 MB a second, ... */
 #define SMALL 4096 /* ... or after a piece smaller than that */
-#define HELD_LOOK_MS 50    /* looks for space while it is held, ... */
+#define STALLED_LOOK_MS 50 /* looks for space while it is stalled, ... */
 #define CUT_LOOK_MS 1000   /* ... and while it is cut */
 #define RELEASE_SHARE 4    /* releases when it has so much of the spare space, ... */
 #define RELEASE_MIN 65536  /* ... in steps of */
@@ -156,7 +156,7 @@ static size_t write_some(struct output_pump *p, struct output_stream *s, size_t 
     }
     if (done <= 0) {
         p->grant = 0;
-        p->grant_until = now_ms() + HELD_LOOK_MS;
+        p->grant_until = now_ms() + STALLED_LOOK_MS;
         return 0;
     }
     p->grant -= done;
@@ -209,7 +209,7 @@ static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
         size_t n = s->n - s->at < (size_t)space ? s->n - s->at : (size_t)space;
         if (n == 0 || write_some(p, s, n) == 0)
             return false;
-        p->held_since = 0;
+        p->stalled_since = 0;
     }
     if (p->is_cut)
         drop_piece(s);
@@ -231,15 +231,15 @@ static bool fetch(struct output_stream *s)
     return n > 0;
 }
 
-static void hold(struct output_pump *p)
+static void stall(struct output_pump *p)
 {
-    if (p->held_since == 0)
-        p->held_since = now_ms();
-    p->look_at = now_ms() + HELD_LOOK_MS;
-    if (now_ms() - p->held_since < p->hold_ms)
+    if (p->stalled_since == 0)
+        p->stalled_since = now_ms();
+    p->look_at = now_ms() + STALLED_LOOK_MS;
+    if (now_ms() - p->stalled_since < p->stall_ms)
         return;
     cut(p);
-    p->held_since = 0;
+    p->stalled_since = 0;
     p->grant_until = now_ms() + CUT_LOOK_MS;
 }
 
@@ -260,7 +260,7 @@ static void carry(struct output_pump *p, struct output_stream *s)
         if (s->at == s->n && (s->from < 0 || !fetch(s)))
             return;
         if (!put(p, s, false)) {
-            hold(p);
+            stall(p);
             return;
         }
         if (s->n < SMALL)
@@ -328,7 +328,7 @@ void output_pump_shipped(struct output_pump *p, int64_t bytes)
         return;
     p->shipped = bytes;
     p->grant = 0; /* looks again, and releases */
-    if (p->held_since > 0)
+    if (p->stalled_since > 0)
         p->look_at = 0;
 }
 

@@ -10,12 +10,12 @@
  * Output never takes the space that is kept for the agent's records (agent/disk.h). Of the space
  * beyond that, a user's tasks may take at most half of what is free to them: the user with the most
  * output meets the limit first, and a later user finds half of the rest. A task that has
- * little of its own (OUTPUT_OWN_SHARE) is not held up by others of its user.
+ * little of its own (OUTPUT_OWN_SHARE) is not stalled by others of its user.
  *
  * At the limit, what belayd has on its disk is released from the file's beginning (its length stays
  * the same). If that is not enough, the pipe is not read: the program waits, and nothing is lost.
  * But a program that waits makes no progress and could not save at a notice. So after
- * OUTPUT_HOLD_MS its output is cut: the program continues, and lines in the output say where and
+ * OUTPUT_STALL_MS its output is cut: the program continues, and lines in the output say where and
  * how much is missing.
  *
  * The program runs in its own cgroup, the pump does not. Its rate is limited so that it cannot be
@@ -33,7 +33,7 @@
 #include <sys/types.h>
 
 #define OUTPUT_STREAMS OUTPUT_WRITER_SOURCES
-#define OUTPUT_HOLD_MS 10000
+#define OUTPUT_STALL_MS 10000
 #define OUTPUT_OWN_SHARE 16
 #define OUTPUT_PIECE (64 << 10)
 
@@ -54,14 +54,14 @@ struct output_pump {
     struct output_shares *shares;       /* may be NULL */
     const struct output_writer *writer; /* it copies the streams' files; may be zeroed */
     uid_t user;
-    int64_t hold_ms;
+    int64_t stall_ms;
     int log; /* output.log, open for reading and writing; stays the caller's */
     /* private */
     struct output_stream streams[OUTPUT_STREAMS];
     size_t n;
     int64_t shipped, log_released;
     int64_t grant, grant_until; /* may be written without another look at the disk */
-    int64_t held_since;         /* 0 = the program is not held */
+    int64_t stalled_since;      /* 0 = the program is not stalled */
     int64_t look_at;            /* not read before; mono ms */
     bool is_cut;
 };

@@ -63,7 +63,7 @@ struct supervise_loop {
     struct grace grace; /* set except for `script` */
     struct shells shells;
     struct output_pump *pump; /* of the task's output; NULL = none */
-    /* the task's input, held open until a byte arrives in input_end (env.h); -1 = none */
+    /* the task's input, kept open until a byte arrives in input_end (env.h); -1 = none */
     int input, input_end;
     /* out: why the program was stopped (EXIT_BY_ITSELF if it was not), and a text for it */
     enum exit_cause cause;

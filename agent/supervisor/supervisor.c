@@ -109,7 +109,7 @@ static int write_pid(const struct supervisor *s, struct err *e)
     return fs_write_all(s->pid_file, text, (size_t)n, e);
 }
 
-bool supervisor_holds(const struct supervisor *s)
+bool supervisor_has_no_script(const struct supervisor *s)
 {
     return s->task->script_on_first && s->task->rank > 0;
 }
@@ -198,7 +198,7 @@ static void run_loop(struct supervisor *s)
         .user = &s->user,
         .env = s->env,
         .cwd = supervisor_work_dir(s),
-        .image = s->image.image && !supervisor_holds(s) ? &s->image : NULL};
+        .image = s->image.image && !supervisor_has_no_script(s) ? &s->image : NULL};
     report_to_agent(s, "", "ok");
     struct launch_report report = supervise_loop_run(&s->loop);
     s->agent_fd = s->loop.agent_fd;

@@ -24,10 +24,10 @@
 #define TRIES_FULL_MAX 3 /* on a full disk: another node may have space */
 #define RETRY_MS 100     /* x try */
 /* x RETRY_MS; a live supervisor is worth waiting for, because giving it up loses its program */
-#define HELD_LOOKS 600
-#define HELD_LOOKS_SOON 40
-#define HELD_LOOK_MS 50
-#define HELD_LATER_MS 1000
+#define LOCKED_LOOKS 600
+#define LOCKED_LOOKS_SOON 40
+#define LOCKED_LOOK_MS 50
+#define LOCKED_LATER_MS 1000
 #define ANSWER_WAIT_MS 30000 /* it may first have to kill processes of an earlier one */
 
 static void look(struct supervisor_client *k);
@@ -71,13 +71,13 @@ static void open_dir(struct supervisor_client *k)
 }
 
 /* Its supervisor is alive, but does not listen on ctl.sock yet. */
-static bool is_held(const struct supervisor_client *k)
+static bool is_locked(const struct supervisor_client *k)
 {
     int fd = openat(k->dirfd, "supervisor.pid", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     if (fd >= 0)
         close(fd);
-    return is_locked;
+    return locked;
 }
 
 static void end(struct supervisor_client *k, const struct err *e)
@@ -174,8 +174,8 @@ static void on_connected(uv_connect_t *request, int status)
         let_go(&k->ctl);
         if (has_ended(k)) /* it has ended meanwhile */
             end(k, NULL);
-        else if (is_held(k) && k->waits++ < HELD_LOOKS)
-            later(k, k->waits < HELD_LOOKS_SOON ? HELD_LOOK_MS : HELD_LATER_MS);
+        else if (is_locked(k) && k->waits++ < LOCKED_LOOKS)
+            later(k, k->waits < LOCKED_LOOKS_SOON ? LOCKED_LOOK_MS : LOCKED_LATER_MS);
         else
             start_supervisor(k);
         return;

@@ -33,9 +33,9 @@
 /* the init ends by itself, at once or after the script's last process */
 #define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
-#define HELD_SPACE "../../" DISK_HELD /* the task's directory is in DIR/tasks */
-#define SPACE_LOOK_MS 500             /* between looks for space for exit.json, ... */
-#define SPACE_WAIT_MAX_MS 600000      /* ... and for how long */
+#define RESERVE_OF_TASKS "../../" DISK_RESERVE_FILE /* the task's directory is in DIR/tasks */
+#define SPACE_LOOK_MS 500                           /* between looks for space for exit.json, ... */
+#define SPACE_WAIT_MAX_MS 600000                    /* ... and for how long */
 
 static int64_t now_ms(void)
 {
@@ -68,7 +68,7 @@ int supervisor_write_exit_when_space(struct supervisor *s, struct err *e)
     if (waits)
         log_warn("the record of a task's end waits for space on the disk", log_s("dir", s->dir));
     while (waits && rc == ERR_NO_SPACE && now_ms() < until) {
-        if (!disk_give(HELD_SPACE))
+        if (!disk_give(RESERVE_OF_TASKS))
             poll(NULL, 0, SPACE_LOOK_MS);
         rc = write_exit(s, e);
     }

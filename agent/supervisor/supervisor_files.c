@@ -40,7 +40,8 @@ static int expand(const struct supervisor *s, const char *pattern, char **ret_na
         .node = s->node,
         .rank = s->task->rank,
         .restarts = s->task->attempt - 1};
-    if (!pattern || supervisor_holds(s) || (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
+    if (!pattern || supervisor_has_no_script(s) ||
+        (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
         return 0;
     return pattern_expand(pattern, &v, ret_name, e);
 }
@@ -68,7 +69,7 @@ static int split(struct supervisor *s, int output, int *ret_out, int *ret_error,
     return 0;
 }
 
-/* A pipe with a name that the task's user may write to, held open at both ends. */
+/* A pipe with a name that the task's user may write to, kept open at both ends. */
 static int make_pipe(const struct supervisor *s, const char *name)
 {
     unlink(name);
@@ -98,7 +99,7 @@ static int open_pump(struct supervisor *s, int *out, int *error, struct err *e)
     s->pump.shares = s->common->shares;
     s->pump.writer = &s->writer;
     s->pump.user = s->user.uid;
-    s->pump.hold_ms = OUTPUT_HOLD_MS;
+    s->pump.stall_ms = OUTPUT_STALL_MS;
     int rc = output_pump_open(&s->pump, files, n, s->user.uid, s->user.gid, ends, e);
     if (!rc && s->task->method == WIRE_METHOD_CRIU)
         rc = criu_sandbox_note_output(ends[0], e);

@@ -56,7 +56,7 @@ struct supervisor {
 /* The program's working directory; borrowed. */
 const char *supervisor_work_dir(const struct supervisor *s);
 /* Whether the task has no script and only keeps the allocation for steps. */
-bool supervisor_holds(const struct supervisor *s);
+bool supervisor_has_no_script(const struct supervisor *s);
 int64_t supervisor_memory_limit_mib(const struct supervisor *s); /* 0 = none */
 
 /* ---- supervisor_files.c ---- */

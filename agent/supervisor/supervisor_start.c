@@ -106,7 +106,7 @@ static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err 
 static bool runs_alone(const struct supervisor *s)
 {
     return proc_group_mode(s->group) != PROC_SUBREAPER && s->task->method != WIRE_METHOD_CRIU &&
-           !supervisor_holds(s) && !s->task->image && s->writer.pid == 0;
+           !supervisor_has_no_script(s) && !s->task->image && s->writer.pid == 0;
 }
 
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
@@ -145,7 +145,7 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .input = s->input,
         .input_wait_ms = FILE_WAIT_MS,
         .alone = runs_alone(s),
-        .holds = supervisor_holds(s),
+        .has_no_script = supervisor_has_no_script(s),
         .sandbox = in_sandbox ? s->dir : NULL,
         .restore = in_sandbox && is_restored ? s->state.criu : NULL};
     if (!rc)

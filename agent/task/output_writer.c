@@ -118,7 +118,7 @@ static int watch_sources(const struct output_writer *s)
     return fd; /* without one it polls */
 }
 
-/* The supervisor's lock, socket and pipes must not be held open here after its end. */
+/* The supervisor's lock, socket and pipes must not stay open here after its end. */
 static void close_others(const struct output_writer *s, int stop, int report)
 {
     int last = stop > report ? stop : report;

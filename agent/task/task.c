@@ -67,12 +67,12 @@ void task_log(const struct task *t, const char *what, const struct err *e)
     log_error(what, log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
 }
 
-static void persist(struct task *t, const char *held)
+static void persist(struct task *t, const char *reserve)
 {
     struct err e;
     t->has_state = true;
     int rc = t->state_path ? record_write_state(t->state_path, &t->state, &e) : 0;
-    while (rc == ERR_NO_SPACE && held && disk_give(held))
+    while (rc == ERR_NO_SPACE && reserve && disk_give(reserve))
         rc = record_write_state(t->state_path, &t->state, &e);
     /* Refused before its directory was made: a restarted agent receives it again and refuses it. */
     bool is_refused = rc == ERR_NOT_FOUND && !t->state.prepared;
@@ -85,13 +85,13 @@ void task_persist(struct task *t)
     persist(t, NULL);
 }
 
-/* On a full disk it takes what is held for the ends of tasks. If that is used up too, the task is
+/* On a full disk it takes the reserve for the ends of tasks. If that is used up too, the task is
  * stopped although its end is not recorded: a stop is what makes space. */
 static void persist_end(struct task *t)
 {
-    char *held = mem_printf("%s/../" DISK_HELD, t->common->dir);
-    persist(t, held);
-    free(held);
+    char *reserve = mem_printf("%s/../" DISK_RESERVE_FILE, t->common->dir);
+    persist(t, reserve);
+    free(reserve);
 }
 
 /* Whether a restarted agent would derive the same end, with the same text, from exit.json. */

@@ -263,9 +263,9 @@ static bool is_full(struct world *w, int64_t unused)
     return w->status.disk_full[0];
 }
 
-static void take_what_is_held(struct world *w)
+static void take_the_reserve(struct world *w)
 {
-    char *path = in_node(w, DISK_HELD);
+    char *path = in_node(w, DISK_RESERVE_FILE);
     assert_int_equal(truncate(path, 0), 0);
     free(path);
     fill(w, 0);
@@ -295,7 +295,7 @@ static void an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it(void
         "#!/bin/sh\ncat /dev/zero >\"$BELAY_CHECKPOINT_DIR/x\" 2>/dev/null\nexec sleep 1000\n");
     world_until(w, is_running, 1, "it runs");
     world_until(w, is_running, 2, "the filler runs");
-    take_what_is_held(w);
+    take_the_reserve(w);
     for (int i = 0; i < 2; i++) {
         world_kill_agent(w, i == 0 ? SIGKILL : SIGTERM);
         world_forget_reports(w);

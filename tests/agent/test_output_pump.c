@@ -150,7 +150,7 @@ static int setup(void **state)
         return -1;
     char *path = mem_printf("%s/output.log", r.dir);
     struct err e;
-    r.pump = (struct output_pump){.writer = &r.writer, .user = 7, .hold_ms = 300};
+    r.pump = (struct output_pump){.writer = &r.writer, .user = 7, .stall_ms = 300};
     r.pump.log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     free(path);
     return output_pump_open(&r.pump, &r.pump.log, 1, geteuid(), getegid(), &r.end, &e);
@@ -221,9 +221,9 @@ static void turn_until(struct rig *r, cond c, const char *what)
     }
 }
 
-static bool is_held(const struct rig *r)
+static bool is_stalled(const struct rig *r)
 {
-    return r->pump.held_since > 0;
+    return r->pump.stalled_since > 0;
 }
 
 static bool is_cut(const struct rig *r)
@@ -236,9 +236,9 @@ static bool is_over(const struct rig *r)
     return r->pump.streams[0].from < 0;
 }
 
-static bool is_held_or_over(const struct rig *r)
+static bool is_stalled_or_over(const struct rig *r)
 {
-    return is_held(r) || is_over(r);
+    return is_stalled(r) || is_over(r);
 }
 
 static char *read_log(const struct rig *r, int64_t from)
@@ -255,10 +255,10 @@ static void a_program_waits_for_space_and_loses_nothing(void **state)
     int64_t blocks, taken = 0, lines = 0;
     if (!can_mount)
         skip();
-    r->pump.hold_ms = WAIT_MS;
+    r->pump.stall_ms = WAIT_MS;
     start_program(r, 40 * MIB);
     while (!is_over(r)) {
-        turn_until(r, is_held_or_over, "it is held, or over");
+        turn_until(r, is_stalled_or_over, "it is stalled, or over");
         int64_t size = size_of_log(r, &blocks);
         assert_true(blocks <= 8 * MIB);
         char *text = read_log(r, taken); /* belayd takes it */
@@ -269,7 +269,7 @@ static void a_program_waits_for_space_and_loses_nothing(void **state)
         }
         taken = lines * 16;
         free(text);
-        r->pump.held_since = 0; /* so that it is seen to be held again */
+        r->pump.stalled_since = 0; /* so that it is seen to be stalled again */
         output_pump_shipped(&r->pump, taken);
     }
     assert_int_equal(size_of_log(r, &blocks), 40 * MIB);
@@ -283,7 +283,7 @@ static void output_without_space_for_long_is_cut_with_a_note(void **state)
     if (!can_mount)
         skip();
     start_program(r, 40 * MIB);
-    turn_until(r, is_held, "it is held");
+    turn_until(r, is_stalled, "it is stalled");
     int64_t held_at = size_of_log(r, &blocks);
     assert_in_range(held_at, 6 * MIB, 8 * MIB); /* half of what is not kept */
     turn_until(r, is_over, "the program goes on to its end");
@@ -310,7 +310,7 @@ static void output_continues_when_there_is_space_again(void **state)
     turn_until(r, is_cut, "it is cut");
     int64_t cut_at = size_of_log(r, &blocks);
     output_pump_shipped(&r->pump, cut_at);
-    turn_until(r, is_held, "it goes on, and is held again");
+    turn_until(r, is_stalled, "it goes on, and is stalled again");
     char *text = read_log(r, cut_at), *note = strstr(text, " bytes of output are missing here");
     assert_true(str_starts(text, "---- belay: ") && note);
     assert_true(strlen(note) > 4 * MIB);

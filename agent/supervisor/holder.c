@@ -2,10 +2,10 @@
  *
  * The holder of a host's claim (see host.h): as a child subreaper it is an ancestor of everything
  * that the user data starts. It ends when the script does, or on SIGTERM, after it has killed all
- * its descendants; its lock on `hold` ends with it. So an unlocked `hold` means that nothing runs,
- * unless the holder itself was killed.
+ * its descendants; its lock on the file `hold` ends with it. So an unlocked file means that nothing
+ * runs, unless the holder itself was killed.
  */
-#include "agent/supervisor/hold.h"
+#include "agent/supervisor/holder.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -58,7 +58,7 @@ static void exec_script(const char *dir)
     _exit(127);
 }
 
-static int take_hold(const char *dir)
+static int take_lock(const char *dir)
 {
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char *path = mem_printf("%s/hold", dir);
@@ -103,13 +103,13 @@ static void wait_for_end(int signals, pid_t script)
     }
 }
 
-int host_hold_main(const char *dir)
+int holder_main(const char *dir)
 {
     struct proc_group *all = NULL;
     struct err e;
     fcntl(READY_FD, F_SETFD, FD_CLOEXEC);
     int signals = open_signals();
-    if (signals < 0 || take_hold(dir) < 0 ||
+    if (signals < 0 || take_lock(dir) < 0 ||
         proc_group_open_mode("belay-host", NULL, PROC_SUBREAPER, &all, &e) != 0) {
         log_error(
             "this host already has a holder, or a holder cannot be set up", log_s("dir", dir));
