@@ -119,7 +119,7 @@ static void on_save_done(struct timer *t, void *ctx)
     bool ok = !world_chance(w, w->calm ? 0 : 0.05);
     (void)t;
     x->saving = false;
-    if (x->holds) {
+    if (x->has_no_script) {
         end_attempt(x, x->stop_reason, 143);
         return;
     }
@@ -158,7 +158,7 @@ static void save_and_stop(struct sim_attempt *x, enum wire_end reason)
     x->stop_reason = reason;
     if (x->phase == SIM_RESTORING)
         end_attempt(x, reason, 143);
-    else if (x->holds)
+    else if (x->has_no_script)
         /* while there is time */
         timer_start(timers(x->agent), &x->save_done, world_between(x->agent->w, 1000, 60000));
     else
@@ -220,7 +220,7 @@ static void on_restored(struct timer *t, void *ctx)
     x->ran_from_ms = world_now(w);
     traffic_started(w, x);
     timer_init(&x->finish, on_finish, x);
-    if (!x->holds) {
+    if (!x->has_no_script) {
         timer_start(timers(x->agent), &x->finish, (job->total_steps - x->base_steps) * STEP_MS);
         start_periodic(x);
     }
@@ -237,7 +237,7 @@ static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_d
     x->attempt = d->attempt;
     x->rank = d->rank;
     x->ranks = d->n_peers > 0 ? (int64_t)d->n_peers : 1;
-    x->holds = d->script_on_first && d->rank > 0;
+    x->has_no_script = d->script_on_first && d->rank > 0;
     x->started_wall = WIRE_NONE;
     struct err e;
     x->every_ms = d->ckpt_every_ms > 0 ? d->ckpt_every_ms : 3600000;
@@ -265,7 +265,7 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         end_attempt(x, WIRE_END_CAPACITY, 0);
         return;
     }
-    if (!x->holds) {
+    if (!x->has_no_script) {
         store_identify(w, x->job, d->ckpt_identity);
         store_fence(w, x->job, x->attempt);
         bool lost;
@@ -281,9 +281,9 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
     }
     struct sim_job *job = world_job(w, x->job);
-    if (!w->calm && !x->holds && job->refusing == 0 && world_chance(w, 0.05))
+    if (!w->calm && !x->has_no_script && job->refusing == 0 && world_chance(w, 0.05))
         job->refusing = (int32_t)world_between(w, 1, 5);
-    if (!w->calm && !x->holds && job->refusing > 0) {
+    if (!w->calm && !x->has_no_script && job->refusing > 0) {
         job->refusing--;
         x->refusals = (int)world_between(w, 1, 6);
         x->is_refused = world_chance(w, 0.9);
@@ -384,7 +384,7 @@ static enum wire_phase phase_of(const struct sim_attempt *x)
 
 static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
 {
-    bool tells = x->phase == SIM_RUNNING && !x->holds;
+    bool tells = x->phase == SIM_RUNNING && !x->has_no_script;
     *s = (struct wire_attempt_status){
         .job = x->job,
         .attempt = x->attempt,

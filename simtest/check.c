@@ -60,10 +60,10 @@ static const char *unmet(struct world *w, const struct dependency_row *r, int32_
     bool ended = on && on->ends > 0, succeeded = ended && on->end == END_SUCCEEDED;
     if (!on || (r->kind == DEPEND_AFTER && on->attempts > 0))
         return NULL;
-    bool holds = r->kind == DEPEND_AFTEROK      ? succeeded
-                 : r->kind == DEPEND_AFTERNOTOK ? ended && !succeeded
-                                                : ended;
-    return holds ? NULL : depend_kind_names[r->kind];
+    bool is_met = r->kind == DEPEND_AFTEROK      ? succeeded
+                  : r->kind == DEPEND_AFTERNOTOK ? ended && !succeeded
+                                                 : ended;
+    return is_met ? NULL : depend_kind_names[r->kind];
 }
 
 /* At the first placement of a job. A task waits for the dependencies of its array. */

@@ -54,7 +54,7 @@ bool grants_of_job(
     const struct job *of = model_job(w->model, job);
     const struct attempt *a = of ? job_attempt(of) : NULL;
     struct sim_job *j = world_job(w, job);
-    (void)ret_secrets; /* version 0: agents here hold none */
+    (void)ret_secrets; /* version 0: agents here have none */
     if (w->seed % SIM_GRANTS != 5 || w->calm || !a || of->row.spec.method == CKPT_NONE)
         return true;
     if (j->asked_attempt != attempt)

@@ -106,7 +106,7 @@ static int run_all(const struct arguments *a)
         a->seeds, (long long)sum.jobs, (long long)sum.events, (long long)sum.crashes,
         (long long)sum.kills, (long long)sum.reclaims, (long long)sum.launches,
         (long long)sum.saves, (long long)sum.drilled, (long long)sum.evictions,
-        (double)sum.virtual_ms / 86400000.0, failed ? "BROKEN" : "every promise held");
+        (double)sum.virtual_ms / 86400000.0, failed ? "BROKEN" : "every promise kept");
     return failed ? 1 : 0;
 }
 

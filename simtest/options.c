@@ -138,11 +138,11 @@ void options_loaded(struct world *w)
 void options_sent(struct world *w, const struct wire_desired_attempt *d)
 {
     const struct job_spec *spec = &world_job(w, d->job)->spec;
-    const bool holds = d->script_on_first && d->rank > 0;
+    const bool no_script = d->script_on_first && d->rank > 0;
     for (size_t i = 0; i < job_attributes_count; i++) {
         const struct job_attribute *a = &job_attributes[i];
         if (a->wire && a->field == JOB_FIELD_NONE && !job_member_is_equal(a, spec, &d->options) &&
-            !(holds && a->member_type == JOB_MEMBER_TEXT))
+            !(no_script && a->member_type == JOB_MEMBER_TEXT))
             world_fail(w, "an agent gets another %s of job %lld than was committed", a->name,
                 (long long)d->job);
     }

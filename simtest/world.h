@@ -203,7 +203,7 @@ struct sim_attempt {
     struct wire_checkpoint *saved;
     size_t n_saved;
     bool saving, stop_after_save;
-    bool holds; /* no script: it ends when requested */
+    bool has_no_script; /* it ends when requested */
     enum wire_end stop_reason;
     enum wire_cause save_cause;
     int64_t failed_saves;
@@ -245,7 +245,7 @@ void agent_notice(struct sim_agent *a, enum wire_notice_kind kind, int64_t deadl
 bool agent_has(struct sim_agent *a, int64_t job, int64_t attempt);
 void agent_destroy_all(struct world *w);
 struct sim_call;
-void agent_call_broken(struct sim_call *c); /* belayd died while it held the request */
+void agent_call_broken(struct sim_call *c); /* belayd died while it had the request */
 
 /* ---- disks.c ---- */
 void disks_trouble(struct world *w); /* now and then */
@@ -517,7 +517,7 @@ void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node);
 void check_end(struct world *w);
 
 struct sim_result {
-    char failure[512]; /* "" if every promise held */
+    char failure[512]; /* "" if every promise was kept */
     int64_t events, crashes, reclaims, kills, launches, saves, jobs, drilled, evictions;
     int64_t virtual_ms;
     uint64_t digest; /* of what was committed, see digest.h */

@@ -200,7 +200,7 @@ static bool is_due(struct mono due, struct stamp now)
 
 /* ---- placement ---- */
 
-/* Growth counts are stored as pointers, plus one, since a map holds no NULL. Classes skipped since
+/* Growth counts are stored as pointers, plus one, since a map has no NULL. Classes skipped since
  * the cursor last passed the end have no entry. */
 static int64_t unfit_at(
     const struct planner *p, const struct model *m, const struct demand_class *k)
@@ -477,7 +477,8 @@ static bool next_place(
 
 /* ---- plan_next, plan_wake ---- */
 
-/* Gangs that hold nodes for their start, and jobs that move, keep them from being ended as idle. */
+/* Gangs that earmark nodes for their start, and jobs that move, keep them from being ended as
+ * idle. */
 static bool decide_end(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
@@ -521,7 +522,7 @@ struct decider {
     /* Instead, for a decision that uses the planner's memory: true if it is due now. */
     bool (*decide)(
         struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
-    /* until when a negative answer holds; NULL: until an event */
+    /* until when a negative answer is valid; NULL: until an event */
     struct mono (*valid_until_of)(const struct planner *p, const struct model *m);
 };
 

@@ -90,7 +90,7 @@ struct planner {
     struct mono valid_until;
     int64_t *launches; /* offers */
     size_t n_launches;
-    /* nodes that a gang holds until it has all of them, or that a job will move to */
+    /* nodes that a gang earmarks until it has all of them, or that a job will move to */
     int64_t *earmarked;
     size_t n_earmarked;
     /* gangs that could use more nodes than their minimum, but no more are available */
@@ -156,8 +156,8 @@ bool moves_next(
 /* The next offer to launch, or false. Call after moves_next returned false. */
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer);
 void launches_deinit(struct planner *p);
-/* A waiting gang or a job that moves holds the node for its start, as of the last moves_next or
- * earmarks_look. */
+/* A waiting gang or a job that moves has earmarked the node for its start, as of the last
+ * moves_next or earmarks_look. */
 bool node_is_earmarked(const struct planner *p, int64_t node);
 /* The next gang to start with the available nodes, or false. Call after launches_next returned
  * false. */

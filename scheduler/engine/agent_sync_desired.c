@@ -15,7 +15,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define HOLD_SPARE_MS 30000
+#define NO_SCRIPT_SPARE_MS 30000
 /* limit of scripts and the like in one message: half of the wire's limit */
 #define SPECS_BYTES_MAX (4u << 20)
 
@@ -208,7 +208,7 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
 static int64_t limit_ms(const struct attempt *a)
 {
     int64_t ms = a->job->row.spec.time_limit_ms;
-    return ms == 0 ? WIRE_NO_LIMIT : attempt_has_no_script(a) ? ms + HOLD_SPARE_MS : ms;
+    return ms == 0 ? WIRE_NO_LIMIT : attempt_has_no_script(a) ? ms + NO_SCRIPT_SPARE_MS : ms;
 }
 
 /* A rank without a script reaches the time limit last, so that the first rank's end is the job's.
@@ -220,12 +220,12 @@ static void add_script_on(const struct attempt *a, struct wire_desired_attempt *
         return;
     d->method = WIRE_METHOD_NONE;
     d->options.ckpt_at[0] = '\0';
-    d->options.time_limit_ms += d->options.time_limit_ms > 0 ? HOLD_SPARE_MS : 0;
-    d->grace_ms += d->grace_signal > 0 ? HOLD_SPARE_MS : 0;
+    d->options.time_limit_ms += d->options.time_limit_ms > 0 ? NO_SCRIPT_SPARE_MS : 0;
+    d->grace_ms += d->grace_signal > 0 ? NO_SCRIPT_SPARE_MS : 0;
 }
 
 /* The gang's state is being saved: this rank stays until that has ended. */
-static bool holds_on(const struct attempt *a)
+static bool stays_on(const struct attempt *a)
 {
     if (!attempt_has_no_script(a) || a->row.state != ATTEMPT_STOPPING || !a->row.save_first)
         return false;
@@ -372,7 +372,7 @@ static void desire(struct agent_sync *s, const struct attempt *a, struct seen *k
     d->saves_asked = attempt_has_no_script(a) ? 0 : a->row.saves_asked;
     d->limit_ms = limit_ms(a);
     d->gang_ended = a->job->row.gang_end != END_NONE;
-    if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {
+    if (a->row.state == ATTEMPT_STOPPING && !stays_on(a)) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         d->reason = agent_sync_reason(a->row.stop_reason);
         if (a->row.save_first)

@@ -20,7 +20,7 @@
 #define FULL_RETRY_MIN_MS 1000
 #define FULL_RETRY_MAX_MS 5000
 /* a timer that fires this late means that the process or its machine was stopped */
-#define HELD_UP_MS 1000
+#define STALLED_MS 1000
 
 /* One post: an event (with its own copies of the data that it points to) or work. */
 struct post {
@@ -103,7 +103,7 @@ static void on_wake(struct timer *timer, void *ctx)
     struct tick *t = ctx;
     int64_t late_ms = clock_mono(t->o.timers->clock).ms - t->wake_due.ms;
     (void)timer;
-    if (late_ms > HELD_UP_MS) {
+    if (late_ms > STALLED_MS) {
         log_warn("event loop stalled; renewing all node leases", log_i("late_ms", late_ms));
         renew_leases(t);
     }

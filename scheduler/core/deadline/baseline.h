@@ -16,7 +16,7 @@
  *     otherwise              D + w - p w': on-demand to the end, while the baseline has spot to the
  *                            end
  *
- * Actions that might exceed the cap are excluded. While one of these bounds holds, following the
+ * Actions that might exceed the cap are excluded. While one of these bounds is kept, following the
  * baseline keeps it, so the cap is guaranteed.
  *
  * This is deadline_law_certain, with infinite INTERRUPTIONS. It hardly lets a job fall behind,

@@ -3,8 +3,8 @@
  * Meets a job's deadline at the least expected cost: which offer to run on now, or to wait.
  *
  * The guarantee has priority. As long as an on-demand start now, with a restart and one failed
- * launch before it, would meet the deadline, only actions are allowed after which the same holds at
- * the next examination. So a job is late only if it was late at its arrival, or if reality was
+ * launch before it, would meet the deadline, only actions are allowed after which the same is true
+ * at the next examination. So a job is late only if it was late at its arrival, or if reality was
  * worse than the stated worst case. Among the allowed actions the cheapest is chosen, from a table
  * (deadline/table.h) of the expected cost of each action.
  *

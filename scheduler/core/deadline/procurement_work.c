@@ -78,7 +78,7 @@ void procurement_progressed(const struct model *m, struct job *j, struct wall at
         return; /* a repeated report has no information about the rate */
     }
     seen->last = r->progress;
-    /* An earlier attempt's result holds until this one has shown enough. */
+    /* An earlier attempt's result is used until this one has shown enough. */
     bool is_new = seen->whole_ms == 0 || seen->rated == a->row.attempt;
     int64_t began = began_at(a), whole_ms = whole_since(m, r, seen->first, since_ms(seen->at, at),
                                      is_new ? SHOWN_LEAST : SHOWN_SURE);

@@ -7,7 +7,7 @@
  * then on from its progress. A program does not work right from its start: it loads and compiles
  * first. So the rate is measured from its first report, and the time before it, beyond the work
  * already done, is its WARM-UP: part of the cost of a start, not of the work. Rate and warm-up are
- * measured in each attempt and not stored: after a restart of belayd the last result holds until
+ * measured in each attempt and not stored: after a restart of belayd the last result is used until
  * then.
  */
 #ifndef BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_WORK_H

@@ -28,7 +28,7 @@
 struct spot_observations *spot_observations_create(void);
 void spot_observations_destroy(struct spot_observations *s); /* NULL is allowed */
 
-/* An observation: this state holds from now on. Ignored for offers that are not spot. */
+/* An observation: this is the state from now on. Ignored for offers that are not spot. */
 void spot_observations_note(
     struct model *m, const struct offer *o, enum spot_observation what, struct wall at);
 

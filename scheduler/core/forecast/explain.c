@@ -736,7 +736,7 @@ size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
     return a.n;
 }
 
-/* The reason of one job of a shape holds for all, unless this job has one of its own. */
+/* The reason of one job of a shape is that of all, unless this job has one of its own. */
 static bool is_like_its_shape(const struct job *j)
 {
     return j->row.state == JOB_PENDING && j->shape && !j->is_waiting && !j->array &&

@@ -58,7 +58,7 @@ static bool has_constraints(struct survey *v, const struct shape *s, const char 
     return false;
 }
 
-/* Whether a machine of this size and market can ever hold the job. */
+/* Whether a machine of this size and market can ever serve the job. */
 static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, enum market market)
 {
@@ -94,7 +94,7 @@ static bool can(struct survey *v, bool may, const char *who, const char *why)
     return may;
 }
 
-/* Whether the job may use the pool. Missing labels for a pool that could hold it are reported. */
+/* Whether the job may use the pool. Missing labels for a pool that could serve it are reported. */
 static bool is_allowed(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, enum market market)
 {

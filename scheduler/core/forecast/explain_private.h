@@ -42,7 +42,7 @@ struct survey {
     int64_t unpaid;
     int64_t unpaid_uusd_h;        /* cost of all its nodes on the cheapest of those */
     const struct pool *unpaid_in; /* the pool of the cheapest */
-    /* The first that could hold it, but requires labels that it lacks. */
+    /* The first that could serve it, but requires labels that it lacks. */
     const struct pool *unlabelled;
     /* Nodes and offers that exceed what its user or team can still pay, or their limits on size. */
     int64_t dear;
@@ -65,7 +65,7 @@ struct survey {
 void explain_survey_nodes(const struct model *m, const struct shape *s, struct survey *v);
 void explain_survey_offers(const struct model *m, const struct shape *s, struct survey *v);
 
-/* True, with a reason added: nothing could ever hold it. */
+/* True, with a reason added: nothing could ever serve it. */
 bool explain_impossible(const struct model *m, const struct job *j, const struct shape *s,
     const struct survey *v, struct answer *a);
 /* How many of its nodes are available at once. */

@@ -29,7 +29,7 @@
 
 /* ---- budgets ---- */
 
-/* Hourly cost on the cheapest machine that may hold it; -1: none. */
+/* Hourly cost on the cheapest machine that may serve it; -1: none. */
 static int64_t least_uusd_h(
     const struct forecast_snapshot *p, int32_t lot, const struct pool **ret_pool)
 {

@@ -23,7 +23,7 @@
 struct node_class {
     const struct node *node;          /* one of them, or NULL */
     const struct offer *offer;        /* the offer that launches it */
-    uint64_t may[FORECAST_LOTS / 64]; /* lots that an empty one could hold */
+    uint64_t may[FORECAST_LOTS / 64]; /* lots that an empty one could serve */
     int64_t n_nodes;                  /* existing ones, simulated or not */
     struct resources total;
 };

@@ -92,7 +92,7 @@ bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot)
            run_may(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
 }
 
-/* The slot's reservation still holds with this job there. */
+/* The slot's reservation is still kept with this job there. */
 bool run_leaves_capacity(const struct forecast_run *s, const struct slot *c, const struct lot *l)
 {
     struct resources free = c->free, all = *run_takes(s, c, s->lots[c->kept_for].shape);

@@ -113,7 +113,7 @@ bool run_have_power(
 /* Capacity and power for a job of the lot, and no other condition excludes it. */
 bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot);
 
-/* The slot's reservation still holds with this job there. */
+/* The slot's reservation is still kept with this job there. */
 bool run_leaves_capacity(const struct forecast_run *s, const struct slot *c, const struct lot *l);
 
 /* It accepts work now, and the lot may pass its reservation. */

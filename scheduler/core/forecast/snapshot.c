@@ -462,7 +462,7 @@ static void gather_nodes(struct forecast_snapshot *p)
     }
 }
 
-/* Runs elsewhere matter if they count for a limit or hold licences. */
+/* Runs elsewhere matter if they count for a limit or use licences. */
 static void gather_elsewhere(struct forecast_snapshot *p)
 {
     if (p->n_groups <= 1 && licences_count(p->m) == 0)

@@ -103,16 +103,16 @@ static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
     const struct attempt *first = job_attempt(a->job);
     if (reported == END_CHECKPOINTED && first && wall_is_set(first->row.requeue_asked_at))
         return END_USER; /* it saved as requested and ended thereby */
-    bool holds = attempt_has_no_script(a),
+    bool no_script = attempt_has_no_script(a),
          is_loss = reported == END_RECLAIMED || reported == END_NODE_LOST;
-    bool itself = is_loss || (reported == END_SUCCEEDED && !holds);
+    bool itself = is_loss || (reported == END_SUCCEEDED && !no_script);
     enum end_kind end = a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
-    if (holds && end == END_GANG && a->job->row.gang_end == END_SUCCEEDED)
+    if (no_script && end == END_GANG && a->job->row.gang_end == END_SUCCEEDED)
         return END_SUCCEEDED;
     if (end == END_GANG && a->node->row.state == NODE_NOTICED)
         /* its dependent ranks ended first, and it was stopped together with them */
         return END_RECLAIMED;
-    return holds && end == END_SUCCEEDED ? END_FAILED : end;
+    return no_script && end == END_SUCCEEDED ? END_FAILED : end;
 }
 
 /* Human-readable; "succeeded" and "failed" have details (describe_end). */

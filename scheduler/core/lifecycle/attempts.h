@@ -11,7 +11,7 @@
 
 struct model;
 
-/* The rank has no script: it holds a place for tasks that rank 0 starts there (SCRIPT_ON_FIRST). */
+/* The rank has no script: it keeps a node for tasks that rank 0 starts there (SCRIPT_ON_FIRST). */
 bool attempt_has_no_script(const struct attempt *a);
 void attempt_start(struct model *m, struct attempt *a);
 /* Stops all live ranks of the job's attempt. save_first: save, then stop, unless they are stopping

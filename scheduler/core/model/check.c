@@ -60,7 +60,7 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
         claimed += s->account->team == t ? s->claims * s->least * s->mcpu : 0;
     }
     if (claimed != t->claimed_mcpu)
-        return BROKEN("claims of %" PRId64 " mcpu are held for team %s, but it counts %" PRId64,
+        return BROKEN("claims of %" PRId64 " mcpu are kept for team %s, but it counts %" PRId64,
             claimed, t->name, t->claimed_mcpu);
     size_t n = 0;
     for (const struct demand_class *k = queue_first_of(t); k; k = queue_next_of(k))
@@ -154,7 +154,7 @@ static int check_node_indexes(const struct model *m, const struct node *n, struc
     return 0;
 }
 
-/* Named resources: held by attempts plus free equals total. */
+/* Named resources: used by attempts plus free equals total. */
 static int check_stock(const struct node *n, struct err *e)
 {
     for (size_t k = 0; k < n->resources.n; k++) {
@@ -269,7 +269,7 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
                 a->row.job, n->row.id);
         if (a->node != n || job_attempt_on(a->job, a->row.attempt, n->row.id) != a ||
             n->row.state == NODE_LOST)
-            return BROKEN("node %" PRId64 " holds an attempt of job %" PRId64
+            return BROKEN("node %" PRId64 " has an attempt of job %" PRId64
                           " that is not live there",
                 n->row.id, a->row.job);
     }

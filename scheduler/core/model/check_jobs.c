@@ -293,7 +293,7 @@ static int check_demand_classes(const struct model *m, int64_t *queued, struct e
             queue_position_order(k->at, queue_position_of(k->first)) != 0 ||
             queue_position_order(k->at, before) <= 0)
             return BROKEN("a demand class is not at the position of its first shape");
-        if (!demand_class_sums_hold(k))
+        if (!demand_class_sums_agree(k))
             return BROKEN("the sums of a demand class do not match its subtree");
         before = k->at;
         for (const struct shape *s = k->first; s; s = queue_next_in_class(s), n++) {

@@ -234,7 +234,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
     if (j->shape->constraints)
-        node_describe(n);                /* its attempts may hold more than its current total */
+        node_describe(n);                /* its attempts may have more than its current total */
     j->account->mcpu += attempt_mcpu(a); /* since its row was stored */
     limits_take(m, a);
     budgets_attach(m, a);

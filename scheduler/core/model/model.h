@@ -13,7 +13,7 @@
  *  3. last_good of a job never decreases in (attempt, sequence) order, unless a user restarts the
  *     job from scratch.
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
- *  5. The queue holds exactly the PENDING jobs that are eligible (not held, no open dependency,
+ *  5. The queue has exactly the PENDING jobs that are eligible (not held, no open dependency,
  *     begin time reached) and not throttled by a limit of their user or team, in the order of
  *     priority.h as of the last EV_ORDER.
  *  6. Ids increase and are never reused, also across restarts (the counters are stored).

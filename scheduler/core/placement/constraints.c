@@ -333,7 +333,7 @@ void node_take_stock(struct node *n, const struct job *j, int64_t sign)
         stock_add(&n->stock, &j->shape->constraints->resources, -sign);
 }
 
-/* Attempts keep what they hold even if the total falls below it: the node is then overdrawn until
+/* Attempts keep what they have even if the total falls below it: the node is then overdrawn until
  * they end. */
 static void set_stock(struct node *n, const struct counts *all)
 {
@@ -512,7 +512,7 @@ struct known {
     const struct constraints *x;
     char all[64 * FEATURE_MAX]; /* names of features, as far as they fit */
     char models[64 * FEATURE_MAX];
-    int64_t machines, suitable, constrained; /* constrained: the constraint holds */
+    int64_t machines, suitable, constrained; /* constrained: the constraint is met */
     /* Machines with such GPUs; the largest memory of that model. */
     int64_t with_gpu, most_mib;
 };

@@ -24,11 +24,11 @@ int constraints_check_submit(
     const struct model *m, const struct job_row *j, const struct constraints *x, struct err *e);
 /* features and resources of its machines, from its row and its pool's */
 void offer_describe(struct offer *o);
-/* The same of a node. Its attempts keep what they hold. */
+/* The same of a node. Its attempts keep what they have. */
 void node_describe(struct node *n);
 void pool_describe(struct model *m, struct pool *p); /* all its nodes and offers */
-/* An empty machine with these properties could hold a job. node: its name; NULL for a machine still
- * to be launched. */
+/* An empty machine with these properties could serve a job. node: its name; NULL for a machine
+ * still to be launched. */
 bool constraints_suit(const struct constraints *x, const char *node, const struct gpu_kind *gpu,
     const char *features, const struct counts *resources);
 bool constraints_allow(const struct constraints *x, const char *node);  /* by node name only */

@@ -14,7 +14,7 @@ struct qos;
 
 /* The next job of the shape is within its team's quota, or has a claim because of that. */
 bool quota_owes(const struct shape *s);
-bool team_may_be_owed(const struct team *t); /* quota_owes may hold for some of its shapes */
+bool team_may_be_owed(const struct team *t); /* quota_owes may be true for some of its shapes */
 
 bool qos_preempts(const struct qos *q); /* preempts others; q may be NULL */
 bool shape_preempts(const struct shape *s, const struct shape *other); /* jobs of this one */

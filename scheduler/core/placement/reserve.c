@@ -13,8 +13,8 @@
  *  2. No job behind the shape in the queue is placed so that the expected start is delayed. The
  *     reservation stays until its job is placed, there or elsewhere, so the wait of a job at the
  *     front of the queue is bounded by the longest time limit, which agents enforce.
- *  3. Jobs before the shape in the queue ignore it; it is dropped if it does not hold any more, and
- *     made again.
+ *  3. Jobs before the shape in the queue ignore it; it is dropped if it cannot be kept any more,
+ *     and made again.
  *
  * Changes that may admit other jobs count as growth of its nodes for the planner: a reservation is
  * dropped, the order of the queue changes, an attempt there is stopping. Time alone only makes a

@@ -38,7 +38,7 @@ void reserve_relaxed(struct model *m, struct node *n);
 void reserve_may_yield(struct model *m, struct node *n);
 /* No attempt there delays the node's reservation, if it has one. */
 bool reserve_is_valid(const struct node *n);
-/* A job from that queue position was placed: drops reservations behind it that do not hold any
+/* A job from that queue position was placed: drops reservations behind it that cannot be kept any
  * more. */
 void reserve_overridden(struct model *m, struct node *n, struct queue_position by, bool was_owed);
 

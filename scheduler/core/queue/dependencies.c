@@ -29,10 +29,10 @@
 
 enum depend_state dependencies_judge(enum depend_kind kind, enum end_kind end)
 {
-    bool holds = kind == DEPEND_AFTEROK      ? end == END_SUCCEEDED
-                 : kind == DEPEND_AFTERNOTOK ? end != END_SUCCEEDED
-                                             : true;
-    return holds ? DEPEND_MET : DEPEND_NEVER;
+    bool is_met = kind == DEPEND_AFTEROK      ? end == END_SUCCEEDED
+                  : kind == DEPEND_AFTERNOTOK ? end != END_SUCCEEDED
+                                              : true;
+    return is_met ? DEPEND_MET : DEPEND_NEVER;
 }
 
 static void dependency_write(struct model *m, const struct dependency *d)

@@ -192,7 +192,7 @@ static bool fits(const struct job_row *r, const struct resources *total, enum ma
 
 /* True if the pool has or could have a machine for such a job, and for a reserved pool without
  * nodes, where this is unknown. */
-static bool may_hold(const struct model *m, const struct pool *p, const struct job_row *r,
+static bool may_serve(const struct model *m, const struct pool *p, const struct job_row *r,
     const struct constraints *x)
 {
     bool is_empty = true;
@@ -239,7 +239,7 @@ int labels_check_submit(const struct model *m, const struct job_row *r, const st
     char names[CORE_TEXT_MAX];
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (!job_pools_allow(r->spec.pool, p->row.name) || !may_hold(m, p, r, x))
+        if (!job_pools_allow(r->spec.pool, p->row.name) || !may_serve(m, p, r, x))
             continue;
         if (labels_suffice(own, p))
             return 0;

@@ -11,7 +11,7 @@ struct model;
 struct labels;
 struct constraints;
 
-/* Labels of a job; NULL if it has none. Each job holds one reference; the last release frees. */
+/* Labels of a job; NULL if it has none. Each job has one reference; the last release frees. */
 /* JSON of a submit or from the database */
 struct labels *labels_intern(struct model *m, const char *json);
 struct labels *labels_ref(struct labels *l);

@@ -207,7 +207,7 @@ static bool sum_demand_class(struct tree_link *l)
            k->least.memory_mib != was.memory_mib;
 }
 
-bool demand_class_sums_hold(const struct demand_class *k)
+bool demand_class_sums_agree(const struct demand_class *k)
 {
     struct demand_class copy = *k;
     return !sum_demand_class(&copy.in_demand_classes);
@@ -239,7 +239,7 @@ static void demand_class_leave(struct model *m, const struct shape *s)
     slab_give(&m->queue.demand_class_slab, s->demand_class);
 }
 
-/* Moves the class to the position of its first shape. Results for later shapes do not hold for one
+/* Moves the class to the position of its first shape. Results for later shapes say nothing of one
  * that gets ahead of them. */
 static void demand_class_reposition(struct model *m, struct demand_class *k)
 {

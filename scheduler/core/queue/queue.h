@@ -148,8 +148,8 @@ struct demand_class *queue_next_class(const struct demand_class *k);
  * is at least `fresh`; NULL if none. Skips whole subtrees of others. */
 struct demand_class *queue_class_within(const struct model *m, struct queue_position at,
     const struct resources *available, int64_t fresh);
-bool demand_class_sums_hold(const struct demand_class *k); /* for model_check */
-struct shape *queue_next_in_class(const struct shape *s);  /* it must be queued */
+bool demand_class_sums_agree(const struct demand_class *k); /* for model_check */
+struct shape *queue_next_in_class(const struct shape *s);   /* it must be queued */
 /* Recomputes the position of every shape from its account's current share. */
 void queue_order(struct model *m);
 struct demand_class *queue_first_of(const struct team *t); /* queued, of a team with a quota */

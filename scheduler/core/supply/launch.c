@@ -441,7 +441,8 @@ static bool can_launch(struct work *w)
     return can;
 }
 
-/* A gang may be about to lose a node, wait for machines to be held for it, or settle for less. */
+/* A gang may be about to lose a node, wait for machines to be earmarked for it, or settle for
+ * less. */
 static bool gangs_may_change(const struct model *m)
 {
     return queue_n_gangs(m) > 0 && (m->supply.used.nodes > 0 || !list_is_empty(nodes_noticed(m)) ||
@@ -461,7 +462,7 @@ static bool gangs_share(const struct model *m)
     return false;
 }
 
-/* If nothing can be launched, moved, held or given up, the queue is not walked, so that a long
+/* If nothing can be launched, moved, earmarked or given up, the queue is not walked, so that a long
  * queue is not searched at every change. If only gangs may have such actions, only gangs are
  * visited. */
 static void compute(struct planner *p, const struct model *m, struct stamp now)
