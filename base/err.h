@@ -63,7 +63,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 int err_errno(struct err *e, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text already in e and keeps the rest. Returns e->kind. e must hold an
+/* Puts "context: " before the text already in e and keeps the rest. Returns e->kind. e must have an
  * error. Cut like err_set: the reason, at the end of the inner text, stays. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

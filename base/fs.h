@@ -13,8 +13,8 @@
  * or not a regular file; a FIFO or terminal never blocks the call. */
 int fs_read(const char *path, size_t max, struct buf *out, struct err *e);
 
-/* fs_read for a file that holds a secret: ERR_DENIED if its group or others have any rights to it.
- * The caller wipes out, also after an error (buf_wipe). */
+/* fs_read for a file that contains a secret: ERR_DENIED if its group or others have any rights to
+ * it. The caller wipes out, also after an error (buf_wipe). */
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e);
 
 /* Reads the first size - 1 bytes of a file as a text. For files of the kernel (/proc, /sys, control
@@ -66,8 +66,8 @@ int fs_may_make(const char *path, struct err *e);
 
 bool fs_exists(const char *path); /* follows symbolic links */
 
-/* flock, exclusive. Retries for five seconds at most, because a dying process may still hold the
- * lock. Returns 0, or -1 with errno; EWOULDBLOCK: another process holds it. */
+/* flock, exclusive. Retries for five seconds at most, because a dying process may still have the
+ * lock. Returns 0, or -1 with errno; EWOULDBLOCK: another process has it. */
 int fs_lock(int fd);
 
 /* Repeats write(2) until all is written or it fails. fd must be blocking. */

@@ -2,7 +2,7 @@
  *
  * Bounded, strict JSON over jansson. For input from outside: a byte limit, a depth limit, duplicate
  * keys refused, UTF-8 required, no NUL in strings, one value and nothing after it. Errors carry the
- * line, and the column where the parser knows it; they never quote the input, which may hold a
+ * line, and the column where the parser knows it; they never quote the input, which may contain a
  * secret.
  *
  * A struct json_reader reads the members of one object and keeps the FIRST error with its path
@@ -38,12 +38,12 @@ size_t json_count_values(const char *text, size_t n);
 char *json_dump_text(const json_t *v);
 
 /* Appends v as compact text to out and takes over the reference to v. json_add_secret is for values
- * that hold a secret: it leaves no other copy of them, provided that the caller's reference to v
+ * that contain a secret: it leaves no other copy of them, provided that the caller's reference to v
  * and its parts was the only one. */
 void json_add(struct buf *out, json_t *v);
 void json_add_secret(struct buf *out, json_t *v);
 
-/* json_decref for a value that holds a secret: overwrites every text in v first, so the caller's
+/* json_decref for a value that contains a secret: overwrites every text in v first, so the caller's
  * must be the only reference to v and its parts. v may be NULL. */
 void json_wipe(json_t *v);
 

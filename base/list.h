@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Intrusive doubly linked list. The link lives inside the element; a zeroed link is in no list. A
- * list that has held anything must not be copied or moved: its elements point to its head.
+ * list that has had an element must not be copied or moved: its elements point to its head.
  */
 #ifndef BELAY_BASE_LIST_H
 #define BELAY_BASE_LIST_H

@@ -37,7 +37,7 @@ struct log_field {
 
 /* Called with each finished line instead of writing it to stderr; for tests and the simulator. The
  * line starts with the level: no time, no program name, no newline. Runs on the logging thread,
- * without a lock held. */
+ * without a lock. */
 typedef void (*log_sink_fn)(void *ctx, enum log_level level, const char *line);
 
 void log_init(const char *program, enum log_level level); /* program is borrowed forever */

@@ -44,7 +44,7 @@ static size_t home(const struct map *m, uint64_t id)
     return mix(id) & (m->cap - 1);
 }
 
-/* The slot that holds the key, or the free slot where it would be inserted. cap > 0. */
+/* The slot that has the key, or the free slot where it would be inserted. cap > 0. */
 static size_t find(const struct map *m, uint64_t id, const char *name)
 {
     size_t i = home(m, id);

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Checks one name, of at most max bytes: ERR_INVALID unless str_is_name holds. The error shows the
- * text, says that it is not `what` ("a node's name"), and what a name is. */
+/* Checks one name, of at most max bytes: ERR_INVALID unless str_is_name is true. The error shows
+ * the text, says that it is not `what` ("a node's name"), and what a name is. */
 int name_check(const char *name, size_t max, const char *what, struct err *e);
 
 /* Checks a list: shorter than max bytes, each name as str_is_name requires, none twice. ERR_INVALID

@@ -17,7 +17,7 @@
  * it. */
 struct runner_command {
     const char *const *argv; /* ends with NULL; argv[0] is looked up in PATH */
-    /* standard input, all of it; may hold a secret: wiped after use */
+    /* standard input, all of it; may contain a secret: wiped after use */
     const void *input;
     size_t input_len;
     /* required, > 0; on expiry the program and its process group are killed */

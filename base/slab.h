@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct slab {
-    void *free;   /* first free object; each holds the address of the next */
+    void *free;   /* first free object; each has the address of the next */
     void *pieces; /* memory blocks, linked likewise */
     size_t n_pieces;
     size_t each; /* bytes per object */

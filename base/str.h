@@ -10,13 +10,13 @@
 #include "base/err.h"
 #include <stdint.h>
 
-/* Copies src (NULL = "") into dst. Returns false if it did not fit; dst then holds src cut as by
+/* Copies src (NULL = "") into dst. Returns false if it did not fit; dst is then src cut as by
  * str_cut. size > 0. */
 bool str_copy(char *dst, size_t size, const char *src);
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
 /* The greatest length <= max at which the n bytes of s can be cut without splitting a UTF-8
- * sequence; n if n <= max. Reads s[max], so s must hold all n bytes. Text that is not UTF-8 is cut
+ * sequence; n if n <= max. Reads s[max], so s must have all n bytes. Text that is not UTF-8 is cut
  * at max or up to 3 bytes before. */
 size_t str_cut(const char *s, size_t n, size_t max);
 

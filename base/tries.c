@@ -11,7 +11,7 @@
  *                   +--cancel----------------------------------+
  *
  * Invariants: the timer runs in READY, RUNNING (the deadline) and OVER, not in IDLE and LATE.
- * result holds an error only in OVER.
+ * result has an error only in OVER.
  */
 #include "base/tries.h"
 

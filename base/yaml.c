@@ -114,7 +114,7 @@ static int read_items(struct reading *r, struct yaml_node *sequence, int depth)
     }
 }
 
-/* key is the event of an entry's key; keys holds the earlier ones. */
+/* key is the event of an entry's key; keys has the earlier ones. */
 static int check_key(struct reading *r, const yaml_event_t *key, int depth, struct smap *keys)
 {
     if (key->type != YAML_SCALAR_EVENT && key->type != YAML_ALIAS_EVENT)

@@ -26,7 +26,7 @@ import s3server  # noqa: E402
 SMALL_FILES = 10000
 CHANGED = 20  # one file in so many
 PUTS, PUT_MIB = 8, 4  # at once, each
-ROUNDS = 3  # of a limit and what is held against it, in turn: the disk of a virtual machine is another from second to second
+ROUNDS = 3  # of a limit and what is compared with it, in turn: the disk of a virtual machine is another from second to second
 
 
 class Tool:

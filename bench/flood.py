@@ -42,7 +42,7 @@ class Crowd:
         more = {"ssl": self.tls, "ssl_handshake_timeout": 30} if tls else {}
         return await asyncio.open_connection(*self.address, **more)
 
-    async def hold(self, reader):
+    async def keep_open(self, reader):
         """Until belayd closes it."""
         while await reader.read(65536):
             pass
@@ -95,7 +95,7 @@ class Crowd:
         count["opened"] += 1
         try:
             writer.write(first)
-            waiter = asyncio.ensure_future(self.hold(reader)) if reader else None
+            waiter = asyncio.ensure_future(self.keep_open(reader)) if reader else None
             while (
                 time.monotonic() < self.end
                 and not writer.is_closing()

@@ -191,7 +191,7 @@ struct bars {
 };
 
 /* The least of the paper's two forms, over how a zone is chosen; and with the form whose hysteresis
- * holds against spot too. */
+ * is true against spot, too. */
 static double least_of(const double *cost, bool with_sticky)
 {
     static const enum column forms[] = {

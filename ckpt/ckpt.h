@@ -182,7 +182,7 @@ struct ckpt_save_with {
      * remove (the oldest kept checkpoint) is removed before the save, and the save is tried once
      * more. In a gang rank 0 does this: if the manifest does not fit, this save is retried once; if
      * a rank's chunks do not fit, it fails, and the next one has the space. newest 0 or 1: nothing
-     * is removed early. Only for the attempt that holds the fence. */
+     * is removed early. Only for the attempt that has the fence. */
     struct ckpt_keep keep;
 };
 
@@ -264,7 +264,7 @@ int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *d
 #define CKPT_NEARBY_MAX 4
 
 struct ckpt_restore_with {
-    /* Directories of this machine that may hold content of the checkpoint, the nearest first, up to
+    /* Directories of this machine that may have content of the checkpoint, the nearest first, up to
      * the first NULL. Content with the right hash is copied from there instead of fetched. They are
      * only read, may be missing, may belong to any user and may change or disappear meanwhile. */
     const char *nearby[CKPT_NEARBY_MAX];
@@ -324,8 +324,8 @@ int ckpt_remove(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
 
 #define CKPT_KEEP_ALL INT_MAX
 
-/* Removes the manifests that neither keep nor a pin holds, then the chunks that no manifest names;
- * reads all remaining manifests. Only the attempt that holds the fence may call it, or, with
+/* Removes the manifests that neither keep nor a pin keeps, then the chunks that no manifest names;
+ * reads all remaining manifests. Only the attempt that has the fence may call it, or, with
  * CKPT_CLOSED, the closer of the store; ERR_CONFLICT when a later attempt's fence exists. newest 0
  * (only for a closed store) also removes what was set aside. cancel (may be NULL) non-zero:
  * ERR_CANCELLED, and the next cleaning does the rest. ret_kept_bytes (may be NULL): stored size of

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The manifest of a checkpoint: what is in it and which chunks hold it.
+ * The manifest of a checkpoint: what is in it and which chunks it is in.
  *
  * The content of all files, in the order of the entries, is one stream; the chunks are pieces of
- * that stream, in order. So a chunk may hold many small files, and a large file spans many chunks;
- * the writer chooses where to cut (manifest_cut), and the reader accepts any cuts.
+ * that stream, in order. So a chunk may contain many small files, and a large file spans many
+ * chunks; the writer chooses where to cut (manifest_cut), and the reader accepts any cuts.
  *
  * Text: one JSON object, which must have one line for each entry and each chunk, so that it is read
  * and written without building a tree in memory:

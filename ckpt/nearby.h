@@ -9,7 +9,7 @@
 
 #include "ckpt/manifest.h"
 
-/* True if the files below the directory root_fd hold the content of chunk c of m: w->content then
+/* True if the files below the directory root_fd have the content of chunk c of m: w->content then
  * has all of it, with the chunk's hash. Follows no links, reads only regular files, never waits.
  * Any thread. */
 bool nearby_read(

@@ -157,7 +157,7 @@ int s3_read_delete(const char *body, size_t n, struct s3_error *ret_error, struc
 
 enum s3_meaning {
     S3_DONE,
-    S3_EXISTS,  /* the condition did not hold */
+    S3_EXISTS,  /* the condition was not met */
     S3_MISSING, /* the key, or the upload */
     S3_AGAIN,   /* not executed; try again later */
     S3_UNSURE,  /* perhaps executed; try again */

@@ -10,7 +10,7 @@
 #define HEAD_BYTES (sizeof(HEAD_START HEAD_CIPHER HEAD_END) - 1 + CRYPT_ID_HEX)
 #define AROUND (HEAD_BYTES + CRYPT_MORE + MANIFEST_TAIL_BYTES)
 
-static_assert(AROUND <= SEALED_MORE_MAX, "the limit holds");
+static_assert(AROUND <= SEALED_MORE_MAX, "the limit is kept");
 
 void sealed_close(const struct crypt_key *k, const char *what, struct buf *text)
 {

@@ -183,7 +183,7 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c)
     return true;
 }
 
-/* A process that opens the file for writing while we hold the lease waits for these two calls; the
+/* A process that opens the file for writing while we have the lease waits for these two calls; the
  * signal that we then get is ignored. */
 bool seen_has_no_writer(int fd)
 {

@@ -4,7 +4,7 @@
  * chunk the stamps of the files it was made of (device, inode, size, modification and change time)
  * and its hash.
  *
- * Equal stamps mean equal bytes only if every write gets a new change time. That holds if all of
+ * Equal stamps mean equal bytes only if every write gets a new change time. That is so if all of
  * the following is true; otherwise the chunk is read:
  *  1. The file system is ext2/3/4, XFS or btrfs, local: it stamps with this machine's clock, and
  *     the first write to a mapped page stamps the file. (tmpfs does not stamp for mappings, and a
@@ -35,12 +35,12 @@ struct seen_key {
 /* State of one save; zeroed is valid and knows nothing. */
 struct seen_save {
     struct ckpt_seen *seen; /* borrowed; NULL if nothing is known of earlier saves */
-    bool usable;            /* 1. holds */
+    bool usable;            /* 1. is true */
     uint64_t dev;
     int64_t start_ns;      /* of the scan, on the clock of the stamps */
     int64_t distance_ns;   /* difference of the clocks at that moment */
     struct seen_key *keys; /* of the manifest's chunks */
-    /* 2. holds for all of the chunk's files, and 3. unless found otherwise */
+    /* 2. is true of all of the chunk's files, and 3. unless found otherwise */
     unsigned char *fits;
 };
 
@@ -50,7 +50,7 @@ void seen_begin(struct seen_save *u, int root_fd);
 /* Call after the scan, when m is cut and laid out. */
 void seen_plan(struct seen_save *u, const struct manifest *m, const struct scan *scan);
 
-/* Connects u with what earlier saves have read, if 5. holds, and where seen_end stores what this
+/* Connects u with what earlier saves have read, if 5. is true, and where seen_end stores what this
  * save has read. seen may be NULL. */
 void seen_attach(struct seen_save *u, struct ckpt_seen *seen);
 
@@ -61,8 +61,8 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c);
  * at a time. */
 void seen_reads(struct seen_save *u, size_t i, int fd);
 
-/* seen_has_no_writer: whether 3. holds for the file that fd, opened read-only, is open on.
- * seen_distrust: records that it does not hold, for files that seen_reads does not check. */
+/* seen_has_no_writer: whether 3. is true of the file that fd, opened read-only, is open on.
+ * seen_distrust: records that it is not true, for files that seen_reads does not check. */
 bool seen_has_no_writer(int fd);
 void seen_distrust(struct seen_save *u, size_t i);
 
@@ -70,7 +70,7 @@ void seen_distrust(struct seen_save *u, size_t i);
  * 2. */
 bool seen_would_notice(const struct seen_save *u, const struct scan_stamp *stamp);
 
-/* Call when 4. holds and m's chunks have their hashes: records them as read. */
+/* Call when 4. is true and m's chunks have their hashes: records them as read. */
 void seen_end(struct seen_save *u, const struct manifest *m);
 
 void seen_save_deinit(struct seen_save *u);

@@ -24,7 +24,7 @@
 #define COPIED_MAX (INT64_C(32) << 20)
 #define COPIED_FILE_MAX (INT64_C(1) << 20) /* larger files are cloned or kept open where possible */
 #define COPY_BYTES (256u << 10)
-#define HELD_MAX 512
+#define KEPT_OPEN_MAX 512
 #define COPY_ALIGN INT64_C(4096)
 #define CLONE_ALIGN (INT64_C(64) << 10) /* no file system's blocks are larger */
 /* if a write would still not change a stamp after this, the clock was set */
@@ -53,7 +53,7 @@ static size_t default_kept_open_max(void)
     struct rlimit l;
     rlim_t part = getrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur / 8 : 0;
 
-    return part < HELD_MAX ? (size_t)part : HELD_MAX;
+    return part < KEPT_OPEN_MAX ? (size_t)part : KEPT_OPEN_MAX;
 }
 
 /* ---- the spool ---- */

@@ -139,7 +139,7 @@ static bool fits_one(const json_t *patterns, const char *text, bool with_wildcar
     return false;
 }
 
-static bool holds(const json_t *condition, const char *prefix)
+static bool is_met(const json_t *condition, const char *prefix)
 {
     const char *op, *key;
     json_t *keys, *values;
@@ -161,7 +161,7 @@ bool policy_allows(
         const json_t *condition = json_object_get(s, "Condition");
         if (!fits_one(json_object_get(s, "Action"), action, true) ||
             !fits_one(json_object_get(s, "Resource"), resource, true) ||
-            (condition && !holds(condition, prefix)))
+            (condition && !is_met(condition, prefix)))
             continue;
         if (str_eq(json_string_value(json_object_get(s, "Effect")), "Deny"))
             return false;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 _Static_assert(sizeof(enum market_wish) == sizeof(int32_t) && sizeof(enum script_on) == 4,
-    "words are held as numbers of 32 bits");
+    "words are stored as numbers of 32 bits");
 
 static const char *member(const struct job_attribute *a, const struct job_spec *s)
 {

@@ -292,7 +292,7 @@ static bool has_pool(const struct setup *u, const char *names)
 
 /* A deadline that belayd would have refused at submit was accepted by another scheduler: the job
  * runs, and is late. */
-static bool can_be_held(const struct log_job *l)
+static bool can_end_in_time(const struct log_job *l)
 {
     return l->ends_late && l->finish_by.ms - l->time_limit_ms > l->submit.ms;
 }
@@ -300,9 +300,9 @@ static bool can_be_held(const struct log_job *l)
 /* The same for submit --finish-by. */
 static int64_t finish_of(const struct setup *u, const struct log_job *l)
 {
-    bool is_held = wall_is_set(l->finish_by) && !l->ends_late && l->wish == WISH_ANY &&
-                   l->finish_by.ms > l->submit.ms;
-    return is_held ? l->finish_by.ms - u->start_ms : 0;
+    bool is_feasible = wall_is_set(l->finish_by) && !l->ends_late && l->wish == WISH_ANY &&
+                       l->finish_by.ms > l->submit.ms;
+    return is_feasible ? l->finish_by.ms - u->start_ms : 0;
 }
 
 static void add_job(struct setup *u, const struct log_job *l)
@@ -322,7 +322,7 @@ static void add_job(struct setup *u, const struct log_job *l)
         .save_ms = l->save_ms == JOBLOG_UNSAID ? u->o->save_ms : l->save_ms,
         .every_ms = l->every_ms,
         .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNSAID ? CKPT_BYTES_USUAL : l->ckpt_bytes,
-        .deadline_ms = can_be_held(l) ? l->finish_by.ms - u->start_ms : 0,
+        .deadline_ms = can_end_in_time(l) ? l->finish_by.ms - u->start_ms : 0,
         .finish_ms = finish_of(u, l),
         .declared_ms = l->declared_ms,
         .time_limit_ms = l->time_limit_ms};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Assembles belayd (see daemon.h). daemon_start proceeds in the order of dependence: first the
- * database (it holds the lock), then the model from it, then the deciding parts, then the
+ * database (it has the lock), then the model from it, then the deciding parts, then the
  * listeners, and last the parts that spend money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (pools applied by

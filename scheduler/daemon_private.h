@@ -74,7 +74,7 @@ struct daemon {
 
 /* ---- daemon_state.c ---- */
 
-/* Opens the database, which holds the lock, and the other files of the state directory. */
+/* Opens the database, which has the lock, and the other files of the state directory. */
 int daemon_open_state(struct daemon *d, struct err *e);
 /* Loads the model from the database. */
 int daemon_load_model(struct daemon *d, struct err *e);

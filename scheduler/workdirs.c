@@ -4,7 +4,7 @@
  *
  * Invariants.
  *  1. One task at a time is on the thread, so only the loop's workdirs_pin runs concurrently: it
- *     and the removal of a tree exclude each other, and a tree that was held meanwhile counts as
+ *     and the removal of a tree exclude each other, and a tree that was in use meanwhile counts as
  *     new.
  *  2. Pieces are written without a sync, and synced together before the tree that has them. After a
  *     crash of the machine a piece without a tree may be incomplete, so a start removes all of
@@ -65,7 +65,7 @@ struct task {
 struct workdirs {
     struct workdirs_options o;
     char *dir;
-    pthread_mutex_t removing; /* held during the removal of trees */
+    pthread_mutex_t removing; /* locked during the removal of trees */
     struct smap used;         /* for the thread only: user -> int64_t *, bytes of pieces */
     struct list waiting;
     struct task *now;

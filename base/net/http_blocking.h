@@ -24,7 +24,7 @@ void http_pool_destroy(struct http_pool *p); /* no request may be in progress; p
  * The request is sent at most once: if a kept connection turns out to be closed after bytes were
  * sent, the result is ERR_IO, and the caller must assume that the request may have arrived.
  *
- * The caller always deinits *ret_reply. After an error it holds the part received so far; its
+ * The caller always deinits *ret_reply. After an error it has the part received so far; its
  * status is 0 if no status line arrived. */
 int http_blocking_run(struct http_pool *p, const struct http_request *r, const atomic_int *cancel,
     struct http_reply *ret_reply, struct err *e);

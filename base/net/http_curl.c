@@ -5,7 +5,7 @@
  * (signatures cover it), bodies without waiting for "100 Continue". Keys and certificates stay in
  * memory.
  *
- * Headers, bodies and replies may hold secrets: all copies made here are wiped before they are
+ * Headers, bodies and replies may contain secrets: all copies made here are wiped before they are
  * freed. Copies inside curl and its TLS library are not under our control.
  */
 #include "base/net/http_curl.h"

@@ -29,7 +29,7 @@ struct http_curl {
 int http_curl_init(struct http_curl *c, const struct http_request *r, struct err *e);
 void http_curl_deinit(struct http_curl *c);
 
-/* Interprets curl's outcome. On success c->reply is complete. After an error it holds the part
+/* Interprets curl's outcome. On success c->reply is complete. After an error it has the part
  * received so far; its status is 0 if no status line arrived. */
 int http_curl_result(struct http_curl *c, CURLcode code, struct err *e);
 

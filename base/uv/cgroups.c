@@ -2,7 +2,7 @@
  *
  * cgroup directories. base/cgroup.h finds where they are; what the machine permits is found out by
  * trying. Processes are frozen and killed through the v2 directory where there is one (cgroup.kill,
- * Linux 5.14). Otherwise the v1 freezer holds them while each is killed, so that a fork cannot
+ * Linux 5.14). Otherwise the v1 freezer stops them while each is killed, so that a fork cannot
  * escape.
  */
 #include "base/uv/cgroups.h"
@@ -504,7 +504,7 @@ pid_t cgroups_fork(const struct cgroups *c, int *ret_entered)
         .cgroup = (uint64_t)c->dirs[CGROUP_V2].entry_fd};
     pid_t pid = c->dirs[CGROUP_V2].path ? (pid_t)syscall(SYS_clone3, &how, sizeof(how)) : -1;
     bool is_in = pid >= 0;
-    /* clone3 failed: Linux before 5.7, a system call filter, or a group that may not hold processes
+    /* clone3 failed: Linux before 5.7, a system call filter, or a group that may not have processes
      */
     if (!is_in)
         pid = fork();

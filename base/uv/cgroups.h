@@ -3,7 +3,7 @@
  * The cgroup directories of one group of processes: one in the v2 hierarchy and, on a machine with
  * v1 hierarchies, one in each of these below the caller's own group: memory and cpu; freezer if v2
  * cannot kill; pids if their number is limited; devices if some are denied and v2 cannot deny them.
- * Directories that cannot be made are left out; one is enough to hold the processes together.
+ * Directories that cannot be made are left out; one is enough to keep the processes together.
  */
 #ifndef BELAY_BASE_UV_CGROUPS_H
 #define BELAY_BASE_UV_CGROUPS_H

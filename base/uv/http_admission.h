@@ -5,7 +5,7 @@
  * on. So the limits of an address do not count against authenticated clients behind it. No I/O
  * here.
  *
- * A full class is shared max-min fair: the party that holds the most gives way, with its oldest
+ * A full class is shared max-min fair: the party that has the most gives way, with its oldest
  * holder. A newcomer is refused only if no party can give way.
  *
  * Invariants
@@ -77,7 +77,7 @@ struct http_holder *http_admission_victim(const struct http_admission *a, enum h
 /* Counts n more bytes for h. */
 enum http_verdict http_admission_take(
     struct http_admission *a, struct http_holder *h, size_t n, struct http_holder **ret_victim);
-/* The same for a reply: a party, or a class, that holds nothing else may exceed its limit. */
+/* The same for a reply: a party, or a class, that has nothing else may exceed its limit. */
 enum http_verdict http_admission_take_reply(
     struct http_admission *a, struct http_holder *h, size_t n, struct http_holder **ret_victim);
 /* The same regardless of limits, for bytes already present. */

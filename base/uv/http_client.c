@@ -62,7 +62,7 @@ static void on_end(struct timer *t, void *ctx)
     call_finish(ctx);
 }
 
-/* call->error holds the outcome. Not to be called by anything that curl is calling. */
+/* call->error is the outcome. Not to be called by anything that curl is calling. */
 static void call_end(struct http_call *call)
 {
     struct uv_http_client *c = call->client;

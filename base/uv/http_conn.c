@@ -591,7 +591,7 @@ void http_conn_run(struct http_conn *c)
         return;
     set_events(c);
     if ((n == TURN_STEPS || turn >= turn_max || has_next_request(c)) && c->phase != CONN_WAITING)
-        run_soon(c, false); /* OpenSSL may hold bytes that poll does not see */
+        run_soon(c, false); /* OpenSSL may have bytes that poll does not see */
 }
 
 /* ---- Deadlines ---- */

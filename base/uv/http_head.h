@@ -39,7 +39,7 @@ struct http_head {
 int http_head_find(
     const char *p, size_t n, size_t *scanned, size_t *ret_bytes, int *ret_status, struct err *e);
 
-/* p holds exactly one head and is modified; *ret_head points into it. Free with http_head_deinit.
+/* p is exactly one head and is modified; *ret_head points into it. Free with http_head_deinit.
  * On an error, *ret_status is the status to answer, and the connection must be closed. Refused:
  * line ends other than CR LF, NUL and other control characters, blanks before a colon, folded
  * lines, more than one Host, Content-Length, Transfer-Encoding or Authorization, a Content-Length

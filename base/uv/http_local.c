@@ -90,7 +90,7 @@ static void on_end(struct timer *t, void *ctx)
     call_finish(ctx);
 }
 
-/* call->error holds the outcome. */
+/* call->error is the outcome. */
 static void call_end(struct http_call *call)
 {
     assert(!call->has_ended);

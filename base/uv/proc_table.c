@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reading /proc. The kernel writes /proc/PID/stat, but the command name in it is the program's
- * choice and may hold blanks and brackets, so fields are counted from the last ')'.
+ * choice and may contain blanks and brackets, so fields are counted from the last ')'.
  */
 #include "base/uv/proc_table.h"
 #include "base/fs.h"

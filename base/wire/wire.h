@@ -254,7 +254,7 @@ struct wire_attempt_status {
     int64_t output_bytes; /* written so far */
     /* bytes of the job in the store after the last cleanup; 0 = unknown */
     int64_t kept_bytes;
-    int64_t secrets; /* version of the struct wire_secrets that the agent holds; 0 = none */
+    int64_t secrets; /* version of the struct wire_secrets that the agent has; 0 = none */
 };
 
 struct wire_notice {

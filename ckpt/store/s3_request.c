@@ -47,7 +47,7 @@ static bool is_bucket(const char *s)
     return !strchr(".-_", s[0]) && !strchr(".-_", s[n - 1]);
 }
 
-/* S3's rule for names holds for all; Google's may have '_', Azure's have no '.' and no "--". */
+/* S3's rule for names applies to all; Google's may have '_', Azure's have no '.' and no "--". */
 static bool is_bucket_of(enum store_keys_kind dialect, const char *s)
 {
     if (!is_bucket(s) || (strchr(s, '_') && dialect != STORE_KEYS_GOOGLE))

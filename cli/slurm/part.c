@@ -312,7 +312,7 @@ struct relay {
     int fd, signals;
     struct part_tls *tls;
     int pipes[2]; /* -1 after EOF */
-    struct buf held[2];
+    struct buf unsent[2];
     pid_t step;
     bool gone; /* srun is gone */
 };
@@ -331,9 +331,9 @@ static void send_frame(struct relay *r, enum frame_type type, const void *p, siz
 }
 
 /* Sends the complete lines held back; all: also an incomplete one. */
-static void send_held(struct relay *r, int which, bool all)
+static void send_lines(struct relay *r, int which, bool all)
 {
-    struct buf *b = &r->held[which];
+    struct buf *b = &r->unsent[which];
     const char *last = b->len > 0 ? memrchr(b->data, '\n', b->len) : NULL;
     size_t n = all || (!last && b->len > LINE_MAX_BYTES) ? b->len
                : last                                    ? (size_t)(last - b->data) + 1
@@ -347,11 +347,12 @@ static void send_held(struct relay *r, int which, bool all)
 /* False if there is nothing to read now, or at EOF. */
 static bool read_pipe(struct relay *r, int which)
 {
-    ssize_t n =
-        r->pipes[which] < 0 ? 0 : read(r->pipes[which], buf_reserve(&r->held[which], 16384), 16384);
+    ssize_t n = r->pipes[which] < 0
+                    ? 0
+                    : read(r->pipes[which], buf_reserve(&r->unsent[which], 16384), 16384);
     if (n > 0) {
-        buf_commit(&r->held[which], (size_t)n);
-        send_held(r, which, false);
+        buf_commit(&r->unsent[which], (size_t)n);
+        send_lines(r, which, false);
         return true;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -420,7 +421,7 @@ static _Noreturn void relay(struct relay *r)
             /* reads what the tasks wrote before they ended; does not wait for others that hold the
              * pipe open */
             ;
-        send_held(r, i, true);
+        send_lines(r, i, true);
     }
     char code = (char)(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
     send_frame(r, FRAME_EXIT, &code, 1);

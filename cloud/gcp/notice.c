@@ -2,11 +2,11 @@
  *
  * See notice.h. Two lanes of requests, so that neither waits for the other:
  *
- *   round:  instance/preempted --> (TRUE: reported) --> repeated, held until it changes
+ *   round:  instance/preempted --> (TRUE: reported) --> repeated, parked until it changes
  *   watch:  name, zone, type, market, early notice --> identity reported
- *             --> instance/maintenance-event, held, repeated ...
+ *             --> instance/maintenance-event, parked, repeated ...
  *
- * The first read of a value is not held, because a change before it would be missed. The ETag of
+ * The first read of a value is not parked, because a change before it would be missed. The ETag of
  * each reply goes into the next request, so a change between two requests is answered at once. The
  * metadata service does not give the length of the notice: it is 30 s from "preempted" by Google's
  * documentation, or the value requested at launch, which the driver stores in an attribute.
@@ -22,10 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HELD_S 10
-#define HELD_TIMEOUT_MS SECONDS_MS(HELD_S + 5)
+#define PARKED_S 10
+#define PARKED_TIMEOUT_MS SECONDS_MS(PARKED_S + 5)
 #define TIMEOUT_MS SECONDS_MS(3)
-#define ROUND_PAUSE_MS 100 /* between held requests, in case the service does not hold them */
+#define ROUND_PAUSE_MS 100 /* between parked requests, in case the service does not park them */
 #define WATCH_PAUSE_MS SECONDS_MS(1)
 #define SPOT_NOTICE_MS SECONDS_MS(30)
 #define ON_DEMAND_SHUTDOWN_MS SECONDS_MS(90)
@@ -136,7 +136,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     }
 }
 
-/* The request is held if there is an ETag. */
+/* The request is parked if there is an ETag. */
 static void start_read(struct lane *l, const char *path, read_fn done)
 {
     struct gcp_reader *r = l->r;
@@ -145,13 +145,13 @@ static void start_read(struct lane *l, const char *path, read_fn done)
     l->done = done;
     buf_printf(&url, "%s" GCP_METADATA_ROOT "%s", r->base_url, path);
     if (l->etag[0])
-        buf_printf(&url, "?wait_for_change=true&last_etag=%s&timeout_sec=%d", l->etag, HELD_S);
+        buf_printf(&url, "?wait_for_change=true&last_etag=%s&timeout_sec=%d", l->etag, PARKED_S);
     struct http_request request = {
         .method = "GET",
         .url = buf_str(&url),
         .headers = {GCP_METADATA_HEADER},
         .timeout_ms = patience_begin(&l->patience, clock_mono(r->base.timers->clock),
-            l->etag[0] ? HELD_TIMEOUT_MS : TIMEOUT_MS),
+            l->etag[0] ? PARKED_TIMEOUT_MS : TIMEOUT_MS),
         .max_reply_bytes = GCP_METADATA_REPLY_MAX,
     };
     l->call = http_start(r->http, &request, on_reply, l);
@@ -201,7 +201,7 @@ static void start_round(struct notice_reader *base)
     start_read(r->round, PREEMPTED_PATH, on_preempted);
 }
 
-/* A held request is ended. */
+/* A parked request is ended. */
 static void hasten(struct notice_reader *base)
 {
     struct gcp_reader *r = (struct gcp_reader *)base;

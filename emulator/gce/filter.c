@@ -140,7 +140,7 @@ static int compare(const char *a, const char *b)
 static const char *const operators[] = {"!=", ">=", "<=", "=", ">", "<", ":"};
 #define N_OPERATORS (sizeof(operators) / sizeof(operators[0]))
 
-static bool holds(const char *op, const char *left, bool is_there, const char *right)
+static bool is_met(const char *op, const char *left, bool is_there, const char *right)
 {
     bool is_equal = strchr(right, '*') ? is_there && glob(right, left, false) : str_eq(left, right);
     if (str_eq(op, ":"))
@@ -196,7 +196,7 @@ static int read_term(struct parse *p, bool *ret_fits)
         return rc;
     bool is_there = look_up(p->object, field, left);
     *ret_fits =
-        is_regex ? glob(right, left, true) == str_eq(op, "eq") : holds(op, left, is_there, right);
+        is_regex ? glob(right, left, true) == str_eq(op, "eq") : is_met(op, left, is_there, right);
     return 0;
 }
 

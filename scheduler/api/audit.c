@@ -109,7 +109,7 @@ static int add_rollup_gap(void *ctx, const char *text)
     return 0;
 }
 
-static int hold_against(struct auditing *g, struct db_reader *r, struct audit *a, struct err *e)
+static int cross_check(struct auditing *g, struct db_reader *r, struct audit *a, struct err *e)
 {
     for (size_t i = 0; i < g->n_parts; i++) {
         const struct part *p = &g->parts[i];
@@ -139,7 +139,7 @@ static int audit_read(struct db_reader *r, void *of, json_t **ret_reply, struct 
     struct audit_counts n;
     struct audit *a = audit_create(&g->config, g->settle_ms, add_difference, g);
     audit_set_hides(a, hides);
-    int rc = hold_against(g, r, a, e);
+    int rc = cross_check(g, r, a, e);
     audit_get_counts(a, &n);
     audit_destroy(a);
     if (rc == 0)

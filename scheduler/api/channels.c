@@ -8,7 +8,7 @@
  *
  * Each side posts its data at an offset, and is answered when there is space. Each side also
  * requests data from an offset on, which discards everything before it, and waits until there is
- * some. A repeated piece therefore changes nothing, and neither side can make us hold more than
+ * some. A repeated piece therefore changes nothing, and neither side can make us keep more than
  * FULL_MAX and a piece: data beyond that is not accepted, which the returned size shows. A session
  * ends when its command has ended and the client has read everything; when the client closes it or
  * is silent; when the agent is silent; and with belayd, because only its event is stored.

@@ -94,7 +94,7 @@ static void add_grants(struct buf *out, const struct grants *g)
         return;
     grants_get_stats(g, &s);
     metric(out, "belay_store_credentials", "gauge",
-        "Attempts that have credentials of their own for the store.", (double)s.held);
+        "Attempts that have credentials of their own for the store.", (double)s.valid);
     metric(out, "belay_store_credentials_soonest_end_seconds", "gauge",
         "Time until the first of these credentials expires; 0 = none.",
         (double)s.soonest_end_ms / 1000);

@@ -194,7 +194,7 @@ static void read_pools(struct yaml_reader *r, const struct types *types, struct 
             "nodes: 8 } }");
 }
 
-/* Checks that a rack has the power for any job that one of its nodes can hold when nothing else
+/* Checks that a rack has the power for any job that one of its nodes can serve when nothing else
  * runs. */
 static void check_power(
     struct yaml_reader *r, const struct yaml_node *node, const struct rack_options *o)

@@ -60,7 +60,7 @@ struct notifier {
     struct letter letters[LETTERS];
     struct letter *at_thread;     /* NULL if none */
     struct log_pace not_notified; /* URLs of users */
-    bool destroyed, held; /* destroyed: freed when the last letter ends, unless it is held */
+    bool destroyed, in_use; /* destroyed: freed when the last letter ends, unless it is in use */
 };
 
 /* ---- the end of a delivery ---- */
@@ -70,7 +70,7 @@ static void release(struct notifier *n)
     for (size_t i = 0; i < LETTERS; i++)
         if (n->letters[i].is_busy)
             return;
-    if (n->destroyed && !n->held)
+    if (n->destroyed && !n->in_use)
         free(n);
 }
 
@@ -501,7 +501,7 @@ void notifier_destroy(struct notifier *n)
 {
     if (!n)
         return;
-    n->destroyed = n->held = true;
+    n->destroyed = n->in_use = true;
     give_up_reports(n);
     for (size_t i = 0; i < LETTERS; i++) {
         struct letter *l = &n->letters[i];
@@ -512,6 +512,6 @@ void notifier_destroy(struct notifier *n)
             finish(l, 0, NULL);
     }
     uv_http_client_destroy(n->http);
-    n->held = false;
+    n->in_use = false;
     release(n);
 }

@@ -264,7 +264,7 @@ void grants_get_stats(const struct grants *g, struct grants_stats *ret_stats)
         int64_t left = left_ms(x);
         if (left <= 0)
             continue;
-        if (ret_stats->held++ == 0 || left < ret_stats->soonest_end_ms)
+        if (ret_stats->valid++ == 0 || left < ret_stats->soonest_end_ms)
             ret_stats->soonest_end_ms = left;
     }
 }

@@ -52,7 +52,7 @@ void grants_committed(struct grants *g, const struct db_batch *committed);
 
 struct grants_stats {
     int64_t made, failures; /* since the start */
-    int64_t held;           /* attempts with valid credentials */
+    int64_t valid;          /* attempts with valid credentials */
     int64_t soonest_end_ms; /* time until the first of these expires; 0 = none */
 };
 void grants_get_stats(const struct grants *g, struct grants_stats *ret_stats);

@@ -193,7 +193,7 @@ static void an_attempt_gets_its_own_once_they_are_there(void **state)
     assert_non_null(strstr(body, "%3Ajobs%2Flab%2Flab%2Fjobs%2F1%2F%2A"));
     struct grants_stats stats;
     grants_get_stats(f->grants, &stats);
-    assert_true(stats.made == 1 && stats.failures == 0 && stats.held == 1);
+    assert_true(stats.made == 1 && stats.failures == 0 && stats.valid == 1);
 }
 
 static void a_job_that_saves_nothing_needs_none(void **state)
@@ -321,7 +321,7 @@ static void none_are_made_for_what_has_ended(void **state)
     assert_int_equal(f->http.n_cancelled, 1);
     struct grants_stats stats;
     grants_get_stats(f->grants, &stats);
-    assert_int_equal(stats.held, 0);
+    assert_int_equal(stats.valid, 0);
     assert_true(give(f, one, &s)); /* there is nothing to hold */
     assert_null(s.store_token);
 }
@@ -354,7 +354,7 @@ static void many_do_not_ask_all_at_once(void **state)
     assert_int_equal(f->http.n_requests, 16);
 }
 
-static void settings_are_held_against_the_store(void **state)
+static void settings_are_compared_with_the_store(void **state)
 {
     static const struct {
         const char *store, *role, *sts, *kms;
@@ -405,7 +405,7 @@ int main(void)
         FIXTURE(none_are_made_for_what_has_ended),
         FIXTURE(the_key_of_the_stores_url_may_be_used),
         FIXTURE(many_do_not_ask_all_at_once),
-        cmocka_unit_test(settings_are_held_against_the_store),
+        cmocka_unit_test(settings_are_compared_with_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
