@@ -287,7 +287,7 @@ static void set_up(struct replay *w)
             join_owned(w, &o->owned[i], n, &at);
     }
     for (size_t i = 0; i < o->n_offers; i++)
-        replay_open_place(w, i);
+        replay_open_seller(w, i);
 }
 
 static int by_time(const void *a, const void *b)
@@ -357,7 +357,7 @@ static void tear_down(struct replay *w)
     planner_destroy(w->p);
     model_destroy(w->m);
     free(w->launched_at);
-    free(w->places);
+    free(w->sellers);
     free(w->jobs);
 }
 
@@ -388,7 +388,7 @@ int replay_run(const struct replay_options *o, struct replay_result *ret_result,
     STR_COPY(limits.cluster_uid, "0123456789abcdef");
     limits.lease_ms = 100LL * 365 * 24 * HOUR_MS; /* agents are never silent here */
     w.m = model_create(&limits);
-    w.places = mem_array(o->n_offers, sizeof *w.places);
+    w.sellers = mem_array(o->n_offers, sizeof *w.sellers);
     w.jobs = mem_array(o->n_jobs + 1, sizeof *w.jobs);
     w.start.ms = o->start.ms ? o->start.ms : START_WALL_MS;
     vtimers_init(&w.vt, w.start.ms);

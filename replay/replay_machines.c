@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The machines of a replay, and the places that sell them: each follows its trace, which gives the
- * available number and the price. When the number falls below the machines in use, some are
- * reclaimed.
+ * The machines of a replay, and the sellers, one for each offer: each follows its trace, which
+ * gives the available number and the price. When the number falls below the machines in use, some
+ * are reclaimed.
  */
 #include "replay/replay_parts.h"
 
@@ -17,22 +17,22 @@
 static void machine_free(struct machine *x)
 {
     timer_stop(&x->w->vt.timers, &x->next);
-    link_remove(&x->in_place);
+    link_remove(&x->in_seller);
     map_remove(&x->w->machines, x->instance);
     free(x);
 }
 
-/* Frees its place in the market. */
+/* Frees its part of the capacity. */
 static void leave(struct machine *x)
 {
-    if (link_is_in(&x->in_place))
-        x->place->n--;
-    link_remove(&x->in_place);
+    if (link_is_in(&x->in_seller))
+        x->seller->n--;
+    link_remove(&x->in_seller);
 }
 
 static struct replay_pool *pool_of(const struct machine *x)
 {
-    return x->w->o->by_pool ? &x->w->o->by_pool[x->place->pool] : NULL;
+    return x->w->o->by_pool ? &x->w->o->by_pool[x->seller->pool] : NULL;
 }
 
 static void gone(struct machine *x, bool reclaimed)
@@ -43,9 +43,10 @@ static void gone(struct machine *x, bool reclaimed)
     if (x->node)
         replay_drop_runs(w, x->node);
     if (x->node && p)
-        replay_add_capacity(p, &x->place->o->row.total, clock_mono(&w->vt.clock).ms - x->joined_ms);
+        replay_add_capacity(
+            p, &x->seller->o->row.total, clock_mono(&w->vt.clock).ms - x->joined_ms);
     if (x->is_paid)
-        w->alive[x->place->o->row.market]--;
+        w->alive[x->seller->o->row.market]--;
     leave(x);
     machine_free(x);
     struct event ev = {
@@ -57,20 +58,20 @@ static void gone(struct machine *x, bool reclaimed)
 static void join(struct machine *x)
 {
     char name[32];
-    struct node_row row = {.total = x->place->o->row.total};
+    struct node_row row = {.total = x->seller->o->row.total};
     snprintf(name, sizeof name, "m%lld", (long long)x->instance);
     STR_COPY(row.name, name);
     STR_COPY(row.key_hash, name);
     x->state = UP;
     x->node = replay_apply(x->w, (struct event){.type = EV_JOIN, .join = {&row, x->instance}});
     x->joined_ms = clock_mono(&x->w->vt.clock).ms;
-    map_put(&x->w->pool_of_node, x->node, (void *)(x->place->pool + 1));
+    map_put(&x->w->pool_of_node, x->node, (void *)(x->seller->pool + 1));
 }
 
 static void answer(struct machine *x)
 {
     struct event ev = {.type = EV_LAUNCHED, .launched.instance = x->instance};
-    const struct offer_row *o = &x->place->o->row;
+    const struct offer_row *o = &x->seller->o->row;
     snprintf(
         ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%lld", (long long)x->instance);
     STR_COPY(ev.launched.zone, o->zone);
@@ -120,7 +121,7 @@ static void on_machine(struct timer *t, void *ctx)
     replay_settle(w);
 }
 
-static int64_t capacity(const struct place *k)
+static int64_t capacity(const struct seller *k)
 {
     const struct trace *t = k->o->trace;
     if (!t || (k->o->trace_times == 0 && t->counts[k->at] > 0))
@@ -128,24 +129,24 @@ static int64_t capacity(const struct place *k)
     return (int64_t)t->counts[k->at] * k->o->trace_times;
 }
 
-static struct place *place_of(struct replay *w, int64_t offer)
+static struct seller *seller_of(struct replay *w, int64_t offer)
 {
     for (size_t i = 0; i < w->o->n_offers; i++)
-        if (w->places[i].id == offer)
-            return &w->places[i];
+        if (w->sellers[i].id == offer)
+            return &w->sellers[i];
     return NULL;
 }
 
 /* Finds capacity: at the requested offer, or at an alternative. */
-static struct place *choose_place(struct replay *w, int64_t instance, int64_t offer)
+static struct seller *choose_seller(struct replay *w, int64_t instance, int64_t offer)
 {
     const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
-    struct place *first = place_of(w, offer);
+    struct seller *first = seller_of(w, offer);
     if (first->n < capacity(first))
         return first;
     size_t n = core_alternatives(w->m, model_instance(w->m, instance), others);
     for (size_t i = 0; i < n; i++) {
-        struct place *k = place_of(w, others[i]->row.id);
+        struct seller *k = seller_of(w, others[i]->row.id);
         if (k && k->n < capacity(k))
             return k;
     }
@@ -155,14 +156,14 @@ static struct place *choose_place(struct replay *w, int64_t instance, int64_t of
 void replay_launch(struct replay *w, int64_t instance, int64_t offer)
 {
     struct machine *x = mem_alloc(sizeof *x);
-    struct place *k = choose_place(w, instance, offer);
+    struct seller *k = choose_seller(w, instance, offer);
     *x = (struct machine){
-        .w = w, .place = k, .instance = instance, .state = k->n < capacity(k) ? ASKED : REFUSED};
+        .w = w, .seller = k, .instance = instance, .state = k->n < capacity(k) ? ASKED : REFUSED};
     timer_init(&x->next, on_machine, x);
     map_put(&w->machines, instance, x);
     map_put(&w->pool_of_instance, instance, (void *)(k->pool + 1));
     if (x->state == ASKED) {
-        list_push_back(&k->machines, &x->in_place);
+        list_push_back(&k->machines, &x->in_seller);
         k->n++;
     }
     w->r.launches++;
@@ -185,7 +186,7 @@ void replay_end_machine(struct replay *w, int64_t instance)
 static void reclaim(struct machine *x)
 {
     struct replay *w = x->w;
-    int64_t in_ms = x->node ? x->place->o->notice_ms : 0;
+    int64_t in_ms = x->node ? x->seller->o->notice_ms : 0;
     w->r.reclaims++;
     if (pool_of(x))
         pool_of(x)->reclaims++;
@@ -200,7 +201,7 @@ static void reclaim(struct machine *x)
     replay_warn_runs(w, x->node);
 }
 
-static void reprice(struct place *k)
+static void reprice(struct seller *k)
 {
     const struct offer_row *o = &k->o->row;
     struct event ev = {.type = EV_PRICE,
@@ -212,7 +213,7 @@ static void reprice(struct place *k)
 }
 
 /* Waits for the next tick with another value. */
-static void look_ahead(struct place *k, int64_t into_ms)
+static void look_ahead(struct seller *k, int64_t into_ms)
 {
     const struct trace *t = k->o->trace;
     for (k->ahead = 1; k->ahead < t->n; k->ahead++) {
@@ -227,7 +228,7 @@ static void look_ahead(struct place *k, int64_t into_ms)
 
 static void on_tick(struct timer *t, void *ctx)
 {
-    struct place *k = ctx;
+    struct seller *k = ctx;
     (void)t;
     k->at = (k->at + k->ahead) % k->o->trace->n;
     look_ahead(k, 0);
@@ -237,17 +238,17 @@ static void on_tick(struct timer *t, void *ctx)
         struct link *l = list_first(&k->machines);
         for (uint64_t skip = prng_below(&k->w->prng, (uint64_t)k->n); skip > 0; skip--)
             l = list_next(&k->machines, l);
-        reclaim(LIST_ENTRY(l, struct machine, in_place));
+        reclaim(LIST_ENTRY(l, struct machine, in_seller));
     }
     replay_settle(k->w);
 }
 
-void replay_open_place(struct replay *w, size_t i)
+void replay_open_seller(struct replay *w, size_t i)
 {
     const struct replay_offer *o = &w->o->offers[i];
-    struct place *k = &w->places[i];
+    struct seller *k = &w->sellers[i];
     const struct trace *t = o->trace;
-    *k = (struct place){.w = w, .o = o, .pool = replay_pool_index(w, o->row.pool)};
+    *k = (struct seller){.w = w, .o = o, .pool = replay_pool_index(w, o->row.pool)};
     k->id = replay_apply(w, (struct event){.type = EV_OFFER, .offer = &o->row});
     timer_init(&k->tick, on_tick, k);
     if (!t)

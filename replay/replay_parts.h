@@ -14,7 +14,8 @@
 
 struct replay;
 
-struct place {
+/* What the provider has of one offer. */
+struct seller {
     struct replay *w;
     const struct replay_offer *o;
     size_t pool;          /* index of options.pools */
@@ -26,9 +27,9 @@ struct place {
 };
 
 struct machine {
-    struct link in_place;
+    struct link in_seller;
     struct replay *w;
-    struct place *place;
+    struct seller *seller;
     int64_t instance, node; /* node is 0 before it has joined */
     int64_t joined_ms;
     bool is_paid;      /* the launch was answered */
@@ -74,7 +75,7 @@ struct replay {
     struct prng prng;
     struct model *m;
     struct planner *p;
-    struct place *places;
+    struct seller *sellers;
     struct map machines; /* instance -> struct machine */
     /* index in options.pools plus 1, as a pointer; includes ended ones */
     struct map pool_of_node, pool_of_instance;
@@ -120,7 +121,7 @@ void replay_free_run(struct run *r);
 /* ---- Machines and offers (replay_machines.c) ---- */
 
 /* index of options.offers; announced to the core */
-void replay_open_place(struct replay *w, size_t i);
+void replay_open_seller(struct replay *w, size_t i);
 void replay_launch(struct replay *w, int64_t instance, int64_t offer);
 void replay_end_machine(struct replay *w, int64_t instance);
 void replay_take_machines(struct replay *w); /* at the end: removes the remaining machines */
