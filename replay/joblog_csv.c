@@ -54,7 +54,7 @@ enum column {
     COL_WORK,
     COL_DEADLINE,
     COL_INPUT,
-    COL_PLACE,
+    COL_LOCATION,
     COL_STATE,
     COLUMNS
 };
@@ -86,7 +86,7 @@ static const struct {
     {"work", COL_WORK},
     {"deadline", COL_DEADLINE},
     {"input", COL_INPUT},
-    {"input_place", COL_PLACE},
+    {"input_place", COL_LOCATION},
     /* sacct's */
     {"JobID", COL_ID},
     {"JobName", COL_NAME},
@@ -368,13 +368,13 @@ static int read_input(const struct table_reader *r, struct log_job *j)
     struct input in = {0};
     struct err why;
     int64_t mib;
-    const char *size = field(r, COL_INPUT), *place = field(r, COL_PLACE);
+    const char *size = field(r, COL_INPUT), *location = field(r, COL_LOCATION);
     if (is_nothing(size) || str_eq(size, "0"))
         return 0;
     if (str_to_mib(size, &mib, &why) != 0)
         return fail(r, name_of(COL_INPUT), &why);
-    if (place[0] && config_read_input_location(place, &in, &why) != 0)
-        return fail(r, name_of(COL_PLACE), &why);
+    if (location[0] && config_read_input_location(location, &in, &why) != 0)
+        return fail(r, name_of(COL_LOCATION), &why);
     in.bytes = mib << 20;
     joblog_set_input(r->log, j, &in);
     return 0;

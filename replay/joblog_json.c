@@ -33,14 +33,14 @@ static struct wall time_at(struct json_reader *r, const char *key)
 static void read_input(struct json_reader *r, struct joblog *l, struct log_job *j)
 {
     const json_t *o = json_opt_object(r, "input");
-    const char *place = json_string_value(json_object_get(o, "place"));
+    const char *location = json_string_value(json_object_get(o, "place"));
     struct input in = {.bytes = json_integer_value(json_object_get(o, "bytes"))};
     struct err why;
     if (!o)
         return;
     if (in.bytes < 1 || in.bytes > INPUT_BYTES_MAX)
         json_reader_fail(r, "input", "bytes: expected 1 to %lld", INPUT_BYTES_MAX);
-    else if (place && config_read_input_location(place, &in, &why) != 0)
+    else if (location && config_read_input_location(location, &in, &why) != 0)
         json_reader_fail(r, "input", "%s", why.text);
     else
         joblog_set_input(l, j, &in);

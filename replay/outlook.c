@@ -144,16 +144,16 @@ static int play_offers(
     return rc;
 }
 
-/* The core takes the input's place as it is: which providers there are, the catalogue knows. */
+/* The core takes the input's location as it is: which providers there are, the catalogue knows. */
 static int check_constraints(const char *text, struct err *e)
 {
     struct constraints x;
-    char place[INPUT_PLACE_MAX];
+    char location[INPUT_LOCATION_MAX];
     int rc = constraints_parse(text, &x, e);
     if (rc != 0 || x.input.bytes == 0)
         return rc;
-    input_format_place(&x.input, place);
-    return config_read_input_location(place, &x.input, e);
+    input_format_location(&x.input, location);
+    return config_read_input_location(location, &x.input, e);
 }
 
 int outlook_run(

@@ -411,7 +411,7 @@ static void check_bill(struct world *w)
 }
 
 /* A reported launch is where its row says. */
-static void check_place(struct world *w, const struct instance_row *r)
+static void check_zone(struct world *w, const struct instance_row *r)
 {
     for (int i = 0; i < w->n_machines && r->provider_id[0]; i++)
         if (str_eq(w->machines[i]->id, r->provider_id) && !str_eq(w->machines[i]->zone, r->zone))
@@ -504,7 +504,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_offers; i++)
         cloud_heard(w, &c->offers[i]);
     for (size_t i = 0; i < c->n_instances; i++)
-        check_place(w, &c->instances[i]);
+        check_zone(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_instances; i++)
         smap_put(&w->tokens, c->instances[i].token, (void *)(uintptr_t)(c->instances[i].state + 1));
     for (size_t i = 0; i < c->n_ledger; i++)
@@ -531,17 +531,17 @@ void check_launch(struct world *w, const char *token)
 /* A repeated launch under one token has equal parameters: a provider refuses it otherwise. */
 void check_alternatives(struct world *w, const struct cloud_launch *l)
 {
-    struct buf places = {0};
-    buf_printf(&places, "%s/%s", l->zone, l->type);
+    struct buf offers = {0};
+    buf_printf(&offers, "%s/%s", l->zone, l->type);
     for (size_t i = 0; i < l->n_alternatives; i++)
-        buf_printf(&places, " %s/%s", l->alternatives[i].zone, l->alternatives[i].type);
-    const char *first = smap_get(&w->places, l->token);
+        buf_printf(&offers, " %s/%s", l->alternatives[i].zone, l->alternatives[i].type);
+    const char *first = smap_get(&w->alternatives, l->token);
     if (!first)
-        smap_put(&w->places, l->token, mem_strdup(buf_str(&places)));
-    else if (!str_eq(first, buf_str(&places)))
+        smap_put(&w->alternatives, l->token, mem_strdup(buf_str(&offers)));
+    else if (!str_eq(first, buf_str(&offers)))
         world_fail(w, "the launch of token %s was sent for %s, then again for %s", l->token, first,
-            buf_str(&places));
-    buf_deinit(&places);
+            buf_str(&offers));
+    buf_deinit(&offers);
 }
 
 void check_terminate(struct world *w, const char *token)

@@ -429,9 +429,9 @@ static void end(struct world *w)
     smap_deinit(&w->proven);
     smap_deinit(&w->tokens);
     size_t pos = 0;
-    for (char *text; (text = smap_next(&w->places, &pos, NULL));)
+    for (char *text; (text = smap_next(&w->alternatives, &pos, NULL));)
         free(text);
-    smap_deinit(&w->places);
+    smap_deinit(&w->alternatives);
     db_reader_close(w->reader);
     vtimers_deinit(&w->vt);
 }

@@ -461,10 +461,10 @@ struct world {
     struct timer user_timer, trouble_timer;
     bool calm; /* no more trouble: lets it end */
     /* committed data, as kept by the checks */
-    struct map attempts; /* (job, attempt, node) */
-    struct smap tokens;  /* token -> instance state + 1 */
-    struct map spent;    /* instance -> struct sim_spent */
-    struct smap places;  /* token -> alternatives of its launch, as first sent; owned */
+    struct map attempts;      /* (job, attempt, node) */
+    struct smap tokens;       /* token -> instance state + 1 */
+    struct map spent;         /* instance -> struct sim_spent */
+    struct smap alternatives; /* token -> alternatives of its launch, as first sent; owned */
     int64_t last_history;
     struct map drills;  /* job * 2^20 + number -> state + 1 */
     struct smap proven; /* script -> time of its last passed drill, in ms + 1 */

@@ -320,7 +320,7 @@ static void read_hosts(struct json_reader *r, const char *key, char ret_list[HOS
         json_reader_fail(r, key, "%s", why.text);
 }
 
-/* The data that the job reads when it starts: its size and place, as the user stated them. belay
+/* The data that the job reads when it starts: its size and location, as the user stated them. belay
  * does not know the path; the program does. */
 static void read_input(struct json_reader *r, struct input *ret_input)
 {
@@ -330,10 +330,10 @@ static void read_input(struct json_reader *r, struct input *ret_input)
     if (r->rc != 0 || !object)
         return;
     json_reader_init(&in, object, "input", &why);
-    const char *place = json_opt_str(&in, "place", INPUT_PLACE_MAX - 1, "store");
+    const char *location = json_opt_str(&in, "place", INPUT_LOCATION_MAX - 1, "store");
     ret_input->bytes = json_req_i64(&in, "bytes", 1, INPUT_BYTES_MAX);
     int rc = json_reader_finish(&in);
-    rc = rc ? rc : config_read_input_location(place, ret_input, &why);
+    rc = rc ? rc : config_read_input_location(location, ret_input, &why);
     if (rc)
         json_reader_fail(r, "input", "%s", why.text);
 }

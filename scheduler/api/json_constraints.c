@@ -51,10 +51,10 @@ void json_set_constraints(json_t *o, const char *text)
     json_object_set_new(o, "exclusive", json_boolean(x.exclusive));
     json_object_set_new(o, "nodelist", x.nodes[0] ? json_text(x.nodes) : json_null());
     json_object_set_new(o, "exclude", x.exclude[0] ? json_text(x.exclude) : json_null());
-    char place[INPUT_PLACE_MAX];
-    input_format_place(&x.input, place);
+    char location[INPUT_LOCATION_MAX];
+    input_format_location(&x.input, location);
     json_object_set_new(o, "input",
         x.input.bytes > 0
-            ? json_pack("{s:s,s:I}", "place", place, "bytes", (json_int_t)x.input.bytes)
+            ? json_pack("{s:s,s:I}", "place", location, "bytes", (json_int_t)x.input.bytes)
             : json_null());
 }

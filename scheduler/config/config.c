@@ -128,7 +128,7 @@ static void read_state(struct yaml_reader *r, struct config *c, const char *stat
     if (socket && socket[0] != '/')
         yaml_reader_fail(
             r, socket_node, "expected an absolute path, found %s", str_show(socket, shown));
-    config_copy_place(
+    config_copy_path(
         r, "socket", socket, "", c->state_dir, "/belayd.sock", c->socket, sizeof(c->socket));
 }
 

@@ -41,7 +41,7 @@ struct config {
     size_t n_names;
     char store[1024];             /* default file://STATE/store */
     int64_t store_uusd_gib_month; /* price of storing a GiB there */
-    /* its place; "" = unknown */
+    /* its location; "" = unknown */
     char store_provider[INPUT_PROVIDER_MAX], store_region[CORE_NAME_MAX];
     /* each job gets credentials for its part of the store; else nodes use their own */
     bool job_credentials;

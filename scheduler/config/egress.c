@@ -9,7 +9,7 @@ int config_read_input_location(const char *text, struct input *ret_input, struct
     struct input in = *ret_input;
     struct egress unused;
     char shown[STR_SHOW_MAX];
-    if (!input_parse_place(text, &in) ||
+    if (!input_parse_location(text, &in) ||
         (in.provider[0] &&
             !catalogue_egress(in.provider, &unused.to_region_uusd_gib, &unused.out_uusd_gib)))
         return err_set(e, ERR_INVALID,

@@ -32,7 +32,7 @@ struct config;
 
 /* Checks that each provider is a mapping of keys that a pool may inherit. ERR_INVALID. */
 int config_check_providers(const char *file, const struct yaml_node *providers, struct err *e);
-/* Reads `pools:` into c, which has the store's place; providers (may be NULL) has passed
+/* Reads `pools:` into c, which has the store's location; providers (may be NULL) has passed
  * config_check_providers. ERR_INVALID; free c->pools in all cases. */
 int config_read_pools(const char *file, const struct yaml_node *map,
     const struct yaml_node *providers, struct config *c, struct err *e);

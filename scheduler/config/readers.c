@@ -78,8 +78,8 @@ const char *config_opt_url(struct yaml_reader *r, const char *key, size_t max, c
     return url;
 }
 
-void config_copy_place(struct yaml_reader *r, const char *key, const char *value,
-    const char *before, const char *state_dir, const char *after, char *dst, size_t size)
+void config_copy_path(struct yaml_reader *r, const char *key, const char *value, const char *before,
+    const char *state_dir, const char *after, char *dst, size_t size)
 {
     char *own = mem_printf("%s%s%s", before, state_dir, after);
     if (!str_copy(dst, size, value ? value : own))

@@ -28,7 +28,7 @@ const char *config_opt_url(struct yaml_reader *r, const char *key, size_t max, c
     const char *other_scheme, const char *fallback);
 /* Copies value or, if it is NULL, before + state_dir + after into dst; refuses a default that is
  * too long. */
-void config_copy_place(struct yaml_reader *r, const char *key, const char *value,
-    const char *before, const char *state_dir, const char *after, char *dst, size_t size);
+void config_copy_path(struct yaml_reader *r, const char *key, const char *value, const char *before,
+    const char *state_dir, const char *after, char *dst, size_t size);
 
 #endif

@@ -103,18 +103,18 @@ static void read_encryption(struct yaml_reader *r, struct config *c)
         (enum config_encryption)yaml_opt_enum(r, "encryption", encryption_words, ENCRYPTION_NONE);
     if (path && path[0] != '/')
         yaml_reader_fail(r, node, "expected an absolute path, found %s", str_show(path, shown));
-    config_copy_place(r, "key_file", path, "", c->state_dir, "/checkpoint.keys", c->key_file,
+    config_copy_path(r, "key_file", path, "", c->state_dir, "/checkpoint.keys", c->key_file,
         sizeof(c->key_file));
 }
 
 /* aws/us-east-1 */
-static void read_store_place(struct yaml_reader *r, struct config *c)
+static void read_store_location(struct yaml_reader *r, struct config *c)
 {
     const struct yaml_node *node = yaml_opt(r, "store_place");
     const char *text = yaml_opt_str(
         r, "store_place", sizeof(c->store_provider) + sizeof(c->store_region) - 2, NULL);
     char shown[STR_SHOW_MAX];
-    if (text && !(input_split_place(text, c->store_provider, c->store_region) &&
+    if (text && !(input_split_location(text, c->store_provider, c->store_region) &&
                     cloud_provider_find(c->store_provider)))
         yaml_reader_fail(r, node,
             "expected the store's provider and region, as in aws/us-east-1 (aws, azure, gcp, "
@@ -127,7 +127,7 @@ void config_read_store(struct yaml_reader *r, struct config *c)
     const char *store = yaml_opt_str(r, "store", sizeof(c->store) - 1, NULL);
     check_store(r, store);
     char *state_in_url = path_of_url(c->state_dir);
-    config_copy_place(
+    config_copy_path(
         r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
     free(state_in_url);
     c->store_uusd_gib_month =
@@ -135,7 +135,7 @@ void config_read_store(struct yaml_reader *r, struct config *c)
     if (c->store_uusd_gib_month > MODEL_STORE_UUSD_MAX)
         yaml_reader_fail(
             r, yaml_opt(r, "store_usd_per_gib_month"), "expected at most a million dollars");
-    read_store_place(r, c);
+    read_store_location(r, c);
     read_encryption(r, c);
     read_credentials(r, c);
 }

@@ -24,7 +24,7 @@ struct baseline_row procurement_baseline_now(
     return to;
 }
 
-static size_t place_of(int64_t id, const struct offer *const *of, size_t n)
+static size_t index_of(int64_t id, const struct offer *const *of, size_t n)
 {
     for (size_t i = 0; id != CORE_ID_NONE && i < n; i++)
         if (of[i]->row.id == id)
@@ -37,8 +37,8 @@ struct baseline procurement_baseline_among(
 {
     return (struct baseline){.done_ms = (int64_t)((double)r->done_ms * scale),
         .starting_ms = (int64_t)((double)r->starting_ms * scale),
-        .on = place_of(r->on, of, n),
-        .last = place_of(r->last, of, n),
+        .on = index_of(r->on, of, n),
+        .last = index_of(r->last, of, n),
         .paid_uusd = (double)r->paid_uusd * scale};
 }
 

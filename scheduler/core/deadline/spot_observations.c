@@ -123,7 +123,7 @@ int64_t spot_observations_scaled(const struct model *m, int64_t ms)
 
 /* ---- observations ---- */
 
-static size_t place_in(const struct spot_offer_set *k, int64_t offer)
+static size_t index_in(const struct spot_offer_set *k, int64_t offer)
 {
     size_t i = 0;
     while (i < k->of.n && k->offers[i] != offer)
@@ -158,7 +158,7 @@ static void pass(struct model *m, struct spot_offer_set *k, int64_t to_ms)
 
 static void tell(struct model *m, struct spot_offer_set *k, const struct kept *what)
 {
-    size_t i = place_in(k, what->offer);
+    size_t i = index_in(k, what->offer);
     int64_t at_ms = what->at_ms > k->at_ms ? what->at_ms : k->at_ms; /* the clock may be set back */
     if (i == k->of.n)
         return;
@@ -394,7 +394,7 @@ const struct deadline_table *spot_observations_table(
 }
 
 /* A slot for a new table: an empty one, or the least recently used. */
-static struct made_table *table_place(struct model *m, struct stamp now)
+static struct made_table *table_slot(struct model *m, struct stamp now)
 {
     struct spot_observations *s = m->deadline.spot_observations;
     struct made_table *oldest = NULL;
@@ -426,7 +426,7 @@ static void want_table(
     const struct learned *l = s->learned[of_several];
     struct made_table *t = find_table(m, of_several, ask);
     if (!t) {
-        t = table_place(m, now);
+        t = table_slot(m, now);
         if (!t)
             return;
         *t = (struct made_table){.of_several = of_several,

@@ -409,9 +409,9 @@ void explain_offers(
             say_boots(p, now, a);
         if (capacity.nodes == 0)
             explain_say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId64 " nodes%s%s",
-                p->row.name, p->used.nodes, pool_places(p),
-                pool_places(p) < p->row.max_nodes ? ", for which there are places in rack " : "",
-                pool_places(p) < p->row.max_nodes ? p->rack->options->name : "");
+                p->row.name, p->used.nodes, pool_nodes_max(p),
+                pool_nodes_max(p) < p->row.max_nodes ? ", for which there are places in rack " : "",
+                pool_nodes_max(p) < p->row.max_nodes ? p->rack->options->name : "");
         if (capacity.nodes > 0 && p->rack)
             say_rack_of(m, p, s, a);
         LIST_FOREACH (&p->offers, lo) {

@@ -48,7 +48,7 @@ struct forecast {
     /* Place in the run of the median; CORE_ID_NONE: a future machine. */
     int64_t node;
     int64_t offer; /* offer of the future machine; CORE_ID_NONE */
-    /* Cost of reading its input there once; 0: none, or its place is unknown. */
+    /* Cost of reading its input there once; 0: none, or its location is unknown. */
     int64_t input_uusd;
     char why[CORE_TEXT_MAX]; /* why median or latest is unknown; else "" */
 };

@@ -163,7 +163,7 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     if (!o->row.price_from_provider)
         o->row.price_uusd_h = r->price_uusd_h;
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;
-    offer_place(p, o);
+    offer_sort_in(p, o);
     touch_offer(m, o);
     limits_look_again(m);
     model_note_reserve(m);
@@ -224,7 +224,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
                 reprice_instances(m, o, ev);
             if (!changed)
                 continue;
-            offer_place(p, o);
+            offer_sort_in(p, o);
             touch_offer(m, o);
             limits_look_again(m);
             model_note_change(m);

@@ -136,7 +136,7 @@ static bool comes_before(const struct offer_row *a, const struct offer_row *b)
     return a->id < b->id;
 }
 
-void offer_place(struct pool *p, struct offer *o)
+void offer_sort_in(struct pool *p, struct offer *o)
 {
     link_remove(&o->in_pool);
     LIST_FOREACH (&p->offers, l) {

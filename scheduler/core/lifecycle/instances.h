@@ -19,7 +19,7 @@ void instance_set_provider_id(struct model *m, struct instance *i, const char *p
 struct offer *offer_find(
     const struct pool *p, const char *zone, const char *type, enum market market);
 /* inserts it at its position in the pool's order */
-void offer_place(struct pool *p, struct offer *o);
+void offer_sort_in(struct pool *p, struct offer *o);
 void offer_saw(struct offer *o, const struct resources *total);
 
 #endif

@@ -179,7 +179,7 @@ static int take_constraints(
 
 /* ---- validation as in a submit ---- */
 
-static int check_place(const struct model *m, const struct wanted *w, const struct labels *labels,
+static int check_demand(const struct model *m, const struct wanted *w, const struct labels *labels,
     uint64_t fields, struct err *e)
 {
     int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) |
@@ -276,7 +276,7 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (!rc)
         rc = take_constraints(m, ev, w, e);
     if (!rc)
-        rc = check_place(m, w, j->labels, fields, e);
+        rc = check_demand(m, w, j->labels, fields, e);
     if (!rc)
         rc = check_order(m, w, fields, e);
     if (!rc)

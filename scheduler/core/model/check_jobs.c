@@ -46,7 +46,7 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
 }
 
 /* A pending job is either in the queue or is_waiting; a job in any other state is neither. */
-static int check_place(const struct job *j, struct err *e)
+static int check_waits(const struct job *j, struct err *e)
 {
     bool pending = j->row.state == JOB_PENDING, queued = tree_has(&j->in_shape);
     if (pending != (queued || j->is_waiting) || (queued && j->is_waiting) || !j->shape)
@@ -146,7 +146,7 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     if (j->row.last_good.attempt > j->row.attempts)
         return BROKEN(
             "job %" PRId64 " has a checkpoint of an attempt that does not exist", j->row.id);
-    int rc = check_place(j, e);
+    int rc = check_waits(j, e);
     if (rc == 0)
         rc = check_kept_nodes(j, e);
     if (rc == 0)

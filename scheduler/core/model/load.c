@@ -69,7 +69,7 @@ int model_load_offer(struct model *m, const struct offer_row *r, struct err *e)
     o->pool = p;
     map_put(&m->rows.offers, r->id, o);
     offer_describe(o);
-    offer_place(p, o);
+    offer_sort_in(p, o);
     return 0;
 }
 

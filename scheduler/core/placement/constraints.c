@@ -63,7 +63,7 @@ static int read_hosts(const char *value, char out[HOSTS_TEXT_MAX], struct err *e
     return rc;
 }
 
-bool input_split_place(
+bool input_split_location(
     const char *text, char ret_provider[INPUT_PROVIDER_MAX], char ret_region[CORE_NAME_MAX])
 {
     const char *slash = strchr(text, '/');
@@ -76,31 +76,31 @@ bool input_split_place(
     return true;
 }
 
-bool input_parse_place(const char *text, struct input *ret_input)
+bool input_parse_location(const char *text, struct input *ret_input)
 {
     struct input in = {.bytes = ret_input->bytes};
-    if (!str_eq(text, "store") && !input_split_place(text, in.provider, in.region))
+    if (!str_eq(text, "store") && !input_split_location(text, in.provider, in.region))
         return false;
     *ret_input = in;
     return true;
 }
 
-void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX])
+void input_format_location(const struct input *in, char out[INPUT_LOCATION_MAX])
 {
-    text_format(out, INPUT_PLACE_MAX, "%s%s%s", in->provider[0] ? in->provider : "store",
+    text_format(out, INPUT_LOCATION_MAX, "%s%s%s", in->provider[0] ? in->provider : "store",
         in->provider[0] ? "/" : "", in->region);
 }
 
 static int read_input(const char *value, struct input *ret_input, struct err *e)
 {
-    char place[INPUT_PLACE_MAX] = "", shown[STR_SHOW_MAX];
+    char location[INPUT_LOCATION_MAX] = "", shown[STR_SHOW_MAX];
     const char *colon = strrchr(value, ':');
-    if (!colon || (size_t)(colon - value) >= sizeof place)
+    if (!colon || (size_t)(colon - value) >= sizeof location)
         return err_set(e, ERR_INVALID, "expected PLACE:BYTES");
-    memcpy(place, value, (size_t)(colon - value));
-    if (!input_parse_place(place, ret_input))
+    memcpy(location, value, (size_t)(colon - value));
+    if (!input_parse_location(location, ret_input))
         return err_set(e, ERR_INVALID, "expected where it lies, PROVIDER/REGION or store, found %s",
-            str_show(place, shown));
+            str_show(location, shown));
     return str_to_i64(colon + 1, 1, INPUT_BYTES_MAX, "bytes", &ret_input->bytes, e);
 }
 
@@ -193,9 +193,9 @@ void constraints_format(const struct constraints *x, char out[CONSTRAINTS_TEXT_M
     add_part(out, "nodes", x->nodes);
     add_part(out, "exclude", x->exclude);
     if (x->input.bytes > 0) {
-        char place[INPUT_PLACE_MAX], input[INPUT_PLACE_MAX + 24];
-        input_format_place(&x->input, place);
-        text_format(input, sizeof input, "%s:%" PRId64, place, x->input.bytes);
+        char location[INPUT_LOCATION_MAX], input[INPUT_LOCATION_MAX + 24];
+        input_format_location(&x->input, location);
+        text_format(input, sizeof input, "%s:%" PRId64, location, x->input.bytes);
         add_part(out, "input", input);
     }
 }

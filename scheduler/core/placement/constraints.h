@@ -22,7 +22,7 @@
 #define CONSTRAINTS_GPU_MIB_MAX (1LL << 24)
 #define INPUT_BYTES_MAX (1LL << 60)
 #define INPUT_PROVIDER_MAX 16
-#define INPUT_PLACE_MAX (INPUT_PROVIDER_MAX + CORE_NAME_MAX)
+#define INPUT_LOCATION_MAX (INPUT_PROVIDER_MAX + CORE_NAME_MAX)
 
 /* Data that a job reads at its start and where it is: in a region of a provider, or ("") at the
  * checkpoint store. */
@@ -50,11 +50,11 @@ struct constraints {
 
 /* "aws/us-east-1". False, with nothing set, if the text is not of this form. Whether the provider
  * exists is not checked: the core knows none. */
-bool input_split_place(
+bool input_split_location(
     const char *text, char ret_provider[INPUT_PROVIDER_MAX], char ret_region[CORE_NAME_MAX]);
 /* The same, or "store": then both are "". */
-bool input_parse_place(const char *text, struct input *ret_input);
-void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX]);
+bool input_parse_location(const char *text, struct input *ret_input);
+void input_format_location(const struct input *in, char out[INPUT_LOCATION_MAX]);
 
 /* ERR_INVALID names the faulty part. "" has no demands. */
 int constraints_parse(const char *text, struct constraints *ret_constraints, struct err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Price of data transfer between places. The caller passes the prices, because the core knows no
+ * Price of data transfer between regions. The caller passes the prices, because the core knows no
  * provider.
  */
 #ifndef BELAY_SCHEDULER_CORE_SUPPLY_EGRESS_H

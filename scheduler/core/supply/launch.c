@@ -216,14 +216,14 @@ void valid_until(struct work *w, int64_t mono_ms)
 
 /* ---- demand ---- */
 
-static void add_mover(struct planner *p, struct map *places, const struct job *j)
+static void add_mover(struct planner *p, struct map *indices, const struct job *j)
 {
-    size_t at = (size_t)(intptr_t)map_get(places, j->shape->id);
+    size_t at = (size_t)(intptr_t)map_get(indices, j->shape->id);
     if (at == 0) {
         *GROW(p->demands, p->n_demands) =
             (struct demand){.shape = j->shape, .job = j, .moves = true};
         at = p->n_demands;
-        map_put(places, j->shape->id, (void *)(intptr_t)at);
+        map_put(indices, j->shape->id, (void *)(intptr_t)at);
     }
     p->demands[at - 1].n++;
 }
@@ -237,21 +237,21 @@ static bool is_moving(const struct attempt *a)
 /* Jobs on nodes that are about to go, or moving to lower cost. Cancelled ones do not return. */
 static void gather_movers(struct work *w)
 {
-    struct map places = {0}; /* shape id -> index in demands + 1 */
+    struct map indices = {0}; /* shape id -> index in demands + 1 */
     LIST_FOREACH (nodes_noticed(w->m), ln) {
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct job *j = LIST_ENTRY(la, struct attempt, on_node)->job;
             if (j->row.state == JOB_RUNNING && j->row.spec.nodes == 1)
-                add_mover(w->p, &places, j);
+                add_mover(w->p, &indices, j);
         }
     }
     LIST_FOREACH (&w->m->supply.costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
         if (is_moving(a) && a->node->row.state != NODE_NOTICED)
-            add_mover(w->p, &places, a->job);
+            add_mover(w->p, &indices, a->job);
     }
-    map_deinit(&places);
+    map_deinit(&indices);
     w->n_movers = w->p->n_demands;
 }
 

@@ -9,8 +9,8 @@
  *   and with a score s of 1 .. 10 from the provider, times (1 + 5 % * (5.5 - s) / 9)       (e)
  *
  *   (a) the cost of a reclaim: the replacement boots and restores, and the old machine saves
- *   (b) if the store is in another place
- *   (c) if the input is in another place
+ *   (b) if the store is in another region
+ *   (c) if the input is in another region
  *   (d) correlated loss: all machines of a pool in one offer may be reclaimed at once
  *   (e) of offers with nearly equal cost, the more available one is tried first
  *
@@ -99,10 +99,10 @@ int64_t pool_input_uusd(const struct pool *p, const struct constraints *x)
     if (!in || in->bytes == 0)
         return 0;
     /* otherwise the pool's setting for the store applies */
-    bool has_place = p->row.elastic && in->provider[0];
-    return core_bytes_uusd(in->bytes, has_place ? egress_uusd_gib(&in->egress, in->provider,
-                                                      in->region, p->row.provider, p->row.region)
-                                                : p->row.egress_uusd_gib);
+    bool is_known = p->row.elastic && in->provider[0];
+    return core_bytes_uusd(in->bytes, is_known ? egress_uusd_gib(&in->egress, in->provider,
+                                                     in->region, p->row.provider, p->row.region)
+                                               : p->row.egress_uusd_gib);
 }
 
 /* Expected run time per start, as far as its user gave one. */
@@ -158,7 +158,7 @@ static int64_t left(int64_t max, int64_t used)
     return max > used ? max - used : 0;
 }
 
-int64_t pool_places(const struct pool *p)
+int64_t pool_nodes_max(const struct pool *p)
 {
     int64_t most = p->row.max_nodes;
     return p->rack_kind && p->rack_kind->n < most ? p->rack_kind->n : most;
@@ -166,8 +166,8 @@ int64_t pool_places(const struct pool *p)
 
 struct capacity pool_limits(const struct pool *p)
 {
-    struct capacity r = {.nodes = p->row.elastic && pool_places(p) > p->used.nodes
-                                      ? pool_places(p) - p->used.nodes
+    struct capacity r = {.nodes = p->row.elastic && pool_nodes_max(p) > p->used.nodes
+                                      ? pool_nodes_max(p) - p->used.nodes
                                       : 0,
         .gpus = left(p->row.max_gpus, p->used.gpus),
         .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};

@@ -26,8 +26,8 @@ int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h);
 struct capacity pool_capacity(const struct pool *p, struct mono now);
 /* as pool_capacity, without the restriction after failed boots */
 struct capacity pool_limits(const struct pool *p);
-/* Elastic pools: maximum number of nodes, limited by the places in its rack. */
-int64_t pool_places(const struct pool *p);
+/* Elastic pools: maximum number of nodes, limited by the machines that its rack takes. */
+int64_t pool_nodes_max(const struct pool *p);
 struct capacity model_capacity(const struct model *m);
 /* A machine of it may be launched now for such jobs, within the remaining capacity of its pool and
  * of all pools. */
