@@ -202,7 +202,7 @@ static int by_path(const void *key, const void *entry)
 }
 
 /* Whether it sorts after the previous entries, and its directory is one of them. */
-static bool has_place(const struct workdir *w, const char *path)
+static bool is_in_order(const struct workdir *w, const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (w->n > 0 && strcmp(w->v[w->n - 1].path, path) >= 0)
@@ -256,7 +256,7 @@ static int read_line(struct reading *r)
     }
     if (!workdir_is_path(r->at))
         return wrong(r, "a path below the directory");
-    if (!has_place(r->w, r->at))
+    if (!is_in_order(r->w, r->at))
         return wrong(r, "paths in order, each in a directory listed before");
     x.path = mem_strdup(r->at);
     x.target = tab ? mem_strdup(tab + 1) : NULL;

@@ -75,7 +75,7 @@ char *local_program(const char *name)
 {
     /* Installed: next to us or in sbin, which may not be on the PATH. Build tree: in a neighbouring
      * folder. */
-    static const char *const places[] = {
+    static const char *const paths[] = {
         "%s/%s", "%s/../sbin/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../emulator/%s"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -83,8 +83,8 @@ char *local_program(const char *name)
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        char *path = mem_printf(places[i], self, name);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        char *path = mem_printf(paths[i], self, name);
         if (access(path, X_OK) == 0)
             return path;
         free(path);

@@ -430,9 +430,9 @@ static void print_extras(const json_t *job)
     if (json_is_object(input)) {
         char size[32];
         str_format_bytes((uint64_t)cli_int(input, "bytes", 0), size, sizeof size);
-        const char *place = cli_text(input, "place");
+        const char *location = cli_text(input, "place");
         printf("reads         %s, %s\n", size,
-            str_eq(place, "store") ? "where the store of checkpoints is" : place);
+            str_eq(location, "store") ? "where the store of checkpoints is" : location);
     }
     cli_words(json_object_get(job, "resources"), &words);
     if (words.len)

@@ -246,14 +246,14 @@ int directive_constraint(const struct directive_context *c, const char *value, s
 
 /* Regions and zones are features of their nodes. One of the list is required: us-east-1a,us-east-1b
  * becomes (us-east-1a|us-east-1b). */
-static int set_places(
+static int set_locations(
     const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
-    struct buf places = {0};
+    struct buf locations = {0};
     struct constraint read;
     for (const char *p = value; *p; p++)
-        buf_addc(&places, *p == ',' ? '|' : *p);
-    int rc = constraint_parse(buf_str(&places), &read, e);
+        buf_addc(&locations, *p == ',' ? '|' : *p);
+    int rc = constraint_parse(buf_str(&locations), &read, e);
     for (size_t i = 0; rc == 0 && read.text[i]; i++)
         if (strchr("&()", read.text[i]))
             rc = err_set(e, ERR_INVALID,
@@ -263,22 +263,22 @@ static int set_places(
         json_object_del(c->spec, key);
     else if (rc == 0)
         json_object_set_new(c->spec, key, json_string(read.text));
-    buf_deinit(&places);
+    buf_deinit(&locations);
     return rc;
 }
 
 int directive_region(const struct directive_context *c, const char *value, struct err *e)
 {
-    return set_places(c, REGION, value, e);
+    return set_locations(c, REGION, value, e);
 }
 
 int directive_zone(const struct directive_context *c, const char *value, struct err *e)
 {
-    return set_places(c, ZONE, value, e);
+    return set_locations(c, ZONE, value, e);
 }
 
 /* Adds --region and --zone to the constraint: nodes must satisfy all three. */
-static int finish_places(json_t *spec, struct err *e)
+static int finish_locations(json_t *spec, struct err *e)
 {
     static const char *const keys[] = {REGION, ZONE, "constraint"};
     struct buf all = {0};
@@ -315,16 +315,16 @@ static int read_size(const char *text, json_t *data, struct err *e)
     return rc;
 }
 
-/* s3://lab/data?region=us-east-1 contains its place. */
-static void place_by_uri(const char *uri, json_t *data)
+/* s3://lab/data?region=us-east-1 contains its location. */
+static void set_location_by_uri(const char *uri, json_t *data)
 {
     const char *query = strchr(uri, '?'), *region = query ? strstr(query, "region=") : NULL;
     if (!str_starts(uri, "s3://") || !region || (region[-1] != '?' && region[-1] != '&'))
         return;
     region += strlen("region=");
-    char *place = mem_printf("aws/%.*s", (int)strcspn(region, "&"), region);
-    json_object_set_new(data, "place", json_string(place));
-    free(place);
+    char *location = mem_printf("aws/%.*s", (int)strcspn(region, "&"), region);
+    json_object_set_new(data, "place", json_string(location));
+    free(location);
 }
 
 static int read_data(char *rest, json_t *data, struct err *e)
@@ -338,7 +338,7 @@ static int read_data(char *rest, json_t *data, struct err *e)
     if (!is_known)
         return err_set(e, ERR_INVALID,
             "expected data at s3://, gs://, az:// or https://, or a file, found %s", SHOWN(uri));
-    place_by_uri(uri, data);
+    set_location_by_uri(uri, data);
     while (rc == 0 && (word = strsep(&rest, ","))) {
         if (str_starts(word, "size="))
             rc = read_size(word + 5, data, e);
@@ -637,7 +637,7 @@ int directives_finish_resources(json_t *spec, struct err *e)
     if (rc == 0 && mincpus > number(spec, "cpus", 1))
         json_object_set_new(spec, "cpus", json_integer(mincpus));
     finish_slices(spec);
-    rc = rc ? rc : finish_places(spec, e);
+    rc = rc ? rc : finish_locations(spec, e);
     if (rc == 0 && per_cpu > 0)
         rc = multiply(spec, "memory_mib", per_cpu, number(spec, "cpus", 1),
             job_attribute_max("memory_mib"), "--mem-per-cpu, in MiB", e);

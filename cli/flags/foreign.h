@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Flags that sbatch has and belay has not. Most would change the meaning of the job and are refused
- * by name. Flags that would only change place or speed give a warning, or are ignored.
+ * by name. Flags that would only change node or speed give a warning, or are ignored.
  */
 #ifndef BELAY_CLI_FLAGS_FOREIGN_H
 #define BELAY_CLI_FLAGS_FOREIGN_H

@@ -143,10 +143,10 @@ static int read_input(struct forecast *f, const char *arg)
                        arg);
     const json_t *data = json_object_get(spec, "input");
     if (rc == 0) {
-        const char *place = json_string_value(json_object_get(data, "place"));
+        const char *location = json_string_value(json_object_get(data, "place"));
         free(f->input);
         f->o.job.constraints = f->input = mem_printf(
-            "input=%s:%lld", place ? place : "store", (long long)cli_int(data, "bytes", 0));
+            "input=%s:%lld", location ? location : "store", (long long)cli_int(data, "bytes", 0));
     } else {
         cli_error("%s", e.text);
     }

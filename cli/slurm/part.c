@@ -55,7 +55,7 @@ static json_t *opt(const char *text)
 void part_format(const struct part *p, struct buf *out)
 {
     const struct step *s = &p->step;
-    const struct step_place *at = &p->place;
+    const struct step_node *at = &p->on;
     json_t *ids = json_array();
     json_int_t n_args = 0, n_env = 0;
     for (int64_t i = 0; i < at->n; i++)
@@ -107,12 +107,12 @@ static void read_ids(struct json_reader *r, struct part *p)
     json_array_foreach(ids, i, id)
     {
         p->ids[i] = json_integer_value(id);
-        if (!json_is_integer(id) || p->ids[i] < 0 || p->ids[i] >= p->place.tasks)
+        if (!json_is_integer(id) || p->ids[i] < 0 || p->ids[i] >= p->on.tasks)
             json_reader_fail(r, "ids", "expected numbers of tasks");
     }
-    p->place.ids = p->ids;
-    p->place.n = (int64_t)json_array_size(ids);
-    if (r->rc == 0 && p->place.n == 0)
+    p->on.ids = p->ids;
+    p->on.n = (int64_t)json_array_size(ids);
+    if (r->rc == 0 && p->on.n == 0)
         json_reader_fail(r, "ids", "is empty");
 }
 
@@ -124,13 +124,13 @@ static int read_meta(const json_t *v, struct part *p, bool *ret_programs, size_t
     p->address = mem_strdup(json_req_str(&r, "address", 256));
     p->port = json_req_i64(&r, "port", 1, 65535);
     json_req_strcpy(&r, "key", p->key, sizeof(p->key));
-    p->place.step = json_req_i64(&r, "step", 0, INT32_MAX);
-    p->place.tasks = json_req_i64(&r, "tasks", 1, LAYOUT_TASKS_MAX);
-    p->place.nodes = json_req_i64(&r, "nodes", 1, LAYOUT_NODES_MAX);
-    p->place.node = json_req_i64(&r, "node", 0, LAYOUT_NODES_MAX - 1);
+    p->on.step = json_req_i64(&r, "step", 0, INT32_MAX);
+    p->on.tasks = json_req_i64(&r, "tasks", 1, LAYOUT_TASKS_MAX);
+    p->on.nodes = json_req_i64(&r, "nodes", 1, LAYOUT_NODES_MAX);
+    p->on.node = json_req_i64(&r, "node", 0, LAYOUT_NODES_MAX - 1);
     read_ids(&r, p);
-    p->place.nodelist = take_text(&r, p, 0, "nodelist");
-    p->place.per_node = take_text(&r, p, 1, "per_node");
+    p->on.nodelist = take_text(&r, p, 0, "nodelist");
+    p->on.per_node = take_text(&r, p, 1, "per_node");
     p->step = (struct step){.program = "srun",
         .output = take_text(&r, p, 2, "output"),
         .error = take_text(&r, p, 3, "error"),
@@ -147,7 +147,7 @@ static int read_meta(const json_t *v, struct part *p, bool *ret_programs, size_t
     *ret_programs = json_opt_bool(&r, "has_programs", false);
     *ret_args = (size_t)json_req_i64(&r, "n_args", 1, WORDS_MAX);
     *ret_env = (size_t)json_req_i64(&r, "n_env", 0, WORDS_MAX);
-    if (r.rc == 0 && (!p->place.nodelist || !p->place.per_node || strlen(p->key) != PART_KEY_HEX))
+    if (r.rc == 0 && (!p->on.nodelist || !p->on.per_node || strlen(p->key) != PART_KEY_HEX))
         json_reader_fail(&r, NULL, "is not whole");
     return json_reader_finish(&r);
 }
@@ -274,7 +274,7 @@ static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
     if (rc < 0)
         rc = err_set(e, why == ECONNREFUSED ? ERR_CONFLICT : ERR_IO, "%s", strerror(why));
     else
-        rc = part_tls_connect(fd, p->place.node, p->key, deadline_ms, ret_tls, e);
+        rc = part_tls_connect(fd, p->on.node, p->key, deadline_ms, ret_tls, e);
     if (rc != 0) {
         if (fd >= 0)
             close(fd);
@@ -442,7 +442,7 @@ static _Noreturn void be_tasks(const struct part *p, const int pipes[2])
         slurm_error("srun", "%s cannot be entered: %s", p->cwd, strerror(errno));
         _exit(1);
     }
-    int code = step_tasks(&p->step, &p->place, NULL, p->argv);
+    int code = step_tasks(&p->step, &p->on, NULL, p->argv);
     fflush(NULL);
     _exit(code);
 }

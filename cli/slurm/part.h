@@ -18,7 +18,7 @@ struct part {
     char *address, key[PART_KEY_HEX + 1];
     int64_t port;
     struct step step; /* its texts are owned by the members below */
-    struct step_place place;
+    struct step_node on;
     int64_t *ids;
     char *cwd, *programs, **argv, **env; /* NULL-terminated */
     char *texts[10];

@@ -83,44 +83,44 @@ static bool is_end(const char *p)
     return !*p || strchr(BLANKS, *p);
 }
 
-/* *ret_rest: the text after the tasks. *ret_place: the task's index among them; -1 if it is not one
+/* *ret_rest: the text after the tasks. *ret_index: the task's index among them; -1 if it is not one
  * of them. */
 static int find_task(
-    const struct lines *l, int64_t task, int64_t *ret_place, const char **ret_rest, struct err *e)
+    const struct lines *l, int64_t task, int64_t *ret_index, const char **ret_rest, struct err *e)
 {
     const char *start = buf_str(&l->text), *p = start += strspn(start, BLANKS);
-    int64_t before = 0, from, to, place = -1;
+    int64_t before = 0, from, to, index = -1;
     if (*p == '*' && is_end(p + 1)) {
-        *ret_place = task;
+        *ret_index = task;
         *ret_rest = p + 1;
         return 0;
     }
     do {
         if (!next_range(&p, &from, &to))
             return bad_line(l, "tasks, as 0,2-3 or *", start, e);
-        if (place < 0 && task >= from && task <= to)
-            place = before + task - from;
+        if (index < 0 && task >= from && task <= to)
+            index = before + task - from;
         before += to - from + 1;
     } while (!is_end(p));
-    *ret_place = place;
+    *ret_index = index;
     *ret_rest = p;
     return 0;
 }
 
 /* ---- words ---- */
 
-static const char *add_value(const char *p, int64_t task, int64_t place, struct buf *out)
+static const char *add_value(const char *p, int64_t task, int64_t index, struct buf *out)
 {
     if (p[0] != '%' || (p[1] != 't' && p[1] != 'o')) {
         buf_addc(out, *p);
         return p + 1;
     }
-    buf_printf(out, "%lld", (long long)(p[1] == 't' ? task : place));
+    buf_printf(out, "%lld", (long long)(p[1] == 't' ? task : index));
     return p + 2;
 }
 
 /* 1: the next word is in out; 0: at the end. ERR_INVALID */
-static int next_word(const struct lines *l, const char **at, int64_t task, int64_t place,
+static int next_word(const struct lines *l, const char **at, int64_t task, int64_t index,
     struct buf *out, struct err *e)
 {
     const char *p = *at + strspn(*at, BLANKS);
@@ -139,7 +139,7 @@ static int next_word(const struct lines *l, const char **at, int64_t task, int64
             buf_addc(out, p[1]);
             p += 2;
         } else {
-            p = add_value(p, task, place, out);
+            p = add_value(p, task, index, out);
         }
     }
     if (quoted)
@@ -148,14 +148,14 @@ static int next_word(const struct lines *l, const char **at, int64_t task, int64
     return 1;
 }
 
-static int read_words(const struct lines *l, const char *rest, int64_t task, int64_t place,
+static int read_words(const struct lines *l, const char *rest, int64_t task, int64_t index,
     char *const *more, char ***ret_words, struct err *e)
 {
     char **words = mem_array(1, sizeof(*words));
     struct buf word = {0};
     size_t n = 0;
     int rc;
-    while ((rc = next_word(l, &rest, task, place, &word, e)) == 1) {
+    while ((rc = next_word(l, &rest, task, index, &word, e)) == 1) {
         words = mem_resize(words, n + 2, sizeof(*words));
         words[n++] = mem_strdup(buf_str(&word));
         words[n] = NULL;
@@ -179,15 +179,15 @@ int programs_words(
     const char *text, int64_t task, char *const *more, char ***ret_words, struct err *e)
 {
     struct lines l = {.p = text};
-    int64_t place = -1;
+    int64_t index = -1;
     const char *rest;
     int rc = 0;
-    while (rc == 0 && place < 0 && next_line(&l))
-        rc = find_task(&l, task, &place, &rest, e);
-    if (rc == 0 && place < 0)
+    while (rc == 0 && index < 0 && next_line(&l))
+        rc = find_task(&l, task, &index, &rest, e);
+    if (rc == 0 && index < 0)
         rc = err_set(e, ERR_INVALID, "there is no program for task %lld", (long long)task);
     if (rc == 0)
-        rc = read_words(&l, rest, task, place, more, ret_words, e);
+        rc = read_words(&l, rest, task, index, more, ret_words, e);
     buf_deinit(&l.text);
     return rc;
 }
@@ -222,8 +222,8 @@ static int check_line(
     char *const none[] = {NULL};
     char **words = NULL;
     const char *rest;
-    int64_t place;
-    int rc = find_task(l, 0, &place, &rest, e);
+    int64_t index;
+    int rc = find_task(l, 0, &index, &rest, e);
     if (rc == 0)
         rc = take_tasks(l, tasks, taken, ret_all, e);
     if (rc == 0)

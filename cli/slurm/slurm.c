@@ -103,18 +103,18 @@ int slurm_format_letters(
             break;
         }
         p++;
-        struct slurm_piece *place = add_piece(f, e);
-        rc = place ? 0 : e->kind;
-        if (place) {
+        struct slurm_piece *added = add_piece(f, e);
+        rc = added ? 0 : e->kind;
+        if (added) {
             piece.before = before.len ? buf_take(&before) : NULL;
-            *place = piece;
+            *added = piece;
         }
     }
     if (rc == 0 && before.len) {
-        struct slurm_piece *place = add_piece(f, e);
-        rc = place ? 0 : e->kind;
-        if (place)
-            place->before = buf_take(&before);
+        struct slurm_piece *added = add_piece(f, e);
+        rc = added ? 0 : e->kind;
+        if (added)
+            added->before = buf_take(&before);
     }
     buf_deinit(&before);
     return rc;
@@ -145,10 +145,10 @@ int slurm_format_names(
             piece.width = has_width ? width : *p ? 0 : 20;
             piece.after = *p ? mem_strdup(p) : NULL;
         }
-        struct slurm_piece *place = add_piece(f, e);
-        rc = place ? 0 : e->kind;
-        if (place)
-            *place = piece;
+        struct slurm_piece *added = add_piece(f, e);
+        rc = added ? 0 : e->kind;
+        if (added)
+            *added = piece;
         else
             free(piece.after);
     }
@@ -184,11 +184,11 @@ int slurm_format_sacct(
             }
             piece.width = width;
         }
-        struct slurm_piece *place = add_piece(f, e);
-        rc = place ? 0 : e->kind;
-        if (place) {
+        struct slurm_piece *added = add_piece(f, e);
+        rc = added ? 0 : e->kind;
+        if (added) {
             piece.after = mem_strdup(" ");
-            *place = piece;
+            *added = piece;
         }
     }
     buf_deinit(&item);

@@ -327,7 +327,7 @@ static int read_list(struct walk *w, const char *which, json_t *all)
 
 struct numbered {
     int64_t id;
-    size_t place;
+    size_t order;
     json_t *job;
 };
 
@@ -338,7 +338,7 @@ static int compare_jobs(const void *a, const void *b)
     const struct numbered *x = a, *y = b;
     if (x->id != y->id)
         return x->id < y->id ? 1 : -1;
-    return x->place < y->place ? 1 : -1;
+    return x->order < y->order ? 1 : -1;
 }
 
 static void merge(const json_t *read, json_t *all)

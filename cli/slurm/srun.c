@@ -172,12 +172,12 @@ static const struct option options[] = {
 
 #define LETTERS "+A:B:b:C:c:D:d:e:EF:G:HhI::i:J:K::k::L:lm:N:n:Oo:p:q:Qr:S:sT:t:uVvW:w:x:X"
 
-enum place { IN_JOB, IN_ANOTHER, NOWHERE };
+enum where { IN_JOB, IN_ANOTHER, NOWHERE };
 
 struct srun {
     struct submission s;
     struct step step;
-    enum place place;
+    enum where where;
     int64_t job;   /* 0 if not given */
     bool shell;    /* the default command is a shell */
     bool programs; /* --multi-prog */
@@ -389,7 +389,7 @@ static int read_options(struct srun *r, int argc, char **argv)
         if (c == VAL_PROGRAMS || c == VAL_PROLOG || c == VAL_EPILOG)
             rc = task_option(r, c, name);
         else if (c != VAL_NONE)
-            rc = r->place == NOWHERE ? job_option(r, c, name) : step_option(r, c, name);
+            rc = r->where == NOWHERE ? job_option(r, c, name) : step_option(r, c, name);
     }
     if (rc < 0 && optind == argc && !r->shell) {
         slurm_error(r->step.program, "No command given to execute.");
@@ -420,7 +420,7 @@ static int64_t own_job(const char *variable)
 
 /* Returns -1 to continue; else the exit code. Inside a job that was not submitted through Slurm's
  * names, which lacks Slurm's variables, --jobid with its own number works too. */
-static int find_place(struct srun *r, int argc, char **argv)
+static int find_where(struct srun *r, int argc, char **argv)
 {
     const char *given = job_given(argc, argv);
     int64_t own = own_job("SLURM_JOB_ID");
@@ -433,7 +433,7 @@ static int find_place(struct srun *r, int argc, char **argv)
         setenv("SLURM_JOB_ID", getenv("BELAY_JOB_ID"), 1);
         own = r->job;
     }
-    r->place = r->job == 0 ? NOWHERE : r->job == own ? IN_JOB : IN_ANOTHER;
+    r->where = r->job == 0 ? NOWHERE : r->job == own ? IN_JOB : IN_ANOTHER;
     return -1;
 }
 
@@ -546,12 +546,12 @@ int srun_main(int argc, char **argv)
     submission_init(&r.s);
     r.s.slurm = "srun";
     r.s.wait = r.s.follow = r.s.cancel_on_interrupt = true;
-    int code = find_place(&r, argc, argv);
+    int code = find_where(&r, argc, argv);
     if (code < 0)
         code = read_options(&r, argc, argv);
     if (code < 0)
-        code = r.place == IN_JOB       ? run_step(&r, argv + optind)
-               : r.place == IN_ANOTHER ? enter(&r, argc, argv)
+        code = r.where == IN_JOB       ? run_step(&r, argv + optind)
+               : r.where == IN_ANOTHER ? enter(&r, argc, argv)
                                        : submit(&r, argv + optind, argc - optind);
     submission_deinit(&r.s);
     return code;
@@ -560,7 +560,7 @@ int srun_main(int argc, char **argv)
 int salloc_main(int argc, char **argv)
 {
     static const char *const shell[] = {"sh", "-c", "exec \"${SHELL:-/bin/sh}\""};
-    struct srun r = {.step = {.program = "salloc"}, .place = NOWHERE, .shell = true};
+    struct srun r = {.step = {.program = "salloc"}, .where = NOWHERE, .shell = true};
     submission_init(&r.s);
     r.s.slurm = "salloc";
     submission_add_named(&r.s, "job-name", "interactive");

@@ -226,27 +226,27 @@ static int run_parts(struct run *r, char **argv)
     struct parts *parts = NULL;
     struct err e;
     int64_t ids[STEP_TASKS_MAX];
-    struct step_place place = {
+    struct step_node on = {
         .step = next_step(r), .tasks = r->layout.tasks, .nodes = r->layout.nodes, .ids = ids};
     for (int64_t node = 0; node < r->layout.nodes; node++) {
         buf_printf(&names, "%s%s", node ? "," : "", r->nodes.names[r->ranks[node]]);
         for (int64_t i = 0; r->ranks[node] == 0 && i < layout_count(&r->layout, node); i++)
-            ids[place.n++] = layout_task(&r->layout, place.node = node, i);
+            ids[on.n++] = layout_task(&r->layout, on.node = node, i);
     }
     layout_format(&r->layout, &per_node);
-    place.nodelist = buf_str(&names);
-    place.per_node = buf_str(&per_node);
+    on.nodelist = buf_str(&names);
+    on.per_node = buf_str(&per_node);
     const struct parts_ask ask = {.s = r->s,
         .nodes = &r->nodes,
         .layout = &r->layout,
         .ranks = r->ranks,
-        .step = place.step,
-        .nodelist = place.nodelist,
-        .per_node = place.per_node,
+        .step = on.step,
+        .nodelist = on.nodelist,
+        .per_node = on.per_node,
         .argv = argv};
     int code = 1, rc = parts_create(&ask, &parts, &e);
     if (rc == 0)
-        code = step_tasks(r->s, &place, parts, argv);
+        code = step_tasks(r->s, &on, parts, argv);
     else
         slurm_error(r->s->program, "%s", e.text);
     parts_destroy(parts);
@@ -298,7 +298,7 @@ static int run_here(struct run *r, char **argv)
         ids[i] = rank * n + i;
     char per_node[24];
     snprintf(per_node, sizeof(per_node), "%lld", (long long)n);
-    const struct step_place place = {.step = next_step(r),
+    const struct step_node on = {.step = next_step(r),
         .tasks = n * nodes,
         .nodes = nodes,
         .node = rank,
@@ -306,7 +306,7 @@ static int run_here(struct run *r, char **argv)
         .n = n,
         .nodelist = node ? node : "localhost",
         .per_node = per_node};
-    return step_tasks(s, &place, NULL, argv);
+    return step_tasks(s, &on, NULL, argv);
 }
 
 int step_run(const struct step *s, char **argv)

@@ -253,7 +253,7 @@ static void describe(const struct parts *p, const struct remote *r, struct buf *
     struct part part = {.address = a->nodes->address,
         .port = p->port,
         .step = *a->s,
-        .place = {.step = a->step,
+        .on = {.step = a->step,
             .tasks = a->layout->tasks,
             .nodes = a->layout->nodes,
             .node = r->index,
@@ -524,7 +524,7 @@ static bool read_guest(struct parts *p, struct guest *g)
     return false;
 }
 
-/* The guest to disconnect when all places are taken: the oldest of the address with the most,
+/* The guest to disconnect when all slots are taken: the oldest of the address with the most,
  * preferably none that is likely a part. */
 static struct guest *most_in_the_way(struct parts *p)
 {
@@ -543,7 +543,7 @@ static struct guest *most_in_the_way(struct parts *p)
     return found;
 }
 
-static struct guest *place_for(struct parts *p)
+static struct guest *slot_for(struct parts *p)
 {
     for (int i = 0; i < GUESTS_MAX; i++)
         if (p->guests[i].fd < 0)
@@ -573,7 +573,7 @@ static void let_in(struct parts *p)
             accept4(p->listener, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
-        struct guest *g = place_for(p);
+        struct guest *g = slot_for(p);
         *g =
             (struct guest){.fd = fd, .address = address_of(&from), .until_ms = now_ms() + HELLO_MS};
     }

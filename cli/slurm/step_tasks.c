@@ -45,7 +45,7 @@ struct task {
 
 struct run {
     const struct step *s;
-    const struct step_place *p;
+    const struct step_node *p;
     struct parts *parts; /* NULL if all tasks are on this node */
     const char *command, *node;
     int64_t job;
@@ -476,7 +476,7 @@ static void catch_signals(struct run *r)
     r->signals = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int step_tasks(const struct step *s, const struct step_place *p, struct parts *parts, char **argv)
+int step_tasks(const struct step *s, const struct step_node *p, struct parts *parts, char **argv)
 {
     const char *node = getenv("SLURMD_NODENAME");
     struct run r = {

@@ -10,7 +10,7 @@
 struct parts;
 
 /* A step, and its tasks on this node. All borrowed. */
-struct step_place {
+struct step_node {
     int64_t step;        /* its number in the job */
     int64_t tasks;       /* on all nodes of the step */
     int64_t nodes, node; /* nodes of the step; index of this one */
@@ -21,7 +21,7 @@ struct step_place {
 
 /* Starts the tasks here, and the parts on other nodes (parts may be NULL), and returns the exit
  * code when all have ended. Blocks. */
-int step_tasks(const struct step *s, const struct step_place *p, struct parts *parts, char **argv);
+int step_tasks(const struct step *s, const struct step_node *p, struct parts *parts, char **argv);
 
 /* Opens the file of a pattern of -o, -e or -i for the task: returns a descriptor, or -1 after a
  * report. flags: of open(2). */

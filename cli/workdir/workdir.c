@@ -32,7 +32,7 @@
 #define RETRY_CAP_MS 5000
 
 /* Where a piece is: in which file, and its index there. */
-struct place {
+struct piece_at {
     const struct found *file;
     size_t i;
 };
@@ -42,7 +42,7 @@ struct upload {
     const char *dir;
     struct workdir_scan scan;
     struct buf text;
-    struct smap places; /* hash -> struct place */
+    struct smap pieces; /* hash -> struct piece_at */
     char *piece;        /* WORKDIR_PIECE_BYTES */
     bool was_there;     /* belayd has answered before */
     struct prng prng;
@@ -113,9 +113,9 @@ static int describe_file(struct upload *u, const struct found *f)
         if (rc != 0)
             break;
         chunk_hash(u->piece, bytes, hashes[i]);
-        if (!smap_get(&u->places, hashes[i])) {
-            const struct place p = {f, i};
-            smap_put(&u->places, hashes[i], mem_dup(&p, sizeof(p)));
+        if (!smap_get(&u->pieces, hashes[i])) {
+            const struct piece_at p = {f, i};
+            smap_put(&u->pieces, hashes[i], mem_dup(&p, sizeof(p)));
         }
     }
     if (rc == 0)
@@ -205,7 +205,7 @@ static int flush(struct upload *u, struct buf *pack)
 
 static int add_piece(struct upload *u, const char *hash, struct buf *pack)
 {
-    const struct place *p = smap_get(&u->places, hash);
+    const struct piece_at *p = smap_get(&u->pieces, hash);
     char actual[CHUNK_HEX_SIZE];
     size_t n = 0;
     if (!p)
@@ -303,9 +303,9 @@ int workdir_upload(struct client *c, const char *dir, workdir_warn_fn warn, void
         rc = send_all(&u, ret_hash);
     if (rc == 0)
         rc = check_unchanged(&u);
-    for (void *p; (p = smap_next(&u.places, &pos, NULL));)
+    for (void *p; (p = smap_next(&u.pieces, &pos, NULL));)
         free(p);
-    smap_deinit(&u.places);
+    smap_deinit(&u.pieces);
     buf_deinit(&u.text);
     workdir_scan_deinit(&u.scan);
     free(u.piece);

@@ -98,7 +98,7 @@ static void tell(struct buf *out)
     struct part p = {.address = address,
         .port = 40001,
         .step = {.output = "out.%t", .labels = true, .cpus_per_task = 2},
-        .place = {.step = 7,
+        .on = {.step = 7,
             .tasks = 5,
             .nodes = 3,
             .node = 1,
@@ -128,10 +128,10 @@ static void a_part_gets_its_description_byte_for_byte(void **state)
     assert_null(p.step.error);
     assert_true(p.step.labels);
     assert_false(p.step.quiet);
-    assert_int_equal(p.place.tasks, 5);
-    assert_int_equal(p.place.n, 2);
-    assert_int_equal(p.place.ids[1], 3);
-    assert_string_equal(p.place.per_node, "2(x2),1");
+    assert_int_equal(p.on.tasks, 5);
+    assert_int_equal(p.on.n, 2);
+    assert_int_equal(p.on.ids[1], 3);
+    assert_string_equal(p.on.per_node, "2(x2),1");
     assert_string_equal(p.cwd, "/home/ann/x y");
     assert_string_equal(p.argv[2], "echo \xff");
     assert_string_equal(p.argv[3], "");
@@ -206,7 +206,7 @@ static void programs_go_to_the_other_nodes(void **state)
     struct part p = {.address = address,
         .port = 1,
         .step = {.programs = "* echo \xff\n", .prolog = "/bin/pro", .epilog = "/bin/epi"},
-        .place = {.tasks = 2,
+        .on = {.tasks = 2,
             .nodes = 2,
             .node = 1,
             .ids = ids,

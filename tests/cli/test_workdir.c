@@ -101,20 +101,20 @@ static void malformed_patterns_name_their_line(void **state)
 
 /* ---- directories ---- */
 
-struct place {
+struct rig {
     char dir[64];
     struct buf warned;
 };
 
 static void on_warning(void *ctx, const char *text)
 {
-    struct place *p = ctx;
+    struct rig *p = ctx;
     buf_printf(&p->warned, "%s\n", text);
 }
 
 static int set_up(void **state)
 {
-    struct place *p = mem_alloc(sizeof(*p));
+    struct rig *p = mem_alloc(sizeof(*p));
     STR_COPY(p->dir, "/tmp/belay-test.XXXXXX");
     assert_non_null(mkdtemp(p->dir));
     *state = p;
@@ -123,7 +123,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    struct place *p = *state;
+    struct rig *p = *state;
     struct err e;
     assert_int_equal(fs_remove_tree(p->dir, &e), 0);
     buf_deinit(&p->warned);
@@ -131,7 +131,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void shell(const struct place *p, const char *commands)
+static void shell(const struct rig *p, const char *commands)
 {
     char *whole = mem_printf("cd %s && { %s; } >/dev/null 2>&1", p->dir, commands);
     if (system(whole) != 0)
@@ -140,7 +140,7 @@ static void shell(const struct place *p, const char *commands)
 }
 
 /* The paths, each followed by a blank. */
-static char *scan(struct place *p)
+static char *scan(struct rig *p)
 {
     struct workdir_scan s;
     struct buf out = {0};
@@ -153,7 +153,7 @@ static char *scan(struct place *p)
     return buf_take(&out);
 }
 
-static void check(struct place *p, const char *expected)
+static void check(struct rig *p, const char *expected)
 {
     char *found = scan(p);
     assert_string_equal(found ? found : "", expected);
@@ -162,7 +162,7 @@ static void check(struct place *p, const char *expected)
 
 static void all_is_sent_but_what_is_left_out(void **state)
 {
-    struct place *p = *state;
+    struct rig *p = *state;
     shell(p,
         "mkdir -p a/b a/skip empty .git; touch a/b/x a/skip/y a/t.tmp z; ln -s nowhere link; touch "
         ".git/x; mkfifo pipe");
@@ -176,7 +176,7 @@ static void all_is_sent_but_what_is_left_out(void **state)
 
 static void in_a_work_tree_git_says_what_is_sent(void **state)
 {
-    struct place *p = *state;
+    struct rig *p = *state;
     if (system("git --version >/dev/null 2>&1") != 0)
         skip();
     shell(p, "git init -q . && mkdir -p sub/out && touch tracked.log sub/new sub/out/o gone "
@@ -194,7 +194,7 @@ static void in_a_work_tree_git_says_what_is_sent(void **state)
 
 static void what_is_too_large_is_named(void **state)
 {
-    struct place *p = *state;
+    struct rig *p = *state;
     struct workdir_scan s;
     struct err e;
     shell(
@@ -207,7 +207,7 @@ static void what_is_too_large_is_named(void **state)
 
 static void a_name_that_cannot_be_sent_is_refused(void **state)
 {
-    struct place *p = *state;
+    struct rig *p = *state;
     struct workdir_scan s;
     struct err e;
     shell(p, "touch \"$(printf 'a\\nb')\"");
