@@ -43,7 +43,7 @@ static void strip_slashes(char *url)
         url[--n] = '\0';
 }
 
-static void read_places(struct yaml_reader *r, struct config *c)
+static void read_server_and_dir(struct yaml_reader *r, struct config *c)
 {
     char shown[STR_SHOW_MAX];
     STR_COPY(c->server, yaml_req_str(r, "server", sizeof(c->server) - 1));
@@ -235,7 +235,7 @@ int config_parse(
     if (rc)
         return rc;
     yaml_reader_init(&r, file, root, e);
-    read_places(&r, &c);
+    read_server_and_dir(&r, &c);
     read_node(&r, &c);
     read_secrets(&r, &c);
     rc = yaml_reader_finish(&r);

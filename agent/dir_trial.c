@@ -29,22 +29,22 @@ static void strip_last(char *path)
 }
 
 /* Where dir/tasks is, or would be made. The caller frees it. */
-static int find_place(const char *dir, char **ret_place, struct err *e)
+static int find_dir(const char *dir, char **ret_dir, struct err *e)
 {
     char *tasks = mem_printf("%s/tasks", dir);
-    int rc = fs_existing_part(tasks, ret_place, e);
+    int rc = fs_existing_part(tasks, ret_dir, e);
     free(tasks);
     return rc;
 }
 
 /* Same, but above a directory that the agent's start opens to other users (agent_start.c). */
-static int find_place_after_start(const char *dir, char **ret_place, struct err *e)
+static int find_dir_after_start(const char *dir, char **ret_dir, struct err *e)
 {
     struct stat st;
     if (!dir[1] || stat(dir, &st) != 0 || (st.st_mode & 0111) == 0111)
-        return find_place(dir, ret_place, e);
-    *ret_place = mem_strdup(dir);
-    strip_last(*ret_place);
+        return find_dir(dir, ret_dir, e);
+    *ret_dir = mem_strdup(dir);
+    strip_last(*ret_dir);
     return 0;
 }
 
@@ -161,7 +161,7 @@ static int try_others(const char *dir, const char *system_users, struct err *e)
 {
     char *at;
     struct err closed;
-    int why, rc = find_place_after_start(dir, &at, e);
+    int why, rc = find_dir_after_start(dir, &at, e);
     if (rc)
         return rc;
     rc = try_in(at, true, &why, e);
@@ -185,7 +185,7 @@ int dir_trial_explain(const char *dir, int why, bool of_others, struct err *e)
 int dir_trial(const char *dir, const char *system_users, struct err *e)
 {
     char *at;
-    int why, rc = find_place(dir, &at, e);
+    int why, rc = find_dir(dir, &at, e);
     if (rc)
         return rc;
     rc = try_in(at, false, &why, e);

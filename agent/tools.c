@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first of the places, relative to own, that has the file, as an absolute path; NULL if
+/* The first of the paths, relative to own, that has the file, as an absolute path; NULL if
  * none. */
-static char *find(const char *own, const char *const places[2], const char *file)
+static char *find(const char *own, const char *const paths[2], const char *file)
 {
     for (int i = 0; i < 2; i++) {
-        char *path = mem_printf("%s/%s/%s", own, places[i], file);
+        char *path = mem_printf("%s/%s/%s", own, paths[i], file);
         char *real = realpath(path, NULL);
         free(path);
         if (real) {

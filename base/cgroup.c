@@ -87,13 +87,13 @@ static char *dir_of(const struct mount *m, const char *name)
 }
 
 void cgroup_find(
-    const char *mountinfo, enum cgroup_kind kind, const char *name, struct cgroup_place *ret_place)
+    const char *mountinfo, enum cgroup_kind kind, const char *name, struct cgroup_found *ret_at)
 {
     struct mount m;
-    *ret_place = (struct cgroup_place){0};
+    *ret_at = (struct cgroup_found){0};
     if (!find_mount(mountinfo, kind, &m))
         return;
-    *ret_place = (struct cgroup_place){
+    *ret_at = (struct cgroup_found){
         .is_mounted = true, .dir = name ? dir_of(&m, name) : NULL, .top_len = strlen(m.point)};
     free(m.root);
     free(m.point);

@@ -26,15 +26,15 @@ enum cgroup_kind {
 char *cgroup_name(const char *text, enum cgroup_kind kind);
 
 /* Where a group is in the first mount of a hierarchy. */
-struct cgroup_place {
+struct cgroup_found {
     bool is_mounted; /* the hierarchy */
     char *dir;       /* the caller frees it; NULL if the group cannot be seen */
     size_t top_len;  /* of the mount point, with which dir begins: above it there are no groups */
 };
-/* The place of the group called name (NULL: of none). It cannot be seen if it is outside of what is
- * mounted, or of this process's cgroup namespace ("/..", cgroup_namespaces(7)). Mounts with escaped
- * characters (\040) are passed over. */
+/* The directory of the group called name (NULL: of none). It cannot be seen if it is outside of
+ * what is mounted, or of this process's cgroup namespace ("/..", cgroup_namespaces(7)). Mounts with
+ * escaped characters (\040) are passed over. */
 void cgroup_find(
-    const char *mountinfo, enum cgroup_kind kind, const char *name, struct cgroup_place *ret_place);
+    const char *mountinfo, enum cgroup_kind kind, const char *name, struct cgroup_found *ret_at);
 
 #endif

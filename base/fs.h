@@ -38,7 +38,7 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *e);
 
 /* rm -rf, without following symbolic links, entering other file systems or leaving the tree. A
  * missing path is not an error. Any depth: it needs two descriptors and no recursion. After a
- * failure the remaining directories may be in other places, as deep ones are first moved to the top
+ * failure the remaining directories may be elsewhere, as deep ones are first moved to the top
  * of the tree. ERR_INVALID for a path that does not end in a name ("", "/", "a/.."). */
 int fs_remove_tree(const char *path, struct err *e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether this process could create files in a place (fs_may_make in fs.h), and how much space it
- * leaves there. The kernel is asked for the effective user's permissions (faccessat); nothing is
+ * Whether this process could create files in a directory (fs_may_make in fs.h), and how much space
+ * it leaves there. The kernel is asked for the effective user's permissions (faccessat); nothing is
  * created to test them.
  */
 #include "base/fs.h"

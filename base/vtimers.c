@@ -34,7 +34,7 @@ static bool precedes(const struct vtimers_entry *a, const struct vtimers_entry *
     return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->order < b->order;
 }
 
-static void place(struct vtimers *vt, size_t i, struct vtimers_entry entry)
+static void put_at(struct vtimers *vt, size_t i, struct vtimers_entry entry)
 {
     vt->heap[i] = entry;
     entry.timer->impl = (void *)(uintptr_t)(i + 1);
@@ -44,10 +44,10 @@ static void place(struct vtimers *vt, size_t i, struct vtimers_entry entry)
 static void sift_up(struct vtimers *vt, size_t i, struct vtimers_entry entry)
 {
     while (i > 0 && precedes(&entry, &vt->heap[(i - 1) / 2])) {
-        place(vt, i, vt->heap[(i - 1) / 2]);
+        put_at(vt, i, vt->heap[(i - 1) / 2]);
         i = (i - 1) / 2;
     }
-    place(vt, i, entry);
+    put_at(vt, i, entry);
 }
 
 /* Puts entry at i or below, moving its children up. */
@@ -58,9 +58,9 @@ static void sift_down(struct vtimers *vt, size_t i, struct vtimers_entry entry)
             child++;
         if (!precedes(&vt->heap[child], &entry))
             break;
-        place(vt, i, vt->heap[child]);
+        put_at(vt, i, vt->heap[child]);
     }
-    place(vt, i, entry);
+    put_at(vt, i, entry);
 }
 
 static void heap_remove(struct vtimers *vt, size_t i)

@@ -49,7 +49,7 @@ static int next_event(struct reading *r, yaml_event_t *ret_event)
     return yaml_parser_parse(&r->parser, ret_event) ? 0 : refuse_syntax(r);
 }
 
-static void set_place(struct yaml_node *node, const yaml_mark_t *mark)
+static void set_position(struct yaml_node *node, const yaml_mark_t *mark)
 {
     node->line = (int)mark->line + 1;
     node->column = (int)mark->column + 1;
@@ -147,7 +147,7 @@ static int read_entry(
     yaml_event_delete(&value);
     if (rc)
         return rc;
-    set_place(*ret_node, &key->start_mark);
+    set_position(*ret_node, &key->start_mark);
     (*ret_node)->key = mem_strdup((const char *)key->data.scalar.value);
     return 0;
 }
@@ -185,7 +185,7 @@ static int read_node(
     if (problem)
         return refuse(r, &event->start_mark, problem);
     struct yaml_node *node = mem_alloc(sizeof(*node));
-    set_place(node, &event->start_mark);
+    set_position(node, &event->start_mark);
     int rc = 0;
     switch (event->type) {
     case YAML_SEQUENCE_START_EVENT:

@@ -15,7 +15,7 @@
 
 #define LEVEL 1
 #define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
-#define SAMPLE_BYTES (16u << 10) /* of each of three places */
+#define SAMPLE_BYTES (16u << 10) /* of each of three positions */
 /* may exceed the number of cores, because some wait for disk or network while others compute */
 #define THREADS_MAX 6
 

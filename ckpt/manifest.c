@@ -329,7 +329,7 @@ static size_t first_entry_after(const struct manifest *m, int64_t offset)
 }
 
 /* The file offset of content byte `at`, and how many bytes follow without a hole. */
-static int64_t place(const struct manifest_entry *file, int64_t at, int64_t *ret_run)
+static int64_t offset_of(const struct manifest_entry *file, int64_t at, int64_t *ret_run)
 {
     const struct manifest_extra *extra = file->extra;
 
@@ -364,7 +364,7 @@ int manifest_each_piece(const struct manifest *m, const struct manifest_chunk *c
             i++; /* this file is done, or has no content */
             continue;
         }
-        p.file_offset = place(file, at - file->offset, &run);
+        p.file_offset = offset_of(file, at - file->offset, &run);
         p.n = (size_t)(run < end - at ? run : end - at);
         rc = fn(ctx, &p, e);
         at += (int64_t)p.n;

@@ -33,8 +33,8 @@ struct cloud_setting {
     size_t max;         /* bytes of a text, words of a list */
     const char *needed; /* what it is, for the error when it is missing; NULL if optional */
     /* Determines where the pool's instances are listed, so it cannot change while the pool has any.
-     * In a list each word is a place, which must stay while an instance is there: see is_at. */
-    bool is_place;
+     * In a list each word is a location, which must stay while an instance is there: see is_at. */
+    bool is_location;
 };
 
 /* A pool's settings for its driver. Borrowed during creation; drivers copy what they keep. */
@@ -64,8 +64,8 @@ struct cloud_provider {
      * to exist. */
     const char *end_script;
     int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);
-    /* Whether an instance of this id belongs to this word of an is_place list. NULL if the provider
-     * has no such list. */
+    /* Whether an instance of this id belongs to this word of an is_location list. NULL if the
+     * provider has no such list. */
     bool (*is_at)(const char *word, const char *id);
 };
 

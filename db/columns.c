@@ -8,8 +8,7 @@
 #include <stddef.h>
 
 #define MEMBER(row, member) (((struct row *)0)->member)
-#define PLACE(row, member)                                                                         \
-    .offset = offsetof(struct row, member), .size = sizeof(MEMBER(row, member))
+#define AT(row, member) .offset = offsetof(struct row, member), .size = sizeof(MEMBER(row, member))
 /* The C type of the member decides how it is stored; what the type cannot say has a macro of its
  * own. */
 /* clang-format off */
@@ -22,17 +21,17 @@
         char *: COLUMN_TEXT)
 /* RARE may follow the other arguments. */
 #define COL_AS(row, column, member, ...) \
-    {.name = column, .type = STORED_AS(MEMBER(row, member)), PLACE(row, member), __VA_ARGS__}
+    {.name = column, .type = STORED_AS(MEMBER(row, member)), AT(row, member), __VA_ARGS__}
 #define COL(row, member, ...) COL_AS(row, #member, member, __VA_ARGS__)
 #define COL_ADDED(row, column, member) \
-    {.name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_SUM}
+    {.name = column, .type = COLUMN_I64, AT(row, member), .merges = MERGE_SUM}
 #define COL_MOST(row, column, member) \
-    {.name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_MOST}
-#define COL_TYPED(row, member, t, ...) {.name = #member, .type = t, PLACE(row, member), __VA_ARGS__}
+    {.name = column, .type = COLUMN_I64, AT(row, member), .merges = MERGE_MOST}
+#define COL_TYPED(row, member, t, ...) {.name = #member, .type = t, AT(row, member), __VA_ARGS__}
 #define COL_STATE(row, member, machine) \
-    {.name = #member, .type = COLUMN_NAMED, PLACE(row, member), .sm = &machine}
+    {.name = #member, .type = COLUMN_NAMED, AT(row, member), .sm = &machine}
 #define COL_KIND(row, column, member, list, ...) \
-    {.name = column, .type = COLUMN_NAMED, PLACE(row, member), .names = list, __VA_ARGS__}
+    {.name = column, .type = COLUMN_NAMED, AT(row, member), .names = list, __VA_ARGS__}
 #define COL_PLAIN {.name = "plain", .type = COLUMN_PLAIN}
 #define RARE .is_rare = true
 #define TABLE(sql_name, list, keys, may_replace) \

@@ -72,13 +72,13 @@ static void console(void *ctx, const struct instance *i, struct buf *out)
 static int open_front(
     struct provider *p, const struct provider_config *c, const char *dir, struct err *e)
 {
-    p->place = (struct front_place){.region = &p->region,
+    p->setup = (struct front_setup){.region = &p->region,
         .options = c->options,
         .dir = dir,
         .role_ttl_ms = c->role_ttl_ms,
         .console = console,
         .console_ctx = p};
-    int rc = p->front->open(&p->place, &p->state, e);
+    int rc = p->front->open(&p->setup, &p->state, e);
     p->machine_options.front_state = p->state;
     return rc;
 }

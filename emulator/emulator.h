@@ -18,7 +18,7 @@ struct provider {
     struct region region;
     struct machines *machines;
     struct machines_options machine_options;
-    struct front_place place;
+    struct front_setup setup;
     struct front_server *api;
     struct front_server *side; /* of front->side; may be NULL */
 };

@@ -78,7 +78,7 @@ const char *front_refusal(
 const char *front_throttled(struct region *r, const char *action, const char *throttle_code);
 
 /* Parameters for opening a front. Borrowed until it is closed. */
-struct front_place {
+struct front_setup {
     struct region *region;
     const void *options; /* from read_options; NULL if no section was read */
     const char *dir;     /* directory for files handed to users */
@@ -112,7 +112,7 @@ struct front {
     void *(*read_options)(struct config_section *s);
     void (*free_options)(void *options);
 
-    int (*open)(const struct front_place *place, void **ret_state, struct err *e);
+    int (*open)(const struct front_setup *setup, void **ret_state, struct err *e);
     void (*close)(void *state);
     /* The API now has this address. Adds further entries to the port file. May be NULL. */
     int (*announce)(

@@ -14,17 +14,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void find(const char *mounts, const char *groups, enum cgroup_kind kind)
 {
-    struct cgroup_place place;
+    struct cgroup_found at;
     char *name = cgroup_name(groups, kind);
     assert(!name || name[0] == '/');
-    cgroup_find(mounts, kind, name, &place);
-    assert(place.is_mounted == (place.top_len > 0));
-    if (place.dir) {
-        assert(name && place.is_mounted && strlen(place.dir) >= place.top_len);
-        assert(!memchr(place.dir, '\\', place.top_len));
-        assert(!place.dir[place.top_len] || place.dir[place.top_len] == '/');
+    cgroup_find(mounts, kind, name, &at);
+    assert(at.is_mounted == (at.top_len > 0));
+    if (at.dir) {
+        assert(name && at.is_mounted && strlen(at.dir) >= at.top_len);
+        assert(!memchr(at.dir, '\\', at.top_len));
+        assert(!at.dir[at.top_len] || at.dir[at.top_len] == '/');
     }
-    free(place.dir);
+    free(at.dir);
     free(name);
 }
 

@@ -18,7 +18,7 @@
 #define ENV_OF_ALL(name) "SBATCH_" name " SALLOC_" name " SLURM_" name
 
 /* Offset and size of a row's member. */
-#define PLACE(member)                                                                              \
+#define AT(member)                                                                                 \
     .at = offsetof(struct job_spec, member), .size = sizeof(((struct job_spec *)NULL)->member)
 #define MEMBER_TYPE(m)                                                                             \
     _Generic((m),                                                                                  \
@@ -28,7 +28,7 @@
         struct wall: JOB_MEMBER_MOMENT,                                                            \
         char *: JOB_MEMBER_TEXT,                                                                   \
         default: JOB_MEMBER_WORD)
-#define MEMBER(member) .member_type = MEMBER_TYPE(((struct job_spec *)NULL)->member), PLACE(member)
+#define MEMBER(member) .member_type = MEMBER_TYPE(((struct job_spec *)NULL)->member), AT(member)
 
 const struct job_attribute job_attributes[] = {
     {.name = "name",
@@ -470,7 +470,7 @@ const struct job_attribute job_attributes[] = {
         .help = "end the job when a dependency can never be met (default), or let it wait",
         .type = JOB_TYPE_BOOL,
         .member_type = JOB_MEMBER_NOT,
-        PLACE(keep_unmeetable),
+        AT(keep_unmeetable),
         .field = JOB_FIELD_NONE,
         .masks = JOB_SHOWN},
     {.name = "deadline_at_ms",

@@ -83,7 +83,7 @@ int bundles_open_dir(const char *dir, struct bundles *ret_bundles, struct err *e
 
 int bundles_open(struct bundles *ret_bundles, struct err *e)
 {
-    static const char *const places[] = {"%s/../share/belay/bundle", "%s/../bundle"};
+    static const char *const paths[] = {"%s/../share/belay/bundle", "%s/../bundle"};
     char own[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
     if (n <= 0)
@@ -91,9 +91,9 @@ int bundles_open(struct bundles *ret_bundles, struct err *e)
     own[n] = '\0';
     *strrchr(own, '/') = '\0';
     char *dir = NULL;
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
         free(dir);
-        dir = mem_printf(places[i], own);
+        dir = mem_printf(paths[i], own);
         if (access(dir, F_OK) == 0)
             break;
     }

@@ -161,24 +161,24 @@ const char *pool_moved(const struct config_pool *a, const struct config_pool *b)
     if (!str_eq(a->credentials ? a->credentials : "", b->credentials ? b->credentials : ""))
         return "credentials";
     for (size_t i = 0; a->provider->settings[i].key; i++)
-        if (a->provider->settings[i].is_place &&
+        if (a->provider->settings[i].is_location &&
             a->provider->settings[i].kind != CLOUD_SETTING_LIST &&
             !str_eq(a->settings[i] ? a->settings[i] : "", b->settings[i] ? b->settings[i] : ""))
             return a->provider->settings[i].key;
     return NULL;
 }
 
-/* Finds the line of the place where the instance is listed; "" if none. */
-static void find_place(const struct cloud_provider *provider, const char *lines, const char *id,
-    char ret_place[CORE_NAME_MAX])
+/* Finds the line of the location where the instance is listed; "" if none. */
+static void find_location(const struct cloud_provider *provider, const char *lines, const char *id,
+    char ret_location[CORE_NAME_MAX])
 {
-    ret_place[0] = '\0';
+    ret_location[0] = '\0';
     while (lines && *lines) {
         char line[CORE_NAME_MAX];
         size_t n = strcspn(lines, "\n");
         snprintf(line, sizeof(line), "%.*s", (int)n, lines);
         if (n < sizeof(line) && provider->is_at(line, id)) {
-            str_copy(ret_place, CORE_NAME_MAX, line);
+            str_copy(ret_location, CORE_NAME_MAX, line);
             return;
         }
         lines += n + (lines[n] == '\n');
@@ -186,18 +186,18 @@ static void find_place(const struct cloud_provider *provider, const char *lines,
 }
 
 bool pool_leaves(const struct config_pool *a, const struct config_pool *b, const char *provider_id,
-    char ret_place[CORE_NAME_MAX])
+    char ret_location[CORE_NAME_MAX])
 {
     char still[CORE_NAME_MAX];
     if (!a->row.elastic || a->provider != b->provider || !a->provider->is_at)
         return false;
     for (size_t i = 0; a->provider->settings[i].key; i++) {
         const struct cloud_setting *s = &a->provider->settings[i];
-        if (!s->is_place || s->kind != CLOUD_SETTING_LIST)
+        if (!s->is_location || s->kind != CLOUD_SETTING_LIST)
             continue;
-        find_place(a->provider, a->settings[i], provider_id, ret_place);
-        find_place(a->provider, b->settings[i], provider_id, still);
-        if (ret_place[0] && !still[0])
+        find_location(a->provider, a->settings[i], provider_id, ret_location);
+        find_location(a->provider, b->settings[i], provider_id, still);
+        if (ret_location[0] && !still[0])
             return true;
     }
     return false;

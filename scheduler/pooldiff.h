@@ -30,14 +30,14 @@ bool pools_differ(const json_t *diff);
 /* True if both are elastic and can share a driver: none of the driver's inputs differ. */
 bool pool_same_driver(const struct config_pool *a, const struct config_pool *b);
 
-/* Returns the first key by which both list their instances in different places, or NULL. The model
- * checks region and provider, and pool_leaves checks lists of places. */
+/* Returns the first key by which both list their instances in different locations, or NULL. The
+ * model checks region and provider, and pool_leaves checks lists of locations. */
 const char *pool_moved(const struct config_pool *a, const struct config_pool *b);
 
-/* Returns true if a list of places of `a` has the place where this instance is listed (ret_place),
+/* Returns true if a list of locations of `a` has that where this instance is listed (ret_location),
  * and that of `b` does not. */
 bool pool_leaves(const struct config_pool *a, const struct config_pool *b, const char *provider_id,
-    char ret_place[CORE_NAME_MAX]);
+    char ret_location[CORE_NAME_MAX]);
 
 /* Returns the pool with this name, or NULL. */
 const struct config_pool *config_pool_find(const struct config *c, const char *name);

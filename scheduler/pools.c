@@ -379,17 +379,17 @@ static int check_removed(const struct model *m, const char *name, struct err *e)
     return 0;
 }
 
-/* An instance keeps its place in the list while its node is heard of, or the last listing showed
- * it. Otherwise it may no longer exist, and would keep its place forever. */
-static int check_places(const struct pools *p, const struct config_pool *had,
+/* An instance keeps its location in the list while its node is heard of, or the last listing showed
+ * it. Otherwise it may no longer exist, and would keep it forever. */
+static int check_locations(const struct pools *p, const struct config_pool *had,
     const struct config_pool *c, struct err *e)
 {
     const struct model *m = model_of(p);
     struct cloud_driver *driver = pools_driver(p, had);
-    char place[CORE_NAME_MAX];
+    char location[CORE_NAME_MAX];
     LIST_FOREACH (model_instances(m), l) {
         const struct instance_row *i = &LIST_ENTRY(l, struct instance, in_all)->row;
-        if (!str_eq(i->pool, c->row.name) || !pool_leaves(had, c, i->provider_id, place))
+        if (!str_eq(i->pool, c->row.name) || !pool_leaves(had, c, i->provider_id, location))
             continue;
         const struct node *n = model_node(m, i->node);
         bool is_up = n && n->row.state != NODE_LOST && n->row.state != NODE_GONE;
@@ -398,7 +398,7 @@ static int check_places(const struct pools *p, const struct config_pool *had,
                 "pool %s: instance %lld is at %s, which can be removed when the instance is gone "
                 "(give the pool max_nodes: 0 meanwhile, or delete its node) or the host no longer "
                 "answers",
-                c->row.name, (long long)i->id, place);
+                c->row.name, (long long)i->id, location);
     }
     return 0;
 }
@@ -415,7 +415,7 @@ static int check_pool(const struct pools *p, const struct config_pool *had,
             "pool %s has instances, which are listed by its %s: that can change when they are gone "
             "(give it max_nodes: 0 meanwhile), or give the new one another name",
             c->row.name, moved);
-    return rc == 0 && had ? check_places(p, had, c, e) : rc;
+    return rc == 0 && had ? check_locations(p, had, c, e) : rc;
 }
 
 /* Checks whether the current model allows it. */

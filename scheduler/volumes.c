@@ -143,7 +143,7 @@ static void on_deadline(struct timer *t, void *ctx)
     report_all(r);
 }
 
-static void ask_at(struct reading *r, const struct volumes_place *pl)
+static void ask_at(struct reading *r, const struct volumes_pool *pl)
 {
     const struct cloud_driver_ops *ops = pl->driver->ops;
     struct part *p = mem_alloc(sizeof(*p));
@@ -161,12 +161,12 @@ static void ask_at(struct reading *r, const struct volumes_place *pl)
 static void ask(struct reading *r)
 {
     const struct volumes_options *o = &r->v->o;
-    struct volumes_place pl;
+    struct volumes_pool pl;
     drop_parts(r);
     r->asking = true;
     r->n_waited_for = 1;
     timer_start(o->timers, &r->deadline, VOLUMES_WAIT_MS);
-    for (size_t i = 0; o->place(o->ctx, i, &pl); i++)
+    for (size_t i = 0; o->pool(o->ctx, i, &pl); i++)
         if (pl.driver && pl.driver->ops->volumes)
             ask_at(r, &pl);
     part_over(r);

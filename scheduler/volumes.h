@@ -21,15 +21,15 @@
 struct volumes;
 
 /* A pool whose provider can be queried. Borrowed for the call. */
-struct volumes_place {
+struct volumes_pool {
     const char *pool, *region;
     struct cloud_driver *driver; /* NULL if it has none */
 };
 
 /* All borrowed. */
 struct volumes_options {
-    /* returns the i-th place, from 0, or false beyond the last */
-    bool (*place)(void *ctx, size_t i, struct volumes_place *ret_place);
+    /* returns the i-th pool, from 0, or false beyond the last */
+    bool (*pool)(void *ctx, size_t i, struct volumes_pool *ret_pool);
     void *ctx;
     struct timers *timers;
     const char *cluster_uid; /* the tag's value */

@@ -44,7 +44,7 @@ bool criu_parse_version(
 }
 
 /* "(00.016463) Error (criu/util.c:642): text" -> text */
-static const char *after_place(const char *line, size_t n)
+static const char *after_location(const char *line, size_t n)
 {
     const char *error = memmem(line, n, "Error (", 7);
     const char *end = error ? memmem(error, n - (size_t)(error - line), "): ", 3) : NULL;
@@ -70,7 +70,7 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
     for (const char *p = log, *end = log + n; p < end;) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         size_t len = (size_t)((newline ? newline : end) - p);
-        const char *text = after_place(p, len);
+        const char *text = after_location(p, len);
         size_t n_text = text ? len - (size_t)(text - p) : 0;
         if (text && says_nothing(text, n_text))
             empty = text, n_empty = n_text;
@@ -347,14 +347,14 @@ int criu_call_restore(
 
 static bool find_in(const char *path, const char *name, char *out, size_t size)
 {
-    char *places = mem_strdup(path), *rest = places;
+    char *names = mem_strdup(path), *rest = names;
     bool found = false;
     for (char *dir; !found && (dir = strsep(&rest, ":"));) {
         char *file = mem_printf("%s/%s", dir, name);
         found = *dir == '/' && access(file, X_OK) == 0 && str_copy(out, size, file);
         free(file);
     }
-    free(places);
+    free(names);
     return found;
 }
 

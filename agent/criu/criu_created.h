@@ -8,7 +8,7 @@
  * links (criu 3.17.1: create_ghost(), ghost_apply_metadata(), open_path() of criu/files-reg.c,
  * bind_unix_sk() of criu/sk-unix.c). In a directory of the job's user, another job of that user can
  * replace any of these names by a symbolic link between two steps. Root then changes the owner of,
- * removes or creates a file in another place. criu 3.19 and later change the owner without
+ * removes or creates a file in another directory. criu 3.19 and later change the owner without
  * following a link, but the other steps follow links in all versions up to 4.2. No version is safe.
  *
  * Therefore criu may create something for the job of another user only in a directory to which, as

@@ -266,15 +266,15 @@ static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
 static void find_dir(const char *group, char out[USAGE_PATH_MAX])
 {
     struct buf mounts = {0};
-    struct cgroup_place place = {0};
+    struct cgroup_found at = {0};
     struct err ignored;
     char path[USAGE_PATH_MAX + 40];
     if (fs_read("/proc/self/mountinfo", MOUNTS_MAX, &mounts, &ignored) == 0)
-        cgroup_find(buf_str(&mounts), CGROUP_V2, group, &place);
-    snprintf(path, sizeof(path), "%s/cgroup.procs", place.dir ? place.dir : "");
-    if (place.dir && strlen(place.dir) < USAGE_PATH_MAX && access(path, R_OK) == 0)
-        str_copy(out, USAGE_PATH_MAX, place.dir);
-    free(place.dir);
+        cgroup_find(buf_str(&mounts), CGROUP_V2, group, &at);
+    snprintf(path, sizeof(path), "%s/cgroup.procs", at.dir ? at.dir : "");
+    if (at.dir && strlen(at.dir) < USAGE_PATH_MAX && access(path, R_OK) == 0)
+        str_copy(out, USAGE_PATH_MAX, at.dir);
+    free(at.dir);
     buf_deinit(&mounts);
 }
 
@@ -307,7 +307,7 @@ static bool has_own_network(int64_t pid)
 
 /* Finds its cgroup and network from its processes. The last process started last, so it is inside
  * the container if there is one. */
-static void find_places(struct probe *p, const struct probe_of *of, const pid_t *pids, size_t n)
+static void find_cgroups(struct probe *p, const struct probe_of *of, const pid_t *pids, size_t n)
 {
     if (n > 0 && !p->group[0])
         find_group(p, of, pids[n - 1]);
@@ -463,7 +463,7 @@ void probe_read(struct probe *p, const struct probe_of *of, const struct probe_n
     if (first)
         begin(p, of, now->at_ms);
     size_t n = list_processes(of, pids);
-    find_places(p, of, pids, n);
+    find_cgroups(p, of, pids, n);
     read_counters(p, of, &c, &t);
     read_own_network(p, &c);
     struct look l = {.p = p,

@@ -64,19 +64,19 @@ static int64_t lower(int64_t a, int64_t b)
 static int64_t read_groups(
     const char *root, const char *mounts, const char *groups, enum cgroup_kind kind)
 {
-    struct cgroup_place place;
+    struct cgroup_found at;
     int64_t lowest = 0;
     char *name = cgroup_name(groups, kind);
-    cgroup_find(mounts, kind, name, &place);
-    while (place.dir) {
-        char *path = mem_printf("%s%s/pids.max", root, place.dir);
+    cgroup_find(mounts, kind, name, &at);
+    while (at.dir) {
+        char *path = mem_printf("%s%s/pids.max", root, at.dir);
         lowest = lower(lowest, read_limit(path));
         free(path);
-        if (strlen(place.dir) <= place.top_len)
+        if (strlen(at.dir) <= at.top_len)
             break;
-        *strrchr(place.dir, '/') = '\0';
+        *strrchr(at.dir, '/') = '\0';
     }
-    free(place.dir);
+    free(at.dir);
     free(name);
     return lowest;
 }

@@ -311,8 +311,8 @@ static void send_signal(
         log_debug("the result of a signal could not be reported");
 }
 
-/* A free place, after reaping minders that have ended; NULL if there is none. */
-static pid_t *place(struct shells *s)
+/* A free slot, after reaping minders that have ended; NULL if there is none. */
+static pid_t *free_slot(struct shells *s)
 {
     pid_t *free_one = NULL;
     for (size_t i = 0; i < SHELLS_MAX; i++) {
@@ -348,7 +348,7 @@ static void start(struct shells *s, const char *text, size_t n, const int fds[SH
     struct shell_order o = {0};
     struct shell_report refused = {.step = SHELL_REFUSED};
     struct err e;
-    pid_t *minder = place(s), pid = -1;
+    pid_t *minder = free_slot(s), pid = -1;
     bool is_read = shell_parse(text, n, &o, &e) == 0;
     if (is_read && o.signal) {
         send_signal(s, &o, fds);

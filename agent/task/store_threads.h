@@ -4,13 +4,13 @@
  * directory on a mount whose server is away does not. So each piece of work has a thread of its own
  * and takes none of libuv's pool, which starts and removes the tasks of the node.
  *
- *   waiting --- a place is free ---> counted <--- store_threads_note ---> silent
+ *   waiting --- a slot is free ----> counted <--- store_threads_note ---> silent
  *                                      |                                    |
  *                                      +------------> done <----------------+
  *
  * At most a few pieces are counted, which bounds the memory and the bandwidth of saves; the others
- * wait in order, except that a user who has half of the places lets those of others go first. A
- * piece whose store is silent takes no place: however many such pieces there are, work with a store
+ * wait in order, except that a user who has half of the slots lets those of others go first. A
+ * piece whose store is silent takes no slot: however many such pieces there are, work with a store
  * that answers begins.
  */
 #ifndef BELAY_AGENT_TASK_STORE_THREADS_H

@@ -61,7 +61,7 @@ struct task_common {
     void (*changed)(void *ctx);              /* report to belayd at once */
     void (*changed_later)(void *ctx);        /* report to belayd soon */
     void (*gone)(void *ctx, struct task *t); /* the task is removed; freed right after */
-    /* no process of a task is left: others may take its place */
+    /* no process of a task is left: others may take what it used */
     void (*ended)(void *ctx);
     /* the node's disk had no space for a start, or for its records at all (disk_refused) */
     void (*disk_refused)(void *ctx, bool of_records, const char *why);

@@ -13,7 +13,7 @@
  *
  * Calls to buckets have their own deadlines (ckpt/store/s3_op.h) and are not watched.
  *
- * A thread that waits for the store takes the place of no other (store_threads.h). The attempt then
+ * A thread that waits for the store takes the slot of no other (store_threads.h). The attempt then
  * ends without waiting for the thread, and the thread's outcome is ignored. When its call returns,
  * the thread finds that it is cancelled, and by the fence that another attempt owns the job. The
  * task's directory remains until then. A restarted agent that searches for its last save
@@ -27,7 +27,7 @@
 
 #define LEAST_MS 15000 /* longer than the answer of a store takes on a busy machine */
 #define LOOK_MS 1000
-#define SILENT_MS 2000 /* then other work takes its place */
+#define SILENT_MS 2000 /* then other work takes its slot */
 #define REPORT_PART 5  /* divisor of the limit: silence is reported after this part of it */
 
 static bool is_preparing(const struct task *t)

@@ -13,7 +13,7 @@
 struct http_pool; /* handles with their connections; any number of threads may share one */
 
 /* The CA file for requests that name none is chosen here: the file that SSL_CERT_FILE in the
- * environment names, else this machine's own, in the place of its distribution. */
+ * environment names, else this machine's own, where its distribution has them. */
 struct http_pool *http_pool_create(void);
 void http_pool_destroy(struct http_pool *p); /* no request may be in progress; p may be NULL */
 

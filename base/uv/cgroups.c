@@ -92,14 +92,14 @@ static int write_text(const char *dir, const char *file, const char *text)
 static void find_home(
     struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *groups)
 {
-    struct cgroup_place place;
+    struct cgroup_found at;
     char *own = cgroup_name(groups, kind);
     if (own && str_ends(own, "/" SELF))
         own[strlen(own) - strlen("/" SELF)] = '\0';
-    cgroup_find(mounts, kind, own, &place);
-    h->has_v1 |= place.is_mounted && kind != CGROUP_V2;
-    h->at[kind].dir = place.dir;
-    if (place.dir)
+    cgroup_find(mounts, kind, own, &at);
+    h->has_v1 |= at.is_mounted && kind != CGROUP_V2;
+    h->at[kind].dir = at.dir;
+    if (at.dir)
         h->at[kind].name = mem_strdup(str_eq(own, "/") ? "" : own);
     free(own);
 }

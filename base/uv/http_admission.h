@@ -27,7 +27,7 @@ struct http_party {
     struct list holders; /* oldest first */
     int n_holders;
     size_t bytes;
-    /* see http_turns.h: its place, and the holders that wait, in order */
+    /* see http_turns.h: its position, and the holders that wait, in order */
     struct link turn;
     struct list turns, events;
     bool is_oldest_next;

@@ -339,7 +339,7 @@ bool aws_fleet_wanted(const struct aws_driver *d, const struct cloud_launch *l)
     return false;
 }
 
-static void add_place(struct aws_fleet *f, const char *zone, const char *type)
+static void add_target(struct aws_fleet *f, const char *zone, const char *type)
 {
     f->targets[f->n_targets++] = (struct cloud_target){mem_strdup(zone), mem_strdup(type)};
 }
@@ -350,10 +350,10 @@ static struct aws_fleet *new_fleet(const struct aws_driver *d, const struct clou
     f->cluster = mem_strdup(l->cluster);
     f->token = mem_strdup(l->token);
     f->market = l->market;
-    add_place(f, l->zone, l->type);
+    add_target(f, l->zone, l->type);
     for (size_t i = 0; i < l->n_alternatives && f->n_targets <= CLOUD_ALTERNATIVES_MAX; i++)
         if (may_be_at(d, l, &l->alternatives[i]))
-            add_place(f, l->alternatives[i].zone, l->alternatives[i].type);
+            add_target(f, l->alternatives[i].zone, l->alternatives[i].type);
     return f;
 }
 

@@ -84,7 +84,7 @@ static void azure_volumes(struct cloud_driver *d, const char *region, const char
 
 /* ---- consoles ---- */
 
-static void on_console_place(struct azure_call *c, const struct http_reply *reply)
+static void on_console_url(struct azure_call *c, const struct http_reply *reply)
 {
     struct err e;
     if (reply->status != 200)
@@ -119,7 +119,7 @@ static void on_console_reply(struct cloud_call *base, const struct http_reply *r
 {
     struct azure_call *c = (struct azure_call *)base;
     if (c->phase == CONSOLE)
-        on_console_place(c, reply);
+        on_console_url(c, reply);
     else
         on_console_log(c, reply);
 }

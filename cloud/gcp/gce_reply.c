@@ -323,8 +323,8 @@ static bool is_lone(struct json_reader *r)
     return str_eq(json_req_str(r, "status", 64), "READY") && json_array_size(users) == 0;
 }
 
-/* place: the zone, or the region of a disk in several zones. */
-static int read_disk(const json_t *object, const char *place, bool is_regional,
+/* where: the zone, or the region of a disk in several zones. */
+static int read_disk(const json_t *object, const char *where, bool is_regional,
     struct cloud_volume *v, bool *ret_lone, struct err *e)
 {
     struct json_reader r;
@@ -344,22 +344,22 @@ static int read_disk(const json_t *object, const char *place, bool is_regional,
     if (r.rc == 0 && snprintf(v->type, sizeof(v->type), "%s%s", is_regional ? "regional-" : "",
                          type) >= (int)sizeof(v->type))
         json_reader_fail(&r, "type", "longer than %d bytes", CLOUD_NAME_MAX - 1);
-    STR_COPY(v->zone, place);
+    STR_COPY(v->zone, where);
     v->since = parse_time(*detached ? detached : made);
     return json_reader_finish_lenient(&r);
 }
 
-static int read_disks(const json_t *scope, const char *place, const char *region,
+static int read_disks(const json_t *scope, const char *where, const char *region,
     struct cloud_volumes *list, struct err *e)
 {
-    int rc = check_warning(scope, place, e);
+    int rc = check_warning(scope, where, e);
     const json_t *disks = json_object_get(scope, "disks");
     if (rc == 0 && disks && !json_is_array(disks))
-        rc = err_set(e, ERR_INVALID, "%s: expected a list of disks", place);
+        rc = err_set(e, ERR_INVALID, "%s: expected a list of disks", where);
     for (size_t k = 0; rc == 0 && k < json_array_size(disks); k++) {
         struct cloud_volume v;
         bool lone;
-        rc = read_disk(json_array_get(disks, k), place, str_eq(place, region), &v, &lone, e);
+        rc = read_disk(json_array_get(disks, k), where, str_eq(where, region), &v, &lone, e);
         if (rc == 0 && lone)
             rc = cloud_volumes_add(list, &v, e);
     }
@@ -380,9 +380,9 @@ int gce_parse_disks(const char *body, size_t n, const char *region, struct cloud
         rc = rc == 0 ? r.rc : rc;
         json_object_foreach((json_t *)items, key, scope)
         {
-            const char *place = last_segment(key);
-            if (rc == 0 && (gce_is_zone_of(place, region) || str_eq(place, region)))
-                rc = read_disks(scope, place, region, list, e);
+            const char *where = last_segment(key);
+            if (rc == 0 && (gce_is_zone_of(where, region) || str_eq(where, region)))
+                rc = read_disks(scope, where, region, list, e);
         }
         if (rc == 0)
             rc = read_page(&r, page);

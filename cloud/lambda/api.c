@@ -237,20 +237,20 @@ static int read_type(
 {
     struct json_reader r, about;
     size_t k;
-    json_t *place;
+    json_t *with;
     *t = (struct lambda_type){0};
     STR_COPY(t->name, name);
     json_reader_init(&r, v, "an instance type", e);
     const json_t *type = json_req_object(&r, "instance_type");
-    const json_t *places = json_opt_array(&r, "regions_with_capacity_available", REGIONS_MAX);
+    const json_t *regions = json_opt_array(&r, "regions_with_capacity_available", REGIONS_MAX);
     int rc = json_reader_finish_lenient(&r);
     if (rc != 0)
         return rc;
     json_reader_init(&about, type, "instance_type", e);
     t->uusd_h = CENT_UUSD * json_req_i64(&about, "price_cents_per_hour", 0, PRICE_CENTS_MAX);
-    json_array_foreach(places, k, place)
+    json_array_foreach(regions, k, with)
     {
-        if (str_eq(json_string_value(json_object_get(place, "name")), region))
+        if (str_eq(json_string_value(json_object_get(with, "name")), region))
             t->has_capacity = true;
     }
     return json_reader_finish_lenient(&about);

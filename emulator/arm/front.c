@@ -113,12 +113,12 @@ static json_t *describe(void *state, struct wall now)
     return arm_state(&azure->arm, now);
 }
 
-static int open_azure(const struct front_place *place, void **ret_state, struct err *e)
+static int open_azure(const struct front_setup *setup, void **ret_state, struct err *e)
 {
-    const struct arm_options *o = place->options;
+    const struct arm_options *o = setup->options;
     struct azure *azure = mem_alloc(sizeof(*azure));
     (void)e;
-    azure->account = (struct arm_account){.subscription = place->region->o->account,
+    azure->account = (struct arm_account){.subscription = setup->region->o->account,
         .groups = o->groups,
         .images = o->images,
         .subnets = o->subnets,
@@ -131,13 +131,13 @@ static int open_azure(const struct front_place *place, void **ret_state, struct 
         .n_clients = o->n_clients,
         .token_ttl_ms = o->token_ttl_ms};
     random_bytes(azure->auth.key, sizeof(azure->auth.key));
-    azure->role_ttl_ms = place->role_ttl_ms;
-    arm_init(&azure->arm, place->region, &azure->account, &azure->auth);
-    azure->arm.console = place->console;
-    azure->arm.console_ctx = place->console_ctx;
+    azure->role_ttl_ms = setup->role_ttl_ms;
+    arm_init(&azure->arm, setup->region, &azure->account, &azure->auth);
+    azure->arm.console = setup->console;
+    azure->arm.console_ctx = setup->console_ctx;
     arm_add_volumes(&azure->arm);
-    place->region->describe = describe;
-    place->region->describe_ctx = azure;
+    setup->region->describe = describe;
+    setup->region->describe_ctx = azure;
     *ret_state = azure;
     return 0;
 }

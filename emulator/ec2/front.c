@@ -108,9 +108,9 @@ static json_t *describe(void *state, struct wall now)
     return list;
 }
 
-static int open_ec2(const struct front_place *place, void **ret_state, struct err *e)
+static int open_ec2(const struct front_setup *setup, void **ret_state, struct err *e)
 {
-    const struct ec2_options *o = place->options;
+    const struct ec2_options *o = setup->options;
     struct ec2 *state = mem_alloc(sizeof(*state));
     (void)e;
     for (size_t k = 0; k < o->n_keys; k++)
@@ -122,15 +122,15 @@ static int open_ec2(const struct front_place *place, void **ret_state, struct er
         .page = o->page,
         .image_volume_gib = o->image_volume_gib,
         .store = &state->store,
-        .console = place->console,
-        .console_ctx = place->console_ctx};
+        .console = setup->console,
+        .console_ctx = setup->console_ctx};
     state->sts = (struct sts_account){
         .roles = o->roles, .min_session_s = o->min_session_s, .keyring = &state->keyring};
-    state->role_ttl_ms = place->role_ttl_ms;
-    place->region->describe = describe;
-    place->region->describe_ctx = state;
+    state->role_ttl_ms = setup->role_ttl_ms;
+    setup->region->describe = describe;
+    setup->region->describe_ctx = state;
     state->s3_options = &o->s3;
-    s3_open_state(&state->s3, &o->s3, &state->keyring, place->region->o->name);
+    s3_open_state(&state->s3, &o->s3, &state->keyring, setup->region->o->name);
     *ret_state = state;
     return 0;
 }

@@ -153,19 +153,19 @@ static int open_account(
     return gce_auth_make_key(account, e);
 }
 
-static int open_gce(const struct front_place *place, void **ret_state, struct err *e)
+static int open_gce(const struct front_setup *setup, void **ret_state, struct err *e)
 {
-    const struct options *o = place->options;
+    const struct options *o = setup->options;
     struct gce *gce = mem_alloc(sizeof(*gce));
     int rc = 0;
     gce->rate_limit = o->rate_limit;
     gce->n_quotas = o->n_quotas;
     memcpy(gce->quotas, o->quotas, sizeof(o->quotas));
-    gce->role_ttl_ms = place->role_ttl_ms;
+    gce->role_ttl_ms = setup->role_ttl_ms;
     for (size_t k = 0; rc == 0 && k < o->n_accounts; k++)
-        rc = open_account(gce, o, k, place->dir, e);
-    gce->console = place->console;
-    gce->console_ctx = place->console_ctx;
+        rc = open_account(gce, o, k, setup->dir, e);
+    gce->console = setup->console;
+    gce->console_ctx = setup->console_ctx;
     *ret_state = gce;
     return rc;
 }

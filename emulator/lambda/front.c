@@ -104,9 +104,9 @@ static void free_options(void *options)
 
 /* ---- State ---- */
 
-static int open_lambda(const struct front_place *place, void **ret_state, struct err *e)
+static int open_lambda(const struct front_setup *setup, void **ret_state, struct err *e)
 {
-    const struct options *o = place->options;
+    const struct options *o = setup->options;
     struct lambda_cloud *cloud = mem_alloc(sizeof(*cloud));
     (void)e;
     *cloud = (struct lambda_cloud){.n_keys = o->n_keys,

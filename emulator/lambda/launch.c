@@ -57,7 +57,7 @@ static int check_file_system(struct reading *rd)
 }
 
 /* A type may have no pool in the requested region: it then has no capacity there. */
-static int check_place(struct reading *rd)
+static int check_region(struct reading *rd)
 {
     const struct market *m = &rd->c->region->market;
     const struct launch_spec *s = rd->spec;
@@ -71,7 +71,7 @@ static int check_place(struct reading *rd)
 static int check_names(struct reading *rd)
 {
     const struct lambda_cloud *cloud = rd->c->cloud;
-    if (check_place(rd) < 0 || check_file_system(rd) < 0)
+    if (check_region(rd) < 0 || check_file_system(rd) < 0)
         return -1;
     if (!is_listed(cloud->ssh_keys, rd->spec->key_name))
         return refuse(rd, "SSH key", rd->spec->key_name);

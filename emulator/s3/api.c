@@ -372,7 +372,7 @@ static size_t find_call(struct s3_call *c)
 }
 
 /* "BUCKET.the.rest" in the Host header, or "/BUCKET/KEY" in the path. */
-static int find_place(struct s3_call *c)
+static int find_object(struct s3_call *c)
 {
     const char *host = front_header(c->request, "Host"), *path = c->request->path + 1;
     const char *dot = host ? strchr(host, '.') : NULL;
@@ -395,7 +395,7 @@ bool s3_api_route(struct s3_call *c)
         s3_fail(c, "InvalidURI", "%s", e.text);
         return false;
     }
-    if (find_place(c) < 0)
+    if (find_object(c) < 0)
         return false;
     size_t i = find_call(c);
     if (i == N_CALLS) {

@@ -648,14 +648,14 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
 
 /* ---- life ---- */
 
-static bool volumes_place(void *ctx, size_t i, struct volumes_place *ret_place)
+static bool volumes_pool(void *ctx, size_t i, struct volumes_pool *ret_pool)
 {
     const struct api *a = ctx;
     const struct config *c = pools_in_force(a->o.pools);
     if (i >= c->n_pools)
         return false;
     const struct config_pool *p = &c->pools[i];
-    *ret_place = (struct volumes_place){
+    *ret_pool = (struct volumes_pool){
         .pool = p->row.name, .region = p->row.region, .driver = pools_driver(a->o.pools, p)};
     return true;
 }
@@ -666,10 +666,8 @@ struct api *api_create(const struct api_options *o)
     a->o = *o;
     a->openapi = openapi_text();
     a->read_pool = read_pool_create(o->loop, o->timers, o->db_path);
-    a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place,
-        .ctx = a,
-        .timers = o->timers,
-        .cluster_uid = o->meta->cluster_uid});
+    a->volumes = volumes_create(&(struct volumes_options){
+        .pool = volumes_pool, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
     a->stored =
         log_quota_create(&(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
     a->token_uses = token_uses_create(

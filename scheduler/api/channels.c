@@ -98,11 +98,11 @@ static void on_touch(void *ctx, const struct err *e, int64_t id)
 
 /* ---- answering ---- */
 
-static struct http_exchange *unpark(struct parked **place)
+static struct http_exchange *unpark(struct parked **slot)
 {
-    struct parked *p = *place;
+    struct parked *p = *slot;
     struct http_exchange *x = p->x;
-    *place = NULL;
+    *slot = NULL;
     free(p);
     return x;
 }
@@ -164,14 +164,14 @@ static void on_gone(void *ctx, struct http_exchange *x)
     unpark(s->reader == p ? &s->reader : &s->writer);
 }
 
-static void park(struct channel *ch, struct stream *s, struct parked **place,
+static void park(struct channel *ch, struct stream *s, struct parked **slot,
     struct http_exchange *x, int64_t size, int64_t wait_ms)
 {
     struct parked *p = mem_alloc(sizeof(*p));
     *p = (struct parked){.channel = ch, .stream = s, .x = x, .size = size};
-    *place = p;
+    *slot = p;
     http_exchange_wait(
-        x, wait_ms, place == &s->reader ? on_reader_timeout : on_writer_timeout, on_gone, p);
+        x, wait_ms, slot == &s->reader ? on_reader_timeout : on_writer_timeout, on_gone, p);
 }
 
 /* ---- streams ---- */

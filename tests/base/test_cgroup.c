@@ -67,19 +67,19 @@ static const char v1_groups[] = "11:freezer:/docker/5e1f\n"
 static void assert_at(const char *mounts, const char *groups, enum cgroup_kind kind,
     const char *name, const char *dir)
 {
-    struct cgroup_place place;
+    struct cgroup_found at;
     char *found = cgroup_name(groups, kind);
-    cgroup_find(mounts, kind, found, &place);
+    cgroup_find(mounts, kind, found, &at);
     if (name && found)
         assert_string_equal(found, name);
     else
         assert_ptr_equal(found, name);
-    if (dir && place.dir)
-        assert_string_equal(place.dir, dir);
+    if (dir && at.dir)
+        assert_string_equal(at.dir, dir);
     else
-        assert_ptr_equal(place.dir, dir);
+        assert_ptr_equal(at.dir, dir);
     free(found);
-    free(place.dir);
+    free(at.dir);
 }
 
 static void in_v2_there_is_one_hierarchy(void **state)
@@ -123,18 +123,18 @@ static void in_a_container_names_are_longer_than_directories(void **state)
 static void a_hierarchy_is_mounted_also_where_the_group_cannot_be_seen(void **state)
 {
     static const char *const names[] = {"/docker/77", NULL};
-    struct cgroup_place place;
+    struct cgroup_found at;
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        cgroup_find(v1_mounts, CGROUP_PIDS, names[i], &place);
-        assert_true(place.is_mounted);
-        assert_null(place.dir);
+        cgroup_find(v1_mounts, CGROUP_PIDS, names[i], &at);
+        assert_true(at.is_mounted);
+        assert_null(at.dir);
     }
-    cgroup_find(v1_mounts, CGROUP_MEMORY, "/docker/5e1f/part", &place);
-    assert_int_equal(place.top_len, strlen("/sys/fs/cgroup/memory"));
-    free(place.dir);
-    cgroup_find(v1_mounts, CGROUP_V2, "/", &place);
-    assert_false(place.is_mounted);
+    cgroup_find(v1_mounts, CGROUP_MEMORY, "/docker/5e1f/part", &at);
+    assert_int_equal(at.top_len, strlen("/sys/fs/cgroup/memory"));
+    free(at.dir);
+    cgroup_find(v1_mounts, CGROUP_V2, "/", &at);
+    assert_false(at.is_mounted);
 }
 
 static void a_group_outside_of_the_namespace_has_no_directory_and_a_removed_one_says_so(
@@ -157,13 +157,13 @@ static void malformed_lines_are_skipped(void **state)
         "36 24 0:31 / /g rw - cgroup3 cgroup2 rw\n"};
     static const char *const groups[] = {
         "", "\n", "0", "0:", "0::", "0::\n", "0::a\n", "::", "0:cpu:/a\n", "/a\n"};
-    struct cgroup_place place;
+    struct cgroup_found at;
     (void)state;
     for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
         char *text = malloc(strlen(mounts[i]) + sizeof(v2_mounts) + 1);
-        cgroup_find(mounts[i], CGROUP_V2, "/", &place);
-        assert_false(place.is_mounted);
-        assert_null(place.dir);
+        cgroup_find(mounts[i], CGROUP_V2, "/", &at);
+        assert_false(at.is_mounted);
+        assert_null(at.dir);
         strcpy(text, mounts[i]);
         strcat(strcat(text, "\n"), v2_mounts);
         assert_at(text, "0::/\n", CGROUP_V2, "/", "/sys/fs/cgroup");

@@ -42,11 +42,11 @@ void bench_start(struct gce_bench *b, int64_t rate_limit)
     region_init(&b->region, &p->region, &b->journal, p->pools, p->n_pools, NULL, NULL, b->now);
     p->pools = NULL;
     p->n_pools = 0;
-    b->place = (struct front_place){.region = &b->region,
+    b->setup = (struct front_setup){.region = &b->region,
         .options = p->options,
         .dir = "/nonexistent",
         .role_ttl_ms = SECONDS_MS(3600)};
-    if (p->front->open(&b->place, &state, &e) < 0)
+    if (p->front->open(&b->setup, &state, &e) < 0)
         fail_msg("%s", e.text);
     b->gce = state;
     b->gce->rate_limit = rate_limit;

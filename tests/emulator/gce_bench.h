@@ -28,7 +28,7 @@ struct gce_bench {
     struct region region;
     struct journal journal;
     struct gce *gce;
-    struct front_place place;
+    struct front_setup setup;
     struct wall now;
     char token[GCE_TOKEN_MAX]; /* agent@'s; sent with every call */
     struct front_answer last;

@@ -143,9 +143,9 @@ void bench_start(struct lambda_bench *b)
     region_init(&b->region, &p->region, &b->journal, p->pools, p->n_pools, NULL, NULL, now(b));
     p->pools = NULL;
     p->n_pools = 0;
-    b->place =
-        (struct front_place){.region = &b->region, .options = p->options, .dir = "/nonexistent"};
-    if (p->front->open(&b->place, &state, &e) < 0)
+    b->setup =
+        (struct front_setup){.region = &b->region, .options = p->options, .dir = "/nonexistent"};
+    if (p->front->open(&b->setup, &state, &e) < 0)
         fail_msg("%s", e.text);
     b->cloud = state;
 }

@@ -32,7 +32,7 @@ struct lambda_bench {
     struct region region;
     struct journal journal;
     struct lambda_cloud *cloud;
-    struct front_place place;
+    struct front_setup setup;
     const char *authorization; /* of bench_call; may be NULL */
     struct front_answer last;
     size_t n_calls;     /* to the client */

@@ -44,11 +44,11 @@ struct rig {
     char said[256]; /* the last result: ids, then !POOL KIND of the missing pools */
 };
 
-static bool place(void *ctx, size_t i, struct volumes_place *ret_place)
+static bool nth_pool(void *ctx, size_t i, struct volumes_pool *ret_pool)
 {
     struct rig *g = ctx;
     static const char *const names[] = {"a", "b", "c", "none"};
-    *ret_place = (struct volumes_place){.pool = names[i < 4 ? i : 3],
+    *ret_pool = (struct volumes_pool){.pool = names[i < 4 ? i : 3],
         .region = "r",
         .driver = i < DRIVERS ? &g->fakes[i].base : NULL};
     return i <= DRIVERS;
@@ -61,7 +61,7 @@ static int setup(void **state)
     for (int i = 0; i < DRIVERS; i++)
         g->fakes[i].base.ops = i < 2 ? &fake_ops : &without_ops;
     g->v = volumes_create(&(struct volumes_options){
-        .place = place, .ctx = g, .timers = &g->vt.timers, .cluster_uid = "lab"});
+        .pool = nth_pool, .ctx = g, .timers = &g->vt.timers, .cluster_uid = "lab"});
     *state = g;
     return 0;
 }
@@ -191,17 +191,17 @@ static void nobody_waits_for_ever(void **state)
     assert_string_equal(g->said, "v1 v2 ");
 }
 
-static bool no_place(void *ctx, size_t i, struct volumes_place *ret_place)
+static bool no_pool(void *ctx, size_t i, struct volumes_pool *ret_pool)
 {
-    (void)ctx, (void)i, (void)ret_place;
+    (void)ctx, (void)i, (void)ret_pool;
     return false;
 }
 
 static void without_providers_the_answer_is_there_at_once(void **state)
 {
     struct rig *g = *state;
-    struct volumes *v = volumes_create(&(struct volumes_options){
-        .place = no_place, .timers = &g->vt.timers, .cluster_uid = "lab"});
+    struct volumes *v = volumes_create(
+        &(struct volumes_options){.pool = no_pool, .timers = &g->vt.timers, .cluster_uid = "lab"});
     volumes_read(v, false, on_read, g);
     assert_int_equal(g->answers, 1);
     assert_string_equal(g->said, "");
