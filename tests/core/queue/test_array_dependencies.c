@@ -200,8 +200,8 @@ static void what_cannot_be_is_refused(void **state)
     asks[0].on = array;
     asks[1].on = single;
     assert_int_equal(try_after_tasks(&l, "0-9", asks, 1, false, NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "has no task 5, so that task 5 of this array could never "
-                                     "begin (5 tasks of it); its tasks are 0-4"));
+    assert_non_null(strstr(l.e.text, "has no task 5, so task 5 of this array could never begin (5 "
+                                     "tasks of this array in all); the tasks of that job are 0-4"));
     assert_int_equal(try_after_tasks(&l, NULL, asks, 1, false, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "is for arrays"));
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 2, true, NULL), ERR_INVALID);
@@ -221,7 +221,7 @@ static void what_cannot_be_is_refused(void **state)
     /* it has ended in this tick */
     asks[0] = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array};
     assert_int_equal(try_after_tasks(&l, "0-4", asks, 1, false, NULL), ERR_CONFLICT);
-    assert_non_null(strstr(l.e.text, "can never be satisfied: none of these tasks"));
+    assert_non_null(strstr(l.e.text, "can never be satisfied: no task of job"));
     lab_deinit(&l);
 }
 

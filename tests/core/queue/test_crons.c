@@ -596,9 +596,9 @@ static void what_cannot_be_is_refused(void **state)
     refuse(&b, ERR_NOT_FOUND, "Mars/Phobos", true);
     STR_COPY(b.row.zone, "UTC");
     b.row.catch_up_max = 0;
-    refuse(&b, ERR_INVALID, "caught up", true);
+    refuse(&b, ERR_INVALID, "the number of times to catch up must be 1 to", true);
     b.row.catch_up_max = 1001;
-    refuse(&b, ERR_INVALID, "caught up", true);
+    refuse(&b, ERR_INVALID, "the number of times to catch up must be 1 to", true);
     b.row.catch_up_max = 1;
     put(&b);
     refuse(&b, ERR_CONFLICT, "has a cron entry 'nightly' already", true);
