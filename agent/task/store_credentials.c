@@ -9,127 +9,21 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/s3.h"
-#include "cloud/aws/credentials.h"
-#include "cloud/bearer.h"
+#include "ckpt/store/keys_source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct store_credentials {
-    const struct config *config;
-    struct timers *timers;
-    struct http_client *http;
     struct store_net *net;
     uv_async_t wanted;
     atomic_bool is_wanted[STORE_KEYS_KINDS];
     bool stopped;
-    struct aws_credential_source *aws; /* NULL until needed */
-    struct aws_credentials_wait aws_wait;
-    bool aws_waiting;
-    struct slot { /* of other providers; bearer is NULL until needed */
+    struct slot {
         struct store_credentials *store_credentials;
-        enum store_keys_kind kind;
-        struct bearer *bearer;
+        struct keys_source source;
     } slots[STORE_KEYS_KINDS];
 };
-
-static struct store_auth *holder(struct store_credentials *s, enum store_keys_kind kind)
-{
-    return store_net_auth(s->net, kind);
-}
-
-static void fail(struct store_credentials *s, enum store_keys_kind kind, const struct err *e)
-{
-    struct err why = *e;
-    err_wrap(&why, "credentials for the store");
-    store_auth_fail(holder(s, kind), &why);
-}
-
-static void give(struct store_credentials *s, struct store_keys *k)
-{
-    store_auth_set(holder(s, k->kind), k);
-    store_keys_wipe(k);
-    log_debug("got credentials for the store");
-}
-
-/* Only the provider's own metadata service has its credentials. NULL for the usual address. */
-static const char *metadata_of(const struct store_credentials *s, const char *provider)
-{
-    return str_eq(s->config->provider, provider) ? s->config->metadata : NULL;
-}
-
-/* ---- Amazon's ---- */
-
-static void on_aws(void *ctx, const struct err *e, const struct aws_credentials *c)
-{
-    struct store_credentials *s = ctx;
-    s->aws_waiting = false;
-    if (e) {
-        fail(s, STORE_KEYS_AWS, e);
-        return;
-    }
-    struct store_keys k = {.kind = STORE_KEYS_AWS, .expires = c->expires};
-    STR_COPY(k.access_key, c->access_key);
-    STR_COPY(k.secret_key, c->secret_key);
-    STR_COPY(k.token, c->session_token);
-    give(s, &k);
-}
-
-static int make_aws(struct store_credentials *s, struct err *e)
-{
-    struct aws_credential_options o = {
-        .metadata_url = s->config->metadata, .http = s->http, .timers = s->timers};
-    aws_environment_read(&o.env);
-    if (!str_eq(s->config->provider, "aws") && !str_eq(s->config->provider, "none"))
-        o.env.metadata_disabled = true;
-    return aws_credential_source_create(&o, &s->aws, e);
-}
-
-static int get_aws(struct store_credentials *s, struct err *e)
-{
-    if (s->aws_waiting)
-        return 0;
-    int rc = s->aws ? 0 : make_aws(s, e);
-    if (rc != 0)
-        return rc;
-    if (store_auth_take_refusal(holder(s, STORE_KEYS_AWS)))
-        aws_credentials_refused(s->aws);
-    s->aws_waiting = true;
-    aws_credentials_get(s->aws, &s->aws_wait, on_aws, s);
-    return 0;
-}
-
-/* ---- Bearer tokens: Google's, Azure's ---- */
-
-static void on_bearer(void *ctx, const struct err *e, const char *token, int64_t left_ms)
-{
-    struct slot *b = ctx;
-    struct store_keys k;
-    struct err bad;
-    if (!e && store_keys_of_token(b->kind, token, left_ms, &k, &bad) != 0)
-        e = &bad;
-    if (e)
-        fail(b->store_credentials, b->kind, e);
-    else
-        give(b->store_credentials, &k);
-}
-
-static int get_bearer(struct store_credentials *s, enum store_keys_kind kind, struct err *e)
-{
-    struct slot *b = &s->slots[kind];
-    bool is_azure = kind == STORE_KEYS_AZURE;
-    const struct bearer_options o = {.is_azure = is_azure,
-        .metadata_url = metadata_of(s, is_azure ? "azure" : "gcp"),
-        .http = s->http,
-        .timers = s->timers};
-    int rc = b->bearer ? 0 : bearer_create(&o, &b->bearer, e);
-    if (rc != 0)
-        return rc;
-    if (store_auth_take_refusal(holder(s, kind)))
-        bearer_refused(b->bearer);
-    bearer_get(b->bearer, on_bearer, b);
-    return 0;
-}
 
 /* ---- For one job ---- */
 
@@ -154,16 +48,27 @@ void store_credentials_give_job(
 
 /* ---- For the node ---- */
 
+static void on_keys(void *ctx, const struct err *e)
+{
+    const struct slot *slot = ctx;
+    if (e)
+        store_auth_fail(store_net_auth(slot->store_credentials->net, slot->source.kind), e);
+    else
+        log_debug("got credentials for the store");
+}
+
 static void get(struct store_credentials *s, enum store_keys_kind kind)
 {
+    struct keys_source *source = &s->slots[kind].source;
     struct err e;
-    int rc;
-    if (s->stopped)
-        rc = err_set(&e, ERR_CANCELLED, "the agent is ending");
-    else
-        rc = kind == STORE_KEYS_AWS ? get_aws(s, &e) : get_bearer(s, kind, &e);
-    if (rc != 0)
-        fail(s, kind, &e);
+    if (s->stopped) {
+        err_set(&e, ERR_CANCELLED, "credentials for the store: the agent is ending");
+        on_keys(&s->slots[kind], &e);
+    } else if (!source->done) {
+        if (store_auth_take_refusal(store_net_auth(s->net, kind)))
+            keys_source_refused(source);
+        keys_source_get(source, s->net, on_keys, &s->slots[kind]);
+    }
 }
 
 static void on_wanted(uv_async_t *a)
@@ -181,16 +86,29 @@ static void on_want(void *ctx, enum store_keys_kind kind)
     uv_async_send(&s->wanted);
 }
 
+/* Only the provider's own metadata service has its credentials. Any machine may be Amazon's, unless
+ * it is known to be another provider's. */
+static void set_metadata(struct store_credentials *s, const struct config *config)
+{
+    static const char *const providers[] = {
+        [STORE_KEYS_AWS] = "aws", [STORE_KEYS_GOOGLE] = "gcp", [STORE_KEYS_AZURE] = "azure"};
+    for (int k = 0; k < STORE_KEYS_KINDS; k++)
+        if (str_eq(config->provider, providers[k]))
+            s->slots[k].source.metadata_url = config->metadata;
+    struct keys_source *aws = &s->slots[STORE_KEYS_AWS].source;
+    if (str_eq(config->provider, "none"))
+        aws->metadata_url = config->metadata;
+    aws->has_no_role = !aws->metadata_url;
+}
+
 struct store_credentials *store_credentials_create(
     uv_loop_t *loop, struct timers *timers, struct http_client *http, const struct config *config)
 {
     struct store_credentials *s = mem_alloc(sizeof(*s));
-    s->config = config;
-    s->timers = timers;
-    s->http = http;
     s->net = store_net_create(on_want, s);
     for (int k = 0; k < STORE_KEYS_KINDS; k++)
-        s->slots[k] = (struct slot){.store_credentials = s, .kind = k};
+        s->slots[k] = (struct slot){s, {.kind = k, .timers = timers, .http = http}};
+    set_metadata(s, config);
     uv_async_init(loop, &s->wanted, on_wanted);
     s->wanted.data = s;
     return s;
@@ -206,11 +124,8 @@ void store_credentials_stop(struct store_credentials *s)
     if (!s)
         return;
     s->stopped = true;
-    aws_credential_source_destroy(s->aws);
-    s->aws = NULL;
     for (int k = 0; k < STORE_KEYS_KINDS; k++) {
-        bearer_destroy(s->slots[k].bearer);
-        s->slots[k].bearer = NULL;
+        keys_source_deinit(&s->slots[k].source);
         get(s, k);
     }
 }

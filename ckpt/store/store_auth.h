@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holder of the credentials of network stores, between their source (the agent, on its loop) and
- * the worker threads that use them. It does not know the source. Secrets are wiped when replaced,
- * and never appear in an error or a log line.
+ * Holder of the credentials of network stores, between their source (keys_source.h, or belayd's
+ * messages, on the loop) and the worker threads that use them. It does not know the source. Secrets
+ * are wiped when replaced, and never appear in an error or a log line.
  */
 #ifndef BELAY_CKPT_STORE_STORE_AUTH_H
 #define BELAY_CKPT_STORE_STORE_AUTH_H

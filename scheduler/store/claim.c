@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/store/keys_source.h"
 #include "ckpt/store/marker.h"
-#include "scheduler/store/access.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ struct look {
 
 struct store_claim {
     struct store_claim_options o;
-    struct store_access access;
+    struct keys_source keys;
     struct look *now;                     /* or NULL */
     bool on_thread, is_starting, is_over; /* is_over: the result of the start's check is known */
     bool is_ours;
@@ -265,7 +265,7 @@ static void finish(struct look *k)
     c->rc = k->rc;
     timer_stop(c->o.timers, &c->limit);
     if (k->rc == ERR_DENIED)
-        store_access_refused(&c->access);
+        keys_source_refused(&c->keys);
     if (k->rc == 0) {
         take_ours(c, k);
     } else if (k->found == FOUND_NUMBERS && c->is_starting &&
@@ -295,7 +295,7 @@ static void on_limit(struct timer *t, void *ctx)
         atomic_store(&c->now->cancel, 1);
 }
 
-static void on_access(void *ctx, const struct err *e)
+static void on_keys(void *ctx, const struct err *e)
 {
     struct store_claim *c = ctx;
     if (e) {
@@ -338,7 +338,7 @@ static void start_look(struct store_claim *c)
     STR_COPY(k->cluster, c->o.cluster);
     STR_COPY(k->uid, c->o.cluster_uid);
     c->now = k;
-    store_access_get(&c->access, &k->net, on_access, c);
+    keys_source_get_net(&c->keys, k->url, &k->net, on_keys, c);
 }
 
 static void on_again(struct timer *t, void *ctx)
@@ -360,7 +360,7 @@ int store_claim_begin(
     struct timer start;
     bool timed_out = false;
     *c = (struct store_claim){.o = *o,
-        .access = {.url = o->store, .timers = o->timers, .http = o->http},
+        .keys = {.timers = o->timers, .http = o->http},
         .is_starting = true,
         .next_job = o->next_job};
     timer_init(&c->again, on_again, c);
@@ -403,7 +403,7 @@ void store_claim_destroy(struct store_claim *c)
         return;
     timer_stop(c->o.timers, &c->again);
     timer_stop(c->o.timers, &c->limit);
-    store_access_deinit(&c->access);
+    keys_source_deinit(&c->keys);
     if (c->now && c->on_thread) {
         c->now->claim = NULL;
         atomic_store(&c->now->cancel, 1);

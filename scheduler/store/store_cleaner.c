@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/store/keys_source.h"
 #include "ckpt/store/marker.h"
-#include "scheduler/store/access.h"
 #include <stdlib.h>
 
 #define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and retried later */
@@ -32,7 +32,7 @@ struct cleaning {
 struct store_cleaner {
     struct cleaner_port port;
     struct store_cleaner_options o;
-    struct store_access access;
+    struct keys_source keys;
     struct cleaning *now; /* or NULL */
     bool on_thread;       /* it is */
     struct timer limit;
@@ -88,7 +88,7 @@ static void finish(struct cleaning *s)
         w->on_thread = false;
         timer_stop(w->o.timers, &w->limit);
         if (s->rc == ERR_DENIED)
-            store_access_refused(&w->access);
+            keys_source_refused(&w->keys);
         s->done(s->ctx,
             s->is_anothers ? CLEAN_ANOTHERS
             : s->rc        ? CLEAN_FAILED
@@ -118,7 +118,7 @@ static void begin(struct store_cleaner *w)
     uv_run_work(w->o.loop, on_thread, on_done, w->now);
 }
 
-static void on_access(void *ctx, const struct err *e)
+static void on_keys(void *ctx, const struct err *e)
 {
     struct store_cleaner *w = ctx;
     if (!e) {
@@ -146,7 +146,7 @@ static void start(
     s->done = done;
     s->ctx = ctx;
     w->now = s;
-    store_access_get(&w->access, &s->net, on_access, w);
+    keys_source_get_net(&w->keys, s->url, &s->net, on_keys, w);
 }
 
 /* ---- life ---- */
@@ -154,9 +154,8 @@ static void start(
 struct store_cleaner *store_cleaner_create(const struct store_cleaner_options *o)
 {
     struct store_cleaner *w = mem_alloc(sizeof(*w));
-    *w = (struct store_cleaner){.port.start = start,
-        .o = *o,
-        .access = {.url = o->store, .timers = o->timers, .http = o->http}};
+    *w = (struct store_cleaner){
+        .port.start = start, .o = *o, .keys = {.timers = o->timers, .http = o->http}};
     timer_init(&w->limit, on_limit, w);
     return w;
 }
@@ -171,7 +170,7 @@ void store_cleaner_destroy(struct store_cleaner *w)
     if (!w)
         return;
     timer_stop(w->o.timers, &w->limit);
-    store_access_deinit(&w->access); /* drops a pending call */
+    keys_source_deinit(&w->keys); /* drops a pending call */
     if (w->now && w->on_thread) {
         w->now->store_cleaner = NULL;
         atomic_store(&w->now->cancel, 1);
