@@ -3,13 +3,13 @@
  * Common code of all providers' readers (see notice_reader.h): rounds and their backoff, and
  * callbacks that may stop the reader.
  */
+#include "base/http_date.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/notice.h"
 #include "cloud/azure/notice.h"
 #include "cloud/gcp/notice.h"
-#include "cloud/http_date.h"
 #include <stdio.h>
 #include <string.h>
 

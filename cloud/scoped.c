@@ -8,6 +8,7 @@
  * Invariant: a credential is sent only to the token service, over https or to this machine.
  */
 #include "cloud/scoped.h"
+#include "base/http_date.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,7 +18,6 @@
 #include "cloud/bearer.h"
 #include "cloud/endpoint.h"
 #include "cloud/gcp/downscope.h"
-#include "cloud/http_date.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,13 @@
  * A call takes effect in the front first; then its reply may be lost or delayed.
  */
 #include "emulator/front_server.h"
+#include "base/http_date.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/uv/http_server.h"
-#include "cloud/http_date.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * A Date header: an accepted time has the day, month and time of the text.
  */
+#include "base/http_date.h"
 #include "base/mem.h"
-#include "cloud/http_date.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  *
  * What handlers of the HTTP server call: looking at the request, waiting, replying.
  */
+#include "base/http_date.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 static void set_answered(struct http_exchange *x)
 {
@@ -100,18 +100,6 @@ static const char *reason_of(int status)
     return "Status";
 }
 
-/* RFC 9110, 5.6.7, whatever the locale is. */
-static void add_date(struct buf *out)
-{
-    static const char days[] = "SunMonTueWedThuFriSat",
-                      months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    time_t now = (time_t)(clock_wall(&clock_system).ms / 1000);
-    struct tm t;
-    if (gmtime_r(&now, &t))
-        buf_printf(out, "Date: %.3s, %02d %.3s %d %02d:%02d:%02d GMT\r\n", days + 3 * t.tm_wday,
-            t.tm_mday, months + 3 * t.tm_mon, t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
-}
-
 bool http_reply_has_body(const struct http_exchange *x)
 {
     bool is_to_head = x->head.method && strcmp(x->head.method, "HEAD") == 0;
@@ -120,9 +108,12 @@ bool http_reply_has_body(const struct http_exchange *x)
 
 void http_reply_head(const struct http_exchange *x, bool keeps_alive, struct buf *out)
 {
+    char date[HTTP_DATE_MAX];
     buf_printf(out, "HTTP/1.1 %d %s\r\n", x->status, reason_of(x->status));
-    if (!x->has_date)
-        add_date(out);
+    if (!x->has_date) {
+        http_date_write(clock_wall(&clock_system), date);
+        buf_printf(out, "Date: %s\r\n", date);
+    }
     if (!keeps_alive)
         buf_adds(out, "Connection: close\r\n");
     buf_add(out, x->reply_fields.data, x->reply_fields.len);

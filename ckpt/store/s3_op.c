@@ -14,10 +14,10 @@
  * another one.
  */
 #include "ckpt/store/s3_op.h"
+#include "base/http_date.h"
 #include "base/log.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "cloud/http_date.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,13 +2,13 @@
  *
  * URLs, signing, and request bodies. Names of objects and prefixes need no encoding: see store.h.
  */
+#include "base/http_date.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/s3.h"
 #include "ckpt/store/store.h"
 #include "cloud/aws/sigv4.h"
 #include "cloud/endpoint.h"
-#include "cloud/http_date.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>

@@ -8,12 +8,12 @@
  * Retries are up to the caller.
  */
 #include "cloud/aws/aws.h"
+#include "base/http_date.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/driver_parts.h"
 #include "cloud/aws/sigv4.h"
 #include "cloud/endpoint.h"
-#include "cloud/http_date.h"
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,9 +9,9 @@
  *                                     +- 401 -+   once a read
  */
 #include "cloud/aws/imds.h"
+#include "base/http_date.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/http_date.h"
 #include "cloud/patience.h"
 #include <assert.h>
 #include <openssl/crypto.h>

@@ -4,12 +4,12 @@
  */
 #include "cloud/gcp/credentials.h"
 #include "base/fs.h"
+#include "base/http_date.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/endpoint.h"
 #include "cloud/gcp/metadata.h"
-#include "cloud/http_date.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>

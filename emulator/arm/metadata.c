@@ -4,11 +4,11 @@
  * end once in its life, so the document's number tells how far that has come.
  */
 #include "emulator/arm/metadata.h"
+#include "base/http_date.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/sigv4.h"
 #include "emulator/arm/parts.h"
-#include "cloud/http_date.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

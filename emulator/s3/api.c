@@ -4,6 +4,7 @@
  * s3/upload.c.
  */
 #include "emulator/s3/api.h"
+#include "base/http_date.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/b64.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BYTES "application/octet-stream"
 
@@ -99,14 +99,6 @@ int s3_fail(struct s3_call *c, const char *code, const char *fmt, ...)
 }
 
 /* ---- Shared by the calls on objects ---- */
-
-static void http_date(struct wall w, char out[40])
-{
-    time_t seconds = (time_t)(w.ms / 1000);
-    struct tm tm;
-    if (!gmtime_r(&seconds, &tm) || strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm) == 0)
-        out[0] = '\0';
-}
 
 static int check_md5(struct s3_call *c, const char *given)
 {
@@ -266,7 +258,7 @@ static void get_object(struct s3_call *c)
     const struct s3_object *object = s3_bucket_find(c->bucket, c->key);
     const char *match = front_header(c->request, "If-Match"),
                *range = front_header(c->request, "Range");
-    char date[40];
+    char date[HTTP_DATE_MAX];
     size_t from = 0, to = 0;
     bool is_part = false;
     if (!object) {
@@ -283,7 +275,7 @@ static void get_object(struct s3_call *c)
     }
     c->reply->content_type = BYTES;
     front_reply_header(c->reply, "ETag", "\"%s\"", object->etag);
-    http_date(object->modified, date);
+    http_date_write(object->modified, date);
     front_reply_header(c->reply, "Last-Modified", "%s", date);
     front_reply_header(c->reply, "Accept-Ranges", "bytes");
     if (str_eq(front_header(c->request, "x-amz-checksum-mode"), "ENABLED") && object->sha256[0] &&

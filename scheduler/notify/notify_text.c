@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/notify/notify_text.h"
 
+#include "base/http_date.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -9,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* bytes of text in one encoded word: 56 characters, and less than 75 with the delimiters */
 #define WORD_BYTES 42
@@ -168,18 +168,12 @@ static void add_subject(struct buf *out, const char *text, const char *eol)
     }
 }
 
+/* As RFC 5322 has it: HTTP's date with the zone as a number. */
 static void add_date(struct buf *out, struct wall at)
 {
-    char text[64];
-    time_t seconds = (time_t)(at.ms / 1000);
-    struct tm tm;
-    gmtime_r(&seconds, &tm);
-    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char *const months[] = {
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    strftime(text, sizeof(text), "%H:%M:%S +0000", &tm);
-    buf_printf(out, "%s, %02d %s %04d %s", days[tm.tm_wday], tm.tm_mday, months[tm.tm_mon],
-        tm.tm_year + 1900, text);
+    char date[HTTP_DATE_MAX];
+    http_date_write(at, date);
+    buf_printf(out, "%.*s+0000", (int)(strlen(date) - strlen("GMT")), date);
 }
 
 void notify_mail(const struct notify_facts *f, const char *from, const char *to, const char *eol,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/base/tools.h"
 
+#include "base/http_date.h"
 #include "base/prng.h"
 #include "base/time.h"
 #include <stdio.h>
@@ -133,6 +134,24 @@ static void durations_are_formatted_in_two_units(void **state)
     }
 }
 
+static void http_dates_are_read(void **state)
+{
+    char text[HTTP_DATE_MAX];
+    static const char *const wrong[] = {"", "Sat, 22 Aug 2026 12:00:00 UTC",
+        "Sat, 22 Aut 2026 12:00:00 GMT", "Sat, 22 anF 2026 12:00:00 GMT",
+        "Sat, 32 Aug 2026 12:00:00 GMT", "Sat, 22 Aug 2026 12:00:0x GMT", "2026-08-22T12:00:00Z",
+        NULL};
+    struct wall w;
+    (void)state;
+    assert_int_equal(http_date_parse("Sat, 22 Aug 2026 12:00:00 GMT", &w, NULL), 0);
+    assert_int_equal(w.ms, 1787400000000);
+    http_date_write(w, text);
+    assert_string_equal(text, "Sat, 22 Aug 2026 12:00:00 GMT");
+    assert_int_equal(http_date_parse(NULL, &w, NULL), ERR_INVALID);
+    for (size_t i = 0; wrong[i]; i++)
+        assert_int_equal(http_date_parse(wrong[i], &w, NULL), ERR_INVALID);
+}
+
 static void an_unset_time_is_not_zero(void **state)
 {
     (void)state;
@@ -157,6 +176,7 @@ int main(void)
         cmocka_unit_test(iso_times_are_parsed_strictly),
         cmocka_unit_test(durations_have_units),
         cmocka_unit_test(durations_are_formatted_in_two_units),
+        cmocka_unit_test(http_dates_are_read),
         cmocka_unit_test(an_unset_time_is_not_zero),
         cmocka_unit_test(the_system_clocks_advance),
     };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 #include "cloud/catalogue.h"
-#include "cloud/http_date.h"
 #include "cloud/kept.h"
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,24 +188,6 @@ static void data_that_leaves_has_a_price(void **state)
     assert_int_equal(catalogue_store_uusd_gib_month("file:///s3:"), 0);
 }
 
-static void http_dates_are_read(void **state)
-{
-    char text[HTTP_DATE_MAX];
-    static const char *const wrong[] = {"", "Sat, 22 Aug 2026 12:00:00 UTC",
-        "Sat, 22 Aut 2026 12:00:00 GMT", "Sat, 22 anF 2026 12:00:00 GMT",
-        "Sat, 32 Aug 2026 12:00:00 GMT", "Sat, 22 Aug 2026 12:00:0x GMT", "2026-08-22T12:00:00Z",
-        NULL};
-    struct wall w;
-    (void)state;
-    assert_int_equal(http_date_parse("Sat, 22 Aug 2026 12:00:00 GMT", &w, NULL), 0);
-    assert_int_equal(w.ms, 1787400000000);
-    http_date_write(w, text);
-    assert_string_equal(text, "Sat, 22 Aug 2026 12:00:00 GMT");
-    assert_int_equal(http_date_parse(NULL, &w, NULL), ERR_INVALID);
-    for (size_t i = 0; wrong[i]; i++)
-        assert_int_equal(http_date_parse(wrong[i], &w, NULL), ERR_INVALID);
-}
-
 static void kept_texts_are_copies(void **state)
 {
     struct cloud_kept k = {0};
@@ -232,7 +213,6 @@ int main(void)
         cmocka_unit_test(every_row_makes_sense),
         cmocka_unit_test(volumes_have_prices_and_sizes_that_are_billed),
         cmocka_unit_test(data_that_leaves_has_a_price),
-        cmocka_unit_test(http_dates_are_read),
         cmocka_unit_test(kept_texts_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

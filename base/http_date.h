@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP's Date header: the server's clock.
+ * Dates of HTTP, whatever the locale is: the Date header tells the server's clock.
  */
-#ifndef BELAY_CLOUD_HTTP_DATE_H
-#define BELAY_CLOUD_HTTP_DATE_H
+#ifndef BELAY_BASE_HTTP_DATE_H
+#define BELAY_BASE_HTTP_DATE_H
 
 #include "base/time.h"
 

@@ -2,7 +2,7 @@
  *
  * See http_date.h. The format has a fixed width, so it is converted to ISO 8601 and parsed as that.
  */
-#include "cloud/http_date.h"
+#include "base/http_date.h"
 #include "base/str.h"
 #include <stdio.h>
 #include <string.h>
