@@ -4,12 +4,9 @@ nothing of it is left behind. A test that has one ends with small_disk.main().""
 
 import contextlib
 import os
-import shutil
 import subprocess
-import sys
-import unittest
 
-INSIDE = "BELAY_TEST_IN_NAMESPACE"
+import namespaces
 
 
 class SmallDisk:
@@ -36,29 +33,5 @@ class SmallDisk:
         subprocess.run(["umount", "-l", self.path])
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "a disk of our own needs root"
-    if (
-        not shutil.which("unshare")
-        or subprocess.run(
-            ["unshare", "-m", "mount", "-t", "tmpfs", "x", "/mnt"], stderr=subprocess.DEVNULL
-        ).returncode
-        != 0
-    ):
-        return "this machine mounts nothing for us"
-    return None
-
-
 def main():
-    """Runs the tests of the main module in a namespace where they may mount, or says why they are
-    skipped."""
-    if os.environ.pop(INSIDE, None):
-        unittest.main(verbosity=2)
-        return
-    reason = why_not()
-    if reason:
-        print("SKIP: %s" % reason)
-        return
-    os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-m", sys.executable, *sys.argv])
+    namespaces.main("-m", probe="mount -t tmpfs x /mnt")

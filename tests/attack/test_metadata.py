@@ -19,8 +19,10 @@ import time
 import traceback
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import namespaces  # noqa: E402
+
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
-INSIDE = "BELAY_TEST_IN_NAMESPACE"
 WAIT_S = 60
 V4, WIRE, V6 = "169.254.169.254", "168.63.129.16", "fd00:ec2::254"
 NOBODY = 65534
@@ -272,50 +274,12 @@ class Metadata(unittest.TestCase):
         self.assertEqual(subprocess.run([sys.executable, "-c", seen]).returncode, 0)
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    for program in ("unshare", "nsenter", "ip"):
-        if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
-            return "there is no program %s" % program
-    probe = "ip link add va0 type veth peer name vb0 && ip rule add uidrange 0-0 ipproto tcp dport 1 prohibit && ip -6 rule show"
-    if (
-        subprocess.run(
-            ["unshare", "-n", "-m", "sh", "-c", probe],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ).returncode
-        != 0
-    ):
-        return "this machine has no network namespaces with routing rules"
-    return None
-
-
-def main():
-    if os.environ.pop(INSIDE, None):
-        unittest.main(verbosity=2)
-    reason = why_not()
-    if reason:
-        print("SKIP: %s" % reason)
-        sys.exit(77)
-    os.environ[INSIDE] = "1"
-    os.execvp(
-        "unshare",
-        [
-            "unshare",
-            "-n",
-            "-m",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            'umount -l /proc; mount -t proc proc /proc && exec "$@"',
-            "sh",
-            sys.executable,
-            *sys.argv,
-        ],
-    )
-
-
 if __name__ == "__main__":
-    main()
+    namespaces.main(
+        "-n",
+        "-m",
+        setup="umount -l /proc; mount -t proc proc /proc",
+        probe="ip link add va0 type veth peer name vb0 && "
+        "ip rule add uidrange 0-0 ipproto tcp dport 1 prohibit && ip -6 rule show",
+        programs=["nsenter", "ip"],
+    )

@@ -6,7 +6,6 @@ acknowledged to the older one. A hundred jobs."""
 import glob
 import os
 import re
-import shutil
 import subprocess
 import sys
 import unittest
@@ -14,7 +13,9 @@ import unittest
 import lab
 from lab import BUILD, WAIT_S, Lab, read_bytes
 
-INSIDE = "BELAY_TEST_IN_NAMESPACE"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import namespaces  # noqa: E402
+
 ROUNDS, JOBS = 2, 50
 STEPS = 100  # of 100 ms; then it continues to save until the gate opens
 NODE = (
@@ -211,44 +212,10 @@ class Cut(unittest.TestCase):
         self.assertEqual(max(l.manifests(job))[0], 2)
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    for program in ("unshare", "ip"):
-        if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
-            return "there is no program %s" % program
-    probe = "ip link add name v0 type veth peer name v1"
-    if (
-        subprocess.run(["unshare", "-n", "sh", "-c", probe], stderr=subprocess.DEVNULL).returncode
-        != 0
-    ):
-        return "this machine makes no network namespaces with links between them"
-    return None
-
-
-def main():
-    if os.environ.pop(INSIDE, None):
-        unittest.main(verbosity=2)
-        return
-    reason = why_not()
-    if reason:
-        print("SKIP: %s" % reason)
-        return
-    os.environ[INSIDE] = "1"
-    os.execvp(
-        "unshare",
-        [
-            "unshare",
-            "-n",
-            "sh",
-            "-c",
-            'ip link set lo up && exec "$@"',
-            "sh",
-            sys.executable,
-            *sys.argv,
-        ],
-    )
-
-
 if __name__ == "__main__":
-    main()
+    namespaces.main(
+        "-n",
+        setup="ip link set lo up",
+        probe="ip link add name v0 type veth peer name v1",
+        programs=["ip"],
+    )

@@ -4,15 +4,15 @@ namespace."""
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 import unittest
 
 from lab import Lab, undisturbed
 
-INSIDE = "BELAY_TEST_IN_NAMESPACE"
-SETUP = 'ip link set lo up && ip address add 169.254.169.254/32 dev lo && exec "$@"'
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import namespaces  # noqa: E402
+
+SETUP = "ip link set lo up && ip address add 169.254.169.254/32 dev lo"
 
 
 class Namespace(unittest.TestCase):
@@ -39,28 +39,5 @@ class Namespace(unittest.TestCase):
             self.assertLessEqual(metadata, {"http://169.254.169.254"})
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "a network namespace needs root"
-    for program in ("unshare", "ip"):
-        if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
-            return "there is no program %s" % program
-    if subprocess.run(["unshare", "-n", "true"], stderr=subprocess.DEVNULL).returncode != 0:
-        return "this machine makes no network namespaces"
-    return None
-
-
-def main():
-    if os.environ.pop(INSIDE, None):
-        unittest.main(verbosity=2)
-        return
-    reason = why_not()
-    if reason:
-        print("SKIP: %s" % reason)
-        return
-    os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-n", "sh", "-c", SETUP, "sh", sys.executable, *sys.argv])
-
-
 if __name__ == "__main__":
-    main()
+    namespaces.main("-n", setup=SETUP, programs=["ip"])

@@ -14,8 +14,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import namespaces  # noqa: E402
+
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-INSIDE = "BELAY_TEST_IN_NAMESPACE"
 POLICY = "/usr/sbin/policy-rc.d"
 COVERED = ["/etc", "/usr/sbin", "/usr/lib/systemd", "/var/lib/systemd"]
 LINK = "/etc/systemd/system/multi-user.target.wants/%s.service"
@@ -154,34 +156,10 @@ class Setup(unittest.TestCase):
         self.assertFalse(os.path.exists(POLICY + ".kept"))
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "a mount namespace needs root"
-    for program in ("unshare", "deb-systemd-helper"):
-        if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
-            return "there is no program %s" % program
-    probe = (
-        "d=$(mktemp -d) && mount -t tmpfs t $d && mkdir $d/a $d/b && "
-        "mount -t overlay o -o lowerdir=/etc,upperdir=$d/a,workdir=$d/b /etc"
-    )
-    if (
-        subprocess.run(["unshare", "-m", "sh", "-c", probe], stderr=subprocess.DEVNULL).returncode
-        != 0
-    ):
-        return "this machine has no overlays in mount namespaces"
-    return None
-
-
-def main():
-    if os.environ.pop(INSIDE, None):
-        unittest.main(verbosity=2)
-    reason = why_not()
-    if reason:
-        print("SKIP: %s" % reason)
-        sys.exit(77)
-    os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
-
-
 if __name__ == "__main__":
-    main()
+    namespaces.main(
+        "-m",
+        probe="d=$(mktemp -d) && mount -t tmpfs t $d && mkdir $d/a $d/b && "
+        "mount -t overlay o -o lowerdir=/etc,upperdir=$d/a,workdir=$d/b /etc",
+        programs=["deb-systemd-helper"],
+    )
