@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
-from belayd import Belayd, Keys  # noqa: E402
+from belayd import Belayd, Node  # noqa: E402
 
 GONE = "no longer belongs to this cluster"
 
@@ -19,50 +19,18 @@ class DeletedNode(unittest.TestCase):
     def setUpClass(cls):
         cls.d = Belayd()
         cls.d.start()
-        cls.keys = Keys(cls.d)
 
     @classmethod
     def tearDownClass(cls):
         cls.d.__exit__(None, None, None)
 
-    def joined(self, cpus):
-        key = self.keys.key()
-        status, body, _ = self.d.call(
-            "POST",
-            "/agent/v1/join",
-            {
-                "token": self.d.token(kind="join", pool="spare"),
-                "csr_pem": self.keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": cpus,
-                "memory_mib": 100,
-            },
-            tls=True,
-        )
-        self.assertEqual(status, 200, body)
-        return body["node"], (self.keys.save(body["cert_pem"]), key)
-
-    def post(self, cert, path, body=b""):
-        return self.d.call("POST", "/agent/v1/" + path, body, cert=cert)
-
-    def sync(self, cert, seq, **more):
-        return self.post(cert, "sync", {"incarnation": 1, "seq": seq, "notice": {}, **more})
-
     def running(self, cpus):
-        """A node with a job that has written four bytes: its number, its certificate, the job."""
-        node, cert = self.joined(cpus)
-        rev = self.sync(cert, 1)[1]["rev"]
-        job = self.d.submit(cpus=cpus, pool="spare")
-        desired = self.sync(cert, 2, have_rev=rev, wait_ms=20000)[1]
-        self.assertEqual([a["job"] for a in desired["attempts"]], [job])
-        self.sync(
-            cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}]
-        )
-        self.assertEqual(
-            self.post(cert, "output/%d/1?offset=0" % job, b"one\n")[:2], (200, {"size": 4})
-        )
-        return node, cert, job
+        """A node with a job that has written four bytes, and the job."""
+        node, job = Node(self.d, "spare", cpus=cpus), self.d.submit(cpus=cpus, pool="spare")
+        node.begin(job)
+        reply = node.call("output/%d/1?offset=0" % job, b"one\n")
+        self.assertEqual(reply[:2], (200, {"size": 4}))
+        return node, job
 
     def log(self, job):
         return self.d.call("GET", "/api/v1/jobs/%d/logs" % job)[1]
@@ -80,25 +48,12 @@ class DeletedNode(unittest.TestCase):
         return found
 
     def test_every_route_refuses_the_certificate_of_a_deleted_node(self):
-        node, cert, job = self.running(cpus=70)
-        self.sync(
-            cert,
-            4,
-            attempts=[
-                {
-                    "job": job,
-                    "attempt": 1,
-                    "phase": "ended",
-                    "started_at": 1,
-                    "end": "failed",
-                    "exit_code": 3,
-                    "output_bytes": 4,
-                }
-            ],
-        )
-        status, body, _ = self.d.call("POST", "/api/v1/nodes/%d/delete" % node)
+        node, job = self.running(cpus=70)
+        node.attempts[0].update(phase="ended", end="failed", exit_code=3, output_bytes=4)
+        node.sync()
+        status, body, _ = self.d.call("POST", "/api/v1/nodes/%d/delete" % node.number)
         self.assertEqual(status, 200, body)
-        status, body, _ = self.post(cert, "output/%d/1?offset=4" % job, b"forged\n")
+        status, body, _ = node.call("output/%d/1?offset=4" % job, b"forged\n")
         self.assertEqual(status, 404, body)
         self.assertIn(GONE, body["error"]["text"])
         tail = {"job": job, "attempt": 1, "offset": 4, "hex": b"forged\n".hex()}
@@ -110,22 +65,23 @@ class DeletedNode(unittest.TestCase):
             "end": "succeeded",
             "output_bytes": 99,
         }
-        status, body, _ = self.sync(cert, 9, attempts=[ended], tails=[tail])
+        report = {"incarnation": 1, "seq": 9, "notice": {}, "attempts": [ended], "tails": [tail]}
+        status, body, _ = node.call("sync", report)
         self.assertEqual((status, body["error"]["kind"]), (404, "not-found"), body)
         for method, path, need in self.routes():
             path = path.replace("#", str(job), 1).replace("#", "1")
             with self.subTest(path):
-                status, body, _ = self.d.call(method, "/agent/v1/" + path, b"{}", cert=cert)
+                status, body, _ = self.d.call(method, "/agent/v1/" + path, b"{}", cert=node.cert)
                 self.assertEqual(status, 401 if need == "MACHINE" else 404, body)
         self.assertEqual(self.log(job), b"one\n")
         self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["exit_code"], 3)
 
     def test_a_node_that_lives_does_not_write_for_attempts_of_others(self):
-        _, cert, job = self.running(cpus=80)
-        _, stranger = self.joined(cpus=1)
-        status, body, _ = self.post(stranger, "output/%d/1?offset=4" % job, b"forged\n")
+        node, job = self.running(cpus=80)
+        stranger, path = Node(self.d, "spare", cpus=1), "output/%d/1?offset=4" % job
+        status, body, _ = stranger.call(path, b"forged\n")
         self.assertEqual((status, body["error"]["kind"]), (403, "denied"), body)
-        self.assertEqual(self.post(cert, "output/%d/1?offset=4" % job, b"two\n")[1], {"size": 8})
+        self.assertEqual(node.call(path, b"two\n")[1], {"size": 8})
         self.assertEqual(self.log(job), b"one\ntwo\n")
 
 

@@ -11,7 +11,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
-from belayd import CONFIG, Belayd, Keys  # noqa: E402
+from belayd import CONFIG, Belayd, Node  # noqa: E402
 from lab import Lab  # noqa: E402
 
 MIB = 1 << 20
@@ -52,36 +52,7 @@ class Output(unittest.TestCase):
         self.d = Belayd(CONFIG + LIMITS)
         self.d.start()
         self.addCleanup(self.d.__exit__, None, None, None)
-        keys = Keys(self.d)
-        key = keys.key()
-        status, body, _ = self.d.call(
-            "POST",
-            "/agent/v1/join",
-            {
-                "token": self.d.token(kind="join", pool="spare"),
-                "csr_pem": keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 64,
-                "memory_mib": 100000,
-            },
-            tls=True,
-        )
-        self.assertEqual(status, 200, body)
-        self.cert, self.seq, self.attempts = (keys.save(body["cert_pem"]), key), 0, {}
-
-    def sync(self, **more):
-        self.seq += 1
-        body = {
-            "incarnation": 1,
-            "seq": self.seq,
-            "notice": {},
-            "attempts": list(self.attempts.values()),
-            **more,
-        }
-        status, desired, _ = self.d.call("POST", "/agent/v1/sync", body, cert=self.cert)
-        self.assertEqual(status, 200, desired)
-        return desired
+        self.node = Node(self.d, "spare", cpus=64, memory_mib=100000)
 
     def run_job(self, token):
         status, body, _ = self.d.call(
@@ -91,17 +62,12 @@ class Output(unittest.TestCase):
             token=token,
         )
         self.assertEqual(status, 201, body)
-        job, desired = body["id"], self.sync()
-        while job not in [a["job"] for a in desired.get("attempts", [])]:
-            desired = self.sync(have_rev=desired["rev"], wait_ms=10000)
-        self.attempts[job] = {"job": job, "attempt": 1, "phase": "running", "started_at": 1}
-        self.sync()
-        return job
+        self.node.begin(body["id"])
+        return body["id"]
 
     def write(self, job, offset, data=b"", hole=0):
         more = "&hole=%d" % hole if hole else ""
-        path = "/agent/v1/output/%d/1?offset=%d%s" % (job, offset, more)
-        status, body, _ = self.d.call("POST", path, data, cert=self.cert)
+        status, body, _ = self.node.call("output/%d/1?offset=%d%s" % (job, offset, more), data)
         self.assertEqual(status, 200, body)
         return body["size"]
 
@@ -117,9 +83,10 @@ class Output(unittest.TestCase):
         return offset
 
     def end(self, job, output_bytes):
-        self.attempts[job].update(phase="ended", end="succeeded", output_bytes=output_bytes)
-        self.sync()
-        del self.attempts[job]
+        mine = next(a for a in self.node.attempts if a["job"] == job)
+        mine.update(phase="ended", end="succeeded", output_bytes=output_bytes)
+        self.node.sync()
+        self.node.attempts.remove(mine)
 
     def log(self, job, tail=600):
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=-%d" % (job, tail))
@@ -156,7 +123,7 @@ class Output(unittest.TestCase):
 
     def test_a_node_whose_disk_is_full_gets_no_new_work_and_every_view_says_so(self):
         token = self.d.token(kind="api", user="ann")
-        self.sync(disk_full="1.0 MiB of 16.0 MiB are free")
+        self.node.sync(disk_full="1.0 MiB of 16.0 MiB are free")
         status, body, _ = self.d.call(
             "POST",
             "/api/v1/jobs",
@@ -165,16 +132,16 @@ class Output(unittest.TestCase):
         )
         self.assertEqual(status, 201, body)
         job = body["id"]
-        self.assertEqual(self.sync(disk_full="0 B of 16.0 MiB are free").get("attempts", []), [])
+        self.assertEqual(
+            self.node.sync(disk_full="0 B of 16.0 MiB are free").get("attempts", []), []
+        )
         node = self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]
         self.assertEqual((node["state"], node["disk"]), ("up", "full"))
         self.assertEqual(node["disk_text"], "0 B of 16.0 MiB are free")
         why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
         self.assertEqual(why[0]["code"], "nodes-full")
         self.assertIn("0 B of 16.0 MiB are free", why[0]["text"])
-        desired = self.sync()
-        while job not in [a["job"] for a in desired.get("attempts", [])]:
-            desired = self.sync(have_rev=desired["rev"], wait_ms=10000)
+        self.node.begin(job)
         node = self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]
         self.assertEqual((node["disk"], node["disk_text"]), ("ok", None))
         log = self.d.log()
@@ -199,8 +166,7 @@ class Output(unittest.TestCase):
         self.assertEqual(self.write(job, 11 + 300 * MIB, hole=ALL_IS_HERE), ALL_IS_HERE)
         self.assertIn("output for an attempt (4 GiB)", self.log(job)[0])
         self.assertLess(stored(self.d.state) - before, 2 * MIB)
-        path = "/agent/v1/output/%d/1?offset=0&hole=5" % job
-        status, body, _ = self.d.call("POST", path, b"both", cert=self.cert)
+        status, body, _ = self.node.call("output/%d/1?offset=0&hole=5" % job, b"both")
         self.assertEqual((status, body["error"]["kind"]), (400, "invalid"))
 
     def test_a_session_that_is_not_read_holds_a_bounded_amount(self):

@@ -17,7 +17,7 @@ import unittest
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path[:0] = [os.path.join(TOP, "tests", "scheduler"), os.path.join(TOP, "bench")]
 import flood  # noqa: E402
-from belayd import Belayd, Keys  # noqa: E402
+from belayd import Belayd, Node  # noqa: E402
 
 CROWD, SECONDS = 500, 10
 SLOWEST_S = 10
@@ -81,37 +81,14 @@ class Flood(unittest.TestCase):
         ]
 
     async def join_during_the_flood(self):
-        keys = Keys(self.d)
-        key = keys.key()
         began = time.monotonic()
-        status, body, _ = self.d.call(
-            "POST",
-            "/agent/v1/join",
-            {
-                "token": self.d.token(kind="join", pool="base"),
-                "csr_pem": keys.request(key),
-                "host": "late",
-                "version": "1",
-                "cpus": 1,
-                "memory_mib": 1000,
-            },
-            tls=True,
-        )
-        self.assertEqual(status, 200, body)
+        Node(self.d, host="late", memory_mib=1000)
         self.assertLess(time.monotonic() - began, SLOWEST_S)
 
     def test_refused_joins_do_not_fill_the_log(self):
-        keys = Keys(self.d)
-        join = {
-            "token": "made-up",
-            "csr_pem": keys.request(keys.key()),
-            "host": "n",
-            "version": "1",
-            "cpus": 1,
-            "memory_mib": 1000,
-        }
+        key = self.d.keys.key()
         for _ in range(60):
-            self.assertEqual(self.d.call("POST", "/agent/v1/join", join, tls=True)[0], 403)
+            self.assertEqual(self.d.join("made-up", key)[0], 403)
         n = self.d.log().count("a join was refused")
         self.assertGreater(n, 0)
         self.assertLessEqual(n, 20, "a line for each of 60 joins")  # ten a minute

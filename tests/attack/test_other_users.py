@@ -18,7 +18,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "scheduler"))
-from belayd import BUILD, CONFIG, WAIT_S, Belayd, Keys  # noqa: E402
+from belayd import BUILD, CONFIG, WAIT_S, Belayd, Node  # noqa: E402
 
 sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
 import belay_client  # noqa: E402
@@ -70,35 +70,12 @@ for method, path, body in json.load(sys.stdin):
 """
 
 
-class Agent:
+class Agent(Node):
     """A node that reports what the test wants it to."""
 
     def __init__(self, d):
-        self.d, self.keys, self.seq = d, Keys(d), 0
-        key = self.keys.key()
-        reply = d.call(
-            "POST",
-            "/agent/v1/join",
-            {
-                "token": d.token(kind="join", pool="spare"),
-                "csr_pem": self.keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 16,
-                "memory_mib": 100,
-            },
-            tls=True,
-        )
-        self.cert = (self.keys.save(reply[1]["cert_pem"]), key)
+        super().__init__(d, "spare", cpus=16)
         self.desired = self.sync()
-
-    def sync(self, **more):
-        self.seq += 1
-        body = {"incarnation": 1, "seq": self.seq, "notice": {}, **more}
-        reply = self.d.call("POST", "/agent/v1/sync", body, cert=self.cert)
-        if reply[0] != 200:
-            raise AssertionError(reply)
-        return reply[1]
 
     def await_jobs(self, n):
         """The numbers of n jobs that it is to run."""
@@ -109,8 +86,7 @@ class Agent:
         return jobs
 
     def put(self, job, data):
-        path = "/agent/v1/output/%d/1?offset=0" % job
-        self.d.call("POST", path, data, cert=self.cert)
+        self.call("output/%d/1?offset=0" % job, data)
 
 
 class OtherUsers(unittest.TestCase):
@@ -173,9 +149,8 @@ class OtherUsers(unittest.TestCase):
         )
         cls.cron = cls.submit("crons", CRON)
         cls.session = cls.submit("jobs/%d/exec" % cls.runs, {"command": ["echo", SECRET]})
-        agent.d.call("POST", "/agent/v1/channels/%d/claim" % cls.session, b"", cert=agent.cert)
-        path = "/agent/v1/channels/%d/output?offset=0" % cls.session
-        agent.d.call("POST", path, SECRET.encode(), cert=agent.cert)
+        agent.call("channels/%d/claim" % cls.session, b"")
+        agent.call("channels/%d/output?offset=0" % cls.session, SECRET.encode())
         cls.make_drill(agent, running, failure)
 
     @classmethod

@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
 
-from belayd import BUILD, WAIT_S, Belayd, Keys, Unix
+from belayd import BUILD, WAIT_S, Belayd, Node, Unix
 
 CONFIG = """\
 cluster: lab
@@ -117,37 +117,16 @@ class Terminal(unittest.TestCase):
     def setUpClass(cls):
         cls.d = Belayd(CONFIG)
         cls.d.start()
-        cls.keys = Keys(cls.d)
-        key = cls.keys.key()
-        join = {
-            "token": cls.d.token(kind="join", pool="base"),
-            "csr_pem": cls.keys.request(key),
-            "host": "n1",
-            "version": "1",
-            "cpus": 2,
-            "memory_mib": 100,
-            **HAS,
-        }
-        status, body, _ = cls.d.call("POST", "/agent/v1/join", join, tls=True)
-        if status != 200:
-            raise AssertionError(body)
-        cert = (cls.keys.save(body["cert_pem"]), key)
-        cls.sync(cert, 1)
+        node = Node(cls.d, host="n1", **HAS)
+        node.sync(**HAS)
         cls.d.submit(cpus=64, labels={"team": "vision"}, url="https://h.example/")
         cls.d.submit(cpus=64, constraint="ib", licences={"matlab": 1}, hold=True)
         cls.d.submit(cpus=1)
-        cls.sync(cert, 2)
+        node.sync(**HAS)
         job = {"name": "job", "script": "#!/bin/sh\ntrue\n", "cwd": "/"}
         cron = {"name": "c", "schedule": "0 0 1 1 *", "zone": "UTC", "job": job}
         status, body, _ = cls.d.call("POST", "/api/v1/crons", cron)
         if status != 201:
-            raise AssertionError(body)
-
-    @classmethod
-    def sync(cls, cert, seq):
-        body = {"incarnation": 1, "seq": seq, "notice": {}, **HAS}
-        status, body, _ = cls.d.call("POST", "/agent/v1/sync", body, cert=cert, tls=True)
-        if status != 200:
             raise AssertionError(body)
 
     @classmethod

@@ -59,6 +59,7 @@ class Belayd:
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
         self.state = state or os.path.join(self.dir, "state")
         self.socket = socket or os.path.join(self.state, "belayd.sock")
+        self.keys = Keys(self)
         self.process = None
 
     def __enter__(self):
@@ -230,6 +231,19 @@ class Belayd:
             raise AssertionError("token: %d %s" % (status, body))
         return body["token"]
 
+    def join(self, token, key, tls=True, **more):
+        """Asks to join as an agent that has the key; more: of the request."""
+        body = {
+            "token": token,
+            "csr_pem": self.keys.request(key),
+            "host": "n",
+            "version": "1",
+            "cpus": 2,
+            "memory_mib": 100,
+            **more,
+        }
+        return self.call("POST", "/agent/v1/join", body, tls=tls)
+
     def peak_mib(self):
         """The most memory that it has had at once."""
         with open("/proc/%d/status" % self.process.pid) as f:
@@ -238,6 +252,40 @@ class Belayd:
     def metric(self, name):
         text = self.call("GET", "/metrics")[1].decode()
         return float(re.search(r"^%s (\S+)$" % name, text, re.M).group(1))
+
+
+class Node:
+    """A node whose agent the test plays; more: what it reports when it joins."""
+
+    def __init__(self, d, pool="base", **more):
+        self.d, self.seq, self.attempts = d, 0, []
+        key = d.keys.key()
+        status, body, _ = d.join(d.token(kind="join", pool=pool), key, **more)
+        if status != 200:
+            raise AssertionError("join: %d %s" % (status, body))
+        self.number, self.cert = body["node"], (d.keys.save(body["cert_pem"]), key)
+
+    def call(self, path, body):
+        return self.d.call("POST", "/agent/v1/" + path, body, cert=self.cert)
+
+    def sync(self, **more):
+        """Reports its attempts, and more; returns what it is to have."""
+        self.seq += 1
+        report = {"incarnation": 1, "seq": self.seq, "notice": {}, "attempts": self.attempts}
+        status, desired, _ = self.call("sync", {**report, **more})
+        if status != 200:
+            raise AssertionError("sync: %d %s" % (status, desired))
+        return desired
+
+    def begin(self, job):
+        """Waits until it is to run the job, and reports that the job runs."""
+        desired, end = self.sync(), time.monotonic() + WAIT_S
+        while job not in [a["job"] for a in desired.get("attempts", [])]:
+            if time.monotonic() > end:
+                raise AssertionError("job %d was not started here: %s" % (job, desired))
+            desired = self.sync(have_rev=desired["rev"], wait_ms=10000)
+        self.attempts.append({"job": job, "attempt": 1, "phase": "running", "started_at": 1})
+        self.sync()
 
 
 class Keys:

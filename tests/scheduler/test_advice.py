@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from belayd import BUILD, WAIT_S, Belayd, Keys
+from belayd import BUILD, WAIT_S, Belayd, Node
 
 BURST = """\
 cluster: lab
@@ -31,61 +31,21 @@ class Advice(unittest.TestCase):
         self.d.start()
         self.addCleanup(self.d.__exit__, None, None, None)
 
-    def join(self):
-        keys = Keys(self.d)
-        key = keys.key()
-        status, body, _ = self.d.call(
-            "POST",
-            "/agent/v1/join",
-            {
-                "token": self.d.token(kind="join", pool="base"),
-                "csr_pem": keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 1,
-                "memory_mib": 100,
-            },
-            tls=True,
-        )
-        self.assertEqual(status, 200, body)
-        return keys.save(body["cert_pem"]), key
-
-    def save(self, cert, job, took_ms):
+    def save(self, node, job, took_ms):
         """An agent runs the job, and tells of a save that took so long."""
-        seq, now = 0, int(time.time() * 1000)
-        attempt = {"job": job, "attempt": 1, "phase": "running", "started_at": now}
-        attempts, wait_ms, end = [], 1000, time.monotonic() + WAIT_S
-        while True:
-            seq += 1
-            status, desired, _ = self.d.call(
-                "POST",
-                "/agent/v1/sync",
-                {
-                    "incarnation": 1,
-                    "seq": seq,
-                    "wait_ms": wait_ms,
-                    "notice": {},
-                    "attempts": attempts,
-                },
-                cert=cert,
-                tls=True,
-            )
-            self.assertEqual(status, 200, desired)
-            if attempts:
-                break
-            self.assertLess(time.monotonic(), end)
-            if desired.get("attempts"):
-                attempt["checkpoints"] = [
-                    {
-                        "sequence": 1,
-                        "bytes": 1000,
-                        "stored_bytes": 500,
-                        "took_ms": took_ms,
-                        "saved_at": now,
-                        "cause": "periodic",
-                    }
-                ]
-                attempts, wait_ms = [attempt], 0
+        now = int(time.time() * 1000)
+        node.begin(job)
+        node.attempts[0]["checkpoints"] = [
+            {
+                "sequence": 1,
+                "bytes": 1000,
+                "stored_bytes": 500,
+                "took_ms": took_ms,
+                "saved_at": now,
+                "cause": "periodic",
+            }
+        ]
+        node.sync()
 
     def warnings(self, job):
         status, body, _ = self.d.call("GET", "/api/v1/jobs/%d/why" % job)
@@ -107,7 +67,7 @@ class Advice(unittest.TestCase):
     def test_a_save_that_takes_longer_than_the_notice(self):
         job = self.d.submit(name="train", checkpoint=COOP)
         self.assertEqual(self.warnings(job), [])
-        self.save(self.join(), job, 150000)
+        self.save(Node(self.d), job, 150000)
         text = "a save takes 2m30s (%s); aws gives 2m00s (pool burst)"
         got = self.warnings(job)
         self.assertEqual([w["code"] for w in got], ["save-too-slow"])
@@ -133,7 +93,7 @@ class Advice(unittest.TestCase):
 
     def test_a_save_that_fits(self):
         job = self.d.submit(name="train", checkpoint=COOP)
-        self.save(self.join(), job, 110000)
+        self.save(Node(self.d), job, 110000)
         self.assertEqual(self.warnings(job), [])
 
 

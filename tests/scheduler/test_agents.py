@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from belayd import CONFIG, JOB, WAIT_S, Belayd, Keys
+from belayd import CONFIG, JOB, WAIT_S, Belayd, Node
 
 DAY_S = 86400
 
@@ -28,7 +28,7 @@ class Agents(unittest.TestCase):
     def setUpClass(cls):
         cls.d = Belayd()
         cls.d.start()
-        cls.keys = Keys(cls.d)
+        cls.keys = cls.d.keys
 
     @classmethod
     def tearDownClass(cls):
@@ -39,24 +39,13 @@ class Agents(unittest.TestCase):
         for text in texts:
             self.assertIn(text, reply[1]["error"]["text"])
 
-    def join(self, token, key, csr=None, **more):
-        body = {
-            "token": token,
-            "csr_pem": csr or self.keys.request(key),
-            "host": "n",
-            "version": "1",
-            "cpus": 2,
-            "memory_mib": 100,
-            **more,
-        }
-        return self.d.call("POST", "/agent/v1/join", body, tls=True)
+    def join(self, token, key, **more):
+        return self.d.join(token, key, **more)
 
     def joined(self, pool="base", **more):
         """A node: its number and its (certificate, key)."""
-        key = self.keys.key()
-        status, body, _ = self.join(self.d.token(kind="join", pool=pool), key, **more)
-        self.assertEqual(status, 200, body)
-        return body["node"], (self.keys.save(body["cert_pem"]), key)
+        node = Node(self.d, pool, **more)
+        return node.number, node.cert
 
     def sync(self, cert, seq=1, **more):
         body = {"incarnation": 1, "seq": seq, "notice": {}, **more}
@@ -180,15 +169,8 @@ class Agents(unittest.TestCase):
         self.assertEqual(self.d.call("POST", "/api/v1/nodes/%d/delete" % body["node"])[0], 200)
 
     def test_nobody_joins_over_the_unix_socket(self):
-        body = {
-            "token": self.d.token(kind="join", pool="base"),
-            "csr_pem": self.keys.request(self.keys.key()),
-            "host": "n",
-            "version": "1",
-            "cpus": 2,
-            "memory_mib": 100,
-        }
-        self.check(self.d.call("POST", "/agent/v1/join", body), 400, "invalid", "HTTPS")
+        token, key = self.d.token(kind="join", pool="base"), self.keys.key()
+        self.check(self.join(token, key, tls=False), 400, "invalid", "HTTPS")
 
     # ---- certificates ----
 
@@ -430,10 +412,10 @@ class EndingAuthority(unittest.TestCase):
 
     def make_ca(self, d, days):
         os.makedirs(d.state, 0o700)
-        key = Keys(d).key()
+        key = d.keys.key()
         shutil.copy(key, d.state + "/ca.key")
         now = time.time()
-        Keys(d).run(
+        d.keys.run(
             "req",
             "-new",
             "-x509",
@@ -502,7 +484,7 @@ class Starts(unittest.TestCase):
 
     def agent(self, d):
         agents = Agents()
-        agents.d, agents.keys = d, Keys(d)
+        agents.d, agents.keys = d, d.keys
         return agents
 
     def refuse(self, agents, cert, seq, job):
@@ -786,7 +768,7 @@ class Workdirs(unittest.TestCase):
     def test_an_agent_gets_those_of_its_attempts(self):
         with Belayd() as d:
             agents = Agents()
-            agents.d, agents.keys = d, Keys(d)
+            agents.d, agents.keys = d, d.keys
             (_, mine), (_, other) = agents.joined(pool="spare"), agents.joined(pool="base")
             agents.sync(mine)
             text, pieces = tree(a=b"one", b=b"two")

@@ -28,7 +28,7 @@ import time
 import unittest
 import zoneinfo
 
-from belayd import BUILD, CONFIG, JOB, LONG_READ, WAIT_S, Belayd, Keys
+from belayd import BUILD, CONFIG, JOB, LONG_READ, WAIT_S, Belayd, Node
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
@@ -426,17 +426,7 @@ class Notices(unittest.TestCase):
         with self.belayd(
             more, config=CONFIG.replace("base: {}", "base: {usd_per_hour: 3600000}")
         ) as d:
-            keys = Keys(d)
-            key = keys.key()
-            body = {
-                "token": d.token(kind="join", pool="base"),
-                "csr_pem": keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 2,
-                "memory_mib": 100,
-            }
-            self.assertEqual(d.call("POST", "/agent/v1/join", body, tls=True)[0], 200)
+            Node(d)
             d.submit(**JOB)  # at $1000 a second
             got = [self.r.posts.get(timeout=WAIT_S) for _ in range(3)]
             posts = [json.loads(post[2]) for post in got]

@@ -17,7 +17,7 @@ import threading
 import time
 import unittest
 
-from belayd import BUILD, WAIT_S, Belayd, Keys
+from belayd import BUILD, WAIT_S, Belayd
 
 ARCH = os.uname().machine
 BUNDLE = os.path.join(BUILD, "bundle", "agent-%s.tar.gz" % ARCH)
@@ -347,7 +347,7 @@ class Boot(unittest.TestCase):
             self.skipTest("a store of its own needs root and a mount namespace")
         store = tempfile.mkdtemp(prefix="belay-store.")
         self.addCleanup(shutil.rmtree, store)
-        name = Keys(self.d).run("x509", "-in", self.ca, "-noout", "-hash").strip() + ".0"
+        name = self.d.keys.run("x509", "-in", self.ca, "-noout", "-hash").strip() + ".0"
         for name in "ca-certificates.crt", name:
             shutil.copy(self.ca, os.path.join(store, name))
         unshare, mount = (shutil.which(name, path=PATH) for name in ("unshare", "mount"))
@@ -377,7 +377,7 @@ class Boot(unittest.TestCase):
                     self.assertIn("within 1 s", m.said())
 
     def test_half_a_bundle_is_refused(self):
-        keys = Keys(self.d)
+        keys = self.d.keys
         key, cert = keys.path("liar.key"), keys.path("liar.pem")
         keys.run(
             "req",

@@ -8,7 +8,7 @@ import os
 import tarfile
 import unittest
 
-from belayd import BUILD, Belayd, Keys
+from belayd import BUILD, Belayd
 
 ARCH = os.uname().machine
 WHERE = "/agent/v1/bundle?arch=" + ARCH
@@ -20,7 +20,6 @@ class Bundle(unittest.TestCase):
     def setUpClass(cls):
         cls.d = Belayd()
         cls.d.start()
-        cls.keys = Keys(cls.d)
         with open(os.path.join(BUILD, "bundle", "agent-%s.tar.gz" % ARCH), "rb") as f:
             cls.content = f.read()
 
@@ -29,22 +28,10 @@ class Bundle(unittest.TestCase):
         cls.d.__exit__(None, None, None)
 
     def join(self, token):
-        key = self.keys.key()
-        status, body, _ = self.d.call(
-            "POST",
-            "/agent/v1/join",
-            {
-                "token": token,
-                "csr_pem": self.keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 2,
-                "memory_mib": 100,
-            },
-            tls=True,
-        )
+        key = self.d.keys.key()
+        status, body, _ = self.d.join(token, key)
         self.assertEqual(status, 200, body)
-        return self.keys.save(body["cert_pem"]), key
+        return self.d.keys.save(body["cert_pem"]), key
 
     def refused(self, reply, status, text):
         self.assertEqual(reply[0], status, reply[1])

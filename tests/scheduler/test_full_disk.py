@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from belayd import CONFIG, JOB, WAIT_S, Belayd, Keys
+from belayd import CONFIG, JOB, WAIT_S, Belayd, Node
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import small_disk  # noqa: E402
@@ -111,73 +111,29 @@ class FullDisk(unittest.TestCase):
 
     def test_an_agent_is_asked_to_keep_its_output(self):
         with Disk() as disk:
-            d, keys = disk.d, Keys(disk.d)
-            key = keys.key()
-            body = {
-                "token": d.token(kind="join", pool="base"),
-                "csr_pem": keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 1,
-                "memory_mib": 1,
-            }
-            joined = d.call("POST", "/agent/v1/join", body, tls=True)[1]
-            cert = (keys.save(joined["cert_pem"]), key)
-            job = d.submit()
-            sync = {
-                "incarnation": 1,
-                "notice": {},
-                "attempts": [{"job": job, "attempt": 1, "phase": "running", "started_at": 1}],
-            }
-            self.assertEqual(
-                d.call("POST", "/agent/v1/sync", {**sync, "seq": 1}, cert=cert)[0], 200
-            )
-            path = "/agent/v1/output/%d/1?offset=" % job
-            self.assertEqual(d.call("POST", path + "0", b"a" * 5000, cert=cert)[1], {"size": 5000})
+            d = disk.d
+            node, job = Writer(d), d.submit()
+            node.begin(job)
+            self.assertEqual(node.write(job, 0, b"a" * 5000), 5000)
             disk.fill()
-            status, reply, _ = d.call("POST", path + "5000", b"b" * 200000, cert=cert)
+            status, reply, _ = node.call("output/%d/1?offset=5000" % job, b"b" * 200000)
             self.assertEqual((status, reply["error"]["kind"]), (507, "no-space"))
             disk.free()
-            kept = d.call("POST", path + "0", b"", cert=cert)[1]["size"]
+            kept = node.write(job, 0, b"")
             self.assertGreaterEqual(
                 kept, 5000
             )  # what fitted may stay: it is what was written there
-            d.call("POST", path + "%d" % kept, b"b" * (205000 - kept), cert=cert)
+            node.write(job, kept, b"b" * (205000 - kept))
             self.assertEqual(
                 d.call("GET", "/api/v1/jobs/%d/logs" % job)[1], b"a" * 5000 + b"b" * 200000
             )
 
 
-class Node:
-    """The test plays an agent."""
+class Writer(Node):
+    """A node whose jobs write output."""
 
     def __init__(self, d):
-        self.d, keys = d, Keys(d)
-        key = keys.key()
-        body = {
-            "token": d.token(kind="join", pool="base"),
-            "csr_pem": keys.request(key),
-            "host": "n",
-            "version": "1",
-            "cpus": 8,
-            "memory_mib": 1000,
-        }
-        joined = d.call("POST", "/agent/v1/join", body, tls=True)[1]
-        self.cert, self.seq, self.attempts = (keys.save(joined["cert_pem"]), key), 0, []
-
-    def sync(self, **more):
-        self.seq += 1
-        body = {
-            "incarnation": 1,
-            "seq": self.seq,
-            "notice": {},
-            "attempts": self.attempts,
-            **more,
-        }
-        status, desired, _ = self.d.call("POST", "/agent/v1/sync", body, cert=self.cert)
-        if status != 200:
-            raise AssertionError("sync: %s" % desired)
-        return desired
+        super().__init__(d, cpus=8, memory_mib=1000)
 
     def run(self, user):
         """A job of this user that runs here."""
@@ -185,17 +141,12 @@ class Node:
         status, body, _ = self.d.call("POST", "/api/v1/jobs", {**JOB, "cpus": 1}, token=token)
         if status != 201:
             raise AssertionError("submit: %s" % body)
-        desired = self.sync()
-        while body["id"] not in [a["job"] for a in desired.get("attempts", [])]:
-            desired = self.sync(have_rev=desired["rev"], wait_ms=10000)
-        self.attempts.append({"job": body["id"], "attempt": 1, "phase": "running", "started_at": 1})
-        self.sync()
+        self.begin(body["id"])
         return body["id"]
 
     def write(self, job, offset, data):
         """Returns how much belayd has, or None if the agent is to keep it for now."""
-        path = "/agent/v1/output/%d/1?offset=%d" % (job, offset)
-        status, reply, _ = self.d.call("POST", path, data, cert=self.cert)
+        status, reply, _ = self.call("output/%d/1?offset=%d" % (job, offset), data)
         if status == 507:
             return None
         if status != 200:
@@ -220,7 +171,7 @@ class Shares(unittest.TestCase):
 
     def test_only_the_output_of_who_filled_the_disk_is_cut(self):
         with Disk("log_full_wait: 5s\n") as disk:
-            d, node = disk.d, Node(disk.d)
+            d, node = disk.d, Writer(disk.d)
             loud, quiet = node.run("loud"), node.run("quiet")
             first, text = b"a first line\n", b"".join(b"line %08d\n" % i for i in range(60000))
             at = node.write(quiet, 0, first)
@@ -254,7 +205,7 @@ class Shares(unittest.TestCase):
 
     def test_space_that_is_made_in_time_saves_all_output(self):
         with Disk() as disk:
-            d, node = disk.d, Node(disk.d)
+            d, node = disk.d, Writer(disk.d)
             ballast = os.path.join(d.state, "ballast")
             with open(ballast, "wb") as f:
                 f.write(b"x" * (6 << 20))
@@ -289,7 +240,7 @@ class Submits(unittest.TestCase):
 
     def test_submits_leave_space_for_cancels_and_ends(self):
         with Disk() as disk:
-            d, node = disk.d, Node(disk.d)
+            d, node = disk.d, Writer(disk.d)
             job, token = node.run("ann"), d.token(kind="api", user="mal")
             script = "#!/bin/sh\n#%s\n" % ("x" * 500000)
             held, status = [], 201
@@ -302,8 +253,7 @@ class Submits(unittest.TestCase):
             self.assertFalse(disk.is_full())
             path = "/api/v1/jobs/%d/cancel" % held[0]
             self.assertEqual(d.call("POST", path, token=token)[0], 200)
-            ended = {**node.attempts[0], "phase": "ended", "end": "succeeded", "ended_at": 2}
-            node.attempts = [ended]
+            node.attempts[0].update(phase="ended", end="succeeded", ended_at=2)
             node.sync()
             state = d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["state"]
             self.assertEqual(state, "ended")
@@ -312,44 +262,19 @@ class Submits(unittest.TestCase):
 class Output(unittest.TestCase):
     def test_output_leaves_space_for_commits(self):
         with Disk("log_full_wait: 0s\n") as disk:
-            d, keys = disk.d, Keys(disk.d)
-            key = keys.key()
-            body = {
-                "token": d.token(kind="join", pool="base"),
-                "csr_pem": keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 1,
-                "memory_mib": 1,
-            }
-            joined = d.call("POST", "/agent/v1/join", body, tls=True)[1]
-            cert = (keys.save(joined["cert_pem"]), key)
+            d, node = disk.d, Writer(disk.d)
             job = d.submit()
-            running = {"job": job, "attempt": 1, "phase": "running", "started_at": 1}
-            sync = {"incarnation": 1, "notice": {}, "attempts": [running]}
-            self.assertEqual(
-                d.call("POST", "/agent/v1/sync", {**sync, "seq": 1}, cert=cert)[0], 200
-            )
+            node.begin(job)
             size, pieces = 0, 0
             while size < 1 << 40 and pieces < 24 * 5:  # 24 MiB
-                status, reply, _ = d.call(
-                    "POST",
-                    "/agent/v1/output/%d/1?offset=%d" % (job, size),
-                    os.urandom(200000),
-                    cert=cert,
-                )
-                self.assertEqual(status, 200, reply)
-                size, pieces = reply["size"], pieces + 1
-            self.assertEqual(size, 1 << 50, "it was cut")
+                size, pieces = node.write(job, size, os.urandom(200000)), pieces + 1
+            self.assertEqual(size, IS_CUT)
             log = d.call("GET", "/api/v1/jobs/%d/logs?tail=3" % job)[1]
             self.assertIn(b"state directory is almost full", log)
             other = d.submit(name="other")
             self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % job)[0], 200)
-            ended = {**running, "phase": "ended", "end": "killed", "ended_at": 2}
-            status, reply, _ = d.call(
-                "POST", "/agent/v1/sync", {**sync, "seq": 2, "attempts": [ended]}, cert=cert
-            )
-            self.assertEqual(status, 200, reply)
+            node.attempts[0].update(phase="ended", end="killed", ended_at=2)
+            node.sync()
             d.kill()
             d.start()
             self.assertEqual(d.call("GET", "/api/v1/jobs/%d" % other)[0], 200)

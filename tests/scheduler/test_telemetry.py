@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from belayd import BUILD, WAIT_S, Belayd, Keys
+from belayd import BUILD, WAIT_S, Belayd, Node
 
 CONFIG = """\
 cluster: lab
@@ -43,43 +43,10 @@ class Telemetry(unittest.TestCase):
         self.d = Belayd(CONFIG)
         self.d.start()
         self.addCleanup(self.d.__exit__, None, None, None)
-        keys = Keys(self.d)
-        key = keys.key()
-        status, body, _ = self.d.call(
-            "POST",
-            "/agent/v1/join",
-            {
-                "token": self.d.token(kind="join", pool="base"),
-                "csr_pem": keys.request(key),
-                "host": "n",
-                "version": "1",
-                "cpus": 8,
-                "memory_mib": 1000,
-                "gpus": 2,
-            },
-            tls=True,
-        )
-        self.assertEqual(status, 200, body)
-        self.cert, self.seq, self.no = (keys.save(body["cert_pem"]), key), 0, 0
+        self.node, self.no = Node(self.d, cpus=8, memory_mib=1000, gpus=2), 0
 
     def sync(self, attempts, wait_ms=0, **more):
-        self.seq += 1
-        status, desired, _ = self.d.call(
-            "POST",
-            "/agent/v1/sync",
-            {
-                "incarnation": 1,
-                "seq": self.seq,
-                "wait_ms": wait_ms,
-                "notice": {},
-                "attempts": attempts,
-                **more,
-            },
-            cert=self.cert,
-            tls=True,
-        )
-        self.assertEqual(status, 200, desired)
-        return desired
+        return self.node.sync(attempts=attempts, wait_ms=wait_ms, **more)
 
     def run_job(self, *others, **spec):
         """A job started by an agent in addition to others: its number and the agent's status of
