@@ -28,9 +28,7 @@ static int cancel_tasks(const char *word, bool json)
     int64_t id;
     bool ok = cli_job_id(array, &id);
     if (ok) {
-        char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
-        v = cli_post(path, body);
-        free(path);
+        v = cli_post(CLI_PATH("/api/v1/jobs/%lld/cancel", (long long)id), body);
     }
     if (v && json)
         cli_print_json(v);
@@ -47,11 +45,9 @@ static int cancel_tasks(const char *word, bool json)
 /* Whether the requeued job is being saved first. */
 static bool is_saved_first(int64_t id)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
-    json_t *v = cli_get(path);
+    json_t *v = cli_get(CLI_PATH("/api/v1/jobs/%lld", (long long)id));
     bool is_first = json_is_string(json_object_get(json_object_get(v, "job"), "requeue_asked_at"));
     json_decref(v);
-    free(path);
     return is_first;
 }
 
@@ -73,9 +69,7 @@ static int change_one(
         return cancel_tasks(word, json);
     if (!cli_job_id(word, &id))
         return CLI_USAGE;
-    char *path = mem_printf("/api/v1/jobs/%lld/%s", (long long)id, action);
-    json_t *v = cli_post(path, body);
-    free(path);
+    json_t *v = cli_post(CLI_PATH("/api/v1/jobs/%lld/%s", (long long)id, action), body);
     if (v && json)
         cli_print_json(v);
     else if (v)

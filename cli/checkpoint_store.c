@@ -284,11 +284,10 @@ static int has_ended(const struct call *c, bool *ret_ended, struct err *e)
     if (rc != 0 || *ret_ended || c->o->location.store || c->o->location.config ||
         client_create(&client, &ignored) != 0)
         return rc;
-    char *path = mem_printf("/api/v1/jobs/%" PRId64, c->job.job);
+    const char *path = CLI_PATH("/api/v1/jobs/%" PRId64, c->job.job);
     if (client_json(client, "GET", path, NULL, &v, &ignored) == 0)
         *ret_ended = str_eq(cli_text(json_object_get(v, "job"), "state"), "ended");
     json_decref(v);
-    free(path);
     client_destroy(client);
     return 0;
 }

@@ -91,6 +91,13 @@ struct client_reply {
     bool channel_end;
 };
 
+/* The path of a call, from a format with numbers and words of ours. Valid until the end of the
+ * block. */
+#define CLI_PATH_MAX 160
+#define CLI_PATH(...) cli_path((char[CLI_PATH_MAX]){0}, __VA_ARGS__)
+const char *cli_path(char out[CLI_PATH_MAX], const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* One call. belayd's errors are returned in *e with their kind and text. body may be NULL. */
 int client_call(struct client *c, const char *method, const char *path, const json_t *body,
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e);

@@ -11,8 +11,11 @@
 #include "base/uv/http_client.h"
 #include "base/uv/http_local.h"
 #include "base/uv/loop.h"
+#include <assert.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -281,6 +284,16 @@ static int call_for_json(struct client *c, const char *method, const char *path,
         rc = json_parse(buf_str(&reply.body), reply.body.len, REPLY_MAX, ret_value, e);
     client_reply_deinit(&reply);
     return rc;
+}
+
+const char *cli_path(char out[CLI_PATH_MAX], const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(out, CLI_PATH_MAX, fmt, args);
+    va_end(args);
+    assert(n > 0 && n < CLI_PATH_MAX);
+    return out;
 }
 
 int client_json(struct client *c, const char *method, const char *path, const json_t *body,

@@ -266,10 +266,9 @@ static int history(const struct wish *w, const struct cli_args *a)
     }
     if (!find(a->rest[0], &id))
         return CLI_FAILED;
-    char *path =
-        mem_printf("/api/v1/crons/%lld/runs?limit=%lld", (long long)id, (long long)w->limit);
+    const char *path =
+        CLI_PATH("/api/v1/crons/%lld/runs?limit=%lld", (long long)id, (long long)w->limit);
     json_t *v = cli_get(path);
-    free(path);
     if (v && a->json)
         cli_print_json(v);
     else if (v)
@@ -290,7 +289,7 @@ static int send(const char *path, const json_t *entry, bool json, const char *do
     if (rc == 0)
         rc = client_json(c, "POST", path, entry, &reply, &e);
     int64_t id = rc == 0 ? cli_int(reply, "id", 0) : 0;
-    char *shown = mem_printf("/api/v1/crons/%lld", (long long)id);
+    const char *shown = CLI_PATH("/api/v1/crons/%lld", (long long)id);
     if (rc != 0) {
         cli_error("%s", e.text);
     } else if (json) {
@@ -302,7 +301,6 @@ static int send(const char *path, const json_t *entry, bool json, const char *do
     } else {
         printf("cron %lld %s\n", (long long)id, done);
     }
-    free(shown);
     json_decref(now);
     json_decref(reply);
     client_destroy(c);
@@ -358,9 +356,7 @@ static int edit(struct wish *w, const char *word, const struct cli_args *a)
         return rc;
     if (!find(word, &id))
         return CLI_FAILED;
-    char *path = mem_printf("/api/v1/crons/%lld", (long long)id);
-    rc = send(path, w->entry, a->json, "changed");
-    free(path);
+    rc = send(CLI_PATH("/api/v1/crons/%lld", (long long)id), w->entry, a->json, "changed");
     return rc;
 }
 
@@ -371,9 +367,7 @@ static int change_one(const char *word, const char *action, const char *done, bo
     int64_t id;
     if (!find(word, &id))
         return CLI_FAILED;
-    char *path = mem_printf("/api/v1/crons/%lld/%s", (long long)id, action);
-    json_t *v = cli_post(path, NULL);
-    free(path);
+    json_t *v = cli_post(CLI_PATH("/api/v1/crons/%lld/%s", (long long)id, action), NULL);
     if (v && json)
         cli_print_json(v);
     else if (v && str_eq(action, "run"))

@@ -67,10 +67,9 @@ static int64_t running_here(struct down *d, enum here *ret_here, struct err *e)
 
 static int post(struct down *d, const char *verb, struct err *e)
 {
-    char *path = mem_printf("/api/v1/nodes/%lld/%s", (long long)d->node, verb);
+    const char *path = CLI_PATH("/api/v1/nodes/%lld/%s", (long long)d->node, verb);
     json_t *reply = NULL;
     int rc = client_json(d->client, "POST", path, NULL, &reply, e);
-    free(path);
     json_decref(reply);
     return rc;
 }

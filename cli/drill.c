@@ -186,11 +186,10 @@ static int list(const struct wanted *w, bool json)
 static int begin(struct client *c, int64_t job, bool without_notice, struct err *e)
 {
     json_t *reply = NULL, *body = json_pack("{s:b}", "without_notice", (int)without_notice);
-    char *path = mem_printf("/api/v1/jobs/%lld/drill", (long long)job);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/drill", (long long)job);
     int rc = client_json(c, "POST", path, body, &reply, e);
     json_decref(reply);
     json_decref(body);
-    free(path);
     return rc;
 }
 
@@ -198,9 +197,7 @@ static int begin(struct client *c, int64_t job, bool without_notice, struct err 
 static int newest(struct client *c, int64_t job, json_t **ret_drill, struct err *e)
 {
     json_t *v = NULL;
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)job);
-    int rc = client_json(c, "GET", path, NULL, &v, e);
-    free(path);
+    int rc = client_json(c, "GET", CLI_PATH("/api/v1/jobs/%lld", (long long)job), NULL, &v, e);
     if (rc != 0)
         return rc;
     const json_t *drills = json_object_get(v, "drills");

@@ -5,11 +5,9 @@
  */
 #include "cli/events.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 #define LAST 5 /* events that `belay show` prints without --events */
 
@@ -89,10 +87,9 @@ json_t *events_get(int64_t job)
     json_t *all = json_array();
     int64_t after = 0;
     for (size_t n = 1; n > 0;) {
-        char *path =
-            mem_printf("/api/v1/jobs/%lld/events?after=%lld", (long long)job, (long long)after);
+        const char *path =
+            CLI_PATH("/api/v1/jobs/%lld/events?after=%lld", (long long)job, (long long)after);
         json_t *page = cli_get(path);
-        free(path);
         if (!page) {
             json_decref(all);
             return NULL;
@@ -124,10 +121,8 @@ void events_print(const json_t *events)
 
 bool events_print_last(int64_t job)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld/events?tail=%d", (long long)job, LAST + 1);
-    json_t *page = cli_get(path);
+    json_t *page = cli_get(CLI_PATH("/api/v1/jobs/%lld/events?tail=%d", (long long)job, LAST + 1));
     json_t *events = json_object_get(page, "events");
-    free(path);
     if (!page)
         return false;
     bool has_earlier = json_array_size(events) > LAST;

@@ -7,7 +7,6 @@
 #include "cli/verbs.h"
 
 #include "base/frames.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "cli/session.h"
 #include <errno.h>
@@ -166,9 +165,7 @@ static int run_in(const struct attached *a, const char *const *words, int *ret_e
 static int has_stdin(struct client *c, int64_t job, bool *ret_has, struct err *e)
 {
     json_t *v = NULL;
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)job);
-    int rc = client_json(c, "GET", path, NULL, &v, e);
-    free(path);
+    int rc = client_json(c, "GET", CLI_PATH("/api/v1/jobs/%lld", (long long)job), NULL, &v, e);
     if (rc != 0)
         return rc;
     const json_t *launch = json_object_get(json_object_get(v, "spec"), "launch");
@@ -265,12 +262,11 @@ static void tell_alive(struct attached *a)
 {
     struct client_reply reply = {0};
     struct err e;
-    char *path = mem_printf("/api/v1/channels/%lld/output?offset=0", (long long)a->s.id);
+    const char *path = CLI_PATH("/api/v1/channels/%lld/output?offset=0", (long long)a->s.id);
     if (a->s.id > 0)
         /* a session that has ended is noticed at the next input */
         client_call(a->s.client, "GET", path, NULL, CALL_MS, &reply, &e);
     client_reply_deinit(&reply);
-    free(path);
 }
 
 /* True if the process that prints the log has ended. */

@@ -4,7 +4,6 @@
  */
 #include "cli/cli.h"
 
-#include "base/mem.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,10 +77,9 @@ int cli_next_page(
 {
     struct client_reply reply = {0};
     bool met = true; /* belayd has answered before: it accepted the job */
-    char *path = mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%lld", (long long)id,
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%lld", (long long)id,
         (long long)*after, (long long)wait_ms);
     int rc = patient_call(c, path, &met, &reply, e);
-    free(path);
     if (rc == 0)
         rc = json_parse(buf_str(&reply.body), reply.body.len, 64u << 20, ret_page, e);
     client_reply_deinit(&reply);
@@ -124,10 +122,8 @@ int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struc
     int rc = follow ? cli_print_logs(c, id, &all, true, e) : 0;
     if (rc == 0)
         rc = wait_for_end(c, id, e);
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
     if (rc == 0)
-        rc = client_json(c, "GET", path, NULL, &v, e);
-    free(path);
+        rc = client_json(c, "GET", CLI_PATH("/api/v1/jobs/%lld", (long long)id), NULL, &v, e);
     if (rc != 0)
         return rc;
     const json_t *job = json_object_get(v, "job");

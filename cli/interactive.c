@@ -87,7 +87,7 @@ static int build(struct submission *s, const char *const *words, int n_words, st
 
 static void say_why(struct visit *v)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld/why?brief=1", (long long)v->job);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/why?brief=1", (long long)v->job);
     json_t *why = NULL;
     struct err e;
     const char *text = "-";
@@ -100,7 +100,6 @@ static void say_why(struct visit *v)
         STR_COPY(v->printed, text);
     }
     json_decref(why);
-    free(path);
 }
 
 static bool has_started(const json_t *page)
@@ -188,12 +187,11 @@ static int attend(struct visit *v, int *ret_signum, struct err *e)
 
 static void cancel(const struct visit *v)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)v->job);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/cancel", (long long)v->job);
     json_t *reply = NULL;
     struct err e;
     client_json(v->c, "POST", path, NULL, &reply, &e); /* no-op if it has ended */
     json_decref(reply);
-    free(path);
 }
 
 /* ---- the end ---- */
@@ -212,7 +210,7 @@ static void show_log(const struct visit *v)
 static int finish(const struct visit *v, struct err *e)
 {
     static const char *const of_world[] = {"node-lost", "reclaimed", "evicted", "drained"};
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)v->job);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld", (long long)v->job);
     json_t *shown = NULL;
     int code = CLI_FAILED, rc = cli_wait_job(v->c, v->job, false, &code, e);
     /* otherwise the session broke after the host had received the exit code, which is then the
@@ -230,7 +228,6 @@ static int finish(const struct visit *v, struct err *e)
     if (rc == 0 && v->code < 0 && str_eq(end, "failed"))
         show_log(v);
     json_decref(shown);
-    free(path);
     return rc == 0 ? code : rc;
 }
 

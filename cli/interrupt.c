@@ -4,10 +4,8 @@
  */
 #include "cli/interrupt.h"
 
-#include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/slurm/slurm.h"
-#include <stdlib.h>
 
 /* Receives the signals, which are blocked in all threads. SIGUSR2 ends the thread. */
 static void *cancel_at_interrupt(void *ctx)
@@ -20,11 +18,10 @@ static void *cancel_at_interrupt(void *ctx)
     if (sigwait(&i->signals, &number) != 0 || number == SIGUSR2 || client_create(&c, &e) != 0)
         return NULL;
     i->signum = number;
-    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)i->job);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/cancel", (long long)i->job);
     int rc = client_json(c, "POST", path, NULL, &reply, &e);
     if (rc != 0 && rc != ERR_CONFLICT)
         slurm_error(i->program, "job %lld was not cancelled: %s", (long long)i->job, e.text);
-    free(path);
     json_decref(reply);
     client_destroy(c);
     return NULL;

@@ -4,7 +4,6 @@
  */
 #include "cli/verbs.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "cli/since.h"
 #include <stdint.h>
@@ -93,8 +92,7 @@ static int print_as_json(struct client *c, int64_t id, const struct log_part *pa
 static int check_is_job(struct client *c, int64_t id, struct err *e)
 {
     json_t *v = NULL;
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
-    int rc = client_json(c, "GET", path, NULL, &v, e);
+    int rc = client_json(c, "GET", CLI_PATH("/api/v1/jobs/%lld", (long long)id), NULL, &v, e);
     const char *tasks = json_string_value(json_object_get(json_object_get(v, "array"), "tasks"));
     if (rc == 0 && tasks)
         rc = err_set(e, ERR_INVALID,
@@ -102,7 +100,6 @@ static int check_is_job(struct client *c, int64_t id, struct err *e)
             "%lld_%.*s shows one",
             (long long)id, tasks, (long long)id, (int)strspn(tasks, "0123456789"), tasks);
     json_decref(v);
-    free(path);
     return rc;
 }
 

@@ -167,10 +167,9 @@ static bool task_id(const char *text, int64_t *ret_id)
         cli_error("expected a task such as 42_7, found \"%s\"", text);
         return false;
     }
-    char *path =
-        mem_printf("/api/v1/jobs?state=all&array=%lld&index=%lld", (long long)id, (long long)n);
+    const char *path =
+        CLI_PATH("/api/v1/jobs?state=all&array=%lld&index=%lld", (long long)id, (long long)n);
     json_t *v = cli_get(path);
-    free(path);
     *ret_id = cli_int(json_array_get(json_object_get(v, "jobs"), 0), "id", 0);
     if (v && *ret_id == 0)
         cli_error("task %lld of job %lld has not started, or does not exist", (long long)n,

@@ -5,10 +5,8 @@
 #include "cli/list_table.h"
 #include "cli/verbs.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { VAL_ALL = 1, VAL_RACKS };
 
@@ -109,9 +107,7 @@ static int change(int action, const char *node, bool json)
     int64_t id = node_id(node);
     if (id == 0)
         return CLI_FAILED;
-    char *path = mem_printf("/api/v1/nodes/%lld/%s", (long long)id, actions[action]);
-    json_t *v = cli_post(path, NULL);
-    free(path);
+    json_t *v = cli_post(CLI_PATH("/api/v1/nodes/%lld/%s", (long long)id, actions[action]), NULL);
     if (v && json)
         cli_print_json(v);
     else if (v)

@@ -207,10 +207,9 @@ int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *
     struct frame f;
     size_t used;
     int got, before = *ret_exit;
-    char *path = mem_printf("/api/v1/channels/%lld/output?offset=%lld&wait_ms=%lld",
+    const char *path = CLI_PATH("/api/v1/channels/%lld/output?offset=%lld&wait_ms=%lld",
         (long long)s->id, (long long)s->taken, (long long)wait_ms);
     int rc = client_call(s->client, "GET", path, NULL, CALL_MS, &reply, e);
-    free(path);
     if (rc == ERR_UNAVAILABLE || rc == ERR_IO || rc == ERR_TIMEOUT)
         err_wrap(e, "the session ended because belayd went away");
     bool ends = reply.channel_end;
@@ -253,9 +252,8 @@ int session_begin(struct session *s, const struct session_ask *ask, struct err *
                                      (json_int_t)ask->rank, "tty", (int)ask->tty, "term",
                                      json_text(ask->tty && term ? term : ""), "rows", (int)w.ws_row,
                                      "columns", (int)w.ws_col);
-    char *path = mem_printf("/api/v1/jobs/%lld/exec", (long long)ask->job);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/exec", (long long)ask->job);
     int rc = client_json(s->client, "POST", path, body, &v, e);
-    free(path);
     json_decref(body);
     json_decref(command);
     s->id = cli_int(v, "id", 0);
@@ -267,10 +265,9 @@ static void close_session(struct client *c, int64_t id)
 {
     struct err e;
     json_t *v = NULL;
-    char *path = mem_printf("/api/v1/channels/%lld/close", (long long)id);
+    const char *path = CLI_PATH("/api/v1/channels/%lld/close", (long long)id);
     client_json(c, "POST", path, NULL, &v, &e); /* no-op if it has ended */
     json_decref(v);
-    free(path);
 }
 
 void session_finish(struct session *s)

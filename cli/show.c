@@ -11,7 +11,6 @@
 #include "cli/reports/job_use.h"
 #include "cli/verbs.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "job/attributes.h"
 #include <stdio.h>
@@ -521,10 +520,8 @@ static void print_job(const json_t *v)
 
 static int show_job(int64_t id, bool as_json)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
-    json_t *v = cli_get(path);
+    json_t *v = cli_get(CLI_PATH("/api/v1/jobs/%lld", (long long)id));
     bool done = v;
-    free(path);
     if (v && as_json) {
         cli_print_json(v);
     } else if (v) {

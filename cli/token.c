@@ -5,13 +5,11 @@
 #include "cli/list_table.h"
 #include "cli/verbs.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { VAL_JOIN = 1, VAL_POOL, VAL_USER, VAL_ADMIN, VAL_TTL };
@@ -102,9 +100,7 @@ static int revoke_one(const char *word, bool json)
         cli_error("%s (belay token list shows the numbers)", e.text);
         return CLI_USAGE;
     }
-    char *path = mem_printf("/api/v1/tokens/%lld/revoke", (long long)id);
-    json_t *v = cli_post(path, NULL);
-    free(path);
+    json_t *v = cli_post(CLI_PATH("/api/v1/tokens/%lld/revoke", (long long)id), NULL);
     if (v && json)
         cli_print_json(v);
     else if (v)

@@ -327,10 +327,9 @@ static int undrain(struct up *u, struct err *e)
     json_t *v = NULL;
     if (!u->node || !str_eq(cli_text(u->node, "state"), "draining"))
         return 0;
-    char *path = mem_printf("/api/v1/nodes/%lld/undrain", (long long)cli_int(u->node, "id", 0));
+    const char *path = CLI_PATH("/api/v1/nodes/%lld/undrain", (long long)cli_int(u->node, "id", 0));
     int rc = client_json(u->client, "POST", path, NULL, &v, e);
     json_decref(v);
-    free(path);
     return rc;
 }
 

@@ -75,12 +75,11 @@ static json_t *send_as_user(int64_t id, const char *path, const json_t *changes)
 
 static int change(const char *word, int64_t id, const json_t *changes, bool json)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld/update", (long long)id);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/update", (long long)id);
     json_t *v = NULL;
     if (!send_inside(id, path, changes, &v))
         v = send_as_user(id, path, changes);
     int rc = v ? CLI_OK : CLI_FAILED;
-    free(path);
     if (v && json)
         cli_print_json(v);
     else if (v)

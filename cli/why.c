@@ -6,10 +6,8 @@
 #include "cli/estimate.h"
 #include "cli/verbs.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 static int no_options(void *ctx, int val, const char *arg)
 {
@@ -59,15 +57,13 @@ static int run(int argc, const char **argv)
     if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
         rc = CLI_USAGE;
     if (rc == 0) {
-        char *path = mem_printf("/api/v1/jobs/%lld/why", (long long)id);
-        json_t *v = cli_get(path);
+        json_t *v = cli_get(CLI_PATH("/api/v1/jobs/%lld/why", (long long)id));
         if (v && a.json)
             cli_print_json(v);
         else if (v)
             print_reasons(v);
         rc = v ? CLI_OK : CLI_FAILED;
         json_decref(v);
-        free(path);
     }
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

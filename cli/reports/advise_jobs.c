@@ -272,8 +272,7 @@ int advise_reclaim(const char *text, bool json)
     int64_t id;
     if (!cli_job_id(text, &id))
         return CLI_USAGE;
-    char *path = mem_printf("/api/v1/jobs/%lld/reclaim", (long long)id);
-    json_t *v = cli_post(path, NULL);
+    json_t *v = cli_post(CLI_PATH("/api/v1/jobs/%lld/reclaim", (long long)id), NULL);
     if (v && json)
         cli_print_json(v);
     else if (v)
@@ -281,6 +280,5 @@ int advise_reclaim(const char *text, bool json)
             (long long)id);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
-    free(path);
     return rc;
 }

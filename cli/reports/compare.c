@@ -27,9 +27,7 @@
 
 static int get_job(struct client *c, int64_t id, json_t **ret_job, struct err *e)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
-    int rc = client_json(c, "GET", path, NULL, ret_job, e);
-    free(path);
+    int rc = client_json(c, "GET", CLI_PATH("/api/v1/jobs/%lld", (long long)id), NULL, ret_job, e);
     return rc;
 }
 
@@ -132,11 +130,10 @@ static int report(
         snprintf(text, sizeof(text), "--compare ended with exit code %d", code);
     json_t *reply = NULL, *body = json_pack("{s:I,s:I,s:b,s:s}", "number", (json_int_t)drill,
                               "with", (json_int_t)w->against, "equal", code == 0, "text", text);
-    char *path = mem_printf("/api/v1/jobs/%lld/compared", (long long)job);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/compared", (long long)job);
     int rc = client_json(c, "POST", path, body, &reply, e);
     json_decref(reply);
     json_decref(body);
-    free(path);
     return rc;
 }
 

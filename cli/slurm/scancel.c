@@ -77,11 +77,10 @@ static void on_job(void *ctx, const struct slurm_job *j)
  * reports it. */
 static int cancel(struct scancel *s, const char *shown, int64_t id, const char *tasks)
 {
-    char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/cancel", (long long)id);
     json_t *v = NULL, *body = *tasks ? json_pack("{s:o}", "tasks", json_text(tasks)) : NULL;
     struct err e = {0};
     int rc = id > 0 ? client_json(s->c, "POST", path, body, &v, &e) : ERR_NOT_FOUND;
-    free(path);
     json_decref(body);
     json_decref(v);
     if (rc == 0 || rc == ERR_CONFLICT) {

@@ -337,9 +337,8 @@ static int change_one(struct scontrol *s, const char *word, const char *action)
     struct err e = {0};
     if (id == 0)
         return fail("Invalid job id specified: %s", word);
-    char *path = mem_printf("/api/v1/jobs/%lld/%s", (long long)id, action);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/%s", (long long)id, action);
     int rc = client_json(s->c, "POST", path, NULL, &v, &e);
-    free(path);
     json_decref(v);
     if (rc == ERR_NOT_FOUND)
         return fail("Invalid job id specified for job %s", word);

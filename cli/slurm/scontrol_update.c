@@ -245,9 +245,8 @@ static int update_one(const struct update *u, const char *which, const json_t *j
     if (only)
         json_object_del(changes, "at_once");
     if (rc == CLI_OK && json_object_size(changes) > 0) {
-        char *path = mem_printf("/api/v1/jobs/%lld/update", (long long)cli_int(job, "id", 0));
+        const char *path = CLI_PATH("/api/v1/jobs/%lld/update", (long long)cli_int(job, "id", 0));
         rc = client_json(u->c, "POST", path, changes, &v, &e) == 0 ? CLI_OK : fail(which, e.text);
-        free(path);
     }
     json_decref(v);
     json_decref(changes);
@@ -322,9 +321,7 @@ static int update_named(const struct update *u, const char *word)
     struct err e = {0};
     if (!slurm_job_name(word, &id, tasks))
         return fail(word, "Invalid job id specified");
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
-    int rc = client_json(u->c, "GET", path, NULL, &v, &e);
-    free(path);
+    int rc = client_json(u->c, "GET", CLI_PATH("/api/v1/jobs/%lld", (long long)id), NULL, &v, &e);
     if (rc)
         return fail(word, rc == ERR_NOT_FOUND ? "Invalid job id specified" : e.text);
     bool is_array = json_is_object(json_object_get(v, "array"));
@@ -397,7 +394,8 @@ static int change_node(
     }
     if (!found)
         return fail(name, "Invalid node name specified");
-    char *path = mem_printf("/api/v1/nodes/%lld/%s", (long long)cli_int(found, "id", 0), action);
+    const char *path =
+        CLI_PATH("/api/v1/nodes/%lld/%s", (long long)cli_int(found, "id", 0), action);
     struct err e = {0};
     json_t *v = NULL;
     int rc = client_json(u->c, "POST", path, NULL, &v, &e) == 0 ? CLI_OK : fail(name, e.text);
@@ -407,7 +405,6 @@ static int change_node(
             "again",
             name);
     json_decref(v);
-    free(path);
     return rc;
 }
 

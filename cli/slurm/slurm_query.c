@@ -155,7 +155,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     struct slurm_job j = {.job = job, .detail = detail};
     struct buf nodes = {0}, pools = {0};
     json_t *own = NULL, *why = NULL, *start = NULL;
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)cli_int(job, "id", 0));
+    const char *path = CLI_PATH("/api/v1/jobs/%lld", (long long)cli_int(job, "id", 0));
     bool pending = str_eq(cli_text(job, "state"), "pending"),
          ended = str_eq(cli_text(job, "state"), "ended");
     if (!detail && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
@@ -201,7 +201,6 @@ out:
     json_decref(why);
     buf_deinit(&nodes);
     buf_deinit(&pools);
-    free(path);
 }
 
 static int read_pages(struct walk *w, int64_t array, json_t *all);
@@ -256,9 +255,8 @@ static int visit_named(struct walk *w, bool strict)
         json_t *v = NULL;
         int failed = ERR_NOT_FOUND;
         if (slurm_job_name(buf_str(&item), &id, tasks)) {
-            char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
+            const char *path = CLI_PATH("/api/v1/jobs/%lld", (long long)id);
             failed = client_json(w->c, "GET", path, NULL, &v, &e);
-            free(path);
         }
         if (failed == 0 && json_is_object(json_object_get(v, "array")))
             rc = visit_tasks(w, v, tasks) == CLI_OK ? rc : CLI_FAILED;
