@@ -11,6 +11,7 @@
 #define BELAY_CKPT_S3_H
 
 #include "base/http.h"
+#include "base/http_header.h"
 #include "ckpt/store/store_auth.h"
 
 #define S3_URL_MAX 1024
@@ -62,17 +63,12 @@ void s3_location_deinit(struct s3_location *p); /* zeroed is allowed */
 
 /* ---- Requests ---- */
 
-struct s3_header {
-    const char *name;
-    const char *value; /* one line */
-};
-
 /* Everything is borrowed. */
 struct s3_request {
     const char *method;
-    const char *key;                          /* below the prefix; NULL for the bucket itself */
-    const char *query;                        /* encoded; "" or NULL if none */
-    struct s3_header headers[S3_HEADERS_MAX]; /* ends at the first without a name */
+    const char *key;                            /* below the prefix; NULL for the bucket itself */
+    const char *query;                          /* encoded; "" or NULL if none */
+    struct http_header headers[S3_HEADERS_MAX]; /* ends at the first without a name */
     const void *body;
     size_t n;
     const char *sha256; /* of the body, in hex */
@@ -84,7 +80,7 @@ struct s3_request {
 /* Fills the headers that select the location's server-side encryption in a request that creates an
  * object; unused ones have no name. Values are borrowed from p. */
 void s3_encryption_headers(
-    const struct s3_location *p, struct s3_header out[S3_ENCRYPTION_HEADERS]);
+    const struct s3_location *p, struct http_header out[S3_ENCRYPTION_HEADERS]);
 
 struct s3_signed {
     char *url;

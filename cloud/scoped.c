@@ -219,7 +219,7 @@ static int sign(const struct scoped_call *c, const struct aws_credentials *keys,
     sigv4_timestamp((struct wall){clock_wall(s->o.timers->clock).ms + s->skew_ms}, timestamp);
     sigv4_sha256_hex(buf_str(body), body->len, hash);
     cloud_endpoint_host(s->o.sts_url, host, sizeof(host));
-    const struct sigv4_header headers[] = {{"Host", host}, {"Content-Type", FORM "; charset=utf-8"},
+    const struct http_header headers[] = {{"Host", host}, {"Content-Type", FORM "; charset=utf-8"},
         {"X-Amz-Date", timestamp}, {"X-Amz-Security-Token", keys->session_token}};
     const struct sigv4_request request = {.method = "POST",
         .target = "/",

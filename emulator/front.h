@@ -8,21 +8,18 @@
 #ifndef BELAY_EMULATOR_FRONT_H
 #define BELAY_EMULATOR_FRONT_H
 
+#include "base/http_header.h"
 #include "emulator/region.h"
 
 #define FRONT_HEADERS_MAX 64
 #define FRONT_REPLY_HEADERS_MAX 8
 #define FRONT_SECRET_BYTES 32
 
-struct front_header {
-    const char *name, *value;
-};
-
 struct front_request {
     const char *method;
     const char *path;   /* decoded, without the query */
     const char *target; /* path and query as sent */
-    const struct front_header *headers;
+    const struct http_header *headers;
     size_t n_headers;
     const void *body; /* none when a waiting request is repeated */
     size_t body_len;

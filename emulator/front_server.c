@@ -29,7 +29,7 @@ struct front_server {
 };
 
 struct headers {
-    struct front_header list[FRONT_HEADERS_MAX];
+    struct http_header list[FRONT_HEADERS_MAX];
     size_t n;
 };
 
@@ -223,7 +223,7 @@ static void on_header(void *ctx, const char *name, const char *value)
 {
     struct headers *h = ctx;
     if (h->n < FRONT_HEADERS_MAX)
-        h->list[h->n++] = (struct front_header){.name = name, .value = value};
+        h->list[h->n++] = (struct http_header){.name = name, .value = value};
 }
 
 static bool is_refused(const struct front_server *s, struct front_reply *reply)

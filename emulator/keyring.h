@@ -50,7 +50,7 @@ void keyring_describe(const struct keyring *k, struct wall now, json_t *list);
 
 struct keyring_request {
     const char *method, *target; /* as sent */
-    const struct sigv4_header *headers;
+    const struct http_header *headers;
     size_t n_headers;
     const void *body;
     size_t body_len;

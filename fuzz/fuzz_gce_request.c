@@ -59,7 +59,7 @@ static void ask(struct visit *v, char *line)
         return;
     char *shown = is_assertion ? mem_printf("Bearer %s", target) : mem_strdup(v->bearer);
     char *path = is_assertion ? mem_strdup("/") : mem_strndup(target, strcspn(target, "?"));
-    const struct front_header headers[] = {{"Metadata-Flavor", "Google"}, {"Authorization", shown}};
+    const struct http_header headers[] = {{"Metadata-Flavor", "Google"}, {"Authorization", shown}};
     const struct front_request r = {.method = method,
         .path = path,
         .target = is_assertion ? "/" : target,

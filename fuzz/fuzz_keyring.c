@@ -33,7 +33,7 @@ static void check_refused(struct region *r, const char *code, const struct err *
 static void check_foreign(
     struct region *r, const struct keyring *k, char *const lines[4], const char *body)
 {
-    const struct sigv4_header headers[] = {{"Host", "h"}, {"Authorization", lines[1]},
+    const struct http_header headers[] = {{"Host", "h"}, {"Authorization", lines[1]},
         {"X-Amz-Date", lines[2]}, {"X-Amz-Security-Token", lines[3]}};
     const struct keyring_request request = {"POST", lines[0], headers, 4, body, strlen(body)};
     struct err e;
@@ -48,11 +48,11 @@ static void check_own(struct region *r, const struct keyring *k, const char *tar
     size_t n = strlen(body);
     sigv4_timestamp(now, date);
     sigv4_sha256_hex(body, n, hash);
-    struct sigv4_header headers[3] = {{"Host", "h"}, {"X-Amz-Date", date}};
+    struct http_header headers[3] = {{"Host", "h"}, {"X-Amz-Date", date}};
     const struct sigv4_request request = {"POST", target, headers, 2, hash};
     const struct sigv4_scope scope = {date, "us-east-1", "ec2"};
     if (sigv4_authorization(&request, &scope, "AKID", "SECRET", &authorization, &e) == 0) {
-        headers[2] = (struct sigv4_header){"Authorization", buf_str(&authorization)};
+        headers[2] = (struct http_header){"Authorization", buf_str(&authorization)};
         const struct keyring_request q = {"POST", target, headers, 3, body, n};
         assert(!keyring_check(k, &q, "us-east-1", now, &e));
         if (n > 0) {

@@ -55,7 +55,7 @@ static void ask(struct visit *v, char *line)
          *target = is_stranger ? rest : strsep(&rest, " ");
     if (!target)
         return;
-    const struct front_header header = {"Authorization", is_stranger ? target : "Bearer " KEY};
+    const struct http_header header = {"Authorization", is_stranger ? target : "Bearer " KEY};
     char *path = mem_strndup(is_stranger ? "/api/v1/instances" : target, strcspn(target, "?"));
     const struct front_request r = {.method = method,
         .path = path,

@@ -49,7 +49,7 @@ static void check_reply(const struct front_reply *reply)
 static void call(struct s3_account *account, struct faults *faults, char *line)
 {
     char *rest = line, *method = strsep(&rest, " "), *target = strsep(&rest, " ");
-    const struct front_header headers[] = {{"Host", "x"}, {"Range", rest ? rest : "bytes=1-2"},
+    const struct http_header headers[] = {{"Host", "x"}, {"Range", rest ? rest : "bytes=1-2"},
         {"x-amz-copy-source", "/jobs/a"}, {"Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg=="}};
     if (!target || target[0] != '/')
         return;

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char *line = strsep(&rest, "\n");
         lines[i] = line ? line : text + strlen(text);
     }
-    struct sigv4_header headers[] = {{"Host", "h"}, {"X-Note", lines[1]}, {"x-note", lines[1]}};
+    struct http_header headers[] = {{"Host", "h"}, {"X-Note", lines[1]}, {"x-note", lines[1]}};
     struct sigv4_request r = {"GET", lines[0], headers, 3, SIGV4_UNSIGNED_PAYLOAD};
     struct sigv4_scope scope = {"20260822T120000Z", "r", "ec2"};
     struct sigv4_claim claim;

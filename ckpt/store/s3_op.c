@@ -168,8 +168,8 @@ static bool ask_for_rest(const struct run *run, struct s3_request *r, char range
     snprintf(range, 48, "bytes=%zu-", run->op->resumes->len);
     while (r->headers[n].name)
         n++;
-    r->headers[n] = (struct s3_header){"Range", range};
-    r->headers[n + 1] = (struct s3_header){"If-Match", run->etag};
+    r->headers[n] = (struct http_header){"Range", range};
+    r->headers[n + 1] = (struct http_header){"If-Match", run->etag};
     return true;
 }
 
@@ -349,7 +349,7 @@ void s3_op_header(struct s3_op *op, const char *name, const char *value)
     size_t n = 0;
     while (op->request.headers[n].name)
         n++;
-    op->request.headers[n] = (struct s3_header){name, value};
+    op->request.headers[n] = (struct http_header){name, value};
 }
 
 int s3_op_finish(struct s3_op *op, struct err *e)

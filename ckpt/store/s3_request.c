@@ -152,20 +152,21 @@ static int set_encryption(struct s3_location *p, const struct options *o, struct
     return 0;
 }
 
-void s3_encryption_headers(const struct s3_location *p, struct s3_header out[S3_ENCRYPTION_HEADERS])
+void s3_encryption_headers(
+    const struct s3_location *p, struct http_header out[S3_ENCRYPTION_HEADERS])
 {
     size_t n = 0;
     memset(out, 0, S3_ENCRYPTION_HEADERS * sizeof(*out));
     if (p->sse != S3_SSE_NONE)
-        out[n++] = (struct s3_header){
+        out[n++] = (struct http_header){
             "x-amz-server-side-encryption", p->sse == S3_SSE_KMS ? "aws:kms" : "AES256"};
     if (p->kms_key[0])
-        out[n++] = (struct s3_header){p->dialect == STORE_KEYS_GOOGLE
-                                          ? "x-goog-encryption-kms-key-name"
-                                          : "x-amz-server-side-encryption-aws-kms-key-id",
+        out[n++] = (struct http_header){p->dialect == STORE_KEYS_GOOGLE
+                                            ? "x-goog-encryption-kms-key-name"
+                                            : "x-amz-server-side-encryption-aws-kms-key-id",
             p->kms_key};
     if (p->scope[0])
-        out[n] = (struct s3_header){"x-ms-encryption-scope", p->scope};
+        out[n] = (struct http_header){"x-ms-encryption-scope", p->scope};
 }
 
 /* Takes base. */
@@ -317,13 +318,13 @@ void s3_label(const struct s3_location *p, const struct s3_request *r, char *out
 /* ---- Signing ---- */
 
 struct signing {
-    struct sigv4_header headers[HTTP_HEADERS_MAX];
+    struct http_header headers[HTTP_HEADERS_MAX];
     size_t n;
 };
 
 static void add(struct signing *s, const char *name, const char *value)
 {
-    s->headers[s->n++] = (struct sigv4_header){.name = name, .value = value};
+    s->headers[s->n++] = (struct http_header){.name = name, .value = value};
 }
 
 static int check_headers(const struct signing *s, struct err *e)

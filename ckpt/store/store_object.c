@@ -111,7 +111,7 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
 
 void object_encrypted(struct s3_op *op)
 {
-    struct s3_header headers[S3_ENCRYPTION_HEADERS];
+    struct http_header headers[S3_ENCRYPTION_HEADERS];
     s3_encryption_headers(&op->client->location, headers);
     for (size_t i = 0; i < S3_ENCRYPTION_HEADERS && headers[i].name; i++)
         s3_op_header(op, headers[i].name, headers[i].value);

@@ -72,7 +72,7 @@ void aws_call_deinit(struct cloud_call *base)
 
 /* ---- the request ---- */
 
-static void post(struct aws_call *c, const char *endpoint, const struct sigv4_header *headers,
+static void post(struct aws_call *c, const char *endpoint, const struct http_header *headers,
     size_t n_headers, const struct buf *body, const char *authorization)
 {
     char *url = mem_printf("%s/", endpoint);
@@ -115,16 +115,16 @@ static int send_request(struct aws_call *c, const struct aws_credentials *keys, 
         (struct wall){clock_wall(c->d->calls.timers->clock).ms + c->d->skew_ms}, timestamp);
     sigv4_sha256_hex(buf_str(&body), body.len, hash);
     cloud_endpoint_host(endpoint, host, sizeof(host));
-    struct sigv4_header headers[5] = {
+    struct http_header headers[5] = {
         {"Host", host},
         {"Content-Type", s->content_type},
         {"X-Amz-Date", timestamp},
     };
     size_t n_headers = 3;
     if (keys->session_token[0])
-        headers[n_headers++] = (struct sigv4_header){"X-Amz-Security-Token", keys->session_token};
+        headers[n_headers++] = (struct http_header){"X-Amz-Security-Token", keys->session_token};
     if (s->target)
-        headers[n_headers++] = (struct sigv4_header){"X-Amz-Target", s->target};
+        headers[n_headers++] = (struct http_header){"X-Amz-Target", s->target};
     struct sigv4_request r = {
         .method = "POST",
         .target = "/",

@@ -183,7 +183,7 @@ static int add_header(
 {
     bool found = false;
     for (size_t i = 0; i < r->n_headers; i++) {
-        const struct sigv4_header *h = &r->headers[i];
+        const struct http_header *h = &r->headers[i];
         if (strlen(h->name) != name.n || strncasecmp(h->name, name.p, name.n) != 0)
             continue;
         if (found)

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/http_header.h"
 #include "base/time.h"
 
 #define SIGV4_HEX_MAX 65       /* a SHA-256 in hex including its NUL */
@@ -18,16 +19,11 @@
 #define SIGV4_PARAMS_MAX 1024
 #define SIGV4_UNSIGNED_PAYLOAD "UNSIGNED-PAYLOAD"
 
-struct sigv4_header {
-    const char *name; /* in any case */
-    const char *value;
-};
-
 /* A request as sent over the wire. Everything is borrowed. */
 struct sigv4_request {
     const char *method;
     const char *target; /* path and query, encoded, exactly as sent: "/", "/key%20a?list-type=2" */
-    const struct sigv4_header *headers;
+    const struct http_header *headers;
     size_t n_headers;        /* at most SIGV4_HEADERS_MAX */
     const char *body_sha256; /* hex, or SIGV4_UNSIGNED_PAYLOAD */
 };

@@ -182,15 +182,10 @@ static const char *check_caller(const struct front_site *s, const struct front_r
     const char *service, const char *region, const struct keyring_key **ret_caller, struct err *e)
 {
     const struct ec2 *ec2 = s->state;
-    struct sigv4_header headers[SIGV4_HEADERS_MAX];
-    size_t n = 0;
-    for (; n < r->n_headers && n < SIGV4_HEADERS_MAX; n++)
-        headers[n] =
-            (struct sigv4_header){.name = r->headers[n].name, .value = r->headers[n].value};
     const struct keyring_request request = {.method = r->method,
         .target = r->target,
-        .headers = headers,
-        .n_headers = n,
+        .headers = r->headers,
+        .n_headers = r->n_headers,
         .body = r->body,
         .body_len = r->body_len,
         .service = service};

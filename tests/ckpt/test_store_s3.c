@@ -172,7 +172,7 @@ static void how_a_server_is_to_encrypt_is_in_the_headers(void **state)
             {"projects/p/locations/eu/keyRings/r/cryptoKeys/k"}},
         {"az://account/abc?encryption_scope=lab-1", {"x-ms-encryption-scope"}, {"lab-1"}},
     };
-    struct s3_header h[S3_ENCRYPTION_HEADERS];
+    struct http_header h[S3_ENCRYPTION_HEADERS];
     struct s3_location p;
     struct err e;
     (void)state;

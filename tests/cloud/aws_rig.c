@@ -85,7 +85,7 @@ void aws_rig_assert_signed(
     assert_string_equal(
         claim.signed_headers, token ? "content-type;host;x-amz-date;x-amz-security-token"
                                     : "content-type;host;x-amz-date");
-    struct sigv4_header headers[] = {
+    struct http_header headers[] = {
         {"content-type", "application/x-www-form-urlencoded; charset=utf-8"}, {"host", host},
         {"x-amz-date", timestamp}, {"x-amz-security-token", token}};
     struct sigv4_request r = {"POST", "/", headers, token ? 4 : 3, hash};

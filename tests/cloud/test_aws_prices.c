@@ -89,7 +89,7 @@ static void assert_signed_for_the_list(
     assert_string_equal(claim.signed_headers,
         token ? "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"
               : "content-type;host;x-amz-date;x-amz-target");
-    struct sigv4_header headers[] = {{"content-type", "application/x-amz-json-1.1"}, {"host", host},
+    struct http_header headers[] = {{"content-type", "application/x-amz-json-1.1"}, {"host", host},
         {"x-amz-date", timestamp}, {"x-amz-target", "AWSPriceListService.GetProducts"},
         {"x-amz-security-token", token}};
     struct sigv4_request r = {"POST", "/", headers, token ? 5 : 4, hash};

@@ -15,7 +15,7 @@
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define EC2_BODY "Action=DescribeInstances&Version=2016-11-15"
 
-static const struct sigv4_header ec2_headers[] = {
+static const struct http_header ec2_headers[] = {
     {"Content-Type", "application/x-www-form-urlencoded"},
     {"Host", "ec2.us-east-1.amazonaws.com"},
     {"X-Amz-Date", "20260822T120000Z"},
@@ -53,7 +53,7 @@ static void reference_vector_is_reproduced(void **state)
 
 struct vector {
     const char *target, *timestamp, *service, *signed_headers, *signature;
-    struct sigv4_header headers[3];
+    struct http_header headers[3];
     size_t n_headers;
 };
 
@@ -131,8 +131,8 @@ static void a_header_that_is_signed_must_be_there(void **state)
 
 static void repeated_headers_are_one_value(void **state)
 {
-    static const struct sigv4_header twice[] = {{"H", "a"}, {"h", " b  c "}},
-                                     once[] = {{"h", "a,b c"}};
+    static const struct http_header twice[] = {{"H", "a"}, {"h", " b  c "}},
+                                    once[] = {{"h", "a,b c"}};
     struct sigv4_request r2 = {"GET", "/", twice, 2, EMPTY_SHA256},
                          r1 = {"GET", "/", once, 1, EMPTY_SHA256};
     char h1[SIGV4_HEX_MAX], h2[SIGV4_HEX_MAX];

@@ -106,7 +106,7 @@ int bench_call(struct gce_bench *b, const char *method, const char *target, cons
 {
     char path[1024];
     char *bearer = mem_printf("Bearer %s", b->token);
-    const struct front_header headers[] = {{"Host", "127.0.0.1:1"}, {"authorization", bearer}};
+    const struct http_header headers[] = {{"Host", "127.0.0.1:1"}, {"authorization", bearer}};
     split(target, path);
     const struct front_request r = {.method = method,
         .path = path,
@@ -161,7 +161,7 @@ struct instance *bench_run(struct gce_bench *b, const char *name, const char *mo
 int bench_metadata(struct gce_bench *b, struct instance *i, const char *target)
 {
     char path[1024];
-    static const struct front_header headers[] = {{"Metadata-Flavor", "Google"}};
+    static const struct http_header headers[] = {{"Metadata-Flavor", "Google"}};
     split(target, path);
     const struct front_request r = {
         .method = "GET", .path = path, .target = target, .headers = headers, .n_headers = 1};

@@ -88,7 +88,7 @@ static struct http_call *start(
     struct http_client *c, const struct http_request *r, http_done_fn done, void *ctx)
 {
     struct lambda_bench *b = (struct lambda_bench *)c;
-    struct front_header headers[HTTP_HEADERS_MAX];
+    struct http_header headers[HTTP_HEADERS_MAX];
     char *lines[HTTP_HEADERS_MAX];
     size_t n = 0;
     assert_true(str_starts(r->url, BENCH_ENDPOINT "/"));
@@ -97,7 +97,7 @@ static struct http_call *start(
         char *colon = strstr(lines[n], ": ");
         assert_non_null(colon);
         *colon = '\0';
-        headers[n] = (struct front_header){.name = lines[n], .value = colon + 2};
+        headers[n] = (struct http_header){.name = lines[n], .value = colon + 2};
     }
     const char *path = r->url + strlen(BENCH_ENDPOINT);
     const struct front_request request = {.method = r->method,
@@ -184,7 +184,7 @@ void bench_event(struct lambda_bench *b, const char *json)
 int bench_call(struct lambda_bench *b, const char *method, const char *target, const char *body)
 {
     char path[1024];
-    const struct front_header headers[] = {
+    const struct http_header headers[] = {
         {"Host", "127.0.0.1:1"}, {"authorization", b->authorization}};
     snprintf(path, sizeof(path), "%.*s", (int)strcspn(target, "?"), target);
     const struct front_request r = {.method = method,

@@ -193,7 +193,7 @@ static int call(
     struct err e;
     sigv4_timestamp(clock_wall(&clock_system), date);
     sigv4_sha256_hex(body, strlen(body), hash);
-    const struct sigv4_header headers[] = {{"Host", r->ec2}, {"X-Amz-Date", date}};
+    const struct http_header headers[] = {{"Host", r->ec2}, {"X-Amz-Date", date}};
     const struct sigv4_request request = {"POST", "/", headers, 2, hash};
     const struct sigv4_scope scope = {date, "us-east-1", service};
     assert_int_equal(

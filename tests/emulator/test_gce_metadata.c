@@ -63,7 +63,7 @@ static void the_metadata_server_knows_its_instance(void **state)
 
 static void a_request_without_the_flavor_or_through_a_proxy_is_refused(void **state)
 {
-    static const struct front_header headers[] = {
+    static const struct http_header headers[] = {
         {"metadata-flavor", "Google"}, {"X-Forwarded-For", "10.0.0.9"}};
     struct gce_bench b;
     (void)state;
@@ -88,7 +88,7 @@ static void a_request_without_the_flavor_or_through_a_proxy_is_refused(void **st
 static void a_change_is_waited_for(void **state)
 {
     static const char *const flavor[] = {"Metadata-Flavor", "Google"};
-    const struct front_header headers[] = {{flavor[0], flavor[1]}};
+    const struct http_header headers[] = {{flavor[0], flavor[1]}};
     struct gce_bench b;
     struct region_event ev = {.kind = EVENT_RECLAIM, .pick = PICK_ALL};
     json_t *event_reply = NULL;

@@ -13,7 +13,7 @@
 struct signed_call {
     struct buf authorization;
     char date[SIGV4_TIMESTAMP_MAX];
-    struct sigv4_header headers[5];
+    struct http_header headers[5];
     size_t n_headers;
     const char *body;
 };
@@ -27,15 +27,15 @@ static void sign(struct signed_call *c, const char *access, const char *secret, 
     *c = (struct signed_call){.body = BODY};
     sigv4_timestamp(at, c->date);
     sigv4_sha256_hex(BODY, strlen(BODY), hash);
-    c->headers[c->n_headers++] = (struct sigv4_header){"Host", "127.0.0.1:4711"};
-    c->headers[c->n_headers++] = (struct sigv4_header){"X-Amz-Date", c->date};
+    c->headers[c->n_headers++] = (struct http_header){"Host", "127.0.0.1:4711"};
+    c->headers[c->n_headers++] = (struct http_header){"X-Amz-Date", c->date};
     if (token)
-        c->headers[c->n_headers++] = (struct sigv4_header){"X-Amz-Security-Token", token};
+        c->headers[c->n_headers++] = (struct http_header){"X-Amz-Security-Token", token};
     const struct sigv4_request r = {"POST", "/", c->headers, c->n_headers, hash};
     const struct sigv4_scope scope = {c->date, region, service};
     if (sigv4_authorization(&r, &scope, access, secret, &c->authorization, &e) < 0)
         fail_msg("%s", e.text);
-    c->headers[c->n_headers++] = (struct sigv4_header){"Authorization", buf_str(&c->authorization)};
+    c->headers[c->n_headers++] = (struct http_header){"Authorization", buf_str(&c->authorization)};
 }
 
 static const char *check(const struct keyring *k, const struct signed_call *c, struct wall now)
