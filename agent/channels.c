@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -157,10 +158,7 @@ static void fail(struct channel *ch, const char *fmt, ...) __attribute__((format
 static void fail(struct channel *ch, const char *fmt, ...)
 {
     char text[256];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
+    VFORMAT(text, fmt);
     end(ch, FRAME_FAIL, text, strlen(text));
 }
 

@@ -7,9 +7,8 @@
 
 #include "base/str.h"
 #include "base/time.h"
+#include "base/vformat.h"
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *describe(const struct yaml_node *node, char shown[STR_SHOW_MAX])
@@ -30,10 +29,7 @@ void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const
     if (r->rc)
         return;
     char text[ERR_TEXT_MAX];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
+    VFORMAT(text, fmt);
     char shown[STR_SHOW_MAX];
     const char *key = node ? node->key : r->map ? r->map->key : NULL;
     if (key && !str_is_name(key, STR_SHOW_MAX)) /* in a mapping of names any text can be a key */

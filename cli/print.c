@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/vformat.h"
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <stdlib.h>
@@ -76,10 +77,7 @@ void table_row(struct table *t)
 void table_cell(struct table *t, const char *fmt, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     scols_line_set_data(t->line, t->column++, text);
 }
 

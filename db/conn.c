@@ -5,6 +5,7 @@
  */
 #include "db/conn.h"
 
+#include "base/vformat.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,15 +37,12 @@ static enum err_kind kind_of(int code, int errnum)
 int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
 {
     char what[ERR_TEXT_MAX];
-    va_list ap;
 
     if ((code & 0xff) == SQLITE_NOMEM) {
         fputs("belay: out of memory in the database\n", stderr);
         abort();
     }
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
-    va_end(ap);
+    VFORMAT(what, fmt);
     enum err_kind kind = kind_of(code, sqlite3_system_errno(sql));
     if (kind == ERR_NO_SPACE)
         return err_set(e, kind, "%s: no space left on the disk (SQLite %d)", what, code);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "db/query.h"
 
+#include "base/vformat.h"
 #include "db/conn.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #define READ_LIMIT_MAX 1000
@@ -138,11 +138,8 @@ int query_one(struct query *q, void *row, const char *none, ...)
 {
     char text[ERR_TEXT_MAX];
     bool found = query_next(q, row);
-    va_list ap;
     if (query_finish(q) != 0 || found)
         return q->rc;
-    va_start(ap, none);
-    vsnprintf(text, sizeof(text), none, ap);
-    va_end(ap);
+    VFORMAT(text, none);
     return err_set(q->e, ERR_NOT_FOUND, "%s", text);
 }

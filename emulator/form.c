@@ -3,8 +3,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "cloud/aws/sigv4.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,10 +92,7 @@ void form_deinit(struct form *f)
 const char *form_get(struct form *f, const char *fmt, ...)
 {
     char name[NAME_MAX_BYTES];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(name, sizeof(name), fmt, args);
-    va_end(args);
+    VFORMAT(name, fmt);
     struct form_param key = {.name = name};
     struct form_param *p =
         f->n > 0 ? bsearch(&key, f->list, f->n, sizeof(*f->list), by_name) : NULL;

@@ -3,9 +3,8 @@
  * The list of fronts, and what they share: headers, queries, replies and refusals.
  */
 #include "base/str.h"
+#include "base/vformat.h"
 #include "emulator/front.h"
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -35,13 +34,10 @@ const char *front_query(const struct front_request *r)
 
 void front_reply_header(struct front_reply *reply, const char *name, const char *fmt, ...)
 {
-    va_list args;
     if (reply->n_headers == FRONT_REPLY_HEADERS_MAX)
         return;
     reply->headers[reply->n_headers].name = name;
-    va_start(args, fmt);
-    vsnprintf(reply->headers[reply->n_headers].value, sizeof(reply->headers[0].value), fmt, args);
-    va_end(args);
+    VFORMAT(reply->headers[reply->n_headers].value, fmt);
     reply->n_headers++;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emulator/xml_write.h"
-#include <stdarg.h>
+#include "base/vformat.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -47,9 +47,6 @@ void xmlw_leaf(struct buf *b, const char *name, const char *value)
 void xmlw_printf(struct buf *b, const char *name, const char *fmt, ...)
 {
     char value[1024];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(value, sizeof(value), fmt, args);
-    va_end(args);
+    VFORMAT(value, fmt);
     xmlw_leaf(b, name, value);
 }

@@ -9,11 +9,10 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "scheduler/config/config.h"
 #include "scheduler/config/egress.h"
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,10 +120,7 @@ static void note(struct study *s, const char *fmt, ...) __attribute__((format(pr
 static void note(struct study *s, const char *fmt, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     s->notes = mem_resize(s->notes, s->n_notes + 1, sizeof *s->notes);
     s->notes[s->n_notes++] = mem_strdup(text);
 }

@@ -8,8 +8,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "scheduler/pooldiff.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -94,16 +94,13 @@ __attribute__((format(printf, 6, 7))) static void differ(struct audit *a, enum a
 {
     struct audit_difference d = {.kind = kind, .instance = row ? row->id : CORE_ID_NONE};
     const struct config_pool *c = config_pool_find(a->config, pool);
-    va_list args;
     STR_COPY(d.pool, pool);
     if (c) {
         STR_COPY(d.provider, c->row.provider);
         STR_COPY(d.region, c->row.region);
     }
     STR_COPY(d.provider_id, machine ? machine->id : row ? row->provider_id : "");
-    va_start(args, fmt);
-    vsnprintf(d.text, sizeof(d.text), fmt, args);
-    va_end(args);
+    VFORMAT(d.text, fmt);
     a->counts.differences++;
     a->fn(a->ctx, &d);
 }

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "scheduler/engine/effects.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +45,9 @@ int64_t world_between(struct world *w, int64_t min, int64_t max)
 void world_fail(struct world *w, const char *fmt, ...)
 {
     char text[400];
-    va_list args;
     if (w->failure[0])
         return;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     snprintf(w->failure, sizeof(w->failure), "at %lld ms, event %lld: %s", (long long)world_now(w),
         (long long)w->events, text);
 }

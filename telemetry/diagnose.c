@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/diagnose.h"
 
-#include <stdarg.h>
+#include "base/vformat.h"
 #include <stdio.h>
 
 #define MIB (INT64_C(1) << 20)
@@ -73,10 +73,7 @@ struct judge {
 
 static void __attribute__((format(printf, 2, 3))) say(struct finding *f, const char *fmt, ...)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(f->text, sizeof(f->text), fmt, ap);
-    va_end(ap);
+    VFORMAT(f->text, fmt);
 }
 
 static void show(struct finding *f, const char *name, int64_t value, const char *unit)

@@ -13,12 +13,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/vformat.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +46,7 @@ static void describe(struct task_exit *x, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void describe(struct task_exit *x, const char *fmt, ...)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(x->text, sizeof(x->text), fmt, ap);
-    va_end(ap);
+    VFORMAT(x->text, fmt);
 }
 
 static int write_exit(struct supervisor *s, struct err *e)

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/vformat.h"
 #include "cli/flags/begin.h"
 #include "cli/flags/depend.h"
 #include "cli/flags/foreign.h"
@@ -34,10 +35,7 @@ void directive_warn(const struct directive_context *c, const char *fmt, ...)
 {
     struct buf text = {0};
     char line[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
+    VFORMAT(line, fmt);
     buf_printf(&text, "%s: %s", c->where, line);
     if (c->warn)
         c->warn(c->warn_ctx, buf_str(&text));

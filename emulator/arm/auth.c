@@ -5,11 +5,11 @@
  */
 #include "emulator/arm/auth.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "emulator/b64.h"
 #include "emulator/form.h"
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,10 +150,7 @@ static int refuse(json_t **ret_body, int status, const char *error, int number, 
     const char *fmt, ...)
 {
     char text[512], whole[600], iso[TIME_ISO_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     snprintf(whole, sizeof(whole), "AADSTS%d: %s", number, text);
     time_format_iso((struct wall){now.ms / 1000 * 1000}, iso);
     iso[10] = ' ';

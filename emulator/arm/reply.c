@@ -4,9 +4,9 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "emulator/arm/arm.h"
 #include "emulator/arm/parts.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +133,7 @@ void arm_error(struct arm *a, const char *code, const char *text, struct arm_rep
 int arm_fail(struct arm_call *c, const char *code, const char *fmt, ...)
 {
     char text[1024];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     arm_error(c->arm, code, text, c->reply);
     return -1;
 }

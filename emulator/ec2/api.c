@@ -5,9 +5,9 @@
 #include "emulator/ec2/ec2.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "emulator/b64.h"
 #include "emulator/xml_write.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +104,7 @@ void ec2_api_error(struct region *r, const char *code, const char *text, struct 
 int ec2_fail(struct ec2_call *c, const char *code, const char *fmt, ...)
 {
     char text[1024];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     ec2_api_error(c->region, code, text, c->reply);
     return -1;
 }

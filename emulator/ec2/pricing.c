@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "cloud/catalogue.h"
 #include "emulator/b64.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,10 +96,7 @@ static int fail(struct call *c, const char *code, const char *fmt, ...)
 static int fail(struct call *c, const char *code, const char *fmt, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     ec2_pricing_error(c->region, code, text, c->reply);
     return -1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emulator/ec2/sts_api.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "emulator/xml_write.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,10 +72,7 @@ static int fail(struct call *c, const char *code, const char *fmt, ...)
 static int fail(struct call *c, const char *code, const char *fmt, ...)
 {
     char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     sts_api_error(c->region, code, text, c->reply);
     return -1;
 }

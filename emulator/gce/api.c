@@ -6,7 +6,7 @@
 #include "emulator/gce/gce.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include <stdarg.h>
+#include "base/vformat.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,10 +91,7 @@ void gce_api_error(const struct front_site *s, const char *code, struct front_re
 int gce_fail(struct gce_call *c, int status, const char *reason, const char *fmt, ...)
 {
     char text[1024];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     write_error(c->reply, status, reason, text);
     return -1;
 }

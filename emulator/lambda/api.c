@@ -6,10 +6,9 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "emulator/b64.h"
 #include "emulator/lambda/cloud.h"
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,10 +85,7 @@ int lambda_cloud_fail(
     struct lambda_cloud_call *c, int status, const char *code, const char *fmt, ...)
 {
     char text[1024];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     write_error(c->reply, status, code, text);
     return -1;
 }

@@ -7,11 +7,11 @@
 #include "base/http_date.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include "emulator/b64.h"
 #include "emulator/s3/parts.h"
 #include "emulator/xml_write.h"
 #include <openssl/evp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,11 +88,8 @@ void s3_api_error(const char *code, const char *text, const char *region, struct
 int s3_fail(struct s3_call *c, const char *code, const char *fmt, ...)
 {
     char text[512];
-    va_list args;
     if (fmt) {
-        va_start(args, fmt);
-        vsnprintf(text, sizeof(text), fmt, args);
-        va_end(args);
+        VFORMAT(text, fmt);
     }
     s3_api_error(code, fmt ? text : NULL, c->account->region, c->reply);
     return -1;

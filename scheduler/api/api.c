@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include <assert.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -130,10 +131,7 @@ static void reply_status(struct http_exchange *x, int status, const struct err *
 void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
 {
     struct err e = {.kind = kind};
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(e.text, sizeof(e.text), fmt, args);
-    va_end(args);
+    VFORMAT(e.text, fmt);
     http_reply_err(x, &e);
 }
 

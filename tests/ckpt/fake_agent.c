@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "base/vformat.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,11 +34,8 @@ static void set_env(const char *name, const char *fmt, ...) __attribute__((forma
 static void set_env(const char *name, const char *fmt, ...)
 {
     char value[2048];
-    va_list args;
 
-    va_start(args, fmt);
-    vsnprintf(value, sizeof(value), fmt, args);
-    va_end(args);
+    VFORMAT(value, fmt);
     setenv(name, value, 1);
 }
 

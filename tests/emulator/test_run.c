@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/vformat.h"
 #include "tests/emulator/rig.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -494,10 +495,7 @@ static int aws(struct rig *r, json_t **ret_json, const char *fmt, ...)
 {
     char arguments[1024], text[65536];
     struct err e;
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(arguments, sizeof(arguments), fmt, args);
-    va_end(args);
+    VFORMAT(arguments, fmt);
     char *command = mem_printf("env -i PATH=\"$PATH\" HOME=%s AWS_ACCESS_KEY_ID=" RIG_ACCESS_KEY
                                " AWS_SECRET_ACCESS_KEY=" RIG_SECRET_KEY
                                " AWS_DEFAULT_REGION=us-east-1 AWS_PAGER= AWS_MAX_ATTEMPTS=1 "
