@@ -239,7 +239,7 @@ static void stop(struct agent *a)
     notice_reader_stop(a->notices);
     a->notices = NULL;
     timer_stop(a->timers, &a->identity_wait);
-    timer_stop(a->timers, &a->sweep);
+    timer_stop(a->timers, &a->prune_timer);
     disk_stop(&a->disk);
     agent_ending_stop(a);
     uv_runner_destroy(a->runner);
@@ -253,7 +253,7 @@ static void stop(struct agent *a)
     supervisor_pool_stop(a->common.supervisors);
     timer_init(&stores_wait, on_stores_wait, a);
     timer_start(a->timers, &stores_wait, STORES_WAIT_MS);
-    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping ||
+    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->pruning ||
            !supervisor_pool_is_idle(a->common.supervisors) || !telemetry_is_idle(a->telemetry))
         uv_run(a->loop, UV_RUN_ONCE);
     timer_stop(a->timers, &stores_wait);

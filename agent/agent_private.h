@@ -49,7 +49,7 @@ struct agent {
     struct gpus gpus;
     struct channels channels;
     struct telemetry *telemetry;
-    struct timer identity_wait, orphan, exit_check, sweep, looking, closing;
+    struct timer identity_wait, orphan, exit_check, prune_timer, looking, closing;
     struct runner *runner;
     struct disk disk;         /* of the agent's directory */
     struct shutdown shutdown; /* whether the machine is shutting down */
@@ -60,7 +60,7 @@ struct agent {
     struct mono closing_since, all_ended_since; /* MONO_NONE = not yet */
     struct kept unneeded[WIRE_KEPT_MAX];        /* as last reported by belayd */
     size_t n_unneeded;
-    bool joining, ending, orphaned, sweeping;
+    bool joining, ending, orphaned, pruning;
     int64_t incarnation;
     int exit_code;
 };

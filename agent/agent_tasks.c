@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SWEEP_MS 10000
+#define PRUNE_MS 10000
 
 struct task *agent_find_task(const struct agent *a, int64_t job, int64_t attempt)
 {
@@ -138,22 +138,22 @@ void agent_disk_refused(void *ctx, bool of_records, const char *why)
 
 /* ---- kept directories ---- */
 
-struct sweep {
+struct pruning {
     struct agent *a;
     struct kept *v;
     size_t n;
 };
 
-static void sweep_on_thread(void *ctx)
+static void prune_on_thread(void *ctx)
 {
-    const struct sweep *s = ctx;
-    kept_sweep(s->a->kept_dir, s->v, s->n, KEPT_FREE_PERCENT);
+    const struct pruning *s = ctx;
+    kept_prune(s->a->kept_dir, s->v, s->n, KEPT_FREE_PERCENT);
 }
 
-static void on_swept(void *ctx)
+static void on_pruned(void *ctx)
 {
-    struct sweep *s = ctx;
-    s->a->sweeping = false;
+    struct pruning *s = ctx;
+    s->a->pruning = false;
     free(s->v);
     free(s);
 }
@@ -166,12 +166,12 @@ size_t agent_count_tasks(const struct agent *a)
     return n;
 }
 
-static void start_sweep(struct agent *a)
+static void start_pruning(struct agent *a)
 {
     struct kept one;
-    if (a->sweeping || kept_list(a->kept_dir, &one, 1) == 0)
+    if (a->pruning || kept_list(a->kept_dir, &one, 1) == 0)
         return;
-    struct sweep *s = mem_alloc(sizeof(*s));
+    struct pruning *s = mem_alloc(sizeof(*s));
     s->a = a;
     s->v = mem_array(a->n_unneeded + agent_count_tasks(a), sizeof(*s->v));
     for (size_t i = 0; i < a->n_unneeded; i++)
@@ -182,15 +182,15 @@ static void start_sweep(struct agent *a)
         if (task_is_prepared(t))
             s->v[s->n++] = (struct kept){.job = task_job(t), .attempt = task_attempt(t)};
     }
-    a->sweeping = true;
-    uv_run_work(a->loop, sweep_on_thread, on_swept, s);
+    a->pruning = true;
+    uv_run_work(a->loop, prune_on_thread, on_pruned, s);
 }
 
-static void on_sweep(struct timer *timer, void *ctx)
+static void on_prune_timer(struct timer *timer, void *ctx)
 {
     struct agent *a = ctx;
-    timer_start(a->timers, timer, SWEEP_MS);
-    start_sweep(a);
+    timer_start(a->timers, timer, PRUNE_MS);
+    start_pruning(a);
 }
 
 static void fill_kept(const struct agent *a, struct wire_status *s)
@@ -320,17 +320,17 @@ void agent_desired(void *ctx, const struct wire_desired *d)
         a->unneeded[a->n_unneeded++] =
             (struct kept){.job = d->unneeded[i].job, .attempt = INT64_MAX};
     if (a->n_unneeded > 0)
-        start_sweep(a);
+        start_pruning(a);
 }
 
 /* ---- */
 
 void agent_tasks_init(struct agent *a)
 {
-    timer_init(&a->sweep, on_sweep, a);
+    timer_init(&a->prune_timer, on_prune_timer, a);
 }
 
 void agent_tasks_begin(struct agent *a)
 {
-    timer_start(a->timers, &a->sweep, SWEEP_MS);
+    timer_start(a->timers, &a->prune_timer, PRUNE_MS);
 }

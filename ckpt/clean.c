@@ -202,7 +202,7 @@ static int collect_old_fence(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-static int sweep(struct clean *c, const char *what, store_each_fn fn, struct err *e)
+static int remove_collected(struct clean *c, const char *what, store_each_fn fn, struct err *e)
 {
     struct layout_name prefix = layout_prefix(c->job, what);
     int rc = check_cancel(c, e);
@@ -249,7 +249,7 @@ static int remove_manifests(struct clean *c, struct err *e)
 
             names_add(&c->remove, mem_strdup(name.s));
         }
-    /* A later attempt may have put manifests back; then it has to sweep the rest. */
+    /* A later attempt may have put manifests back; then it has to remove the rest. */
     if (!rc)
         rc = fence_check(c->job, c->attempt, e);
     if (!rc)
@@ -285,16 +285,16 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     if (!rc)
         rc = remove_manifests(&c, e);
     if (!rc)
-        rc = sweep(&c, "manifests/", collect_torn, e);
+        rc = remove_collected(&c, "manifests/", collect_torn, e);
     if (!rc)
-        rc = sweep(&c, "chunks/", collect, e);
+        rc = remove_collected(&c, "chunks/", collect, e);
     if (!rc)
         /* cleaning runs only while no rank's save is under way */
-        rc = sweep(&c, "gang/", collect, e);
+        rc = remove_collected(&c, "gang/", collect, e);
     if (!rc)
-        rc = sweep(&c, "fences/", collect_old_fence, e);
+        rc = remove_collected(&c, "fences/", collect_old_fence, e);
     if (!rc && keep.newest == 0)
-        rc = sweep(&c, "damaged/", collect_any, e);
+        rc = remove_collected(&c, "damaged/", collect_any, e);
     if (!rc && ret_kept_bytes)
         *ret_kept_bytes = c.kept_bytes;
     smap_deinit(&c.kept);
@@ -323,7 +323,7 @@ bool clean_for_space(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep
     if (may && !rc)
         rc = remove_manifests(&c, &e);
     if (may && !rc)
-        rc = sweep(&c, "chunks/", collect, &e);
+        rc = remove_collected(&c, "chunks/", collect, &e);
     if (may && !rc)
         rc = layout_list_ids(j, &after, &e);
     if (rc)

@@ -34,7 +34,7 @@
 #define OLD_MAX 1000     /* trees checked in one round */
 #define BLOCK_BYTES 4096 /* approximate disk space of a file of one byte */
 
-enum kind { CLEAR, PUT, ADD, GET, GET_PIECES, FIND_OLD, SWEEP };
+enum kind { CLEAR, PUT, ADD, GET, GET_PIECES, FIND_OLD, PRUNE };
 
 /* A tree that was not used for a while. */
 struct old {
@@ -313,7 +313,7 @@ static int note_user(void *ctx, const char *path, const char *name, struct err *
     return rc;
 }
 
-struct sweep {
+struct pruning {
     struct task *t;
     struct smap kept; /* hashes of pieces that trees have */
     int64_t age_ms;   /* younger ones stay */
@@ -323,7 +323,7 @@ struct sweep {
 /* Marks the pieces of one tree. An unreadable file is not a tree, and keeps nothing. */
 static int keep_pieces(void *ctx, const char *path, const char *name, struct err *e)
 {
-    struct sweep *s = ctx;
+    struct pruning *s = ctx;
     struct buf text = {0};
     struct workdir d = {0};
     struct err why;
@@ -342,9 +342,9 @@ static int keep_pieces(void *ctx, const char *path, const char *name, struct err
     return 0;
 }
 
-static int sweep_piece(void *ctx, const char *path, const char *name, struct err *e)
+static int prune_piece(void *ctx, const char *path, const char *name, struct err *e)
 {
-    struct sweep *s = ctx;
+    struct pruning *s = ctx;
     struct stat st;
     (void)e;
     if (smap_get(&s->kept, name) || (s->age_ms > 0 && is_young(path, s->age_ms))) {
@@ -357,21 +357,21 @@ static int sweep_piece(void *ctx, const char *path, const char *name, struct err
     return 0;
 }
 
-static int sweep_pieces(void *ctx, const char *path, const char *name, struct err *e)
+static int prune_pieces(void *ctx, const char *path, const char *name, struct err *e)
 {
-    int rc = each_name(path, sweep_piece, ctx, e);
+    int rc = each_name(path, prune_piece, ctx, e);
     (void)name;
     rmdir(path); /* if it is empty */
     return rc;
 }
 
-static int sweep_user(void *ctx, const char *path, const char *name, struct err *e)
+static int prune_user(void *ctx, const char *path, const char *name, struct err *e)
 {
     struct task *t = ctx;
-    struct sweep s = {.t = t, .age_ms = t->kind == CLEAR ? 0 : WORKDIRS_GRACE_MS};
+    struct pruning s = {.t = t, .age_ms = t->kind == CLEAR ? 0 : WORKDIRS_GRACE_MS};
     char *trees = mem_printf("%s/trees", path), *pieces = mem_printf("%s/pieces", path);
     int rc = each_name(trees, keep_pieces, &s, e);
-    rc = rc ? rc : each_name(pieces, sweep_pieces, &s, e);
+    rc = rc ? rc : each_name(pieces, prune_pieces, &s, e);
     *used_by(t, name) = s.bytes;
     smap_deinit(&s.kept);
     rmdir(trees);
@@ -382,7 +382,7 @@ static int sweep_user(void *ctx, const char *path, const char *name, struct err 
     return rc;
 }
 
-static int sweep(struct task *t)
+static int prune(struct task *t)
 {
     for (size_t i = 0; i < t->n_old; i++) {
         char *path = tree_path(t->dir, t->old[i].user, t->old[i].hash);
@@ -392,7 +392,7 @@ static int sweep(struct task *t)
         pthread_mutex_unlock(&t->w->removing);
         free(path);
     }
-    return each_name(t->dir, sweep_user, t, &t->e);
+    return each_name(t->dir, prune_user, t, &t->e);
 }
 
 static void on_thread(void *ctx)
@@ -416,8 +416,8 @@ static void on_thread(void *ctx)
         t->rc = each_name(t->dir, note_user, t, &t->e);
         break;
     case CLEAR:
-    case SWEEP:
-        t->rc = sweep(t);
+    case PRUNE:
+        t->rc = prune(t);
         break;
     }
 }
@@ -466,7 +466,7 @@ static void post(struct workdirs *w, struct task *t)
 /* Determines which of them a job has, or may have again. */
 static void ask_who_wants(struct workdirs *w, struct task *found)
 {
-    struct task *t = make(w, SWEEP);
+    struct task *t = make(w, PRUNE);
     struct err e;
     for (size_t i = 0; i < found->n_old; i++) {
         struct old *o = &found->old[i];

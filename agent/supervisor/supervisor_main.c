@@ -106,7 +106,7 @@ static void warm_up(struct supervisor_common *ret_common)
     user_resolve("", &ignored, &e);
     tools_find(&ret_common->tools);
     ret_common->home = proc_home_find();
-    proc_home_sweep(ret_common->home);
+    proc_home_prune(ret_common->home);
     ret_common->warned = limits_warned_create();
     ret_common->shares = output_shares_create();
 }

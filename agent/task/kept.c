@@ -103,7 +103,7 @@ static bool is_short(const char *dir, int free_percent)
                                         (unsigned long long)s.f_blocks * (unsigned)free_percent;
 }
 
-void kept_sweep(const char *dir, const struct kept *v, size_t n, int free_percent)
+void kept_prune(const char *dir, const struct kept *v, size_t n, int free_percent)
 {
     struct kept all[FIND_MAX];
     size_t found = list_in(dir, 0, 0, all, FIND_MAX), left = 0;

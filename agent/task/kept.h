@@ -16,7 +16,7 @@
 
 #define KEPT_MAX 8
 #define KEPT_FREE_PERCENT 10 /* of the file system; less free space counts as short */
-#define KEPT_NONE 101        /* for kept_sweep: removes everything */
+#define KEPT_NONE 101        /* for kept_prune: removes everything */
 
 struct kept {
     int64_t job, attempt;
@@ -33,7 +33,7 @@ void kept_put(const char *dir, int64_t job, int64_t attempt, const char *tree);
 
 /* Removes attempts of job v[i].job below v[i].attempt, and directories that are too old, too many,
  * or on a file system with less than free_percent free. */
-void kept_sweep(const char *dir, const struct kept *v, size_t n, int free_percent);
+void kept_prune(const char *dir, const struct kept *v, size_t n, int free_percent);
 
 /* The directories where earlier attempts of the job may have left something on this node, newest
  * first: here, or under tasks_dir if they are just ending. Returns how many, at most max; free

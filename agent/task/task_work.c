@@ -439,7 +439,7 @@ static int restore(struct task *t, const struct ckpt_job *j)
         return rc;
     rc = fetch(t, j);
     if (rc == ERR_NO_SPACE && !w->e.of_store) { /* frees what is kept and fetches everything */
-        kept_sweep(t->common->kept_dir, NULL, 0, KEPT_NONE);
+        kept_prune(t->common->kept_dir, NULL, 0, KEPT_NONE);
         rc = fetch(t, j);
     }
     return rc ? rc : check_restored(t, j);

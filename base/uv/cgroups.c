@@ -272,7 +272,7 @@ void cgroup_home_drop(struct cgroup_home *h)
 }
 
 /* rmdir fails harmlessly for a directory with processes. */
-static void sweep_dir(const char *home)
+static void prune_dir(const char *home)
 {
     DIR *d = opendir(home);
     for (struct dirent *entry; d && (entry = readdir(d));) {
@@ -286,11 +286,11 @@ static void sweep_dir(const char *home)
         closedir(d);
 }
 
-void cgroup_home_sweep(const struct cgroup_home *h)
+void cgroup_home_prune(const struct cgroup_home *h)
 {
     for (enum cgroup_kind k = CGROUP_V2 + 1; k < CGROUP_KINDS; k++)
         if (h->at[k].dir)
-            sweep_dir(h->at[k].dir);
+            prune_dir(h->at[k].dir);
 }
 
 void cgroup_home_deinit(struct cgroup_home *h)

@@ -84,7 +84,7 @@ void cgroup_home_find(struct cgroup_home *h);
 /* Removes the directories that this process keeps. */
 void cgroup_home_drop(struct cgroup_home *h);
 /* Removes directories kept by processes that have died. */
-void cgroup_home_sweep(const struct cgroup_home *h);
+void cgroup_home_prune(const struct cgroup_home *h);
 void cgroup_home_deinit(struct cgroup_home *h);
 
 #endif

@@ -27,7 +27,7 @@
 /* time for connections in an iteration of the loop, which has other work too */
 #define TURNS_MS 10
 #define LAST_TURNS_MS 1000 /* the same for a server that stops */
-#define SWEEP_MS 250
+#define SCAN_MS 250
 /* Memory is returned to the kernel after this number of closed TLS connections, at most once in
  * TRIM_MS, and for at most one part in TRIM_PART of the time. */
 #define TRIM_AFTER 64
@@ -60,10 +60,10 @@ static void on_accept_timer(struct timer *t, void *ctx)
     uv_poll_start(&s->listener, UV_READABLE, on_listener);
 }
 
-static void start_sweeps(struct http_server *s)
+static void start_scans(struct http_server *s)
 {
-    if (!timer_is_running(&s->sweep_timer))
-        timer_start(s->timers, &s->sweep_timer, SWEEP_MS);
+    if (!timer_is_running(&s->scan_timer))
+        timer_start(s->timers, &s->scan_timer, SCAN_MS);
 }
 
 static void on_listener(uv_poll_t *h, int status, int events)
@@ -86,7 +86,7 @@ static void on_listener(uv_poll_t *h, int status, int events)
         s->stats.accepted++;
         http_conn_open(s, fd, &addr);
     }
-    start_sweeps(s);
+    start_scans(s);
 }
 
 /* ---- The loop ---- */
@@ -143,7 +143,7 @@ static void trim_memory(struct http_server *s, int64_t now_ms)
     s->trim_after_ms = now_ms + TRIM_MS + TRIM_PART * took_ms;
 }
 
-static void on_sweep(struct timer *t, void *ctx)
+static void on_scan(struct timer *t, void *ctx)
 {
     (void)t;
     struct http_server *s = ctx;
@@ -153,7 +153,7 @@ static void on_sweep(struct timer *t, void *ctx)
     log_dropped(s, now_ms);
     trim_memory(s, now_ms);
     if (!list_is_empty(&s->conns) || s->n_tls_closed >= TRIM_AFTER)
-        start_sweeps(s);
+        start_scans(s);
 }
 
 void http_server_get_stats(const struct http_server *s, struct http_server_stats *ret_stats)
@@ -190,7 +190,7 @@ static void join_loop(struct http_server *s, uv_loop_t *loop)
 {
     s->loop = loop;
     s->timers = uv_timers_create(loop);
-    timer_init(&s->sweep_timer, on_sweep, s);
+    timer_init(&s->scan_timer, on_scan, s);
     timer_init(&s->turns_timer, on_turns_timer, s);
     timer_init(&s->accept_timer, on_accept_timer, s);
     timer_init(&s->finish_timer, on_finish_timer, s);

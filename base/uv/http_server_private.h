@@ -116,7 +116,7 @@ struct http_server {
     int listen_fd;
     size_t n_open; /* handles not yet closed by libuv */
     struct timers *timers;
-    struct timer sweep_timer, turns_timer, accept_timer, finish_timer;
+    struct timer scan_timer, turns_timer, accept_timer, finish_timer;
     struct list conns, waiting;
     struct http_turns turns;
     struct http_admission admission;

@@ -75,9 +75,9 @@ void proc_home_drop(struct proc_home *home)
     cgroup_home_drop(&home->cgroups);
 }
 
-void proc_home_sweep(const struct proc_home *home)
+void proc_home_prune(const struct proc_home *home)
 {
-    cgroup_home_sweep(&home->cgroups);
+    cgroup_home_prune(&home->cgroups);
 }
 
 static int open_in(struct proc_home *home, const char *name, const struct proc_limits *limits,

@@ -71,7 +71,7 @@ size_t proc_home_fds(const struct proc_home *home, int ret_fds[PROC_HOME_FDS_MAX
  * the home. */
 void proc_home_drop(struct proc_home *home);
 /* Removes directories kept by processes that died before they could remove them. */
-void proc_home_sweep(const struct proc_home *home);
+void proc_home_prune(const struct proc_home *home);
 /* As above, but only in this mode; otherwise ERR_UNSUPPORTED. For tests. */
 int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
     struct proc_group **ret_group, struct err *e);

@@ -131,15 +131,15 @@ static void unneeded_directories_are_removed_and_no_others(void **state)
 {
     const struct place *p = *state;
     const struct kept over[] = {{.job = 2, .attempt = INT64_MAX}, {.job = 1, .attempt = 3}};
-    kept_sweep(p->kept, over, 2, 0); /* no such directory yet */
+    kept_prune(p->kept, over, 2, 0); /* no such directory yet */
     put(p, 1, 2);
     put(p, 1, 3);
     put(p, 2, 7);
     put(p, 22, 1);
     char *strange = mem_printf("%s/2-7x", p->kept);
     assert_int_equal(mkdir(strange, 0700), 0);
-    kept_sweep(p->kept, NULL, 0, 0);
-    kept_sweep(p->kept, over, 2, 0);
+    kept_prune(p->kept, NULL, 0, 0);
+    kept_prune(p->kept, over, 2, 0);
     assert_true(fs_exists(strange));
     free(strange);
     assert_found(p, 1, 9, 8, "tasks/1-3/checkpoint tasks/1-2/checkpoint kept/1-3 ");
@@ -153,10 +153,10 @@ static void the_oldest_are_removed_when_too_many_or_on_a_full_disk(void **state)
     struct kept v[20];
     for (int i = 1; i <= KEPT_MAX + 3; i++)
         put(p, 1, i);
-    kept_sweep(p->kept, NULL, 0, 0);
+    kept_prune(p->kept, NULL, 0, 0);
     assert_int_equal(kept_list(p->kept, v, 20), KEPT_MAX);
     assert_int_equal(v[0].attempt, KEPT_MAX + 3); /* within one second the greater attempts */
-    kept_sweep(p->kept, NULL, 0, KEPT_NONE);
+    kept_prune(p->kept, NULL, 0, KEPT_NONE);
     assert_kept(p, "");
 }
 

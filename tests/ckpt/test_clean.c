@@ -49,7 +49,7 @@ static void a_chunk_that_a_kept_manifest_names_stays(void **state)
     assert_same_tree(s->tree, s->out);
 }
 
-static void what_killed_saves_left_is_swept(void **state)
+static void what_killed_saves_left_is_removed(void **state)
 {
     struct scratch *s = *state;
     struct err e;
@@ -63,7 +63,7 @@ static void what_killed_saves_left_is_swept(void **state)
     OK(s->job.store->ops->create(s->job.store, "lab/jobs/7/chunks/0000000003/x", "x", 1, &e));
     OK(clean_job(&s->job, 2, 3, &e));
     assert_int_equal(find_objects(s, "", NULL, 0), 3);
-    assert_int_equal(find_objects(s, "0000000003", NULL, 0), 1); /* not ours to sweep */
+    assert_int_equal(find_objects(s, "0000000003", NULL, 0), 1); /* not ours to remove */
     restore(s, 3);
     assert_tree_is(s->out, 1);
 }
@@ -262,7 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_newest_are_kept_and_nothing_else),
         TEST(a_chunk_that_a_kept_manifest_names_stays),
-        TEST(what_killed_saves_left_is_swept),
+        TEST(what_killed_saves_left_is_removed),
         TEST(every_kth_is_kept_besides_the_newest),
         TEST(a_pinned_checkpoint_stays_until_it_is_unpinned),
         TEST(a_closed_store_takes_no_save_and_can_be_emptied_but_for_pins),

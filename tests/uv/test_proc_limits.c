@@ -564,13 +564,13 @@ static void directories_of_a_dead_process_are_removed(void **state)
             pause();
     }
     assert_int_equal(read(out[0], dir, sizeof(dir)), sizeof(dir));
-    proc_home_sweep(home);
+    proc_home_prune(home);
     bool is_kept = strstr(dir, "belay-supervisor-") != NULL;
     if (is_kept)
         assert_true(has_pids_group(dir)); /* its process lives */
     kill(supervisor, SIGKILL);
     assert_int_equal(waitpid(supervisor, &status, 0), supervisor);
-    proc_home_sweep(home);
+    proc_home_prune(home);
     if (is_kept)
         assert_false(has_pids_group(dir));
     close(out[0]);
