@@ -99,7 +99,8 @@ static int read_input(const char *value, struct input *ret_input, struct err *e)
         return err_set(e, ERR_INVALID, "expected PLACE:BYTES");
     memcpy(location, value, (size_t)(colon - value));
     if (!input_parse_location(location, ret_input))
-        return err_set(e, ERR_INVALID, "expected where it lies, PROVIDER/REGION or store, found %s",
+        return err_set(e, ERR_INVALID,
+            "expected the location of the input, PROVIDER/REGION or store, found %s",
             str_show(location, shown));
     return str_to_i64(colon + 1, 1, INPUT_BYTES_MAX, "bytes", &ret_input->bytes, e);
 }
@@ -277,14 +278,14 @@ int model_load_constraints(struct model *m, const struct constraints_row *r, str
     char text[CONSTRAINTS_TEXT_MAX];
     struct err why;
     if (r->id < 1 || model_constraints(m, r->id))
-        return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " come twice", r->id);
+        return err_set(e, ERR_CORRUPT, "stored constraints %" PRId64 " come twice", r->id);
     if (constraints_read(m, r->text, &x, &why) != 0)
         return err_set(
-            e, ERR_CORRUPT, "stored extras %" PRId64 " cannot be read: %s", r->id, why.text);
+            e, ERR_CORRUPT, "stored constraints %" PRId64 " cannot be read: %s", r->id, why.text);
     SAW_ID(m, constraints, r->id);
     constraints_format(&x, text);
     if (!text[0])
-        return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " ask for nothing", r->id);
+        return err_set(e, ERR_CORRUPT, "stored constraints %" PRId64 " are empty", r->id);
     put(m, &x, r->id, text);
     return 0;
 }
@@ -506,7 +507,7 @@ void licences_give(struct model *m, const struct job *j)
 
 /* ---- submit ---- */
 
-/* Known properties of the machines that a job may use. */
+/* Properties of the machines that a job may use. */
 struct known {
     const struct job_row *job;
     const struct constraints *x;
@@ -602,7 +603,7 @@ static int refuse_gpu(const struct known *k, struct err *e)
         return refuse_name("GPUs of the model", g->model, k->models, e);
     return err_set(e, ERR_INVALID,
         "it needs GPUs %s%sof %" PRId64
-        " MiB, and no node or pool that it may use has them with more than %" PRId64,
+        " MiB, and no node or pool that it may use has such GPUs of more than %" PRId64 " MiB",
         g->model, g->model[0] ? " " : "", g->memory_mib, k->most_mib);
 }
 
@@ -655,20 +656,20 @@ static int check_licences(const struct model *m, const struct constraints *x, st
                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
         if (l->what.n < want->n)
             return err_set(e, ERR_INVALID,
-                "it needs %" PRId64 " of the licence %s, and there are %" PRId64, want->n,
+                "it needs %" PRId64 " of licence %s, and the cluster has %" PRId64, want->n,
                 want->name, l->what.n);
     }
     return 0;
 }
 
-#define NAMES_LOOKED_AT 1024
+#define NAMES_COMPARED_MAX 1024 /* for the suggestion of a similar name */
 
 static int refuse_node(const struct model *m, const char *name, struct err *e)
 {
-    const char *names[NAMES_LOOKED_AT + 1];
+    const char *names[NAMES_COMPARED_MAX + 1];
     size_t n = 0;
     LIST_FOREACH (model_nodes(m), l)
-        if (n < NAMES_LOOKED_AT)
+        if (n < NAMES_COMPARED_MAX)
             names[n++] = LIST_ENTRY(l, struct node, in_all)->row.name;
     names[n] = NULL;
     const char *near = str_nearest(name, names);
@@ -732,7 +733,7 @@ int constraints_check_submit(
                   x->gpu.memory_mib == 0))
         return rc;
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->spec.need.gpus == 0)
-        return err_set(e, ERR_INVALID, "a model or a memory of GPUs, but it requests no GPUs");
+        return err_set(e, ERR_INVALID, "it names a GPU model or memory, but it requests no GPUs");
     know_all(m, &k);
     if (k.suitable > 0)
         return 0;

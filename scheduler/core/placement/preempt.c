@@ -157,7 +157,7 @@ static bool next_owed(
                 continue;
             if (preempt_for_class(p, m, k, now, ret_event))
                 return true;
-            looked += k->first->claims == 0; /* else all of it may have its places */
+            looked += k->first->claims == 0; /* else the class may have all its places already */
         }
     }
     return false;
@@ -243,13 +243,13 @@ static void evict(
     touch_job(m, j);
     if (by_qos)
         history(m, now, "preempt", (struct history_of){.attempt = a},
-            "QOS %s preempts QOS %s: its place is for job %" PRId64
-            "; it continues elsewhere or later",
+            "QOS %s preempts QOS %s: this job's place is for job %" PRId64
+            "; this job continues elsewhere or later",
             by->qos->policy->name, j->row.spec.qos, by->head);
     else
         history(m, now, "reclaim", (struct history_of){.attempt = a},
-            "team %s claims its quota: its place is for job %" PRId64
-            "; it continues elsewhere or later",
+            "team %s claims its quota: this job's place is for job %" PRId64
+            "; this job continues elsewhere or later",
             by->account->team->name, by->head);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Selection of preemption victims for a quota. First jobs of the team furthest beyond its quota; of
- * those, jobs that can save; of those, the one with the least to lose: its cpus times the time
- * since its last save, or since its start. Among equals the youngest.
+ * Selection of preemption victims for a quota. First jobs of the team furthest beyond its quota;
+ * among these, jobs that can save; among these, the one with the least to lose: its cpus times the
+ * time since its last save, or since its start. Among equals the youngest.
  *
  * For a QOS, victims are jobs of those that it preempts; of other teams only usage beyond their
  * quota, since quota is not preempted. The ranking by excess usage does not apply.

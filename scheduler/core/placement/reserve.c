@@ -54,10 +54,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Unknown ends are after all known ones; ms of the wall clock. */
+/* Added to the start of a job without a time limit, in ms: unknown ends are after all known ones.
+ */
 #define NOT_SAID (1LL << 60)
-/* Examined nodes of a pool, those with the most recent ends first; more for a gang, by the factor.
- * Some of these will have capacity soon; examining all would cost more than it gains. */
+/* Nodes of a pool that are examined, those with the most recent ends first; for a gang at least
+ * LOOK_FOR_EACH for each rank. Some of these will have capacity soon; examining all would cost more
+ * than it gains. */
 #define LOOK_MAX 64
 #define LOOK_FOR_EACH 4
 
@@ -68,7 +70,8 @@ static int64_t end_after(int64_t from_ms, int64_t limit_ms)
     return limit_ms > 0 ? from_ms + limit_ms : NOT_SAID + from_ms;
 }
 
-/* From its assignment: starts are short, and a reservation stays as valid as it was made. */
+/* Counted from the assignment, although the time limit counts from the start: the end then does not
+ * move when the attempt starts, which would invalidate reservations. Starts are short. */
 static int64_t end_of(const struct attempt *a)
 {
     return a->row.state == ATTEMPT_STOPPING
@@ -255,8 +258,8 @@ int32_t reserve_to_come(
     return n < s->least ? (int32_t)n : s->least;
 }
 
-/* With nothing else in the rack: would the power suffice for a rank on it, on these other ones, and
- * on this many future machines? */
+/* Whether the rack, if it were otherwise empty, would have the power for ranks on this node, on the
+ * chosen nodes and on this many future machines. */
 static bool rack_would_do(const struct model *m, const struct shape *s, const struct node *n,
     const struct pool *pool, int64_t coming, const struct candidate *chosen, size_t n_chosen)
 {
@@ -472,7 +475,7 @@ void reserve_may_yield(struct model *m, struct node *n)
         rack_relaxed(m, n->rack);
 }
 
-/* Shapes behind it are not among the first. */
+/* Position of the last shape that may have a reservation by its queue position. */
 static struct queue_position last_of_first(const struct model *m)
 {
     struct queue_walk w = {0};

@@ -132,7 +132,7 @@ static void impossible_constraints_are_refused(void **state)
     refused(&l, &r, "resources=lego:1,shmem:1", "together");
     refused(&l, &r, "licences=mathlab:1",
         "no licence \"mathlab\" in belayd's configuration; did you mean \"matlab\"?");
-    refused(&l, &r, "licences=matlab:5", "it needs 5 of the licence matlab, and there are 4");
+    refused(&l, &r, "licences=matlab:5", "it needs 5 of licence matlab, and the cluster has 4");
     refused(&l, &r, "constraint=a|", "expected a feature's name");
     assert_int_equal(lab_try_asking(&l, &r, "constraint=m5.2xlarge&spot&z1&r1&aws"), 0);
     assert_int_equal(lab_try_asking(&l, &r, "constraint=avx512|nothing"), 0);

@@ -476,8 +476,8 @@ static void a_qos_preempts_jobs_of_lower_ones(void **state)
     assert_true(is_evicted(&l, spares[1])); /* of its own user */
     assert_false(is_evicted(&l, spares[0]) || is_evicted(&l, none) || is_evicted(&l, urgent));
     lab_take(&l);
-    assert_non_null(strstr(
-        lab_history(&l, "preempt")->text, "QOS urgent preempts QOS spare: its place is for job"));
+    assert_non_null(strstr(lab_history(&l, "preempt")->text,
+        "QOS urgent preempts QOS spare: this job's place is for job"));
     assert_true(lab_has_reason(&l, wants, "preempts",
         "1 of their jobs is being saved and stopped to make places for 1 like it"));
     int64_t slips = submit(&l, "blue", 4);
