@@ -196,7 +196,7 @@ class Telemetry(unittest.TestCase):
         self.sync([attempt])
         said = self.belay("why", str(waits)).stdout
         self.assertIn(
-            "1 node is held back by heat, power or the board, and given nothing new until that is over: n (heat)",
+            "1 node is throttled by heat, power or the board, and gets no new jobs until that is over: n (heat)",
             said,
         )
         self.assertRegex(self.belay("nodes").stdout, r"(?m) left +575 +heat ")

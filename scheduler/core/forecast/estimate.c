@@ -124,7 +124,7 @@ static bool wait_for(const struct model *m, const struct event *submit, struct i
            forecast_wait_for_window(m, &i->job.row, now, a, why);
 }
 
-/* Micro-dollars of ms at this hourly price. */
+/* Micro-dollars of `times` times ms at this hourly price; -1: too much for an int64_t. */
 static int64_t cost(int64_t ms, int64_t uusd_h, int64_t times)
 {
     double sum = (double)ms / 3600000 * (double)uusd_h * (double)times;

@@ -62,9 +62,8 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
                     n ? "," : "", other->row.id, held);
         }
         explain_say(a, "licences",
-            "it needs %" PRId64 " of the licence %s; of %" PRId64 " there are, %" PRId64
-            " are in use%s%s%s",
-            want->n, want->name, here, used, who[0] ? " by" : "", who,
+            "it needs %" PRId64 " of licence %s; %" PRId64 " of %" PRId64 " are in use%s%s%s",
+            want->n, want->name, used, here, who[0] ? " by" : "", who,
             shown > HOLDERS_SHOWN ? " and others" : "");
     }
 }
@@ -149,9 +148,10 @@ static void explain_qos(const struct job *j, struct answer *a)
             s->qos->policy->name, going, going == 1 ? "is" : "are", s->claims);
     else
         explain_say(a, "preempts",
-            "QOS %s preempts others, but no running job can free capacity for it now: where it may "
-            "run there are too few of them, or they are within other teams' quotas, were evicted "
-            "less than 15 minutes ago, or are stopping",
+            "QOS %s preempts others, but no running job can free capacity for it now: too few of "
+            "them are where it may run, or they are within other teams' quotas, were evicted less "
+            "than "
+            "15 minutes ago, or are stopping",
             s->qos->policy->name);
 }
 
@@ -179,13 +179,15 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
             going, going == 1 ? " beyond a quota is" : "s beyond a quota are", s->claims);
     else if (quota_owes(s))
         explain_say(a, "quota",
-            "with the %s cpus it needs team %s is within its quota: it uses %s of %s. It goes "
-            "first where it fits; no jobs beyond a quota could free capacity for it now",
+            "with the %s cpus that it needs, team %s is within its quota: it uses %s of %s. The "
+            "job goes first where it fits; no jobs beyond a quota could free capacity for it now",
             need, t->name, used, quota);
+    else if (t->quota_mcpu == 0)
+        explain_say(a, "quota", "team %s has no quota of its own; it uses spare capacity", t->name);
     else
         explain_say(a, "quota",
-            "with the %s cpus it needs team %s is beyond its quota: it uses %s of %s. It uses "
-            "spare capacity",
+            "with the %s cpus that it needs, team %s would be beyond its quota: it uses %s of %s. "
+            "The job uses spare capacity",
             need, t->name, used, quota);
 }
 
@@ -269,7 +271,7 @@ static struct money money(int64_t uusd)
     return t;
 }
 
-/* If that has a cost. */
+/* ", with $1.00 for reading its input"; "" if that costs nothing. */
 static const char *with_input(int64_t uusd, char *out, size_t size)
 {
     out[0] = '\0';
@@ -295,18 +297,19 @@ static void explain_budget(
         text_format(again, sizeof again, "; the next %s begins in %s", period, in);
     }
     if (b->row.is_closed)
-        explain_say(a, "budget", "budget %s is used up: of %s in this %s %s are spent%s",
-            b->row.name, money(b->cap_uusd).s, period, money(spent).s, again);
+        explain_say(a, "budget", "budget %s is used up: %s of %s are spent in this %s%s",
+            b->row.name, money(spent).s, money(b->cap_uusd).s, period, again);
     else if (needs > b->cap_uusd)
         explain_say(a, "budget",
-            "it would cost %s at %s an hour%s, and budget %s has %s for all of a %s: %s would help",
+            "it would cost %s at %s an hour%s, and budget %s has only %s for a whole %s: %s would "
+            "help",
             money(needs).s, money(uusd_h).s, with_input(input_uusd, input, sizeof input),
             b->row.name, money(b->cap_uusd).s, period,
             input_uusd > b->cap_uusd ? "machines nearer to its input" : "a shorter --time");
     else
         explain_say(a, "budget",
-            "budget %s: of %s in this %s %s are spent and %s set aside for running jobs; to begin "
-            "it %s more are needed%s%s",
+            "budget %s: of its %s for this %s, %s are spent and %s are set aside for running jobs; "
+            "this job needs %s to start%s%s",
             b->row.name, money(b->cap_uusd).s, period, money(spent).s,
             money(b->committed > spent ? b->committed - spent : 0).s, money(needs).s,
             with_input(input_uusd, input, sizeof input), again);
@@ -329,7 +332,7 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
             money(v->unpaid_uusd_h).s, money(s->max_uusd_h).s);
     else if (budgets_cap_lacks(s, v->unpaid_in, v->unpaid_uusd_h))
         explain_say(a, "max-usd",
-            "it has cost %s, of at most %s (--max-usd): the rest does not pay for %s at %s an "
+            "it has cost %s, of at most %s (--max-usd): what is left does not pay for %s at %s an "
             "hour%s; belay update %" PRId64 " max-usd=USD lets it continue",
             money(j->row.cost_uusd).s, money(j->row.spec.max_uusd).s,
             s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes", money(v->unpaid_uusd_h).s,
@@ -364,7 +367,7 @@ static void explain_priority(
     priority_part(parts, sizeof parts, "size", p.size_ms);
     priority_part(parts, sizeof parts, "nice", p.nice_ms);
     explain_say(a, "priority",
-        "it stands as if it had waited for %s: its waiting %s%s; belay shares says who used what",
+        "its priority equals a wait of %s: its own wait %s%s; belay shares lists who used how much",
         total, age, parts);
 }
 
@@ -451,7 +454,7 @@ static void explain_array_left(const struct job *j, struct answer *a)
 {
     if (j->array && !array_is_full(j))
         explain_say(a, "array",
-            "%" PRId64 " of its tasks have not begun, %" PRId64 " have and continue",
+            "%" PRId64 " of its tasks have not begun, %" PRId64 " have begun and not ended",
             array_left(j->array), j->array->n_tasks);
 }
 
@@ -536,7 +539,7 @@ static void explain_deadline(struct stamp now, const struct job *j, struct answe
         return;
     time_format_duration(left_ms > 0 ? left_ms : 0, in, sizeof in);
     explain_say(a, "deadline",
-        "unless it starts within %s it ends then: %s it could not end by its deadline", in,
+        "it is given up if it does not start within %s: %s it could not end by its deadline", in,
         j->row.spec.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
 
@@ -544,8 +547,8 @@ struct not_paid {
     char s[160];
 };
 
-/* What prevents a further cost of this much; "" if nothing does. Running jobs have their part of a
- * budget reserved. */
+/* The cap or budget that does not allow a further cost of this much; "" if all do. Running jobs
+ * have their part of a budget reserved, so only their caps are checked. */
 static struct not_paid not_paid(const struct job *j, int64_t uusd)
 {
     const struct shape *s = j->shape;
@@ -693,7 +696,7 @@ static void explain_running(
     if (j->row.ranks < j->row.spec.nodes && j->row.state == JOB_RUNNING)
         explain_say(out, "fewer-nodes",
             "it runs on %" PRId32 " nodes of at most %" PRId32
-            ", and on as many as there are when it starts again",
+            ", and on as many as are available when it starts again",
             j->row.ranks, j->row.spec.nodes);
     explain_survey_offers(m, j->shape, &v);
     if (v.uncertified > 0 && j->row.state == JOB_RUNNING)

@@ -83,7 +83,7 @@ static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
     return true;
 }
 
-/* Whether CRIU supports the job there. */
+/* Counts machines on which CRIU cannot checkpoint the job; the first one is named. */
 static bool can(struct survey *v, bool may, const char *who, const char *why)
 {
     v->no_criu += !may;
@@ -201,9 +201,9 @@ static void say_constraints(const struct survey *v, const struct shape *s, struc
     x.licences.n = 0;
     constraints_format(&x, text);
     explain_say(a, "extras",
-        "%" PRId64 " machine%s large enough %s not what it requires, %.100s; %s", v->no_constraints,
-        explain_plural(v->no_constraints), v->no_constraints == 1 ? "has" : "have", text,
-        v->no_constraints_what);
+        "%" PRId64 " machine%s large enough but %s not meet its constraints, %.100s; %s",
+        v->no_constraints, v->no_constraints == 1 ? " is" : "s are",
+        v->no_constraints == 1 ? "does" : "do", text, v->no_constraints_what);
 }
 
 static void say_criu(const struct survey *v, struct answer *a)
@@ -213,7 +213,7 @@ static void say_criu(const struct survey *v, struct answer *a)
         explain_plural(v->no_criu), v->no_criu_who, v->no_criu_why);
 }
 
-/* only: there is no alternative. */
+/* only: no other machine fits. */
 void explain_uncertified(const struct survey *v, const struct job *j, bool only, struct answer *a)
 {
     const char *until =
@@ -311,7 +311,7 @@ void explain_coming(
         bool booting = i->row.state == INSTANCE_LAUNCHED;
         explain_say(a, "launching", "instance %" PRId64 " (%s %s in %s) %s %s%s", i->row.id,
             i->row.type, market_names[i->row.market], i->row.zone,
-            booting ? "has been booting for" : "was asked for", since, booting ? "" : " ago");
+            booting ? "has been booting for" : "was requested", since, booting ? "" : " ago");
     }
 }
 
@@ -463,16 +463,17 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
         say_rack(v->lacks_power, v->unpowered, s, false, a);
     if (v->throttled)
         explain_say(a, "nodes-throttled",
-            "%" PRId64 " node%s held back by heat, power or the board, and given nothing new until "
+            "%" PRId64 " node%s throttled by heat, power or the board, and %s no new jobs until "
             "that is over: %s (%s)%s",
-            v->throttled, v->throttled == 1 ? " is" : "s are", v->throttles->row.name,
-            node_throttle_names[v->throttles->throttle], v->throttled > 1 ? " and others" : "");
+            v->throttled, v->throttled == 1 ? " is" : "s are", v->throttled == 1 ? "gets" : "get",
+            v->throttles->row.name, node_throttle_names[v->throttles->throttle],
+            v->throttled > 1 ? " and others" : "");
     if (v->full)
         explain_say(a, "nodes-full",
-            "%" PRId64 " node%s no space on %s disk, and %s given nothing new until there is: %s "
+            "%" PRId64 " node%s no space on %s disk, and %s no new jobs until there is space: %s "
             "(%.140s)%s",
             v->full, v->full == 1 ? " has" : "s have", v->full == 1 ? "its" : "their",
-            v->full == 1 ? "is" : "are", v->fulls->row.name, v->fulls->disk_full,
+            v->full == 1 ? "gets" : "get", v->fulls->row.name, v->fulls->disk_full,
             v->full > 1 ? " and others" : "");
     if (v->busy)
         explain_say(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy,
@@ -489,8 +490,8 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
         explain_say(a, "nodes-draining", "%" PRId64 " node%s being emptied", v->draining,
             v->draining == 1 ? " is" : "s are");
     if (v->lost)
-        explain_say(a, "nodes-lost", "%" PRId64 " node%s not heard of", v->lost,
-            v->lost == 1 ? " is" : "s are");
+        explain_say(a, "nodes-lost", "%" PRId64 " node%s lost: %s not report", v->lost,
+            v->lost == 1 ? " is" : "s are", v->lost == 1 ? "its agent does" : "their agents do");
 }
 
 /* Nodes with capacity, and with rack power for one of them but not for all. */
@@ -550,7 +551,7 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a)
         say_rack(power.first, power.n, j->shape, true, a);
 }
 
-/* What it waits for, and for how long. */
+/* The nodes that an elastic gang waits for, and for how long. */
 void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a)
 {
     char left[32];

@@ -409,6 +409,7 @@ static void *copy(const void *from, size_t n, size_t size)
     return p;
 }
 
+/* The finaliser of SplitMix64. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;

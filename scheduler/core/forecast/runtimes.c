@@ -19,7 +19,7 @@
 #define ALL_ENOUGH 8
 #define TRIES 4
 #define OVERDUE_MS 30000 /* a job at its time limit is stopped within this time */
-/* Assumed median of the remaining time of a job without a limit that just started, without data. */
+/* A job without a limit and without data is treated as if it had run at least this long. */
 #define FIRST_MS 600000
 
 struct named {
@@ -36,7 +36,7 @@ static void runtimes_add(struct runtimes *r, int64_t used_ms, int64_t asked_ms)
     r->n += r->n < RUNTIMES_KEPT;
 }
 
-/* What that job would have run with this limit. */
+/* The run time of that job, scaled to this limit. */
 static int64_t scaled(const struct runtimes *r, int32_t k, int64_t limit_ms)
 {
     int64_t used = r->of[k].used_ms, asked = r->of[k].asked_ms;
@@ -47,6 +47,9 @@ static int64_t scaled(const struct runtimes *r, int32_t k, int64_t limit_ms)
     return (int64_t)((double)limit_ms * ((double)used / (double)asked));
 }
 
+/* Without data, at quantile u: uniform over the rest of the limit. Without a limit P(T > t | T >
+ * elapsed) = elapsed / t, as for processes (Harchol-Balter and Downey, "Exploiting Process Lifetime
+ * Distributions for Dynamic Load Balancing", 1997), up to RUNTIMES_MAX_MS. */
 static int64_t guess(int64_t limit_ms, int64_t elapsed_ms, double u)
 {
     int64_t from = elapsed_ms > FIRST_MS ? elapsed_ms : FIRST_MS;
@@ -74,7 +77,7 @@ int64_t runtimes_draw(
 {
     int32_t longer[RUNTIMES_KEPT], n = 0;
     uint64_t from = random;
-    /* as good as examining all, and usually sufficient */
+    /* usually sufficient: as likely as drawing one from all that ran longer */
     for (int k = 0; r && r->n > 0 && k < TRIES; k++, from >>= 8) {
         int32_t one = (int32_t)((from & 0xff) % (uint64_t)r->n);
         if (is_longer(r, one, limit_ms, elapsed_ms))

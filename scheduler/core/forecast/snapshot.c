@@ -35,7 +35,7 @@
 
 /* ---- classes of machines ---- */
 
-/* Some jobs name the nodes that they may use. */
+/* True if each job that names nodes (--nodelist, --exclude) may use both or neither. */
 static bool are_named_alike(
     const struct forecast_snapshot *p, const struct node *a, const struct node *b)
 {
@@ -76,8 +76,9 @@ static int32_t class_of_offer(struct forecast_snapshot *p, const struct offer *o
     return (int32_t)p->n_node_classes - 1;
 }
 
-/* Above its maximum hourly cost (--max-usd-per-hour), or above the rest of its cap (--max-usd), at
- * current prices: changes of prices, of its user's allowance and of budgets are not predicted. */
+/* Whether the price is within its maximum hourly cost (--max-usd-per-hour) and what is left of its
+ * cap (--max-usd) and budgets. Changes of prices, of its user's allowance and of budgets are not
+ * predicted. */
 static bool takes_price(
     const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
 {
@@ -175,7 +176,7 @@ struct before queue_before(
     return b;
 }
 
-/* The lot most similar to these jobs. */
+/* The lot most similar to these jobs, by a weighted distance of demand, limit and pool. */
 static int32_t most_alike(const struct forecast_snapshot *p, const struct shape *s)
 {
     int32_t best = 0;
@@ -208,7 +209,8 @@ static int32_t new_lot(struct forecast_snapshot *p, const struct shape *s, struc
     return p->n_lots++;
 }
 
-/* An equally distributed sample of their histories. */
+/* Reservoir sampling (Vitter's algorithm R), with Knuth's multiplicative hash for random numbers.
+ */
 static void add_history(struct lot *l, const struct runtimes *r)
 {
     if (!r)

@@ -75,7 +75,7 @@ static void a_busy_cluster_names_what_is_ahead(void **state)
     assert_string_equal(text_of("nodes-busy"), "2 nodes are large enough but busy");
     assert_string_equal(text_of("nodes-draining"), "1 node is being emptied");
     assert_string_equal(text_of("nodes-noticed"), "1 node is being reclaimed");
-    assert_string_equal(text_of("nodes-lost"), "1 node is not heard of");
+    assert_string_equal(text_of("nodes-lost"), "1 node is lost: its agent does not report");
     assert_string_equal(text_of("queue-ahead"),
         "2 jobs wait before it; the first is job 3, 'train' of ann (has waited for longer), then "
         "job 4, 'train' of ann (has waited for "
@@ -100,7 +100,7 @@ static void launches_and_refusals_are_explained(void **state)
     lab_plan(&l);
     lab_wait(&l, 5000);
     explain(&l, job);
-    assert_string_equal(text_of("launching"), "instance 1 (m5 spot in z1) was asked for 5s ago");
+    assert_string_equal(text_of("launching"), "instance 1 (m5 spot in z1) was requested 5s ago");
     assert_string_equal(text_of("pool-full"), "pool burst has 1 of at most 1 nodes");
     lab_launched(&l, 1);
     lab_wait(&l, 1000);

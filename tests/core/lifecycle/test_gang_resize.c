@@ -59,7 +59,7 @@ static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
     struct reason why[EXPLAIN_REASONS_MAX];
     assert_int_equal(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX), 4);
     assert_string_equal(why[3].text,
-        "it runs on 3 nodes of at most 4, and on as many as there are when it starts again");
+        "it runs on 3 nodes of at most 4, and on as many as are available when it starts again");
     assert_string_equal(lab_history(&l, "settled")->text,
         "starts with 2 or more nodes instead of 4: no more are available now");
     lab_deinit(&l);

@@ -436,9 +436,8 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&l, first), node); /* what runs goes on */
     assert_true(says(&l, second, "nodes-full",
-        "1 node has no space on its disk, and is given nothing new until there is: n1 (0 B of 16 "
-        "MiB "
-        "are free)"));
+        "1 node has no space on its disk, and gets no new jobs until there is space: n1 (0 B of 16 "
+        "MiB are free)"));
     int64_t other = lab_join(&l, "n2", 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), other);

@@ -265,8 +265,8 @@ static void licences_are_reserved_for_a_job_that_waits_for_more(void **state)
     assert_false(lab_node_of(&l, big) || lab_node_of(&l, small));
     assert_true(lab_node_of(&l, other));
     assert_int_equal(licence_at(l.m, 0)->used, 2);
-    assert_true(lab_has_reason(&l, big, "licences",
-        "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
+    assert_true(lab_has_reason(
+        &l, big, "licences", "it needs 4 of licence matlab; 2 of 4 are in use by job 2 (2)"));
     /* a job outside the queue reserves none */
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = big, .by = "ann"}});
     lab_plan(&l);

@@ -164,8 +164,8 @@ static void no_job_is_preempted_for_one_that_could_not_start_or_has_no_quota(voi
     for (int k = 0; k < 3; k++)
         submit(&l, "red", 4);
     lab_plan(&l);
-    submit(&l, "blue", 6); /* no node is this large */
-    submit(&l, "grey", 4); /* has no quota */
+    submit(&l, "blue", 6);                /* no node is this large */
+    int64_t grey = submit(&l, "grey", 4); /* has no quota */
     struct job_row gang = job_of("blue", 4);
     gang.spec.nodes = gang.spec.nodes_min = 3; /* 12 cpus, of 8 */
     lab_submit(&l, &gang);
@@ -173,6 +173,8 @@ static void no_job_is_preempted_for_one_that_could_not_start_or_has_no_quota(voi
     lab_plan(&l);
     for (int64_t j = 1; j <= 3; j++)
         assert_false(is_evicted(&l, j));
+    assert_true(lab_has_reason(
+        &l, grey, "quota", "team grey has no quota of its own; it uses spare capacity"));
     lab_deinit(&l);
 }
 

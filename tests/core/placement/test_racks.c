@@ -660,7 +660,7 @@ static void a_throttled_node_gets_no_new_jobs(void **state)
     assert_false(lab_runs(&l, second));
     assert_true(lab_runs(&l, first)); /* and running jobs continue */
     assert_true(lab_has_reason(&l, second, "nodes-throttled",
-        "1 node is held back by heat, power or the board, and given nothing new until that is "
+        "1 node is throttled by heat, power or the board, and gets no new jobs until that is "
         "over: n1 (heat)"));
     int64_t other = lab_join(&l, "n2", 4);
     lab_plan(&l);

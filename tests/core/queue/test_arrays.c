@@ -59,7 +59,8 @@ static void a_task_becomes_a_job_when_it_is_placed(void **state)
     size_t n = core_explain(l.m, l.now, job, r, EXPLAIN_REASONS_MAX);
     assert_true(n > 1);
     assert_string_equal(r[0].code, "nodes-busy"); /* its progress is not a reason */
-    assert_string_equal(r[n - 1].text, "995 of its tasks have not begun, 2 have and continue");
+    assert_string_equal(
+        r[n - 1].text, "995 of its tasks have not begun, 2 have begun and not ended");
     lab_deinit(&l);
 }
 

@@ -40,8 +40,8 @@ static void running_jobs_are_saved_before_a_budget_is_used_up_and_continue_next_
     struct budget_view v = spending_view(&l, 0);
     print_message("spent $%.4f of $100\n", (double)v.spent_uusd / 1e6);
     assert_true(v.is_closed && v.spent_uusd <= 100 * USD && v.spent_uusd > 99 * USD);
-    assert_true(lab_has_reason(
-        &l, jobs[0], "budget", "budget all is used up: of $100.00 in this month $99.9"));
+    assert_true(lab_has_reason(&l, jobs[0], "budget", "budget all is used up: $99.9"));
+    assert_true(lab_has_reason(&l, jobs[0], "budget", " of $100.00 are spent in this month"));
     spending_run_until(&l, (struct wall){DEC_1 - 1});
     assert_false(lab_runs(&l, jobs[0]));
     spending_run_until(&l, (struct wall){DEC_1 + 1});
@@ -148,7 +148,7 @@ static void a_job_at_its_own_cost_limit_is_parked_until_the_limit_is_raised(void
     int64_t cost = model_job(l.m, job)->row.cost_uusd;
     assert_true(cost <= 3 * USD && cost > 3 * USD - USD / 50);
     assert_true(lab_has_reason(&l, job, "max-usd",
-        "of at most $3.00 (--max-usd): the rest does not pay for ten minutes at $1.00 an hour; "
+        "of at most $3.00 (--max-usd): what is left does not pay for ten minutes at $1.00 an hour; "
         "belay update"));
     assert_true(lab_has_reason(&l, job, "max-usd", "max-usd=USD lets it continue"));
     struct forecast f;

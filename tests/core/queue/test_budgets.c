@@ -29,9 +29,8 @@ static void expected_costs_are_reserved_and_returned(void **state)
     assert_false(lab_runs(&l, second)); /* 6 + 6 are more than 10 */
     assert_int_equal(spending_view(&l, 0).aside_uusd, 6 * USD);
     assert_true(lab_has_reason(&l, second, "budget",
-        "budget all: of $10.00 in this month $0.00 are spent and $6.00 set aside for running jobs; "
-        "to "
-        "begin it $6.11 more are needed; the next month begins in 30d"));
+        "budget all: of its $10.00 for this month, $0.00 are spent and $6.00 are set aside for "
+        "running jobs; this job needs $6.11 to start; the next month begins in 30d"));
     lab_started(&l, first);
     spending_run_for(&l, HOUR_MS);
     lab_ended(&l, first, END_SUCCEEDED, 0); /* for $1 */
@@ -58,7 +57,7 @@ static void the_cost_of_reading_the_input_is_reserved_until_it_is_read(void **st
     assert_false(lab_runs(&l, 1)); /* 30 GiB are $15 */
     assert_true(lab_has_reason(&l, 1, "budget",
         "it would cost $16.00 at $1.00 an hour, with $15.00 for reading its input, and budget all "
-        "has $10.00 for all of a month: machines nearer to its input would help"));
+        "has only $10.00 for a whole month: machines nearer to its input would help"));
     capped.spec.max_uusd = 5 * USD;
     int64_t second = lab_submit_asking(&l, &capped, "input=store:10737418240");
     lab_plan(&l);
@@ -209,8 +208,8 @@ static void jobs_that_fit_the_budget_overtake_and_free_nodes_are_always_used(voi
     assert_false(lab_runs(&l, large));
     assert_true(lab_runs(&l, small));
     assert_true(lab_has_reason(&l, large, "budget",
-                    "it would cost $40.00 at $1.00 an hour, and budget all has $10.00 for all of a "
-                    "month: a shorter --time would help") ||
+                    "it would cost $40.00 at $1.00 an hour, and budget all has only $10.00 for a "
+                    "whole month: a shorter --time would help") ||
                 lab_has_reason(&l, large, "nodes-busy", ""));
     lab_apply(&l, (struct event){.type = EV_POOL, .pool = &free_pool});
     struct node_row r = {

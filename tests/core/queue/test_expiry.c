@@ -40,8 +40,9 @@ static void a_job_that_waits_too_long_ends(void **state)
     lab_started(&l, runs);
     size_t n = core_explain(l.m, l.now, waits, why, 16);
     assert_string_equal(why[n - 1].code, "deadline");
-    assert_string_equal(why[n - 1].text, "unless it starts within 5m00s it ends then: with its "
-                                         "time limit it could not end by its deadline");
+    assert_string_equal(why[n - 1].text,
+        "it is given up if it does not start within 5m00s: with its "
+        "time limit it could not end by its deadline");
     lab_wait(&l, 5 * MINUTE_MS);
     beat(&l, node);
     assert_non_null(model_job(l.m, waits)); /* it could still start now */

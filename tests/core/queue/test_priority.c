@@ -258,9 +258,9 @@ static void a_priority_is_the_sum_of_its_reported_parts(void **state)
     lab_join(&l, "a", 4);
     n = core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
     assert_string_equal(why[n - 1].code, "priority");
-    assert_string_equal(why[n - 1].text, "it stands as if it had waited for 76d00h: its waiting "
+    assert_string_equal(why[n - 1].text, "its priority equals a wait of 76d00h: its own wait "
                                          "1h00m, fair share 75d00h, QOS 1d00h, size 20m00s, "
-                                         "less nice 30m00s; belay shares says who used what");
+                                         "less nice 30m00s; belay shares lists who used how much");
     lab_wait(&l, 21 * HOUR_MS + 30 * MINUTE_MS);
     core_priority(l.m, model_job(l.m, job), l.now.wall, &p);
     /* six, and a sixteenth of the other sixteen */
