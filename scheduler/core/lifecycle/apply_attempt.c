@@ -341,7 +341,8 @@ int apply_checkpoint(
 {
     if (ev->checkpoint.bytes < 0 || ev->checkpoint.stored_bytes < 0 || ev->checkpoint.took_ms < 0 ||
         ev->checkpoint.pause_ms < 0)
-        return err_set(e, ERR_INVALID, "job %" PRId64 ": a checkpoint of negative size or time",
+        return err_set(e, ERR_INVALID,
+            "job %" PRId64 ": the size or a duration of a checkpoint is negative",
             ev->checkpoint.job);
     struct ckpt_ref ref = ev->checkpoint.ref;
     struct attempt *a = live_attempt(m, ev->checkpoint.job, ref.attempt, ev->checkpoint.node);
@@ -361,7 +362,7 @@ int apply_checkpoint(
     }
     touch_attempt(m, a);
     if (ckpt_ref_compare(ref, j->last_good) <= 0 || ref.attempt < j->from_attempt)
-        return 0; /* another rank of its gang reported it, or the requeue was dropped */
+        return 0; /* reported by another rank already, or not used any more (--from-scratch) */
     procurement_saved(a, saved_at);
     j->last_good = ref;
     j->last_good_progress = ev->checkpoint.progress;
@@ -393,7 +394,9 @@ int apply_checkpoint(
 int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->kept.bytes < 0 || ev->kept.bytes > STORED_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "job %" PRId64 ": %" PRId64 " bytes cannot be kept",
+        return err_set(e, ERR_INVALID,
+            "job %" PRId64 ": the size of its data in the store, %" PRId64
+            " bytes, is out of range",
             ev->kept.job, ev->kept.bytes);
     const struct attempt *a = live_attempt(m, ev->kept.job, ev->kept.attempt, ev->kept.node);
     ret_outcome->id = ev->kept.job;

@@ -114,7 +114,7 @@ int apply_limits(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->limits.max_nodes < 0 || ev->limits.max_gpus < 0 || ev->limits.max_uusd_h < 0)
-        return err_set(e, ERR_INVALID, "a limit of all pools is negative");
+        return err_set(e, ERR_INVALID, "a limit over all pools is negative");
     m->options.max_nodes = ev->limits.max_nodes;
     m->options.max_gpus = ev->limits.max_gpus;
     m->options.max_uusd_h = ev->limits.max_uusd_h;
@@ -219,7 +219,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
             if (!is_of(o, ev))
                 continue;
             bool changed = reprice(o, ev);
-            /* the offer may have it from the configuration, and its instances not */
+            /* the offer may have this price from the configuration, but not its instances */
             if (o->row.market == ev->price.market)
                 reprice_instances(m, o, ev);
             if (!changed)
@@ -452,7 +452,7 @@ int apply_instance_gone(
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s",
         i->row.type, i->row.provider_id, ev->gone.text);
     if (ev->gone.launched_at.ms > 0 && ev->gone.launched_at.ms != i->row.launched_at.ms)
-        /* first report by the provider; so far at most its agent was heard of */
+        /* first report by the provider; until now at most its agent has reported */
         ledger_launched(m, i, ev->gone.launched_at, ev->now);
     struct wall ended_at = i->row.ended_at = credible_end(&i->row, ev->gone.ended_at, ev->now.wall);
     if (i->node)

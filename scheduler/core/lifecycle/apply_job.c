@@ -137,8 +137,9 @@ int job_check_row(const struct job_row *r, const struct job_row *was, struct err
     if (job_spec_check(&r->spec, was ? &was->spec : NULL, e) != 0)
         return err_wrap(e, "job '%s'", r->spec.name);
     if (r->spec.nodes_min < 0 || r->spec.nodes_min > r->spec.nodes)
-        return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least",
-            r->spec.name, r->spec.nodes);
+        return err_set(e, ERR_INVALID,
+            "job '%s': the minimum number of nodes must be 1 to %" PRId32, r->spec.name,
+            r->spec.nodes);
     if (r->spec.drill_tries > 0 && r->spec.method == CKPT_NONE)
         return err_set(e, ERR_INVALID, "job '%s': it takes no checkpoints, so it cannot be drilled",
             r->spec.name);
@@ -152,9 +153,9 @@ int job_check_retries(const struct job_row *r, struct err *e)
         return 0;
     return err_set(e, ERR_INVALID, "job '%s': a job that is never requeued cannot have %s",
         r->spec.name,
-        r->spec.window[0]      ? "a window: it would end when that closes"
-        : r->spec.max_uusd > 0 ? "a cap of its own (max_usd): it would end when that is spent"
-                               : "a drill: it would end with that");
+        r->spec.window[0]      ? "a window: it would end when the window closes"
+        : r->spec.max_uusd > 0 ? "a cap of its own (max_usd): it would end when the cap is spent"
+                               : "a drill: it would end with the drill");
 }
 
 /* Combines the settings of user, pools and configuration. Of several pools the first with a setting
@@ -298,7 +299,7 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
     if (job_attempt(j)) {
         job_move(m, j, JOB_CANCELLING);
         job_stop(m, j, END_USER, false);
-        model_note_change(m); /* it is no demand any more */
+        model_note_change(m); /* it needs no machine any more */
     } else {
         j->row.end = END_USER;
         history(m, now, "ended", (struct history_of){.job = j}, "user: cancelled before it ran%s",
@@ -349,8 +350,8 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     const struct attempt *a = job_attempt(j);
     if (j->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " takes no checkpoints: only jobs submitted with --checkpoint can be "
-            "saved, such as signal or coop",
+            "job %" PRId64 " takes no checkpoints: only jobs submitted with --checkpoint, such as "
+            "--checkpoint signal, can be saved",
             j->row.id);
     if (!a || (a->row.state == ATTEMPT_STOPPING && !a->row.save_first))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s: there is nothing to save", j->row.id,

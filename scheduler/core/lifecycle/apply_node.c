@@ -117,7 +117,7 @@ static int rejoin(struct model *m, struct node *n, const struct event *ev,
     const struct node_row *r = ev->join.node;
     if (n->row.instance != ev->join.instance)
         return err_set(e, ERR_DENIED,
-            "this key is node %s's, which did not come from instance %" PRId64, n->row.name,
+            "this key belongs to node %s, which is not of instance %" PRId64, n->row.name,
             ev->join.instance);
     seen(m, n, ev->now);
     STR_COPY(n->row.address, r->address);
@@ -260,7 +260,7 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
     struct node *n = model_node(m, ev->facts.node);
     ret_outcome->id = ev->facts.node;
     if (ev->facts.criu < CRIU_UNKNOWN || ev->facts.criu > CRIU_GPU)
-        return err_set(e, ERR_INVALID, "node %" PRId64 ": an ability of unknown kind %d",
+        return err_set(e, ERR_INVALID, "node %" PRId64 ": CRIU support of unknown kind %d",
             ev->facts.node, (int)ev->facts.criu);
     if (!n)
         return 0;
@@ -314,8 +314,8 @@ int apply_condition(
     return 0;
 }
 
-/* A start there would be refused (END_CAPACITY). The text has figures from when the disk filled, or
- * filled for another reason. If only the text changes, nothing else does. */
+/* While the disk is full, a start there would end as END_CAPACITY. A later text may have other
+ * figures or another reason; that alone changes nothing. */
 int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = model_node(m, ev->disk.node);
@@ -504,7 +504,7 @@ int apply_node_lost(
         return 0;
     char silent[32], what[CORE_TEXT_MAX];
     time_format_duration(ev->now.mono.ms - n->last_seen.ms, silent, sizeof silent);
-    text_format(what, sizeof what, "not heard of for %s", silent);
+    text_format(what, sizeof what, "silent for %s", silent);
     history(m, ev->now, "lost", (struct history_of){.node = n}, "%s: %s", n->row.name, what);
     node_move(m, n, NODE_LOST, ev->now);
     attempts_end_all(m, ev->now, n, what);

@@ -13,6 +13,7 @@
 #include "scheduler/core/queue/queue.h"
 
 #include "base/mem.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,8 +108,9 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
     if (r->state != DRILL_PASSED || !r->script_key[0] || !wall_is_set(r->ended_at) ||
         smap_get(&m->lifecycle.certificates, r->script_key))
         return err_set(e, ERR_CORRUPT,
-            "stored drill %lld of job %lld is no certificate, or one of two for its script",
-            (long long)r->number, (long long)r->job);
+            "stored drill %" PRId64 " of job %" PRId64
+            " is not a certificate, or its script has two",
+            r->number, r->job);
     put(m, r->script_key, r->ended_at);
     return 0;
 }

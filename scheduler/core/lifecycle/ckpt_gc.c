@@ -8,7 +8,7 @@
  * Remaining data with a price is measured once a month by a cleaning that removes nothing: users
  * may have removed some, or unpinned it.
  *
- * If the store has data of another job with the same number (a copy of the database was restored),
+ * If the store has data of another job under the same number (a copy of the database was restored),
  * this job has no data there: nothing is removed or measured.
  *
  * One cleaning at a time: the store sets the pace, and no job waits for it.
@@ -48,7 +48,7 @@ static void ckpt_gc_index(struct model *m, struct ckpt_gc *l)
         tree_add(&m->lifecycle.ckpt_gc_due, &l->by_due, &l->row, compare_due);
 }
 
-/* Measured only: nothing is to be removed any more. */
+/* True if nothing is to be removed any more and the data is only measured. */
 static bool is_looked_at(const struct ckpt_gc_row *r)
 {
     return r->closed && !wall_is_set(r->last_at);
@@ -112,7 +112,7 @@ int model_load_ckpt_gc(struct model *m, const struct ckpt_gc_row *r, struct err 
         map_get(&m->lifecycle.ckpt_gc, r->job) ||
         (r->state == CKPT_GC_CLEANING && m->lifecycle.cleaning))
         return err_set(e, ERR_CORRUPT,
-            "what is stored of the checkpoints that job %" PRId64 " left contradicts other rows",
+            "the stored cleanup of the checkpoints of job %" PRId64 " contradicts other rows",
             r->job);
     struct ckpt_gc *l = mem_alloc(sizeof *l);
     l->row = *r;
@@ -133,7 +133,8 @@ int model_load_ckpt_gc_of(
         l->last_good = r->last_good;
     }
     labels_unref(m, j.labels);
-    return l ? 0 : err_set(e, ERR_CORRUPT, "job %" PRId64 " has left nothing", r->id);
+    return l ? 0
+             : err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has no checkpoints to clean", r->id);
 }
 
 void core_ckpt_identity(
@@ -215,8 +216,8 @@ int apply_cleaned(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     static const char *const texts[] = {
-        [CKPT_GC_KEEP_LAST] = "its checkpoints were removed but for the last and what is pinned",
-        [CKPT_GC_KEEP_NONE] = "its checkpoints were removed but for what is pinned"};
+        [CKPT_GC_KEEP_LAST] = "its checkpoints were removed, except the last and pinned ones",
+        [CKPT_GC_KEEP_NONE] = "its checkpoints were removed, except pinned ones"};
     struct ckpt_gc *l = map_get(&m->lifecycle.ckpt_gc, ev->cleaned.job);
     (void)e;
     ret_outcome->id = ev->cleaned.job;

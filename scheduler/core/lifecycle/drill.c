@@ -79,7 +79,7 @@ static void drill_free(struct drill *d)
     free(d);
 }
 
-/* By start; after a load by number, since the starts are unknown. */
+/* Appends to the list, which is thus ordered by start, or after a load by job number. */
 static void wait_to_be_drilled(struct model *m, struct attempt *a)
 {
     if (a->job->row.spec.drill_tries > 0 && !job_side(a->job)->drill &&
@@ -91,7 +91,7 @@ static void wait_to_be_drilled(struct model *m, struct attempt *a)
 static void conclude(struct model *m, struct drill *d, struct stamp now, enum drill_state how,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* Frees it. */
+/* Ends the drill with this result and frees it. */
 static void conclude(
     struct model *m, struct drill *d, struct stamp now, enum drill_state how, const char *fmt, ...)
 {
@@ -405,8 +405,8 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
-/* The job has ended, so only this row is needed. A difference counts as a failure now: it revokes
- * certificates since the resume. */
+/* The job may have ended, so only the drill's row is used. A difference counts as a failure at this
+ * time: it revokes the certificate. */
 int apply_drill_compared(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
@@ -433,7 +433,7 @@ int apply_drill_compared(
     *ADD_ROW(m, drills) = r;
     history(m, ev->now, "drill-compared", (struct history_of){.a = r.number, .b = with},
         "for %s: its result %s that of job %" PRId64 ", which ran undisturbed%s%s", ev->compared.by,
-        ev->compared.equal ? "equals" : "is not", with, ev->compared.equal ? "" : ": ",
+        ev->compared.equal ? "equals" : "differs from", with, ev->compared.equal ? "" : ": ",
         ev->compared.equal ? "" : ev->compared.text);
     history_last(m)->job = r.job;
     return 0;
@@ -463,8 +463,8 @@ int apply_drill_due(
     struct drill *d = j ? job_side(j)->drill : NULL;
     struct wall until = d ? waits_until(d) : WALL_NONE;
     if (!wall_is_set(until) || until.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT, "the drill of job %" PRId64 " waits for nothing (any more)",
-            ev->drill_due.job);
+        return err_set(e, ERR_CONFLICT,
+            "the drill of job %" PRId64 " has no deadline that has passed", ev->drill_due.job);
     ret_outcome->id = j->row.id;
     if (d->row.state == DRILL_QUEUED && d->row.avoids) {
         stop_avoiding(m, d);

@@ -94,7 +94,7 @@ static int32_t least_after(const struct job_row *r, enum end_kind end)
                                                                         : r->spec.nodes_min;
 }
 
-/* waits: for more than its minimum. */
+/* waits: it waits for more nodes than its minimum. */
 static void set_wish(struct model *m, struct job *j, bool waits)
 {
     bool is_fixed = j->row.spec.nodes_min == j->row.spec.nodes;

@@ -117,8 +117,8 @@ int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e
 {
     if (r->event < 1 || (r->budget[0] || r->pool[0] ? r->job != CORE_ID_NONE : r->job < 1) ||
         r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
-        return err_set(
-            e, ERR_CORRUPT, "a stored notice of job %" PRId64 " contradicts other rows", r->job);
+        return err_set(e, ERR_CORRUPT,
+            "a stored notification of job %" PRId64 " contradicts other rows", r->job);
     put(m, r);
     return 0;
 }
@@ -164,7 +164,7 @@ static int address(struct model *m, const struct job_row *j, enum notify_event k
         STR_COPY(row->target, "mail");
         left_out += !add(m, row);
     }
-    /* URLs get parts only on request */
+    /* URLs are notified of parts of the time limit only on request */
     bool of_urls = of_tasks && (!(BIT(kind) & PARTS) || (j->spec.mail & BIT(kind)));
     for (int32_t k = 0; of_urls && k < j->spec.urls; k++) {
         text_format(row->target, sizeof row->target, "url:%" PRId32, k);
@@ -194,7 +194,8 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
     int left_out = address(m, &j->row, kind, j->parent != NULL, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){.job = j},
-            "%d notifications of this were dropped: too many are waiting for delivery", left_out);
+            "%d notifications of this event were dropped: too many are waiting for delivery",
+            left_out);
 }
 
 /* Adds a row for each hook subscribed to events without a job; returns how many did not fit. */
@@ -317,8 +318,7 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
     struct job *j = model_job(m, ev->warn.job);
     if (!j || !j->side || !tree_has(&j->side->by_warn) || j->side->warn_at.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT,
-            "there is nothing to tell of the time limit of job %" PRId64 " (any more)",
-            ev->warn.job);
+            "no notification of the time limit of job %" PRId64 " is due (any more)", ev->warn.job);
     int64_t started = job_attempt(j)->row.started_at.ms, step = j->row.spec.time_limit_ms / 100;
     int32_t wanted = wanted_parts(m, j);
     size_t last = 0;

@@ -43,7 +43,7 @@ static int parse_one(char *item, struct retries *r, struct err *e)
     *eq = '\0';
     int rc = kind_of(item, &kind, e);
     if (rc == 0 && r->n[kind] != 0)
-        rc = err_set(e, ERR_INVALID, "%s is there twice", item);
+        rc = err_set(e, ERR_INVALID, "%s is given twice", item);
     if (rc == 0 && (rc = retries_parse_number(eq + 1, &r->n[kind], e)) != 0)
         err_wrap(e, "%s", item);
     return rc;
@@ -88,7 +88,7 @@ void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX])
 
 /* ---- effective numbers ---- */
 
-/* Of a setting that is set. */
+/* The number that a setting stands for; it must be set (not 0). */
 static int32_t meant(int32_t wish, int k)
 {
     return wish == RETRIES_NEVER ? 0 : wish == RETRIES_USUAL ? retries_usual.n[k] : wish;

@@ -38,7 +38,7 @@ static const struct {
     [END_DEADLINE] = {NEVER},
 };
 
-/* Failures and timeouts are described by the program itself. */
+/* Why there is no further requeue; "" for failures and timeouts, whose own text says enough. */
 static void describe_over(const struct job_row *j, enum retry_kind kind, char out[CORE_TEXT_MAX])
 {
     int32_t n = j->spec.retries.n[kind];
@@ -47,7 +47,7 @@ static void describe_over(const struct job_row *j, enum retry_kind kind, char ou
             retries_are_none(j) ? " (--no-requeue)" : "");
     else if (kind == RETRY_NODE_LOST)
         text_format(out, CORE_TEXT_MAX,
-            "lost its node %" PRId32 " times; it may be what brings nodes down", n);
+            "lost its node %" PRId32 " times; the job itself may crash nodes", n);
     else if (n > 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
         text_format(out, CORE_TEXT_MAX, "it has used its %" PRId32 " requeue%s for this end", n,
             n == 1 ? "" : "s");
@@ -79,7 +79,7 @@ static struct verdict judge_checkpointed(struct job_row *j, bool saved)
     return v;
 }
 
-/* Earlier ones in a row; j->end is still that of the previous attempt. */
+/* Earlier ends as STORE_AWAY in a row; j->end is still that of the previous attempt. */
 static int32_t store_ends(const struct job_row *j)
 {
     return j->end == END_STORE_AWAY ? j->quick_ends : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interval between the periodic saves of a job: Young's, from the duration of a save and the
- * rate of reclaims.
+ * The interval between the periodic saves of a job, from the duration of a save and the rate of
+ * reclaims: sqrt(2 * save * mean time between reclaims) (J. W. Young, "A first order approximation
+ * to the optimum checkpoint interval", CACM 17(9), 1974).
  */
 #include "scheduler/core/model/model.h"
 

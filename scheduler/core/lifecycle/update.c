@@ -298,8 +298,9 @@ static struct account *account_to(struct model *m, const struct job *j, const st
                : account_of(m, w->row.spec.team, w->row.user);
 }
 
-/* In another team it counts there. n: number of jobs changed together. */
-static int check_quota(
+/* A job that moves to another team counts for the limits there. n: number of jobs changed together.
+ */
+static int check_limits(
     struct model *m, const struct job *j, const struct wanted *w, int64_t n, struct err *e)
 {
     const struct account *to = account_to(m, j, w);
@@ -424,7 +425,7 @@ static void member_text(const struct member *m, const struct constraints *x, cha
     }
 }
 
-/* Does the same for a member of the spec. Moments and durations without a word for their default
+/* As member_text, for a member of the spec. Moments and durations without a word for their default
  * are only named. */
 static void spec_text(
     const struct job_attribute *a, const struct job_spec *s, char *out, size_t size)
@@ -450,7 +451,7 @@ static void spec_text(
         text_format(out, size, " %" PRId64, number);
 }
 
-/* Writes what the field is now; "" if there is nothing but its name. */
+/* Writes the value of the field; "" if only its name is shown. */
 static void field_text(enum job_field field, const struct wanted *w, char *out, size_t size)
 {
     for (size_t i = 0; i < N_MEMBERS; i++)
@@ -565,7 +566,7 @@ static int update_tasks(struct model *m, const struct event *ev, struct job *arr
             struct job *t = task_of(array, i, e);
             int rc = t ? check(m, ev, t, &w, e) : e->kind;
             if (!rc && pass == 0 && !str_eq(w.row.spec.team, t->row.spec.team))
-                rc = check_quota(m, t, &w, ++moving, e);
+                rc = check_limits(m, t, &w, ++moving, e);
             if (rc)
                 return rc;
             if (pass == 1)
@@ -590,7 +591,7 @@ int apply_update(
                         : err_set(e, ERR_CONFLICT, "job %" PRId64 " is not an array", j->row.id);
     int rc = check(m, ev, j, &w, e);
     if (!rc)
-        rc = check_quota(m, j, &w, job_submitted(j), e);
+        rc = check_limits(m, j, &w, job_submitted(j), e);
     if (!rc)
         rc = dependencies_check_change(m, j, account_to(m, j, &w), &w.row,
             ev->update.fields & BIT(DEPENDS) ? &w.submit : NULL, e);

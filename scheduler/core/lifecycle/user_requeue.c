@@ -12,8 +12,8 @@
  *
  * The timeout is WAIT_MS plus WAIT_SAVES times the duration of the last save.
  *
- * Invariants: requeue_asked_at of an attempt is set exactly while it is in model.user_requeues. The
- * attempt is then the lowest rank that has not ended (job_attempt), and RUNNING.
+ * Invariants: requeue_asked_at of an attempt is set exactly while it is in lifecycle.user_requeues.
+ * The attempt is then the lowest rank that has not ended (job_attempt), and RUNNING.
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
@@ -103,7 +103,7 @@ static void requeue(struct model *m, struct job *j, const struct event *ev)
         return;
     }
     history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s requested a requeue%s",
-        by, ev->requeue.force ? ", whether it can be saved or not" : "");
+        by, ev->requeue.force ? ", even if the job cannot be saved" : "");
     job_stop(m, j, END_USER, true);
 }
 
@@ -184,7 +184,8 @@ int apply_requeue_due(
     char waited[32];
     if (!a || !wall_is_set(a->row.requeue_asked_at) || a->requeue_due.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT,
-            "the requeue of job %" PRId64 " waits for nothing (any more)", ev->requeue_due.job);
+            "the requeue of job %" PRId64 " does not wait for a save, or may still wait",
+            ev->requeue_due.job);
     ret_outcome->id = j->row.id;
     char why[CORE_TEXT_MAX];
     time_format_duration(ev->now.wall.ms - a->row.requeue_asked_at.ms, waited, sizeof waited);

@@ -96,7 +96,7 @@ int apply_withheld(
     STR_COPY(a->row.text, ev->withheld.text);
     touch_attempt(m, a);
     history(m, ev->now, "store-refused", (struct history_of){.attempt = a},
-        "it cannot begin, and belayd goes on trying: %s", ev->withheld.text);
+        "it cannot begin, and belayd keeps trying: %s", ev->withheld.text);
     return 0;
 }
 

@@ -133,8 +133,8 @@ static void a_silent_node_is_lost_and_its_job_runs_elsewhere(void **state)
     assert_int_equal(model_node(l.m, one)->row.state, NODE_LOST);
     assert_int_equal(lab_node_of(&l, job), two);
     lab_take(&l);
-    assert_string_equal(lab_history(&l, "lost")->text, "n1: not heard of for 30s");
-    assert_string_equal(lab_history(&l, "ended")->text, "its node was lost: not heard of for 30s");
+    assert_string_equal(lab_history(&l, "lost")->text, "n1: silent for 30s");
+    assert_string_equal(lab_history(&l, "ended")->text, "its node was lost: silent for 30s");
     struct model_counts c;
     model_counts(l.m, &c);
     assert_int_equal(c.nodes_lost, 1);

@@ -116,7 +116,8 @@ static void an_update_changes_all_or_nothing(void **state)
     to.spec.nice = 0;
     to.spec.nodes = 2;
     to.spec.nodes_min = 3;
-    updates_refuse(&l, j, BIT(TIME_LIMIT) | BIT(NODES), to, ERR_INVALID, "nodes at least");
+    updates_refuse(&l, j, BIT(TIME_LIMIT) | BIT(NODES), to, ERR_INVALID,
+        "minimum number of nodes must be 1 to 2");
     updates_refuse(&l, j, BIT(NAME) | BIT(TIME_LIMIT), (struct job_row){.spec.time_limit_ms = 5},
         ERR_INVALID, "name: expected a name");
     updates_refuse(&l, j, 0, to, ERR_INVALID, "no changes are given");

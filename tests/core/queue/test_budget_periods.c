@@ -179,7 +179,8 @@ static void a_job_at_its_own_cost_limit_is_parked_until_the_limit_is_raised(void
     r.spec.max_uusd = USD;
     for (int k = 0; k < RETRY_KINDS; k++)
         r.spec.retries.n[k] = RETRIES_NEVER;
-    lab_refused(&l, &r, "cannot have a cap of its own (max_usd): it would end when that is spent");
+    lab_refused(
+        &l, &r, "cannot have a cap of its own (max_usd): it would end when the cap is spent");
     lab_deinit(&l);
 }
 
