@@ -90,13 +90,14 @@ void baseline_pass(struct baseline *baseline, const struct deadline_job *job,
     baseline->paid_uusd = r.paid_uusd;
 }
 
-/* Job and baseline after the same examination. Times in ms of work, prices per ms. */
+/* Job and baseline after the same examination. Times in ms of work, prices in uusd per ms. The
+ * names in the lemmas of docs/explanation/deadlines.md are in brackets. */
 struct beside {
     const struct deadline_job *job, *baseline;
-    double unit, price; /* prices of on-demand, and of the cheapest spot offer */
-    double paid;        /* paid by the job minus paid by the baseline */
-    /* Remaining work of the baseline, and how much more the job has; both including the rest of a
-     * start. */
+    double unit, price; /* prices of on-demand [1], and of the cheapest spot offer [p] */
+    double paid;        /* paid by the job minus paid by the baseline [D] */
+    /* Remaining work of the baseline [w'], and how much more the job has [b]; both including the
+     * rest of a start. */
     double theirs, behind;
     double restart;
 };
@@ -122,8 +123,8 @@ static struct beside compare(const struct deadline_job *job, const struct deadli
     return b;
 }
 
-/* Of the spot offer that the baseline is likely to be on: the one that it would take, or its last
- * one. */
+/* Loss rate per hour of the spot offer that the baseline is likely to be on: the higher one of the
+ * offer that it would take and of its last one. */
 static double rate_of_loss(
     const struct deadline_job *baseline, const struct deadline_offer *offers, size_t n)
 {
@@ -140,11 +141,9 @@ static double rate_of_loss(
                : fmax(offers[best].rate, offers[baseline->last].rate);
 }
 
-/* Upper bound on the work that the baseline may still do on spot after the job, which follows it,
- * has used up its leeway. If restarts waste a fraction x of the leeway per ms of work, theirs -
- * leeway * (1 - x) / x of the baseline's work is left, and it does behind * (1 - x) / x of that
- * before its own leeway is used up. For every x the minimum of the two is at most theirs * behind /
- * (leeway + behind), and the first is the minimum for all x up to the assumed one. */
+/* Upper bound on the work [u] that the baseline may still do on spot after the job, which follows
+ * it, has used up its leeway [r]: by Lemma 6, and at most the work left at the assumed waste per ms
+ * of work [x]. */
 static double done_after(double theirs, double behind, double leeway, double wasted)
 {
     const double whatever = theirs * behind / (leeway + behind);
@@ -154,8 +153,8 @@ static double done_after(double theirs, double behind, double leeway, double was
     return wasted > 0 ? fmin(whatever, fmax(0, theirs - leeway * (1 - wasted) / wasted)) : 0;
 }
 
-/* Extra cost of following the baseline, and using on-demand whenever it idles, until the job has
- * caught up. INFINITY if the remaining time may not suffice for that. */
+/* Lemma 6: extra cost of following the baseline, and using on-demand whenever it idles, until the
+ * job has caught up. INFINITY if the remaining time may not suffice for that. */
 static double regret_catching_up(const struct beside *b, double spare, double rate, bool is_on_sure)
 {
     const struct deadline_law *law = b->job->law;
@@ -171,6 +170,7 @@ static double regret_catching_up(const struct beside *b, double spare, double ra
                done_after(b->theirs, behind, leeway, law->losses * rate / HOUR_MS * 2 * flap);
 }
 
+/* Lemmas 4 and 6. */
 double baseline_regret(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure)
 {

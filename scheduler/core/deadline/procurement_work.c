@@ -12,7 +12,7 @@
 #define SHOWN_PCT 5
 #define SHOWN_SURE 20
 #define SHOWN_LEAST 100
-#define SHOWN_LOOKS 1 /* and this many examinations have passed */
+#define SHOWN_LOOKS 1 /* examinations (look_ms) that must pass before progress shows a rate */
 /* assumed remaining work of a job that exceeds its stated work */
 #define OVER_PCT 5
 
@@ -46,8 +46,8 @@ static int64_t began_at(const struct attempt *a)
     return a->row.restored.attempt > 0 ? a->row.restored_progress : 0;
 }
 
-/* Extrapolated duration of all work at the rate since then; 0 if there is too little progress to
- * tell. */
+/* Duration of all work, extrapolated from the rate since `progress` in took_ms; 0 if the progress
+ * is less than one part'th of all. */
 static int64_t whole_since(
     const struct model *m, const struct job_row *r, int64_t progress, int64_t took_ms, int64_t part)
 {
