@@ -103,9 +103,9 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     "SELECT since, labels, team, user, pool, type, market, kind, " LESS
     " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
-/* ... and with the ledger and the jobs. The hardware of a node may have changed since, so types are
- * not compared. Nor are the teams of spending: it stays with the team of that time, and the job may
- * have moved to another. */
+/* Compares the most detailed sums by day with the ledger and the jobs. The hardware of a node may
+ * have changed since, so types are not compared. Nor are the teams of spending: it stays with the
+ * team of that time, and the job may have moved to another. */
 #define OF_JOB                                                                                     \
     " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"  \
     " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND " \
@@ -198,8 +198,8 @@ static int of_days(const struct gaps *g)
         char iso[TIME_ISO_MAX];
         time_format_iso((struct wall){day * DAY_MS}, iso);
         char *said = mem_printf(
-            "the sums of %.10s are not what its stretches add up to: by %lld ms and %lld uusd", iso,
-            (long long)ms, (long long)uusd);
+            "the sums of %.10s differ from the ledger's rows of that day: by %lld ms and %lld uusd",
+            iso, (long long)ms, (long long)uusd);
         int answer = ms != 0 || uusd != 0 ? g->fn(g->ctx, said) : 0;
         free(said);
         if (!query_goes_on(&q, answer))
@@ -213,24 +213,24 @@ static int of_days(const struct gaps *g)
 int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
 {
     const struct gaps g = {r, fn, ctx, e};
-    int rc = differences(&g, of_rows, 0, 0, "the sums by day are not those of the ledger");
+    int rc = differences(&g, of_rows, 0, 0, "the sums by day differ from the ledger");
     if (rc == 0)
         rc = of_days(&g);
     if (rc == 0)
         rc = differences(
-            &g, of_sets, SPAN_DAY, DETAIL_ALL, "the sums by day are not those with labels");
+            &g, of_sets, SPAN_DAY, DETAIL_ALL, "the sums by day differ from those with labels");
     if (rc == 0)
         rc = differences(
-            &g, of_sets, SPAN_MONTH, DETAIL_ALL, "the sums by month are not those by day");
+            &g, of_sets, SPAN_MONTH, DETAIL_ALL, "the sums by month differ from those by day");
     if (rc == 0)
         rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_LABELS,
-            "the sums by month and label are not those by day");
+            "the sums by month and label differ from those by day");
     if (rc == 0)
         rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_PEOPLE,
-            "the sums by month and user are not those by day");
+            "the sums by month and user differ from those by day");
     if (rc == 0)
         rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_MACHINES,
-            "the sums by month and machine are not those by day");
+            "the sums by month and machine differ from those by day");
     return rc;
 }
 
@@ -243,7 +243,8 @@ int db_read_job_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct
         " WHERE j.cost_uusd <> ifnull(l.uusd, 0) ORDER BY j.id",
         e);
     while (query_step(&q)) {
-        char *said = mem_printf("job %lld has cost %lld uusd, and the ledger has %lld",
+        char *said = mem_printf(
+            "job %lld: its row has a cost of %lld uusd, and the ledger has %lld uusd",
             (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 1),
             (long long)sqlite3_column_int64(q.stmt, 2));
         int answer = fn(ctx, said);

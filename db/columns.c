@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which columns each table has, and which member of its row each is (table.h).
+ * The columns of each table, and the member of its row that each stores (table.h).
  */
 #include "db/table.h"
 
@@ -9,8 +9,8 @@
 
 #define MEMBER(row, member) (((struct row *)0)->member)
 #define AT(row, member) .offset = offsetof(struct row, member), .size = sizeof(MEMBER(row, member))
-/* The C type of the member decides how it is stored; what the type cannot say has a macro of its
- * own. */
+/* The C type of a member decides how it is stored; columns for which it does not suffice have
+ * macros of their own. */
 /* clang-format off */
 #define STORED_AS(m)                   \
     _Generic((m),                      \

@@ -236,7 +236,7 @@ int db_commit(struct db *d, const struct db_batch *b, struct err *e)
     struct err scrap;
     bool in_commit = false;
 
-    /* an open transaction would be an unfinished reader's */
+    /* an open transaction here would belong to a reader that was not finished */
     assert(sqlite3_get_autocommit(d->sql));
     if (step(d, d->begin, "begin", &f) && write_batch(d, b, &f)) {
         in_commit = true;

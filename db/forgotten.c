@@ -7,7 +7,8 @@
 #include "db/query.h"
 #include "db/reader.h"
 
-#define LOOKED_AT "100000" /* the newest jobs that left checkpoints */
+#define LOOKED_AT                                                                                  \
+    "100000" /* jobs with numbers lower than the newest by more than this are not examined */
 
 int db_read_kept(struct db_reader *r, struct wall before, const char *user, int32_t limit,
     db_kept_fn fn, void *ctx, struct err *e)

@@ -151,8 +151,8 @@ static int load_ckpt_gc(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* Loads the owners of leftovers. Tasks have the labels of their array. CROSS JOIN makes SQLite
- * begin with the few leftovers, not with all jobs there ever were. */
+/* Loads what ckpt_gc needs of the rows of its ended jobs. Tasks have the labels of their array.
+ * CROSS JOIN makes SQLite begin with the few rows of ckpt_gc, not with all jobs. */
 static int load_ckpt_gc_of(const struct loading *l, struct err *e)
 {
     struct job_row row = {0};
@@ -242,7 +242,7 @@ static int load_arrays(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* Loads dependencies that live jobs still wait for, or that can no longer come true. */
+/* Loads the dependencies of live jobs that are open or can never be satisfied. */
 static int load_dependencies(const struct loading *l, struct err *e)
 {
     struct dependency_row row = {0};
@@ -259,7 +259,8 @@ static int load_dependencies(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
-/* Loads the ended tasks of arrays that follow others, and of those that are followed. */
+/* Loads the ended tasks of arrays with task-by-task dependencies, and of the arrays that these
+ * depend on. */
 static int load_task_ends(const struct loading *l, struct err *e)
 {
     struct query q;

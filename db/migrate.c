@@ -39,7 +39,7 @@ static int make_meta(sqlite3 *sql, struct err *e)
     sqlite3_bind_text(s, 2, secret, -1, SQLITE_STATIC);
     int code = sqlite3_step(s);
     if (code != SQLITE_DONE)
-        rc = sql_err(e, sql, code, "make the meta row");
+        rc = sql_err(e, sql, code, "create the meta row");
     sqlite3_finalize(s);
     return rc;
 }
@@ -69,7 +69,7 @@ static int migrate_to(sqlite3 *sql, const struct schema *s, int version, struct 
     if ((rc = apply(sql, s, version, e)) == 0 && (rc = sql_exec(sql, "COMMIT", e)) == 0)
         return 0;
     sqlite3_exec(sql, "ROLLBACK", NULL, NULL, NULL);
-    return err_wrap(e, "bring the database to schema %d", version);
+    return err_wrap(e, "migrate the database to schema %d", version);
 }
 
 static int refuse_newer(sqlite3 *sql, const char *path, int64_t version, int newest, struct err *e)

@@ -48,8 +48,8 @@ static int take_lock(struct db *d, struct err *e)
         pid[n > 0 ? n : 0] = '\0';
         pid[strcspn(pid, "\n")] = '\0';
         rc = err_set(e, ERR_CONFLICT,
-            "%s is in use by another belayd (pid %s): stop it first, or give this one a state "
-            "of its own",
+            "%s is in use by another belayd (pid %s): stop it first, or give this one its own "
+            "state directory",
             d->path, pid[0] ? pid : "unknown");
     } else {
         rc = err_errno(e, errno, "lock %s", path);
@@ -67,7 +67,7 @@ static int check_header(const char *path, const char *header, ssize_t n, struct 
     return err_set(e, ERR_CORRUPT,
         "%s is not a database (%s): move it away to start with an empty one, or restore a backup "
         "in its place",
-        path, n < HEADER_BYTES ? "it is too short" : "it does not begin as one");
+        path, n < HEADER_BYTES ? "it is too short" : "it does not begin like one");
 }
 
 static int check_file(const char *path, struct err *e)
@@ -80,7 +80,7 @@ static int check_file(const char *path, struct err *e)
     if (fd < 0)
         return err_errno(e, errno, "open the database %s", path);
     if (fstat(fd, &st) != 0)
-        rc = err_errno(e, errno, "look at the database %s", path);
+        rc = err_errno(e, errno, "examine the database %s", path);
     else if (!S_ISREG(st.st_mode))
         rc = err_set(e, ERR_CONFIG, "the database %s is not a regular file", path);
     else if ((st.st_mode & 077) != 0 && fchmod(fd, 0600) != 0)
@@ -94,8 +94,7 @@ static int check_file(const char *path, struct err *e)
 static int set_pragmas(struct db *d, struct err *e)
 {
     /* FULL: a commit is on disk when it returns. The writer moves the WAL into the file every 16
-     * MiB.
-     */
+     * MiB. */
     static const char pragmas[] =
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;"
         "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536;"
@@ -134,11 +133,10 @@ static int prepare_all(struct db *d, struct err *e)
         (rc = sql_prepare(d->sql,
              "UPDATE meta SET next_job = max(next_job, ?1), next_node = max(next_node, ?2),"
              " next_instance = max(next_instance, ?3), next_history = max(next_history, ?4),"
-             " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6), next_constraints "
-             "= "
-             "max(next_constraints, ?7) WHERE next_job < ?1 OR next_node < ?2 OR next_instance < "
-             "?3 OR"
-             " next_history < ?4 OR next_offer < ?5 OR next_cron < ?6 OR next_constraints < ?7",
+             " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6),"
+             " next_constraints = max(next_constraints, ?7)"
+             " WHERE next_job < ?1 OR next_node < ?2 OR next_instance < ?3 OR next_history < ?4"
+             " OR next_offer < ?5 OR next_cron < ?6 OR next_constraints < ?7",
              &d->counters, e)) != 0 ||
         (rc = sql_prepare(d->sql,
              "INSERT INTO job_labels SELECT ?1, key, value FROM json_each(CASE WHEN json_valid(?2) "
@@ -152,8 +150,7 @@ static int prepare_all(struct db *d, struct err *e)
              &d->document, e)) != 0 ||
         (rc = sql_prepare(d->sql,
              "INSERT INTO job_workdirs SELECT ?1, value FROM json_each(CASE WHEN json_valid(?2) "
-             "THEN ?2 END) WHERE key = 'workdir' AND"
-             " type = 'text'",
+             "THEN ?2 END) WHERE key = 'workdir' AND type = 'text'",
              &d->workdirs, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2",
              &d->outbox_done, e)) != 0 ||

@@ -87,7 +87,7 @@ bool query_step(struct query *q)
     return false;
 }
 
-/* Reads a row that is not plain. */
+/* Reads all columns of a row that is not plain. */
 static bool read_whole(struct query *q, void *row)
 {
     check(q, sqlite3_bind_value(q->whole, 1, sqlite3_column_value(q->stmt, 0)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two buffers ("shelves"): the thread fills one while the caller empties the other. A shelf that is
- * not full is the last.
+ * Two buffers ("shelves"): the thread fills one while the caller empties the other. A shelf with
+ * fewer than SHELF_ROWS rows is the last.
  */
 #include "db/read_ahead.h"
 

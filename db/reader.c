@@ -33,7 +33,7 @@ static int open_sql(struct db_reader *r, const char *path, struct err *e)
     int code, rc;
 
     if (access(path, F_OK) != 0)
-        return err_errno(e, errno, "look for it");
+        return err_errno(e, errno, "find the file");
     code = sqlite3_open_v2(path, &r->own.sql,
         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)

@@ -28,15 +28,15 @@
 
 /* clang-format off */
 static const char baseline[] =
-    /* One row: what makes this cluster this cluster, and the next number of each kind. */
+    /* One row: the identity of this cluster, and the next id of each kind. */
     "CREATE TABLE meta ("
         " one INTEGER PRIMARY KEY CHECK (one = 1),"
-        /* the release that made or last migrated the file */
+        /* the release that created or last migrated the file */
         " belay_version TEXT NOT NULL,"
         " cluster_uid TEXT NOT NULL,"
         " secret TEXT NOT NULL,"
         " boots INTEGER NOT NULL DEFAULT 0,"
-        /* numbers are never given twice, so they only grow */
+        /* ids are never reused, so these only grow */
         " next_job INTEGER NOT NULL DEFAULT 1,"
         " next_node INTEGER NOT NULL DEFAULT 1,"
         " next_instance INTEGER NOT NULL DEFAULT 1,"
@@ -46,7 +46,7 @@ static const char baseline[] =
         " next_constraints INTEGER NOT NULL DEFAULT 1"
     ") STRICT;"
 
-    /* As configured at the last start, and what was learned of them. */
+    /* Pools as configured at the last start, and what was observed of their machines. */
     "CREATE TABLE pools ("
         " name TEXT NOT NULL PRIMARY KEY,"
         " elastic INTEGER NOT NULL,"
@@ -79,7 +79,7 @@ static const char baseline[] =
         " features TEXT NOT NULL DEFAULT '',"
         " resources TEXT NOT NULL DEFAULT '',"
         " criu TEXT NOT NULL DEFAULT 'unknown',"
-        /* what the last machine reported of CRIU */
+        /* support of CRIU as reported by the last machine */
         " criu_seen TEXT NOT NULL DEFAULT 'unknown',"
         " criu_text TEXT NOT NULL DEFAULT '',"
         /* failed boots: machines that never joined, or had full disks before their first job */
@@ -106,7 +106,8 @@ static const char baseline[] =
         " arch TEXT NOT NULL DEFAULT '',"
         " gpu_model TEXT NOT NULL DEFAULT '',"
         " gpu_memory_mib INTEGER NOT NULL DEFAULT 0,"
-        /* price_from_provider: by the provider, which has precedence over the configuration */
+        /* price_from_provider: the provider's price, which takes precedence over the configuration
+         */
         " price_uusd_h INTEGER NOT NULL,"
         " on_demand_uusd_h INTEGER NOT NULL,"
         " price_from_provider INTEGER NOT NULL DEFAULT 0,"
@@ -133,21 +134,21 @@ static const char baseline[] =
         " state TEXT NOT NULL,"
         " provider_id TEXT NOT NULL,"
         " node INTEGER NOT NULL,"
-        /* other offers that the launch may be answered from */
+        /* other offers from which the provider may choose */
         " alternatives TEXT NOT NULL DEFAULT '',"
-        /* its life; launched_at_from_provider: launched_at is as the provider says */
+        /* its life; launched_at_from_provider: launched_at was stated by the provider */
         " intended_at INTEGER,"
         " launched_at INTEGER,"
         " launched_at_from_provider INTEGER NOT NULL DEFAULT 1,"
         " joined_at INTEGER,"
         " ended_at INTEGER,"
-        /* taken by the provider; recommended to be left; whether it counts as a failed boot; why
-         * it ended */
+        /* whether it was reclaimed; whether it got a rebalance recommendation; whether it counts as
+         * a failed boot; why it ended */
         " reclaimed INTEGER NOT NULL,"
         " rebalanced INTEGER NOT NULL DEFAULT 0,"
         " boot TEXT NOT NULL DEFAULT 'open',"
         " text TEXT NOT NULL,"
-        /* price in force, since when, what had been paid by then; before_*: the one before */
+        /* price in force, since when, the cost until then; before_*: the previous price */
         " price_uusd_h INTEGER NOT NULL,"
         " on_demand_uusd_h INTEGER NOT NULL,"
         " priced_at INTEGER,"
@@ -155,7 +156,7 @@ static const char baseline[] =
         " before_uusd_h INTEGER NOT NULL DEFAULT 0,"
         " before_uusd INTEGER NOT NULL DEFAULT 0,"
         " before_at INTEGER,"
-        /* who carries the cost: boot, attempts, idle time */
+        /* how the cost is divided: boot, attempts, idle time */
         " boot_uusd INTEGER NOT NULL DEFAULT 0,"
         " attempts_uusd INTEGER NOT NULL,"
         " attempts_ms INTEGER NOT NULL,"
@@ -164,7 +165,7 @@ static const char baseline[] =
         " used_until INTEGER,"
         " settled_at INTEGER"
     ") STRICT;"
-    /* Recovery and lists of what is there: rows that ended cost nothing. */
+    /* Recovery, and lists of live instances. */
     "CREATE INDEX instances_live ON instances (id) WHERE state <> 'gone';"
 
     /* Machines with an agent: of an instance, or reserved. */
@@ -174,7 +175,7 @@ static const char baseline[] =
         " pool TEXT NOT NULL,"
         " instance INTEGER NOT NULL,"
         " state TEXT NOT NULL,"
-        /* the agent: where, who, which */
+        /* the agent: its address, key and version */
         " address TEXT NOT NULL,"
         " key_hash TEXT NOT NULL,"
         " version TEXT NOT NULL,"
@@ -234,16 +235,16 @@ static const char baseline[] =
         " time_limit_ms INTEGER NOT NULL,"
         " market TEXT NOT NULL,"
         " constraints INTEGER NOT NULL DEFAULT 0,"
-        /* how it is saved, and what a certificate is for */
+        /* how it is saved, and the key by which a drill certifies its script */
         " method TEXT NOT NULL,"
         " script_key TEXT NOT NULL DEFAULT '',"
-        /* its place in the queue is by eligible_at */
+        /* eligible_at determines its position in the queue */
         " submitted_at INTEGER,"
         " eligible_at INTEGER,"
         /* 1: all columns below are empty. 0, the default: read the whole row. Rows that are
          * edited by hand keep or get 0 */
         " plain INTEGER NOT NULL DEFAULT 0,"
-        /* the newest attempt, and how the last one ended */
+        /* the number of the newest attempt, and how the last one ended */
         " attempts INTEGER NOT NULL,"
         " started_at INTEGER,"
         " ended_at INTEGER,"
@@ -286,7 +287,7 @@ static const char baseline[] =
         /* what it cost, and what it would have cost on on-demand */
         " cost_uusd INTEGER NOT NULL,"
         " on_demand_uusd INTEGER NOT NULL,"
-        /* --finish-by: what is done, and the cost of the job had it run on on-demand alone */
+        /* --finish-by: the work done, and the state and cost of the Uniform Progress baseline */
         " done_ms INTEGER NOT NULL DEFAULT 0,"
         " shown_ms INTEGER NOT NULL DEFAULT 0,"
         " procurement TEXT NOT NULL DEFAULT 'free',"
@@ -320,10 +321,10 @@ static const char baseline[] =
     " WHERE constraints <> 0 AND state <> 'ended';"
     /* The tasks of an array. */
     "CREATE INDEX jobs_tasks ON jobs (array_id, array_index) WHERE array_id <> 0;"
-    /* Jobs that ended last, or since a moment. */
+    /* Jobs that ended last, or since a given time. */
     "CREATE INDEX jobs_ended ON jobs (ended_at) WHERE state = 'ended';"
 
-    /* What a job is run with: read once, when it starts. */
+    /* The script of a job and what else starts it: read once per start. */
     "CREATE TABLE job_specs ("
         " job INTEGER PRIMARY KEY,"
         " script TEXT,"
@@ -335,14 +336,14 @@ static const char baseline[] =
         " notify_json TEXT"
     ") STRICT;"
 
-    /* Options that no decision reads, of which some differ from their defaults
-     * (job/attributes.h). */
+    /* The options that no decision reads (job/attributes.h), of jobs where one differs from its
+     * default. */
     "CREATE TABLE job_documents ("
         " job INTEGER PRIMARY KEY,"
         " json TEXT NOT NULL"
     ") STRICT;"
 
-    /* Labels one by one, to select by; and as sets, to sum up by. Each set is stored once. */
+    /* Labels one by one, for selections, and as sets, for sums. Each set is stored once. */
     "CREATE TABLE job_labels ("
         " job INTEGER NOT NULL,"
         " name TEXT NOT NULL,"
@@ -365,7 +366,7 @@ static const char baseline[] =
         " job INTEGER PRIMARY KEY,"
         " hash TEXT NOT NULL"
     ") STRICT;"
-    /* Whether an uploaded directory is still in use. */
+    /* Lookup of whether an uploaded directory is still in use. */
     "CREATE INDEX job_workdirs_hash ON job_workdirs (hash);"
 
     /* Constraints of jobs, as text. Jobs with the same ones share a row. */
@@ -397,7 +398,7 @@ static const char baseline[] =
         " PRIMARY KEY (job, on_job, kind, of_task, task)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX dependencies_open ON dependencies (job) WHERE state IN ('waits', 'never');"
-    /* Arrays that follow another task by task. */
+    /* Task-by-task dependencies of arrays. */
     "CREATE INDEX dependencies_of_tasks ON dependencies (job, on_job) WHERE kind = 'aftercorr';"
 
     /* One row for each node (rank) of an attempt. */
@@ -413,7 +414,7 @@ static const char baseline[] =
         " save_first INTEGER NOT NULL,"
         " exit_code INTEGER NOT NULL,"
         " text TEXT NOT NULL,"
-        /* when; gathered_at: the last rank of its gang had started */
+        /* its life; gathered_at: when the last rank of its gang had started */
         " assigned_at INTEGER,"
         " started_at INTEGER,"
         " gathered_at INTEGER,"
@@ -432,7 +433,7 @@ static const char baseline[] =
         " saves_asked INTEGER NOT NULL,"
         " save_ms INTEGER NOT NULL,"
         " behind_ms INTEGER NOT NULL,"
-        /* the node's price at the start, and what the node had cost at each turn of the attempt */
+        /* the node's price at the start, and the node's cost so far at each step of the attempt */
         " price_uusd_h INTEGER NOT NULL,"
         " on_demand_uusd_h INTEGER NOT NULL,"
         " base_uusd INTEGER NOT NULL,"
@@ -465,7 +466,7 @@ static const char baseline[] =
         " PRIMARY KEY (job, attempt, sequence)"
     ") STRICT, WITHOUT ROWID;"
 
-    /* What the checkpoints of a job cost in the store. */
+    /* Size and cost of the checkpoints of a job in the store. */
     "CREATE TABLE stored ("
         " job INTEGER PRIMARY KEY,"
         " bytes INTEGER NOT NULL,"
@@ -503,7 +504,7 @@ static const char baseline[] =
         " without_notice INTEGER NOT NULL,"
         " avoids INTEGER NOT NULL,"
         " asked_by TEXT NOT NULL,"
-        /* what is stopped */
+        /* the attempt that is stopped */
         " attempt INTEGER NOT NULL,"
         " node INTEGER NOT NULL,"
         " before_sequence INTEGER NOT NULL,"
@@ -512,7 +513,7 @@ static const char baseline[] =
         " killed_at INTEGER,"
         " resumed_at INTEGER,"
         " ended_at INTEGER,"
-        /* what it has to resume from */
+        /* the checkpoint from which it must resume */
         " saved_attempt INTEGER NOT NULL,"
         " saved_sequence INTEGER NOT NULL,"
         " saved_progress INTEGER,"
@@ -520,7 +521,7 @@ static const char baseline[] =
         " save_ms INTEGER NOT NULL,"
         " lost_ms INTEGER NOT NULL,"
         " lost_steps INTEGER,"
-        /* what came of it */
+        /* the result */
         " resumed_attempt INTEGER NOT NULL,"
         " resumed_node INTEGER NOT NULL,"
         " restore_ms INTEGER NOT NULL,"
@@ -536,7 +537,7 @@ static const char baseline[] =
     /* The list of drills. */
     "CREATE INDEX drills_asked ON drills (asked_at);"
 
-    /* The share that each user has used, as a member of a team. */
+    /* The decayed usage of each user as a member of a team, for the shares. */
     "CREATE TABLE accounts ("
         " team TEXT NOT NULL,"
         " user TEXT NOT NULL,"
@@ -570,14 +571,14 @@ static const char baseline[] =
         " overlap TEXT NOT NULL,"
         " catch_up TEXT NOT NULL,"
         " catch_up_max INTEGER NOT NULL,"
-        /* what it runs, and when it did and will */
+        /* the job's script_key, and the last and next times */
         " script_key TEXT NOT NULL,"
         " created_at INTEGER,"
         " next_at INTEGER,"
         " decided_at INTEGER,"
         " last_job INTEGER NOT NULL,"
         " waiting TEXT NOT NULL,"
-        /* counted since it was made */
+        /* counts since it was created */
         " runs INTEGER NOT NULL,"
         " started INTEGER NOT NULL,"
         " skipped INTEGER NOT NULL,"
@@ -602,10 +603,10 @@ static const char baseline[] =
         " text TEXT NOT NULL,"
         " PRIMARY KEY (cron, number)"
     ") STRICT, WITHOUT ROWID;"
-    /* A transaction that decides twice on one time of a schedule fails. */
+    /* Makes a transaction fail that decides twice on one time of a schedule. */
     "CREATE UNIQUE INDEX cron_runs_at ON cron_runs (cron, at) WHERE by_hand = 0;"
 
-    /* What happened, for timelines. a and b are numbers of the kind (history_kinds). */
+    /* The history. The meaning of a and b depends on the kind (history_kinds). */
     "CREATE TABLE history ("
         " id INTEGER PRIMARY KEY,"
         " job INTEGER NOT NULL,"
@@ -621,7 +622,7 @@ static const char baseline[] =
     /* The timeline of a job. */
     "CREATE INDEX history_job ON history (job);"
 
-    /* Every stretch of paid time and what it was spent on. Only added to. */
+    /* Use and cost of every interval of paid time. Rows are never changed. */
     "CREATE TABLE ledger ("
         " job INTEGER NOT NULL,"
         " attempt INTEGER NOT NULL,"
@@ -644,20 +645,20 @@ static const char baseline[] =
     "CREATE TABLE cost_sums ("
         /* 1: a day, 31: a month */
         " span INTEGER NOT NULL,"
-        /* what is kept apart besides kinds, bits: 1 people, 2 machines, 4 sets of labels */
+        /* bits, what has rows of its own besides kinds: 1 people, 2 machines, 4 sets of labels */
         " detail INTEGER NOT NULL,"
         /* its first day: days since 1970, UTC */
         " since INTEGER NOT NULL,"
-        /* 0 or empty where not kept apart */
+        /* 0 or empty where `detail` lacks the bit */
         " labels INTEGER NOT NULL,"
         " team TEXT NOT NULL,"
         " user TEXT NOT NULL,"
         " pool TEXT NOT NULL,"
         " type TEXT NOT NULL,"
         " market TEXT NOT NULL,"
-        /* '': jobs that ended */
+        /* '' in the rows that count ended jobs */
         " kind TEXT NOT NULL,"
-        /* the sums; ended and succeeded: jobs */
+        /* the sums; ended and succeeded: numbers of jobs */
         " ms INTEGER NOT NULL,"
         " node_ms INTEGER NOT NULL,"
         " uusd INTEGER NOT NULL,"
@@ -746,7 +747,7 @@ static const char baseline[] =
         " power_limit_mw INTEGER NOT NULL,"
         " temperature_c INTEGER NOT NULL,"
         " clock_permille_ms INTEGER NOT NULL,"
-        /* held back by heat, by power, or for another reason */
+        /* time throttled by heat, by power, or for another reason */
         " thermal_ms INTEGER NOT NULL,"
         " power_ms INTEGER NOT NULL,"
         " slowed_ms INTEGER NOT NULL,"

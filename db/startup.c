@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a start of belayd does once: counts itself in the row of meta and reads it, raises the
- * number of the next job, and asks whether there are checkpoints.
+ * What belayd does with the database once per start: counts the start in the meta row and reads
+ * that row, raises the number of the next job, and checks whether there are checkpoints.
  */
 #include "db/conn.h"
 #include "db/query.h"
@@ -19,7 +19,7 @@ int db_startup(struct db *d, struct db_meta *ret_meta, struct err *e)
         return err_wrap(e, "the database %s", d->path);
     if (!found)
         return err_set(
-            e, ERR_CORRUPT, "%s has lost its meta row: put a backup in its place", d->path);
+            e, ERR_CORRUPT, "%s has no meta row: restore a backup in its place", d->path);
     *ret_meta = meta;
     return 0;
 }

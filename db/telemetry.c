@@ -5,7 +5,7 @@
 #include "db/reader.h"
 #include <stdio.h>
 
-/* Reads by key, so no unneeded row is read. */
+/* Prepares a read by the primary key. */
 static void ask(struct query *q, struct db_reader *r, enum table_id t, const char *of, int64_t job,
     int64_t attempt, int64_t span_ms, int64_t from, struct err *e)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the capacity of the nodes in a period, and how much of it the ledger counts as useful.
+ * Computes the capacity of the nodes in a period, and how much of it was held and useful by the
+ * ledger.
  *
  * Invariant: as in cost.c, wherever a period is cut, the parts of a stretch add up to the whole, to
  * the millisecond times cpus or GPUs: a part is the amount due at its end minus the amount due at

@@ -29,9 +29,8 @@ struct db_writer {
     struct err err;
 };
 
-/* Returns the batch to commit, or NULL when it must stop. An accepted batch is always committed
- * first.
- */
+/* Returns the batch to commit, or NULL when the thread must stop. An accepted batch is always
+ * committed first. */
 static const struct db_batch *wait_for_work(struct db_writer *w)
 {
     const struct db_batch *batch = NULL;

@@ -311,7 +311,7 @@ static void a_step_that_fails_leaves_the_version_before_it(void **state)
     load_fixture(*state, 1);
     sqlite3 *sql = open_plainly(*state);
     assert_int_equal(migrate_to_newest(sql, *state, &s, &e), ERR_INTERNAL);
-    assert_non_null(strstr(e.text, "bring the database to schema 3"));
+    assert_non_null(strstr(e.text, "migrate the database to schema 3"));
     assert_int_equal(check_version(sql), 2);
     migrate_well(sql, *state, &mended);
     check_migrated(sql, 3);

@@ -172,15 +172,16 @@ class Audit(unittest.TestCase):
                 self.assertEqual([(s["kind"], s["instance"]) for s in sums], [("ledger", None)] * 3)
                 self.assertRegex(
                     sums[0]["text"],
-                    "^the sums by day are not those of the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$",
+                    "^the sums by day differ from the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$",
                 )
                 self.assertRegex(
                     sums[1]["text"],
-                    "^the sums of [0-9-]* are not what its stretches add up to: by 0 ms and -1 uusd$",
+                    "^the sums of [0-9-]* differ from the ledger's rows of that day: by 0 ms and -1 uusd$",
                 )
                 self.assertRegex(
                     sums[2]["text"],
-                    "^job %d has cost [0-9]* uusd, and the ledger has [0-9]*$" % job,
+                    "^job %d: its row has a cost of [0-9]* uusd, and the ledger has [0-9]* uusd$"
+                    % job,
                 )
             with self.planted(lab, "ledger", attempt, ms=ms + 1):
                 self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
@@ -189,7 +190,7 @@ class Audit(unittest.TestCase):
                 (found,) = self.audit(lab)["differences"]
                 self.assertRegex(
                     found["text"],
-                    "^the sums by month are not those by day, .*, useful: by -1 ms, 0 uusd and 0 jobs$",
+                    "^the sums by month differ from those by day, .*, useful: by -1 ms, 0 uusd and 0 jobs$",
                 )
             self.assertEqual(self.kinds(lab), [])
 
