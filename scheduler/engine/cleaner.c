@@ -52,7 +52,8 @@ static void on_done(void *ctx, enum clean_end end, int64_t kept_bytes, const str
     c->result.cleaned.kept_bytes = kept_bytes;
     STR_COPY(c->result.cleaned.text, e ? e->text : "");
     if (end == CLEAN_ANOTHERS)
-        log_warn("an ended job has no part of its own in the store: nothing was removed",
+        log_warn("the store has another job's data under the number of an ended job: nothing was "
+                 "removed",
             log_i("job", c->result.cleaned.job), log_err(e));
     else if (end == CLEAN_FAILED)
         log_warn("the checkpoints of an ended job could not be cleaned; retrying",
@@ -71,7 +72,8 @@ void cleaner_touch(struct cleaner *c, const struct ckpt_gc_row *r)
     c->port->start(c->port, &j, on_done, c);
 }
 
-/* A decision made after this request must not be taken twice. */
+/* If a cleaning has begun since this request, as the effect of a later commit, it must not begin
+ * twice. */
 static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
     struct cleaner *c = ctx;

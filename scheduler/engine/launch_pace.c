@@ -7,8 +7,8 @@
 #include "base/minmax.h"
 #include "base/str.h"
 
-#define TOKEN 60000 /* units in one token; a rate of 1/min adds 1 unit per ms */
-#define OWED_MAX (60 * TOKEN)
+#define TOKEN 60000           /* units in one token; a rate of 1/min adds 1 unit per ms */
+#define OWED_MAX (60 * TOKEN) /* maximum debt by repeated calls */
 
 static struct mono now(const struct launch_pace *p)
 {

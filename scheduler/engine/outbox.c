@@ -2,8 +2,8 @@
  *
  * See outbox.h. Invariants:
  *  1. The port is called only for a row that is on disk, and never for one row twice at a time.
- *  2. A row is free again when its result was applied, or could not be applied and will be posted
- *     again.
+ *  2. A delivery is busy until its result is applied. While the disk is full, the result is posted
+ *     again and again.
  */
 #include "scheduler/engine/outbox.h"
 
@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define LOOK_AGAIN_MS 5000 /* the disk is full */
+#define LOOK_AGAIN_MS 5000 /* interval of tries while the disk is full */
 #define BACKOFF_BASE_MS 2000
 #define BACKOFF_CAP_MS 1800000
 #define CLOCK_LOOK_MS 60000 /* the wall clock may be changed */
@@ -22,7 +22,7 @@ struct delivery {
     struct outbox *outbox;
     bool is_busy;        /* from its start until the answer is applied */
     bool is_done;        /* the answer has arrived, in result */
-    struct event result; /* and which row: event, target */
+    struct event result; /* its event and target name the row */
     int32_t tries;
 };
 
@@ -78,8 +78,9 @@ static void on_done(void *ctx, const struct err *e)
         struct outbox *o = d->outbox;
         int64_t left_out;
         if (log_pace_admits(&o->undelivered, clock_mono(o->timers->clock), &left_out))
-            log_warn("a notice could not be delivered", log_s("to", d->result.delivered.target),
-                log_i("event", d->result.delivered.event), log_err(e), log_i("left_out", left_out));
+            log_warn("a notification could not be delivered",
+                log_s("to", d->result.delivered.target), log_i("event", d->result.delivered.event),
+                log_err(e), log_i("left_out", left_out));
     }
     post_result(d);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provisioning (see provision.h): its pools and their places, launching and ending. Invariants:
+ * Provisioning (see provision.h): its pools and their regions, launching and ending. Invariants:
  *  1. A launch call is made only for an INTENDED row that is committed, with the row's own token.
- *  2. At most one launch and one terminate call an instance are under way.
- *  3. A refusal is believed only if no earlier try of that launch can have made a machine: one that
- *     was not answered may have, and who may not call any more is refused whatever there is. Else
- *     the listings (provision_sweep.c) have to say that there is none.
+ *  2. At most one launch call and one terminate call of an instance are in progress.
+ *  3. A refusal ends a launch only if no earlier try of it can have created a machine. An
+ *     unanswered try may have, and a refusal for missing permissions says nothing about it. Then
+ *     the listings (provision_sweep.c) must show that there is none.
  *
- * It deliberately does not decide: which offer, how long to avoid one that refused, and when an
- * instance should end are the core's.
+ * It deliberately does not decide which offer to launch, how long to avoid one that refused, or
+ * when to end an instance: the core does.
  */
 #include "scheduler/engine/provision_private.h"
 
@@ -525,7 +525,7 @@ void provision_note_pool(struct provision *p, const struct pool_row *row)
         return;
     pe->failed_boots = b->failed;
     if (b->failed == 0 && before >= BOOTS_FAILED_MAX)
-        log_info("a boot of the pool did not fail; launching as many as needed again",
+        log_info("a machine of the pool has booted; launching as many as needed again",
             log_s("pool", row->name), log_i("failed", before));
     if (b->wait_ms == 0)
         return;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the providers say unasked: the sweep over their lists, and their prices. Invariants:
+ * Periodic requests to the providers: the sweep over their lists of machines, and their prices.
+ * Invariants:
  *  1. Machines that the provider lists under our tag are matched by token, then by id; a machine
  *     that matches no live row is terminated.
  *  2. Nothing is concluded from a listing that began before the last call for that instance ended:
- *     what is listed while its launch is under way may still be refused.
+ *     a machine that is listed while its launch is in progress may still be refused.
  *
  * What follows from a listing is done by provision.c.
  */
@@ -175,8 +176,8 @@ void provision_on_sweep(struct timer *t, void *ctx)
 
 /* ---- prices ---- */
 
-/* Only for the pools at this place: other pools of the region may have been scored for other sets
- * of types. */
+/* Only for the pools of this driver and region: other pools may have been scored for other sets of
+ * types. */
 static void post_score(const struct provision_region *at, const struct cloud_price *price)
 {
     const struct provision *p = at->p;
@@ -216,7 +217,7 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
     }
 }
 
-/* Collects the types of all pools at this place, each once. */
+/* Collects the types of all pools of this driver and region, each once. */
 static size_t types_of(const struct provision_region *at, const char *out[PRICE_TYPES_MAX])
 {
     size_t n = 0;

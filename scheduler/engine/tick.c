@@ -19,7 +19,7 @@
 #define DECISIONS_MAX 1000000 /* limit in one tick: a plan that never ends is a bug, not load */
 #define FULL_RETRY_MIN_MS 1000
 #define FULL_RETRY_MAX_MS 5000
-/* a timer that fires this late means that the process or its machine was stopped */
+/* a timer that fires this late means that the process or its machine was stalled */
 #define STALLED_MS 1000
 
 /* One post: an event (with its own copies of the data that it points to) or work. */
@@ -97,7 +97,7 @@ static void on_timer(struct timer *timer, void *ctx)
     run(ctx);
 }
 
-/* After a stop, messages of agents are still unread: no node loses its lease because of it. */
+/* After a stall, messages of agents are still unread, so the leases of all nodes are renewed. */
 static void on_wake(struct timer *timer, void *ctx)
 {
     struct tick *t = ctx;
@@ -375,7 +375,7 @@ static void start_commit(struct tick *t)
     t->o.commit->start(t->o.commit, &t->batch);
 }
 
-/* Agents could not be heard for a reason on belayd's side. */
+/* For when belayd itself could not read or accept the messages of agents. */
 static void renew_leases(struct tick *t)
 {
     LIST_FOREACH (model_nodes(t->o.model), l) {
@@ -394,7 +394,7 @@ static void commit_succeeded(struct tick *t)
     if (t->stats.commit_ms_max < took)
         t->stats.commit_ms_max = took;
     if (t->full) {
-        log_info("there is space again: the state is stored");
+        log_info("the disk has space again: the state is stored");
         renew_leases(t); /* heartbeats were refused like everything else */
     }
     t->full = false;
