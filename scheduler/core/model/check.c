@@ -129,7 +129,7 @@ static int check_reservation(const struct node *n, struct err *e)
     return 0;
 }
 
-static int check_node_indexes(const struct model *m, const struct node *n, struct err *e)
+static int check_node_indexes(const struct node *n, struct err *e)
 {
     bool works = node_takes_work(n), alive = n->row.state != NODE_LOST,
          has_capacity = works && n->free.cpus > 0;
@@ -150,7 +150,6 @@ static int check_node_indexes(const struct model *m, const struct node *n, struc
             idle ? "" : "not ");
     if (list_is_empty(&n->attempts) != mono_is_set(n->idle_since))
         return BROKEN("node %" PRId64 "'s idle_since does not match its attempts", n->row.id);
-    (void)m;
     return 0;
 }
 
@@ -286,7 +285,7 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
     int rc = check_reservation(n, e);
     if (rc == 0)
         rc = check_stock(n, e);
-    return rc ? rc : check_node_indexes(m, n, e);
+    return rc ? rc : check_node_indexes(n, e);
 }
 
 static int check_nodes(const struct model *m, struct err *e)

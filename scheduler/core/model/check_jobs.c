@@ -216,8 +216,7 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     return array_has_task_dependencies(j) || j->array->n_gone > 0 ? check_task_sets(j, e) : 0;
 }
 
-static int check_throttled(
-    const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)
+static int check_throttled(const struct allowance *w, int64_t *queued, struct err *e)
 {
     struct queue_position last = {INT64_MIN, INT64_MIN};
     for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
@@ -231,7 +230,6 @@ static int check_throttled(
         last = queue_position_of(s);
         *queued += (int64_t)s->pending.n;
     }
-    (void)m;
     return 0;
 }
 
@@ -240,10 +238,10 @@ static int check_all_throttled(const struct model *m, int64_t *queued, struct er
     int rc = 0;
     LIST_FOREACH (&m->queue.all_teams, lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
-        rc = rc ? rc : check_throttled(m, &t->may, queued, e);
+        rc = rc ? rc : check_throttled(&t->may, queued, e);
         LIST_FOREACH (&t->accounts, la)
-            rc = rc ? rc
-                    : check_throttled(m, &LIST_ENTRY(la, struct account, in_team)->may, queued, e);
+            rc =
+                rc ? rc : check_throttled(&LIST_ENTRY(la, struct account, in_team)->may, queued, e);
     }
     return rc;
 }
