@@ -99,11 +99,11 @@ void dependency_move(struct model *m, struct dependency *d, enum depend_state to
     dependency_write(m, d);
     link_remove(&d->on_job);
     d->on = NULL;
-    if (to == DEPEND_NEVER)
-        count(d, 1);
-    if (to == DEPEND_NEVER)
+    if (to == DEPEND_NEVER) {
         /* kept as the reason of the job's end, or because another one may still be satisfied */
+        count(d, 1);
         return;
+    }
     link_remove(&d->of_job);
     free(d);
 }
