@@ -40,7 +40,6 @@
 #include <stdlib.h>
 
 #define HOUR_MS 3600000LL
-#define LEAD_MS 30000LL   /* time for a stop, and for a save of unknown duration */
 #define EXPECT_MS HOUR_MS /* expected run time without any history */
 /* Significant binary digits of expected run times, which bounds the number of demand classes. */
 #define EXPECT_BITS 6
@@ -203,12 +202,6 @@ static bool is_parked_by(const struct budget *b, const struct job *j)
     return b->at_limit == BUDGET_PARK && (b->job || can_park(&j->row));
 }
 
-/* Time from the decision to the end; 0 if it is not saved. */
-static int64_t lead_ms(const struct job_row *r)
-{
-    return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
-}
-
 /* For how long from now the cost of the rank is reserved. */
 static int64_t aside_ms(const struct model *m, const struct stake *s, struct wall now)
 {
@@ -235,7 +228,8 @@ static void count(struct model *m, struct budget *b, struct stake *s, struct wal
     b->uusd_h += a->uusd_h;
     b->committed += s->most_uusd;
     if (is_parked_by(b, a->job)) {
-        b->reserved += cost + core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
+        b->reserved +=
+            cost + core_cost_uusd(job_stop_lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
         b->reserved_uusd_h += a->uusd_h;
     } else {
         b->reserved += s->most_uusd;
@@ -385,7 +379,7 @@ static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct 
     b->uusd_h -= a->uusd_h;
     b->committed += cost - s->most_uusd;
     if (is_parked_by(b, a->job)) {
-        b->reserved -= core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
+        b->reserved -= core_cost_uusd(job_stop_lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
         b->reserved_uusd_h -= a->uusd_h;
     } else {
         b->reserved += cost - s->most_uusd;

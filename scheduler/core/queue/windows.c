@@ -37,8 +37,7 @@ const struct window *core_window(const struct model *m, const char *name)
     return NULL;
 }
 
-/* How long before the window closes the last save begins. */
-static int64_t lead_ms(const struct job_row *r)
+int64_t job_stop_lead_ms(const struct job_row *r)
 {
     return r->spec.method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
 }
@@ -60,7 +59,7 @@ static bool is_open_for(const struct model *m, const struct job_row *r, struct w
     }
     if (!wall_is_set(change))
         return true;
-    ret_park->ms = change.ms - lead_ms(r);
+    ret_park->ms = change.ms - job_stop_lead_ms(r);
     if (ret_park->ms > now.ms)
         return true;
     if (window_is_open(w, change, ret_next))

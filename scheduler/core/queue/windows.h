@@ -17,5 +17,7 @@ void window_watch(struct model *m, struct job *j, struct wall now);
 /* It is neither queued nor running. */
 void window_leave(struct model *m, struct job *j);
 struct mono windows_due(const struct model *m, struct stamp now, struct event *ret_event);
+/* How long a stop of the job takes, with a save as long as its last one; 0 if it is not saved. */
+int64_t job_stop_lead_ms(const struct job_row *r);
 
 #endif
