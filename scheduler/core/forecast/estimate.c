@@ -84,7 +84,7 @@ static void when_met(const struct model *m, const struct depend_ask *d, struct s
 static bool wait_for_jobs(
     const struct model *m, const struct event *submit, struct asker *a, char *why)
 {
-    int64_t any = NEVER_MS, any_latest = NEVER_MS, all = 0, all_latest = 0, unknown = CORE_ID_NONE;
+    struct forecast_waits w = FORECAST_WAITS_NONE;
     size_t n = 0;
     for (size_t k = 0; k < submit->submit.n_depends; k++) {
         const struct depend_ask *d = &submit->submit.depends[k];
@@ -93,21 +93,12 @@ static bool wait_for_jobs(
             continue;
         n++;
         when_met(m, d, submit->now, &at, &latest);
-        unknown = at == NEVER_MS && unknown == CORE_ID_NONE ? d->on : unknown;
-        any = min_i64(any, at);
-        any_latest = min_i64(any_latest, latest);
-        all = max_i64(all, at);
-        all_latest = max_i64(all_latest, latest);
+        forecast_waits_add(&w, d->on, at, latest);
     }
-    if (n == 0)
-        return true;
-    a->from_ms = max_i64(a->from_ms, submit->submit.job->spec.depends_any ? any : all);
-    a->latest_from_ms =
-        max_i64(a->latest_from_ms, submit->submit.job->spec.depends_any ? any_latest : all_latest);
-    if (a->from_ms < NEVER_MS)
+    if (n == 0 || forecast_wait_for_dependencies(&w, submit->submit.job->spec.depends_any, a))
         return true;
     text_format(
-        why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", unknown);
+        why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", w.unknown);
     return false;
 }
 

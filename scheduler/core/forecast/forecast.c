@@ -244,12 +244,27 @@ bool forecast_dependency(const struct model *m, const struct job *on, enum depen
     return true;
 }
 
+void forecast_waits_add(struct forecast_waits *w, int64_t on, int64_t at_ms, int64_t latest_ms)
+{
+    w->unknown = at_ms == NEVER_MS && w->unknown == CORE_ID_NONE ? on : w->unknown;
+    w->any_ms = min_i64(w->any_ms, at_ms);
+    w->any_latest_ms = min_i64(w->any_latest_ms, latest_ms);
+    w->all_ms = max_i64(w->all_ms, at_ms);
+    w->all_latest_ms = max_i64(w->all_latest_ms, latest_ms);
+}
+
+bool forecast_wait_for_dependencies(const struct forecast_waits *w, bool any, struct asker *a)
+{
+    a->from_ms = max_i64(a->from_ms, any ? w->any_ms : w->all_ms);
+    a->latest_from_ms = max_i64(a->latest_from_ms, any ? w->any_latest_ms : w->all_latest_ms);
+    return a->from_ms < NEVER_MS;
+}
+
 /* When its dependencies will be satisfied; false if unknown. */
 static bool wait_for_dependencies(
     const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {
-    int64_t any = NEVER_MS, any_latest = NEVER_MS, all = 0, all_latest = 0;
-    int64_t unknown = CORE_ID_NONE;
+    struct forecast_waits w = FORECAST_WAITS_NONE;
     if (list_is_empty(&job_side(j)->depends))
         return true;
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -260,18 +275,12 @@ static bool wait_for_dependencies(
         int64_t at = NEVER_MS, latest = NEVER_MS;
         if (on)
             forecast_dependency(m, on, d->row.kind, d->row.delay_ms, now, &at, &latest);
-        unknown = at == NEVER_MS && unknown == CORE_ID_NONE ? d->row.on : unknown;
-        any = at < any ? at : any;
-        any_latest = latest < any_latest ? latest : any_latest;
-        all = max_i64(all, at);
-        all_latest = max_i64(all_latest, latest);
+        forecast_waits_add(&w, d->row.on, at, latest);
     }
-    a->from_ms = max_i64(a->from_ms, j->row.spec.depends_any ? any : all);
-    a->latest_from_ms =
-        max_i64(a->latest_from_ms, j->row.spec.depends_any ? any_latest : all_latest);
-    if (a->from_ms < NEVER_MS)
+    if (forecast_wait_for_dependencies(&w, j->row.spec.depends_any, a))
         return true;
-    text_format(why, CORE_TEXT_MAX, "it waits for job %" PRId64 ", which has not started", unknown);
+    text_format(
+        why, CORE_TEXT_MAX, "it waits for job %" PRId64 ", which has not started", w.unknown);
     return false;
 }
 

@@ -150,6 +150,19 @@ bool shape_starts_now(
 bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind,
     int64_t delay_ms, struct stamp now, int64_t *ret_at, int64_t *ret_latest);
 
+/* When any, and when all, of several dependencies will be satisfied: expected, and latest. */
+struct forecast_waits {
+    int64_t any_ms, any_latest_ms, all_ms, all_latest_ms;
+    int64_t unknown; /* the first job with an unknown time; else CORE_ID_NONE */
+};
+#define FORECAST_WAITS_NONE                                                                        \
+    ((struct forecast_waits){                                                                      \
+        .any_ms = NEVER_MS, .any_latest_ms = NEVER_MS, .unknown = CORE_ID_NONE})
+/* Adds a dependency on job `on`; NEVER_MS: its time is unknown. */
+void forecast_waits_add(struct forecast_waits *w, int64_t on, int64_t at_ms, int64_t latest_ms);
+/* Waits for any of them, or for all. False: until an unknown time. */
+bool forecast_wait_for_dependencies(const struct forecast_waits *w, bool any, struct asker *a);
+
 /* Not before its window opens. False: it never does, and why says so (CORE_TEXT_MAX). */
 bool forecast_wait_for_window(
     const struct model *m, const struct job_row *row, struct stamp now, struct asker *a, char *why);
