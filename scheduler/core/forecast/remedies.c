@@ -444,7 +444,7 @@ size_t remedies_for(
     if (array_is_full(r.job)) {
         if (starts(&r, &v.shape))
             say(&r, "array-limit", "with more than %%%" PRId32 " of its tasks at once another %s",
-                r.job->array->row.at_once, where(&r, &v.shape).s + 3);
+                r.job->array->row.at_once, where(&r, &v.shape).s + strlen("it "));
         return r.n;
     }
     if (starts(&r, &v.shape) || launches(&r, &v.shape, 0))

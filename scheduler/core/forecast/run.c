@@ -19,7 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STOPPING_MS 10000
+#define STOPPING_MS 10000 /* assumed rest of a stop */
+/* The latest start of an extrapolated run is this much later than by capacity alone. */
+#define LATEST_MARGIN 1.25
+#define EXTRAPOLATED_MAX_MS (120.0 * RUNTIMES_MAX_MS) /* about ten years: more is never */
 
 /* ---- the heap ---- */
 
@@ -393,8 +396,8 @@ static int64_t extrapolate(const struct forecast_run *s)
         capacity +=
             (double)priority_mcpu(model_policy(s->p->m), &s->p->node_class[c->node_class].total);
     }
-    double ms = capacity > 0 ? work / capacity * (s->latest ? 1.25 : 1) : (double)NEVER_MS;
-    return ms < (double)RUNTIMES_MAX_MS * 120 ? s->t_ms + (int64_t)ms : NEVER_MS;
+    double ms = capacity > 0 ? work / capacity * (s->latest ? LATEST_MARGIN : 1) : (double)NEVER_MS;
+    return ms < EXTRAPOLATED_MAX_MS ? s->t_ms + (int64_t)ms : NEVER_MS;
 }
 
 /* Copies with the capacity that GROW expects. */
