@@ -41,8 +41,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A move must save at least a fifth of the job's current cost. */
-#define MOVE_PAYS(now_uusd_h, then_uusd_h) ((then_uusd_h) <= (now_uusd_h) / 5 * 4)
+/* Highest hourly cost after a move: it must save at least a fifth of the current cost. */
+#define MOVE_MOST_UUSD_H(now_uusd_h) ((now_uusd_h) / 5 * 4)
 
 void launches_deinit(struct planner *p)
 {
@@ -378,7 +378,7 @@ static void cover_return(struct work *w, const struct attempt *a)
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
         if (!bin_admits(b, s) || b->market >= a->node->row.market || bin_times(b, s) == 0 ||
-            !MOVE_PAYS(pays, would_pay(b, a->job)))
+            would_pay(b, a->job) > MOVE_MOST_UUSD_H(pays))
             continue;
         bin_fill(b, s, 1);
         if (b->node)
@@ -386,7 +386,7 @@ static void cover_return(struct work *w, const struct attempt *a)
         return;
     }
     const struct demand d = {.shape = s, .job = a->job, .n = 1, .moves = true};
-    const struct offer *o = choose_alone(w, &d, pays / 5 * 4);
+    const struct offer *o = choose_alone(w, &d, MOVE_MOST_UUSD_H(pays));
     if (o && o->row.market < a->node->row.market)
         bin_fill(plan_launch(w, o), s, 1);
 }
