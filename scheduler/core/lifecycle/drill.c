@@ -151,6 +151,14 @@ static void pass(struct model *m, struct drill *d, struct stamp now)
                                      : "another node");
 }
 
+/* The start of the resumed attempt then counts as the resume. */
+static void pass_without_progress(struct model *m, struct drill *d, struct stamp now)
+{
+    int64_t ms = d->row.resumed_at.ms - d->row.killed_at.ms;
+    d->row.resume_ms = ms > 0 ? ms : 1; /* as in since_kill_ms */
+    pass(m, d, now);
+}
+
 /* Evaluates a progress report after the resume. */
 static void judge(struct model *m, struct drill *d, int64_t progress, struct stamp now)
 {
@@ -212,10 +220,7 @@ static void ended_unproven(
             a->row.exit_code, a->row.text[0] ? ": " : "", a->row.text);
     } else if (as == END_SUCCEEDED && d->row.state == DRILL_RESUMED &&
                d->row.saved_progress == PROGRESS_NONE) {
-        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms
-                               ? d->row.resumed_at.ms - d->row.killed_at.ms
-                               : 1;
-        pass(m, d, now);
+        pass_without_progress(m, d, now);
     } else {
         conclude(m, d, now, DRILL_INTERRUPTED,
             "attempt %" PRId64 " ended (%s) before it showed that it resumes", a->row.attempt,
@@ -473,10 +478,7 @@ int apply_drill_due(
         conclude(m, d, ev->now, DRILL_INTERRUPTED,
             "no node had capacity for it within an hour of the kill");
     } else if (d->row.saved_progress == PROGRESS_NONE) {
-        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms
-                               ? d->row.resumed_at.ms - d->row.killed_at.ms
-                               : 1;
-        pass(m, d, ev->now);
+        pass_without_progress(m, d, ev->now);
     } else {
         conclude(m, d, ev->now, DRILL_FAILED,
             "it has reported no progress for 30 minutes after the resume; before, it had reached "
