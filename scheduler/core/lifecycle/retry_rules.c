@@ -117,7 +117,14 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 #define PAUSE_STORE_MS 5000     /* the attempt itself has retried for minutes */
 #define PAUSE_NO_SPACE_MS 30000 /* seldom is a disk cleared in seconds */
 
-/* Doubles with each end after the second. Spreads jobs that ended together. */
+/* Less than a quarter of the pause: spreads jobs that ended together (Knuth's multiplicative hash
+ * of the job's number). */
+static int64_t spread_ms(const struct job_row *j, int64_t pause_ms)
+{
+    return (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause_ms / 4));
+}
+
+/* Doubles with each end after the second. */
 static int64_t pause_after(const struct job_row *j, int64_t first_ms)
 {
     int64_t pause = first_ms;
@@ -125,7 +132,7 @@ static int64_t pause_after(const struct job_row *j, int64_t first_ms)
         pause *= 2;
     if (pause > PAUSE_MAX_MS)
         pause = PAUSE_MAX_MS;
-    return pause + (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause / 4));
+    return pause + spread_ms(j, pause);
 }
 
 bool retry_is_held_for_space(const struct job_row *j)
@@ -139,8 +146,7 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
         j->quick_ends = store_ends(j) + 1;
         if (j->spec.finish_ms != 0)
             return 0;
-        return (PAUSE_STORE_MS << (j->quick_ends - 1)) +
-               (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
+        return (PAUSE_STORE_MS << (j->quick_ends - 1)) + spread_ms(j, PAUSE_STORE_MS);
     }
     bool no_space = end == END_CAPACITY, may_repeat = end == END_FAILED || end == END_NODE_LOST;
     bool quick = may_repeat && !excused && ran_ms < QUICK_MS;
