@@ -140,12 +140,12 @@ static int differences(
         query_i64(&q, 2, detail);
     }
     while (query_step(&q)) {
-        char *said = mem_printf("%s, %s: by %lld ms, %lld uusd and %lld jobs", of,
+        char *line = mem_printf("%s, %s: by %lld ms, %lld uusd and %lld jobs", of,
             (const char *)sqlite3_column_text(q.stmt, 0),
             (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2),
             (long long)sqlite3_column_int64(q.stmt, 3));
-        int answer = g->fn(g->ctx, said);
-        free(said);
+        int answer = g->fn(g->ctx, line);
+        free(line);
         if (!query_goes_on(&q, answer))
             break;
     }
@@ -197,11 +197,11 @@ static int of_days(const struct gaps *g)
                 uusd = sqlite3_column_int64(q.stmt, 2) - sum.uusd;
         char iso[TIME_ISO_MAX];
         time_format_iso((struct wall){day * DAY_MS}, iso);
-        char *said = mem_printf(
+        char *line = mem_printf(
             "the sums of %.10s differ from the ledger's rows of that day: by %lld ms and %lld uusd",
             iso, (long long)ms, (long long)uusd);
-        int answer = ms != 0 || uusd != 0 ? g->fn(g->ctx, said) : 0;
-        free(said);
+        int answer = ms != 0 || uusd != 0 ? g->fn(g->ctx, line) : 0;
+        free(line);
         if (!query_goes_on(&q, answer))
             break;
     }
@@ -243,12 +243,12 @@ int db_read_job_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct
         " WHERE j.cost_uusd <> ifnull(l.uusd, 0) ORDER BY j.id",
         e);
     while (query_step(&q)) {
-        char *said = mem_printf(
+        char *line = mem_printf(
             "job %lld: its row has a cost of %lld uusd, and the ledger has %lld uusd",
             (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 1),
             (long long)sqlite3_column_int64(q.stmt, 2));
-        int answer = fn(ctx, said);
-        free(said);
+        int answer = fn(ctx, line);
+        free(line);
         if (!query_goes_on(&q, answer))
             break;
     }
@@ -267,13 +267,13 @@ int db_read_data_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struc
         " GROUP BY job, attempt, node, kind HAVING more <> 0",
         e);
     while (query_step(&q)) {
-        char *said = mem_printf(
+        char *line = mem_printf(
             "job %lld, attempt %lld on node %lld: the ledger has %lld uusd of %s more than its row",
             (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 1),
             (long long)sqlite3_column_int64(q.stmt, 2), (long long)sqlite3_column_int64(q.stmt, 4),
             (const char *)sqlite3_column_text(q.stmt, 3));
-        int answer = fn(ctx, said);
-        free(said);
+        int answer = fn(ctx, line);
+        free(line);
         if (!query_goes_on(&q, answer))
             break;
     }

@@ -92,20 +92,20 @@ void baseline_pass(struct baseline *baseline, const struct deadline_job *job,
 
 /* Job and baseline after the same examination. Times in ms of work, prices in uusd per ms. The
  * names in the lemmas of docs/explanation/deadlines.md are in brackets. */
-struct beside {
+struct comparison {
     const struct deadline_job *job, *baseline;
     double unit, price; /* prices of on-demand [1], and of the cheapest spot offer [p] */
     double paid;        /* paid by the job minus paid by the baseline [D] */
     /* Remaining work of the baseline [w'], and how much more the job has [b]; both including the
      * rest of a start. */
-    double theirs, behind;
+    double baseline_left, behind;
     double restart;
 };
 
-static struct beside compare(const struct deadline_job *job, const struct deadline_job *baseline,
-    const struct deadline_offer *offers, size_t n, size_t sure)
+static struct comparison compare(const struct deadline_job *job,
+    const struct deadline_job *baseline, const struct deadline_offer *offers, size_t n, size_t sure)
 {
-    struct beside b = {.job = job,
+    struct comparison b = {.job = job,
         .baseline = baseline,
         .unit = (double)offers[sure].price_uusd_h / HOUR_MS,
         .restart = (double)job->restart_ms};
@@ -115,9 +115,9 @@ static struct beside compare(const struct deadline_job *job, const struct deadli
         if (!offers[i].is_sure)
             b.price = fmin(b.price, (double)offers[i].price_uusd_h / HOUR_MS);
     b.paid = job->paid_uusd - baseline->paid_uusd;
-    b.theirs = (double)baseline->work_ms +
-               (baseline->on == DEADLINE_NOWHERE ? 0 : (double)baseline->starting_ms);
-    b.behind = (double)job->work_ms - b.theirs;
+    b.baseline_left = (double)baseline->work_ms +
+                      (baseline->on == DEADLINE_NOWHERE ? 0 : (double)baseline->starting_ms);
+    b.behind = (double)job->work_ms - b.baseline_left;
     if (baseline->on != DEADLINE_NOWHERE)
         b.behind += job->on == baseline->on ? (double)job->starting_ms : b.restart;
     return b;
@@ -144,48 +144,49 @@ static double rate_of_loss(
 /* Upper bound on the work [u] that the baseline may still do on spot after the job, which follows
  * it, has used up its leeway [r]: by Lemma 6, and at most the work left at the assumed waste per ms
  * of work [x]. */
-static double done_after(double theirs, double behind, double leeway, double wasted)
+static double done_after(double baseline_left, double behind, double leeway, double wasted)
 {
-    const double whatever = theirs * behind / (leeway + behind);
+    const double whatever = baseline_left * behind / (leeway + behind);
 
     if (wasted >= 1)
         return whatever;
-    return wasted > 0 ? fmin(whatever, fmax(0, theirs - leeway * (1 - wasted) / wasted)) : 0;
+    return wasted > 0 ? fmin(whatever, fmax(0, baseline_left - leeway * (1 - wasted) / wasted)) : 0;
 }
 
 /* Lemma 6: extra cost of following the baseline, and using on-demand whenever it idles, until the
  * job has caught up. INFINITY if the remaining time may not suffice for that. */
-static double regret_catching_up(const struct beside *b, double spare, double rate, bool is_on_sure)
+static double regret_catching_up(
+    const struct comparison *b, double spare, double rate, bool is_on_sure)
 {
     const struct deadline_law *law = b->job->law;
     const double worst = (double)b->baseline->restart_worst_ms,
-                 flap = worst + (double)b->job->look_ms;
+                 interruption = worst + (double)b->job->look_ms;
     const double behind = b->behind + (is_on_sure ? (double)b->job->starting_ms : b->restart);
-    const double leeway = spare - worst - behind - 2 * law->interruptions * flap;
+    const double leeway = spare - worst - behind - 2 * law->interruptions * interruption;
 
     if (leeway < 0)
         return INFINITY;
     return b->paid + b->unit * (behind + law->interruptions * b->restart) +
-           (b->unit - b->price) *
-               done_after(b->theirs, behind, leeway, law->losses * rate / HOUR_MS * 2 * flap);
+           (b->unit - b->price) * done_after(b->baseline_left, behind, leeway,
+                                      law->losses * rate / HOUR_MS * 2 * interruption);
 }
 
 /* Lemmas 4 and 6. */
 double baseline_regret(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure)
 {
-    const struct beside b = compare(job, baseline, offers, n, sure);
+    const struct comparison b = compare(job, baseline, offers, n, sure);
     const bool is_on_sure = job->on == sure;
     const double alone = (double)job->work_ms + (job->work_ms == 0 ? 0
                                                     : is_on_sure   ? (double)job->starting_ms
                                                                    : b.restart);
     const double spare =
         (double)(baseline->left_ms - baseline->restart_worst_ms - baseline->failed_launch_ms) -
-        b.theirs;
-    const double most = b.paid + b.unit * alone - b.price * b.theirs;
+        b.baseline_left;
+    const double most = b.paid + b.unit * alone - b.price * b.baseline_left;
 
     if (baseline->on == sure && spare < (double)baseline->restart_worst_ms)
-        return b.paid + b.unit * (alone - b.theirs);
+        return b.paid + b.unit * (alone - b.baseline_left);
     if (b.behind <= 0)
         return fmin(most, b.paid + b.price * b.behind);
     if (isinf(job->law->interruptions))
@@ -196,7 +197,7 @@ double baseline_regret(const struct deadline_job *job, const struct deadline_job
 double baseline_owed(const struct deadline_job *job, const struct deadline_job *baseline,
     const struct deadline_offer *offers, size_t n, size_t sure)
 {
-    const struct beside b = compare(job, baseline, offers, n, sure);
+    const struct comparison b = compare(job, baseline, offers, n, sure);
 
     return b.paid + (b.behind <= 0 ? b.price * b.behind : b.unit * (b.behind + b.restart));
 }

@@ -45,7 +45,7 @@ static void compare(const struct model *m, struct stamp now, const struct job *o
         text_format(out, size, "%s", parts[best].text);
 }
 
-static void tell(const struct model *m, struct stamp now, const struct job *other,
+static void add_ahead(const struct model *m, struct stamp now, const struct job *other,
     const struct job *j, struct ahead *a)
 {
     struct ahead_job *f = &a->first[a->n_first++];
@@ -75,7 +75,7 @@ static struct cursor cursor_at(
 }
 
 /* The first jobs overall are among those of the first shapes. */
-static void tell_first(const struct model *m, struct stamp now, const struct job *j,
+static void add_first(const struct model *m, struct stamp now, const struct job *j,
     struct queue_position own, struct ahead *a)
 {
     struct cursor first[AHEAD_SHOWN];
@@ -94,7 +94,7 @@ static void tell_first(const struct model *m, struct stamp now, const struct job
                 best = &first[k];
         if (!best)
             return;
-        tell(m, now, best->job, j, a);
+        add_ahead(m, now, best->job, j, a);
         *best = cursor_at(m, tree_next(&best->job->in_shape), own);
     }
 }
@@ -119,7 +119,7 @@ bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahe
             a.exact &= b.exact;
         }
     }
-    tell_first(m, now, j, own, &a);
+    add_first(m, now, j, own, &a);
     *ret_ahead = a;
     return true;
 }

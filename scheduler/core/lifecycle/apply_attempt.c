@@ -112,7 +112,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     int rc = j ? check_place(m, ev, j, e) : ERR_NOT_FOUND;
     if (rc)
         return rc;
-    const struct queue_position stood = {job_position_16(m, j), j->row.id};
+    const struct queue_position position = {job_position_16(m, j), j->row.id};
     bool owed = quota_owes(j->shape);
     reserve_used(m, j->shape, node_of_rank(m, ev, j, 0));
     if (j->array)
@@ -128,7 +128,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     for (int32_t rank = 0; rank < j->row.ranks; rank++)
         place_rank(m, j, rank, node_of_rank(m, ev, j, (size_t)rank), ev->now);
     LIST_FOREACH (&j->ranks, l)
-        reserve_overridden(m, LIST_ENTRY(l, struct attempt, in_job)->node, stood, owed);
+        reserve_overridden(m, LIST_ENTRY(l, struct attempt, in_job)->node, position, owed);
     window_watch(m, j, ev->now.wall);
     const struct attempt *a = job_attempt(j);
     gang_let_go(m, j);

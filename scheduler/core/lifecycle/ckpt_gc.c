@@ -184,7 +184,8 @@ int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
-static void tell(struct model *m, const struct event *ev, const char *kind, const char *text)
+static void note_history(
+    struct model *m, const struct event *ev, const char *kind, const char *text)
 {
     struct history_row *h;
     history(m, ev->now, kind, (struct history_of){0}, "%s", text);
@@ -193,7 +194,7 @@ static void tell(struct model *m, const struct event *ev, const char *kind, cons
 }
 
 /* All cleanings are done; only measurements follow. */
-static void look_on(struct model *m, struct ckpt_gc *l)
+static void measure_only(struct model *m, struct ckpt_gc *l)
 {
     m->lifecycle.n_looked_at += !is_looked_at(&l->row);
     l->row.closed = true;
@@ -205,7 +206,7 @@ static void clean_failed(struct model *m, const struct event *ev, struct ckpt_gc
     int64_t wait = RETRY_MIN_MS << (l->row.tries < 11 ? l->row.tries : 11);
     bool give_up = ++l->row.tries >= TRIES_MAX || ev->cleaned.end == CLEAN_ANOTHERS;
     if (l->row.tries == 1 || give_up)
-        tell(m, ev, "clean-failed", ev->cleaned.text);
+        note_history(m, ev, "clean-failed", ev->cleaned.text);
     l->row.due_at.ms = ev->now.wall.ms + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
     if (give_up)
         storage_forget(m, l->row.job, ev->now.wall);
@@ -230,7 +231,7 @@ int apply_cleaned(
     enum ckpt_gc_keep kept = core_ckpt_gc_keep(&l->row);
     bool again = !l->row.closed && wall_is_set(l->row.last_at);
     if (kept != CKPT_GC_KEEP_ALL && !is_looked_at(&l->row))
-        tell(m, ev, "cleaned", texts[kept]);
+        note_history(m, ev, "cleaned", texts[kept]);
     storage_measured(m, l->row.job, ev->cleaned.kept_bytes, ev->now.wall);
     storage_settle(m, l->row.job, ev->now.wall);
     l->row.tries = 0;
@@ -238,7 +239,7 @@ int apply_cleaned(
         l->row.closed = true;
         l->row.due_at = l->row.last_at;
     } else {
-        look_on(m, l);
+        measure_only(m, l);
         l->row.due_at.ms = ev->now.wall.ms + LOOK_AGAIN_MS;
     }
     bool stays = again || storage_costs(m, l->row.job);

@@ -264,7 +264,7 @@ static void resumed(struct model *m, struct drill *d, const struct attempt *a, s
         drill_note(m, d);
 }
 
-static void is_due_now(struct model *m, struct attempt *a)
+static void mark_due(struct model *m, struct attempt *a)
 {
     if (!link_is_in(&a->undrilled) || a->drill_due || a->job->row.progress == 0)
         return;
@@ -285,7 +285,7 @@ void drill_attempt_loaded(struct model *m, struct attempt *a)
 {
     wait_to_be_drilled(m, a);
     if (a->row.sequence > 0)
-        is_due_now(m, a);
+        mark_due(m, a);
 }
 
 void drill_attempt_stops(struct attempt *a)
@@ -297,7 +297,7 @@ void drill_saved(struct model *m, struct attempt *a, struct stamp now)
 {
     struct drill *d = job_side(a->job)->drill;
     int64_t progress = a->job->row.last_good_progress;
-    is_due_now(m, a);
+    mark_due(m, a);
     if (d && d->row.state == DRILL_RESUMED &&
         (progress != PROGRESS_NONE || d->row.saved_progress == PROGRESS_NONE))
         judge(m, d, progress, now);
@@ -308,7 +308,7 @@ void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int6
 {
     struct drill *d = job_side(a->job)->drill;
     if (wall_is_set(a->row.started_at) && now.wall.ms - a->row.started_at.ms >= AUTO_PROGRESS_MS)
-        is_due_now(m, a);
+        mark_due(m, a);
     if (d && d->row.state == DRILL_RESUMED)
         judge(m, d, first, now);
 }

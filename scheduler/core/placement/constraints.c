@@ -508,7 +508,7 @@ void licences_give(struct model *m, const struct job *j)
 /* ---- submit ---- */
 
 /* Properties of the machines that a job may use. */
-struct known {
+struct machine_survey {
     const struct job_row *job;
     const struct constraints *x;
     char all[64 * FEATURE_MAX]; /* names of features, as far as they fit */
@@ -518,7 +518,7 @@ struct known {
     int64_t with_gpu, most_mib;
 };
 
-static void know(struct known *k, const char *node, const struct gpu_kind *gpu,
+static void survey_machine(struct machine_survey *k, const char *node, const struct gpu_kind *gpu,
     const char *features, const struct counts *resources)
 {
     struct gpu_kind asked = k->x->gpu;
@@ -535,13 +535,13 @@ static void know(struct known *k, const char *node, const struct gpu_kind *gpu,
     features_add_all(k->all, sizeof k->all, features);
 }
 
-static void know_all(const struct model *m, struct known *k)
+static void survey_machines(const struct model *m, struct machine_survey *k)
 {
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (job_pools_allow(k->job->spec.pool, n->row.pool) &&
             wish_allows(k->job->spec.market, n->row.market))
-            know(k, n->row.name, &n->gpu, n->features, &n->resources);
+            survey_machine(k, n->row.name, &n->gpu, n->features, &n->resources);
     }
     LIST_FOREACH (model_pools(m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
@@ -551,11 +551,11 @@ static void know_all(const struct model *m, struct known *k)
         merge("", p->row.resources, &own);
         if (!p->row.elastic)
             /* nodes may still join it */
-            know(k, NULL, &(struct gpu_kind){0}, p->row.features, &own);
+            survey_machine(k, NULL, &(struct gpu_kind){0}, p->row.features, &own);
         LIST_FOREACH (&p->offers, l) {
             const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
             if (o->row.rank != OFFER_WITHDRAWN && wish_allows(k->job->spec.market, o->row.market))
-                know(k, NULL, &o->row.gpu, o->features, &o->resources);
+                survey_machine(k, NULL, &o->row.gpu, o->features, &o->resources);
         }
     }
 }
@@ -581,7 +581,7 @@ static int refuse_name(const char *what, const char *name, const char *set, stru
         near[0] ? "; did you mean \"" : "", near, near[0] ? "\"?" : "");
 }
 
-static int refuse_constraint(const struct known *k, struct err *e)
+static int refuse_constraint(const struct machine_survey *k, struct err *e)
 {
     const char *name;
     for (size_t i = 0; (name = constraint_name(&k->x->constraint, i)); i++)
@@ -596,7 +596,7 @@ static int refuse_constraint(const struct known *k, struct err *e)
         "no node or pool that it may use satisfies the whole constraint %s", k->x->constraint.text);
 }
 
-static int refuse_gpu(const struct known *k, struct err *e)
+static int refuse_gpu(const struct machine_survey *k, struct err *e)
 {
     const struct gpu_kind *g = &k->x->gpu;
     if (k->most_mib == 0 && g->model[0])
@@ -616,7 +616,7 @@ static void most_of(
         features_add(names, size, have->v[i].name);
 }
 
-static int refuse_resources(const struct model *m, const struct known *k, struct err *e)
+static int refuse_resources(const struct model *m, const struct machine_survey *k, struct err *e)
 {
     for (size_t i = 0; i < k->x->resources.n; i++) {
         const struct count *want = &k->x->resources.v[i];
@@ -725,7 +725,7 @@ static int check_nodes(
 int constraints_check_submit(
     const struct model *m, const struct job_row *j, const struct constraints *x, struct err *e)
 {
-    struct known k = {.job = j, .x = x};
+    struct machine_survey k = {.job = j, .x = x};
     int rc = check_licences(m, x, e);
     if (!rc && constraints_name_nodes(x))
         rc = check_nodes(m, j, x, e);
@@ -734,7 +734,7 @@ int constraints_check_submit(
         return rc;
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->spec.need.gpus == 0)
         return err_set(e, ERR_INVALID, "it names a GPU model or memory, but it requests no GPUs");
-    know_all(m, &k);
+    survey_machines(m, &k);
     if (k.suitable > 0)
         return 0;
     if (k.with_gpu == 0)

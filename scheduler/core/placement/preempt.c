@@ -73,7 +73,7 @@ static int64_t quota_borrowed(const struct team *t)
 
 /* ---- decisions ---- */
 
-static bool anybody_borrows(const struct model *m)
+static bool any_team_borrows(const struct model *m)
 {
     LIST_FOREACH (share_teams(m), l)
         if (quota_borrowed(LIST_ENTRY(l, struct team, in_all)) > 0)
@@ -146,7 +146,7 @@ static bool preempt_for_class(struct planner *p, const struct model *m,
 static bool next_owed(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    if (list_is_empty(quota_teams(m)) || !anybody_borrows(m))
+    if (list_is_empty(quota_teams(m)) || !any_team_borrows(m))
         return false;
     LIST_FOREACH (quota_teams(m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);

@@ -56,7 +56,7 @@
 
 /* Added to the start of a job without a time limit, in ms: unknown ends are after all known ones.
  */
-#define NOT_SAID (1LL << 60)
+#define END_UNKNOWN (1LL << 60)
 /* Nodes of a pool that are examined, those with the most recent ends first; for a gang at least
  * LOOK_FOR_EACH for each rank. Some of these will have capacity soon; examining all would cost more
  * than it gains. */
@@ -67,7 +67,7 @@
 
 static int64_t end_after(int64_t from_ms, int64_t limit_ms)
 {
-    return limit_ms > 0 ? from_ms + limit_ms : NOT_SAID + from_ms;
+    return limit_ms > 0 ? from_ms + limit_ms : END_UNKNOWN + from_ms;
 }
 
 /* Counted from the assignment, although the time limit counts from the start: the end then does not
@@ -181,7 +181,7 @@ static int64_t power_at(struct planner *p, const struct node *n, const struct sh
     if (p->n_running > 1)
         qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
     if (p->n_running == 0)
-        return NOT_SAID;                       /* others have reserved it before */
+        return END_UNKNOWN;                    /* others have reserved it before */
     size_t first = 0, last = p->n_running - 1; /* more ended attempts leave more power */
     while (first < last) {
         size_t mid = first + (last - first) / 2;
@@ -353,7 +353,7 @@ void reserve_deinit(struct planner *p)
 
 bool reserve_is_known(int64_t until)
 {
-    return until < NOT_SAID;
+    return until < END_UNKNOWN;
 }
 
 /* Leaves enough power for the reservations on the nodes of its rack. */

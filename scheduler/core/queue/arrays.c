@@ -124,7 +124,7 @@ static void trim(struct array *a)
     }
 }
 
-static void is_gone(struct array *a, int32_t index)
+static void mark_gone(struct array *a, int32_t index)
 {
     if (a->gone.n == 0)
         bits_init(&a->gone, ranges_last(&a->all) + 1);
@@ -134,7 +134,7 @@ static void is_gone(struct array *a, int32_t index)
 static void take(struct array *a, int32_t index)
 {
     if (!ranges_take(&a->left, index, PIECES_MAX))
-        is_gone(a, index);
+        mark_gone(a, index);
     a->n_ready -= bits_clear(&a->ready, index);
     a->n_never -= bits_clear(&a->never, index);
     trim(a);
@@ -161,7 +161,7 @@ void array_load_begun(struct job *j, int32_t index)
 {
     if (!array_has_left(j->array, index))
         return;
-    is_gone(j->array, index);
+    mark_gone(j->array, index);
     limits_submitted(j->account, -1);
 }
 

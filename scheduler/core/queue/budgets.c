@@ -203,7 +203,7 @@ static bool is_parked_by(const struct budget *b, const struct job *j)
 }
 
 /* For how long from now the cost of the rank is reserved. */
-static int64_t aside_ms(const struct model *m, const struct stake *s, struct wall now)
+static int64_t reserved_ms(const struct model *m, const struct stake *s, struct wall now)
 {
     const struct budget *b = s->budget;
     const struct job *j = s->attempt->job;
@@ -221,7 +221,7 @@ static int64_t aside_ms(const struct model *m, const struct stake *s, struct wal
 static void count(struct model *m, struct budget *b, struct stake *s, struct wall now)
 {
     const struct attempt *a = s->attempt;
-    int64_t cost = cost_by(a, now), ms = aside_ms(m, s, now);
+    int64_t cost = cost_by(a, now), ms = reserved_ms(m, s, now);
     s->input_uusd = wall_is_set(a->row.started_at) ? 0 : ledger_input_uusd(a);
     s->most_uusd = cost + core_cost_uusd(ms, a->uusd_h) + s->input_uusd;
     b->spent += cost;
@@ -547,7 +547,7 @@ static void begin_period(struct model *m, struct budget *b, struct wall now)
     touch_budget(m, b);
 }
 
-static void tell(struct model *m, struct budget *b, size_t k, struct stamp now)
+static void notify_threshold(struct model *m, struct budget *b, size_t k, struct stamp now)
 {
     int32_t pct = b->options->alert_pct[k];
     b->row.alerted |= 1 << k;
@@ -558,12 +558,12 @@ static void tell(struct model *m, struct budget *b, size_t k, struct stamp now)
     notify_budget(m, b->options, pct, b->spent, now);
 }
 
-static void tell_parts(struct model *m, struct budget *b, struct stamp now)
+static void notify_thresholds(struct model *m, struct budget *b, struct stamp now)
 {
     for (size_t k = 0; k < b->options->n_alerts; k++) {
         int32_t pct = b->options->alert_pct[k];
         if (!is_alerted(b, k) && (b->spent >= part(b, pct) || (b->row.is_closed && pct <= 100)))
-            tell(m, b, k, now);
+            notify_threshold(m, b, k, now);
     }
 }
 
@@ -632,7 +632,7 @@ int apply_budget(
     if (is_limiting(b) && b->row.is_closed)
         park(m, b, ev->now);
     if (b->options && b->is_open)
-        tell_parts(m, b, ev->now);
+        notify_thresholds(m, b, ev->now);
     if (b->options && budgets_left(b) > left)
         grew(m, b);
     refile(m, b);
