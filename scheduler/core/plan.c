@@ -372,9 +372,9 @@ static bool add_rack_free(struct planner *p, const struct node *of, int *looked)
     return true;
 }
 
-/* Capacity that is new since the cursor last passed the end; false: too many nodes to examine. Jobs
- * that are owed more capacity may have it where it is reserved: on the nodes with a reservation,
- * and, as power, on all nodes of their racks. */
+/* Capacity that is new since the cursor last passed the end; false: too many nodes to examine. A
+ * job within its quota ignores reservations: when more is owed to a team, capacity on nodes with a
+ * reservation, and power on all nodes of their racks, count as new. */
 static bool gather_capacity(struct planner *p, const struct model *m)
 {
     int looked = 0;

@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* how much later a rank without a script reaches the time limit than the first rank */
 #define NO_SCRIPT_SPARE_MS 30000
 /* limit of scripts and the like in one message: half of the wire's limit */
 #define SPECS_BYTES_MAX (4u << 20)
@@ -204,7 +205,7 @@ static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
     }
 }
 
-/* It may differ from the limit at the start. */
+/* The limit in force: users may change it after the start. */
 static int64_t limit_ms(const struct attempt *a)
 {
     int64_t ms = a->job->row.spec.time_limit_ms;

@@ -8,7 +8,7 @@
 #include <assert.h>
 
 #define SAME(of_wire, of_core)                                                                     \
-    static_assert((int)(of_wire) == (int)(of_core), "the wire counts as the core does")
+    static_assert((int)(of_wire) == (int)(of_core), "values on the wire equal those of the core")
 
 SAME(WIRE_END_NONE, END_NONE);
 SAME(WIRE_END_SUCCEEDED, END_SUCCEEDED);

@@ -4,10 +4,9 @@
 #include "base/prng.h"
 #include <stdlib.h>
 
-#define PLAYED 41
-#define STEPS_MAX 20000
-
-#define UUSD_H 1000000 /* price of on-demand */
+#define RUNS 41         /* simulated courses; odd, for the median */
+#define STEPS_MAX 20000 /* after these a course is cut off: 138 days of steps of ten minutes */
+#define UUSD_H 1000000  /* price of on-demand */
 
 struct state {
     double work, slack, boot; /* in steps; boot: remaining part of the current restart */
@@ -16,7 +15,7 @@ struct state {
     double cost, steps;
 };
 
-struct game {
+struct simulation {
     const struct deadline_policy *p;
     const struct deadline_chain *c;
     const struct deadline_job *job; /* current state */
@@ -24,11 +23,11 @@ struct game {
 };
 
 /* Stay, start elsewhere or release, whichever is cheapest. */
-static enum deadline_mode by_table(const struct game *g, const struct state *s)
+static enum deadline_mode by_table(const struct simulation *sim, const struct state *s)
 {
     double costs[DEADLINE_ACTS], best;
     enum deadline_mode to;
-    deadline_table_costs(g->p->table, s->work, s->slack, s->set_class, costs);
+    deadline_table_costs(sim->p->table, s->work, s->slack, s->set_class, costs);
     best = s->mode == DEADLINE_MODE_ON_DEMAND ? costs[DEADLINE_ON_DEMAND_STAY]
            : s->mode == DEADLINE_MODE_SPOT    ? costs[DEADLINE_SPOT_STAY]
                                               : costs[DEADLINE_ON_DEMAND_START];
@@ -38,22 +37,22 @@ static enum deadline_mode by_table(const struct game *g, const struct state *s)
         to = DEADLINE_MODE_IDLE;
     }
     if (s->mode != DEADLINE_MODE_SPOT && deadline_class_is_up(s->set_class) &&
-        s->slack >= g->restart + 1 && costs[DEADLINE_SPOT_START] < best)
+        s->slack >= sim->restart + 1 && costs[DEADLINE_SPOT_START] < best)
         to = DEADLINE_MODE_SPOT;
     return to;
 }
 
-static enum deadline_mode by_rule(const struct game *g, const struct state *s)
+static enum deadline_mode by_rule(const struct simulation *sim, const struct state *s)
 {
     const struct deadline_offer offers[2] = {{.is_up = deadline_class_is_up(s->set_class),
                                                  .class = s->set_class,
-                                                 .price_uusd_h = (int64_t)(g->price * UUSD_H)},
+                                                 .price_uusd_h = (int64_t)(sim->price * UUSD_H)},
         {.is_sure = true, .price_uusd_h = UUSD_H}};
-    struct deadline_job job = *g->job;
+    struct deadline_job job = *sim->job;
     struct deadline_choice choice;
     job.baseline = NULL;
     job.work_ms = (int64_t)(s->work * DEADLINE_STEP_MS);
-    job.work_worst_ms = job.work_ms + g->job->work_worst_ms - g->job->work_ms;
+    job.work_worst_ms = job.work_ms + sim->job->work_worst_ms - sim->job->work_ms;
     job.left_ms = (int64_t)(s->slack * DEADLINE_STEP_MS) + job.work_worst_ms +
                   job.restart_worst_ms + job.failed_launch_ms;
     job.on = s->mode == DEADLINE_MODE_IDLE   ? DEADLINE_NOWHERE
@@ -62,25 +61,25 @@ static enum deadline_mode by_rule(const struct game *g, const struct state *s)
     job.last = DEADLINE_NOWHERE;
     job.starting_ms = 0;
     job.look_ms = DEADLINE_STEP_MS;
-    deadline_decide(g->p, &job, offers, 2, s->set_class, &choice);
+    deadline_decide(sim->p, &job, offers, 2, s->set_class, &choice);
     return choice.offer == DEADLINE_NOWHERE ? DEADLINE_MODE_IDLE
            : choice.offer == 0              ? DEADLINE_MODE_SPOT
                                             : DEADLINE_MODE_ON_DEMAND;
 }
 
-static void decide(const struct game *g, struct state *s)
+static void decide(const struct simulation *sim, struct state *s)
 {
     enum deadline_mode to;
     if (s->boot > 0)
         return;
-    to = g->p->rule == DEADLINE_PLANNED ? by_table(g, s) : by_rule(g, s);
-    s->boot = to != s->mode && to != DEADLINE_MODE_IDLE ? g->restart : 0;
+    to = sim->p->rule == DEADLINE_PLANNED ? by_table(sim, s) : by_rule(sim, s);
+    s->boot = to != s->mode && to != DEADLINE_MODE_IDLE ? sim->restart : 0;
     s->mode = to;
 }
 
-static void pass(const struct game *g, struct prng *prng, struct state *s)
+static void pass(const struct simulation *sim, struct prng *prng, struct state *s)
 {
-    const struct deadline_chain *c = g->c;
+    const struct deadline_chain *c = sim->c;
     double boot = s->boot < 1 ? s->boot : 1, ran = s->mode == DEADLINE_MODE_IDLE ? 0 : 1 - boot,
            at = prng_unit(prng), part = 1;
     if (s->mode != DEADLINE_MODE_IDLE && s->work < ran) {
@@ -88,7 +87,7 @@ static void pass(const struct game *g, struct prng *prng, struct state *s)
         ran = s->work;
     }
     s->cost +=
-        s->mode == DEADLINE_MODE_IDLE ? 0 : part * (s->mode == DEADLINE_MODE_SPOT ? g->price : 1);
+        s->mode == DEADLINE_MODE_IDLE ? 0 : part * (s->mode == DEADLINE_MODE_SPOT ? sim->price : 1);
     s->steps += part;
     s->work -= ran;
     s->slack -= s->mode == DEADLINE_MODE_IDLE ? 1 : boot;
@@ -114,31 +113,31 @@ void deadline_outlook(const struct deadline_policy *p, const struct deadline_cha
     const struct deadline_job *job, double price, enum deadline_mode mode, uint16_t set_class,
     struct deadline_outlook *ret_outlook)
 {
-    const struct game g = {.p = p,
+    const struct simulation sim = {.p = p,
         .c = c,
         .job = job,
         .price = price,
         .restart = (double)job->restart_ms / DEADLINE_STEP_MS};
     int64_t slack_ms = deadline_slack_ms(job);
-    double took[PLAYED], cost = 0;
+    double took[RUNS], cost = 0;
     struct prng prng;
     prng_init(&prng, 5);
-    for (size_t k = 0; k < PLAYED; k++) {
+    for (size_t k = 0; k < RUNS; k++) {
         struct state s = {.work = (double)job->work_ms / DEADLINE_STEP_MS,
             .slack = slack_ms > 0 ? (double)slack_ms / DEADLINE_STEP_MS : 0,
             .boot = mode == DEADLINE_MODE_IDLE ? 0 : (double)job->starting_ms / DEADLINE_STEP_MS,
             .mode = mode,
             .set_class = set_class};
         for (size_t i = 0; s.work > 1e-9 && i < STEPS_MAX; i++) {
-            decide(&g, &s);
-            pass(&g, &prng, &s);
+            decide(&sim, &s);
+            pass(&sim, &prng, &s);
         }
         took[k] = s.steps;
-        cost += s.cost / PLAYED;
+        cost += s.cost / RUNS;
     }
-    qsort(took, PLAYED, sizeof took[0], by_value);
+    qsort(took, RUNS, sizeof took[0], by_value);
     *ret_outlook =
-        (struct deadline_outlook){.median_ms = (int64_t)(took[PLAYED / 2] * DEADLINE_STEP_MS),
-            .p95_ms = (int64_t)(took[(PLAYED * 95 - 1) / 100] * DEADLINE_STEP_MS),
+        (struct deadline_outlook){.median_ms = (int64_t)(took[RUNS / 2] * DEADLINE_STEP_MS),
+            .p95_ms = (int64_t)(took[(RUNS * 95 - 1) / 100] * DEADLINE_STEP_MS),
             .cost = cost};
 }

@@ -51,7 +51,7 @@
 #define LOOKS_IN_SLACK 16 /* the more slack, the less frequent the examinations */
 #define LETS_GO_PART 4    /* a release must save at least a quarter of a restart's cost */
 #define HOUR_MS 3600000.0
-#define PLANNED_STEPS 3 /* too little time for a table */
+#define PLANNED_STEPS 3 /* with less time left nothing is learned, and no table is built */
 
 const struct procurement_options procurement_usual = {.rule = DEADLINE_PLANNED,
     .look_ms = SECONDS_MS(60),
@@ -210,7 +210,7 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
     return k;
 }
 
-/* With all times in deadline.h's scale. */
+/* The job with all times in steps of DEADLINE_STEP_MS, whatever the configured step. */
 static struct deadline_job scaled(const struct model *m, struct deadline_job k)
 {
     int64_t *const times[] = {&k.work_ms, &k.work_worst_ms, &k.left_ms, &k.restart_ms,
@@ -314,10 +314,10 @@ static bool is_worth_letting_go(
            restart_uusd(s, k) / (s->starting_since_ms ? 1 : LETS_GO_PART);
 }
 
-/* The same of a move to a machine that was acquired for it. A try for spot is decided when none was
- * seen; once it is granted, staying looks better again, because the table takes it that spot can be
- * seen without a machine there: the job would stay, the machine would be ended as idle, and the
- * next try would be decided. */
+/* Whether it should stay although a machine was acquired for its move: only if that saves a good
+ * part of a restart's cost. A try for spot is decided when no spot was seen. Once it is granted,
+ * staying looks better again, because the table assumes that spot is seen without a machine. The
+ * job would stay, the machine would be ended as idle, and the next try would be decided. */
 static bool is_worth_staying(
     const struct sight *s, const struct deadline_job *k, const struct deadline_choice *c)
 {
@@ -414,7 +414,7 @@ static struct deadline_policy policy_now(
     return p;
 }
 
-/* Time until it works: at its place, or on a machine still to be acquired. */
+/* Time until it works: on its machine, or on one that must be acquired first. */
 static int64_t start_left_ms(const struct sight *s, const struct deadline_job *k)
 {
     return s->on == DEADLINE_NOWHERE ? k->restart_ms : k->starting_ms;
@@ -581,7 +581,7 @@ void procurement_refused(struct model *m, const struct offer *o, struct stamp no
     free(jobs);
 }
 
-/* Its price from now on: at its place, or at the one planned for it. */
+/* Its hourly price from now on: of its machine, or of the offer planned for it. */
 static int64_t price_of(
     const struct model *m, const struct job *j, const struct sight *s, const struct event *ev)
 {
@@ -595,7 +595,7 @@ static int64_t price_of(
                                                             : 0;
 }
 
-/* Advances its baseline, and stores the basis of its next decisions. */
+/* Advances the job's baseline, and requests the table for its next decisions. */
 static void go_on(struct model *m, struct job *j, const struct event *ev)
 {
     struct stamp now = ev->now;
@@ -626,9 +626,9 @@ static bool is_on_demand(const struct attempt *a)
     return a && a->node->row.market == MARKET_ON_DEMAND;
 }
 
-/* Its machine violates its procurement. On-demand is released if no work is lost. Spot may not be
- * kept then, even by a job that cannot be saved and starts over: there is time for that now, but
- * not later. */
+/* Stops a job whose machine is of a market that its procurement excludes. On-demand is released
+ * only if no work is lost. Spot is left even by a job that cannot be saved and so starts over:
+ * there is time for that now, but not later. */
 static void let_go(struct model *m, struct job *j, struct stamp now)
 {
     struct attempt *a = job_attempt(j);

@@ -113,8 +113,8 @@ static void choose_favourite(struct deadline_offer_set *m, int64_t now_ms)
         }
 }
 
-/* What a job on the i-th offer would fall back on: none, or offers expected to last, or not to
- * last. */
+/* What a job on the i-th offer would fall back on: 0 no offer, 1 offers that are not expected to
+ * last BEHIND_MS, DEADLINE_RATES - 1 one that is. */
 static unsigned behind(const struct deadline_offer_set *m, size_t i, int64_t now_ms)
 {
     unsigned best = 0;

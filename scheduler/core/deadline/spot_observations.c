@@ -12,9 +12,11 @@
 #define KEPT_MAX 8192 /* maximum number of stored observations */
 /* An offer without a machine or an observation for this long: its last state teaches nothing. */
 #define UNOBSERVED_STEPS 6
-#define LEARN_FIRST 36    /* steps until the chains are rebuilt: a quarter of a day, */
-#define LEARN_LONGEST 576 /* doubling each time, up to four days */
-#define FADE 50           /* counts that a row keeps at a rebuild */
+/* Steps until the chains are rebuilt: first a quarter of a day, doubling each time up to four days.
+ */
+#define LEARN_FIRST 36
+#define LEARN_LONGEST 576
+#define FADE 50 /* counts that a row keeps at a rebuild */
 #define PRIOR_STEPS 3000
 #define PRIOR_COUNTS 20 /* counts per row of the synthetic prior market */
 #define STEPS_LEAST 24  /* minimum work and slack of a table */
@@ -24,8 +26,8 @@
 #define SLICE_EVERY_MS 1
 #define KEEP_STEPS 144 /* a table used within a day is not evicted */
 
-/* About the terciles of cloud traces recorded in 2022 and 2023. Fixed, because the counts depend on
- * them. */
+/* About the terciles of the traces of Wu et al. ("Can't Be Late", NSDI '24), recorded in 2022 and
+ * 2023. Fixed, because the counts depend on them. */
 static const struct deadline_borders borders = {.share = {0.43, 0.76}, .rate = {0.15, 0.4}};
 
 /* Chance that a spell ends within a step, by its age in steps, in the same traces. */
@@ -156,7 +158,8 @@ static void pass(struct model *m, struct spot_offer_set *k, int64_t to_ms)
     }
 }
 
-static void tell(struct model *m, struct spot_offer_set *k, const struct kept *what)
+/* Counts one observation, and before it the steps since the last one. */
+static void observe(struct model *m, struct spot_offer_set *k, const struct kept *what)
 {
     size_t i = index_in(k, what->offer);
     int64_t at_ms = what->at_ms > k->at_ms ? what->at_ms : k->at_ms; /* the clock may be set back */
@@ -186,7 +189,7 @@ void spot_observations_note(
     s->first = s->n_kept == KEPT_MAX ? (s->first + 1) % KEPT_MAX : 0;
     s->n_kept += s->n_kept < KEPT_MAX;
     for (size_t i = 0; i < s->n_sets; i++)
-        tell(m, s->sets[i], k);
+        observe(m, s->sets[i], k);
 }
 
 void model_load_spot_observation(
@@ -208,7 +211,7 @@ static double end_of(int age, bool up)
 }
 
 /* A synthetic prior market: some offers last longer, and return sooner, than others. */
-static void play_prior(struct deadline_counts *counts, size_t n, double lasting)
+static void simulate_prior(struct deadline_counts *counts, size_t n, double lasting)
 {
     struct deadline_offer_set k = {.n = n};
     struct prng prng;
@@ -233,7 +236,7 @@ static struct learned *begin_learning(size_t n)
     l->counts.borders = borders;
     l->counts.of_several = n > 1;
     for (size_t i = 0; i < 3; i++)
-        play_prior(&l->counts, n, lasting[i]);
+        simulate_prior(&l->counts, n, lasting[i]);
     deadline_counts_fade(&l->counts, PRIOR_COUNTS);
     return l;
 }
@@ -243,7 +246,8 @@ static bool is_making(const struct spot_observations *s)
     return mono_is_set(s->slice_at);
 }
 
-/* The chains have reached their maximum age. Tables being built still read the old ones. */
+/* Rebuilds the chains once they have reached their maximum age, but not while a table is built from
+ * the old ones. */
 static void learn(struct model *m, struct wall now)
 {
     struct spot_observations *s = m->deadline.spot_observations;
@@ -293,7 +297,7 @@ static void open_set(struct model *m, const int64_t *offers, size_t n, struct wa
     k->of.single = n > 1 && s->learned[0]->is_made ? &s->learned[0]->chain : NULL;
     memcpy(k->offers, offers, n * sizeof *offers);
     for (size_t i = 0; i < s->n_kept; i++)
-        tell(m, k, &s->kept[(s->first + i) % KEPT_MAX]);
+        observe(m, k, &s->kept[(s->first + i) % KEPT_MAX]);
     for (size_t i = 0; i < n; i++)
         k->observed_ms[i] = k->observed_ms[i] ? k->observed_ms[i] : now.ms;
 }

@@ -482,7 +482,7 @@ static void describe_document(const char *patch_json, char out[CORE_TEXT_MAX])
     json_decref(patch);
 }
 
-/* As far as there is space. */
+/* Lists the changed fields, as far as there is space. */
 static void describe(const struct event *ev, const struct wanted *w, char out[CORE_TEXT_MAX])
 {
     out[0] = '\0';

@@ -163,7 +163,7 @@ static bool next_owed(
     return false;
 }
 
-/* Jobs of a QOS that it preempts run. */
+/* True if jobs of a QOS that it preempts are running. */
 static bool may_preempt(const struct model *m, const struct qos *q)
 {
     const struct bits *b = &q->policy->preempts;

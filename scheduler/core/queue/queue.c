@@ -213,7 +213,7 @@ bool demand_class_sums_agree(const struct demand_class *k)
     return !sum_demand_class(&copy.in_demand_classes);
 }
 
-static struct demand_class *kind_of(struct model *m, const struct shape *s)
+static struct demand_class *class_for_shape(struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
     demand_class_key(s, key);
@@ -263,8 +263,8 @@ static void demand_class_reposition(struct model *m, struct demand_class *k)
         tree_add(&k->team->queue, &k->in_team, &at, compare_class_in_team);
 }
 
-/* Into and out of the queue; the caller repositions its class afterwards. */
-static void stand(struct model *m, struct shape *s)
+/* Adds the shape to the queue, or removes it; the caller repositions its class afterwards. */
+static void shape_enqueue(struct model *m, struct shape *s)
 {
     struct demand_class *k = s->demand_class;
     file(&k->shapes, s);
@@ -275,7 +275,7 @@ static void stand(struct model *m, struct shape *s)
     m->queue.n_queued_shapes++;
 }
 
-static void step_out(struct model *m, struct shape *s)
+static void shape_dequeue(struct model *m, struct shape *s)
 {
     struct demand_class *k = s->demand_class;
     if (k->first == s)
@@ -314,15 +314,15 @@ void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
     if (s->is_apart == is_apart)
         return;
     if (is_in) {
-        step_out(m, s);
+        shape_dequeue(m, s);
         demand_class_reposition(m, from);
         look_at_first(m, from);
     }
     demand_class_leave(m, s);
     s->is_apart = is_apart;
-    s->demand_class = kind_of(m, s);
+    s->demand_class = class_for_shape(m, s);
     if (is_in) {
-        stand(m, s);
+        shape_enqueue(m, s);
         demand_class_reposition(m, s->demand_class);
     }
 }
@@ -393,7 +393,7 @@ void queue_adopt(struct model *m, struct job *j)
         s->id = m->queue.next_shape++;
         s->entry = slab_take(&m->queue.entry_slab, sizeof *s->entry);
         s->entry->shape = s;
-        s->demand_class = kind_of(m, s);
+        s->demand_class = class_for_shape(m, s);
         smap_put(&m->queue.shapes, key, s);
         m->queue.n_constrained += is_constrained(s);
         m->queue.n_exclusive += shape_is_exclusive(s);
@@ -439,7 +439,7 @@ static bool shape_reposition(struct model *m, struct shape *s)
         s->entry->at = at;
     } else {
         if (was_in)
-            step_out(m, s);
+            shape_dequeue(m, s);
         else if (s->throttled_by)
             tree_remove(&s->throttled_by->throttled, &s->entry->link);
         if (!first)
@@ -447,7 +447,7 @@ static bool shape_reposition(struct model *m, struct shape *s)
         if (first && s->throttled_by)
             file(&s->throttled_by->throttled, s);
         else if (first)
-            stand(m, s);
+            shape_enqueue(m, s);
     }
     demand_class_reposition(m, s->demand_class);
     index_in_qos(s, at);
@@ -462,7 +462,7 @@ void queue_throttle(struct model *m, struct shape *s, struct allowance *by)
 {
     reserve_drop(m, s);
     leave(m, s);
-    step_out(m, s);
+    shape_dequeue(m, s);
     demand_class_reposition(m, s->demand_class);
     look_at_first(m, s->demand_class);
     s->throttled_by = by;
@@ -475,7 +475,7 @@ void queue_unthrottle(struct model *m, struct shape *s)
 {
     tree_remove(&s->throttled_by->throttled, &s->entry->link);
     s->throttled_by = NULL;
-    stand(m, s);
+    shape_enqueue(m, s);
     demand_class_reposition(m, s->demand_class);
     index_in_qos(s, queue_position_of(s));
     arrive(m, s);
