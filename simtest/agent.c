@@ -63,7 +63,7 @@ static void on_finish(struct timer *t, void *ctx)
         end_attempt(x, WIRE_END_SUCCEEDED, 0);
 }
 
-/* By the interval, or at a time of the day. */
+/* Starts the next save after the interval, or at the configured time of the day. */
 static void start_periodic(struct sim_attempt *x)
 {
     struct wall now = clock_wall(x->agent->w->vt.timers.clock), at = daily_next(&x->daily, now);
@@ -102,7 +102,7 @@ static void note_saved(struct sim_attempt *x)
     c->cause = x->save_cause;
 }
 
-/* A rank other than 0 does not commit: it learns of rank 0's checkpoints. */
+/* A rank other than 0 commits nothing; its progress is in rank 0's checkpoints. */
 static void join_save(struct sim_attempt *x)
 {
     struct ckpt_ref newest = store_newest(x->agent->w, x->job);
@@ -159,10 +159,10 @@ static void save_and_stop(struct sim_attempt *x, enum wire_end reason)
     if (x->phase == SIM_RESTORING)
         end_attempt(x, reason, 143);
     else if (x->has_no_script)
-        /* while there is time */
+        /* 1 to 60 s: before the machine ends */
         timer_start(timers(x->agent), &x->save_done, world_between(x->agent->w, 1000, 60000));
     else
-        start_save(x, WIRE_CAUSE_NOTICE); /* or the running save ends it */
+        start_save(x, WIRE_CAUSE_NOTICE); /* otherwise the running save ends the attempt */
 }
 
 /* ---- attempts ---- */
@@ -188,7 +188,7 @@ static void forget(struct sim_attempt *x)
     free(x);
 }
 
-/* True: the store refuses, now or for good. */
+/* True if the store refuses this try, temporarily or for good. */
 static bool is_refused(struct sim_attempt *x)
 {
     struct world *w = x->agent->w;
@@ -204,7 +204,7 @@ static bool is_refused(struct sim_attempt *x)
     return true;
 }
 
-/* The restore is done: the program runs. The timer finish is also used for the restore. */
+/* The restore is complete; the program runs. x->finish times the restore, then the run. */
 static void on_restored(struct timer *t, void *ctx)
 {
     struct sim_attempt *x = ctx;
@@ -300,7 +300,7 @@ static const struct wire_desired_attempt *wanted(
     return NULL;
 }
 
-/* Acknowledged reports are not repeated. */
+/* Removes ended attempts and checkpoints that belayd has acknowledged from the status. */
 static void acknowledge(struct sim_attempt *x, int64_t sequence)
 {
     size_t keep = 0;
@@ -316,7 +316,7 @@ static enum wire_end end_of(enum wire_end reason)
     return reason == WIRE_END_NONE ? WIRE_END_USER : reason;
 }
 
-/* A save in progress began too early: the next response requests it again. */
+/* A running save that began before the request does not count: the next response repeats it. */
 static void save_for_user(struct sim_attempt *x, int64_t asked)
 {
     if (asked < x->saves_asked)
@@ -329,7 +329,7 @@ static void save_for_user(struct sim_attempt *x, int64_t asked)
     start_save(x, WIRE_CAUSE_USER);
 }
 
-/* `said`: number of the event with belayd's statement. */
+/* `said`: number of the event after which belayd built this response. */
 static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said)
 {
     if (d->rev < a->rev) {
@@ -366,7 +366,7 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
                 (long long)want->job, (long long)a->node);
         if (want->want == WIRE_RUN)
             start_attempt(a, want);
-        else /* cancelled before its agent knew of it */
+        else /* cancelled before its agent received it */
             end_attempt(make_attempt(a, want), end_of(want->reason), 0);
     }
 }
@@ -472,7 +472,7 @@ static void on_arrived(struct timer *t, void *ctx)
         a->polls--;
         poll_again(a, !ok);
     } else if (current && !ok) {
-        /* an urgent status was lost: the next poll repeats it, but must not wait for its turn */
+        /* an urgent status was lost: repeat it at the next poll, without waiting */
         send_status(a, 0);
     }
 }
@@ -482,7 +482,7 @@ static void on_reply(void *ctx, const struct err *e, const struct wire_desired *
     struct sim_call *c = ctx;
     struct world *w = c->w;
     if (e && e->kind == ERR_NOT_FOUND && c->agent->machine && !c->agent->dead) {
-        /* No longer needed: an elastic node ends itself. */
+        /* An elastic node that belayd no longer needs powers itself off. */
         struct sim_machine *m = c->agent->machine;
         call_free(c);
         cloud_kill(m, false);
@@ -630,7 +630,7 @@ static void on_restart(struct timer *t, void *ctx)
     poll_again(a, false);
 }
 
-/* kill -9 of the agent alone: programs continue, a save in progress is lost. */
+/* kill -9 of the agent alone: programs continue, a running save is lost. */
 static void on_crash(struct timer *t, void *ctx)
 {
     struct sim_agent *a = ctx;
@@ -646,7 +646,7 @@ static void on_crash(struct timer *t, void *ctx)
         timer_stop(timers(a), &x->save_done);
         if (x->saving && x->stop_after_save)
             timer_start(timers(a), &x->save_done,
-                world_between(w, 1000, 9000)); /* starts again after the restart */
+                world_between(w, 1000, 9000)); /* delay until the agent starts again */
         else
             x->saving = false;
     }

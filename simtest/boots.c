@@ -26,7 +26,7 @@ static bool is_coming(enum instance_state s)
     return s == INSTANCE_INTENDED || s == INSTANCE_LAUNCHED;
 }
 
-/* Maximum number of failed probes after this time, each after twice the previous wait; plus two,
+/* Maximum number of failed probes within elapsed_ms: each wait is twice the one before. Plus two,
  * because commits lag behind events. */
 static int64_t most_failures(int64_t elapsed_ms)
 {

@@ -33,7 +33,7 @@ static const struct sim_job *task_of(const struct world *w, int64_t array, int32
     return NULL;
 }
 
-/* The task that a task waits for may still run, or has succeeded; *ret_succeeded: the latter. */
+/* True if the awaited task may still run or has succeeded; *ret_succeeded: it has succeeded. */
 static bool may_succeed(struct world *w, int64_t array, int32_t index, bool *ret_succeeded)
 {
     const struct sim_job *t = task_of(w, array, index);
@@ -41,8 +41,8 @@ static bool may_succeed(struct world *w, int64_t array, int32_t index, bool *ret
     return *ret_succeeded || (t ? t->ends == 0 : ranges_has(&world_job(w, array)->left, index));
 }
 
-/* NULL if the dependency is satisfied, judged by committed data of ended jobs; else the reason.
- * index: of a task, else -1. */
+/* Returns the reason why the dependency is not satisfied, judged by committed data of ended jobs;
+ * NULL if it is satisfied. index: of a task, else -1. */
 static const char *unmet(struct world *w, const struct dependency_row *r, int32_t index)
 {
     const struct sim_job *on = r->on != CORE_ID_NONE ? world_job(w, r->on) : NULL;
@@ -51,7 +51,8 @@ static const char *unmet(struct world *w, const struct dependency_row *r, int32_
         may_succeed(w, r->on, index, &has_succeeded);
     if (r->kind == DEPEND_AFTERCORR)
         return has_succeeded ? NULL : depend_kind_names[r->kind];
-    if (r->of_task && !task_of(w, r->on, r->task)) { /* it has not begun, or never will */
+    /* the awaited task has not begun, or never will */
+    if (r->of_task && !task_of(w, r->on, r->task)) {
         bool never = !ranges_has(&on->left, r->task);
         return never && r->kind != DEPEND_AFTEROK ? NULL : depend_kind_names[r->kind];
     }
@@ -100,11 +101,11 @@ static struct ranges left_of(struct world *w, const struct array_row *r)
     return left;
 }
 
-/* belayd's counts of ended tasks, which are counted here independently. */
+/* Compares belayd's counts of ended tasks with an independent count. */
 static void check_array(struct world *w, const struct array_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
-    /* at that time: a batch may have several rows of one array */
+    /* as of this row: a batch may have several rows of one array */
     const struct ranges left = left_of(w, r);
     struct ranges all;
     struct err e;
@@ -127,7 +128,7 @@ static void check_array(struct world *w, const struct array_row *r)
 /* Every task ran to its end, unless some were cancelled. */
 static void check_tasks(struct world *w, const struct sim_job *j, const struct job_row *r)
 {
-    /* even if one that ran failed before */
+    /* including an array of which a task that ran has failed */
     bool may_be_given_up = r->spec.deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE;
     if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY &&
         r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
@@ -274,7 +275,7 @@ static void check_begin(struct world *w, const struct attempt_row *r)
             (long long)r->restored.sequence);
 }
 
-/* Work that its agent still has is never given up silently. */
+/* An attempt that its agent still has is never ended silently. */
 static void check_attempt(struct world *w, const struct attempt_row *r)
 {
     grants_committed_attempt(w, r);
@@ -338,7 +339,7 @@ static void count_loss(struct world *w, const struct attempt_row *r)
 
 /* ---- money: the ledger has exactly the cost of each instance ---- */
 
-/* Of an instance, or of a reserved node, with a negative number here. */
+/* id: an instance, or minus the number of a reserved node. */
 static struct sim_spent *spent_of(struct world *w, int64_t id)
 {
     struct sim_spent *s = map_get(&w->spent, id);
@@ -356,7 +357,7 @@ static void add_ledger(struct world *w, const struct ledger_row *r)
         world_fail(w, "instance %lld: a ledger row has %lld ms and %lld uusd, one of them negative",
             (long long)r->instance, (long long)r->ms, (long long)r->uusd);
     if (r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE)
-        return; /* no part of a machine's bill (traffic.c) */
+        return; /* not part of a machine's bill (see traffic.c) */
     struct sim_spent *s = spent_of(w, r->instance != CORE_ID_NONE ? r->instance : -r->node);
     s->uusd += r->uusd;
     s->ms += r->node_ms;
@@ -410,7 +411,7 @@ static void check_bill(struct world *w)
     }
 }
 
-/* A reported launch is where its row says. */
+/* A reported launch is in the zone that its row names. */
 static void check_zone(struct world *w, const struct instance_row *r)
 {
     for (int i = 0; i < w->n_machines && r->provider_id[0]; i++)
@@ -419,7 +420,7 @@ static void check_zone(struct world *w, const struct instance_row *r)
                 w->machines[i]->zone, r->zone);
 }
 
-/* Of its machines, its traffic and its storage, also after its end. */
+/* A job's cost is the sum of its machines, traffic and storage, also after its end. */
 static void check_costs(struct world *w, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_ledger; i++)
@@ -476,7 +477,7 @@ void check_committed(struct world *w, const struct db_batch *b)
         count_loss(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_depends; i++)
         note_dependency(w, &c->depends[i]);
-    for (size_t i = 0; i < c->n_arrays; i++) /* the last one decides */
+    for (size_t i = 0; i < c->n_arrays; i++) /* of several rows of one array, the last one counts */
         world_job(w, c->arrays[i].job)->left = left_of(w, &c->arrays[i]);
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
@@ -528,7 +529,7 @@ void check_launch(struct world *w, const char *token)
         world_fail(w, "a launch was sent under token %s, but its instance is gone", token);
 }
 
-/* A repeated launch under one token has equal parameters: a provider refuses it otherwise. */
+/* A launch repeated under one token has the same parameters, or a provider would refuse it. */
 void check_alternatives(struct world *w, const struct cloud_launch *l)
 {
     struct buf offers = {0};
@@ -643,8 +644,8 @@ static void check_deadlines(struct world *w)
     }
 }
 
-/* The model was changed since the last check. Only applied events change it (tick.c), and most
- * events are others. */
+/* True if the model has changed since the last check. Only applied events change it (tick.c), and
+ * most events of the world are others. */
 static bool model_has_changed(struct world *w)
 {
     struct tick_stats stats;
@@ -665,7 +666,7 @@ void check_model(struct world *w)
         world_fail(w, "the model is inconsistent: %s", e.text);
     if (has_changed && (w->seed % SIM_ALONE == 0 || w->seed % SIM_EXCLUDE == 0))
         check_nodes(w);
-    quotas_check(w); /* these also depend on the clock */
+    quotas_check(w); /* checked every time: they also depend on the clock */
     paid_check(w);
     racks_check(w);
 }
@@ -695,7 +696,7 @@ static void check_ckpt_gc(struct world *w, const struct job_row *r)
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
 }
 
-/* It used up its retries for this kind of end. */
+/* True if the job used up its retries for this kind of end. */
 static bool ran_out(const struct job_row *r)
 {
     for (int k = 0; k < RETRY_KINDS; k++)
@@ -710,7 +711,7 @@ static int see_rollup_gap(void *ctx, const char *text)
     return 1;
 }
 
-/* Bills are read from sums that are updated with the ledger: they equal the sums over its rows. */
+/* Bills are read from sums that are updated with the ledger. They must equal sums over its rows. */
 static void check_rollups(struct world *w)
 {
     struct err e = {0};
@@ -726,11 +727,10 @@ static int add_useful(void *ctx, const struct ledger_row *l)
     return 0;
 }
 
-/* Ends are reported late when an agent dies or its messages are lost: belayd charges the time until
- * then. */
+/* An end is reported late if an agent dies or its messages are lost; belayd charges until then. */
 #define REPORT_LATE_MS 300000
 
-/* Regardless of damaged checkpoints, useful time is exactly the program's work, once; also after a
+/* Useful time is exactly the program's work, counted once, even if checkpoints were damaged or a
  * user discarded work (--from-scratch). */
 static void check_useful(struct world *w, const struct job_row *r)
 {
@@ -748,7 +748,7 @@ static void check_useful(struct world *w, const struct job_row *r)
             (long long)r->id, (long long)need_ms, (long long)ms);
 }
 
-/* At the end: no job is lost, each ended once, and no machine or data is left over. */
+/* At the end: no job is lost, each has ended once, and no machine or data remains. */
 void check_end(struct world *w)
 {
     for (int i = 0; i < w->n_acked; i++) {
@@ -772,7 +772,7 @@ void check_end(struct world *w)
                 (long long)id);
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);
-        /* or cancelled by a request with a lost response */
+        /* or cancelled by a request whose response was lost */
         else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY &&
                  row.end != END_DEADLINE && row.end != (j->fails ? END_FAILED : END_SUCCEEDED) &&
                  !ran_out(&row))

@@ -23,9 +23,9 @@ struct cloud_call {
     struct timer effect, reply;
     bool forgotten; /* belayd died */
     struct err e;   /* error of the reply */
-    bool lost;      /* the effect took place, but the reply is an error */
+    bool lost;      /* it took effect, but the reply is an error */
     char token[65], zone[16], type[64];
-    char other_zone[16], other_type[64]; /* alternative offer of the machine; "" if none */
+    char other_zone[16], other_type[64]; /* alternative offer, "" if none */
     bool is_elsewhere;                   /* launched from the alternative */
     enum cloud_market market;
     cloud_refused_fn refused;
@@ -61,7 +61,7 @@ static struct sim_machine *by_id(struct world *w, const char *id)
 
 static const char *const zones[2] = {"z1", "z2"};
 
-/* The provider's clock, which is never set. */
+/* The provider's clock: never set, unlike those of belayd and the agents. */
 static struct wall now_of(const struct world *w)
 {
     return (struct wall){START_WALL_MS + world_now(w)};
@@ -77,7 +77,7 @@ bool cloud_bills(const struct world *w)
     return w->seed % 4 != 0;
 }
 
-/* The current price. Constant prices are those of belayd's offers. */
+/* The price now. Types whose price is constant cost what belayd's offers say. */
 static int64_t price_of(
     const struct world *w, const char *zone, const char *type, enum cloud_market market)
 {
@@ -88,7 +88,7 @@ static int64_t price_of(
     return is_big ? 130000 : p->uusd_h[p->n - 1];
 }
 
-/* A bill has a line for each interval with one price. */
+/* Sums the lines of the bill: one for each interval of constant price. */
 void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
 {
     const struct sim_prices *p = &m->w->prices[str_eq(m->zone, "z2")];
@@ -118,9 +118,9 @@ static struct sim_spent *spent_under(struct world *w, const char *token)
     return s;
 }
 
-/* Cost that belayd cannot know: of a machine before it was first seen, except at the price then in
- * force and one earlier change once the provider has reported its start, or none before its place
- * is reported; and of one that ended after more than one later price change. */
+/* True if part of the machine's cost is unknowable to belayd. That is the cost before the machine
+ * was first seen, unless at the price of that time (and one earlier change, once the provider has
+ * reported its start); and that of a machine which ended after more than one later price change. */
 static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
     const struct sim_spent *s = spent_under(w, m->token);
@@ -140,8 +140,8 @@ static bool has_unheard_machine(struct world *w, int zone)
     return false;
 }
 
-/* A past change, but after all reported ones; it does not affect machines that had ended by
- * then. */
+/* Dates the change in the past, but after all reported ones; machines that had ended by then keep
+ * their bill. */
 static void change_price(struct world *w, int zone)
 {
     struct sim_prices *p = &w->prices[zone];
@@ -339,7 +339,7 @@ static void on_effect(struct timer *t, void *ctx)
     struct world *w = c->w;
     (void)t;
     if ((c->e.kind == ERR_NO_CAPACITY || c->e.kind == ERR_QUOTA) && by_token(w, c->token))
-        c->e.kind = ERR_NONE; /* a provider checks the token before capacity */
+        c->e.kind = ERR_NONE; /* without capacity too: a provider checks the token first */
     if (c->e.kind == ERR_NONE || c->lost) {
         if (c->kind == CALL_LAUNCH)
             do_launch(c);
@@ -410,7 +410,7 @@ static void reply_prices(struct cloud_call *c)
         change_price(c->w, i);
         list[i] = (struct cloud_price){
             .market = CLOUD_SPOT, .uusd_h = p->uusd_h[p->n - 1], .since = p->since[p->n - 1]};
-        list[i].score = (int)(list[i].uusd_h % 11); /* 0: none */
+        list[i].score = (int)(list[i].uusd_h % 11); /* 0: no score */
         STR_COPY(list[i].zone, zones[i]);
         STR_COPY(list[i].type, SIM_SMALL);
     }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define EVERY 3       /* one world in this many */
-#define STARTED_MAX 8 /* then its user removes it */
+#define STARTED_MAX 8 /* scheduled times before its user removes the entry */
 #define ZONE "Sim/Odd"
 #define CHANGE_S 420    /* interval of clock changes */
 #define CHANGE_BY_S 180 /* size of each change */
@@ -93,7 +93,8 @@ static void add(struct world *w)
     tick_post(w->tick, &ev, on_done, NULL);
 }
 
-/* Repeats requests until they took effect: a response may be lost. The only entry has number 1. */
+/* Repeats a request until it has taken effect, because a response may be lost. The only entry has
+ * number 1. */
 void crons_ask(struct world *w)
 {
     const struct cron_entry *c = model_cron(w->model, 1);
@@ -140,7 +141,7 @@ static void check_run(struct world *w, const struct cron_run_row *r)
     w->cron_decided += r->times;
 }
 
-/* Every time before the next one was decided on, or waits. */
+/* Every scheduled time before the next one was decided on, or is waiting. */
 static void check_row(struct world *w, const struct cron_row *r)
 {
     struct wall at[CRON_WAITING_MAX], end = r->next_at;

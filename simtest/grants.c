@@ -9,9 +9,9 @@
 #include "base/str.h"
 #include <string.h>
 
-#define DENIED_PART 5 /* see scheduler/core/lifecycle/withheld.c, also for: */
+#define DENIED_PART 5 /* as in scheduler/core/lifecycle/withheld.c, like LEAST_MS */
 #define LEAST_MS 30000
-#define SLACK_MS 60000 /* allowed delay after a deadline; clocks are set meanwhile */
+#define SLACK_MS 60000 /* allowed delay after a deadline, because clocks are set */
 
 static bool is_with_its_agent(struct world *w, const struct attempt_row *r)
 {
@@ -23,7 +23,7 @@ static bool is_with_its_agent(struct world *w, const struct attempt_row *r)
     return false;
 }
 
-/* In the current process of belayd its agent has asked for that long. */
+/* An attempt without credentials ends at its deadline, counted while belayd keeps running. */
 static void check_wait(struct world *w, struct sim_job *j, const struct attempt *a)
 {
     int64_t wait_ms = SIM_STORE_WAIT_MS / (j->is_denied ? DENIED_PART : 1),
@@ -54,7 +54,7 @@ bool grants_of_job(
     const struct job *of = model_job(w->model, job);
     const struct attempt *a = of ? job_attempt(of) : NULL;
     struct sim_job *j = world_job(w, job);
-    (void)ret_secrets; /* version 0: agents here have none */
+    (void)ret_secrets; /* version 0: simulated agents have no credentials */
     if (w->seed % SIM_GRANTS != 5 || w->calm || !a || of->row.spec.method == CKPT_NONE)
         return true;
     if (j->asked_attempt != attempt)
@@ -70,7 +70,7 @@ bool grants_of_job(
     return false;
 }
 
-/* Its agent would run on in parallel to the next attempt. */
+/* An attempt that its agent already runs is not ended: it would run in parallel to the next one. */
 void grants_committed_attempt(struct world *w, const struct attempt_row *r)
 {
     if (r->state == ATTEMPT_ENDED && strstr(r->text, SIM_NO_GRANTS) && is_with_its_agent(w, r))

@@ -110,7 +110,7 @@ void options_committed(struct world *w, const struct changes *c)
         world_job(w, c->jobs[i].id)->spec = c->jobs[i].spec;
 }
 
-/* The first row whose member differs; NULL: none does. */
+/* Returns the first row whose member differs, or NULL. */
 static const struct job_attribute *difference(
     const struct job_spec *s, const struct job_spec *other)
 {
@@ -133,7 +133,7 @@ void options_loaded(struct world *w)
     }
 }
 
-/* A message may have an older value of an option that updates can change. A rank that runs no
+/* Tolerates, in a message, an older value of an option that updates can change. A rank without a
  * script of its own is not saved. */
 void options_sent(struct world *w, const struct wire_desired_attempt *d)
 {

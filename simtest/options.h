@@ -19,10 +19,10 @@ uint64_t options_fields(struct world *w);
  * frees. NULL: none. */
 char *options_document(struct world *w);
 
-/* What is committed of jobs is loaded after a restart. */
+/* Checks that what is loaded after a restart is what was committed. */
 void options_committed(struct world *w, const struct changes *c);
 void options_loaded(struct world *w);
-/* What an agent gets of a job that it is to start is what was committed. */
+/* Checks that what an agent receives of a job to start is what was committed. */
 void options_sent(struct world *w, const struct wire_desired_attempt *d);
 
 #endif

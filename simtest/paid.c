@@ -12,7 +12,8 @@
 #include "base/str.h"
 #include <string.h>
 
-#define CAP_UUSD 40000 /* the two longest jobs need less than two days of it */
+/* the budget of an hour; the two longest jobs need less than two days of it */
+#define CAP_UUSD 40000
 #define JOBS_MAX 2
 /* agents here ignore it, so jobs run longer than expected */
 #define LIMIT_MS 120000
@@ -55,7 +56,7 @@ bool paid_is(struct world *w, int64_t job)
 
 /* ---- committed data ---- */
 
-/* Its program resumes: one that starts over each time would use up every hour's budget and never
+/* Paid jobs resume: one that starts over after each stop would use up every hour's budget and never
  * end. */
 static void note_jobs(struct world *w, const struct changes *c)
 {
@@ -76,7 +77,7 @@ static void note_hours(struct world *w, const struct changes *c)
     }
 }
 
-/* The budget's row, which records it, is in the same batch. */
+/* The budget's row that records the notification is in the same batch. */
 static void check_notified(struct world *w, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_history; i++) {
@@ -106,7 +107,7 @@ void paid_committed(struct world *w, const struct changes *c)
             (long long)hours, (long long)w->paid_uusd, CAP_UUSD);
 }
 
-/* No job with a cost starts when the budget is exhausted. */
+/* While the budget is exhausted, no job with a cost starts. */
 void paid_check(struct world *w)
 {
     struct budget_view v;

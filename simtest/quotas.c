@@ -31,15 +31,15 @@ static void set_limit(struct policy_limits *l, enum limit_kind kind, int64_t mos
     l->most[kind] = most;
 }
 
-/* ann and bob have a quota of half of two small machines each; cho has none, and borrows. Or ann
- * may run two jobs at a time, and she and bob together four, with 12 cpus; jobs moved to their
- * other team are not limited. */
+/* By seed. Either ann and bob have a quota of half of two small machines each, and cho has none and
+ * uses spare capacity. Or ann may run two jobs at a time, and she and bob together four, with 12
+ * CPUs; jobs moved to their other team are not limited. */
 const struct queue_policy *quotas_policy(struct world *w)
 {
     static const char *const users[] = {"ann", "bob", "cho"};
     w->policy = queue_policy_defaults;
     if (w->seed % SIM_QUOTAS == 0) {
-        w->preempted = 2; /* the second */
+        w->preempted = 2; /* bit of the second QOS */
         w->qos[0] = (struct policy_qos){
             .name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
         w->qos[1] = (struct policy_qos){.name = "low"};
@@ -69,7 +69,7 @@ struct use {
     int64_t jobs, mcpu;
 };
 
-/* user is NULL for the whole team. */
+/* user: NULL for the whole team. */
 static struct use use_of(const struct world *w, const char *team, const char *user)
 {
     struct use u = {0};
@@ -96,7 +96,7 @@ static void check_use(struct world *w, const char *team, const char *user)
 
 /* ---- quota ---- */
 
-/* All jobs on the node could be preempted. */
+/* True if all jobs on the node can be preempted. */
 static bool is_lent(const struct world *w, const struct node *n)
 {
     struct wall now = world_stamp(w).wall;
@@ -114,7 +114,7 @@ static bool is_lent(const struct world *w, const struct node *n)
     return true;
 }
 
-/* A pending job could use a node that has only borrowing jobs. */
+/* True if the pending job could use a node that runs only jobs without quota. */
 static bool is_kept_from(const struct world *w, const struct job *j)
 {
     const struct team *t = j->account->team;
@@ -180,7 +180,7 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall at)
     return since.ms < at.ms ? (at.ms - since.ms) * a->allocated.cpus : 0;
 }
 
-/* Not within PAUSE_MS of the last one. */
+/* No job is preempted twice within PAUSE_MS. */
 static void check_pause(struct world *w, const struct history_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
@@ -190,8 +190,8 @@ static void check_pause(struct world *w, const struct history_row *r)
     j->evicted_at = r->at;
 }
 
-/* Another job of the same team, or class, on the same node, with larger size and less to lose,
- * would have sufficed. */
+/* Fails if another job of the same team, or QOS, on the same node is at least as large and has
+ * less to lose: preempting that one would have sufficed. */
 static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
 {
     const struct job_row *r = &a->job->row;

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Four at rest plus two at full load; five plus three: enough for any gang alone. */
+/* Power for four idle nodes plus two at full load; for five plus three: any gang alone fits. */
 static const struct rack_options racks[] = {
     {.name = "rack", .max_w = 1200, .nodes = {{"key-reserved-[0-3]", 4, 100, 500}}, .n_nodes = 1},
     {.name = "launched", .max_w = 1700, .nodes = {{"", 5, 100, 500, "burst"}}, .n_nodes = 1},
@@ -37,7 +37,7 @@ static void tell(struct world *w, const struct node *n, enum node_throttle throt
     tick_post(w->tick, &ev, on_applied, NULL);
 }
 
-/* Occasionally. */
+/* At random times. */
 void racks_trouble(struct world *w)
 {
     const struct link *l = list_first(model_nodes(w->model));
@@ -59,7 +59,7 @@ void racks_calm(struct world *w)
         tell(w, LIST_ENTRY(l, struct node, in_all), NODE_THROTTLE_NONE, 0);
 }
 
-/* From the greater of the used shares of cpus and GPUs. */
+/* The draw grows with the greater of the used shares of CPUs and GPUs. */
 static int64_t draw_of(const struct node *n, const struct rack_nodes *k)
 {
     int64_t cpus = 0;

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define KEPT 3 /* by agents */
+#define KEPT 3 /* checkpoints that an agent keeps */
 
 static struct sim_store_job *of(struct world *w, int64_t job)
 {
@@ -164,7 +164,7 @@ void store_cleaner_init(struct world *w)
     timer_init(&w->sim_cleaner.timer, on_cleaned, &w->sim_cleaner);
 }
 
-/* The thread dies at any point of its work. */
+/* The cleaner's thread dies at any point of its work. */
 void store_cleaner_kill(struct world *w)
 {
     if (timer_is_running(&w->sim_cleaner.timer) && world_chance(w, 0.5))

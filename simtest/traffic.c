@@ -67,7 +67,8 @@ static void note_input(struct world *w, const struct constraints_row *r)
     w->inputs[w->n_inputs++] = in;
 }
 
-/* By the price lists, for outgoing traffic. Owned machines are as far away as from the store. */
+/* By the price lists for outgoing traffic. Owned machines read over the same distance as from the
+ * store. */
 static int64_t input_uusd(const struct world *w, const struct sim_input *in, bool is_rented)
 {
     double gib = (double)in->bytes / (double)GIB;
@@ -85,8 +86,8 @@ void traffic_started(struct world *w, const struct sim_attempt *x)
     }
 }
 
-/* Transfers of the rank that were reported according to its row: its start, and its saves up to the
- * last. */
+/* Sum of the rank's transfers that, by its row, were reported: its start, and its saves up to the
+ * last reported one. */
 static int64_t billed(const struct world *w, const struct attempt_row *r)
 {
     int64_t uusd = 0;
@@ -102,15 +103,15 @@ static int64_t billed(const struct world *w, const struct attempt_row *r)
 
 /* ---- storage ---- */
 
-/* The bill covers data as long as it exists. belayd counts reported data from the time of the
- * report. So its sum is the bill except for reports in transit; at the end there is no
- * difference. */
+/* Brings the meter up to now. The bill covers data as long as it exists; belayd counts reported
+ * data from the time of the report on. The two sums differ only by reports in transit, and are
+ * equal at the end. */
 static struct sim_store_job *metered(struct world *w, int64_t job)
 {
     struct sim_store_job *s = &w->store[job - 1];
     struct wall now = world_stamp(w).wall;
     int64_t bytes = (int64_t)s->n * SIM_STORED_BYTES, ms = now.ms - s->metered_at.ms;
-    /* the clock was set back: belayd may count the time already billed again, or not at all */
+    /* the clock was set back: belayd counts the time already billed again, or not at all */
     if (ms < 0) {
         s->differ_byte_ms -= (bytes + s->known_bytes) * ms;
         ms = 0;

@@ -29,7 +29,7 @@ struct submission {
     struct world *w;
     struct job_row row;
     struct job_texts texts; /* owned */
-    bool asks, by_task;     /* has a dependency; and an array, one for each task */
+    bool asks, by_task;     /* has a dependency; on an array, task by task */
     struct depend_ask after;
     struct ranges tasks; /* empty: no array */
     int32_t at_once;
@@ -67,7 +67,7 @@ static int note_task(void *ctx, const struct job_row *row)
     return 1;
 }
 
-/* Replaces an array by one of its tasks, as the API would. */
+/* Replaces an array as dependency by one of its tasks, as the API does. */
 static bool ask_for_a_task(struct world *w, struct depend_ask *a)
 {
     struct job_row row = {0};
@@ -90,7 +90,7 @@ static bool ask_for_a_task(struct world *w, struct depend_ask *a)
     return true;
 }
 
-/* Depends on an earlier job, in whatever state. */
+/* Depends on an earlier job, in any state. */
 static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
 {
     struct job_row row;
@@ -109,7 +109,7 @@ static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
     return world_chance(w, 0.5) || ask_for_a_task(w, ret_ask);
 }
 
-/* The tasks of another array, or others. */
+/* Depends, task by task, on another array, or on other jobs. */
 static bool depend_by_task(struct world *w, struct submission *s)
 {
     struct array_ends ends;
@@ -133,7 +133,7 @@ static bool depend_by_task(struct world *w, struct submission *s)
     return true;
 }
 
-/* As the API: looks up ended jobs on disk once everything posted before is there. */
+/* As the API: looks up ended jobs on disk after everything posted before is committed. */
 static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct submission *s = ctx;
@@ -148,7 +148,7 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
     return tick_apply(t, &ev, ret_id, e);
 }
 
-/* Enough for the many simulated failures. */
+/* More than the simulated failures use up. */
 static struct retries some_retries(struct world *w)
 {
     struct retries r = {0};
@@ -159,7 +159,7 @@ static struct retries some_retries(struct world *w)
 
 #define SIM_CHOOSY 4
 
-/* Demands that launchable machines satisfy, since not every world has reserved nodes. */
+/* Constraints that launchable machines meet, since not every world has reserved nodes. */
 static const char *constraints_of(struct world *w)
 {
     static const char *const all[] = {"licences=matlab:1", "licences=matlab:3 input=store:16384",
@@ -170,12 +170,12 @@ static const char *constraints_of(struct world *w)
     int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8;
     int which = (int)world_between(w, 0, n - 1);
     if (w->seed % SIM_CHOOSY != 0 && str_starts(all[which], "constraint="))
-        /* with a constraint in use, no launch of a fleet has alternatives: most worlds have none */
+        /* a constraint prevents alternatives in launches of a fleet, so most worlds have none */
         which -= 4;
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
-/* Exclusive, or excluding an existing node, occasionally in some worlds; out is the buffer. */
+/* Adds, occasionally and in some worlds, exclusive nodes or an excluded node; out is the buffer. */
 static const char *and_more(
     struct world *w, const char *constraints, char out[CONSTRAINTS_TEXT_MAX])
 {
@@ -191,7 +191,7 @@ static const char *and_more(
     return out;
 }
 
-/* When it may begin and has to end, and on which machines it may run. */
+/* Begin, deadline, and the machines on which the job may run. */
 static void random_times_and_market(struct world *w, const char *constraints, struct job_row *row)
 {
     row->hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
@@ -212,7 +212,8 @@ static void random_times_and_market(struct world *w, const char *constraints, st
     }
 }
 
-/* The world knows a job's behaviour by its number, even if its user never got a response. */
+/* A job's behaviour follows from its number, so that it is known even if its user never got a
+ * response. */
 static void submit(struct world *w)
 {
     /* ignored without classes */
@@ -325,7 +326,7 @@ static void on_updated(void *ctx, const struct err *e, int64_t id)
     free(u);
 }
 
-/* To values that a submit could have, so that it comes to an end. */
+/* Only to values that a submit could have, so that the job ends. */
 static void update_a_job(struct world *w, int64_t job)
 {
     static const enum job_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES,
@@ -493,7 +494,7 @@ void users_stop(struct world *w)
     timer_stop(&w->vt.timers, &w->user_timer);
 }
 
-/* Everything was submitted, has ended, and was cleaned. */
+/* True when everything was submitted, has ended and was cleaned. */
 bool users_done(const struct world *w)
 {
     struct model_counts c;

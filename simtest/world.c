@@ -137,7 +137,7 @@ struct resources world_machine(const char *type)
 static void post_offer(
     struct world *w, const char *zone, const char *type, enum market market, int rank)
 {
-    bool is_big = str_eq(type, SIM_BIG); /* cheaper than two small ones */
+    bool is_big = str_eq(type, SIM_BIG); /* the big type costs less than two small machines */
     struct offer_row o = {.market = market,
         .rank = rank,
         .total = world_machine(type),

@@ -51,7 +51,8 @@
 #define SIM_RACKS 4          /* one world in this many has a rack, unless it has quotas (racks.c) */
 /* Of this many worlds one has quotas, one limits, and one a preempting QOS (quotas.c). */
 #define SIM_QUOTAS 3
-#define SIM_DISKS 6 /* in one world in so many the disks of nodes are full for a while (disks.c) */
+/* one world in this many has nodes whose disks are full for a while (disks.c) */
+#define SIM_DISKS 6
 /* one world in this many has an image that leaves no space on the disk (disks.c) */
 #define SIM_FULL_IMAGES 11
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
@@ -74,7 +75,7 @@ struct sim_store_job {
     char identity[CKPT_IDENTITY_MAX]; /* of the job that began there; "" = none */
     struct sim_manifest *manifests;
     size_t n;
-    /* number of first manifests that are unavailable: the store was moved away, or emptied */
+    /* the first this many manifests are unavailable: the store was moved away, or emptied */
     size_t away;
     /* The provider's meter (traffic.c) up to metered_at: stored data, and the difference from
      * belayd's committed value. */
@@ -87,23 +88,23 @@ struct sim_store_job {
 };
 
 void store_fence(struct world *w, int64_t job, int64_t attempt);
-/* An attempt or a cleaning begins; all of one job have the same identity. */
+/* Called when an attempt or a cleaning begins; all of one job have the same identity. */
 void store_identify(struct world *w, int64_t job, const char *identity);
-/* False: fenced. */
+/* False if the attempt is fenced. */
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps);
 struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: none */
-/* The newest undamaged one of an attempt before `attempt` and from `from` on; ref.attempt 0: none.
- * Counts damaged ones and sets them aside. *ret_lost: neither `expected` nor a newer one exists, or
- * all existing ones are damaged. */
+/* Returns the newest undamaged checkpoint of an attempt before `attempt` and from `from` on;
+ * ref.attempt 0: none. Counts damaged ones and sets them aside. *ret_lost: neither `expected` nor a
+ * newer one exists, or all existing ones are damaged. */
 struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from,
     struct ckpt_ref expected, int *ret_damaged, bool *ret_lost);
-/* Makes the job's data unavailable until it is brought back. In some worlds. */
+/* Makes the job's data unavailable until it is brought back; in some worlds only. */
 void store_take_away(struct world *w, int64_t job);
 void store_bring_back(struct world *w, int64_t job);
-/* As agents do: keeps the newest ones; returns the remaining bytes. */
+/* Keeps the newest checkpoints, as agents do; returns the remaining bytes. */
 int64_t store_clean(struct world *w, int64_t job, int64_t attempt);
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
-/* Cleaning for belayd: takes time, may fail half-way, and dies with belayd. */
+/* The cleaning for belayd: takes time, may fail half-way, and dies with belayd. */
 struct sim_cleaner {
     struct cleaner_port port;
     struct world *w;
@@ -151,7 +152,7 @@ struct sim_machine {
     enum cloud_market market;
     char zone[16], type[64];
     enum cloud_state state;
-    /* is_elsewhere: not where belayd assumes until its launch is reported */
+    /* is_elsewhere: in another place than belayd assumes until the launch is reported */
     bool reclaimed, is_elsewhere;
     int64_t launched_ms;     /* monotonic */
     int64_t visible_from_ms; /* listings lag */
@@ -172,11 +173,11 @@ struct sim_prices {
 struct cloud_driver *cloud_create(struct world *w);
 /* The provider's bill for a machine that has ended. */
 void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd);
-/* It reports launch and end times, so belayd can know the bill. */
+/* The provider reports launch and end times, so belayd can know the bill. */
 bool cloud_bills(const struct world *w);
 void cloud_heard(struct world *w, const struct offer_row *r); /* committed */
-/* Withdraws a price change that belayd could not store (disk full, or killed): the provider bills
- * what it reported. */
+/* Withdraws price changes that belayd could not store (disk full, or killed): the provider bills
+ * only what it reported. */
 void cloud_forget_unheard(struct world *w);
 void cloud_destroy(struct world *w);
 void cloud_forget_calls(struct world *w); /* belayd died: replies are dropped */
@@ -227,11 +228,11 @@ struct sim_agent {
     bool dead, up;
     int64_t cut_until_ms; /* partitioned */
     int64_t incarnation, seq, rev;
-    int64_t obeyed; /* the event with the statement of `rev` */
+    int64_t obeyed; /* number of the event after which belayd built `rev` */
     struct wire_notice notice;
     struct list attempts;
     int64_t full_until_ms; /* its disk (disks.c) */
-    int64_t space_seq;     /* the last status without a full disk, or an earlier run's */
+    int64_t space_seq;     /* of the last status without a full disk, or of one before a restart */
     /* belayd has answered a status with a full disk, and none without one was sent since */
     bool is_full_reported;
     struct timer poll, restart, crash;
@@ -250,11 +251,12 @@ void agent_call_broken(struct sim_call *c); /* belayd died while it had the requ
 /* ---- disks.c ---- */
 void disks_trouble(struct world *w); /* now and then */
 bool disks_is_full(const struct sim_agent *a);
-bool disks_refuse(struct sim_agent *a, int64_t job); /* its start finds no space */
+/* Returns true if the start finds no space on the disk. */
+bool disks_refuse(struct sim_agent *a, int64_t job);
 void disks_sent(struct sim_agent *a, const struct wire_status *st);
 void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_status *st);
 void disks_forgotten(struct world *w); /* belayd has died */
-/* an attempt that was not there before */
+/* checks a new attempt */
 void disks_committed_attempt(struct world *w, const struct attempt_row *r);
 
 /* ---- users.c ---- */
@@ -272,11 +274,11 @@ bool crons_done(const struct world *w);
 void crons_committed(struct world *w, const struct changes *c);
 
 /* ---- paid.c ---- */
-/* as configured */
+/* the budgets as configured */
 const struct budget_options *paid_options(struct world *w, size_t *ret_n);
-/* Of a submitted job, which is changed to fit into the budget. */
+/* Sets the labels of a submitted job that is to be paid from the budget, and makes it fit. */
 const char *paid_labels(struct world *w, struct job_row *r);
-/* it is paid from the budget and must keep fitting into it */
+/* true: the job is paid from the budget and must keep fitting into it */
 bool paid_is(struct world *w, int64_t job);
 void paid_committed(struct world *w, const struct changes *c);
 void paid_check(struct world *w); /* call while belayd is up */
@@ -296,11 +298,11 @@ void traffic_prices(const struct world *w, struct pool_row *p);
 /* Egress prices of the provider: model_options.egress. */
 struct egress traffic_egress(const char *provider);
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes);
-/* Its program reads its part of the job's input. */
+/* Bills the rank's part of the job's input. */
 void traffic_started(struct world *w, const struct sim_attempt *x);
-/* as the checkpoint of its number */
+/* bills the upload of the current checkpoint */
 void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes);
-/* The store is about to have this many more manifests of the job, or fewer. */
+/* The job's manifests in the store are about to change by this many. */
 void traffic_store_changes(struct world *w, int64_t job, int64_t manifests);
 int64_t traffic_store_price(const struct world *w);
 void traffic_committed(struct world *w, const struct changes *c);
@@ -309,17 +311,18 @@ void traffic_deinit(struct world *w);
 
 /* ---- quotas.c ---- */
 const struct queue_policy *quotas_policy(struct world *w);
-void quotas_committed(struct world *w, const struct changes *c); /* belayd's model is as of then */
-void quotas_check(struct world *w);                              /* call while belayd is up */
+/* call when belayd's model has the same state */
+void quotas_committed(struct world *w, const struct changes *c);
+void quotas_check(struct world *w); /* call while belayd is up */
 
 /* ---- racks.c ---- */
 bool racks_are_there(const struct world *w);
 /* returns the count */
 size_t racks_of(const struct world *w, const struct rack_options **ret_racks);
-void racks_check(struct world *w); /* call while belayd is up; so the following */
-/* Throttles a node, or makes it draw too much, or ends that. */
+void racks_check(struct world *w); /* call this and racks_trouble while belayd is up */
+/* Throttles a node, makes it draw too much, or ends either. */
 void racks_trouble(struct world *w);
-void racks_calm(struct world *w); /* ends all of it */
+void racks_calm(struct world *w); /* ends all of these */
 
 /* ---- boots.c ---- */
 /* Committed state of the machines of the elastic pool. */
@@ -327,12 +330,12 @@ struct sim_boots {
     struct map states;    /* enum instance_state + 1, by id */
     struct map instances; /* id, by node */
     struct map verdicts;  /* enum boot_verdict, by id */
-    struct map full;      /* number of the batch, by id: failed by their disks */
+    struct map full;      /* by id: number of the batch in which the disk failed the boot */
     struct map begun;     /* attempts of one node each that have begun */
     int64_t n_batches;
     int64_t coming, last_id;
-    int64_t failed, newest; /* in a row; the highest id of these */
-    /* Since when that many had failed; failures among those with a higher id. */
+    int64_t failed, newest; /* failed: in a row; newest: the highest id of those */
+    /* since_ms: when `failed` was reached. probes: later failures, with ids above before_id. */
     int64_t since_ms, before_id, probes;
 };
 bool boots_fail_now(struct world *w);
@@ -347,7 +350,7 @@ void grants_committed_attempt(struct world *w, const struct attempt_row *r);
 
 /* ---- world.c ---- */
 struct sim_job {
-    /* Waiting for spot with less time left than work; 0: not (check.c). */
+    /* since when the job waits for spot with less time left than work; 0: it does not (check.c) */
     int64_t waits_since_ms;
     int64_t id; /* 0: not acknowledged */
     int64_t total_steps;
@@ -358,7 +361,8 @@ struct sim_job {
     enum job_state seen;
     struct job_spec spec; /* committed */
     struct ckpt_ref last_good;
-    int64_t from_attempt;           /* committed: its user discarded earlier work */
+    /* committed; higher than 0: its user discarded the work of earlier attempts */
+    int64_t from_attempt;
     bool paid;                      /* from the budget */
     int64_t constraints;            /* its committed demands */
     int64_t cost_uusd, ledger_uusd; /* committed cost, and its sum in the ledger */
@@ -368,10 +372,10 @@ struct sim_job {
     int32_t refusing;  /* number of attempts that its store will refuse */
     int32_t too_large; /* number of starts that no disk has space for (disks.c) */
     int32_t spaceless; /* committed: ends of such starts in a row */
-    /* belayd cannot create credentials for it until then: no answer, or denied. */
+    /* Until then belayd cannot create its credentials: no answer, or denied. */
     int64_t no_grants_until_ms;
     bool is_denied;
-    /* The attempt of the last request for them; in which process of belayd, since when. */
+    /* Last request for credentials: its attempt, belayd's process, and since when it asks. */
     int64_t asked_attempt, asked_boots, asked_since_ms;
     /* used retries for failures and lost nodes, committed */
     int32_t used;
@@ -409,9 +413,9 @@ struct sim_call {
 struct sim_spent {
     int64_t ms, uusd;
     char token[65];
-    /* From its row; is_reported: by the provider, not only by its agent. */
+    /* From its row. is_reported: by the provider, not only by its agent. */
     bool is_launched, is_reported, is_over;
-    bool is_repriced; /* before it was reported */
+    bool is_repriced; /* its price changed before it was reported */
 };
 
 struct world {
@@ -477,9 +481,10 @@ struct world {
     int64_t cron_decided;             /* number of its decided times */
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
     struct budget_options budget;
-    int n_paid;                           /* jobs submitted to be paid from it */
-    int64_t paid_uusd;                    /* their committed cost */
-    struct map paid_hours, paid_notified; /* its hours that began; notified thresholds */
+    int n_paid;        /* jobs submitted to be paid from it */
+    int64_t paid_uusd; /* their committed cost */
+    /* hours of the budget that began; thresholds that were notified */
+    struct map paid_hours, paid_notified;
     struct wall paid_hour, used_up_at;
     struct sim_transfer *transfers; /* all transfers */
     size_t n_transfers;
@@ -489,7 +494,7 @@ struct world {
     struct policy_team teams[3];
     struct policy_user members[3][2]; /* per world */
     struct policy_qos qos[2];
-    uint64_t preempted;    /* bit set of them */
+    uint64_t preempted;    /* bit set of the preempted QOS */
     int64_t owed_since_ms; /* until then no job within its quota was kept waiting */
     /* counters */
     int32_t hold_in_vain; /* see model_options */
@@ -508,7 +513,7 @@ struct sim_job *world_job(struct world *w, int64_t id);
 
 /* ---- check.c ---- */
 void check_committed(struct world *w, const struct db_batch *b);
-bool wants_alone(const struct world *w, const struct job *j); /* to have its nodes for itself */
+bool wants_alone(const struct world *w, const struct job *j); /* true: the job is exclusive */
 void check_model(struct world *w);
 void check_launch(struct world *w, const char *token);
 void check_alternatives(struct world *w, const struct cloud_launch *l);
