@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two thousand agents on one belayd: what each costs, and five hundred notices in one second.
+"""2,000 agents on one belayd: the cost of each, and 500 notices within one second.
 
-The agents are played by one process over real TLS connections with certificates of their own,
-through the messages of base/wire. They run nothing: a job "runs" when its agent says so. Only
-belayd's own processor time and memory count.
+One process simulates the agents, over real TLS connections with a certificate each and with the
+messages of base/wire. They run nothing: a job "runs" when its agent reports it. Only the
+processor time and memory of belayd are measured.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-JOINING = 32  # at a time
+JOINING = 32  # in parallel
 
 
 def now_ms():
@@ -29,9 +29,9 @@ class Agent:
         self.n = n
         self.seq = 0
         self.rev = 0
-        self.attempts = {}  # (job, attempt) -> what is reported of it
+        self.attempts = {}  # (job, attempt) -> its report
         self.notice = {}
-        self.poke = asyncio.Event()  # news that must not wait for the poll to end
+        self.poke = asyncio.Event()  # set: send a status before the poll ends
         self.streams = []
         self.acknowledged = None
 
@@ -94,7 +94,7 @@ class Agent:
         }
 
     def adopt(self, desired):
-        """Starts what is new, forgets what is not desired any more."""
+        """Adds new attempts, removes those that are no longer desired."""
         if desired["rev"] < self.rev:
             return
         self.rev = desired["rev"]
@@ -113,15 +113,16 @@ class Agent:
         return news
 
     async def run(self):
-        """The long poll."""
+        """Long polls for ever."""
         wait_ms = 0
         while True:
             news = self.adopt(await self.call(self.poll, "/agent/v1/sync", self.status(wait_ms)))
             wait_ms = 0 if news else 20000
 
     async def reclaim(self, deadline_ms):
-        """The notice, the save that it calls for, and the end, each told at once; then the time
-        belayd took to have it all."""
+        """Reports the notice, then the save and the end, each at once; measures when belayd has
+        acknowledged all.
+        """
         began = time.monotonic()
         if not self.urgent:
             self.urgent = await self.connect(True)
@@ -202,7 +203,7 @@ async def wait_until(true, what, seconds=120):
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:
-            raise SystemExit("bench: not within %d s: %s" % (seconds, what))
+            raise SystemExit("bench: timeout after %d s: %s" % (seconds, what))
         await asyncio.sleep(0.2)
 
 
@@ -225,18 +226,18 @@ def bench(l, say, resident, n=2000, notices=500, watch_s=30):
         agents = await fleet.join_all(tokens)
         say("%d agents joined over TLS" % n, "%.0f /s" % (n / (time.monotonic() - began)))
         polls = [asyncio.ensure_future(a.run()) for a in agents]
-        await wait_until(lambda: all(a.rev for a in agents), "an answer to every agent")
+        await wait_until(lambda: all(a.rev for a in agents), "a response to each agent")
         used, began = processor_s(l.pid()), time.monotonic()
         await asyncio.sleep(watch_s)
         share = (processor_s(l.pid()) - used) / (time.monotonic() - began)
         polled = sum(a.seq for a in agents) / (time.monotonic() - began)
         say(
-            "belayd's share of a core for their heartbeats",
+            "heartbeats: belayd's share of a core",
             "%.2f %%" % (100 * share),
             "about %.0f polls/s" % polled,
             "%.1f us a poll" % (1e6 * share / polled),
         )
-        say("belayd's memory for each", "%.0f KiB" % ((resident(l.pid()) - empty) / n))
+        say("belayd's memory per agent", "%.0f KiB" % ((resident(l.pid()) - empty) / n))
 
         for _ in range(n):
             l.post(
@@ -249,7 +250,7 @@ def bench(l, say, resident, n=2000, notices=500, watch_s=30):
                 },
             )
         await wait_until(lambda: sum(len(a.attempts) for a in agents) == n, "every job runs")
-        await asyncio.sleep(2)  # until each agent has reported so
+        await asyncio.sleep(2)  # until each agent has reported its job as running
         hit = [a for a in agents if a.attempts][:notices]
         hurt = sum(len(a.attempts) for a in hit)
         chance = random.Random(1)
@@ -259,15 +260,15 @@ def bench(l, say, resident, n=2000, notices=500, watch_s=30):
         took = time.monotonic() - began
         await wait_until(
             lambda: sum(len(a.attempts) for a in agents if a not in hit) >= n,
-            "what ran there runs elsewhere",
+            "the jobs run elsewhere",
         )
         again = time.monotonic() - began
         slowest = max(a.acknowledged for a in hit)
         say(
             "%d notices at once, %d jobs on them" % (len(hit), hurt),
             "all saved in %.2f s" % took,
-            "of 10 to 120 s: %.1f s left at least" % min(a.left_s for a in hit),
-            "slowest %.2f s; running elsewhere after %.2f s; %.2f s of processor"
+            "notices of 10 to 120 s: at least %.1f s left" % min(a.left_s for a in hit),
+            "slowest %.2f s; running elsewhere after %.2f s; %.2f s of processor time"
             % (slowest, again, processor_s(l.pid()) - used),
         )
         for poll in polls:

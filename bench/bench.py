@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay's figures, each next to something measured in the same run, so that a slow or a busy
+"""belay's figures, each next to a reference measured in the same run, so that a slow or busy
 machine shows in both.
 
-    scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of the names in docs/benchmarks.md; BELAY_BUILD names the build
+    scripts/bench            # builds, then runs everything but flood
+    bench/bench.py NAME...   # only these: submits jobs notice requeue latency startup queue restart
+                             # market agents checkpoint lost fair plan policy pace telemetry ledger
+                             # flood (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -32,17 +34,17 @@ import load  # noqa: E402
 import lost  # noqa: E402
 import slurm  # noqa: E402
 
-# As `belay up` writes it, but that one user may submit a million jobs.
+# As `belay up` writes it, but without a limit on the jobs of one user.
 CONFIG = "cluster: local\nlisten: 127.0.0.1:0\neach_user: {max_submitted: none}\n"
 SPEC = {"script": "#!/bin/sh\nexec true\n", "cwd": "/"}
 
 
-def say(name, value, beside="", ratio=""):
-    print("%-46s %-22s %-46s %s" % (name, value, beside, ratio), flush=True)
+def say(name, value, reference="", ratio=""):
+    print("%-46s %-22s %-46s %s" % (name, value, reference, ratio), flush=True)
 
 
 class Local:
-    """`belay up` in a directory of its own."""
+    """`belay up` in its own directory."""
 
     def __init__(self, *options):
         self.options = options
@@ -97,28 +99,27 @@ class Local:
             return said
 
     def post_all(self, requests, connections):
-        """POSTs of (path, body) over so many connections; seconds."""
+        """Sends POSTs of (path, body) over this many connections; returns the seconds it took."""
         return load.post_all(
             self.socket, [("/api/v1" + path, body) for path, body in requests], connections
         )
 
     def programs(self):
-        """Processes of belay's: the scheduler, the agent and what that has started, not the
-        jobs."""
+        """belayd and the agent with its processes, without the jobs."""
         return [self.pid()] + programs_below(self.pid("agent.pid"))
 
     def until_empty(self):
         while self.get("/jobs?state=active&limit=1")["jobs"]:
             self.get(
                 "/events?after=%d&wait_ms=100" % (1 << 40)
-            )  # an event that never comes: ten looks a second
+            )  # nothing to wait on: polls ten times a second
 
     def submit_all(self, n, connections):
         return self.post_all([("/jobs", json.dumps(SPEC).encode())] * n, connections)
 
 
 def bare_commits(directory, n):
-    """Rows of a job's size, one durable transaction each, in the same place: commits a second."""
+    """Durable transactions per second in the same directory, each with one row of a job's size."""
     db = sqlite3.connect(os.path.join(directory, "bare.db"), isolation_level=None)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
@@ -143,7 +144,7 @@ def bench_submits():
             say(
                 "durable submits, %d connection%s" % (connections, "s" if connections > 1 else ""),
                 "%.0f /s" % rate,
-                "bare SQLite commits, one row each: %.0f /s" % bare,
+                "SQLite commits of one row: %.0f /s" % bare,
                 "%.2f x" % (rate / bare),
             )
         body = json.dumps({**SPEC, "array": "0-999"}).encode()
@@ -151,7 +152,7 @@ def bench_submits():
         say(
             "an array of 1000 tasks, 1 connection",
             "%.2f ms" % (1000 * took),
-            "a bare commit: %.2f ms" % (1000 / bare),
+            "an SQLite commit: %.2f ms" % (1000 / bare),
             "%.1f x" % (took * bare),
         )
         first = l.post("/jobs", SPEC)["id"]
@@ -161,7 +162,7 @@ def bench_submits():
         say(
             "%d queued jobs cancelled by one call" % CANCELLED,
             "%.0f ms" % (1000 * took),
-            "so many bare commits: %.0f ms" % (1000 * CANCELLED / bare),
+            "as many SQLite commits: %.0f ms" % (1000 * CANCELLED / bare),
             "%.3f x" % (took * bare / CANCELLED),
         )
 
@@ -170,7 +171,7 @@ TRUE_JOBS, TRUE_AT_ONCE = int(os.environ.get("BELAY_BENCH_JOBS", "10000")), 64
 
 
 def cpu_seconds(pids):
-    """Of these processes and of those that they have waited for."""
+    """Seconds of processor time of these processes and of their children that have ended."""
     total = 0
     for pid in pids:
         with open("/proc/%d/stat" % pid) as f:
@@ -179,8 +180,9 @@ def cpu_seconds(pids):
 
 
 def programs_below(pid):
-    """It, the process that forks supervisors, and those of these that wait for another task: what
-    has ended is in the others' time."""
+    """The process, its children that fork supervisors, and their children that wait for a task. The
+    time of ended processes is in that of their parents.
+    """
     found = [pid]
     for one in found:
         with contextlib.suppress(OSError), open("/proc/%d/task/%d/children" % (one, one)) as f:
@@ -189,8 +191,7 @@ def programs_below(pid):
 
 
 def xargs(n):
-    """What the machine takes for n scripts of `true`, TRUE_AT_ONCE at once: seconds, seconds of
-    processor."""
+    """n scripts of `true` by xargs, TRUE_AT_ONCE in parallel: elapsed and processor seconds."""
     with tempfile.TemporaryDirectory() as d:
         script = os.path.join(d, "true.sh")
         with open(script, "w") as f:
@@ -208,8 +209,9 @@ def xargs(n):
 
 
 def floor(n):
-    """The same with a directory, files, a cgroup and a synced row for each, by one process that is
-    no scheduler: seconds, of processor."""
+    """The same with a directory, files, a cgroup and a synced row for each, by bench_floor:
+    seconds, seconds of processor time.
+    """
     with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as d:
         said = subprocess.run(
             [lab.BUILD + "/bench/bench_floor", d, str(n), str(TRUE_AT_ONCE), SPEC["script"]],
@@ -239,20 +241,20 @@ def bench_jobs():
         "%.2f x" % (bare / took),
     )
     say(
-        "  of processor time, belay's own and the job's",
+        "  processor time, belay's and the job's",
         "%.2f ms a job" % (1000 * used / n),
-        "the job's: %.2f ms" % (1000 * bare_cpu / n),
-        "%.2f ms belay's" % (1000 * (used - bare_cpu) / n),
+        "the job's own: %.2f ms" % (1000 * bare_cpu / n),
+        "belay's: %.2f ms" % (1000 * (used - bare_cpu) / n),
     )
     say(
-        "  its files, cgroup, fork and row without belay",
+        "  bench_floor: only files, cgroup, fork and row",
         "%.0f /s, %.2f ms a job" % (n / least, 1000 * least_cpu / n),
         "xargs -P%d with the same script: %.0f /s" % (TRUE_AT_ONCE, n / bare),
         "%.2f x; %.2f ms" % (bare / least, 1000 * (least_cpu - bare_cpu) / n),
     )
 
 
-# Writes the moment at which the signal came, then saves and ends as a program of the signal method
+# Writes the time of the signal, then saves and ends as a program of the signal method
 # does.
 TRAP = """\
 import os, signal, sys, time
@@ -319,7 +321,7 @@ def bench_requeue():
         subprocess.run(["/bin/true"], check=True)
     spawn = (time.monotonic() - began) / 50
     say(
-        "requeued -> running again on a warm node",
+        "requeued -> running on a warm node",
         "median %.0f ms" % (1000 * statistics.median(took)),
         "starting a process from Python: %.1f ms" % (1000 * spawn),
         "%.0f x" % (statistics.median(took) / spawn),
@@ -327,8 +329,7 @@ def bench_requeue():
 
 
 def bench_latency():
-    """From a submit's first byte to the program's first: each writes the time at which it came to
-    run."""
+    """From the first byte of a submit to the program's first action: each writes the time."""
     took = []
     with Local() as l:
         program = os.path.join(l.home, "now.sh")
@@ -366,8 +367,9 @@ def processor_ms(fn):
 
 
 def bench_startup():
-    """What it is worth that belay loads libraries where it needs them: a list, and one with all of
-    them loaded at the start."""
+    """What belay gains by loading libraries on demand: `belay list`, and the same with all of them
+    loaded at the start.
+    """
     own, linked = [], []
     with Local("--no-agent") as l:
         for _ in range(200):
@@ -377,9 +379,9 @@ def bench_startup():
             del l.env["LD_PRELOAD"]
     own, linked = statistics.median(own), statistics.median(linked)
     say(
-        "belay list, its processor time",
+        "belay list, processor time",
         "median %.1f ms" % own,
-        "with all its libraries loaded first: %.1f ms" % linked,
+        "with all libraries loaded first: %.1f ms" % linked,
         "%.2f x" % (own / linked),
     )
 
@@ -397,7 +399,7 @@ def wait_for(l, job, kind, n):
 
 
 def stopped(l):
-    """Kills belayd: its database, to be closed."""
+    """Kills belayd; returns its database, to be closed by the caller."""
     pid = l.pid()
     os.kill(pid, signal.SIGKILL)
     lab.all_gone([pid], 60)
@@ -405,7 +407,7 @@ def stopped(l):
 
 
 def read_jobs(db):
-    """How many, and the seconds that Python takes for them."""
+    """The number of jobs, and the seconds in which Python reads them."""
     began = time.monotonic()
     rows = len(db.execute("SELECT * FROM jobs").fetchall())
     return rows, time.monotonic() - began
@@ -451,8 +453,7 @@ RESTART_JOBS = 1000000
 
 
 def multiply(db, table, key, had, n):
-    """Copies the rows 1 .. had of a table until there are n of them, each time as many as there
-    are."""
+    """Copies the rows 1 .. had of a table until there are n, doubling them in each round."""
     columns = [row[1] for row in db.execute("PRAGMA table_info(%s)" % table)]
     values = ["%s + %%d" % key if c == key else c for c in columns]
     while had < n:
@@ -465,8 +466,9 @@ def multiply(db, table, key, had, n):
 
 
 def bench_restart():
-    """So many queued jobs of ten users with a hundred different demands; written into the database,
-    or filling it would be all of it."""
+    """n queued jobs of ten users with a hundred different demands, written directly into the
+    database, because submitting them would take most of the time.
+    """
     some = 1000
     with Local("--no-agent") as l:
         l.post_all(
@@ -475,7 +477,7 @@ def bench_restart():
         with stopped(l) as db:
             for table, key in (("jobs", "id"), ("job_specs", "job")):
                 multiply(db, table, key, some, RESTART_JOBS)
-            # One after the other, as they would have come.
+            # Distinct submit times, as from real submits.
             db.execute(
                 "UPDATE jobs SET user = 'user' || (id % 10), submitted_at = submitted_at - 1000000 + id"
             )
@@ -495,7 +497,7 @@ def bench_restart():
             "%.0f bytes a job" % (resident(l.pid()) * 1024 / RESTART_JOBS),
         )
         if len(l.get("/jobs?state=active&limit=1")["jobs"]) != 1:
-            raise SystemExit("bench: it has not read its jobs")
+            raise SystemExit("bench: belayd has not loaded its jobs")
 
 
 def resident(pid):
@@ -504,7 +506,7 @@ def resident(pid):
 
 
 def bench_market():
-    """Virtual time: nothing of this machine is measured."""
+    """In virtual time, so independent of this machine."""
     top = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
     folders = sorted(glob.glob(os.path.join(top, "availability", "*", "*")))
     if not folders:
@@ -536,9 +538,9 @@ def bench_fair():
 
 
 def bench_policy():
-    """Offsets a trace are 300, or BELAY_BENCH_OFFSETS; a subset by BELAY_BENCH_ONLY, a word of a
-    heading or a folder. BELAY_BENCH_CHOOSE=1 prints what laws of a cap cost on each year instead,
-    and BELAY_BENCH_LAW=LOSSES,FLAPS,PART judges by one of them.
+    """Windows a trace: 300, or BELAY_BENCH_OFFSETS. BELAY_BENCH_ONLY: a word of a heading, or a
+    folder. BELAY_BENCH_CHOOSE=1 prints, instead, what sets of the cap's constants cost on each
+    year. BELAY_BENCH_LAW=LOSSES,INTERRUPTIONS,PART uses other constants.
     """
     traces = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
     only, law = os.environ.get("BELAY_BENCH_ONLY"), os.environ.get("BELAY_BENCH_LAW")
@@ -553,7 +555,7 @@ def bench_policy():
         + (["--choose"] if os.environ.get("BELAY_BENCH_CHOOSE") else [])
         + [traces]
     )
-    if done.returncode not in (0, 77):  # 77: there are no traces, as it has said
+    if done.returncode not in (0, 77):  # 77: no traces; it has printed so
         raise SystemExit(done.returncode)
 
 
@@ -571,13 +573,13 @@ def bench_telemetry():
 
 LEDGER_ENTRIES = int(os.environ.get("BELAY_BENCH_ENTRIES", "10000000"))
 
-# The sums that `belay cost --by team --month` tells, from the ledger's own rows.
+# The sums of `belay cost --by team --month`, computed from the rows of the ledger.
 RAW = """SELECT coalesce(t.value, j.team, ''), strftime('%Y-%m', l.to_at / 1000, 'unixepoch'), sum(l.uusd), sum(l.on_demand_uusd), sum(l.ms)
   FROM ledger l LEFT JOIN jobs j ON j.id = l.job LEFT JOIN job_labels t ON t.job = l.job AND t.name = 'team' GROUP BY 1, 2"""
 
 
 def times_of(n, fn):
-    """Seconds of each of n calls."""
+    """The seconds that each of n calls takes."""
     took = []
     for _ in range(n):
         began = time.monotonic()
@@ -587,10 +589,11 @@ def times_of(n, fn):
 
 
 def parts_of_cost(l):
-    """Where the time of `belay cost --by team --month` goes: medians, and what each process takes
-    of a processor for it."""
+    """Splits the time of `belay cost --by team --month`: medians, and the processor time of each
+    process.
+    """
     path = "/cost?by=team,month"
-    l.get(path)  # its connection to the database is there from then on
+    l.get(path)  # opens belayd's connection to the database
     pid, n = l.pid(), 21
     start, http = (
         statistics.median(times_of(n, fn))
@@ -603,26 +606,25 @@ def parts_of_cost(l):
     whole = statistics.median(times_of(n, lambda: l.belay("cost", "--by", "team", "--month")))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / n
-    say("of it, start-up of the command line", "%.1f ms" % (1000 * start), "belay version")
-    say("  HTTP, there and back", "%.1f ms" % (1000 * http), "GET /api/v1/version")
+    say("  of which start-up of the command line", "%.1f ms" % (1000 * start), "belay version")
+    say("  HTTP round trip", "%.1f ms" % (1000 * http), "GET /api/v1/version")
     say(
         "  SQL and JSON in belayd",
         "%.0f ms" % (1000 * (asked - http)),
-        "in processor time %.0f ms" % (1000 * used),
+        "processor time %.0f ms" % (1000 * used),
     )
     say(
-        "  reading it and drawing the table",
+        "  reading the answer, printing the table",
         "%.0f ms" % (1000 * (whole - asked - start)),
-        "in processor time, with start-up, %.0f ms" % (1000 * own),
+        "processor time, with start-up, %.0f ms" % (1000 * own),
     )
 
 
 def fill_year(path):
-    """With BELAY_BENCH_YEAR=FILE it is filled once and kept there, for it takes a quarter of an
-    hour."""
+    """Filling it takes a quarter of an hour. BELAY_BENCH_YEAR=FILE keeps the result there."""
     kept = os.environ.get("BELAY_BENCH_YEAR")
     if kept and os.path.exists(kept + ".json"):
-        for rest in glob.glob(path + "-*"):  # the log of the database that it takes the place of
+        for rest in glob.glob(path + "-*"):  # the write-ahead log of the previous database
             os.unlink(rest)
         shutil.copyfile(kept, path)
         with open(kept + ".json") as f:
@@ -640,8 +642,9 @@ def fill_year(path):
 
 
 def bench_ledger():
-    """A year of a ledger, written by the commits of belayd: what belay cost takes for it from start
-    to end, and what it takes on disk."""
+    """A ledger of one year, written through belayd's commits: the time of belay cost from start to
+    end, and the size on disk.
+    """
     with Local("--no-agent") as l:
         path = os.path.join(l.home, "belay.db")
         with stopped(l):
@@ -660,7 +663,7 @@ def bench_ledger():
         total = json.loads(l.belay("cost", "--by", "team", "--month", "--json"))["total"]["uusd"]
         if total != sum(row[2] for row in rows):
             raise SystemExit(
-                "bench: the sums are %d, and the ledger's rows %d"
+                "bench: the stored sums are %d, but the ledger's rows add up to %d"
                 % (total, sum(row[2] for row in rows))
             )
         for words in (
@@ -691,7 +694,7 @@ def bench_ledger():
         )
         entry, sums = year["ledger"] / year["entries"], year["sums"] / year["rows"]
         say(
-            "a job that runs all year, taken back daily",
+            "a job that runs all year, reclaimed daily",
             "%.0f KiB" % ((365 * 4 * entry + 2 * (365 + 12) * 4 * sums) / 1024),
             "%.0f bytes an entry, %.0f a sum" % (entry, sums),
             "four kinds of time a day",
@@ -706,7 +709,7 @@ def bench_slurm():
     slurm.bench(Local, lab.BUILD + "/cli/belay", say, cpu_seconds)
 
 
-# Besides BENCHES: what needs a peer that is not installed by scripts/setup.
+# In addition to BENCHES: those that need a program which scripts/setup does not install.
 PEERS = {"slurm": bench_slurm}
 BENCHES = {
     "submits": bench_submits,
@@ -729,21 +732,21 @@ BENCHES = {
     "ledger": bench_ledger,
 }
 
-# Ten minutes by itself: only when it is named.
+# Ten minutes: runs only when named.
 LONG = {"flood": bench_flood}
 
 
 def main(names):
     if names[:1] == ["--peer"]:
         if len(names) != 2 or names[1] not in PEERS:
-            raise SystemExit("bench: --peer what? there is " + ", ".join(PEERS))
+            raise SystemExit("bench: --peer needs one of: " + ", ".join(PEERS))
         PEERS[names[1]]()
         return
     for name in names or BENCHES:
         bench = BENCHES.get(name) or LONG.get(name)
         if not bench:
             raise SystemExit(
-                'bench: there is no "%s"; there are %s' % (name, ", ".join([*BENCHES, *LONG]))
+                'bench: unknown name "%s"; the names are: %s' % (name, ", ".join([*BENCHES, *LONG]))
             )
         bench()
 

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What bench/checkpoint.py has done: a line on stdin each, an answer on stdout each, {"ms":...,...}
- * or an error.
- *     fill FILE MIB SEED     random bytes
- *     disk DIR MIB           files of 4 MiB into DIR, many at once, past the page cache, each
- *                            fsynced: what the disk takes at all
- *     load DIR MIB           and what it gives, of those
- *     read FILE              so that it is in the page cache
- *     evict DIR              nothing below DIR stays in the page cache
- *     save DIR               as the next checkpoint of one attempt; what was read before is
- *                            remembered
- *     snapshot DIR           what a program waits for when it need not wait until it is saved;
- *                            beside DIR
- *     forget                 nothing is remembered any more
- *     encrypt                from now on
+ * Executes the commands of bench/checkpoint.py: reads one per line from stdin, and answers each
+ * with a line on stdout, {"ms":...,...} or an error.
+ *     fill FILE MIB SEED     write random bytes
+ *     disk DIR MIB           write files of 4 MiB into DIR in parallel, past the page cache, each
+ *                            fsynced: the write limit of the disk
+ *     load DIR MIB           read them back: the read limit
+ *     read FILE              read FILE into the page cache
+ *     evict DIR              drop everything below DIR from the page cache
+ *     save DIR               save as the next checkpoint of one attempt; skip unchanged files
+ *     snapshot DIR           take a snapshot beside DIR: the time that a program waits
+ *     forget                 forget which files were read before
+ *     encrypt                encrypt from now on
  *     restore DIR
- * The store is in S3 with the keys of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a directory.
+ * The store is a directory or S3, with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -137,7 +135,7 @@ static int save(struct bench *b, const char *dir, struct err *e)
         &b->job, id, dir, -1, NULL, &(struct ckpt_save_with){.seen = b->seen}, &b->stats, e);
 }
 
-/* No bytes: it cannot be had, and the program waits for the save. */
+/* stats.bytes is 0 if no snapshot is possible; then the program waits for the save. */
 static int snapshot(struct bench *b, const char *dir, struct err *e)
 {
     char *scratch = mem_printf("%s/..", dir);
@@ -204,7 +202,7 @@ static int run(struct bench *b, char *line, struct err *e)
     return 0;
 }
 
-/* The most memory since the last answer, in KiB. */
+/* Peak memory since the last call, in KiB. */
 static long take_peak(void)
 {
     struct buf text = {0};

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves and restores next to what tar | zstd, restic, rclone and the aws command do with the same
-trees, where they are installed, and next to what the disk, or the server, does at all.
+"""Saves and restores, compared with tar | zstd, restic, rclone and the aws command on the same
+trees, where these are installed, and with the limit of the disk or the server.
 
-BELAY_BENCH_MIB is the size of the large trees (4096), BELAY_BENCH_DIR where all of it lies.
-BELAY_BENCH_S3 is ceph or swift: a server of tests/s3server.py, for those of them that speak S3
+BELAY_BENCH_MIB: size of the large trees (4096). BELAY_BENCH_DIR: where all data is written.
+BELAY_BENCH_S3: ceph or swift, a server of tests/s3server.py; only for tools that speak S3
 (BELAY_BENCH_S3_MIB: 1024).
 """
 
@@ -24,13 +24,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import s3server  # noqa: E402
 
 SMALL_FILES = 10000
-CHANGED = 20  # one file in so many
-PUTS, PUT_MIB = 8, 4  # at once, each
-ROUNDS = 3  # of a limit and what is compared with it, in turn: the disk of a virtual machine is another from second to second
+CHANGED = 20  # one file in this many
+PUTS, PUT_MIB = 8, 4  # in parallel, of this size
+ROUNDS = 3  # of limit and figure alternately: a virtual disk varies from second to second
 
 
 class Tool:
-    """bench_checkpoint, with a store of its own."""
+    """bench_checkpoint with its own store."""
 
     def __init__(self, build, store, env):
         self.process = subprocess.Popen(
@@ -60,7 +60,7 @@ def timed(act):
 
 
 def sync(path):
-    """What was left to the page cache, if it is a file or a tree of this machine."""
+    """Syncs a file or a tree of this machine; does nothing for a URL."""
     for folder, _, files in (
         os.walk(path)
         if os.path.isdir(path)
@@ -81,7 +81,7 @@ def shell(line, **names):
     )
 
 
-# ---- The others: save(tree, at), restore(at, tree) ----
+# ---- other programs: save(tree, at), restore(at, tree) ----
 
 
 class TarZstd:
@@ -145,14 +145,14 @@ class Aws:
         )
 
 
-# ---- Where it goes ----
+# ---- where saves are stored ----
 
 
 class Disk:
     """A directory."""
 
     title, peers, mib = "", (TarZstd, Restic, Rclone), 4096
-    takes, gives = "what the disk takes", "what it gives"
+    takes, gives = "the disk writes", "the disk reads"
 
     def __init__(self, dir):
         self.dir, self.env = dir, None
@@ -185,11 +185,11 @@ class Disk:
         tool("evict", path if os.path.isdir(path) else self.dir)
 
     def write_limit(self, tool, mib):
-        """The ms that a save takes at least."""
+        """The minimum time of a save, in ms."""
         return tool("disk", self.fresh("disk"), str(mib))["ms"]
 
     def read_limit(self, tool, mib):
-        """And a restore, of what write_limit has left."""
+        """The minimum time of a restore, in ms, from the data of write_limit."""
         took = tool("load", self.path("disk"), str(mib))["ms"]
         self.drop("disk")
         return took
@@ -205,7 +205,7 @@ class Bucket:
         self.server, self.number, self.at = s3server.start(which, dir), 0, {}
         self.title = ", S3 (%s)" % which
         self.env = {**os.environ, **self.server.env}
-        os.environ.pop("AWS_CA_BUNDLE", None)  # rclone cannot have one
+        os.environ.pop("AWS_CA_BUNDLE", None)  # rclone does not accept it
         os.environ.update(
             self.server.env,
             RCLONE_CONFIG_BENCH_TYPE="s3",
@@ -231,7 +231,7 @@ class Bucket:
         return roots[type(peer)] + self.next("peer")
 
     def drop(self, name):
-        """Memory of the server's."""
+        """Deletes the tree from the bucket, to free the server's memory."""
         shell(
             'aws --endpoint-url "$AWS_ENDPOINT_URL" s3 rm --only-show-errors --recursive "$AT"',
             AT="s3://" + self.at[name],
@@ -244,7 +244,7 @@ class Bucket:
         pass
 
     def curl(self, method, mib):
-        """Prepared bytes, several at once, with URLs that were signed before. ms."""
+        """Sends or fetches prepared bytes in parallel, with presigned URLs; returns ms."""
         with tempfile.TemporaryDirectory() as d:
             block, config = os.path.join(d, "block"), os.path.join(d, "config")
             with open(block, "wb") as f:
@@ -276,7 +276,7 @@ class Bucket:
         return took
 
     def signed(self, method, path):
-        """Signature Version 4 in the query, of a body that is not signed."""
+        """A URL with Signature Version 4 in its query and an unsigned body."""
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         scope = "%s/%s/s3/aws4_request" % (date[:8], s3server.REGION)
         query = urllib.parse.urlencode(
@@ -330,7 +330,9 @@ class Bench:
         return path
 
     def measure(self, what, tree, tool, change=None):
-        """One tree: everybody saves it (and with a change saves it again), and restores it."""
+        """Each tool saves the tree (with `change`: saves it, changes it and saves it again) and
+        restores it.
+        """
         saved = tool("save", tree)
         saved = self.again(change, lambda: tool("save", tree)) or saved
         snapshot = tool("snapshot", tree)
@@ -354,18 +356,16 @@ class Bench:
         what += self.place.title
         self.line("%s, save" % what, saved["ms"], {n: o[0] for n, o in others.items()})
         if isinstance(self.place, Disk):
-            self.line(
-                "  when the others sync, too", saved["ms"], {n: o[2] for n, o in others.items()}
-            )
+            self.line("  the others with sync", saved["ms"], {n: o[2] for n, o in others.items()})
         self.line("%s, restore" % what, back["ms"], {n: o[1] for n, o in others.items()})
         self.say(
             "  the program waits",
             "%d ms" % pause,
             "the whole save: %.2f s" % (saved["ms"] / 1000),
-            "%.2f %% of it" % (100 * pause / max(saved["ms"], 1)),
+            "%.2f %% of the save" % (100 * pause / max(saved["ms"], 1)),
         )
         self.say(
-            "  peak memory of the two",
+            "  peak memory of save and restore",
             "%.0f MiB, %.0f MiB" % (saved["peak_kib"] / 1024, back["peak_kib"] / 1024),
         )
         return saved, back
@@ -407,8 +407,7 @@ class Bench:
         self.of_the_limit(tree, file)
 
     def of_the_limit(self, tree, file):
-        """Each save into an empty store, and each restore, next to what is possible in the seconds
-        before it."""
+        """Saves into an empty store, and restores; before each, the limit is measured."""
         saves, restores = [], []
         for _ in range(ROUNDS):
             tool = self.tool()
@@ -430,7 +429,7 @@ class Bench:
             mine, limit = (1000 * self.mib / statistics.median(p[i] for p in pairs) for i in (0, 1))
             ratios = sorted(p[1] / p[0] for p in pairs)
             self.say(
-                "  of the limit, %s" % verb,
+                "  compared with the limit, %s" % verb,
                 "%.0f MiB/s" % mine,
                 "%s: %.0f MiB/s" % (means, limit),
                 "%.2f x, median of %s"
@@ -445,7 +444,7 @@ class Bench:
             with open(os.path.join(folder, "%05d" % i), "wb") as f:
                 f.write(os.urandom(1000 + i % 5000) + b"text " * (i % 500))
         tool = self.tool()
-        self.measure("%d files of some 5 KB" % SMALL_FILES, tree, tool)
+        self.measure("%d files of about 5 KB" % SMALL_FILES, tree, tool)
         self.close_tool(tool)
 
     def changed(self):
@@ -465,7 +464,7 @@ class Bench:
             "%d MiB in %d files, 1 of %d changed" % (n * size, n, CHANGED), tree, tool, change
         )
         self.say(
-            "  of it not read, and stored",
+            "  share not read; share stored",
             "%.1f %%, %.1f %%"
             % (100 * saved["unread"] / saved["bytes"], 100 * saved["stored"] / saved["bytes"]),
         )

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Applies the event at that time; returns its outcome's id. A refusal ends the program. */
+/* Applies the event at `now`; returns the id in its outcome. Exits if it is refused. */
 static inline int64_t core_must_apply(struct model *m, struct stamp now, struct event ev)
 {
     struct outcome out = {0};
@@ -25,7 +25,6 @@ static inline int64_t core_must_apply(struct model *m, struct stamp now, struct 
     return out.id;
 }
 
-/* The processor time of this process. */
 static inline double cpu_time_us(void)
 {
     struct timespec t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A week of ten teams on forty machines, decided by belay's core in virtual time. Every team has
- * work waiting at all times: mostly small jobs, some of whole machines, some of many. Printed is
- * what each team used of what was used, how much of the machines was, and who waited for how long;
- * once as it is, once without time limits of jobs, once without reservations.
+ * Simulates a week of ten teams on forty machines, decided by belay's core in virtual time. Each
+ * team always has pending jobs: mostly small ones, some that need a whole machine, some that need
+ * several. Prints each team's share of the used capacity, the utilisation, and waiting times; with
+ * the default configuration, without time limits, and without reservations.
  */
 #include "bench/core_alone.h"
 
@@ -21,14 +21,14 @@
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
 #define WEEK_MS (7 * 24 * HOUR_MS)
-#define RAMP_MS (12 * HOUR_MS) /* waits and use are counted from then on */
+#define RAMP_MS (12 * HOUR_MS) /* waits and use are counted from here on */
 #define STEP_MS (30 * 1000)
 #define MACHINES 40
 #define CPUS 32
 #define TEAMS 10
 #define LARGEST 20       /* machines */
-#define LARGEST_TEAMS 3  /* that ask for so many, the first ones ... */
-#define LARGEST_EVERY 24 /* ... once in so many hours, on average */
+#define LARGEST_TEAMS 3  /* the first teams, which also submit jobs of that size ... */
+#define LARGEST_EVERY 24 /* ... once in this many hours on average */
 
 static const struct policy_team teams[TEAMS] = {{.name = "t0", .shares = 20},
     {.name = "t1", .shares = 16}, {.name = "t2", .shares = 14}, {.name = "t3", .shares = 12},
@@ -36,13 +36,14 @@ static const struct policy_team teams[TEAMS] = {{.name = "t0", .shares = 20},
     {.name = "t7", .shares = 6}, {.name = "t8", .shares = 4}, {.name = "t9", .shares = 3}};
 
 enum size { SMALL, WHOLE, GANG, HUGE, KINDS };
-static const int64_t backlog[KINDS] = {20, 3, 1, 0}; /* of each team, that wait at any time */
+/* number of pending jobs that each team always has */
+static const int64_t backlog[KINDS] = {20, 3, 1, 0};
 
 struct planned {
     enum size kind;
     int team;
     int64_t runs_ms;
-    struct wall submitted, ends; /* ends: once it runs */
+    struct wall submitted, ends; /* ends: set when it starts */
 };
 
 struct week {
@@ -50,10 +51,10 @@ struct week {
     struct planner *p;
     struct stamp now;
     struct prng prng;
-    struct planned *jobs; /* by id */
+    struct planned *jobs; /* index: id */
     size_t n_jobs;
     bool says_limits;
-    int64_t n_of[TEAMS][KINDS], used_ms[TEAMS]; /* waiting; cpus times ms */
+    int64_t n_of[TEAMS][KINDS], used_ms[TEAMS]; /* n_of: pending; used_ms: CPUs times ms */
     int64_t busy_ms, waited_ms[KINDS], longest_ms[KINDS], n_started[KINDS];
 };
 
@@ -178,7 +179,7 @@ static double hours(int64_t ms)
     return (double)ms / HOUR_MS;
 }
 
-/* What a team used of all, in percent. */
+/* The team's share of all used capacity, in percent. */
 static double part_of(const struct week *w, int team)
 {
     double all = 0;
@@ -189,7 +190,7 @@ static double part_of(const struct week *w, int team)
 
 static double off(const struct week *w, int team)
 {
-    return part_of(w, team) / teams[team].shares * 100 - 100; /* they have a hundred together */
+    return part_of(w, team) / teams[team].shares * 100 - 100; /* the shares add up to 100 */
 }
 
 static void print_teams(const struct week *w)
@@ -229,7 +230,7 @@ static void keep_waiting(struct week *w, int team)
         submit(w, team, HUGE);
 }
 
-/* Those that still wait have waited for so long at least. */
+/* Jobs that are still pending have waited at least this long. */
 static void count_waiting(struct week *w)
 {
     for (size_t id = 1; id < w->n_jobs; id++) {

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile connections to belayd's HTTPS listener, and what agents and users notice of them.
+"""Hostile connections to belayd's HTTPS listener, and their effect on agents and users.
 
-    flood.py HOST PORT CONNECTIONS SECONDS [KIND...]    the crowd alone
+    flood.py HOST PORT CONNECTIONS SECONDS [KIND...]    only the attackers; a user's token on stdin
 
-It reads a user's token from standard input.
-
-The crowd is a process of its own: it keeps CONNECTIONS open, of the kinds below in turn, and opens
-each again when belayd has closed it. The last line that it prints is JSON: how often each kind was
+The attackers are a separate process. It keeps CONNECTIONS open, of the kinds below in turn, and
+reopens each one that belayd has closed. Its last line of output is JSON: how often each kind was
 opened and closed.
 """
 
@@ -22,10 +20,10 @@ import time
 
 import agents
 
-AGAIN_S = 0.5  # from a connection's end to the next
+AGAIN_S = 0.5  # from the end of a connection to the next
 BODY = 8 << 20
 JOIN_BODY = 60 << 10
-# A record of a handshake that says it has 512 bytes, and a few of them.
+# A handshake record that announces 512 bytes and contains only a few.
 HALF_HELLO = bytes.fromhex("1603010200010001fc0303")
 
 
@@ -43,7 +41,7 @@ class Crowd:
         return await asyncio.open_connection(*self.address, **more)
 
     async def keep_open(self, reader):
-        """Until belayd closes it."""
+        """Reads until belayd closes the connection."""
         while await reader.read(65536):
             pass
 
@@ -134,7 +132,7 @@ class Crowd:
 
 @contextlib.contextmanager
 def crowd(address, token, n, seconds, kinds=()):
-    """The crowd as a process, ended at the latest with the block."""
+    """The attackers as a process, which ends with the block at the latest."""
     words = [address[0], str(address[1]), str(n), str(seconds), *kinds]
     p = subprocess.Popen(
         [sys.executable, os.path.abspath(__file__), *words],
@@ -151,12 +149,13 @@ def crowd(address, token, n, seconds, kinds=()):
         p.wait()
 
 
-# ---- What the others notice ----
+# ---- effect on agents and users ----
 
 
 class Watch:
-    """Agents that sync, over a connection that they keep and over new ones, and users that submit
-    over new ones."""
+    """Agents that sync, over one open connection and over new ones, and users that submit over new
+    ones.
+    """
 
     def __init__(self, fleet, joined, tokens):
         self.fleet, self.agents, self.tokens = fleet, joined, tokens
@@ -216,7 +215,7 @@ class Watch:
                 streams[1].transport.abort()
 
     async def run(self, seconds, every_s=0.25):
-        """Once in every_s for each agent and user, spread over it."""
+        """Each agent and user acts once in every_s seconds, spread evenly."""
         self.took = {what: [] for what in self.took}
         self.failures = []
         end = time.monotonic() + seconds
@@ -260,7 +259,7 @@ async def join_fleet(directory, url, ca, tokens):
 
 
 class Memory:
-    """The most that a process had resident while the block ran."""
+    """The maximum resident memory of a process while the block runs."""
 
     def __init__(self, resident):
         self.resident, self.most = resident, 0
@@ -315,12 +314,12 @@ def bench(l, say, resident):
             )
         n_failed, n_done = len(watch.failures), sum(map(len, watch.took.values()))
         say(
-            "of these, without an answer",
+            "  of these without an answer",
             "%d of %d" % (n_failed, n_done + n_failed),
             "; ".join(watch.failures[:2]),
         )
         say(
-            "belayd's memory, at most",
+            "belayd's peak memory",
             "%.0f MiB" % (memory.most / 1024),
             "without them: %.0f MiB" % (own / 1024),
             "%.0f MiB more" % ((memory.most - own) / 1024),

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel takes for a job without any decision, protocol or user: DIRECTORY N AT_ONCE
- * SCRIPT. Each job has its directory with the script, an output and a record of its end, a
- * cgroup of its own, a process that is forked into it, and a row that is synced with those of
- * whoever ended at about the same time; then all of it is removed. One process does this for all,
- * prints its wall and processor time in seconds, with its children's, and is no scheduler: it could
- * not be restarted.
+ * Measures what the kernel needs for a job without decisions, protocol or users: DIRECTORY N
+ * AT_ONCE SCRIPT. Each job has a directory with the script, an output and a record of its end; a
+ * cgroup; a process forked into it; and a row that is synced together with the rows of jobs that
+ * end at about the same time. All of it is removed afterwards. Prints the wall and processor time
+ * in seconds, including child processes. Unlike a scheduler, this process cannot be restarted.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -24,7 +23,7 @@
 #define AT_ONCE_MAX 1024
 
 struct job {
-    pid_t pid; /* 0: a free place */
+    pid_t pid; /* 0: the slot is free */
     struct proc_group *group;
     char dir[32];
 };

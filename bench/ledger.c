@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_ledger DATABASE ENTRIES: fills a database of belayd's, which does not run, with a year of a
- * ledger, by the commits that belayd makes, but that nothing waits for the disk and what is written
- * again and again stays in memory. 200 users of 40 teams run jobs of hours in five pools; a third
- * of the attempts on spot are taken back; most jobs have labels, some fifty the same. Prints the
- * seconds that it took, the jobs and the bytes, of all and of its tables, as JSON.
+ * bench_ledger DATABASE ENTRIES: fills the database of a stopped belayd with a ledger of one year,
+ * through the same commits as belayd's, except that no commit waits for the disk and hot pages stay
+ * in memory. 200 users of 40 teams run jobs of several hours in five pools. A third of the attempts
+ * on spot are reclaimed; most jobs have labels, and some fifty jobs share each set. Prints the
+ * seconds it took, and the number of jobs and bytes, in total and by table, as JSON.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -24,7 +24,7 @@
 #define POOLS 5
 #define NODES 1000
 #define JOBS_AT_ONCE 1000
-#define ENTRIES_MAX 12 /* of a job */
+#define ENTRIES_MAX 12 /* entries of a job, at most */
 
 struct year {
     struct db *db;
@@ -41,7 +41,7 @@ static void check(int rc, const struct err *e)
     exit(1);
 }
 
-/* Node n is an instance, but for those of the first pool, which are reserved. */
+/* Node n is an instance, except that those of the first pool are reserved. */
 static void add_nodes(struct year *y)
 {
     struct db_batch b = {0};
@@ -91,11 +91,11 @@ static void add_entry(struct year *y, const struct job_row *j, int64_t node, enu
     y->entries++;
 }
 
-/* An attempt ends after hours, or is taken back and the next one goes on. */
+/* An attempt ends after hours; if it is reclaimed, the job continues in the next one. */
 static int64_t add_attempts(struct year *y, const struct job_row *j, int64_t user, int64_t at)
 {
     for (int attempt = 1; attempt <= 3; attempt++) {
-        /* two pools each */
+        /* each user runs in two pools */
         int64_t node = 1 + prng_range(&y->p, 0, NODES / POOLS - 1) * POOLS +
                        (user + prng_range(&y->p, 0, 1)) % POOLS;
         int64_t ms = prng_range(&y->p, HOUR_MS / 10, 6 * HOUR_MS), end = at + ms;

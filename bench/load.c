@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP requests as fast as a server takes them: SOCKET CONNECTIONS, the requests on stdin: a line
- * with the length of each, then its bytes. All are read first; then each connection has one request
- * under way until there are no more. Prints the seconds that took; the first answer that is no
- * success ends it with 1. In C, for it shares the processor with the server, and the client must
- * not be what is measured.
+ * Sends HTTP requests as fast as the server answers them: SOCKET CONNECTIONS, with the requests on
+ * stdin, each as a line with its length, followed by its bytes. All requests are read first. Then
+ * each connection has one request in progress until all are answered. Prints the seconds from the
+ * first request to the last answer; exits with 1 at the first answer that is not a success. In C,
+ * because the client shares the processor with the server and must not dominate the measurement.
  */
 #include "base/mem.h"
 #include "base/uv/http_reading.h"
@@ -38,7 +38,7 @@ struct connection {
     struct http_reading reading;
 };
 
-/* of an answer's body, to say why it failed */
+/* printed part of the body of a failed answer */
 #define SAID_BYTES 300
 #define ANSWER_BYTES_MAX ((size_t)16 << 20)
 
@@ -77,8 +77,7 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* The next request, if there is one: they are short enough for a socket's buffer, or the server
- * reads while this waits. */
+/* Sends the next request, if any, and blocks until it is sent. */
 static void send_next(struct load *l, int fd)
 {
     if (l->next == l->n)
@@ -99,8 +98,8 @@ static void await_answer(struct connection *c)
     http_reading_init(&c->reading, &request, "bench_load");
 }
 
-/* What has come from there; the next request once its answer is whole. One request is under way on
- * a connection, so nothing follows an answer. */
+/* Reads a part of the answer; sends the next request when it is complete. Answers are not
+ * pipelined, so nothing follows one. */
 static void receive(struct connection *c, int fd)
 {
     char text[65536];

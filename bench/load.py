@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests as fast as a server takes them, by bench_load: the client must not be what is
-measured."""
+"""Sends requests through bench_load as fast as the server answers, so that the client does not
+dominate the measurement.
+"""
 import os
 import subprocess
 
 
 def post_all(path, requests, connections):
-    """POSTs of (target, body) over so many connections to a UNIX socket; seconds. Ends the program
-    at the first answer that is no success."""
+    """Sends POSTs of (target, body) over this many connections to a UNIX socket; returns the
+    seconds it took. Exits at the first answer that is not a success.
+    """
     texts = [
         b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
         % (target.encode(), len(body), body)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reclaim costs in work that is done again: 1,000 simulated ones (bench/lost.c) and 20 of
-real machines' processes.
+"""Work done again after a reclaim: 1,000 simulated reclaims (bench/lost.c) and 20 of real
+processes.
 
-With notice, and a save that fits it: nothing. Else at most what was done since the last save, which
-is the interval, and what is done while one is stored.
+With a notice that is long enough for the save, none. Otherwise at most the work since the last
+save: one interval, plus the duration of a save.
 """
 
 import os
@@ -19,7 +19,7 @@ ROUNDS = 2  # of each kind
 EVERY_MS = 5000
 NOTICE_S = 5
 
-# Writes down when each step was done, where nothing of the machine's end can take it back.
+# Records when each step was done, outside of the machine, so that its end loses nothing.
 PROGRAM = """\
 import os, sys, time
 import belay
@@ -46,8 +46,8 @@ def bench(build, say):
     say(
         "reclaims: work lost, in intervals",
         "min  50 %  90 %  99 %   max",
-        "in time, and share that lost nothing",
-        "beside the bound",
+        "in time; share without loss",
+        "relative to the bound",
     )
     simulated(build, say)
     real(say)
@@ -64,7 +64,7 @@ def simulated(build, say):
         ("notice, the save takes longer", [r for r in rows if r[0] > 0 and r[4] > 0]),
     )
     for what, found in kinds:
-        tell(
+        print_shares(
             say,
             "%s: %d simulated" % (what, len(found)),
             [(lost, every, bound) for _, _, every, lost, bound in found],
@@ -83,7 +83,7 @@ def real(say):
                     "name": "steps",
                     "cwd": "/",
                     "market": "spot",
-                    "cpus": min(4, os.cpu_count()),  # a machine each
+                    "cpus": min(4, os.cpu_count()),  # one machine for each job
                     "script": "#!/bin/sh\nexec %s %s %s\n" % (lab.PYTHON, program, path),
                     "checkpoint": {"method": "coop", "every_ms": EVERY_MS},
                 },
@@ -95,18 +95,19 @@ def real(say):
             l.post("/jobs/%d/cancel" % job)
     found = [one for per_job in lost.values() for one in per_job]
     if len(found) != 2 * ROUNDS * JOBS:
-        raise SystemExit("bench: of %d reclaims %d are seen" % (2 * ROUNDS * JOBS, len(found)))
+        raise SystemExit("bench: of %d reclaims %d were observed" % (2 * ROUNDS * JOBS, len(found)))
     for what, odd, bound in (
         ("without notice", 0, EVERY_MS + max(save_ms)),
         ("notice, the save fits", 1, 0),
     ):
         kind = [ms for per_job in lost.values() for ms in per_job[odd::2]]
-        tell(say, "%s: %d real" % (what, len(kind)), [(ms, EVERY_MS, bound) for ms in kind])
+        print_shares(say, "%s: %d real" % (what, len(kind)), [(ms, EVERY_MS, bound) for ms in kind])
 
 
 def reclaim_all(l, jobs):
-    """By turns without notice and with; each machine at a moment of its own. How long saves
-    took."""
+    """Reclaims alternately without and with notice, each machine at a random time. Returns the ms
+    that saves took.
+    """
     chance, save_ms = random.Random(5), []
     for n in range(1, 2 * ROUNDS + 1):
         for job in jobs:
@@ -125,8 +126,9 @@ def reclaim_all(l, jobs):
 
 
 def losses(path):
-    """One for each time that it began again: from the step that it knew of to the last that it had
-    done, in ms."""
+    """Lost work in ms for each restart: from the step it resumed at to the last step that had been
+    done.
+    """
     found, at, last = [], {}, None
     with open(path) as f:
         for line in f:
@@ -142,7 +144,7 @@ def losses(path):
     return found
 
 
-def tell(say, what, found):
+def print_shares(say, what, found):
     """found: (lost, interval, bound) of each reclaim."""
     shares = sorted(lost / every for lost, every, _ in found)
     lost = sorted(lost for lost, _, _ in found)
@@ -150,13 +152,15 @@ def tell(say, what, found):
     say(
         what,
         "%.2f  %.2f  %.2f  %.2f  %.2f" % tuple(quantile(shares, q) for q in (0, 0.5, 0.9, 0.99, 1)),
-        "median %.1f s, max %.1f s; %.0f %% lost nothing"
+        "median %.1f s, max %.1f s; %.0f %% without loss"
         % (
             statistics.median(lost) / 1000,
             lost[-1] / 1000,
             100 * sum(ms == 0 for ms in lost) / len(lost),
         ),
-        "%.2f of the bound at most" % most if any(bound for _, _, bound in found) else "none may",
+        "at most %.2f of the bound" % most
+        if any(bound for _, _, bound in found)
+        else "bound: none",
     )
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See lost_reclaims.h. A world has a few jobs, each alone on a machine, and places that sell one
- * machine each and reclaim it at times of their own. Worlds run until there are enough reclaims.
+ * See lost_reclaims.h. A world has a few jobs, each alone on a machine, and places that offer one
+ * machine each and reclaim it independently. Worlds are simulated until there are enough reclaims.
  */
 #include "bench/lost_reclaims.h"
 
@@ -17,9 +17,9 @@
 #define MIB ((int64_t)1 << 20)
 #define JOBS 6
 #define PLACES 12
-#define TICKS 1440 /* of about a minute: one day, then repeated */
+#define TICKS 1440 /* of about a minute; the day is repeated */
 #define SAVE_LEAST_MS 500
-#define OF_ONE_WORLD 25 /* maximum reclaims per world, for variety */
+#define OF_ONE_WORLD 25 /* maximum number of reclaims from one world, for variety */
 
 struct take {
     struct lost_reclaim *out;
@@ -46,7 +46,7 @@ static struct replay_job make_job(struct prng *p)
         .ckpt_bytes = bytes};
 }
 
-/* Alternates between availability and a few ticks without; the tick length is no multiple of an
+/* Alternates between availability and short gaps. The tick length is not a multiple of any save
  * interval. */
 static void make_trace(struct prng *p, double mean_ticks, int32_t *counts, struct trace *ret)
 {
@@ -90,7 +90,7 @@ static void play_world(uint64_t seed, struct take *t)
     struct replay_offer offers[PLACES];
     int32_t *counts = mem_array((size_t)PLACES * TICKS, sizeof *counts);
     prng_init(&p, seed);
-    double mean_ticks = 15 * exp2(4 * prng_unit(&p)); /* from 15 minutes to four hours */
+    double mean_ticks = 15 * exp2(4 * prng_unit(&p)); /* 15 minutes to four hours */
     for (int k = 0; k < JOBS; k++)
         jobs[k] = make_job(&p);
     for (int k = 0; k < PLACES; k++) {

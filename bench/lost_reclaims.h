@@ -17,10 +17,11 @@ struct lost_reclaim {
     struct replay_loss loss;
 };
 
-bool lost_fits(const struct lost_reclaim *r);        /* its save fits into its notice */
+bool lost_fits(const struct lost_reclaim *r);        /* true if the save fits into the notice */
 int64_t lost_bound_ms(const struct lost_reclaim *r); /* maximum lost work */
 
-/* n reclaims of running jobs, in worlds with this notice (ms; 0: none). Deterministic by seed. */
+/* Takes n reclaims of running jobs from simulated worlds with this notice (ms; 0: none).
+ * Deterministic for a seed. */
 void lost_sample(uint64_t seed, int64_t notice_ms, size_t n, struct lost_reclaim *ret_reclaims);
 
 #endif

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What spot saves on recorded availability, and what the choice of offers adds to that: the same
- * 500 jobs on the same owned machines, with on-demand alone beside them, with the cheapest offer
- * first (which ends on-demand when spot is short, and stays there; or goes back), and with offers
- * chosen as belay does. Ratios are to base + on-demand.
+ * Measures what spot saves on recorded availability, and what the choice of offers adds. The same
+ * 500 jobs run on the same owned machines plus one of:
  *
- *   bench_market FOLDER...      (*.json in the format of cloud/trace.h, one file a zone)
+ *   base + on-demand     on-demand only
+ *   cheapest first       the cheapest offer first; on-demand when spot is short, and it stays there
+ *     and back to spot   the same, but returns to spot
+ *   belay                offers chosen as belay does
+ *
+ * Ratios are relative to base + on-demand.
+ *
+ *   bench_market FOLDER...      (*.json in the format of cloud/trace.h, one file per zone)
  */
 #include "base/err.h"
 #include "base/mem.h"
@@ -22,7 +27,7 @@
 #define JOBS 500
 #define ZONES_MAX 32
 #define BASE_NODES 4
-#define ZONE_TIMES 2             /* machines that a zone has when its trace says one */
+#define ZONE_TIMES 2             /* machines in a zone for each one in its trace */
 #define ON_DEMAND_UUSD_H 3060000 /* p3.2xlarge, us-east-1, 2023 */
 #define SPOT_UUSD_H 918000       /* 70 % off, give or take 10 % by zone */
 
@@ -73,7 +78,7 @@ static int load(struct folder *f, struct err *e)
     return rc;
 }
 
-/* Log-normal work around four hours (from minutes to two days), arrivals over the first two
+/* Work is log-normal around four hours (minutes to two days); arrivals are in the first two
  * thirds. */
 static void make_jobs(struct replay_job *jobs, int64_t length_ms)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs with --finish-by cost belayd's one thread: a thousand of them, in the whole model, with
- * 49 spot offers and on-demand. Half of the zones have some spot, for half of the jobs together;
- * the others wait, or are on on-demand. An hour of virtual time goes by, in which each is looked at
- * as often as in belayd.
+ * Measures the processor time that decisions about jobs with --finish-by take in belayd: 1,000 jobs
+ * in the whole model, with 49 spot offers and on-demand. Half of the zones have spot, enough for
+ * half of the jobs; the other jobs wait or are on on-demand. One hour of virtual time passes, in
+ * which each job is decided on as often as in belayd.
  *
- *   decision    from asking the planner what is next to having applied it: what is known of the job
- *               and of all offers is gathered, it is decided which to run on, the baseline goes on,
- *               and, if it is another procurement, the job is moved in the queue
- *   table       a slice of one, which all jobs share
+ *   decision    from the call of the planner until its event is applied: the state of the job and of
+ *               all offers is collected, the offer is chosen, the baseline advances and, if the
+ *               procurement changed, the job moves in the queue
+ *   table       one slice of the computation of a table, which all jobs share
  */
 #include "bench/core_alone.h"
 
@@ -25,7 +25,7 @@
 #define HOUR_MS (60 * MINUTE_MS)
 #define JOBS 1000
 #define ZONES 49
-#define CAPACITY 20 /* machines in each of the zones that have spot */
+#define CAPACITY 20 /* machines in each zone that has spot */
 #define MINUTES 60
 #define DECISIONS_MAX (JOBS * MINUTES * 4)
 #define SPOT_UUSD_H 300000
@@ -37,7 +37,8 @@ struct bench {
     struct model *m;
     struct planner *p;
     struct stamp now;
-    int64_t capacity[ZONES + 2]; /* by offer: the first has the number 1, the last is on-demand */
+    /* free machines by offer id: 1 is the first zone, ZONES + 1 is on-demand */
+    int64_t capacity[ZONES + 2];
     double *took_us;
     size_t n;
     double tables_us, table_worst_us;
@@ -49,7 +50,7 @@ static int64_t apply(struct bench *b, struct event ev)
     return core_must_apply(b->m, b->now, ev);
 }
 
-/* There at once, if there is any. */
+/* The launch succeeds and the machine joins at once, if the offer has room. */
 static void answer(struct bench *b, int64_t instance, int64_t offer)
 {
     struct node_row node = {.total = machine};
@@ -84,7 +85,7 @@ static void start(struct bench *b, int64_t job)
                      .restored_progress = PROGRESS_NONE}});
 }
 
-/* Who is to stop has saved. */
+/* Ends the attempts that were asked to stop, as if they had saved. */
 static void stop_those_that_stop(struct bench *b)
 {
     struct changes c = {0};
@@ -191,7 +192,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void tell(struct bench *b)
+static void print_figures(struct bench *b)
 {
     size_t paces[PROCURE_ON_DEMAND + 1] = {0}, running = 0;
     double sum = 0;
@@ -229,7 +230,7 @@ int main(void)
         b.now.wall.ms += 1000;
         b.now.mono.ms += 1000;
     }
-    tell(&b);
+    print_figures(&b);
     planner_destroy(b.p);
     model_destroy(b.m);
     free(b.took_us);

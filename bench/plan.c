@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a tick costs the core of processor time (it is one thread, and waits for nothing), without
- * its commit: the facts applied, and decisions asked for and applied until there are no more. Nodes
- * of 32 cpus, all of them full; behind them jobs of 200 users that ask for 12 different things, one
- * in fifty for several nodes, all with time limits.
+ * Measures the processor time of the core in a tick, without the commit: applying facts, then
+ * calling the planner and applying its decisions until there are none. All nodes have 32 CPUs and
+ * are full. Jobs of 200 users with 12 different demands are queued, all with time limits; one in
+ * fifty needs several nodes.
  *
- *   one end     one job ends, and what fits takes its place: the tick of every day
- *   1000 ends   in one tick: as after a cut of the network, or a short array; the median of nine,
- *               the queue as long as before each
- *   the worst   of those nine: the first, for which there is no memory yet that the later ones use
- *               again
- *   in reads    that is as many reads of memory for each end, each waiting for the one before, from
- *               all over as much memory as the model has: what such a tick consists of, and what it
- *               is to be compared by between machines, and hours of one
- *   elastic     the same where the nodes are machines of a pool that has all that it may have
- *   quotas      the same with eight teams that are each owed a tenth of all, and from 20 to 2,000
- *               users: how many ask is to make no difference
- *   memory      of the model for one job more in the queue
- *   why         all that `belay why` tells of a job: its reasons, who is ahead, when it may start,
- *               what would let it start now. Of jobs evenly spread over the queue: the median, and
- *               the longest
+ *   one end     one job ends, and a job that fits is placed: the usual tick
+ *   1000 ends   in one tick, as after a network partition or a short array; median of nine, with the
+ *               same queue length before each
+ *   worst       of those nine: the first, which allocates memory that the later ones reuse
+ *   reads       the time of an end in dependent memory reads, spread over as much memory as the model
+ *               has: comparable between machines, and between times on one machine
+ *   memory      of the model, for one more queued job
+ *   why         everything that `belay why` prints about a job: reasons, jobs ahead, expected start,
+ *               remedies. For jobs spread evenly over the queue: median and worst
+ *   quotas      the same with eight teams whose quota is a tenth of the capacity each, and 20 to 2,000
+ *               users: the number of users must not matter
+ *   elastic     the same with a pool that has reached its maximum number of machines
  */
 #include "bench/core_alone.h"
 
@@ -48,7 +45,7 @@
 #define ENDS 1000
 #define BURSTS 9
 #define WHYS 31
-#define LINE 64 /* bytes that the processor reads together */
+#define LINE 64 /* bytes of a cache line */
 #define READS 2000000
 #define TICK_MS 10 /* of virtual time */
 #define BAR 40     /* characters */
@@ -108,7 +105,7 @@ static void decide(struct bench *b)
     model_return_changes(b->m, &c);
 }
 
-/* Ends a job of some node, with all of its ranks. */
+/* Ends one job on a random node, with all of its ranks. */
 static void end_one(struct bench *b)
 {
     const struct node *node =
@@ -146,7 +143,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of one read: lines of memory that lead from one to another in one ring, in no order (Sattolo). */
+/* Duration of one dependent read: follows a random cycle over all cache lines (Sattolo's
+ * algorithm). */
 static double read_us(struct bench *b, size_t bytes)
 {
     size_t n = bytes / LINE, at = 0;
@@ -166,13 +164,13 @@ static double read_us(struct bench *b, size_t bytes)
         at = lines[at].next;
     double took = cpu_time_us() - began;
     if (at >= n)
-        abort(); /* it is looked at, so it has to be found */
+        abort(); /* uses `at`, so that the loop is not optimised away */
     free(lines);
     return took / READS;
 }
 
-/* Of this process, without what malloc keeps for later, and what the model keeps for the rows of a
- * tick. */
+/* Resident memory, without free memory that malloc keeps, and without the space for a tick's
+ * rows. */
 static double memory_bytes(const struct bench *b)
 {
     const struct changes *c = model_final_rows(b->m);
@@ -201,7 +199,7 @@ static double why(struct bench *b, int64_t job)
     return (cpu_time_us() - began) / 1000;
 }
 
-/* The jobs that wait, every so many-th by number. */
+/* Asks about WHYS pending jobs, evenly spread by number. */
 static void ask_why(struct bench *b, struct figures *f)
 {
     double took[WHYS];
@@ -277,7 +275,7 @@ static void set_up(
     add_nodes(b, nodes, is_elastic);
 }
 
-/* Until so many wait. */
+/* Submits until `queued` jobs are pending. */
 static void fill(struct bench *b, int64_t queued)
 {
     while (b->queued < queued) {
@@ -287,7 +285,7 @@ static void fill(struct bench *b, int64_t queued)
     }
 }
 
-/* The median of ticks with many ends, in ms. */
+/* Returns the median of ticks with ENDS ends, in ms. */
 static double bursts(struct bench *b, double *ret_worst_ms)
 {
     double took[BURSTS];
@@ -341,7 +339,7 @@ static void ends(struct bench *b)
     model_destroy(b->m);
 }
 
-/* With teams that are owed a part. */
+/* Teams have quotas. */
 static void run_quotas(int64_t nodes, int64_t queued, int users)
 {
     struct bench b;
@@ -375,7 +373,7 @@ static void print(const struct figures *f)
     fflush(stdout);
 }
 
-/* A line for each length of the queue: as long as the tick of 1000 ends. */
+/* Prints a bar for each queue length: the time of the tick with 1000 ends. */
 static void plot(const struct figures *f, size_t n)
 {
     double most = 0;

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What deadline jobs cost on recorded spot availability (the traces of Wu et al., "Can't Be Late",
- * NSDI 2024), by the policy of scheduler/core/deadline/deadline.h, by its references, and at best.
+ * Measures what jobs with --finish-by cost on recorded spot availability (the traces of Wu et al.,
+ * "Can't Be Late", NSDI 2024): under belay's rule (scheduler/core/deadline/deadline.h), under the
+ * rules that it is compared with, and at the optimum.
  *
- *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,FLAPS,PART] [DIR]
+ *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,INTERRUPTIONS,PART] [DIR]
  *
  * DIR, or BELAY_TRACES, contains availability/; the default is ../shared/traces.
  *
- * How it is played. A job of 48 h; a trace is looked at once a tick, and what the tick brings is
- * known when it begins (as in the paper's own simulator), nothing later is. What was seen before
- * the job came is known, as to a belayd that was there: the age of spells, the share up. A start
- * anywhere costs the restart, in time and at that place's price, and a spot that goes loses nothing
- * else. The last tick is paid for as long as it is used. Offsets are spread evenly over where a
- * whole deadline fits. On-demand is always there, so no policy reckons with a launch that fails:
- * the net is the two restarts of the paper, for all.
+ * The simulation. A job has 48 h of work. At the beginning of each tick of a trace the availability
+ * in this tick is known, as in the paper's own simulator; nothing later is. Observations from
+ * before the job's submit are known, as to a belayd that was running: age of spells, share of time
+ * up. A start costs the restart, in time and at the price of that place. Losing spot costs nothing
+ * else. The last tick is paid for as long as it is used. Windows are spread evenly over all offsets
+ * at which a whole deadline fits into the trace. On-demand is always available, so no rule reserves
+ * time for a failed launch: the net is the paper's two restarts for all rules.
  *
- * The optimum takes longer than all policies together, so it is found in one window of BEST_EVERY.
+ * Computing the optimum takes longer than all rules together, so it is computed in one of
+ * BEST_EVERY windows.
  *
- * What was learned comes from other times: for 2022 from 2023, for 2023 from 2022, for other
- * folders from both and the first 40 % of their own time, of which nothing is judged. A trace of 16
- * nodes counts as up when all are there.
+ * Tables are learned from other times than those that are judged: for 2022 from 2023, for 2023 from
+ * 2022, for other folders from both and from the first 40 % of their own time, which is not judged.
+ * A tick of a 16-node trace counts as up when all 16 nodes are available.
  */
 #include "base/mem.h"
 #include "base/minmax.h"
@@ -35,9 +37,9 @@
 #include <time.h>
 
 #define BEST_EVERY 10
-#define AIM 0.05 /* with several zones, below the cheapest form */
+#define AIM 0.05 /* with several zones: wanted saving relative to the cheapest form */
 
-/* The table. */
+/* ---- the table ---- */
 
 enum column {
     BEST,
@@ -58,24 +60,24 @@ static const struct {
     const char *name;
     enum deadline_rule rule;
     bool takes_best;
-    const struct deadline_law *law; /* NULL: no cap; OURS has that of the world */
+    const struct deadline_law *law; /* NULL: no cap; OURS: w->law, or belayd's default */
 } columns[COLUMNS] = {
     [BEST] = {"optimum", 0, false, NULL},
     [OURS] = {"belay", DEADLINE_PLANNED, false, NULL},
-    [CERTAIN] = {"certain", DEADLINE_PLANNED, false, &deadline_law_certain},
-    [FREE] = {"free", DEADLINE_PLANNED, false, NULL},
+    [CERTAIN] = {"certn", DEADLINE_PLANNED, false, &deadline_law_certain},
+    [FREE] = {"no cap", DEADLINE_PLANNED, false, NULL},
     [UNIFORM] = {"UP", DEADLINE_UNIFORM, false, NULL},
-    [STICKY] = {"UP st", DEADLINE_UNIFORM_STICKY, false, NULL},
-    [PLAIN] = {"UP -h", DEADLINE_UNIFORM_PLAIN, false, NULL},
+    [STICKY] = {"UP+h", DEADLINE_UNIFORM_STICKY, false, NULL},
+    [PLAIN] = {"UP-h", DEADLINE_UNIFORM_PLAIN, false, NULL},
     [GREEDY] = {"greedy", DEADLINE_GREEDY, false, NULL},
-    [UNIFORM_BEST] = {"UP b", DEADLINE_UNIFORM, true, NULL},
-    [STICKY_BEST] = {"UP st b", DEADLINE_UNIFORM_STICKY, true, NULL},
-    [PLAIN_BEST] = {"UP -h b", DEADLINE_UNIFORM_PLAIN, true, NULL},
+    [UNIFORM_BEST] = {"UP*", DEADLINE_UNIFORM, true, NULL},
+    [STICKY_BEST] = {"UP+h*", DEADLINE_UNIFORM_STICKY, true, NULL},
+    [PLAIN_BEST] = {"UP-h*", DEADLINE_UNIFORM_PLAIN, true, NULL},
 };
 
-/* The window in which belay was dearest beside UP. */
+/* The window in which belay was most expensive relative to Uniform Progress. */
 struct worst {
-    double more; /* of on-demand only */
+    double more; /* extra cost, as a part of on-demand only */
     const char *zone;
     size_t from;
     struct setting s;
@@ -84,13 +86,15 @@ struct worst {
 
 struct sums {
     size_t n, late, late_others;
-    double cost[COLUMNS]; /* of on-demand only */
+    double cost[COLUMNS]; /* sum, as parts of on-demand only */
     size_t n_best;
-    double cost_best, beside[COLUMNS]; /* of the optimum, and of the others where it was found */
-    /* of OURS, CERTAIN, FREE; of several zones beside the cheaper of UP's two ways to take one */
+    /* sums over windows with an optimum: of the optimum, and of the others */
+    double cost_best, beside[COLUMNS];
+    /* Of OURS, CERTAIN and FREE. With several zones: relative to the cheaper of UP's two ways to
+     * choose a zone. */
     struct worst worst[FREE + 1];
-    double beside_baseline[FREE + 1]; /* the same beside the way that the cap is about */
-    /* the most that UP is dearer by either way than by the other */
+    double beside_baseline[FREE + 1]; /* the same relative to the baseline of the cap */
+    /* Greatest extra cost of either way of UP to choose a zone relative to the other. */
     double next_beside, best_beside;
 };
 
@@ -147,8 +151,9 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
             sums->late += played[k].late;
         else
             sums->late_others += played[k].late;
-        if (played[k].cost_ms < best * 0.9995) /* single precision, over a thousand ticks */
-            policy_die("a policy was cheaper than the optimum");
+        /* tolerance: best has single precision, summed over a thousand ticks */
+        if (played[k].cost_ms < best * 0.9995)
+            policy_die("a rule was cheaper than the optimum");
     }
     const struct played *theirs = &played[UNIFORM];
     if (g->n > 1 && played[UNIFORM_BEST].cost_ms < theirs->cost_ms)
@@ -183,15 +188,16 @@ struct bars {
         struct worst worst;
         double beside_baseline;
     } of[FREE + 1];
-    double best_gain; /* of the optimum, below the cheapest form */
+    double best_gain; /* of the optimum, relative to the cheapest form */
     double best_gain_most;
-    size_t out_of_reach; /* settings in which that is less than is aimed at */
+    size_t out_of_reach; /* settings in which it is below AIM */
     double next_beside, best_beside;
-    double greedy_gap, uniform_gap; /* of greedy and UP to the optimum, of on-demand only */
+    /* distance of greedy and UP to the optimum, as a part of on-demand only */
+    double greedy_gap, uniform_gap;
 };
 
-/* The least of the paper's two forms, over how a zone is chosen; and with the form whose hysteresis
- * is true against spot, too. */
+/* Cost of the paper's cheapest form, over both ways to choose a zone; with_sticky includes the form
+ * whose hysteresis also applies to spot. */
 static double least_of(const double *cost, bool with_sticky)
 {
     static const enum column forms[] = {
@@ -257,49 +263,52 @@ static void print_row(const char *what, const struct setting *s, const struct su
 
 static void print_head(const char *what, bool many)
 {
-    printf("%-14s  by  rst  o:s", what);
+    printf("%-14s dln  rst  o:s", what);
     for (size_t k = 0; k < (many ? COLUMNS : GREEDY + 1); k++)
         printf(" %6.6s", columns[k].name);
-    printf(" | to UP  form   opt | gain took | worst certn  free%s | late, others\n",
-        many ? "    UP  UP b" : "");
+    printf(" | /UP   /form /opt  | gain used | worst certn nocap%s | late, others\n",
+        many ? "    UP   UP*" : "");
 }
 
 static void print_bars(const char *what, const struct bars *b)
 {
     const double n = (double)b->settings;
 
-    printf("== %s: means of %zu settings; late %zu (others %zu); the optimum is %.1f %% below the "
-           "cheapest form; its distance to greedy is %.2f times that to UP\n",
+    printf("== %s: means of %zu settings; late %zu (other rules %zu); the optimum is %.1f %% below "
+           "the cheapest form; greedy is %.2f times as far from the optimum as UP\n",
         what, b->settings, b->late, b->late_others, 100 * b->best_gain / n,
         b->greedy_gap / b->uniform_gap);
     for (size_t k = OURS; k <= FREE; k++) {
         const struct worst *w = &b->of[k].worst;
         printf(
-            "   %-7s to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to "
-            "the optimum %.3f (at most %.3f), worst window %+.1f (beside the capped form %+.1f)\n",
+            "   %-6s cost: %.3f of UP, %.3f of the cheapest form (including UP+h: %.3f; more "
+            "expensive in %zu settings), %.3f of the optimum (at most %.3f); worst window %+.1f %% "
+            "(relative to the cap's baseline %+.1f %%)\n",
             columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_sticky / n,
             b->of[k].dearer, b->of[k].to_best / n, b->of[k].to_best_most, 100 * w->more,
             100 * b->of[k].beside_baseline);
-        printf("           which is %s from tick %zu by %.0f h, restart %.2f h, %.0f:1: %zu "
-               "starts, %.1f h of spot, %.1f on demand; UP %zu, %.1f, %.1f\n",
+        printf("          worst window: %s from tick %zu, deadline %.0f h, restart %.2f h, %.0f:1; "
+               "%zu starts, %.1f h on spot, %.1f h on on-demand; UP: %zu, %.1f h, %.1f h\n",
             w->zone, w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS,
             1 / w->s.price, w->ours.starts, (double)w->ours.spot_ms / HOUR_MS,
             (double)w->ours.sure_ms / HOUR_MS, w->theirs.starts,
             (double)w->theirs.spot_ms / HOUR_MS, (double)w->theirs.sure_ms / HOUR_MS);
     }
     if (b->next_beside > 0 || b->best_beside > 0) {
-        printf("   what is to be had at all: the optimum is at most %.1f %% below the cheapest "
-               "form in a setting, and less than %.0f %% below it in %zu of %zu\n",
+        printf(
+            "   possible saving: in a setting, the optimum is at most %.1f %% below the cheapest "
+            "form; it is less than %.0f %% below in %zu of %zu settings\n",
             100 * b->best_gain_most, 100 * AIM, b->out_of_reach, b->settings);
-        printf("   who follows UP by one way to take a zone: worst window beside the other %+.1f "
-               "(the next that is up), %+.1f (the best so far)\n",
+        printf(
+            "   UP's two ways to choose a zone, worst window relative to the other way: %+.1f %% "
+            "(UP, the next available one), %+.1f %% (UP*, the best so far)\n",
             100 * b->next_beside, 100 * b->best_beside);
     }
-    printf("   %.0f s of processor time so far\n\n", (double)clock() / CLOCKS_PER_SEC);
+    printf("   processor time so far: %.0f s\n\n", (double)clock() / CLOCKS_PER_SEC);
     fflush(stdout);
 }
 
-/* All settings for groups of as many offers each. */
+/* Judges all settings for groups with equally many offers. */
 static void judge(const struct world *w, struct group *groups, size_t n_groups, const char *of)
 {
     const struct folder *f = groups[0].f;
@@ -349,15 +358,16 @@ static void judge_folder(const struct world *w, const struct folder *f)
         judge(w, &all, 1, "all zones and types");
 }
 
-/* When what is declared is wrong. A job of 24 h, 60 h to its deadline, restarts of 0.2 h, on-demand
- * three times spot. */
+/* Wrong declarations: a job of 24 h of work, 60 h to its deadline, restarts of 0.2 h, on-demand at
+ * three times the price of spot. */
 struct wrong {
     const char *what;
-    /* declared, relative to the actual value; the worst is the greater of both */
+    /* declared value relative to the actual one; the declared worst case is the greater of both */
     double work, restart;
-    bool triples, ends; /* spot's price, or spot itself for good, halfway to the deadline */
-    int64_t lost_ms;    /* of work, when spot goes without notice */
-    /* what was learned is of a market that is the other way round: up for short, down for long */
+    /* halfway to the deadline: spot costs as much as on-demand; spot disappears for good */
+    bool triples, ends;
+    int64_t lost_ms; /* work that is lost when spot disappears, because there is no notice */
+    /* the table was learned from the opposite market: short availability, long gaps */
     bool strange;
 };
 
@@ -365,7 +375,7 @@ struct wrong {
 #define WRONG_TIME_MS (60 * HOUR_MS)
 #define WRONG_RESTART_MS 720000
 
-/* What the job knows of itself, with so much of its work done. */
+/* The job as the decision sees it when done_ms of its work is done. */
 static struct deadline_job declared(
     const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
 {
@@ -419,7 +429,8 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
         job = declared(x, done_ms, passed_ms, on, boot_ms);
         job.look_ms = z->tick_ms;
         if (is_capped) {
-            job.whole_work_ms = done_ms + job.work_ms; /* the baseline has learned as much of it */
+            /* the baseline knows the actual work as far as the job does */
+            job.whole_work_ms = done_ms + job.work_ms;
             job.baseline = &baseline;
             job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
             job.cap_uusd = CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
@@ -447,7 +458,7 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
     return out;
 }
 
-/* A chain of ten minutes up and two hours down: nothing like what is judged. */
+/* A market of ten minutes up and two hours down, unlike all judged ones. */
 static void learn_strange(const struct folder *f, struct deadline_chain *ret_chain)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
@@ -462,15 +473,15 @@ static void learn_strange(const struct folder *f, struct deadline_chain *ret_cha
 
 static void judge_wrong(const struct world *w, const struct folder *f)
 {
-    static const struct wrong cases[] = {{"all as declared", 1, 1, false, false, 0, false},
+    static const struct wrong cases[] = {{"declared correctly", 1, 1, false, false, 0, false},
         {"work declared as half", 0.5, 1, false, false, 0, false},
         {"work declared as twice", 2, 1, false, false, 0, false},
         {"restart declared as a third", 1, 1.0 / 3, false, false, 0, false},
-        {"restart declared as thrice", 1, 3, false, false, 0, false},
-        {"spot triples halfway", 1, 1, true, false, 0, false},
-        {"spot gone for good halfway", 1, 1, false, true, 0, false},
-        {"no notices, 10 min lost", 1, 1, false, false, 600000, false},
-        {"learned of another regime", 1, 1, false, false, 0, true}};
+        {"restart declared as three times", 1, 3, false, false, 0, false},
+        {"spot price triples halfway", 1, 1, true, false, 0, false},
+        {"spot ends for good halfway", 1, 1, false, true, 0, false},
+        {"no notices, each reclaim loses 10 min", 1, 1, false, false, 600000, false},
+        {"learned from an opposite market", 1, 1, false, false, 0, true}};
     struct deadline_chain chains[2];
 
     if (w->only && !strstr("wrong", w->only))
@@ -478,8 +489,8 @@ static void judge_wrong(const struct world *w, const struct folder *f)
     policy_learn(w, f, 1, 0, 0, NULL, &chains[0]);
     learn_strange(f, &chains[1]);
     printf(
-        "%.12s, one zone; 24 h of work in 60 h: when what is declared is wrong       belay  free   "
-        " UP   late, of all\n",
+        "%.12s, one zone; 24 h of work in 60 h, with wrong declarations              belay nocap   "
+        " UP   late runs\n",
         f->name);
     for (size_t k = 0; k < N_OF(cases); k++) {
         const enum deadline_rule rules[] = {DEADLINE_PLANNED, DEADLINE_PLANNED, DEADLINE_UNIFORM};
@@ -508,7 +519,7 @@ static void judge_wrong(const struct world *w, const struct folder *f)
         deadline_chain_deinit(&chains[i]);
 }
 
-/* What a decision takes: a thousand jobs in different places, each with 49 zones and on-demand. */
+/* Time of one decision: 1,000 jobs in random states, each with 49 zones and on-demand. */
 static void time_decisions(const struct world *w)
 {
     enum { JOBS = 1000, OFFERS = 50, ROUNDS = 20 };
@@ -559,8 +570,8 @@ static void time_decisions(const struct world *w)
         }
         us[capped] = 1e6 * (double)(clock() - began) / CLOCKS_PER_SEC / JOBS / ROUNDS;
     }
-    printf("one decision, 50 offers, all of them up         %.2f us, %.2f under a cap; of 1000 "
-           "jobs: %.2f and %.2f ms; their table, once: %.2f s, %.1f MB\n",
+    printf("one decision, 50 available offers               %.2f us, with a cap %.2f us; for 1000 "
+           "jobs %.2f ms and %.2f ms; their shared table %.2f s, %.1f MB\n",
         us[0], us[1], us[0], us[1], table_s,
         (double)(table.n_work * table.n_slack * DEADLINE_CLASSES * DEADLINE_ACTS * sizeof(float)) /
             1e6);
@@ -583,7 +594,7 @@ int main(int argc, char **argv)
             w->only = argv[++i];
         else if (str_eq(argv[i], "--law") && i + 1 < argc) {
             if (sscanf(argv[++i], "%lf,%lf,%lf", &law.losses, &law.interruptions, &law.part) != 3)
-                policy_die("--law LOSSES,FLAPS,PART");
+                policy_die("--law needs LOSSES,INTERRUPTIONS,PART (three numbers)");
             w->law = &law;
         } else if (str_eq(argv[i], "--choose"))
             chooses = true;
@@ -603,8 +614,15 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (size_t i = 0; i < w->n; i++)
         judge_wrong(w, &w->folders[i]);
-    printf("mean cost in %% of on-demand only, %zu windows a trace; job of %lld h; by: deadline in "
-           "h, rst: restart in h, o:s: on-demand to spot\n",
+    printf(
+        "Mean cost in %% of on-demand only; %zu windows a trace; a job of %lld h. dln: deadline in "
+        "h. rst: restart in h. o:s: price of on-demand to spot.\n"
+        "certn: belay with a certain cap. UP: Uniform Progress; -h without hysteresis, +h "
+        "with hysteresis on spot too, * in the best zone so far instead of the next.\n"
+        "/UP, /form, /opt: belay's cost relative to UP, the cheapest form of UP, the optimum. "
+        "gain: the optimum below that form, in %%; used: belay's part of it, in %%.\n"
+        "worst: the window in which belay is most expensive relative to UP, in %% of on-demand "
+        "only; then with a certain cap, without a cap; then UP and UP* relative to each other.\n",
         w->offsets, WORK_MS / HOUR_MS);
     for (size_t i = 0; i < w->n; i++)
         judge_folder(w, &w->folders[i]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optimum with full knowledge, backwards over ticks. Lost time is counted in units of the
- * greatest common divisor of tick and restart, so no time is rounded; costs are in single
- * precision, good to one in ten thousand. A start is counted as lost when it is made: who leaves
- * before it is over has run for nothing, which is never better than idling.
+ * Computes the optimum backwards over ticks. Lost time is counted in units of the greatest common
+ * divisor of tick and restart, so no time is rounded. Costs have single precision, with an error
+ * below one in ten thousand. The restart counts as lost when a start is made: leaving before its
+ * end is never better than idling.
  */
 #include "bench/policy_best.h"
 
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FAR 1e30f /* finite, so that the loops below vectorise plainly */
+#define FAR 1e30f /* finite, so that the loops below are vectorised */
 
 static int64_t divisor(int64_t a, int64_t b)
 {
@@ -21,9 +21,9 @@ static int64_t divisor(int64_t a, int64_t b)
 struct best {
     const struct best_case *c;
     int64_t unit_ms;
-    size_t n, tick, restart; /* the time that may be lost, a tick and a restart, in units */
+    size_t n, tick, restart; /* time that may be lost, a tick and a restart, in units */
     size_t modes;            /* zones, on-demand, idle */
-    /* [mode][lost]; go: what it costs to run there in this tick, and all after */
+    /* [mode][lost]; go: cost of running in this mode in this tick, and of everything after */
     float *next, *now, *go;
 };
 
@@ -32,7 +32,7 @@ static float *row(const struct best *b, float *rows, size_t mode)
     return rows + mode * (b->n + 1);
 }
 
-/* The first x, at most n + 1, with which more than limit_ms of the work is left at tick t. */
+/* Returns the first x, at most n + 1, for which more than limit_ms of work is left at tick t. */
 static size_t first_left(const struct best *b, size_t t, int64_t limit_ms)
 {
     const int64_t over = limit_ms - (b->c->work_ms - (int64_t)t * b->c->tick_ms);
@@ -41,13 +41,13 @@ static size_t first_left(const struct best *b, size_t t, int64_t limit_ms)
     return x > (int64_t)b->n ? b->n + 1 : (size_t)x;
 }
 
-/* Running through tick t at a price, with so much lost: the rest of the work, if that is no more
- * than a tick. */
+/* Fills b->go with the cost of running through tick t at `price`, for each lost time. Less than a
+ * tick of work costs less than a tick. */
 static void go(const struct best *b, size_t t, size_t mode, float price)
 {
     const float *restrict next = row(b, b->next, mode), whole = price * (float)b->c->tick_ms;
     float *restrict out = row(b, b->go, mode);
-    const int64_t left_ms = b->c->work_ms - (int64_t)t * b->c->tick_ms; /* and what was lost */
+    const int64_t left_ms = b->c->work_ms - (int64_t)t * b->c->tick_ms; /* plus the lost time */
     const size_t some = first_left(b, t, 0), more = first_left(b, t, b->c->tick_ms);
 
     for (size_t x = 0; x < some; x++)
@@ -58,7 +58,7 @@ static void go(const struct best *b, size_t t, size_t mode, float price)
         out[x] = whole + next[x];
 }
 
-/* out[x] = the lesser of out[x] and from[x + shift]; what is lost beyond n is too late. */
+/* out[x] = min(out[x], from[x + shift]). A lost time above n is too late. */
 static void take(
     const struct best *b, float *restrict out, const float *restrict from, size_t shift)
 {
@@ -113,7 +113,7 @@ double best_cost(const struct best_case *c)
     b.go = mem_array(b.modes * (b.n + 1), sizeof(float));
     for (size_t i = 0; i < b.modes * (b.n + 1); i++)
         b.next[i] = FAR;
-    /* At the end only what is done counts: it has lost no more than there was. */
+    /* At the end only jobs that are done count: those that lost no more than the available time. */
     for (size_t m = 0; m < b.modes; m++)
         for (size_t x = 0; x <= b.n; x++)
             if (c->work_ms + (int64_t)x * b.unit_ms <= (int64_t)ticks * c->tick_ms)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The least that a job can cost if all of the future is known: what no policy can beat. Exact, by
- * dynamic programming over (tick, where the job is, time lost so far): a job that is done after its
- * work and the time it lost costs what it ran, and time is lost by idling and by restarts.
+ * The lowest possible cost of a job if the future is known; no rule can be cheaper. Computed
+ * exactly, by dynamic programming over (tick, place of the job, time lost so far). Idling and
+ * restarts lose time; the job is done after its work plus the lost time, and costs what it ran.
  */
 #ifndef BELAY_BENCH_POLICY_BEST_H
 #define BELAY_BENCH_POLICY_BEST_H
@@ -14,13 +14,13 @@
 #define BEST_ZONES_MAX 16
 
 struct best_case {
-    size_t n_zones, n_ticks;           /* ticks until the deadline at least */
-    const uint8_t *up[BEST_ZONES_MAX]; /* a zone's ticks: 1 when spot is up for all of it */
+    size_t n_zones, n_ticks;           /* n_ticks: at least up to the deadline */
+    const uint8_t *up[BEST_ZONES_MAX]; /* by tick: 1 if spot is up for the whole tick */
     int64_t tick_ms, work_ms, deadline_ms, restart_ms;
-    double price; /* of spot; on-demand costs 1 */
+    double price; /* of spot, relative to on-demand */
 };
 
-/* In ms on demand. INFINITY: it cannot be done. */
+/* Returns the cost in ms of on-demand, or INFINITY if the deadline cannot be met. */
 double best_cost(const struct best_case *c);
 
 #endif

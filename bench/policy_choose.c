@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which law keeps the cap for the least money (baseline.h): laws of a grid, played on one
- * year's traces alone, its zones one by one and in pairs. The rule, for jobs with one offer and for
- * those with several: of the laws that cost as little on average as is aimed at (ONE_AIM,
- * SEVERAL_AIM, of the cheapest form) the one with the least worst window beside the baseline, of
- * several with which that is the same within half a point the cheapest; if none costs as little,
- * the cheapest. All use a half of the cap, for the windows of a year are not those of another. What
- * is chosen on one year is for judging the other; what is chosen over all of them is belayd's.
+ * Chooses the constants of the cap (struct deadline_law): each set of a grid is simulated on the
+ * traces of one year, with zones one by one and in pairs. The rule, applied to jobs with one offer
+ * and to jobs with several:
+ *
+ * 1. Keep the sets whose mean cost, relative to the cheapest form of Uniform Progress, is at most
+ *    ONE_AIM (one offer) or SEVERAL_AIM (several). If there is none, take the cheapest set.
+ * 2. Of these, keep the sets whose worst window is within SAME of the best, and take the cheapest.
+ *
+ * All sets use half of the cap, because the windows of one year differ from those of another. The
+ * set chosen on one year is for judging the other year; the set chosen on all years is belayd's
+ * default.
  */
 #include "base/mem.h"
 #include "bench/policy_play.h"
@@ -19,21 +23,21 @@
 #define PART 0.5
 #define ONE_AIM 0.96
 #define SEVERAL_AIM 0.95
-#define SAME 0.005 /* of on-demand only */
+#define SAME 0.005 /* as a part of on-demand only */
 static const double losses[] = {0.4, 0.5, 1, 2}, interruptions[] = {2, 3, 5};
 
 #define LAWS (N_OF(interruptions) * N_OF(losses))
 
 struct tried {
     struct deadline_law law;
-    double to_forms; /* sum, over settings, of its cost beside that of the cheapest form */
-    double worst;    /* beside the baseline, of on-demand only */
-    size_t over;     /* windows beyond the cap */
+    double to_forms; /* sum, over settings, of its cost relative to the cheapest form */
+    double worst;    /* extra cost relative to the baseline, as a part of on-demand only */
+    size_t over;     /* number of windows above the cap */
     double cost;     /* in one setting */
 };
 
-/* Each zone with the next that began when it did, of its type if that has several: two zones are
- * what a cap has most to do with. */
+/* Pairs each zone with the next one that began at the same time, of its own type if that has
+ * several. Pairs, because a cap is hardest to keep with two zones. */
 static size_t make_pairs(const struct folder *f, struct group *pairs)
 {
     struct group types[ZONES_MAX] = {0};
@@ -49,8 +53,8 @@ static size_t make_pairs(const struct folder *f, struct group *pairs)
     return n;
 }
 
-/* The paper's forms; the last is the baseline of a job with several zones, the first that of a job
- * with one. */
+/* The paper's forms. The first is the baseline of a job with one zone, the last of a job with
+ * several. */
 static const struct deadline_policy forms[] = {{.rule = DEADLINE_UNIFORM},
     {.rule = DEADLINE_UNIFORM_PLAIN}, {.rule = DEADLINE_UNIFORM_PLAIN, .takes_best = true},
     {.rule = DEADLINE_UNIFORM, .takes_best = true}};
@@ -108,7 +112,7 @@ static void try_groups(
     free(k);
 }
 
-/* Of one year, or of all: what was tried with one offer and with two. */
+/* Results of one year, or of all years: with one offer, and with two. */
 struct trials {
     size_t settings;
     struct tried one[LAWS], two[LAWS];
@@ -132,8 +136,8 @@ static void add_up(struct tried *to, const struct tried *from)
     }
 }
 
-/* The rule as it stands above. In two steps, so that it does not hang on the order of the grid what
- * it says. */
+/* Applies the rule at the top of this file. In two steps, so that the result does not depend on the
+ * order of the grid. */
 static const struct tried *choose_of(const struct tried *tried, double aim)
 {
     const struct tried *best = NULL;
@@ -155,25 +159,26 @@ static void print_choice(const char *of, const struct tried *tried, double aim)
 {
     const struct tried *best = choose_of(tried, aim);
 
-    printf("  chosen for %s: losses %.1f, flaps %.0f%s\n", of, best->law.losses,
-        best->law.interruptions,
-        best->to_forms <= aim ? "" : " (none costs as little as is aimed at)");
+    printf("  chosen for %s: losses %.1f, interruptions %.0f%s\n", of, best->law.losses,
+        best->law.interruptions, best->to_forms <= aim ? "" : " (no set reaches the wanted cost)");
 }
 
 static void print_trials(const char *where, const struct trials *t)
 {
-    printf("%s: what laws cost there beside the cheapest form, the worst window beside the rival, "
-           "and windows beyond the cap of %.0f %%; with one offer, and with two\n",
+    printf(
+        "%s: cost relative to the cheapest form, worst window in %% of on-demand relative to the "
+        "baseline, number of windows above the cap of %.0f %%; with one offer, then with two\n",
         where, 100 * CAP);
     for (size_t k = 0; k < LAWS; k++) {
         const struct tried *one = &t->one[k], *two = &t->two[k];
-        printf("  losses %.1f, flaps %.0f: %.4f %+5.1f %zu   %.4f %+5.1f %zu\n", one->law.losses,
-            one->law.interruptions, one->to_forms / (double)t->settings, 100 * one->worst,
-            one->over, two->to_forms / (double)t->settings, 100 * two->worst, two->over);
+        printf("  losses %.1f, interruptions %.0f: %.4f %+5.1f %zu   %.4f %+5.1f %zu\n",
+            one->law.losses, one->law.interruptions, one->to_forms / (double)t->settings,
+            100 * one->worst, one->over, two->to_forms / (double)t->settings, 100 * two->worst,
+            two->over);
     }
     print_choice("one offer", t->one, ONE_AIM * (double)t->settings);
-    print_choice("several", t->two, SEVERAL_AIM * (double)t->settings);
-    printf("  %.0f s of processor time so far\n\n", (double)clock() / CLOCKS_PER_SEC);
+    print_choice("several offers", t->two, SEVERAL_AIM * (double)t->settings);
+    printf("  processor time so far: %.0f s\n\n", (double)clock() / CLOCKS_PER_SEC);
     fflush(stdout);
 }
 
@@ -203,5 +208,5 @@ void policy_choose(const struct world *w)
         if (w->folders[i].judged_from <= 0 && (!w->only || strstr(w->folders[i].name, w->only)))
             choose_on(w, &w->folders[i], &all);
     if (all.settings > RESTARTS * PRICES * DEADLINES)
-        print_trials("all of them", &all);
+        print_trials("all years", &all);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Playing one job on recorded spot availability (policy_play.h).
+ * See policy_play.h.
  */
 #include "bench/policy_play.h"
 
@@ -31,7 +31,7 @@ size_t policy_singles(const struct folder *f, struct group *groups)
     return f->n;
 }
 
-/* us-west-2a_k80_1.json: what is behind the zone's name. */
+/* Returns the part after the zone: "_k80_1.json" of "us-west-2a_k80_1.json". */
 static const char *type_of(const struct zone *z)
 {
     const char *type = strchr(z->name, '_');

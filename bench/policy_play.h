@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Playing one job on recorded spot availability, for bench/policy.c and bench/policy_choose.c. What
- * is played, and how, stands in the former.
+ * Simulates one job on recorded spot availability, for bench/policy.c, which describes the
+ * simulation, and for bench/policy_choose.c.
  */
 #ifndef BELAY_BENCH_POLICY_PLAY_H
 #define BELAY_BENCH_POLICY_PLAY_H
@@ -10,7 +10,8 @@
 
 #define WORK_MS (48 * HOUR_MS)
 #define SURE_UUSD_H 3000000
-#define CAP 0.1 /* of on-demand only, that a window may be dearer than Uniform Progress */
+/* maximum extra cost over Uniform Progress in a window, as a part of on-demand only */
+#define CAP 0.1
 #define SLACK_STEPS_MAX (32 * 6)
 #define WORK_STEPS_MAX (49 * 6)
 
@@ -18,33 +19,32 @@
 #define RESTARTS 3
 #define PRICES 2
 extern const int64_t policy_deadlines_h[DEADLINES], policy_restarts_ms[RESTARTS];
-extern const double policy_prices[PRICES]; /* of spot, on-demand is 1 */
+extern const double policy_prices[PRICES]; /* of spot, relative to on-demand */
 
 struct setting {
     int64_t deadline_ms, restart_ms;
     double price;
 };
 
-/* Offers that one job may use, in parallel. */
+/* Offers that one job may use. */
 struct group {
     const struct folder *f;
     size_t n, ticks, from;
     size_t zones[ZONES_MAX];
     uint16_t *set_class;        /* by tick, of the offer set */
-    uint16_t *class[ZONES_MAX]; /* of each zone, among these */
+    uint16_t *class[ZONES_MAX]; /* of each zone, relative to the group */
 };
 
-/* One more zone of the folder for the group. */
+/* Adds zone z of the folder to the group. */
 void policy_add_zone(struct group *g, const struct folder *f, size_t z);
 
-/* The groups that a folder has: its zones one by one, and the zones of each type together (those of
- * other lengths than the last began at another time). Arrays of ZONES_MAX, zeroed; the number of
- * them. */
+/* Build the groups of a folder: each zone alone; or the zones of each type together, without zones
+ * whose trace differs in length from the last one's, because they began at another time. groups:
+ * zeroed, an array of ZONES_MAX. Return the number of groups. */
 size_t policy_singles(const struct folder *f, struct group *groups);
 size_t policy_types(const struct folder *f, struct group *groups);
 
-/* What is known by when: a table for each epoch of a folder's time, learned from what was
- * before. */
+/* What is known at each time: a table for each epoch of a folder, learned from earlier times. */
 #define EPOCH_MS (96 * HOUR_MS)
 #define EPOCHS_MAX 64
 
@@ -55,30 +55,31 @@ struct known {
     struct deadline_table table[EPOCHS_MAX];
 };
 
-/* Of groups with as many offers each; the groups are told their classes. */
+/* Computes the chains of all epochs, and the classes of the groups, which have equally many
+ * offers. */
 void policy_known_init(
     const struct world *w, struct group *groups, size_t n_groups, struct known *ret_known);
 void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k);
-/* The tables, for a restart and a price. */
+/* Computes the tables of all epochs for a restart and a price. */
 void policy_tables_init(struct known *k, int64_t restart_ms, double price);
 void policy_tables_deinit(struct known *k);
 
 struct played {
-    double cost_ms; /* in ms on demand */
+    double cost_ms; /* in ms of on-demand */
     bool late;
     size_t starts;
-    int64_t spot_ms, sure_ms; /* paid for */
+    int64_t spot_ms, sure_ms; /* paid time on spot and on on-demand */
 };
 
-/* Where the i-th of w->offsets windows begins. */
+/* Returns the tick at which the i-th of w->offsets windows begins. */
 size_t policy_offset(
     const struct world *w, const struct group *g, const struct setting *s, size_t i);
 
-/* law: under a cap that is kept so; NULL: under none. */
+/* Simulates one job. law: how its cap is kept; NULL: no cap. */
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
     const struct deadline_policy *rule, const struct deadline_law *law, const struct known *known);
 
-/* The grid, for each folder that is judged whole. */
+/* Tries all sets of constants on each folder of which all time is judged. */
 void policy_choose(const struct world *w);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the traces, and learning from those that are not judged (policy_world.h).
+ * Reads the traces, and learns from those that are not judged (policy_world.h).
  */
 #include "bench/policy_world.h"
 
@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define SUBSETS 12
-#define FADE 50 /* counts that a row from elsewhere keeps beside those of the folder itself */
+/* weight, in counts, that a row learned elsewhere keeps beside the folder's own counts */
+#define FADE 50
 
 void policy_die(const char *text)
 {
@@ -23,7 +24,7 @@ void policy_die(const char *text)
     exit(1);
 }
 
-/* Reading. */
+/* ---- reading ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -107,10 +108,10 @@ void policy_load(struct world *w, const char *dir)
     qsort(w->folders, w->n, sizeof w->folders[0], folder_by_name);
 }
 
-/* Learning. */
+/* ---- learning ---- */
 
-/* How much of a folder may teach about another: all of it, or the part that is not judged. 2022
- * does not teach 2022. */
+/* Returns the part of teacher's time that may be learned from when `judged` is judged: of another
+ * folder all, unless it is judged in part; of the folder itself the part that is not judged. */
 static double teaches(const struct folder *teacher, const struct folder *judged)
 {
     if (teacher == judged)
@@ -175,8 +176,8 @@ void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t 
     }
 }
 
-/* From the first so many ticks of each trace (those of one folder: only of zones as long as `like`,
- * for others began at another time). */
+/* Learns from the first ticks of each trace: `part` of them, at most ticks_most. like: only from
+ * traces of that length, because others began at another time; 0: from all. */
 static void learn_folder(const struct folder *f, double part, size_t ticks_most, size_t like,
     size_t n, const struct deadline_chain *single, struct deadline_counts *counts)
 {

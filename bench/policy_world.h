@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recorded spot availability for bench/policy.c: folders of traces, and what is learned from which
- * of them about which.
+ * Recorded spot availability for bench/policy.c: folders of traces, and which folders may be
+ * learned from when another one is judged.
  */
 #ifndef BELAY_BENCH_POLICY_WORLD_H
 #define BELAY_BENCH_POLICY_WORLD_H
@@ -18,7 +18,7 @@ struct zone {
     size_t n;
     int64_t tick_ms;
     uint8_t *up;
-    uint16_t *class; /* alone, as the folder's borders have it */
+    uint16_t *class; /* of the zone alone, by the folder's borders */
     float *share, *rate;
 };
 
@@ -26,7 +26,7 @@ struct folder {
     char name[64];
     size_t n;
     struct zone zones[ZONES_MAX];
-    double judged_from; /* part of the time */
+    double judged_from; /* part of the time that is not judged */
     struct deadline_borders borders;
 };
 
@@ -35,30 +35,30 @@ struct world {
     struct folder folders[FOLDERS_MAX];
     size_t offsets;
     const char *only;
-    const struct deadline_law *law; /* by which belay is judged; NULL: belayd's */
+    const struct deadline_law *law; /* constants of belay's cap; NULL: belayd's default */
 };
 
-/* Says so and ends. */
+/* Prints the text and exits with 1. */
 void policy_die(const char *text);
 
-/* All folders under DIR/availability; without any it says so and exits with 77. */
+/* Loads all folders under DIR/availability. If there is none, says so and exits with 77. */
 void policy_load(struct world *w, const char *dir);
 
-/* Terciles of what may teach about the folder. */
+/* Sets the borders to terciles of what may be learned for the folder. */
 void policy_set_borders(
     const struct world *w, const struct folder *judged, struct deadline_borders *ret_borders);
 
-/* What each tick of each trace is known as when it comes. */
+/* Computes the class of each tick of each trace, from earlier ticks. */
 void policy_classify(struct folder *f);
 
-/* n zones looked at together for so many ticks: counts (or NULL) learn from it, ret_classes (or
- * NULL) is the set's class by tick, ret_offers (or NULL) that of each of them. */
+/* Observes n zones together for `ticks` ticks. counts (or NULL) learn from it. ret_classes (or
+ * NULL): class of the set by tick. ret_offers (or NULL): class of each zone by tick. */
 void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks,
     const struct deadline_chain *single, struct deadline_counts *counts,
     const struct deadline_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);
 
-/* Of n zones together: counts from elsewhere, faded, and then of the folder itself up to a tick, of
- * traces as long as `like`. */
+/* Learns the chain of n zones together: counts from elsewhere, faded, then those of the folder
+ * itself up to tick `until`, from traces of length `like`. */
 void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until,
     size_t like, const struct deadline_chain *single, struct deadline_chain *ret_chain);
 

@@ -2,11 +2,11 @@
 """scripts/bench --peer slurm: the same loads on Slurm and on belay, one after the other, on this
 machine.
 
-Slurm's programs (Debian: slurm-wlm, slurmrestd, munge) run from a directory of this bench's own,
-without a service manager: munged, slurmctld, slurmd and slurmrestd, with one node that says it has
-as many CPUs as belay's, and what its own guide for high throughput says
-(https://slurm.schedmd.com/high_throughput.html). Its controller keeps its state as it does by
-default: it is written some time after a submit was acknowledged, where belay's is durable before.
+Slurm's programs (Debian: slurm-wlm, slurmrestd, munge) run from a separate directory without a
+service manager: munged, slurmctld, slurmd and slurmrestd. The one node is configured with as
+many CPUs as belay's; other settings follow Slurm's guide for high throughput
+(https://slurm.schedmd.com/high_throughput.html). The controller keeps the default way of saving
+its state: after a submit was acknowledged. belay's state is durable before.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 def missing():
-    """The programs that are not there: Slurm cannot be measured then."""
+    """The missing programs; with any, Slurm cannot be measured."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     return [p for p in PROGRAMS if not shutil.which(p, path=path)]
 
@@ -162,8 +162,8 @@ class Slurm:
             "a node that is up", lambda: self.say("sinfo", "-h", "-o", "%T").strip() == "idle"
         )
         self.socket = self.path("rest.sock")
-        # It refuses root, under whose name a request of anybody would be done: here nobody else
-        # comes to the socket.
+        # slurmrestd refuses to run as root, because any client of it would be root. Here the socket
+        # is private.
         self.env["SLURMRESTD_SECURITY"] = "disable_user_check"
         self.run(
             "slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", "unix:" + self.socket
@@ -184,7 +184,7 @@ class Slurm:
         for name in ("log", "slurmctld.log", "slurmd.log", "munge.log"):
             with contextlib.suppress(OSError), open(self.path(name), errors="replace") as f:
                 print("---- %s\n%s" % (name, f.read()[-2000:]))
-        raise SystemExit("bench: Slurm does not come up: waited for " + what)
+        raise SystemExit("bench: Slurm does not start: no sign of " + what)
 
     def say(self, *words):
         return subprocess.run(
@@ -235,17 +235,17 @@ class Slurm:
         }
 
     def submit(self, c, script):
-        """Its number."""
+        """Returns the job's number."""
         return self.rest(c, "POST", SUBMIT, self.body(script))["job_id"]
 
     def submit_all(self, n, connections, script):
-        """Seconds."""
+        """Submits n jobs; returns the seconds it took."""
         return load.post_all(
             self.socket, [(SUBMIT, json.dumps(self.body(script)).encode())] * n, connections
         )
 
     def cpu_s(self):
-        """Of its four daemons and of what they have waited for."""
+        """Processor time of the four daemons and of their ended children, in seconds."""
         total = 0
         for p in self.running:
             with open("/proc/%d/stat" % p.pid) as f:
@@ -256,7 +256,7 @@ class Slurm:
         deadline = time.monotonic() + JOBS_S
         while self.say("squeue", "-h", "-o", "%i").strip():
             if time.monotonic() > deadline:
-                raise SystemExit("bench: Slurm has not ended its jobs within %d s" % JOBS_S)
+                raise SystemExit("bench: Slurm's jobs have not ended within %d s" % JOBS_S)
             time.sleep(0.05)
 
 
@@ -264,7 +264,7 @@ NOW = "#!/bin/bash\necho $EPOCHREALTIME >%s.part\nmv %s.part %s\n"
 
 
 def first_line(submit, directory):
-    """Seconds from a submit to the job's first line, on an idle node: the median."""
+    """Median seconds from a submit to the job's first line, on an idle node."""
     took = []
     for n in range(STARTS):
         said = os.path.join(directory, "said.%d" % n)
@@ -277,7 +277,7 @@ def first_line(submit, directory):
             time.sleep(0.002)
         with open(said) as f:
             took.append(float(f.read()) - began)
-        time.sleep(0.2)  # the node is idle again
+        time.sleep(0.2)  # until the node is idle again
     return statistics.median(took)
 
 
@@ -289,7 +289,7 @@ def command(words, env):
 
 
 def commands(slurm, local, belay):
-    """Medians of both, one after the other."""
+    """Medians of both, measured one after the other."""
     script = slurm.path("true.sh")
     with open(script, "w") as f:
         f.write("#!/bin/sh\nexec true\n")
@@ -305,14 +305,14 @@ def commands(slurm, local, belay):
 def bench(Local, belay, say, cpu_seconds):
     if missing():
         raise SystemExit(
-            "bench: there is no %s here; install Slurm (Debian: apt-get install slurm-wlm slurmrestd munge)"
+            "bench: %s is not installed; install Slurm (Debian: apt-get install slurm-wlm slurmrestd munge)"
             % ", ".join(missing())
         )
     if os.geteuid() != 0:
         raise SystemExit("bench: Slurm's slurmd runs as root: run this as root")
     true = "#!/bin/sh\nexec true\n"
     with Slurm() as slurm:
-        slurm.say("scontrol", "update", "PartitionName=all", "State=DOWN")  # they wait
+        slurm.say("scontrol", "update", "PartitionName=all", "State=DOWN")  # so that the jobs wait
         for connections in (CONNECTIONS, MANY):
             theirs = SUBMITS / slurm.submit_all(SUBMITS, connections, true)
             with Local("--no-agent") as l:
@@ -346,7 +346,7 @@ def bench(Local, belay, say, cpu_seconds):
                 "%.1f x" % (ours / theirs),
             )
             say(
-                "  of processor time, with the jobs' own",
+                "  processor time, including the jobs'",
                 "%.1f ms a job" % (1000 * ours_cpu),
                 "Slurm: %.1f ms" % (1000 * theirs_cpu),
                 "%.2f x" % (ours_cpu / theirs_cpu),

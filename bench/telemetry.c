@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What telemetry costs: a node with so many tasks, each of several processes, of which one has busy
- * threads; how much of a cpu all looks take, and what belayd writes and keeps of what they tell.
+ * Measures the cost of telemetry: on a node, the processor time of sampling tasks that consist of
+ * several processes, one of them with busy threads; in belayd, the time and space for writing and
+ * keeping the samples.
  */
 #include "agent/gpu/telemetry.h"
 #include "base/fs.h"
@@ -44,7 +45,7 @@ static void *spin(void *ctx)
     return ctx;
 }
 
-/* A process that starts others, and threads if it is to be busy; all end with the bench. */
+/* Runs `processes` processes, with busy threads if `busy`. All end with the benchmark. */
 static void be_task(int processes, bool busy)
 {
     pthread_t thread;
@@ -151,7 +152,7 @@ static void check(int rc, const struct err *e)
     exit(1);
 }
 
-/* So many tasks for a day, told by the minute, committed by tens of tasks as they come. */
+/* Commits a day of telemetry of `tasks` tasks, minute by minute. */
 static void bench_belayd(int tasks)
 {
     static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
