@@ -242,7 +242,8 @@ static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_d
     struct err e;
     x->every_ms = d->ckpt_every_ms > 0 ? d->ckpt_every_ms : 3600000;
     if (daily_parse(d->options.ckpt_at, &x->daily, &e) != 0)
-        world_fail(a->w, "job %lld is to be saved at %s", (long long)d->job, d->options.ckpt_at);
+        world_fail(a->w, "job %lld is to be saved at the invalid time %s", (long long)d->job,
+            d->options.ckpt_at);
     timer_init(&x->finish, on_restored, x);
     timer_init(&x->save_done, on_save_done, x);
     timer_init(&x->periodic, on_periodic, x);
@@ -335,7 +336,7 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
     if (d->rev < a->rev) {
         if (said > a->obeyed)
             world_fail(a->w,
-                "node %lld: belayd's newer word has an older revision (%lld after %lld)",
+                "node %lld: a newer response of belayd has an older revision (%lld after %lld)",
                 (long long)a->node, (long long)d->rev, (long long)a->rev);
         return;
     }
@@ -362,7 +363,8 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
         if (find(a, want->job, want->attempt))
             continue;
         if (want->exclusive && d->n_attempts > 1)
-            world_fail(a->w, "job %lld is to have node %lld for itself, and another is to be there",
+            world_fail(a->w,
+                "job %lld is exclusive, but belayd sends node %lld another job as well",
                 (long long)want->job, (long long)a->node);
         if (want->want == WIRE_RUN)
             start_attempt(a, want);
@@ -433,7 +435,7 @@ static void build(struct sim_agent *a, int64_t wait_ms, struct wire_status *out)
         tell(LIST_ENTRY(l, struct sim_attempt, in_agent), &st.attempts[i++]);
     wire_status_encode(&st, &text);
     if (wire_status_decode(text.data, text.len, out, &e) != 0)
-        world_fail(a->w, "a status does not survive its own encoding: %s", e.text);
+        world_fail(a->w, "an encoded status cannot be decoded: %s", e.text);
     buf_deinit(&text);
     free(st.attempts);
 }
@@ -497,7 +499,7 @@ static void on_reply(void *ctx, const struct err *e, const struct wire_desired *
         c->desired = mem_alloc(sizeof(*c->desired));
         wire_desired_encode(d, &text);
         if (wire_desired_decode(text.data, text.len, c->desired, &bad) != 0)
-            world_fail(w, "a desired does not survive its own encoding: %s", bad.text);
+            world_fail(w, "an encoded response cannot be decoded: %s", bad.text);
         buf_deinit(&text);
     } else {
         w->lost_messages++;

@@ -136,7 +136,7 @@ static void check_verdict(struct world *w, const struct instance_row *r)
 {
     enum boot_verdict verdict = verdict_of(&w->boots_seen, r->id);
     if (r->boot != verdict)
-        world_fail(w, "the boot of instance %lld is '%s', and is stored as '%s'", (long long)r->id,
+        world_fail(w, "the boot of instance %lld is '%s', but is stored as '%s'", (long long)r->id,
             boot_verdict_names[verdict], boot_verdict_names[r->boot]);
 }
 
@@ -150,8 +150,8 @@ static void check_count(
     int64_t all = b->failed + x->n_failed;
     if (x->is_unclear || ((x->joined || x->newest_begun) && x->n_failed > 0)) {
         if (failed > x->n_failed && failed != all)
-            world_fail(w, "%lld failed boots are stored, of at most %lld", (long long)failed,
-                (long long)all);
+            world_fail(w, "%lld failed boots are stored, but at most %lld occurred",
+                (long long)failed, (long long)all);
         return;
     }
     if (resets && b->failed > 0)

@@ -199,7 +199,7 @@ static void check_job(struct world *w, const struct job_row *r)
     }
     struct sim_job *j = world_job(w, r->id);
     if (j->ends > 0)
-        world_fail(w, "job %lld changed after its end", (long long)r->id);
+        world_fail(w, "job %lld was changed after its end", (long long)r->id);
     if (r->no_progress > 0 && !j->forgets)
         world_fail(w,
             "job %lld resumes from its checkpoints, but is counted as restarted from scratch %d "
@@ -433,7 +433,7 @@ static void check_costs(struct world *w, const struct changes *c)
     for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) {
         const struct sim_job *j = &w->jobs[id - 1];
         if (j->cost_uusd != j->ledger_uusd)
-            world_fail(w, "job %lld has cost %lld uusd, but the ledger has %lld", (long long)id,
+            world_fail(w, "job %lld cost %lld uusd, but the ledger has %lld", (long long)id,
                 (long long)j->cost_uusd, (long long)j->ledger_uusd);
     }
 }

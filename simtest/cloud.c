@@ -452,7 +452,7 @@ static const struct fate {
     {0.13, ERR_NO_CAPACITY, "no capacity", .of_launch = true},
     {0.02, ERR_QUOTA, "quota exceeded", .of_launch = true},
     {0.01, ERR_CONFIG, "no such image", .of_launch = true},
-    {0.005, ERR_UNSUPPORTED, "not of this type", .of_launch = true},
+    {0.005, ERR_UNSUPPORTED, "the type is not supported", .of_launch = true},
     {0.005, ERR_CONFLICT, "the token was used", .of_launch = true},
     {0.01, ERR_NO_CREDENTIALS, "no credentials, so nothing was sent", .of_launch = true},
     {0.01, ERR_DENIED, "not allowed"},

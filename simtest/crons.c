@@ -136,7 +136,8 @@ static struct wall next(struct world *w, const struct cron_row *r, struct wall a
 static void check_run(struct world *w, const struct cron_run_row *r)
 {
     if (map_get(&w->cron_times, r->at.ms))
-        world_fail(w, "time %lld of the cron entry was decided on twice", (long long)r->at.ms);
+        world_fail(
+            w, "scheduled time %lld of the cron entry was decided twice", (long long)r->at.ms);
     map_put(&w->cron_times, r->at.ms, w);
     w->cron_decided += r->times;
 }
@@ -155,10 +156,10 @@ static void check_row(struct world *w, const struct cron_row *r)
     for (struct wall t = w->cron_first; t.ms < end.ms; t = next(w, r, t))
         due++;
     if (due != w->cron_decided + (int64_t)core_cron_waiting(r, at))
-        world_fail(w, "of %lld times of the cron entry %lld are decided on, and %zu wait",
+        world_fail(w, "%lld scheduled times have passed: %lld were decided, and %zu wait",
             (long long)due, (long long)w->cron_decided, core_cron_waiting(r, at));
     if (r->started + r->skipped + r->missed != w->cron_decided)
-        world_fail(w, "the cron entry has counted %lld times, and %lld are decided on",
+        world_fail(w, "the cron entry counts %lld decided times, but %lld were decided",
             (long long)(r->started + r->skipped + r->missed), (long long)w->cron_decided);
 }
 
@@ -169,8 +170,8 @@ static void check_job(struct world *w, const struct job_row *r)
         return;
     int64_t of = (int64_t)(uintptr_t)map_get(&w->cron_jobs, r->cron_at.ms);
     if (of && of != r->id)
-        world_fail(w, "jobs %lld and %lld are of the same time of the cron entry", (long long)of,
-            (long long)r->id);
+        world_fail(w, "jobs %lld and %lld have the same scheduled time of the cron entry",
+            (long long)of, (long long)r->id);
     map_put(&w->cron_jobs, r->cron_at.ms, (void *)(uintptr_t)r->id);
 }
 

@@ -32,8 +32,7 @@ static void check_wait(struct world *w, struct sim_job *j, const struct attempt 
     if (a->row.state == ATTEMPT_ASSIGNED && asked_ms > LEAST_MS + SLACK_MS &&
         waited_ms > wait_ms + SLACK_MS && world_now(w) > w->full_until_ms + SLACK_MS &&
         !is_with_its_agent(w, &a->row))
-        world_fail(w,
-            "job %lld attempt %lld has waited for %lld ms for credentials that cannot be made",
+        world_fail(w, "job %lld attempt %lld still waits for credentials after %lld ms",
             (long long)a->row.job, (long long)a->row.attempt, (long long)waited_ms);
 }
 
@@ -74,6 +73,7 @@ bool grants_of_job(
 void grants_committed_attempt(struct world *w, const struct attempt_row *r)
 {
     if (r->state == ATTEMPT_ENDED && strstr(r->text, SIM_NO_GRANTS) && is_with_its_agent(w, r))
-        world_fail(w, "job %lld attempt %lld was given up for want of credentials, and runs",
+        world_fail(w,
+            "job %lld attempt %lld was ended for lack of credentials, but its agent runs it",
             (long long)r->job, (long long)r->attempt);
 }

@@ -95,7 +95,7 @@ static int run_all(const struct arguments *a)
         close(pipes[i][0]);
         wait(&status);
         if (WIFSIGNALED(status))
-            printf("a process was ended by signal %d: --verbose tells at which seed\n",
+            printf("a process was killed by signal %d; run with --verbose to see the seed\n",
                 WTERMSIG(status));
         failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     }
@@ -114,14 +114,15 @@ int main(int argc, char **argv)
 {
     struct arguments a = {.seeds = 100, .first = 1, .processes = 1};
     struct poptOption options[] = {
-        {"seeds", 'n', POPT_ARG_LONGLONG, &a.seeds, 0, "how many (default 100)", "N"},
-        {"first", 'f', POPT_ARG_LONGLONG, &a.first, 0, "the first (default 1)", "SEED"},
-        {"jobs", 'j', POPT_ARG_INT, &a.processes, 0, "processes at once (default 1)", "P"},
+        {"seeds", 'n', POPT_ARG_LONGLONG, &a.seeds, 0, "number of seeds (default 100)", "N"},
+        {"first", 'f', POPT_ARG_LONGLONG, &a.first, 0, "first seed (default 1)", "SEED"},
+        {"jobs", 'j', POPT_ARG_INT, &a.processes, 0, "number of parallel processes (default 1)",
+            "P"},
         {"digest", 'd', POPT_ARG_NONE, &a.digest, 0,
-            "a line for every seed: its number and a hash of all that was committed but texts; "
+            "print a line for each seed: its number and a hash of all committed data but texts; "
             "pipe it to sort -n",
             NULL},
-        {"verbose", 'v', POPT_ARG_NONE, &a.verbose, 0, "a line for every seed", NULL},
+        {"verbose", 'v', POPT_ARG_NONE, &a.verbose, 0, "print a line for each seed", NULL},
         POPT_AUTOHELP POPT_TABLEEND,
     };
     poptContext pc = poptGetContext("belay-sim", argc, (const char **)argv, options, 0);

@@ -128,8 +128,8 @@ void options_loaded(struct world *w)
         const struct job_attribute *a =
             j ? difference(&j->row.spec, &world_job(w, id)->spec) : NULL;
         if (a)
-            world_fail(
-                w, "job %lld is loaded with another %s than was committed", (long long)id, a->name);
+            world_fail(w, "job %lld was loaded with a %s that differs from the committed one",
+                (long long)id, a->name);
     }
 }
 
@@ -143,7 +143,7 @@ void options_sent(struct world *w, const struct wire_desired_attempt *d)
         const struct job_attribute *a = &job_attributes[i];
         if (a->wire && a->field == JOB_FIELD_NONE && !job_member_is_equal(a, spec, &d->options) &&
             !(no_script && a->member_type == JOB_MEMBER_TEXT))
-            world_fail(w, "an agent gets another %s of job %lld than was committed", a->name,
-                (long long)d->job);
+            world_fail(w, "an agent received a %s of job %lld that differs from the committed one",
+                a->name, (long long)d->job);
     }
 }

@@ -36,7 +36,7 @@ static void start_delivery(
     struct sim_delivery *d = x->deliveries;
     while (timer_is_running(&d->timer))
         if (++d == x->deliveries + OUTBOX_AT_ONCE) {
-            world_fail(x->w, "more is delivered at once than may be");
+            world_fail(x->w, "more than the allowed number of notifications is delivered at once");
             return;
         }
     const struct sim_job *j = world_job(x->w, row->job);

@@ -86,7 +86,8 @@ static void check_notified(struct world *w, const struct changes *c)
             continue;
         int64_t key = w->paid_hour.ms + r->a;
         if (map_get(&w->paid_notified, key))
-            world_fail(w, "%lld %% of an hour's budget were notified twice", (long long)r->a);
+            world_fail(w, "the threshold of %lld %% of an hour's budget was notified twice",
+                (long long)r->a);
         map_put(&w->paid_notified, key, w);
     }
 }
@@ -103,7 +104,7 @@ void paid_committed(struct world *w, const struct changes *c)
             w->paid_uusd += c->ledger[i].uusd;
     int64_t hours = (int64_t)map_size(&w->paid_hours);
     if (w->paid_uusd > 5 * hours * CAP_UUSD / 4)
-        world_fail(w, "in %lld hours jobs have cost %lld, of budgets of %d an hour",
+        world_fail(w, "within %lld hours jobs cost %lld uusd; the budget of an hour is %d",
             (long long)hours, (long long)w->paid_uusd, CAP_UUSD);
 }
 
@@ -115,8 +116,8 @@ void paid_check(struct world *w)
         return;
     core_budget(w->model, 0, world_stamp(w).wall, &v);
     if (v.spent_uusd > CAP_UUSD * 5 / 4)
-        world_fail(
-            w, "%lld are spent of an hour's budget of %d", (long long)v.spent_uusd, CAP_UUSD);
+        world_fail(w, "%lld uusd are spent within an hour; its budget is %d",
+            (long long)v.spent_uusd, CAP_UUSD);
     if (!v.is_closed)
         w->used_up_at = WALL_NONE;
     else if (!wall_is_set(w->used_up_at))
@@ -126,7 +127,8 @@ void paid_check(struct world *w)
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             if (v.is_closed && a->job->labels && a->row.state == ATTEMPT_ASSIGNED &&
                 a->row.assigned_at.ms > w->used_up_at.ms && a->node->row.price_uusd_h > 0)
-                world_fail(w, "job %lld begins, and its budget is used up", (long long)a->row.job);
+                world_fail(w, "job %lld was started although its budget is exhausted",
+                    (long long)a->row.job);
         }
     }
 }

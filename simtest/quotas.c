@@ -90,7 +90,7 @@ static void check_use(struct world *w, const char *team, const char *user)
     const struct use u = use_of(w, team, user);
     if (u.jobs > policy_limit(&w->policy, team, user, LIMIT_RUNNING) ||
         u.mcpu > policy_limit(&w->policy, team, user, LIMIT_MCPU))
-        world_fail(w, "%s of team %s runs %lld jobs of %lld mcpu, more than may be",
+        world_fail(w, "%s of team %s runs %lld jobs of %lld mcpu, above the limit",
             user ? user : "all", team, (long long)u.jobs, (long long)u.mcpu);
 }
 
@@ -154,7 +154,7 @@ static void check_owed(struct world *w)
         w->owed_since_ms = world_now(w);
     else if (world_now(w) - w->owed_since_ms > SOON_MS)
         world_fail(w,
-            "a job has waited for %lld ms for what its team is owed, and others borrow it",
+            "a job within its quota has waited for %lld ms while others use that capacity",
             (long long)(world_now(w) - w->owed_since_ms));
 }
 
@@ -205,7 +205,7 @@ static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
             other->allocated.memory_mib < a->allocated.memory_mib)
             continue;
         if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))
-            world_fail(w, "job %lld was evicted, and job %lld on its node had less to lose",
+            world_fail(w, "job %lld was evicted although job %lld on its node had less to lose",
                 (long long)r->id, (long long)o->id);
     }
 }

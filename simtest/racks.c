@@ -82,11 +82,11 @@ static void check_rack(struct world *w, const struct rack_options *r)
         machines += str_eq(i->pool, k->pool) && !i->reclaimed;
     }
     if (draw > r->max_w)
-        world_fail(
-            w, "rack %s draws %lld W of %lld", r->name, (long long)draw, (long long)r->max_w);
+        world_fail(w, "rack %s draws %lld W, above its limit of %lld", r->name, (long long)draw,
+            (long long)r->max_w);
     if (k->pool[0] && machines > k->n)
-        world_fail(w, "there are %lld machines for %lld places of rack %s", (long long)machines,
-            (long long)k->n, r->name);
+        world_fail(w, "there are %lld machines, but only %lld places in rack %s",
+            (long long)machines, (long long)k->n, r->name);
 }
 
 void racks_check(struct world *w)

@@ -40,9 +40,8 @@ void store_identify(struct world *w, int64_t job, const char *identity)
     if (!s->identity[0])
         STR_COPY(s->identity, identity);
     if (!str_eq(s->identity, identity))
-        world_fail(w,
-            "what job %lld has in the store is taken for another's: its identity was %s, is %s",
-            (long long)job, s->identity, identity);
+        world_fail(w, "the identity of job %lld in the store changed from %s to %s", (long long)job,
+            s->identity, identity);
 }
 
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps)
@@ -150,7 +149,7 @@ static void start_cleaning(
     struct sim_cleaner *x =
         (struct sim_cleaner *)((char *)port - offsetof(struct sim_cleaner, port));
     if (timer_is_running(&x->timer))
-        world_fail(x->w, "two cleanings are under way");
+        world_fail(x->w, "a cleaning was started while another is running");
     x->job = *j;
     x->done = done;
     x->ctx = ctx;

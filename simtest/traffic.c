@@ -148,8 +148,8 @@ static void check_stored(struct world *w, const struct stored_row *r)
                      (double)s->changes + 1e-9 * bill + 1;
     if (counted - bill > allowed || bill - counted > allowed)
         world_fail(w,
-            "keeping the checkpoints of job %lld was billed %.0f millionths, and belayd has "
-            "counted %.0f (%.0f may differ)",
+            "job %lld: the provider billed %.0f millionths of a micro-dollar for its checkpoints, "
+            "but belayd counted %.0f (allowed difference: %.0f)",
             (long long)r->job, bill, counted, allowed);
     s->known_bytes = r->bytes;
     s->changed_bytes = 0;
@@ -161,8 +161,9 @@ void traffic_check(struct world *w)
         const struct sim_store_job *s = &w->store[job - 1];
         if (s->fence == SIM_CLOSED && s->known_bytes > 0 &&
             s->known_bytes != (int64_t)s->n * SIM_STORED_BYTES)
-            world_fail(w, "%zu checkpoints of job %lld are kept, and belayd believes in %lld bytes",
-                s->n, (long long)job, (long long)s->known_bytes);
+            world_fail(w,
+                "the store keeps %zu checkpoints of job %lld, but belayd counts %lld bytes", s->n,
+                (long long)job, (long long)s->known_bytes);
     }
 }
 
@@ -182,7 +183,7 @@ void traffic_committed(struct world *w, const struct changes *c)
     for (size_t i = 0; i < c->n_attempts; i++)
         bill += c->attempts[i].state == ATTEMPT_ENDED ? billed(w, &c->attempts[i]) : 0;
     if (ledger != bill)
-        world_fail(w, "attempts that ended have moved data for %lld uusd, and the ledger has %lld",
+        world_fail(w, "the transfers of ended attempts cost %lld uusd, but the ledger has %lld",
             (long long)bill, (long long)ledger);
 }
 

@@ -53,7 +53,7 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
     } else {
         for (int i = 0; i < w->n_acked; i++)
             if (w->acked[i] == id)
-                world_fail(w, "job number %lld was given out twice", (long long)id);
+                world_fail(w, "job number %lld was assigned twice", (long long)id);
         struct sim_job *j = world_job(w, id);
         j->id = id;
         w->acked[w->n_acked++] = id;

@@ -455,12 +455,12 @@ void sim_run(struct db *db, uint64_t seed, struct sim_result *ret_result)
     begin(w, db, seed);
     while (!w->failure[0] && !is_over(w)) {
         if (++w->events > EVENTS_MAX || world_now(w) > TROUBLE_MS + CALM_MS) {
-            world_fail(w, "it does not come to an end: %d machines, %d of %d jobs submitted",
+            world_fail(w, "the run does not end: %d machines, %d of %d jobs submitted",
                 cloud_alive(w), w->n_submits, w->n_jobs);
             break;
         }
         if (!vtimers_run_next(&w->vt))
-            world_fail(w, "nothing is going to happen any more");
+            world_fail(w, "no event is scheduled, but the run has not ended");
         check_model(w);
     }
     if (!w->failure[0])
