@@ -18,7 +18,7 @@ int http_date_parse(const char *text, struct wall *ret_wall, struct err *e)
     memcpy(name, text + 8, 3);
     const char *month = strstr(months, name);
     if (!month || (month - months) % 3 != 0)
-        return err_set(e, ERR_INVALID, "no month is called \"%s\"", name);
+        return err_set(e, ERR_INVALID, "unknown month \"%s\"", name);
     snprintf(iso, sizeof(iso), "%.4s-%02d-%.2sT%.8sZ", text + 12, (int)(month - months) / 3 + 1,
         text + 5, text + 17);
     return time_parse_iso(iso, ret_wall, e);

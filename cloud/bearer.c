@@ -92,7 +92,7 @@ static void on_header(void *ctx, const struct err *e, const char *header)
     struct err bad;
     b->waiting = false;
     if (!e && !str_starts(header, PREFIX)) {
-        err_set(&bad, ERR_INVALID, "the token is none of the bearer's");
+        err_set(&bad, ERR_INVALID, "the token is not a bearer token");
         e = &bad;
     }
     b->done(b->ctx, e, e ? NULL : header + strlen(PREFIX), e ? 0 : oauth_left_ms(bearer_tokens(b)));

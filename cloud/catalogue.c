@@ -225,7 +225,7 @@ static int read_gpus(const char *text, struct catalogue_parts *p, struct err *e)
     struct buf known = {0};
     str_list_names(&known, name, gpu_names);
     err_set(e, ERR_CONFIG,
-        "%s is not what can be attached to a machine: expected a GPU, as in n1-standard-8+t4, or "
+        "%s cannot be attached to a machine: expected a GPU, as in n1-standard-8+t4, or "
         "several, as in n1-standard-16+2xt4; %s",
         str_show(text, shown), buf_str(&known));
     buf_deinit(&known);
@@ -238,14 +238,14 @@ static int check_parts(const char *provider, const struct catalogue_parts *p, st
     int32_t max = catalogue_gpu_max_vcpus(p->gpu, p->n_gpus);
     if (!catalogue_takes_gpus(p->machine))
         return err_set(e, ERR_CONFIG,
-            "no GPU can be attached to %s: only N1 machine types take some", p->machine);
+            "no GPU can be attached to %s: only N1 machine types accept GPUs", p->machine);
     if (max == 0)
         return err_set(e, ERR_CONFIG, "no machine can have %d GPUs %s: expected 1, 2, 4%s",
             (int)p->n_gpus, p->gpu->name,
             p->gpu->max_vcpus[CATALOGUE_GPU_COUNTS - 1] ? " or 8" : "");
     if (machine && machine->vcpus > max)
         return err_set(e, ERR_CONFIG,
-            "%s has %d vCPUs; with %d of the GPU %s it may have %d at most", p->machine,
+            "%s has %d vCPUs; with %d of the GPU %s at most %d are allowed", p->machine,
             (int)machine->vcpus, (int)p->n_gpus, p->gpu->name, (int)max);
     return 0;
 }
@@ -260,8 +260,8 @@ int catalogue_split(
     if (strlen(type) < sizeof(p.machine))
         memcpy(p.machine, type, n);
     if (!str_is_name(p.machine, sizeof(p.machine) - 1))
-        return err_set(e, ERR_CONFIG, "%s is not the provider's name of an instance type",
-            str_show(type, shown));
+        return err_set(
+            e, ERR_CONFIG, "%s is not an instance type of the provider", str_show(type, shown));
     int rc = plus ? read_gpus(plus + 1, &p, e) : 0;
     if (rc == 0 && plus)
         rc = check_parts(provider, &p, e);

@@ -35,7 +35,7 @@ int catalogue_find(
     const char *provider, const char *type, struct catalogue_type *ret_type, struct err *e);
 
 /* Processor architecture as uname(1) prints it: "aarch64" if the provider's type name says so, else
- * "x86_64". Works for types outside the table; "" for a provider whose names do not tell. */
+ * "x86_64". Works for types outside the table. "" if the provider's names do not show it. */
 const char *catalogue_arch(const char *provider, const char *type);
 
 /* The region in which the table's on-demand price of a type applies: "us-east-1"; "" for all. */

@@ -36,12 +36,12 @@ int cloud_endpoint(const char *provider, const char *url, char **ret_url, struct
     const char *host = strstr(url, "://") + 3;
     size_t n = strcspn(host, "/");
     if (n == 0 || n > 255 || strspn(host, host_bytes) < n || (host[n] && !str_eq(host + n, "/")))
-        return err_set(e, ERR_CONFIG,
-            "%s endpoint \"%.128s\": expected a host and nothing after it", provider, url);
+        return err_set(e, ERR_CONFIG, "%s endpoint \"%.128s\": expected nothing after the host",
+            provider, url);
     if (!https && !is_loopback(host, n))
         return err_set(e, ERR_CONFIG,
-            "%s endpoint \"%.128s\": plain http would show requests to the network; use https:// "
-            "(http:// is for this machine's own address only)",
+            "%s endpoint \"%.128s\": plain http would expose requests to the network; use https:// "
+            "(http:// is allowed only for this machine)",
             provider, url);
     *ret_url = mem_strndup(url, (size_t)(host - url) + n);
     return 0;

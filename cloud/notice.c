@@ -145,8 +145,8 @@ static void count_round(struct notice_reader *r, const struct err *e)
         log_info("metadata service answers again", log_i("failures", r->failures));
     r->failures = e ? r->failures + 1 : 0;
     if (e && r->failures == FAILURES_TO_LOG)
-        log_warn("metadata service fails: a notice would not be seen",
-            log_i("failures", r->failures), log_err(e));
+        log_warn("metadata service fails: notices cannot be seen", log_i("failures", r->failures),
+            log_err(e));
 }
 
 /* False if the reader was freed. */
@@ -215,12 +215,12 @@ struct notice_reader *notice_reader_start(
     if (is_silent(provider))
         return NULL;
     if (!p) {
-        log_error("no notice reader for this provider: reclaims come unannounced",
+        log_error("no notice reader for this provider: reclaims come without notice",
             log_s("provider", provider));
         return NULL;
     }
     if (p->create(o, &r, &e) != 0) {
-        log_error("notice reader not started: reclaims come unannounced", log_err(&e));
+        log_error("notice reader not started: reclaims come without notice", log_err(&e));
         return NULL;
     }
     r->provider = p;

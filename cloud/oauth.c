@@ -245,7 +245,7 @@ static int parse_token(
     const char *text = json_req_str(&r, "access_token", OAUTH_TOKEN_MAX);
     if (text && (!*text || !is_visible(text)))
         json_reader_fail(
-            &r, "access_token", "empty, or with a character that cannot be in a header");
+            &r, "access_token", "empty, or with a character that a header cannot contain");
     int64_t life = read_life(&r, usual_s);
     rc = json_reader_finish_lenient(&r);
     if (rc == 0) {

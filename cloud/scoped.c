@@ -179,7 +179,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
         e = &bad;
     credentials.left_ms -= clock_mono(c->s->o.timers->clock).ms - c->asked.ms;
     if (!e && credentials.left_ms <= 0) {
-        err_set(&bad, ERR_INVALID, "the token service gave credentials that have ended already");
+        err_set(&bad, ERR_INVALID, "the token service returned expired credentials");
         e = &bad;
     }
     finish(c, e, e ? NULL : &credentials);
@@ -368,8 +368,8 @@ static int check_aws(const struct scoped_options *o, struct err *e)
 static int check_azure(const struct scoped_options *o, struct err *e)
 {
     if (o->role_arn || o->kms_key || o->sts_url)
-        return err_set(
-            e, ERR_INVALID, "store_role, store_kms_key and store_sts are not for a store at Azure");
+        return err_set(e, ERR_INVALID,
+            "store_role, store_kms_key and store_sts do not apply to a store at Azure");
     if (o->life_ms && (o->life_ms < AZURE_LIFE_MIN_MS || o->life_ms > SAS_LIFE_MAX_MS))
         return err_set(e, ERR_INVALID, "store_lifetime: a signature of Azure lasts from 10s to 7d");
     return 0;
@@ -384,10 +384,12 @@ int scoped_check(const struct scoped_options *o, struct err *e)
     else if (o->kind == SCOPED_AZURE)
         rc = check_azure(o, e);
     else if (o->role_arn || o->kms_key)
-        rc = err_set(e, ERR_INVALID, "store_role and store_kms_key are not for a store at Google");
+        rc = err_set(
+            e, ERR_INVALID, "store_role and store_kms_key do not apply to a store at Google");
     else if (o->life_ms)
         rc = err_set(e, ERR_INVALID,
-            "store_lifetime is not for a store at Google: a job's token ends with belayd's own");
+            "store_lifetime does not apply to a store at Google: a job's token expires with "
+            "belayd's own");
     if (rc == 0 && o->sts_url && cloud_endpoint("store_sts", o->sts_url, &url, e) != 0)
         rc = e->kind = ERR_INVALID;
     free(url);

@@ -114,8 +114,7 @@ static int set_parse_error(const struct reader *r, const char *bytes, size_t n, 
 {
     if (xml_looks_like_html(bytes, n))
         return err_set(e, ERR_INVALID, "expected XML, found an HTML page of %zu bytes", n);
-    return err_set(e, ERR_INVALID,
-        "expected XML, found %zu bytes that are none from line %lu on: %s", n,
+    return err_set(e, ERR_INVALID, "expected XML, found %zu bytes with an error in line %lu: %s", n,
         (unsigned long)XML_GetCurrentLineNumber(r->parser),
         r->why ? r->why : XML_ErrorString(XML_GetErrorCode(r->parser)));
 }

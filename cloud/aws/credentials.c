@@ -74,8 +74,7 @@ static int copy_value(
         return err_set(e, ERR_CONFIG, "%s is longer than %zu bytes", what, size - 1);
     for (size_t i = 0; i < n; i++)
         if (src[i] <= ' ' || src[i] > '~')
-            return err_set(
-                e, ERR_CONFIG, "%s holds a blank or a character that cannot be in one", what);
+            return err_set(e, ERR_CONFIG, "%s contains a blank or an invalid character", what);
     memcpy(dst, src, n);
     dst[n] = '\0';
     return 0;
@@ -232,8 +231,8 @@ static void on_role_name(void *ctx, const struct err *e, const char *body, size_
         strspn(body, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") <
             len) {
         struct err bad;
-        err_set(
-            &bad, ERR_INVALID, "metadata " ROLE_PATH ": the reply of %zu bytes is no role name", n);
+        err_set(&bad, ERR_INVALID,
+            "metadata " ROLE_PATH ": the reply of %zu bytes is not a role name", n);
         fail_role(s, &bad);
         return;
     }
@@ -275,7 +274,7 @@ static void fetch(struct aws_credential_source *s)
     } else if (rc != ERR_NOT_FOUND) {
         answer(s, &e);
     } else if (!s->imds) {
-        err_set(&e, ERR_NOT_FOUND, "the metadata service is not to be asked");
+        err_set(&e, ERR_NOT_FOUND, "the metadata service is disabled");
         fail_role(s, &e);
     } else {
         s->fetching = true;
@@ -409,8 +408,8 @@ static int check_profile(struct file_parser *f)
         return err_set(f->e, ERR_NOT_FOUND, "no profile [%.64s]", f->profile);
     if (!f->c.access_key[0] || !f->c.secret_key[0])
         return err_set(f->e, ERR_CONFIG,
-            "profile [%.64s] needs aws_access_key_id and aws_secret_access_key (other ways to name "
-            "credentials there are not read)",
+            "profile [%.64s] needs aws_access_key_id and aws_secret_access_key (other kinds of "
+            "profiles are not supported)",
             f->profile);
     return 0;
 }

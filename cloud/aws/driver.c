@@ -49,7 +49,7 @@ struct aws_call *aws_call_new(struct aws_driver *d, const char *region)
     if (!region || strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(region) ||
         !*region || strlen(region) >= CLOUD_NAME_MAX)
         err_set(&c->base.refused, ERR_CONFIG,
-            "\"%.64s\" is no AWS region (expected the like of us-east-1)", region ? region : "");
+            "\"%.64s\" is not an AWS region (expected one like us-east-1)", region ? region : "");
     return c;
 }
 

@@ -46,7 +46,7 @@ static int required_text(
 {
     int rc = xml_text(node, name, dst, size, e);
     if (rc == 0 && !*dst)
-        rc = err_set(e, ERR_INVALID, "<%s>: there is no <%s> in it", xml_name(node), name);
+        rc = err_set(e, ERR_INVALID, "<%s> has no <%s>", xml_name(node), name);
     return rc;
 }
 
@@ -69,7 +69,7 @@ static int parse_state_code(const struct xml_node *state, int64_t *ret_code, str
 {
     char text[16];
     int rc = state ? REQUIRED_TEXT(state, "code", text, e)
-                   : err_set(e, ERR_INVALID, "<item>: there is no state in it");
+                   : err_set(e, ERR_INVALID, "<item> has no state");
     if (rc == 0)
         rc = str_to_i64(text, 0, 65535, "instance state code", ret_code, e);
     if (rc == 0)
@@ -101,8 +101,7 @@ static int parse_state(const struct xml_node *item, enum cloud_state *ret_state,
         *ret_state = CLOUD_GONE;
         return 0;
     default:
-        return err_set(
-            e, ERR_INVALID, "instance state code %lld is none of EC2's", (long long)code);
+        return err_set(e, ERR_INVALID, "instance state code %lld is unknown", (long long)code);
     }
 }
 
@@ -199,10 +198,10 @@ int ec2_parse_run_instances(
         return rc;
     const struct xml_node *item = xml_child(xml_child(xml_root(&x), "instancesSet"), "item");
     if (!item)
-        rc = err_set(e, ERR_INVALID, "<RunInstancesResponse>: there is no instance in it");
+        rc = err_set(e, ERR_INVALID, "<RunInstancesResponse> has no instance");
     else if (xml_next(item))
         rc =
-            err_set(e, ERR_INVALID, "<RunInstancesResponse>: more than the one instance asked for");
+            err_set(e, ERR_INVALID, "<RunInstancesResponse>: more than the one requested instance");
     else
         rc = parse_instance(item, &i, e);
     if (rc == 0)
@@ -253,7 +252,7 @@ static int parse_fleet_instance(const struct xml_node *item, struct ec2_fleet *f
         return 0;
     if (i->id[0] || xml_next(id))
         return err_set(
-            e, ERR_INVALID, "<CreateFleetResponse>: more than the one instance asked for");
+            e, ERR_INVALID, "<CreateFleetResponse>: more than the one requested instance");
     int rc = parse_override(item, i->zone, i->type, e);
     if (rc == 0)
         rc = xml_text(xml_child(item, "instanceIds"), "item", i->id, sizeof(i->id), e);
@@ -365,7 +364,7 @@ static int read_list(const char *body, size_t n, const char *reply, const char *
         return rc;
     const struct xml_node *list = xml_child(xml_root(&x), set);
     if (!list)
-        rc = err_set(e, ERR_INVALID, "<%s>: there is no <%s> in it", reply, set);
+        rc = err_set(e, ERR_INVALID, "<%s> has no <%s>", reply, set);
     for (const struct xml_node *item = xml_child(list, "item"); item && rc == 0;
          item = xml_next(item))
         rc = read(ctx, item, e);
@@ -459,7 +458,7 @@ int ec2_parse_terminate_instances(
     const struct xml_node *set = xml_child(xml_root(&x), "instancesSet");
     for (size_t i = 0; i < n_ids && rc == 0; i++)
         if (!is_going(set, ids[i]))
-            rc = err_set(e, ERR_INVALID, "instance %.64s is not said to be shutting down", ids[i]);
+            rc = err_set(e, ERR_INVALID, "the reply does not list %.64s as shutting down", ids[i]);
     return close_reply(&x, rc, e);
 }
 
@@ -477,7 +476,7 @@ static int parse_price(const struct xml_node *item, struct cloud_price *p, struc
     if (rc == 0)
         rc = parse_time(item, "timestamp", &p->since, e);
     if (rc == 0 && !wall_is_set(p->since))
-        rc = err_set(e, ERR_INVALID, "<item>: there is no <timestamp> in it");
+        rc = err_set(e, ERR_INVALID, "<item> has no <timestamp>");
     return rc;
 }
 

@@ -123,8 +123,8 @@ static int check_launch(const struct cloud_launch *l, const struct aws_machine *
     if (rc == 0)
         rc = require(l->cluster, TAG_VALUE_MAX, "cluster", e);
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
-        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; EC2 takes %d", strlen(l->user_data),
-            CLOUD_USER_DATA_MAX);
+        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; EC2 accepts at most %d",
+            strlen(l->user_data), CLOUD_USER_DATA_MAX);
     if (rc == 0 && (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX))
         rc = err_set(e, ERR_CONFIG, "a disk of %lld GiB; a gp3 volume has 1 to %d",
             (long long)m->disk_gib, DISK_GIB_MAX);

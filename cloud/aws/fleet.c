@@ -98,7 +98,7 @@ void aws_fleet_free(struct aws_call *c)
     struct aws_fleet *f = c->fleet;
     if (!f)
         return;
-    if (f->may_be_there && c->base.owner) /* else the driver is being destroyed too */
+    if (f->may_be_there && c->base.owner) /* otherwise the driver is being destroyed too */
         keep_for_now(c);
     for (size_t i = 0; i < f->n_targets; i++) {
         free((char *)f->targets[i].zone);
@@ -116,7 +116,7 @@ static void on_tidied(void *ctx, const struct err *e)
 {
     (void)ctx;
     if (e && e->kind != ERR_CANCELLED)
-        log_info("a launch template could not be deleted yet; it is tried again", log_err(e));
+        log_info("a launch template could not be deleted yet; will be tried again", log_err(e));
 }
 
 static int parse_deleted(struct aws_call *c, const char *body, size_t n, struct err *e)
@@ -244,7 +244,8 @@ static void refuse(struct aws_call *c)
     if (first)
         c->outcome = first->e;
     else
-        err_set(&c->outcome, ERR_NO_CAPACITY, "EC2's fleet gave no instance, and no reason");
+        err_set(
+            &c->outcome, ERR_NO_CAPACITY, "EC2's fleet launched no instance and gave no reason");
 }
 
 static void tell_refused(struct aws_call *c, bool is_launched)

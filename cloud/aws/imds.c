@@ -120,7 +120,7 @@ static void fail_status(struct imds *m, const char *path, int status)
 {
     struct err e;
     if (status == 404)
-        err_set(&e, ERR_NOT_FOUND, "metadata %s: not there", path);
+        err_set(&e, ERR_NOT_FOUND, "metadata %s: not found", path);
     else if (status == 403)
         err_set(&e, ERR_DENIED,
             "metadata %s: HTTP 403: the metadata service is turned off for this instance", path);
@@ -187,14 +187,14 @@ static void on_token(void *ctx, const struct err *e, const struct http_reply *re
         fail(m, path, e);
     } else if (reply->status == 404) {
         struct err none;
-        err_set(
-            &none, ERR_UNAVAILABLE, "metadata %s: HTTP 404: this is no EC2 metadata service", path);
+        err_set(&none, ERR_UNAVAILABLE,
+            "metadata %s: HTTP 404: this is not an EC2 metadata service", path);
         finish(m, &none, NULL, 0);
     } else if (reply->status != 200) {
         fail_status(m, path, reply->status);
     } else if (!token_is_valid(&reply->body)) {
         struct err bad;
-        err_set(&bad, ERR_INVALID, "metadata %s: the reply of %zu bytes is no token", path,
+        err_set(&bad, ERR_INVALID, "metadata %s: the reply of %zu bytes is not a token", path,
             reply->body.len);
         finish(m, &bad, NULL, 0);
     } else {

@@ -125,7 +125,7 @@ static int parse_identity(const char *body, size_t n, struct notice_identity *id
 
 /* ---- the reader ---- */
 
-/* The notices were read; only the identity was not. */
+/* For a round that has read the notices, but not the identity. */
 static void end_round_without_identity(struct aws_reader *r, const struct err *e)
 {
     if (notice_reader_identity_failed(&r->base, e))
@@ -198,8 +198,7 @@ static void on_rebalance(void *ctx, const struct err *e, const char *body, size_
 static void log_if_unknown(const char *action)
 {
     if (!str_eq(action, "terminate") && !str_eq(action, "stop") && !str_eq(action, HIBERNATE))
-        log_warn("EC2 announces an action that is not known here: taken for a reclaim",
-            log_s("action", action));
+        log_warn("EC2 announces an unknown action: treated as a reclaim", log_s("action", action));
 }
 
 /* n uses the service's clock. False if the reader was freed. Reports once, and again only if the

@@ -173,7 +173,7 @@ static void keep_listed(struct aws_call *c, const char *type, const struct cloud
 static void list_failed(struct aws_call *c, const struct err *e)
 {
     failed(c, &c->d->list_prices,
-        "on-demand prices stay as they are: the price list did not tell them", e);
+        "on-demand prices stay unchanged: the price list did not return them", e);
     c->base.next_word = c->base.n_words;
 }
 
@@ -231,7 +231,7 @@ static int parse_scores(struct aws_call *c, const char *body, size_t n, struct e
 static void scores_failed(struct aws_call *c, const struct err *e)
 {
     c->prices->scores.n = 0;
-    failed(c, &c->d->scores, "spot offers have no scores: EC2 did not tell them", e);
+    failed(c, &c->d->scores, "spot offers have no scores: EC2 did not return them", e);
 }
 
 static int score_of(const struct aws_prices *p, const char *zone)

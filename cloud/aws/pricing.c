@@ -173,7 +173,7 @@ static int read_text(const struct product *p, const json_t *text, struct err *e)
 {
     json_t *root;
     if (!json_is_string(text))
-        return err_set(e, ERR_INVALID, "expected a text that holds a JSON document");
+        return err_set(e, ERR_INVALID, "expected a text with a JSON document");
     int rc = json_parse(
         json_string_value(text), json_string_length(text), PRICING_PRODUCT_MAX, &root, e);
     if (rc != 0)
@@ -265,7 +265,7 @@ int pricing_parse_error(int status, const char *body, size_t n, struct err *e)
     const struct refusal *r = is_read ? refusal_find(refusals, code) : NULL;
     enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (!is_read)
-        return refusal_set_stray(SERVICE, kind, status, body, n, "no error of its own", e);
+        return refusal_set_stray(SERVICE, kind, status, body, n, "an unknown body", e);
     /* these repeat the canonical request, including the session token */
     if (strstr(code, "Signature"))
         message[0] = '\0';

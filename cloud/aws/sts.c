@@ -162,7 +162,7 @@ int sts_parse_assume_role(
     else /* XML's error text might quote a secret */
         rc = err_set(e, ERR_INVALID,
             SERVICE
-            "'s reply of %zu bytes is no AssumeRoleResponse with AccessKeyId, SecretAccessKey, "
+            "'s reply of %zu bytes is not an AssumeRoleResponse with AccessKeyId, SecretAccessKey, "
             "SessionToken and Expiration",
             n);
     explicit_bzero(&c, sizeof(c));
@@ -189,7 +189,8 @@ static const struct refusal refusals[] = {
     {"MalformedPolicyDocument*", ERR_CONFIG},
     {"RegionDisabled*", ERR_CONFIG,
         "allow the Security Token Service in this region, or set store_sts"},
-    {"ValidationError", ERR_CONFIG, "is store_lifetime longer than the role's sessions may be?"},
+    {"ValidationError", ERR_CONFIG,
+        "check that store_lifetime is within the role's maximum session duration"},
     {"Throttling*", ERR_THROTTLED},
     {"RequestLimitExceeded", ERR_THROTTLED},
     {"SlowDown", ERR_THROTTLED},
@@ -225,7 +226,7 @@ int sts_parse_error(int status, const char *body, size_t n, unsigned *ret_remedi
     enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     *ret_remedies = r ? r->flags : 0;
     if (!is_read)
-        return refusal_set_stray(SERVICE, kind, status, body, n, "no error of its own", e);
+        return refusal_set_stray(SERVICE, kind, status, body, n, "an unknown body", e);
     /* these repeat the canonical request, including the session token */
     if (strstr(code, "Signature"))
         message[0] = '\0';

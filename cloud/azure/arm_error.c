@@ -35,7 +35,7 @@ static const struct refusal refusals[] = {
     {"AvailabilityZoneNotSupported", ERR_NO_CAPACITY},
     {"SubnetIsFull", ERR_NO_CAPACITY, "the pool's subnet is full: name a larger one"},
 
-    {"QuotaExceeded", ERR_QUOTA, "ask Azure for more; spot draws on lowPriorityCores alone",
+    {"QuotaExceeded", ERR_QUOTA, "ask Azure for more; spot machines use only lowPriorityCores",
         IN_MESSAGE},
     {"*QuotaExceeded", ERR_QUOTA},
 
@@ -70,7 +70,7 @@ static const struct refusal refusals[] = {
     {"RequestDisallowedByPolicy", ERR_DENIED},
     {"ReadOnlyDisabledSubscription", ERR_DENIED},
     {"ScopeLocked", ERR_DENIED,
-        "take the lock off the resource group: machines could not be deleted"},
+        "remove the lock from the resource group: it prevents deleting machines"},
 
     {"ResourceNotFound", ERR_NOT_FOUND},
     {"ResourceGroupNotFound", ERR_CONFIG, "check the pool's resource_group"},

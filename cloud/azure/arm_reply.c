@@ -240,7 +240,7 @@ static int failure_in_view(const json_t *properties, const char *state, struct e
         if (cause && *cause)
             return arm_refusal(cause, message ? message : "", e);
     }
-    return err_set(e, ERR_UNAVAILABLE, "Azure says only that it is \"%s\"", state);
+    return err_set(e, ERR_UNAVAILABLE, "Azure gives no reason, only the state \"%s\"", state);
 }
 
 int arm_parse_progress(const char *body, size_t n, bool *ret_done, struct err *e)
@@ -285,7 +285,8 @@ int arm_parse_operation(const char *body, size_t n, bool *ret_done, struct err *
         return rc;
     if (is_failure(state))
         return has_error ? arm_parse_error(500, body, n, &remedy, e)
-                         : err_set(e, ERR_UNAVAILABLE, "Azure says only that it is \"%s\"", state);
+                         : err_set(e, ERR_UNAVAILABLE,
+                               "Azure gives no reason, only the state \"%s\"", state);
     *ret_done = strcasecmp(state, "Succeeded") == 0;
     return 0;
 }
@@ -303,8 +304,8 @@ int arm_parse_console(
         (!json_is_object(root) || !url)) /* not with a reader, whose errors quote the value */
         rc = err_set(e, ERR_INVALID, "expected an object with a text serialConsoleLogBlobUri");
     if (rc == 0 && url[0] && !arm_url_is_blob(url, endpoint))
-        rc = err_set(e, ERR_INVALID,
-            "serialConsoleLogBlobUri: it is at another host than those of Azure's blob storage");
+        rc = err_set(
+            e, ERR_INVALID, "serialConsoleLogBlobUri: not at a host of Azure's blob storage");
     if (rc == 0)
         str_copy(ret_url, ARM_URL_MAX + 1, url);
     return close_reply(root, rc, e);
@@ -461,7 +462,7 @@ static void name_disk(
         v->name, sizeof(v->name), "%.*s/%s", (int)strcspn(group, "/"), group, name ? name : "");
     if (r->rc == 0 && (!*group || n >= (int)sizeof(v->name)))
         json_reader_fail(
-            r, "id", "expected a disk's: /subscriptions/.../resourceGroups/GROUP/.../NAME");
+            r, "id", "expected a disk id: /subscriptions/.../resourceGroups/GROUP/.../NAME");
 }
 
 static void read_disk_time(struct json_reader *properties, const char *key, struct wall *at)

@@ -45,8 +45,8 @@ static int check_text(
     if (strlen(value) > max)
         return err_set(e, ERR_CONFIG, "the %s is longer than %zu bytes", what, max);
     if (strspn(value, alphabet) != strlen(value))
-        return err_set(e, ERR_CONFIG, "the %s %s has a character that cannot be in one", what,
-            str_show(value, shown));
+        return err_set(
+            e, ERR_CONFIG, "the %s %s contains an invalid character", what, str_show(value, shown));
     return 0;
 }
 
@@ -55,7 +55,7 @@ static int check_path(const char *value, const char *what, struct err *e)
 {
     int rc = check_text(value, 1024, ALNUM "-._()/:", what, e);
     if (rc == 0 && (strstr(value, "//") || strstr(value, "/.") || str_starts(value, ".")))
-        rc = err_set(e, ERR_CONFIG, "the %s \"%.128s\" is no resource id", what, value);
+        rc = err_set(e, ERR_CONFIG, "the %s \"%.128s\" is not a resource id", what, value);
     return rc;
 }
 
@@ -93,7 +93,7 @@ static int check_ssh_key(const char *key, struct err *e)
 {
     if (!key || !*key)
         return err_set(
-            e, ERR_CONFIG, "the ssh_key is missing: Azure makes no Linux machine without one");
+            e, ERR_CONFIG, "the ssh_key is missing: Azure creates no Linux machine without one");
     if (strlen(key) > SSH_KEY_MAX || (!str_starts(key, "ssh-") && !str_starts(key, "ecdsa-")) ||
         !str_is_utf8(key, strlen(key)))
         return err_set(
@@ -136,7 +136,7 @@ static int check_name(const char *token, struct err *e)
     if (n == 0 || n > ARM_NAME_MAX || strspn(token, ALNUM "-") != n || token[0] == '-' ||
         token[n - 1] == '-' || arm_part_of(token) != ARM_VM)
         return err_set(e, ERR_CONFIG,
-            "\"%.64s\" is no name for a machine: expected 1 to %d of A-Z a-z 0-9 and -",
+            "\"%.64s\" is not a machine name: expected 1 to %d of A-Z a-z 0-9 and -",
             token ? token : "", ARM_NAME_MAX);
     return 0;
 }
@@ -156,7 +156,7 @@ static int check_launch(const struct cloud_launch *l, struct err *e)
         rc =
             err_set(e, ERR_CONFIG, "the cluster is missing or longer than %d bytes", TAG_VALUE_MAX);
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
-        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; at most %d are sent",
+        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; at most %d are accepted",
             strlen(l->user_data), CLOUD_USER_DATA_MAX);
     return rc;
 }

@@ -25,7 +25,7 @@ struct azure_call *azure_call_new(
     if (!region || !*region || strlen(region) >= CLOUD_NAME_MAX ||
         strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(region))
         err_set(&c->base.refused, ERR_CONFIG,
-            "\"%.64s\" is no Azure region (expected the like of eastus)", region ? region : "");
+            "\"%.64s\" is not an Azure region (expected one like eastus)", region ? region : "");
     return c;
 }
 
@@ -237,8 +237,7 @@ bool azure_call_next_page(struct azure_call *c, const char *host)
     if (!c->url[0])
         return false;
     if (!arm_url_is_ours(c->url, host))
-        azure_call_fail(
-            c, ERR_INVALID, "Azure's reply: its next page is said to be at another host");
+        azure_call_fail(c, ERR_INVALID, "Azure's reply: its next page is at another host");
     else if (++c->pages == PAGES_MAX)
         azure_call_fail(c, ERR_INVALID, "Azure's reply: more than 1000 pages");
     else

@@ -61,8 +61,7 @@ static int copy_secret(char *dst, size_t size, const char *src, const char *what
             e, ERR_CONFIG, "%s: expected a secret of 1 to %zu characters", what, size - 1);
     for (size_t i = 0; i < n; i++)
         if (src[i] <= ' ' || src[i] > '~')
-            return err_set(
-                e, ERR_CONFIG, "%s holds a blank or a character that cannot be in one", what);
+            return err_set(e, ERR_CONFIG, "%s contains a blank or an invalid character", what);
     str_copy(dst, size, src);
     return 0;
 }
@@ -93,9 +92,9 @@ static const char *either(const json_t *object, const char *a, const char *b, st
     if (!v)
         v = json_object_get(object, b);
     if (!v)
-        err_set(e, ERR_CONFIG, "there is neither \"%s\" nor \"%s\"", a, b);
+        err_set(e, ERR_CONFIG, "expected \"%s\" or \"%s\"", a, b);
     else if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
-        err_set(e, ERR_CONFIG, "\"%s\" (or \"%s\") is no text", a, b);
+        err_set(e, ERR_CONFIG, "\"%s\" (or \"%s\") is not a text", a, b);
     else
         return json_string_value(v);
     return NULL;

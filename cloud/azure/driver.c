@@ -291,11 +291,13 @@ extern const char azure_end_sh[]; /* from end.sh */
 
 static const struct cloud_setting azure_settings[] = {
     {"subscription", CLOUD_SETTING_TEXT, 64, "the subscription's id", true},
-    {"resource_group", CLOUD_SETTING_TEXT, 90, "the resource group its machines are made in", true},
+    {"resource_group", CLOUD_SETTING_TEXT, 90, "the resource group its machines are created in",
+        true},
     {"image", CLOUD_SETTING_TEXT, 1024,
         "the image its machines boot from (PUBLISHER:OFFER:SKU:VERSION)"},
     {"subnet", CLOUD_SETTING_TEXT, 1024, "the subnet of its machines (VNET/SUBNET)"},
-    {"ssh_key", CLOUD_SETTING_TEXT, 8192, "a public key: Azure makes no Linux machine without one"},
+    {"ssh_key", CLOUD_SETTING_TEXT, 8192,
+        "a public key: Azure creates no Linux machine without one"},
     {"admin_user", CLOUD_SETTING_TEXT, 32, NULL},
     {"security_group", CLOUD_SETTING_TEXT, 1024, NULL},
     {"identity", CLOUD_SETTING_TEXT, 1024, NULL},

@@ -49,7 +49,7 @@ static void wait_on(struct azure_call *c, const struct http_reply *reply)
     else if (c->phase == WAIT_VM)
         cloud_call_finish(&c->base, NULL);
     else
-        azure_call_fail(c, ERR_TIMEOUT, "the network interface is not made yet");
+        azure_call_fail(c, ERR_TIMEOUT, "the network interface is not ready yet");
 }
 
 /* Finds the URL for polling the operation. A URL of another host is not followed, and there may be
@@ -160,7 +160,7 @@ static void on_operation(struct azure_call *c, const struct http_reply *reply)
         if (!azure_call_read_refusal(c, reply, &e))
             return;
         if (!c->url[0]) { /* an unknown outcome is not a failure: the machine may already run */
-            err_wrap(&e, "the launch was taken, and what became of it is not known");
+            err_wrap(&e, "the launch was accepted, but its outcome is unknown");
             e.kind = ERR_UNAVAILABLE;
             cloud_call_finish(&c->base, &e);
             return;

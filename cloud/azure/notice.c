@@ -290,8 +290,8 @@ static void set_deadline(
     struct wall now = notice_provider_now(&r->base, date, &is_dated);
     struct mono mono = clock_mono(r->base.timers->clock);
     int64_t most_ms = p->seen_mono.ms + p->event.notice_ms - mono.ms;
-    /* The moment is past by its own Date: Azure does not keep to it, so only the minimum for any
-     * event applies. */
+    /* The moment has passed by the reply's own Date. Azure has not kept to it, so only the minimum
+     * for any event applies. */
     int64_t least_ms = is_dated ? LEAST_NOTICE_MS : p->event.least_ms;
     int64_t left_ms = notice_left_ms(p->event.not_before, now, is_dated, is_new, least_ms, most_ms);
     p->deadline.ms = own.ms + left_ms;
@@ -302,11 +302,11 @@ static void set_deadline(
 static void log_if_unknown(const struct azure_event *event)
 {
     if (event->is_unknown)
-        log_warn("Azure announces an event of a type that is not known here: taken for a reclaim",
+        log_warn("Azure announces an event of unknown type: treated as a reclaim",
             log_s("type", event->type), log_s("event", event->id));
 }
 
-/* Of a reply with malformed events: what was pending may be one of them, so it stays. */
+/* For a reply with malformed events: a pending event may be one of them, so it stays pending. */
 static void add_pending(const struct azure_reader *r, struct azure_events *events)
 {
     for (size_t i = 0; i < r->n_pending; i++) {
@@ -318,7 +318,7 @@ static void add_pending(const struct azure_reader *r, struct azure_events *event
     }
 }
 
-/* What is known of an event in a reply of this date, which may be NULL. */
+/* Merges what is known of an event with its state in a reply of this date, which may be NULL. */
 static struct pending review(
     const struct azure_reader *r, const struct azure_event *event, const char *date)
 {
@@ -448,7 +448,7 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
         notice_reader_round_ended(&r->base, &e);
         return;
     }
-    /* The notices were read; only the identity was not. */
+    /* the round has read the notices, but not the identity */
     if (r->machine[0] || notice_reader_identity_failed(&r->base, &r->unknown))
         notice_reader_round_ended(&r->base, NULL);
 }
@@ -493,8 +493,7 @@ static void on_acknowledged(void *ctx, const struct err *failed, const struct ht
             p->tries = rc == 0 || rc == ERR_INVALID ? ACKNOWLEDGE_TRIES : p->tries + 1;
     }
     if (rc != 0)
-        log_warn(
-            "an event could not be acknowledged: Azure goes ahead at its deadline", log_err(&e));
+        log_warn("an event could not be acknowledged: Azure proceeds at its deadline", log_err(&e));
     ask_events(r);
 }
 

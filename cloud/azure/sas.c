@@ -114,7 +114,7 @@ int sas_parse_key(const char *body, size_t n, struct sas_key *ret_key, struct er
     if (rc == 0)
         *ret_key = k;
     else
-        rc = err_set(e, ERR_INVALID, SERVICE "'s reply of %zu bytes is no UserDelegationKey", n);
+        rc = err_set(e, ERR_INVALID, SERVICE "'s reply of %zu bytes is not a UserDelegationKey", n);
     OPENSSL_cleanse(&k, sizeof(k));
     return rc;
 }
@@ -165,7 +165,7 @@ int sas_parse_error(int status, const char *code, const char *body, size_t n, st
     const struct refusal *r = is_read ? refusal_find(refusals, own) : NULL;
     enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     return is_read ? refusal_set(SERVICE, kind, own, message, r, e)
-                   : refusal_set_stray(SERVICE, kind, status, body, n, "no error of its own", e);
+                   : refusal_set_stray(SERVICE, kind, status, body, n, "an unknown body", e);
 }
 
 /* ---- the signature ---- */

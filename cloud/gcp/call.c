@@ -22,7 +22,7 @@ struct gcp_call *gcp_call_new(struct cloud_driver *d, const char *region, const 
     if (!region || !*region || strlen(region) >= CLOUD_NAME_MAX ||
         strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(region))
         err_set(&c->base.refused, ERR_CONFIG,
-            "\"%.64s\" is no region of Google's (expected the like of us-central1)",
+            "\"%.64s\" is not a region of Google (expected one like us-central1)",
             region ? region : "");
     return c;
 }
@@ -49,7 +49,7 @@ void gcp_call_fail_asking(struct gcp_call *c, const struct err *e)
 {
     struct err unsure = *e;
     if (c->is_taken) {
-        err_wrap(&unsure, "the launch was taken, and what became of it is not known");
+        err_wrap(&unsure, "the launch was accepted, but its outcome is unknown");
         unsure.kind = ERR_UNAVAILABLE;
     }
     gcp_call_finish(c, &unsure);

@@ -40,7 +40,7 @@ static void read_text(struct json_reader *r, const char *key, char *dst, size_t 
     json_opt_strcpy(r, key, dst, size, "");
     for (const char *p = dst; *p; p++)
         if (*p <= ' ' || *p > '~')
-            json_reader_fail(r, key, "holds a blank or a character that cannot be in one");
+            json_reader_fail(r, key, "contains a blank or an invalid character");
 }
 
 int gcp_key_parse(const char *text, size_t n, struct gcp_key *ret_key, struct err *e)
@@ -55,8 +55,9 @@ int gcp_key_parse(const char *text, size_t n, struct gcp_key *ret_key, struct er
         const char *type = json_opt_str(&r, "type", 64, "");
         if (r.rc == 0 && !str_eq(type, "service_account"))
             json_reader_fail(&r, "type",
-                "expected the key file of a service account; %s is not read (a person's own "
-                "credentials, workload identity): have the console make a key, or run belayd on an "
+                "expected the key file of a service account; %s is not supported (nor are a "
+                "person's own credentials, or workload identity): create a key in the console, or "
+                "run belayd on an "
                 "instance with a service account",
                 str_show(type, shown));
         read_text(&r, "client_email", k.client_email, sizeof(k.client_email));
@@ -210,7 +211,7 @@ static int add_assertion(struct gcp_credential_source *s, const struct gcp_key *
     if (!gcp_token_uri_is_trusted(uri, s->endpoint_url))
         return err_set(e, ERR_CONFIG,
             "token_uri: expected " TOKEN_URI
-            " (or the host of the pool's endpoint); a key's assertion goes nowhere "
+            " (or the host of the pool's endpoint); assertions of a key are sent nowhere "
             "else");
     r->method = "POST";
     r->url = mem_strdup(uri);

@@ -52,8 +52,8 @@ static const struct refusal refusals[] = {
     {"insufficientPermissions", ERR_DENIED, RIGHTS_HINT},
     {"PERMISSION*", ERR_DENIED, RIGHTS_HINT},
     {"IAM_PERMISSION_DENIED", ERR_DENIED, RIGHTS_HINT},
-    {"accessNotConfigured", ERR_DENIED, "turn the Compute Engine API on in the project"},
-    {"SERVICE_DISABLED", ERR_DENIED, "turn the Compute Engine API on in the project"},
+    {"accessNotConfigured", ERR_DENIED, "enable the Compute Engine API in the project"},
+    {"SERVICE_DISABLED", ERR_DENIED, "enable the Compute Engine API in the project"},
 
     {"IP_SPACE_EXHAUSTED*", ERR_CONFIG, "the pool's subnet is full: name a larger one"},
     {"RESOURCE_NOT_FOUND", ERR_CONFIG},
@@ -65,7 +65,7 @@ static const struct refusal refusals[] = {
     {NULL},
 };
 
-/* A 404 of the instance itself is an answer; a 404 of its image, network, zone and the like is a
+/* A 404 for the instance itself is an answer. A 404 for its image, network, zone and the like is a
  * mistake in the pool. */
 static enum err_kind kind_of_not_found(const char *message)
 {
@@ -118,7 +118,7 @@ int gce_parse_error(int status, const char *body, size_t n, struct err *e)
     } else {
         rc = refusal_set_stray("Compute Engine",
             refusal_kind_of_status(refusals, status, ERR_INVALID), status, body, n,
-            "no error of its own (a proxy in between?)", e);
+            "an unknown body (a proxy in between?)", e);
     }
     json_decref(root);
     return rc;

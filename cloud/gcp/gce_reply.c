@@ -29,7 +29,7 @@ static void copy_name(
     dst[0] = '\0';
     if (name &&
         (!*name || strspn(name, LOWER DIGITS "-") != strlen(name) || !str_copy(dst, size, name)))
-        json_reader_fail(r, key, "no name of a resource");
+        json_reader_fail(r, key, "not a resource name");
 }
 
 static void read_name(struct json_reader *r, const char *key, char *dst, size_t size)

@@ -58,7 +58,7 @@ static int check_max_run(const char *text, struct err *e)
         return ERR_CONFIG;
     }
     if (text && (ms < RUN_MS_MIN || ms > RUN_MS_MAX))
-        return err_set(e, ERR_CONFIG, "max_run \"%.32s\": Google takes 30 s to 120 days", text);
+        return err_set(e, ERR_CONFIG, "max_run \"%.32s\": expected 30 s to 120 days", text);
     return 0;
 }
 
@@ -76,17 +76,17 @@ int gce_check_machine(const struct gcp_machine *m, struct err *e)
         return err_set(e, ERR_CONFIG, "service_account \"%.64s\": expected its e-mail address",
             m->service_account);
     if (m->scopes && !m->service_account)
-        return err_set(e, ERR_CONFIG, "scopes without a service_account: name the account, too");
+        return err_set(e, ERR_CONFIG, "scopes need a service_account");
     if (!is_one_of(m->address, "public", "none"))
         return err_set(e, ERR_CONFIG, "address \"%.32s\": expected public or none", m->address);
     if (!is_one_of(m->early_notice, "0", "120"))
-        return err_set(e, ERR_CONFIG, "early_notice \"%.32s\": Google takes 0 and 120 (seconds)",
-            m->early_notice);
+        return err_set(
+            e, ERR_CONFIG, "early_notice \"%.32s\": expected 0 or 120 (seconds)", m->early_notice);
     if (m->disk_type && !is_name(m->disk_type))
         return err_set(
-            e, ERR_CONFIG, "disk_type \"%.32s\": expected the like of pd-balanced", m->disk_type);
+            e, ERR_CONFIG, "disk_type \"%.32s\": expected one like pd-balanced", m->disk_type);
     if (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX)
-        return err_set(e, ERR_CONFIG, "a disk of %lld GiB: Google has up to %d",
+        return err_set(e, ERR_CONFIG, "a disk of %lld GiB; Google allows at most %d",
             (long long)m->disk_gib, DISK_GIB_MAX);
     return check_max_run(m->max_run, e);
 }
@@ -102,13 +102,13 @@ static int check_launch(
     const struct cloud_launch *l, struct catalogue_parts *ret_type, struct err *e)
 {
     if (!l->region || !l->zone || !gce_is_zone_of(l->zone, l->region))
-        return err_set(e, ERR_CONFIG, "\"%.64s\" is no zone of region \"%.64s\"",
+        return err_set(e, ERR_CONFIG, "\"%.64s\" is not a zone of region \"%.64s\"",
             l->zone ? l->zone : "", l->region ? l->region : "");
     int rc = catalogue_split("gcp", l->type ? l->type : "", ret_type, e);
     if (rc != 0)
         return rc;
     if (!is_name(ret_type->machine))
-        return err_set(e, ERR_CONFIG, "\"%.64s\" is no machine type", ret_type->machine);
+        return err_set(e, ERR_CONFIG, "\"%.64s\" is not a machine type", ret_type->machine);
     if (!is_name(l->token))
         return err_set(e, ERR_CONFIG,
             "the idempotency token cannot be an instance's name (a-z, 0-9 and -, up to 63)");
@@ -394,8 +394,7 @@ int gce_split_id(
     if (n > 0 && n < sizeof(first))
         memcpy(first, id, n);
     if (!is_name(first) || !is_name(slash + 1))
-        return err_set(
-            e, ERR_INVALID, "\"%.64s\" is no instance of Google's (expected ZONE/NAME)", id);
+        return err_set(e, ERR_INVALID, "\"%.64s\" is not an instance id (expected ZONE/NAME)", id);
     str_copy(zone, CLOUD_NAME_MAX, first);
     str_copy(name, CLOUD_NAME_MAX, slash + 1);
     return 0;

@@ -47,7 +47,8 @@ static bool is_passing(enum err_kind k)
  * repeat takes the same path. */
 static void on_failed(struct gcp_call *c)
 {
-    if (c->operation.failed.kind == ERR_NOT_FOUND) /* not the instance: something it is made of */
+    /* a resource that the instance needs is missing, not the instance */
+    if (c->operation.failed.kind == ERR_NOT_FOUND)
         c->operation.failed.kind = ERR_CONFIG;
     if (c->operation.failed.kind == ERR_CONFLICT) {
         gcp_call_go_on(c, &read_known);
@@ -96,7 +97,8 @@ static void on_insert_refused(struct gcp_call *c, const struct err *e)
         gcp_call_go_on(c, &read_known);
         return;
     }
-    if (e->kind == ERR_NOT_FOUND) /* not the instance: something it is made of */
+    /* a resource that the instance needs is missing, not the instance */
+    if (e->kind == ERR_NOT_FOUND)
         wrong.kind = ERR_CONFIG;
     gcp_call_finish(c, &wrong);
 }
@@ -119,7 +121,7 @@ static void on_instance_missing(struct gcp_call *c, const struct err *e)
     STR_COPY(i->cluster, c->cluster);
     STR_COPY(i->zone, c->zone);
     STR_COPY(i->type, c->type);
-    STR_COPY(i->reason, "it was gone when its launch was over");
+    STR_COPY(i->reason, "it was gone when its launch ended");
     gcp_call_finish(c, NULL);
 }
 
@@ -131,8 +133,7 @@ static void on_instance(struct gcp_call *c, const char *body, size_t n)
         gcp_call_finish(c, &e);
     } else if (!str_eq(i->token, c->token) || !str_eq(i->cluster, c->cluster) ||
                !str_eq(i->type, c->type) || i->market != c->market) {
-        err_set(&e, ERR_CONFLICT,
-            "there is an instance %s already, and it is not the one asked for", i->id);
+        err_set(&e, ERR_CONFLICT, "an instance %s with other properties exists already", i->id);
         gcp_call_finish(c, &e);
     } else {
         gcp_call_finish(c, NULL);

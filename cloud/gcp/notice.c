@@ -290,7 +290,7 @@ static void on_fact(struct gcp_reader *r, const struct err *e, const char *value
     bool is_missing = e && e->kind == ERR_NOT_FOUND && facts[r->fact].may_be_missing;
     r->watch->etag[0] = '\0'; /* it belongs to another value */
     if (!e && facts[r->fact].take(r, value) != 0) {
-        err_set(&bad, ERR_INVALID, "metadata %s: not what it should be", facts[r->fact].path);
+        err_set(&bad, ERR_INVALID, "metadata %s: malformed value", facts[r->fact].path);
         e = &bad;
     }
     if (e && !is_missing) {
@@ -318,7 +318,7 @@ static void on_maintenance(struct gcp_reader *r, const struct err *e, const char
     if (is_new || str_eq(value, "NONE"))
         r->maintained = is_new;
     if (is_new && !is_known)
-        log_warn("Google announces a maintenance that is not known here: saved before it",
+        log_warn("Google announces an unknown kind of maintenance: state is saved before it",
             log_s("event", value));
     if (is_new && !notice_reader_tell(&r->base, &(struct notice){
                                                     .kind = NOTICE_MAINTENANCE,

@@ -49,7 +49,7 @@ int lambda_build_launch(
     if (strlen(l->user_data) > CLOUD_USER_DATA_MAX)
         return err_set(e, ERR_INVALID, "user data of more than %d bytes", CLOUD_USER_DATA_MAX);
     if (!*l->token || strlen(l->token) >= CLOUD_TOKEN_MAX)
-        return err_set(e, ERR_INVALID, "the token is empty or longer than a name at Lambda may be");
+        return err_set(e, ERR_INVALID, "the token is empty or too long for a name at Lambda");
     json_t *body = json_object();
     json_object_set_new(body, "region_name", json_text(l->region));
     json_object_set_new(body, "instance_type_name", json_text(l->type));
@@ -88,13 +88,13 @@ static const json_t *read_data(const char *body, size_t n, json_t **ret_root, st
     }
     const json_t *data = json_object_get(*ret_root, "data");
     if (!data)
-        err_set(e, ERR_INVALID, "Lambda's reply: no \"data\" in it");
+        err_set(e, ERR_INVALID, "Lambda's reply has no \"data\"");
     return data;
 }
 
 static int not_an_array(const char *what, struct err *e)
 {
-    return err_set(e, ERR_INVALID, "Lambda's reply: %s is not a list, or too long a one", what);
+    return err_set(e, ERR_INVALID, "Lambda's reply: %s is not a list, or is too long", what);
 }
 
 int lambda_parse_launch(const char *body, size_t n, char ret_id[CLOUD_NAME_MAX], struct err *e)
@@ -225,8 +225,8 @@ int lambda_parse_terminate(
         rc = json_reader_finish_lenient(&r);
         for (size_t i = 0; rc == 0 && i < n_ids; i++)
             if (!names(list, ids[i]))
-                rc =
-                    err_set(e, ERR_UNAVAILABLE, "Lambda did not say that it terminates %s", ids[i]);
+                rc = err_set(
+                    e, ERR_UNAVAILABLE, "Lambda's reply does not list %s as terminating", ids[i]);
     }
     json_decref(root);
     return rc;
@@ -324,9 +324,10 @@ int lambda_parse_error(int status, const char *body, size_t n, struct err *e)
         bool is_redirect = status >= 300 && status < 400;
         return err_set(e, refusal_kind_of_status(refusals, status, ERR_CONFIG),
             "Lambda answered HTTP %d without an error code%s", status,
-            is_redirect ? "; it wants to be asked elsewhere, where the key is not sent: set the "
-                          "pool's endpoint"
-                        : "");
+            is_redirect
+                ? "; it redirects to another address, to which the key is not sent: set the "
+                  "pool's endpoint"
+                : "");
     }
     const struct refusal *r = refusal_find(refusals, code);
     enum err_kind kind =

@@ -70,7 +70,7 @@ struct lambda_call *lambda_call_new(struct cloud_driver *d, const char *region)
     c->d = (struct lambda_driver *)d;
     if (!region || !str_is_name(region, CLOUD_NAME_MAX - 1))
         err_set(&c->base.refused, ERR_CONFIG,
-            "\"%.64s\" is no region of Lambda (expected the like of us-west-1)",
+            "\"%.64s\" is not a region of Lambda (expected one like us-west-1)",
             region ? region : "");
     return c;
 }
@@ -149,7 +149,7 @@ bool lambda_call_is_turn(struct lambda_call *c, bool is_launch)
     bool is_turn = start <= at;
     c->is_waiting = !is_turn;
     if (start > c->waits_until.ms) {
-        err_set(&e, ERR_THROTTLED, "others wait for their turn; Lambda takes one %s in %lld ms",
+        err_set(&e, ERR_THROTTLED, "too many requests wait; Lambda accepts one %s in %lld ms",
             is_launch ? "launch" : "request",
             (long long)(is_launch ? d->launch_every_ms : d->request_every_ms));
         cloud_call_finish(&c->base, &e); /* frees it */

@@ -157,7 +157,7 @@ static int check_key(const struct lambda_driver *d, struct err *e)
     char key[LAMBDA_KEY_MAX + 1];
     if (!d->key_file && !d->key)
         return err_set(e, ERR_CONFIG,
-            "there is no API key: set LAMBDA_API_KEY, or credentials: to a file that holds it "
+            "no API key: set LAMBDA_API_KEY, or credentials: to the path of a file with it "
             "(mode 600)");
     int rc = lambda_read_key(d, key, e);
     explicit_bzero(key, sizeof(key));
@@ -197,7 +197,7 @@ int lambda_driver_create(
 
 static const struct cloud_setting lambda_settings[] = {
     {"ssh_key", CLOUD_SETTING_TEXT, 64,
-        "the name of an SSH key in the account (Lambda launches nothing without)"},
+        "the name of an SSH key in the account (required by Lambda)"},
     {"image", CLOUD_SETTING_TEXT, 64, NULL},
     {"image_family", CLOUD_SETTING_TEXT, 64, NULL},
     {"file_system", CLOUD_SETTING_TEXT, 64, NULL},
@@ -224,7 +224,7 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
 {
     if (s->disk_gib > 0)
         return err_set(
-            e, ERR_CONFIG, "disk_gib: Lambda's types have disks of a fixed size: leave it out");
+            e, ERR_CONFIG, "disk_gib: Lambda's types have disks of a fixed size: remove it");
     int64_t request_every_ms, launch_every_ms;
     int rc = read_every(s, "request_every", &request_every_ms, e);
     if (rc == 0)

@@ -87,7 +87,8 @@ static int check_type(struct lambda_call *c, const struct buf *body, struct err 
     if (rc == 0 && !found)
         rc = err_set(e, ERR_CONFIG, "Lambda has no instance type %s (for this account)", c->type);
     else if (rc == 0 && !found->has_capacity)
-        rc = err_set(e, ERR_NO_CAPACITY, "Lambda lists no capacity of %s here", c->type);
+        rc =
+            err_set(e, ERR_NO_CAPACITY, "Lambda reports no capacity of %s in this region", c->type);
     free(types.list);
     return rc;
 }

@@ -277,8 +277,8 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
         return (int)(e->kind = ERR_CONFIG);
     if (s->disk_gib > 0 || s->endpoint || s->credentials)
         return err_set(e, ERR_CONFIG,
-            "disk_gib, endpoint and credentials say nothing about machines reached over ssh: "
-            "leave them out");
+            "disk_gib, endpoint and credentials do not apply to machines reached over ssh: "
+            "remove them");
     return static_driver_create(
         &(struct static_options){
             .hosts = cloud_setup_get(s, "hosts"),

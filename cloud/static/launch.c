@@ -104,7 +104,7 @@ static void on_claimed(struct static_call *c)
         try_next(c);
     } else {
         e.kind = ERR_UNAVAILABLE;
-        err_wrap(&e, "whether the host has taken the claim is not known");
+        err_wrap(&e, "it is unknown whether the host accepted the claim");
         cloud_call_finish(&c->base, &e);
     }
 }
@@ -153,7 +153,7 @@ static bool decide_doubt(struct static_call *c)
     struct err e = q->e;
     size_t host = x->host;
     if (e.kind != ERR_NONE || c->d->hosts[host].is_claiming) {
-        err_set(&e, ERR_UNAVAILABLE, "whether %s has taken the claim is not known: %s",
+        err_set(&e, ERR_UNAVAILABLE, "it is unknown whether %s accepted the claim: %s",
             c->d->hosts[host].label, e.kind != ERR_NONE ? e.text : "it is being asked");
         cloud_call_finish(&c->base, &e);
         return true;

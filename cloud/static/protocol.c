@@ -61,7 +61,7 @@ static int read_claim(
     c->state = json_req_enum(&r, "state", states);
     c->since.ms = json_req_i64(&r, "since_ms", 0, INT64_MAX);
     if (r.rc == 0 && !is_hex(c->id))
-        json_reader_fail(&r, "id", "is not one of a claim");
+        json_reader_fail(&r, "id", "is not the id of a claim");
     return json_reader_finish_lenient(&r);
 }
 
@@ -73,7 +73,7 @@ static int read_report(const json_t *root, struct static_report *ret_report, str
     json_reader_init(&r, root, "reply", e);
     json_req_i64(&r, "host", 1, 1);
     if (r.rc == 0 && (!json_object_get(root, "claim") || !json_object_get(root, "last")))
-        json_reader_fail(&r, "claim", "the reply does not say");
+        json_reader_fail(&r, "claim", "missing in the reply");
     int rc = r.rc != 0 ? r.rc : read_claim(&r, "claim", &report.claim, e);
     if (rc == 0)
         rc = read_claim(&r, "last", &report.last, e);
@@ -127,9 +127,8 @@ int static_parse_reply(
             "belay-agent cannot be run there (%s): install it, or set agent: to its path", words);
     int rc = json_parse(buf_str(&r->output), r->output.len, STATIC_REPLY_MAX, &root, &bad);
     if (rc != 0)
-        return err_set(e, ERR_INVALID,
-            "the reply of belay-agent host (exit code %d) is not one: %s%s%s", r->exit_code,
-            bad.text, words[0] ? "; it says: " : "", words);
+        return err_set(e, ERR_INVALID, "invalid reply of belay-agent host (exit code %d): %s%s%s",
+            r->exit_code, bad.text, words[0] ? "; it says: " : "", words);
     if (r->exit_code != 0)
         rc = host_error(root, r->exit_code, e);
     else
@@ -186,7 +185,7 @@ void static_to_instance(const char *host, const struct static_claim *c, struct c
     STR_COPY(i->zone, STATIC_REGION);
     STR_COPY(i->type, STATIC_REGION);
     if (c->state == STATIC_ENDED)
-        STR_COPY(i->reason, "what it ran has ended, or the host was started again");
+        STR_COPY(i->reason, "its program has ended, or the host was restarted");
     else if (c->state == STATIC_RELEASED)
         STR_COPY(i->reason, "given up");
 }

@@ -231,10 +231,10 @@ class StoreFaults(unittest.TestCase):
             shown = l.show(job)
             self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
             self.assertIn(
-                "goes nowhere else", shown["attempts"][-1]["text"]
+                "sent nowhere else", shown["attempts"][-1]["text"]
             )  # its start may be cut off
             self.assertLessEqual({a["end"] for a in shown["attempts"][1:]}, {"store", "store-away"})
-            self.assertIn("goes nowhere else", self.reason_of(l, job, "store"))
+            self.assertIn("sent nowhere else", self.reason_of(l, job, "store"))
             self.check_given_back(l)
             self.assertEqual(listener.heard, [])
             self.assertEqual(l.leaks(b"assertion="), [])

@@ -255,7 +255,7 @@ static void refusals_are_distinguished_by_code(void **state)
             ERR_UNAVAILABLE, "refused: InternalErrorException"},
         {503, "", ERR_UNAVAILABLE, "HTTP 503 with an empty body"},
         {403, "<!DOCTYPE html><html>no</html>", ERR_DENIED, "an HTML page"},
-        {429, "{}", ERR_THROTTLED, "HTTP 429 with no error of its own"},
+        {429, "{}", ERR_THROTTLED, "HTTP 429 with an unknown body"},
         {302, "{\"__type\":7}", ERR_CONFIG, "HTTP 302"},
         {400, "{\"__type\":\"a b\\nc\"}", ERR_CONFIG, "HTTP 400"},
         {408, "x", ERR_TIMEOUT, "HTTP 408"},

@@ -75,8 +75,8 @@ static void what_cannot_be_attached_is_refused(void **state)
     static const struct {
         const char *type, *text;
     } wrong[] = {
-        {"+t4", "not the provider's name"},
-        {"n1 standard+t4", "not the provider's name"},
+        {"+t4", "not an instance type of the provider"},
+        {"n1 standard+t4", "not an instance type of the provider"},
         {"n1-standard-8+", "expected a GPU"},
         {"n1-standard-8+t5", "one of p4, p100, t4, v100 (nearest: t4)"},
         {"n1-standard-8+T4", "expected a GPU"},
@@ -91,12 +91,12 @@ static void what_cannot_be_attached_is_refused(void **state)
         {"n1-standard-8+3xt4", "expected 1, 2, 4"},
         {"n1-standard-8+8xt4", "expected 1, 2, 4"},
         {"n1-standard-8+3xv100", "expected 1, 2, 4 or 8"},
-        {"n1-standard-16+v100", "16 vCPUs; with 1 of the GPU v100 it may have 12 at most"},
-        {"n1-standard-64+2xt4", "48 at most"},
+        {"n1-standard-16+v100", "16 vCPUs; with 1 of the GPU v100 at most 12 are allowed"},
+        {"n1-standard-64+2xt4", "at most 48"},
         {"n2-standard-8+t4", "only N1"},
         {"g2-standard-4+t4", "only N1"},
         {"n1-standard-8888888888888888888888888888888888888888888888888888+t4",
-            "not the provider's name"},
+            "not an instance type of the provider"},
     };
     struct catalogue_type t = {.vcpus = 77};
     struct catalogue_parts p = {.n_gpus = 77};

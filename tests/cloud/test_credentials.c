@@ -300,7 +300,7 @@ static void metadata_failures_keep_their_kind(void **state)
     fake_http_route(&g->http, "GET", ROLE, 200, "../../api");
     get(g);
     assert_int_equal(g->e.kind, ERR_INVALID);
-    assert_non_null(strstr(g->e.text, "no role name"));
+    assert_non_null(strstr(g->e.text, "not a role name"));
 }
 
 static void destroy_drops_a_fetch_under_way(void **state)
@@ -366,7 +366,7 @@ static void file_mistakes_are_named_by_line_without_secrets(void **state)
             ERR_CONFIG},
         {"[default]\nrole_arn = arn:x\n", "needs", ERR_CONFIG},
         {"[default]\naws_secret_access_key = SECRET two\n",
-            "line 2: aws_secret_access_key holds a blank", ERR_CONFIG},
+            "line 2: aws_secret_access_key contains a blank", ERR_CONFIG},
         {"[default]\naws_secret_access_key = SECRET\x01\n", "line 2", ERR_CONFIG},
     };
     struct aws_credentials c;

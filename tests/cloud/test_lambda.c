@@ -443,7 +443,7 @@ static void the_key_comes_from_a_file_that_only_we_may_read(void **state)
     struct err e;
     close(mkstemp(path));
     unsetenv("LAMBDA_API_KEY");
-    refused(g, "there is no API key");
+    refused(g, "no API key");
     g->options.key_file = path;
     refused(g, "expected an API key");
     assert_int_equal(fs_write_atomic(path, KEY "\n", strlen(KEY) + 1, 0644, &e), 0);

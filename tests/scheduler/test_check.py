@@ -418,7 +418,7 @@ class Check(unittest.TestCase):
                     self.assertEqual((code, words.count(said)), (2, 1), words)
         lambdas = "pools:\n  burst: {provider: lambda, region: us-west-2, types: [gpu_1x_a10], ssh_key: a, max_nodes: 1}\n"
         code, words = self.check(self.aws().split("pools:")[0] + lambdas, prefix=CLEAN)
-        self.assertEqual((code, "pool burst: there is no API key" in words), (2, True), words)
+        self.assertEqual((code, "pool burst: no API key" in words), (2, True), words)
 
     def test_a_clusters_own_store_is_fine_while_it_runs_and_after(self):
         place = os.path.join(self.dir, "store")

@@ -326,15 +326,15 @@ static const struct refused {
     {POOL "    regoin: x\n", {"lab.yaml:8", "did you mean \"region\"?"}},
     {GCP_POOL "[n1-standard-8+t5]\n", {"lab.yaml:9: types:", "\"t5\"", "(nearest: t4)"}},
     {GCP_POOL "[n1-standard-12+t4]\n", {"did you mean \"n1-standard-16\"?"}},
-    {GCP_POOL "[n1-standard-16+v100]\n", {"12 at most"}},
+    {GCP_POOL "[n1-standard-16+v100]\n", {"at most 12"}},
     {GCP_POOL "[n2-standard-8+t4]\n", {"only N1"}},
     {GCP_POOL "[{type: n1-standard-8+t5, cpus: 8, memory: 30G, usd_per_hour: 1}]\n",
         {"type:", "nearest: t4"}},
     {GCP_POOL "[{type: \"n1 8+t4\", cpus: 8, memory: 30G, usd_per_hour: 1}]\n",
-        {"name of an instance type"}},
+        {"not an instance type of the provider"}},
     {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x+t4, memory: "
      "1G, cpus: 2, usd_per_hour: 1}]}\n",
-        {"name of an instance type"}},
+        {"not an instance type of the provider"}},
     {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z]\n    types: "
      "[g5.xlargo]\n",
         {"lab.yaml:7: types:", "\"g5.xlargo\" is not known", "did you mean \"g5.xlarge\"?"}},
