@@ -162,7 +162,7 @@ static void read_side(struct reading *rd, const struct yaml_node *map, enum clou
         p->price_uusd_h[market] > 0 || (market == CLOUD_SPOT && p->follow.trace.prices_uusd_h);
     if (r.rc == 0 && !has_price)
         yaml_reader_fail(&r, map ? map : rd->pool,
-            "usd_per_hour: the usual price of %s is not known; say one", p->type);
+            "usd_per_hour: the usual price of %s is unknown; give one", p->type);
     config_inner_finish(&rd->s, &r);
 }
 
@@ -333,7 +333,7 @@ static void read_volumes(struct reading *rd)
     if (!seq || seq->n_items == 0)
         return;
     if (!rd->p->front->disk_type) {
-        yaml_reader_fail(&rd->s.r, seq, "%s has no volumes here", rd->p->front->name);
+        yaml_reader_fail(&rd->s.r, seq, "volumes of %s are not emulated", rd->p->front->name);
         return;
     }
     rd->p->region.volumes = mem_array(seq->n_items, sizeof(struct region_volume));
@@ -395,7 +395,7 @@ static void read_section(
     const struct front *front = front_find(map->key);
     if (!front) {
         const char *nearest = str_nearest(map->key, names);
-        yaml_reader_fail(&outer->r, map, "is no provider known here%s%s",
+        yaml_reader_fail(&outer->r, map, "is not an emulated provider%s%s",
             nearest ? "; did you mean " : "", nearest ? nearest : "");
         return;
     }

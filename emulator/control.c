@@ -171,7 +171,7 @@ static struct region *choose_region(
     else if (ev->pick == PICK_ONE && ev->instance[0])
         err_set(e, ERR_NOT_FOUND, "there is no instance %s; GET /state lists them", ev->instance);
     else
-        err_set(e, ERR_INVALID, "provider: say which, there are %zu here", n_regions);
+        err_set(e, ERR_INVALID, "provider: required, because %zu are emulated", n_regions);
     return NULL;
 }
 

@@ -25,7 +25,7 @@ struct front_request {
     size_t body_len;
     /* for a repeated request: the mark of the first reply; NULL for a first request */
     const char *mark;
-    bool is_last; /* it has waited as long as it may and must be answered now */
+    bool is_last; /* the request has waited for its maximum and must be answered now */
 };
 
 /* case-insensitive; NULL if absent */
@@ -63,7 +63,7 @@ struct front_site {
     struct wall clock; /* this machine's, for dates in requests */
     /* The metadata service's instance: */
     struct instance *instance; /* NULL for the API */
-    /* random, per service: its tokens are invalid at any other */
+    /* random, per service, so that its tokens are invalid at any other */
     const unsigned char *secret;
 };
 

@@ -52,7 +52,7 @@ void holder_group_name(const char *id, pid_t holder, char out[HOLDER_GROUP_MAX])
 static void set_priority(int nice_value)
 {
     if (setpriority(PRIO_PROCESS, 0, nice_value) < 0)
-        log_debug("the priority stays", log_i("wanted", nice_value));
+        log_debug("cannot change the priority", log_i("wanted", nice_value));
 }
 
 /* Runs in the child. */
@@ -113,8 +113,8 @@ static void kill_everything(struct holder *h)
     while (!nothing_is_left(h)) {
         if (proc_group_kill_all(h->group, 0, KILL_TIMEOUT_MS, &e) < 0 ||
             proc_group_kill_all(h->all, 0, KILL_TIMEOUT_MS, &e) < 0)
-            log_warn(
-                "an instance's processes will not die", log_s("instance", h->name), log_err(&e));
+            log_warn("cannot kill the processes of an instance", log_s("instance", h->name),
+                log_err(&e));
     }
     report(h, h->is_last_term ? "power-off" : "killed");
 }
@@ -130,7 +130,7 @@ static void soft_off(struct holder *h)
     snprintf(path, sizeof(path), "%s/" HOLDER_STOPPING, h->dir);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        log_warn("an instance cannot say that it shuts down", log_s("instance", h->name));
+        log_warn("cannot mark an instance as shutting down", log_s("instance", h->name));
     else
         close(fd);
     if (h->script_pid > 0 && !h->has_script_ended)
@@ -272,7 +272,8 @@ int holder_main(int argc, char **argv)
     while (!h.is_over)
         turn(&h);
     if (fs_remove_tree(h.dir, &e) < 0)
-        log_warn("an instance's directory stays", log_s("instance", h.name), log_err(&e));
+        log_warn(
+            "cannot remove the directory of an instance", log_s("instance", h.name), log_err(&e));
     proc_group_close(h.group, true);
     proc_group_close(h.all, true);
     if (h.signals_fd >= 0)

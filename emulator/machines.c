@@ -271,7 +271,7 @@ static void kill_orphans(struct machines *ms)
         if (is_holder(ms, (pid_t)pid))
             continue;
         if (proc_tree_kill((pid_t)pid, ORPHAN_KILL_MS, &e) < 0)
-            log_warn("an orphan will not die", log_err(&e));
+            log_warn("cannot kill an orphaned instance", log_err(&e));
         waitpid((pid_t)pid, NULL, WNOHANG);
     }
     if (f)
@@ -290,7 +290,7 @@ static void remove_group(const struct machine *m)
         return;
     bool has_cgroups = proc_group_mode(g) != PROC_SUBREAPER;
     if (has_cgroups && proc_group_kill_all(g, 0, ORPHAN_KILL_MS, &e) < 0)
-        log_warn("an instance's processes will not die", log_s("instance", name), log_err(&e));
+        log_warn("cannot kill the processes of an instance", log_s("instance", name), log_err(&e));
     proc_group_close(g, has_cgroups);
 }
 

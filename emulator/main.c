@@ -136,7 +136,7 @@ static void on_check(uv_check_t *c)
     stop_when_empty(c->data);
 }
 
-/* Something does not die (a process stuck in the kernel). Its holder keeps trying without us. */
+/* A process does not die (it is stuck in the kernel). Its holder continues to try after our end. */
 static void on_stop_timer(struct timer *t, void *ctx)
 {
     const struct program *p = ctx;

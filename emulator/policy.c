@@ -34,10 +34,10 @@ static int check_condition(const json_t *v, struct err *e)
         while (i < sizeof(operators) / sizeof(operators[0]) && !str_eq(op, operators[i]))
             i++;
         if (i == sizeof(operators) / sizeof(operators[0]) || !json_is_object(keys))
-            return err_set(e, ERR_INVALID, "the condition operator %.40s is not played here", op);
+            return err_set(e, ERR_INVALID, "the condition operator %.40s is not emulated", op);
         json_object_foreach(
             keys, key, values) if (!str_eq(key, "s3:prefix") || !is_texts(values)) return err_set(e,
-            ERR_INVALID, "the condition key %.40s is not played here", key);
+            ERR_INVALID, "the condition key %.40s is not emulated", key);
     }
     return 0;
 }
@@ -55,7 +55,7 @@ static int check_statement(const json_t *s, struct err *e)
         while (i < sizeof(known) / sizeof(known[0]) && !str_eq(key, known[i]))
             i++;
         if (i == sizeof(known) / sizeof(known[0]))
-            return err_set(e, ERR_INVALID, "%.40s in a statement is not played here", key);
+            return err_set(e, ERR_INVALID, "%.40s in a statement is not emulated", key);
     }
     if (!str_eq(effect, "Allow") && !str_eq(effect, "Deny"))
         return err_set(e, ERR_INVALID, "Effect has to be Allow or Deny");

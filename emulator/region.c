@@ -335,7 +335,7 @@ static void soft_off(struct region *r, struct instance *i)
 
 static void end_of_run(struct region *r, struct instance *i, struct wall at)
 {
-    set_reason(i, "Client.MaxRunDuration", "the instance has run for as long as it may");
+    set_reason(i, "Client.MaxRunDuration", "the instance has reached its maximum run time");
     region_note(r, at, "terminate", i, i->reason_code);
     end(r, i, false, i->reservation->spec.reclaim_stops, at);
 }
@@ -483,7 +483,7 @@ static int check_quota(const struct region *r, int64_t n, struct err *e)
         n_alive += l != NULL;
     if (n_alive + n > quota || (int64_t)r->n_instances + n > REGION_INSTANCES_MAX)
         return err_set(e, ERR_QUOTA,
-            "%lld instances and %lld more are over the quota of %lld at a time, %d in all",
+            "%lld instances plus %lld exceed the quota of %lld at a time, %d in total",
             (long long)n_alive, (long long)n, (long long)quota, REGION_INSTANCES_MAX);
     return 0;
 }

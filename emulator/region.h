@@ -14,7 +14,7 @@
 #include "emulator/volume.h"
 
 #define REGION_ALIVE_MAX 1000       /* the account's quota of concurrent instances */
-#define REGION_INSTANCES_MAX 100000 /* and in all, because none is forgotten */
+#define REGION_INSTANCES_MAX 100000 /* in total, because none is forgotten */
 
 enum region_surplus { SURPLUS_NEWEST, SURPLUS_RANDOM };
 
@@ -80,8 +80,8 @@ struct region {
     struct faults faults;
     struct journal *journal; /* shared by all regions of the emulator */
     struct prng prng;        /* for decisions */
-    struct prng ids;         /* for ids of resources, */
-    struct prng request_ids; /* and of requests: so that an extra call changes nothing else */
+    struct prng ids;         /* for ids of resources */
+    struct prng request_ids; /* for ids of requests, so that an extra call changes nothing else */
     struct prng volume_ids;
     struct wall start, now;
     size_t script_next;

@@ -89,7 +89,7 @@ static int apply_to_pool(
     struct market_pool *p = market_find(&r->market, ev->zone, ev->type, ev->market);
     if (r->o->is_on_demand_only && ev->market == CLOUD_SPOT)
         return err_set(
-            e, ERR_INVALID, "market: %s has no spot instances; say on-demand", region_provider(r));
+            e, ERR_INVALID, "market: %s has no spot instances; use on-demand", region_provider(r));
     if (!p)
         return err_set(
             e, ERR_NOT_FOUND, "there is no pool %s %s; GET /state lists them", ev->zone, ev->type);
@@ -119,7 +119,7 @@ static int apply_fault(struct region *r, const struct region_event *ev, struct e
         return 0;
     }
     if (!faults_add(&r->faults, &ev->fault))
-        return err_set(e, ERR_CONFLICT, "%d faults are waiting already; send {\"clear\": {}} first",
+        return err_set(e, ERR_CONFLICT, "%d faults are pending already; send {\"clear\": {}} first",
             FAULTS_MAX);
     return 0;
 }

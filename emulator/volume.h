@@ -9,7 +9,7 @@
 
 #include "emulator/instance.h"
 
-#define REGION_VOLUMES_MAX 200000 /* in all, because none is forgotten automatically */
+#define REGION_VOLUMES_MAX 200000 /* in total, because none is forgotten automatically */
 #define VOLUME_GIB_MAX 65536
 
 struct region;

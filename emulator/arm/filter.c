@@ -50,7 +50,7 @@ static int scan_text(struct scan *s, char out[ARM_FILTER_TEXT_MAX])
         return ERR_INVALID;
     for (;; s->at++) {
         if (!*s->at)
-            return err_set(s->e, ERR_INVALID, "a text does not end");
+            return err_set(s->e, ERR_INVALID, "unterminated text");
         if (*s->at == '\'' && *++s->at != '\'')
             break;
         if (n + 1 == ARM_FILTER_TEXT_MAX)
@@ -114,7 +114,7 @@ int arm_filter_parse(
             return err_set(e, ERR_INVALID, "expected `and` or the end");
         skip_blanks(&s);
         if (!*s.at)
-            return err_set(e, ERR_INVALID, "nothing follows `and`");
+            return err_set(e, ERR_INVALID, "expected a term after `and`");
     }
     *ret_filter = f;
     return 0;

@@ -34,7 +34,7 @@ static int check_nic(struct arm_call *c)
     return 0;
 }
 
-/* Done at once, but reported as an operation. */
+/* The change is complete at once, but is reported as an operation. */
 static void add_done(struct arm_call *c, bool is_delete)
 {
     struct arm_operation *op = arm_start_operation(c->arm, is_delete, c->now);

@@ -42,11 +42,11 @@ static json_t *make_asked(const struct arm_call *c)
     return asked;
 }
 
-/* May change, or does not matter. */
+/* Members that may change on an existing machine, or do not matter. */
 static const char *const free_keys[] = {"tags", "identity", "userData", "provisioningState", "vmId",
     "instanceView", "timeCreated", "id", "name", "type", "etag", NULL};
 
-/* May change, and is kept. */
+/* May change on an existing machine; the new value is kept. */
 #define DIAGNOSTICS "diagnosticsProfile"
 
 static bool is_free(const char *key)
@@ -59,7 +59,7 @@ static bool is_free(const char *key)
     return false;
 }
 
-/* Whether every value in `next` was requested at first, or is present. If not, *ret_key names one
+/* Whether every value in `next` was requested at creation or is present. If not, *ret_key names one
  * that is neither. */
 static bool is_same(
     const json_t *next, const json_t *asked, const json_t *there, const char **ret_key)

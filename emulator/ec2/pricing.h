@@ -10,8 +10,9 @@
 #include "emulator/ec2/ec2.h"
 
 #define EC2_PRICING_CONTENT_TYPE "application/x-amz-json-1.1"
-#define EC2_PRICING_SERVICE "pricing"    /* the service that requests are signed for, */
-#define EC2_PRICING_REGION "us-east-1"   /* and their region, wherever the machines are */
+#define EC2_PRICING_SERVICE "pricing" /* service and ... */
+/* ... region that requests are signed for, wherever the machines are */
+#define EC2_PRICING_REGION "us-east-1"
 #define EC2_PRICING_ACTION "GetProducts" /* for faults and the journal */
 
 struct ec2_pricing_request {

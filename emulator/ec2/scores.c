@@ -15,7 +15,7 @@
 #define TYPES_ENOUGH 3
 #define SCORE_MAX 10
 #define SCORE_FEW_MAX 3
-#define TOLD_MAX 10
+#define SCORES_RETURNED_MAX 10
 
 struct query {
     size_t n_types;
@@ -50,7 +50,7 @@ static int read_query(struct ec2_call *c, struct query *q)
     if (ec2_required(c, "TargetCapacity", &text) < 0 ||
         ec2_integer(c, "TargetCapacity", 1, TARGET_MAX, 1, &q->target) < 0 ||
         ec2_boolean(c, "SingleAvailabilityZone", false, &q->is_zonal) < 0 ||
-        ec2_read_page(c, TOLD_MAX, 1000, &q->page) < 0)
+        ec2_read_page(c, SCORES_RETURNED_MAX, 1000, &q->page) < 0)
         return -1;
     text = form_get(c->form, "TargetCapacityUnitType");
     if (text && !str_eq(text, "units"))
@@ -84,22 +84,23 @@ static int score_of(struct ec2_call *c, const struct query *q, const char *zone)
     return q->n_types < TYPES_ENOUGH && score > SCORE_FEW_MAX ? SCORE_FEW_MAX : score;
 }
 
-/* Best first, ties in the order of the market. Returns how many, at most TOLD_MAX. */
+/* Best first, ties in the order of the market. Returns how many, at most SCORES_RETURNED_MAX. */
 static size_t add_row(struct row *rows, size_t n, struct row r)
 {
     size_t at = n;
     while (at > 0 && rows[at - 1].score < r.score)
         at--;
-    if (at == TOLD_MAX)
+    if (at == SCORES_RETURNED_MAX)
         return n;
-    n = n < TOLD_MAX ? n + 1 : n;
+    n = n < SCORES_RETURNED_MAX ? n + 1 : n;
     for (size_t k = n - 1; k > at; k--)
         rows[k] = rows[k - 1];
     rows[at] = r;
     return n;
 }
 
-static size_t collect(struct ec2_call *c, const struct query *q, struct row rows[TOLD_MAX])
+static size_t collect(
+    struct ec2_call *c, const struct query *q, struct row rows[SCORES_RETURNED_MAX])
 {
     const struct market *m = &c->region->market;
     size_t n = 0;
@@ -116,7 +117,7 @@ static size_t collect(struct ec2_call *c, const struct query *q, struct row rows
 int ec2_get_spot_placement_scores(struct ec2_call *c)
 {
     struct query q = {0};
-    struct row rows[TOLD_MAX];
+    struct row rows[SCORES_RETURNED_MAX];
     struct buf *b = &c->reply->body;
     if (read_query(c, &q) < 0)
         return -1;

@@ -180,7 +180,7 @@ static void assume_role(struct call *c)
         return;
     const char *unknown = form_unused(c->form);
     if (unknown) {
-        fail(c, "ValidationError", "the parameter %.60s is not known here", unknown);
+        fail(c, "ValidationError", "the parameter %.60s is not emulated", unknown);
         policy_deinit(&policy);
         return;
     }

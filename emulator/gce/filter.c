@@ -271,7 +271,7 @@ int gce_filter_matches(const char *filter, const json_t *object, bool *ret_fits,
             e, ERR_INVALID, "Invalid value for field 'filter': more than %d bytes", GCE_FILTER_MAX);
     int rc = read_or(&p, &fits);
     if (rc == 0 && *p.at)
-        rc = fail(&p, "cannot read on");
+        rc = fail(&p, "unexpected text");
     if (rc == 0 && p.has_eq && p.has_other)
         rc = err_set(e, ERR_INVALID,
             "Invalid value for field 'filter': eq and ne cannot be mixed with the others");

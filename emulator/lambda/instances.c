@@ -216,7 +216,7 @@ int lambda_cloud_terminate(struct lambda_cloud_call *c)
     json_reader_init(&r, body, "", &e);
     const json_t *ids = json_req_array(&r, "instance_ids", IDS_MAX);
     if (r.rc == 0 && json_array_size(ids) == 0)
-        json_reader_fail(&r, "instance_ids", "expected one at least");
+        json_reader_fail(&r, "instance_ids", "expected at least one");
     int rc = json_reader_finish(&r);
     if (rc < 0)
         lambda_cloud_fail(c, 400, "global/invalid-parameters", "Invalid request data. %s", e.text);

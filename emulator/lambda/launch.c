@@ -62,8 +62,8 @@ static int check_region(struct reading *rd)
     const struct market *m = &rd->c->region->market;
     const struct launch_spec *s = rd->spec;
     if (!market_has_zone(m, s->zone))
-        return lambda_cloud_fail(
-            rd->c, 400, INVALID, "Invalid request data. region_name: \"%s\" is no region", s->zone);
+        return lambda_cloud_fail(rd->c, 400, INVALID,
+            "Invalid request data. region_name: \"%s\" is not a region", s->zone);
     return market_find(m, NULL, s->type, CLOUD_ON_DEMAND) ? 0
                                                           : refuse(rd, "instance type", s->type);
 }

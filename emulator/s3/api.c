@@ -301,7 +301,7 @@ static void head_bucket(struct s3_call *c)
 
 static void not_played(struct s3_call *c)
 {
-    s3_fail(c, "NotImplemented", "%s is not played here", c->reply->action);
+    s3_fail(c, "NotImplemented", "%s is not emulated", c->reply->action);
 }
 
 /* ---- Permissions ---- */
@@ -434,7 +434,7 @@ void s3_api_run(struct s3_call *c)
 int s3_query_end(struct s3_call *c)
 {
     const char *unknown = form_unused(&c->query);
-    return unknown ? s3_fail(c, "InvalidArgument", "the parameter %.60s is not known here", unknown)
+    return unknown ? s3_fail(c, "InvalidArgument", "the parameter %.60s is not emulated", unknown)
                    : 0;
 }
 

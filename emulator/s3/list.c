@@ -163,7 +163,7 @@ void s3_list_objects(struct s3_call *c)
     const char *token = form_get(q, "continuation-token"), *after = form_get(q, "start-after");
     form_get(q, "fetch-owner");
     if (!str_eq(form_get(q, "list-type"), "2")) {
-        s3_fail(c, "NotImplemented", "only list-type=2 is played here");
+        s3_fail(c, "NotImplemented", "only list-type=2 is emulated");
         return;
     }
     if (max && str_to_i64(max, 0, INT32_MAX, "max-keys", &l.max, NULL) < 0) {

@@ -371,7 +371,7 @@ static void an_event_of_the_spot_market_is_refused(void **state)
     assert_int_equal(
         control_events(&region, 1, event, strlen(event), clock_wall(&b->vt.clock), &reply, &e),
         ERR_INVALID);
-    assert_non_null(strstr(e.text, "say on-demand"));
+    assert_non_null(strstr(e.text, "use on-demand"));
 }
 
 int main(void)
