@@ -99,12 +99,11 @@ int chunk_unpack(
             return err_set(e, ERR_CORRUPT, "chunk %s: cannot be decompressed: %s", sha256,
                 ZSTD_getErrorName(got));
         if (got != n)
-            return err_set(
-                e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, got, n);
+            return err_set(e, ERR_CORRUPT, "chunk %s: %zu bytes instead of %zu", sha256, got, n);
         p = w->content;
     } else if (w->object.len > n) {
         return err_set(
-            e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, w->object.len, n);
+            e, ERR_CORRUPT, "chunk %s: %zu bytes instead of %zu", sha256, w->object.len, n);
     }
     chunk_hash(p, n, hash);
     if (!str_eq(hash, sha256))

@@ -47,7 +47,7 @@ int crypt_add(struct ckpt_crypt *c, const char *hex, struct err *e)
     int rc = 0;
 
     if (c->n == CRYPT_KEYS_MAX)
-        rc = err_set(e, ERR_INVALID, "over %d keys", CRYPT_KEYS_MAX);
+        rc = err_set(e, ERR_INVALID, "more than %d keys", CRYPT_KEYS_MAX);
     else if (!str_unhex(hex, key, sizeof(key)))
         rc = err_set(e, ERR_INVALID, "a key is not %d lower-case hex digits", CRYPT_KEY_HEX);
     else

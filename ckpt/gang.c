@@ -303,7 +303,7 @@ static void pass(const struct gang_meeting *g, const struct opened *o)
 
     if (o->progress >= 0)
         err_set(&why, ERR_UNAVAILABLE,
-            "it has none of step %" PRId64
+            "it has no checkpoint of step %" PRId64
             ", and is past it: all ranks have to commit at the same steps",
             o->progress);
     else
@@ -529,7 +529,7 @@ static int merge(const struct gang_meeting *g, struct manifest *m, struct err *e
             return err_wrap(e, "the part of rank %" PRId32, rank);
         if (part.key != m->key)
             rc = err_set(
-                e, ERR_UNAVAILABLE, "rank %" PRId32 " does not encrypt as this one does", rank);
+                e, ERR_UNAVAILABLE, "rank %" PRId32 " is not encrypted with this one's key", rank);
         if (!rc)
             rc = agree_on_progress(m, rank, part.progress, e);
         if (!rc)
@@ -768,7 +768,7 @@ int gang_slice(struct manifest *m, int32_t rank, struct err *e)
         entry.path += skip;
         if (entry.type == MANIFEST_HARD && !str_starts(entry.target, dir))
             return err_set(
-                e, ERR_CORRUPT, "'%.200s' is another name of a file of another rank", entry.path);
+                e, ERR_CORRUPT, "'%.200s' is a hard link to a file of another rank", entry.path);
         if (entry.type == MANIFEST_HARD)
             entry.target += skip;
         m->entries[n++] = entry;

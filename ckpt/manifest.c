@@ -70,7 +70,7 @@ static int take_extra(struct manifest *m, struct manifest_entry *entry, size_t b
 {
     if (bytes > MANIFEST_EXTRA_BYTES_MAX - m->extra_bytes)
         return err_set(e, ERR_INVALID,
-            "'%.200s': extended attributes and the places of holes take over %u MiB in all",
+            "'%.200s': extended attributes and the places of holes take more than %u MiB in total",
             entry->path, MANIFEST_EXTRA_BYTES_MAX >> 20);
     m->extra_bytes += bytes;
     if (!entry->extra) {
@@ -173,7 +173,7 @@ int manifest_check_path(const char *path, struct err *e)
             return err_set(e, ERR_INVALID, "path '%.200s' is not safe or not plain", path);
         if (depth >= MANIFEST_DEPTH_MAX)
             return err_set(e, ERR_INVALID,
-                "path '%.200s' has over %d parts (directories within directories)", path,
+                "path '%.200s' has more than %d parts (nested directories)", path,
                 MANIFEST_DEPTH_MAX);
         if (!part[n])
             return 0;
@@ -251,7 +251,7 @@ static int check_hard(const struct manifest *m, size_t i, struct err *e)
     file = bsearch(entry->target, m->entries, i, sizeof(m->entries[0]), compare_path);
     if (!file || file->type != MANIFEST_FILE)
         return err_set(e, ERR_CORRUPT,
-            "'%.200s' is another name of '%.200s', which is no file before it", entry->path,
+            "'%.200s' is a hard link to '%.200s', which is not an earlier file", entry->path,
             entry->target);
     return 0;
 }

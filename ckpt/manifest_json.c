@@ -434,7 +434,7 @@ static int parse_lines(struct lines *l, const char *close, const char *name, siz
 
         snprintf(path, sizeof(path), "%s[%zu]", name, i);
         if (i > 0 && comma == closes)
-            return err_set(e, ERR_INVALID, "%s: a comma is missing or too many", path);
+            return err_set(e, ERR_INVALID, "%s: a comma is missing or superfluous", path);
         if (closes)
             return 0;
         if (i >= max)

@@ -39,7 +39,7 @@ static int take_key(struct master *m, const char *hex, struct err *e)
     if (!str_unhex(hex, key, sizeof(key)))
         rc = err_set(e, ERR_INVALID, "a key is %d lower-case hex digits", CRYPT_KEY_HEX);
     else if (m->n == CRYPT_KEYS_MAX)
-        rc = err_set(e, ERR_INVALID, "over %d keys", CRYPT_KEYS_MAX);
+        rc = err_set(e, ERR_INVALID, "more than %d keys", CRYPT_KEYS_MAX);
     else if (has_key(m, key))
         rc = err_set(e, ERR_INVALID, "duplicate key");
     else
@@ -125,7 +125,7 @@ int master_make(const char *path, const char *cluster_uid, struct err *e)
     rc = fs_create_atomic(path, text.data, text.len, 0600, e);
     OPENSSL_cleanse(hex, sizeof(hex));
     buf_wipe(&text);
-    return rc ? err_wrap(e, "make the key file of encrypted checkpoints") : 0;
+    return rc ? err_wrap(e, "create the key file of encrypted checkpoints") : 0;
 }
 
 void master_key_id(const struct master *m, size_t i, char out[CRYPT_ID_HEX + 1])

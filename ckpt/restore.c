@@ -110,12 +110,12 @@ static int make_entry(const struct restore *r, const struct manifest_entry *entr
         errno = 0;
     if (entry->type == MANIFEST_DIR)
         return mkdirat(root_fd, entry->path, 0700) && !(r->resumes && errno == EEXIST)
-                   ? err_errno(e, errno, "make directory '%.300s' of the checkpoint", entry->path)
+                   ? err_errno(e, errno, "create directory '%.300s' of the checkpoint", entry->path)
                    : 0;
     fd = openat(root_fd, entry->path,
         O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->resumes ? 0 : O_EXCL), 0600);
     if (fd < 0 || ftruncate(fd, entry->size) || !allocate(fd, entry))
-        rc = err_errno(e, errno, "make file '%.300s' of the checkpoint", entry->path);
+        rc = err_errno(e, errno, "create file '%.300s' of the checkpoint", entry->path);
     if (fd >= 0)
         close(fd);
     return rc;
@@ -178,8 +178,8 @@ static int finish_entry(const struct restore *r, const struct manifest_entry *en
         unlinkat(root_fd, entry->path, 0);
     if (entry->type == MANIFEST_HARD)
         return linkat(root_fd, entry->target, root_fd, entry->path, 0)
-                   ? err_errno(e, errno, "make '%.200s' of the checkpoint, a name of '%.200s'",
-                         entry->path, entry->target)
+                   ? err_errno(e, errno, "link '%.200s' of the checkpoint to '%.200s'", entry->path,
+                         entry->target)
                    : 0;
     if (open_and_set_xattrs(root_fd, entry, e))
         return e->kind;
@@ -381,7 +381,7 @@ static int make_root(const struct restore *r, struct err *e)
     if (!rc)
         rc = fs_remove_tree(r->temp, e);
     if (!rc && mkdir(r->temp, 0700))
-        rc = err_errno(e, errno, "make directory %s", r->temp);
+        rc = err_errno(e, errno, "create directory %s", r->temp);
     if (!rc && r->mark && r->manifest.id.attempt)
         rc = fs_write_atomic(r->mark, r->manifest.sha256, strlen(r->manifest.sha256), 0600, e);
     return rc;
@@ -668,7 +668,7 @@ static int check_new(const char *dir, struct err *e)
     if (!d && errno == ENOTDIR)
         return err_set(e, ERR_CONFLICT, "%s exists and is not a directory", dir);
     if (!d)
-        return errno == ENOENT ? 0 : err_errno(e, errno, "look into %s", dir);
+        return errno == ENOENT ? 0 : err_errno(e, errno, "read directory %s", dir);
     while (!rc && (entry = readdir(d)))
         if (!str_eq(entry->d_name, ".") && !str_eq(entry->d_name, ".."))
             rc = err_set(

@@ -251,7 +251,7 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
     if (rc == ERR_CONFLICT) { /* another chunk of this save has the same content */
         rc = find_new(s, name, c, &c->stored, e);
         if (!rc && !c->stored)
-            rc = err_set(e, ERR_UNAVAILABLE, "chunk %s was there and is not", name->s);
+            rc = err_set(e, ERR_UNAVAILABLE, "chunk %s has disappeared from the store", name->s);
         return rc;
     }
     if (rc)

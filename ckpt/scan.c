@@ -426,7 +426,7 @@ static int visit(struct walk *w, int dir_fd, const char *name, const char *path,
         return e->kind = ERR_UNSUPPORTED;
     }
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? changed(path, e) : err_errno(e, errno, "look at '%.300s'", path);
+        return errno == ENOENT ? changed(path, e) : err_errno(e, errno, "examine '%.300s'", path);
     if (S_ISDIR(st.st_mode))
         return visit_directory(w, dir_fd, name, path, e);
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))

@@ -42,7 +42,7 @@ static int parse_head(const struct buf *stored, char ret_id[CRYPT_ID_HEX + 1], s
         return err_set(e, ERR_CORRUPT, "the encrypted manifest does not match its own hash");
     if (memcmp(cipher, HEAD_CIPHER, sizeof(HEAD_CIPHER) - 1) != 0 ||
         memcmp(id + CRYPT_ID_HEX, HEAD_END, sizeof(HEAD_END) - 1) != 0)
-        return err_set(e, ERR_CORRUPT, "the encrypted manifest has no key or another form");
+        return err_set(e, ERR_CORRUPT, "the encrypted manifest has no key or is malformed");
     memcpy(ret_id, id, CRYPT_ID_HEX);
     ret_id[CRYPT_ID_HEX] = '\0';
     return 0;

@@ -66,7 +66,7 @@ static void open_spool(struct taking *t)
     unlink(path);
     t->s->spool = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (t->s->spool < 0)
-        snprintf(t->why, sizeof(t->why), "no file could be made in %.60s: %s", t->how->scratch,
+        snprintf(t->why, sizeof(t->why), "no file could be created in %.60s: %s", t->how->scratch,
             strerror(errno));
     else
         unlink(path);
@@ -183,7 +183,7 @@ static void settle(struct taking *t)
     while (t->s->n_kept_open && !would_notice(t->s)) {
         if (now_ms() > end) {
             snprintf(t->why, sizeof(t->why),
-                "its files are from the future, or their times are whole seconds");
+                "its modification times are in the future, or are whole seconds");
             return;
         }
         nanosleep(&look, NULL);
@@ -212,7 +212,7 @@ static int keep_open_file(struct taking *t, size_t i, int fd, struct err *e)
             !t->can_keep_open
                 ? "too large to be copied, and its file system cannot share its blocks"
             : !s->files[i].is_quiet ? "too large to be copied, and open for writing or mapped"
-                                    : "one of too many to be copied or kept open");
+                                    : "one of too many files to be copied or kept open");
     return rc;
 }
 

@@ -68,9 +68,9 @@ int main(int argc, char **argv)
         if (!belay_should_checkpoint())
             continue;
         if (save(&s))
-            fprintf(stderr, "counter: the state cannot be written, going on\n");
+            fprintf(stderr, "counter: the state cannot be written, continuing\n");
         else if (belay_commit(s.step, total, error, sizeof(error)))
-            fprintf(stderr, "counter: not saved, going on: %s\n", error);
+            fprintf(stderr, "counter: not saved, continuing: %s\n", error);
         if (belay_stopping())
             return BELAY_EXIT_CHECKPOINTED;
     }

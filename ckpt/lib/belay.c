@@ -472,7 +472,7 @@ static void settle(void)
         } else {
             is_lost = 1;
             if (find_string(text, "error", lost_why, sizeof(lost_why)))
-                snprintf(lost_why, sizeof(lost_why), "the belay agent's answer makes no sense");
+                snprintf(lost_why, sizeof(lost_why), "the belay agent's answer is malformed");
         }
         forget_first();
     }
@@ -499,7 +499,7 @@ static int commit(long long progress, long long total, int wait, char *error, si
     asked_ms = 0; /* ask again at once */
     if (!is_true(text, "ok"))
         return fail(error, error_size,
-            find_string(text, "error", why, sizeof(why)) ? "the belay agent's answer makes no sense"
+            find_string(text, "error", why, sizeof(why)) ? "the belay agent's answer is malformed"
                                                          : why);
     is_stopping = find_value(text, "stop") ? is_true(text, "stop") : stop;
     if (find_value(text, "durable") && !is_true(text, "durable")) {

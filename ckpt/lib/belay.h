@@ -11,7 +11,7 @@
  *         if (belay_should_checkpoint()) {
  *             write the state to belay_checkpoint_dir();
  *             if (belay_commit(step, total, error, sizeof(error)))
- *                 fprintf(stderr, "not saved, going on: %s\n", error);
+ *                 fprintf(stderr, "not saved, continuing: %s\n", error);
  *             if (belay_stopping())
  *                 exit(BELAY_EXIT_CHECKPOINTED);
  *         }

@@ -177,7 +177,7 @@ def _wait_result(number):
         else:
             with contextlib.suppress(FileExistsError):
                 _publish(path, late, replace=False)
-    return _read(path) or {"ok": False, "error": "the belay agent's answer makes no sense"}
+    return _read(path) or {"ok": False, "error": "the belay agent's answer is malformed"}
 
 
 def _settle():
@@ -186,13 +186,13 @@ def _settle():
     while _accepted and os.path.exists(_control("stored.%d" % _accepted[0][0])):
         number, progress = _accepted.pop(0)
         stored = _read(_control("stored.%d" % number)) or {
-            "error": "the belay agent's answer makes no sense"
+            "error": "the belay agent's answer is malformed"
         }
         if stored.get("ok") is True:
             _durable, _lost = (progress,), None
         else:
             _lost = str(stored.get("error"))
-            print("belay: not saved, going on: %s" % _lost, file=sys.stderr, flush=True)
+            print("belay: not saved, continuing: %s" % _lost, file=sys.stderr, flush=True)
 
 
 def commit(progress=None, total=None, wait=False):
@@ -216,7 +216,7 @@ def commit(progress=None, total=None, wait=False):
         number, result = 0, {"ok": False, "error": str(error)}
     _asked_at = None  # the question is open again
     if result.get("ok") is not True:
-        print("belay: not saved, going on: %s" % result.get("error"), file=sys.stderr, flush=True)
+        print("belay: not saved, continuing: %s" % result.get("error"), file=sys.stderr, flush=True)
         return False
     _stopping = bool(result.get("stop", stop))
     if result.get("durable", True):

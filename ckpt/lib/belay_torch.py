@@ -142,7 +142,7 @@ def save_together(step, total, write):
     except (OSError, _NotWritten) as error:
         if not notified:
             _directory_here(None)
-        _say("not saved, going on: %s" % error)
+        _say("not saved, continuing: %s" % error)
 
 
 def _write_together(directory, write):

@@ -67,4 +67,4 @@ class Checkpoints(TrainerCallback):
             with belay.checkpoint(state.global_step, state.max_steps) as directory:
                 shutil.copytree(source, os.path.join(directory, _NAME), copy_function=_link_or_copy)
         except OSError as error:
-            print("belay: not saved, going on: %s" % error, file=sys.stderr, flush=True)
+            print("belay: not saved, continuing: %s" % error, file=sys.stderr, flush=True)

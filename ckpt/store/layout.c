@@ -479,7 +479,7 @@ static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
         return rc;
     rc = chunk_unpack(w, (size_t)c->size, c->sha256, &r->p, e);
     if (rc && key)
-        rc = err_set(e, ERR_CORRUPT, "chunk %s: its content is not what its manifest says", id);
+        rc = err_set(e, ERR_CORRUPT, "chunk %s: its content does not match its manifest", id);
     return rc;
 }
 

@@ -29,7 +29,7 @@ int marker_parse(const char *text, size_t n, struct marker *ret_mark, struct err
     int rc = json_parse(text, n, MARKER_BYTES_MAX, &v, e);
 
     if (rc)
-        return err_set(e, ERR_CORRUPT, "it is no marker: %s", e ? e->text : "not JSON");
+        return err_set(e, ERR_CORRUPT, "it is not a marker: %s", e ? e->text : "not JSON");
     json_reader_init(&r, v, "marker", e);
     json_req_i64(&r, "format", FORMAT, FORMAT);
     json_req_strcpy(&r, "uid", mark.uid, sizeof(mark.uid));
@@ -77,7 +77,7 @@ int marker_read(struct store *s, const char *cluster, struct marker *ret_mark, s
     if (!rc)
         rc = s->ops->read(s, name.s, MARKER_BYTES_MAX, &text, e);
     if (rc == ERR_INVALID) /* larger than any marker */
-        rc = err_set(e, ERR_CORRUPT, "it is no marker: %s", e ? e->text : "too large");
+        rc = err_set(e, ERR_CORRUPT, "it is not a marker: %s", e ? e->text : "too large");
     else if (!rc)
         rc = marker_parse(text.data, text.len, &mark, e);
     mark.generation = generation;

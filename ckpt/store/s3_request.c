@@ -71,7 +71,7 @@ static int no_option(const char *name, const char *const *names, struct err *e)
     struct buf all = {0};
     for (size_t i = 0; names[i]; i++)
         buf_printf(&all, "%s%s", i > 0 ? ", " : "", names[i]);
-    int rc = err_set(e, ERR_INVALID, "there is no option \"%.40s\", only: %s%s%s", name,
+    int rc = err_set(e, ERR_INVALID, "unknown option \"%.40s\"; the options are: %s%s%s", name,
         buf_str(&all), nearest ? "; did you mean " : "", nearest ? nearest : "");
     buf_deinit(&all);
     return rc;
@@ -140,7 +140,7 @@ static int set_encryption(struct s3_location *p, const struct options *o, struct
 {
     bool is_amazon = p->dialect == STORE_KEYS_AWS;
     if (is_amazon && o->kms_key[0] && !str_eq(o->sse, "kms"))
-        return err_set(e, ERR_INVALID, "kms_key is for sse=kms");
+        return err_set(e, ERR_INVALID, "kms_key needs sse=kms");
     if (!is_amazon && o->kms_key[0] && !str_starts(o->kms_key, "projects/"))
         return err_set(e, ERR_INVALID,
             "expected kms_key=projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY, "

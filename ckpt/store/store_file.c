@@ -99,7 +99,7 @@ static int make_parents(struct store *s, const char *path, struct err *e)
     for (char *p = dir + strlen(f->at) + 1; !rc && (p = strchr(p, '/')); p++) {
         *p = '\0';
         if (mkdir(dir, 0700) && errno != EEXIST)
-            rc = err_errno(e, errno, "make directory %s", dir);
+            rc = err_errno(e, errno, "create directory %s", dir);
         else
             rc = sync_parent(dir, e);
         *p = '/';
@@ -277,7 +277,7 @@ static int file_stat(struct store *s, const char *name, int64_t *ret_size, struc
     if (rc)
         return rc;
     if (lstat(path, &st))
-        rc = err_errno(e, errno, "look at %s", path);
+        rc = err_errno(e, errno, "examine %s", path);
     else if (!S_ISREG(st.st_mode))
         rc = err_set(e, ERR_NOT_FOUND, "%s is not a regular file", path);
     else

@@ -47,7 +47,7 @@ static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning,
         const char *sum = http_reply_header(&op.reply, "x-amz-checksum-sha256");
         rc = str_to_i64(size ? size : "", 0, INT64_MAX, "Content-Length", ret_size, e);
         if (rc != 0)
-            rc = s3_op_refused(&op, ERR_IO, "the reply does not say how large the object is", e);
+            rc = s3_op_refused(&op, ERR_IO, "the reply has no object size", e);
         if (!sum || !str_copy(ret_sha256, S3_BASE64_MAX, sum))
             ret_sha256[0] = '\0';
     }
@@ -293,8 +293,7 @@ int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx
         op.accept_ctx = &l;
         rc = s3_op_run(&op, e);
         if (rc == 0 && op.meaning != S3_DONE)
-            rc = s3_op_refused(
-                &op, ERR_CONFIG, "there is nothing to list; is the bucket's name right?", e);
+            rc = s3_op_refused(&op, ERR_CONFIG, "nothing to list: check the bucket's name", e);
         if (rc == 0)
             is_over = give_names(&l, fn, ctx) || l.page.is_last;
         s3_op_deinit(&op);

@@ -182,8 +182,7 @@ static int remove_once(struct store *s, const char *body, size_t n, bool *ret_ag
     int rc = s3_op_run(&op, e);
     *ret_again = false;
     if (rc == 0 && op.meaning != S3_DONE)
-        rc = s3_op_refused(
-            &op, ERR_CONFIG, "there is nothing to remove from; is the bucket's name right?", e);
+        rc = s3_op_refused(&op, ERR_CONFIG, "nothing to remove from: check the bucket's name", e);
     if (rc == 0 && s3_read_delete(buf_str(&op.reply.body), op.reply.body.len, &first, e) != 0)
         rc = s3_op_refused(&op, ERR_IO, e->text, e);
     if (rc == 0 && first.code[0]) {

@@ -122,7 +122,7 @@ class UnderBelay(unittest.TestCase):
             self.agent(number, result)
             with contextlib.redirect_stderr(io.StringIO()) as said:
                 self.assertFalse(belay.commit())
-            self.assertIn("belay: not saved, going on: ", said.getvalue())
+            self.assertIn("belay: not saved, continuing: ", said.getvalue())
             self.assertFalse(belay.stopping())
 
     def test_a_commit_without_an_agent_is_given_up_for_good(self):
@@ -157,7 +157,7 @@ class UnderBelay(unittest.TestCase):
         belay._asked_at = None
         with contextlib.redirect_stderr(io.StringIO()) as said:
             belay.should_checkpoint()
-        self.assertIn("belay: not saved, going on: full", said.getvalue())
+        self.assertIn("belay: not saved, continuing: full", said.getvalue())
         self.assertFalse(belay.wait_durable())
         self.assertEqual(belay.last_durable(), 22)
 

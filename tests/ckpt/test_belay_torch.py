@@ -208,7 +208,7 @@ class Callbacks(InProcess):
         self.agent.ask("notice")
         with contextlib.redirect_stderr(io.StringIO()) as said:
             module.Checkpoints().on_train_batch_end(trainer, None, None, None, 0)
-        self.assertIn("belay: not saved, going on: cannot pickle a lambda", said.getvalue())
+        self.assertIn("belay: not saved, continuing: cannot pickle a lambda", said.getvalue())
         self.assertFalse(trainer.should_stop)
         self.assertEqual(os.listdir(self.agent.checkpoint), [])
 
@@ -246,7 +246,7 @@ class Callbacks(InProcess):
         control = types.SimpleNamespace(should_save=False, should_training_stop=False)
         with contextlib.redirect_stderr(io.StringIO()) as said:
             module.Checkpoints().on_save(args, state, control)
-        self.assertIn("not saved, going on", said.getvalue())
+        self.assertIn("not saved, continuing", said.getvalue())
         self.assertFalse(control.should_training_stop)
 
 

@@ -161,7 +161,7 @@ static void one_that_was_not_there_meets_the_others_at_the_next(void **state)
     /* A late rank finds that rank 0, which knew of the failure, has continued. */
     for (int32_t k = 0; k < 3; k++)
         assert_failed(&c.of[k], 0,
-            k == 0 ? "rank 3 could not save: it has none of step 1, and is past it"
+            k == 0 ? "rank 3 could not save: it has no checkpoint of step 1, and is past it"
                    : "all ranks have to commit at the same steps");
     assert_saved(&c, 1, 2);
     assert_saved(&c, 2, 3);

@@ -202,17 +202,17 @@ static void a_failed_commit_says_why(struct rig *r)
     } cases[] = {
         {"{\"ok\":false,\"error\":\"the \\\"store\\\" is\\nfull \\u00e4\"}",
             "the \"store\" is full ?"},
-        {"{\"ok\":false}", "makes no sense"},
-        {"", "makes no sense"},
-        {"{", "makes no sense"},
-        {"{\"ok\"", "makes no sense"},
-        {"{\"ok\":", "makes no sense"},
-        {"{\"ok\":tru}", "makes no sense"},
-        {"[true]", "makes no sense"},
-        {"{\"ok\":\"true\"}", "makes no sense"},
-        {"{\"error\":\"unended", "makes no sense"},
-        {"{\"a\":[[[[}", "makes no sense"},
-        {"{\"error\":\"\\", "makes no sense"},
+        {"{\"ok\":false}", "is malformed"},
+        {"", "is malformed"},
+        {"{", "is malformed"},
+        {"{\"ok\"", "is malformed"},
+        {"{\"ok\":", "is malformed"},
+        {"{\"ok\":tru}", "is malformed"},
+        {"[true]", "is malformed"},
+        {"{\"ok\":\"true\"}", "is malformed"},
+        {"{\"error\":\"unended", "is malformed"},
+        {"{\"a\":[[[[}", "is malformed"},
+        {"{\"error\":\"\\", "is malformed"},
     };
 
     put(r, "request", "{\"reason\":\"notice\"}");

@@ -327,7 +327,7 @@ static void what_cannot_be_saved_is_said_at_once(void **state)
     how.scratch = s->out; /* which does not exist */
     OK(ckpt_snapshot_take(s->tree, &how, NULL, &snapshot, &stats, &e));
     assert_null(snapshot);
-    assert_non_null(strstr(e.text, "no file could be made"));
+    assert_non_null(strstr(e.text, "no file could be created"));
 }
 
 static void what_was_read_of_a_snapshot_is_not_read_again(void **state)

@@ -49,7 +49,7 @@ class FullStore(unittest.TestCase):
 
     def check_goes_on(self, l, job):
         """It continues as the same attempt, and the failed save is reported with its reason."""
-        said = l.wait_log(job, r"^belay: not saved, going on: .*" + FULL)
+        said = l.wait_log(job, r"^belay: not saved, continuing: .*" + FULL)
         step = int(re.findall(r"^step (\d+) ", said.string, re.M)[-1])
         l.wait_log(job, r"^step %d " % (step + 20))
         shown = l.show(job)

@@ -25,7 +25,7 @@ class Loss(unittest.TestCase):
             ("ended", "succeeded", 0),
         )
         log = re.sub(
-            r"^belay: not saved, going on: the belay agent was restarted .*\n",
+            r"^belay: not saved, continuing: the belay agent was restarted .*\n",
             "",
             l.log(job),
             flags=re.M,
