@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images as criu writes them (criu_images.h), for tests: messages are put together field by field.
+ * Builds images in criu's format (criu_images.h) for tests, field by field.
  */
 #ifndef BELAY_TESTS_AGENT_CRIU_IMAGE_H
 #define BELAY_TESTS_AGENT_CRIU_IMAGE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this process has the right to do, for tests that would otherwise have nothing to test.
+ * Whether this process has the rights that some tests need.
  */
 #ifndef BELAY_TESTS_AGENT_RIGHTS_H
 #define BELAY_TESTS_AGENT_RIGHTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay-agent --check: what a start would only log is refused with the key, and nothing is made.
+ * belay-agent --check: refuses, with the key, what a start would only log; creates nothing.
  */
 #include "agent/checks.h"
 #include "rights.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output of criu, its command lines, and each way in which it fails. A script of the test
- * stands in for it.
+ * criu's output, its command lines, and each way in which it fails. A script replaces criu.
  */
 #include "agent/criu/criu.h"
 #include "agent/criu/criu_files.h"

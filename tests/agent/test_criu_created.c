@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a restore by criu would create by name is found in its images, and is refused in directories
- * that others than root can write to.
+ * Files that a restore by criu would create by name are found in its images, and refused in
+ * directories that users other than root can write to.
  */
 #include "agent/criu/criu_created.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a restored process may hold, and what lets the restore be refused: processes of an
- * unprivileged user get descriptors, mappings and directories from root, as from criu. Needs root.
- * The test runs from a copy of itself, because a program that the user cannot reach is refused too.
+ * What a restored process may hold, and what makes the restore fail: processes of an unprivileged
+ * user get descriptors, mappings and directories from root, as from criu. Needs root. The test runs
+ * from a copy of itself, because a program that the user cannot reach is refused too.
  */
 #include <setjmp.h>
 #include <stdarg.h>

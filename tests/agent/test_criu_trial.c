@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An agent announces of CRIU only what a trial saved and restored. Scripts in a /usr/local of the
- * test's own stand in for criu, cuda-checkpoint and nvidia-smi, and a library for CUDA's. Needs
- * root, namespaces and mounts, and is skipped otherwise.
+ * An agent reports only those features of CRIU that a trial has saved and restored. Scripts in the
+ * test's own /usr/local replace criu, cuda-checkpoint and nvidia-smi; a library replaces CUDA's.
+ * Needs root, namespaces and mounts, and is skipped otherwise.
  */
 #include "agent/criu/criu_gpu.h"
 #include "rights.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a certificate is renewed, with clocks that are right and with clocks that are not; and how
- * often a join that belayd refuses is tried again.
+ * When a certificate is renewed, with right and with wrong clocks; and how often a join that belayd
+ * refuses is repeated.
  */
 #include "agent/enroll.h"
 #include "base/log.h"

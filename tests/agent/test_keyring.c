@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Secrets in the kernel's keyring: entries are read back, aged; entries of others are not.
+ * Secrets in the kernel's keyring: own entries are read back with their age; entries of others are
+ * not.
  */
 #include "agent/keyring.h"
 #include "base/err.h"

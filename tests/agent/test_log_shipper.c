@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which output of a task belayd has, and which it refuses. The test answers the posts in place of
+ * Which output of a task belayd has, and which it refuses. The test answers the posts instead of
  * belayd.
  */
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening files of users: a FIFO without a peer ends in time, and one whose peer comes is opened.
+ * Opening users' files: opening a FIFO without a peer fails in time, with a peer it succeeds.
  */
 #include "agent/open_in_time.h"
 #include "agent/task/output_writer.h"

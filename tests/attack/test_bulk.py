@@ -174,8 +174,9 @@ class Bulk(unittest.TestCase):
         self.assertLess(asyncio.run(play()), SLOWEST_S)
 
     def test_questions_count_for_who_asks_and_not_for_whom_they_name(self):
-        """One user's questions about what bob and others have forgotten leave bob's own question,
-        and theirs, its place."""
+        """One user's questions about jobs of bob and others that are no longer in memory do not use
+        up bob's own share, or theirs.
+        """
         self.d.fill_ledger()
         busy, hostile, bob = (
             self.d.token(kind="api", user=name, admin=name == "ann")
@@ -211,8 +212,9 @@ class Bulk(unittest.TestCase):
         self.assertEqual(asyncio.run(play()), 200)
 
     def test_requests_that_wait_for_a_job_are_limited(self):
-        """An event is looked up for all who wait for it at once, so that one request of a user
-        would cost belayd as much as hundreds."""
+        """An event is looked up for all waiting requests at once, so one request could otherwise
+        cost belayd as much as hundreds.
+        """
         d = self.d
         hostile, bob = (d.token(kind="api", user=name) for name in ("mallory", "bob"))
         job = d.call("POST", "/api/v1/jobs", {**JOB, "hold": True}, token=hostile)[1]["id"]
@@ -256,8 +258,9 @@ class Bulk(unittest.TestCase):
         self.assertLess(self.d.peak_mib() - before, 64)
 
     def test_sessions_that_begin_at_once_are_limited(self):
-        """Each session may hold two megabytes of belayd's memory, so many that are opened at once
-        are as many as one after the other."""
+        """Each session may use two megabytes of belayd's memory, so the limit also applies to many
+        that are opened at once.
+        """
         token = self.d.token(kind="api", user="mallory")
         joins = [self.d.token(kind="join", pool="base")]
         body = json.dumps({"script": "#!/bin/sh\n", "cwd": "/"}).encode()

@@ -27,8 +27,9 @@ CALLS = [
 
 
 class User:
-    """Makes all CALLS again and again; what was not answered as it has to be is in failures. With a
-    token, over one connection that has shown it: a flood of strangers leaves it alone."""
+    """Makes all CALLS repeatedly; unexpected answers are in `failures`. With a token, over one
+    authenticated connection, which a flood of strangers does not affect.
+    """
 
     def __init__(self, d, token):
         self.d, self.token = d, token

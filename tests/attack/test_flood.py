@@ -134,7 +134,8 @@ class Flood(unittest.TestCase):
 
     def test_the_listener_is_not_left_deaf(self):
         """More connections than allowed, then none: the next one is served at once. Repeated,
-        because it depends on chance whether a listener paused at its limit resumes."""
+        because whether a listener that paused at its limit resumes depends on timing.
+        """
         for _ in range(20):
             crowd = []
             for _ in range(STRANGERS + 200):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in a job has a token of its attempt: on a node where its user has no credentials it
-changes the job's url. Who steals that token can do nothing else: no other option, no other job, no
-other call, and nothing at all once the attempt has ended."""
+"""A job has a token of its attempt: on a node where its user has no credentials, it can change the
+job's url. Whoever steals the token can do nothing else: no other option, no other job, no other
+call, and nothing at all once the attempt has ended.
+"""
 
 import contextlib
 import http.client
@@ -50,7 +51,7 @@ JOIN = {"host": "n", "version": "1", "cpus": 2, "memory_mib": 100}
 
 
 class Thief:
-    """Who has what the agent gave to the job."""
+    """An attacker who has everything that the agent gave to the job."""
 
     def __init__(self, path):
         with open(path) as f:
@@ -76,7 +77,7 @@ class Inside(unittest.TestCase):
         return thief.call("POST", "/api/v1/jobs/%d/update" % job, body, **more)
 
     def check_calls(self, l, thief, job):
-        """Every call of the API but the one, of the job itself."""
+        """Makes every call of the API except the job's own one."""
         tried, csr = 0, subprocess.check_output(CSR, stderr=subprocess.DEVNULL, text=True)
         for path, methods in l.get("/openapi.json")["paths"].items():
             for method in methods.keys() & {"get", "post", "put", "delete"}:
@@ -92,7 +93,7 @@ class Inside(unittest.TestCase):
         self.assertGreater(tried, 40)
 
     def check_options(self, l, thief, job):
-        """Every other option, alone and beside the one that is allowed."""
+        """Every other option, alone and together with the allowed one."""
         options = l.get("/openapi.json")["components"]["schemas"]["JobChange"]["properties"]
         self.assertGreater(len(options), 30)
         for name in options.keys() - {"url"}:

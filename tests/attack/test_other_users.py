@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user looks for what is another's: script, arguments, environment, output, the command that was
-run inside a job, and what an agent says of the job's programs and files. Every route that answers
-a GET is asked, by every kind of caller: the owner and administrators are shown it, all others get
-none of it, and the output is refused with a reason."""
+"""A user searches for data of another user: script, arguments, environment, output, the command run
+inside a job, and an agent's reports about the job's programs and files. Every GET route is
+called by every kind of caller: the owner and administrators see the data, others see none of it,
+and the output is refused with a reason.
+"""
 
 import contextlib
 import hashlib
@@ -71,14 +72,14 @@ for method, path, body in json.load(sys.stdin):
 
 
 class Agent(Node):
-    """A node that reports what the test wants it to."""
+    """A node that reports what the test tells it to."""
 
     def __init__(self, d):
         super().__init__(d, "spare", cpus=16)
         self.desired = self.sync()
 
     def await_jobs(self, n):
-        """The numbers of n jobs that it is to run."""
+        """Waits until it is to run n jobs; returns their numbers."""
         jobs = set()
         while len(jobs) < n:
             self.desired = self.sync(have_rev=self.desired["rev"], wait_ms=20000)
@@ -119,8 +120,9 @@ class OtherUsers(unittest.TestCase):
 
     @classmethod
     def make_jobs(cls, agent):
-        """Of ann's: one that could not be executed, one that runs and cannot save, an array with a
-        task that runs, and a cron entry."""
+        """Jobs of ann: one that cannot be executed, one that runs and cannot save, an array with a
+        running task, and a cron entry.
+        """
         cls.failed = cls.submit()
         cls.runs = cls.submit(checkpoint={"method": "coop"})
         cls.array = cls.submit(array="7")
@@ -155,7 +157,7 @@ class OtherUsers(unittest.TestCase):
 
     @classmethod
     def make_drill(cls, agent, running, failure):
-        """A drill of the job that runs, which fails because it ends in the middle of it."""
+        """A drill of the running job, which fails because the job ends during it."""
         progress = {"job": cls.task, **running}
         cls.drilled = cls.submit(checkpoint={"method": "coop"})
         while cls.drilled not in agent.await_jobs(3):
@@ -172,7 +174,7 @@ class OtherUsers(unittest.TestCase):
     # ---- asking ----
 
     def paths(self):
-        """(route, path) of everything that can be asked about ann's jobs."""
+        """(route, path) of every GET request about ann's jobs."""
         for route in self.routes:
             number = {"crons": [self.cron], "channels": [self.session]}
             jobs = [self.failed, self.runs, self.array, self.task, self.drilled]

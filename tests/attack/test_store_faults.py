@@ -48,7 +48,7 @@ MS_NOSUID_NODEV, MNT_DETACH = 2 | 4, 2
 
 
 class Hanging:
-    """Over a directory, a mount whose server does not answer: each access waits, until close()."""
+    """A mount over a directory whose server does not answer: each access waits until close()."""
 
     def __init__(self, path):
         self.path = path.encode()
@@ -281,7 +281,7 @@ class StoreFaults(unittest.TestCase):
             l.post("/jobs/%d/cancel" % job)
 
     def test_a_job_that_belayd_can_make_no_credentials_for_gives_its_machine_back(self):
-        """Its agent never learns of the attempt: only belayd can end it."""
+        """The agent never receives the attempt: only belayd can end it."""
         with JobLab(store_wait="30s") as l:  # a fifth of it, because the store refuses
             refuse = {"refuse": {"action": "AssumeRole", "code": "AccessDenied", "count": 100000}}
             l.cloud(refuse)
@@ -310,7 +310,7 @@ class StoreFaults(unittest.TestCase):
 
     @unittest.skipIf(WHY_NO_HANGING, WHY_NO_HANGING)
     def test_a_store_that_does_not_answer_costs_no_machine_for_ever(self):
-        """A directory on a mount whose server is away: calls do not fail, they do not return."""
+        """A directory on a mount whose server is gone: calls do not fail, they never return."""
         with lab.Lab(belayd={"store_wait": "5s"}) as l:
             job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
             l.wait_event(job, "saved")

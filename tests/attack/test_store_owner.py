@@ -60,7 +60,7 @@ class StoreLab(Lab):
             raise AssertionError("belayd does not end")
 
     def lose(self, *names):
-        """Replaces its state while belayd is down. Its events start again from the beginning."""
+        """Replaces the lab's state while belayd is down. Event numbers start again."""
         for name in os.listdir(self.home):
             if name.startswith(names):
                 os.remove(os.path.join(self.home, name))

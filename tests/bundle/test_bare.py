@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundle runs on a Linux that has nothing: a shell, /proc and /dev, and no C library at all."""
+"""The bundle runs on a minimal Linux: a shell, /proc and /dev, and no C library."""
 
 import os
 import shutil

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chaos: many jobs on an emulated cloud, and at random moments everything that can be killed is
-killed.
+"""Chaos: many jobs on an emulated cloud, while processes and machines are killed at random moments.
 
-What is done, to whom and when comes from a seed (BELAY_CHAOS_SEED; else one that is printed), so a
-run's choices can be repeated; what the machine makes of them in between cannot. At the end:
+The kind, target and time of each act come from a seed (BELAY_CHAOS_SEED, else a random one that
+is printed), so the choices of a run can be repeated; the timing of the machine cannot. At the
+end:
 
  1. every job has ended once, as succeeded, with the output of an undisturbed run;
- 2. no attempt resumed from anything older than what was acknowledged before it, to belayd or to
-    the program;
+ 2. no attempt resumed from a state older than what was acknowledged before, to belayd or to the
+    program;
  3. what was acknowledged is in the store, and nothing there is damaged;
  4. every machine that the cloud ever started has a row, and none is left;
- 5. no process is left, and no sanitizer has had a word to say.
+ 5. no process is left, and no sanitizer has reported anything.
 """
 
 import collections
@@ -70,7 +70,7 @@ ACTS = {
 
 
 class ChaosLab(Lab):
-    """belayd is a child of the test, which starts it again as a service manager would."""
+    """belayd is a child of the test, which restarts it like a service manager."""
 
     told_bytes = 2000
 
@@ -98,7 +98,7 @@ class ChaosLab(Lab):
         self.belayd.wait()
 
     def patiently(self, fn):
-        """belayd may be on its way up."""
+        """Repeats fn while belayd may be starting."""
         end = time.monotonic() + 30
         while True:
             try:
@@ -131,7 +131,7 @@ class Chaos:
     # ---- acts: each gives what it did, or None when there was nothing to do it to ----
 
     def signal(self, pids, r, what):
-        """One of them, self.hit. False: there is none, or it has ended meanwhile."""
+        """Signals one of the pids, self.hit. Returns False if there is none, or it has just ended."""
         if not pids:
             return False
         self.hit = sorted(pids)[int(r * len(pids))]
@@ -145,8 +145,9 @@ class Chaos:
         return "pid %d" % self.hit if self.signal(pids, r, signal.SIGKILL) else None
 
     def freeze(self, pids, r):
-        """For less than a lease, or for more: then its node counts as lost, and it does not
-        know."""
+        """Freezes an agent for less than a lease, or for longer: then its node is lost without its
+        knowledge.
+        """
         if not self.signal(pids, r, signal.SIGSTOP):
             return None
         self.frozen.append((time.monotonic() + 1 + 6 * r, self.hit))
@@ -222,8 +223,9 @@ class Chaos:
     # ---- the run ----
 
     def submit_some(self):
-        """Keeps enough jobs alive; a submit that got no answer may have been lost or not: it is
-        looked for."""
+        """Keeps enough jobs alive. A submit without an answer may have succeeded, so its job is
+        looked up.
+        """
         active = {j["id"] for j in self.lab.get("/jobs?state=active&limit=200")["jobs"]}
         while len(active) < JOBS_ALIVE or len(self.jobs) < JOBS_MIN:
             kind = self.choose_jobs.choices([Walk, RingWalk], [8, 1])[0]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the directives of a script come to: the job's spec as JSON, warnings, or a refusal.
+ * The result of a script's directives: the job's spec as JSON, warnings, or a refusal.
  */
 #ifndef BELAY_TESTS_CLI_DIRECTIVES_CHECK_H
 #define BELAY_TESTS_CLI_DIRECTIVES_CHECK_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the documentation share: where it is, and its parts."""
+"""Shared by the tests of the documentation: finding pages and their parts."""
 
 import os
 import re
@@ -14,7 +14,7 @@ def read(name):
 
 
 def blocks(name, language):
-    """The code blocks of that language on a page, with the line where each begins."""
+    """The code blocks in this language on a page, each with the line of its begin."""
     found = []
     for match in re.finditer(r"^```" + language + r"\n(.*?)^```$", read(name), re.S | re.M):
         found.append((read(name)[: match.start()].count("\n") + 2, match[1]))
@@ -33,7 +33,7 @@ OPTION = re.compile(r"^ +(?:(-\S), )?(--[a-z-]+)", re.M)
 
 
 def options_in(help_text):
-    """-x and --word of every line of a --help."""
+    """All -x and --word in the lines of a --help text."""
     return {option for pair in OPTION.findall(help_text) for option in pair if option}
 
 

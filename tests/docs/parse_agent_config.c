@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parse_agent_config FILE: whether belay-agent takes it, without what only the machine that it is
- * for could say (agent/checks.h). Like belay-agent: exit code 0, or 2 and the mistake.
+ * parse_agent_config FILE: checks a configuration of belay-agent, without the checks that depend on
+ * the machine (agent/checks.h). Like belay-agent: exit code 0, or 2 with the error.
  */
 #include "agent/config.h"
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parse_config FILE: whether belayd takes it, without what only a machine of its own could say:
- * files and names that are not here. Like belayd: exit code 0, or 2 and the mistake.
+ * parse_config FILE: checks a configuration of belayd, without the checks that depend on the
+ * machine: files and names. Like belayd: exit code 0, or 2 with the error.
  */
 #include "base/fs.h"
 #include "base/yaml.h"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The completion scripts: the shells take them, and they offer what fits. bash is there on every
-machine that builds belay; zsh and fish are asked where they are."""
+"""The completion scripts: shells accept them, and they offer what fits. bash exists on every
+machine that builds belay; zsh and fish are tested where they are installed.
+"""
 
 import os
 import shutil
@@ -32,8 +33,7 @@ class Completion(unittest.TestCase):
         return False
 
     def bash(self, line):
-        """What is offered for the last word of the line; words as bash's line editor makes them,
-        split at '='."""
+        """The completions of the line's last word, with words split at '=' as bash does."""
         words = line.replace("=", " = ").split(" ")
         words = [w for w in words[:-1] if w] + words[-1:]
         call = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _belay; printf "%s\\n" "${COMPREPLY[@]}"'

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/configuration.md against the programs that read the files: its examples are taken,
-its mistake is refused in the words that stand there, and it describes every key that is read and no
-other."""
+"""docs/reference/configuration.md compared with the programs that read the files: its examples are
+accepted, its mistake is refused with the quoted error, and it describes exactly the keys that
+are read.
+"""
 
 import os
 import re
@@ -15,8 +16,7 @@ PAGE = "docs/reference/configuration.md"
 
 
 def keys_read(source):
-    """The first arguments of the readers of base/yaml.h, and of the file's own that stand on
-    them."""
+    """The keys passed to the readers of base/yaml.h, and to the file's own ones built on them."""
     return set(
         re.findall(
             r'\b(?:yaml_(?:opt|req)\w*|(?:config_)?opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"',
@@ -26,7 +26,7 @@ def keys_read(source):
 
 
 def keys_described(section):
-    """What stands in the first cells of the tables."""
+    """The first cells of the tables."""
     keys = set()
     for line in section.splitlines():
         if line.startswith("| `"):
@@ -41,7 +41,7 @@ class Configuration(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def check(self, text):
-        """As the program that the file is for sees it."""
+        """Checks the text with the parser of the program that reads this file."""
         name = "agent.yaml" if text.startswith("# agent.yaml") else "belayd.yaml"
         path = self.folder / name
         path.write_text(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No page points to a file, or to a heading, that is not there."""
+"""No page links to a missing file or heading."""
 
 import re
 import unittest
@@ -18,7 +18,7 @@ def pages():
 
 
 def anchors(page):
-    """As GitHub makes them of headings."""
+    """Anchors as GitHub derives them from headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages against --help: every verb and every option is described, and nothing that is
-not there."""
+"""The manual pages compared with --help: exactly the existing verbs and options are described."""
 
 import os
 import re
@@ -14,7 +13,7 @@ COMMON = {"-h", "--help", "--json"}
 
 
 def sections(page, macro):
-    """Title -> lines, of the sections that begin with .Sh or .Ss."""
+    """Title -> lines of the sections that begin with .Sh or .Ss."""
     found, title = {}, None
     for line in manual.read("docs/man/" + page).splitlines():
         if line.startswith(f".{macro} "):
@@ -28,7 +27,7 @@ def sections(page, macro):
 
 
 def options_described(lines):
-    """What the items of lists say: "Fl x" is -x, "Fl Fl word" is --word."""
+    """The options in list items: "Fl x" is -x, "Fl Fl word" is --word."""
     found = set()
     for line in lines:
         if line.startswith(".It Fl "):

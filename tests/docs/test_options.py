@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of jobs as the manual and the documents have them, against the table that the
-programs read them by (job/attributes.c): which there are, what each takes, its range and
-default."""
+"""The job options in the manual and the documents compared with the table that the programs use
+(job/attributes.c): names, values, ranges and defaults.
+"""
 
 import json
 import os
@@ -17,8 +17,9 @@ FLAGS = {row["flag"]: row for row in TABLE if "flag" in row}
 
 
 def plain(line):
-    """What an item of a list shows: ".It Fl c Ar N , Fl Fl cpus Ns = Ns Ar N" is "-c N,
-    --cpus=N"."""
+    """The displayed text of a list item: ".It Fl c Ar N , Fl Fl cpus Ns = Ns Ar N" is "-c N,
+    --cpus=N".
+    """
     text, joined = "", True
     for word in line.split()[1:]:
         if word == "Ns":
@@ -38,7 +39,7 @@ MACROS = "Ar Cm Dq Ev Fl Li Nm No Ns Op Pa Pq Sq Sx Xr".split()
 
 
 class Item:
-    """Flags that are described together, what each takes, and the text."""
+    """Flags that are described together, their values, and the text."""
 
     def __init__(self, line):
         self.lines, self.flags = [], {}
@@ -48,14 +49,14 @@ class Item:
             self.flags[long or letter] = value or argument or None
 
     def text(self):
-        """Without macros, in one line."""
+        """The text in one line, without macros."""
         words = " ".join(re.sub(r"^\.[A-Z][a-z]\b ?", "", line) for line in self.lines).split()
         text = " ".join(word for word in words if word not in MACROS)
         return re.sub(r" ([,.;:)])", r"\1", text.replace("( ", "("))
 
 
 def limits(row):
-    """The range of a row, as the manual has to say it."""
+    """The range of a row, as the manual must print it."""
     kind, low, high, unit = row["type"], row["min"], row["max"], row.get("unit")
     if high == 0 or kind == "moment" or high > 10**18:
         return None
@@ -71,7 +72,7 @@ def limits(row):
 
 
 def defaults(row):
-    """That of the table, where it is a value and not absence, and what its help line calls it."""
+    """The default of the table, if it is a value, and its name in the help line."""
     said, value = re.findall(r"default:? ([\w.$]+)", row["help"]), row.get("default")
     is_value = isinstance(value, str) or (value is not None and value >= row["min"])
     if is_value and "unit" not in row and "alias" not in row["masks"]:
@@ -80,7 +81,7 @@ def defaults(row):
 
 
 def items():
-    """Of the section on the flags of jobs."""
+    """The items of the section about job flags."""
     text = manual.read("docs/man/belay.1").split("\n.Sh THE FLAGS OF JOBS\n")[1]
     found, depth = [], 0
     for line in text.split("\n.Sh ")[0].splitlines():
@@ -124,7 +125,7 @@ class Options(unittest.TestCase):
         self.assertGreater(n, 25)
 
     def check_keys(self, text, expected):
-        """Words behind Cm, but the values of one."""
+        """Checks the words after Cm, except the values of an option."""
         found = set()
         for words in re.findall(r"\bCm ([a-z-]+(?: , [a-z-]+)*)(?![a-z-])", text):
             found |= set(words.split(" , "))
@@ -145,7 +146,7 @@ class Options(unittest.TestCase):
         self.check_keys(runs.split("\nAn array is changed")[0], running)
 
     def test_help_errors_and_completions_have_every_key_and_flag(self):
-        """In the order of the table."""
+        """All in the order of the table."""
         belay, keys = os.environ["BELAY"], [row["key"] for row in TABLE if "key" in row]
         _, text, _ = manual.run(belay, "update", "--help")
         self.assertEqual(re.findall(r"^  ([a-z-]+)=", text.split("\nKeys, ")[1], re.M), keys)
@@ -178,7 +179,7 @@ class Options(unittest.TestCase):
                 )
 
     def test_the_documents_have_the_variables_of_slurm(self):
-        """docs/reference/slurm.md; the manual page has them from the table."""
+        """docs/reference/slurm.md; the manual page is generated from the table."""
         page = manual.read("docs/reference/slurm.md").split("\n## Variables in place of flags\n")[1]
         rows = [line for line in page.splitlines() if line.startswith("| `S")]
         first, second = rows[0].split("|")[1], rows[1].split("|")[1]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cron_times: for each line "ZONE GAP TWICE FROM TO EXPRESSION" of its input, the times of the
- * schedule later than FROM and up to TO, in seconds, with blanks between them, on a line. For
+ * cron_times: for each line "ZONE GAP TWICE FROM TO EXPRESSION" on stdin, prints a line with the
+ * scheduled times later than FROM and up to TO, in seconds, separated by blanks. For
  * test_cron_calendar.py.
  */
 #include "job/cron.h"

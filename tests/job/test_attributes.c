@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of a job's options is one to one, and its parts fit each other.
+ * The table of job options is one to one, and its columns are consistent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void each_field_has_one_row_that_is_no_alias(void **state)
     }
 }
 
-/* What stands for key=none are members that an update may name. */
+/* A reset by key=none changes only members that an update can name. */
 static void the_options_that_a_reset_changes_can_be_updated(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Crontab lines: what is read, what is refused, and the next time over changes of the clock.
- * tests/job/test_cron_calendar.py holds the same against the zones of the machine and another
- * calendar.
+ * Crontab lines: accepted and refused ones, and the next time across clock changes.
+ * tests/job/test_cron_calendar.py compares the same with the machine's zones and another calendar.
  */
 #include "tests/base/tools.h"
 
@@ -26,7 +25,7 @@ static struct wall at(const char *iso)
     return w;
 }
 
-/* The next two times in UTC, with a blank between. */
+/* The next two times in UTC, separated by a blank. */
 static void check_next(const char *text, const char *after, const char *expected)
 {
     struct cron c = parsed(text);
@@ -144,8 +143,8 @@ static void a_malformed_schedule_is_refused_with_the_field(void **state)
     assert_int_equal(c.months, 77);
 }
 
-/* Clocks of two kinds of odd days: put forward by 2 h over midnight of 1 January 2030, back by 30
- * min from 03:00 of 1 July. */
+/* A zone with two odd clock changes: forward by 2 h over midnight of 1 January 2030, back by 30 min
+ * at 03:00 of 1 July. */
 static struct time_zone odd(struct zone_span spans[3])
 {
     spans[0] = (struct zone_span){INT64_MIN, 0};
@@ -154,8 +153,8 @@ static struct time_zone odd(struct zone_span spans[3])
     return (struct time_zone){.name = "Odd/Days", .n = 3, .spans = spans};
 }
 
-/* All times from `after` on, in the zone's own time without its date, up to n, with the gap and the
- * twice given. */
+/* Up to n times after `after`, in local time without the date, for the given gap and twice
+ * rules. */
 static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice, const char *after,
     const char *expected)
 {
@@ -177,7 +176,7 @@ static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice
 }
 
 #define SPRING "2029-12-31T00:00:00Z"
-#define AUTUMN "2030-06-30T23:59:00Z" /* 01:59 there */
+#define AUTUMN "2030-06-30T23:59:00Z" /* 01:59 local time */
 
 static void a_skipped_local_minute_runs_when_the_clock_moves_forward(void **state)
 {
@@ -187,14 +186,14 @@ static void a_skipped_local_minute_runs_when_the_clock_moves_forward(void **stat
     check_odd("30 0 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING,
         "31T00:30Z 01T01:00+02:00 02T00:30+02:00");
     check_odd("30 23 * * *", CRON_GAP_SKIP, CRON_TWICE_AUTO, SPRING, "01T23:30+02:00");
-    /* Once for all of them, and that is it when the moment itself is one. */
+    /* Runs once for all skipped times, and not again if the moment itself is scheduled. */
     check_odd("0 * * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, "2029-12-31T21:30:00Z",
         "31T22:00Z 01T01:00+02:00 01T02:00+02:00");
     check_odd("*/20 * * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, "2029-12-31T22:30:00Z",
         "31T22:40Z 01T01:00+02:00 01T01:20+02:00");
     check_odd("30 */3 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, "2029-12-31T20:30:00Z",
         "31T21:30Z 01T01:00+02:00 01T03:30+02:00");
-    /* The day of the week and of the month are those of the minute that was skipped. */
+    /* The weekday and the day of the month are those of the skipped minute. */
     check_odd("30 0 1 * *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING, "01T01:00+02:00 01T00:30+02:00");
     check_odd("30 23 31 12 *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING, "01T01:00+02:00");
 }
@@ -212,8 +211,7 @@ static void a_repeated_local_minute_runs_once_unless_hourly(void **state)
         "01T02:00+02:00 01T02:45+02:00 01T02:45+01:30 01T03:00+01:30");
     check_odd("0,45 * * * *", CRON_GAP_RUN, CRON_TWICE_FIRST, AUTUMN,
         "01T02:00+02:00 01T02:45+02:00 01T03:00+01:30");
-    /* 03:00 is put back to 02:30, so 02:30 is the first minute that comes again, and 03:00 comes
-     * once. */
+    /* 03:00 is put back to 02:30: so 02:30 is the first repeated minute, and 03:00 occurs once. */
     check_odd("30 2 * * *", CRON_GAP_RUN, CRON_TWICE_BOTH, AUTUMN, "01T02:30+02:00 01T02:30+01:30");
     check_odd("0 3 * * *", CRON_GAP_RUN, CRON_TWICE_BOTH, AUTUMN, "01T03:00+01:30 02T03:00+01:30");
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten years of schedules in five zones and more, over every change of their clocks, against another
-calendar: Python's zoneinfo.
+"""Ten years of schedules in more than five zones, across all of their clock changes, compared with
+another calendar: Python's zoneinfo.
 
     test_cron_calendar.py CRON_TIMES
 
-What is expected is worked out minute by minute of the local calendar, from the rules as job/cron.h
-states them: which moments show this minute? None: the clocks were put forward over it. Two: they
-were put back. Nothing of how job/cron.c goes about it (spans, offsets) is repeated here.
+The expected times are computed minute by minute of the local calendar, from the rules that
+job/cron.h states: which moments show this minute? None: the clock was put forward over it. Two:
+it was put back. Nothing of the method of job/cron.c (spans, offsets) is used here.
 """
 
 import subprocess
@@ -48,7 +48,7 @@ def shows(u, zone):
 
 
 def put_forward_at(local, zone):
-    """The moment at which the clocks were put forward over this minute."""
+    """The moment at which the clock was put forward over this minute."""
     low, high = (int(local.replace(tzinfo=zone, fold=f).timestamp()) for f in (1, 0))
     while high - low > 1:  # before it they show less than local, from it on more
         middle = (low + high) // 2
@@ -75,7 +75,7 @@ def expected(zone, minutes, hours, days, gap, twice):
 
 
 def changes(zone):
-    """The days on which the clocks are changed."""
+    """The days on which the clock is changed."""
     day, was = FIRST, None
     while day <= LAST:
         offset = datetime(day.year, day.month, day.day, 12, tzinfo=zone).utcoffset()

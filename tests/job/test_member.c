@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The members of a spec through their rows: each is set and read, and its range is checked.
+ * The members of a spec, accessed through their rows: each is set, read and range-checked.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static int64_t largest(const struct job_attribute *a)
     return a->words ? n - 1 : a->max;
 }
 
-/* A spec with this one value is valid, or the error says its name. */
+/* A spec with this one value is valid, or the error names the member. */
 static void try(const struct job_attribute *a, int64_t n, bool is_valid)
 {
     struct job_spec s = job_spec_default;
@@ -78,7 +78,7 @@ static void a_range_error_has_the_range_and_the_value(void **state)
     assert_string_equal(e.text, "checkpoint.keep: expected 1 to 1000, found 1001");
     was = s;
     s.nice = 5;
-    assert_int_equal(job_spec_check(&s, &was, &e), 0); /* of keep nothing is changed */
+    assert_int_equal(job_spec_check(&s, &was, &e), 0); /* `keep` is unchanged */
     s.ckpt_keep = 1002;
     assert_int_equal(job_spec_check(&s, &was, &e), ERR_INVALID);
 }
@@ -88,7 +88,7 @@ static void members_with_their_own_check_are_skipped(void **state)
     (void)state;
     struct job_spec s = job_spec_default;
     s.finish_ms = -5000; /* in five seconds */
-    s.nodes_min = 0;     /* as nodes */
+    s.nodes_min = 0;     /* as `nodes` */
     assert_int_equal(job_spec_check(&s, NULL, NULL), 0);
 }
 

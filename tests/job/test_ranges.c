@@ -44,13 +44,13 @@ static void malformed_ranges_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(ranges_parse(bad[i], &s, &e), ERR_INVALID);
-    for (int i = 0; i <= RANGES_MAX + 1; i++) /* no two of them in a row with a third */
+    for (int i = 0; i <= RANGES_MAX + 1; i++) /* never three consecutive numbers */
         snprintf(many + strlen(many), sizeof many - strlen(many), "%s%d", i ? "," : "", i * i);
     assert_int_equal(ranges_parse(many, &s, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "more than 32 pieces"));
 }
 
-/* Against a plain array of flags. */
+/* Compared with a plain array of flags. */
 static void union_difference_and_membership_agree_with_a_model(void **state)
 {
     enum { N = 60 };
@@ -93,7 +93,7 @@ static void union_difference_and_membership_agree_with_a_model(void **state)
     }
 }
 
-/* In any order, as long as there are few pieces; what is refused changes nothing. */
+/* Numbers may come in any order while there are few pieces. A refused number changes nothing. */
 static void numbers_are_taken_in_order(void **state)
 {
     struct prng p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job's spec as JSON: only what differs from the default is written, and read again as the same;
- * what cannot be is refused with its path.
+ * A job's spec as JSON: only non-default values are written, and they are read back unchanged;
+ * invalid values are refused with their path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static void assert_json(json_t *v, const char *text)
     json_decref(v);
 }
 
-/* Each row's member: not the default, and within its range. */
+/* Sets the row's member to a value other than the default, within its range. */
 static void change(const struct job_attribute *a, struct job_spec *s)
 {
     char *at = (char *)s + a->at;
@@ -102,7 +102,7 @@ static void each_row_round_trips(void **state)
     assert_true(n > 30);
 }
 
-/* Whatever member is added, it is stored: no byte of a spec belongs to no row but what pads. */
+/* Any member that is added is stored: every byte of a spec belongs to a row, except padding. */
 static void every_member_has_a_row(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void every_member_has_a_row(void **state)
     }
     for (size_t b = 0; b < sizeof(covered); b++) {
         gap = covered[b] ? 0 : gap + 1;
-        /* at the end up to seven bytes pad, elsewhere three */
+        /* at most seven bytes of padding at the end, three elsewhere */
         if (gap >= (b > last ? sizeof(int64_t) : sizeof(int32_t)))
             fail_msg("the member at byte %zu has no row: job/attributes.c", b - gap + 1);
     }
@@ -156,7 +156,7 @@ static void only_values_that_differ_from_defaults_are_written(void **state)
         "{\"begin_at_ms\":0,\"retry\":{\"node-lost\":0}}");
 }
 
-/* As whoever wrote it had them. */
+/* Ranges are those of the writer's version. */
 static void ranges_are_checked_in_submits_only(void **state)
 {
     (void)state;
@@ -165,9 +165,10 @@ static void ranges_are_checked_in_submits_only(void **state)
     } asked[] = {
         {"{\"cpus\": 0}", "spec.cpus: expected an integer in 1 .. 4096, found 0"},
         {"{\"gpus\": -1}", "spec.gpus: expected an integer in 0 .. 64, found -1"},
-        {"{\"finish_by_ms\": 1}", "spec: unknown key"},           /* read apart */
-        {"{\"checkpoint\": {\"keep\": 2}}", "spec: unknown key"}, /* an object of its own */
-        {"{\"urls\": 1}", "spec: unknown key"},                   /* no option */
+        {"{\"finish_by_ms\": 1}", "spec: unknown key"}, /* read separately */
+        /* belongs in an object of its own */
+        {"{\"checkpoint\": {\"keep\": 2}}", "spec: unknown key"},
+        {"{\"urls\": 1}", "spec: unknown key"}, /* not an option */
     };
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         struct job_spec s = job_spec_default;
@@ -217,7 +218,7 @@ static void impossible_values_are_refused(void **state)
     }
 }
 
-/* Each row by itself and all together: the fast reader takes them, and reads the same. */
+/* Each row alone and all together: the fast reader accepts them and reads the same values. */
 static void stored_specs_are_read_without_a_json_tree(void **state)
 {
     (void)state;
@@ -236,13 +237,14 @@ static void stored_specs_are_read_without_a_json_tree(void **state)
         json_t *v = job_spec_to_json(a ? &one : &all, 0);
         char *text = json_dump_text(v);
         assert_int_equal(job_spec_from_json(v, &slow, &e), 0);
-        /* the last of the largest numbers has too many digits for the fast one */
+        /* the largest numbers have too many digits for the fast reader */
         const bool is_long = a ? a->max > 1000000000000000000 : true;
         if (!job_spec_read_plain(text, strlen(text), &fast) && !is_long)
             fail_msg("not read: %s", text);
         if (!is_long)
             assert_memory_equal(&slow, &fast, sizeof(slow));
-        for (size_t n = 0; n < strlen(text); n++) /* what is cut off is for the other */
+        /* a truncated text is left to the general reader */
+        for (size_t n = 0; n < strlen(text); n++)
             assert_false(job_spec_read_plain(text, n, &fast));
         free(text);
         json_decref(v);
@@ -270,7 +272,7 @@ static void the_fast_reader_refuses_all_but_plain_specs(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (job_spec_read_plain(texts[i], strlen(texts[i]), &s))
             fail_msg("read: %s", texts[i]);
-    /* a text that is as long as it can be kept, and one more */
+    /* a text of the maximum length, and one byte more */
     for (size_t n = sizeof(s.name) - 1; n <= sizeof(s.name); n++) {
         const int len = snprintf(text, sizeof(text), "{\"name\":\"%0*d\"}", (int)n, 0);
         assert_int_equal(job_spec_read_plain(text, (size_t)len, &s), n < sizeof(s.name));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rent or buy, on examples that are worked out by hand.
+ * Rent or buy, for examples computed by hand.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static struct given *given(const char *text)
     return g;
 }
 
-/* Dollars of a productive GPU-hour. */
+/* Dollars per productive GPU-hour. */
 static double an_hour(const struct given *g, const struct breakeven_side *s, unsigned kinds)
 {
     return (double)side_cost(s, kinds, g->plan.months) / 1e6 / g->result.productive_hours;
@@ -72,8 +72,7 @@ static void a_gpu_hour_of_ones_own(void **state)
     NEAR(cents(staff), 0.84, 1e-9);
     NEAR(power, 0.091, 1e-6);
     NEAR(network, 0.10, 1e-6);
-    /* $3.56 is what the rounded items add up to; unrounded they are $3.554, which is what is
-     * shown. */
+    /* $3.56 is the sum of the rounded items. Unrounded it is $3.554, which is shown. */
     NEAR(cents(cents(hardware) + cents(staff) + 0.091 + cents(network)), 3.56, 1e-9);
     NEAR(an_hour(g, own, ITEMS_ALL),
         425000.0 / 8 / (3 * 8760 * 0.8) + 1.5 * 250000 / 64 / 8760 / 0.8 + 0.56 * 1.3 * 0.1 / 0.8 +
@@ -83,7 +82,7 @@ static void a_gpu_hour_of_ones_own(void **state)
     free(g);
 }
 
-/* What draws 0.7 kW at work and nothing at rest draws 0.56 kW at 80 %. */
+/* 0.7 kW under load and nothing when idle gives 0.56 kW at a use of 80 %. */
 static void power_follows_the_use_where_it_is_said(void **state)
 {
     (void)state;
@@ -99,8 +98,8 @@ static void break_even_utilisation(void **state)
     struct breakeven_point at = breakeven_meet(own, rent);
     assert_int_equal(at.where, OWN_ABOVE);
     NEAR(at.utilisation, 0.405, 5e-4);
-    /* The same of a plan: hardware and power are $18,628 a year and GPU. With staff and network it
-     * is 54 %. */
+    /* The same for a plan: hardware and power cost $18,628 per year and GPU, 54 % of the total with
+     * staff and network. */
     struct given *g = given(AT_0_7_KW RENTED);
     const struct breakeven_versus *v = &g->result.versus[0];
     NEAR((double)side_cost(&g->result.own, ITEMS_HARDWARE_POWER, 36) / 1e6 / 64 / 3, 18628, 0.5);
@@ -174,7 +173,7 @@ static void what_is_bought_costs_what_was_paid(void **state)
     assert_int_equal(side_cash(own, hardware, 24), price);
     assert_int_equal(side_cost(own, hardware, 24), price - price / 10);
     assert_int_equal(side_cost(own, hardware, 12), (price - price / 10) / 2);
-    /* bought again, the first sold */
+    /* bought again, after the first is sold */
     assert_int_equal(side_cash(own, hardware, 25), price + price / 2 - price / 10);
     assert_int_equal(side_cost(own, ITEM_BIT(ITEM_SPARES), 24), price / 20);
     assert_int_equal(side_cost(own, ITEM_BIT(ITEM_MAINTENANCE), 12), price / 100 * 12);
@@ -219,7 +218,7 @@ static void the_month_of_break_even_is_that_of_the_money(void **state)
         given("utilisation_percent: 100\n"
               "own: {gpus_per_node: 1, node_usd: 1000000, depreciation_years: 2, kw_per_gpu: 0}\n"
               "rent: [{usd_per_gpu_hour: 136.986301}]\n");
-    assert_int_equal(g->result.versus[0].month, 11); /* $99,999.99973 a month */
+    assert_int_equal(g->result.versus[0].month, 11); /* at $99,999.99973 a month */
     assert_int_equal(g->result.versus[0].behind_again, 0);
     free(g);
     g = given("utilisation_percent: 100\n"
@@ -246,7 +245,7 @@ static void what_ifs(void **state)
     assert_int_equal(g->plan.n_what_ifs, 3);
     NEAR(less->own_uusd_hour / 1e6, (3.5539721 - 0.1) * 0.8 / 0.7 + 0.1, 1e-5);
     NEAR(less->rent_uusd_hour[0] / 1e6, 5.25, 1e-6);
-    /* From month 19 on a third is rented; what is reserved for two years stays so for six months
+    /* From month 19 on, a third is rented; what is reserved for two years continues for six months
      * more. */
     NEAR(better->rent_uusd_hour[0] / 1e6, 5.25 * (18 + 18 / 3.0) / 36, 1e-6);
     NEAR(better->rent_uusd_hour[2] / 1e6, 3 / 0.8 * (24 + 12 / 3.0) / 36, 1e-6);

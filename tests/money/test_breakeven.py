@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay breakeven as people use it: the example of the manual, its JSON, its page, its errors."""
+"""belay breakeven as users run it: the example of the manual, its JSON, its page, its errors."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def belay(*words, expect=0):
 
 
 def run_page(text):
-    """What the page's script shows, in a browser of a few lines."""
+    """What the page's script displays, in a minimal fake of a browser."""
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
     script = text.rsplit("<script>", 1)[1].split("</script>")[0]
     done = subprocess.run(

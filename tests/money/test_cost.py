@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was spent, by whatever is asked: belay cost and its call, on sums that are written into the
-database of a belayd that runs."""
+"""belay cost and its API call, by every grouping, on sums that are written into the database of a
+running belayd.
+"""
 
 import csv
 import datetime
@@ -83,8 +84,9 @@ class Cost(unittest.TestCase):
 
     @classmethod
     def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
-        """As db/rollup.c keeps it: by day and by month, with labels and without, and by month for
-        people and for machines alone."""
+        """Writes sums as db/rollup.c keeps them: by day and by month, with and without labels, and
+        by month for users and machines only.
+        """
         month = max(m for m in (OCTOBER, NOVEMBER, JANUARY) if m <= day)
         of_machine = ("burst", "m5.large", "spot") if kind else ("", "", "")
         for span, detail, since in (

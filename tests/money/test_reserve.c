@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many to reserve, on loads that are worked out by hand.
+ * How many machines to reserve, for loads computed by hand.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 static void the_base_is_the_largest_that_would_have_been_used(void **state)
 {
     (void)state;
-    /* Half of the time 10, half of it 30: of 10 all are used, of 20 three quarters, of 21 less. */
+    /* 10 half of the time, 30 half of the time: of 10, all are used; of 20, three quarters; of 21,
+     * less. */
     const double held[] = {10, 30, 10, 30};
     struct reserve_load l = {
         .held = held, .n = 4, .step_h = 1, .reserved_uusd_h = 3e6, .on_demand_uusd_h = 5e6};
@@ -28,8 +29,8 @@ static void the_base_is_the_largest_that_would_have_been_used(void **state)
     assert_int_equal(reserve_size(&l), 20);
     NEAR(reserve_at(&l, 20).reserved_uusd, 20 * 4 * 3e6);
     NEAR(reserve_at(&l, 20).beyond_uusd, 2 * 10 * 5e6);
-    /* Beyond 10 one is used half of the time: at 3 of 5 dollars it does not pay, at 2 it does, up
-     * to all 30. */
+    /* Above 10, one is used half of the time: this does not pay at 3 of 5 dollars, but at 2 it
+     * does, up to all 30. */
     assert_int_equal(reserve_cheapest(&l), 10);
     l.reserved_uusd_h = 2e6;
     assert_int_equal(reserve_cheapest(&l), 30);
@@ -47,14 +48,14 @@ static void where_nothing_is_held_nothing_is_reserved(void **state)
     l.held = little;
     assert_int_equal(reserve_size(&l), 0);
     l = (struct reserve_load){.held = steady, .n = 2, .step_h = 1};
-    /* 75 % of ten would have been used too, but nobody ever held them */
+    /* ten would also be used for 75 %, but nobody ever held ten */
     assert_int_equal(reserve_size(&l), 8);
     l.n = 0;
     assert_int_equal(reserve_size(&l), 0);
     NEAR(reserve_mean(&l), 0);
 }
 
-/* Against trying all of them. */
+/* Compared with trying every number. */
 static void halving_finds_what_trying_all_finds(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belayd knows of how its nodes were used: the call, and the advice that is made of it. Nodes,
-jobs and the ledger are written into the database of a belayd that runs; all of them have ended, so
-the model is not concerned."""
+"""belayd's record of how nodes were used: the API call, and the advice derived from it. Nodes, jobs
+and the ledger are written into the database of a running belayd; all of them have ended, so the
+model is not affected.
+"""
 
 import datetime
 import json

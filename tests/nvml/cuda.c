@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stand-in for CUDA's driver library, for tests of what is tried with GPUs
- * (agent/criu/criu_trial.h): one GPU, whose memory is the file /run/belay-task/text, so that a
- * test's own criu can read it.
+ * A fake of CUDA's driver library, for tests of what an agent tries with GPUs
+ * (agent/criu/criu_trial.h). It has one GPU, whose memory is the file /run/belay-task/text, so that
+ * a test's own criu can read it.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stand-in for NVIDIA's management library: GPUs that a script plays, for tests. It has the
- * functions that the agent uses, with the signatures of NVIDIA's reference, and is found by the
- * library path in place of the real one.
+ * A fake of NVIDIA's management library, whose GPUs follow a script. It has the functions that the
+ * agent uses, with the signatures of NVIDIA's reference, and is found by the library path.
  *
- * The script is the file that BELAY_TEST_NVML names, read anew at each count of the GPUs, a line
- * each:
+ * The script is the file BELAY_TEST_NVML. It is read again at each count of the GPUs, and has one
+ * line per entry:
  *
  *     gpu uuid=GPU-a busy=97 memory=40 total=80 power=400 limit=700 temperature=60 clock=1900
  *         clock_max=1980 reasons=0x40 ecc_corrected=1 ecc_uncorrected=0 processes=1
@@ -13,9 +12,8 @@
  *     hang
  *
  * The entry for a GPU is one line; memory is in GiB, power in watts. A slice belongs to the GPU
- * above it, which then is in MIG mode. "hang" blocks the call while the script contains it.
- *
- * What a line does not name the GPU does not support.
+ * above it, which is then in MIG mode. "hang" blocks the call while the script contains it. A GPU
+ * does not support what its line does not name.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -34,7 +32,7 @@
 struct nvml_device {
     char line[512];
     int is_slice;
-    unsigned of; /* a slice: its GPU's number among all of these */
+    unsigned of; /* of a slice: index of its GPU */
 };
 
 static struct nvml_device devices[DEVICES_MAX];
@@ -215,7 +213,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *d, unsigned *n, 
     if (rc != OK)
         return rc;
     if (infos)
-        return INVALID_ARGUMENT; /* what one looks like nobody here knows */
+        return INVALID_ARGUMENT; /* the format is unknown here */
     return *n > size ? INSUFFICIENT_SIZE : OK;
 }
 

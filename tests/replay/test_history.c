@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A past of a few rows, and what is read of it.
+ * Reads a short history of jobs and machines from a database.
  */
 #include "tests/db/util.h"
 
@@ -80,20 +80,20 @@ static void the_work_of_jobs_is_the_ledgers_useful_time(void **state)
     add_time(&b, 1, LEDGER_LOST, 5 * MINUTE);
     add_time(&b, 1, LEDGER_USEFUL, 7 * MINUTE);
     add_time(&b, 1, LEDGER_SAVE, MINUTE);
-    add_time(&b, 1, LEDGER_USEFUL, 3 * MINUTE); /* of its second attempt */
+    add_time(&b, 1, LEDGER_USEFUL, 3 * MINUTE); /* by its second attempt */
     add_job(&b, 2, CKPT_NONE, 2, JOB_ENDED);
     b.changes.jobs[1].constraints = 5;
     batch_add(&b, TABLE_CONSTRAINTS,
         &(struct constraints_row){
             .id = 5, .text = "gpu=a100 exclusive=yes input=aws/us-east-1:1024"});
-    add_time(&b, 2, LEDGER_USEFUL, 4 * MINUTE); /* of each of its ranks */
+    add_time(&b, 2, LEDGER_USEFUL, 4 * MINUTE); /* by each of its ranks */
     add_time(&b, 2, LEDGER_USEFUL, 4 * MINUTE);
     add_job(&b, 3, CKPT_COOP, 1, JOB_ENDED); /* cancelled before it ran */
     add_job(&b, 4, CKPT_COOP, 1, JOB_RUNNING);
     add_time(&b, CORE_ID_NONE, LEDGER_IDLE, MINUTE);
     util_commit(d, &b);
     assert_true(history_is_database(*state));
-    if (history_read_jobs(*state, &l, &e) != 0) /* while belayd has it open */
+    if (history_read_jobs(*state, &l, &e) != 0) /* while belayd has the database open */
         fail_msg("%s", e.text);
     assert_int_equal(l.n, 2);
     assert_int_equal(l.n_never_ran, 1);
@@ -107,7 +107,7 @@ static void the_work_of_jobs_is_the_ledgers_useful_time(void **state)
     assert_int_equal(l.jobs[1].save_ms, 0);
     assert_null(l.jobs[0].constraints);
     assert_string_equal(
-        l.jobs[1].constraints, "input=aws/us-east-1:1024"); /* the rest is of nodes */
+        l.jobs[1].constraints, "input=aws/us-east-1:1024"); /* the rest is about nodes */
     joblog_deinit(&l);
     db_close(d);
 }
@@ -118,10 +118,10 @@ static void a_trace_follows_the_outcomes_of_launches(void **state)
     struct db_batch b = {0};
     struct traces t = {0};
     struct err e;
-    /* there for ten minutes, taken back, */
+    /* available for ten minutes, then reclaimed */
     add_instance(&b, 1, "a", 0, 10 * MINUTE, true, true);
-    add_instance(&b, 2, "a", 12 * MINUTE, 12 * MINUTE, false, false); /* refused, */
-    /* there again, and ended by us */
+    add_instance(&b, 2, "a", 12 * MINUTE, 12 * MINUTE, false, false); /* refused */
+    /* available again, and ended by belay */
     add_instance(&b, 3, "a", 15 * MINUTE, 20 * MINUTE, true, false);
     add_instance(&b, 4, "b", 5 * MINUTE, 5 * MINUTE, false, false);
     util_commit(d, &b);
@@ -145,7 +145,7 @@ static void a_trace_follows_the_outcomes_of_launches(void **state)
     assert_ptr_equal(market_find(&t, &o, &prices), &t.list[0]);
     assert_true(prices);
     market_deinit(&t);
-    /* a log that begins later begins there */
+    /* a log that begins later shortens the trace to its own begin */
     assert_int_equal(history_read_traces(*state, (struct wall){START + 11 * MINUTE}, &t, &e), 0);
     assert_int_equal(t.list[0].trace.n, 10);
     assert_int_equal(t.list[0].trace.counts[0], 0);
@@ -158,7 +158,7 @@ static void an_unusable_database_is_refused_with_the_reason(void **state)
     struct traces t = {0};
     struct joblog l;
     struct err e;
-    assert_int_equal(history_read_jobs(*state, &l, &e) < 0, true); /* no such file */
+    assert_int_equal(history_read_jobs(*state, &l, &e) < 0, true); /* the file does not exist */
     struct db *d = util_open(*state);
     assert_int_equal(history_read_traces(*state, WALL_NONE, &t, &e), ERR_NOT_FOUND);
     assert_non_null(strstr(e.text, "no spot machine was ever tried"));

@@ -20,7 +20,7 @@ static struct joblog read_log(const char *file, const char *text)
     return l;
 }
 
-/* Refused, with a text that has `part` in it. */
+/* Expects a refusal with a text that contains `part`. */
 static void refuse(const char *file, const char *text, size_t n, const char *part)
 {
     struct joblog l;
@@ -73,7 +73,7 @@ static void a_csv_log_has_what_jobs_requested(void **state)
     joblog_deinit(&l);
 }
 
-/* As `belay submit --input` has it, but for the address, which says nothing. */
+/* As `belay submit --input`, but without the address. */
 static void a_log_has_the_input_of_jobs(void **state)
 {
     (void)state;
@@ -136,8 +136,8 @@ static void output_of_sacct_is_a_log(void **state)
     joblog_deinit(&l);
 }
 
-/* Memory of all nodes together, in parts of a unit; and the separator behind the last column, as
- * sacct -p has it. */
+/* Memory of all nodes together, as a fraction of a unit; and a separator after the last column, as
+ * printed by sacct -p. */
 static void output_of_newer_sacct_is_a_log(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void output_of_newer_sacct_is_a_log(void **state)
     }
 }
 
-/* "+8h": so long from the submit, as belay submit has it. */
+/* "+8h" counts from the submit, as in belay submit. */
 static void deadlines_may_be_relative_to_the_submit(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job that is to be done by some moment, through all of the core: whatever is wrong of what was
- * told or learned, it is not late when on-demand could make it. What that cost is printed, beside
- * Uniform Progress and on-demand from the start.
+ * Jobs with --finish-by through the whole core: with any wrong declaration or wrongly learned
+ * market, a job is not late if on-demand could meet the deadline. Prints the cost, next to those of
+ * Uniform Progress and of on-demand only.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,9 +46,10 @@ struct recorded {
 
 struct wrong {
     const char *what;
-    double declared; /* of the work that there is */
+    double declared; /* declared work, relative to the actual work */
     int64_t boot_ms, notice_ms;
-    /* spot's price, spot itself, after two hours; up for ten minutes, down for an hour */
+    /* after two hours spot's price triples, or spot ends; or it is up for ten minutes and down for
+     * an hour by turns */
     bool triples, ends, interruptions;
 };
 
@@ -69,7 +70,7 @@ static void make_market(const struct wrong *x, struct recorded *m)
     }
 }
 
-/* What it cost; it must not be late. */
+/* Returns the cost; fails if the job is late. */
 static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rule rule, int start)
 {
     static const char *const zones[ZONES + 1] = {"z1", "z2", "z1"};
@@ -132,7 +133,7 @@ static void wrong_inputs_do_not_make_a_job_late(void **state)
         {"spot is gone for good", 1, 2 * MINUTE, 2 * MINUTE, false, true, false},
         {"spot as it was never seen", 1, 2 * MINUTE, 2 * MINUTE, false, false, true},
         {"no notice", 1, 2 * MINUTE, 0, false, false, false}};
-    /* the first is belayd's, under its cap, unless another is given */
+    /* the first is belayd's rule, under belayd's cap unless another is given */
     enum { PLANNED, STICKY, UNIFORM, ON_DEMAND, RULES };
     static const enum deadline_rule rules[RULES] = {
         DEADLINE_PLANNED, DEADLINE_UNIFORM_STICKY, DEADLINE_UNIFORM, DEADLINE_ON_DEMAND};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole days of decisions, in virtual time: what a pool costs, that it does not flap, and what it
- * does in a drought.
+ * Whole days of decisions in virtual time: the cost of a pool, the number of its launches, and its
+ * behaviour in a drought.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static struct replay_result replay(const struct replay_offer *offers, size_t n_o
     return r;
 }
 
-/* Up for the first `up` hours, down for the next `down`, up again; an hour a tick. */
+/* Up for the first `up` hours, down for the next `down` hours, then up; one tick is an hour. */
 static struct trace drought(int up, int down, int32_t *counts, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -133,10 +133,10 @@ static void a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_inte
     assert_true(r.ms[LEDGER_LOST] > 0 && r.ms[LEDGER_LOST] <= r.reclaims * 31 * MINUTE);
 }
 
-/* A thousand reclaims; scripts/bench lost prints how what they cost is spread. */
+/* A thousand reclaims; scripts/bench lost prints the distribution of their cost. */
 static void no_reclaim_costs_more_than_its_bound(void **state)
 {
-    /* none; Google's and Azure's; Amazon's */
+    /* in ms: none; Google's and Azure's; Amazon's */
     static const int64_t notices[] = {0, 30 * 1000, 2 * MINUTE};
     static const size_t counts[] = {500, 250, 250};
     struct lost_reclaim *r = mem_array(500, sizeof *r);
@@ -163,7 +163,7 @@ static void no_reclaim_costs_more_than_its_bound(void **state)
     free(r);
 }
 
-/* A steady load fills four machines; one more job comes and goes every few minutes, for a day. */
+/* A steady load fills four machines. One more job comes and goes every few minutes for a day. */
 static void demand_around_a_boundary_does_not_cause_flapping(void **state)
 {
     (void)state;
@@ -176,15 +176,15 @@ static void demand_around_a_boundary_does_not_cause_flapping(void **state)
         for (int64_t at = 10 * MINUTE; at < 24 * HOUR; at += period * MINUTE)
             jobs[n++] = job(at, 4, period * MINUTE / 2);
         struct replay_result r = replay(&o, 1, jobs, n, 30 * HOUR);
-        /* one machine too many at a time: it boots for a minute and lives for the cooldown at
-         * least */
+        /* one surplus machine at a time: it boots for a minute and lives at least for the
+         * cooldown */
         int64_t bound = HOUR / (burst.cooldown_ms + MINUTE) + 1;
         print_message("every %2d minutes: %d launches in a day, at most %d in an hour (bound %d)\n",
             (int)period, (int)r.launches, (int)r.launches_in_hour, (int)bound);
         assert_int_equal(r.finished, n);
         assert_true(r.launches_in_hour - (r.launches_in_hour > 4 ? 4 : 0) <= bound);
         if (period * MINUTE / 2 <= burst.idle_timeout_ms)
-            assert_true(r.launches <= 4 + 24); /* it is kept warm */
+            assert_true(r.launches <= 4 + 24); /* the machine stays warm */
     }
 }
 
@@ -206,7 +206,7 @@ static void in_a_drought_jobs_run_on_demand_and_return_to_spot(void **state)
     print_message("drought of 2 h for 6 machines: on-demand %.2f of at least %.2f, launches %d\n",
         (double)r.uusd[MARKET_ON_DEMAND] / 1e6, (double)least / 1e6, (int)r.launches);
     assert_true(r.uusd[MARKET_ON_DEMAND] >= least * 9 / 10);
-    /* at most the longest avoidance, and the way back */
+    /* at most the longest avoidance, plus the return */
     assert_true(r.uusd[MARKET_ON_DEMAND] <= least * 13 / 10);
     assert_true(r.end_ms <= 13 * HOUR);
 }
@@ -239,7 +239,7 @@ static void the_same_input_gives_the_same_result(void **state)
     assert_memory_equal(&a, &b, sizeof a);
 }
 
-/* Two nodes at once; the zone of one of them goes down for a while, with a notice and without. */
+/* A job on two nodes; the zone of one node goes down for a while, with a notice and without. */
 static void a_gang_that_loses_a_node_resumes_from_its_last_checkpoint(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void a_gang_that_loses_a_node_resumes_from_its_last_checkpoint(void **sta
             assert_int_equal(out.lost_ms, 0);
         else
             assert_true(out.lost_ms > 0);
-        /* What each kind of time cost adds up, and so does what was spent over time. */
+        /* the costs of all kinds of time add up to the total, and so do the costs over time */
         int64_t spent = 0;
         double over_time = 0;
         for (int k = 0; k < LEDGER_KINDS; k++)
@@ -293,7 +293,8 @@ static void a_gang_that_loses_a_node_resumes_from_its_last_checkpoint(void **sta
     }
 }
 
-/* The cheaper zone has none: where the provider may choose, the other one answers, at its price. */
+/* The cheaper zone has no capacity. If the provider may choose, it launches in the other zone, at
+ * that zone's price. */
 static void a_fleet_launches_where_there_is_capacity(void **state)
 {
     (void)state;

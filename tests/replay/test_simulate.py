@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay simulate as people use it: the example of the manual, its JSON, its page, its errors."""
+"""belay simulate as users run it: the example of the manual, its JSON, its page, its errors."""
 
 import datetime
 import json
@@ -41,7 +41,7 @@ def run(verb, *words, expect=0):
 
 
 def duration(ms):
-    """As tables print it."""
+    """As printed in tables."""
     s = ms // 1000
     for unit, part, text in (
         (86400, 3600, "%dd%02dh"),
@@ -81,14 +81,14 @@ class Simulate(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir)
 
     def quick(self):
-        """The example's pools, where no tables are made."""
+        """The example's pools, without computing tables."""
         return self.write(
             "pools.yaml",
             (EXAMPLE / "pools.yaml").read_text() + "deadlines: {policy: uniform-sticky}\n",
         )
 
     def elsewhere(self):
-        """The same with a store elsewhere, of its own price."""
+        """The same, with a store elsewhere at its own price."""
         return self.write(
             "elsewhere.yaml",
             self.quick().read_text()
@@ -109,8 +109,9 @@ class Simulate(unittest.TestCase):
         self.assertIn(shown.strip(), printed)
 
     def test_a_week_in_racks_that_have_too_little_power(self):
-        """Two racks of four nodes with 8 GPUs, each with the power for two and a half at full load;
-        more work than there is capacity for."""
+        """Two racks of four nodes with 8 GPUs, each with power for two and a half nodes at full
+        load; more work than there is capacity for.
+        """
         pools = self.write(
             "racks.yaml",
             "pools: {base: {}}\nnode_types: {dgx: {watts: {idle: 2000, full: 10000}}}\n"
@@ -280,7 +281,7 @@ class Simulate(unittest.TestCase):
         self.assertRegex(printed, r"POOL +JOBS +WAIT +LATE +COST +USEFUL")
 
     def test_what_is_printed_of_a_pool_is_what_the_json_says(self):
-        """Several nodes at once, saved and taken back: time of each kind under its own name."""
+        """A job on several nodes, saved and reclaimed: each kind of time has its own name."""
         jobs = self.write(
             "gangs.csv",
             "submit,run,cpus,nodes,pool\n"
@@ -376,8 +377,9 @@ class Simulate(unittest.TestCase):
             self.assertIn("$%.2f" % (uusd / 1e6), seen["text"].replace(",", ""))
 
     def test_what_is_planned_costs_no_more_than_uniform_progress_and_is_not_late(self):
-        """Jobs with --finish-by, on the example's market from several moments on, in all of its
-        zones and in one."""
+        """Jobs with --finish-by on the example's market, from several begins, in all of its zones
+        and in one.
+        """
         start = datetime.datetime(2026, 1, 1)
         lines = ["submit,run,cpus,gpus,memory,finish_by,work"]
         for i in range(9):

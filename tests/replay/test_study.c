@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Studies whose results are worked out by hand: an hour costs $3.60, so a second a tenth of a cent.
+ * Studies whose results are computed by hand. An hour costs $3.60, so a second costs a tenth of a
+ * cent.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,9 +73,9 @@ static struct study run(struct given *g)
     return s;
 }
 
-/* As below, with 2 GiB a checkpoint and a store elsewhere: after half an hour of running, at the
- * notice and half an hour after the restore it is saved, and read once. What is kept is paid for by
- * the second: 2 GiB, 4, then 6. */
+/* As below, with 2 GiB a checkpoint and a store elsewhere. The job is saved after half an hour of
+ * running, at the notice, and half an hour after the restore; it is read once. Storage is billed by
+ * the second: 2 GiB, then 4, then 6. */
 static void checkpoints_cost_egress_and_storage(void **state)
 {
     (void)state;
@@ -108,9 +109,9 @@ static void checkpoints_cost_egress_and_storage(void **state)
     done(g, &s);
 }
 
-/* Both come at once; neither can be saved. A launch is answered after 2 s, from when on the machine
- * is paid for; it boots for 120 s, runs its job, is idle for 120 s, and gone 30 s after that: 1 h +
- * 270 s of one, 1/2 h + 270 s of the other. */
+/* Both jobs are submitted at once; neither can be saved. A launch is answered after 2 s, and
+ * billing begins then. The machine boots for 120 s, runs its job, is idle for 120 s, and is gone 30
+ * s later: 1 h + 270 s for one job, 1/2 h + 270 s for the other. */
 static void two_on_demand_jobs_cost_the_expected_amount(void **state)
 {
     (void)state;
@@ -129,11 +130,11 @@ static void two_on_demand_jobs_cost_the_expected_amount(void **state)
     assert_int_equal(s.all.wait_p95_ms, 122000);
     assert_int_equal(s.r.end_ms, 3722000);
     assert_int_equal(s.r.launches, 2);
-    /* the first is done to the second, the other 122 s late */
+    /* the first ends exactly at its deadline, the other 122 s late */
     assert_int_equal(s.all.with_deadline, 2);
     assert_int_equal(s.all.late, 1);
     assert_int_equal(s.all.late_ms, 122000);
-    /* by team: what its jobs held, and nothing of boot and idle */
+    /* by team: the time held by its jobs, without boot and idle time */
     assert_int_equal(s.n_teams, 2);
     assert_string_equal(s.teams[0].name, "nlp");
     assert_int_equal(s.teams[0].uusd, 3600 * SECOND_UUSD);
@@ -153,9 +154,9 @@ static void two_on_demand_jobs_cost_the_expected_amount(void **state)
     done(g, &s);
 }
 
-/* One zone that is there for an hour and away for one, by turns; nothing beside it. The job can be
- * saved in 10 s, and is while its notice of 120 s runs: of 90 minutes nothing is lost. It goes on
- * in the third hour. */
+/* The only zone is available for an hour and unavailable for an hour, by turns. A save takes 10 s
+ * and fits the notice of 120 s, so nothing of the 90 minutes is lost. The job continues in the
+ * third hour. */
 static void a_reclaim_costs_a_save_and_a_restore(void **state)
 {
     (void)state;
@@ -179,13 +180,13 @@ static void a_reclaim_costs_a_save_and_a_restore(void **state)
         spent += s.pools[0].spent[k];
     assert_int_equal(spent, s.uusd);
     study_deinit(&s);
-    /* Without notice, and what cannot be saved: all that was done in the first hour is. It is known
-     * at once. */
+    /* Without notice, a job that cannot be saved loses all work of the first hour. The loss is
+     * known at once. */
     g->o.save_ms = 0;
     g->o.notice_ms = 0;
     g->o.after_ms = 2LL * 86400000;
     s = run(g);
-    assert_int_equal(s.all.ended, 0); /* an hour at a time is never enough for 90 minutes */
+    assert_int_equal(s.all.ended, 0); /* one hour at a time is never enough for 90 minutes */
     assert_true(s.all.reclaims > 10 && s.all.lost_ms / s.all.reclaims <= 3600000 - 122000);
     assert_int_equal(s.n_notes, 1);
     study_deinit(&s);
@@ -199,8 +200,7 @@ static void a_reclaim_costs_a_save_and_a_restore(void **state)
     market_deinit(&traces);
 }
 
-/* Three at once, of which all machines are taken: that is one reclaim of the job, and three of
- * machines. */
+/* A job on three nodes loses all of them: one reclaim of the job, three of machines. */
 static void a_reclaim_of_several_nodes_counts_once_for_the_job(void **state)
 {
     (void)state;
@@ -225,8 +225,7 @@ static void a_reclaim_of_several_nodes_counts_once_for_the_job(void **state)
     market_deinit(&traces);
 }
 
-/* Owned machines are paid for from the first submit to the last end, whether they are used or
- * not. */
+/* Owned machines cost from the first submit to the last end, used or not. */
 static void owned_machines_cost_by_time(void **state)
 {
     (void)state;
@@ -244,15 +243,15 @@ static void owned_machines_cost_by_time(void **state)
     assert_int_equal(s.uusd, 5400 * SECOND_UUSD);
     assert_int_equal(s.r.uusd[MARKET_OWNED], s.uusd);
     assert_int_equal(s.r.end_ms, 5400000);
-    assert_int_equal(s.all.wait_max_ms, 1800000); /* the third waits for the first two */
+    assert_int_equal(s.all.wait_max_ms, 1800000); /* the third job waits for the first two */
     assert_int_equal(s.all.wait_median_ms, 0);
     assert_true(s.pools[0].used_ms[0] == 3600000.0 * 4 + 1800000);
     assert_true(s.pools[0].have_ms[0] == 5400000.0 * 4);
     done(g, &s);
 }
 
-/* A job of a hundred days, of which two pass. It saves every hour: of the last one nothing is
- * kept. */
+/* A job of a hundred days, of which two pass. It saves every hour; nothing of the last hour is
+ * saved. */
 static void running_jobs_count_up_to_the_end(void **state)
 {
     (void)state;
@@ -316,8 +315,8 @@ static void mistakes_in_the_command_line_and_the_log_are_reported(void **state)
     done(g, &s);
 }
 
-/* One machine, taken for an hour: of two that wait and have to be done before it is free, one is
- * given up, as with submit --deadline. */
+/* One machine, in use for an hour. Two jobs wait whose deadline is before it is free; one of them
+ * is given up, as with submit --deadline. */
 static void a_job_that_cannot_meet_its_deadline_is_late_or_given_up(void **state)
 {
     (void)state;
@@ -397,10 +396,10 @@ static void offers_are_matched_with_their_traces(void **state)
     bool prices;
     assert_string_equal(market_find(&t, &o, &prices)->file, files[1]);
     assert_true(prices);
-    o.total.gpus = 4; /* of no trace's count */
+    o.total.gpus = 4; /* on no machine of the traces */
     assert_string_equal(market_find(&t, &o, &prices)->file, files[0]);
     assert_false(prices);
-    STR_COPY(o.gpu.model, "T4"); /* and there are several of its zone */
+    STR_COPY(o.gpu.model, "T4"); /* with several offers in its zone */
     assert_null(market_find(&t, &o, &prices));
     STR_COPY(o.zone, "us-east-1b");
     STR_COPY(o.type, "p3.2xlarge");
@@ -418,8 +417,8 @@ static void offers_are_matched_with_their_traces(void **state)
     market_deinit(&t);
 }
 
-/* On demand nothing depends on when it begins. On spot it is played from each of the four quarters
- * of an hour of its trace, which is up for the first half: from the last two on it has to wait. */
+/* On on-demand the begin does not matter. On spot the job is simulated from each quarter of an hour
+ * of its trace, which is up for the first half; from the last two it has to wait. */
 static void a_job_is_simulated_on_each_offer_from_many_moments(void **state)
 {
     (void)state;
@@ -438,7 +437,7 @@ static void a_job_is_simulated_on_each_offer_from_many_moments(void **state)
         .starts = 4};
     assert_int_equal(outlook_run(&o, &list, &n, &e), 0);
     assert_int_equal(n, 3);
-    /* never late, so before spot, which is cheaper */
+    /* sorted before spot, which is cheaper, because it is never late */
     assert_int_equal(list[1].offer.market, MARKET_ON_DEMAND);
     assert_int_equal(list[1].starts, 1);
     assert_int_equal(list[1].late, 0);
@@ -451,9 +450,9 @@ static void a_job_is_simulated_on_each_offer_from_many_moments(void **state)
     assert_int_equal(list[2].median_uusd, (3600 + 270) * SECOND_UUSD / 2);
     assert_int_equal(list[2].median_ms, 3722000);
     assert_true(list[2].p95_ms > 4 * 3600000 + 3722000);
-    assert_int_equal(list[0].starts, 4); /* together */
+    assert_int_equal(list[0].starts, 4); /* in total */
     assert_int_equal(list[0].done, 4);
-    assert_int_equal(list[0].late, 0); /* within so little time it buys no spot at all */
+    assert_int_equal(list[0].late, 0); /* with so little time it buys no spot at all */
     assert_true(list[0].mean_uusd > list[2].mean_uusd && list[0].mean_uusd <= list[1].mean_uusd);
     json_t *v = outlook_json(list, n, &o);
     assert_int_equal(json_integer_value(json_object_get(

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a header declares what its own file defines, so that a function is where its header says.
+"""Checks that a header declares what its own file defines, so that a function is where its header
+says.
 
-    headers.py [SOURCE_ROOT]     without it: of the checkout that this file is in
+headers.py [SOURCE_ROOT]     default: the checkout that this file is in
 
-A header X.h beside an X.c declares only functions that X.c defines, or an X_*.c beside it (a module
-in several files). A header without a file of its own (X_private.h, ckpt.h) is the interface of
-several and is not checked. The formatter puts a definition's name, and its brace, at the left
-margin, so a look at the text is enough.
+A header X.h beside an X.c declares only functions that X.c defines, or an X_*.c beside it (a
+module in several files). A header without a file of its name (X_private.h, ckpt.h) is the
+interface of several files and is not checked. The formatter puts a definition's name, and its
+brace, at the left margin, so the text is searched without parsing it.
 """
 
 import re
@@ -44,7 +45,7 @@ FUNCTION = re.compile(
 
 
 def functions(text, ends_with):
-    """Name: line of the functions at the left margin that are declared (;) or defined ({)."""
+    """Name -> line of the functions at the left margin that are declared (;) or defined ({)."""
     blanked = PREPROCESSOR.sub(lambda m: "\n" * m[0].count("\n"), without_comments(text, False))
     return {
         found[1]: blanked.count("\n", 0, found.start(1)) + 1

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what the documents name in `backticks` exists: files, folders, functions, types.
+"""Checks that what the documents name in `backticks` exists: files, folders, functions, types.
 
-    names.py [SOURCE_ROOT]     without it: of the checkout that this file is in
+names.py [SOURCE_ROOT]     default: the checkout that this file is in
 
-Read are docs/, CONTRIBUTING.md and cloud/NEW-DRIVER.md, without their blocks of code.
+Reads docs/, CONTRIBUTING.md and cloud/NEW-DRIVER.md, without their code blocks.
 
-  - A path whose first part is a folder of the root is a file, a folder, or a module without its .c
-    or .h.
-  - A C file without a folder is in a folder of scheduler/core, in the page's own folder, or in a
-    folder that the same paragraph, list or row names. Any other file without a folder is somewhere
-    in the tree.
-  - NAME, ROOM and other words in capitals stand for anything, as * does: one such file has to
-    exist.
-  - name() is in some source, and so are struct and enum; in the pages of DEVELOPERS also every
-    word_with_underscores. A word in a comment does not count.
+- A path whose first part is a folder of the root must be a file, a folder, or a module without its
+  .c or .h.
+- A C file without a folder must be in a folder of scheduler/core, in the page's own folder, or in a
+  folder that the same paragraph, list or row names. Any other file without a folder may be anywhere
+  in the tree.
+- NAME, ROOM and other words in capitals stand for any text, as * does: at least one matching file
+  must exist.
+- name() must occur in some source, as must struct and enum names; in the pages of DEVELOPERS also
+  each word_with_underscores. Words in comments do not count.
 """
 
 import os
@@ -50,7 +50,7 @@ DEFINED = re.compile(r"\b(struct|enum) (\w+)\s*\{")
 
 
 def pattern(name):
-    """Of a name with placeholders, or None."""
+    """The pattern of a name with placeholders, else None."""
     if not ANY.search(name):
         return None
     parts = [re.escape(part) for part in ANY.split(name)]
@@ -124,7 +124,7 @@ class Check:
                 self.name(page, line, name, folders | {page.rpartition("/")[0]})
 
     def folders_of(self, quoted):
-        """Those that these names are, or are in."""
+        """The folders that are named, or that contain what is named."""
         found = set()
         for name in quoted:
             path = name.rstrip("/")
@@ -151,7 +151,7 @@ class Check:
             self.findings.append(f"{page}:{line}: `{name}`: {wrong}")
 
     def path(self, name, folders):
-        """Whether it exists, or is none of the tree."""
+        """True if the path exists, or is not a path of the tree."""
         path, is_c = name.rstrip("/"), name.endswith((".c", ".h"))
         first = path.partition("/")[0]
         if "/" in name and first in self.tree.folders:
@@ -167,7 +167,7 @@ class Check:
 
 
 def blocks(text):
-    """(number of its first line, text) of each."""
+    """Yields (number of its first line, text) of each block."""
     start, held = 0, []
     for n, line in enumerate(text.splitlines() + [""]):
         if held and (not line.strip() or line.startswith("|") or held[0].startswith("|")):

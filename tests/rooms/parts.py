@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may name a part of `struct model`: each folder of scheduler/core owns one or more parts.
+"""Checks who names a part of `struct model`: each folder of scheduler/core owns one or more parts.
 
-    parts.py [SOURCE_ROOT]     without it: of the checkout that this file is in
+parts.py [SOURCE_ROOT]     default: the checkout that this file is in
 
 scheduler/core/model/state.h lists the parts. The folder whose header defines the type of a part
-owns it: only files of that folder say `m->PART`, and only files of the core include state.h. The
-others, tests of the core among them, use the functions of the folders' headers. model/check.c and
-model/check_jobs.c compare the parts with each other. So that a look at the text is enough, every
-`struct model *` of the core is called m.
+owns it: only files of that folder may use `m->PART`, and only files of the core include state.h.
+All others, the tests of the core too, use the functions of the folders' headers. model/check.c and
+model/check_jobs.c compare the parts with each other. Every `struct model *` of the core is called
+m, so the text is searched without parsing it.
 """
 
 import re
@@ -23,7 +23,7 @@ EVERYTHING = (f"{CORE}/model/check.c", f"{CORE}/model/check_jobs.c", STATE)
 SHARED = {"options"}
 MEMBER = re.compile(r"^\s+struct (\w+) (\w+);", re.M)
 INCLUDES_STATE = re.compile(rf'^\s*#\s*include\s*"{re.escape(STATE)}"')
-# Of a file that sees parts through the headers of accessors.
+# A file with one of these includes sees parts through the headers of accessors.
 INCLUDES_CORE = re.compile(rf'^\s*#\s*include\s*"(?:{CORE}/|tests/core/)', re.M)
 NAMED_OTHERWISE = re.compile(r"struct model \*(?:const )?(?!m\b)(\w+)\s*[,;=)]")
 

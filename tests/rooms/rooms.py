@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom: reads the tables of docs/architecture.md and checks every #include line
-against them.
+"""Checks who may include whom: compares every #include with the tables of docs/architecture.md.
 
-    rooms.py [SOURCE_ROOT]     without it: of the checkout that this file is in
+rooms.py [SOURCE_ROOT]     default: the checkout that this file is in
 
 The tables are the only statement of the rules. Two are read, found by their first lines:
 
-    | room | what is there | may include | libraries |     paths in `backticks`; libraries by name
-    | where | never | because |                              paths, words
+| room | what is there | may include | libraries |     paths in `backticks`; libraries by name
+| where | never | because |                              paths, words
 
-A file belongs to the room with the longest path that it starts with (`base/uv` before `base`), and
-always sees its own. A path of a single module (`cloud/notice`) stands for its .c and .h. What is
-permitted has to be named as exactly as the room itself: `base` does not open `base/uv`. `*` is
-everything.
+A file belongs to the room with the longest path that it starts with (`base/uv` before `base`),
+and may always include its own room. The path of a single module (`cloud/notice`) means its .c
+and .h. Permissions are as exact as rooms: permission for `base` does not include `base/uv`. `*`
+is everything.
 """
 
 import re
@@ -88,7 +87,7 @@ def test_for(word):
 
 
 def covers(path, file):
-    """Whether file is of path: the module itself, or below the folder."""
+    """True if the path is this module, or a folder above the file."""
     return path == "*" or file in (path + ".c", path + ".h") or file.startswith(path + "/")
 
 
@@ -141,7 +140,7 @@ def read_tables(page):
 
 
 def room_of(rooms, file):
-    """The room that the file belongs to and the path by which it does, or (None, "")."""
+    """The room of a file and the path by which it belongs there, or (None, "")."""
     best, by = None, ""
     for room in rooms:
         for path in room.paths:
@@ -190,7 +189,7 @@ class Check:
         return any((self.root / (path + end)).exists() for end in ("", ".h", ".c"))
 
     def sources(self):
-        """Every .c and .h but those of build directories."""
+        """All .c and .h files outside of build directories."""
         for top in sorted(self.root.iterdir()):
             if (
                 top.is_dir()
@@ -245,7 +244,9 @@ class Check:
         return f"{room} may include {', '.join(room.may_include) or 'only its own'}"
 
     def resolve(self, file, header):
-        """From the root, or else from the file's own folder; as a path from the root."""
+        """The path of an included header from the root: relative to the root, else to the file's
+        folder.
+        """
         for start in (self.root, (self.root / file).parent):
             target = (start / header).resolve()
             if target.is_file() and target.is_relative_to(self.root.resolve()):

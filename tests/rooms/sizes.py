@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether folders and files are small enough to be read: counts C files of folders, and lines of C
-files.
+"""Checks that folders and files are small enough to read: counts the C files of folders, and the
+lines of C files.
 
-    sizes.py [SOURCE_ROOT]     without it: of the checkout that this file is in
+sizes.py [SOURCE_ROOT]     default: the checkout that this file is in
 
-Both limits, and what may exceed them, are read from two paragraphs of docs/architecture.md, found
-by how they begin; what they name in `backticks` may exceed the limit:
+Both limits and their exceptions are read from two paragraphs of docs/architecture.md, found by
+their first words. What they name in `backticks` may exceed the limit:
 
-    A folder has at most N C files      counts .c files, not those of its subfolders
-    A C file has at most N lines        .c and .h of the product: not of tests, fuzz and bench
+A folder has at most N C files      counts .c files, not those of its subfolders A C file has at
+most N lines        .c and .h of the product: not of tests, fuzz and bench
 
-What is named and needs no exception any more is a finding too.
+An exception that is no longer needed is reported too.
 """
 
 import re
@@ -24,7 +24,7 @@ NO_PRODUCT = ("tests", "fuzz", "bench")
 
 
 def rule(page, begin):
-    """The number in the paragraph that begins so, and what it names."""
+    """The number in the paragraph that begins so, and the names in it."""
     found = re.search(re.escape(begin).replace("N", r"(\d+)") + r"\b.*?(?:\n\n|\Z)", page, re.S)
     if not found:
         raise TableError(f'{PAGE}: no paragraph begins with "{begin}"')

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of the names in documents: each thing that it is there to find is planted in a small
-tree."""
+"""names.py reports each kind of violation that is planted in a small tree."""
 
 import tempfile
 import unittest

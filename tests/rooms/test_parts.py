@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of the parts of the model: each thing that it is there to find is planted in a small
-tree."""
+"""parts.py reports each kind of violation that is planted in a small tree."""
 
 import tempfile
 import unittest

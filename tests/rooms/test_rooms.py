@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check itself: each thing it is there to find is planted in a small tree and has to be found,
-with its line."""
+"""rooms.py reports, with its line, each kind of violation that is planted in a small tree."""
 
 import tempfile
 import unittest

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed is hardened: test_hardening.py SOURCE COMPILER PROGRAM... (of the build that
+"""Installed programs are hardened: test_hardening.py SOURCE COMPILER PROGRAM... (of the build that
 the test belongs to).
 
-The built files are looked at with readelf. A second build directory, set up for a release, shows
-what the compiler is told then; one library of it is built, and objects of each program. Programs of
-a release that were built beside this build are looked at as well.
+The built files are examined with readelf. A second build directory, set up for a release, shows
+the compiler's flags; one library and some objects of each program are built in it. Programs of a
+release that were built beside this build are examined as well.
 """
 
 import glob
@@ -50,8 +50,9 @@ def said(*command, **more):
 
 
 def symbols(path, binding=r"\w+"):
-    """Name: value, type and section; of the table of a program that is not stripped, else of what
-    it exports."""
+    """Name -> value, type and section: from the symbol table of a program that is not stripped,
+    else from its exported symbols.
+    """
     found = {}
     for line in said("readelf", "-sW", path).splitlines():
         m = re.match(
@@ -63,7 +64,7 @@ def symbols(path, binding=r"\w+"):
 
 
 def functions_of_object(path):
-    """The first bytes of each function that others may call, by name."""
+    """Name -> first bytes of each exported function."""
     sections = {}
     for line in said("readelf", "-SW", path).splitlines():
         m = re.match(r"\s*\[\s*(\d+)\] \S+\s+PROGBITS\s+[0-9a-f]+ ([0-9a-f]+)", line)
@@ -79,7 +80,7 @@ def functions_of_object(path):
 
 
 def fortify_level():
-    """The highest that this compiler and its libc take without a warning."""
+    """The highest level that this compiler and its libc accept without a warning."""
     flags = [
         "-O2",
         "-Werror",
@@ -102,8 +103,9 @@ def fortify_level():
 
 
 def release_programs():
-    """Those of build directories of these sources for a release, unless the flags may have changed
-    since."""
+    """Programs of these sources in build directories for a release, unless the flags may have
+    changed since.
+    """
     found = []
     for told in glob.glob(os.path.join(SOURCE, "build*", "meson-info", "intro-buildoptions.json")):
         with open(told) as f:
@@ -126,7 +128,7 @@ def release_programs():
 
 
 def code_at(path, address, n):
-    """n bytes of the file, where its segments put that address."""
+    """n bytes of the file at this address."""
     for line in said("readelf", "-lW", path).splitlines():
         m = re.match(r"\s*LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+)", line)
         if m:
@@ -147,7 +149,7 @@ class Hardening(unittest.TestCase):
             )
 
     def check_file(self, path, compiled=True):
-        """compiled: also what the compiler adds, of which sanitized builds have none."""
+        """compiled: checks also what the compiler adds; sanitized builds lack it."""
         with self.subTest(path):
             header, dynamic = said("readelf", "-hlW", path), said("readelf", "-dW", path)
             self.need(path, header, r"Type:\s+DYN")
@@ -162,7 +164,7 @@ class Hardening(unittest.TestCase):
                 self.need(path, " ".join(symbols(path)), r"\b__stack_chk_fail\b")
 
     def check_entries(self, path, found):
-        """An indirect branch may end at a function only if that begins so."""
+        """A function that an indirect branch may reach begins with a landing instruction."""
         functions = [
             v
             for name, (v, kind, where) in found.items()
@@ -245,8 +247,9 @@ class Hardening(unittest.TestCase):
             self.check_objects(d, env)
 
     def check_objects(self, build, env):
-        """To link the programs takes all of their objects, minutes; what the compiler makes of each
-        is in some of them already."""
+        """Linking whole programs would take minutes; some of their objects already show the
+        compiler's part.
+        """
         with open(os.path.join(build, "compile_commands.json")) as f:
             objects = {
                 os.path.relpath(os.path.join(c["directory"], c["file"]), SOURCE): c["output"]

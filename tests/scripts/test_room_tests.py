@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every room has quick tests, and scripts/test runs those of one: test_room_tests.py SOURCE BUILD.
+"""Every room has quick tests, and scripts/test runs those of one room: test_room_tests.py SOURCE
+BUILD.
 
 The rooms are those of docs/architecture.md; the tests and their suites are those of the build
-directory. scripts/test itself runs in a directory of its own, where ninja does nothing and meson
-only writes down which tests it was to run.
+directory. scripts/test runs in a separate directory, in which ninja does nothing and meson only
+records which tests it should run.
 """
 
 import os
@@ -36,7 +37,7 @@ esac
 
 
 def rooms_of_the_table():
-    """As scripts/test calls them; a single module has the tests of its folder."""
+    """Room names as scripts/test accepts them; a single module has the tests of its folder."""
     table, _ = architecture.read_tables((SOURCE / architecture.PAGE).read_text())
     paths = {path for room in table for path in room.paths}
     return {Path(path).name for path in paths if (SOURCE / path).is_dir()}
@@ -79,7 +80,7 @@ class Suites(unittest.TestCase):
         self.assertNotIn("tests/db/test_db_open", files)
 
     def test_a_test_depends_on_what_it_is_given(self):
-        """Otherwise it would run an old program, or none, where only one room is built."""
+        """Otherwise, with only one room built, it would run an old program, or none."""
         target_of = {
             file: target["id"]
             for target in room_tests.introspect(BUILD, "targets")

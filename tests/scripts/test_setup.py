@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/setup installs packages and starts, stops and enables none of their services.
+"""scripts/setup installs packages without starting, stopping or enabling their services.
 
-The real script and deb-systemd-helper, in a mount namespace in which nothing reaches the machine's
-own files. Stand-ins are dpkg-query, apt-get, which does what the maintainer scripts of a package
-with a service do, and invoke-rc.d (the real one starts nothing on a machine without an init
+Runs the real script and deb-systemd-helper in a mount namespace that cannot change the machine's
+files. Fakes replace dpkg-query; apt-get, which does what the maintainer scripts of a package
+with a service do; and invoke-rc.d (the real one starts nothing on a machine without an init
 system).
 """
 

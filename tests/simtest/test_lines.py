@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay-sim's processes share one standard output: each line is written whole, also to a pipe."""
+"""belay-sim's processes share one standard output: each line is written with one call, also to a
+pipe.
+"""
 
 import os
 import re
@@ -11,7 +13,7 @@ SEEDS = 8
 
 
 def writes(*arguments):
-    """What belay-sim writes to a pipe: an element for each write (pipe(7), O_DIRECT)."""
+    """The writes of belay-sim to a pipe, one element each (pipe(7), O_DIRECT)."""
     reads_fd, writes_fd = os.pipe2(os.O_DIRECT | os.O_CLOEXEC)
     sim = subprocess.Popen(
         [SIM, *arguments], stdout=writes_fd, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL

@@ -131,7 +131,8 @@ def files_in(text):
 
 def long_functions(lines):
     """Line, name and length of each function that is longer than a screen. A body is between braces
-    that stand alone at the left margin, which no table, struct or block has."""
+    that are alone at the left margin; tables, structs and blocks have none there.
+    """
     start = None
     for i, line in enumerate(lines):
         if line == "{":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks themselves: each kind of mistake is put into a small tree and has to be reported."""
+"""style.py reports each kind of mistake that is planted in a small tree."""
 
 import tempfile
 import unittest

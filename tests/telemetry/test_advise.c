@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that hold what they do not use, and what is said of them; those that use it get nothing.
+ * Advice about jobs that hold more than they use; jobs that use it get none.
  */
 #include "telemetry/advise.h"
 
@@ -15,16 +15,17 @@
 #define HALF_HOUR (30 * 60000LL)
 
 struct gpus {
-    int64_t n, busy, recent, held, held_recent; /* percent; recent: in the busiest minute */
+    /* n; in percent: busy, recent (in the busiest minute), held */
+    int64_t n, busy, recent, held, held_recent;
 };
 
 struct job {
     const char *name;
-    int64_t cpus, cpu, memory, used; /* percent; GiB */
+    int64_t cpus, cpu, memory, used; /* cpu: percent; memory and used: GiB */
     struct gpus some, others;
-    int64_t hours; /* looked at; 0: half of one less a minute */
+    int64_t hours; /* observed; 0: half an hour less a minute */
     int64_t gang_percent;
-    int64_t waits, other_waits; /* percent that rank 0, and rank 1, waited for the other */
+    int64_t waits, other_waits; /* percent of time that rank 0, and rank 1, waited for the other */
     bool exclusive, starved;
     const char *want;
 };
@@ -254,7 +255,7 @@ static void what_is_said_has_the_figures(void **state)
     assert_string_equal(got[0].remedy, "--mem 12289M would do, and leave the rest to others");
     assert_int_equal(advice_on(&cpus, got), 1);
     assert_string_equal(got[0].text, "its 16 cpus are 20 % busy");
-    assert_int_equal(got[0].waste_uusd_h, 6000000); /* 4 of 16 would do */
+    assert_int_equal(got[0].waste_uusd_h, 6000000); /* 4 of 16 would suffice */
     assert_int_equal(advice_on(&one, got), 1);
     assert_string_equal(got[0].text,
         "rank 0 waits 40 % of its time for others, rank 1 only 3 %: the others wait for it");

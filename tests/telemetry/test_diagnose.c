@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ten minutes of jobs of every kind: which finding they get, and that those that are well get none.
+ * Ten minutes of jobs of every kind, and the expected findings; healthy jobs get none.
  */
 #include "telemetry/diagnose.h"
 
@@ -15,18 +15,18 @@
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)
 
-/* What a case does; the rest is 0. */
+/* Behaviour of a case; other members are 0. */
 struct job {
     const char *name;
-    int64_t cpus, cpu; /* that it has; percent of them in use */
+    int64_t cpus, cpu; /* cpus: allocated; cpu: percent of them in use */
     int64_t thread, blocked, stall;
     int64_t memory, memory_used; /* GiB */
     int64_t faults_s, swap_mib, swapped_mib_s;
     int64_t net_mib_s, link_mib_s;
     bool has_gpu;
-    int64_t gpu, held; /* percent busy, percent of its memory held */
+    int64_t gpu, held; /* gpu: percent busy; held: percent of its memory */
     int64_t thermal, power, slowed, clock, ecc;
-    const char *want; /* codes with a blank between */
+    const char *want; /* expected codes, separated by blanks */
 };
 
 static const struct job jobs[] = {
@@ -296,7 +296,7 @@ static void of_what_was_seen_too_shortly_nothing_is_said(void **state)
     assert_int_equal(diagnose(&in, found), 0);
 }
 
-/* Slices and old GPUs do not tell how busy they are: nothing is made of that. */
+/* Slices and old GPUs do not report how busy they are. No finding is derived from that. */
 static void a_gpu_that_does_not_tell_is_not_idle(void **state)
 {
     const struct diagnose_rank rank = rank_of(job_named("starved by its cpus"), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a GPU is held back so much that its node is avoided: by the limits of diagnose.
+ * When a GPU is throttled so much that its node is avoided: by the limits of diagnose.
  */
 #include "telemetry/throttle.h"
 
@@ -19,13 +19,13 @@ static const struct {
     {{.ms = 60000, .thermal_ms = 6000}, GPU_THROTTLE_HEAT},
     {{.ms = 60000, .slowed_ms = 6000}, GPU_THROTTLE_BOARD},
     {{.ms = 60000, .thermal_ms = 6000, .slowed_ms = 6000}, GPU_THROTTLE_HEAT},
-    /* at full load that is usual */
+    /* usual at full load */
     {{.ms = 60000, .power_ms = 60000, .clock_permille_ms = 54000000}, GPU_THROTTLE_NONE},
     {{.ms = 60000, .power_ms = 60000, .clock_permille_ms = 42000000}, GPU_THROTTLE_POWER},
-    /* which is that */
+    /* throttled */
     {{.ms = 60000, .power_ms = 60000, .slowed_ms = 60000, .clock_permille_ms = 54000000},
         GPU_THROTTLE_NONE},
-    {{.ms = 60000, .power_ms = 60000}, GPU_THROTTLE_NONE}, /* its clock is not known */
+    {{.ms = 60000, .power_ms = 60000}, GPU_THROTTLE_NONE}, /* unknown clock */
 };
 
 static void each_cause_is_recognised_by_its_share_of_the_time(void **state)

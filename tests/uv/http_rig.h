@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by the tests of the HTTP server: a request without anything, and what is expected of
- * replies.
+ * Shared by the tests of the HTTP server: a plain request, and checks of replies.
  */
 #ifndef BELAY_TESTS_UV_HTTP_RIG_H
 #define BELAY_TESTS_UV_HTTP_RIG_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shares of connections and bytes: which party is refused or gives way at which limit, that
- * everything given back is available again, and that no class takes from another. A model that
- * recounts a table of holders is the reference for a long random sequence.
+ * everything given back is available again, and that no class takes from another. A long random
+ * sequence is compared with a model that recounts a table of holders.
  */
 #include "base/prng.h"
 #include "base/str.h"
@@ -151,9 +151,9 @@ static const char *enter_at_once(
     return loser;
 }
 
-/* There is no cap per address: alone, many clients behind one NAT may use all places. Yet a flood
- * from one address locks out no other: each address below its share gets a place at once from those
- * above theirs, and loses nothing within its share. */
+/* There is no cap per address: many clients behind one NAT may use all places if they are alone.
+ * But a flood from one address does not lock out others: each address below its share gets a place
+ * at once from those above theirs, and loses nothing within its share. */
 static void an_address_gets_its_share_of_connections_at_once(void **state)
 {
     (void)state;

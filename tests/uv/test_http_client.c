@@ -314,7 +314,7 @@ static void a_silent_server_times_out(void **state)
     rig_deinit(&r);
 }
 
-/* The 33rd and later have no connection yet: their deadline applies all the same. */
+/* The 33rd and later calls have no connection yet; their deadline applies nevertheless. */
 static void a_call_that_waits_for_a_connection_times_out(void **state)
 {
     enum { N = 40 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the HTTP server takes from one body, one user, one class and all of them together.
+ * Limits of the HTTP server: of one body, one user, one class, and all of them together.
  */
 #include "base/json.h"
 #include "base/mem.h"
@@ -491,7 +491,7 @@ static void stopping_answers_parked_requests_despite_pipelining(void **state)
 /* ---- the time of a body ---- */
 
 #define STEP_MS SECONDS_MS(10)
-#define STEP_BYTES (90 << 10) /* more than the least in a step */
+#define STEP_BYTES (90 << 10) /* more than the minimum per step */
 
 struct slow {
     struct rig r;
@@ -500,7 +500,7 @@ struct slow {
     int64_t now_ms;
 };
 
-/* Its only connection has begun a body of n bytes and sent none. */
+/* Opens a connection that has begun a body of n bytes and sent none of it. */
 static void slow_begin(struct slow *s, int n)
 {
     char head[128];
@@ -528,7 +528,7 @@ static void slow_send(struct slow *s, size_t n)
     free(bytes);
 }
 
-/* What the server does about it so much later: a status, or 0 if it goes on waiting. */
+/* Returns the server's reaction after `ms`: a status, or 0 if it still waits. */
 static int slow_later(struct slow *s, int64_t ms)
 {
     char text[64] = "";

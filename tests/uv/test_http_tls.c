@@ -116,15 +116,15 @@ void __wrap_mem_trim(void)
     __real_mem_trim();
 }
 
-/* What http_conn.c and http_server.c permit while a handshake takes a millisecond: 8 ms of events
- * as they come, and 10 ms of turns, for which UV_RUN_ONCE may call timers twice. */
+/* Upper bound from http_conn.c and http_server.c if a handshake takes a millisecond: 8 ms of events
+ * as they come, and 10 ms of turns, in which UV_RUN_ONCE may call timers twice. */
 #define SHAKES_AN_ITERATION_MAX (8 + 2 * 10)
 
 static bool is_burst;
 static int n_shakes; /* of the burst */
 
-/* Each ends in a later millisecond, so that how many an iteration has depends on the server, not on
- * the processor. */
+/* Each handshake ends in a later millisecond, so that their number per iteration depends on the
+ * server and not on the processor. */
 
 int __real_SSL_do_handshake(SSL *ssl);
 int __wrap_SSL_do_handshake(SSL *ssl);
@@ -140,7 +140,8 @@ int __wrap_SSL_do_handshake(SSL *ssl)
 
 struct iterations {
     uv_check_t check;
-    int n_before, most; /* handshakes: until the last one, and of that with most */
+    int n_before; /* handshakes before the last iteration */
+    int most;     /* handshakes in the iteration with most */
 };
 
 static void on_iteration(uv_check_t *h)
@@ -152,7 +153,7 @@ static void on_iteration(uv_check_t *h)
         t->most = n;
 }
 
-/* A handshake costs the server more than anything else, and anybody may begin many at once. */
+/* A handshake costs the server more than any other operation, and anyone may begin many at once. */
 static void a_burst_of_handshakes_does_not_delay_an_open_connection(void **state)
 {
     (void)state;
@@ -185,7 +186,7 @@ static void a_burst_of_handshakes_does_not_delay_an_open_connection(void **state
     for (int i = 0; i < BURST; i++)
         n_shaken += recv(fds[i], &c, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
     assert_in_range(n_shaken, 0, BURST * 2 / 3);
-    for (int i = 0; i < BURST; i++) { /* which all have their turn */
+    for (int i = 0; i < BURST; i++) { /* each of them gets its turn */
         while (recv(fds[i], &c, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
             uv_run(&w.rig.loop, UV_RUN_ONCE);
         close(fds[i]);

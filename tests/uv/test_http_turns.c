@@ -54,7 +54,7 @@ static void parties_take_turns_each_in_order_of_arrival(void **state)
     for (int i = 6; i < 8; i++) {
         enter(&w, i, HTTP_USER, "other");
         http_turns_add(&w.t, &w.h[i], true);
-        http_turns_add(&w.t, &w.h[i], true); /* it waits already */
+        http_turns_add(&w.t, &w.h[i], true); /* already waiting */
     }
     assert_int_equal(w.t.n, 8);
     check_next(&w, 0);
@@ -159,7 +159,7 @@ static void of_strangers_at_an_address_the_newest_event_goes_first_then_the_olde
         http_turns_add(&w.t, &w.h[i], true);
     }
     check_next(&w, 4);
-    http_turns_add(&w.t, &w.h[4], false); /* it has had a turn: the others come first */
+    http_turns_add(&w.t, &w.h[4], false); /* it has had a turn, so the others come first */
     check_next(&w, 0);
     check_next(&w, 3);
     check_next(&w, 1);
@@ -181,7 +181,7 @@ static void a_flood_of_strangers_does_not_starve_an_older_one(void **state)
         enter(&w, i, HTTP_STRANGER, "one address");
     for (int i = 0; i < OLDER - 1; i++)
         http_turns_add(&w.t, &w.h[i], true);
-    http_turns_add(&w.t, &w.h[OLDER - 1], false); /* one that has had a turn waits too */
+    http_turns_add(&w.t, &w.h[OLDER - 1], false); /* one that has had a turn also waits */
     for (int i = OLDER; i < HOLDERS; i++)
         http_turns_add(&w.t, &w.h[i], true);
     for (int n_older = 0; n_older < OLDER; n_turns++) {

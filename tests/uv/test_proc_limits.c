@@ -18,8 +18,8 @@
 
 /* ---- Devices ---- */
 
-/* The errnos of opening /dev/full (1:7), which is denied, and /dev/zero (1:5), as two numbers in
- * place of pids. */
+/* Reports the errnos of opening /dev/full (1:7), which is denied, and /dev/zero (1:5), in place of
+ * pids. */
 static void open_devices(const struct fixture *f)
 {
     pid_t said[2] = {0, 0};
@@ -429,7 +429,7 @@ static void a_v1_directory_is_reused_by_the_next_group(void **state)
         proc_home_free(home);
         return;
     }
-    run_in(home, &two, "belay-kept-2", second); /* two at once have one each */
+    run_in(home, &two, "belay-kept-2", second); /* two groups at a time have one directory each */
     assert_string_not_equal(first, second);
     end_in(&two);
     assert_false(has_pids_group(second));
@@ -440,7 +440,7 @@ static void a_v1_directory_is_reused_by_the_next_group(void **state)
     snprintf(below, sizeof(below), "/sys/fs/cgroup/pids%s/made", first);
     assert_int_equal(mkdir(below, 0755), 0); /* as a container engine in the task does */
     end_in(&one);
-    run_in(home, &one, "belay-kept-4", second); /* it is not as good as new */
+    run_in(home, &one, "belay-kept-4", second); /* its directory is not reused */
     assert_string_not_equal(first, second);
     end_in(&one);
     assert_int_equal(rmdir(below), 0);

@@ -51,7 +51,8 @@ static void burn(void)
     clock_t until = clock() + BURNT_MS * (CLOCKS_PER_SEC / 1000);
     volatile long sum = 0;
     while (clock() < until)
-        for (int i = 0; i < 10000; i++) /* reading the clock would be kernel time, this is not */
+        /* user time only: reading the clock takes kernel time */
+        for (int i = 0; i < 10000; i++)
             sum++;
     _exit(0);
 }
@@ -149,7 +150,8 @@ static void a_tree_reports_its_cpu_time_and_memory(void **state)
                 u.user_ms <= u.cpu_ms);
     assert_true(
         u.memory_bytes >= 32 << 20 && u.memory_bytes < (int64_t)8 << 30 && u.peak_bytes == -1);
-    assert_true(before.cpu_ms == -1 && before.memory_bytes == -1); /* another process's number */
+    /* the number belongs to another process */
+    assert_true(before.cpu_ms == -1 && before.memory_bytes == -1);
     usage_read_tree(top, 1, &u);
     assert_true(u.cpu_ms == -1);
     close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
