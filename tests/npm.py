@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-SKIPPED = 77  # Meson's
+SKIPPED = 77  # Meson's exit code for a skipped test
 INSTALL_S = 240
 NOT_REACHED = r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT"
 
@@ -20,8 +20,10 @@ def skip(why):
 
 
 def install(directory, package, what):
-    """Installs what `package` (of a package.json) depends on below the directory, once; `what` for
-    errors. Whole or not at all: the mark comes last."""
+    """Installs the dependencies of `package` (of a package.json) below the directory, once. The
+    marker file is written last, so an interrupted installation is repeated. `what` is named in
+    errors.
+    """
     if not shutil.which("node") or not shutil.which("npm"):
         skip("there is no node with npm; scripts/setup installs them")
     mark = os.path.join(directory, "installed")

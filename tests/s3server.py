@@ -25,13 +25,13 @@ import tempfile
 import time
 import uuid
 
-SKIPPED = 77  # Meson's
+SKIPPED = 77  # Meson's exit code for a skipped test
 START_S = 60
 BUCKET, REGION, SECRET_KEY = "jobs", "us-east-1", "a-secret-of-the-tests-own"
 
 
 class Missing(Exception):
-    """What is not installed."""
+    """A program that is not installed."""
 
 
 def run(*words, **more):
@@ -50,7 +50,7 @@ def run(*words, **more):
 
 
 def free_port():
-    """Below the ports that connections going out take."""
+    """A free port below those that outgoing connections use."""
     while True:
         port = random.randrange(10000, 30000)
         with contextlib.suppress(OSError), socket.socket() as s:
@@ -59,7 +59,7 @@ def free_port():
 
 
 class Server:
-    """What both have in common: a directory, processes, keys."""
+    """Common to both servers: a directory, processes, keys."""
 
     access_key = "BELAYTEST"
 
@@ -129,10 +129,10 @@ class Server:
                     )
             if time.monotonic() > end:
                 raise SystemExit("s3server: no answer within %d s" % START_S)
-            time.sleep(0.05)  # it tells nobody
+            time.sleep(0.05)  # nothing to wait on
 
     def make_bucket(self, name):
-        """Nothing if it is there."""
+        """Creates the bucket unless it exists."""
         run(
             "aws",
             "--endpoint-url",
@@ -243,11 +243,10 @@ rgw_gc_processor_period = 1
 
 
 class Swift(Server):
-    """Proxy, account, container and object server in one process of this file's own
-    (serve_swift)."""
+    """Proxy, account, container and object servers in one process that runs serve_swift."""
 
     access_key = "belay:belay"
-    PYTHON = "/usr/bin/python3"  # the distribution's, which has its packages
+    PYTHON = "/usr/bin/python3"  # the distribution's interpreter, for which Swift is packaged
 
     @classmethod
     def missing(cls):
@@ -298,7 +297,7 @@ SWIFT_OPTIONS = {
 
 
 class Cache:
-    """What Swift asks memcached for; nothing expires before the server is thrown away."""
+    """Replaces memcached for Swift. Nothing expires during the life of the server."""
 
     def __init__(self):
         self.values = {}
@@ -327,7 +326,7 @@ def serve_swift(dir):
 
     utils.SWIFT_CONF_FILE = os.path.join(
         dir, "swift.conf"
-    )  # before the others read the machine's own
+    )  # before other modules read the machine's configuration
 
     def write(name, *lines):
         with open(os.path.join(dir, name), "w") as f:
@@ -411,8 +410,9 @@ SERVERS = {"ceph": Ceph, "swift": Swift}
 
 
 def start(which, dir=None):
-    """Ceph or Swift, which answers and has the bucket; Missing says what is not there. dir: where
-    its files lie."""
+    """Starts Ceph or Swift and waits until it answers and has the bucket. Raises Missing with what
+    is not installed. dir: for its files.
+    """
     return SERVERS[which](dir)
 
 

@@ -10,7 +10,7 @@ import namespaces
 
 
 class SmallDisk:
-    """Mounted at path, which is made, from the first moment to end()."""
+    """A small disk mounted at path, which is created, until end()."""
 
     def __init__(self, path, size):
         self.path = path

@@ -23,12 +23,12 @@ import time
 from lab import BUILD, Lab, Refused
 from walks import RingWalk, Walk
 
-JOBS_MIN = 30  # more while the killing goes on, so that there is always something to hurt
+JOBS_MIN = 30  # more while processes are killed, so that there is always a target
 JOBS_ALIVE = 10
-KILLS = 200  # SIGKILLs of belayd, agents and supervisors; machines that are taken come on top
-GAP_S = 0.1, 1.5  # between two acts
-CALM_S = 120  # for the jobs that are left when it is over
-ENOUGH_S = 600  # should the acts not find enough to kill
+KILLS = 200  # SIGKILLs of belayd, agents and supervisors; reclaims of machines are not counted
+GAP_S = 0.1, 1.5  # pause between two acts
+CALM_S = 120  # for the remaining jobs after the last act
+ENOUGH_S = 600  # limit if the acts do not find enough to kill
 
 CLOUD = {
     "boot_delay_ms": 300,
@@ -53,7 +53,7 @@ BELAYD = {
     "settle": "2s",
 }
 
-# act: how often, among all
+# act -> relative frequency
 ACTS = {
     "kill belayd": 20,
     "kill an agent": 36,
@@ -128,10 +128,10 @@ class Chaos:
     def say(self, text):
         print("%6.2f s  %s" % (time.monotonic() - self.began, text), flush=True)
 
-    # ---- acts: each gives what it did, or None when there was nothing to do it to ----
+    # ---- acts: each returns what it did, or None without a target ----
 
     def signal(self, pids, r, what):
-        """Signals one of the pids, self.hit. Returns False if there is none, or it has just ended."""
+        """Signals one of the pids, self.hit. False: there is none, or it has just ended."""
         if not pids:
             return False
         self.hit = sorted(pids)[int(r * len(pids))]
@@ -256,7 +256,7 @@ class Chaos:
         self.up_at = None
         self.lab.keep_up()
         if self.lab.belayd_pid() in [pid for _, pid in self.frozen]:
-            return  # it would not answer
+            return  # belayd is frozen or down
         try:
             self.submit_some()
         except (OSError, ValueError, Refused):
@@ -282,7 +282,7 @@ class Chaos:
             60,
         )
 
-    # ---- what must be true ----
+    # ---- promises ----
 
     def check(self):
         problems = []

@@ -95,7 +95,7 @@ class Agent:
 
 
 class InProcess(unittest.TestCase):
-    """belay asks this process."""
+    """belay's request goes to this process."""
 
     def setUp(self):
         self.agent = Agent(self)

@@ -96,7 +96,7 @@ class Checkpoints(unittest.TestCase):
         ]
 
     def close(self):
-        """Does what belayd does after the job's end."""
+        """Cleans up as belayd does after the job's end."""
         os.makedirs(self.dir + "/st ore/lab/jobs/7/fences", exist_ok=True)
         open(self.dir + "/st ore/lab/jobs/7/fences/9999999999", "w").close()
 

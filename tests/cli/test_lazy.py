@@ -29,7 +29,7 @@ class Late(unittest.TestCase):
         )
 
     def belay(self, *words, **env):
-        """Also returns which of the three it loaded."""
+        """Runs belay; also returns which of the three libraries it loaded."""
         done = subprocess.run(
             [BELAY, *(words or ("list",))],
             env={**self.env, **env},

@@ -77,7 +77,9 @@ def wait_event(client, job, kind, times=1):
 
 
 def is_gone(pid):
-    """Including its open files and locks: under the sanitizers freeing its memory takes a while."""
+    """True if the process is gone, including its open files and locks: under sanitizers freeing its
+    memory takes a while.
+    """
     try:
         with open("/proc/%d/stat" % pid) as f:
             return f.read().rpartition(")")[2].split()[0] in "ZX"
@@ -288,7 +290,7 @@ class Local(unittest.TestCase):
         self.assertEqual(self.ok("logs", str(job)), text % (self.h.home, job))
         self.assertFalse(
             os.path.exists(os.path.join(sent, "src", "new"))
-        )  # it worked on its own copy
+        )  # the job worked on its own copy
         self.assertRegex(self.ok("show", str(job)), r"(?m)^workdir +sent with it, [0-9a-f]{12}$")
         # A damaged part of a node's cache is fetched again.
         cache = os.path.join(self.h.home, "agent", "workdirs")
@@ -918,7 +920,7 @@ class Local(unittest.TestCase):
                 ),
             )
             self.ok("cancel", job)
-        self.submit("--wait", "--nodes", "1-3", "--wrap", "true")  # as many as there are
+        self.submit("--wait", "--nodes", "1-3", "--wrap", "true")  # as many as available
 
     def test_why_names_the_jobs_ahead(self):
         cpus = str(self.json("nodes")["nodes"][0]["cpus"])
@@ -1174,7 +1176,7 @@ class Local(unittest.TestCase):
         self.wait_started(job)
         beside = self.h.start(
             "exec", job, "--", "sh", "-c", "echo here; exec sleep 1000"
-        )  # which holds nothing open
+        )  # the background process has no open files
         self.assertEqual(beside.stdout.readline(), "here\n")
         done = self.h.belay(
             "attach", job, text="x" * 99 + "\n" + "y" * 300000
@@ -1208,7 +1210,7 @@ class Local(unittest.TestCase):
             one.send_signal(signal.SIGINT)
             self.assertIn("detached from job", one.communicate(timeout=WAIT_S)[1])
         p = self.attached(job, text="two\n", sees=["go\n", "one\n", "two\n"], stdin=subprocess.PIPE)
-        self.h.kill("agent.pid")  # which ends the session, and nothing else
+        self.h.kill("agent.pid")  # ends only the session
         self.ok("up")
         p.kill()
         p.communicate()
@@ -1274,7 +1276,7 @@ class Local(unittest.TestCase):
             with open(podman, "w") as f:
                 f.write(PODMAN)
             os.chmod(podman, 0o755)
-            os.mkfifo(podman + ".hold")  # as if its image were being fetched
+            os.mkfifo(podman + ".hold")  # as while an image is fetched
             h.env["PATH"] = h.dir + ":" + os.environ["PATH"]
             self.assertEqual(h.belay("up").returncode, 0)
             h.belay("submit", "--image", "img:1", h.script("exec sleep 1000\n"))
@@ -1285,7 +1287,7 @@ class Local(unittest.TestCase):
             guest = h.start("run", "-I", "--image", "img:1", "sh", "-c", "echo by $CAME")
             wait_until(lambda: len(list(client.jobs())) == 2, "the guest's job is submitted")
             wait_event(client, 2, "enter")
-            with open(podman + ".hold", "w"):  # both read its end, or find that it is gone
+            with open(podman + ".hold", "w"):  # both read EOF, or find that the FIFO is gone
                 os.unlink(podman + ".hold")
             heard, ends, until = b"", False, time.monotonic() + WAIT_S
             while not ends and time.monotonic() < until:
@@ -1326,8 +1328,9 @@ class Local(unittest.TestCase):
         self.ok("cancel", job)
 
     def start_on_terminal(self, *arguments, env=None):
-        """Starts it on a new terminal. Returns the process, the terminal's master and the
-        terminal."""
+        """Starts a verb on a new terminal. Returns the process, the terminal's master and the
+        terminal.
+        """
         other, terminal = pty.openpty()
         p = subprocess.Popen(
             [BUILD + "/cli/belay", *arguments],
@@ -1366,7 +1369,7 @@ class Local(unittest.TestCase):
             self.assertEqual(p.wait(WAIT_S), -signum)
             self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
             self.assertEqual(termios.tcgetattr(terminal), self.usual_terminal())
-            while os.path.exists("/proc/%d" % pid):  # what it ran has ended, too
+            while os.path.exists("/proc/%d" % pid):  # the program has ended, too
                 time.sleep(0.01)
             p, other, terminal = self.start_on_terminal("attach", job)
             self.talk(other, "", "go\r\n")
@@ -1485,7 +1488,7 @@ class Local(unittest.TestCase):
         self.assertIn("never requeued", done.stderr)
         p.terminate()
         p.communicate(timeout=WAIT_S)
-        self.wait_event(self.last_job(), "ended")  # other tests count the jobs that are there
+        self.wait_event(self.last_job(), "ended")  # because other tests count the existing jobs
 
     def test_waiting_for_a_terminal_shows_the_reason(self):
         p, other, terminal = self.start_on_terminal("run", "-T", "-c", "4000", "sh")
@@ -1515,7 +1518,7 @@ class Local(unittest.TestCase):
         return self.h.client()
 
     def wait_started(self, job):
-        """Its output may arrive before belayd has recorded its start."""
+        """Waits for the start: a job's output may arrive before belayd has recorded it."""
         self.wait_event(job, "started")
 
     def wait_event(self, job, kind):
@@ -1703,7 +1706,7 @@ class Local(unittest.TestCase):
         )
 
     def test_what_a_job_leaves_in_the_store_is_what_was_asked_for(self):
-        """Two saves, then the end and belayd's own cleanup."""
+        """Two saves, then the job's end and belayd's own cleanup."""
         save = (
             'for step in 1 2; do echo $step >"$BELAY_CHECKPOINT_DIR/step"\n'
             '"%s/cli/belay" checkpoint commit --progress $step || exit 1; done\n' % BUILD
@@ -1743,7 +1746,9 @@ class Local(unittest.TestCase):
         self.ok("checkpoint", "delete", job + "@1.2")  # the newest, but the job has ended
 
     def test_what_is_kept_is_what_there_was_to_keep(self):
-        """For the moments of cleaning, which are over too soon: answers with another `leftover`."""
+        """For the moments of cleaning, which are too short to observe: answers with another
+        `leftover`.
+        """
         done = self.h.belay("submit", "--wait", "--checkpoint", "coop", "--wrap", "true")
         job = re.search(r"job (\d+)", done.stdout).group(1)
         shown = self.json("show", job)
@@ -2086,10 +2091,10 @@ class DownAndUp(unittest.TestCase):
             done = h.belay("down")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(h.processes(), [follower.pid])
-            self.assertEqual(h.belay("down").returncode, 0)  # that too
+            self.assertEqual(h.belay("down").returncode, 0)  # also safe to run twice
             open(os.path.join(h.dir, "go"), "w").close()
             self.assertEqual(h.belay("up").returncode, 0)
-            out, err = follower.communicate(timeout=WAIT_S)  # it has outlived belayd
+            out, err = follower.communicate(timeout=WAIT_S)  # the follower has outlived belayd
             self.assertEqual((follower.returncode, err), (0, ""))
             self.assertRegex(
                 out,
@@ -2219,7 +2224,7 @@ class DownAndUp(unittest.TestCase):
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "attempt 1\n")
             pipe = os.path.join(h.home, "agent", "tasks", "1-1", "checkpoint", "pipe")
-            os.mkfifo(pipe)  # which no save can store
+            os.mkfifo(pipe)  # saves do not support FIFOs
             show = lambda: json.loads(h.belay("show", "1", "--json").stdout)
             done = h.belay("requeue", "1")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -2244,7 +2249,9 @@ class DownAndUp(unittest.TestCase):
             follower.communicate(timeout=WAIT_S)
 
     def test_a_fifo_without_a_program_at_its_other_end_ends_the_job(self):
-        """Half a minute, for all of them at once. A program that comes meanwhile is found."""
+        """The limit of half a minute applies to all of them together. A program that opens its end
+        meanwhile is found.
+        """
         with Home() as h:
             self.assertEqual(h.belay("up", "--cpus", "4").returncode, 0)
             for name in ("1.out", "2.in", "3.err", "4.in"):
@@ -2377,7 +2384,7 @@ class DownAndUp(unittest.TestCase):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
             belayd = h.pid("belayd.json")
-            os.kill(belayd, signal.SIGSTOP)  # down waits for its answer, and no longer
+            os.kill(belayd, signal.SIGSTOP)  # down waits for this answer only
             try:
                 down = h.start("down")
                 wait_until(

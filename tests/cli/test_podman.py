@@ -30,8 +30,9 @@ LIMITS = ("--ulimit=host", "--ulimit=nofile=1024:1024 --ulimit=nproc=1024:1024")
 
 
 def pure_cgroups():
-    """podman's crun can run without its own cgroups, but not on a hybrid machine: provides one
-    kind, in our own mounts."""
+    """podman's crun can run without its own cgroups, but not on a machine with both versions:
+    provides one version, in private mounts.
+    """
     if os.geteuid() != 0 or not os.path.isdir("/sys/fs/cgroup/unified"):
         return
     libc = ctypes.CDLL(None, use_errno=True)

@@ -36,8 +36,7 @@ pools:
   spare: {usd_per_hour: 2}
 """
 HAS = {"features": ",ib,", "resources": "lego:4"}
-# BEL and the title of a terminal, CSI as one character, a line that is another's, the order of
-# letters reversed.
+# A window title ending in BEL, CSI as one character, a forged line, and reversed letter order.
 EVIL = "\x1b]0;owned\x07\x9b2J\nroot: \u202e"
 # Words that verbs compare: with these left as they are, more of a verb's lines are printed.
 # Objects with names of others, which get EVIL too, and how one of each is shown.
@@ -71,8 +70,7 @@ def marked(value, keep, key=None):
 
 
 class Hostile(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """A belayd whose answers are another's, with EVIL in each text but those of the keys to
-    keep."""
+    """A hostile belayd: EVIL is in each text of its answers except in the keys to keep."""
 
     daemon_threads = True
 
@@ -192,7 +190,7 @@ class Terminal(unittest.TestCase):
                         words = line.replace("SCRIPT", script).replace("POOLS", pools).split()
                         said = self.belay(*words, socket=path)
                         with self.subTest(line, keep=len(server.keep)):
-                            self.assertNotIn("--help", said)  # the line is one of the verb's
+                            self.assertNotIn("--help", said)  # the verb accepts the line
                             self.check(said, words)
                         n += "owned" in said
                         all_said += said

@@ -126,7 +126,7 @@ class Client(unittest.TestCase):
                 with self.assertRaisesRegex(PermissionError, "token: others can read or change it"):
                     belay_client.Client()
                 os.chmod(path, 0o600)
-                with self.assertRaises(ssl.SSLError):  # it is no certificate
+                with self.assertRaises(ssl.SSLError):  # the file is not a certificate
                     belay_client.Client()
 
     def test_everything_is_annotated(self):

@@ -63,7 +63,7 @@ class Completion(unittest.TestCase):
             ("belay nodes dr", ["drain"]),
             ("belay completion f", ["fish"]),
             ("belay why -", ["--json", "--help"]),
-            ("belay submit tra", []),  # a file: bash's own
+            ("belay submit tra", []),  # a file name: completed by bash itself
             ("belay update 42 ti", ["time="]),
             ("belay update 42 market=", ["any", "spot", "on-demand", "none"]),
             ("belay update 42 requeue=n", ["no"]),

@@ -186,7 +186,7 @@ class Options(unittest.TestCase):
         prefixes, names = re.findall(r"`(S\w+_)X`", first), re.findall(r"`([A-Z_ ]+)`", first)[-1]
         described = [prefix + name for prefix in prefixes for name in names.split()]
         described += " ".join(re.findall(r"`([^`]+)`", second)).split()
-        described.remove("SBATCH_WAIT")  # no flag of jobs
+        described.remove("SBATCH_WAIT")  # not a flag of jobs
         expected = [name for row in TABLE for name in row.get("env", "").split()]
         self.assertEqual(sorted(described), sorted(expected))
         built = Path(os.environ["BELAY_SLURM_1"]).read_text()

@@ -67,7 +67,7 @@ def undisturbed(*args):
 
 
 def said(l, job):
-    """Without belay's own lines between the attempts."""
+    """The job's output without belay's own lines between the attempts."""
     return "".join(
         line for line in l.log(job).splitlines(True) if not line.startswith("---- belay: ")
     )

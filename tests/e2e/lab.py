@@ -289,7 +289,7 @@ class Lab:
         )
 
     def start_emulator(self):
-        """The content of its port file."""
+        """Starts the emulator; returns the content of its port file."""
         ports = os.path.join(self.dir, "ports.json")
         place = {"dir": os.path.join(self.dir, "machines")} if self.names_dir else {}
         config = self.write(
@@ -345,7 +345,9 @@ class Lab:
         return problems
 
     def is_report(self, name):
-        """Whether it is more than the leak checker's note about a thread that it could not stop."""
+        """True if the report is more than the leak checker's note about a thread that it could not
+        stop.
+        """
         text = read_bytes(os.path.join(self.dir, name)).decode(errors="replace")
         return "ERROR: " in text or "runtime error: " in text
 
@@ -376,7 +378,7 @@ class Lab:
         return ["the emulator's exit code is %d" % code] if code else []
 
     def tell(self, problems):
-        """Everything that helps to diagnose a failure; the directory is kept."""
+        """Prints everything that helps to diagnose a failure; the directory is kept."""
         for problem in problems:
             print("PROBLEM: " + problem, file=sys.stderr)
         for root, _, names in os.walk(self.dir):

@@ -20,7 +20,7 @@ FLAVOR = ("Metadata-Flavor", "Google")  # identifies Google's metadata server
 HTML = b"<html><head><title>502 Bad Gateway</title></head><body>no upstream</body></html>"
 
 
-# ---- what the calls of each provider are called ----
+# ---- names of the calls of each provider ----
 # seen: the operations that replies have named, and what each of them does
 
 
@@ -83,7 +83,7 @@ def name_lambda(method, path, query, body, seen):
     }["%s %s" % (method, path.split("/")[-1])]
 
 
-# ---- how a provider says no ----
+# ---- refusals of each provider ----
 
 
 def error_aws(status, code, message):
@@ -128,7 +128,7 @@ def error_token(status, code, message):
     return status, "application/json", json.dumps({"error": code, "error_description": message})
 
 
-# ---- a fleet that has tried every place, and has nothing ----
+# ---- a fleet that has found no capacity ----
 
 
 def fleet_errors(body, code, message):

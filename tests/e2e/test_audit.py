@@ -93,7 +93,9 @@ class Audit(unittest.TestCase):
             self.check_storage(lab, jobs)
 
     def check_storage(self, lab, jobs):
-        """Keeps their cost, including costs after their end, and the budget's."""
+        """The cost of keeping checkpoints, including costs after the jobs' end, and the budget's
+        share.
+        """
 
         def of_jobs(what):
             return [what(lab.get("/jobs/%d" % job)) for job in jobs]
@@ -239,7 +241,7 @@ class Audit(unittest.TestCase):
         return process.returncode, out
 
     def end(self, lab):
-        """Every machine, now."""
+        """Ends every machine now."""
         for node in lab.get("/nodes")["nodes"]:
             lab.post("/nodes/%d/delete" % node["id"])
         lab.wait(lambda: not lab.get("/instances")["instances"], "every row is over")

@@ -36,7 +36,7 @@ class Azure(unittest.TestCase):
             self.assertLess(evicted["gone_ms"], evicted["deadline_ms"] - 5000)
 
     def test_what_is_refused_leaves_nothing(self):
-        """One zone lacks the size, one reports that only later, the third has capacity."""
+        """One zone does not have the size, one reports that only later, the third has capacity."""
 
         def pool(zone, n):
             return {

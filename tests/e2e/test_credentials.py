@@ -10,7 +10,7 @@ from test_s3 import S3Lab
 
 
 class JobLab(S3Lab):
-    """Its machines have no role: each job gets its own role session, of a few seconds."""
+    """A lab whose machines have no role: each job gets its own role session, of a few seconds."""
 
     life_s = 3
 

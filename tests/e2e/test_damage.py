@@ -12,8 +12,9 @@ STEPS = 250  # of 20 ms
 
 class Damage(unittest.TestCase):
     def run_with_damage(self, l, damage, goes_on=None):
-        """Saves three times, loses its machine, and is damaged before it gets another one. goes_on:
-        action that lets it continue. Returns its last attempt."""
+        """Runs a job that saves three times and loses its machine; damages the store before it gets
+        another one. goes_on: action that lets it continue. Returns its last attempt.
+        """
         job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
         l.wait_event(job, "saved", 3)
         l.cloud(

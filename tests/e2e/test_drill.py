@@ -101,7 +101,7 @@ class Drill(unittest.TestCase):
         self.assertEqual(l.show(twin)["certificate"]["job"], coop)
 
     def test_submitted_so_and_belayd_killed_in_the_middle(self):
-        """Also compares its result with that of an undisturbed run."""
+        """Also compares the job's result with that of an undisturbed run."""
         with Lab() as l:
             script = l.write(
                 "count.sh",

@@ -177,7 +177,7 @@ class Gang(unittest.TestCase):
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [expected[rank]])
 
     def test_a_time_limit_that_is_changed_reaches_all_ranks(self):
-        """Each rank ends by its own clock, not because of the others' end."""
+        """Each rank ends at its own time limit, not because the others end."""
         with Lab() as l:
             l.write("waits.sh", STAYS, 0o700)
             job = l.submit(os.path.join(l.dir, "waits.sh"), nodes=RANKS, time_limit_ms=3600000)
@@ -212,7 +212,7 @@ class Gang(unittest.TestCase):
             l.write("first.sh", FIRST)
             job = int(l.belay("slurm", "sbatch", "--parsable", "first.sh"))
             l.wait_log(job, "^waits\nwaits\nwaits$")
-            l.kill_belayd()  # a step continues without it
+            l.kill_belayd()  # a step continues without belayd
             l.write("go", "")
             l.up()
             l.wait_log(job, "^step 3$")
@@ -233,7 +233,7 @@ class Gang(unittest.TestCase):
             )
             self.assertEqual(
                 len({line.split()[1] for line in told.splitlines()}), 3, told
-            )  # from outside, on all of its nodes
+            )  # started from outside, on all nodes of the job
             doomed = self.node_of(l, job, 2)
             l.cloud({"reclaim": {"instance": self.machine_of(l, doomed), "notice_s": 4}})
             shown = l.wait_ended(job)

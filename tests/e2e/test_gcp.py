@@ -38,8 +38,9 @@ class GoogleCloud(unittest.TestCase):
             self.survive(lab, {})
 
     def test_a_preemption_without_notice_is_known_by_its_operation(self):
-        """The machine is gone at once, and deleted; its agent has no time to report it. The lease
-        would show it a minute later."""
+        """The machine disappears at once; its agent has no time to report it. Without the
+        operation, the lease would show it a minute later.
+        """
         with Lab(provider="gcp", belayd={"lease": "60s", "settle": "60s"}) as lab:
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
             lab.wait_log(job, r"^step 100 ")
@@ -59,7 +60,7 @@ class GoogleCloud(unittest.TestCase):
             lab.wait_cloud(nothing_is_left, "machines are given back")
 
     def test_a_job_that_needs_gpus_gets_a_machine_with_them_attached(self):
-        """One zone is sold out, the other has them. Jobs without GPUs get none."""
+        """One zone is sold out, the other has machines with GPUs. Jobs without GPUs get none."""
 
         def pool(zone, n):
             return {
@@ -102,7 +103,7 @@ class GoogleCloud(unittest.TestCase):
             self.assertGreaterEqual(state["counts"]["refusals"], 1)
 
     def test_what_is_refused_leaves_nothing(self):
-        """One zone is full, one operation fails, one reply is lost, one call is throttled."""
+        """A zone has no capacity, an operation fails, a reply is lost, and a call is throttled."""
 
         def pool(zone, n):
             return {

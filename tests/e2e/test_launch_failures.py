@@ -48,7 +48,7 @@ class Case:
         return "%s: %s%s" % (self.call, self.fault, self.note)
 
     def is_long(self):
-        """A resource is left that is first kept, or takes long to be given up."""
+        """True if a resource remains that is first kept, or that is given up only after a while."""
         return (
             self.before == [NO_SKU]
             or self.fault.code == "PropertyChangeNotAllowed"
@@ -62,7 +62,7 @@ class Case:
 
 
 class Part:
-    """Cases that run in labs of one kind. rows: those whose rows follow in the table."""
+    """Cases that run in labs of one kind. rows: name of the cases whose rows follow in the table."""
 
     def __init__(self, cases, rows=None, **lab):
         self.cases, self.rows, self.lab = cases, cases if rows is None else rows, lab
@@ -91,12 +91,12 @@ def cases(call, faults, **more):
 
 
 def again(call, faults, **more):
-    """Refusals that a driver has a remedy for, which does not help here."""
+    """Refusals for which a driver has a remedy, which does not help here."""
     return cases(call, faults, count=2, note=", twice", **more)
 
 
 def ends(call, faults):
-    """For a deletion: more than once, unless once is enough."""
+    """For a deletion: repeated faults, unless one is enough."""
     return [
         Case(call, f, 1) if f.how.endswith(" after") else Case(call, f, 2, note=", twice")
         for f in faults
@@ -729,8 +729,9 @@ LAMBDA_PRICES = cases(
 
 
 def parts(cases, **lab):
-    """Those with a launch that took effect run where a machine boots slowly: it must not have
-    joined before belayd tries again, half a second later."""
+    """Cases with a launch that took effect run where machines boot slowly: the machine must not
+    have joined before belayd tries again, half a second later.
+    """
     after = [c for c in cases if c.note == AFTER]
     return [
         Part([c for c in cases if c not in after], rows=cases, **lab),
@@ -791,9 +792,10 @@ STAYS_UP = "sleep 600 </dev/null >/dev/null 2>&1 &"
 
 class FaultyLab(Lab):
     """identity: belayd has only the credentials of its machine's metadata service. fleet: four
-    offers that EC2 may answer from. company: a machine that is there all the time, and listings
-    have one machine a page. prices: of Lambda, which reads types for launches and prices in one
-    way, as it lists for launches and sweeps: prices are read often, not hardly ever."""
+    offers that EC2 may choose from. company: a machine that always exists, and listings with one
+    machine a page. prices: of Lambda, whose types are read in one way for launches and prices,
+    as its listings are for launches and sweeps: prices are read often instead of rarely.
+    """
 
     def __init__(
         self, provider, identity=False, fleet=False, company=False, prices=False, boot_delay_ms=300
@@ -918,7 +920,7 @@ class FaultyLab(Lab):
         self.company_was = ("running", len(self.show(self.company)["attempts"]))
 
     def renew_pool(self):
-        """Another one like it, in place of one whose offers may be avoided by now."""
+        """Replaces the pool, whose offers may be avoided by now, by an equal one."""
         with open(self.config) as f:
             pool = json.load(f)["pools"]["cloud"]
         self.n_pools += 1
@@ -939,7 +941,7 @@ def base64url(data):
 
 
 def token_gcp(key, pem):
-    """One signed by the account itself."""
+    """A token signed by the account itself."""
     now = int(time.time())
     claims = {
         "iss": key["client_email"],
@@ -968,7 +970,7 @@ def token_gcp(key, pem):
 
 
 def token_azure(login, principal):
-    """One issued by the directory for the principal's secret."""
+    """A token issued by the directory for the principal's secret."""
     form = urllib.parse.urlencode(
         {
             "grant_type": "client_credentials",
@@ -1007,8 +1009,9 @@ def left(state):
 
 
 def conclusion(case, refusals, n_others, told):
-    """Which of the ways to learn it came first is a matter of milliseconds; rows and machines show
-    that there is no other."""
+    """Several ways may lead to the conclusion, and which was first is a matter of milliseconds.
+    Rows and machines must show that no other conclusion was drawn.
+    """
     if refusals:
         code = re.search(r"refused: ([\w./-]+)", refusals[0]["text"])
         no = "no credentials" if "credentials" in refusals[0]["text"] else "no reason"
@@ -1262,7 +1265,7 @@ HEAD = "| call | what happens to it | what belayd concludes | launches | machine
 
 
 def section(provider, text):
-    """The position of its rows: between its heading's table and the next blank line."""
+    """The position of the provider's rows: between its table's head and the next blank line."""
     start = text.index("## %s\n" % TITLES[provider])
     start = text.index(HEAD, start) + len(HEAD)
     rows = re.compile(r"(\|.*\n)*").match(text, start)

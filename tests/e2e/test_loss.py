@@ -247,8 +247,9 @@ class Loss(unittest.TestCase):
             self.check_resumed(shown, 2)
 
     def test_agent_that_was_frozen_finds_its_attempt_fenced(self):
-        """Its node counts as lost and the job runs elsewhere; the attempt that comes back late is
-        ended and changes nothing."""
+        """The node of a frozen agent is lost and the job runs elsewhere. The attempt of the agent
+        that returns late is ended and changes nothing.
+        """
         with Lab() as l:
             job = start(l, 400)
             l.wait_event(job, "saved")

@@ -16,8 +16,7 @@ EMULATED = "00000000-0000-0000-0000-000000000001"
 
 
 def orphan(provider, pool=None, cloud=None, faults=()):
-    """What happens to a machine that has saved and ended its job because belayd does not answer;
-    belayd stays dead."""
+    """A machine whose job has saved and ended must end too, with belayd dead for good."""
     case = unittest.TestCase()
     with Lab(provider=provider, pool=pool, cloud=cloud, belayd={"orphan_timeout": "2s"}) as l:
         job = l.submit("chain.py", 3000, method="coop", every_ms=3600000)

@@ -63,8 +63,9 @@ class Programs(unittest.TestCase):
         return done.stdout
 
     def reclaimed(self, script, *args, moment, method):
-        """Runs it as a job and takes its machine away ten times. moment(lab, job, how far from 0 to
-        1) waits for a moment in the job. Returns its output."""
+        """Runs the script as a job and takes its machine away ten times. moment(lab, job, fraction
+        from 0 to 1) waits for a moment in the job. Returns its output.
+        """
         with Lab(pool={"idle_timeout": "1s"}) as l:
             with open(os.path.join(self.dir, script)) as f:
                 text = f.read()
@@ -102,7 +103,7 @@ class Programs(unittest.TestCase):
 
     @staticmethod
     def by_line(pattern, steps, every):
-        """Moments at which the log reaches a step; it is printed every so many steps."""
+        """Moments at which the log reaches a step; a line is printed every `every` steps."""
 
         def moment(l, job, far):
             step = max(every, int(far * steps) // every * every)

@@ -114,7 +114,7 @@ class Reclaim(unittest.TestCase):
         self.assertEqual(shown["job"]["lost_steps"], 0)
 
     def check_log(self, log, shown):
-        """Every step once, in order, as if undisturbed, with one seam."""
+        """The log has every step once, in order, as if undisturbed, with one seam."""
         seams = re.findall(r"^---- belay: .* ----$", log, re.M)
         self.assertEqual(len(seams), 1, log)
         self.assertIn("attempt 2", seams[0])
@@ -194,7 +194,7 @@ class Fleet(unittest.TestCase):
             self.assertEqual(l.post("/audit")["differences"], [])
 
     def place_of(self, l, job):
-        """The place of its machine, according to both sides."""
+        """The place of its machine, according to belayd and to EC2, which must agree."""
         machine = l.emulated(l.instance_of(job))
         row = next(
             i for i in l.get("/instances")["instances"] if i["provider_id"] == machine["instance"]

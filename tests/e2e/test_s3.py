@@ -77,7 +77,7 @@ class S3Lab(Lab):
         return re.findall("<Key>([^<]*)</Key>", self.s3_get("/jobs", "list-type=2").decode())
 
     def objects(self):
-        """All of the bucket, by key. Nothing may be removed meanwhile."""
+        """All objects of the bucket, by key. Nothing may be removed meanwhile."""
         return {key: self.s3_get("/jobs/" + urllib.parse.quote(key)) for key in self.list_keys()}
 
     def keys_of(self, job):
@@ -97,7 +97,7 @@ class S3Lab(Lab):
         ]
 
     def texts(self):
-        """The output of every process here."""
+        """The output of every process of the lab."""
         for folder, _, names in os.walk(self.dir):
             for name in names:
                 path = os.path.join(folder, name)
@@ -228,7 +228,7 @@ class S3(unittest.TestCase):
                 self.assertEqual(re.findall("^ring (.*)$", text, re.M), [value])
 
     def wait_step(self, l, job, attempt, step):
-        """Earlier attempts may not have come as far."""
+        """Waits until an attempt is at the step; earlier attempts may not have reached it."""
         seam = "" if attempt == 1 else r"^---- belay: attempt %d (?s:.*?)" % attempt
         l.wait_log(job, seam + "^step %d " % step)
 
@@ -246,8 +246,9 @@ class S3(unittest.TestCase):
         l.cloud({"reclaim": {"instance": machine, "notice_s": notice_s}})
 
     def resumed_from_the_newest(self, l, job, attempt, untold=0):
-        """untold: how many more may be in the store, whose writes were not answered yet when the
-        machine went."""
+        """untold: maximum number of further checkpoints in the store whose writes were not answered
+        when the machine was lost.
+        """
         shown = l.show(job)
         saved = next(c for c in shown["checkpoints"] if c["attempt"] == attempt - 1)  # newest first
         now = next(a for a in shown["attempts"] if a["attempt"] == attempt)

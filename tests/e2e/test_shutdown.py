@@ -20,7 +20,7 @@ PROVIDER = "aws"
 
 class Shutdown(unittest.TestCase):
     def survive(self, event, cloud=None):
-        """The event is of the job's machine, and the save and its report are complete."""
+        """After the event on the job's machine, the save and its report are complete."""
         with Lab(provider=PROVIDER, cloud=cloud) as lab:
             job = lab.submit("chain.py", STEPS, STEP_S, method="coop", every_ms=3600000)
             lab.wait_log(job, r"^step 4 ")
@@ -44,12 +44,12 @@ class Shutdown(unittest.TestCase):
             return next(i for i in state["instances"] if i["instance"] == first)
 
     def test_a_soft_off_together_with_the_notice(self):
-        """Google's normal one; the other two providers may do the same."""
+        """Google's normal way of a reclaim; the other two providers may do the same."""
         machine = self.survive(("reclaim", {"notice_s": 25, "soft_off_s": 0}))
         self.assertTrue(machine["reclaimed"])
 
     def test_a_soft_off_some_time_after_the_notice(self):
-        """While the job is being saved, or when it has ended."""
+        """The order to shut down comes while the job is being saved, or after its end."""
         self.survive(("reclaim", {"notice_s": 25, "soft_off_s": 1}))
 
     def test_a_shutdown_that_no_provider_announces(self):

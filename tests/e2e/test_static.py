@@ -54,7 +54,7 @@ printf %%s "$request" | %(dir)s/bin/belay-agent host --dir %(dir)s/host%(n)d
 
 
 class Host:
-    """A local port where an sshd answers each connection, or nothing does."""
+    """A local port on which an sshd answers each connection, or nothing does."""
 
     def __init__(self, l, n):
         self.l, self.n, self.is_down = l, n, False
@@ -239,7 +239,9 @@ class Static(unittest.TestCase):
         self.assertEqual(self.apply_hosts(l, l.pool["hosts"]), "")
 
     def apply_hosts(self, l, hosts):
-        """Why belayd avoids them."""
+        """Applies the list of hosts while an instance exists: its host cannot be removed, others
+        can be added and removed.
+        """
         try:
             l.post(
                 "/pools",

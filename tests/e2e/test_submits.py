@@ -50,8 +50,9 @@ class Submits(unittest.TestCase):
             return json.load(f)["pid"]
 
     def submit_some(self):
-        """One connection after the other; a request broken by a kill was not acknowledged and is
-        repeated."""
+        """Submits over one connection after the other. A request broken by a kill was not
+        acknowledged and is repeated.
+        """
         spec = json.dumps({"script": "#!/bin/sh\ntrue\n", "cwd": "/"})
         c = None
         while True:

@@ -61,7 +61,7 @@ class Torch(unittest.TestCase):
         return int(re.search(r"[0-9]+", said).group())
 
     def take_away(self, l, job, rank, **how):
-        """The machine of that running rank."""
+        """Takes away the machine of a running rank."""
         node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
         machine = l.wait(
             lambda: [
@@ -95,8 +95,9 @@ class Torch(unittest.TestCase):
             )
 
     def test_four_nodes_of_which_one_vanishes(self):
-        """The others' programs fail at once, because of a broken connection, which does not count
-        as their failure."""
+        """The programs of the other ranks fail at once, because their connection broke. This does
+        not count as their failure.
+        """
         with Lab() as l:
             job = self.submit(l, "nodes.sh", "--checkpoint-every", "2s")
             l.wait_event(job, "saved", timeout_s=RUN_S)

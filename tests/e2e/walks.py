@@ -102,8 +102,9 @@ class Walk:
         yield from self.check_checkpoints(lab, shown)
 
     def check_log(self, lab, attempts):
-        """Every attempt's output is a prefix of the expected one, the last one's is complete; no
-        work reported as durable is repeated."""
+        """Every attempt's output is a prefix of the expected one, the last attempt's is complete,
+        and no work reported as durable is repeated.
+        """
         expected, durable = self.expected(), 0
         pieces = re.split(
             r"^---- belay: attempt (\d+) on (.*) ----\n", lab.log(self.id), flags=re.M

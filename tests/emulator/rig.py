@@ -14,7 +14,7 @@ READY_S = 30
 
 @contextlib.contextmanager
 def emulator(program, configuration):
-    """Runs it in a temporary directory; gives the content of its port file."""
+    """Runs the emulator in a temporary directory; yields the content of its port file."""
     with tempfile.TemporaryDirectory(prefix="belay-test.") as directory:
         config, ports = os.path.join(directory, "emulator.yaml"), os.path.join(
             directory, "ports.json"

@@ -39,7 +39,7 @@ CONFIGURATION = {
 
 
 def call(url, method, target, body=None, headers=None):
-    """Status, headers, body (JSON if it is)."""
+    """Returns status, headers and body (parsed if it is JSON)."""
     c = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=WAIT_S)
     try:
         c.request(method, target, body, headers or {})

@@ -25,7 +25,7 @@ OCTOBER, NOVEMBER, JANUARY = (
     20819,
 )  # 2025-10-01, 2025-11-01 and 2027-01-01, days since 1970
 
-# Enough of a browser for the script of the page.
+# A minimal browser for the script of the page.
 BROWSER = """
 const data = %s, seen = { plots: [], text: "" };
 function element() { return { appendChild: e => e, set textContent(t) { seen.text += t + "\\n"; } }; }
@@ -317,7 +317,7 @@ class Cost(unittest.TestCase):
         self.assertRegex(text, r"\nx +\$8.00 +\$20.00 +60 % +\$2.00 +75 %")
         later = self.belay("--weekly-report", "--week", "2025-10-09")
         self.assertIn("spent               $0.00, 100.0 % less than the week before ($8.00)", later)
-        now = self.belay("--weekly-report")  # the last week that is over
+        now = self.belay("--weekly-report")  # the last complete week
         monday = datetime.datetime.now(datetime.timezone.utc).date()
         monday -= datetime.timedelta(days=monday.weekday() + 7)
         self.assertIn("from %s to %s" % (monday, monday + datetime.timedelta(days=6)), now)

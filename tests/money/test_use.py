@@ -213,10 +213,10 @@ class Use(unittest.TestCase):
         self.assertEqual((result["unit"], result["peak"]), ("gpus", 20))
         self.assertAlmostEqual(result["mean"], 14, places=0)
         self.assertGreaterEqual(result["hours"], 95)
-        # Of 16: 8 and half of 8 more, 12: three quarters and a little.
+        # Of 16: 8, and half of 8 more. Of 12: a little more than three quarters.
         self.assertEqual(result["size"], 16)
         self.assertAlmostEqual(result["use"], 0.755, places=2)
-        # 32 GPUs at $160 an hour; those that are owned have no such price. Beyond 8 each is used
+        # 32 GPUs at $160 an hour; owned ones have no such price. Above 8, each is used
         # half of the time.
         self.assertAlmostEqual(result["on_demand_uusd_per_hour"] / 1e6, 5, places=3)
         for point in result["sizes"]:

@@ -139,7 +139,7 @@ class Simulate(unittest.TestCase):
             self.assertLessEqual(rack["most_watts"], rack["max_watts"])
             self.assertGreater(
                 rack["most_watts"], 0.9 * rack["max_watts"]
-            )  # and it is the limit that keeps it there
+            )  # and the limit is what keeps it there
             self.assertGreater(rack["mean_watts"], 8000)
         self.assertLess(result["utilisation"]["gpus"], result["utilisation_without_racks"]["gpus"])
         printed = belay(*words)
@@ -261,7 +261,7 @@ class Simulate(unittest.TestCase):
         self.assertEqual(s["all"]["ended"], 3)
         self.assertEqual(
             s["spent_uusd"]["egress"], 140 * 120000
-        )  # of the far one; without traces nothing is taken back: one start
+        )  # of the far store; without traces nothing is reclaimed: one start
 
     def test_what_checkpoints_cost_on_their_way_and_in_their_place(self):
         words = ("--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, "--days", "30")
@@ -464,7 +464,7 @@ class Simulate(unittest.TestCase):
         ][0]["cost_uusd"]
         self.assertEqual(
             (near["data"], far["data"]), (0, 140 * 120000)
-        )  # without traces nothing is taken back: one start
+        )  # without traces nothing is reclaimed: one start
         self.assertEqual(far["mean"] - near["mean"], far["data"])
         table = forecast(*quick[1:], "-i", "s3://lab/x,size=140G,place=aws/us-west-2")
         self.assertRegex(table, r"ON +COST +DATA MEDIAN")
@@ -616,7 +616,7 @@ class Simulate(unittest.TestCase):
                 self.assertIn(part, belay(*words, expect=2))
 
 
-# Enough of a browser for the script of the page.
+# A minimal browser for the script of the page.
 PAGE = """
 const data = %s;
 const seen = { plots: [], text: "" };

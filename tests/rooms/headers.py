@@ -31,7 +31,7 @@ ROOMS = (
     "simtest",
     "telemetry",
 )
-# Interfaces of more than their file, and why.
+# Headers that declare functions of other files, with the reason.
 INTERFACES = {
     "emulator/arm/arm.h": "what the front and the tests call, whichever of its files does it",
     "scheduler/core/model/model.h": "what users of the core call, whichever of its folders does it",
@@ -58,7 +58,7 @@ class Check:
     def __init__(self, root):
         self.root = Path(root)
         self.findings, self.n_functions = [], 0
-        self.defined = {}  # name: the files that define it
+        self.defined = {}  # name -> files that define it
 
     def files(self, pattern):
         for room in ROOMS:

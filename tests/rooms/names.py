@@ -29,7 +29,7 @@ DEVELOPERS = (
     "docs/glossary.md",
 )
 CORE = "scheduler/core/"
-# Made where belay runs or is built, or an example of a name: not in the tree.
+# Not in the tree: created where belay runs or is built, or example names.
 ELSEWHERE = {
     "CONTRIBUTING.md": {"a.json", "snake_case"},
     "docs/architecture.md": {"exit.json"},

@@ -20,7 +20,7 @@ from pathlib import Path
 
 PAGE = "docs/architecture.md"
 
-# Where a header that is not the C library's comes from; what ends in "/" is a folder of headers.
+# The library of each header outside of the C library; a name ending in "/" is a folder of headers.
 LIBRARIES = {
     "uv.h": "libuv",
     "sqlite3.h": "sqlite",
@@ -48,8 +48,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 COMMENT_OR_STRING = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S
 )
-# A variable that stays: static, or defined at the left margin; not const, not a function, not a
-# type.
+# A global variable: static, or defined at the left margin; not const, not a function, not a type.
 GLOBAL = re.compile(
     r"^(?!.*\bconst\b)(?:\s*static\s[^()]*(?:=.*|;|\{)|(?:(?:struct|enum)\s+)?\w+\s+\**\w+(?:\[[^]]*\])*\s*(?:=.*|;))$"
 )

@@ -48,6 +48,6 @@ CLEAN += ["-u", "AWS_ACCESS_KEY_ID", "-u", "AWS_SECRET_ACCESS_KEY", "HOME=/nonex
 
 
 def bare(text, pool):
-    """The configuration with this pool alone."""
+    """The configuration with only this pool."""
     head, *pools = re.split(r"^(?=  \w+:$)", text, flags=re.M)
     return head + "".join(p for p in pools if p.startswith("  %s:" % pool))

@@ -127,8 +127,9 @@ class Belayd:
     # ---- notifications to URLs of users, which are retried for an hour ----
 
     def wait_tried(self, jobs):
-        """Until no delivery is under way, and those of these jobs have failed once; none may be
-        given up at that."""
+        """Waits until no delivery is in progress and those of these jobs have failed once. None may
+        have been given up.
+        """
         end, jobs = time.monotonic() + WAIT_S, set(jobs)
         while True:
             with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
@@ -140,10 +141,10 @@ class Belayd:
                 return
             if time.monotonic() > end:
                 raise AssertionError("not tried: %s" % rows)
-            time.sleep(0.05)  # no event of the API says that a try has failed
+            time.sleep(0.05)  # the API has no event for a failed try
 
     def try_notifications_last(self):
-        """Restarts it with one try left of each."""
+        """Restarts belayd with one try left for each notification."""
         self.stop()
         with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
             db.execute("UPDATE outbox SET tries = %d, due_at = 1" % (NOTIFICATION_TRIES - 1))
@@ -206,7 +207,7 @@ class Belayd:
         return reply.status, data, reply.headers
 
     def raw(self, data, tls=False, hear=True):
-        """Sends raw bytes; returns the response until belayd closes, unless it is not wanted."""
+        """Sends raw bytes; returns the response until belayd closes, unless hear is False."""
         c = self.connect(tls)
         c.connect()
         answer = b""
@@ -245,7 +246,7 @@ class Belayd:
         return self.call("POST", "/agent/v1/join", body, tls=tls)
 
     def peak_mib(self):
-        """The most memory that it has had at once."""
+        """The peak of its resident memory, in MiB."""
         with open("/proc/%d/status" % self.process.pid) as f:
             return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1)) / 1024
 

@@ -32,7 +32,7 @@ class Advice(unittest.TestCase):
         self.addCleanup(self.d.__exit__, None, None, None)
 
     def save(self, node, job, took_ms):
-        """An agent runs the job, and tells of a save that took so long."""
+        """An agent runs the job and reports a save of took_ms."""
         now = int(time.time() * 1000)
         node.begin(job)
         node.attempts[0]["checkpoints"] = [

@@ -116,7 +116,7 @@ class Agents(unittest.TestCase):
                 self.check(self.join(token, key, **more), 400, "invalid")
         for body in (b"", b"{", b"[]", b"<html>"):
             self.check(self.d.call("POST", "/agent/v1/join", body, tls=True), 400, "invalid")
-        self.assertEqual(self.join(token, key)[0], 200)  # none of it has used it up
+        self.assertEqual(self.join(token, key)[0], 200)  # none of these has used up the token
 
     def test_names_features_and_resources_that_nothing_can_have_are_refused_and_say_what_to_do(
         self,
@@ -157,7 +157,7 @@ class Agents(unittest.TestCase):
                     "resources: ",
                     "correct resources: in the node's belay-agent.yaml",
                 )
-        status, body, _ = self.join(  # none of it has used it up
+        status, body, _ = self.join(  # none of these has used up the token
             token, key, host="GPU_4.lab-2", features=",ib,x86_64,", resources="lego:4,shmem"
         )
         self.assertEqual((status, body["name"]), (200, "GPU_4.lab-2"), body)
@@ -360,7 +360,7 @@ class Agents(unittest.TestCase):
             self.sync(cert, seq, attempts=[{**ended, "phase": "ending", "end": ""}], tails=[wrong])
         self.sync(
             cert, 9, attempts=[ended], tails=[tail(2, b"e\ntwo\n\xff\0")]
-        )  # of which it has two bytes
+        )  # belayd has two bytes of it
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs" % job)
         self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"one\ntwo\n\xff\0", "1"))
 
@@ -376,7 +376,7 @@ class Agents(unittest.TestCase):
         self.assertEqual(put(0, b"one\n")[1], {"size": 4})
         self.assertEqual(put(9, b"gap\n")[1], {"size": 4})
         self.assertEqual(put(4, b"two\n")[1], {"size": 8})
-        # An agent that wants to drop it waits until it is on disk.
+        # An agent that wants to drop its copy waits until the data is on disk.
         self.assertEqual(put("8&durable=1", b"")[1], {"size": 8, "durable": True})
         self.assertEqual(put("8&durable=2", b"")[0], 400)
         for offset in ("-1", "x", "", str(1 << 51), str((1 << 63) - 1)):
@@ -408,7 +408,7 @@ class Agents(unittest.TestCase):
 
 
 class EndingAuthority(unittest.TestCase):
-    """The cluster's CA is near its end, or past it."""
+    """The CA of the cluster is about to expire, or has expired."""
 
     def make_ca(self, d, days):
         os.makedirs(d.state, 0o700)
@@ -478,7 +478,7 @@ class EndingAuthority(unittest.TestCase):
 
 
 class Starts(unittest.TestCase):
-    """Nodes that cannot start a job say why, and the job's user is told that reason."""
+    """Nodes that cannot start a job report the reason, and the job's user sees it."""
 
     WHY = "jobs cannot be executed in /srv: its file system is mounted noexec: mount it with exec"
 
@@ -488,7 +488,7 @@ class Starts(unittest.TestCase):
         return agents
 
     def refuse(self, agents, cert, seq, job):
-        """Ends the start that this node is to make, as a node that cannot; the attempt's number."""
+        """Reports that the node cannot make its start; returns the attempt's number."""
         desired = agents.sync(cert, seq, wait_ms=20000)[1]
         attempt = next(a["attempt"] for a in desired["attempts"] if a["job"] == job)
         end = {"phase": "ended", "started_at": 1, "end": "capacity", "text": self.WHY}
@@ -504,7 +504,9 @@ class Starts(unittest.TestCase):
         with Belayd() as d:
             agents = self.agent(d)
             _, cert = agents.joined()
-            finish = int(time.time() * 1000) + DAY_S * 1000  # such a job does not wait in between
+            finish = (
+                int(time.time() * 1000) + DAY_S * 1000
+            )  # a job with a deadline does not wait between attempts
             job = d.submit(finish_by_ms=finish, work_ms=1000)
             for n in range(1, 6):
                 self.assertEqual(self.refuse(agents, cert, 2 * n, job), n)
@@ -520,7 +522,7 @@ class Starts(unittest.TestCase):
             _, cert = agents.joined()
             job = d.submit(nice=1000)
             agents.joined()  # another node for it
-            d.submit()  # which takes its turn
+            d.submit()  # the next job, which takes that node
             self.assertEqual(self.refuse(agents, cert, 2, job), 1)
             self.assertEqual(
                 self.reasons(d, job)["no-room-away"],
@@ -530,7 +532,7 @@ class Starts(unittest.TestCase):
 
 
 def tree(**files):
-    """What is in a directory of such files, and its content by hash."""
+    """The list of a directory with these files, and its content by hash."""
     pieces = {hashlib.sha256(data).hexdigest(): data for data in files.values() if data}
     lines = [
         "f 644 %d %s %s\n"
@@ -563,8 +565,9 @@ class Workdirs(unittest.TestCase):
         return answer["workdir"]
 
     def settle(self, d):
-        """What was to be cleared away at the start is: all of it is done in order, and the second
-        half is asked for by the first."""
+        """Waits for the cleanup that a start begins: it is done in order, and its second half is
+        requested by the first.
+        """
         for _ in range(2):
             self.put(d, b"belay-workdir 1\n")
 
@@ -594,7 +597,7 @@ class Workdirs(unittest.TestCase):
             )
             self.assertEqual(
                 (status, body["error"]["kind"]), (400, "invalid")
-            )  # it is not all there
+            )  # the content is incomplete
             self.add(d, pieces)
             self.assertEqual(self.put(d, text)["missing"], [])
             self.assertGreater(d.submit(launch={"workdir": answer["workdir"]}), 0)
@@ -670,7 +673,7 @@ class Workdirs(unittest.TestCase):
             self.assertEqual(sorted(self.put(d, text)["missing"]), sorted(pieces))
 
     def check_whole(self, d):
-        """What is there of directories has all of its content, which is what it says."""
+        """Each stored directory has all of its content, which matches its hashes."""
         for at, _, names in os.walk(os.path.join(d.state, "workdirs")):
             for name in names if at.endswith("/trees") else ():
                 self.assertRegex(name, "^[0-9a-f]{64}$")

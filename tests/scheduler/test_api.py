@@ -36,7 +36,7 @@ import belay_client  # noqa: E402
 
 NOBODY = 65534
 
-# In a process of another user's, after belayd.py: makes the calls and prints what came.
+# Run by another user, after belayd.py: makes the calls and prints the answers.
 ASK = """
 answers = []
 for method, path, body in json.loads(sys.argv[2]):
@@ -65,7 +65,7 @@ def moment(text):
 
 
 class Document:
-    """What /api/v1/openapi.json says."""
+    """The schemas of /api/v1/openapi.json."""
 
     def __init__(self, doc):
         self.doc = doc
@@ -79,8 +79,9 @@ class Document:
         return schema
 
     def check(self, value, schema, where="answer"):
-        """Raises when the value is not what the schema says; a member that is not described is
-        none."""
+        """Raises if the value does not match the schema; a member that is not described is an
+        error.
+        """
         schema = self.find(schema)
         if "anyOf" in schema:
             fitting = next(
@@ -117,7 +118,7 @@ class Document:
                 yield method.upper(), path, operation
 
     def sample(self, schema):
-        """A value that it takes."""
+        """A value that the schema allows."""
         schema = self.find(schema)
         if "examples" in schema:
             return schema["examples"][0]
@@ -131,7 +132,7 @@ class Document:
 
 
 class Recorder(belay_client.Client):
-    """A client whose calls go nowhere."""
+    """A client that records its calls instead of sending them."""
 
     def __init__(self):
         super().__init__(socket="/nowhere")
@@ -408,7 +409,7 @@ class Notices(unittest.TestCase):
             ended = pool.submit(d.end)
             with contextlib.suppress(OSError, http.client.HTTPException):
                 self.assertEqual(call.result(timeout=WAIT_S)[0], 503)
-            server.close()  # only the thread that waited for it is left in belayd
+            server.close()  # of the delivery, only the waiting thread is left in belayd
             self.assertEqual(ended.result(timeout=2 * WAIT_S), [])
 
     def test_what_was_not_delivered_is_delivered_after_a_crash(self):
@@ -450,7 +451,7 @@ class Notices(unittest.TestCase):
             post = self.r.posts.get(timeout=WAIT_S)
             while (
                 post[1]["X-Belay-Id"] in told
-            ):  # that it was delivered had not been written down when belayd was killed
+            ):  # belayd was killed before it recorded the delivery
                 post = self.r.posts.get(timeout=WAIT_S)
             self.assertEqual(json.loads(post[2])["event"], "end")  # and nothing new before it
 
@@ -606,7 +607,7 @@ class Api(unittest.TestCase):
                 )
         self.refuse(401, "denied", "POST", "/api/v1/jobs", b" " * (64 << 10), tls=True)
         self.assertEqual(self.d.call("POST", "/api/v1/jobs", script, token=token)[0], 201)
-        # Refused at the headers: nothing of the body is waited for.
+        # Refused at the headers, without waiting for the body.
         answer = self.d.raw(
             b"POST /agent/v1/join HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n", tls=True
         )
@@ -635,9 +636,7 @@ class Api(unittest.TestCase):
             self.d.raw(data, hear=False)
             self.d.raw(data, tls=True, hear=False)
             self.assertEqual(self.d.call("GET", "/healthz")[1], b"ok\n")
-        with socket.create_connection(
-            ("127.0.0.1", self.d.port)
-        ) as s:  # plain HTTP where TLS is spoken
+        with socket.create_connection(("127.0.0.1", self.d.port)) as s:  # plain HTTP on a TLS port
             s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             s.settimeout(WAIT_S)
             try:
@@ -760,7 +759,7 @@ class Api(unittest.TestCase):
         ):
             self.refuse(404, "not-found", "POST", "/api/v1" + path, None, "4711")
 
-    # ---- who asks ----
+    # ---- callers ----
 
     def test_https_needs_a_token_that_is_known(self):
         join = self.d.token(kind="join", pool="base")
@@ -834,7 +833,7 @@ class Api(unittest.TestCase):
             self.assertIsNone(self.listed_token(tokens[2]["id"], d)["used_at"])
             d.call(
                 "POST", "/api/v1/tokens/%d/revoke" % tokens[1]["id"]
-            )  # which the write of its use must leave
+            )  # which recording its use must not change
             end = time.monotonic() + 60
             while d.metric("belay_commits_total") < before + 2 and time.monotonic() < end:
                 time.sleep(0.1)  # a commit without a notification
@@ -1030,7 +1029,7 @@ class Api(unittest.TestCase):
                 self.assertEqual(submitted[0], 201)
                 self.assertEqual((cancelled[0], tokens[0]), (403, 403))
 
-    # ---- what good input gives ----
+    # ---- valid input ----
 
     def test_lists_go_by_pages_newest_first(self):
         jobs = [self.d.submit(name="page%d" % i) for i in range(5)]
@@ -1688,7 +1687,7 @@ class Api(unittest.TestCase):
             self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
             self.d.kill()
             self.d.start()
-        job = self.d.submit(finish_at="07:00", work_ms=3600000)  # by itself: in UTC
+        job = self.d.submit(finish_at="07:00", work_ms=3600000)  # without a zone: in UTC
         self.assertRegex(
             self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["finish_by"], "T07:00:00(.000)?Z$"
         )
@@ -1705,9 +1704,9 @@ class Api(unittest.TestCase):
                     "finish_by_ms",
                     "finish_in_ms",
                     "finish_at",
-                ):  # how much there is to do until then
+                ):  # the remaining work
                     spec.update(work_ms=3600000)
-                if name == "launch":  # how many tasks on all nodes
+                if name == "launch":  # the number of tasks on all nodes
                     spec.update(
                         nodes=2,
                         script_on="first",
@@ -1865,7 +1864,7 @@ class Api(unittest.TestCase):
             "catch_up_max": 3,
         }
         self.assertEqual(self.d.call("POST", path, change)[0], 200)
-        # Over a restart it is what it was.
+        # A restart changes nothing.
         self.d.kill()
         self.d.start()
         shown = self.d.call("GET", path)[1]
@@ -1990,7 +1989,7 @@ class LongReads(unittest.TestCase):
 
 
 class Stop(unittest.TestCase):
-    """belayd is stopped while responses wait for their turn, after their data is gone."""
+    """belayd is stopped while responses wait for their turn: their data is gone by then."""
 
     def test_answers_that_wait_for_their_turn_are_dropped(self):
         with Belayd() as d, contextlib.ExitStack() as all_of_it:

@@ -59,7 +59,7 @@ class Machine:
         os.chmod(path, 0o755)
 
     def take_from(self, busybox):
-        """Its shell and tools, wget included, are busybox's."""
+        """Makes its shell and tools, including wget, those of busybox."""
         for name in (*TOOLS, "wget"):
             path = os.path.join(self.bin, name)
             with contextlib.suppress(FileNotFoundError):
@@ -111,7 +111,7 @@ class Machine:
 
 
 class Liar(http.server.BaseHTTPRequestHandler):
-    """Says what the bundle's hash is, and gives half of it."""
+    """Announces the bundle's hash, and sends half of the bundle."""
 
     def do_GET(self):
         self.server.asked += 1
@@ -129,8 +129,9 @@ class Liar(http.server.BaseHTTPRequestHandler):
 
 
 class Cloud(http.server.BaseHTTPRequestHandler):
-    """A provider's API and its metadata service. The first deletion is answered 503, the next with
-    200."""
+    """A provider's API and its metadata service. The first deletion is answered with 503, the next
+    with 200.
+    """
 
     TOKEN = "ya29.a0AfB_by-secret"
     NODE = (
@@ -178,7 +179,7 @@ class Cloud(http.server.BaseHTTPRequestHandler):
 
 
 def is_seen(secret):
-    """By others, in what a process was started with."""
+    """Whether others can see it in the arguments or environment of a process."""
     for pid in os.listdir("/proc"):
         for name in "cmdline", "environ":
             with contextlib.suppress(OSError):
@@ -237,7 +238,7 @@ class Boot(unittest.TestCase):
             )
 
     def check_secret(self, m, token):
-        """It is in nothing that others see."""
+        """The token is in nothing that other users can see."""
         self.assertNotIn(token, m.said())
         self.assertFalse(is_seen(token))
 
@@ -271,7 +272,7 @@ class Boot(unittest.TestCase):
         self.assertEqual(other.wait(), 1)
         self.assertIn("used already", other.said())
         self.assertEqual(os.listdir(other.dir).count("node"), 0)
-        # The same machine after a reboot needs it no more.
+        # After a reboot the machine no longer needs the token.
         m.console.close()
         m.boot(self.script(token))
         end = time.monotonic() + WAIT_S
@@ -298,7 +299,7 @@ class Boot(unittest.TestCase):
         self.assertIn("used already", other.said())
 
     def test_with_the_tools_of_busybox(self):
-        """curl is there beside them: busybox's wget verifies nothing."""
+        """With curl installed as well: busybox's wget verifies nothing."""
         busybox = shutil.which("busybox", path=PATH)
         if not busybox:
             self.skipTest("there is no busybox (Debian: busybox-static)")
@@ -339,7 +340,7 @@ class Boot(unittest.TestCase):
                     )
 
     def test_the_systems_authorities_are_not_trusted_either(self):
-        """On a machine whose own store has an authority that signs for belayd's name."""
+        """On a machine whose own store trusts an authority that signs for belayd's name."""
         if (
             os.geteuid() != 0
             or subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode
@@ -420,7 +421,7 @@ class Boot(unittest.TestCase):
             thread.join()
             server.server_close()
         self.assertIn("is not belayd's bundle", m.said())
-        self.assertGreaterEqual(server.asked, 4)  # it tried again
+        self.assertGreaterEqual(server.asked, 4)  # the agent tried again
         self.assertEqual([n for n in os.listdir(m.dir) if n.startswith("node")], [])
 
     def real(self, m, script):
@@ -565,7 +566,7 @@ class Boot(unittest.TestCase):
                 f.write("old\n")
         self.check_joins(m, self.token())
         self.assertNotEqual(m.read("node/agent.yaml"), "old\n")
-        with contextlib.suppress(FileNotFoundError):  # it may not be there yet
+        with contextlib.suppress(FileNotFoundError):  # the file may not exist yet
             self.assertNotEqual(m.read("node/node.json"), "old\n")
 
     def test_an_agent_of_the_image_is_used_if_it_is_of_the_same_version(self):

@@ -45,7 +45,7 @@ class Check(unittest.TestCase):
         return path
 
     def check(self, text, state=None, prefix=(), check=("--check",), env=None):
-        """The exit code, and what was said."""
+        """Returns the exit code and the output."""
         config = self.file("belayd.yaml", text)
         done = subprocess.run(
             [
@@ -66,8 +66,9 @@ class Check(unittest.TestCase):
         return done.returncode, done.stdout + done.stderr
 
     def host(self, hosts):
-        """What makes a program one of a host of the name lab-host, with this in /etc/hosts, and
-        without a network."""
+        """A prefix that runs a program on a host named lab-host, with this /etc/hosts and without a
+        network.
+        """
         if (
             os.geteuid() != 0
             or subprocess.run(
@@ -187,7 +188,9 @@ class Check(unittest.TestCase):
             self.assertEqual((status, said in body["error"]["text"]), (400, True), body)
 
     def test_a_host_name_that_is_not_known_here_is_warned_of(self):
-        """It may be known to the machines; --check, after which nothing runs, refuses it."""
+        """Machines may know the name, so a start warns. --check, after which nothing runs, refuses
+        it.
+        """
         host = self.host("")
         text = self.aws().replace("server: https://192.0.2.1:7443\n", "")
         said = "pool burst: its machines would dial lab-host, which is not known here"
@@ -316,10 +319,10 @@ class Check(unittest.TestCase):
     def test_another_clusters_store_is_refused_as_at_a_start(self):
         place = os.path.join(self.dir, "store")
         text = CONFIG + "store: file://%s\n" % place
-        self.assertEqual(self.check(text)[0], 0)  # a start makes it
+        self.assertEqual(self.check(text)[0], 0)  # a start creates it
         self.assertFalse(os.path.exists(place))
         os.mkdir(place, 0o700)
-        self.assertEqual(self.check(text)[0], 0)  # a start marks it
+        self.assertEqual(self.check(text)[0], 0)  # a start writes the marker
         self.assertEqual(os.listdir(place), [])
         self.store(place, uid="0123456789abcdef")
         before = self.files(self.dir)

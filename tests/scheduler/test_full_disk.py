@@ -16,7 +16,7 @@ import small_disk  # noqa: E402
 
 
 class Disk:
-    """A belayd on a disk that is full when we say so."""
+    """A belayd on a disk that the test can fill."""
 
     def __init__(self, config=""):
         self.config = CONFIG + config
@@ -63,7 +63,7 @@ class FullDisk(unittest.TestCase):
             d = disk.d
             before = [d.submit(name="before%d" % i) for i in range(20)]
             disk.fill()
-            # The one that meets the full disk is kept and waits for the outcome; those behind it
+            # The request that finds the disk full is kept until the outcome is known; later ones
             # are refused.
             first = pool.submit(d.call, "POST", "/api/v1/jobs", {**JOB, "name": "kept"})
             disk.wait(disk.is_full, "belayd sees that the disk is full")
@@ -78,7 +78,7 @@ class FullDisk(unittest.TestCase):
             self.assertFalse(first.done())
             self.assertEqual(
                 d.call("GET", "/api/v1/jobs/%d" % before[0])[1]["job"]["state"], "pending"
-            )  # reads go on
+            )  # reads continue
             self.assertEqual(d.call("GET", "/api/v1/nodes")[0], 200)
             self.assertEqual(d.call("GET", "/api/v1/jobs/%d/why" % before[0])[0], 200)
             self.assertEqual(d.metric("belay_state_disk_full"), 1)
@@ -100,7 +100,7 @@ class FullDisk(unittest.TestCase):
                 disk.wait(disk.is_full, "belayd sees that the disk is full")
                 d.kill()
                 self.assertIsInstance(lost.exception(WAIT_S), OSError)
-            d.start(wait=False)  # there is no space to begin
+            d.start(wait=False)  # the disk has no space for a start
             self.assertEqual(d.process.wait(WAIT_S), 1)
             self.assertRegex(d.log().splitlines()[-1], "cannot start.*(no space|full|No space)")
             self.assertIn("state directory %s is full: free some" % d.state, d.log())
@@ -120,9 +120,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual((status, reply["error"]["kind"]), (507, "no-space"))
             disk.free()
             kept = node.write(job, 0, b"")
-            self.assertGreaterEqual(
-                kept, 5000
-            )  # what fitted may stay: it is what was written there
+            self.assertGreaterEqual(kept, 5000)  # what fitted may stay: it equals what was written
             node.write(job, kept, b"b" * (205000 - kept))
             self.assertEqual(
                 d.call("GET", "/api/v1/jobs/%d/logs" % job)[1], b"a" * 5000 + b"b" * 200000
@@ -136,7 +134,7 @@ class Writer(Node):
         super().__init__(d, cpus=8, memory_mib=1000)
 
     def run(self, user):
-        """A job of this user that runs here."""
+        """Submits a job of this user and starts it here."""
         token = self.d.token(kind="api", user=user)
         status, body, _ = self.d.call("POST", "/api/v1/jobs", {**JOB, "cpus": 1}, token=token)
         if status != 201:
@@ -145,7 +143,7 @@ class Writer(Node):
         return body["id"]
 
     def write(self, job, offset, data):
-        """Returns how much belayd has, or None if the agent is to keep it for now."""
+        """Returns how many bytes belayd has, or None if the agent must keep the data for now."""
         status, reply, _ = self.call("output/%d/1?offset=%d" % (job, offset), data)
         if status == 507:
             return None
@@ -154,7 +152,7 @@ class Writer(Node):
         return reply["size"]
 
     def fill(self, job):
-        """Writes until belayd takes no more for now; returns what it has."""
+        """Writes until belayd accepts no more for now; returns how many bytes it has."""
         size = 0
         while (after := self.write(job, size, os.urandom(100000))) is not None:
             if after > 1 << 40 or size > 100 << 20:

@@ -148,7 +148,7 @@ class Kill(unittest.TestCase):
             )
             self.assertEqual((lost, load.twice, undone, doubled), ([], [], [], []))
             self.assertGreaterEqual(len(load.acknowledged), SUBMITS)
-            self.assertGreater(load.unanswered, 0)  # else no kill has hit anything
+            self.assertGreater(load.unanswered, 0)  # otherwise no kill interrupted a request
             ids = [e["id"] for e in events]
             self.assertEqual(ids, sorted(set(ids)))
             newest = d.submit()

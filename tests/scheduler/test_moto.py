@@ -117,7 +117,7 @@ class Moto(unittest.TestCase):
             self.assertIn(state, ("pending", "running"))
             self.assertRegex(tags["belay:instance"], "^belay-[0-9a-f]+-1$")
             self.assertEqual(tags["belay:instance"].split("-")[1], tags["belay:cluster"])
-            # No agent joins from it: belay ends it, and sees in the list that it is gone.
+            # No agent joins: belay ends the machine, and sees in the listing that it is gone.
             until(lambda: {s for s, _ in self.instances()} == {"terminated"}, "its end")
             until(
                 lambda: not d.call("GET", "/api/v1/pools/detail?name=burst")[1]["pools"][0][

@@ -42,7 +42,7 @@ class Bare(unittest.TestCase):
                     self.assertLess(time.monotonic(), end, (offers, d.log()))
                     time.sleep(0.05)  # a refusal gives no event
                 self.assertNotIn("no definite answer", d.log())
-                for o in offers:  # it may pass by itself
+                for o in offers:  # the cause may disappear without an operator
                     most_ms = 10000 * 2 ** (o["refused_in_a_row"] - 1)
                     self.assertLessEqual(o["avoided_ms"] or 0, most_ms, o)
                 for pool, job in jobs.items():
@@ -95,7 +95,7 @@ class Pools(unittest.TestCase):
         self.assertEqual(status, 200, body)
         return body["pools"][0]
 
-    # ---- what is put in force ----
+    # ---- applied changes ----
 
     def test_a_pool_is_added_changed_and_removed_without_a_restart(self):
         seen = self.applied(self.text(4), dry_run=True)
@@ -177,7 +177,7 @@ class Pools(unittest.TestCase):
         self.assertEqual(limits["uusd_per_hour"], {"max": 1500000, "used": 0})
         self.assertEqual(len(self.applied(self.text(4))["changes"]["limits"]), 2)
 
-    # ---- what is refused ----
+    # ---- refused changes ----
 
     def test_mistakes_are_refused_with_their_line(self):
         self.refuse(

@@ -125,14 +125,14 @@ class Telemetry(unittest.TestCase):
         loads = [self.task(job, SLOW), self.task(job, {**SLOW, "ms": 1})]
         desired = self.sync([attempt], task_loads=loads, gpu_loads=[self.gpu(job, HOT)])
         self.assertEqual((desired["task_loads_taken"], desired["gpu_loads_taken"]), (2, 3))
-        self.sync([attempt], task_loads=loads)  # once more, as its agent does that has not heard
+        self.sync([attempt], task_loads=loads)  # repeated, as by an agent that got no answer
         body = self.diagnosis(job, lambda b: b["ranks"])
         self.assertTrue(body["enough"])
         self.assertEqual(body["ranks"][0]["ms"], 60001)
         self.assertEqual(body["gpus"][0]["gpu"], "GPU-a")
         self.assertEqual(
             [f["code"] for f in body["findings"]], ["thermal-throttling"]
-        )  # its GPU is busy, so disks do not hold it up
+        )  # its GPU is busy, so disks do not slow it down
         self.assertEqual(body["findings"][0]["gpu"], 1)
         self.assertEqual(self.belay("diagnose", str(job), "--json").returncode, 0)
         said = self.belay("diagnose", str(job)).stdout
@@ -142,7 +142,7 @@ class Telemetry(unittest.TestCase):
         )
         self.assertIn("    > have the machine's cooling checked", said)
 
-        # The attempt ends, and its last minute comes behind it.
+        # The attempt ends, and the report of its last minute follows.
         self.sync([{**attempt, "phase": "ended", "end": "succeeded"}])
         self.sync([], task_loads=[self.task(job, {**SLOW, "ms": 100})])
         self.assertEqual(self.diagnosis(job, lambda b: b["ranks"][0]["ms"] == 60101)["attempt"], 1)
@@ -242,7 +242,7 @@ class Telemetry(unittest.TestCase):
         self.assertEqual(
             [(i["job"], i["bytes"], i["uusd_per_day"]) for i in items if i["job"]],
             [(held, 200 << 30, 2000000), (ends, 100 << 30, 1000000)],
-        )  # what costs most first: a cent a GiB and day
+        )  # most expensive first: a cent per GiB and day
         self.assertEqual(
             self.d.call("GET", "/api/v1/forgotten")[1],
             {"items": [], "for_ms": 30 * 86400000, "more": False, "unlisted": []},
@@ -365,7 +365,7 @@ class Telemetry(unittest.TestCase):
         )
         self.assertEqual(self.belay("advise", "--json").returncode, 0)
 
-        # Who takes no part in checkpoints would lose what it did.
+        # A job without checkpoints would lose its work.
         done = self.belay("advise", "--reclaim", str(large))
         self.assertEqual(done.returncode, 1)
         self.assertIn("has no checkpoints", done.stderr)
@@ -374,7 +374,7 @@ class Telemetry(unittest.TestCase):
             "job %d is being saved, and held until belay release %d" % (idle, idle),
             done.stdout,
         )
-        # It is stopped once it has saved, and not before.
+        # The job is stopped only after it has saved.
         asked = self.sync([first, second, third])["attempts"]
         self.assertEqual(
             {a["job"]: (a["want"], a.get("saves_asked", 0)) for a in asked},

@@ -23,14 +23,14 @@ import unittest
 SOURCE, COMPILER, FILES = sys.argv[1], sys.argv[2], sys.argv[3:]
 ENDBR64 = b"\xf3\x0f\x1e\xfa"
 BTI = (0xD503245F, 0xD503233F)  # bti c, paciasp
-# What an object says of indirect branches and returns. A program says it only where those of the C
-# library do, too.
+# The note of an object about indirect branches and returns. A program has it only if the C
+# library's objects have it.
 NOTE = {"x86_64": r"x86 feature: IBT, SHSTK", "aarch64": r"AArch64 feature: BTI, PAC"}.get(
     platform.machine()
 )
 
-# Of each program, and of what all of them are linked with: sources that hold buffers and call what
-# _FORTIFY_SOURCE replaces.
+# Sources of each program, and of the libraries common to all, that have buffers and call functions
+# which _FORTIFY_SOURCE replaces.
 SOURCES = {
     "scheduler/belayd": [
         "scheduler/main.c",

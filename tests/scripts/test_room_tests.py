@@ -22,7 +22,7 @@ import rooms as architecture  # noqa: E402
 
 # Rooms without quick tests of their own, and why.
 NONE = {"tests": "its folders are the tests of the other rooms; `style` checks them"}
-# Kinds that start whole systems: such a test belongs to no single room.
+# Suites whose tests start whole systems and belong to no single room.
 WHOLE = {"e2e", "attack", "chaos", "programs"}
 
 MESON = """#!/bin/sh

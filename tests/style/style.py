@@ -24,7 +24,7 @@ FUNCTION_LINES = 60  # a screen, from the first line of the signature to the clo
 SKIPPED = 77
 IGNORED_WORDS = Path(__file__).resolve().parent / "ignored_words.txt"
 
-# Another version of a formatter lays out the same code in another way.
+# Versions of the formatters: another version formats the same code differently.
 VERSIONS = {"clang-format": "14", "black": "23"}
 
 LEFT_OUT = ("fuzz/corpus/",)
