@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
-/* Whether namespaces (CLONE_NEW*) can be made: tried in a child. */
+/* Whether namespaces (CLONE_NEW*) can be created; tried in a child. */
 bool may_unshare(int flags);
-/* Gives this process a mount namespace of its own, from which no mount propagates. False if it is
- * not root or has no right to. */
+/* Gives this process its own mount namespace, from which no mount propagates. False if it is not
+ * root or lacks the right. */
 bool enter_own_mounts(void);
 
 #endif

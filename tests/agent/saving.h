@@ -18,7 +18,7 @@ extern const char resume_script[];
 
 struct wire_desired_attempt *want_coop(struct world *w, int64_t attempt, const char *script);
 void assert_end(struct world *w, enum wire_end end);
-bool has_committed(struct world *w, int64_t job); /* the commit is not answered yet */
+bool has_committed(struct world *w, int64_t job); /* the commit has no answer yet */
 bool output_has_result(struct world *w, int64_t job);
 bool has_two_checkpoints(struct world *w, int64_t job);
 

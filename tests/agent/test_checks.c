@@ -129,7 +129,7 @@ static void check_refuses_what_a_start_only_logs_and_names_its_key(void **state)
     put("plain", 0600);
     put("open", 0644);
     assert_int_equal(fs_mkdirs(odd, 0711, &e), 0);
-    put("odd/tasks", 0600); /* where a directory would be made */
+    put("odd/tasks", 0600); /* where a directory would be created */
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         if (check(bad[i].text, &e) == 0)
             fail_msg("taken: %s", bad[i].text);
@@ -152,7 +152,7 @@ static void a_dir_that_other_users_cannot_reach_is_refused(void **state)
     assert_int_equal(fs_mkdirs(tasks, 0711, &e), 0);
     assert_int_equal(chmod(closed, 0711), 0);
     assert_int_equal(check(SERVER CA "dir: %s/closed/x\ntoken: t\n", &e), 0);
-    assert_int_equal(chmod(below, 0700), 0); /* the agent's own: its start opens it */
+    assert_int_equal(chmod(below, 0700), 0); /* belongs to the agent: its start changes the mode */
     assert_int_equal(check(SERVER CA "dir: %s/closed/x\ntoken: t\n", &e), 0);
     assert_int_equal(chmod(closed, 0700), 0);
     assert_int_equal(check(SERVER CA "dir: %s/closed/x\ntoken: t\n", &e), ERR_CONFIG);
@@ -192,7 +192,8 @@ static struct wall then(void *ctx)
     return *(struct wall *)ctx;
 }
 
-/* A key and a certificate of a new cluster, issued then for an hour; its CA's text, as YAML. */
+/* Creates a key, and a certificate of a new cluster that was issued at `at` for an hour. Returns
+ * the CA's text as YAML. */
 static char *join(const char *node, const char *ca_dir, struct wall at)
 {
     struct clock clock = {.wall = then, .mono = clock_system.mono, .ctx = &at};
@@ -251,7 +252,8 @@ static void a_node_needs_no_token_while_its_certificate_is_good(void **state)
     refused(text, "/joined/node.json: ", need);
     assert_int_equal(fs_write_atomic(key, "", 0, 0600, &e), 0);
     more = mem_printf("%stoken: j.1\n", text);
-    refused(more, "/joined/key.pem is not a private key: delete it", need); /* nor does it start */
+    /* nor does an agent start */
+    refused(more, "/joined/key.pem is not a private key: delete it", need);
     free(more);
     free(text);
     free(node);

@@ -51,7 +51,7 @@ static void versions_are_read(void **state)
 static void check_error(const char *log, const char *want)
 {
     char text[64];
-    char *exact = mem_dup(log, strlen(log) + 1); /* nothing is read behind it */
+    char *exact = mem_dup(log, strlen(log) + 1); /* sanitizers detect reads beyond it */
     criu_last_error(exact, strlen(log), text, sizeof(text));
     assert_string_equal(text, want);
     free(exact);
@@ -116,7 +116,8 @@ static void each_step_has_its_command_line(void **state)
     assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
     assert_string_equal(word_after(restore, "--action-script"), CRIU_SANDBOX "/hook");
     assert_string_equal(word_after(restore, "--inherit-fd"), "fd[3]:pipe:[4294967295]");
-    /* criu's own limit, in seconds, is before ours: it lets the processes go, a kill would not */
+    /* criu's own limit, in seconds, is shorter than ours: criu then resumes the processes, which a
+     * kill would not do */
     assert_string_equal(word_after(pre, "--timeout"), "27");
     assert_string_equal(word_after(running, "--timeout"), "540");
     assert_string_equal(word_after(stopped, "--timeout"), "1");
@@ -195,7 +196,7 @@ static void a_criu_that_hangs_is_killed_with_its_children(void **state)
     assert_true(clock_mono(&clock_system).ms - began < 60000);
     struct pollfd p = {
         .fd = (int)syscall(SYS_pidfd_open, (pid_t)strtol(out, NULL, 10), 0), .events = POLLIN};
-    assert_true(p.fd < 0 || poll(&p, 1, 60000) == 1); /* it is gone, or going */
+    assert_true(p.fd < 0 || poll(&p, 1, 60000) == 1); /* the process is gone, or ending */
     if (p.fd >= 0)
         close(p.fd);
 }
@@ -316,7 +317,7 @@ static void the_jobs_open_files_are_found_copied_and_restored(void **state)
         open(reads, O_RDONLY), open(gone, O_RDWR), open(other, O_RDWR)};
     void *map = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fds[2], 0);
     assert_ptr_not_equal(map, MAP_FAILED);
-    close(fds[2]); /* mapped is enough, where we may look at mappings */
+    close(fds[2]); /* a mapping is enough, if mappings can be read */
     assert_int_equal(unlink(gone), 0);
     assert_int_equal(criu_files_find(getpid(), geteuid(), cwd, &f, &e), 0);
     size_t n = geteuid() == 0 ? 2 : f.n;
@@ -339,7 +340,8 @@ static void the_jobs_open_files_are_found_copied_and_restored(void **state)
     assert_int_not_equal(criu_files_restore(to, &u, &e), 0);
     assert_non_null(strstr(e.text, a));
     criu_files_deinit(&f);
-    assert_int_equal(criu_files_find(getpid(), geteuid() + 1, cwd, &f, &e), 0); /* another's */
+    /* belongs to another user */
+    assert_int_equal(criu_files_find(getpid(), geteuid() + 1, cwd, &f, &e), 0);
     assert_int_equal(f.n, 0);
     criu_files_deinit(&f);
     assert_int_equal(mkfifo(gone, 0600), 0);

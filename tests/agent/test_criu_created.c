@@ -19,7 +19,7 @@
 
 #define NOBODY 65534
 
-static char dir[] = "/run/belay-created-XXXXXX"; /* below directories that are root's alone */
+static char dir[] = "/run/belay-created-XXXXXX"; /* below directories that only root can write to */
 
 static void check_list(const struct buf *files, const struct buf *remaps, const char *want)
 {
@@ -47,9 +47,9 @@ static void the_images_name_what_criu_creates(void **state)
     image_file(&files, 2, "/home/ann/ghost");
     image_file(&files, 300000, "/home/ann/linked");
     image_file(&files, 4, "/proc/77/stat");
-    image_socket(&files, 5, 0, NULL, "/home/ann/stream", 17); /* with its NUL */
+    image_socket(&files, 5, 0, NULL, "/home/ann/stream", 17); /* including its NUL */
     image_socket(&files, 6, 0, "/home/ann", "relative", 8);
-    image_socket(&files, 7, 1, NULL, "/dev/log", 8); /* another process has it */
+    image_socket(&files, 7, 1, NULL, "/dev/log", 8); /* another process has this socket */
     image_socket(&files, 8, 0, NULL, "\0abstract", 9);
     image_socket(&files, 9, 0, NULL, "", 0);
     check_list(&files, &none, "socket /home/ann/stream\nsocket /home/ann/relative\n");
@@ -73,8 +73,8 @@ static void check_refused(const struct buf *files, const struct buf *remaps)
         ERR_UNSUPPORTED);
 }
 
-/* Cut anywhere but between two messages: then it is a shorter image, and that of the remaps no
- * longer fits. */
+/* An image cut between two messages is a shorter valid image, which no longer matches the remaps.
+ * Cut anywhere else it is invalid. */
 static void an_image_that_is_not_understood_is_refused(void **state)
 {
     struct buf files = {0}, remaps = {0}, none = {0}, bad = {0}, m = {0};
@@ -84,7 +84,8 @@ static void an_image_that_is_not_understood_is_refused(void **state)
     image_begin(&remaps, IMAGE_REMAPS);
     image_remap(&remaps, 2, IMAGE_GHOST);
     for (size_t n = 0; n < files.len; n++) {
-        struct buf cut = {.data = mem_dup(files.data, n), .len = n}; /* nothing is read behind it */
+        /* sanitizers detect reads beyond it */
+        struct buf cut = {.data = mem_dup(files.data, n), .len = n};
         check_refused(&cut, &remaps);
         free(cut.data);
     }
@@ -94,17 +95,17 @@ static void an_image_that_is_not_understood_is_refused(void **state)
             check_refused(&files, &cut);
         free(cut.data);
     }
-    image_remap(&remaps, 3, IMAGE_GHOST); /* of a file that is not there */
+    image_remap(&remaps, 3, IMAGE_GHOST); /* of a missing file */
     check_refused(&files, &remaps);
     image_begin(&bad, IMAGE_REMAPS);
-    image_remap(&bad, 2, 3); /* of a kind that is not known */
+    image_remap(&bad, 2, 3); /* of an unknown kind */
     check_refused(&files, &bad);
     check_refused(&bad, &none); /* of the wrong kind */
     buf_clear(&bad);
     image_begin(&bad, IMAGE_FILES);
     image_number(&m, 2, 2);
     image_bytes(&m, 3, "", 0);
-    image_bytes(&m, 3, "", 0); /* the same member twice */
+    image_bytes(&m, 3, "", 0); /* a repeated member */
     image_message(&bad, &m);
     check_refused(&bad, &none);
     buf_deinit(&files);
@@ -153,7 +154,7 @@ static void a_file_is_recreated_only_in_directories_of_root(void **state)
     allowed(in("roots/gone"), NULL);
     allowed(in("roots/missing/gone"), NULL);
     refused(in("users/gone"), NULL);
-    refused(in("users/roots/gone"), NULL); /* who can rename "roots" can replace it */
+    refused(in("users/roots/gone"), NULL); /* whoever can rename "roots" can replace it */
     refused(in("users/missing/gone"), NULL);
     refused(in("shared/gone"), NULL);
     refused(in("groups/gone"), NULL);
@@ -200,7 +201,8 @@ static void images_of_an_old_criu_are_refused(void **state)
     struct err e;
     (void)state;
     assert_int_equal(unlink(in("images/files.img")), 0);
-    assert_int_equal(criu_created_check(in("images"), NULL, &e), 0); /* as criu takes it: none */
+    /* no images: as criu treats it */
+    assert_int_equal(criu_created_check(in("images"), NULL, &e), 0);
     assert_int_equal(image_write(&old, in("images"), "unixsk.img", &e), 0);
     assert_int_equal(criu_created_check(in("images"), NULL, &e), ERR_UNSUPPORTED);
 }

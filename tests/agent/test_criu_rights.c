@@ -41,7 +41,7 @@
 #define NO_REACH "nobody cannot reach it by its name"
 #define PAGE 4096
 
-static const char *dir; /* root's, and open to all; closed/ in it is not */
+static const char *dir; /* owned by root and accessible to all; closed/ in it is not */
 static int inherited = -1;
 static struct criu_rights rights = {
     .user = {.uid = NOBODY, .gid = NOBODY, .is_other = true, .name = "nobody", .home = "/"}};
@@ -191,7 +191,7 @@ static void readable_for_both(void)
 
 static void readable_for_controls(void)
 {
-    take_open(in("readable"), 3); /* neither reads nor writes, but open(2) asks for both rights */
+    take_open(in("readable"), 3); /* neither reads nor writes, but open(2) requires both rights */
 }
 
 static void group_for_reading(void)
@@ -457,7 +457,7 @@ static void objects_without_a_name_are_allowed(void **state)
     pid_t pid = start(nothing);
     kill(pid, SIGKILL);
     assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
-    assert_int_equal(check_in_child(pid, &e), 0); /* it has ended, and is there */
+    assert_int_equal(check_in_child(pid, &e), 0); /* a zombie */
     waitpid(pid, NULL, 0);
     assert_int_equal(check_in_child(pid, &e), 0);
 }
@@ -494,7 +494,7 @@ static struct sockaddr_un address(const char *name)
 static void listen_as_root(const char *name, mode_t mode)
 {
     struct sockaddr_un a = address(name);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* stays open: somebody listens */
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* stays open: a receiver */
     assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     assert_int_equal(chmod(a.sun_path, mode), 0);
 }
@@ -551,7 +551,7 @@ static void a_descriptor_that_was_passed_is_known_by_its_identity(void **state)
     (void)state;
     REFUSED(output_for_both, "output.log is open for reading and writing", NO_RIGHT);
     REFUSED(output_for_writing, "output.log is open for writing", NO_RIGHT);
-    inherited = open(in("secret"), O_RDWR | O_CLOEXEC); /* as criu's log */
+    inherited = open(in("secret"), O_RDWR | O_CLOEXEC); /* like criu's log */
     assert_true(inherited >= 0);
     ALLOWED(nothing);
     REFUSED(secret_for_both_again, "secret is open for reading and writing", NO_RIGHT);
@@ -597,7 +597,7 @@ static void a_file_that_is_about_to_be_given_counts_as_the_users(void **state)
     REFUSED(connected_by_a_link, "scratch/out/link.sock is connected to from process", NO_RIGHT);
     REFUSED(connected_to_root, "control.sock is connected to from process", NO_RIGHT);
     REFUSED(file_beside_scratch, "scratchy is open for reading and writing", NO_RIGHT);
-    assert_int_equal(chmod(scratch, 0711), 0); /* somebody may have been in it */
+    assert_int_equal(chmod(scratch, 0711), 0); /* another process may have been in it */
     REFUSED(file_in_scratch, "scratch/state is open for reading and writing", NO_RIGHT);
     REFUSED(connected_by_a_link, "scratch/out/link.sock is connected to from process", NO_RIGHT);
     rights.scratch = NULL;
@@ -642,7 +642,7 @@ static int check_shown(bool shows_itself, pid_t other, const char *stat)
     if (pid == 0)
         check_with_proc(shows_itself, other, stat);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1); /* 1: it could not be set up */
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1); /* 1: the setup failed */
     return -WEXITSTATUS(status);
 }
 
@@ -660,7 +660,7 @@ static void a_process_that_cannot_be_read_is_not_skipped(void **state)
     assert_int_not_equal(check_shown(true, pid, stat), 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    assert_int_equal(check_shown(true, pid, stat), 0); /* it has ended */
+    assert_int_equal(check_shown(true, pid, stat), 0); /* a zombie */
 }
 
 /* ---- */

@@ -24,7 +24,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* The file `mode` in its directory says what it does to a dump and to a restore. */
+/* The file `mode` in its directory selects what it does at a dump and at a restore. */
 static const char player[] =
     "#!/bin/sh\n"
     "sandbox=/run/belay-task\n"
@@ -99,7 +99,7 @@ static bool can_have_sandboxes(void)
 
 static char home[64]; /* of the player, for one test */
 
-/* Valid until four more are asked for. */
+/* Valid until the fourth next call. */
 static const char *at_home(const char *name)
 {
     static char paths[4][128];
@@ -255,7 +255,7 @@ static void a_failed_dump_is_reported_and_the_program_continues(void **state)
     world_task_write(w, 1, 1, "control/end", "");
     world_until(w, has_ended, 1, "it ended");
     assert_int_equal(world_reported(w, 1)->end,
-        WIRE_END_FAILED); /* 85 means nothing of a program that is not asked */
+        WIRE_END_FAILED); /* for a program that was not asked to save, 85 is a failure */
     assert_int_equal(world_reported(w, 1)->exit_code, 85);
     next_attempt(w);
     world_until(w, has_failed_save, 1, "the failed restore is reported");
@@ -311,7 +311,7 @@ static bool is_cut_or_full(struct world *w, int64_t unused)
     return free_bytes(w) < 1 << 20 || world_log_has(w, "a task's output is cut");
 }
 
-/* While belayd takes none of it. */
+/* belayd accepts no output meanwhile. */
 static void what_it_prints_leaves_the_agent_its_space(void **state)
 {
     static char floods[] = "#!/bin/sh\n"
@@ -334,13 +334,13 @@ static void what_it_prints_leaves_the_agent_its_space(void **state)
     assert_non_null(strstr(world_output(w, 1), " bytes of output are missing here ----\n"));
 }
 
-/* Not a last status of the agent before. */
+/* Ignores the last status of the previous agent. */
 static bool has_reported_criu(struct world *w, int64_t is_full)
 {
     return w->status.criu_text[0] && (w->status.disk_full[0] != '\0') == (is_full != 0);
 }
 
-/* Otherwise its jobs by CRIU find no node until the agent is restarted once more. */
+/* Otherwise its jobs by CRIU would find no node until another restart of the agent. */
 static void an_agent_on_a_full_disk_still_has_criu(void **state)
 {
     static char chunk[1 << 16];
@@ -373,7 +373,7 @@ static void put_secret(void)
     assert_int_equal(fs_write_atomic(at_home("secret"), "x", 1, 0600, &e), 0);
 }
 
-/* The text with the name of home for its "%s", if it has one. */
+/* The text with home in place of its "%s", if it has one. */
 static char *with_home(const char *text)
 {
     const char *mark = strstr(text, "%s");
@@ -381,7 +381,7 @@ static char *with_home(const char *text)
                 : mem_strdup(text);
 }
 
-/* Its only checkpoint cannot be restored: only its user can give that work up. */
+/* Its only checkpoint cannot be restored: only its user can discard that work. */
 static struct world *check_refused(
     void **state, const char *mode, const char *as_user, const char *why)
 {
@@ -415,7 +415,7 @@ static void a_job_that_cannot_be_restored_is_held(void **state)
         "open inventory.img: No such file");
 }
 
-/* Its user gave up what attempts from `from` on had saved. */
+/* Its user discarded what attempts before `from` had saved. */
 static void a_job_whose_checkpoints_were_given_up_begins_again(void **state)
 {
     struct world *w = check_refused(state, "dies", "",
@@ -469,12 +469,12 @@ static void a_removed_file_where_the_user_can_write_is_not_saved(void **state)
     assert_string_equal(world_reported(w, 1)->save_error,
         "criu dump failed with exit code 1: /tmp/belay-test-criu-gone was removed while open: CRIU "
         "restores such a file safely only below $TMPDIR");
-    /* where it is root's alone during a restore */
+    /* which is accessible only to root during a restore */
     put_images_of("/run/belay-task/scratch/gone");
     world_until(w, has_checkpoint, 1, "the next one is stored");
 }
 
-/* As by an agent of a version that did not check. */
+/* The checkpoint of an agent whose version did not check. */
 static void a_removed_file_of_an_older_checkpoint_is_not_recreated(void **state)
 {
     struct world *w = begin(state, "unlooked");
@@ -535,7 +535,7 @@ static void without_encryption_nothing_starts(void **state)
     check_held(w, "it needs encrypted checkpoints");
 }
 
-/* As an attacker makes one who can write to the store. */
+/* Replaces a checkpoint, as an attacker with write access to the store can. */
 static void forge(struct world *w)
 {
     struct ckpt_job j = {.cluster = "lab", .job = 1};
@@ -558,7 +558,7 @@ static void an_unencrypted_checkpoint_is_not_restored(void **state)
     world_start_agent(w);
     check_held(w, "it is not encrypted");
     char *manifest = mem_printf("%s/store/lab/jobs/1/manifests/0000000001-0000000009.json", w->dir);
-    assert_true(fs_exists(manifest)); /* nothing is given up silently */
+    assert_true(fs_exists(manifest)); /* nothing is discarded silently */
     free(manifest);
 }
 

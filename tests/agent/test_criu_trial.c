@@ -54,7 +54,7 @@ static const char criu[] =
     "esac\n"
     "exit 0\n";
 
-/* /usr/local is ours in this process and its children: criu, which gets this PATH, looks nowhere
+/* Replaces /usr/local for this process and its children. criu gets this PATH and searches nowhere
  * else. */
 static bool have_own_local(void)
 {
@@ -117,7 +117,7 @@ static void check(enum wire_criu can, const char *text)
     criu_trial(&c);
     assert_string_equal(c.text, text);
     assert_int_equal(c.can, can);
-    assert_false(fs_exists("/run/belay-task/kind")); /* it leaves nothing behind */
+    assert_false(fs_exists("/run/belay-task/kind")); /* no leftovers */
 }
 
 static void a_trial_that_saved_and_restored_is_announced(void **state)
@@ -210,13 +210,14 @@ static void device_memory_has_to_fit_into_the_task(void **state)
                                 "are left for it there: ask for more (--mem)");
     put(LOCAL "memory.max", "max\n", 0644);
     assert_int_equal(criu_gpu_check_memory("0,1", LOCAL "memory.current", &e), 0);
-    set_gpus("570.124.06, Disabled, 900000000\\n"); /* no node has that */
+    set_gpus("570.124.06, Disabled, 900000000\\n"); /* more than any node has */
     assert_int_equal(criu_gpu_check_memory("*", "", &e), ERR_NO_SPACE);
     set_gpus("");
-    assert_int_equal(criu_gpu_check_memory("0,1", LOCAL "memory.current", &e), 0); /* unknown */
+    /* unknown: accepted */
+    assert_int_equal(criu_gpu_check_memory("0,1", LOCAL "memory.current", &e), 0);
 }
 
-/* Its states are in a file, and what it was asked to do goes into another. */
+/* Reads its states from a file, and writes what it was asked to do into another. */
 static const char checkpointer[] =
     "#!/bin/sh\n"
     "cd " LOCAL "\n"
@@ -296,7 +297,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(device_memory_has_to_fit_into_the_task, begin),
         cmocka_unit_test_setup(processes_that_a_failed_dump_left_locked_are_released, begin),
     };
-    if (argc > 1 && str_eq(argv[1], "criu-trial")) /* as belay-agent is called by itself */
+    if (argc > 1 && str_eq(argv[1], "criu-trial")) /* as belay-agent runs itself */
         return criu_trial_main(argc, argv);
     if (argc > 1 && str_eq(argv[1], "criu-subject"))
         return criu_subject_main(argc, argv);

@@ -125,7 +125,8 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     disk_refused(&r.disk, false, "writing checkpoint/a: Disk quota exceeded");
     assert_string_equal(disk_full(&r.disk), "");
     assert_int_equal(r.n_changes, 0);
-    use_up_bytes(&r, MIB); /* unless others find no space either: that is reported without delay */
+    /* unless other jobs find no space either: that is reported without delay */
+    use_up_bytes(&r, MIB);
     disk_refused(&r.disk, false, "writing checkpoint/a: No space left on device");
     assert_says(&r, "1.0 MiB of 16.0 MiB are free");
     use_up_bytes(&r, 8 * MIB);
@@ -151,7 +152,7 @@ static void the_reason_is_what_is_short(void **state)
     free_files(&r);
     use_up_bytes(&r, 2 * MIB + MIB / 4);
     vtimers_advance(&r.vt, DISK_LOOK_MS);
-    assert_says(&r, "1.0 MiB of 16.0 MiB are free"); /* the figures of when it became full */
+    assert_says(&r, "1.0 MiB of 16.0 MiB are free"); /* as of the moment when it became full */
     use_up_bytes(&r, 3 * MIB);
     vtimers_advance(&r.vt, DISK_LOOK_MS);
     assert_says(&r, "");

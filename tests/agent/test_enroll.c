@@ -55,7 +55,7 @@ static void on_joined(void *ctx)
     (void)ctx;
 }
 
-/* A certificate of this life, issued now by belayd's clock, as a reply. */
+/* A reply with a certificate of this life, issued now by belayd's clock. */
 static char *joined(struct rig *r, int64_t life_ms)
 {
     struct wire_joined m = {.node = 1, .name = "n1", .cluster = "lab", .store = "file:///s"};
@@ -71,8 +71,8 @@ static char *joined(struct rig *r, int64_t life_ms)
     return buf_take(&out);
 }
 
-/* Joined a moment ago, by this agent or by the one before it, on a machine whose clock is this much
- * ahead of belayd's. */
+/* Sets up a node that has just joined, by this agent or by the previous one, on a machine whose
+ * clock is ahead of belayd's by ahead_ms. */
 static void rig_init(struct rig *r, int64_t life_ms, int64_t ahead_ms, bool by_this)
 {
     *r = (struct rig){.belayd_now = {NOW_MS}, .dir = "/tmp/enroll.XXXXXX"};
@@ -137,7 +137,7 @@ static int n_renewals(const struct rig *r)
     return (int)fake_http_count(&r->http, "POST", "/agent/v1/renew");
 }
 
-/* Renewals in this time from the start; time stops at the first one that is too many. */
+/* Counts the renewals in ms; stops after `most` plus one. */
 static int renewals_in(struct rig *r, int64_t ms, int most)
 {
     for (int64_t until = r->vt.now_ms + ms; r->vt.now_ms < until && n_renewals(r) <= most;) {
@@ -201,7 +201,7 @@ static void a_clock_that_is_behind_or_set_back_does_not_let_it_end(void **state)
     rig_deinit(&r);
 }
 
-/* Its configuration, or an older agent, must be corrected by a person. */
+/* A person must correct its configuration, or replace an older agent. */
 static void a_refused_join_is_reported_and_retried_once_a_minute(void **state)
 {
     struct rig r;

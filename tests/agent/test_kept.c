@@ -121,7 +121,7 @@ static void empty_and_missing_directories_are_not_kept(void **state)
     kept_put(p->kept, 1, 2, "/nowhere/at/all");
     assert_kept(p, "");
     put(p, 1, 3);
-    put(p, 1, 3); /* again, as after restoring the disk from a backup */
+    put(p, 1, 3); /* repeated, as after restoring the disk from a backup */
     assert_kept(p, "1-3 ");
     assert_int_equal(stat(p->kept, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);

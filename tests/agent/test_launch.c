@@ -32,7 +32,7 @@ static bool let_forks_fail(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-/* The exit code: the error's kind, negated; or 99. */
+/* Returns the error's kind, negated; or 99. */
 static int start_without_forks(void)
 {
     struct proc_group *group;
@@ -47,7 +47,8 @@ static int start_without_forks(void)
                                                                                         : 99;
 }
 
-/* Nothing on the node's disk is at fault then: the job must not be tried elsewhere for ever. */
+/* A fork that fails with ENOSPC is not a full disk: the job must not be tried elsewhere for
+ * ever. */
 static void a_kernel_that_has_no_space_is_no_full_disk(void **state)
 {
     (void)state;

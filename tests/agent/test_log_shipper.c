@@ -23,7 +23,7 @@
 #define OUTPUT_BYTES 100000
 
 static struct post {
-    http_done_fn done; /* NULL = none is in flight */
+    http_done_fn done; /* NULL if no request is in progress */
     void *ctx;
     size_t n;
 } post;
@@ -128,7 +128,7 @@ static void output_on_belayds_disk_is_durable(void **state)
     assert_null(post.done);
 }
 
-/* What the job prints from then on is sent, once the file is longer than before. */
+/* Output printed after the truncation is sent once the file is longer than before. */
 static void a_job_that_truncates_its_output_is_not_cut(void **state)
 {
     struct world *w = *state;

@@ -82,7 +82,7 @@ static int teardown(void **state)
     return world_teardown(state);
 }
 
-/* All but so many pages are taken. */
+/* Fills the disk except for this many pages. */
 static void fill(struct world *w, int pages)
 {
     static const char page[PAGE];
@@ -118,8 +118,8 @@ static bool ended_or_runs(struct world *w, int64_t job)
     return has_ended(w, job) || is_running(w, job);
 }
 
-/* Space ends at each step of a start: the job's directory, the records of its supervisor, the
- * record of its end. */
+/* The space ends at each step of a start: the job's directory, its supervisor's records, the record
+ * of its end. */
 static void a_start_without_space_is_no_loss_of_the_node(void **state)
 {
     struct world *w = create(state);
@@ -171,8 +171,8 @@ static void check_not_started(struct world *w, int64_t job, const char *why)
     free(expected);
 }
 
-/* Whatever is tried there first: its script, its directory, its input. A script that names no
- * program is the job's own fault as before, and so is a directory of its own. */
+/* Whatever the start tries first: script, directory, input. A script that names no program is still
+ * the job's own fault, and so is the job's own directory. */
 static void a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job(void **state)
 {
     static char open_input[] = WIRE_INPUT_OPEN;
@@ -205,11 +205,11 @@ static void a_node_that_lets_nothing_be_executed_is_no_fault_of_the_job(void **s
         check_not_started(w, job, why);
         free(why);
     }
-    assert_true(has_space(w, 0)); /* for other jobs the node may do */
+    assert_true(has_space(w, 0)); /* other jobs may start here */
     free(tasks);
 }
 
-/* Although nothing that the job wrote there is freed before it is removed. */
+/* Although the job's files free no space before they are removed. */
 static void the_end_of_a_job_is_recorded_on_a_full_disk(void **state)
 {
     struct world *w = create(state);
@@ -241,7 +241,7 @@ static void kill_supervisor(struct world *w, int64_t job)
     free(path);
 }
 
-/* It must not count as a start without space: the job would run again as if it had not run. */
+/* It must not count as a start without space: the job would run again. */
 static void the_end_of_a_job_that_ran_waits_for_space(void **state)
 {
     struct world *w = create(state);
@@ -315,7 +315,7 @@ static void an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it(void
     assert_true(is_running(w, 1));
 }
 
-/* Also if the agent is killed before it is over. */
+/* Also if the agent is killed before the stop is complete. */
 static void a_stop_is_recorded_on_a_full_disk(void **state)
 {
     struct world *w = create(state);
@@ -343,7 +343,7 @@ static bool has_renewed(struct world *w, int64_t n)
     return w->n_renews >= n;
 }
 
-/* Otherwise the node is lost when its certificate ends. */
+/* Otherwise the node is lost when its certificate expires. */
 static void a_certificate_is_renewed_on_a_full_disk(void **state)
 {
     struct world *w = create(state);
@@ -368,7 +368,7 @@ static void a_node_says_when_its_disk_is_full_and_when_it_has_space_again(void *
     world_until(w, is_full, 0, "the full disk is reported");
     if (!strstr(w->status.disk_full, "of 16.0 MiB are free, and 2.0 MiB are kept"))
         fail_msg("%s", w->status.disk_full);
-    fill(w, (2 << 20) / PAGE + 8); /* not enough more */
+    fill(w, (2 << 20) / PAGE + 8); /* not yet enough more */
     world_want(w, 1, 1, "#!/bin/sh\n");
     world_go(w);
     world_until(w, has_ended, 1, "what belayd wants all the same is run");
@@ -403,7 +403,7 @@ static void a_start_that_found_no_space_is_reported_as_a_full_disk(void **state)
     world_until(w, has_ended, 1, "it is refused");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
     assert_true(is_full(w, 0)); /* in the same message */
-    /* everybody sees it, and the error of the start may name files of the job */
+    /* it is visible to all users, and the error of the start may name files of the job */
     if (!str_eq(w->status.disk_full, "a start found no space on it"))
         fail_msg("%s", w->status.disk_full);
 }
@@ -423,7 +423,7 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     world_forget(w, 1);
     world_go(w);
     world_until(w, has_no_tasks, 0, "it is gone");
-    char *kept = in_node(w, "kept/1-1"); /* or that would make space */
+    char *kept = in_node(w, "kept/1-1"); /* content that would make space if removed */
     assert_int_equal(fs_remove_tree(kept, &e), 0);
     free(kept);
     fill(w, (4 << 20) / PAGE);
@@ -433,7 +433,7 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     world_until(w, has_ended, 1, "they do not fit");
     assert_int_equal(world_reported(w, 1)->end, WIRE_END_CAPACITY);
     char *left = world_task_path(w, 1, 2, "checkpoint");
-    assert_int_equal(access(left, F_OK), -1); /* what had fitted is removed */
+    assert_int_equal(access(left, F_OK), -1); /* what had fitted was removed */
     free(left);
     world_want(w, 2, 1, "#!/bin/sh\n");
     world_go(w);
@@ -513,7 +513,7 @@ static bool is_cut(struct world *w, int64_t unused)
     return world_log_has(w, "a task's output is cut");
 }
 
-/* Without its output. */
+/* Whether all records exist; the output is not checked. */
 static bool is_all_there(struct world *w, int64_t job)
 {
     char *path = world_task_path(w, job, 1, "output.log"), *text = world_read(path);
@@ -523,7 +523,7 @@ static bool is_all_there(struct world *w, int64_t job)
     return is;
 }
 
-/* Meanwhile belayd accepts no output. The other job may belong to the same user. */
+/* belayd accepts no output meanwhile. The other job may belong to the same user. */
 static void a_flood_takes_neither_the_agents_space_nor_that_of_others(void **state)
 {
     struct world *w = create(state);
@@ -551,8 +551,8 @@ static void a_flood_takes_neither_the_agents_space_nor_that_of_others(void **sta
     assert_true(note && strstr(note, " bytes of output are missing here ----\n"));
 }
 
-/* As file systems do where the agent is root without CAP_SYS_RESOURCE: nothing more can be given to
- * one user. For this process and what it starts from now on. */
+/* Makes writes beyond a user's quota fail, as file systems do for a root agent without
+ * CAP_SYS_RESOURCE; for this process and the processes that it starts from now on. */
 static bool give_no_more_to(uid_t user, unsigned nr, unsigned arg)
 {
     struct sock_filter code[] = {
@@ -592,7 +592,8 @@ static void check_users_quota(struct world *w, const char *what)
     assert_int_equal(world_reported(w, 2)->end, WIRE_END_SUCCEEDED);
 }
 
-/* The last two tests: their filters stay. In the first one the script may still be given. */
+/* The last two tests, because their filters stay. In the first one the script can still be
+ * given. */
 static void a_users_quota_met_by_a_secret_closes_no_node(void **state)
 {
     struct world *w = create(state);

@@ -58,7 +58,7 @@ static void a_disk_keeps_an_eighth_and_at_most_256_mib(void **state)
             fail_msg("look %zu", i);
 }
 
-/* Writes until the limit; returns how much it has written. */
+/* Returns how much it may write until the limit. */
 static int64_t writes(int64_t *spare, int64_t own, int64_t others)
 {
     for (int64_t n; (n = output_space(*spare, own, others)) > 0; own += n)
@@ -71,16 +71,17 @@ static void the_largest_consumer_is_limited_first_and_each_gets_some(void **stat
     (void)state;
     int64_t spare = 1000 * MIB, first = writes(&spare, 0, 0);
     assert_in_range(first, 499 * MIB, 501 * MIB);
-    int64_t second = writes(&spare, 0, 0); /* of another user: half of what is left */
+    int64_t second = writes(&spare, 0, 0); /* of another user: half of the remaining space */
     assert_in_range(second, 249 * MIB, 251 * MIB);
     assert_int_equal(output_space(spare, first, 0), 0);
-    int64_t own = writes(&spare, 0, second); /* the second user's other task has little left, ... */
+    /* the second user's other task has a small rest, ... */
+    int64_t own = writes(&spare, 0, second);
     assert_in_range(own, MIB, 20 * MIB);
-    assert_true(spare > 200 * MIB); /* ... but something; and others have most of it */
+    assert_true(spare > 200 * MIB); /* ... and other users have most of the space */
     assert_true(output_space(spare, 0, 0) > 0);
     assert_int_equal(output_space(0, 0, 0), 0);
     assert_int_equal(output_space(-5, 0, 0), 0);
-    assert_int_equal(output_space(100, 0, 0), 100); /* never more than there is */
+    assert_int_equal(output_space(100, 0, 0), 100); /* never more than the free space */
 }
 
 static void a_users_tasks_count_together_while_they_live(void **state)
@@ -97,7 +98,7 @@ static void a_users_tasks_count_together_while_they_live(void **state)
         output_shares_set(s, 7, 100);
         output_shares_set(s, 7, 1000);
         if (write(up[1], "x", 1) == 1 && read(down[0], &c, 1) >= 0)
-            _exit(0); /* without a word */
+            _exit(0); /* without an error message */
         _exit(1);
     }
     assert_int_equal(read(up[0], &c, 1), 1);

@@ -340,7 +340,7 @@ static void the_signal_precedes_the_time_limit_in_force(void **state)
     assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
 }
 
-/* The supervisor outlives the agent, so it is not sent twice. */
+/* The signal is not repeated after a restart, because the supervisor outlives the agent. */
 static void the_script_is_signalled_once_before_its_time_limit(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -472,7 +472,7 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
     a = world_want(w, 2, 1, "#!/bin/sh\necho ran\n");
     STR_COPY(a->user, "nobody");
     STR_COPY(a->cwd, dir);
-    a->output = refused; /* in root's directory */
+    a->output = refused; /* in a directory of root */
     world_start_agent(w);
     world_until(w, has_ended, 1, "the job ended");
     world_until(w, has_ended, 2, "the other ended");

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The newest two, those that 3 divides, and for a moment one more. */
+/* The newest two, every third, and briefly one more. */
 static bool few_are_stored(struct world *w, int64_t unused)
 {
     (void)unused;
@@ -55,7 +55,7 @@ static void a_changed_interval_applies_at_once(void **state)
     world_until(w, has_two_checkpoints, 1, "several saves are reported");
 }
 
-/* It gets a request, continues, and is ended by its limit with what it had saved. */
+/* The task gets a request, continues, and is ended by its limit with the saved state. */
 static void before_its_time_limit_a_task_is_saved(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -69,7 +69,7 @@ static void before_its_time_limit_a_task_is_saved(void **state)
     assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
     world_until(w, has_ended, 1, "the time limit ends the job");
     assert_end(w, WIRE_END_TIMEOUT);
-    assert_int_equal(world_reported(w, 1)->n_checkpoints, 1); /* asked once */
+    assert_int_equal(world_reported(w, 1)->n_checkpoints, 1); /* requested once */
     const char *request = strstr(world_output(w, 1), "\"reason\":\"limit\",\"deadline_ms\":");
     assert_non_null(request);
     assert_null(strstr(request, "null"));
@@ -105,7 +105,7 @@ static void a_save_that_a_user_asks_for_is_made_once(void **state)
     world_start_agent(w);
     world_until(w, has_user_checkpoints, 1, "the save is reported");
     world_until(w, output_has_user_request, 1, "the program knows who asks");
-    world_go(w); /* said again */
+    world_go(w); /* repeated */
     world_kill_agent(w, SIGKILL);
     world_forget_reports(w);
     world_start_agent(w);
@@ -118,7 +118,7 @@ static void a_save_that_a_user_asks_for_is_made_once(void **state)
     assert_int_equal(world_reported(w, 1)->phase, WIRE_RUNNING);
 }
 
-/* No agent was there at the time. */
+/* The agent was down at that time. */
 static void a_missed_time_of_day_is_made_up_for(void **state)
 {
     struct world *w = world_create(state, "token: t\n");

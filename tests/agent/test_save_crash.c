@@ -88,13 +88,13 @@ static void an_older_attempt_cannot_save_over_a_later_one(void **state)
     want_coop(w, 1, coop_script);
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
-    struct store *store; /* a later attempt starts somewhere else */
+    struct store *store; /* a later attempt may use another store */
     struct err e;
     assert_int_equal(store_open(w->store_url, NULL, &store, &e), 0);
     const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
     assert_int_equal(ckpt_fence(&j, 2, &e), 0);
     store_close(store);
-    world_task_write(w, 1, 1, "control/request", "{}"); /* makes it commit */
+    world_task_write(w, 1, 1, "control/request", "{}"); /* makes the program commit */
     world_until(w, has_ended, 1, "the stale attempt ended");
     assert_end(w, WIRE_END_NODE_LOST);
     assert_non_null(strstr(world_reported(w, 1)->text, "fenced"));
@@ -122,7 +122,7 @@ static void a_node_that_is_left_alone_saves_and_ends(void **state)
     free(text);
 }
 
-/* One attempt that expects the store to be of this cluster. Returns how it ended. */
+/* Runs one attempt that expects the store to belong to this cluster. Returns how it ended. */
 static enum wire_end end_with_store(struct world *w, int64_t attempt)
 {
     struct wire_desired_attempt *a = want_coop(w, attempt, resume_script);
@@ -136,7 +136,7 @@ static enum wire_end end_with_store(struct world *w, int64_t attempt)
     return world_reported(w, 1)->end;
 }
 
-/* No directory (a mount that is missing), or one without the marker. Another node may have it. */
+/* The directory is missing (a missing mount), or has no marker. Another node may have it. */
 static void a_store_missing_on_a_node_is_a_fault_of_that_node(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -153,7 +153,7 @@ static void a_store_missing_on_a_node_is_a_fault_of_that_node(void **state)
     free(dir);
 }
 
-/* Every node would find it: the job is held, and tried nowhere else. */
+/* Every node would find the same: the job is held, and not tried elsewhere. */
 static void another_clusters_store_is_no_fault_of_the_node(void **state)
 {
     struct world *w = world_create(state, "token: t\n");

@@ -29,7 +29,7 @@ static void a_notice_reaches_the_program_which_saves_and_ends_reclaimed(void **s
     int64_t begun = clock_mono(&clock_system).ms;
     world_notice_in(w, 60000);
     world_until(w, is_noticed, 0, "belayd knows of the notice");
-    assert_true(w->noticed_at - begun < 3000); /* it looks every second */
+    assert_true(w->noticed_at - begun < 3000); /* it polls every second */
     char *path = world_task_path(w, 1, 1, "control/notice"), *text = world_read(path);
     assert_non_null(text);
     assert_non_null(strstr(text, "\"kind\":\"reclaim\""));
@@ -175,7 +175,7 @@ static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
     assert_true(clock_mono(&clock_system).ms - begun < 5000);
     assert_end(w, WIRE_END_RECLAIMED);
     world_until_said(w, "the machine ends earlier than announced");
-    assert_int_equal(world_wait_agent(w), 0); /* although belayd wants it still */
+    assert_int_equal(world_wait_agent(w), 0); /* although belayd still wants the job to run */
 }
 
 static void a_restart_of_the_agent_leaves_the_task(void **state)
@@ -187,7 +187,7 @@ static void a_restart_of_the_agent_leaves_the_task(void **state)
     world_until(w, is_running, 1, "the task runs");
     int64_t begun = clock_mono(&clock_system).ms;
     world_kill_agent(w, SIGTERM);
-    assert_true(clock_mono(&clock_system).ms - begun < 4000); /* it did not wait in vain */
+    assert_true(clock_mono(&clock_system).ms - begun < 4000); /* it did not wait for the deadline */
     world_forget_reports(w);
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs still");

@@ -58,8 +58,8 @@ static void two_saves_without_an_estimate_run_together(void **state)
 #define N 6
 #define DEADLINE 30000
 
-/* How many of N finish in time if those under way share the path to the store evenly, in steps of
- * 10 ms. */
+/* Returns how many of N finish in time if running saves share the path to the store equally, in
+ * steps of 10 ms. */
 static int play(const int64_t *need, bool ordered)
 {
     struct save_order_entry v[N];
@@ -108,15 +108,15 @@ static void saves_in_order_finish_more_than_saves_in_parallel(void **state)
 static void an_older_save_gives_way_if_only_the_newer_can_be_in_time(void **state)
 {
     (void)state;
-    assert_false(save_order_gives_way(5000, 9000, 20000));  /* both */
-    assert_false(save_order_gives_way(5000, 15000, 20000)); /* just */
-    assert_true(save_order_gives_way(5001, 15000, 20000));  /* the newer alone */
-    assert_true(save_order_gives_way(60000, 20000, 20000)); /* just */
-    assert_false(save_order_gives_way(5000, 20001, 20000)); /* the older alone */
-    /* neither: the one under way is nearer to its end */
+    assert_false(save_order_gives_way(5000, 9000, 20000));  /* both finish */
+    assert_false(save_order_gives_way(5000, 15000, 20000)); /* both just finish */
+    assert_true(save_order_gives_way(5001, 15000, 20000));  /* only the newer finishes */
+    assert_true(save_order_gives_way(60000, 20000, 20000)); /* the newer just finishes */
+    assert_false(save_order_gives_way(5000, 20001, 20000)); /* only the older finishes */
+    /* neither finishes: the running one is nearer to its end */
     assert_false(save_order_gives_way(30000, 40000, 20000));
     assert_true(save_order_gives_way(-1, 40000, 20000));      /* nothing of it is stored yet */
-    assert_false(save_order_gives_way(-1, 40000, INT64_MAX)); /* time enough */
+    assert_false(save_order_gives_way(-1, 40000, INT64_MAX)); /* there is enough time */
     assert_false(save_order_gives_way(5000, 1000, INT64_MAX));
     assert_false(save_order_gives_way(0, 0, 0));
 }

@@ -21,7 +21,7 @@
 
 #define HANGING_MAX 20 /* more than libuv has threads */
 
-/* Mounts whose server does not answer: each access waits, until end(). */
+/* Mounts whose server does not answer: each access waits until end(). */
 static struct hanging {
     char *path;
     int server;
@@ -55,7 +55,7 @@ static void answer_all(void)
     while (n_hanging > 0) {
         struct hanging *h = &hanging[--n_hanging];
         umount2(h->path, MNT_DETACH);
-        close(h->server); /* ends what waits */
+        close(h->server); /* ends the waiting accesses */
         free(h->path);
     }
 }
@@ -74,7 +74,7 @@ static int end(void **state)
     return world_teardown(state);
 }
 
-/* The whole store, or what it has of a job. */
+/* Makes the whole store hang, or the part of one job. */
 static void hang_store(struct world *w, int64_t job)
 {
     char *path = job ? mem_printf("%s/store/lab/jobs/%lld", w->dir, (long long)job)
@@ -102,7 +102,7 @@ static struct wire_desired_attempt *want(struct world *w, int64_t job, const cha
 {
     struct wire_desired_attempt *a = world_want(w, job, 1, script);
     a->method = WIRE_METHOD_COOP;
-    a->store_wait_ms = 5000; /* 15 s, the least, of which a fifth until it is reported */
+    a->store_wait_ms = 5000; /* 15 s, the minimum; a fifth of it until it is reported */
     STR_COPY(a->user, user);
     STR_COPY(a->cwd, "/");
     return a;
@@ -193,7 +193,7 @@ static void an_attempt_whose_save_is_looked_for_can_be_cancelled(void **state)
     assert_end(w, WIRE_END_USER);
 }
 
-/* An upgrade, for example: the tasks are for the next agent. */
+/* For example during an upgrade: the tasks are left to the next agent. */
 static void an_agent_whose_store_hangs_ends_on_request(void **state)
 {
     struct world *w = restart(state);

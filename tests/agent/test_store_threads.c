@@ -147,16 +147,16 @@ static void silent_work_takes_no_place_until_its_store_answers(void **state)
     (void)state;
     struct rig *r = begin();
     run(r, MANY);
-    silence(r, MANY - 1, MANY); /* it waits: it uses no store */
+    silence(r, MANY - 1, MANY); /* it waits without using the store */
     assert_int_equal(count_under_way(r, 0, MANY), PLACES);
     silence(r, 0, PLACES);
-    silence(r, 0, PLACES); /* as is known */
+    silence(r, 0, PLACES); /* as already known */
     assert_int_equal(count_under_way(r, PLACES, 2 * PLACES), PLACES);
     assert_int_equal(count_under_way(r, 2 * PLACES, MANY), 0);
     store_threads_note(r->threads, &r->pieces[0].w, false);
-    answer(r, 1, 2); /* its end makes no place */
+    answer(r, 1, 2); /* its end frees no place */
     answer(r, PLACES, PLACES + 1);
-    await_done(r, 2); /* the place of the second is that of the first piece now */
+    await_done(r, 2); /* its place now belongs to the first piece */
     assert_int_equal(count_under_way(r, 2 * PLACES, MANY), 0);
     answer(r, 0, 1);
     await_done(r, 3);
@@ -176,7 +176,7 @@ static void a_user_with_much_work_leaves_places_to_others(void **state)
     assert_int_equal(count_under_way(r, MANY - 4, MANY), 0);
     silence(r, 0, PLACES);
     assert_int_equal(count_under_way(r, MANY - 4, MANY), 4);
-    assert_int_equal(count_under_way(r, PLACES, MANY - 4), PLACES - 4); /* nobody else waits */
+    assert_int_equal(count_under_way(r, PLACES, MANY - 4), PLACES - 4); /* no other piece waits */
     answer(r, 0, MANY);
     end(r, MANY);
 }

@@ -196,7 +196,7 @@ static void a_full_belayd_is_contacted_often_enough(void **state)
     rig_deinit(&r);
 }
 
-/* However long belayd was down: it considers nodes lost one lease after its start. */
+/* For any downtime of belayd: it considers nodes lost one lease after its start. */
 static void an_unreachable_belayd_is_tried_three_times_a_lease(void **state)
 {
     static const int64_t leases[] = {1000, 3000, 30000, 600000};

@@ -58,20 +58,23 @@ struct world {
 
 /* Each test has its own world, as its cmocka state. extra: more lines of configuration. */
 struct world *world_create(void **state, const char *extra_config);
-int world_teardown(void **state); /* ends every task and the agent, also after a failure */
+int world_teardown(void **state); /* ends all tasks and the agent, also after a failure */
 #define world_test(f) cmocka_unit_test_teardown(f, world_teardown)
 
 void world_be_nobody(struct world *w); /* the next agent is not root: it has no cgroups */
-void world_systemctl(struct world *w, const char *script); /* the agent's machine has this one */
+/* installs this script on the agent's machine */
+void world_systemctl(struct world *w, const char *script);
 void world_start_agent(struct world *w);
-void world_kill_agent(struct world *w, int signum); /* and waits for its end */
-int world_wait_agent(struct world *w);              /* until it ends by itself; its exit code */
+void world_kill_agent(struct world *w, int signum); /* waits for its end */
+/* waits until it ends by itself; returns its exit code */
+int world_wait_agent(struct world *w);
 
 /* Runs the loop until cond holds; fails the test (with the agent's log) after 20 s. */
 typedef bool (*world_cond)(struct world *w, int64_t job);
 void world_until(struct world *w, world_cond cond, int64_t job, const char *what);
 void world_iterate(struct world *w); /* one iteration of the loop, of at most a few milliseconds */
-void world_until_said(struct world *w, const char *text); /* a line of the agent's log has text */
+/* waits for a line with this text in the agent's log */
+void world_until_said(struct world *w, const char *text);
 
 /* Wants attempt `attempt` of `job` with this script; the rest can be changed before world_go. */
 struct wire_desired_attempt *world_want(
@@ -109,7 +112,8 @@ void world_task_write(
     struct world *w, int64_t job, int64_t attempt, const char *name, const char *text);
 char *world_read(const char *path); /* NULL if it does not exist */
 void world_write(const char *path, const char *text);
-void assert_file(const char *dir, const char *name, const char *text); /* it has this text */
+/* checks the file's content */
+void assert_file(const char *dir, const char *name, const char *text);
 bool world_log_has(struct world *w, const char *text);
 
 /* Runs every N-th of the tests from the K-th on, by an argument "K/N"; without one, all of them.

@@ -208,8 +208,8 @@ static void without_an_identity_what_belayd_does_not_know_is_not_closed(void **s
     closes(s, expected(1, 1), 0, CKPT_MATCHES);
 }
 
-/* Its attempts may never have used the store, and the next job of the number must not be fenced by
- * it without an explanation. */
+/* The job's attempts may never have used the store. The next job with the number must not be fenced
+ * without an explanation. */
 static void where_nothing_is_it_is_closed_and_marked(void **state)
 {
     struct scratch *s = *state;

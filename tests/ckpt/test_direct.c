@@ -80,7 +80,7 @@ static void bytes_of_any_number_and_offset_are_read_back(void **state)
     free(p);
 }
 
-/* Whichever way each write takes, and whatever its alignment. */
+/* For each way of a write, and any alignment. */
 static void writes_at_places_add_up(void **state)
 {
     static const size_t steps[] = {LARGE, LARGE - 1, (256 << 10) + 5, 4096, 17};

@@ -118,8 +118,8 @@ static void the_c_example_resumes_where_it_was(void **state)
     char total[32], *expected, *got;
     struct scratch s;
 
-    /* It would run for minutes, and the notice ends it. The next total is a little larger, so that
-     * it ends. */
+    /* It would run for minutes, but the notice ends it. The total of the next attempt is a little
+     * larger, so that it ends. */
     (void)state;
     scratch_init(&s);
     fake_attempt_run(&s, &first);

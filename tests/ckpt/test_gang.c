@@ -37,7 +37,7 @@ static void every_rank_gets_back_what_it_saved(void **state)
     }
 }
 
-/* Seen as one tree by readers that know nothing of ranks. */
+/* Readers that know nothing of ranks see one tree. */
 static void a_gangs_checkpoint_is_one_like_any(void **state)
 {
     struct scratch *s = *state;
@@ -121,7 +121,7 @@ static void one_that_does_not_come_leaves_nothing(void **state)
     for (int32_t k = 1; k < RANKS - 1; k++)
         assert_int_equal(g.ranks[k].rc, ERR_UNAVAILABLE); /* rank 0 has reported its failure */
     assert_none_committed(s, 0);
-    rank_save(&g.ranks[3]); /* too late: it joins a save that the others have given up */
+    rank_save(&g.ranks[3]); /* too late: it joins a save that the others have abandoned */
     assert_int_equal(g.ranks[3].rc, ERR_UNAVAILABLE);
     gang_save_all(&g, 1, 2, 2);
 }

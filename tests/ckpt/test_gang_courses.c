@@ -70,7 +70,7 @@ static void courses_init(struct courses *all_of, struct gang *g, struct scratch 
     }
 }
 
-/* Sets the rank's tree to a small state of that step. */
+/* Sets the rank's tree to a small state of this step. */
 static void be_at(struct rank *r, int64_t step)
 {
     make_tree(r->tree, step * 10 + r->gang.rank);

@@ -67,7 +67,7 @@ static void jobs_clusters_and_keys_have_keys_of_their_own(void **state)
     assert_false(c.encrypts);
     crypt_name(&c.keys[0], hash, first);
     memset(&c, 0, sizeof(c));
-    OK(crypt_add(&c, keys[0], &e)); /* an agent's keys equal those from the cluster's file */
+    OK(crypt_add(&c, keys[0], &e)); /* keys sent to an agent equal those from the cluster's file */
     crypt_name(&c.keys[0], hash, second);
     assert_string_equal(first, second);
 }

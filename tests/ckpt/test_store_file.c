@@ -244,7 +244,7 @@ static void what_was_put_and_is_gone_is_not_flushed(void **state)
     OK(store_flush(store, "nothing/", &e));
 }
 
-/* Never as errors of this machine. */
+/* Errors are never marked as this machine's. */
 static void errors_are_marked_as_the_stores(void **state)
 {
     struct scratch *scratch = *state;

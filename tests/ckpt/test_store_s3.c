@@ -566,8 +566,8 @@ static void a_full_store_keeps_the_last_and_what_is_pinned(void **state)
     OK(fs_remove_tree(s.dir, &e));
 }
 
-/* A proxy's reply in location of a manifest is no damage in the store: nothing is set aside, and
- * the newest is used. */
+/* A proxy's reply instead of a manifest is not damage in the store: nothing is set aside, and the
+ * newest checkpoint is used. */
 static void a_reply_that_is_damaged_on_its_way_sets_nothing_aside(void **state)
 {
     struct buf aside = {0};

@@ -238,8 +238,8 @@ static void facts(struct storm *st)
     attempt_event(st, ev);
 }
 
-/* What a node draws, what holds it back (4 is refused), whether its disk is full; and then, often
- * before any decision, that it is held back no more, or by something else. */
+/* A node's draw, its throttling (4 is refused), whether its disk is full; then, often before any
+ * decision, the end of the throttling, or another reason for it. */
 static void condition(struct storm *st)
 {
     const struct event ev = {.type = EV_CONDITION,

@@ -212,8 +212,8 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     deadline_chain_deinit(&c);
 }
 
-/* The table was made for a slightly lower price, and prices of zones differ: any later spot costs
- * as much. */
+/* The table was computed for a slightly lower price, but the prices of zones differ: later spot
+ * will not be cheaper. */
 static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state)
 {
     struct deadline_chain c;

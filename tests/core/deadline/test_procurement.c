@@ -216,7 +216,7 @@ static int64_t begin_on_demand(struct lab *l)
     return job;
 }
 
-/* Six seconds, at the end of which the job saves, so that it has little to lose by a move. */
+/* Advances by six seconds; then the job saves, so that a move loses little. */
 static void look(struct lab *l, int64_t job, int64_t *sequence)
 {
     lab_wait(l, MINUTE_MS / 10);
@@ -225,9 +225,9 @@ static void look(struct lab *l, int64_t job, int64_t *sequence)
     lab_plan(l);
 }
 
-/* A granted try for spot shows that spot is there. The cost of staying on on-demand falls with
- * that, below the cost of the move: the job must not stay, have the machine ended as idle and try
- * again. */
+/* A granted launch shows that spot is available. This lowers the cost of staying on on-demand below
+ * the cost of the move. The job must move all the same, instead of releasing the machine as idle
+ * and trying again. */
 static void it_moves_to_the_spot_that_it_was_granted(void **state)
 {
     (void)state;
@@ -321,8 +321,8 @@ static int64_t left_ms(const struct lab *l, int64_t job)
     return procurement_work_left(l->m, model_job(l->m, job), l->now.wall).ms;
 }
 
-/* It loads for ten minutes, then does a hundredth in one, i.e. an hour and 40 minutes of work;
- * another start would take ten minutes again. */
+/* The program loads for ten minutes, then does a hundredth in one minute: an hour and 40 minutes of
+ * work. Another start would take ten minutes again. */
 static void what_a_program_takes_to_begin_is_not_work(void **state)
 {
     (void)state;
@@ -449,7 +449,7 @@ static void more_observed_progress_gets_more_weight(void **state)
     assert_work_left(&l, job, 1020, 1020 + 51);
     tells(&l, job, 2, 15);
     lab_wait(&l, 10 * MINUTE_MS);
-    /* it works on the next hundredth: a repeated report does not slow the rate */
+    /* it works on the next hundredth: a repeated report does not lower the rate */
     tells(&l, job, 2, 15);
     assert_work_left(&l, job, 1010, 1010 + 50);
     lab_wait(&l, 998 * MINUTE_MS);

@@ -425,7 +425,7 @@ static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
     struct job_row gang = lab_job(4);
     gang.spec.nodes = 3;
     lab_join(&l, "n1", 4);
-    lab_wait(&l, 10000); /* no job wants it yet */
+    lab_wait(&l, 10000); /* no job needs it yet */
     lab_submit(&l, &gang);
     lab_join(&l, "n2", 4);
     lab_plan(&l);
@@ -536,7 +536,7 @@ static void jobs_together_never_pay_more_than_their_machine(void **state)
     lab_ended(&l, 2, END_SUCCEEDED, 0);
     lab_take(&l);
     assert_int_equal(lab_row(&l, 1)->cost_uusd, 750000);
-    /* the rest of the dollar, not 854492 */
+    /* the remainder of the dollar, not 854492 */
     assert_int_equal(lab_row(&l, 2)->cost_uusd, 250000);
     gone(&l);
     lab_take(&l);

@@ -144,7 +144,7 @@ static void a_job_that_begins_again_is_not(void **state)
     end(&d);
 }
 
-/* The link was cut meanwhile: by now it is beyond the checkpoint. */
+/* The agent was cut off: its first report is already beyond the checkpoint. */
 static void the_first_report_after_the_resume_decides(void **state)
 {
     (void)state;

@@ -54,7 +54,7 @@ static void every_end_has_its_retry(void **state)
     }
 }
 
-/* Runs for two minutes and ends, n times; the job must still be there before each. */
+/* Runs for two minutes and ends, n times; the job must exist before each. */
 static void run_and_end(struct running *r, int n, enum end_kind end, int exit_code)
 {
     for (int k = 0; k < n; k++) {
@@ -92,7 +92,7 @@ static void what_fails_at_once_is_tried_again_ever_later(void **state)
         lab_plan(&r.l);
         assert_int_equal(row(&r)->state, JOB_RUNNING);
     }
-    /* reclaims say nothing about the job */
+    /* reclaims are not caused by the job */
     assert_int_equal(pause_of(&r, END_RECLAIMED), 0);
     assert_int_equal(pause_of(&r, END_FAILED), 0);
     lab_wait(&r.l, 60000); /* it ran for a while */
@@ -456,7 +456,7 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     }
 }
 
-/* Ends a start for which there was no space, however long it took; returns the pause. */
+/* Ends a start that found no space, after took_ms; returns the pause. */
 static int64_t finds_no_space(struct running *r, int64_t took_ms)
 {
     while (took_ms > 0) {
@@ -480,8 +480,8 @@ static void try_again_after(struct running *r, int64_t pause)
     assert_int_equal(row(r)->state, JOB_RUNNING);
 }
 
-/* The program never ran, and its node is not lost: it uses no retries. After five in a row, each
- * after a longer pause, its user has to act. A release gives it five more. */
+/* The program never ran, and the node is not lost, so no retry is used. After five such starts in a
+ * row, each after a longer pause, the user has to act. A release allows five more. */
 static void a_job_that_no_node_has_space_for_is_held_after_five_starts(void **state)
 {
     (void)state;
@@ -541,8 +541,8 @@ static void another_end_begins_the_count_of_starts_without_space_again(void **st
     lab_deinit(&r.l);
 }
 
-/* What is too large for one node may fit on another. A node whose disk is full for everybody gets
- * no work anyway, and may have space again in a minute. */
+/* A job too large for one node may fit on another. A node whose disk is full for all jobs gets no
+ * work anyway, and may have space again in a minute. */
 static void a_job_avoids_the_node_that_had_no_space_for_it_alone(void **state)
 {
     (void)state;

@@ -426,7 +426,7 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     lab_started(&l, first);
     lab_take(&l);
     tell_disk(&l, node, "1 MiB of 16 MiB are free");
-    tell_disk(&l, node, "0 B of 16 MiB are free"); /* full all the same */
+    tell_disk(&l, node, "0 B of 16 MiB are free"); /* still full */
     lab_take(&l);
     assert_int_equal(l.c.n_history, 1);
     assert_string_equal(lab_history(&l, "disk-full")->text,
@@ -434,7 +434,7 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     int64_t second = lab_submit_cpus(&l, 1);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
-    assert_int_equal(lab_node_of(&l, first), node); /* what runs goes on */
+    assert_int_equal(lab_node_of(&l, first), node); /* running jobs continue */
     assert_true(says(&l, second, "nodes-full",
         "1 node has no space on its disk, and gets no new jobs until there is space: n1 (0 B of 16 "
         "MiB are free)"));

@@ -179,7 +179,7 @@ static void a_running_job_changes_only_what_does_not_affect_its_node(void **stat
     to.spec.retries.n[RETRY_FAILED] = 3;
     updates_apply(&l, j, BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES), to);
     lab_take(&l);
-    assert_int_equal(l.c.n_attempts, 1); /* so that its agent gets it */
+    assert_int_equal(l.c.n_attempts, 1); /* so that its agent receives it */
     assert_int_equal(lab_row(&l, j)->spec.time_limit_ms, 2 * HOUR_MS);
     assert_int_equal(lab_row(&l, j)->spec.retries.n[RETRY_FAILED], 3);
     assert_string_equal(lab_row(&l, j)->spec.name, "longer");
@@ -306,7 +306,7 @@ static void an_update_of_an_array_is_for_tasks_that_have_not_begun(void **state)
     }
     updates_refuse_event(
         &l, tasks_event(j, BIT(TIME_LIMIT), &to, "0", &set), ERR_CONFLICT, "has ended");
-    assert_int_equal(lab_plan(&l), 1); /* of two cpus now */
+    assert_int_equal(lab_plan(&l), 1); /* it now has two cpus */
     assert_int_equal(array_task(parent, 2)->row.spec.time_limit_ms, HOUR_MS);
     int64_t alone = array_task(parent, 2)->row.id;
     lab_started(&l, alone);
@@ -362,7 +362,7 @@ static void a_job_moved_to_another_team_counts_there(void **state)
     shelf_restart(&s, &l);
     lab_join(&l, "n1", 4);
     lab_plan(&l);
-    assert_true(lab_runs(&l, a) && !lab_runs(&l, b)); /* of blue one runs at a time */
+    assert_true(lab_runs(&l, a) && !lab_runs(&l, b)); /* one job of blue runs at a time */
     updates_apply(&l, b, BIT(TEAM), (struct job_row){.spec.team = "red"});
     lab_plan(&l);
     assert_true(lab_runs(&l, b));

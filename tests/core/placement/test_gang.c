@@ -54,7 +54,7 @@ static void a_place_must_be_for_all_ranks_on_different_nodes(void **state)
     lab_deinit(&l);
 }
 
-/* The premium for sharing an offer separates single-node jobs, not the nodes of one job. If its
+/* The premium for sharing an offer separates single-node jobs, but not the nodes of one job. If a
  * zone is exhausted, others are used, unless the job names one. */
 static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
 {
@@ -354,8 +354,8 @@ static void free_nodes_count_before_machines_are_launched(void **state)
     lab_deinit(&l);
 }
 
-/* The first pool gets machines enough for the gang, but for other jobs: the gang still waits for
- * its own, in the second. Had it gone over to theirs, they would get others. */
+/* The first pool gets enough machines for the gang, but for other jobs. The gang still waits for
+ * its own machines in the second pool; if it took those, the other jobs would need new ones. */
 static void machines_for_other_jobs_do_not_draw_a_gang_away(void **state)
 {
     (void)state;

@@ -84,7 +84,7 @@ static void unused_quota_is_lent_and_reclaimed(void **state)
         reds[k] = submit(&l, "red", 4);
     lab_plan(&l);
     for (int k = 0; k < 4; k++) {
-        assert_true(lab_runs(&l, reds[k])); /* twice its quota */
+        assert_true(lab_runs(&l, reds[k])); /* twice red's quota */
         lab_started(&l, reds[k]);
         lab_wait(&l, MINUTE_MS);
     }
@@ -111,8 +111,7 @@ static void unused_quota_is_lent_and_reclaimed(void **state)
     lab_deinit(&l);
 }
 
-/* The team furthest beyond its quota first; jobs that can save before others; then the least to
- * lose. */
+/* Order: the team furthest above its quota, then jobs that can save, then the smallest loss. */
 static void the_job_that_loses_least_is_preempted(void **state)
 {
     (void)state;
@@ -226,7 +225,7 @@ static void no_more_jobs_are_preempted_than_needed(void **state)
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     assert_true(is_evicted(&l, small[2]) && is_evicted(&l, small[3])); /* the youngest */
-    int64_t another = submit(&l, "blue", 1); /* has capacity next to it then */
+    int64_t another = submit(&l, "blue", 1);                           /* then it fits next to it */
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     gone(&l, small[2]);
@@ -361,7 +360,7 @@ static void a_preempted_job_is_spared_for_a_while_also_after_a_restart(void **st
     lab_deinit(&l);
 }
 
-/* Places for many jobs of one shape are made at once, not one after the other. */
+/* Places for many jobs of one shape are made at the same time. */
 static void a_team_gets_its_whole_quota_at_once(void **state)
 {
     (void)state;
@@ -387,7 +386,8 @@ static void a_team_gets_its_whole_quota_at_once(void **state)
     for (int k = 0; k < 8; k++)
         assert_true(lab_runs(&l, blues[k]));
     for (int k = 8; k < 15; k++)
-        assert_false(lab_runs(&l, blues[k])); /* beyond the quota it is like any other */
+        /* above the quota it is treated like any other team */
+        assert_false(lab_runs(&l, blues[k]));
     lab_deinit(&l);
 }
 
@@ -492,7 +492,7 @@ static void a_qos_preempts_jobs_of_lower_ones(void **state)
     assert_true(lab_runs(&l, spares[1])); /* at its old position; it resumes */
     int64_t again = submit_qos(&l, "red", "urgent", 4);
     lab_plan(&l);
-    /* the other one was preempted before */
+    /* the other one was preempted earlier */
     assert_true(is_evicted(&l, spares[0]) && !is_evicted(&l, spares[1]));
     gone(&l, spares[0]);
     lab_plan(&l);
@@ -599,8 +599,8 @@ static void quotas_come_before_preemption_by_qos(void **state)
     lab_deinit(&l);
 }
 
-/* These users' jobs of two sizes fill all nodes, and wait: number of classes examined after one
- * end. */
+/* Jobs of two sizes by these users fill all nodes and the queue. Returns the number of classes
+ * examined after one end. */
 static int64_t tried_at_an_end(int users)
 {
     struct lab l;
@@ -634,8 +634,8 @@ static void an_end_costs_the_same_however_many_users_wait(void **state)
     assert_true(many < 60);
 }
 
-/* All need more than one end frees, with different demands; one job at the end of the queue does
- * not. */
+/* All need more than one end frees, with different demands, except one job at the end of the
+ * queue. */
 static int64_t tried_before_one_that_fits(int kinds)
 {
     struct lab l;
@@ -674,8 +674,7 @@ static void an_end_costs_the_same_however_many_kinds_do_not_fit(void **state)
     assert_true(many < 100);
 }
 
-/* The first of its team's shapes may not run more: shapes of other users behind it still get the
- * quota. */
+/* The team's first shape is at a limit: shapes of other users behind it still get the quota. */
 static void a_team_at_its_limit_does_not_hold_up_others(void **state)
 {
     (void)state;

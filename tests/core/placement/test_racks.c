@@ -23,8 +23,8 @@ static struct rack_view view(const struct lab *l)
     return v;
 }
 
-/* With power1, power2, power3, of 4 cpus; the fourth node of the rack has not joined, but counts
- * with its 100 W. */
+/* Sets up power1, power2 and power3 with 4 cpus each. The fourth node of the rack has not joined,
+ * but counts with its 100 W. */
 static void begin(struct lab *l)
 {
     lab_init(l);
@@ -54,7 +54,7 @@ static void no_more_is_placed_than_the_rack_may_draw(void **state)
         "2 nodes have capacity but no power: rack left draws 1.0 kW of at most 1.0 (max_kw), and "
         "it would draw 0.1 more on power2"));
     lab_started(&l, jobs[0]);
-    lab_ended(&l, jobs[0], END_SUCCEEDED, 0); /* on power1: the others have power now, too */
+    lab_ended(&l, jobs[0], END_SUCCEEDED, 0); /* on power1: now the others have power, too */
     lab_plan(&l);
     assert_true(lab_runs(&l, jobs[6]));
     assert_int_equal(view(&l).draw_w, 1000);
@@ -100,7 +100,7 @@ static void a_job_with_all_gpus_counts_as_a_full_node(void **state)
     assert_string_equal(core_node_rack(model_node(l.m, node), &watts), "left");
     assert_int_equal(watts, 500);
     assert_int_equal(view(&l).draw_w, 800);
-    lab_submit_cpus(&l, 63); /* next to it the node draws no more */
+    lab_submit_cpus(&l, 63); /* on that node, the draw does not increase */
     lab_plan(&l);
     assert_int_equal(view(&l).draw_w, 800);
     lab_deinit(&l);
@@ -139,8 +139,8 @@ static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
     lab_deinit(&l);
 }
 
-/* Of the rack "right", of 300 W above rest, 100 are left. A rank draws 100 on the small node, the
- * tightest, and 25 on a large one: the small one would leave nothing for another. */
+/* In the rack "right", 100 of 300 W above idle are left. A rank draws 100 W on the small node, the
+ * tightest, and 25 W on a large one: on the small node it would leave nothing for another rank. */
 static void a_gang_gets_the_nodes_that_have_power_together(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void a_gang_gets_the_nodes_that_have_power_together(void **state)
 }
 
 /* Both ranks would draw 400 W, and 300 are left: enough for either node at full load. A job ends on
- * a node that does not suit the gang, which leaves the power for both on the others. */
+ * a node that the gang cannot use, which frees the power for both ranks on other nodes. */
 static void a_gang_gets_the_power_that_a_node_leaves_which_does_not_suit_it(void **state)
 {
     (void)state;
@@ -205,7 +205,8 @@ static void a_gang_that_no_rack_can_power_does_not_hold_up_others(void **state)
     lab_plan(&l);
     assert_false(lab_runs(&l, large));
     assert_true(lab_runs(&l, whole) && lab_runs(&l, small));
-    lab_join(&l, "n1", 4); /* in no rack: with it there is power, once `whole` has ended */
+    /* in no rack: with it the gang has enough power, once `whole` has ended */
+    lab_join(&l, "n1", 4);
     lab_plan(&l);
     assert_false(lab_runs(&l, large));
     lab_started(&l, whole);
@@ -250,8 +251,8 @@ static void boot_all(struct lab *l)
         lab_bring_up(l, ids[k], 4);
 }
 
-/* 300 W of 1000 are drawn at rest by the three machines, launched or not; of the other 700 one job
- * of 4 cpus uses 400. */
+/* The three machines draw 300 W of 1000 when idle, launched or not; a job of 4 cpus uses 400 of the
+ * other 700. */
 static void no_machine_is_launched_for_what_would_have_no_power_there(void **state)
 {
     (void)state;
@@ -310,7 +311,7 @@ static void a_gang_is_launched_whole_or_not_where_power_is_short(void **state)
     lab_deinit(&l);
 }
 
-/* The cheapest has power for one rank, and never for both. */
+/* The cheapest pool has power for one rank, and never for both. */
 static void a_gang_gets_dearer_machines_where_those_have_the_power(void **state)
 {
     (void)state;
@@ -356,7 +357,7 @@ static void no_more_machines_are_launched_than_have_places(void **state)
     lab_deinit(&l);
 }
 
-/* As with more of them before belayd was restarted with fewer places. */
+/* As after a restart of belayd with fewer places than nodes. */
 static void nodes_beyond_the_places_count_at_rest_too(void **state)
 {
     (void)state;
@@ -468,9 +469,9 @@ static void a_job_that_waits_for_power_does_not_starve(void **state)
     lab_deinit(&l);
 }
 
-/* The power for a job that waits is kept on all nodes of the rack, and yields to a job that is
- * within its team's quota. That becomes true when another job of the team ends, in no rack and on a
- * node that is too small. */
+/* Power reserved for a waiting job is kept on all nodes of the rack, and yields to a job within its
+ * team's quota. That job comes within the quota when another job of the team ends, in no rack and
+ * on a node that is too small. */
 static void power_that_is_kept_yields_to_a_quota(void **state)
 {
     (void)state;
@@ -496,7 +497,7 @@ static void power_that_is_kept_yields_to_a_quota(void **state)
     r.spec.need.cpus = 2;
     int64_t waits = lab_submit_asking(&l, &r, "nodes=host-2");
     lab_wait(&l, 1);
-    int64_t large = lab_submit_cpus(&l, 8); /* 200 W, which then lack for `waits` */
+    int64_t large = lab_submit_cpus(&l, 8); /* 200 W, which `waits` then lacks */
     lab_plan(&l);
     assert_false(lab_runs(&l, waits) || lab_runs(&l, large));
     lab_started(&l, ends);
@@ -603,7 +604,7 @@ static void a_measured_draw_above_the_estimate_holds_jobs_back(void **state)
     lab_deinit(&l);
 }
 
-/* Stored jobs keep their places, and no job is added. */
+/* Stored jobs keep their places; no job is added. */
 static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_does(void **state)
 {
     (void)state;

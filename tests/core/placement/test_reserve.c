@@ -53,7 +53,7 @@ static void there_is_no_reservation_before_a_job_would_overtake(void **state)
     assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE);
     int64_t small = lab_submit_nodes(&p.l, 1, 1, 0);
     lab_plan(&p.l);
-    assert_int_equal(kept_for(&p.l, p.b), p.big); /* it has capacity first */
+    assert_int_equal(kept_for(&p.l, p.b), p.big); /* the first to have capacity for it */
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     lab_deinit(&p.l);
@@ -156,7 +156,7 @@ static void a_drained_node_loses_its_reservation(void **state)
     assert_true(!lab_runs(&p.l, small));
     lab_apply(&p.l, (struct event){.type = EV_CANCEL, .cancel = {.job = p.big, .by = "ann"}});
     lab_plan(&p.l);
-    /* others fit there now, though no capacity was freed */
+    /* others fit there now, although no capacity was freed */
     assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     lab_deinit(&p.l);
@@ -180,7 +180,7 @@ static void a_job_ahead_takes_the_reserved_capacity(void **state)
     int64_t urgent_one = lab_submit(&p.l, &r);
     lab_plan(&p.l);
     assert_int_equal(lab_node_of(&p.l, urgent_one), p.b);
-    assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE); /* it did not hold any more */
+    assert_int_equal(kept_for(&p.l, p.b), CORE_ID_NONE); /* the reservation had become invalid */
     lab_deinit(&p.l);
 }
 
@@ -201,7 +201,7 @@ static void launches_serve_where_a_pool_may_grow(void **state)
     assert_int_equal(kept_for(&l, node), CORE_ID_NONE);
     lab_bring_up(&l, 2, 4);
     lab_plan(&l);
-    int64_t big = lab_submit_nodes(&l, 1, 4, HOUR_MS); /* there will be no third machine */
+    int64_t big = lab_submit_nodes(&l, 1, 4, HOUR_MS); /* no third machine will come */
     lab_ended(&l, small, END_SUCCEEDED, 0);
     int64_t late = lab_submit_nodes(&l, 1, 1, 0);
     lab_plan(&l);

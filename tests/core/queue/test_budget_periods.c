@@ -51,7 +51,7 @@ static void running_jobs_are_saved_before_a_budget_is_used_up_and_continue_next_
     lab_deinit(&l);
 }
 
-/* A job that cannot be saved is not stopped: its money stays reserved, and others are stopped
+/* A job that cannot be saved is not stopped. Its money stays reserved, and others are stopped
  * earlier. */
 static void jobs_without_checkpoints_are_not_parked_but_charged(void **state)
 {
@@ -153,7 +153,7 @@ static void a_job_at_its_own_cost_limit_is_parked_until_the_limit_is_raised(void
     assert_true(lab_has_reason(&l, job, "max-usd", "max-usd=USD lets it continue"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
-    assert_false(wall_is_set(f.median)); /* unknown whether it will be */
+    assert_false(wall_is_set(f.median)); /* unknown whether it will be spent */
     r.spec.max_uusd = 5 * USD;
     lab_apply(&l, (struct event){.type = EV_UPDATE,
                       .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});

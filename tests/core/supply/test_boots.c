@@ -66,7 +66,7 @@ static void launches_of_a_pool_that_does_not_boot_are_bounded(void **state)
         lab_wait(&l, 1000);
         lab_plan(&l);
     }
-    assert_in_range(launches(&l), 6, 8); /* three, then after 1, 3, 7, 15 minutes */
+    assert_in_range(launches(&l), 6, 8); /* three, then one each after 1, 3, 7 and 15 minutes */
     assert_true(lab_has_reason(&l, 1, "boots-fail", "never joined"));
     assert_true(lab_has_reason(&l, 1, "boots-fail", "to try again"));
     lab_deinit(&l);
@@ -105,7 +105,7 @@ static void many_that_fail_together_are_one_failure_of_the_wait(void **state)
     lab_deinit(&l);
 }
 
-/* The image leaves less than what the agent keeps. */
+/* The image leaves less space than the agent keeps for itself. */
 static int join_full(struct lab *l)
 {
     int n = 0;
@@ -133,13 +133,13 @@ static void machines_whose_disks_are_full_from_the_start_are_bounded(void **stat
         lab_heartbeats(&l);
         lab_plan(&l);
     }
-    assert_in_range(launches(&l), 6, 8); /* three, then after 1, 3, 7, 15 minutes */
+    assert_in_range(launches(&l), 6, 8); /* three, then one each after 1, 3, 7 and 15 minutes */
     assert_true(lab_has_reason(&l, 1, "boots-fail", "no space on their disks"));
     assert_true(lab_has_reason(&l, 1, "boots-fail", "1 MiB of 2 MiB are free"));
     lab_deinit(&l);
 }
 
-/* s is empty, and to be released after l. */
+/* s is empty, and must be released after l. */
 static void restart(struct lab *l, struct shelf *s)
 {
     lab_take(l);
@@ -166,7 +166,7 @@ static int64_t wait_for_a_launch(struct lab *l)
     return 0;
 }
 
-/* The join is known before the disk is: the job that the machine is launched for is placed there,
+/* The join is known before the disk is: the job for which the machine was launched is placed there,
  * and finds no space. */
 static void a_job_that_is_placed_before_the_disk_is_known_ends_nothing(void **state)
 {
@@ -211,7 +211,8 @@ static void tell_full_again(struct lab *l, int64_t except)
     }
 }
 
-/* Its join says nothing: the next would be launched at once, at the same interval. */
+/* The join proves nothing: otherwise the next machine would be launched at once, at the same
+ * interval. */
 static void no_other_is_launched_while_one_that_joined_is_on_trial(void **state)
 {
     (void)state;
@@ -257,7 +258,8 @@ static void one_that_goes_before_its_trial_is_over_makes_way(void **state)
     lab_deinit(&l);
 }
 
-/* It is told again after a restart, when it is not known which attempts have begun there. */
+/* The failure is reported again after a restart, when it is unknown which attempts have begun
+ * there. */
 static void a_machine_that_has_run_a_job_is_no_failure_after_a_restart(void **state)
 {
     (void)state;
@@ -439,7 +441,7 @@ static void a_machine_that_joins_ends_the_waiting_time(void **state)
     assert_int_equal(boots(&l)->wait_ms, 0);
     int64_t before = launches(&l);
     lab_plan(&l);
-    assert_int_equal(launches(&l) - before, 3); /* as many as wait */
+    assert_int_equal(launches(&l) - before, 3); /* one for each waiting job */
     assert_false(lab_has_reason(&l, 4, "boots-fail", ""));
     lab_deinit(&l);
 }

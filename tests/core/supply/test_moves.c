@@ -158,8 +158,8 @@ static void a_small_saving_is_not_worth_a_move(void **state)
     lab_deinit(&l);
 }
 
-/* On-demand at $3 at the place of its input; a spot node at $1 would read it again for $12.60, or 9
- * cents. */
+/* On-demand at $3 is at the place of its input; with a spot node at $1 the input would be read
+ * again for $12.60, or for 9 cents. */
 static void a_move_to_where_its_input_is_far_has_to_pay_for_reading_it(void **state)
 {
     (void)state;
