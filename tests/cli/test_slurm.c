@@ -122,8 +122,8 @@ static const struct {
     {"qos", "high", {NULL}}, {"requeue", NULL, {NULL}}, {"signal", "USR2@99", {NULL}},
     {"time", "1:30:00", {NULL}}};
 
-/* The specification that this program makes of the flag, or of the variable; of neither with
- * NULL. */
+/* Returns the specification that this program makes of the flag, or of the variable; of neither if
+ * both are NULL. */
 static json_t *spec_by(const char *program, size_t at, const char *flag, const char *variable)
 {
     static const char script[] = "#!/bin/sh\ntrue\n";
@@ -142,8 +142,7 @@ static json_t *spec_by(const char *program, size_t at, const char *flag, const c
         fail_msg("%s: %s %s", program, variable ? variable : "", e.text);
     if (variable) {
         unsetenv(variable);
-        if (!str_starts(
-                variable, "SLURM_")) /* those are never passed on: it is what a job is told */
+        if (!str_starts(variable, "SLURM_")) /* those are never passed on to the job */
             json_object_del(json_object_get(s.spec, "env"), variable);
     }
     json_t *spec = json_incref(s.spec);
@@ -219,8 +218,8 @@ static void names_have_widths_of_twenty(void **state)
     check_refused(slurm_format_names, ":4", "Invalid");
 }
 
-/* For a job on three nodes: sacct adds up the memory of all since 21.08, scontrol shows that of
- * one. */
+/* For a job on three nodes: sacct adds up the memory of all nodes since 21.08, scontrol shows that
+ * of one. */
 static void memory_is_of_a_node_or_of_all(void **state)
 {
     (void)state;
@@ -549,7 +548,7 @@ static const char a_failed_task[] =
 
 static const struct {
     enum slurm_job_value what;
-    const char *of_the_task, *of_nothing; /* of_nothing: of a job that has no member */
+    const char *of_the_task, *of_nothing; /* of_nothing: for a job without the member */
 } job_values[] = {{JOB_ID, "42_7", "-"}, {JOB_ID_RAW, "43", "0"}, {JOB_ARRAY_ID, "42", "0"},
     {JOB_ARRAY_INDEX, "7", "N/A"}, {JOB_NAME, "train", "-"}, {JOB_USER, "root", "-"},
     {JOB_UID, "0", "-1"}, {JOB_PARTITION, "burst", "any"}, {JOB_STATE, "FAILED", "CONFIGURING"},

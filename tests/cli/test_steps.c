@@ -166,8 +166,8 @@ static void what_no_srun_tells_is_refused(void **state)
     }
 }
 
-/* A starter that has not ended says nothing: the part may be about to connect, and its tasks would
- * never be ended. */
+/* A starter that has not ended proves nothing: its part may be about to connect, and its tasks
+ * would never end. */
 static void a_part_that_is_signalled_before_it_connects_is_called_off(void **state)
 {
     (void)state;

@@ -247,7 +247,7 @@ static void clock_is_mended_only_once_a_call(void **state)
     fake_http_add(&g->http, 400, EXPIRED);
     fake_http_with(&g->http, "Date: Sat, 22 Aug 2026 13:00:00 GMT");
     launch(g, ERR_DENIED);
-    fake_http_add(&g->http, 400, EXPIRED); /* without a date there is nothing to go by */
+    fake_http_add(&g->http, 400, EXPIRED); /* without a date the clock cannot be corrected */
     launch(g, ERR_DENIED);
     assert_int_equal(g->http.n_requests, 3);
 }

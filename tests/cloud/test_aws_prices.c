@@ -147,7 +147,7 @@ static void the_price_list_is_requested_once_a_day_and_reported_every_time(void 
 static void keys_go_to_no_price_list_that_is_not_named_with_the_endpoint(void **state)
 {
     static const struct {
-        const char *endpoint, *list, *region, *asked; /* NULL if not asked */
+        const char *endpoint, *list, *region, *asked; /* NULL if not requested */
     } cases[] = {
         {ENDPOINT, NULL, "us-east-1", NULL},
         {NULL, NULL, "eu-west-1", "https://api.pricing.us-east-1.amazonaws.com/"},

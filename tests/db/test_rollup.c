@@ -409,7 +409,7 @@ static void a_cost_that_is_not_the_ledgers_is_found(void **state)
     db_close(d);
 }
 
-/* It had begun before it moved: the new team is charged only for later costs. */
+/* The job began before it moved: the new team is charged only for later costs. */
 static void what_was_spent_stays_with_the_team_of_then(void **state)
 {
     struct db *d = util_open(*state);

@@ -116,7 +116,7 @@ static void what_cannot_be_parsed_is_not_kept(void **state)
     assert_int_equal(there_are(f), 0);
 }
 
-/* Once, for the first of them; a schema change in between is handled. */
+/* Prepared once, at the first of the uses; a schema change in between is handled. */
 static void a_query_is_kept_over_others(void **state)
 {
     struct fixture *f = *state;

@@ -78,7 +78,7 @@ static void read_plain(struct db *d, struct job_row *row, bool *ret_plain)
     assert_int_equal(query_finish(&q), 0);
 }
 
-/* A row with any value in its rare columns is read. */
+/* A row with a value in any of its rare columns is read completely. */
 static void of_plain_rows_only_is_less_read(void **state)
 {
     const struct table *t = &tables[TABLE_JOBS];

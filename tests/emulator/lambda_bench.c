@@ -68,7 +68,7 @@ static void on_answered(struct timer *t, void *ctx)
     free(call);
 }
 
-/* As front_server.c does. */
+/* Like front_server.c. */
 static void drop(struct http_call *call)
 {
     struct fault fault;

@@ -186,7 +186,7 @@ static void an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld(void 
     assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
 }
 
-/* It needs no secrets any more: its agent reports its end. */
+/* It needs no secrets: its agent only reports its end. */
 static void a_cancelled_withheld_attempt_is_sent_without_secrets(void **state)
 {
     struct fixture *f = *state;

@@ -34,7 +34,7 @@ static enum node_throttle throttle_of(const struct teller *t)
     return model_node(t->lab->model, t->node)->throttle;
 }
 
-/* A minute later, for each of two GPUs; NULL: no report. */
+/* Reports a minute for each of two GPUs; NULL: no report. */
 static void tell(
     struct teller *t, const struct gpu_load *a, const struct gpu_load *b, int64_t age_ms)
 {
@@ -64,7 +64,7 @@ static void a_node_is_throttled_until_that_has_been_over_for_a_while(void **stat
     for (int k = 0; k < 4; k++)
         tell(&t, &cold, &cold, 0);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_HEAT);
-    tell(&t, NULL, NULL, 0); /* the end need not be reported */
+    tell(&t, NULL, NULL, 0); /* the end of throttling need not be reported */
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     conditions_destroy(t.c);
 }

@@ -30,7 +30,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One more MiB, with this much free space. */
+/* Asks for one more MiB with this much free space. */
 static enum log_verdict judge(
     const struct log_shares *s, int64_t free, const char *user, int64_t job_bytes, bool has_waited)
 {

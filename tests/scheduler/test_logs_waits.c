@@ -146,7 +146,7 @@ static void fill_with_loud(struct logs_rig *w, int64_t *free_bytes)
     free(path);
 }
 
-/* Of n bytes of a user beyond their share. */
+/* Asks about n bytes of a user above their share. */
 static enum log_verdict judge_loud(struct logs_rig *w, int64_t n)
 {
     return log_disk_judge(w->logs.disk, "loud", 8000 << 10, n);
@@ -177,7 +177,7 @@ static void a_full_disk_that_had_space_is_waited_for_again(void **state)
     assert_int_equal(judge_loud(w, 1000), LOG_CUT);
 }
 
-/* Else it would be kept for ever where free space changes around the limit. */
+/* Otherwise output would be kept for ever where free space changes around the limit. */
 static void space_that_is_too_little_or_does_not_last_ends_no_wait(void **state)
 {
     struct logs_rig *w = *state;
@@ -266,7 +266,7 @@ static void a_waiter_is_notified_when_earlier_writes_are_durable(void **state)
     assert_int_equal(none.n, 1);
 }
 
-/* More than are synced one by one, some of which are deleted, or are not files, by then. */
+/* More files than are synced one by one; some are deleted by then, or are not files. */
 static void many_at_once_and_what_is_gone(void **state)
 {
     struct logs_rig *w = *state;

@@ -221,7 +221,7 @@ static bool has_type(const json_t *schema, const char *type)
     return false;
 }
 
-/* What a row says of a value, on its own: not how scheduler/api/openapi.c makes a schema of it. */
+/* The schema type that a row must have, derived here independently of scheduler/api/openapi.c. */
 static const char *member_type_of(const struct job_attribute *a)
 {
     static const char *const types[] = {[JOB_MEMBER_INT32] = "integer",
@@ -248,7 +248,7 @@ static void check_words(const struct job_attribute *a, const json_t *schema, con
         fail_msg("%s of %s has words that job/attributes.c does not have", a->name, where);
 }
 
-/* What a request may say is what a submit and an update are checked by. */
+/* Requests are checked against the same limits in submits and updates. */
 static void check_asked(const struct job_attribute *a, const json_t *schema, const char *where)
 {
     static const char *const units[] = {[JOB_UNIT_MS] = "milliseconds",
@@ -302,7 +302,7 @@ static void options_are_described_as_the_table_has_them(void **state)
         if (!a->name)
             continue;
         own = member_of(json_object_get(schemas, "JobSpec"), a->name);
-        if (!own && !str_eq(a->name, "at_once")) /* it is part of array there */
+        if (!own && !str_eq(a->name, "at_once")) /* there it is part of the array */
             fail_msg("%s is not in JobSpec", a->name);
         if (own)
             check_asked(a, own, "JobSpec");
@@ -322,7 +322,7 @@ static void options_are_described_as_the_table_has_them(void **state)
     json_decref(doc);
 }
 
-/* openapi.json would hide a change of the table. */
+/* A description copied into openapi.json would hide a change of the table. */
 static void what_the_table_says_is_not_written_by_hand(void **state)
 {
     (void)state;
@@ -337,7 +337,7 @@ static void what_the_table_says_is_not_written_by_hand(void **state)
             const json_t *own = a->name && a->member_type != JOB_MEMBER_NONE
                                     ? member_of(json_object_get(schemas, objects[k]), a->name)
                                     : NULL;
-            /* null of a job whose number of nodes is no range */
+            /* null for a job whose number of nodes is not a range */
             const bool is_special = a->name && str_eq(a->name, "on_loss");
             for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++)
                 if (json_object_get(own, keys[n]) && !is_special)

@@ -32,7 +32,7 @@ static void what_is_loopback(void **state)
     "markets: [spot],"                                                                             \
     " image: ami-0123456789abcdef0, max_nodes: 4%s}}\n"
 
-/* words "": it may start. */
+/* words "": the start is allowed. */
 static void check(const char *head, const char *more, const char *words)
 {
     char text[2048];

@@ -125,7 +125,7 @@ static void assert_has(const char *text, const char *words)
         fail_msg("\"%s\" is not in: %s", words, text);
 }
 
-/* Starts that found no space, until the job is held for it. */
+/* Ends starts for lack of space until the job is held. */
 static void hold_for_space(struct asked *a, const char *text)
 {
     for (int k = 1; k <= JOB_NO_SPACE_MAX; k++) {
@@ -147,7 +147,7 @@ static void a_job_held_for_space_has_the_last_text_and_the_cure(void **state)
         "fix that or ask for less, then belay release 1");
 }
 
-/* Its start says what was tried, its end why that failed. */
+/* The texts say what was tried at the start, and why it failed. */
 static void a_long_text_leaves_space_for_the_cure(void **state)
 {
     char text[240];
@@ -215,7 +215,7 @@ static void a_job_that_avoids_a_node_has_the_text_of_that_node(void **state)
     assert_has(text_of(&a, "no-room-away"), "could not start it (belay show 1 says why)");
 }
 
-/* The other ranks only end with the one that had no space, and are stored after it. */
+/* The other ranks end because of the rank without space, and are stored after it. */
 static void the_text_is_that_of_the_rank_without_space(void **state)
 {
     struct lab *lab = *state;
@@ -261,7 +261,7 @@ static void without_a_text_of_the_store_the_core_says_where_to_look(void **state
         "after that is fixed, belay release 1 lets it continue");
 }
 
-/* The core's line says when it is tried again, the agent's why. */
+/* The core's line says when the next try is, the agent's line why. */
 static void a_job_that_waits_for_its_store_has_both_lines(void **state)
 {
     struct asked a = begin(*state);

@@ -7,7 +7,7 @@
 
 #include "base/wire/wire.h"
 
-/* The caller deinits them. */
+/* The caller deinitialises them. */
 struct wire_status status_of_everything(void);
 struct wire_desired desired_of_everything(void);
 

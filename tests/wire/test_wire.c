@@ -181,7 +181,7 @@ static void an_unknown_key_is_tolerated(void **state)
     wire_desired_deinit(&m);
 }
 
-/* Of a newer version; what it means is said in wire.h. It is not sent on. */
+/* From a newer version; wire.h defines the fallback. It is not sent on. */
 static void an_unknown_word_is_tolerated(void **state)
 {
     (void)state;
@@ -209,7 +209,7 @@ static void an_unknown_word_is_tolerated(void **state)
     wire_status_deinit(&m);
 }
 
-/* How often a key is in a message. */
+/* Counts a key in a message. */
 static int times(const char *text, const char *key)
 {
     char quoted[64];
@@ -220,7 +220,7 @@ static int times(const char *text, const char *key)
     return n;
 }
 
-/* What agents get of a job's options is what their rows say, and nothing else. */
+/* Agents receive exactly the options whose rows say so. */
 static void options_for_agents_survive_a_round_trip(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void options_for_agents_survive_a_round_trip(void **state)
         struct buf out = {0};
         struct err e;
         wire_desired_encode(&d, &out);
-        if (!is_plain) /* then it is read as a tree of values */
+        if (!is_plain) /* otherwise it is read as a tree of values */
             buf_adds(&out, "\n");
         for (size_t i = 0; i < job_attributes_count; i++)
             if (job_attributes[i].wire && times(buf_str(&out), job_attributes[i].wire) != 1)
@@ -255,7 +255,7 @@ static void options_for_agents_survive_a_round_trip(void **state)
     }
 }
 
-/* Each word is sent as it always was, and read again: the bytes hold both sides together. */
+/* Each word has a fixed encoding, so that both sides of an upgrade understand each other. */
 static void every_word_survives_a_round_trip(void **state)
 {
     (void)state;
@@ -297,7 +297,7 @@ static void a_status_without_a_notice_has_none(void **state)
     wire_status_deinit(&m);
 }
 
-/* What begins with a space is read by way of a tree of JSON. */
+/* A message that begins with a space is read through a JSON tree. */
 static void expect_alike(const char *text, size_t n)
 {
     struct wire_desired m = {0}, slow = {0};

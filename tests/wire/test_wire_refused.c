@@ -64,7 +64,7 @@ static void a_join_with_a_malformed_name_feature_or_resource_is_refused(void **s
         assert_int_equal(decode_join(good[i][0], good[i][1], &e), 0);
 }
 
-/* As a text too long for its array was. */
+/* Like a text that exceeds its array. */
 static void a_word_that_is_too_long_is_refused(void **state)
 {
     (void)state;
