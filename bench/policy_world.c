@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SUBSETS 12
-/* weight, in counts, that a row learned elsewhere keeps beside the folder's own counts */
+/* weight, in counts, that a row learned elsewhere keeps next to the folder's own counts */
 #define FADE 50
 
 void policy_die(const char *text)

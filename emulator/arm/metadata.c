@@ -163,7 +163,7 @@ static void get_instance(const struct look *l, const char *path)
         arm_metadata_error(404, l->reply);
     } else if (json_is_string(v) != is_text) {
         refuse(l->reply, 400,
-            "Bad request. A leaf is asked for with format=text, anything else as JSON.", NULL);
+            "Bad request. A leaf is returned as format=text, anything else as JSON.", NULL);
     } else if (is_text) {
         l->reply->status = 200;
         l->reply->is_text = true;
