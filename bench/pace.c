@@ -5,8 +5,8 @@
  * half of the jobs; the other jobs wait or are on on-demand. One hour of virtual time passes, in
  * which each job is decided on as often as in belayd.
  *
- *   decision    from the call of the planner until its event is applied: the state of the job and of
- *               all offers is collected, the offer is chosen, the baseline advances and, if the
+ *   decision    from the call of the planner until its event is applied: the state of the job and
+ *               of all offers is collected, the offer is chosen, the baseline advances and, if the
  *               procurement changed, the job moves in the queue
  *   table       one slice of the computation of a table, which all jobs share
  */

@@ -6,16 +6,16 @@
  * fifty needs several nodes.
  *
  *   one end     one job ends, and a job that fits is placed: the usual tick
- *   1000 ends   in one tick, as after a network partition or a short array; median of nine, with the
- *               same queue length before each
- *   worst       of those nine: the first, which allocates memory that the later ones reuse
- *   reads       the time of an end in dependent memory reads, spread over as much memory as the model
- *               has: comparable between machines, and between times on one machine
+ *   1000 ends   in one tick, as after a network partition or a short array; median of nine, with
+ *               the same queue length before each
+ *   worst       the slowest of them: the first, which allocates memory that the later ones reuse
+ *   reads       the time of an end in dependent memory reads, spread over as much memory as the
+ *               model has: comparable between machines, and between times on one machine
  *   memory      of the model, for one more queued job
- *   why         everything that `belay why` prints about a job: reasons, jobs ahead, expected start,
- *               remedies. For jobs spread evenly over the queue: median and worst
- *   quotas      the same with eight teams whose quota is a tenth of the capacity each, and 20 to 2,000
- *               users: the number of users must not matter
+ *   why         everything that `belay why` prints about a job: reasons, jobs ahead, expected
+ *               start, remedies. For jobs spread evenly over the queue: median and worst
+ *   quotas      the same with eight teams whose quota is a tenth of the capacity each, and 20 to
+ *               2,000 users: the number of users must not matter
  *   elastic     the same with a pool that has reached its maximum number of machines
  */
 #include "bench/core_alone.h"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock programs that come from npm, for tests in Python. Where there is no npm or no network, the
-test is skipped."""
+"""Third-party programs from npm, for tests in Python; without npm or network they are skipped."""
 
 import json
 import os

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S3 servers that others wrote, to throw away: Ceph's radosgw (strict signatures; objects in
-memory) and the s3api of OpenStack's Swift (501 to every conditional write; objects in files).
-Everything listens on loopback and lies in a directory that goes with the server. scripts/setup real
-installs both; where one is missing, what wants it is skipped.
+"""Temporary S3 servers that are not belay's, for tests: Ceph's radosgw, which checks signatures
+strictly and keeps objects in memory, and the s3api of OpenStack's Swift, which answers 501 to
+every conditional write and keeps objects in files. Each listens on loopback and has a directory
+that is removed with it. scripts/setup real installs both; tests that need a missing one are
+skipped.
 
     s3server.py ceph|swift PROGRAM ARG...
         runs PROGRAM with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION and
-        AWS_ENDPOINT_URL in its environment; {} in an argument is the store's URL,
-        s3://jobs?endpoint=...; the bucket is there
+        AWS_ENDPOINT_URL in its environment; {} in an argument becomes the store's URL,
+        s3://jobs?endpoint=..., whose bucket exists
 
-    with s3server.start("ceph") as server:  # of the same, in Python
+    with s3server.start("ceph") as server:  # the same in Python
         server.url, server.endpoint, server.env, server.make_bucket("another")
 """
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is full when a test says so: a small tmpfs in a mount namespace of the test's own, so
-nothing of it is left behind. A test that has one ends with small_disk.main()."""
+"""A small disk that a test can fill: a tmpfs in the test's own mount namespace, so that nothing of
+it remains. A test that uses it ends with small_disk.main().
+"""
 
 import contextlib
 import os

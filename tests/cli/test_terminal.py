@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of others are shown without what a terminal would act on: node names from before joins were
-checked, and whatever belayd answers, here through a proxy that puts escape sequences into each
-text."""
+"""Untrusted texts are printed without terminal escape sequences: node names from before joins were
+checked, and whatever belayd answers, here through a proxy that inserts such sequences into each
+text.
+"""
 
 import contextlib
 import http.server

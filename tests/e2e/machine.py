@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine with Debian's kernel, under qemu without hardware support, built from what is installed
-here: programs with their libraries, Python, belay's build and its tests, all in one initramfs. For
-features that this machine's kernel lacks.
+"""A virtual machine with Debian's kernel, under qemu without hardware support, for features that
+this host's kernel lacks. It is built from what is installed here: programs with their libraries,
+Python, belay's build and its tests, all in one initramfs.
 
-    lacks()                       what is not installed here; "": nothing
-    run("criu_inside.py", 900)    boots, runs that file of this directory; (exit code, console)
+    lacks()                       what is not installed here; "" if nothing is missing
+    run("criu_inside.py", 900)    boots, runs that file of this directory there, returns (exit
+                                  code, console); the limit is in seconds
 
-BELAY_MACHINE_FROM names directories, with colons between, into which packages were unpacked instead
-of being installed.
+BELAY_MACHINE_FROM names directories, separated by colons, with unpacked packages that are used
+in place of installed ones.
 """
 
 import glob

@@ -2,10 +2,11 @@
 """Every call that a driver makes in a machine's life fails in every way, one at a time: the job
 still completes, it has one machine at a time, no resource is left, and belay audit finds nothing.
 
-    test_launch_failures.py PROVIDER                compares with docs/reference/cloud-failures.md
-    test_launch_failures.py PROVIDER --write        writes it there
-    test_launch_failures.py PROVIDER --only TEXT    cases whose call and fault have this text;
-                                                    compares nothing
+    test_launch_failures.py PROVIDER            compares the results with
+                                                docs/reference/cloud-failures.md
+    test_launch_failures.py PROVIDER --write    writes the results to that file
+    test_launch_failures.py PROVIDER --only TEXT    runs the cases whose call and fault contain
+                                                    TEXT; compares nothing
 """
 
 import argparse
@@ -62,7 +63,7 @@ class Case:
 
 
 class Part:
-    """Cases that run in labs of one kind. rows: name of the cases whose rows follow in the table."""
+    """Cases that run in labs of one kind. rows: name of the cases whose rows come next."""
 
     def __init__(self, cases, rows=None, **lab):
         self.cases, self.rows, self.lab = cases, cases if rows is None else rows, lab

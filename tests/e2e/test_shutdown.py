@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that shut down under a running job: with a provider's notice or without
-one, and nodes whose clock is wrong.
+"""Machines that shut down under a running job, with and without a provider's notice, and nodes
+whose clock is wrong.
 
-The emulator plays ACPI's power button: SIGTERM to the machine's unit, which is the agent, and when
-that has ended SIGTERM and SIGKILL to whatever is left. The job takes half a second to answer, so an
-agent that ends at once loses its work.
+The emulator does what ACPI's power button does: SIGTERM to the machine's unit, which is the
+agent, and, when that has ended, SIGTERM and SIGKILL to all remaining processes. The job takes
+half a second to answer, so an agent that ends at once loses its work.
 """
 
 import re

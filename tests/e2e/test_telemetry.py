@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that are idle, oversized, starved, short of memory and throttled, as real processes with
-GPUs simulated by a fake driver library: belay advise or belay diagnose reports each, and nothing
-about a healthy one."""
+GPUs simulated by a fake driver library: belay advise or belay diagnose reports each of them, and
+nothing about a healthy job.
+"""
 
 import os
 import unittest

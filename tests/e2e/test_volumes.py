@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay advise --forgotten: a volume that outlived its machine is reported, with its cost per day,
-and with `all` also volumes of others; a provider that refuses does not hide the rest; and nothing
-is ever deleted."""
+"""belay advise --forgotten: a volume that outlived its machine is reported with its cost per day;
+with `all`, volumes that belay did not make are reported too; a provider that refuses the request
+does not hide the others; and nothing is ever deleted.
+"""
 
 import json
 import unittest

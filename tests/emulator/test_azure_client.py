@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Azure's own client, @azure/arm-compute, against the emulator. It comes from npm into the build
-directory, once.
+"""Azure's own client, @azure/arm-compute, against the emulator. It is installed from npm into the
+build directory, once.
 
-    test_azure_client.py EMULATOR CLIENT_DIRECTORY
+test_azure_client.py EMULATOR CLIENT_DIRECTORY
 """
 
 import os

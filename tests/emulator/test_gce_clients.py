@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated Compute Engine as others see it: plain requests as Google's documentation has them,
-signed with openssl, and Google's own client for Node.js. Debian has no client; npm's is installed
-into the build directory, and where that cannot be done the test is skipped."""
+"""The emulated Compute Engine as its clients see it: plain requests as in Google's documentation,
+signed with openssl, and Google's own client for Node.js. Debian has no package of the client; it
+is installed from npm into the build directory, and where that fails the test is skipped.
+"""
 
 import base64
 import contextlib

@@ -5,7 +5,8 @@
         status, body, headers = d.call("POST", "/api/v1/jobs", {"script": "#!/bin/sh\\n", "cwd":
         "/"})
 
-Leaving the block stops it and checks that it ended well and that no sanitizer had anything to say.
+Leaving the block stops it and checks that it exited with 0 and that no sanitizer reported
+anything.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job's user is warned of, by the API and by the command line."""
+"""Warnings about a job, given to its user by the API and by the command line."""
 
 import os
 import subprocess

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API as docs/reference/api.md has it: who may do what, bad input of every kind, and what good
-input gives."""
+"""The API as documented in docs/reference/api.md: access rights, bad input of every kind, and the
+results of good input.
+"""
 
 import collections
 import concurrent.futures

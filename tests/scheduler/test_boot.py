@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first boot of a machine that has no belay: its user data, run against a real belayd.
+"""The first boot of a machine without belay: its user data, run against a real belayd.
 
-The machine is a directory; of programs it has what a small image has, and one that can fetch.
+The machine is a directory with the programs of a small image, and one that can download.
 """
 
 import contextlib

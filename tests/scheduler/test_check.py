@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belayd --check says what a start would say, and what it would find out only later; it changes
-nothing."""
+"""belayd --check reports every error that a start would report, and those that would appear only
+later; it changes nothing.
+"""
 
 import json
 import os

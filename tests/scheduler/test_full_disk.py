@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk under belayd's state: what is new is refused in plain words, nothing is lost, and all
-goes on when there is space again."""
+"""A full disk under belayd's state: new requests are refused with an error that names the cause,
+nothing is lost, and everything continues when there is space again.
+"""
 
 import concurrent.futures
 import os

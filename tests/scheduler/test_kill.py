@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of belayd at random moments under load: nothing that was acknowledged is lost, no number
-is given twice.
+is assigned twice.
 
-    test_kill.py [SEED]     the moments follow from the seed; default: a new one, which is printed
+    test_kill.py [SEED]     the moments are computed from the seed; without one, a new seed is
+                            chosen and printed
 """
 
 import collections

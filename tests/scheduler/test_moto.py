@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay's aws driver against an EC2 that others wrote: the moto server. Skipped where there is none
-on the PATH (pip install 'moto[server,ec2]')."""
+"""belay's aws driver against moto, a third-party simulation of EC2. Skipped where moto_server is
+not on the PATH (pip install 'moto[server,ec2]').
+"""
 
 import contextlib
 import os

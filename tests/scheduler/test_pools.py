@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools by command: what is put in force, what is refused, and that it is all or nothing, whenever
-belayd is killed."""
+"""Pools changed by command: which changes are accepted and which refused, and that each is applied
+whole or not at all, whenever belayd is killed.
+"""
 
 import concurrent.futures
 import os

@@ -4,16 +4,16 @@ all values.
 
     ring.py STEPS [SECONDS A STEP [RANK STEP [hold]]]
 
-At that step that rank fails with exit code 7; or, with hold, it comes to no checkpoint from then on
-in the first attempt.
+At STEP, RANK fails with exit code 7. With hold it sleeps instead before its first save from STEP
+on, in the first attempt only, so that no checkpoint is completed.
 
-With another number of ranks than made the checkpoint, each begins with a value that follows from
-those of all of them.
+With another number of ranks than wrote the checkpoint, each starts from a value computed from
+all the saved ones.
 
-The ranks find each other as torch.distributed's do, by RANK, WORLD_SIZE, MASTER_ADDR and
-MASTER_PORT, and agree at each step whether to save. With RING_DIR rank 0 takes any port and writes
-it to a file there: where several clusters are on one machine, jobs of the same number would have
-the same port.
+The ranks find each other as those of torch.distributed do, by RANK, WORLD_SIZE, MASTER_ADDR and
+MASTER_PORT, and agree at each step whether to save. With RING_DIR rank 0 listens on any free
+port and writes its number to a file there: where several clusters share a machine, MASTER_PORT
+would be the same for jobs with the same number.
 """
 
 import hashlib
