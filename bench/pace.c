@@ -50,7 +50,7 @@ static int64_t apply(struct bench *b, struct event ev)
     return core_must_apply(b->m, b->now, ev);
 }
 
-/* The launch succeeds and the machine joins at once, if the offer has room. */
+/* The launch succeeds and the machine joins at once, if the offer has capacity. */
 static void answer(struct bench *b, int64_t instance, int64_t offer)
 {
     struct node_row node = {.total = machine};

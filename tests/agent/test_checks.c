@@ -65,7 +65,7 @@ static int check(const char *text, struct err *e)
     return rc;
 }
 
-/* A refused start ends at once; any other goes on until the alarm ends the test. */
+/* A refused start ends at once; an accepted one runs until the alarm ends the test. */
 static void a_start_is_refused(const char *text)
 {
     struct config c = read_config(text);

@@ -132,7 +132,7 @@ static void each_step_has_its_command_line(void **state)
     free(restore);
 }
 
-/* ---- the script that stands in for criu ---- */
+/* ---- a script in place of criu ---- */
 
 static char dir[] = "/tmp/belay-criu-XXXXXX";
 

@@ -40,9 +40,9 @@ echo "up $BELAY_ATTEMPT"
 while ! [ -e "%(dir)s/go" ]; do sleep 0.05; done
 """
 
-# Answered to anybody who reaches the port.
+# Paths that need no credentials.
 OPEN = {"/healthz", "/api/v1/openapi.json"}
-# For jobs whose script starts steps on other nodes: a session of one's own, of which there is none.
+# A job's own sessions, with which its script starts steps on other nodes; here there are none.
 SESSIONS = "/api/v1/channels/"
 CLIENT = os.path.join(BUILD, "clients/python")
 CSR = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]

@@ -48,8 +48,8 @@ struct wrong {
     const char *what;
     double declared; /* declared work, relative to the actual work */
     int64_t boot_ms, notice_ms;
-    /* after two hours spot's price triples, or spot ends; or it is up for ten minutes and down for
-     * an hour by turns */
+    /* After two hours the price of spot triples, or spot ends for good; or spot alternates between
+     * ten minutes of availability and an hour without. */
     bool triples, ends, interruptions;
 };
 
