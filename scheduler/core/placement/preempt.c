@@ -219,13 +219,8 @@ static bool is_preemption_legal(
     const struct model *m, const struct event *ev, const struct shape *s)
 {
     bool by_qos = ev->preempt.by_qos,
-         may = ev->preempt.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now);
-    for (size_t k = 0; may && k < ev->preempt.n_nodes; k++) {
-        const struct node *n = model_node(m, ev->preempt.nodes[k]);
-        may = n && node_takes_work(n) && !reserve_is_taken(n, s);
-        for (size_t i = 0; may && i < k; i++)
-            may = ev->preempt.nodes[i] != ev->preempt.nodes[k];
-    }
+         may = ev->preempt.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now) &&
+               reserve_may_take(m, s, ev->preempt.nodes, ev->preempt.n_nodes);
     for (size_t k = 0; may && k < ev->preempt.n_victims; k++) {
         const struct job *j = model_job(m, ev->preempt.victims[k]);
         may = j && j->row.state == JOB_RUNNING &&

@@ -534,14 +534,15 @@ void reserve_overridden(struct model *m, struct node *n, struct queue_position b
         reserve_drop(m, r);
 }
 
-static bool may_reserve(const struct model *m, const struct event *ev, const struct shape *s)
+bool reserve_may_take(
+    const struct model *m, const struct shape *s, const int64_t *nodes, size_t n_nodes)
 {
-    bool may = ev->reserve.n_nodes <= (size_t)s->nodes;
-    for (size_t k = 0; may && k < ev->reserve.n_nodes; k++) {
-        const struct node *n = model_node(m, ev->reserve.nodes[k]);
+    bool may = true;
+    for (size_t k = 0; may && k < n_nodes; k++) {
+        const struct node *n = model_node(m, nodes[k]);
         may = n && node_takes_work(n) && !reserve_is_taken(n, s);
         for (size_t i = 0; may && i < k; i++)
-            may = ev->reserve.nodes[i] != ev->reserve.nodes[k];
+            may = nodes[i] != nodes[k];
     }
     return may;
 }
@@ -551,7 +552,8 @@ int apply_reserve(
 {
     const struct job *j = model_job(m, ev->reserve.job);
     struct shape *s = j ? j->shape : NULL;
-    if (!s || s->head != ev->reserve.job || !may_reserve(m, ev, s))
+    if (!s || s->head != ev->reserve.job || ev->reserve.n_nodes > (size_t)s->nodes ||
+        !reserve_may_take(m, s, ev->reserve.nodes, ev->reserve.n_nodes))
         return err_set(e, ERR_CONFLICT,
             "nothing can be reserved for job %" PRId64 " there (any more)", ev->reserve.job);
     reserve_drop(m, s);

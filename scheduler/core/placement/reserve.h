@@ -27,6 +27,9 @@ void reserve_used(struct model *m, struct shape *s, struct node *n);
 void reserve_trim(struct model *m, struct shape *s);
 /* Reserved for others and does not yield. */
 bool reserve_is_taken(const struct node *n, const struct shape *s);
+/* It may reserve all of these nodes, and each is named once. */
+bool reserve_may_take(
+    const struct model *m, const struct shape *s, const int64_t *nodes, size_t n_nodes);
 /* Coming or launchable machines for it, at most as many as it needs. */
 int32_t reserve_to_come(
     const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now);
