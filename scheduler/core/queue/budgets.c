@@ -426,6 +426,16 @@ static void cap_free(struct model *m, struct job *j)
     j->side->cap = NULL;
 }
 
+/* Adds what no stake counts. */
+static void book(struct model *m, struct budget *b, int64_t uusd)
+{
+    b->row.booked_uusd += uusd;
+    b->spent += uusd;
+    b->reserved += uusd;
+    b->committed += uusd;
+    touch_budget(m, b);
+}
+
 void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, struct wall now)
 {
     struct job *j = a->job;
@@ -435,11 +445,7 @@ void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, str
         struct budget *b = &m->queue.budgets[k];
         if (!(mask >> k & 1) || !is_of_pool(b, a->node->pool))
             continue;
-        b->row.booked_uusd += waited_uusd;
-        b->spent += waited_uusd;
-        b->reserved += waited_uusd;
-        b->committed += waited_uusd;
-        touch_budget(m, b);
+        book(m, b, waited_uusd);
         stake_add(m, b, a, now);
     }
     if (cap)
@@ -463,11 +469,7 @@ void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uu
         struct budget *b = &m->queue.budgets[k];
         if (!(budgets >> k & 1) || b->options->pool[0])
             continue;
-        b->row.booked_uusd += uusd;
-        b->spent += uusd;
-        b->reserved += uusd;
-        b->committed += uusd;
-        touch_budget(m, b);
+        book(m, b, uusd);
         if (b->is_loaded) /* else it is examined at once */
             refile(m, b);
     }
@@ -513,12 +515,7 @@ void budgets_rejoin(struct model *m, struct job *j, struct wall now)
             struct budget *b = &m->queue.budgets[k];
             if (!(left >> k & 1) || !is_of_pool(b, a->node->pool))
                 continue;
-            int64_t before = cost_by(a, now); /* does not count for this budget */
-            b->row.booked_uusd -= before;
-            b->spent -= before;
-            b->reserved -= before;
-            b->committed -= before;
-            touch_budget(m, b);
+            book(m, b, -cost_by(a, now)); /* does not count for this budget */
             stake_add(m, b, a, now);
         }
     }
