@@ -49,10 +49,14 @@ enum column {
     UNIFORM,
     STICKY,
     PLAIN,
+    RC_CR,
+    RC_CR_PLAIN,
     GREEDY,
     UNIFORM_BEST,
     STICKY_BEST,
     PLAIN_BEST,
+    RC_CR_BEST,
+    RC_CR_PLAIN_BEST,
     COLUMNS
 };
 
@@ -69,10 +73,14 @@ static const struct {
     [UNIFORM] = {"UP", DEADLINE_UNIFORM, false, NULL},
     [STICKY] = {"UP+h", DEADLINE_UNIFORM_STICKY, false, NULL},
     [PLAIN] = {"UP-h", DEADLINE_UNIFORM_PLAIN, false, NULL},
+    [RC_CR] = {"UC", DEADLINE_RC_CR, false, NULL},
+    [RC_CR_PLAIN] = {"UC-h", DEADLINE_RC_CR_PLAIN, false, NULL},
     [GREEDY] = {"greedy", DEADLINE_GREEDY, false, NULL},
     [UNIFORM_BEST] = {"UP*", DEADLINE_UNIFORM, true, NULL},
     [STICKY_BEST] = {"UP+h*", DEADLINE_UNIFORM_STICKY, true, NULL},
     [PLAIN_BEST] = {"UP-h*", DEADLINE_UNIFORM_PLAIN, true, NULL},
+    [RC_CR_BEST] = {"UC*", DEADLINE_RC_CR, true, NULL},
+    [RC_CR_PLAIN_BEST] = {"UC-h*", DEADLINE_RC_CR_PLAIN, true, NULL},
 };
 
 /* The window in which belay was most expensive relative to Uniform Progress. */
@@ -184,7 +192,7 @@ struct bars {
     size_t settings, late, late_others;
     struct {
         size_t dearer;
-        double to_uniform, to_forms, to_sticky, to_best, to_best_most;
+        double to_uniform, to_forms, to_all, to_all_most, to_best, to_best_most;
         struct worst worst;
         double beside_baseline;
     } of[FREE + 1];
@@ -196,15 +204,16 @@ struct bars {
     double greedy_gap, uniform_gap;
 };
 
-/* Cost of the paper's cheapest form, over both ways to choose a zone; with_sticky includes the form
- * whose hysteresis also applies to spot. */
-static double least_of(const double *cost, bool with_sticky)
+/* Cost of the cheapest form of Uniform Progress, over both ways to choose a zone: of the two of the
+ * paper's text; of_all includes the two of its code (UC) and the one whose hysteresis also applies
+ * to spot. */
+static double least_of(const double *cost, bool of_all)
 {
-    static const enum column forms[] = {
-        UNIFORM, PLAIN, UNIFORM_BEST, PLAIN_BEST, STICKY, STICKY_BEST};
+    static const enum column forms[] = {UNIFORM, PLAIN, UNIFORM_BEST, PLAIN_BEST, STICKY,
+        STICKY_BEST, RC_CR, RC_CR_PLAIN, RC_CR_BEST, RC_CR_PLAIN_BEST};
     double least = INFINITY;
 
-    for (size_t i = 0; i < (with_sticky ? 6 : 4); i++)
+    for (size_t i = 0; i < (of_all ? N_OF(forms) : 4); i++)
         if (cost[forms[i]] > 0 && cost[forms[i]] < least)
             least = cost[forms[i]];
     return least;
@@ -212,15 +221,16 @@ static double least_of(const double *cost, bool with_sticky)
 
 static void sum_up(const struct sums *sums, struct bars *bars)
 {
-    const double forms = least_of(sums->cost, false), sticky = least_of(sums->cost, true),
-                 there = least_of(sums->beside, false);
+    const double forms = least_of(sums->cost, false), all = least_of(sums->cost, true),
+                 there = least_of(sums->beside, true);
 
     for (size_t k = OURS; k <= FREE; k++) {
         const double ours = sums->cost[k], to_best = sums->beside[k] / sums->cost_best;
-        bars->of[k].dearer += ours > sticky * 1.00001;
+        bars->of[k].dearer += ours > all * 1.00001;
+        bars->of[k].to_all_most = fmax(bars->of[k].to_all_most, ours / all);
         bars->of[k].to_uniform += ours / sums->cost[UNIFORM];
         bars->of[k].to_forms += ours / forms;
-        bars->of[k].to_sticky += ours / sticky;
+        bars->of[k].to_all += ours / all;
         bars->of[k].to_best += to_best;
         bars->of[k].to_best_most = fmax(bars->of[k].to_best_most, to_best);
         if (!bars->of[k].worst.zone || sums->worst[k].more > bars->of[k].worst.more)
@@ -243,7 +253,7 @@ static void sum_up(const struct sums *sums, struct bars *bars)
 static void print_row(const char *what, const struct setting *s, const struct sums *sums)
 {
     const size_t n_columns = sums->cost[UNIFORM_BEST] > 0 ? COLUMNS : GREEDY + 1;
-    const double forms = least_of(sums->cost, false), there = least_of(sums->beside, false),
+    const double forms = least_of(sums->cost, true), there = least_of(sums->beside, true),
                  best = sums->cost_best;
 
     printf("%-14s %3.0f %4.2f %.0f:1 %6.2f", what, (double)s->deadline_ms / HOUR_MS,
@@ -281,12 +291,12 @@ static void print_bars(const char *what, const struct bars *b)
     for (size_t k = OURS; k <= FREE; k++) {
         const struct worst *w = &b->of[k].worst;
         printf(
-            "   %-6s cost: %.3f of UP, %.3f of the cheapest form (including UP+h: %.3f; more "
-            "expensive in %zu settings), %.3f of the optimum (at most %.3f); worst window %+.1f %% "
-            "(relative to the cap's baseline %+.1f %%)\n",
-            columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_sticky / n,
-            b->of[k].dearer, b->of[k].to_best / n, b->of[k].to_best_most, 100 * w->more,
-            100 * b->of[k].beside_baseline);
+            "   %-6s cost: %.3f of UP, %.3f of its cheaper form, %.3f of the cheapest form of all "
+            "(at most %.3f; more expensive in %zu settings), %.3f of the optimum (at most %.3f); "
+            "worst window %+.1f %% (relative to the cap's baseline %+.1f %%)\n",
+            columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_all / n,
+            b->of[k].to_all_most, b->of[k].dearer, b->of[k].to_best / n, b->of[k].to_best_most,
+            100 * w->more, 100 * b->of[k].beside_baseline);
         printf("          worst window: %s from tick %zu, deadline %.0f h, restart %.2f h, %.0f:1; "
                "%zu starts, %.1f h on spot, %.1f h on on-demand; UP: %zu, %.1f h, %.1f h\n",
             w->zone, w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS,

@@ -7,8 +7,8 @@
 #define CAP_MOST 1000
 
 /* In the order of enum deadline_rule. */
-static const char *const policy_words[] = {
-    "planned", "uniform", "uniform-sticky", "uniform-plain", "greedy", "on-demand", NULL};
+static const char *const policy_words[] = {"planned", "uniform", "uniform-sticky", "uniform-plain",
+    "rc-cr-threshold", "rc-cr-threshold-no-condition2", "greedy", "on-demand", NULL};
 
 static int64_t opt_time(
     struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms)

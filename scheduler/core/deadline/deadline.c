@@ -94,12 +94,26 @@ static bool is_behind(const struct deadline_job *job, int64_t ahead_ms)
     return done < elapsed * (double)job->whole_work_ms / (double)job->whole_time_ms;
 }
 
+/* A job on on-demand stays there while it is behind the line as it will be two restarts later. */
+enum hysteresis {
+    AGAINST_WAITING = 1, /* if there is no spot */
+    AGAINST_SPOT = 2,    /* if there is */
+    NEVER_WAITS = 4      /* without spot it stays, wherever the line is */
+};
+
+static const unsigned hysteresis_of[] = {[DEADLINE_UNIFORM] = AGAINST_WAITING,
+    [DEADLINE_UNIFORM_STICKY] = AGAINST_WAITING | AGAINST_SPOT,
+    [DEADLINE_RC_CR] = NEVER_WAITS | AGAINST_SPOT,
+    [DEADLINE_RC_CR_PLAIN] = NEVER_WAITS,
+    [DEADLINE_ON_DEMAND] = 0};
+
 static size_t follow_rule(const struct deadline_policy *p, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t n)
 {
     const size_t sure = cheapest_sure(offers, n), spot = pick_spot(p, job, offers, n);
     const int64_t spare = deadline_slack_ms(job);
     const bool on_sure = is_on_sure(job, offers);
+    const unsigned stays = on_sure ? hysteresis_of[p->rule] : 0;
 
     if (p->rule == DEADLINE_ON_DEMAND)
         return sure;
@@ -107,13 +121,15 @@ static size_t follow_rule(const struct deadline_policy *p, const struct deadline
         return job->on;
     if (spare < max_i64(job->restart_worst_ms, job->failed_launch_ms) || spare < job->look_ms)
         return on_sure ? job->on : sure;
-    if (on_sure && p->rule == DEADLINE_UNIFORM_STICKY && is_behind(job, 2 * job->restart_ms))
+    if ((stays & AGAINST_SPOT) && is_behind(job, 2 * job->restart_ms))
         return job->on;
     if (spot != DEADLINE_NOWHERE)
         return spot;
     if (p->rule == DEADLINE_GREEDY)
         return DEADLINE_NOWHERE;
-    if (on_sure && p->rule != DEADLINE_UNIFORM_PLAIN)
+    if (stays & NEVER_WAITS)
+        return job->on;
+    if (stays & AGAINST_WAITING)
         return is_behind(job, 2 * job->restart_ms) ? job->on : DEADLINE_NOWHERE;
     return is_behind(job, 0) ? sure : DEADLINE_NOWHERE;
 }

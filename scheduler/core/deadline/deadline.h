@@ -12,8 +12,10 @@
  * Optimizing Spot Instance Savings under Deadlines", NSDI 2024: use spot whenever it is available
  * until it is lost; without it, use on-demand when behind the straight line from start to deadline
  * and, with hysteresis, stay there until ahead of the line as it will be two restarts later; use
- * on-demand for good when the time left is less than the remaining work plus two restarts. All
- * rules keep the same guarantee; the time of a failed launch is additional (0: as published).
+ * on-demand for good when the time left is less than the remaining work plus two restarts. The
+ * paper's text and its published code (RC_CR, the authors' name) differ: the code never leaves
+ * on-demand to wait. All rules keep the same guarantee; the time of a failed launch is additional
+ * (0: as published).
  *
  * The cheapest action on average may be much more expensive than one of these rules in an
  * unexpected market. A job may name a baseline and a cap on its extra cost relative to it
@@ -34,6 +36,8 @@ enum deadline_rule {
     DEADLINE_UNIFORM,        /* Uniform Progress with hysteresis */
     DEADLINE_UNIFORM_STICKY, /* the same; the hysteresis also applies to spot */
     DEADLINE_UNIFORM_PLAIN,  /* without hysteresis */
+    DEADLINE_RC_CR,          /* rc_cr_threshold: as STICKY, but on-demand is left only for spot */
+    DEADLINE_RC_CR_PLAIN,    /* rc_cr_threshold_no_condition2: the same without hysteresis */
     DEADLINE_GREEDY,         /* spot, or wait until only on-demand meets the deadline */
     DEADLINE_ON_DEMAND       /* on-demand from the start */
 };

@@ -468,6 +468,8 @@ static const char *const rule_says[] = {[DEADLINE_PLANNED] = "",
     [DEADLINE_UNIFORM] = "it is behind schedule, or its finish time is near",
     [DEADLINE_UNIFORM_STICKY] = "it is behind schedule, or its finish time is near",
     [DEADLINE_UNIFORM_PLAIN] = "it is behind schedule, or its finish time is near",
+    [DEADLINE_RC_CR] = "it is behind schedule, or its finish time is near",
+    [DEADLINE_RC_CR_PLAIN] = "it is behind schedule, or its finish time is near",
     [DEADLINE_GREEDY] = "it has waited for spot for the maximum time",
     [DEADLINE_ON_DEMAND] = "on-demand from the start was chosen"};
 

@@ -439,6 +439,17 @@ static void uniform_progress_is_as_published(void **state)
     offers[0].is_up = true;
     assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 0);
     assert_int_equal(rule_says(DEADLINE_UNIFORM_STICKY, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_RC_CR, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_RC_CR_PLAIN, &job, offers), 0);
+    /* Far ahead of the line: the published code leaves on-demand for spot only. */
+    job.work_ms = job.work_worst_ms = 4 * HOUR_MS;
+    assert_int_equal(rule_says(DEADLINE_RC_CR, &job, offers), 0);
+    offers[0].is_up = false;
+    assert_int_equal(rule_says(DEADLINE_UNIFORM_STICKY, &job, offers), DEADLINE_NOWHERE);
+    assert_int_equal(rule_says(DEADLINE_RC_CR, &job, offers), 1);
+    assert_int_equal(rule_says(DEADLINE_RC_CR_PLAIN, &job, offers), 1);
+    offers[0].is_up = true;
+    job.work_ms = job.work_worst_ms = 5 * HOUR_MS - 3 * MINUTE_MS;
     /* Less time left than the work and two restarts: on-demand for good. */
     job.left_ms = job.work_ms + 11 * MINUTE_MS;
     assert_int_equal(rule_says(DEADLINE_UNIFORM, &job, offers), 1);
