@@ -37,13 +37,16 @@
 #include <time.h>
 
 #define BEST_EVERY 10
-#define AIM 0.05 /* with several zones: wanted saving relative to the cheapest form */
+#define AIM 0.05         /* with several zones: wanted saving relative to the cheapest form */
+#define SHIPPED_CAP 0.35 /* as in procurement_usual */
+#define TIGHT_CAP 0.1
 
 /* ---- the table ---- */
 
 enum column {
     BEST,
     OURS,
+    TIGHT,
     CERTAIN,
     FREE,
     UNIFORM,
@@ -64,23 +67,25 @@ static const struct {
     const char *name;
     enum deadline_rule rule;
     bool takes_best;
-    const struct deadline_law *law; /* NULL: no cap; OURS: w->law, or belayd's default */
+    double cap;      /* a part of on-demand only; 0: none */
+    bool is_certain; /* by the law with a guarantee; otherwise by w->law, or belayd's default */
 } columns[COLUMNS] = {
-    [BEST] = {"optimum", 0, false, NULL},
-    [OURS] = {"belay", DEADLINE_PLANNED, false, NULL},
-    [CERTAIN] = {"certn", DEADLINE_PLANNED, false, &deadline_law_certain},
-    [FREE] = {"no cap", DEADLINE_PLANNED, false, NULL},
-    [UNIFORM] = {"UP", DEADLINE_UNIFORM, false, NULL},
-    [STICKY] = {"UP+h", DEADLINE_UNIFORM_STICKY, false, NULL},
-    [PLAIN] = {"UP-h", DEADLINE_UNIFORM_PLAIN, false, NULL},
-    [RC_CR] = {"UC", DEADLINE_RC_CR, false, NULL},
-    [RC_CR_PLAIN] = {"UC-h", DEADLINE_RC_CR_PLAIN, false, NULL},
-    [GREEDY] = {"greedy", DEADLINE_GREEDY, false, NULL},
-    [UNIFORM_BEST] = {"UP*", DEADLINE_UNIFORM, true, NULL},
-    [STICKY_BEST] = {"UP+h*", DEADLINE_UNIFORM_STICKY, true, NULL},
-    [PLAIN_BEST] = {"UP-h*", DEADLINE_UNIFORM_PLAIN, true, NULL},
-    [RC_CR_BEST] = {"UC*", DEADLINE_RC_CR, true, NULL},
-    [RC_CR_PLAIN_BEST] = {"UC-h*", DEADLINE_RC_CR_PLAIN, true, NULL},
+    [BEST] = {"optimum", 0},
+    [OURS] = {"belay", DEADLINE_PLANNED, .cap = SHIPPED_CAP},
+    [TIGHT] = {"cap 10", DEADLINE_PLANNED, .cap = TIGHT_CAP},
+    [CERTAIN] = {"certn", DEADLINE_PLANNED, .cap = TIGHT_CAP, .is_certain = true},
+    [FREE] = {"no cap", DEADLINE_PLANNED},
+    [UNIFORM] = {"UP", DEADLINE_UNIFORM},
+    [STICKY] = {"UP+h", DEADLINE_UNIFORM_STICKY},
+    [PLAIN] = {"UP-h", DEADLINE_UNIFORM_PLAIN},
+    [RC_CR] = {"UC", DEADLINE_RC_CR},
+    [RC_CR_PLAIN] = {"UC-h", DEADLINE_RC_CR_PLAIN},
+    [GREEDY] = {"greedy", DEADLINE_GREEDY},
+    [UNIFORM_BEST] = {"UP*", DEADLINE_UNIFORM, true},
+    [STICKY_BEST] = {"UP+h*", DEADLINE_UNIFORM_STICKY, true},
+    [PLAIN_BEST] = {"UP-h*", DEADLINE_UNIFORM_PLAIN, true},
+    [RC_CR_BEST] = {"UC*", DEADLINE_RC_CR, true},
+    [RC_CR_PLAIN_BEST] = {"UC-h*", DEADLINE_RC_CR_PLAIN, true},
 };
 
 /* The window in which belay was most expensive relative to Uniform Progress. */
@@ -98,8 +103,8 @@ struct sums {
     size_t n_best;
     /* sums over windows with an optimum: of the optimum, and of the others */
     double cost_best, beside[COLUMNS];
-    /* Of OURS, CERTAIN and FREE. With several zones: relative to the cheaper of UP's two ways to
-     * choose a zone. */
+    /* Of OURS to FREE. With several zones: relative to the cheaper of UP's two ways to choose a
+     * zone. */
     struct worst worst[FREE + 1];
     double beside_baseline[FREE + 1]; /* the same relative to the baseline of the cap */
     /* Greatest extra cost of either way of UP to choose a zone relative to the other. */
@@ -136,6 +141,16 @@ static double best_of(const struct group *g, size_t from, const struct setting *
     return best_cost(&c);
 }
 
+static const struct deadline_law *law_of(
+    const struct world *w, const struct group *g, enum column k)
+{
+    if (columns[k].cap == 0)
+        return NULL;
+    if (columns[k].is_certain)
+        return &deadline_law_certain;
+    return w->law ? w->law : deadline_law_usual(g->n);
+}
+
 static void play_window(const struct world *w, const struct group *g, size_t from,
     const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
 {
@@ -148,11 +163,8 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
         const struct deadline_policy p = {
             .rule = columns[k].rule, .takes_best = columns[k].takes_best};
-        played[k] = policy_play(g, from, s, &p,
-            k != OURS ? columns[k].law
-            : w->law  ? w->law
-                      : deadline_law_usual(g->n),
-            known);
+        played[k] =
+            policy_play(g, from, s, &p, &(struct capped){columns[k].cap, law_of(w, g, k)}, known);
         sums->cost[k] += played[k].cost_ms / sure;
         sums->beside[k] += with_best ? played[k].cost_ms / sure : 0;
         if (k <= FREE)
@@ -276,7 +288,7 @@ static void print_head(const char *what, bool many)
     printf("%-14s dln  rst  o:s", what);
     for (size_t k = 0; k < (many ? COLUMNS : GREEDY + 1); k++)
         printf(" %6.6s", columns[k].name);
-    printf(" | /UP   /form /opt  | gain used | worst certn nocap%s | late, others\n",
+    printf(" | /UP   /form /opt  | gain used | worst cap10 certn nocap%s | late, others\n",
         many ? "    UP   UP*" : "");
 }
 
@@ -354,12 +366,29 @@ out:
     free(k);
 }
 
+/* Zones of one region, where a folder has several regions. */
+static void judge_regions(const struct world *w, const struct folder *f, size_t n_types)
+{
+    struct group regions[ZONES_MAX] = {0};
+    const size_t n = policy_regions(f, regions);
+
+    for (size_t i = 0; i < n && n > n_types; i++) {
+        const struct zone *z = &f->zones[regions[i].zones[0]];
+        char *of =
+            mem_printf("%zu zones of %.*s", regions[i].n, (int)policy_region_length(z), z->name);
+        if (regions[i].n > 1)
+            judge(w, &regions[i], 1, of);
+        free(of);
+    }
+}
+
 static void judge_folder(const struct world *w, const struct folder *f)
 {
     struct group singles[ZONES_MAX] = {0}, types[ZONES_MAX] = {0}, all = {0};
     const size_t n_types = policy_types(f, types);
 
     judge(w, singles, policy_singles(f, singles), "one zone");
+    judge_regions(w, f, n_types);
     judge(w, types, n_types, "all zones of a type");
     for (size_t z = 0; z < f->n; z++)
         if (f->zones[z].n == f->zones[f->n - 1].n)
@@ -443,7 +472,7 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
             job.whole_work_ms = done_ms + job.work_ms;
             job.baseline = &baseline;
             job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
-            job.cap_uusd = CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
+            job.cap_uusd = SHIPPED_CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
             job.law = deadline_law_usual(1);
         }
         deadline_decide(p, &job, offers, 2, offers[0].class, &choice);
@@ -573,7 +602,7 @@ static void time_decisions(const struct world *w)
                 .whole_work_ms = work_ms + HOUR_MS,
                 .whole_time_ms = left_ms + HOUR_MS,
                 .baseline = capped ? &baseline : NULL,
-                .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS,
+                .cap_uusd = SHIPPED_CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS,
                 .law = deadline_law_usual(OFFERS - 1)};
             struct deadline_choice choice;
             deadline_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#define CAP 0.1 /* part of on-demand only */
 #define PART 0.5
 #define ONE_AIM 0.96
 #define SEVERAL_AIM 0.95
@@ -73,12 +74,15 @@ static void try_setting(const struct world *w, const struct group *groups, size_
             const size_t from = policy_offset(w, &groups[g], s, i);
             double form[N_OF(forms)];
             for (size_t k = 0; k < N_OF(forms); k++) {
-                form[k] = policy_play(&groups[g], from, s, &forms[k], NULL, known).cost_ms / sure;
+                form[k] = policy_play(&groups[g], from, s, &forms[k], &(struct capped){0}, known)
+                              .cost_ms /
+                          sure;
                 of_forms[k] += form[k];
             }
             for (size_t k = 0; k < LAWS; k++) {
+                const struct capped capped = {CAP, &tried[k].law};
                 const double cost =
-                    policy_play(&groups[g], from, s, &planned, &tried[k].law, known).cost_ms / sure;
+                    policy_play(&groups[g], from, s, &planned, &capped, known).cost_ms / sure;
                 const double more = cost - form[groups[g].n > 1 ? N_OF(forms) - 1 : 0];
                 tried[k].cost += cost;
                 tried[k].worst = fmax(tried[k].worst, more);

@@ -39,7 +39,28 @@ static const char *type_of(const struct zone *z)
     return type ? type : "";
 }
 
-size_t policy_types(const struct folder *f, struct group *groups)
+static bool has_same_type(const struct zone *a, const struct zone *b)
+{
+    return str_eq(type_of(a), type_of(b));
+}
+
+/* us-west-2: the name without the zone's letter. */
+size_t policy_region_length(const struct zone *z)
+{
+    const size_t n = strcspn(z->name, "_");
+
+    return n > 0 ? n - 1 : 0;
+}
+
+static bool has_same_region(const struct zone *a, const struct zone *b)
+{
+    const size_t n = policy_region_length(a);
+
+    return has_same_type(a, b) && n == policy_region_length(b) && strncmp(a->name, b->name, n) == 0;
+}
+
+static size_t group_by(const struct folder *f, struct group *groups,
+    bool (*belongs)(const struct zone *, const struct zone *))
 {
     size_t n = 0;
 
@@ -47,12 +68,22 @@ size_t policy_types(const struct folder *f, struct group *groups)
         size_t k = 0;
         if (f->zones[z].n != f->zones[f->n - 1].n)
             continue;
-        while (k < n && !str_eq(type_of(&f->zones[groups[k].zones[0]]), type_of(&f->zones[z])))
+        while (k < n && !belongs(&f->zones[groups[k].zones[0]], &f->zones[z]))
             k++;
         policy_add_zone(&groups[k], f, z);
         n += k == n;
     }
     return n;
+}
+
+size_t policy_types(const struct folder *f, struct group *groups)
+{
+    return group_by(f, groups, has_same_type);
+}
+
+size_t policy_regions(const struct folder *f, struct group *groups)
+{
+    return group_by(f, groups, has_same_region);
 }
 
 void policy_known_init(
@@ -132,7 +163,7 @@ static size_t epoch_at(const struct known *k, size_t tick)
 }
 
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
-    const struct deadline_policy *rule, const struct deadline_law *law, const struct known *known)
+    const struct deadline_policy *rule, const struct capped *capped, const struct known *known)
 {
     struct deadline_policy policy = *rule, *p = &policy;
     const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
@@ -147,13 +178,13 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         .last = DEADLINE_NOWHERE,
         .whole_work_ms = WORK_MS,
         .whole_time_ms = s->deadline_ms,
-        .law = law};
+        .law = capped->law};
     struct baseline baseline;
     struct played out = {0};
 
     baseline_init(&baseline);
-    job.baseline = law ? &baseline : NULL;
-    job.cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS;
+    job.baseline = capped->law ? &baseline : NULL;
+    job.cap_uusd = capped->cap * SURE_UUSD_H * (double)WORK_MS / HOUR_MS;
 
     for (size_t i = 0; i < g->n; i++)
         offers[i].price_uusd_h = llround(s->price * SURE_UUSD_H);
@@ -167,7 +198,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         if (job.on < g->n && !offers[job.on].is_up)
             job.on = DEADLINE_NOWHERE;
         deadline_decide(p, &job, offers, g->n + 1, g->set_class[t], &choice);
-        if (law)
+        if (capped->law)
             baseline_pass(
                 &baseline, &job, offers, baseline_look(&baseline, &job, offers, g->n + 1), tick_ms);
         if (choice.offer != job.on && choice.offer != DEADLINE_NOWHERE) {

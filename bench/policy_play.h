@@ -10,8 +10,6 @@
 
 #define WORK_MS (48 * HOUR_MS)
 #define SURE_UUSD_H 3000000
-/* maximum extra cost over Uniform Progress in a window, as a part of on-demand only */
-#define CAP 0.1
 #define SLACK_STEPS_MAX (32 * 6)
 #define WORK_STEPS_MAX (49 * 6)
 
@@ -38,11 +36,14 @@ struct group {
 /* Adds zone z of the folder to the group. */
 void policy_add_zone(struct group *g, const struct folder *f, size_t z);
 
-/* Build the groups of a folder: each zone alone; or the zones of each type together, without zones
- * whose trace differs in length from the last one's, because they began at another time. groups:
- * zeroed, an array of ZONES_MAX. Return the number of groups. */
+/* Build the groups of a folder: each zone alone; the zones of each type together; or those of each
+ * type and region. Without zones whose trace differs in length from the last one's, because they
+ * began at another time. groups: zeroed, an array of ZONES_MAX. Return the number of groups. */
 size_t policy_singles(const struct folder *f, struct group *groups);
 size_t policy_types(const struct folder *f, struct group *groups);
+size_t policy_regions(const struct folder *f, struct group *groups);
+/* The length of the region's name, at the beginning of the zone's. */
+size_t policy_region_length(const struct zone *z);
 
 /* What is known at each time: a table for each epoch of a folder, learned from earlier times. */
 #define EPOCH_MS (96 * HOUR_MS)
@@ -75,9 +76,16 @@ struct played {
 size_t policy_offset(
     const struct world *w, const struct group *g, const struct setting *s, size_t i);
 
-/* Simulates one job. law: how its cap is kept; NULL: no cap. */
+/* Maximum extra cost over Uniform Progress in a window, as a part of on-demand only, and how it is
+ * kept; law NULL: no cap. */
+struct capped {
+    double cap;
+    const struct deadline_law *law;
+};
+
+/* Simulates one job. */
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
-    const struct deadline_policy *rule, const struct deadline_law *law, const struct known *known);
+    const struct deadline_policy *rule, const struct capped *capped, const struct known *known);
 
 /* Tries all sets of constants on each folder of which all time is judged. */
 void policy_choose(const struct world *w);
