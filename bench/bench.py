@@ -563,6 +563,15 @@ def bench_plan():
     subprocess.run([lab.BUILD + "/bench/bench_plan"], check=True)
 
 
+def bench_cap():
+    """Whether the cap on the cost of jobs with a deadline holds: in 10^6 made-up worlds, or
+    BELAY_BENCH_WORLDS. Some ten minutes of processor time."""
+    subprocess.run(
+        [lab.BUILD + "/bench/bench_cap", os.environ.get("BELAY_BENCH_WORLDS", "1000000")],
+        check=True,
+    )
+
+
 def bench_pace():
     subprocess.run([lab.BUILD + "/bench/bench_pace"], check=True)
 
@@ -732,8 +741,8 @@ BENCHES = {
     "ledger": bench_ledger,
 }
 
-# Ten minutes: runs only when named.
-LONG = {"flood": bench_flood}
+# Ten minutes each: only when named.
+LONG = {"cap": bench_cap, "flood": bench_flood}
 
 
 def main(names):

@@ -156,16 +156,19 @@ struct plan {
     double followed_uusd, refused_uusd;
 };
 
+/* Sums of money may differ in their last digits: an action that may reach the cap is allowed. */
+#define CAP_TOLERANCE_UUSD 1.0
+
 static bool passes_cap(const struct plan *pl, size_t offer)
 {
     struct deadline_job then = *pl->job;
-    const double cap_uusd =
-        isinf(then.law->interruptions) ? then.cap_uusd : then.law->part * then.cap_uusd;
+    const double part = isinf(then.law->interruptions) ? 1 : then.law->part,
+                 most_uusd = part * then.cap_uusd + CAP_TOLERANCE_UUSD;
 
     baseline_go(&then, pl->offers, offer, then.look_ms);
     if (pl->catches_up)
-        return baseline_owed(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
-    return baseline_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
+        return baseline_owed(&then, &pl->beside, pl->offers, pl->n, pl->sure) > most_uusd;
+    return baseline_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > most_uusd;
 }
 
 static void consider(struct plan *pl, size_t offer, enum deadline_why why, double cost)
@@ -245,11 +248,13 @@ static void consider_spot(struct plan *pl, size_t i)
         consider(pl, i, DEADLINE_WHY_KEEP,
             costs[DEADLINE_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
     } else if (i != job->on &&
-               pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms) &&
-               is_worth_leaving_for(pl, o)) {
+               pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms)) {
         costs_of(pl, o->class, pl->longer_ms, costs);
-        consider(pl, i, DEADLINE_WHY_CHEAPEST,
-            costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms));
+        const double cost = costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
+        if (is_worth_leaving_for(pl, o))
+            consider(pl, i, DEADLINE_WHY_CHEAPEST, cost);
+        else if (pl->is_capped && i == pl->beside_on) /* only to follow the baseline */
+            pl->followed_uusd = cost * pl->unit_uusd;
     }
 }
 
@@ -289,6 +294,7 @@ static void consider_under_cap(struct plan *pl)
     double followed_uusd;
 
     pl->beside = baseline_job(pl->job->baseline, pl->job, pl->offers);
+    const bool is_done = pl->beside.work_ms == 0; /* then it waits, which nobody may follow */
     pl->beside_on = baseline_look(pl->job->baseline, pl->job, pl->offers, pl->n);
     baseline_go(&pl->beside, pl->offers, pl->beside_on, pl->job->look_ms);
     pl->followed_uusd = pl->refused_uusd = INFINITY;
@@ -299,12 +305,13 @@ static void consider_under_cap(struct plan *pl)
         pl->catches_up = true;
         consider_all(pl);
     }
-    if (is_none(pl) && !isinf(followed_uusd)) {
+    if (is_none(pl) && !isinf(followed_uusd) && !is_done) {
         pl->best.offer = pl->beside_on;
         pl->best.cost_uusd = followed_uusd;
         pl->best.why = DEADLINE_WHY_CAP;
     } else if (is_none(pl)) {
-        pl->is_capped = pl->catches_up = false;
+        pl->is_capped = false;
+        pl->catches_up = is_done;
         consider_all(pl);
         return;
     }

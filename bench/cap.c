@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the cap on what a job with a deadline may cost more than Uniform Progress (baseline.h)
+ * holds: in a million made-up worlds (cap_worlds.h), half of them with zones of one price, by the
+ * law with a guarantee and by the usual ones.
+ *
+ *     bench_cap [WORLDS]
+ *
+ * Ends with 1 if the law with a guarantee was above its cap in a world.
+ */
+#include "bench/cap_worlds.h"
+
+#include "base/mem.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define HOUR_MS 3600000.0
+#define TOLERANCE_UUSD 2 /* of sums of some thousand prices */
+
+struct counts {
+    const char *name;
+    double cap; /* a part of the cost of the work on on-demand */
+    size_t above, late;
+    double most, paid; /* most: above the cap, as a part of the same; paid: sum of such parts */
+};
+
+static void count(
+    struct counts *c, const struct cap_outcome *out, double whole_uusd, double cap_uusd)
+{
+    const double above = out->paid_uusd - out->baseline_uusd - cap_uusd;
+
+    c->late += out->late;
+    c->above += above > TOLERANCE_UUSD;
+    if (above / whole_uusd > c->most)
+        c->most = above / whole_uusd;
+    c->paid += out->paid_uusd / whole_uusd;
+}
+
+int main(int argc, char **argv)
+{
+    const size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
+    struct counts all[] = {{"certain, cap 10 %", CAP_WORLD_CAP, 0, 0, 0, 0},
+        {"usual, cap 10 %", CAP_WORLD_CAP, 0, 0, 0, 0}, {"usual, cap 35 %", 0.35, 0, 0, 0, 0}};
+    const size_t n_all = sizeof all / sizeof all[0];
+    struct cap_world *w = mem_alloc(sizeof *w);
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct prng prng;
+
+    cap_world_learn(&c);
+    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    for (size_t i = 0; i < n; i++) {
+        prng_init(&prng, i);
+        cap_world_make(&prng, i % 2, w);
+        const double whole_uusd = CAP_SURE_UUSD_H * (double)w->work_ms / HOUR_MS;
+        for (size_t k = 0; k < n_all; k++) {
+            const struct cap_outcome out = cap_world_play(w, &p, &c.borders,
+                all[k].cap * whole_uusd, k == 0 ? &deadline_law_certain : deadline_law_usual(w->n));
+            count(&all[k], &out, whole_uusd, all[k].cap * whole_uusd);
+            if (k == 0 &&
+                out.paid_uusd - out.baseline_uusd > all[k].cap * whole_uusd + TOLERANCE_UUSD)
+                printf("above its cap: world %zu\n", i);
+        }
+        if (i % 50000 == 49999)
+            fprintf(stderr, "%zu of %zu worlds\n", i + 1, n);
+    }
+    for (size_t k = 0; k < n_all; k++)
+        printf("cap: %-20s above it in %zu of %zu worlds, by at most %.2f %% of on-demand; late "
+               "%zu; mean cost %.2f %% of on-demand\n",
+            all[k].name, all[k].above, n, 100 * all[k].most, all[k].late,
+            100 * all[k].paid / (double)n);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+    free(w);
+    return all[0].above > 0;
+}
