@@ -709,9 +709,14 @@ void agent_kill(struct sim_agent *a)
         forget(LIST_ENTRY(l, struct sim_attempt, in_agent));
 }
 
-bool agent_has(struct sim_agent *a, int64_t job, int64_t attempt)
+bool agent_has(const struct world *w, const struct attempt_row *r)
 {
-    return find(a, job, attempt) != NULL;
+    LIST_FOREACH (&w->agents, l) {
+        struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
+        if (a->node == r->node && !a->dead && find(a, r->job, r->attempt))
+            return true;
+    }
+    return false;
 }
 
 void agent_destroy_all(struct world *w)

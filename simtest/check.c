@@ -281,14 +281,9 @@ static void check_attempt(struct world *w, const struct attempt_row *r)
     grants_committed_attempt(w, r);
     if (!map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)))
         disks_committed_attempt(w, r);
-    if (r->state != ATTEMPT_ENDED || !str_eq(r->text, AGENT_SYNC_VANISHED))
-        return;
-    LIST_FOREACH (&w->agents, l) {
-        struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
-        if (a->node == r->node && !a->dead && agent_has(a, r->job, r->attempt))
-            world_fail(w, "job %lld attempt %lld was ended as lost, but its agent still runs it",
-                (long long)r->job, (long long)r->attempt);
-    }
+    if (r->state == ATTEMPT_ENDED && str_eq(r->text, AGENT_SYNC_VANISHED) && agent_has(w, r))
+        world_fail(w, "job %lld attempt %lld was ended as lost, but its agent still runs it",
+            (long long)r->job, (long long)r->attempt);
 }
 
 /* ---- drills ---- */

@@ -13,16 +13,6 @@
 #define LEAST_MS 30000
 #define SLACK_MS 60000 /* allowed delay after a deadline, because clocks are set */
 
-static bool is_with_its_agent(struct world *w, const struct attempt_row *r)
-{
-    LIST_FOREACH (&w->agents, l) {
-        struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
-        if (a->node == r->node && !a->dead && agent_has(a, r->job, r->attempt))
-            return true;
-    }
-    return false;
-}
-
 /* An attempt without credentials ends at its deadline, counted while belayd keeps running. */
 static void check_wait(struct world *w, struct sim_job *j, const struct attempt *a)
 {
@@ -31,7 +21,7 @@ static void check_wait(struct world *w, struct sim_job *j, const struct attempt 
             asked_ms = world_now(w) - j->asked_since_ms;
     if (a->row.state == ATTEMPT_ASSIGNED && asked_ms > LEAST_MS + SLACK_MS &&
         waited_ms > wait_ms + SLACK_MS && world_now(w) > w->full_until_ms + SLACK_MS &&
-        !is_with_its_agent(w, &a->row))
+        !agent_has(w, &a->row))
         world_fail(w, "job %lld attempt %lld still waits for credentials after %lld ms",
             (long long)a->row.job, (long long)a->row.attempt, (long long)waited_ms);
 }
@@ -72,7 +62,7 @@ bool grants_of_job(
 /* An attempt that its agent already runs is not ended: it would run in parallel to the next one. */
 void grants_committed_attempt(struct world *w, const struct attempt_row *r)
 {
-    if (r->state == ATTEMPT_ENDED && strstr(r->text, SIM_NO_GRANTS) && is_with_its_agent(w, r))
+    if (r->state == ATTEMPT_ENDED && strstr(r->text, SIM_NO_GRANTS) && agent_has(w, r))
         world_fail(w,
             "job %lld attempt %lld was ended for lack of credentials, but its agent runs it",
             (long long)r->job, (long long)r->attempt);

@@ -243,7 +243,7 @@ struct sim_agent {
 void agent_boot(struct world *w, struct sim_machine *m);
 void agent_kill(struct sim_agent *a); /* with its machine */
 void agent_notice(struct sim_agent *a, enum wire_notice_kind kind, int64_t deadline_ms);
-bool agent_has(struct sim_agent *a, int64_t job, int64_t attempt);
+bool agent_has(const struct world *w, const struct attempt_row *r); /* that of its node */
 void agent_destroy_all(struct world *w);
 struct sim_call;
 void agent_call_broken(struct sim_call *c); /* belayd died while it had the request */
