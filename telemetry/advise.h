@@ -39,7 +39,6 @@ struct advise_job {
     size_t n_ranks;
     const struct advise_gpu *gpu; /* of all its nodes */
     size_t n_gpus;
-    int64_t runs_ms;                /* how long its attempt has run */
     int64_t gang_wait_ms, total_ms; /* of all its nodes' time, from the ledger */
     bool starved;                   /* diagnose found starved GPUs */
     int64_t uusd_h;                 /* current cost per hour */

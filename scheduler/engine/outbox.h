@@ -21,8 +21,7 @@ struct outbox;
 typedef void (*outbox_done_fn)(void *ctx, const struct err *e);
 
 /* row is borrowed for the call. done runs exactly once, later, never inside start, and within
- * OUTBOX_DEADLINE_MS; the port's owner ensures that it does not run after outbox_destroy. */
-#define OUTBOX_DEADLINE_MS 60000
+ * a minute; the port's owner ensures that it does not run after outbox_destroy. */
 struct outbox_port {
     void (*start)(
         struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx);

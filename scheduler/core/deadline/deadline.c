@@ -28,11 +28,6 @@ int64_t deadline_slack_ms(const struct deadline_job *job)
     return job->left_ms - job->work_worst_ms - job->restart_worst_ms - job->failed_launch_ms;
 }
 
-bool deadline_is_feasible(const struct deadline_job *job)
-{
-    return deadline_slack_ms(job) >= 0;
-}
-
 static size_t cheapest_sure(const struct deadline_offer *offers, size_t n)
 {
     size_t best = DEADLINE_NOWHERE;

@@ -143,10 +143,9 @@ void deadline_decide(const struct deadline_policy *p, const struct deadline_job 
     const struct deadline_offer *offers, size_t n, uint16_t set_class,
     struct deadline_choice *ret_choice);
 
-/* Whether a start on the sure offer now, after one failed launch, meets the deadline: the condition
- * that the guarantee preserves. */
-bool deadline_is_feasible(const struct deadline_job *job);
-/* Time left beyond the worst-case work and the net; negative: the deadline is not guaranteed. */
+/* Time left beyond the worst-case work and the net. Unless it is negative, a start on the sure
+ * offer now, after one failed launch, meets the deadline: the condition that the guarantee
+ * preserves. */
 int64_t deadline_slack_ms(const struct deadline_job *job);
 
 #endif

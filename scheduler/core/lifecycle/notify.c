@@ -64,12 +64,6 @@ static struct letter *find(const struct model *m, int64_t event, const char *tar
     return n && cmp_key(&key, n) == 0 ? TREE_ENTRY(n, struct letter, by_key) : NULL;
 }
 
-const struct outbox_row *core_outbox_find(const struct model *m, int64_t event, const char *target)
-{
-    const struct letter *l = find(m, event, target);
-    return l ? &l->row : NULL;
-}
-
 const struct outbox_row *core_outbox_next(const struct model *m, const struct outbox_row *after)
 {
     const struct letter *l = after ? find(m, after->event, after->target) : NULL;

@@ -29,7 +29,5 @@ struct notify_hook {
 /* The row after position (due_at, event, target) of `after`, by due_at; NULL: the first. Borrowed
  * until the next core_apply. */
 const struct outbox_row *core_outbox_next(const struct model *m, const struct outbox_row *after);
-/* NULL if it was delivered or given up. */
-const struct outbox_row *core_outbox_find(const struct model *m, int64_t event, const char *target);
 
 #endif

@@ -608,12 +608,6 @@ void queue_reshape(struct model *m, struct job *j)
     model_note_rewind(m); /* it may fit now */
 }
 
-struct shape *queue_first(const struct model *m)
-{
-    const struct demand_class *k = as_demand_class(tree_first(&m->queue.classes_by_position));
-    return k ? k->first : NULL;
-}
-
 struct shape *queue_next_in_class(const struct shape *s)
 {
     return as_shape(tree_next(&s->entry->link));

@@ -136,7 +136,6 @@ void queue_reshape(struct model *m, struct job *j);
 /* Takes the shape with all its jobs out of the queue. */
 void queue_throttle(struct model *m, struct shape *s, struct allowance *by);
 void queue_unthrottle(struct model *m, struct shape *s); /* returns it to the queue */
-struct shape *queue_first(const struct model *m);
 struct shape *queue_first_throttled(const struct allowance *w);
 struct shape *queue_next_throttled(const struct shape *s);
 struct queue_position queue_position_of(const struct shape *s);

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/queue_walk.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>
@@ -394,6 +395,16 @@ static int64_t last_end(const struct load *w)
     return last;
 }
 
+static int64_t first_in_queue(const struct model *m)
+{
+    struct queue_walk w = {0};
+    queue_walk_begin(&w, m);
+    const struct shape *s = queue_walk_next(&w);
+    int64_t job = s ? s->head : CORE_ID_NONE;
+    queue_walk_end(&w);
+    return job;
+}
+
 /* Small jobs arrive forever. Once the gang is first in the queue it waits only for jobs running
  * then, up to their time limits. Returns the unused part of that bound. */
 static int64_t left_of_its_bound(uint64_t seed)
@@ -413,7 +424,7 @@ static int64_t left_of_its_bound(uint64_t seed)
         end_those_due(&w);
         keep_busy(&w);
         decide(&w);
-        if (bound == 0 && gang && !lab_runs(&w.l, gang) && queue_first(w.l.m)->head == gang)
+        if (bound == 0 && gang && !lab_runs(&w.l, gang) && first_in_queue(w.l.m) == gang)
             bound = last_end(&w) + MINUTE_MS; /* one tick */
         if (bound > 0 && w.l.now.wall.ms > bound)
             fail_msg("a gang of all nodes waits longer than what ran when it came to the front "
