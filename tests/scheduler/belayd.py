@@ -246,6 +246,19 @@ class Belayd:
         }
         return self.call("POST", "/agent/v1/join", body, tls=tls)
 
+    def belay(self, *arguments):
+        """Runs a verb that calls it over its socket."""
+        return subprocess.run(
+            [BUILD + "/cli/belay", *arguments],
+            cwd=self.dir,
+            env={**os.environ, "BELAY_HOME": self.state},
+            timeout=WAIT_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+        )
+
     def peak_mib(self):
         """The peak of its resident memory, in MiB."""
         with open("/proc/%d/status" % self.process.pid) as f:

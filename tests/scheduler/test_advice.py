@@ -2,11 +2,10 @@
 """Warnings about a job, given to its user by the API and by the command line."""
 
 import os
-import subprocess
 import time
 import unittest
 
-from belayd import BUILD, WAIT_S, Belayd, Node
+from belayd import Belayd, Node
 
 BURST = """\
 cluster: lab
@@ -52,18 +51,6 @@ class Advice(unittest.TestCase):
         self.assertEqual(status, 200, body)
         return body["warnings"]
 
-    def belay(self, *arguments):
-        env = {**os.environ, "BELAY_HOME": self.d.state}
-        return subprocess.run(
-            [BUILD + "/cli/belay", *arguments],
-            cwd=self.d.dir,
-            env=env,
-            timeout=WAIT_S,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-        )
-
     def test_a_save_that_takes_longer_than_the_notice(self):
         job = self.d.submit(name="train", checkpoint=COOP)
         self.assertEqual(self.warnings(job), [])
@@ -86,10 +73,10 @@ class Advice(unittest.TestCase):
 
         with open(os.path.join(self.d.dir, "train.sh"), "w") as f:
             f.write("#!/bin/sh\n#BELAY -J train --checkpoint coop\ntrue\n")
-        done = self.belay("submit", "train.sh")
+        done = self.d.belay("submit", "train.sh")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("warning: " + text % ("one of job %d did" % job), done.stderr)
-        self.assertIn("  ! " + text % "its last one did", self.belay("why", str(job)).stdout)
+        self.assertIn("  ! " + text % "its last one did", self.d.belay("why", str(job)).stdout)
 
     def test_a_save_that_fits(self):
         job = self.d.submit(name="train", checkpoint=COOP)

@@ -6,12 +6,11 @@ whole or not at all, whenever belayd is killed.
 import concurrent.futures
 import os
 import socket
-import subprocess
 import time
 import unittest
 
 from bare import BARE, CLEAN
-from belayd import BUILD, JOB, WAIT_S, Belayd
+from belayd import JOB, WAIT_S, Belayd
 
 BURST = """\
   burst:
@@ -354,14 +353,7 @@ class Pools(unittest.TestCase):
             if text is not None:
                 with open(path, "w") as f:
                     f.write(text)
-            done = subprocess.run(
-                [BUILD + "/cli/belay", "pools", *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                universal_newlines=True,
-                env={**os.environ, "BELAY_SOCKET": self.d.socket},
-            )
+            done = self.d.belay("pools", *words)
             return done.returncode, done.stdout, done.stderr
 
         code, out, err = belay("apply", "--dry-run", path, text=self.text(4))

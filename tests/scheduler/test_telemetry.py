@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Telemetry of tasks and GPUs, from the wire to `belay diagnose`."""
 
-import os
-import subprocess
 import time
 import unittest
 
-from belayd import BUILD, WAIT_S, Belayd, Node
+from belayd import WAIT_S, Belayd, Node
 
 CONFIG = """\
 cluster: lab
@@ -90,18 +88,6 @@ class Telemetry(unittest.TestCase):
                 "GET", "/api/v1/events?after=1000000&wait_ms=200"
             )  # as long as nothing happens
 
-    def belay(self, *arguments):
-        env = {**os.environ, "BELAY_HOME": self.d.state}
-        return subprocess.run(
-            [BUILD + "/cli/belay", *arguments],
-            cwd=self.d.dir,
-            env=env,
-            timeout=WAIT_S,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-        )
-
     def test_the_cost_of_reading_input_is_estimated_and_billed_at_the_start(self):
         job, _ = self.run_job(cpus=8, time_limit_ms=3600000, input={"bytes": 10 << 30})
         self.assertEqual(
@@ -114,12 +100,12 @@ class Telemetry(unittest.TestCase):
         )
         self.assertIn(
             "where reading its input from elsewhere costs $16.80, at each start",
-            self.belay("why", str(waits)).stdout,
+            self.d.belay("why", str(waits)).stdout,
         )
 
     def test_from_the_wire_to_the_diagnosis(self):
         job, attempt = self.run_job(gpus=1)
-        said = self.belay("diagnose", str(job)).stdout
+        said = self.d.belay("diagnose", str(job)).stdout
         self.assertIn("its node reported nothing about it", said)
 
         loads = [self.task(job, SLOW), self.task(job, {**SLOW, "ms": 1})]
@@ -134,8 +120,8 @@ class Telemetry(unittest.TestCase):
             [f["code"] for f in body["findings"]], ["thermal-throttling"]
         )  # its GPU is busy, so disks do not slow it down
         self.assertEqual(body["findings"][0]["gpu"], 1)
-        self.assertEqual(self.belay("diagnose", str(job), "--json").returncode, 0)
-        said = self.belay("diagnose", str(job)).stdout
+        self.assertEqual(self.d.belay("diagnose", str(job), "--json").returncode, 0)
+        said = self.d.belay("diagnose", str(job)).stdout
         self.assertIn(
             "thermal-throttling: GPU 1 is throttled by heat 67 % of the time: 91 degrees, its clock at 60 % of its maximum",
             said,
@@ -164,7 +150,7 @@ class Telemetry(unittest.TestCase):
             body["findings"][0]["text"],
         )
         self.assertEqual(self.diagnosis(other, lambda b: b["ranks"])["findings"], [])
-        self.assertIn("No bottleneck is visible", self.belay("diagnose", str(other)).stdout)
+        self.assertIn("No bottleneck is visible", self.d.belay("diagnose", str(other)).stdout)
 
     def test_a_throttled_node_gets_no_new_jobs_and_its_draw_counts(self):
         job, attempt = self.run_job(gpus=1)
@@ -194,13 +180,15 @@ class Telemetry(unittest.TestCase):
         )
         waits = self.d.submit()
         self.sync([attempt])
-        said = self.belay("why", str(waits)).stdout
+        said = self.d.belay("why", str(waits)).stdout
         self.assertIn(
             "1 node is throttled by heat, power or the board, and gets no new jobs until that is over: n (heat)",
             said,
         )
-        self.assertRegex(self.belay("nodes").stdout, r"(?m) left +575 +heat ")
-        self.assertRegex(self.belay("nodes", "--racks").stdout, r"(?m)^left +600 +675 +200 +2 +1$")
+        self.assertRegex(self.d.belay("nodes").stdout, r"(?m) left +575 +heat ")
+        self.assertRegex(
+            self.d.belay("nodes", "--racks").stdout, r"(?m)^left +600 +675 +200 +2 +1$"
+        )
 
     def test_what_nobody_touches_is_listed_with_its_price(self):
         ends, first = self.run_job(checkpoint={"method": "coop", "after": "last"})
@@ -247,18 +235,18 @@ class Telemetry(unittest.TestCase):
             self.d.call("GET", "/api/v1/forgotten")[1],
             {"items": [], "for_ms": 30 * 86400000, "more": False, "unlisted": []},
         )
-        said = self.belay("advise", "--forgotten", "--for", "0s").stdout
+        said = self.d.belay("advise", "--forgotten", "--for", "0s").stdout
         self.assertRegex(said, r"(?m)^held-job +%d +- +job " % held)
         self.assertIn("3 items unused for", said)
         self.assertIn("$3.00 a day", said)
         self.assertIn(
             "Nothing has been unused for 30d",
-            self.belay("advise", "--forgotten").stdout,
+            self.d.belay("advise", "--forgotten").stdout,
         )
         self.assertNotIn("$$", said)
-        self.assertEqual(self.belay("advise", "--for", "1d").returncode, 2)
-        self.assertEqual(self.belay("advise", "--volumes", "all").returncode, 2)
-        self.assertEqual(self.belay("advise", "--forgotten", "--volumes", "some").returncode, 2)
+        self.assertEqual(self.d.belay("advise", "--for", "1d").returncode, 2)
+        self.assertEqual(self.d.belay("advise", "--volumes", "all").returncode, 2)
+        self.assertEqual(self.d.belay("advise", "--forgotten", "--volumes", "some").returncode, 2)
 
     def test_whose_volumes_are_looked_for_is_said(self):
         ann = self.d.token(kind="api", user="ann")
@@ -325,7 +313,7 @@ class Telemetry(unittest.TestCase):
         large, second = self.run_job(first, cpus=4, memory_mib=800)
         well, third = self.run_job(first, second, cpus=1)
         self.assertEqual(self.advice(lambda b: True), {"items": [], "looked_at": 3, "next": None})
-        self.assertIn("No advice: 3 running jobs", self.belay("advise").stdout)
+        self.assertIn("No advice: 3 running jobs", self.d.belay("advise").stdout)
         cold = {**HOT, "busy_ms": 600, "thermal_ms": 0}
         busy = {"ms": 60000, "cpu_ms": 59000, "memory_bytes": 100 << 20}
         self.sync(
@@ -356,20 +344,20 @@ class Telemetry(unittest.TestCase):
         )
         for wrong in ("after=-1", "after=x", "limit=0", "limit=501"):
             self.assertEqual(self.d.call("GET", "/api/v1/advice?" + wrong)[0], 400)
-        said = self.belay("advise").stdout
+        said = self.d.belay("advise").stdout
         self.assertRegex(said, r"(?m)^idle-gpus +%d +- +job " % idle)
         self.assertIn(
             "job %d: it used 100 MiB of memory at most, 13 %% of the 800 MiB that it asked for: far too much"
             % large,
             said,
         )
-        self.assertEqual(self.belay("advise", "--json").returncode, 0)
+        self.assertEqual(self.d.belay("advise", "--json").returncode, 0)
 
         # A job without checkpoints would lose its work.
-        done = self.belay("advise", "--reclaim", str(large))
+        done = self.d.belay("advise", "--reclaim", str(large))
         self.assertEqual(done.returncode, 1)
         self.assertIn("has no checkpoints", done.stderr)
-        done = self.belay("advise", "--reclaim", str(idle))
+        done = self.d.belay("advise", "--reclaim", str(idle))
         self.assertIn(
             "job %d is being saved, and held until belay release %d" % (idle, idle),
             done.stdout,
@@ -400,7 +388,7 @@ class Telemetry(unittest.TestCase):
         self.sync([{**first, "phase": "ended", "end": wants[idle][1]}, second, third])
         row = self.d.call("GET", "/api/v1/jobs/%d" % idle)[1]["job"]
         self.assertEqual((row["state"], row["hold"]), ("pending", "user"))
-        done = self.belay("advise", "--reclaim", str(idle))
+        done = self.d.belay("advise", "--reclaim", str(idle))
         self.assertIn("does not run", done.stderr)
 
     def test_a_program_that_begins_again_is_named_and_held(self):
@@ -450,7 +438,7 @@ class Telemetry(unittest.TestCase):
             self.sync([attempt])
         row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
         self.assertEqual((row["state"], row["hold"]), ("pending", "user"))
-        said = self.belay("why", str(job)).stdout
+        said = self.d.belay("why", str(job)).stdout
         self.assertIn(
             "2 times in a row it was restored, started from before its checkpoint, and never got beyond step 59",
             said,
@@ -469,7 +457,7 @@ class Telemetry(unittest.TestCase):
             ("idle-node", None, None, None),
         )
         self.assertIn("no job has been on it for", item["text"])
-        self.assertIn("node n", self.belay("advise").stdout)
+        self.assertIn("node n", self.d.belay("advise").stdout)
 
     def test_a_restart_keeps_what_was_stored(self):
         job, attempt = self.run_job()
@@ -492,8 +480,8 @@ class Telemetry(unittest.TestCase):
             ["diagnose", "1", "--over", "soon"],
             ["diagnose", "1", "2"],
         ):
-            self.assertEqual(self.belay(*arguments).returncode, 2, arguments)
-        done = self.belay("diagnose", "99")
+            self.assertEqual(self.d.belay(*arguments).returncode, 2, arguments)
+        done = self.d.belay("diagnose", "99")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no job 99", done.stderr)
 
