@@ -161,6 +161,9 @@ exec %(build)s/agent/belay-agent "$@"
 """
 
 
+SEAM = re.compile(r"^---- belay: .* ----\n", re.M)  # where an attempt begins in a job's log
+
+
 class Unix(http.client.HTTPConnection):
     def __init__(self, path, timeout):
         super().__init__("localhost", timeout=timeout)
@@ -540,6 +543,10 @@ class Lab:
     def log(self, job):
         return self.belay("logs", str(job))
 
+    def said(self, job):
+        """What the job has printed: its log without belay's own lines."""
+        return SEAM.sub("", self.log(job))
+
     # ---- waiting ----
 
     def wait(self, is_there, what, timeout_s=WAIT_S):
@@ -652,6 +659,15 @@ def nothing_is_left(state):
             for r in p.get("resources") or []
         )
     )
+
+
+def check_reclaimed_once(test, lab, job, shown, steps):
+    """It resumed once, lost no step, and printed what it prints undisturbed."""
+    test.assertEqual(shown["job"]["end"], "succeeded")
+    test.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
+    test.assertEqual(shown["job"]["lost_steps"], 0)
+    test.assertEqual(len(SEAM.findall(lab.log(job))), 1)
+    test.assertEqual(lab.said(job), undisturbed("chain.py", steps, 0))
 
 
 def read_bytes(path):

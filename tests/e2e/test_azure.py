@@ -2,10 +2,9 @@
 """A pool on Azure: an evicted machine is released once its job is saved, and no resource is ever
 left."""
 
-import re
 import unittest
 
-from lab import Lab, nothing_is_left, undisturbed
+from lab import Lab, check_reclaimed_once, nothing_is_left
 
 STEPS = 200  # of 20 ms
 NOTICE_S = 25  # long enough to show that nothing waited for its end
@@ -20,14 +19,7 @@ class Azure(unittest.TestCase):
             l.cloud({"reclaim": {"instance": first, "notice_s": NOTICE_S}})
             shown = l.wait_ended(job)
 
-            self.assertEqual(shown["job"]["end"], "succeeded")
-            self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
-            self.assertEqual(shown["job"]["lost_steps"], 0)
-            seams = re.findall(r"^---- belay: .* ----$", l.log(job), re.M)
-            self.assertEqual(len(seams), 1)
-            self.assertEqual(
-                l.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0)
-            )
+            check_reclaimed_once(self, l, job, shown, STEPS)
             state = l.wait_cloud(nothing_is_left, "machines, disks and interfaces are given back")
             evicted = next(i for i in state["instances"] if i["instance"] == first)
             self.assertTrue(evicted["reclaimed"])

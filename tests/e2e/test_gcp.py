@@ -2,10 +2,9 @@
 """A pool on Google Cloud: preemptions with the usual notice and the early one, all kinds of failing
 launches, machines with attached GPUs."""
 
-import re
 import unittest
 
-from lab import Lab, nothing_is_left, undisturbed
+from lab import Lab, check_reclaimed_once, nothing_is_left
 
 STEPS = 200  # of 20 ms
 
@@ -18,14 +17,7 @@ class GoogleCloud(unittest.TestCase):
         lab.cloud({"reclaim": {"instance": first, **reclaim}})
         shown = lab.wait_ended(job)
 
-        self.assertEqual(shown["job"]["end"], "succeeded")
-        self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
-        self.assertEqual(shown["job"]["lost_steps"], 0)
-        seams = re.findall(r"^---- belay: .* ----$", lab.log(job), re.M)
-        self.assertEqual(len(seams), 1)
-        self.assertEqual(
-            lab.log(job).replace(seams[0] + "\n", ""), undisturbed("chain.py", STEPS, 0)
-        )
+        check_reclaimed_once(self, lab, job, shown, STEPS)
         state = lab.wait_cloud(nothing_is_left, "machines are given back")
         self.assertTrue(next(i for i in state["instances"] if i["instance"] == first)["reclaimed"])
 

@@ -6,7 +6,7 @@ import re
 import signal
 import unittest
 
-from lab import WAIT_S, Lab, all_gone, command_line, undisturbed
+from lab import SEAM, WAIT_S, Lab, all_gone, command_line, undisturbed
 
 STEPS = 200  # of 20 ms
 
@@ -30,7 +30,7 @@ class Loss(unittest.TestCase):
             l.log(job),
             flags=re.M,
         )
-        pieces = re.split(r"^---- belay: .* ----\n", log, flags=re.M)
+        pieces = SEAM.split(log)
         expected = undisturbed("chain.py", steps, 0)
         self.assertTrue(expected.endswith(pieces[-1]), pieces[-1])
         if len(shown["attempts"]) == 1:

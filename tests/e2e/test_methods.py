@@ -5,10 +5,9 @@ import os
 import re
 import unittest
 
-from lab import BUILD, Lab, undisturbed
+from lab import BUILD, SEAM, Lab, undisturbed
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
-SEAM = re.compile(r"^---- belay: .* ----\n", re.M)
 
 
 def reclaim(l, job):

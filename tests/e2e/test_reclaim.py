@@ -60,7 +60,7 @@ class Reclaim(unittest.TestCase):
             follower = l.start_belay("logs", "-f", str(job))
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 5}})
             l.wait_ended(job)
-            said = re.sub("^---- belay: .* ----\n", "", l.log(job), flags=re.M)
+            said = l.said(job)
             expected = "waiting\n" + "".join(
                 "line %07d %s\n" % (n, "x" * 80) for n in range(2 * lines)
             )

@@ -258,7 +258,7 @@ class Systemd(unittest.TestCase):
         self.assertEqual(shown["job"]["end"], "succeeded")
         self.assertEqual(shown["job"]["lost_steps"], 0)
         self.assertEqual(len({a["node"] for a in shown["attempts"]}), 1)
-        said = re.sub("^---- belay: .* ----\n", "", lab.log(job), flags=re.M)
+        said = lab.said(job)
         self.assertEqual(said, undisturbed("chain.py", STEPS, 0))
 
 
