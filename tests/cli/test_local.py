@@ -106,7 +106,7 @@ class Home:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         self.env.update(
             BELAY_HOME=self.home,
-            ASAN_OPTIONS=sanitizer,
+            ASAN_OPTIONS="malloc_context_size=6:" + sanitizer,
             UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer,
         )
         return self

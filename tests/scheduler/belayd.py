@@ -83,7 +83,10 @@ class Belayd:
             f.write(self.config)
         sanitizer = "log_path=%s/sanitizer" % self.dir
         env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        env.update(ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
+        env.update(
+            ASAN_OPTIONS="malloc_context_size=6:" + sanitizer,
+            UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer,
+        )
         with open(os.path.join(self.dir, "log"), "a") as log:
             self.process = subprocess.Popen(
                 self.prefix

@@ -74,7 +74,7 @@ class Machine:
         sanitizer = "log_path=%s/sanitizer" % self.dir
         env = {
             "PATH": self.bin,
-            "ASAN_OPTIONS": sanitizer,
+            "ASAN_OPTIONS": "malloc_context_size=6:" + sanitizer,
             "UBSAN_OPTIONS": sanitizer,
             "HOME": self.dir,
         }
