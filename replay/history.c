@@ -32,7 +32,7 @@ struct jobs_read {
     struct db_reader *db;
     struct map useful_ms; /* job -> useful time of all its ranks, as a pointer */
     struct joblog log;
-    int64_t last; /* on this page */
+    int64_t last; /* id of the last job read */
     struct err *e;
 };
 
@@ -51,7 +51,8 @@ static const char *text_of(struct joblog *l, const char *text)
     return joblog_text(l, text, strlen(text));
 }
 
-/* Of its constraints only the input: today's nodes may have other features. */
+/* Reads only the input of the job's constraints: the nodes of a simulation may have other features.
+ */
 static int read_input(struct jobs_read *r, int64_t id, struct log_job *j)
 {
     struct constraints_row row = {0};
@@ -139,13 +140,13 @@ int history_read_jobs(const char *path, struct joblog *ret_log, struct err *e)
 struct word {
     const char *offer; /* POOL/ZONE/TYPE */
     int64_t from_ms;
-    int64_t until_ms; /* for is_there: end of the machine's life */
+    int64_t until_ms; /* with is_there: end of the machine's life */
     bool is_there;
-    int64_t uusd_h; /* for is_there */
+    int64_t uusd_h; /* with is_there: price an hour */
 };
 
 struct words {
-    struct smap offers; /* -> their names; owned */
+    struct smap offers; /* name -> its copy; owned */
     struct word *list;
     size_t n;
     int64_t end_ms; /* the last moment with an observation */
@@ -171,8 +172,8 @@ static void add_word(struct words *w, const struct instance_row *r, const struct
         w->end_ms = word->from_ms;
 }
 
-/* A machine that was never launched means no capacity, unless its end was requested before. A live
- * one counts from its launch. */
+/* A machine that is gone without having been launched counts as no capacity, also if belayd no
+ * longer wanted it. One that is still alive counts as available at its launch only. */
 static int on_instance(void *ctx, const struct instance_row *r)
 {
     struct words *w = ctx;
@@ -211,7 +212,8 @@ static int by_offer_and_time(const void *a, const void *b)
     return (int)x->is_there - (int)y->is_there;
 }
 
-/* Observations of one offer. Before the first one, its value is assumed. */
+/* Makes a trace of the n observations of one offer. The value of the first one is assumed for the
+ * time before it. */
 static struct trace make_trace(
     const struct word *w, size_t n, int64_t start_ms, int64_t gap_ms, size_t ticks)
 {

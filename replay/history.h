@@ -9,7 +9,7 @@
 #include "replay/joblog.h"
 #include "replay/market.h"
 
-/* Whether the file is an SQLite database. Blocks, like the others here. */
+/* Whether the file is an SQLite database. All functions here block. */
 bool history_is_database(const char *path);
 
 /* Ended jobs, with their useful time from the ledger: lost time and the time of saves, restores and

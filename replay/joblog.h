@@ -25,10 +25,9 @@
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "" if absent. Owned by the log */
-    /* constraints besides its size (core/placement/constraints.h); may be NULL. Logs only have its
-     * input */
+    /* constraints (core/placement/constraints.h), of which logs have only the input; may be NULL */
     const char *constraints;
-    /* ends as soon as it cannot be done by finish_by (submit --deadline) */
+    /* the job is given up when it can no longer end by finish_by (submit --deadline) */
     bool ends_late;
     struct wall submit, finish_by; /* finish_by may be WALL_NONE */
     int64_t work_ms;               /* > 0: time it ran */
@@ -50,7 +49,7 @@ struct joblog {
     size_t n;
     size_t n_never_ran;
     char ignored[256]; /* unknown columns, for people; may be "" */
-    struct smap texts; /* -> themselves; owned */
+    struct smap texts; /* text -> itself; owned */
 };
 
 /* Parses the n bytes of a file; its name selects .swf, its content the other formats. ERR_INVALID
@@ -59,7 +58,7 @@ int joblog_parse(
     const char *file, const char *text, size_t n, struct joblog *ret_log, struct err *e);
 void joblog_deinit(struct joblog *l);
 
-/* Keeps the jobs submitted in from .. to, excluding to; WALL_NONE for no bound. */
+/* Keeps the jobs submitted at or after `from` and before `to`; WALL_NONE for no bound. */
 void joblog_select(struct joblog *l, struct wall from, struct wall to);
 
 /* ---- for the readers ---- */
@@ -76,8 +75,8 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
 int joblog_read_swf(const char *file, const char *text, size_t n, struct joblog *l, struct err *e);
 int joblog_read_json(const char *file, const char *text, size_t n, struct joblog *l, struct err *e);
 
-/* "2026-08-01T00:00:00Z", the same without the Z or with a blank for the T (also UTC), or seconds
- * since 1970. */
+/* "2026-08-01T00:00:00Z"; without the Z, or with a blank in place of the T, it is UTC too; or
+ * seconds since 1970. */
 int joblog_time(const char *text, struct wall *ret_at, struct err *e);
 
 #endif

@@ -5,9 +5,9 @@
  * separator is put in double quotes, inside which a double quote is doubled (RFC 4180); lines do
  * not break.
  *
- * The column names of sacct are known too, so that `sacct -P --format ...` needs no conversion. Its
- * CPUs are of all nodes together, and so is its memory, unless a letter after the unit says
- * otherwise (Slurm before 21.08).
+ * The column names of sacct are known too, so that `sacct -P --format ...` needs no conversion.
+ * sacct counts CPUs and memory of all nodes together; a letter after the unit of memory (Slurm
+ * before 21.08) means another count.
  */
 #include "replay/joblog.h"
 
@@ -109,9 +109,9 @@ struct table_reader {
     const char *file;
     int line;
     char separator;
-    int at[COLUMNS]; /* of a column in a line; -1 if absent */
+    int at[COLUMNS]; /* index of the column in a line; -1 if absent */
     size_t n_columns;
-    char *fields[FIELDS_MAX]; /* of the current line, pointing into a copy */
+    char *fields[FIELDS_MAX]; /* fields of the current line, of which they are parts */
     size_t n_fields;
     struct joblog *log;
     struct err *e;
@@ -171,7 +171,7 @@ static const char *name_of(enum column c)
     return known[i].name;
 }
 
-/* sacct's placeholders for a missing value. */
+/* Whether the text is empty, or sacct's word for a missing value. */
 static bool is_nothing(const char *text)
 {
     static const char *const words[] = {
@@ -192,7 +192,7 @@ static int read_time(const struct table_reader *r, enum column c, struct wall *r
     return fail(r, name_of(c), &why);
 }
 
-/* A time, or "+8h": relative to the submit. */
+/* A time, or "+8h" from the submit on. */
 static int read_until(
     const struct table_reader *r, enum column c, struct wall submit, struct wall *ret_at)
 {
@@ -256,7 +256,7 @@ static int read_part_mib(const char *text, int64_t *ret_mib, struct err *e)
     return *ret_mib <= MEMORY_MIB_MAX ? 0 : str_to_mib(text, ret_mib, e);
 }
 
-/* sacct's: "16G" is of all nodes together, "16Gn" of each node, "4Gc" of each CPU. */
+/* sacct's ReqMem: "16G" is for all nodes together, "16Gn" for each node, "4Gc" for each CPU. */
 static int read_req_memory(const struct table_reader *r, struct log_job *j)
 {
     struct err why;
@@ -386,7 +386,8 @@ static const char *text_of(const struct table_reader *r, enum column c)
     return joblog_text(r->log, text, strlen(text));
 }
 
-/* How long it ran: as stated, or from its start to its end. False if it never ran. */
+/* Reads the times of a job. Its run time is stated, or the time from start to end. *ret_ran: it is
+ * more than 0. */
 static int read_times(const struct table_reader *r, struct log_job *j, bool *ret_ran)
 {
     struct wall start, end, deadline;
@@ -427,7 +428,7 @@ static int read_job(struct table_reader *r)
     int wish;
     const char *id = field(r, COL_ID);
     if (r->at[COL_STATE] >= 0 && strchr(id, '.'))
-        return 0; /* a step of sacct's, not a job */
+        return 0; /* a step in the output of sacct, not a job */
     struct log_job *j = joblog_add(r->log);
     if (!j)
         return err_set(
@@ -455,7 +456,7 @@ static int read_job(struct table_reader *r)
     return 0;
 }
 
-/* The separator: the first of these in the line outside quotes. */
+/* The separator: the first one outside quotes; ',' if there is none. */
 static char find_separator(const char *line)
 {
     for (bool quoted = false; *line; line++) {

@@ -4,9 +4,9 @@
  * eighteen numbers per line, -1 for unknown; lines that begin with ';' are comments, of which
  * "UnixStartTime: N" gives the time of second 0.
  *
- * Processors are of all nodes together, and the format does not give the number of nodes: see
- * log_job.is_spread. Memory is in KiB per processor. Users and groups are numbers, and get names:
- * "user7", "group2".
+ * Processors are counted for all nodes together, and the format does not give the number of nodes:
+ * see log_job.is_spread. Memory is in KiB per processor. Users and groups are numbers, and get
+ * names: "user7", "group2".
  */
 #include "replay/joblog.h"
 

@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* "us-east-1a_v100_1.json" */
+/* Takes zone, type and count from a file name such as us-east-1a_v100_1.json. */
 static void read_name(struct market_trace *t)
 {
     const char *slash = strrchr(t->file, '/'), *name = slash ? slash + 1 : t->file;
@@ -118,7 +118,8 @@ bool market_is_for(const struct market_trace *t, const struct offer_row *o)
            str_eq(t->offer, o->zone);
 }
 
-/* Quality of the match: 0 = none; 1 = only the zone matches. */
+/* Quality of the match, in the order of market_find's preference: 0 = none; 1 = only the zone; 6 =
+ * given for the offer. */
 static int fit(const struct market_trace *t, const struct offer_row *o)
 {
     if (t->offer)

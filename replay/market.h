@@ -14,10 +14,11 @@
 
 struct market_trace {
     char *file;
-    char *offer;      /* ZONE, ZONE/TYPE or POOL/ZONE/TYPE it is for; NULL to use its name */
+    /* the offers that it is for, as ZONE, ZONE/TYPE or POOL/ZONE/TYPE; NULL: by the file's name */
+    char *offer;
     bool is_explicit; /* the offer was given explicitly, as OFFER=FILE */
     char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
-    int32_t count; /* from its name; 0 = none */
+    int32_t count; /* number of GPUs in the file's name; 0 = none */
     struct trace trace;
 };
 
@@ -26,12 +27,12 @@ struct traces {
     size_t n;
 };
 
-/* A file, a directory (its *.json), or OFFER=FILE. ERR_NOT_FOUND, ERR_INVALID. */
+/* Reads a file, a directory (its *.json), or OFFER=FILE. ERR_NOT_FOUND, ERR_INVALID. */
 int market_read(struct traces *t, const char *what, struct err *e);
 /* Adds the trace as if given for that offer; takes it over. */
 int market_add(
     struct traces *t, const char *offer, const char *file, struct trace *trace, struct err *e);
-/* Whether it was given for this offer. */
+/* Whether the trace was given for this offer. */
 bool market_is_for(const struct market_trace *t, const struct offer_row *o);
 void market_deinit(struct traces *t);
 

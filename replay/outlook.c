@@ -48,7 +48,7 @@ static int64_t longest_ms(const struct config *c, const struct traces *t)
     return ms;
 }
 
-/* On these pools, from all starting points. */
+/* Simulates the job on these pools from all starting points, and summarises the runs. */
 static int play(
     const struct outlook_options *o, const struct config *c, struct outlook *line, struct err *e)
 {
@@ -119,7 +119,7 @@ static int by_chance_and_cost(const void *a, const void *b)
                                         : 1;
 }
 
-/* Each offer alone. */
+/* Simulates the job on each offer alone. */
 static int play_offers(
     const struct outlook_options *o, struct outlook *list, size_t *n, struct err *e)
 {
@@ -144,7 +144,8 @@ static int play_offers(
     return rc;
 }
 
-/* The core takes the input's location as it is: which providers there are, the catalogue knows. */
+/* Checks the provider and region of the input, which the core takes as they are and only the
+ * catalogue knows. */
 static int check_constraints(const char *text, struct err *e)
 {
     struct constraints x;

@@ -23,12 +23,13 @@ struct outlook_options {
 
 struct outlook {
     struct offer_row offer; /* pool "" = all offers */
-    int32_t starts;         /* 1 if nothing depends on it */
+    int32_t starts;         /* 1 if no trace is used */
     int32_t done, late;     /* of the starts */
     int64_t mean_uusd, median_uusd, p95_uusd;
-    int64_t data_uusd;         /* the part of the mean for data transfer and storage */
-    int64_t median_ms, p95_ms; /* from submit to end; INT64_MAX if it was not done by then */
-    double reclaims;           /* mean */
+    int64_t data_uusd; /* the part of the mean for data transfer and storage */
+    /* from submit to end; INT64_MAX if the job was not done within the simulated time */
+    int64_t median_ms, p95_ms;
+    double reclaims; /* mean */
 };
 
 /* All offers together first, then each offer that it could run on: fewest late runs first, then

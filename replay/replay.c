@@ -54,7 +54,7 @@ int64_t replay_apply(struct replay *w, struct event ev)
 
 /* ---- decisions ---- */
 
-/* Deletes an ended job's data as the core decides; takes no time here. */
+/* Deletes checkpoints of an ended job as the core decides. This takes no time here. */
 static void clean(struct replay *w, int64_t job)
 {
     struct progress *p = &w->jobs[job];
@@ -82,7 +82,7 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
     case EV_CLEAN:
         clean(w, ev->clean.job);
         break;
-    case EV_MOVE: /* the attempt is STOPPING now */
+    case EV_MOVE: /* the attempt is STOPPING now: count() stops it */
         w->r.moves++;
         break;
     default:
@@ -90,7 +90,7 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
     }
 }
 
-/* An attempt has ended and its job continues: if it was a reclaim, records its cost. */
+/* For an attempt that was reclaimed and has ended: reports what the job lost. */
 static void tell_loss(struct replay *w, const struct history_row *h)
 {
     struct replay_loss *l = &w->jobs[h->job].loss;
@@ -105,7 +105,7 @@ static void count_ledger(struct replay *w, const struct ledger_row *r)
     void *of = r->instance ? map_get(&w->pool_of_instance, r->instance)
                            : map_get(&w->pool_of_node, r->node);
     struct replay_pool *p = w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
-    /* owned machines are paid for as a whole */
+    /* time of owned machines is not counted here: pay_owned pays for all of it */
     bool is_paid = r->instance || r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE;
     if (r->kind == LEDGER_IDLE && !r->instance)
         return;
@@ -144,7 +144,8 @@ static void count_job(struct replay *w, const struct job_row *r)
         w->o->progress(w->o->ctx, w->ended);
 }
 
-/* Takes the changes from the core; true if attempts have to stop, which has now begun. */
+/* Takes the changes from the core and counts them. True if attempts have begun to stop, so that the
+ * core has to decide again. */
 static bool count(struct replay *w)
 {
     struct changes c = {0};
@@ -325,7 +326,7 @@ static void pay_owned(struct replay *w, const struct replay_owned *own)
         series_spend(w->o->series, 0, w->r.end_ms, uusd);
 }
 
-/* Machines still present at the end are paid for up to it. */
+/* Ends machines and runs that are left, so that they are paid for up to the end. */
 static void close_books(struct replay *w)
 {
     replay_take_machines(w);
@@ -346,7 +347,7 @@ static void close_books(struct replay *w)
 static void tear_down(struct replay *w)
 {
     size_t pos = 0;
-    vtimers_deinit(&w->vt); /* its timers may be in what is freed below */
+    vtimers_deinit(&w->vt); /* before the machines and runs that have timers in it are freed */
     for (struct machine *x; (x = map_next(&w->machines, &pos, NULL));)
         free(x);
     map_deinit(&w->machines);
@@ -386,7 +387,8 @@ int replay_run(const struct replay_options *o, struct replay_result *ret_result,
     struct replay w = {.o = o, .p = planner_create()};
     struct model_options limits = o->limits;
     STR_COPY(limits.cluster_uid, "0123456789abcdef");
-    limits.lease_ms = 100LL * 365 * 24 * HOUR_MS; /* agents are never silent here */
+    /* longer than any replay: agents are never silent here */
+    limits.lease_ms = 100LL * 365 * 24 * HOUR_MS;
     w.m = model_create(&limits);
     w.sellers = mem_array(o->n_offers, sizeof *w.sellers);
     w.jobs = mem_array(o->n_jobs + 1, sizeof *w.jobs);

@@ -12,23 +12,24 @@
 #include "scheduler/core/model/model.h"
 #include "replay/series.h"
 
-/* Owned machines: present from start to end, and paid for all the time. */
+/* Owned machines: present and paid for from start to end. */
 struct replay_owned {
     const char *pool; /* of options.pools, not elastic */
     struct resources total;
     int32_t n;
-    const char *names; /* that many hosts (job/hosts.h); NULL for POOL-1, POOL-2 ... */
+    const char *names; /* a list of n hosts (job/hosts.h); NULL for POOL-1, POOL-2 ... */
 };
 
 struct replay_offer {
     struct offer_row row; /* pool, zone, type, market, rank, total, prices */
-    /* available machines, and possibly the price; repeats at its end. NULL for unlimited */
+    /* number of available machines, and possibly the price; begins again at its end; NULL for
+     * unlimited */
     const struct trace *trace;
     int64_t trace_from_ms; /* offset into the trace */
-    /* multiplies its counts; 0 = unlimited wherever the count is not 0 */
+    /* machines for each one of its counts; 0 = unlimited wherever the count is not 0 */
     int32_t trace_times;
     bool prices_too;   /* use the trace's prices, if it has any */
-    int64_t notice_ms; /* before a machine is reclaimed; 0 = without notice */
+    int64_t notice_ms; /* time of notice before a machine is reclaimed; 0 = none */
 };
 
 struct replay_job {
@@ -39,14 +40,15 @@ struct replay_job {
     struct resources need;
     int32_t nodes; /* 0 means 1 */
     enum market_wish wish;
-    int64_t work_ms; /* of undisturbed running, > 0 */
+    int64_t work_ms; /* run time without interruptions, > 0 */
     /* duration of a save, during which the program waits; 0 = cannot be checkpointed */
     int64_t save_ms;
     int64_t every_ms; /* between periodic saves; 0 = belay's choice */
     int64_t ckpt_bytes;
-    /* after the start: submit --deadline, the job ends when it can no longer make it; 0 = none */
+    /* submit --deadline, after the start: the job is given up when it can no longer end by then; 0
+     * = none */
     int64_t deadline_ms;
-    /* after the start: submit --finish-by, done by then at minimum cost; 0 = none */
+    /* submit --finish-by, after the start: done by then at minimum cost; 0 = none */
     int64_t finish_ms;
     int64_t declared_ms;   /* submit --work; 0 = work_ms */
     int64_t time_limit_ms; /* used for planning the queue only; it does not end the job. 0 = none */
@@ -56,7 +58,7 @@ struct replay_job {
 
 /* The outcome of a job. */
 struct replay_outcome {
-    /* after the start; REPLAY_NEVER. Started: its program first ran */
+    /* after the start, or REPLAY_NEVER; started_ms: when its program first ran */
     int64_t started_ms, ended_ms;
     enum end_kind end; /* SUCCEEDED, or the end that used up its last retry */
     size_t pool;       /* pool of its first start, index of options.pools; n_pools if none */
@@ -70,7 +72,7 @@ struct replay_pool {
     int64_t uusd;
     /* node time and money by enum ledger_kind, without the idle time of owned machines */
     int64_t ms[LEDGER_KINDS], spent[LEDGER_KINDS];
-    /* CPU time and GPU time: of its machines, and held by jobs */
+    /* CPU time and GPU time, in ms: of its machines, and held by jobs */
     double have_ms[2], used_ms[2];
 };
 
@@ -80,13 +82,13 @@ struct replay_rack {
     double watt_ms; /* integral up to the end */
 };
 
-/* Cost of a reclaim to a running job. */
+/* What a running job lost by a reclaim. */
 struct replay_loss {
     int64_t job, attempt;
     int64_t save_ms;
-    int64_t interval_ms; /* of the periodic save that was due next when its machine went */
+    int64_t interval_ms; /* between the periodic saves at that time */
     int64_t work_ms;     /* done but not in any checkpoint: repeated */
-    int64_t counted_ms;  /* time that the core counts as lost: up to the moment at which it knew */
+    int64_t counted_ms;  /* time that the core counts as lost: until it learned of the reclaim */
 };
 
 struct replay_options {
@@ -109,8 +111,8 @@ struct replay_options {
     int64_t until_ms;   /* the end, in any case; required */
     /* continue after the last job until only owned machines are left */
     bool runs_out;
-    uint64_t seed; /* selects the machine to reclaim */
-    /* called for each such reclaim; may be NULL */
+    uint64_t seed; /* selects the machines that are reclaimed */
+    /* called for each reclaim of a running job; may be NULL */
     void (*lost)(void *ctx, const struct replay_loss *l);
     /* called at each end of a job; may be NULL */
     void (*progress)(void *ctx, int64_t ended);

@@ -37,7 +37,7 @@ static void drop(struct run *r)
     replay_free_run(r);
 }
 
-/* A rank has ended; with the last one, the attempt. */
+/* Removes a rank that has ended, and with the last one the run. */
 static void drop_rank(struct run *r, size_t i)
 {
     struct replay_pool *p = replay_pool_of_node(r->w, r->nodes[i]);
@@ -51,7 +51,7 @@ static void drop_rank(struct run *r, size_t i)
         drop(r);
 }
 
-/* Its machine is reclaimed. */
+/* Records what the run loses: its machine is reclaimed. */
 static void note_loss(struct run *r)
 {
     struct progress *p = &r->w->jobs[r->id];
@@ -65,8 +65,8 @@ static void note_loss(struct run *r)
         .work_ms = r->done_ms + since - p->saved_ms};
 }
 
-/* A rank ends with the reason that the core stops it for. On a reclaimed machine it ends as an
- * agent reports it, whatever else stops the job. */
+/* Ends a rank, for the reason that the core stops it for. On a reclaimed machine the reason is the
+ * reclaim, as an agent would report it, whatever else stops the job. */
 static void end_rank(struct run *r, size_t i, enum end_kind kind)
 {
     struct replay *w = r->w;
@@ -126,7 +126,7 @@ static void started(struct run *r)
     go_on(r);
 }
 
-/* The progress that its program reports with each save. */
+/* Reports the program's progress, at each save. */
 static void tell_progress(struct run *r)
 {
     if (r->job->finish_ms > 0)
@@ -137,7 +137,8 @@ static void tell_progress(struct run *r)
                                    .total = r->job->work_ms}});
 }
 
-/* If storage costs money: deletes checkpoints beyond those kept, at once. */
+/* Counts the checkpoints in the store, of which those beyond REPLAY_KEEP are deleted at once, and
+ * reports their size if storage costs money. */
 static void tell_kept(struct run *r)
 {
     struct progress *p = &r->w->jobs[r->id];
@@ -164,7 +165,7 @@ static void saved(struct run *r)
             .cause = "periodic"}};
     r->w->jobs[r->id].saved_ms = r->done_ms;
     tell_progress(r);
-    for (size_t i = 0; i < r->n_nodes; i++) { /* each rank reports it */
+    for (size_t i = 0; i < r->n_nodes; i++) { /* each rank reports the checkpoint */
         ev.checkpoint.node = r->nodes[i];
         replay_apply(r->w, ev);
     }
@@ -210,7 +211,7 @@ static void on_run(struct timer *t, void *ctx)
     replay_settle(w);
 }
 
-/* A last save, then the end; a run that is saving does so already. */
+/* Begins a last save, after which the run ends. A save in progress becomes the last one. */
 static void stop(struct run *r, enum end_kind as)
 {
     int64_t ran = clock_mono(&r->w->vt.clock).ms - r->since.ms;
@@ -293,7 +294,7 @@ void replay_drop_runs(struct replay *w, int64_t node)
     }
 }
 
-/* Unsaved work is lost, as on a machine that disappears. */
+/* Work that is not saved is lost, as on a machine that disappears. */
 void replay_end_runs(struct replay *w)
 {
     for (struct link *l; (l = list_first(&w->runs));)

@@ -22,7 +22,7 @@ static void machine_free(struct machine *x)
     free(x);
 }
 
-/* Frees its part of the capacity. */
+/* Frees the machine's part of the seller's capacity. */
 static void leave(struct machine *x)
 {
     if (link_is_in(&x->in_seller))
@@ -137,7 +137,8 @@ static struct seller *seller_of(struct replay *w, int64_t offer)
     return NULL;
 }
 
-/* Finds capacity: at the requested offer, or at an alternative. */
+/* Returns a seller with free capacity: the requested offer's, or an alternative's; if no seller has
+ * any, the requested one's. */
 static struct seller *choose_seller(struct replay *w, int64_t instance, int64_t offer)
 {
     const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
@@ -182,7 +183,7 @@ void replay_end_machine(struct replay *w, int64_t instance)
     timer_start(&w->vt.timers, &x->next, w->o->gone_ms ? w->o->gone_ms : GONE_MS);
 }
 
-/* The provider reclaims it. */
+/* The provider reclaims the machine, after a notice if it is a node. */
 static void reclaim(struct machine *x)
 {
     struct replay *w = x->w;
@@ -212,7 +213,8 @@ static void reprice(struct seller *k)
     replay_apply(k->w, ev);
 }
 
-/* Waits for the next tick with another value. */
+/* Sets the timer for the next tick at which number or price changes. into_ms: time since the
+ * current tick. */
 static void look_ahead(struct seller *k, int64_t into_ms)
 {
     const struct trace *t = k->o->trace;

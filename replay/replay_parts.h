@@ -22,8 +22,8 @@ struct seller {
     int64_t id;           /* of the core's offer */
     struct list machines; /* alive */
     int64_t n;
-    struct timer tick; /* the next change of its trace, */
-    size_t at, ahead;  /* at that tick, so many ticks ahead */
+    struct timer tick; /* at the next change of its trace */
+    size_t at, ahead;  /* index of the current tick; ticks until the next change */
 };
 
 struct machine {
@@ -52,19 +52,19 @@ struct run {
     struct mono since; /* start of the phase */
     int64_t done_ms;   /* work done up to `since` */
     int64_t sequence;
-    int64_t every_ms;      /* as of its last resume */
+    int64_t every_ms;      /* between saves, decided at its last resume */
     enum end_kind stop_as; /* for SAVE_AND_STOP */
 };
 
 #define REPLAY_KEEP 3 /* checkpoints kept of a running job, as submit's default */
 
 struct progress {
-    struct run *run;  /* its attempt; may be NULL */
+    struct run *run;  /* of its current attempt; may be NULL */
     int64_t saved_ms; /* work in its newest checkpoint */
     int64_t kept;     /* checkpoints in the store */
     int64_t submit_ms;
     bool started;
-    /* for the attempt being reclaimed; attempt 0 = it had not started */
+    /* of the attempt being reclaimed; attempt 0 = none */
     struct replay_loss loss;
 };
 
@@ -77,9 +77,10 @@ struct replay {
     struct planner *p;
     struct seller *sellers;
     struct map machines; /* instance -> struct machine */
-    /* index in options.pools plus 1, as a pointer; includes ended ones */
+    /* id -> index in options.pools plus 1, as a pointer; also for nodes and instances that have
+     * ended */
     struct map pool_of_node, pool_of_instance;
-    int64_t alive[3]; /* machines being paid for, by market */
+    int64_t alive[3]; /* machines that are paid for, by enum market */
     struct wall start;
     struct list runs;
     int64_t n_runs;
@@ -102,7 +103,7 @@ int64_t replay_apply(struct replay *w, struct event ev);
  * every event. */
 void replay_settle(struct replay *w);
 size_t replay_pool_index(const struct replay *w, const char *name); /* n_pools if unknown */
-/* NULL if not wanted */
+/* NULL if by_pool is not wanted */
 struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node);
 /* Adds the capacity of a machine of this size over a time. */
 void replay_add_capacity(struct replay_pool *p, const struct resources *total, int64_t ms);
@@ -110,9 +111,9 @@ void replay_add_capacity(struct replay_pool *p, const struct resources *total, i
 /* ---- Attempts (replay_attempts.c) ---- */
 
 void replay_place(struct replay *w, int64_t job);
-/* the core wants it, or this rank of it, to stop */
+/* The core wants this rank to stop. */
 void replay_stop(struct replay *w, const struct attempt_row *a);
-/* the attempts running there will be reclaimed */
+/* The runs on this node will be reclaimed. */
 void replay_warn_runs(struct replay *w, int64_t node);
 void replay_drop_runs(struct replay *w, int64_t node); /* the machine is gone */
 void replay_end_runs(struct replay *w);                /* the replay is over: ends all runs */
@@ -120,10 +121,10 @@ void replay_free_run(struct run *r);
 
 /* ---- Machines and offers (replay_machines.c) ---- */
 
-/* index of options.offers; announced to the core */
+/* Opens the seller of options.offers[i], and announces the offer to the core. */
 void replay_open_seller(struct replay *w, size_t i);
 void replay_launch(struct replay *w, int64_t instance, int64_t offer);
 void replay_end_machine(struct replay *w, int64_t instance);
-void replay_take_machines(struct replay *w); /* at the end: removes the remaining machines */
+void replay_take_machines(struct replay *w); /* the replay is over: removes all machines */
 
 #endif

@@ -11,7 +11,7 @@ static void halve(double *v)
         v[i] = 0;
 }
 
-/* Extends it up to that moment. */
+/* Extends the bins to that moment, merging pairs of them if necessary. */
 static void reach(struct series *s, int64_t to_ms)
 {
     if (s->bin_ms == 0)
@@ -27,7 +27,7 @@ static void reach(struct series *s, int64_t to_ms)
         s->n = (size_t)(to_ms / s->bin_ms) + 1;
 }
 
-/* Adds a per ms to the bins of from .. to. */
+/* Adds a_ms for each millisecond from from_ms to to_ms to its bin. */
 static void add(const struct series *s, double *v, int64_t from_ms, int64_t to_ms, double a_ms)
 {
     for (int64_t at = from_ms; at < to_ms;) {

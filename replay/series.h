@@ -29,8 +29,8 @@ struct series {
     size_t n;                                    /* bins reached */
     double level_ms[SERIES_LEVELS][SERIES_BINS]; /* level times time */
     double uusd[SERIES_BINS];
-    int64_t levels[SERIES_LEVELS]; /* current levels, */
-    int64_t since_ms;              /* in force since then */
+    int64_t levels[SERIES_LEVELS]; /* current levels */
+    int64_t since_ms;              /* since when the levels are current */
 };
 
 /* Sets the current levels; now_ms never goes back. */

@@ -129,7 +129,7 @@ static int64_t notice_of(const struct study_options *o, const char *provider)
 {
     if (o->notice_ms != STUDY_BY_PROVIDER)
         return o->notice_ms;
-    return str_eq(provider, "aws") ? 120000 : 30000; /* Azure and Google give half a minute */
+    return str_eq(provider, "aws") ? 120000 : 30000; /* Azure and Google give 30 s */
 }
 
 static void add_offer(struct setup *u, const struct config_pool *p, const struct offer_row *row)
@@ -146,8 +146,8 @@ static void add_offer(struct setup *u, const struct config_pool *p, const struct
     r->trace = t ? &t->trace : NULL;
 }
 
-/* A trace given for a named offer must match one that exists. A directory may contain further
- * traces. */
+/* Notes traces that were given for a named offer and match none. Traces of a directory may be left
+ * over. */
 static void note_unused_traces(struct setup *u)
 {
     for (size_t i = 0; i < u->o->traces->n; i++) {
@@ -191,7 +191,8 @@ static int add_pools(struct setup *u, struct err *e)
     return 0;
 }
 
-/* Belongs to another compared file, or is a mistake. */
+/* Notes machines of --owned without a reserved pool here: they are another compared file's, or a
+ * mistake. */
 static void note_unused_owned(struct setup *u)
 {
     const struct config *c = u->o->config;
@@ -236,7 +237,8 @@ static bool fits(const struct resources *need, const struct resources *total)
            need->memory_mib <= total->memory_mib;
 }
 
-/* A machine that can serve this job alone; ret_cpus: the most CPUs of one machine. */
+/* Whether one machine can serve this job (one rank of it). *ret_cpus: the most CPUs of a machine
+ * that the job may use. */
 static bool is_servable(const struct setup *u, const struct replay_job *j, int32_t *ret_cpus)
 {
     bool found = false;
@@ -257,7 +259,8 @@ static bool is_servable(const struct setup *u, const struct replay_job *j, int32
     return found;
 }
 
-/* For CPUs on an unknown number of nodes: uses as few nodes as possible. */
+/* For a job with CPUs on an unknown number of nodes: uses as few nodes as possible. most: CPUs of
+ * the largest machine. */
 static void spread(struct replay_job *j, int32_t most)
 {
     int64_t nodes = most > 0 ? ((int64_t)j->need.cpus + most - 1) / most : 1;
@@ -277,7 +280,7 @@ static const char *team_of(const struct setup *u, const struct log_job *l, bool 
     return *ret_is_other ? "" : l->team;
 }
 
-/* A pool of those that it names. */
+/* Whether one of the named pools exists. */
 static bool has_pool(const struct setup *u, const char *names)
 {
     for (size_t i = 0; i < u->o->config->n_pools; i++)
@@ -286,14 +289,14 @@ static bool has_pool(const struct setup *u, const char *names)
     return false;
 }
 
-/* A deadline that belayd would have refused at submit was accepted by another scheduler: the job
- * runs, and is late. */
+/* Whether belayd would accept the job's deadline. With a deadline that only another scheduler
+ * accepted, the job runs and is late. */
 static bool can_end_in_time(const struct log_job *l)
 {
     return l->ends_late && l->finish_by.ms - l->time_limit_ms > l->submit.ms;
 }
 
-/* The same for submit --finish-by. */
+/* The time of submit --finish-by, after the start; 0 if belayd would not accept it. */
 static int64_t finish_of(const struct setup *u, const struct log_job *l)
 {
     bool is_feasible = wall_is_set(l->finish_by) && !l->ends_late && l->wish == WISH_ANY &&
@@ -340,7 +343,8 @@ static void add_job(struct setup *u, const struct log_job *l)
     u->jobs[u->n_jobs++] = j;
 }
 
-/* A single wrong time, or one in another unit, would mean centuries of virtual time. */
+/* Refuses long logs: a single wrong time, or one in another unit, would mean centuries of virtual
+ * time. */
 static int check_span(const struct joblog *log, struct err *e)
 {
     char first[TIME_ISO_MAX], last[TIME_ISO_MAX];
@@ -396,7 +400,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts and returns the percentile. */
+/* The percentile of n sorted values; 0 if n is 0. */
 static int64_t percentile(const int64_t *sorted, size_t n, size_t percent)
 {
     size_t rank = (n * percent + 99) / 100;
@@ -423,7 +427,7 @@ static void add_outcome(const struct setup *u, size_t i, const struct replay_out
     const struct log_job *l = u->of[i];
     bool has_ended = out->ended_ms != REPLAY_NEVER,
          is_done = has_ended && out->end == END_SUCCEEDED;
-    /* otherwise it is late by at least the elapsed time */
+    /* a job that has not succeeded is late by at least the time up to the end */
     int64_t at_ms = is_done ? out->ended_ms : end_ms;
     g->jobs++;
     g->ended += has_ended;
@@ -469,7 +473,7 @@ static int by_team(const void *a, const void *b)
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Jobs without a team count as their user's. */
+/* Summarises the jobs of each team. Jobs without a team count under their user's name. */
 static void sum_teams(
     const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
 {
@@ -575,7 +579,7 @@ static int play_without_racks(struct replay_options r, struct study *s, struct e
     return rc;
 }
 
-/* Allocates the results, and takes over what the configuration says about them. */
+/* Allocates the results, and copies the names of pools and racks from the configuration. */
 static void start_study(const struct setup *u)
 {
     const struct config *c = u->o->config;

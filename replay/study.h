@@ -44,7 +44,7 @@ struct study_options {
     int64_t notice_ms;          /* may be STUDY_BY_PROVIDER */
     int64_t trace_from_ms;      /* offset into the traces */
     int32_t trace_times;        /* as in replay_offer */
-    int64_t after_ms;           /* limit after the last submit */
+    int64_t after_ms;           /* the simulation ends this long after the last submit */
     uint64_t seed;
     void (*progress)(void *ctx, int64_t ended, int64_t of); /* may be NULL */
     void *ctx;
@@ -54,15 +54,16 @@ struct study_options {
 struct study_jobs {
     char name[CORE_NAME_MAX]; /* team; "" for all */
     int64_t jobs, ended, started;
-    int64_t given_up; /* of the ended: interrupted more often than belayd retries */
+    /* of the ended: interrupted more often than belayd retries, or past its deadline */
+    int64_t given_up;
     int64_t uusd, lost_ms, reclaims, attempts;
     int64_t wait_mean_ms, wait_median_ms, wait_p95_ms,
-        /* from submit to the first start, over started jobs */
+        /* from submit to the first start, of started jobs */
         wait_max_ms;
     int64_t with_deadline, late, late_ms; /* late_ms: sum over late jobs */
 };
 
-/* CPU and GPU capacity and use, times the time. */
+/* Time of CPUs and of GPUs: that machines had, and that jobs used. */
 struct study_use {
     double have_ms[2], used_ms[2];
 };
@@ -75,13 +76,14 @@ struct study {
     size_t n_teams;
     char (*pool_names)[CORE_NAME_MAX];
     struct replay_pool *pools; /* in the order of the file */
-    /* in the same order: jobs that started there, with all their cost and losses anywhere */
+    /* in the same order: the jobs whose first start was in the pool, with all their cost and losses
+     * in any pool */
     struct study_jobs *pool_jobs;
     size_t n_pools;
     struct replay_rack *racks;               /* of the configuration, in its order */
     const struct rack_options *rack_options; /* borrowed from the configuration */
     size_t n_racks;
-    struct study_use free_use; /* with racks: use in the same study without racks */
+    struct study_use free_use; /* with racks: use in the same study without power limits */
     /* total: machines, data transfer and stored checkpoints (r.spent of LEDGER_EGRESS and
      * LEDGER_STORAGE) */
     int64_t uusd;
@@ -92,7 +94,7 @@ struct study {
     size_t n_notes;
 };
 
-/* ERR_CONFIG with the inconsistency, ERR_INVALID. */
+/* ERR_CONFIG, ERR_INVALID: the text names what does not fit together. */
 int study_run(const struct study_options *o, struct study *ret_study, struct err *e);
 void study_deinit(struct study *s);
 struct study_use study_use(const struct study *s); /* sum over all pools */

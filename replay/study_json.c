@@ -4,7 +4,7 @@
  */
 #include "replay/study.h"
 
-#define CURVE_POINTS 200 /* of the distribution of waits */
+#define CURVE_POINTS 200 /* points of the distribution of waits */
 
 static void set(json_t *o, const char *key, int64_t v)
 {
