@@ -33,16 +33,10 @@ static void print_result(const json_t *v)
         cli_int(v, "instances", 0) == 1 ? "" : "s");
 }
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 static int run(int argc, const char **argv)
 {
     struct cli_args a;
-    int rc = cli_parse(&verb_audit, argc, argv, false, no_options, NULL, &a);
+    int rc = cli_parse(&verb_audit, argc, argv, false, NULL, NULL, &a);
     if (rc == 0) {
         json_t *v = cli_post_long("/api/v1/audit", NULL, AUDIT_MS);
         if (v && a.json)

@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 /* "42_7" or "42_[5-10,12]": tasks of an array, started or not. */
 static int cancel_tasks(const char *word, bool json)
 {
@@ -119,7 +113,7 @@ int change_jobs(
 {
     struct cli_args a;
     struct wish w = {0};
-    int rc = cli_parse(v, argc, argv, false, v->options ? on_option : no_options, &w, &a);
+    int rc = cli_parse(v, argc, argv, false, on_option, &w, &a);
     if (rc == 0 && a.n_rest == 0) {
         cli_error("which job? belay %s JOB...", v->name);
         rc = CLI_USAGE;

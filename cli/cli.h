@@ -57,7 +57,8 @@ struct cli_args {
 /* Handles one option; arg is NULL if it takes none. Returns 0, or CLI_USAGE after a report. */
 typedef int (*cli_option_fn)(void *ctx, int val, const char *arg);
 
-/* Parses argv. posix: options end at the first word. Reports errors. Returns 0, CLI_USAGE, or -1 if
+/* Parses argv. posix: options end at the first word. on_option may be NULL if the verb has no
+ * options of its own and takes no flags of jobs. Reports errors. Returns 0, CLI_USAGE, or -1 if
  * help was printed. Call cli_args_deinit in every case. */
 int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
     cli_option_fn on_option, void *ctx, struct cli_args *ret_args);

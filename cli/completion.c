@@ -299,16 +299,10 @@ static void print_fish(void)
 
 /* ---- the verb ---- */
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 static int run(int argc, const char **argv)
 {
     struct cli_args a;
-    int rc = cli_parse(&verb_completion, argc, argv, false, no_options, NULL, &a);
+    int rc = cli_parse(&verb_completion, argc, argv, false, NULL, NULL, &a);
     const char *shell = a.n_rest == 1 ? a.rest[0] : "";
     if (rc == 0 && str_eq(shell, "bash")) {
         print_bash();

@@ -125,23 +125,13 @@ int list_print(const char *path, const char *name, const struct list_column *col
     return CLI_OK;
 }
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 int list_verb(const struct verb *verb, const char *path, const char *key,
     const struct list_column *columns, int argc, const char **argv)
 {
     struct cli_args a;
-    int rc = cli_parse(verb, argc, argv, false, no_options, NULL, &a);
-    if (rc == 0 && a.n_rest > 0) {
-        cli_error("belay %s takes no arguments", verb->name);
-        rc = CLI_USAGE;
-    } else if (rc == 0) {
+    int rc = cli_parse(verb, argc, argv, false, NULL, NULL, &a);
+    if (rc == 0)
         rc = list_print(path, key, columns, a.json);
-    }
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }

@@ -36,7 +36,7 @@ int list_print(const char *path, const char *name, const struct list_column *col
 /* Columns shared by several verbs. */
 extern const struct list_column node_columns[], offer_columns[];
 
-/* A verb without arguments that only lists, by list_print. Returns the exit code. */
+/* A verb with CLI_NO_WORDS that only lists, by list_print. Returns the exit code. */
 int list_verb(const struct verb *verb, const char *path, const char *key,
     const struct list_column *columns, int argc, const char **argv);
 

@@ -23,4 +23,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_quotas = {
-    "quotas", "[OPTION...]", "list users' and teams' use of their limits", run, NULL, false};
+    "quotas", CLI_NO_WORDS, "list users' and teams' use of their limits", run, NULL, false};

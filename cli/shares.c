@@ -24,5 +24,5 @@ static int run(int argc, const char **argv)
     return list_verb(&verb_shares, "/api/v1/shares", "shares", columns, argc, argv);
 }
 
-const struct verb verb_shares = {"shares", "[OPTION...]",
+const struct verb verb_shares = {"shares", CLI_NO_WORDS,
     "list what users and teams have used of their shares", run, NULL, false};

@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 static void on_warning(void *ctx, const char *text)
 {
     (void)ctx;
@@ -123,7 +117,7 @@ static int run_words(const struct cli_args *a)
 static int run(int argc, const char **argv)
 {
     struct cli_args a;
-    int rc = cli_parse(&verb_update, argc, argv, false, no_options, NULL, &a);
+    int rc = cli_parse(&verb_update, argc, argv, false, NULL, NULL, &a);
     if (rc == 0)
         rc = run_words(&a);
     cli_args_deinit(&a);

@@ -6,12 +6,6 @@
 
 #include <stdio.h>
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 /* belayd's reply; NULL if none answers. */
 static json_t *ask(void)
 {
@@ -28,7 +22,7 @@ static json_t *ask(void)
 static int run(int argc, const char **argv)
 {
     struct cli_args a;
-    int rc = cli_parse(&verb_version, argc, argv, false, no_options, NULL, &a);
+    int rc = cli_parse(&verb_version, argc, argv, false, NULL, NULL, &a);
     if (rc == 0) {
         json_t *v = ask();
         if (a.json) {

@@ -9,12 +9,6 @@
 #include "base/str.h"
 #include <stdio.h>
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 /* The jobs ahead one by one, in place of the reason "queue-ahead", which counts them. The reply has
  * only the first of many jobs. */
 static void print_ahead(const json_t *ahead)
@@ -53,7 +47,7 @@ static int run(int argc, const char **argv)
 {
     struct cli_args a;
     int64_t id;
-    int rc = cli_parse(&verb_why, argc, argv, false, no_options, NULL, &a);
+    int rc = cli_parse(&verb_why, argc, argv, false, NULL, NULL, &a);
     if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
         rc = CLI_USAGE;
     if (rc == 0) {

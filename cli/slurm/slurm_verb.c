@@ -8,16 +8,10 @@
 
 #include <stdint.h>
 
-static int no_options(void *ctx, int val, const char *arg)
-{
-    (void)ctx, (void)val, (void)arg;
-    return CLI_USAGE;
-}
-
 static int run(int argc, const char **argv)
 {
     struct cli_args a;
-    int rc = cli_parse(&verb_slurm, argc, argv, true, no_options, NULL, &a);
+    int rc = cli_parse(&verb_slurm, argc, argv, true, NULL, NULL, &a);
     const struct slurm_program *p = rc == 0 && a.n_rest > 0 ? slurm_program_find(a.rest[0]) : NULL;
     if (rc == 0 && (!p || a.json)) {
         cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, "
