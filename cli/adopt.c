@@ -31,8 +31,7 @@ static int check_idle(const struct store_location *location, struct err *e)
         str_eq(cli_text(v, "store"), location->store) &&
         str_eq(cli_text(v, "cluster"), location->cluster))
         rc = err_set(e, ERR_CONFLICT,
-            "the belayd that answers uses this store: stop it first, and start it when this is "
-            "done");
+            "belayd is running with this store: stop it, adopt the store, and start it again");
     json_decref(v);
     client_destroy(client);
     return rc;
@@ -50,10 +49,10 @@ static void describe(const struct store_location *location, const struct marker 
         fprintf(stderr, "%s has no marker of a cluster %s.\n", location->store, location->cluster);
     else if (mark->uid[0] == '\0')
         fprintf(stderr,
-            "%s was given up at %s: the next belayd that starts with it takes it over.\n",
+            "%s has had no owner since %s: the next belayd that starts with it takes it over.\n",
             location->store, at);
     else
-        fprintf(stderr, "%s is cluster %s's, uid %s, since %s.\n", location->store,
+        fprintf(stderr, "%s belongs to cluster %s, uid %s, since %s.\n", location->store,
             location->cluster, mark->uid, at);
     fprintf(stderr,
         "It has %" PRId64 " checkpoints of %" PRId64
@@ -93,7 +92,8 @@ static int adopt(const struct store_location *location, struct store *s,
         describe(location, &mark, is_torn ? torn.text : NULL, &there);
     if (!yes && !isatty(STDIN_FILENO))
         return err_set(e, ERR_INVALID,
-            "nothing was changed: belay checkpoint adopt --yes adopts it without asking");
+            "standard input is not a terminal, so nothing was changed: confirm with belay "
+            "checkpoint adopt --yes");
     if (!yes && !confirm())
         return err_set(e, ERR_CANCELLED, "nothing was changed");
     if (mark.generation == 0 || mark.uid[0] || is_torn)
@@ -105,7 +105,8 @@ static int adopt(const struct store_location *location, struct store *s,
         cli_print_json(v);
         json_decref(v);
     } else if (rc == 0) {
-        printf("%s is given up: start belayd with it, which takes it over\n", location->store);
+        printf("%s has no owner now: the next belayd that starts with it takes it over\n",
+            location->store);
     }
     return rc;
 }

@@ -13,7 +13,7 @@ static const struct list_column columns[] = {
     {"PERIOD", "period", COLUMN_TEXT},
     {"CAP", "cap_uusd", COLUMN_USD},
     {"SPENT", "spent_uusd", COLUMN_USD},
-    {"ASIDE", "aside_uusd", COLUMN_USD},
+    {"SET ASIDE", "aside_uusd", COLUMN_USD},
     {"LEFT", "left_uusd", COLUMN_USD},
     {"USD/H", "uusd_per_hour", COLUMN_USD_H},
     {"JOBS", "jobs", COLUMN_INT},
@@ -59,7 +59,7 @@ static void print_budget(const json_t *b)
     print_usd("set aside", b, "aside_uusd", " for running jobs");
     print_usd("left", b, "left_uusd", "");
     print_usd("now", b, "uusd_per_hour", " an hour");
-    printf("jobs          %lld run\n", (long long)cli_int(b, "jobs", 0));
+    printf("jobs          %lld running\n", (long long)cli_int(b, "jobs", 0));
     if (cli_int(b, "told_percent", 0) > 0)
         printf("notified at   %lld %%\n", (long long)cli_int(b, "told_percent", 0));
 }

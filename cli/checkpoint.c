@@ -114,20 +114,20 @@ static int act(struct given *g, const struct cli_args *a)
     bool commits = str_eq(action, "commit"), asks = str_eq(action, "save"),
          adopts = str_eq(action, "adopt");
     if (!commits && !asks && !adopts && !checkpoints_has(action)) {
-        cli_error(
-            "%s%s%swhat about the checkpoint? commit, save, list, show, get, verify, pin, unpin, "
-            "delete, export or adopt",
-            action[0] ? "\"" : "", action, action[0] ? "\" is not known: " : "");
+        cli_error("expected commit, save, list, show, get, verify, pin, unpin, delete, export or "
+                  "adopt, found %s",
+            action[0] ? str_show(action, (char[STR_SHOW_MAX]){0}) : "nothing");
         return CLI_USAGE;
     }
     if (commits ? g->of_store : g->of_commit) {
-        cli_error(commits ? "checkpoint commit goes to the job's agent and takes --progress, "
-                            "--total and --wait only"
+        cli_error(commits ? "belay checkpoint commit takes --progress, --total and --wait only: it "
+                            "goes to the job's agent"
                           : "--progress, --total and --wait are for belay checkpoint commit");
         return CLI_USAGE;
     }
     if (asks && g->of_store) {
-        cli_error("checkpoint save goes to belayd and takes jobs only");
+        cli_error(
+            "belay checkpoint save takes jobs only: it goes to belayd, which knows the store");
         return CLI_USAGE;
     }
     if (asks)
@@ -163,27 +163,30 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"progress", 0, POPT_ARG_STRING, NULL, VAL_PROGRESS, "commit: the program's step", "N"},
-    {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "commit: its last step", "N"},
-    {"wait", 0, POPT_ARG_NONE, NULL, VAL_WAIT, "commit: wait until it is durable", NULL},
-    {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE,
-        "the store (default: BELAY_STORE, or that of belayd)", "URL"},
+    {"progress", 0, POPT_ARG_STRING, NULL, VAL_PROGRESS,
+        "commit: the step that the program has reached", "N"},
+    {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "commit: the number of its steps in all", "N"},
+    {"wait", 0, POPT_ARG_NONE, NULL, VAL_WAIT, "commit: wait until the checkpoint is durable",
+        NULL},
+    {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE, "the store (default: BELAY_STORE, or belayd's)",
+        "URL"},
     {"cluster", 0, POPT_ARG_STRING, NULL, VAL_CLUSTER,
-        "the cluster's name in it (default: BELAY_CLUSTER, or belay)", "NAME"},
+        "the cluster's name in the store (default: BELAY_CLUSTER, or belay)", "NAME"},
     {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG,
         "take store and cluster from belayd's configuration", "FILE"},
     {"key-file", 0, POPT_ARG_STRING, NULL, VAL_KEY_FILE,
-        "the keys of encrypted checkpoints (default: BELAY_KEY_FILE, or checkpoint.keys of a state "
-        "directory here)",
+        "the keys of encrypted checkpoints (default: BELAY_KEY_FILE, or checkpoint.keys in "
+        "belayd's state directory on this machine)",
         "FILE"},
-    {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE, "delete: also the newest of a running job", NULL},
-    {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "adopt: without asking", NULL},
+    {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE,
+        "delete: also the newest checkpoint of a running job", NULL},
+    {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "adopt: do not ask for confirmation", NULL},
     POPT_TABLEEND,
 };
 
 const struct verb verb_checkpoint = {"checkpoint",
     "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export|adopt "
     "[JOB[@ATTEMPT.SEQUENCE]] [DIR]",
-    "commit one inside a job (exit code 85: stop now); ask a job to save; list, fetch, verify, "
-    "pin, delete those of a job; take over the store of a cluster that is gone",
+    "commit a checkpoint inside a job (exit code 85: stop now); ask a job to save; list, fetch, "
+    "verify, pin or delete a job's checkpoints; adopt the store of a cluster that is gone",
     run, options, false};

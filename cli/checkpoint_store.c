@@ -511,7 +511,7 @@ int checkpoints_run(
     struct call c = {.o = o};
     struct err e;
     if (n_words != 1 + a->takes_path) {
-        cli_error("belay checkpoint %s %s", a->name, a->words);
+        cli_error("expected belay checkpoint %s %s", a->name, a->words);
         return CLI_USAGE;
     }
     if (!parse_word(a, words[0], &c))

@@ -202,7 +202,7 @@ static int list(const struct wish *w, const struct cli_args *a)
     int64_t id = 0;
     struct buf path = {0};
     if (a->n_rest > 1) {
-        cli_error("belay cron list [ENTRY]: one entry, or all");
+        cli_error("expected belay cron list [ENTRY]");
         return CLI_USAGE;
     }
     if (a->n_rest == 1 && !find(a->rest[0], &id))
@@ -348,8 +348,8 @@ static int edit(struct wish *w, const char *word, const struct cli_args *a)
     }
     int rc = has_job ? take_job(w, "cron edit ENTRY", a->rest, a->n_rest) : CLI_OK;
     if (rc == CLI_OK && json_object_size(w->entry) == 0) {
-        cli_error("nothing to change: give --schedule, --tz, --overlap, --catch-up, --name, or the "
-                  "script");
+        cli_error("nothing to change: give a script, --schedule, --tz, --dst-gap, --dst-overlap, "
+                  "--overlap, --catch-up or --name");
         rc = CLI_USAGE;
     }
     if (rc != CLI_OK)
@@ -454,20 +454,23 @@ static const struct poptOption options[] = {
         "time zone of the schedule, such as Europe/Berlin (default: the schedule's TZ=, else UTC)",
         "ZONE"},
     {"dst-gap", 0, POPT_ARG_STRING, NULL, VAL_GAP,
-        "a time that the clocks skip: run at the jump, or skip that day (default run)", "run|skip"},
+        "for a time that the clocks skip: run at the jump, or skip that day (default run)",
+        "run|skip"},
     {"dst-overlap", 0, POPT_ARG_STRING, NULL, VAL_TWICE,
-        "a time that the clocks show twice: auto means first, or both if every hour is named",
+        "for a time that the clocks show twice (default auto: first, or both if every hour is "
+        "named)",
         "auto|first|last|both"},
     {"overlap", 0, POPT_ARG_STRING, NULL, VAL_OVERLAP,
-        "a time at which the previous job has not ended (default skip)", "skip|queue|replace"},
+        "for a time at which the previous job has not ended (default skip)", "skip|queue|replace"},
     {"catch-up", 0, POPT_ARG_STRING, NULL, VAL_CATCH_UP,
-        "times missed while belayd was down; all means at most 24, all:N at most N (default last)",
+        "for times missed while belayd was down; all means at most 24, all:N at most N (default "
+        "last)",
         "none|last|all"},
     {"wrap", 0, POPT_ARG_STRING, NULL, VAL_WRAP, "submit this shell command instead of a script",
         "COMMAND"},
     {"limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT,
         "with history: number of times, at most 200 (default 50)", "NUMBER"},
-    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "with list: only of this user", "NAME"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "with list: only this user's entries", "NAME"},
     POPT_TABLEEND,
 };
 

@@ -122,7 +122,7 @@ void drill_print(const json_t *d)
         (long long)cli_int(d, "number", 0), verdict(d), cli_text(d, "text"));
     print_saved(d);
     print_resumed(d);
-    printf("  of          \"%s\" of %s, %s, script %.12s, %s, belay %s, method %lld\n",
+    printf("  job         \"%s\" of %s, %s, script %.12s, %s, belay %s, method %lld\n",
         cli_text(d, "name"), cli_text(d, "user"), cli_text(d, "method"), cli_text(d, "script_key"),
         cli_text(d, "asked_at"), cli_text(d, "version"),
         (long long)cli_int(d, "method_version", 0));
@@ -274,7 +274,8 @@ static int compare(struct client *c, int64_t job, const struct wanted *w, bool q
 {
     int exit_code = 0;
     if (!quiet)
-        fprintf(stderr, "it has resumed; its result will be compared when it ends\n");
+        fprintf(stderr, "job %lld has resumed; its result is compared when it has ended\n",
+            (long long)job);
     int rc = cli_wait_job(c, job, false, &exit_code, e);
     if (rc == 0 && exit_code != 0)
         rc = err_set(e, ERR_CONFLICT,
@@ -330,7 +331,7 @@ static int check_wanted(const struct wanted *w, int n_rest)
         wrong = "--compare COMMAND and --against JOB go together: JOB is an uninterrupted run of "
                 "the same script";
     else if (w->compare.command && !w->compare.command[0])
-        wrong = "--compare: which command?";
+        wrong = "--compare: the command is empty: give one that takes two directories";
     if (wrong)
         cli_error("%s", wrong);
     return wrong ? CLI_USAGE : CLI_OK;
@@ -360,10 +361,10 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"without-notice", 0, POPT_ARG_NONE, NULL, VAL_WITHOUT_NOTICE,
-        "kill it without a save: it must resume from its latest checkpoint", NULL},
+        "kill the job without a save: it must resume from its latest checkpoint", NULL},
     {"compare", 0, POPT_ARG_STRING, NULL, VAL_COMPARE,
-        "after the job's end run this here with two directories, the undisturbed result and the "
-        "job's: exit code 0 means equal",
+        "when the job has ended, run this command here with two directories, the undisturbed "
+        "result and the job's: exit code 0 means equal",
         "COMMAND"},
     {"against", 0, POPT_ARG_STRING, NULL, VAL_AGAINST,
         "with --compare: the undisturbed run of the same script", "JOB"},

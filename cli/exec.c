@@ -68,7 +68,7 @@ static int run(int argc, const char **argv)
     int64_t job;
     int code = -1, rc = cli_parse(&verb_exec, argc, argv, true, on_option, &choice, &a);
     if (rc == 0 && a.json) {
-        cli_error("a session has no --json");
+        cli_error("the output of a session is the command's: leave --json out");
         rc = CLI_USAGE;
     }
     if (rc == 0 && a.n_rest < 2) {
@@ -250,8 +250,8 @@ static int end_input(struct attached *a, struct err *e)
     session_finish(&a->s);
     a->ends = false;
     if (rc == 0 && code != 0)
-        return err_set(e, ERR_CONFLICT,
-            "the typed text was not completely written to the job's input, which stays open");
+        return err_set(
+            e, ERR_CONFLICT, "not all of the typed text reached the job's input, which stays open");
     if (rc == 0)
         rc = run_in(a, ender, &code, e);
     return rc == 0 && code != 0 ? err_set(e, ERR_CONFLICT, "the job's input could not be closed")
@@ -392,7 +392,7 @@ static int run_attach(int argc, const char **argv)
     int64_t job;
     int code = 0, rc = cli_parse(&verb_attach, argc, argv, false, on_attach_option, &choice, &a);
     if (rc == 0 && a.json) {
-        cli_error("a session has no --json");
+        cli_error("the output of a session is the command's: leave --json out");
         rc = CLI_USAGE;
     }
     if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &job))
@@ -410,7 +410,7 @@ static int run_attach(int argc, const char **argv)
 static const struct poptOption attach_options[] = {
     {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL,
         "start this many lines before the end of its output (default 10)", "N"},
-    {"no-stdin", 0, POPT_ARG_NONE, NULL, VAL_NO_STDIN, "only look", NULL},
+    {"no-stdin", 0, POPT_ARG_NONE, NULL, VAL_NO_STDIN, "show the output only, send no input", NULL},
     {"keep-open", 0, POPT_ARG_NONE, NULL, VAL_KEEP_OPEN,
         "keep the job's stdin open after local EOF", NULL},
     POPT_TABLEEND,

@@ -48,15 +48,21 @@ static int check(const struct submission *s, struct err *e)
 {
     const json_t *spec = s->spec;
     if (json_object_get(spec, "array"))
-        return err_set(e, ERR_INVALID, "an array has no command to be connected to");
+        return err_set(e, ERR_INVALID,
+            "an array cannot be interactive: leave --array out, or submit its tasks with belay "
+            "submit");
     if (json_object_get(json_object_get(spec, "launch"), "input"))
-        return err_set(e, ERR_INVALID, "its input comes from here: leave --input and --stdin out");
+        return err_set(e, ERR_INVALID,
+            "an interactive command reads the standard input of this program: leave --input and "
+            "--stdin out");
     if (str_eq(json_string_value(json_object_get(json_object_get(spec, "checkpoint"), "method")),
             "criu"))
         return err_set(e, ERR_INVALID,
-            "a job that is checkpointed by CRIU cannot be entered: leave --checkpoint criu out");
+            "a job that is checkpointed by CRIU cannot be interactive: leave --checkpoint criu "
+            "out");
     if (s->json)
-        return err_set(e, ERR_INVALID, "a session has no --json");
+        return err_set(
+            e, ERR_INVALID, "the output of a session is the command's: leave --json out");
     return 0;
 }
 
@@ -222,7 +228,8 @@ static int finish(const struct visit *v, struct err *e)
     const char *end = rc == 0 ? cli_text(json_object_get(shown, "job"), "end") : "";
     for (size_t i = 0; i < sizeof(of_world) / sizeof(of_world[0]); i++)
         if (str_eq(end, of_world[i]) && json_is_false(json_object_get(v->s->spec, "requeue")))
-            say(v, "it was interactive, so it is not queued again; --requeue restarts it");
+            say(v,
+                "the job was interactive, so it is not queued again; with --requeue it would be");
     if (rc == 0 && v->code >= 0 && (str_eq(end, "succeeded") || str_eq(end, "failed")))
         code = v->code;
     if (rc == 0 && v->code < 0 && str_eq(end, "failed"))

@@ -40,14 +40,15 @@ static int open_pipe(int flags)
 {
     const char *control = getenv("BELAY_CONTROL_DIR");
     if (!control) {
-        cli_error("this is for the script of a job that belay run --tty submits");
+        cli_error("belay run --host and --guest work only inside a job that belay run --tty "
+                  "submitted: BELAY_CONTROL_DIR is not set");
         return -1;
     }
     char *path = mem_printf("%s/guest", control);
     int fd = mkfifo(path, 0600) == 0 || errno == EEXIST ? open(path, flags | O_CLOEXEC | O_NOFOLLOW)
                                                         : -1;
     if (fd < 0)
-        cli_error("%s cannot be used: %s", path, strerror(errno));
+        cli_error("cannot open the pipe %s: %s", path, strerror(errno));
     free(path);
     return fd;
 }

@@ -11,7 +11,6 @@ void *lazy_find(const char *library, const char *name)
     void *f = lib ? dlsym(lib, name) : NULL;
     if (f)
         return f;
-    cli_error("this needs a library which cannot be loaded (%s): install the package that has %s",
-        dlerror(), library);
+    cli_error("cannot load a library (%s): install the package that has %s", dlerror(), library);
     exit(CLI_FAILED);
 }

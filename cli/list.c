@@ -126,7 +126,7 @@ static int on_option(void *ctx, int val, const char *arg)
         break;
     case VAL_SORT:
         rc = c->is_sort_given
-                 ? err_set(&e, ERR_INVALID, "--sort: one order is enough, and --ended has one")
+                 ? err_set(&e, ERR_INVALID, "--sort: give one order only; --ended has its own")
                  : add_sort(c, arg, &e);
         break;
     case VAL_LIMIT:
@@ -237,8 +237,8 @@ static void print_jobs(const json_t *jobs, const struct choice *c)
     json_array_foreach(jobs, i, job) print_job(t, job, c->why);
     table_print(t);
     if (json_array_size(jobs) == 0)
-        cli_say_empty(c->all ? "no such jobs"
-                             : "no such jobs that are active (belay list -a includes ended ones)");
+        cli_say_empty(
+            c->all ? "no such jobs" : "no such active jobs (belay list -a includes ended ones)");
 }
 
 static int list(const struct choice *choice, bool json, struct err *e)
@@ -281,11 +281,11 @@ static const struct poptOption options[] = {
     {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "include ended jobs", NULL},
     {"ended", 'e', POPT_ARG_NONE, NULL, VAL_ENDED, "only ended jobs, latest end first", NULL},
     {"state", 's', POPT_ARG_STRING, NULL, VAL_STATE,
-        "only in these: pending, running, cancelling, unfolded, ended, or how they ended: "
-        "succeeded, failed, ...",
+        "only jobs in these states: pending, running, cancelling, unfolded, ended; or that ended "
+        "like this: succeeded, failed, ...",
         "LIST"},
-    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only these users'", "LIST"},
-    {"account", 'A', POPT_ARG_STRING, NULL, VAL_TEAM, "only of these teams", "LIST"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only jobs of these users", "LIST"},
+    {"account", 'A', POPT_ARG_STRING, NULL, VAL_TEAM, "only jobs of these teams", "LIST"},
     {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "the same", "LIST"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
         "only jobs that may run, run or ran in these pools", "LIST"},
@@ -297,11 +297,12 @@ static const struct poptOption options[] = {
     {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE, "leave out jobs that had ended by then", "TIME"},
     {"until", 0, POPT_ARG_STRING, NULL, VAL_UNTIL, "leave out jobs submitted later", "TIME"},
     {"sort", 0, POPT_ARG_STRING, NULL, VAL_SORT,
-        "newest (default), oldest or ended; those listed by name, user, state, pool, cost or "
-        "started",
+        "order, which decides which jobs are listed: newest (default), oldest, ended; or sort the "
+        "listed jobs by name, user, state, pool, cost, started",
         "KEY"},
-    {"limit", 'n', POPT_ARG_STRING, NULL, VAL_LIMIT, "at most this many (default 50)", "N"},
-    {"why", 0, POPT_ARG_NONE, NULL, VAL_WHY, "the first reason why each job waits", NULL},
+    {"limit", 'n', POPT_ARG_STRING, NULL, VAL_LIMIT,
+        "at most this many jobs, up to 100000 (default 50)", "N"},
+    {"why", 0, POPT_ARG_NONE, NULL, VAL_WHY, "show the first reason why each job waits", NULL},
     POPT_TABLEEND,
 };
 

@@ -53,7 +53,8 @@ int local_use(const char *home, struct err *e)
     const char *server = getenv("BELAY_SERVER");
     if (server && server[0])
         return err_set(e, ERR_CONFIG,
-            "BELAY_SERVER is set, and this is for this machine's own belayd: unset it first");
+            "BELAY_SERVER is set, but this verb works with this machine's own belayd: unset "
+            "BELAY_SERVER");
     char *socket = local_socket(home);
     setenv("BELAY_HOME", home, 1);
     setenv("BELAY_SOCKET", socket, 1);

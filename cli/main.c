@@ -74,8 +74,7 @@ static struct poptOption *job_flag_table(const struct verb *v)
 static void print_job_keys(void)
 {
     struct updates_shown shown;
-    puts("\n"
-         "Keys, with values as for the flags of belay submit (none: the default):");
+    puts("\nKeys, with values as for the flags of belay submit (KEY=none sets the default):");
     for (const struct job_attribute *a = NULL; (a = updates_next(a, &shown));) {
         char *word = mem_printf("%s=%s", a->key, shown.takes);
         printf("  %-27s %s\n", word, shown.help);

@@ -42,8 +42,8 @@ const struct list_column node_columns[] = {
 static const struct list_column rack_columns[] = {
     {"RACK", "name", COLUMN_TEXT},
     {"MAX W", "max_watts", COLUMN_INT},
-    {"WATTS", "watts", COLUMN_INT},
-    {"AT REST", "idle_watts", COLUMN_INT},
+    {"NOW W", "watts", COLUMN_INT},
+    {"IDLE W", "idle_watts", COLUMN_INT},
     {"NODES", "nodes", COLUMN_INT},
     {"JOINED", "joined", COLUMN_INT},
     {NULL, NULL, COLUMN_TEXT},
@@ -123,7 +123,7 @@ static int change_all(const struct cli_args *a)
     while (actions[action] && !str_eq(actions[action], a->rest[0]))
         action++;
     if (!actions[action] || a->n_rest < 2) {
-        cli_error("belay nodes, or belay nodes drain|undrain|delete NODE...");
+        cli_error("expected belay nodes, or belay nodes drain|undrain|delete NODE...");
         return CLI_USAGE;
     }
     for (int i = 1; i < a->n_rest; i++) {
@@ -151,7 +151,8 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "include nodes that are gone", NULL},
-    {"racks", 0, POPT_ARG_NONE, NULL, VAL_RACKS, "power limits and current power of racks", NULL},
+    {"racks", 0, POPT_ARG_NONE, NULL, VAL_RACKS,
+        "list racks with their power limits and current power", NULL},
     POPT_TABLEEND,
 };
 

@@ -84,10 +84,10 @@ static void print_limit(const char *what, const json_t *limit, bool usd)
     int64_t used = cli_int(limit, "used", 0), max = cli_int(limit, "max", -1);
     char a[32], b[32];
     if (usd)
-        printf("  %s: %s of %s\n", what, cli_usd(used, a, sizeof(a)),
-            max < 0 ? "any" : cli_usd(max, b, sizeof(b)));
+        printf("  %s: %s%s%s\n", what, cli_usd(used, a, sizeof(a)), max < 0 ? "" : " of ",
+            max < 0 ? ", no limit" : cli_usd(max, b, sizeof(b)));
     else if (max < 0)
-        printf("  %s: %lld of any\n", what, (long long)used);
+        printf("  %s: %lld, no limit\n", what, (long long)used);
     else
         printf("  %s: %lld of %lld\n", what, (long long)used, (long long)max);
 }
@@ -113,7 +113,7 @@ static void print_console(const json_t *text)
 {
     char *copy = mem_strdup(json_string_value(text)), *rest = copy;
     if (rest && *rest)
-        printf("  the console of that machine ended with:\n");
+        printf("  the last lines on the console of that machine:\n");
     while (rest && *rest) {
         char *line = strsep(&rest, "\n");
         str_sanitize(line, strlen(line));
@@ -132,7 +132,7 @@ static void print_boots(const json_t *b)
         (long long)cli_int(b, "failed", 0), (long long)cli_int(b, "instance", 0),
         cli_text(b, "text"));
     if (json_is_true(json_object_get(b, "one_at_a_time")))
-        printf("  one machine at a time is launched to try again, the next %s%s\n",
+        printf("  the pool launches one machine at a time until one joins, the next %s%s\n",
             next ? "not before " : "now", next ? next : "");
     print_console(json_object_get(b, "console"));
 }
@@ -243,7 +243,7 @@ static bool confirmed(bool json)
 {
     char answer[16];
     if (json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-        cli_error("nothing was applied: --yes applies it");
+        cli_error("nothing was applied: --yes applies the changes without asking");
         return false;
     }
     printf("Apply these changes? [y/N] ");
@@ -288,7 +288,7 @@ static int apply(const char *file, const struct wish *w, bool json)
         if (done && json)
             cli_print_json(done);
         else if (done)
-            printf("in force\n");
+            printf("the changes are in force\n");
     }
     json_decref(done);
     json_decref(seen);
@@ -309,8 +309,8 @@ static int run(int argc, const char **argv)
     } else if (rc == 0 && str_eq(action, "apply") && a.n_rest == 2) {
         rc = apply(a.rest[1], &w, a.json);
     } else if (rc == 0) {
-        cli_error(
-            "belay pools, belay pools show [POOL], or belay pools apply [--dry-run|--yes] FILE");
+        cli_error("expected belay pools, belay pools show [POOL], or belay pools apply "
+                  "[--dry-run|--yes] FILE");
         rc = CLI_USAGE;
     }
     cli_args_deinit(&a);

@@ -89,9 +89,9 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"tty", 'T', POPT_ARG_NONE, NULL, VAL_TTY,
-        "connect it to this terminal: for shells, editors, debuggers", NULL},
+        "connect the command to this terminal: for shells, editors, debuggers", NULL},
     {"interactive", 'I', POPT_ARG_NONE, NULL, VAL_INTERACTIVE,
-        "connect its input and output to this command's, without a terminal", NULL},
+        "connect the command's input and output to those of belay run, without a terminal", NULL},
     POPT_TABLEEND,
 };
 

@@ -79,7 +79,8 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
         int64_t taken = cli_int(v, "size", *offset) - *offset;
         json_decref(v);
         if (taken < 0 || taken > (int64_t)n) /* 0: belayd waited for space, and found none */
-            return err_set(e, ERR_IO, "belayd took %lld of %zu bytes", (long long)taken, n);
+            return err_set(
+                e, ERR_IO, "belayd accepted %lld of %zu bytes of input", (long long)taken, n);
         at += (size_t)taken;
         *offset += taken;
     }
@@ -222,7 +223,7 @@ int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *
             buf_remove_front(&s->came, used);
     }
     if (rc == 0 && ends && *ret_exit == before)
-        rc = err_set(e, ERR_IO, "the session broke off");
+        rc = err_set(e, ERR_IO, "the session ended without an exit code of the command");
     return rc;
 }
 

@@ -290,7 +290,7 @@ static void print_launch(const json_t *v)
     if (image && *image)
         printf("image         %s\n", image);
     if (workdir && *workdir)
-        printf("workdir       sent with it, %.12s\n", workdir);
+        printf("workdir       uploaded, %.12s\n", workdir);
 }
 
 static void print_notify(const json_t *v)
@@ -313,7 +313,7 @@ static void print_finish_by(const json_t *job)
     printf("finish by     %s", cli_text(job, "finish_by"));
     if (is_done) {
         cli_duration(ended.ms > by.ms ? ended.ms - by.ms : by.ms - ended.ms, in, sizeof in);
-        printf(", done %s %s\n", in, ended.ms > by.ms ? "too late" : "before");
+        printf(", done %s %s\n", in, ended.ms > by.ms ? "late" : "early");
     } else {
         printf(
             str_eq(cli_text(job, "state"), "ended") ? "\n" : ", now %s\n", cli_text(job, "pace"));

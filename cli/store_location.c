@@ -130,8 +130,7 @@ int store_location_find(
     if (rc == ERR_UNAVAILABLE && !(server && server[0]))
         rc = read_local(ret_location, e);
     if (rc == ERR_UNAVAILABLE)
-        err_wrap(e, "which store is meant? name it with --store URL and --cluster NAME, or with "
-                    "--config FILE");
+        err_wrap(e, "no store is named: give --store URL and --cluster NAME, or --config FILE");
     if (rc == 0 && !o->config)
         find_key_file(ret_location);
     if (rc == 0 && cluster && !str_eq(cluster, ret_location->cluster)) {

@@ -125,8 +125,8 @@ static int run(int argc, const char **argv)
     } else if (rc == 0 && str_eq(action, "revoke") && a.n_rest == 2) {
         rc = revoke_one(a.rest[1], a.json);
     } else if (rc == 0) {
-        cli_error(
-            "belay token create [--join --pool POOL], belay token list, or belay token revoke ID");
+        cli_error("expected belay token create [--join --pool POOL], belay token list, or belay "
+                  "token revoke ID");
         rc = CLI_USAGE;
     }
     json_decref(request);
@@ -136,10 +136,11 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"join", 0, POPT_ARG_NONE, NULL, VAL_JOIN,
-        "a one-use token with which a machine joins a reserved pool", NULL},
-    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "the pool it joins", "POOL"},
+        "create a one-use token with which a machine joins a reserved pool", NULL},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "with --join: the pool", "POOL"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "user of the API token (default: you)", "NAME"},
-    {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN, "an administrator's", NULL},
+    {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN,
+        "create an API token with an administrator's rights", NULL},
     {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL,
         "lifetime; 0 is unlimited (default: API 90d, join 1h)", "TIME"},
     POPT_TABLEEND,

@@ -111,10 +111,10 @@ static void add_said(
 {
     u->said = read_said(log, from);
     if (u->said[0])
-        err_set(e, e->kind, "%s did not start: %.200s. It has printed (also in %.200s):", program,
+        err_set(e, e->kind, "%s did not start: %.200s. Its output, also in %.200s:", program,
             e->text, log);
     else
-        err_set(e, e->kind, "%s did not start: %.200s. It has printed nothing into %.200s", program,
+        err_set(e, e->kind, "%s did not start: %.200s. It printed nothing into %.200s", program,
             e->text, log);
 }
 
@@ -417,8 +417,8 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG,
         "belayd's configuration (default: HOME/belayd.yaml)", "FILE"},
-    {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT, "only belayd; this machine runs no jobs",
-        NULL},
+    {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT,
+        "start belayd only; this machine runs no jobs", NULL},
     {"cpus", 0, POPT_ARG_STRING, NULL, VAL_CPUS,
         "number of cpus of this machine for jobs (default: all); applies when its agent first "
         "joins",

@@ -60,8 +60,8 @@ static json_t *send_as_user(int64_t id, const char *path, const json_t *changes)
     json_t *v = cli_post(path, changes);
     if (!v && inside_job() == id && !inside_allows(changes)) {
         inside_keys(&keys);
-        cli_error("inside a job its user's credentials are needed to change anything but %s",
-            buf_str(&keys));
+        cli_error(
+            "without the user's credentials a job can change only its own %s", buf_str(&keys));
     }
     buf_deinit(&keys);
     return v;

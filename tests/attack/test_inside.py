@@ -147,7 +147,7 @@ class Inside(unittest.TestCase):
             said = l.log(job)
             for line in ("own 0", "named 0", "nice 1", "python 0", "other 1", "mode 600"):
                 self.assertIn(line + "\n", said)
-            self.assertIn("to change anything but url", said)
+            self.assertIn("a job can change only its own url", said)
             self.assertEqual(l.job(job)["url"], "https://run.example.org/1")
             changed = [e["text"] for e in l.events(job) if "python.example.org/1" in e["text"]]
             self.assertEqual(len(changed), 1, changed)

@@ -287,7 +287,7 @@ class Checkpoints(unittest.TestCase):
         with open(self.dir + "/home/belayd.yaml", "w") as f:
             f.write("cluster: lab\n")
         self.assertIn("2.1", self.ok("list", "7", env={**none, "BELAY_HOME": self.dir + "/home"}))
-        self.refused(1, "which store is meant.*--store URL", "list", "7", env=none)
+        self.refused(1, "no store is named: give --store URL", "list", "7", env=none)
         self.refused(1, "not supported", "--store", "ftp://x", "list", "7")
         self.refused(1, "missing", "--config", "missing", "list", "7")
         with open(self.dir + "/bad.yaml", "w") as f:
@@ -356,8 +356,8 @@ class Checkpoints(unittest.TestCase):
     # ---- bad input ----
 
     def test_words_that_are_wrong_are_refused_with_what_is_right(self):
-        self.refused(2, "what about the checkpoint")
-        self.refused(2, '"lst" is not known', "lst", "7")
+        self.refused(2, "expected commit, save, list, .* or adopt, found nothing")
+        self.refused(2, 'or adopt, found "lst"', "lst", "7")
         for action in ("list", "show", "get", "verify", "pin", "unpin", "delete", "export"):
             more = WORDS.get(action, ())
             self.refused(2, "checkpoint " + action, action)

@@ -291,7 +291,7 @@ class Local(unittest.TestCase):
         self.assertFalse(
             os.path.exists(os.path.join(sent, "src", "new"))
         )  # the job worked on its own copy
-        self.assertRegex(self.ok("show", str(job)), r"(?m)^workdir +sent with it, [0-9a-f]{12}$")
+        self.assertRegex(self.ok("show", str(job)), r"(?m)^workdir +uploaded, [0-9a-f]{12}$")
         # A damaged part of a node's cache is fetched again.
         cache = os.path.join(self.h.home, "agent", "workdirs")
         for name in os.listdir(cache):
@@ -1402,10 +1402,13 @@ class Local(unittest.TestCase):
         for arguments, text in (
             (("--tty", "sh"), "not a terminal"),
             (("-I",), "which command"),
-            (("-I", "-a", "1-3", "sh"), "an array has no command"),
-            (("-I", "--stdin", "sh"), "its input comes from here"),
-            (("-I", "--json", "sh"), "has no --json"),
-            (("-I", "--checkpoint", "criu", "sh"), "cannot be entered"),
+            (("-I", "-a", "1-3", "sh"), "an array cannot be interactive"),
+            (("-I", "--stdin", "sh"), "leave --input and --stdin out"),
+            (("-I", "--json", "sh"), "leave --json out"),
+            (
+                ("-I", "--checkpoint", "criu", "sh"),
+                "a job that is checkpointed by CRIU cannot be interactive",
+            ),
         ):
             done = self.h.belay("run", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
@@ -1670,7 +1673,7 @@ class Local(unittest.TestCase):
             (("list", "-a", "-u", "nobody"), "no such jobs\n"),
             (
                 ("list", "-u", "nobody"),
-                "no such jobs that are active (belay list -a includes ended ones)\n",
+                "no such active jobs (belay list -a includes ended ones)\n",
             ),
         ):
             with self.subTest(arguments):
@@ -2004,7 +2007,8 @@ class Nobody(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertRegex(
                 done.stderr,
-                r"belayd did not start: .*belayd\.log\):\n  belayd: .*bad.yaml:1: unknown key \"clustr\"",
+                r"belayd did not start: it ended at once\. Its output, also in .*belayd\.log:\n"
+                r"  belayd: .*bad.yaml:1: unknown key \"clustr\"",
             )
             port, other = socket.create_server(("127.0.0.1", 0)), os.path.join(h.dir, "taken.yaml")
             with contextlib.closing(port), open(other, "w") as f:

@@ -88,7 +88,7 @@ class Reclaim(unittest.TestCase):
             self.assertRegex(
                 err,
                 r"\nbelay: the provider reclaims this node in \d+ seconds \(reclaim\); everything running here will end\n"
-                r"belay: job \d+ ended: reclaimed.*\nbelay: it was interactive, so it is not queued again; --requeue",
+                r"belay: job \d+ ended: reclaimed.*\nbelay: the job was interactive, so it is not queued again; with --requeue",
             )
             self.assertEqual([a["end"] for a in l.show(job)["attempts"]], ["reclaimed"])
 
