@@ -286,7 +286,7 @@ static const struct poptOption options[] = {
         "LIST"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only jobs of these users", "LIST"},
     {"account", 'A', POPT_ARG_STRING, NULL, VAL_TEAM, "only jobs of these teams", "LIST"},
-    {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "the same", "LIST"},
+    {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "alias of --account", "LIST"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
         "only jobs that may run, run or ran in these pools", "LIST"},
     {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME,

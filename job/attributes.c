@@ -17,6 +17,9 @@
 /* Slurm's variables for one flag of sbatch, salloc and srun */
 #define ENV_OF_ALL(name) "SBATCH_" name " SALLOC_" name " SLURM_" name
 
+/* A flag that is another name of `name`. */
+#define ALIAS_OF(name) .alias_of = name, .help = "alias of --" name
+
 /* Offset and size of a row's member. */
 #define AT(member)                                                                                 \
     .at = offsetof(struct job_spec, member), .size = sizeof(((struct job_spec *)NULL)->member)
@@ -46,7 +49,7 @@ const struct job_attribute job_attributes[] = {
     {.name = "name",
         .flag = "name",
         .takes = "NAME",
-        .help = "the same",
+        ALIAS_OF("job-name"),
         .field = JOB_FIELD_NONE,
         .masks = JOB_ALIAS | JOB_NOT_SLURM},
     {.name = "pool",
@@ -64,7 +67,7 @@ const struct job_attribute job_attributes[] = {
     {.name = "pool",
         .flag = "pool",
         .takes = "POOL,...",
-        .help = "the same",
+        ALIAS_OF("partition"),
         .key = "pool",
         .key_flag = "partition",
         .reset = "{\"pool\": \"\"}",
@@ -86,7 +89,7 @@ const struct job_attribute job_attributes[] = {
     {.name = "cpus",
         .flag = "cpus",
         .takes = "N",
-        .help = "the same",
+        ALIAS_OF("cpus-per-task"),
         .field = JOB_FIELD_NONE,
         .masks = JOB_ALIAS | JOB_NOT_SLURM},
     {.name = "gpus",
@@ -159,7 +162,7 @@ const struct job_attribute job_attributes[] = {
     {.name = "licences",
         .flag = "licences",
         .takes = "NAME:N,...",
-        .help = "the same",
+        ALIAS_OF("licenses"),
         .key = "licences",
         .key_flag = "licenses",
         .reset = "{\"licences\": {}}",
@@ -180,7 +183,7 @@ const struct job_attribute job_attributes[] = {
     {.flag = "gpus-per-node",
         .env = ENV_OF_ALL("GPUS_PER_NODE"),
         .takes = "N",
-        .help = "the same as --gpus",
+        .help = "GPUs on each node",
         .field = JOB_FIELD_NONE},
     {.flag = "gpus-per-task",
         .env = ENV_OF_ALL("GPUS_PER_TASK"),
@@ -416,7 +419,7 @@ const struct job_attribute job_attributes[] = {
         .help = "run the script in this container image, with podman or apptainer: "
                 "docker.io/library/python:3.12, or a .sif file",
         .field = JOB_FIELD_NONE},
-    {.flag = "container-image", .takes = "IMAGE", .help = "the same", .field = JOB_FIELD_NONE},
+    {.flag = "container-image", .takes = "IMAGE", ALIAS_OF("image"), .field = JOB_FIELD_NONE},
     {.name = "array",
         .flag = "array",
         .env = "SBATCH_ARRAY_INX",

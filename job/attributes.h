@@ -121,6 +121,7 @@ struct job_attribute {
     const char *env;
     const char *takes; /* the flag's argument, for people; NULL: none */
     const char *help;
+    const char *alias_of;  /* the flag that this flag is another name of; NULL: none */
     const char *api_help;  /* help of the API's member, if it differs from the flag's; NULL: help */
     const char *bare;      /* the flag's value if none is given; NULL: a value is required */
     const char *key;       /* key in belay update; NULL: none */

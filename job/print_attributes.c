@@ -70,6 +70,7 @@ static json_t *row(const struct job_attribute *a)
     put(o, "env", a->env);
     put(o, "takes", a->takes);
     put(o, "help", a->help);
+    put(o, "alias_of", a->alias_of);
     put(o, "api_help", a->api_help);
     put(o, "bare", a->bare);
     put(o, "key", a->key);

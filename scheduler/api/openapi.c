@@ -57,7 +57,7 @@ static json_t *description_of(const struct job_attribute *a)
 {
     const char *text = a->api_help ? a->api_help : a->help ? a->help : a->key_help;
     const char *unit = is_moment(a) ? "milliseconds since 1970" : units[a->unit];
-    if (!text || str_eq(text, "the same"))
+    if (!text || a->alias_of)
         return unit ? json_string(unit) : NULL;
     char *whole =
         unit && !strstr(text, unit) ? mem_printf("%s (%s)", text, unit) : mem_strdup(text);

@@ -63,7 +63,7 @@ class Options:
     def help(self, member, schema):
         for row in self.rows(member):
             text = row.get("api_help") or row.get("help", row.get("key_help"))
-            if text and text != "the same":
+            if text and not row.get("alias_of"):
                 return text
         if "description" not in schema:
             raise SystemExit(f"make.py: neither the table nor the API says what {member} is")
