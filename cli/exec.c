@@ -121,10 +121,10 @@ struct attached {
     struct session s;    /* id 0 = output only */
     int64_t job, offset; /* offset in the typed text */
     bool keep_open;
-    bool half;  /* ctrl-p was typed, and ctrl-q would follow */
-    bool fresh; /* nothing was typed yet in this line */
-    bool ends;  /* EOF was typed or reached: the job's input is to be closed */
-    bool lets_go;
+    bool had_ctrl_p;    /* ctrl-p was typed, and ctrl-q would follow */
+    bool at_line_start; /* nothing was typed yet in this line */
+    bool ends;          /* EOF was typed or reached: the job's input is to be closed */
+    bool detaches;
     int ended_by;    /* the signal; 0 = ended by the user */
     bool log_failed; /* the process that prints the log failed, and has printed why */
 };
@@ -200,22 +200,22 @@ static void make_prompt(struct session *s)
 /* Handles a key typed in a terminal. False if it is not for the job: ctrl-p ctrl-q detaches; ctrl-d
  * means EOF where a terminal would take it as such, at the beginning of a line or when typed twice.
  */
-static bool is_typed(struct attached *a, char key, struct buf *typed)
+static bool is_for_job(struct attached *a, char key, struct buf *typed)
 {
-    a->lets_go = a->half && key == CTRL_Q;
-    if (a->half && !a->lets_go)
+    a->detaches = a->had_ctrl_p && key == CTRL_Q;
+    if (a->had_ctrl_p && !a->detaches)
         buf_addc(typed, CTRL_P);
-    a->half = key == CTRL_P;
-    a->ends = a->ends || (key == CTRL_D && a->fresh);
-    a->fresh = key == CTRL_D || key == '\n' || key == '\r';
-    return !a->lets_go && !a->half && key != CTRL_D;
+    a->had_ctrl_p = key == CTRL_P;
+    a->ends = a->ends || (key == CTRL_D && a->at_line_start);
+    a->at_line_start = key == CTRL_D || key == '\n' || key == '\r';
+    return !a->detaches && !a->had_ctrl_p && key != CTRL_D;
 }
 
 static void add_typed(struct attached *a, const char *p, size_t n, struct buf *frames)
 {
     struct buf typed = {0};
-    for (size_t i = 0; i < n && !a->lets_go && !a->ends; i++)
-        if (!a->s.tty || is_typed(a, p[i], &typed))
+    for (size_t i = 0; i < n && !a->detaches && !a->ends; i++)
+        if (!a->s.tty || is_for_job(a, p[i], &typed))
             buf_addc(&typed, p[i]);
     if (typed.len > 0)
         frame_add(frames, FRAME_IN, typed.data, typed.len);
@@ -258,7 +258,7 @@ static int end_input(struct attached *a, struct err *e)
                                 : rc;
 }
 
-static void tell_alive(struct attached *a)
+static void keep_alive(struct attached *a)
 {
     struct client_reply reply = {0};
     struct err e;
@@ -275,7 +275,7 @@ static bool take_signal(struct attached *a, int signals)
     struct signalfd_siginfo info;
     if (read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return false;
-    a->lets_go = info.ssi_signo != SIGCHLD;
+    a->detaches = info.ssi_signo != SIGCHLD;
     a->ended_by = info.ssi_signo == SIGINT || info.ssi_signo == SIGCHLD ? 0 : (int)info.ssi_signo;
     return info.ssi_signo == SIGCHLD;
 }
@@ -283,22 +283,22 @@ static bool take_signal(struct attached *a, int signals)
 /* Runs until the process that prints the log has ended, or the user detaches. A failure to send may
  * be caused by the job's end, which is not an error: it waits END_MS for the end of the log first.
  */
-static int type_on(struct attached *a, int signals, bool reads, struct err *e)
+static int relay_typed(struct attached *a, int signals, bool reads, struct err *e)
 {
     int rc = 0;
-    while (!a->lets_go) {
+    while (!a->detaches) {
         struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
             {.fd = reads && rc == 0 ? STDIN_FILENO : -1, .events = POLLIN}};
         int n = poll(p, 2, rc != 0 ? END_MS : a->ends ? 0 : ALIVE_MS);
         if (n == 0 && rc != 0)
             return rc;
         if (n == 0 && !a->ends)
-            tell_alive(a);
+            keep_alive(a);
         if (n > 0 && p[1].revents)
             reads = take_typed(a, &rc, e);
         if (n > 0 && p[0].revents && take_signal(a, signals))
             return 0;
-        if (rc == 0 && a->ends && !a->lets_go)
+        if (rc == 0 && a->ends && !a->detaches)
             rc = end_input(a, e);
     }
     return 0;
@@ -338,12 +338,13 @@ static int follow_attached(
         show_log(job, choice->tail);
     }
     make_prompt(&a->s);
-    int rc = log < 0 ? err_errno(e, errno, "starting a process") : type_on(a, signals, reads, e);
-    if (log > 0 && (rc != 0 || a->lets_go))
+    int rc =
+        log < 0 ? err_errno(e, errno, "starting a process") : relay_typed(a, signals, reads, e);
+    if (log > 0 && (rc != 0 || a->detaches))
         kill(log, SIGKILL);
     if (log > 0)
         waitpid(log, &status, 0);
-    a->log_failed = log > 0 && rc == 0 && !a->lets_go && status != 0;
+    a->log_failed = log > 0 && rc == 0 && !a->detaches && status != 0;
     session_restore_terminal(&a->s);
     close(signals);
     return rc;
@@ -361,8 +362,10 @@ static int begin_typing(struct attached *a, struct err *e)
 
 static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit, struct err *e)
 {
-    struct attached a = {
-        .s.tty = isatty(STDIN_FILENO), .job = job, .keep_open = choice->keep_open, .fresh = true};
+    struct attached a = {.s.tty = isatty(STDIN_FILENO),
+        .job = job,
+        .keep_open = choice->keep_open,
+        .at_line_start = true};
     bool has = false;
     int rc = client_create(&a.s.client, e);
     if (rc == 0)
@@ -374,7 +377,7 @@ static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit
     session_finish(&a.s);
     if (rc == 0 && a.log_failed)
         *ret_exit = CLI_FAILED;
-    else if (rc == 0 && !a.lets_go)
+    else if (rc == 0 && !a.detaches)
         rc = cli_wait_job(a.s.client, job, false, ret_exit, e);
     else if (rc == 0)
         fprintf(stderr, "\nbelay: detached from job %lld, which keeps running\n", (long long)job);

@@ -215,7 +215,7 @@ static void show_log(const struct visit *v)
 
 static int finish(const struct visit *v, struct err *e)
 {
-    static const char *const of_world[] = {"node-lost", "reclaimed", "evicted", "drained"};
+    static const char *const interruptions[] = {"node-lost", "reclaimed", "evicted", "drained"};
     const char *path = CLI_PATH("/api/v1/jobs/%lld", (long long)v->job);
     json_t *shown = NULL;
     int code = CLI_FAILED, rc = cli_wait_job(v->c, v->job, false, &code, e);
@@ -226,8 +226,8 @@ static int finish(const struct visit *v, struct err *e)
     if (rc == 0)
         rc = client_json(v->c, "GET", path, NULL, &shown, e);
     const char *end = rc == 0 ? cli_text(json_object_get(shown, "job"), "end") : "";
-    for (size_t i = 0; i < sizeof(of_world) / sizeof(of_world[0]); i++)
-        if (str_eq(end, of_world[i]) && json_is_false(json_object_get(v->s->spec, "requeue")))
+    for (size_t i = 0; i < sizeof(interruptions) / sizeof(interruptions[0]); i++)
+        if (str_eq(end, interruptions[i]) && json_is_false(json_object_get(v->s->spec, "requeue")))
             say(v,
                 "the job was interactive, so it is not queued again; with --requeue it would be");
     if (rc == 0 && v->code >= 0 && (str_eq(end, "succeeded") || str_eq(end, "failed")))

@@ -64,12 +64,12 @@ int interactive_host(void)
     if (fd < 0)
         return CLI_FAILED;
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    unsigned char said[2];
+    unsigned char received[2];
     int64_t until = now_ms() + COME_MS;
     while (n < 2) {
         int64_t left = until - now_ms();
         int ready = n > 0 ? poll(&p, 1, -1) : left > 0 ? poll(&p, 1, (int)left) : 0;
-        ssize_t got = ready > 0 ? read(fd, said + n, sizeof(said) - (size_t)n) : -1;
+        ssize_t got = ready > 0 ? read(fd, received + n, sizeof(received) - (size_t)n) : -1;
         if (got > 0)
             n += (int)got;
         else if (got == 0)
@@ -81,7 +81,7 @@ int interactive_host(void)
     }
     close(fd);
     if (n == 2)
-        return said[1];
+        return received[1];
     cli_error("the session with the submitter was cut off");
     return INTERACTIVE_BROKE;
 }
@@ -115,7 +115,7 @@ static bool print_notice(bool printed)
     return true;
 }
 
-static _Noreturn void be_command(char *const *words, const sigset_t *before)
+static _Noreturn void exec_command(char *const *words, const sigset_t *before)
 {
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
@@ -167,7 +167,7 @@ int interactive_guest(char *const *words)
         return CLI_FAILED;
     pid_t command = fork();
     if (command == 0)
-        be_command(words, &before);
+        exec_command(words, &before);
     int code = command > 0 ? wait_for(command, &signals) : CLI_FAILED;
     const char last = (char)code;
     return write(fd, &last, 1) == 1 ? code : CLI_FAILED;

@@ -303,7 +303,7 @@ static int next_signal(const struct guard *g)
 }
 
 /* Receives the signals, which are blocked in all threads. SIGUSR2 ends the thread. */
-static void *stand_guard(void *ctx)
+static void *await_fatal_signal(void *ctx)
 {
     const struct guard *g = ctx;
     struct client *c = NULL;
@@ -334,7 +334,7 @@ static bool guard_start(struct guard *g)
     sigaddset(&g->signals, SIGQUIT);
     sigaddset(&g->signals, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &g->signals, &g->before);
-    return pthread_create(&g->thread, NULL, stand_guard, g) == 0;
+    return pthread_create(&g->thread, NULL, await_fatal_signal, g) == 0;
 }
 
 static void guard_stop(struct guard *g, bool started)

@@ -409,7 +409,7 @@ static void print_expects(const json_t *e)
 }
 
 /* Constraints other than the size. */
-static void print_extras(const json_t *job)
+static void print_constraints(const json_t *job)
 {
     struct buf words = {0};
     if (json_is_string(json_object_get(job, "gpu_model")) || cli_int(job, "gpu_memory_mib", 0) > 0)
@@ -493,7 +493,7 @@ static void print_job(const json_t *v)
         cli_int(job, "time_limit_ms", 0)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
-    print_extras(job);
+    print_constraints(job);
     print_times(job);
     print_options(job);
     print_expects(json_object_get(v, "expects"));

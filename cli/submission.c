@@ -102,7 +102,7 @@ static void add_slurms_variables(const struct submission *s, const char *script)
     json_t *spec = s->spec;
     if ((!s->slurm && !strstr(script, "\n#SBATCH")) || gethostname(host, sizeof(host) - 1) != 0)
         return;
-    directives_tell_slurm(spec);
+    directives_set_slurm_env(spec);
     json_t *env = json_object_get(spec, "env");
     if (!env) {
         env = json_object();
@@ -141,7 +141,7 @@ int submission_build(struct submission *s, const char *file, const char *script,
     STR_COPY(name, name_hint);
     json_object_set_new(s->spec, "name", json_text(name));
     if (s->slurm)
-        directives_be_slurms(s->spec);
+        directives_begin_slurm(s->spec);
     if (s->default_output)
         json_object_set_new(
             json_object_get(s->spec, "launch"), "output", json_string(s->default_output));
@@ -156,7 +156,7 @@ int submission_build(struct submission *s, const char *file, const char *script,
         rc = apply_flags(s, e);
     add_slurms_variables(s, script);
     if (s->by_schedule)
-        directives_be_repeated(s->spec);
+        directives_keep_time_of_day(s->spec);
     rc = rc == 0 ? directives_finish(s->spec, on_warning, s, e) : rc;
     json_t *launch = json_object_get(s->spec, "launch");
     if (rc == 0 && s->default_output && json_object_get(s->spec, "array") &&

@@ -20,7 +20,7 @@
 
 #define START_MS 30000
 #define JOIN_MS 30000
-#define SAID_MAX (16u << 10) /* bytes shown of the output of a program that did not start */
+#define OUTPUT_MAX (16u << 10) /* bytes shown of the output of a program that did not start */
 #define CPUS_MAX 65536
 
 enum { VAL_CONFIG = 1, VAL_NO_AGENT, VAL_CPUS };
@@ -33,7 +33,7 @@ struct up {
     struct client *client;
     struct mono spawned;
     json_t *node; /* our agent's node, once it has joined */
-    char *said;   /* output of the program that did not start; NULL if all started */
+    char *output; /* output of the program that did not start; NULL if all started */
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -88,14 +88,14 @@ static int64_t size_of(const char *path)
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-/* The log from the offset on: at most its last SAID_MAX bytes, in complete lines. Never NULL. */
-static char *read_said(const char *log, int64_t from)
+/* The log from the offset on: at most its last OUTPUT_MAX bytes, in complete lines. Never NULL. */
+static char *read_output(const char *log, int64_t from)
 {
     int64_t size = size_of(log);
-    bool is_cut = size - from > SAID_MAX;
-    char *text = mem_alloc(SAID_MAX + 1), *line;
+    bool is_cut = size - from > OUTPUT_MAX;
+    char *text = mem_alloc(OUTPUT_MAX + 1), *line;
     int fd = open(log, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n = fd < 0 ? 0 : pread(fd, text, SAID_MAX, is_cut ? size - SAID_MAX : from);
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, OUTPUT_MAX, is_cut ? size - OUTPUT_MAX : from);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -106,11 +106,11 @@ static char *read_said(const char *log, int64_t from)
 }
 
 /* Adds to the error where the program's output since its start is, and keeps that output. */
-static void add_said(
+static void add_output(
     struct up *u, const char *program, const char *log, int64_t from, struct err *e)
 {
-    u->said = read_said(log, from);
-    if (u->said[0])
+    u->output = read_output(log, from);
+    if (u->output[0])
         err_set(e, e->kind, "%s did not start: %.200s. Its output, also in %.200s:", program,
             e->text, log);
     else
@@ -119,7 +119,7 @@ static void add_said(
 }
 
 /* Prints line by line, without anything that could change the terminal. */
-static void print_said(const char *text)
+static void print_output(const char *text)
 {
     char *copy = mem_strdup(text), *rest = copy, *line;
     while ((line = strsep(&rest, "\n"))) {
@@ -164,7 +164,7 @@ static int start_belayd(struct up *u, struct err *e)
     if (rc == 0) {
         rc = local_wait(pid, START_MS, answers, u, e);
         if (rc != 0)
-            add_said(u, "belayd", log, from, e);
+            add_output(u, "belayd", log, from, e);
     }
     free(own);
     free(log);
@@ -312,7 +312,7 @@ static int spawn_agent(struct up *u, struct err *e)
     if (rc == 0) {
         rc = local_wait(pid, JOIN_MS, has_joined, u, e);
         if (rc != 0)
-            add_said(u, "the agent", log, from, e);
+            add_output(u, "the agent", log, from, e);
     }
     free(config);
     free(log);
@@ -401,14 +401,14 @@ static int run(int argc, const char **argv)
             cli_error("%s", e.text);
         else
             report(&u, a.json);
-        if (failed && u.said)
-            print_said(u.said);
+        if (failed && u.output)
+            print_output(u.output);
         rc = failed ? CLI_FAILED : CLI_OK;
     }
     client_destroy(u.client);
     json_decref(u.node);
     free((char *)u.config);
-    free(u.said);
+    free(u.output);
     free(u.home);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                j->need.gpus >= 0);
         assert(j->need.memory_mib >= 0 && j->nodes >= 1 && j->nodes <= JOB_NODES_MAX &&
                wall_is_set(j->submit));
-        assert(
-            j->save_ms >= JOBLOG_UNSAID && j->ckpt_bytes >= JOBLOG_UNSAID && j->time_limit_ms >= 0);
+        assert(j->save_ms >= JOBLOG_UNKNOWN && j->ckpt_bytes >= JOBLOG_UNKNOWN &&
+               j->time_limit_ms >= 0);
         assert(i == 0 || l.jobs[i - 1].submit.ms <= j->submit.ms);
         struct constraints x;
         assert(!j->constraints ||

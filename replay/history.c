@@ -32,7 +32,6 @@ struct jobs_read {
     struct db_reader *db;
     struct map useful_ms; /* job -> useful time of all its ranks, as a pointer */
     struct joblog log;
-    int64_t last; /* id of the last job read */
     struct err *e;
 };
 
@@ -69,7 +68,6 @@ static int on_job(void *ctx, const struct job_row *row)
 {
     struct jobs_read *r = ctx;
     int64_t work_ms = (intptr_t)map_get(&r->useful_ms, row->id) / (row->ranks > 0 ? row->ranks : 1);
-    r->last = row->id;
     if (work_ms <= 0) {
         r->log.n_never_ran++;
         return 0;
@@ -137,7 +135,7 @@ int history_read_jobs(const char *path, struct joblog *ret_log, struct err *e)
 /* ---- traces ---- */
 
 /* An observation of an offer: from this moment on it was available, or not. */
-struct word {
+struct observation {
     const char *offer; /* POOL/ZONE/TYPE */
     int64_t from_ms;
     int64_t until_ms; /* with is_there: end of the machine's life */
@@ -145,15 +143,16 @@ struct word {
     int64_t uusd_h; /* with is_there: price an hour */
 };
 
-struct words {
+struct observations {
     struct smap offers; /* name -> its copy; owned */
-    struct word *list;
+    struct observation *list;
     size_t n;
     int64_t end_ms; /* the last moment with an observation */
     struct err *e;
 };
 
-static void add_word(struct words *w, const struct instance_row *r, const struct word *word)
+static void add_observation(
+    struct observations *w, const struct instance_row *r, const struct observation *observation)
 {
     char name[3 * CORE_NAME_MAX];
     snprintf(name, sizeof name, "%s/%s/%s", r->pool, r->zone, r->type);
@@ -164,46 +163,46 @@ static void add_word(struct words *w, const struct instance_row *r, const struct
     }
     if ((w->n & (w->n - 1)) == 0)
         w->list = mem_resize(w->list, w->n ? 2 * w->n : 1, sizeof *w->list);
-    w->list[w->n] = *word;
+    w->list[w->n] = *observation;
     w->list[w->n++].offer = own;
-    if (word->until_ms > w->end_ms)
-        w->end_ms = word->until_ms;
-    if (word->from_ms > w->end_ms)
-        w->end_ms = word->from_ms;
+    if (observation->until_ms > w->end_ms)
+        w->end_ms = observation->until_ms;
+    if (observation->from_ms > w->end_ms)
+        w->end_ms = observation->from_ms;
 }
 
 /* A machine that is gone without having been launched counts as no capacity, also if belayd no
  * longer wanted it. One that is still alive counts as available at its launch only. */
 static int on_instance(void *ctx, const struct instance_row *r)
 {
-    struct words *w = ctx;
+    struct observations *w = ctx;
     if (r->market != MARKET_SPOT || !wall_is_set(r->intended_at))
         return 0;
     if (w->n + 2 > INSTANCES_MAX)
         return err_set(w->e, ERR_INVALID, "more than %d machines", INSTANCES_MAX / 2);
     if (!wall_is_set(r->launched_at)) {
         if (r->state == INSTANCE_GONE)
-            add_word(w, r, &(struct word){.from_ms = r->intended_at.ms});
+            add_observation(w, r, &(struct observation){.from_ms = r->intended_at.ms});
         return 0;
     }
     int64_t until_ms = wall_is_set(r->ended_at) ? r->ended_at.ms : r->launched_at.ms,
             ms = until_ms - r->launched_at.ms;
-    struct word there = {.from_ms = r->launched_at.ms,
+    struct observation there = {.from_ms = r->launched_at.ms,
         .until_ms = until_ms,
         .is_there = true,
         .uusd_h = r->price_uusd_h};
     if (ms > 0 && r->state == INSTANCE_GONE)
         there.uusd_h =
             (int64_t)((double)core_instance_uusd(r, r->ended_at) * 3600000.0 / (double)ms);
-    add_word(w, r, &there);
+    add_observation(w, r, &there);
     if (r->reclaimed && r->state == INSTANCE_GONE)
-        add_word(w, r, &(struct word){.from_ms = until_ms});
+        add_observation(w, r, &(struct observation){.from_ms = until_ms});
     return 0;
 }
 
 static int by_offer_and_time(const void *a, const void *b)
 {
-    const struct word *x = a, *y = b;
+    const struct observation *x = a, *y = b;
     int order = strcmp(x->offer, y->offer);
     if (order)
         return order;
@@ -215,7 +214,7 @@ static int by_offer_and_time(const void *a, const void *b)
 /* Makes a trace of the n observations of one offer. The value of the first one is assumed for the
  * time before it. */
 static struct trace make_trace(
-    const struct word *w, size_t n, int64_t start_ms, int64_t gap_ms, size_t ticks)
+    const struct observation *w, size_t n, int64_t start_ms, int64_t gap_ms, size_t ticks)
 {
     struct trace t = {.gap_ms = gap_ms,
         .n = ticks,
@@ -241,7 +240,7 @@ static struct trace make_trace(
 }
 
 static int add_traces(
-    struct words *w, const char *path, struct wall start, struct traces *t, struct err *e)
+    struct observations *w, const char *path, struct wall start, struct traces *t, struct err *e)
 {
     int64_t start_ms = wall_is_set(start) ? start.ms : INT64_MAX, first_ms = INT64_MAX;
     int rc = 0;
@@ -265,7 +264,7 @@ static int add_traces(
 
 int history_read_traces(const char *path, struct wall start, struct traces *t, struct err *e)
 {
-    struct words w = {.e = e};
+    struct observations w = {.e = e};
     struct db_reader *db = NULL;
     int rc = db_reader_open(path, &db, e);
     if (rc != 0)

@@ -50,8 +50,8 @@ struct log_job *joblog_add(struct joblog *l)
         .finish_by = WALL_NONE,
         .need = {.cpus = 1},
         .nodes = 1,
-        .save_ms = JOBLOG_UNSAID,
-        .ckpt_bytes = JOBLOG_UNSAID};
+        .save_ms = JOBLOG_UNKNOWN,
+        .ckpt_bytes = JOBLOG_UNKNOWN};
     return &l->jobs[l->n++];
 }
 

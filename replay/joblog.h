@@ -20,7 +20,7 @@
 #define JOBLOG_BYTES_MAX (256u << 20)
 #define JOBLOG_JOBS_MAX 1000000
 #define JOBLOG_RUN_MAX_MS (366LL * 86400 * 1000) /* of one job */
-#define JOBLOG_UNSAID (-1)
+#define JOBLOG_UNKNOWN (-1)
 #define JOBLOG_EVERY_MIN_MS 1000 /* as for submit */
 
 struct log_job {
@@ -39,9 +39,9 @@ struct log_job {
     bool is_spread;
     enum market_wish wish;
     int64_t time_limit_ms; /* 0 = none */
-    int64_t save_ms;       /* 0 = cannot be saved; may be JOBLOG_UNSAID */
+    int64_t save_ms;       /* 0 = cannot be saved; may be JOBLOG_UNKNOWN */
     int64_t every_ms;      /* as submit --checkpoint-every; 0 = belay's choice */
-    int64_t ckpt_bytes;    /* may be JOBLOG_UNSAID */
+    int64_t ckpt_bytes;    /* may be JOBLOG_UNKNOWN */
 };
 
 struct joblog {

@@ -359,7 +359,7 @@ static int read_checkpoints(const struct table_reader *r, struct log_job *j)
     if (can == 0 || can == 2)
         j->save_ms = 0;
     else if (can > 0 && j->save_ms == 0)
-        j->save_ms = JOBLOG_UNSAID;
+        j->save_ms = JOBLOG_UNKNOWN;
     return rc;
 }
 

@@ -72,7 +72,7 @@ static int read_job(const json_t *v, const char *path, struct joblog *l, struct 
     j->time_limit_ms = json_opt_i64(&r, "time_limit_ms", 0, INT64_MAX / 4, 0);
     read_input(&r, l, j);
     int64_t lost_ms = json_opt_i64(&r, "lost_ms", 0, JOBLOG_RUN_MAX_MS, 0);
-    j->save_ms = json_opt_i64(&r, "pause_ms", 0, JOBLOG_RUN_MAX_MS, JOBLOG_UNSAID);
+    j->save_ms = json_opt_i64(&r, "pause_ms", 0, JOBLOG_RUN_MAX_MS, JOBLOG_UNKNOWN);
     const json_t *checkpoint = json_opt_object(&r, "checkpoint");
     const char *method = json_string_value(json_object_get(checkpoint, "method"));
     j->every_ms = json_integer_value(json_object_get(checkpoint, "every_ms"));

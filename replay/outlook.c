@@ -49,7 +49,7 @@ static int64_t longest_ms(const struct config *c, const struct traces *t)
 }
 
 /* Simulates the job on these pools from all starting points, and summarises the runs. */
-static int play(
+static int simulate(
     const struct outlook_options *o, const struct config *c, struct outlook *line, struct err *e)
 {
     struct joblog log = {.n = 1};
@@ -120,7 +120,7 @@ static int by_chance_and_cost(const void *a, const void *b)
 }
 
 /* Simulates the job on each offer alone. */
-static int play_offers(
+static int simulate_offers(
     const struct outlook_options *o, struct outlook *list, size_t *n, struct err *e)
 {
     const struct config *all = o->study.config;
@@ -137,7 +137,7 @@ static int play_offers(
                 continue;
             list[*n] = (struct outlook){.offer = pool.offers[0]};
             list[*n].offer.id = (int64_t)*n;
-            rc = play(o, &one, &list[*n], e);
+            rc = simulate(o, &one, &list[*n], e);
             ++*n;
         }
     }
@@ -173,12 +173,12 @@ int outlook_run(
         n_offers += all->pools[i].n_offers;
     }
     struct outlook *list = mem_array(n_offers + 1, sizeof *list);
-    int rc = play_offers(o, list, &n, e);
+    int rc = simulate_offers(o, list, &n, e);
     if (rc == 0 && n == 1)
         rc = err_set(e, ERR_INVALID,
             "%s: no machine that could be launched there is large enough for it", o->study.file);
     if (rc == 0)
-        rc = play(o, &elastic, &list[0], e);
+        rc = simulate(o, &elastic, &list[0], e);
     if (rc == 0)
         qsort(list + 1, n - 1, sizeof *list, by_chance_and_cost);
     free(elastic.pools);

@@ -67,7 +67,7 @@ static void clean(struct replay *w, int64_t job)
                .cleaned = {.job = job, .kept_bytes = p->kept * w->o->jobs[job - 1].ckpt_bytes}});
 }
 
-static void play(struct replay *w, const struct event *ev, int64_t id)
+static void execute(struct replay *w, const struct event *ev, int64_t id)
 {
     switch (ev->type) {
     case EV_PLACE:
@@ -91,7 +91,7 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
 }
 
 /* For an attempt that was reclaimed and has ended: reports what the job lost. */
-static void tell_loss(struct replay *w, const struct history_row *h)
+static void report_loss(struct replay *w, const struct history_row *h)
 {
     struct replay_loss *l = &w->jobs[h->job].loss;
     if (!w->o->lost || h->attempt != l->attempt || !str_eq(h->kind, "ended"))
@@ -155,7 +155,7 @@ static bool count(struct replay *w)
         count_ledger(w, &c.ledger[i]);
     for (size_t i = 0; i < c.n_history; i++)
         if (c.history[i].attempt > 0)
-            tell_loss(w, &c.history[i]);
+            report_loss(w, &c.history[i]);
     for (size_t i = 0; i < c.n_instances; i++)
         if (c.instances[i].state == INSTANCE_GONE)
             w->r.uusd[c.instances[i].market] +=
@@ -203,7 +203,7 @@ void replay_settle(struct replay *w)
     struct event ev;
     do
         while (w->refused.kind == ERR_NONE && plan_next(w->p, w->m, replay_now(w), &ev))
-            play(w, &ev, replay_apply(w, ev));
+            execute(w, &ev, replay_apply(w, ev));
     while (count(w));
     note_levels(w);
     note_racks(w, clock_mono(&w->vt.clock).ms);
@@ -367,7 +367,7 @@ static bool goes_on(const struct replay *w)
     return w->ended < (int64_t)w->o->n_jobs || (w->o->runs_out && map_size(&w->machines) > 0);
 }
 
-static void play_all(struct replay *w)
+static void run_events(struct replay *w)
 {
     const struct replay_options *o = w->o;
     timer_start(&w->vt.timers, &w->submit, o->n_jobs > 0 ? o->jobs[0].submit_ms : 0);
@@ -401,7 +401,7 @@ int replay_run(const struct replay_options *o, struct replay_result *ret_result,
         o->outcomes[i] = (struct replay_outcome){
             .started_ms = REPLAY_NEVER, .ended_ms = REPLAY_NEVER, .pool = o->n_pools};
     set_up(&w);
-    play_all(&w);
+    run_events(&w);
     close_books(&w);
     int rc = 0;
     if (w.refused.kind != ERR_NONE)

@@ -127,7 +127,7 @@ static void started(struct run *r)
 }
 
 /* Reports the program's progress, at each save. */
-static void tell_progress(struct run *r)
+static void report_progress(struct run *r)
 {
     if (r->job->finish_ms > 0)
         replay_apply(r->w, (struct event){.type = EV_PROGRESS,
@@ -139,7 +139,7 @@ static void tell_progress(struct run *r)
 
 /* Counts the checkpoints in the store, of which those beyond REPLAY_KEEP are deleted at once, and
  * reports their size if storage costs money. */
-static void tell_kept(struct run *r)
+static void report_kept(struct run *r)
 {
     struct progress *p = &r->w->jobs[r->id];
     p->kept += p->kept < REPLAY_KEEP;
@@ -164,12 +164,12 @@ static void saved(struct run *r)
             .saved_at = clock_wall(&r->w->vt.clock),
             .cause = "periodic"}};
     r->w->jobs[r->id].saved_ms = r->done_ms;
-    tell_progress(r);
+    report_progress(r);
     for (size_t i = 0; i < r->n_nodes; i++) { /* each rank reports the checkpoint */
         ev.checkpoint.node = r->nodes[i];
         replay_apply(r->w, ev);
     }
-    tell_kept(r);
+    report_kept(r);
 }
 
 static void finished(struct run *r)

@@ -318,9 +318,9 @@ static void add_job(struct setup *u, const struct log_job *l)
         .nodes = l->nodes,
         .wish = l->wish,
         .work_ms = l->work_ms,
-        .save_ms = l->save_ms == JOBLOG_UNSAID ? u->o->save_ms : l->save_ms,
+        .save_ms = l->save_ms == JOBLOG_UNKNOWN ? u->o->save_ms : l->save_ms,
         .every_ms = l->every_ms,
-        .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNSAID ? CKPT_BYTES_USUAL : l->ckpt_bytes,
+        .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNKNOWN ? CKPT_BYTES_USUAL : l->ckpt_bytes,
         .deadline_ms = can_end_in_time(l) ? l->finish_by.ms - u->start_ms : 0,
         .finish_ms = finish_of(u, l),
         .declared_ms = l->declared_ms,
@@ -562,7 +562,7 @@ struct study_use study_use(const struct study *s)
 }
 
 /* Repeats the study without racks, to find the cost of their limits. */
-static int play_without_racks(struct replay_options r, struct study *s, struct err *e)
+static int simulate_without_racks(struct replay_options r, struct study *s, struct err *e)
 {
     struct replay_pool *pools = mem_array(r.n_pools, sizeof *pools);
     struct replay_result unused;
@@ -635,7 +635,7 @@ static struct replay_options replay_of(
         .series = &u->s->series};
 }
 
-static int play(const struct setup *u, struct err *e)
+static int simulate(const struct setup *u, struct err *e)
 {
     struct study *s = u->s;
     struct replay_outcome *outcomes = mem_array(u->n_jobs, sizeof *outcomes);
@@ -644,7 +644,7 @@ static int play(const struct setup *u, struct err *e)
     const struct replay_options r = replay_of(u, &watcher, outcomes);
     int rc = replay_run(&r, &s->r, e);
     if (rc == 0 && s->n_racks > 0)
-        rc = play_without_racks(r, s, e);
+        rc = simulate_without_racks(r, s, e);
     for (int m = 0; m < 3; m++)
         s->uusd += s->r.uusd[m];
     s->uusd += s->r.spent[LEDGER_EGRESS] + s->r.spent[LEDGER_STORAGE];
@@ -666,7 +666,7 @@ int study_run(const struct study_options *o, struct study *ret_study, struct err
     if (rc == 0)
         rc = add_jobs(&u, e);
     if (rc == 0)
-        rc = play(&u, e);
+        rc = simulate(&u, e);
     free(u.jobs);
     free(u.of);
     free(u.offers);

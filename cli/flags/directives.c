@@ -523,7 +523,7 @@ static int apply(
         a = NULL;
     const struct foreign *other = a ? NULL : foreign_find(name);
     if (other && other->kind != FOREIGN_REFUSED) {
-        if (other->kind == FOREIGN_TOLD)
+        if (other->kind == FOREIGN_WARNED)
             directive_warn(c, "--%s has no effect in belay", other->name);
         return 0;
     }
@@ -565,7 +565,7 @@ static void warn_of_grace(const struct directive_context *c)
                           "sent at the start");
 }
 
-void directives_be_repeated(json_t *spec)
+void directives_keep_time_of_day(json_t *spec)
 {
     json_t *of_day = json_object_get(spec, FINISH_OF_DAY);
     if (!of_day)

@@ -33,15 +33,15 @@ int directives_apply_flag(const char *where, const char *name, const char *value
 /* Call before any of them for a job submitted through Slurm's names. The job gets SLURM_* and,
  * unless --export says otherwise, the environment of this process, except variables that look like
  * secrets. */
-void directives_be_slurms(json_t *spec);
+void directives_begin_slurm(json_t *spec);
 
 /* Call after all of them and before directives_finish for a job that is submitted repeatedly: a
  * time of the day is stored as such, because it applies to each day. */
-void directives_be_repeated(json_t *spec);
+void directives_keep_time_of_day(json_t *spec);
 
 /* Call after all of them and before directives_finish: puts the requested values
  * (SLURM_NTASKS_PER_NODE) in the job's environment. */
-void directives_tell_slurm(json_t *spec);
+void directives_set_slurm_env(json_t *spec);
 
 /* Call once after all directives and flags: computes what depends on several flags (tasks, memory
  * per CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */

@@ -124,7 +124,7 @@ void directives_finish_env(json_t *spec, directive_warn_fn warn, void *warn_ctx)
         export_all(spec, warn, warn_ctx);
 }
 
-void directives_be_slurms(json_t *spec)
+void directives_begin_slurm(json_t *spec)
 {
     json_object_set_new(spec, EXPORT_ALL, json_true());
     json_object_set_new(directive_object(spec, "launch"), "slurm", json_true());

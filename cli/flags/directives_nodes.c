@@ -57,10 +57,10 @@ int directive_nodefile(const struct directive_context *c, const char *value, str
 int directives_finish_nodes(json_t *spec, struct err *e)
 {
     const char *list = json_string_value(json_object_get(spec, "nodelist"));
-    const json_t *said = json_object_get(spec, "nodes"),
+    const json_t *given = json_object_get(spec, "nodes"),
                  *least = json_object_get(spec, "nodes_min");
     bool by_slurm = json_is_true(json_object_get(spec, NODELIST_BY_SLURM));
-    int64_t n = 0, wanted = json_integer_value(least ? least : said);
+    int64_t n = 0, wanted = json_integer_value(least ? least : given);
     int rc = list ? hosts_check(list, &n, e) : 0;
     json_object_del(spec, NODELIST_BY_SLURM);
     if (rc || !list)
@@ -70,7 +70,7 @@ int directives_finish_nodes(json_t *spec, struct err *e)
             "--nodelist names %lld nodes, and --nodes asks for %lld: belay runs a job on the nodes "
             "that are named and on no others",
             (long long)n, (long long)wanted);
-    if (said || !by_slurm || n == 1)
+    if (given || !by_slurm || n == 1)
         return 0;
     if (n > job_attribute_max("nodes"))
         return err_set(e, ERR_INVALID,

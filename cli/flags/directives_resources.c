@@ -594,7 +594,7 @@ static void finish_slices(json_t *spec)
     json_decref(slices);
 }
 
-void directives_tell_slurm(json_t *spec)
+void directives_set_slurm_env(json_t *spec)
 {
     bool of_job = json_is_true(json_object_get(spec, GPUS_OF_JOB));
     const struct {

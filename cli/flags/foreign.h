@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flags that sbatch has and belay has not. Most would change the meaning of the job and are refused
- * by name. Flags that would only change node or speed give a warning, or are ignored.
+ * Flags of sbatch that belay does not have. Those that would change the meaning of the job are
+ * refused by name. Those that would only change node or speed give a warning, or are ignored.
  */
 #ifndef BELAY_CLI_FLAGS_FOREIGN_H
 #define BELAY_CLI_FLAGS_FOREIGN_H
@@ -12,7 +12,7 @@ struct foreign {
     /* the value for people, NULL if it takes none; with a leading '?' the value is optional, and
      * given after '=' */
     const char *value;
-    enum { FOREIGN_REFUSED, FOREIGN_TOLD, FOREIGN_IGNORED } kind;
+    enum { FOREIGN_REFUSED, FOREIGN_WARNED, FOREIGN_IGNORED } kind;
 };
 
 extern const struct foreign foreign_flags[]; /* ends with name NULL */

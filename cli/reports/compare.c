@@ -78,7 +78,7 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
 
 /* ---- the command ---- */
 
-static void become(const char *command, const char *undisturbed, const char *resumed)
+static void exec_command(const char *command, const char *undisturbed, const char *resumed)
 {
     char *script = mem_printf("%s \"$@\"", command);
     const char *argv[] = {"sh", "-c", script, "sh", undisturbed, resumed, NULL};
@@ -95,7 +95,7 @@ static int run_command(const struct compare *w, const char *undisturbed, const c
     int status = 0;
     pid_t pid = fork();
     if (pid == 0)
-        become(w->command, undisturbed, resumed);
+        exec_command(w->command, undisturbed, resumed);
     int fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0 && pid < 0)
         return err_errno(e, errno, "cannot start the command of --compare");

@@ -26,7 +26,10 @@ struct forecast *forecast_create(void)
 {
     struct forecast *f = mem_alloc(sizeof *f);
     f->o = (struct outlook_options){.starts = OUTLOOK_STARTS,
-        .job = {.need.cpus = 1, .nodes = 1, .save_ms = JOBLOG_UNSAID, .ckpt_bytes = JOBLOG_UNSAID},
+        .job = {.need.cpus = 1,
+            .nodes = 1,
+            .save_ms = JOBLOG_UNKNOWN,
+            .ckpt_bytes = JOBLOG_UNKNOWN},
         .study = {.boot_ms = SECONDS_MS(120),
             .restore_ms = SECONDS_MS(30),
             .save_ms = SECONDS_MS(15),

@@ -373,14 +373,14 @@ static int send_to(
     const char *team = a->o->team;
     char *subject = mem_printf("what %s%s spent from %.10s on", team ? "team " : "all teams",
         team ? team : "", cli_text(report, "from"));
-    json_t *said = NULL, *body = json_pack("{s:s,s:o,s:o}", key, to, "subject", json_text(subject),
-                             "text", json_text(text));
+    json_t *reply = NULL, *body = json_pack("{s:s,s:o,s:o}", key, to, "subject", json_text(subject),
+                              "text", json_text(text));
     page_fill(report_html, report, &page);
     json_object_set_new(body, "html", json_text(buf_str(&page)));
-    a->rc = client_json(a->client, "POST", "/api/v1/cost/report", body, &said, &a->e);
+    a->rc = client_json(a->client, "POST", "/api/v1/cost/report", body, &reply, &a->e);
     if (a->rc == 0)
-        printf("sent to %s\n", cli_text(said, "told"));
-    json_decref(said);
+        printf("sent to %s\n", cli_text(reply, "told"));
+    json_decref(reply);
     json_decref(body);
     buf_deinit(&page);
     free(subject);

@@ -363,20 +363,20 @@ static bool read_pipe(struct relay *r, int which)
     return false;
 }
 
-static void obey(struct relay *r, struct buf *said)
+static void handle_frames(struct relay *r, struct buf *received)
 {
     struct frame f;
     struct err e;
     size_t used;
     int rc;
-    r->gone = r->gone || !part_tls_hear(r->tls, said);
-    while ((rc = frame_read(buf_str(said), said->len, &f, &used, &e)) == 1) {
+    r->gone = r->gone || !part_tls_hear(r->tls, received);
+    while ((rc = frame_read(buf_str(received), received->len, &f, &used, &e)) == 1) {
         unsigned char signum = f.type == FRAME_SIGNAL ? (unsigned char)f.p[0] : 0;
         if (signum == SIGKILL)
             kill(-r->step, SIGKILL);
         else if (signum > 0)
             kill(r->step, signum); /* step_tasks forwards it to the tasks */
-        buf_remove_front(said, used);
+        buf_remove_front(received, used);
     }
     r->gone = r->gone || rc < 0;
 }
@@ -394,10 +394,10 @@ static _Noreturn void end_tasks(struct relay *r)
 /* Runs until the tasks have ended, or srun has. */
 static _Noreturn void relay(struct relay *r)
 {
-    struct buf said = {0};
+    struct buf received = {0};
     int status = 0;
     bool ended = false;
-    obey(r, &said); /* data that came with the handshake */
+    handle_frames(r, &received); /* data that came with the handshake */
     while (!ended && !r->gone) {
         struct pollfd p[4] = {{.fd = r->fd, .events = POLLIN},
             {.fd = r->pipes[0], .events = POLLIN}, {.fd = r->pipes[1], .events = POLLIN},
@@ -406,7 +406,7 @@ static _Noreturn void relay(struct relay *r)
         if (poll(p, 4, -1) < 0)
             continue;
         if (p[0].revents)
-            obey(r, &said);
+            handle_frames(r, &received);
         for (int i = 0; i < 2; i++)
             if (p[1 + i].revents)
                 read_pipe(r, i);
@@ -429,7 +429,7 @@ static _Noreturn void relay(struct relay *r)
     _exit(0);
 }
 
-static _Noreturn void be_tasks(const struct part *p, const int pipes[2])
+static _Noreturn void run_tasks(const struct part *p, const int pipes[2])
 {
     sigset_t none;
     setpgid(0, 0);
@@ -448,7 +448,7 @@ static _Noreturn void be_tasks(const struct part *p, const int pipes[2])
 }
 
 /* Detaches from the session: its descriptors, and its process session. */
-static void let_go(void)
+static void detach(void)
 {
     int null = open("/dev/null", O_RDWR);
     for (int i = 0; i < 3 && null >= 0; i++)
@@ -463,7 +463,7 @@ static _Noreturn void serve(const struct part *p, int fd, struct part_tls *tls)
     struct relay r = {.fd = fd, .tls = tls};
     sigset_t child;
     int out[2], err[2];
-    let_go();
+    detach();
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
@@ -472,7 +472,7 @@ static _Noreturn void serve(const struct part *p, int fd, struct part_tls *tls)
         _exit(1);
     r.step = fork();
     if (r.step == 0)
-        be_tasks(p, (const int[]){out[1], err[1]});
+        run_tasks(p, (const int[]){out[1], err[1]});
     if (r.step < 0)
         _exit(1); /* the exit closes the connection */
     setpgid(r.step, r.step);

@@ -22,7 +22,7 @@
 #define CIPHER "TLS_AES_128_GCM_SHA256"
 #define PIECE 65536
 /* srun's first byte: the part is accepted. A client's handshake ends before the server's does. */
-#define TAKEN 't'
+#define ACCEPTED 't'
 
 static const unsigned char cipher_id[] = {0x13, 0x01}; /* CIPHER */
 
@@ -190,23 +190,23 @@ static int shake(struct part_tls *t)
 int part_tls_greet(struct part_tls *t, int64_t *ret_part)
 {
     int came = fill_in(t, MSG_DONTWAIT), rc = shake(t);
-    const char taken = TAKEN;
+    const char accepted = ACCEPTED;
     *ret_part = t->part;
-    if (rc == 1 && !part_tls_say(t, &taken, 1))
+    if (rc == 1 && !part_tls_say(t, &accepted, 1))
         return -1;
     return rc == 0 && came < 0 ? -1 : rc;
 }
 
 /* shake(), then waits for srun's confirmation that the part is accepted. Returns as shake(). */
-static int shake_and_hear(struct part_tls *t)
+static int shake_and_confirm(struct part_tls *t)
 {
-    char said;
+    char answer;
     int rc = shake(t);
     if (rc != 1)
         return rc;
-    int n = SSL_read(t->ssl, &said, 1);
+    int n = SSL_read(t->ssl, &answer, 1);
     if (n == 1)
-        return said == TAKEN ? 1 : -1;
+        return answer == ACCEPTED ? 1 : -1;
     return SSL_get_error(t->ssl, n) == SSL_ERROR_WANT_READ ? 0 : -1;
 }
 
@@ -229,7 +229,7 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
     snprintf(t->identity, sizeof(t->identity), "%lld", (long long)part);
     SSL_set_verify(t->ssl, SSL_VERIFY_PEER, NULL); /* no certificate is valid */
     SSL_set_connect_state(t->ssl);
-    while ((rc = shake_and_hear(t)) == 0 && came >= 0) {
+    while ((rc = shake_and_confirm(t)) == 0 && came >= 0) {
         int ready = wait_for(fd, deadline_ms);
         if (ready == 0)
             break;

@@ -40,8 +40,9 @@
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS 5000
 #define GUESTS_MAX 128
-#define AT_ONCE 16   /* connections accepted in one go, before the others are served */
-#define NOT_KNOWN 75 /* exit code of a starter that does not know whether the part was started */
+#define AT_ONCE 16 /* connections accepted in one go, before the others are served */
+/* exit code of a starter that does not know whether the part was started */
+#define START_UNKNOWN 75
 
 /* A connection that has not proved yet to have a key. */
 struct guest {
@@ -311,7 +312,7 @@ static int start_part(const struct parts *p, const struct remote *r, const struc
     if (rc == 0)
         return code;
     if (begun)
-        return NOT_KNOWN;
+        return START_UNKNOWN;
     slurm_error(a->s->program, "%s: %s", name_of(p, r), e.text);
     return 1;
 }
@@ -369,7 +370,7 @@ void parts_reap(struct parts *p, pid_t pid, int status)
         if (r->starter != pid)
             continue;
         r->starter = 0;
-        bool unknown = WIFEXITED(status) && WEXITSTATUS(status) == NOT_KNOWN,
+        bool unknown = WIFEXITED(status) && WEXITSTATUS(status) == START_UNKNOWN,
              fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
         if (r->was_there || r->ended)
             return;
@@ -414,7 +415,7 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
 
 /* Cancels a part that is not connected yet. Its starter may have started it already, so it will be
  * refused when it connects. */
-static void call_off(struct parts *p, struct remote *r)
+static void cancel_part(struct parts *p, struct remote *r)
 {
     if (r->starter > 0)
         kill(r->starter, SIGKILL);
@@ -430,7 +431,7 @@ void parts_signal(struct parts *p, int signum)
         if (r->fd >= 0)
             send_signal(p, r, signum);
         else
-            call_off(p, r);
+            cancel_part(p, r);
     }
 }
 
@@ -526,7 +527,7 @@ static bool read_guest(struct parts *p, struct guest *g)
 
 /* The guest to disconnect when all slots are taken: the oldest of the address with the most,
  * preferably none that is likely a part. */
-static struct guest *most_in_the_way(struct parts *p)
+static struct guest *guest_to_drop(struct parts *p)
 {
     struct guest *found = &p->guests[0];
     int most = -GUESTS_MAX;
@@ -548,7 +549,7 @@ static struct guest *slot_for(struct parts *p)
     for (int i = 0; i < GUESTS_MAX; i++)
         if (p->guests[i].fd < 0)
             return &p->guests[i];
-    struct guest *g = most_in_the_way(p);
+    struct guest *g = guest_to_drop(p);
     hang_up_guest(g);
     return g;
 }
@@ -564,7 +565,7 @@ static struct in6_addr address_of(const struct sockaddr_storage *a)
 }
 
 /* A few at a time, so that connections with a key are served meanwhile. */
-static void let_in(struct parts *p)
+static void accept_guests(struct parts *p)
 {
     for (int i = 0; i < AT_ONCE; i++) {
         struct sockaddr_storage from = {0};
@@ -579,7 +580,7 @@ static void let_in(struct parts *p)
     }
 }
 
-static void look_at_deadlines(struct parts *p)
+static void check_deadlines(struct parts *p)
 {
     int64_t now = now_ms();
     for (int i = 0; i < GUESTS_MAX; i++)
@@ -625,7 +626,7 @@ bool parts_handle(struct parts *p, const struct pollfd *fds, size_t n)
         if (p->guests[i].fd >= 0 && p->guests[i].fd == fds[1 + i].fd && fds[1 + i].revents)
             bad |= read_guest(p, &p->guests[i]);
     if (fds[0].revents)
-        let_in(p);
-    look_at_deadlines(p);
+        accept_guests(p);
+    check_deadlines(p);
     return bad;
 }

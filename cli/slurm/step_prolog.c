@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SAID_MAX 65536
+#define OUTPUT_MAX 65536
 
-static _Noreturn void be_prolog(const struct step *s, pid_t task, int out)
+static _Noreturn void exec_prolog(const struct step *s, pid_t task, int out)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != task)
@@ -35,12 +35,12 @@ static _Noreturn void be_prolog(const struct step *s, pid_t task, int out)
 }
 
 /* Reads to EOF; bytes beyond the limit are dropped. */
-static void hear(int fd, struct buf *said)
+static void read_output(int fd, struct buf *output)
 {
     ssize_t n;
-    while ((n = read(fd, buf_reserve(said, 4096), 4096)) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0 && said->len <= SAID_MAX)
-            buf_commit(said, (size_t)n);
+    while ((n = read(fd, buf_reserve(output, 4096), 4096)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0 && output->len <= OUTPUT_MAX)
+            buf_commit(output, (size_t)n);
 }
 
 static void obey_line(char *line)
@@ -56,9 +56,9 @@ static void obey_line(char *line)
     }
 }
 
-void step_prolog_obey(const char *said, size_t n)
+void step_prolog_obey(const char *output, size_t n)
 {
-    char *text = mem_strndup(said, n), *rest = text;
+    char *text = mem_strndup(output, n), *rest = text;
     for (char *line; (line = strsep(&rest, "\n"));)
         obey_line(line);
     fflush(stdout);
@@ -67,7 +67,7 @@ void step_prolog_obey(const char *said, size_t n)
 
 int step_prolog(const struct step *s)
 {
-    struct buf said = {0};
+    struct buf output = {0};
     int out[2], status = 0, code;
     pid_t task = getpid(), pid;
     if (pipe2(out, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
@@ -75,23 +75,23 @@ int step_prolog(const struct step *s)
         return 1;
     }
     if (pid == 0)
-        be_prolog(s, task, out[1]);
+        exec_prolog(s, task, out[1]);
     close(out[1]);
-    hear(out[0], &said);
+    read_output(out[0], &output);
     close(out[0]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (said.len <= SAID_MAX)
-        step_prolog_obey(buf_str(&said), said.len);
+    if (output.len <= OUTPUT_MAX)
+        step_prolog_obey(buf_str(&output), output.len);
     else
         slurm_error(s->program,
             "--task-prolog: %s prints more than %d bytes, and the task is not started", s->prolog,
-            SAID_MAX);
+            OUTPUT_MAX);
     if (code != 0)
         slurm_error(s->program, "--task-prolog: %s ended with %d, and the task is not started",
             s->prolog, code);
-    code = code == 0 && said.len > SAID_MAX ? 1 : code;
-    buf_deinit(&said);
+    code = code == 0 && output.len > OUTPUT_MAX ? 1 : code;
+    buf_deinit(&output);
     return code;
 }

@@ -212,7 +212,7 @@ static void enter_task(const struct run *r, int64_t i, pid_t pid)
     }
 }
 
-static _Noreturn void be_task(const struct run *r, int64_t i, const int pipes[2], char **argv)
+static _Noreturn void exec_task(const struct run *r, int64_t i, const int pipes[2], char **argv)
 {
     struct err e;
     int code;
@@ -243,7 +243,7 @@ static int start(struct run *r, int64_t i, char **argv)
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        be_task(r, i, (const int[]){out[1], err[1]}, argv);
+        exec_task(r, i, (const int[]){out[1], err[1]}, argv);
     if (r->s->labels) {
         close(out[1]);
         close(err[1]);
@@ -262,7 +262,7 @@ static int start(struct run *r, int64_t i, char **argv)
 
 /* The epilog runs in its own process group, which is killed after EPILOG_MS. Its standard output is
  * discarded, as in Slurm. */
-static _Noreturn void be_epilog(const struct run *r, int64_t i)
+static _Noreturn void exec_epilog(const struct run *r, int64_t i)
 {
     setpgid(0, 0);
     enter_task(r, i, r->tasks[i].pid);
@@ -283,7 +283,7 @@ static void start_epilog(const struct run *r, int64_t i)
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        be_epilog(r, i);
+        exec_epilog(r, i);
     if (pid < 0) {
         error(r, strerror(errno));
         return;
@@ -361,7 +361,7 @@ static void signal_all(const struct run *r, int number)
     parts_signal(r->parts, number);
 }
 
-static void tell_end(const struct run *r, int64_t i, int status)
+static void report_end(const struct run *r, int64_t i, int status)
 {
     if (r->s->quiet || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
         return;
@@ -384,7 +384,7 @@ static void reap(struct run *r)
             } else if (r->tasks[i].pid == pid && !r->tasks[i].ended) {
                 r->tasks[i].ended = true;
                 r->tasks[i].status = status;
-                tell_end(r, i, status);
+                report_end(r, i, status);
                 start_epilog(r, i);
                 if (r->s->kill_on_bad_exit && status != 0)
                     signal_all(r, SIGTERM);

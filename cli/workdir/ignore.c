@@ -43,7 +43,7 @@ static int add(struct ignore *g, const char *p, size_t n, size_t line, struct er
     if (n == 0 || *p == '#')
         return 0;
     if (*p == '!') {
-        x.takes_back = true;
+        x.reincludes = true;
         p++;
         n--;
     }
@@ -51,7 +51,7 @@ static int add(struct ignore *g, const char *p, size_t n, size_t line, struct er
         x.only_dirs = true;
         n--;
     }
-    x.is_tied = memchr(p, '/', n) != NULL;
+    x.is_anchored = memchr(p, '/', n) != NULL;
     if (n > 0 && *p == '/') {
         p++;
         n--;
@@ -131,7 +131,7 @@ static bool matches(const struct ignore_pattern *x, const char *path, bool is_di
     const char *name = strrchr(path, '/');
     if (x->only_dirs && !is_dir)
         return false;
-    if (x->is_tied)
+    if (x->is_anchored)
         return match_parts(x->text, path);
     name = name ? name + 1 : path;
     return match_part(x->text, strlen(x->text), name, strlen(name));
@@ -141,6 +141,6 @@ enum ignored ignore_look(const struct ignore *g, const char *path, bool is_dir)
 {
     for (size_t i = g->n; i-- > 0;)
         if (matches(&g->v[i], path, is_dir))
-            return g->v[i].takes_back ? IGNORED_TAKEN_BACK : IGNORED_YES;
+            return g->v[i].reincludes ? IGNORED_REINCLUDED : IGNORED_YES;
     return IGNORED_NOT_NAMED;
 }

@@ -19,7 +19,7 @@
 
 struct ignore_pattern {
     char *text; /* without !, and without leading or trailing / */
-    bool takes_back, only_dirs, is_tied;
+    bool reincludes, only_dirs, is_anchored;
 };
 
 struct ignore {
@@ -27,7 +27,7 @@ struct ignore {
     size_t n;
 };
 
-enum ignored { IGNORED_NOT_NAMED, IGNORED_YES, IGNORED_TAKEN_BACK };
+enum ignored { IGNORED_NOT_NAMED, IGNORED_YES, IGNORED_REINCLUDED };
 
 /* ERR_INVALID names the line. */
 int ignore_parse(const char *p, size_t n, struct ignore *ret_ignore, struct err *e);

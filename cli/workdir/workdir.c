@@ -44,7 +44,7 @@ struct upload {
     struct buf text;
     struct smap pieces; /* hash -> struct piece_at */
     char *piece;        /* WORKDIR_PIECE_BYTES */
-    bool was_there;     /* belayd has answered before */
+    bool has_answered;  /* belayd has answered before */
     struct prng prng;
     struct err *e;
 };
@@ -174,23 +174,23 @@ static int check_unchanged(const struct upload *u)
 
 /* Whether another try may succeed. A belayd that has answered before may be restarting; one that
  * never answered is not waited for. */
-static bool may_help(const struct upload *u, int rc)
+static bool may_retry(const struct upload *u, int rc)
 {
-    return rc == ERR_THROTTLED || (u->was_there && (rc == ERR_UNAVAILABLE || rc == ERR_IO));
+    return rc == ERR_THROTTLED || (u->has_answered && (rc == ERR_UNAVAILABLE || rc == ERR_IO));
 }
 
 static int post(
     struct upload *u, const char *path, const struct buf *body, struct client_reply *ret_reply)
 {
     int rc = client_call_bytes(u->client, path, body->data, body->len, CALL_MS, ret_reply, u->e);
-    for (int i = 0; may_help(u, rc) && i < TRIES; i++) {
+    for (int i = 0; may_retry(u, rc) && i < TRIES; i++) {
         int64_t ms = prng_backoff_ms(&u->prng, i, RETRY_BASE_MS, RETRY_CAP_MS);
         const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
         nanosleep(&pause, NULL);
         client_reply_deinit(ret_reply);
         rc = client_call_bytes(u->client, path, body->data, body->len, CALL_MS, ret_reply, u->e);
     }
-    u->was_there = u->was_there || rc == 0;
+    u->has_answered = u->has_answered || rc == 0;
     return rc;
 }
 

@@ -60,8 +60,8 @@ static bool is_git(const char *path)
 
 static bool is_left_out(const struct scanning *g, const char *path, bool is_dir)
 {
-    enum ignored said = ignore_look(&g->ignore, path, is_dir);
-    return said == IGNORED_YES || (is_git(path) && said != IGNORED_TAKEN_BACK);
+    enum ignored decision = ignore_look(&g->ignore, path, is_dir);
+    return decision == IGNORED_YES || (is_git(path) && decision != IGNORED_REINCLUDED);
 }
 
 static int add(struct scanning *g, const char *path, const struct stat *st)
@@ -257,7 +257,7 @@ static int scan_git(struct scanning *g)
     if (rc == 0 && list.len > 0)
         rc = take_list(g, &list);
     buf_deinit(&list);
-    if (rc == 0 && ignore_look(&g->ignore, ".git", true) == IGNORED_TAKEN_BACK)
+    if (rc == 0 && ignore_look(&g->ignore, ".git", true) == IGNORED_REINCLUDED)
         rc = visit(g, ".git", 0);
     return rc;
 }

@@ -28,7 +28,7 @@ static struct result apply_as(const char *script, size_t n, bool repeated)
     r.rc =
         directives_apply_script("train.sh", exact, n, spec, result_add_warning, &r.warnings, &r.e);
     if (repeated)
-        directives_be_repeated(spec);
+        directives_keep_time_of_day(spec);
     if (r.rc == 0)
         r.rc = directives_finish(spec, result_add_warning, &r.warnings, &r.e);
     r.spec = json_dump_text(spec);

@@ -289,7 +289,7 @@ static void sbatch_passes_the_environment_on_but_no_secrets(void **state)
         json_t *spec = json_object();
         struct buf warnings = {0};
         struct err e;
-        directives_be_slurms(spec);
+        directives_begin_slurm(spec);
         if (*cases[i].flags)
             assert_int_equal(directives_apply_flag("command line", "export", cases[i].flags, true,
                                  spec, NULL, NULL, &e),

@@ -81,7 +81,7 @@ static void variables_stand_for_flags(void **state)
         for (const struct slurm_variable *v = all; v->name[0]; v++) {
             json_t *spec = json_object();
             struct err e = {0};
-            directives_be_slurms(spec);
+            directives_begin_slurm(spec);
             bool is_wait = str_eq(v->flag, "wait");
             int rc = directives_apply_flag(v->name, v->flag,
                 v->kind == VARIABLE_SWITCH ? NULL : "1", true, spec, NULL, NULL, &e);
