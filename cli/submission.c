@@ -13,6 +13,7 @@
 #include "cli/slurm/slurm.h"
 #include "cli/slurm/slurm_env.h"
 #include "cli/workdir/workdir.h"
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,11 +131,11 @@ int submission_build(struct submission *s, const char *file, const char *script,
             "%s:1: a job script begins with #! and its interpreter, for example #!/bin/sh", file);
     if (first_line_has_cr(script, n))
         return err_set(e, ERR_INVALID,
-            "%s:1: it has DOS line ends, so its interpreter would not be found: sed -i 's/\\r$//' "
-            "FILE removes them",
+            "%s:1: the script has DOS line ends, so its interpreter would not be found: sed -i "
+            "'s/\\r$//' FILE removes them",
             file);
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_set(e, ERR_IO, "the current directory cannot be named; use --chdir DIR");
+        return err_errno(e, errno, "determining the current directory");
     json_object_set_new(s->spec, "script", json_textn(script, n));
     json_object_set_new(s->spec, "cwd", json_text(cwd));
     char name[64];

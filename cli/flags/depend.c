@@ -20,11 +20,11 @@ static int add_job(json_t *list, const char *kind, char *item, struct err *e)
     char *under = strchr(item, '_');
     int64_t id, task = 0, minutes = 0;
     if (plus && !str_eq(kind, "after"))
-        return err_set(e, ERR_INVALID, "+TIME goes with after:JOB+MINUTES only, not with %s", kind);
+        return err_set(e, ERR_INVALID, "+MINUTES is for after:JOB+MINUTES only, not for %s", kind);
     if (under && str_eq(kind, "aftercorr"))
         return err_set(e, ERR_INVALID,
-            "aftercorr is on all tasks of an array: aftercorr:JOB, or afterok:JOB_TASK for one of "
-            "them");
+            "aftercorr is for all tasks of an array: give aftercorr:JOB, or afterok:JOB_TASK for "
+            "one task");
     if (plus)
         *plus++ = '\0';
     if (under)
@@ -76,9 +76,10 @@ int depend_parse(const char *text, json_t *spec, struct err *e)
     char *copy = mem_strdup(text), *rest = copy;
     bool any = strchr(text, '?');
     json_t *list = json_array();
-    int rc = any && strchr(text, ',')
-                 ? err_set(e, ERR_INVALID, "either ',' (all of them) or '?' (any of them)")
-                 : 0;
+    int rc = any && strchr(text, ',') ? err_set(e, ERR_INVALID,
+                                            "expected either ',' (all must be met) or '?' (one is "
+                                            "enough) between the dependencies, found both")
+                                      : 0;
     for (char *term; rc == 0 && (term = strsep(&rest, ",?"));)
         rc = add_term(list, term, e);
     free(copy);

@@ -215,7 +215,7 @@ static int apply_chdir(const struct directive_context *c, const char *value, str
         return err_set(e, ERR_INVALID, "expected a directory, found nothing");
     if (value[0] != '/' && !getcwd(here, sizeof(here)))
         return err_set(e, ERR_INVALID,
-            "the current directory cannot be named: expected an absolute path, found %s",
+            "the current directory cannot be determined: expected an absolute path, found %s",
             SHOWN(value));
     char *path = value[0] == '/' ? mem_strdup(value) : mem_printf("%s/%s", here, value);
     json_object_set_new(c->spec, "cwd", json_text(path));
@@ -508,7 +508,7 @@ static int refuse_unknown(const struct directive_context *c, const char *name, s
     snprintf(flag, sizeof(flag), "%s%s", name[0] && !name[1] ? "-" : "--", name);
     if (foreign_find(name))
         return err_set(e, ERR_INVALID,
-            "%s: %s is not supported: take it out if the job is right without it", c->where,
+            "%s: %s is not supported: leave it out if the job is right without it", c->where,
             SHOWN(flag));
     return err_set(e, ERR_INVALID, "%s: %s is not known%s%s%s", c->where, SHOWN(flag),
         near ? "; did you mean --" : " (belay submit --help lists the flags)", near ? near : "",

@@ -45,7 +45,8 @@ int directive_nodefile(const struct directive_context *c, const char *value, str
         if (isspace((unsigned char)text.data[i]))
             text.data[i] = ',';
     if (rc == 0 && memchr(text.data ? text.data : "", '\0', text.len))
-        rc = err_set(e, ERR_INVALID, "%s is no text", SHOWN(value));
+        rc = err_set(e, ERR_INVALID, "%s contains a NUL byte: expected a file with names of nodes",
+            SHOWN(value));
     if (rc == 0)
         rc = set_nodes(c, "nodelist", buf_str(&text), e);
     if (rc == 0)
@@ -67,14 +68,15 @@ int directives_finish_nodes(json_t *spec, struct err *e)
         return rc;
     if (wanted > n)
         return err_set(e, ERR_UNSUPPORTED,
-            "--nodelist names %lld nodes, and --nodes asks for %lld: belay runs a job on the nodes "
-            "that are named and on no others",
+            "--nodelist names %lld nodes, but --nodes is %lld: belay runs a job on the named nodes "
+            "only",
             (long long)n, (long long)wanted);
     if (given || !by_slurm || n == 1)
         return 0;
     if (n > job_attribute_max("nodes"))
         return err_set(e, ERR_INVALID,
-            "--nodelist names %lld nodes, and a job may have %lld: give the number with --nodes",
+            "--nodelist names %lld nodes, and a job may have at most %lld: give a number with "
+            "--nodes",
             (long long)n, (long long)job_attribute_max("nodes"));
     /* in Slurm a list of nodes means all of its nodes */
     json_object_set_new(spec, "nodes", json_integer(n));

@@ -189,8 +189,8 @@ int directive_gres(const struct directive_context *c, const char *value, struct 
          item = strtok_r(NULL, ",", &save)) {
         bool is_gpus = str_eq(item, "gpu") || str_starts(item, "gpu:");
         if (is_gpus && has_gpus)
-            rc = err_set(
-                e, ERR_UNSUPPORTED, "a job has GPUs of one kind: %s is the second", SHOWN(item));
+            rc = err_set(e, ERR_UNSUPPORTED,
+                "a job can have GPUs of one model only: %s is the second", SHOWN(item));
         else if (is_gpus)
             rc = directive_gpus(c, item[3] ? item + 4 : "1", e);
         else if (!str_eq(item, "none"))
@@ -309,7 +309,7 @@ static int read_size(const char *text, json_t *data, struct err *e)
     int64_t mib;
     int rc = str_to_mib(text, &mib, e);
     if (rc == 0 && (mib < 1 || mib > DATA_MIB_MAX))
-        rc = err_set(e, ERR_INVALID, "size: expected 1M to a million T, found %s", SHOWN(text));
+        rc = err_set(e, ERR_INVALID, "size: expected 1M to 1048576T, found %s", SHOWN(text));
     if (rc == 0)
         json_object_set_new(data, "bytes", json_integer(mib << 20));
     return rc;
@@ -350,7 +350,8 @@ static int read_data(char *rest, json_t *data, struct err *e)
     }
     if (rc == 0 && !json_object_get(data, "bytes"))
         rc = err_set(e, ERR_INVALID,
-            "its size has to be given, because belay does not access it: %s,size=140G", SHOWN(uri));
+            "the size must be given, because belay does not access the data: %s,size=140G",
+            SHOWN(uri));
     return rc;
 }
 
@@ -497,7 +498,7 @@ static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
     gpus = (tasks + each - 1) / each;
     if (gpus > job_attribute_max("gpus") * number(spec, "nodes", 1))
         return err_set(e, ERR_INVALID,
-            "--ntasks-per-gpu: %lld GPUs are more than the %lld of a node allowed", (long long)gpus,
+            "--ntasks-per-gpu: needs %lld GPUs, and a node may have at most %lld", (long long)gpus,
             (long long)job_attribute_max("gpus"));
     json_object_set_new(spec, "gpus", json_integer(gpus));
     json_object_set_new(spec, GPUS_OF_JOB, json_true());
@@ -523,7 +524,8 @@ static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
     int64_t nodes = number(spec, "nodes", 1);
     if (all > 0 && each > 0 && all > each * number(spec, "nodes_min", nodes))
         return err_set(e, ERR_INVALID,
-            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, and it asks for %lld",
+            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, but --nodes guarantees "
+            "only %lld",
             (long long)all, (long long)each, (long long)((all + each - 1) / each),
             (long long)number(spec, "nodes_min", nodes));
     if (is_on_first(spec, by_slurm))
@@ -531,8 +533,8 @@ static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
     *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
     if (nodes > 1 && *ret_tasks > 1)
         return err_set(e, ERR_UNSUPPORTED,
-            "--ntasks: a node runs one task of a job of several nodes; it can start others itself, "
-            "or with --script-on first on all nodes");
+            "--ntasks: in a job on several nodes, belay starts one task on each: start more in the "
+            "script, or use --script-on first and srun");
     return 0;
 }
 

@@ -55,7 +55,7 @@ static int parse_flags(const char *value, size_t n, bool *ret_script_only, struc
     for (size_t i = 0; i < n; i++)
         if (value[i] == 'R' || value[i] == 'r')
             return err_set(e, ERR_UNSUPPORTED,
-                "R: is about reservations that jobs may overlap, and belay has none: leave R out");
+                "R: is for reservations, which belay does not have: leave R out");
     if (n == 0)
         return 0;
     if (n > 1 || (value[0] != 'B' && value[0] != 'b'))
@@ -104,8 +104,8 @@ int grace_check(const json_t *spec, struct err *e)
     int number = number_in(json_object_get(spec, "launch"));
     if (method && str_eq(method, "signal") && !can_be_handled(number))
         return err_set(e, ERR_INVALID,
-            "--signal: with --checkpoint signal it has to be one that a program can handle, like "
-            "USR1");
+            "--signal: with --checkpoint signal it must be a signal that a program can handle, "
+            "such as USR1");
     return 0;
 }
 

@@ -90,8 +90,8 @@ static int set_data(json_t *changes, const char *value, bool slurm, directive_wa
     int rc = directives_apply_flag("update", "input", value, slurm, changes, warn, warn_ctx, e);
     json_object_del(changes, "env");
     if (rc == 0 && warn)
-        warn(warn_ctx, "input: offers are priced by this from now on; BELAY_INPUT of the job stays "
-                       "what it was submitted with");
+        warn(warn_ctx, "input: offers are priced by this value from now on; BELAY_INPUT of the job "
+                       "stays as submitted");
     return rc;
 }
 
@@ -111,7 +111,8 @@ int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
     }
     if (str_eq(key, "constraint") && strchr(value, '['))
         return err_set(e, ERR_UNSUPPORTED,
-            "constraint: [a|b] can be asked for at the submit, of one node, and not changed to");
+            "constraint: [a|b] can be given at the submit only: change to one feature, or to "
+            "(a|b)");
     if (str_eq(key, "input"))
         return set_data(changes, value, slurm, warn, warn_ctx, e);
     if (flag)

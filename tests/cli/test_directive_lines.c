@@ -148,9 +148,11 @@ static void malformed_directives_are_refused_with_their_line(void **state)
     check_refused("#BELAY --nodes=0\n", "nodes");
     check_refused("#BELAY --nodes=257\n", "nodes");
     check_refused("#SBATCH -n 0\n", "--ntasks");
-    check_refused("#BELAY -N 2 -n 4\n", "a node runs one task of a job of several nodes");
-    check_refused("#SBATCH -N 2 -n 5 --ntasks-per-node 2\n", "needs 3 nodes, and it asks for 2");
-    check_refused("#SBATCH -N 2-4 -n 5 --ntasks-per-node 2\n", "needs 3 nodes, and it asks for 2");
+    check_refused("#BELAY -N 2 -n 4\n", "in a job on several nodes, belay starts one task on each");
+    check_refused(
+        "#SBATCH -N 2 -n 5 --ntasks-per-node 2\n", "needs 3 nodes, but --nodes guarantees only 2");
+    check_refused("#SBATCH -N 2-4 -n 5 --ntasks-per-node 2\n",
+        "needs 3 nodes, but --nodes guarantees only 2");
     check_refused("#SBATCH -n 4096 --ntasks-per-node 2\n", "at most 256 are allowed");
     check_refused("#SBATCH -n 4096 -c 2\n", "8192 are more than the 4096 allowed");
     check_refused("#SBATCH --open-mode=replace\n", "--open-mode: expected one of append, truncate");
@@ -167,7 +169,7 @@ static void unknown_flags_that_would_change_the_job_are_refused_by_name(void **s
 {
     (void)state;
     check_refused("#SBATCH --reservation=a\n", "train.sh:1: \"--reservation\" is not supported");
-    check_refused("#SBATCH --uid=a\n", "is not supported: take it out");
+    check_refused("#SBATCH --uid=a\n", "is not supported: leave it out");
     check_refused(
         "#SBATCH --frobnicate\n", "\"--frobnicate\" is not known (belay submit --help lists");
     /* belay's own names of flags; Slurm's --cpus could begin several */

@@ -49,7 +49,7 @@ static void every_flag_sets_its_option(void **state)
     /* all of them */
     check_spec(
         "#SBATCH -w n[1-3]\n", "{\"nodelist\":\"n[1-3]\",\"nodes\":3,\"script_on\":\"first\"}");
-    check_refused("#SBATCH -N3 -w n[1-2]\n", "--nodelist names 2 nodes, and --nodes asks for 3");
+    check_refused("#SBATCH -N3 -w n[1-2]\n", "--nodelist names 2 nodes, but --nodes is 3");
     check_refused("#SBATCH -w n[1-\n", "train.sh:1: --nodelist: expected one pair of brackets");
     check_refused("#SBATCH -x ,\n", "train.sh:1: --exclude: expected names of nodes");
     check_refused("#SBATCH --nodefile=/nowhere/x\n", "train.sh:1: --nodefile: ");
@@ -62,7 +62,7 @@ static void every_flag_sets_its_option(void **state)
     check_spec("#BELAY --input gs://lab/x,place=gcp/us-central1,size=512M\n",
         "{\"input\":{\"place\":\"gcp/"
         "us-central1\",\"bytes\":536870912},\"env\":{\"BELAY_INPUT\":\"gs://lab/x\"}}");
-    check_refused("#BELAY --input s3://lab/x\n", "--input: its size has to be given");
+    check_refused("#BELAY --input s3://lab/x\n", "--input: the size must be given");
     check_refused(
         "#BELAY --input s3://lab/x,140G\n", "--input: expected size=SIZE or place=PROVIDER/REGION");
     check_refused("#BELAY --input s3://lab/x,size=0\n", "--input: ");
@@ -192,7 +192,7 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gres=lego:0\n", "--gres: lego: expected an integer in 1 .. 1000000");
     check_refused("#SBATCH --gres=lego:red:1\n", "--gres: lego: ");
     check_refused("#SBATCH --gres=gpu:2,gpu:v100:1\n",
-        "--gres: a job has GPUs of one kind: \"gpu:v100:1\" is the second");
+        "--gres: a job can have GPUs of one model only: \"gpu:v100:1\" is the second");
     check_refused("#SBATCH --gres=\n", "--gres");
     check_refused("#SBATCH -L matlab@db:1\n", "--licenses: ");
     check_refused("#SBATCH --gpus=1g.10gb:0\n", "--gpus: slices: expected an integer in 1 .. 64");
@@ -376,8 +376,8 @@ static void signals_have_names_and_numbers(void **state)
     check_refused("#BELAY --signal USR1@1m\n", "the seconds after @");
     check_refused("#BELAY --signal X:USR1\n", "expected [B:]SIGNAL[@SECONDS]");
     check_refused("#BELAY --signal BB:USR1\n", "expected [B:]SIGNAL[@SECONDS]");
-    check_refused("#SBATCH --signal=R:USR1@60\n", "R: is about reservations");
-    check_refused("#SBATCH --signal=RB:USR1@60\n", "R: is about reservations");
+    check_refused("#SBATCH --signal=R:USR1@60\n", "R: is for reservations");
+    check_refused("#SBATCH --signal=RB:USR1@60\n", "R: is for reservations");
 #undef GRACE
 }
 
@@ -393,7 +393,7 @@ static void a_signal_that_asks_for_checkpoints_can_be_handled(void **state)
         directives_apply_flag("command line", "checkpoint", "signal", false, spec, NULL, NULL, &e),
         0);
     assert_int_equal(directives_finish(spec, NULL, NULL, &e), ERR_INVALID);
-    assert_non_null(strstr(e.text, "one that a program can handle"));
+    assert_non_null(strstr(e.text, "a signal that a program can handle"));
     json_decref(spec);
 }
 
