@@ -274,7 +274,7 @@ int history_read_traces(const char *path, struct wall start, struct traces *t, s
     if (rc != 0)
         err_wrap(e, "%s", path);
     else if (w.n == 0)
-        rc = err_set(e, ERR_NOT_FOUND, "%s: no spot machine was ever tried", path);
+        rc = err_set(e, ERR_NOT_FOUND, "%s: the database has no spot machine", path);
     else
         rc = add_traces(&w, path, start, t, e);
     size_t pos = 0;

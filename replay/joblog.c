@@ -136,8 +136,8 @@ int joblog_parse(
     struct joblog l = {0};
     int rc;
     if (n > JOBLOG_BYTES_MAX)
-        return err_set(
-            e, ERR_INVALID, "%s: a log of jobs may have %u MiB", file, JOBLOG_BYTES_MAX >> 20);
+        return err_set(e, ERR_INVALID, "%s: a log of jobs may have at most %u MiB", file,
+            JOBLOG_BYTES_MAX >> 20);
     if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* byte order mark */
         text += 3;
         n -= 3;

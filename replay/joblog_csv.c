@@ -139,11 +139,11 @@ static int split(struct table_reader *r, char *line)
             }
             if (*in != '"')
                 return err_set(r->e, ERR_INVALID,
-                    "%s:%d: column %zu begins with a double quote, and none ends it", r->file,
-                    r->line, r->n_fields);
+                    "%s:%d: column %zu begins with a double quote, but does not end with one",
+                    r->file, r->line, r->n_fields);
             if (*++in && *in != r->separator)
                 return err_set(r->e, ERR_INVALID,
-                    "%s:%d: there is something behind the double quote that ends column %zu",
+                    "%s:%d: expected a separator after the double quote that ends column %zu",
                     r->file, r->line, r->n_fields);
         } else {
             in += strcspn(in, (char[]){r->separator, '\0'});
@@ -417,7 +417,8 @@ static int read_times(const struct table_reader *r, struct log_job *j, bool *ret
     if (r->at[COL_RUN] < 0 && wall_is_set(start) && wall_is_set(end))
         j->work_ms = end.ms - start.ms;
     if (j->work_ms > JOBLOG_RUN_MAX_MS)
-        return err_set(r->e, ERR_INVALID, "%s:%d: run: a job may run for a year", r->file, r->line);
+        return err_set(
+            r->e, ERR_INVALID, "%s:%d: run: a job may run for at most 366 days", r->file, r->line);
     *ret_ran = j->work_ms > 0;
     return 0;
 }
@@ -498,8 +499,9 @@ static int read_header(struct table_reader *r, char *line)
         if (k == sizeof known / sizeof known[0])
             note_ignored(r, r->fields[i]);
         else if (r->at[known[k].column] >= 0)
-            return err_set(r->e, ERR_INVALID, "%s:%d: two columns say the same: \"%s\" and \"%s\"",
-                r->file, r->line, r->fields[r->at[known[k].column]], r->fields[i]);
+            return err_set(r->e, ERR_INVALID,
+                "%s:%d: two columns with the same meaning: \"%s\" and \"%s\"", r->file, r->line,
+                r->fields[r->at[known[k].column]], r->fields[i]);
         else
             r->at[known[k].column] = (int)i;
     }
@@ -522,7 +524,7 @@ static int read_line(struct table_reader *r, char *line)
     int rc = split(r, line);
     if (rc == 0 && r->n_fields != r->n_columns)
         rc = err_set(r->e, ERR_INVALID,
-            "%s:%d: expected %zu columns, as the first line has, found %zu", r->file, r->line,
+            "%s:%d: expected %zu columns, as in the first line, found %zu", r->file, r->line,
             r->n_columns, r->n_fields);
     return rc == 0 ? read_job(r) : rc;
 }
@@ -553,7 +555,7 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
     }
     if (rc == 0 && r.n_columns == 0)
         rc = err_set(e, ERR_INVALID,
-            "%s: it is empty; a log of jobs begins with a line that names its columns", file);
+            "%s: the file is empty; a log of jobs begins with a line that names its columns", file);
     free(line);
     return rc;
 }

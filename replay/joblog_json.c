@@ -87,7 +87,7 @@ static int read_job(const json_t *v, const char *path, struct joblog *l, struct 
         rc = err_set(e, ERR_INVALID, "%s.submitted_at: expected a time", path);
     j->work_ms = wall_is_set(start) && wall_is_set(end) ? end.ms - start.ms - lost_ms : 0;
     if (rc == 0 && j->work_ms > JOBLOG_RUN_MAX_MS)
-        rc = err_set(e, ERR_INVALID, "%s: a job may run for a year", path);
+        rc = err_set(e, ERR_INVALID, "%s: a job may run for at most 366 days", path);
     if (rc == 0 && j->work_ms <= 0) {
         l->n--;
         l->n_never_ran++;

@@ -106,7 +106,7 @@ static int read_job(struct swf *r, const char *line)
         return 0;
     }
     if (v[SWF_RUN] * 1000 > (double)JOBLOG_RUN_MAX_MS)
-        return fail(r, SWF_RUN, "at most a year of seconds");
+        return fail(r, SWF_RUN, "at most 366 days, in seconds");
     if (procs > PROCESSORS_MAX)
         return fail(
             r, v[SWF_PROCS] > 0 ? SWF_PROCS : SWF_USED_PROCS, "at most 10000000 processors");

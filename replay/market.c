@@ -79,7 +79,7 @@ static int read_dir(struct traces *t, const char *path, struct err *e)
     if (d)
         closedir(d);
     if (rc == 0 && t->n == first)
-        rc = err_set(e, ERR_NOT_FOUND, "%s: there is no trace in it (*.json)", path);
+        rc = err_set(e, ERR_NOT_FOUND, "%s: the directory contains no trace (*.json)", path);
     if (t->n > first)
         qsort(t->list + first, t->n - first, sizeof *t->list, by_name);
     return rc;

@@ -164,7 +164,7 @@ int outlook_run(
     struct config elastic = *all;
     size_t n_offers = 0, n = 1;
     if (o->job.constraints && check_constraints(o->job.constraints, e) != 0)
-        return err_wrap(e, "what it asks for");
+        return err_wrap(e, "the input of the job");
     elastic.pools = mem_array(all->n_pools + 1, sizeof *elastic.pools);
     elastic.n_pools = 0;
     for (size_t i = 0; i < all->n_pools; i++) {
@@ -176,7 +176,7 @@ int outlook_run(
     int rc = simulate_offers(o, list, &n, e);
     if (rc == 0 && n == 1)
         rc = err_set(e, ERR_INVALID,
-            "%s: no machine that could be launched there is large enough for it", o->study.file);
+            "%s: no machine that could be launched is large enough for the job", o->study.file);
     if (rc == 0)
         rc = simulate(o, &elastic, &list[0], e);
     if (rc == 0)

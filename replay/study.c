@@ -64,7 +64,7 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
                 "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
         else if (is_first && str_is_name(part, sizeof o.pool - 1))
             rc = STR_COPY(o.pool, part)
-                     ? str_to_i64(value, 1, OWNED_MAX, "how many machines", &n, e)
+                     ? str_to_i64(value, 1, OWNED_MAX, "the number of machines", &n, e)
                      : 0;
         else if (str_eq(part, "cpus"))
             rc = str_to_i64(value, 1, 65536, "cpus", &cpus, e);
@@ -88,7 +88,7 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
     free(copy);
     if (rc == 0 && (n == 0 || cpus == 0 || o.total.memory_mib == 0))
         rc = err_set(e, ERR_INVALID,
-            "of machines it takes COUNT, cpus and memory: base=4,cpus=8,memory=60G,gpus=1");
+            "expected COUNT, cpus and memory, as in base=4,cpus=8,memory=60G,gpus=1");
     if (rc != 0)
         return rc;
     o.n = (int32_t)n;
@@ -156,8 +156,7 @@ static void note_unused_traces(struct setup *u)
         for (size_t k = 0; !is_used && k < u->n_offers; k++)
             is_used = u->offers[k].row.market == MARKET_SPOT && market_is_for(t, &u->offers[k].row);
         if (!is_used)
-            note(u->s, "The trace that was given for %s is of no spot offer here, and is not used",
-                t->offer);
+            note(u->s, "The trace given for %s matches no spot offer, and is not used", t->offer);
     }
 }
 
@@ -174,8 +173,8 @@ static int add_pools(struct setup *u, struct err *e)
         u->pools[i] = p->row;
         if (p->row.elastic && p->row.boot_timeout_ms <= u->o->boot_ms)
             return err_set(e, ERR_CONFIG,
-                "%s: pool %s gives up machines that take longer than its boot_timeout, and with "
-                "--boot all do",
+                "%s: --boot is not below the boot_timeout of pool %s, so no machine would ever "
+                "join",
                 u->o->file, p->row.name);
         for (size_t k = 0; k < p->n_offers; k++) {
             add_offer(u, p, &p->offers[k]);
@@ -202,9 +201,12 @@ static void note_unused_owned(struct setup *u)
         while (i < c->n_pools && !str_eq(c->pools[i].row.name, pool))
             i++;
         if (i == c->n_pools)
-            note(u->s, "There is no pool %s here: its machines of --owned are left out", pool);
+            note(u->s, "There is no pool %s in the file: its machines of --owned are left out",
+                pool);
         else if (c->pools[i].row.elastic)
-            note(u->s, "Machines are launched in the pool %s: those of --owned are left out", pool);
+            note(u->s,
+                "Pool %s is elastic, so machines are launched in it: those of --owned are left out",
+                pool);
     }
 }
 
@@ -223,8 +225,8 @@ static int add_owned(struct setup *u, struct err *e)
                     .names = u->o->owned[k].names[0] ? u->o->owned[k].names : NULL};
         if (!p->elastic && u->n_owned == before)
             return err_set(e, ERR_CONFIG,
-                "%s: machines join the pool %s by themselves: say how many and which, as in "
-                "--owned %s=4,cpus=8,memory=60G",
+                "%s: pool %s is reserved: give the number and size of its machines, as in --owned "
+                "%s=4,cpus=8,memory=60G",
                 u->o->file, p->name, p->name);
     }
     note_unused_owned(u);
@@ -354,8 +356,8 @@ static int check_span(const struct joblog *log, struct err *e)
     time_format_iso(log->jobs[0].submit, first);
     time_format_iso(log->jobs[log->n - 1].submit, last);
     return err_set(e, ERR_INVALID,
-        "the log is from %s to %s: at most %d years are simulated, --from and --to take a part of "
-        "it",
+        "the log is from %s to %s, and at most %d years are simulated: choose a part of it with "
+        "--from and --to",
         first, last, STUDY_YEARS_MAX);
 }
 
@@ -372,23 +374,24 @@ static int add_jobs(struct setup *u, struct err *e)
         add_job(u, &log->jobs[i]);
     if (u->n_jobs == 0 && u->n_fits_nowhere > 0)
         return err_set(e, ERR_INVALID,
-            "%s: there is no machine in it that is large enough for any job of the log; the first "
-            "asks for %d cpus, %d GPUs and %" PRId64 " MiB",
+            "%s: no job of the log fits a machine that it may use; the first one needs %d cpus, %d "
+            "GPUs and %" PRId64 " MiB",
             u->o->file, (int)u->big->need.cpus, (int)u->big->need.gpus, u->big->need.memory_mib);
     if (u->n_fits_nowhere > 0)
         note(u->s,
-            "%zu jobs are left out, for no machine of theirs is large enough; the first asks for "
-            "%d cpus, %d "
-            "GPUs and %" PRId64 " MiB",
+            "%zu jobs are left out, because they fit no machine that they may use; the first one "
+            "needs %d cpus, %d GPUs and %" PRId64 " MiB",
             u->n_fits_nowhere, (int)u->big->need.cpus, (int)u->big->need.gpus,
             u->big->need.memory_mib);
     if (u->n_other_pool > 0)
-        note(u->s, "%zu jobs name a pool that is not there, and may run in any", u->n_other_pool);
+        note(u->s, "%zu jobs name a pool that is not in the file, and may run in any pool",
+            u->n_other_pool);
     if (u->n_other_team > 0)
-        note(u->s, "%zu jobs are of teams that are not configured, and count as their users' own",
+        note(u->s,
+            "%zu jobs are of teams that are not configured, and count as jobs of their users",
             u->n_other_team);
     if (u->n_jobs == 0)
-        return err_set(e, ERR_INVALID, "there is no job in the log that ran");
+        return err_set(e, ERR_INVALID, "no job of the log ran");
     return 0;
 }
 

@@ -75,7 +75,7 @@ static int on_option(void *ctx, int val, const char *arg)
     if (val == VAL_CASH_FLOW)
         q->cash_flow = true;
     else if (q->n_given == GIVEN_MAX) {
-        cli_error("more than %d options: a file takes them all", GIVEN_MAX);
+        cli_error("more than %d options: put them into FILE", GIVEN_MAX);
         return CLI_USAGE;
     } else {
         q->given[q->n_given].val = val;
@@ -288,26 +288,26 @@ static const struct poptOption options[] = {
     {"staff", 0, POPT_ARG_STRING, NULL, VAL_STAFF,
         "number of people who operate the nodes (default: not counted)", "N"},
     {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION,
-        "the productive part of the hours (default 80%), or measured: that of belayd's nodes",
+        "the productive part of the hours (default 80%), or measured: on belayd's nodes",
         "PERCENT|measured"},
     {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "weeks to measure, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
         "the pool to measure (default: for utilisation, the reserved pools)", "POOL"},
     {"interruptions", 0, POPT_ARG_STRING, NULL, VAL_INTERRUPTIONS,
-        "how many of a hundred spot machines are reclaimed each hour (default 2), or measured: of "
-        "belayd's",
+        "how many of a hundred spot machines are reclaimed each hour (default 2), or measured: "
+        "with belayd's machines",
         "PERCENT|measured"},
     {"type", 't', POPT_ARG_STRING, NULL, VAL_TYPE,
-        "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; several",
+        "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; repeatable",
         "PROVIDER/TYPE"},
     {"price", 0, POPT_ARG_STRING, NULL, VAL_PRICE,
-        "compare with GPUs at this price an hour each; several", "USD"},
+        "compare with GPUs at this price an hour each; repeatable", "USD"},
     {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
         "compare with reserved GPUs: the months of the term, and the price of an hour of one, as "
-        "36=2.10; several",
+        "36=2.10; repeatable",
         "MONTHS=USD"},
     {"spot", 0, POPT_ARG_STRING, NULL, VAL_SPOT,
-        "compare with spot GPUs at this price an hour each; several", "USD"},
+        "compare with spot GPUs at this price an hour each; repeatable", "USD"},
     {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS,
         "months over which costs are averaged, 1 to 60 (default 36)", "N"},
     {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "also print the payments month by month",

@@ -57,8 +57,8 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
         (!str_eq(cli_text(ended, "end"), "succeeded") || cli_int(ended, "attempts", 0) != 1))
         rc = err_set(e, ERR_INVALID,
             "job %lld (%s, %lld attempts) has not succeeded in a single attempt: --against takes "
-            "an uninterrupted run of the same script: submit it again, for example with --market "
-            "on-demand, and wait for its end",
+            "an uninterrupted run of the same script: submit the script again, for example with "
+            "--market on-demand, and wait for its end",
             (long long)w->against, cli_text(ended, "state"),
             (long long)cli_int(ended, "attempts", 0));
     else if (rc == 0 && (!json_is_object(json_object_get(drilled, "spec")) ||

@@ -269,7 +269,7 @@ static int answer(struct query *q, const struct cli_args *a)
                            ? "--by, --user, --team, --pool, --month, --week, --day, --from, --to "
                              "and --csv select past costs; belay cost forecast takes a job"
                            : "expected a job and pools: belay cost forecast --work 48h --pools FILE"
-                     : "these are options of belay cost forecast");
+                     : "these options belong to belay cost forecast");
         return CLI_USAGE;
     }
     if ((q->html || q->mail || q->post) && !q->weekly_report) {
@@ -302,7 +302,8 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"by", 0, POPT_ARG_STRING, NULL, VAL_BY,
-        "one line for each (default job); several are separated by commas: team,month",
+        "one line for each value of these (default job); several are separated by commas: "
+        "team,month",
         "job|user|team|project|pool|type|market|kind|day|week|month|label:NAME"},
     {"month", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_MONTH,
         "also split by month; with a month, only that one (UTC)", "2026-11"},
@@ -313,16 +314,18 @@ static const struct poptOption options[] = {
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "NAME"},
     {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "only costs charged to this team; not by job",
         "NAME"},
-    {"pool", 0, POPT_ARG_STRING, NULL, VAL_POOL, "only in this pool; not by job", "NAME"},
-    {"csv", 0, POPT_ARG_NONE, NULL, VAL_CSV, "one line per row, for a spreadsheet", NULL},
+    {"pool", 0, POPT_ARG_STRING, NULL, VAL_POOL, "only costs in this pool; not by job", "NAME"},
+    {"csv", 0, POPT_ARG_NONE, NULL, VAL_CSV, "print CSV, for a spreadsheet", NULL},
     {"weekly-report", 0, POPT_ARG_NONE, NULL, VAL_REPORT,
         "report on the last week, or on --week DATE, for a team (--team) or for all", NULL},
     {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML,
         "with --weekly-report: also write a page, self-contained in one file", "FILE"},
     {"mail", 0, POPT_ARG_STRING, NULL, VAL_MAIL,
-        "with --weekly-report: have belayd mail it, text and page (administrators)", "ADDRESS"},
+        "with --weekly-report: have belayd mail the report, as text and page (administrators)",
+        "ADDRESS"},
     {"post", 0, POPT_ARG_STRING, NULL, VAL_POST,
-        "with --weekly-report: have belayd post it, or to the URL in FILE (administrators)",
+        "with --weekly-report: have belayd post the report to the URL, or to the one in FILE "
+        "(administrators)",
         "URL|@FILE"},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM,
         "only what ended from this moment on (2026-08-01T00:00:00Z)", "TIME"},
@@ -330,14 +333,15 @@ static const struct poptOption options[] = {
     {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK,
         "forecast: how long the job runs without interruptions", "DURATION"},
     {"time", 0, POPT_ARG_STRING, NULL, FORECAST_TIME,
-        "forecast: the same, if it runs up to the time limit of submit --time: a bare number is "
-        "minutes",
+        "forecast: like --work, for a job that runs up to the time limit of submit --time: a bare "
+        "number is minutes",
         "LIMIT"},
     {"pools", 'p', POPT_ARG_STRING, NULL, FORECAST_POOLS,
-        "forecast: the pools that it may run on, a file of pools or belayd's configuration",
+        "forecast: the pools that the job may run in: a file of pools, or belayd's configuration",
         "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, FORECAST_TRACE,
-        "forecast: availability and prices of spot offers, as belay simulate takes them; several",
+        "forecast: availability and prices of spot offers, as belay simulate takes them; "
+        "repeatable",
         "FILE"},
     {"finish-by", 0, POPT_ARG_STRING, NULL, FORECAST_FINISH_BY,
         "forecast: the deadline, from now (60h) or a moment, as for belay submit", "TIME"},
@@ -349,7 +353,7 @@ static const struct poptOption options[] = {
     {"nodes", 'N', POPT_ARG_STRING, NULL, FORECAST_NODES,
         "forecast: the number of nodes (default 1)", "N"},
     {"input", 'i', POPT_ARG_STRING, NULL, FORECAST_INPUT,
-        "forecast: data that it reads at each start, as for submit: "
+        "forecast: data that the job reads at each start, as for submit: "
         "s3://bucket/prefix,size=140G,place=aws/us-east-1",
         "URI,size=SIZE"},
     {"market", 0, POPT_ARG_STRING, NULL, FORECAST_MARKET,

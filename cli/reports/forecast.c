@@ -121,7 +121,7 @@ static int read_market(const char *arg, enum market_wish *ret_wish)
 static int add_trace(struct forecast *f, const char *arg)
 {
     if (f->n_trace_words == TRACES_MAX) {
-        cli_error("--trace: may be given %d times", TRACES_MAX);
+        cli_error("--trace: given more than %d times", TRACES_MAX);
         return CLI_USAGE;
     }
     f->trace_words[f->n_trace_words++] = mem_strdup(arg);

@@ -285,7 +285,7 @@ static void print_advice(const json_t *advice, FILE *out)
 {
     const json_t *a;
     size_t i;
-    fputs("\nWhat can be done about it now:\n", out);
+    fputs("\nCosts that you can avoid:\n", out);
     if (json_array_size(advice) == 0)
         fputs("  no running job holds unused resources\n", out);
     json_array_foreach(advice, i, a)
@@ -359,7 +359,7 @@ static int text_of(const json_t *report, char **ret_text, struct err *e)
     size_t n = 0;
     FILE *out = open_memstream(&text, &n);
     if (!out)
-        return err_errno(e, errno, "write the report down");
+        return err_errno(e, errno, "formatting the report");
     print_text(report, out);
     fclose(out);
     *ret_text = text;

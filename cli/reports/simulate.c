@@ -71,7 +71,7 @@ static int usage(const char *option, const struct err *e)
 
 static int too_many(const char *option, int most)
 {
-    cli_error("--%s: may be given %d times", option, most);
+    cli_error("--%s: given more than %d times", option, most);
     return CLI_USAGE;
 }
 
@@ -209,7 +209,7 @@ static int no_jobs(const struct request *q, struct wall first, struct wall last,
 {
     char from[TIME_ISO_MAX], to[TIME_ISO_MAX];
     if (n == 0) {
-        cli_error("%s: it has no job that ran (%zu never did)", q->jobs, q->log.n_never_ran);
+        cli_error("%s: no job of the log ran (%zu never did)", q->jobs, q->log.n_never_ran);
         return CLI_USAGE;
     }
     time_format_iso(first, from);
@@ -261,7 +261,7 @@ static int load(struct request *q)
     struct err e;
     if (q->n_pools == 0 || !q->jobs) {
         cli_error(
-            "nothing to simulate: give --pools FILE, what to run on, and --jobs LOG, what ran");
+            "nothing to simulate: give the pools, --pools FILE, and the log of jobs, --jobs FILE");
         return CLI_USAGE;
     }
     if (q->days && wall_is_set(q->to)) {
@@ -405,7 +405,7 @@ static void fill_column(struct column *c, const struct study *s, const struct wa
     add_usd(c, "  spot", s->r.uusd[MARKET_SPOT]);
     add_usd(c, "  on-demand", s->r.uusd[MARKET_ON_DEMAND]);
     if (w->data)
-        add_usd(c, "  data on its way", s->r.spent[LEDGER_EGRESS]);
+        add_usd(c, "  data transfer", s->r.spent[LEDGER_EGRESS]);
     if (w->storage)
         add_usd(c, "  checkpoints kept", s->r.spent[LEDGER_STORAGE]);
     add_usd(c, "useful time, on-demand", s->r.on_demand_uusd);
@@ -666,10 +666,10 @@ static const struct poptOption options[] = {
         "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE,
         "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's "
-        "database; several",
+        "database; repeatable",
         "FILE"},
     {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED,
-        "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; several", "POOL=N,..."},
+        "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; repeatable", "POOL=N,..."},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM,
         "only jobs submitted from this moment on (2026-08-01)", "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
@@ -684,9 +684,9 @@ static const struct poptOption options[] = {
     {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "restore time of a checkpoint (default 30s)",
         "DURATION"},
     {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE,
-        "pause at each save, for jobs whose log does not give it (default 15s)", "DURATION"},
+        "pause at each save, for jobs without one in the log (default 15s)", "DURATION"},
     {"no-checkpoints", 0, POPT_ARG_NONE, NULL, VAL_NO_CHECKPOINTS,
-        "jobs whose log does not give it cannot be saved, and start from the beginning", NULL},
+        "jobs without a pause in the log cannot be saved, and start from the beginning", NULL},
     {"notice", 0, POPT_ARG_STRING, NULL, VAL_NOTICE,
         "notice before a spot machine is reclaimed (default: the provider's)", "DURATION"},
     {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM, "offset into the traces (default 0)",

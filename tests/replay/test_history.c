@@ -161,7 +161,7 @@ static void an_unusable_database_is_refused_with_the_reason(void **state)
     assert_int_equal(history_read_jobs(*state, &l, &e) < 0, true); /* the file does not exist */
     struct db *d = util_open(*state);
     assert_int_equal(history_read_traces(*state, WALL_NONE, &t, &e), ERR_NOT_FOUND);
-    assert_non_null(strstr(e.text, "no spot machine was ever tried"));
+    assert_non_null(strstr(e.text, "the database has no spot machine"));
     db_close(d);
     util_exec(*state, "PRAGMA user_version = 99");
     assert_int_equal(history_read_jobs(*state, &l, &e), ERR_CONFIG);

@@ -274,7 +274,7 @@ class Simulate(unittest.TestCase):
         printed = belay("--pools", self.elsewhere(), "--pools", self.quick(), *words)
         self.assertRegex(
             printed,
-            r"\n  data on its way +\$%.2f +\$0\.00 *\n  checkpoints kept +\$%.2f +\$0\.00"
+            r"\n  data transfer +\$%.2f +\$0\.00 *\n  checkpoints kept +\$%.2f +\$0\.00"
             % (egress / 1e6, storage / 1e6),
         )
         self.assertRegex(printed, r"POOL +JOBS +WAIT +LATE +COST +DATA +USEFUL")
@@ -479,7 +479,7 @@ class Simulate(unittest.TestCase):
             (("forecast", "train.py", "--time", "2h"), 'unexpected word "train.py"'),
             (("forecast", "--time", "soon"), "--time: "),
             (("forecast", "--work", "1h"), "expected a job and pools: "),
-            (("--work", "1h"), "these are options of belay cost forecast"),
+            (("--work", "1h"), "these options belong to belay cost forecast"),
             (
                 ("forecast", "--work", "1h", "--by", "job"),
                 "--from, --to and --csv select past costs",
@@ -490,7 +490,7 @@ class Simulate(unittest.TestCase):
                 ("forecast", "--input", "data.csv"),
                 "--input: expected data with its size, as in s3://bucket/prefix,size=140G",
             ),
-            (("forecast", "--input", "s3://lab/x"), "--input: its size has to be given"),
+            (("forecast", "--input", "s3://lab/x"), "--input: the size must be given"),
             (
                 (
                     "forecast",
@@ -506,7 +506,7 @@ class Simulate(unittest.TestCase):
             (("forecast", "--market", "bazaar"), "--market: expected any, spot or on-demand"),
             (
                 ("forecast", "--work", "1h", "-c", "9999", "--pools", "pools.yaml"),
-                "no machine that could be launched there is large enough",
+                "no machine that could be launched is large enough for the job",
             ),
         ):
             with self.subTest(words):
@@ -549,8 +549,8 @@ class Simulate(unittest.TestCase):
 
     def test_mistakes_are_reported_with_their_position(self):
         for words, part in (
-            ((), "--pools FILE, what to run on"),
-            (("--pools", "pools.yaml"), "--jobs LOG, what ran"),
+            ((), "give the pools, --pools FILE"),
+            (("--pools", "pools.yaml"), "and the log of jobs, --jobs FILE"),
             (("--pools", "nowhere.yaml", "--jobs", "jobs.csv"), "nowhere.yaml"),
             (("--pools", "jobs.csv", "--jobs", "jobs.csv"), "jobs.csv:"),
             (
@@ -596,7 +596,7 @@ class Simulate(unittest.TestCase):
                     "--owned",
                     OWNED,
                 ),
-                "it has no job that ran (1 never did)",
+                "no job of the log ran (1 never did)",
             ),
             (
                 (

@@ -298,19 +298,19 @@ static void mistakes_in_the_command_line_and_the_log_are_reported(void **state)
     g->o.n_owned = 2;
     struct study s = run(g);
     assert_int_equal(s.n_notes, 3);
-    assert_string_equal(s.notes[0],
-        "The trace that was given for us-east-1z is of no spot offer here, and is not used");
     assert_string_equal(
-        s.notes[1], "Machines are launched in the pool burst: those of --owned are left out");
+        s.notes[0], "The trace given for us-east-1z matches no spot offer, and is not used");
+    assert_string_equal(s.notes[1],
+        "Pool burst is elastic, so machines are launched in it: those of --owned are left out");
     assert_string_equal(
-        s.notes[2], "There is no pool bose here: its machines of --owned are left out");
+        s.notes[2], "There is no pool bose in the file: its machines of --owned are left out");
     market_deinit(&traces);
     done(g, &s);
     g = given(POOL, "submit,run\n0,1h\n2026-08-01T00:00:00Z,1h\n");
     struct err e;
     assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
     assert_non_null(
-        strstr(e.text, "from 1970-01-01T00:00:00Z to 2026-08-01T00:00:00Z: at most 20 years"));
+        strstr(e.text, "from 1970-01-01T00:00:00Z to 2026-08-01T00:00:00Z, and at most 20 years"));
     s = (struct study){0};
     done(g, &s);
 }
@@ -356,8 +356,8 @@ static void jobs_that_fit_no_machine_are_left_out_and_reported(void **state)
     g = given(POOL, "submit,run,cpus\n0,60,5\n");
     struct err e;
     assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
-    assert_string_equal(e.text, "pools.yaml: there is no machine in it that is large enough for "
-                                "any job of the log; the first asks for 5 cpus, 0 GPUs and 0 MiB");
+    assert_string_equal(e.text, "pools.yaml: no job of the log fits a machine that it may use; the "
+                                "first one needs 5 cpus, 0 GPUs and 0 MiB");
     s = (struct study){0};
     done(g, &s);
 }
