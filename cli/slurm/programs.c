@@ -239,7 +239,7 @@ int programs_check(const char *text, int64_t tasks, struct err *e)
     int rc = 0;
     while (rc == 0 && next_line(&l))
         rc = all ? err_set(e, ERR_INVALID,
-                       "line %d: * stands for all remaining tasks, and must be in the last line",
+                       "line %d: the line of *, for all remaining tasks, must be the last one",
                        l.number)
                  : check_line(&l, tasks, taken, &all, e);
     for (int64_t i = 0; rc == 0 && !all && i < tasks; i++)

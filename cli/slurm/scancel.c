@@ -102,7 +102,8 @@ static int cancel_word(struct scancel *s, const char *word)
     char tasks[SLURM_TASKS_MAX];
     int64_t id = 0;
     if (strchr(word, '.')) {
-        slurm_error("scancel", "%s: belay does not know the steps of a job", word);
+        slurm_error(
+            "scancel", "%s: belay has no numbers for the steps of a job: name the job", word);
         return CLI_FAILED;
     }
     return cancel(s, word, slurm_job_name(word, &id, tasks) ? id : 0, tasks);
@@ -161,8 +162,8 @@ static int cancel_picked(struct scancel *s)
             fprintf(
                 stderr, "scancel: Terminating %lld jobs\n", (long long)cli_int(v, "cancelled", 0));
         if (rc == CLI_OK && cli_int(v, "denied", 0) > 0) {
-            slurm_error(
-                "scancel", "%lld jobs are other users'", (long long)cli_int(v, "denied", 0));
+            slurm_error("scancel", "%lld jobs belong to other users, and were not cancelled",
+                (long long)cli_int(v, "denied", 0));
             rc = CLI_FAILED;
         }
         json_decref(body);
@@ -195,7 +196,8 @@ static void signal_job(void *ctx, const struct slurm_job *j)
     if (!str_eq(state, "running")) {
         if (!s->quiet)
             slurm_error("scancel",
-                "Kill job error on job id %s: it is %s, and only a job that runs is sent a signal",
+                "Kill job error on job id %s: the job is %s, and only a running job can get a "
+                "signal",
                 shown, state);
         s->rc = CLI_FAILED;
         return;

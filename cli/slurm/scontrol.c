@@ -299,7 +299,8 @@ static int show_hostnames(const char *list)
     struct err e;
     list = list ? list : getenv("SLURM_JOB_NODELIST");
     if (!list)
-        return fail("%s", "show hostnames: which list? SLURM_JOB_NODELIST is not set");
+        return fail("%s",
+            "show hostnames: expected a list of hosts, because SLURM_JOB_NODELIST is not set");
     int rc = slurm_hosts_expand(list, &out, &e);
     if (rc == 0)
         fputs(buf_str(&out), stdout);
@@ -316,7 +317,7 @@ static int show_hostlist(const char *list)
     struct buf out = {0};
     struct err e;
     if (!list)
-        return fail("%s", "show hostlist: which hosts?");
+        return fail("%s", "show hostlist: expected names of hosts");
     int rc = slurm_hosts_expand(list, &out, &e);
     for (size_t i = 0; i < out.len; i++)
         if (out.data[i] == '\n')
@@ -374,7 +375,7 @@ static int write_script(struct scontrol *s, char **words, int n)
     const char *script = json_string_value(json_object_get(json_object_get(v, "spec"), "script"));
     int rc = v && script ? CLI_OK : CLI_FAILED;
     if (v && !script)
-        fail("the script of job %s is its user's", words[1]);
+        fail("the script of job %s can be read by its user only", words[1]);
     FILE *f = rc != CLI_OK ? NULL : str_eq(file, "-") ? stdout : fopen(file, "we");
     if (rc == CLI_OK && (!f || fputs(script, f) < 0 || fflush(f) != 0))
         rc = fail("%s cannot be written", file);

@@ -35,7 +35,7 @@ static const struct {
 } refused[] = {{"Priority", "the order is computed continuously: Nice= lowers a job's priority, "
                             "QOS= changes its class, scontrol hold keeps it from starting"},
     {"TimeMin", "belay does not shorten time limits: TimeLimit= sets the limit"},
-    {"EndTime", "TimeLimit= sets how long it may run, counted from its start"},
+    {"EndTime", "TimeLimit= sets how long the job may run, counted from its start"},
     {"NumTasks", "submit the job again"}, {"CPUsPerTask", "NumCPUs= changes the CPUs of the job"},
     {"NtasksPerNode", "submit the job again"},
     {"MinCPUsNode", "NumCPUs= changes the CPUs of the job"},
@@ -43,14 +43,14 @@ static const struct {
     {"OverSubscribe", "belay update JOB exclusive=yes|no"},
     {"Shared", "belay update JOB exclusive=yes|no"},
     {"NodeList", "a running job keeps its nodes; ReqNodeList= changes those of a pending job"},
-    {"ReservationName", "belay has none"}, {"StdOut", "submit the job again"},
+    {"ReservationName", "belay has no reservations"}, {"StdOut", "submit the job again"},
     {"StdErr", "submit the job again"}, {"StdIn", "submit the job again"},
     {"WorkDir", "submit the job again"}, {"MailType", "submit the job again"},
     {"MailUser", "submit the job again"}, {"UserID", "the user of a job cannot be changed"},
     {"Switches", "submit the job again"}, {"CoreSpec", "submit the job again"},
     {"ThreadSpec", "submit the job again"}, {"ClusterFeatures", "submit the job again"},
     {"Clusters", "submit the job again"}, {"DelayBoot", "submit the job again"},
-    {"Prefer", "Features= sets the features that its nodes must have"}};
+    {"Prefer", "Features= sets the features that the job's nodes must have"}};
 
 static void on_warning(void *ctx, const char *text)
 {
@@ -90,7 +90,7 @@ static int put_limit(
             e, ERR_INVALID, "%s: the job has no time limit to change: use TimeLimit=TIME", value);
     now = value[0] == '+' ? now + ms : now - ms;
     if (now <= 0)
-        return err_set(e, ERR_INVALID, "%s: its time limit would be 0 or less", value);
+        return err_set(e, ERR_INVALID, "%s: the time limit would be 0 or less", value);
     json_object_set_new(changes, "time_limit_ms", json_integer(now));
     return 0;
 }
@@ -118,7 +118,7 @@ static int put_memory_per_cpu(const char *value, const json_t *job, json_t *chan
     int64_t cpus = changed ? json_integer_value(changed) : cli_int(job, "cpus", 1), mib;
     int rc = str_to_mib(value, &mib, e);
     if (!rc && mib > job_attribute_max("memory_mib") / cpus)
-        rc = err_set(e, ERR_INVALID, "more than a node can have");
+        rc = err_set(e, ERR_INVALID, "the job would have more memory than a node can have");
     if (!rc)
         json_object_set_new(changes, "memory_mib", json_integer(mib * cpus));
     return rc;
@@ -306,8 +306,8 @@ static int update_array(const struct update *u, const json_t *detail, const char
     int more = rc == CLI_OK || *tasks ? update_tasks(u, which, job, tasks, &seen) : rc;
     rc = more > rc ? more : rc;
     if (rc == CLI_OK && seen == 0)
-        rc = *tasks ? fail(which, "each of these tasks has ended or not begun: those that have not "
-                                  "begun are changed together, without _")
+        rc = *tasks ? fail(which, "each of these tasks has ended or not started: tasks that have "
+                                  "not started are changed together, by the number of the array")
                     : fail(which, "Job/step already completing or completed");
     free(which);
     return rc;
@@ -350,7 +350,7 @@ static int update_jobs(const struct update *u, const char *list)
         list += len + (list[len] == ',');
         n++;
     }
-    return n ? rc : fail("JobId", "which job?");
+    return n ? rc : fail("JobId", "expected the number of a job");
 }
 
 /* ---- nodes ---- */
@@ -401,9 +401,7 @@ static int change_node(
     int rc = client_json(u->c, "POST", path, NULL, &v, &e) == 0 ? CLI_OK : fail(name, e.text);
     if (rc == CLI_OK && str_eq(action, "drain") && cli_int(found, "jobs", 0) > 0)
         slurm_warn("scontrol",
-            "%s: jobs that run there are not left to finish: they are saved, stopped and queued "
-            "again",
-            name);
+            "%s: its running jobs are saved, stopped and queued again, unlike in Slurm", name);
     json_decref(v);
     return rc;
 }

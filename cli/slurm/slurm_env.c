@@ -156,7 +156,7 @@ static int make_words(const char *program, char ***ret_words, struct err *e)
     for (const struct slurm_variable *v = all; rc == 0 && v->name[0]; v++, n++)
         if (v->kind == VARIABLE_REFUSED && slurm_variable_value(v))
             rc = err_set(e, ERR_INVALID,
-                "%s is not supported, as --%s is not: unset it if the command is right without it",
+                "%s is not supported, nor is --%s: unset it if the command is right without it",
                 v->name, v->flag);
     if (rc) {
         free(all);

@@ -240,7 +240,7 @@ static int refuse(const struct srun *r, const char *name)
                   "--workdir upload of belay submit"},
         {"prolog", "run it before srun, in the script"},
         {"epilog", "run it after srun, in the script"},
-        {"het-group", "all nodes of a job are alike"}, {"reservation", "belay has none"},
+        {"het-group", "all nodes of a job are alike"}, {"reservation", "belay has no reservations"},
         {"x11", "belay forwards no displays"},
         {"container",
             "the image of a job's script is given when it is submitted, with --container-image"},
@@ -528,7 +528,7 @@ static int run_step(struct srun *r, char **words)
         return CLI_FAILED;
     }
     if (text.len > 0 && memchr(text.data, '\0', text.len)) {
-        slurm_error("srun", "--multi-prog: %s is no text", words[0]);
+        slurm_error("srun", "--multi-prog: %s contains a NUL byte: expected a text file", words[0]);
         buf_deinit(&text);
         return CLI_FAILED;
     }

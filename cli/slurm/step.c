@@ -136,7 +136,7 @@ static int take_slots(struct run *r)
     r->slots = mem_array((size_t)(wanted * r->layout.nodes), sizeof(*r->slots));
     int turn = open_shared(r, "srun.turn", -1);
     if (turn < 0 || flock(turn, LOCK_EX) != 0) {
-        slurm_error(r->s->program, "the job's directory %s cannot be used: %s", r->control,
+        slurm_error(r->s->program, "cannot use the job's control directory %s: %s", r->control,
             strerror(errno));
         if (turn >= 0)
             close(turn);
@@ -274,7 +274,7 @@ static int run_here(struct run *r, char **argv)
             ids[STEP_TASKS_MAX];
     bool nested = getenv("SLURM_STEP_ID");
     if (s->pty && (s->nodelist || s->exclude || s->relative > 0)) {
-        slurm_error(s->program, "--pty: the task is where srun is: leave -w, -x and -r out");
+        slurm_error(s->program, "--pty: the task runs on srun's node: leave -w, -x and -r out");
         return 1;
     }
     if (s->pty && !isatty(STDIN_FILENO) && !s->quiet)
@@ -285,8 +285,8 @@ static int run_here(struct run *r, char **argv)
     n = s->pty ? 1 : n > 0 ? n : nested ? 1 : all;
     n = n < 1 ? 1 : n > STEP_TASKS_MAX ? STEP_TASKS_MAX : n;
     if (s->nodes_min > 1) {
-        slurm_error(s->program, "--nodes of more than 1 is for jobs whose script starts on the "
-                                "first of several nodes (--script-on first)");
+        slurm_error(s->program, "--nodes above 1 needs a job whose script runs on the first of "
+                                "several nodes (--script-on first)");
         return 1;
     }
     r->n_may = 1;

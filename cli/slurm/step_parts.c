@@ -193,7 +193,7 @@ int parts_create(const struct parts_ask *ask, struct parts **ret_parts, struct e
     p->out = open_shared(p, ask->s->output, STDOUT_FILENO);
     p->err = open_shared(p, ask->s->error, ask->s->output ? p->out : STDERR_FILENO);
     if (rc == 0 && (p->out < 0 || p->err < 0))
-        rc = err_set(e, ERR_IO, "the step's output cannot be written");
+        rc = err_set(e, ERR_IO, "the files for the step's output cannot be opened");
     if (rc != 0)
         parts_destroy(p);
     else
@@ -409,7 +409,7 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
     const char byte = (char)signum;
     frame_add(&frame, FRAME_SIGNAL, &byte, 1);
     if (!part_tls_say(r->tls, frame.data, frame.len))
-        fail(p, r, "the connection broke off");
+        fail(p, r, "the connection was lost");
     buf_deinit(&frame);
 }
 
@@ -478,7 +478,7 @@ static bool read_part(struct parts *p, struct remote *r)
     if (r->ended)
         hang_up(r);
     else if (rc < 0 || !is_there)
-        fail(p, r, "the connection broke off");
+        fail(p, r, "the connection was lost");
     return bad || (r->ended && r->code != 0);
 }
 
@@ -590,8 +590,8 @@ static void check_deadlines(struct parts *p)
         struct remote *r = &p->all[i];
         if (!r->was_there && !r->ended && r->until_ms > 0 && now > r->until_ms)
             fail(p, r,
-                "its tasks were started, but it did not connect; can the job's nodes reach each "
-                "other?");
+                "its tasks were started, but it did not connect within 30 s: check that the job's "
+                "nodes can reach each other");
     }
 }
 

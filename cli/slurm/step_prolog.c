@@ -86,11 +86,12 @@ int step_prolog(const struct step *s)
         step_prolog_obey(buf_str(&output), output.len);
     else
         slurm_error(s->program,
-            "--task-prolog: %s prints more than %d bytes, and the task is not started", s->prolog,
+            "--task-prolog: %s printed more than %d bytes, so the task is not started", s->prolog,
             OUTPUT_MAX);
     if (code != 0)
-        slurm_error(s->program, "--task-prolog: %s ended with %d, and the task is not started",
-            s->prolog, code);
+        slurm_error(s->program,
+            "--task-prolog: %s ended with exit code %d, so the task is not started", s->prolog,
+            code);
     code = code == 0 && output.len > OUTPUT_MAX ? 1 : code;
     buf_deinit(&output);
     return code;

@@ -151,7 +151,8 @@ static int describe(struct upload *u)
     }
     if (rc == 0 && u->text.len > WORKDIR_TEXT_BYTES)
         rc = err_set(u->e, ERR_INVALID,
-            "the names in %s are too long together: leave some out with .belayignore", u->dir);
+            "the list of names in %s is longer than %u MiB: leave some out with .belayignore",
+            u->dir, WORKDIR_TEXT_BYTES >> 20);
     return rc;
 }
 
@@ -259,7 +260,7 @@ static int put(struct upload *u, char ret_hash[CHUNK_HEX_SIZE], size_t *ret_miss
     const char *hash = json_string_value(json_object_get(v, "workdir"));
     const json_t *missing = json_object_get(v, "missing");
     if (rc == 0 && (!hash || !workdir_is_hash(hash) || !json_is_array(missing)))
-        rc = err_set(u->e, ERR_IO, "belayd's answer about the working directory cannot be read");
+        rc = err_set(u->e, ERR_IO, "belayd's reply about the working directory cannot be parsed");
     if (rc == 0) {
         str_copy(ret_hash, CHUNK_HEX_SIZE, hash);
         *ret_missing = json_array_size(missing);
@@ -278,8 +279,8 @@ static int send_all(struct upload *u, char ret_hash[CHUNK_HEX_SIZE])
     for (size_t i = 0; rc == 0 && missing > 0; i++) {
         if (i == rounds)
             return err_set(u->e, ERR_IO,
-                "belayd does not store the pieces of the working directory that it is sent: its "
-                "log may say why");
+                "belayd keeps asking for pieces of the working directory that were sent: see "
+                "belayd's log");
         rc = put(u, ret_hash, &missing);
     }
     return rc;

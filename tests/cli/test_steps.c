@@ -296,7 +296,7 @@ static void programs_that_are_not_one_for_each_task_are_refused(void **state)
     check_no_programs("", "there is no program for task 0");
     check_no_programs("0 a\n", "there is no program for task 1");
     check_no_programs("0-1 a\n1 b\n", "line 2: task 1 has a program already");
-    check_no_programs("* a\n1 b\n", "line 2: * stands for all remaining tasks");
+    check_no_programs("* a\n1 b\n", "line 2: the line of *, for all remaining tasks");
     check_no_programs("0-5 a\n", "line 1: there is no task 5: the step has 2");
     check_no_programs("x a\n", "line 1: expected tasks, as 0,2-3 or *, found \"x a\"");
     for (size_t i = 0; i < 8; i++)

@@ -420,7 +420,7 @@ class Slurm(unittest.TestCase):
             done = self.run_program("sbatch", flag, "minimal.sh")
             self.assertEqual((done.returncode, done.stdout), (1, ""), flag)
             self.assertIn(
-                "is not supported: take it out if the job is right without it", done.stderr
+                "is not supported: leave it out if the job is right without it", done.stderr
             )
         job = self.ok("sbatch", "--parsable", "-H", "--nice", "minimal.sh").strip()
         self.assertEqual(self.ok("squeue", "-h", "-j", job, "-O", "nice"), "100".ljust(20) + "\n")
@@ -728,7 +728,7 @@ class Slurm(unittest.TestCase):
         done = self.run_program("salloc", "--reservation=x")
         self.assertEqual(
             (done.returncode, done.stderr),
-            (1, "salloc: error: --reservation is not supported: belay has none\n"),
+            (1, "salloc: error: --reservation is not supported: belay has no reservations\n"),
         )
 
     def test_srun_enters_a_job_that_is_not_of_slurms_kind(self):
@@ -801,8 +801,8 @@ class Slurm(unittest.TestCase):
             pass
         held = self.ok("sbatch", "--parsable", "-H", "--wrap", "true").strip()
         for which, why in (
-            (job, "it is ended"),
-            (held, "it is pending"),
+            (job, "the job is ended"),
+            (held, "the job is pending"),
             ("999999", "Invalid job id"),
         ):
             refused = self.run_program("scancel", "-s", "USR1", which)
