@@ -2,8 +2,7 @@
 """The second half of scripts/quickstart: runs the same training twice on an emulated cloud, once on
 an on-demand instance and once on spot instances that are reclaimed twice, and compares the two.
 
-Every figure that it prints comes from belay, from the emulator's bill, or from the output of the
-two jobs.
+Every printed figure comes from belay, from the emulator's bill, or from the output of the two jobs.
 """
 
 import argparse
@@ -26,10 +25,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 EXAMPLE = os.path.join(ROOT, "examples", "fashion-mnist")
 
 NOTICE_S = 10  # AWS gives 120
-TAKEN_AT = 0.35, 0.75  # of the steps: first with notice, then without
-TIME_LIMIT_S = 300
+RECLAIMS_AT = 0.35, 0.75  # part of the steps; the first reclaim has notice, the second has none
+TIME_LIMIT_S = 300  # for both jobs together
+START_LIMIT_S = 30  # for the emulator
 
-# AWS's zones, types and prices, with shortened times.
+# AWS's zones, types and prices; instances boot faster.
 EMULATOR = """\
 keys:
   - {access_key: AKIDQUICKSTART, secret_key: %(secret)s}
@@ -73,7 +73,7 @@ aws_secret_access_key = %(secret)s
 
 
 class Failed(Exception):
-    """A failed expectation."""
+    """The demonstration went wrong; the text says how."""
 
 
 class SocketConnection(http.client.HTTPConnection):
@@ -126,8 +126,9 @@ class Lab:
                 env=self.env,
                 start_new_session=True,
             )
+        deadline = time.monotonic() + START_LIMIT_S
         while not os.path.exists(ports):
-            if self.emulator.poll() is not None:
+            if self.emulator.poll() is not None or time.monotonic() > deadline:
                 raise Failed("the emulator did not start")
             time.sleep(0.02)
         with open(ports) as f:
@@ -136,7 +137,7 @@ class Lab:
         self.belay("up", "--no-agent", "--config", self.write("belay.yaml", BELAYD))
 
     def belay(self, *arguments):
-        """Runs a verb of belay and returns its output."""
+        """Runs a command of belay and returns its output."""
         done = subprocess.run(
             [os.path.join(self.build, "cli/belay"), *arguments],
             cwd=EXAMPLE,
@@ -150,7 +151,7 @@ class Lab:
         return done.stdout
 
     def get(self, path):
-        """A call of belayd's API, over its UNIX socket."""
+        """Returns the reply to a GET of belayd's API, over its UNIX socket."""
         connection = SocketConnection(os.path.join(self.home, "belayd.sock"))
         connection.request("GET", "/api/v1" + path)
         reply = connection.getresponse()
@@ -161,6 +162,7 @@ class Lab:
         return json.loads(body)
 
     def cloud(self, path, event=None):
+        """Returns the reply of the emulator's control API: to a POST of the event, or to a GET."""
         data = json.dumps(event).encode() if event else None
         with urllib.request.urlopen(self.control + path, data, timeout=10) as reply:
             return json.load(reply)
@@ -185,7 +187,7 @@ class Lab:
 class Timeline:
     """Prints events as they happen."""
 
-    # The events of belayd's history that help a first-time user.
+    # The kinds of belayd's events that help a first-time user, and the words to print for them.
     SHOWN = {
         "launch": "launch",
         "joined": "instance up",
@@ -228,56 +230,57 @@ def job(lab, number):
     return lab.get("/jobs/%d" % number)
 
 
-def take_node(lab, timeline, number, notice):
-    """Makes the emulator reclaim the instance that the job runs on. Returns its id, or None if the
-    job is not running."""
+def reclaim_node(lab, timeline, number, notice):
+    """Makes the emulator reclaim the instance that the job runs on. Returns the instance's id, or
+    None if the job is not running."""
     attempts = [a for a in job(lab, number)["attempts"] if a["state"] == "running"]
     for instance in lab.get("/instances")["instances"]:
         if attempts and instance["node"] == attempts[-1]["node"]:
-            who = {"instance": instance["provider_id"]}
-            who.update({"notice_s": NOTICE_S} if notice else {"without_notice": True})
+            reclaim = {"instance": instance["provider_id"]}
+            reclaim.update({"notice_s": NOTICE_S} if notice else {"without_notice": True})
             timeline.say(
                 "",
                 "the cloud",
                 "takes %s back, %s"
                 % (
                     instance["provider_id"],
-                    "with %d s of notice" % NOTICE_S if notice else "without a word",
+                    "with %d s of notice" % NOTICE_S if notice else "without notice",
                 ),
             )
-            lab.cloud("/events", {"reclaim": who})
+            lab.cloud("/events", {"reclaim": reclaim})
             return instance["provider_id"]
     return None
 
 
-def is_time_to_take(spot, taken, steps):
-    """Without notice some work is lost; to show that, not right after a save."""
-    if len(taken) == len(TAKEN_AT) or spot["state"] != "running" or not spot["progress"]:
+def is_time_to_reclaim(spot, reclaimed, steps):
+    """Whether the spot job's instance is to be reclaimed now. The second reclaim waits until the
+    job has run on after its last save, so that some work is lost."""
+    if len(reclaimed) == len(RECLAIMS_AT) or spot["state"] != "running" or not spot["progress"]:
         return False
     saved = (spot["last_checkpoint"] or {}).get("progress") or 0
-    return spot["progress"] >= TAKEN_AT[len(taken)] * steps and (
-        not taken or spot["progress"] > saved
+    return spot["progress"] >= RECLAIMS_AT[len(reclaimed)] * steps and (
+        not reclaimed or spot["progress"] > saved
     )
 
 
 def watch(lab, timeline, reference, spot, steps):
-    """Follows both jobs to their ends, and reclaims the spot job's nodes. Returns the reclaimed
-    instances."""
-    taken, told, end = [], 0, time.monotonic() + TIME_LIMIT_S
+    """Follows both jobs to their ends, and reclaims the spot job's nodes. Returns the ids of the
+    reclaimed instances."""
+    reclaimed, printed, end = [], 0, time.monotonic() + TIME_LIMIT_S
     while True:
         timeline.follow(300)
         jobs = [job(lab, n)["job"] for n in (reference, spot)]
         progress = jobs[1]["progress"] or 0
-        if progress >= told + steps // 10:
-            told = progress
+        if progress >= printed + steps // 10:
+            printed = progress
             timeline.say("spot", "training", "step %d of %d" % (progress, steps))
-        told = min(told, progress)
+        printed = min(printed, progress)  # a resumed job begins at an earlier step
         if all(j["state"] == "ended" for j in jobs):
             timeline.follow(0)
-            return taken
-        if is_time_to_take(jobs[1], taken, steps):
-            instance = take_node(lab, timeline, spot, notice=not taken)
-            taken += [instance] if instance else []
+            return reclaimed
+        if is_time_to_reclaim(jobs[1], reclaimed, steps):
+            instance = reclaim_node(lab, timeline, spot, notice=not reclaimed)
+            reclaimed += [instance] if instance else []
         if time.monotonic() > end:
             raise Failed("the jobs did not end within %d s" % TIME_LIMIT_S)
 
@@ -287,13 +290,13 @@ def wait_for_idle_end(lab, timeline):
     end = time.monotonic() + 30
     while lab.cloud("/state")["alive"] > 0:
         if time.monotonic() > end:
-            raise Failed("instances are still there 30 s after the last job")
+            raise Failed("some instances still run 30 s after the end of the last job")
         time.sleep(0.1)
-    timeline.say("", "idle", "every instance has been given back")
+    timeline.say("", "idle", "all instances have been terminated")
 
 
 def results(lab, number):
-    """The basis of the comparison: the end of the job's own output."""
+    """Returns the accuracy and the hash of the weights, which the job printed at its end."""
     log = lab.belay("logs", str(number))
     accuracy, digest = re.findall(r"^test accuracy ([0-9.]+)$", log, re.M), re.findall(
         r"^weights sha256 ([0-9a-f]{64})$", log, re.M
@@ -311,7 +314,7 @@ def usd(uusd):
 
 
 def seconds(job):
-    """From submit to end, including waiting and booting."""
+    """The time from submit to end, including waiting and booting."""
     ended, submitted = (
         datetime.datetime.strptime(job[k][:19], "%Y-%m-%dT%H:%M:%S")
         for k in ("ended_at", "submitted_at")
@@ -320,14 +323,14 @@ def seconds(job):
 
 
 def bill(lab, market):
-    """The cloud's charge for all instances of a market, including boot and idle time."""
+    """Returns the cloud's charge for all instances of a market, including boot and idle time."""
     return usd(
         sum(i["cost_uusd"] for i in lab.cloud("/state")["instances"] if i["market"] == market)
     )
 
 
-def summarize(lab, reference, spot, taken):
-    """Prints the comparison, then the failed expectations, if any."""
+def summarize(lab, reference, spot, reclaimed):
+    """Prints the comparison. Raises Failed if a claim of the quickstart is not true."""
     shown = [job(lab, n) for n in (reference, spot)]
     jobs = [s["job"] for s in shown]
     for j in jobs:
@@ -351,7 +354,7 @@ def summarize(lab, reference, spot, taken):
         ("test accuracy", [o[0] for o in outputs]),
         ("weights, SHA-256", [o[1][:16] + "..." for o in outputs]),
         ("cost", [usd(j["cost_uusd"]) for j in jobs]),
-        ("had it been on-demand", ["-", usd(jobs[1]["on_demand_uusd"])]),
+        ("on-demand price", ["-", usd(jobs[1]["on_demand_uusd"])]),
         ("the cloud's bill", [bill(lab, market) for market in ("on-demand", "spot")]),
     ]
     print()
@@ -365,15 +368,15 @@ def summarize(lab, reference, spot, taken):
         (identical, "both runs end with the same weights"),
         (jobs[0]["attempts"] == 1 and jobs[0]["reclaims"] == 0, "the reference was not disturbed"),
         (
-            len(taken) == len(TAKEN_AT) and jobs[1]["reclaims"] == len(taken),
+            len(reclaimed) == len(RECLAIMS_AT) and jobs[1]["reclaims"] == len(reclaimed),
             "every reclaim was counted",
         ),
-        (jobs[1]["attempts"] == 1 + len(taken), "each reclaim cost one attempt"),
+        (jobs[1]["attempts"] == 1 + len(reclaimed), "each reclaim cost one attempt"),
         (len(saves) == 1, "there was one save for the one notice"),
         (all(r and r > 0 for r in resumed), "every attempt resumed from a checkpoint"),
         (
             bool(saves) and resumed[0] == saves[0]["progress"],
-            "the first resumed where the notice's save was made",
+            "the first resumed from the save made at the notice",
         ),
         (
             jobs[1]["lost_steps"] > 0,
@@ -381,9 +384,9 @@ def summarize(lab, reference, spot, taken):
         ),
         (saving > 0, "spot cost less than on-demand would have"),
     ]
-    broken = [claim for holds, claim in claims if not holds]
+    broken = [claim for is_true, claim in claims if not is_true]
     if broken:
-        raise Failed("this did not hold: " + "; ".join(broken))
+        raise Failed("these claims are not true: " + "; ".join(broken))
 
 
 def submit(lab, market, steps):
@@ -413,12 +416,12 @@ def run(lab, steps):
     timeline.quiet = {("saved", reference)}
     print(
         "quickstart: submitted examples/fashion-mnist twice: job %d on demand, and job %d on spot instances, which\n"
-        "quickstart: will be taken away twice: with a notice of %d s (AWS gives 120), then without\n"
+        "quickstart: will be reclaimed twice: with a notice of %d s (AWS gives 120), then without\n"
         % (reference, spot, NOTICE_S)
     )
-    taken = watch(lab, timeline, reference, spot, steps)
+    reclaimed = watch(lab, timeline, reference, spot, steps)
     wait_for_idle_end(lab, timeline)
-    summarize(lab, reference, spot, taken)
+    summarize(lab, reference, spot, reclaimed)
 
 
 def interrupted(signum, frame):
