@@ -4,9 +4,9 @@ their types, and what the docstrings say of them.
 
     make.py PRINT_ATTRIBUTES PRINT_OPENAPI TEMPLATE >__init__.py
 
-In the template @SCHEMA@ on a line stands for the arguments that are the members of that schema of
-the API's description, and @SCHEMA: help@ for a description of each. Type and description are those
-of the table of options (job/attributes.c) where it has them, else those of the schema.
+A line @SCHEMA@ of the template is replaced with the arguments that are the members of that schema
+of the API's description, and a line @SCHEMA: help@ with a description of each. Type and description
+are those of the table of options (job/attributes.c) where it has them, else those of the schema.
 """
 
 import json
@@ -17,7 +17,7 @@ import textwrap
 
 COLUMNS = 100
 SCALARS = {"integer": "int", "boolean": "bool", "string": "str"}
-# Of the table: what a member of its type is; that of all others is in the schema.
+# The table's types and Python's; members of all other types have theirs in the schema.
 OF_TYPE = {"bool": "bool", "true": "bool", "false": "bool", "integer": "int", "duration": "int"}
 OF_TYPE.update({"moment": "int", "money": "int", "text": "str", "name": "str", "url": "str"})
 MARK = re.compile(r"^( *)@(\w+)(: help)?@\n", re.M)
@@ -48,7 +48,7 @@ class Options:
             self.order.setdefault(row.get("name"), len(self.order))
 
     def rows(self, member):
-        """Of the table, the one that is no other's alias first."""
+        """Returns the table's rows for this member, aliases last."""
         found = [row for row in self.table if row.get("name") == member]
         return sorted(found, key=lambda row: "alias" in row["masks"])
 
@@ -70,14 +70,15 @@ class Options:
         return schema["description"]
 
     def members(self, name):
-        """Required ones first, then in the table's order; those that it lacks at the end."""
+        """Yields (name, schema, is required): required members first, then the others in the
+        order of the table; members that the table lacks come last."""
         schema, last = self.schemas[name], len(self.order)
-        needed, of = schema.get("required", []), schema["properties"]
+        needed, properties = schema.get("required", []), schema["properties"]
         for member in needed + sorted(
-            (member for member in of if member not in needed),
+            (member for member in properties if member not in needed),
             key=lambda member: self.order.get(member, last),
         ):
-            yield member, of[member], member in needed
+            yield member, properties[member], member in needed
 
     def arguments(self, name, indent):
         for member, schema, is_needed in self.members(name):
