@@ -93,7 +93,7 @@ static int act(const struct cli_args *a)
         return list_print("/api/v1/budgets", "budgets", columns, a->json);
     if (str_eq(action, "show") && a->n_rest == 2)
         return show(a->rest[1], a->json);
-    cli_error(str_eq(action, "show") ? "which budget? belay budget show NAME"
+    cli_error(str_eq(action, "show") ? "expected a budget: belay budget show NAME"
                                      : "expected belay budget [list], or belay budget show NAME");
     return CLI_USAGE;
 }

@@ -115,7 +115,7 @@ int change_jobs(
     struct wish w = {0};
     int rc = cli_parse(v, argc, argv, false, on_option, &w, &a);
     if (rc == 0 && a.n_rest == 0) {
-        cli_error("which job? belay %s JOB...", v->name);
+        cli_error("expected a job: belay %s JOB...", v->name);
         rc = CLI_USAGE;
     }
     json_t *body = NULL;

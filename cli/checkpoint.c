@@ -97,7 +97,7 @@ static int ask(const struct cli_args *a)
 {
     int rc = CLI_OK;
     if (a->n_rest < 2) {
-        cli_error("which job? belay checkpoint save JOB...");
+        cli_error("expected a job: belay checkpoint save JOB...");
         return CLI_USAGE;
     }
     for (int i = 1; i < a->n_rest; i++) {

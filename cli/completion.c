@@ -311,7 +311,7 @@ static int run(int argc, const char **argv)
     } else if (rc == 0 && str_eq(shell, "fish")) {
         print_fish();
     } else if (rc == 0) {
-        cli_error("for which shell? belay completion bash|zsh|fish");
+        cli_error("expected a shell: belay completion bash|zsh|fish");
         rc = CLI_USAGE;
     }
     cli_args_deinit(&a);

@@ -261,7 +261,7 @@ static int history(const struct wish *w, const struct cli_args *a)
 {
     int64_t id;
     if (a->n_rest != 1) {
-        cli_error("which entry? belay cron history [--limit N] ENTRY");
+        cli_error("expected an entry: belay cron history [--limit N] ENTRY");
         return CLI_USAGE;
     }
     if (!find(a->rest[0], &id))
@@ -325,7 +325,7 @@ static int take_job(struct wish *w, const char *verb, const char **words, int n_
 static int add(struct wish *w, const struct cli_args *a)
 {
     if (a->n_rest < 1) {
-        cli_error("which schedule? belay cron add [OPTION...] '30 2 * * *' SCRIPT [ARG...]");
+        cli_error("expected a schedule: belay cron add [OPTION...] '30 2 * * *' SCRIPT [ARG...]");
         return CLI_USAGE;
     }
     json_object_set_new(w->entry, "schedule", json_text(a->rest[0]));
@@ -383,7 +383,7 @@ static int change(const char *action, const char *done, const struct cli_args *a
 {
     int rc = CLI_OK;
     if (a->n_rest == 0) {
-        cli_error("which entry? belay cron %s ENTRY...", action);
+        cli_error("expected an entry: belay cron %s ENTRY...", action);
         return CLI_USAGE;
     }
     for (int i = 0; i < a->n_rest; i++) {
@@ -434,7 +434,7 @@ static int run(int argc, const char **argv)
     int rc = cli_parse(&verb_cron, argc - skip, argv + skip, posix, on_option, &w, &a);
     a.json |= json;
     if (rc == 0 && is_edit && !entry) {
-        cli_error("which entry? belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]]");
+        cli_error("expected an entry: belay cron edit ENTRY [OPTION...] [SCRIPT [ARG...]]");
         rc = CLI_USAGE;
     }
     if (rc == 0)

@@ -72,7 +72,7 @@ static int run(int argc, const char **argv)
         rc = CLI_USAGE;
     }
     if (rc == 0 && a.n_rest < 2) {
-        cli_error("which command, in which job? belay exec [-t] JOB -- COMMAND [ARG...]");
+        cli_error("expected a job and a command: belay exec [-t] JOB -- COMMAND [ARG...]");
         rc = CLI_USAGE;
     }
     if (rc == 0 && choice.tty && !isatty(STDIN_FILENO)) {
@@ -84,7 +84,7 @@ static int run(int argc, const char **argv)
     if (rc == 0) {
         bool dashes = str_eq(a.rest[1], "--");
         if (a.n_rest == 2 && dashes) {
-            cli_error("which command? belay exec [-t] JOB -- COMMAND [ARG...]");
+            cli_error("expected a command: belay exec [-t] JOB -- COMMAND [ARG...]");
             rc = CLI_USAGE;
         } else if (exec_in(job, &choice, a.rest + 1 + dashes, a.n_rest - 1 - dashes, &code, &e) !=
                    0) {

@@ -35,7 +35,7 @@ static int submit(struct submission *s, const struct cli_args *a)
     struct buf script = {0};
     struct err e = {0};
     if (a->n_rest == 0) {
-        cli_error("which command? belay run COMMAND [ARG...]");
+        cli_error("expected a command: belay run COMMAND [ARG...]");
         return CLI_USAGE;
     }
     buf_adds(&script, "#!/bin/sh\nexec");
@@ -62,7 +62,7 @@ static int connect_to(struct choice *c, const struct cli_args *a)
         return CLI_USAGE;
     }
     if (a->n_rest == 0) {
-        cli_error("which command? belay run --tty COMMAND [ARG...]");
+        cli_error("expected a command: belay run --tty COMMAND [ARG...]");
         return CLI_USAGE;
     }
     return interactive_run(&c->s, a->rest, a->n_rest, c->tty);

@@ -96,7 +96,7 @@ static int run_words(const struct cli_args *a)
         n_changed++;
     }
     if (!job) {
-        cli_error("which job? belay update JOB KEY=VALUE...");
+        cli_error("expected a job: belay update JOB KEY=VALUE...");
         return CLI_USAGE;
     }
     if (!slurm_job_name(job, &id, tasks)) {

@@ -64,7 +64,7 @@ static int add_term(json_t *list, char *term, struct err *e)
         return term ? err_set(e, ERR_INVALID, "singleton takes no job") : 0;
     }
     if (!term)
-        return err_set(e, ERR_INVALID, "%s: after which job? %s:JOB", kind, kind);
+        return err_set(e, ERR_INVALID, "%s: expected a job: %s:JOB", kind, kind);
     int rc = 0;
     for (char *item; rc == 0 && (item = strsep(&term, ":"));)
         rc = add_job(list, kinds[k], item, e);

@@ -529,7 +529,7 @@ class Local(unittest.TestCase):
         for what, code, word in (
             ("afterok:%d" % first, 1, "can never be satisfied: job %d has ended, failed" % first),
             ("afterok:999999", 1, "there is no job 999999"),
-            ("afterok", 2, "after which job"),
+            ("afterok", 2, "expected a job: afterok:JOB"),
             ("afterburst:1", 2, "expected after, afterany"),
             ("afterok:1,afterany:2?3", 2, "expected either ','"),
             ("afterok:1+5", 2, "after:JOB+MINUTES"),
@@ -583,7 +583,7 @@ class Local(unittest.TestCase):
             ("other", 1, 64, 5400000, 3, True, False, 1, first),
         )
         for words, code, text in (
-            ((), 2, "which job"),
+            ((), 2, "expected a job"),
             (("x", "time=1h"), 2, "expected a job's number"),
             ((str(job),), 2, "nothing to change"),
             ((str(job), "time"), 2, "expected KEY=VALUE"),
@@ -711,13 +711,13 @@ class Local(unittest.TestCase):
         self.ok("cron", "remove", "by-seven")
         for arguments, code, text in (
             (("add", "61 * * * *", script), 2, "cron.schedule: minute"),
-            (("add",), 2, "which schedule"),
+            (("add",), 2, "expected a schedule"),
             (("add", "@daily"), 2, "a job script begins with"),
             (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
             (("edit", "nightly.sh"), 2, "nothing to change"),
-            (("edit",), 2, "which entry"),
+            (("edit",), 2, "expected an entry"),
             (("edit", "nightly.sh", "--mem", "1G"), 2, "need the job"),
-            (("pause",), 2, "which entry"),
+            (("pause",), 2, "expected an entry"),
             (("remove", "nobody"), 1, "no cron entry"),
             (("paint",), 2, "expected add"),
             (("list", "--tz", "UTC"), 2, "takes no flags"),
@@ -1085,8 +1085,8 @@ class Local(unittest.TestCase):
         for arguments, code, text in (
             ((job, "--", "/no/such"), 1, "cannot be executed"),
             (("--rank", "1", job, "true"), 1, "ranks count from 0"),
-            ((job,), 2, "which command"),
-            ((job, "--"), 2, "which command"),
+            ((job,), 2, "expected a job and a command"),
+            ((job, "--"), 2, "expected a command"),
             (("-t", job, "sh"), 2, "not a terminal"),
         ):
             done = self.h.belay("exec", *arguments)
@@ -1401,7 +1401,7 @@ class Local(unittest.TestCase):
         )
         for arguments, text in (
             (("--tty", "sh"), "not a terminal"),
-            (("-I",), "which command"),
+            (("-I",), "expected a command"),
             (("-I", "-a", "1-3", "sh"), "an array cannot be interactive"),
             (("-I", "--stdin", "sh"), "leave --input and --stdin out"),
             (("-I", "--json", "sh"), "leave --json out"),
@@ -1846,7 +1846,7 @@ class Local(unittest.TestCase):
             (("submit", "--wrap", "true", script), "--wrap"),
             (("submit", "--wrap", " \n"), "expected a command"),
             (("submit", "--wrap"), "--wrap"),
-            (("run",), "which command"),
+            (("run",), "expected a command"),
             (("cost", "--by", "weather"), "--by"),
             (("cost", "--by", "team,,month"), "--by"),
             (("cost", "--month", "2026"), "--month"),
