@@ -287,8 +287,18 @@ static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
     return 0;
 }
 
-/* Repeats it for CONNECT_S: when many others connect, srun may close the connection before the part
- * has sent anything. */
+void part_pause(int64_t *delay_ms, int64_t max_ms)
+{
+    uint32_t random;
+    random_bytes(&random, sizeof(random));
+    int64_t ms = *delay_ms / 2 + random % (*delay_ms / 2 + 1);
+    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+    *delay_ms = *delay_ms * 2 < max_ms ? *delay_ms * 2 : max_ms;
+}
+
+/* Retries for CONNECT_S seconds: when many parts connect at once, srun may close a connection
+ * before its part has sent anything. */
 static int connect_to(const struct part *p, int *ret_fd, struct part_tls **ret_tls, struct err *e)
 {
     int64_t deadline_ms = clock_mono(&clock_system).ms + CONNECT_S * 1000,
@@ -297,12 +307,7 @@ static int connect_to(const struct part *p, int *ret_fd, struct part_tls **ret_t
         int rc = connect_once(p, deadline_ms, ret_fd, ret_tls, e);
         if (rc != ERR_IO || clock_mono(&clock_system).ms + delay_ms > deadline_ms)
             return rc;
-        uint32_t random;
-        random_bytes(&random, sizeof(random));
-        int64_t ms = delay_ms / 2 + random % (delay_ms / 2 + 1);
-        const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-        nanosleep(&pause, NULL);
-        delay_ms = delay_ms * 2 < RETRY_MAX_MS ? delay_ms * 2 : RETRY_MAX_MS;
+        part_pause(&delay_ms, RETRY_MAX_MS);
     }
 }
 

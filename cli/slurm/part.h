@@ -29,6 +29,10 @@ void part_format(const struct part *p, struct buf *out);
 int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e);
 void part_deinit(struct part *p);
 
+/* Sleeps for half to all of *delay_ms, chosen at random, and doubles *delay_ms up to max_ms:
+ * between attempts to reach another program. */
+void part_pause(int64_t *delay_ms, int64_t max_ms);
+
 /* srun --part. Returns the exit code. */
 int part_main(void);
 

@@ -40,13 +40,6 @@ struct run {
     int64_t n_slots;
 };
 
-static int64_t number_of(const char *name, int64_t fallback)
-{
-    const char *text = getenv(name);
-    int64_t n;
-    return text && str_to_i64(text, 0, INT64_MAX, name, &n, NULL) == 0 ? n : fallback;
-}
-
 /* ---- shared state ---- */
 
 static int open_shared(const struct run *r, const char *name, int64_t number)
@@ -198,7 +191,7 @@ static int make_layout(struct run *r)
         .tasks = s->tasks,
         .tasks_per_node = s->tasks_per_node};
     if (ask.tasks == 0 && ask.tasks_per_node == 0)
-        ask.tasks = number_of("SLURM_NTASKS", 0);
+        ask.tasks = step_env_number("SLURM_NTASKS", 0);
     if (layout_make(&ask, &r->layout, &e) != 0)
         return refuse(r, e.text);
     if (s->nodes_max > r->layout.nodes && !s->quiet)
@@ -270,7 +263,7 @@ static int run_here(struct run *r, char **argv)
 {
     const struct step *s = r->s;
     const char *node = getenv("SLURMD_NODENAME");
-    int64_t nodes = number_of("SLURM_NNODES", 1), rank = number_of("SLURM_NODEID", 0),
+    int64_t nodes = step_env_number("SLURM_NNODES", 1), rank = step_env_number("SLURM_NODEID", 0),
             ids[STEP_TASKS_MAX];
     bool nested = getenv("SLURM_STEP_ID");
     if (s->pty && (s->nodelist || s->exclude || s->relative > 0)) {
@@ -280,7 +273,7 @@ static int run_here(struct run *r, char **argv)
     if (s->pty && !isatty(STDIN_FILENO) && !s->quiet)
         slurm_warn(s->program, "--pty: standard input is no terminal, and the task gets none");
     nodes = nodes > 0 && !nested ? nodes : 1;
-    int64_t all = number_of("SLURM_NTASKS", nodes) / nodes,
+    int64_t all = step_env_number("SLURM_NTASKS", nodes) / nodes,
             n = s->tasks > 0 ? s->tasks : s->tasks_per_node;
     n = s->pty ? 1 : n > 0 ? n : nested ? 1 : all;
     n = n < 1 ? 1 : n > STEP_TASKS_MAX ? STEP_TASKS_MAX : n;
@@ -312,9 +305,9 @@ static int run_here(struct run *r, char **argv)
 int step_run(const struct step *s, char **argv)
 {
     struct run r = {
-        .s = s, .control = getenv("BELAY_CONTROL_DIR"), .job = number_of("SLURM_JOB_ID", 0)};
+        .s = s, .control = getenv("BELAY_CONTROL_DIR"), .job = step_env_number("SLURM_JOB_ID", 0)};
     struct err e;
-    r.cpus = number_of("SLURM_CPUS_ON_NODE", INT32_MAX);
+    r.cpus = step_env_number("SLURM_CPUS_ON_NODE", INT32_MAX);
     bool has_nodes = !s->pty && !getenv("SLURM_STEP_ID") &&
                      step_nodes_read(r.control, &r.nodes, &e) == 0 && r.nodes.n > 1;
     int code = has_nodes ? run_on_nodes(&r, argv) : run_here(&r, argv);

@@ -30,7 +30,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STEPS_FILE_MAX (1u << 20)
@@ -277,16 +276,6 @@ static void describe(const struct parts *p, const struct remote *r, struct buf *
     free(ids);
 }
 
-static void wait_a_little(int64_t *delay_ms)
-{
-    uint32_t random;
-    random_bytes(&random, sizeof(random));
-    int64_t ms = *delay_ms / 2 + random % (*delay_ms / 2 + 1);
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-    *delay_ms = *delay_ms * 2 < RETRY_MAX_MS ? *delay_ms * 2 : RETRY_MAX_MS;
-}
-
 /* Retries for START_MS while belayd is unreachable or the node is still starting. Returns the exit
  * code of the starter. */
 static int start_part(const struct parts *p, const struct remote *r, const struct buf *text)
@@ -305,7 +294,7 @@ static int start_part(const struct parts *p, const struct remote *r, const struc
         rc = session_feed(c, &ask, text->data, text->len, &begun, &code, &e);
         if (rc != ERR_UNAVAILABLE || begun || now_ms() > until)
             break;
-        wait_a_little(&delay);
+        part_pause(&delay, RETRY_MAX_MS);
         rc = 0;
     }
     client_destroy(c);

@@ -54,7 +54,7 @@ struct run {
     int64_t given_up_ms; /* monotonic; 0 if not given up */
 };
 
-static int64_t number_of(const char *name, int64_t fallback)
+int64_t step_env_number(const char *name, int64_t fallback)
 {
     const char *text = getenv(name);
     int64_t n;
@@ -137,13 +137,13 @@ int step_open_file(const struct step *s, int64_t step, const char *pattern, int6
     char id[24], *name = NULL;
     struct err e;
     snprintf(id, sizeof(id), "%lld", (long long)step);
-    const struct pattern_values v = {.job = number_of("SLURM_JOB_ID", 0),
+    const struct pattern_values v = {.job = step_env_number("SLURM_JOB_ID", 0),
         .name = getenv("SLURM_JOB_NAME"),
         .user = getenv("USER"),
         .node = node ? node : "localhost",
         .step = id,
         .rank = task,
-        .restarts = number_of("SLURM_RESTART_COUNT", 0)};
+        .restarts = step_env_number("SLURM_RESTART_COUNT", 0)};
     if (pattern_expand(pattern, &v, &name, &e) != 0) {
         slurm_error(s->program, "%s", e.text);
         return -1;
@@ -481,7 +481,7 @@ int step_tasks(const struct step *s, const struct step_node *p, struct parts *pa
     const char *node = getenv("SLURMD_NODENAME");
     struct run r = {
         .s = s, .p = p, .parts = parts, .command = argv[0], .node = node ? node : "localhost"};
-    r.job = number_of("SLURM_JOB_ID", 0);
+    r.job = step_env_number("SLURM_JOB_ID", 0);
     r.tasks = mem_array((size_t)p->n, sizeof(*r.tasks));
     catch_signals(&r);
     bool started = parts_start(parts);

@@ -28,4 +28,7 @@ int step_tasks(const struct step *s, const struct step_node *p, struct parts *pa
 int step_open_file(
     const struct step *s, int64_t step, const char *pattern, int64_t task, int flags);
 
+/* The number in a variable of the environment; fallback if it is not set to a number >= 0. */
+int64_t step_env_number(const char *name, int64_t fallback);
+
 #endif
