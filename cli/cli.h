@@ -117,6 +117,9 @@ json_t *cli_post(const char *path, const json_t *body);
 /* For calls that may take longer than the 90 s of the two above. */
 json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms);
 
+/* Appends a parameter to the path of a request; the value is URL-encoded. */
+void cli_add_parameter(struct buf *path, const char *name, const char *value);
+
 /* Directory of a local belayd: BELAY_HOME or ~/.local/share/belay. The caller frees it. */
 char *cli_home(void);
 

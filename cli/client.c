@@ -332,3 +332,9 @@ json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms)
 {
     return call_once("POST", path, body, timeout_ms);
 }
+
+void cli_add_parameter(struct buf *path, const char *name, const char *value)
+{
+    buf_printf(path, "%c%s=", strchr(buf_str(path), '?') ? '&' : '?', name);
+    str_url_encode(path, value, strlen(value));
+}

@@ -208,12 +208,10 @@ static int list(const struct wish *w, const struct cli_args *a)
     if (a->n_rest == 1 && !find(a->rest[0], &id))
         return CLI_FAILED;
     buf_adds(&path, "/api/v1/crons");
-    if (id > 0) {
+    if (id > 0)
         buf_printf(&path, "/%lld", (long long)id);
-    } else if (w->user) {
-        buf_adds(&path, "?user=");
-        str_url_encode(&path, w->user, strlen(w->user));
-    }
+    else if (w->user)
+        cli_add_parameter(&path, "user", w->user);
     json_t *v = cli_get(buf_str(&path));
     buf_deinit(&path);
     if (v && a->json)

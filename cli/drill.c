@@ -51,10 +51,8 @@ static int on_option(void *ctx, int val, const char *arg)
         return cli_job_id(arg, &w->compare.against) ? CLI_OK : CLI_USAGE;
     else if (val == VAL_LIMIT)
         return take_limit(w, arg);
-    else {
-        buf_adds(&w->path, "&user=");
-        str_url_encode(&w->path, arg, strlen(arg));
-    }
+    else
+        cli_add_parameter(&w->path, "user", arg);
     return CLI_OK;
 }
 

@@ -167,10 +167,8 @@ static int show(const char *name, bool json)
     size_t i;
     json_t *p;
     buf_adds(&path, "/api/v1/pools/detail");
-    if (name) {
-        buf_adds(&path, "?name=");
-        str_url_encode(&path, name, strlen(name));
-    }
+    if (name)
+        cli_add_parameter(&path, "name", name);
     json_t *v = cli_get(buf_str(&path));
     buf_deinit(&path);
     if (!v)

@@ -79,11 +79,8 @@ static void print_advice(const json_t *reply)
 
 static void add_user(struct buf *path, const char *user)
 {
-    if (!user)
-        return;
-    buf_addc(path, strchr(buf_str(path), '?') ? '&' : '?');
-    buf_adds(path, "user=");
-    str_url_encode(path, user, strlen(user));
+    if (user)
+        cli_add_parameter(path, "user", user);
 }
 
 /* Prints the reply v, which it takes over. v is NULL after a failed request. */

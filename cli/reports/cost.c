@@ -45,12 +45,6 @@ struct query {
 
 /* ---- the request ---- */
 
-static void add_parameter(struct query *q, const char *name, const char *value)
-{
-    buf_printf(&q->path, "%c%s=", strchr(buf_str(&q->path), '?') ? '&' : '?', name);
-    str_url_encode(&q->path, value, strlen(value));
-}
-
 static bool is_key(const char *word)
 {
     static const char *const keys[] = {"job", "user", "team", "project", "pool", "type", "market",
@@ -191,7 +185,7 @@ static int on_option(void *ctx, int val, const char *arg)
         set_text(&q->team, arg);
         return CLI_OK;
     default:
-        add_parameter(q, val == VAL_USER ? "user" : "pool", arg);
+        cli_add_parameter(&q->path, val == VAL_USER ? "user" : "pool", arg);
         return CLI_OK;
     }
 }
@@ -203,13 +197,13 @@ static int print_past(struct query *q, bool as_json)
     char iso[TIME_ISO_MAX];
     if (q->by.len == 0)
         buf_adds(&q->by, "job");
-    add_parameter(q, "by", buf_str(&q->by));
+    cli_add_parameter(&q->path, "by", buf_str(&q->by));
     if (q->team)
-        add_parameter(q, "team", q->team);
+        cli_add_parameter(&q->path, "team", q->team);
     if (wall_is_set(q->from))
-        add_parameter(q, "from", (time_format_iso(q->from, iso), iso));
+        cli_add_parameter(&q->path, "from", (time_format_iso(q->from, iso), iso));
     if (wall_is_set(q->to))
-        add_parameter(q, "to", (time_format_iso(q->to, iso), iso));
+        cli_add_parameter(&q->path, "to", (time_format_iso(q->to, iso), iso));
     json_t *v = cli_get(buf_str(&q->path));
     if (v && as_json)
         cli_print_json(v);

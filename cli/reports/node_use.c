@@ -3,7 +3,6 @@
 
 #include "base/str.h"
 #include <stdio.h>
-#include <string.h>
 
 #define HOUR_MS 3600000LL
 #define WEEK_MS (7 * 24 * HOUR_MS)
@@ -26,12 +25,10 @@ static int ask(int64_t weeks, const char *pool, int64_t step_ms, json_t **ret_re
     int rc = client_create(&c, e);
     if (rc != 0)
         return rc;
-    buf_printf(&path, "/api/v1/use?from=");
-    str_url_encode(&path, from, strlen(from));
-    if (pool) {
-        buf_printf(&path, "&pool=");
-        str_url_encode(&path, pool, strlen(pool));
-    }
+    buf_adds(&path, "/api/v1/use");
+    cli_add_parameter(&path, "from", from);
+    if (pool)
+        cli_add_parameter(&path, "pool", pool);
     if (step_ms > 0)
         buf_printf(&path, "&step_ms=%lld", (long long)step_ms);
     rc = client_json(c, "GET", buf_str(&path), NULL, ret_reply, e);

@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define DAY_MS (24 * 3600000LL)
 #define WEEK_MS (7 * DAY_MS)
@@ -40,12 +39,6 @@ struct asking {
     int rc;
 };
 
-static void add_parameter(struct buf *path, const char *name, const char *value)
-{
-    buf_printf(path, "%c%s=", strchr(buf_str(path), '?') ? '&' : '?', name);
-    str_url_encode(path, value, strlen(value));
-}
-
 /* GET of path for a period (none if to_ms is 0); of_team: only for the report's team, if it has
  * one. NULL after any failure, also an earlier one. */
 static json_t *ask(struct asking *a, const char *path, int64_t from_ms, int64_t to_ms, bool of_team)
@@ -57,11 +50,11 @@ static json_t *ask(struct asking *a, const char *path, int64_t from_ms, int64_t 
         return NULL;
     buf_adds(&text, path);
     if (to_ms > from_ms) {
-        add_parameter(&text, "from", (time_format_iso((struct wall){from_ms}, iso), iso));
-        add_parameter(&text, "to", (time_format_iso((struct wall){to_ms}, iso), iso));
+        cli_add_parameter(&text, "from", (time_format_iso((struct wall){from_ms}, iso), iso));
+        cli_add_parameter(&text, "to", (time_format_iso((struct wall){to_ms}, iso), iso));
     }
     if (of_team && a->o->team)
-        add_parameter(&text, "team", a->o->team);
+        cli_add_parameter(&text, "team", a->o->team);
     a->rc = client_json(a->client, "GET", buf_str(&text), NULL, &v, &a->e);
     buf_deinit(&text);
     return a->rc == 0 ? v : NULL;
