@@ -47,11 +47,6 @@ static void print_id(const struct call *c, const char *done)
         c->id.sequence, c->job.job, done);
 }
 
-static void print_bytes(int64_t bytes, char *text, size_t size)
-{
-    str_format_bytes((uint64_t)bytes, text, size);
-}
-
 static json_t *json_id(const struct call *c)
 {
     return json_pack("{s:I,s:I,s:I}", "job", (json_int_t)c->job.job, "attempt",
@@ -116,7 +111,7 @@ static void print_list(const json_t *all)
             table_cell(t, "-");
         } else {
             table_cell(t, "%s", cli_ago(row, "saved_at", text, sizeof(text)));
-            print_bytes(cli_int(row, "bytes", 0), text, sizeof(text));
+            str_format_bytes((uint64_t)cli_int(row, "bytes", 0), text, sizeof(text));
             table_cell(t, "%s", text);
             table_cell(t, "%lld", (long long)cli_int(row, "files", 0));
         }
@@ -168,7 +163,7 @@ static void print_entries(const struct manifest *m)
     char saved[TIME_ISO_MAX], size[32];
     struct table *t = table_create();
     time_format_iso(m->saved_at, saved);
-    print_bytes(manifest_bytes(m), size, sizeof(size));
+    str_format_bytes((uint64_t)manifest_bytes(m), size, sizeof(size));
     printf("checkpoint    %" PRId64 ".%" PRId64 " of job %" PRId64 " of cluster %s\n",
         m->id.attempt, m->id.sequence, m->job, m->cluster);
     printf("saved         %s\n", saved);
@@ -184,7 +179,7 @@ static void print_entries(const struct manifest *m)
         const struct manifest_entry *entry = &m->entries[i];
         table_row(t);
         table_cell(t, "%c%04o", types[entry->type].letter, (unsigned int)entry->mode);
-        print_bytes(entry->size, size, sizeof(size));
+        str_format_bytes((uint64_t)entry->size, size, sizeof(size));
         table_cell(t, "%s", entry->type == MANIFEST_FILE ? size : "-");
         if (entry->target)
             table_cell(t, "%s -> %s", entry->path, entry->target);
