@@ -77,7 +77,7 @@ void slurm_format_plain(const struct slurm_format *f, const char *delimiter, boo
 
 /* ---- lists ---- */
 
-/* The next entry of "a, b,c", without blanks, into out; false at the end. */
+/* Copies the next entry of "a, b,42_[1,3]" to out, without blanks around it; false at the end. */
 bool slurm_next_item(const char **list, struct buf *out);
 /* case-insensitive; a NULL list contains everything */
 bool slurm_list_has(const char *list, const char *word);

@@ -228,27 +228,12 @@ static int visit_tasks(struct walk *w, const json_t *detail, const char *tasks)
     return rc;
 }
 
-/* A list of tasks may be in brackets, with commas of its own. */
-static bool next_job(const char **list, struct buf *out)
-{
-    bool inside = false;
-    const char *p = *list + strspn(*list, ", ");
-    size_t n = 0;
-    for (; p[n] && (inside || p[n] != ','); n++)
-        inside = p[n] == '[' || (inside && p[n] != ']');
-    buf_clear(out);
-    buf_add(out, p, n);
-    buf_adds(out, "");
-    *list = p + n;
-    return n > 0;
-}
-
 static int visit_named(struct walk *w, bool strict)
 {
     struct buf item = {0};
     const char *list = w->q->jobs;
     int rc = CLI_OK;
-    while (next_job(&list, &item)) {
+    while (slurm_next_item(&list, &item)) {
         char tasks[SLURM_TASKS_MAX];
         int64_t id;
         struct err e = {0};

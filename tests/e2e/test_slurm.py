@@ -197,7 +197,7 @@ class Slurm(unittest.TestCase):
             jobs[name] = self.start("sbatch", "--parsable", "--wait", name)
         jobs = {name: p.communicate(timeout=WAIT_S)[0].strip() for name, p in jobs.items()}
         lines = self.ok(
-            "sacct", "-n", "-P", "-X", "-o", "jobid,state,exitcode", "-j", ",".join(jobs.values())
+            "sacct", "-n", "-P", "-X", "-o", "jobid,state,exitcode", "-j", " , ".join(jobs.values())
         )
         self.assertEqual(
             dict(line.split("|", 1) for line in lines.splitlines()),
