@@ -18,7 +18,7 @@
 #define ENV_OF_ALL(name) "SBATCH_" name " SALLOC_" name " SLURM_" name
 
 /* A flag that is another name of `name`. */
-#define ALIAS_OF(name) .alias_of = name, .help = "alias of --" name
+#define ALIAS_OF(name) .alias_of = name, .help = "alias of --" name, .key_help = "alias of " name
 
 /* Offset and size of a row's member. */
 #define AT(member)                                                                                 \

@@ -26,7 +26,7 @@ const struct job_attribute *updates_next(
         if (!a->key)
             continue;
         ret_shown->takes = flag ? flag->takes : a->key_takes;
-        ret_shown->help = flag ? flag->help : a->key_help;
+        ret_shown->help = a->key_help ? a->key_help : flag->help;
         return a;
     }
     return NULL;

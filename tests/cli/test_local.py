@@ -251,7 +251,9 @@ class Local(unittest.TestCase):
         self.ok("update", str(job), "name=two", "cpus=1")
         self.assertEqual(shown(), ["two", 1])
         self.ok("cancel", str(job))
-        keys = re.findall(r"(?m)^  ([a-z-]+)=", self.ok("update", "--help").split("\nKeys, ")[1])
+        words = self.ok("update", "--help").split("\nKeys, ")[1]
+        self.assertRegex(words, r"(?m)^  pool=POOL,\.\.\. +alias of partition$")
+        keys = re.findall(r"(?m)^  ([a-z-]+)=", words)
         flags = re.findall(r"--([a-z-]+)", self.ok("submit", "--help"))
         own = {"at-once"}  # of an array, part of its --array
         self.assertEqual(set(keys) - set(flags) - own, set())
