@@ -104,11 +104,7 @@ static void add_slurms_variables(const struct submission *s, const char *script)
     if ((!s->slurm && !strstr(script, "\n#SBATCH")) || gethostname(host, sizeof(host) - 1) != 0)
         return;
     directives_set_slurm_env(spec);
-    json_t *env = json_object_get(spec, "env");
-    if (!env) {
-        env = json_object();
-        json_object_set_new(spec, "env", env);
-    }
+    json_t *env = directive_object(spec, "env");
     if (!json_object_get(env, "SLURM_SUBMIT_HOST"))
         json_object_set_new(env, "SLURM_SUBMIT_HOST", json_text(host));
 }
@@ -290,12 +286,7 @@ int submission_bring(struct submission *s, struct client *c, struct err *e)
     if (rc != 0)
         return rc;
     json_object_del(s->spec, "workdir");
-    json_t *launch = json_object_get(s->spec, "launch");
-    if (!launch) {
-        launch = json_object();
-        json_object_set_new(s->spec, "launch", launch);
-    }
-    json_object_set_new(launch, "workdir", json_string(hash));
+    json_object_set_new(directive_object(s->spec, "launch"), "workdir", json_string(hash));
     return 0;
 }
 

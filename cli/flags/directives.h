@@ -47,6 +47,9 @@ void directives_set_slurm_env(json_t *spec);
  * per CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */
 int directives_finish(json_t *spec, directive_warn_fn warn, void *warn_ctx, struct err *e);
 
+/* The specification's object at key; created if absent. Borrowed. */
+json_t *directive_object(json_t *spec, const char *key);
+
 /* Whether the flag takes a value; false for unknown flags and NULL. */
 bool directives_takes_value(const char *name);
 

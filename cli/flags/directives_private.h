@@ -30,8 +30,6 @@ struct directive_context {
 
 void directive_warn(const struct directive_context *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* The specification's object at key; created if absent. Borrowed. */
-json_t *directive_object(json_t *spec, const char *key);
 /* Sets the key to the number in value. */
 int directive_number(const struct directive_context *c, const char *key, const char *value,
     int64_t min, int64_t max, struct err *e);

@@ -5,6 +5,7 @@
 #include "cli/flags/grace.h"
 
 #include "base/str.h"
+#include "cli/flags/directives.h"
 #include "job/attributes.h"
 #include <signal.h>
 #include <string.h>
@@ -37,16 +38,6 @@ int grace_signal(const char *name)
 static bool can_be_handled(int number)
 {
     return number != SIGKILL && number != SIGSTOP;
-}
-
-static json_t *sub_object(json_t *spec, const char *key)
-{
-    json_t *o = json_object_get(spec, key);
-    if (!o) {
-        o = json_object();
-        json_object_set_new(spec, key, o);
-    }
-    return o;
 }
 
 /* Reads the n bytes before the colon. */
@@ -84,11 +75,11 @@ int grace_parse(const char *value, json_t *spec, struct err *e)
     if (start[n] &&
         str_to_i64(start + n + 1, 0, SECONDS_MAX, "the seconds after @", &seconds, e) != 0)
         return ERR_INVALID;
-    json_object_set_new(sub_object(spec, "launch"), "grace",
+    json_object_set_new(directive_object(spec, "launch"), "grace",
         json_pack("{s:i,s:I,s:b}", "signal", number, "before_ms", (json_int_t)(1000 * seconds),
             "script_only", (int)script_only));
     if (can_be_handled(number))
-        json_object_set_new(sub_object(spec, "checkpoint"), "signal", json_integer(number));
+        json_object_set_new(directive_object(spec, "checkpoint"), "signal", json_integer(number));
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/flags/directives.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,16 +27,6 @@ static const struct {
     {"ARRAY_TASKS", "array-tasks", false}, {"STAGE_OUT", NULL, false}};
 
 #define N_TYPES (sizeof(types) / sizeof(types[0]))
-
-static json_t *notify_of(json_t *spec)
-{
-    json_t *o = json_object_get(spec, "notify");
-    if (!o) {
-        o = json_object();
-        json_object_set_new(spec, "notify", o);
-    }
-    return o;
-}
 
 static int add_type(const char *word, bool wanted[N_TYPES], struct err *e)
 {
@@ -66,7 +57,7 @@ int notify_types_parse(const char *value, json_t *spec, struct err *e)
     for (size_t i = 0; i < N_TYPES; i++)
         if (wanted[i] && types[i].event)
             json_array_append_new(list, json_string(types[i].event));
-    json_object_set_new(notify_of(spec), "mail_types", list);
+    json_object_set_new(directive_object(spec, "notify"), "mail_types", list);
     return 0;
 }
 
@@ -75,13 +66,14 @@ int notify_user_parse(const char *value, json_t *spec, struct err *e)
     if (!*value || strlen(value) > ADDRESS_MAX || !str_is_utf8(value, strlen(value)))
         return err_set(e, ERR_INVALID, "expected one address, as ann@example.com, found %s",
             str_show(value, (char[STR_SHOW_MAX]){0}));
-    json_object_set_new(notify_of(spec), "mail_user", json_string(value));
+    json_object_set_new(directive_object(spec, "notify"), "mail_user", json_string(value));
     return 0;
 }
 
 static int add_url(const char *url, json_t *spec, struct err *e)
 {
-    json_t *notify = notify_of(spec), *list = json_object_get(notify, "urls"), *item;
+    json_t *notify = directive_object(spec, "notify"), *list = json_object_get(notify, "urls"),
+           *item;
     size_t i;
     if ((!str_starts(url, "https://") && !str_starts(url, "http://")) ||
         strlen(url) > URL_BYTES_MAX || !str_is_utf8(url, strlen(url)))
