@@ -163,7 +163,7 @@ int daemon_load_model(struct daemon *d, struct err *e)
         .max_nodes = d->config->max_nodes,
         .max_gpus = d->config->max_gpus,
         .max_uusd_h = d->config->max_uusd_h,
-        .hold_in_vain = d->config->hold_in_vain,
+        .no_progress_max = d->config->no_progress_max,
         .retention_ms = d->config->retention_ms,
         .egress = config_egress,
         .store_uusd_gib_month = d->config->store_uusd_gib_month,

@@ -205,8 +205,8 @@ static void check_job(struct world *w, const struct job_row *r)
             "job %lld resumes from its checkpoints, but is counted as restarted from scratch %d "
             "times",
             (long long)r->id, (int)r->no_progress);
-    if (r->state == JOB_PENDING && j->seen == JOB_RUNNING && w->hold_in_vain > 0 &&
-        r->no_progress >= w->hold_in_vain && r->hold == HOLD_NONE)
+    if (r->state == JOB_PENDING && j->seen == JOB_RUNNING && w->no_progress_max > 0 &&
+        r->no_progress >= w->no_progress_max && r->hold == HOLD_NONE)
         world_fail(w, "job %lld restarted from scratch %d times in a row, but is queued again",
             (long long)r->id, (int)r->no_progress);
     if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)

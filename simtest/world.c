@@ -238,7 +238,7 @@ static void start_belayd(struct world *w)
     struct model_options o = {.lease_ms = 30000,
         .store_wait_ms = SIM_STORE_WAIT_MS,
         .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
-        .hold_in_vain = w->hold_in_vain,
+        .no_progress_max = w->no_progress_max,
         .store_uusd_gib_month = traffic_store_price(w),
         .egress = traffic_egress,
         .policy = quotas_policy(w),
@@ -376,7 +376,7 @@ static void begin(struct world *w, struct db *db, uint64_t seed)
         return;
     }
     w->n_jobs = (int)world_between(w, 1, 12);
-    w->hold_in_vain = seed % 3 ? (int32_t)(seed % 5) + 1 : 0;
+    w->no_progress_max = seed % 3 ? (int32_t)(seed % 5) + 1 : 0;
     w->driver = cloud_create(w);
     store_cleaner_init(w);
     outbox_port_init(w);

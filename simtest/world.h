@@ -497,7 +497,7 @@ struct world {
     uint64_t preempted;    /* bit set of the preempted QOS */
     int64_t owed_since_ms; /* until then no job within its quota was kept waiting */
     /* counters */
-    int32_t hold_in_vain; /* see model_options */
+    int32_t no_progress_max; /* see model_options */
     int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled,
         evictions;
     char failure[512]; /* the first broken promise */

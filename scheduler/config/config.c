@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLD_IN_VAIN 10
+#define NO_PROGRESS_MAX 10
 #define HOST_MAX 253
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:"
 
@@ -84,7 +84,7 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->api_token_ms =
         config_opt_time(r, "api_token_lifetime", SECONDS_MS(60), SECONDS_MS(90 * 86400));
     c->orphan_ms = config_opt_time(r, "orphan_timeout", SECONDS_MS(1), SECONDS_MS(3600));
-    c->hold_in_vain = (int32_t)yaml_opt_i64(r, "hold_in_vain", 0, 1000000, HOLD_IN_VAIN);
+    c->no_progress_max = (int32_t)yaml_opt_i64(r, "hold_in_vain", 0, 1000000, NO_PROGRESS_MAX);
     c->retention_ms = config_opt_time(r, "retention", 0, SECONDS_MS(7 * 86400));
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }

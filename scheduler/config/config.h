@@ -65,8 +65,8 @@ struct config {
     struct procurement_options deadlines;
     struct config_notify notify;
     struct config_telemetry telemetry;
-    int32_t hold_in_vain; /* see model_options */
-    int64_t retention_ms; /* how long checkpoints of ended jobs stay */
+    int32_t no_progress_max; /* see model_options */
+    int64_t retention_ms;    /* how long checkpoints of ended jobs stay */
     /* limits of all elastic pools together; 0 = unlimited */
     int64_t max_nodes, max_gpus, max_uusd_h;
     struct queue_policy policy;          /* the order of the queue */

@@ -47,7 +47,7 @@ static void init(struct lab *l, struct model_options o)
 {
     STR_COPY(o.cluster_uid, "0123456789abcdef");
     o.lease_ms = LAB_LEASE_MS;
-    o.hold_in_vain = LAB_HOLD_IN_VAIN;
+    o.no_progress_max = LAB_NO_PROGRESS_MAX;
     o.licences = lab_licences;
     o.n_licences = LAB_LICENCES;
     o.racks = lab_racks;

@@ -114,7 +114,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.workdir_user_bytes, 20LL << 30);
     assert_int_equal(c.store_user_day_bytes, 4LL << 30);
     assert_int_equal(c.retention_ms, 7 * 86400000);
-    assert_int_equal(c.hold_in_vain, 10);
+    assert_int_equal(c.no_progress_max, 10);
     assert_int_equal(c.n_pools, 1);
     assert_string_equal(c.pools[0].row.name, "local");
     assert_false(c.pools[0].row.elastic);
@@ -215,7 +215,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.store_user_day_bytes, 8LL << 30);
     assert_int_equal(c.orphan_ms, 7200000);
     assert_int_equal(c.retention_ms, 30LL * 86400000);
-    assert_int_equal(c.hold_in_vain, 0);
+    assert_int_equal(c.no_progress_max, 0);
     config_deinit(&c);
 }
 

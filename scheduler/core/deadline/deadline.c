@@ -143,8 +143,8 @@ struct plan {
     struct deadline_choice best;
     bool is_capped;
     /* The baseline at the next examination, if is_capped, and its place until then. */
-    struct deadline_job beside;
-    size_t beside_on;
+    struct deadline_job baseline;
+    size_t baseline_on;
     /* It does not wait, and the bound on its debt replaces the cap. */
     bool catches_up;
     /* Cost of the baseline's action, and the lowest cost that the cap excluded; INFINITY: none. */
@@ -162,15 +162,15 @@ static bool passes_cap(const struct plan *pl, size_t offer)
 
     baseline_go(&then, pl->offers, offer, then.look_ms);
     if (pl->catches_up)
-        return baseline_owed(&then, &pl->beside, pl->offers, pl->n, pl->sure) > most_uusd;
-    return baseline_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > most_uusd;
+        return baseline_owed(&then, &pl->baseline, pl->offers, pl->n, pl->sure) > most_uusd;
+    return baseline_regret(&then, &pl->baseline, pl->offers, pl->n, pl->sure) > most_uusd;
 }
 
 static void consider(struct plan *pl, size_t offer, enum deadline_why why, double cost)
 {
     const double uusd = cost * pl->unit_uusd;
 
-    if (pl->is_capped && offer == pl->beside_on)
+    if (pl->is_capped && offer == pl->baseline_on)
         pl->followed_uusd = uusd;
     if (pl->is_capped && passes_cap(pl, offer)) {
         pl->refused_uusd = fmin(pl->refused_uusd, uusd);
@@ -248,7 +248,7 @@ static void consider_spot(struct plan *pl, size_t i)
         const double cost = costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
         if (is_worth_leaving_for(pl, o))
             consider(pl, i, DEADLINE_WHY_CHEAPEST, cost);
-        else if (pl->is_capped && i == pl->beside_on) /* only to follow the baseline */
+        else if (pl->is_capped && i == pl->baseline_on) /* only to follow the baseline */
             pl->followed_uusd = cost * pl->unit_uusd;
     }
 }
@@ -288,10 +288,10 @@ static void consider_under_cap(struct plan *pl)
 {
     double followed_uusd;
 
-    pl->beside = baseline_job(pl->job->baseline, pl->job, pl->offers);
-    const bool is_done = pl->beside.work_ms == 0; /* then it waits, which nobody may follow */
-    pl->beside_on = baseline_look(pl->job->baseline, pl->job, pl->offers, pl->n);
-    baseline_go(&pl->beside, pl->offers, pl->beside_on, pl->job->look_ms);
+    pl->baseline = baseline_job(pl->job->baseline, pl->job, pl->offers);
+    const bool is_done = pl->baseline.work_ms == 0; /* then it waits, which nobody may follow */
+    pl->baseline_on = baseline_look(pl->job->baseline, pl->job, pl->offers, pl->n);
+    baseline_go(&pl->baseline, pl->offers, pl->baseline_on, pl->job->look_ms);
     pl->followed_uusd = pl->refused_uusd = INFINITY;
     pl->is_capped = true;
     consider_all(pl);
@@ -301,7 +301,7 @@ static void consider_under_cap(struct plan *pl)
         consider_all(pl);
     }
     if (is_none(pl) && !isinf(followed_uusd) && !is_done) {
-        pl->best.offer = pl->beside_on;
+        pl->best.offer = pl->baseline_on;
         pl->best.cost_uusd = followed_uusd;
         pl->best.why = DEADLINE_WHY_CAP;
     } else if (is_none(pl)) {

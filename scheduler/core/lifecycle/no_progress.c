@@ -3,7 +3,7 @@
  * Programs that save but start over after each restore: their attempts report progress from before
  * the restored checkpoint. Such a job could be reclaimed and requeued forever, and paid for each
  * time. Successive attempts of this kind are counted until one exceeds all earlier progress. Each
- * is in the history. After model_options.hold_in_vain of them the job is held when it would be
+ * is in the history. After model_options.no_progress_max of them the job is held when it would be
  * requeued; the running attempt may still finish.
  *
  * Invariants.
@@ -53,7 +53,7 @@ void no_progress_kept(struct job_row *j)
 
 bool no_progress_is_held(const struct model *m, const struct job_row *j)
 {
-    return m->options.hold_in_vain > 0 && j->no_progress >= m->options.hold_in_vain;
+    return m->options.no_progress_max > 0 && j->no_progress >= m->options.no_progress_max;
 }
 
 void no_progress_from_scratch(struct model *m, struct job *j)

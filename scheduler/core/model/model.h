@@ -506,7 +506,7 @@ struct model_options {
     int64_t max_nodes, max_gpus, max_uusd_h; /* over all elastic pools; 0 = unlimited */
     /* A job is held after this many successive restored attempts without progress (no_progress.c);
      * 0 = never. */
-    int32_t hold_in_vain;
+    int32_t no_progress_max;
     /* Price of a GiB in the store, at most MODEL_STORE_UUSD_MAX. */
     int64_t store_uusd_gib_month;
     /* What a provider bills for data that leaves (supply/egress.h); pure. NULL: nothing. */

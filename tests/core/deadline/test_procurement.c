@@ -191,7 +191,7 @@ static int64_t begin_on_demand(struct lab *l)
         .cap_pct = 35};
     const struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = LAB_LEASE_MS,
-        .hold_in_vain = LAB_HOLD_IN_VAIN,
+        .no_progress_max = LAB_NO_PROGRESS_MAX,
         .procurement = &fast,
         .egress = no_egress};
     *l = (struct lab){
@@ -792,5 +792,5 @@ int main(void)
         cmocka_unit_test(a_deadline_can_be_set_changed_and_removed_later),
         cmocka_unit_test(a_relative_deadline_counts_from_the_submit_or_the_change),
         cmocka_unit_test(what_cannot_be_meant_is_refused)};
-    return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("procurement", tests, NULL, NULL);
 }

@@ -640,7 +640,7 @@ static void a_job_that_starts_over_repeatedly_is_held_with_the_reason(void **sta
     attempt(&d, 4, 55, 0, 61); /* it exceeded all earlier progress from the beginning */
     assert_int_equal(r->no_progress, 0);
     go_on(&d);
-    for (int i = 5; i < 5 + LAB_HOLD_IN_VAIN; i++) {
+    for (int i = 5; i < 5 + LAB_NO_PROGRESS_MAX; i++) {
         assert_int_equal(r->hold, HOLD_NONE);
         lab_take(&d.l);
         attempt(&d, i, r->last_good_progress, 0, 20 - i);
