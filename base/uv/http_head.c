@@ -324,8 +324,16 @@ static bool take_extra(struct http_chunks *c, char ch, enum http_chunks_state af
 
 static bool start_trailer(struct http_chunks *c, char ch)
 {
-    c->state = ch == '\r' ? CHUNK_END_LF : CHUNK_TRAILER;
+    c->state = ch == '\r' ? CHUNK_END_LF : CHUNK_TRAILER_NAME;
     return ch == '\r' || (is_token_char(ch) && ++c->n_extra <= CHUNK_EXTRA_MAX);
+}
+
+/* A line that is no field, such as a request line, is another reader's next request. */
+static bool take_trailer_name(struct http_chunks *c, char ch)
+{
+    if (ch == ':')
+        c->state = CHUNK_TRAILER;
+    return (ch == ':' || is_token_char(ch)) && ++c->n_extra <= CHUNK_EXTRA_MAX;
 }
 
 /* A byte that is not data. False: malformed. */
@@ -345,6 +353,8 @@ static bool take_byte(struct http_chunks *c, char ch)
         return expect(c, ch, '\n', CHUNK_SIZE);
     case CHUNK_TRAILER_START:
         return start_trailer(c, ch);
+    case CHUNK_TRAILER_NAME:
+        return take_trailer_name(c, ch);
     case CHUNK_TRAILER:
         return take_extra(c, ch, CHUNK_TRAILER_LF);
     case CHUNK_TRAILER_LF:

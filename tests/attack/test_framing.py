@@ -43,6 +43,8 @@ HOSTILE = {
     "a chunk of 2^64 + 5": POST + CHUNKED + b"10000000000000005\r\nhello\r\n0\r\n\r\n",
     "a chunk without its end": POST + CHUNKED + b"5\r\nhelloXX0\r\n\r\n",
     "a chunk line with LF": POST + CHUNKED + b"5\nhello\r\n0\r\n\r\n",
+    "a request line for a trailer": POST + CHUNKED + b"0\r\nGET / HTTP/1.1\r\n\r\n",
+    "a trailer without a colon": POST + CHUNKED + b"0\r\nContent-Length\r\n\r\n",
     "two hosts": POST + b"Host: y\r\nContent-Length: 5\r\n\r\nhello",
     "two tokens": POST + b"Authorization: a\r\nAuthorization: b\r\nContent-Length: 5\r\n\r\nhello",
 }

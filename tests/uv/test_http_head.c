@@ -209,6 +209,9 @@ static void chunked_bodies_are_decoded_or_refused(void **state)
         {"5\r\nhelloX\r\n", NULL},
         {"5\r\nhello\n0\r\n", NULL},
         {"0\r\n folded\r\n\r\n", NULL},
+        {"0\r\nA\r\n\r\n", NULL},
+        {"0\r\nA : b\r\n\r\n", NULL},
+        {"0\r\nGET /healthz HTTP/1.1\r\n\r\n", NULL},
         {"0\r\n\n", NULL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
