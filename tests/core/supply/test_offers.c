@@ -5,6 +5,7 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
+#include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/supply/offers.h"
 #include <stdlib.h>
 #include <string.h>
@@ -421,6 +422,42 @@ static void all_pools_together_have_a_limit(void **state)
     lab_deinit(&l);
 }
 
+static bool is_promised(const struct lab *l, int64_t job)
+{
+    struct forecast f;
+    assert_true(core_forecast(l->m, l->now, job, &f));
+    assert_true(wall_is_set(f.median) || f.why[0]);
+    return wall_is_set(f.median);
+}
+
+/* A pool's price and GPU limits, the limit of all pools, and a pool without nodes: each forbids the
+ * only machine that could run the job. */
+static void no_start_is_promised_that_a_limit_forbids(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    const int64_t job = lab_submit_cpus(&l, 4);
+    const struct pool_row usual = lab_pool(&l, "burst");
+    assert_true(is_promised(&l, job));
+    struct pool_row p = usual;
+    p.max_uusd_h = LAB_SPOT_UUSD_H - 1;
+    lab_set_pool(&l, p);
+    assert_false(is_promised(&l, job));
+    p = usual;
+    p.max_nodes = 0;
+    lab_set_pool(&l, p);
+    assert_false(is_promised(&l, job));
+    lab_set_pool(&l, usual);
+    assert_true(is_promised(&l, job));
+    lab_apply(&l, (struct event){.type = EV_LIMITS, .limits = {.max_uusd_h = LAB_SPOT_UUSD_H - 1}});
+    assert_false(is_promised(&l, job));
+    lab_apply(&l, (struct event){.type = EV_LIMITS});
+    assert_true(is_promised(&l, job));
+    lab_deinit(&l);
+}
+
 static void gpus_are_limited_too(void **state)
 {
     (void)state;
@@ -530,6 +567,7 @@ int main(void)
         cmocka_unit_test(machines_are_spread_as_far_as_the_premium_goes),
         cmocka_unit_test(no_pool_exceeds_its_limits),
         cmocka_unit_test(all_pools_together_have_a_limit),
+        cmocka_unit_test(no_start_is_promised_that_a_limit_forbids),
         cmocka_unit_test(gpus_are_limited_too),
         cmocka_unit_test(a_replacement_is_launched_at_the_notice),
         cmocka_unit_test(a_machine_is_kept_for_its_minimum_paid_time),
