@@ -93,7 +93,8 @@ struct http_chunks {
 
 /* Consumes bytes up to the end of the next piece of data, or all: *ret_used of the n, of which the
  * last *ret_data are data (0 = none). Repeat until all are used or state is CHUNKS_DONE. Trailers
- * have to be header fields and are dropped. ERR_INVALID: malformed; the connection must be closed. */
+ * have to be header fields, and are dropped. ERR_INVALID: malformed; the connection must be
+ * closed. */
 int http_chunks_take(struct http_chunks *c, const char *p, size_t n, size_t *ret_used,
     size_t *ret_data, struct err *e);
 
