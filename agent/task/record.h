@@ -59,7 +59,7 @@ struct task_state {
 enum exit_cause {
     EXIT_BY_ITSELF,
     EXIT_STOPPED,    /* the agent stopped it */
-    EXIT_TIMEOUT,    /* ran into its time limit */
+    EXIT_TIMEOUT,    /* reached its time limit */
     EXIT_NO_EXEC,    /* it could not be started; text says why */
     EXIT_SHUTDOWN,   /* the machine shuts down */
     EXIT_LOST,       /* its supervisor died; the remaining processes were killed */

@@ -13,7 +13,8 @@ int config_read_input_location(const char *text, struct input *ret_input, struct
         (in.provider[0] &&
             !catalogue_egress(in.provider, &unused.to_region_uusd_gib, &unused.out_uusd_gib)))
         return err_set(e, ERR_INVALID,
-            "expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found %s",
+            "expected the location of the input, aws/REGION, azure/REGION, gcp/REGION or store, "
+            "found %s",
             str_show(text, shown));
     *ret_input = in;
     return 0;

@@ -104,7 +104,7 @@ static void describe(const struct notify_facts *f, struct buf *out)
         [NOTIFY_END] = "has ended",
         [NOTIFY_FAIL] = "failed",
         [NOTIFY_REQUEUE] = "was queued again",
-        [NOTIFY_TIME_LIMIT] = "ran into its time limit",
+        [NOTIFY_TIME_LIMIT] = "reached its time limit",
         [NOTIFY_TIME_LIMIT_50] = "has used 50 % of its time limit",
         [NOTIFY_TIME_LIMIT_80] = "has used 80 % of its time limit",
         [NOTIFY_TIME_LIMIT_90] = "has used 90 % of its time limit",

@@ -226,8 +226,8 @@ static void malformed_logs_are_refused_with_their_line(void **state)
         {"submit,run,input\n0,1,lots\n", "f.csv:2: input:"},
         {"submit,run,input\n0,1,-1G\n", "f.csv:2: input:"},
         {"submit,run,input,input_place\n0,1,1G,here\n",
-            "f.csv:2: input_place: expected where it lies, aws/REGION, azure/REGION, gcp/REGION or "
-            "store, found \"here\""},
+            "f.csv:2: input_place: expected the location of the input, aws/REGION, "
+            "azure/REGION, gcp/REGION or store, found \"here\""},
         {"submit,run,input,input_place\n0,1,1G,mars/north\n", "f.csv:2: input_place:"},
         {"submit,run\n\"0,1\n",
             "f.csv:2: column 1 begins with a double quote, but does not end with one"},

@@ -501,7 +501,7 @@ class Simulate(unittest.TestCase):
                     "-i",
                     "s3://lab/x,size=1G,place=moon/sea",
                 ),
-                "expected where it lies",
+                "expected the location of the input",
             ),
             (("forecast", "--market", "bazaar"), "--market: expected any, spot or on-demand"),
             (

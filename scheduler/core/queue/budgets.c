@@ -426,7 +426,7 @@ static void cap_free(struct model *m, struct job *j)
     j->side->cap = NULL;
 }
 
-/* Adds what no stake counts. */
+/* Adds a cost that is not part of a stake. */
 static void book(struct model *m, struct budget *b, int64_t uusd)
 {
     b->row.booked_uusd += uusd;
