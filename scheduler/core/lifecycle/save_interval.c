@@ -11,13 +11,12 @@
 #define HOUR_MS 3600000
 #define INTERVAL_MIN_MS SECONDS_MS(15)
 #define INTERVAL_MAX_MS SECONDS_MS(30 * 60)
-#define USUAL_RECLAIMS_PER_HOUR 0.05
 #define STORING_PART 4 /* a store is written at most during this fraction of the time (1/n) */
 
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
 {
     double save = save_ms > 0 ? (double)save_ms : 1000.0;
-    double rate = reclaims_per_hour > 0 ? reclaims_per_hour : USUAL_RECLAIMS_PER_HOUR;
+    double rate = reclaims_per_hour > 0 ? reclaims_per_hour : PRIOR_RECLAIMS_PER_HOUR;
     double best = sqrt(2.0 * save * (HOUR_MS / rate));
     if (best <= INTERVAL_MIN_MS)
         return INTERVAL_MIN_MS;

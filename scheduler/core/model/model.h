@@ -687,9 +687,12 @@ struct model_counts {
 };
 void model_counts(const struct model *m, struct model_counts *ret_counts);
 
-/* Expected reclaims per hour on this node: observed rate of its offer, smoothed by a prior of 0.05
- * per hour over 20 hours. Higher after a rebalance recommendation, by the offer's share of
- * recommendations that were followed by a reclaim. */
+/* Reclaims per hour of a machine whose rate is unknown. */
+#define PRIOR_RECLAIMS_PER_HOUR 0.05
+
+/* Expected reclaims per hour on this node: observed rate of its offer, smoothed by
+ * PRIOR_RECLAIMS_PER_HOUR over 20 hours. Higher after a rebalance recommendation, by the offer's
+ * share of recommendations that were followed by a reclaim. */
 double core_reclaims_per_hour(const struct node *n);
 
 /* Expected reclaims per hour over all nodes of the job's attempt: losing one node loses the
@@ -733,7 +736,8 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j);
 int model_check(const struct model *m, struct err *e);
 
 /* Optimal checkpoint interval: Young's first-order sqrt(2 * save * mtbf) (Young 1974; Daly 2006),
- * clamped to [15 s, 30 min]. save_ms <= 0 counts as 1 s; reclaims_per_hour <= 0 as 0.05. */
+ * clamped to [15 s, 30 min]. save_ms <= 0 counts as 1 s; reclaims_per_hour <= 0 as
+ * PRIOR_RECLAIMS_PER_HOUR. */
 int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
 
 /* Current interval between periodic saves of a live attempt; 0 if it takes no checkpoints. The

@@ -29,8 +29,7 @@
 #include "scheduler/core/supply/offers.h"
 
 #define HOUR_MS 3600000
-/* The prior: one reclaim, as if observed for this many hours. */
-#define PRIOR_RECLAIMS_PER_HOUR 0.05
+/* The prior weighs as much as observations of this many hours. */
 #define PRIOR_HOURS 20.0
 #define PRIOR_BOOT_MS SECONDS_MS(90)
 #define PRIOR_BOOT_PART 6 /* at most this fraction of the boot timeout */
