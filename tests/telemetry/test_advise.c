@@ -211,7 +211,6 @@ static size_t advice_on(const struct job *c, struct advice *out)
         .n_ranks = 2,
         .gpu = gpus,
         .n_gpus = n,
-        .runs_ms = ms,
         .gang_wait_ms = c->gang_percent,
         .total_ms = 100,
         .starved = c->starved,
