@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hashing, compressing and the threads that do it. Memory is bounded by threads x about 12 MiB.
+ * Hashing, compressing and the threads that do it. Memory is bounded by threads x three times the
+ * largest chunk: about 12 MiB each at most.
  */
 #include "ckpt/chunk.h"
 #include "base/mem.h"
@@ -14,7 +15,6 @@
 #include <zstd.h>
 
 #define LEVEL 1
-#define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
 #define SAMPLE_BYTES (16u << 10) /* of each of three positions */
 /* may exceed the number of cores, because some wait for disk or network while others compute */
 #define THREADS_MAX 6
@@ -59,7 +59,7 @@ void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE])
 static size_t try_pack(struct chunk_work *w, const void *p, size_t n)
 {
     size_t limit = n - n / 20;
-    size_t packed = ZSTD_compressCCtx(w->cctx, w->packed, PACKED_MAX, p, n, LEVEL);
+    size_t packed = ZSTD_compressCCtx(w->cctx, w->packed, w->packed_cap, p, n, LEVEL);
 
     assert(!ZSTD_isError(packed)); /* the output has space for the worst case */
     return packed < n && packed <= limit ? packed : 0;
@@ -93,7 +93,7 @@ int chunk_unpack(
     char hash[CHUNK_HEX_SIZE];
 
     if (w->object.len < n) {
-        size_t got = ZSTD_decompressDCtx(w->dctx, w->content, CKPT_CHUNK_BYTES, p, w->object.len);
+        size_t got = ZSTD_decompressDCtx(w->dctx, w->content, w->largest, p, w->object.len);
 
         if (ZSTD_isError(got))
             return err_set(e, ERR_CORRUPT, "chunk %s: cannot be decompressed: %s", sha256,
@@ -112,13 +112,18 @@ int chunk_unpack(
     return 0;
 }
 
-static void work_init(struct chunk_work *w)
+static void work_init(struct chunk_work *w, size_t largest)
 {
+    /* A sample is packed there, too. */
+    size_t packed_cap = ZSTD_compressBound(largest),
+           object_cap = largest + CRYPT_MORE + DIRECT_MORE;
+
     *w = (struct chunk_work){
-        .content = mem_pages(CKPT_CHUNK_BYTES + CRYPT_MORE),
-        .packed = mem_pages(PACKED_MAX + CRYPT_MORE),
-        .object = {.data = mem_pages(CKPT_CHUNK_BYTES + DIRECT_MORE),
-            .cap = CKPT_CHUNK_BYTES + DIRECT_MORE},
+        .largest = largest,
+        .content = mem_pages(largest + CRYPT_MORE),
+        .packed = mem_pages(packed_cap + CRYPT_MORE),
+        .packed_cap = packed_cap,
+        .object = {.data = mem_pages(object_cap), .cap = object_cap},
         .hash = EVP_MD_CTX_new(),
         .cctx = ZSTD_createCCtx(),
         .dctx = ZSTD_createDCtx(),
@@ -139,7 +144,7 @@ static void work_deinit(struct chunk_work *w)
 }
 
 struct crew {
-    size_t n;
+    size_t n, largest;
     chunk_fn fn;
     void *ctx;
     const atomic_int *cancel;
@@ -164,7 +169,7 @@ static void *work(void *ctx)
     struct err e;
     size_t i;
 
-    work_init(&w);
+    work_init(&w, c->largest);
     while (!atomic_load(&c->failed) && (i = atomic_fetch_add(&c->next, 1)) < c->n) {
         if (c->cancel && atomic_load(c->cancel)) {
             err_set(&e, ERR_CANCELLED, "cancelled");
@@ -177,15 +182,21 @@ static void *work(void *ctx)
     return NULL;
 }
 
-int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e)
+int chunk_for_each(
+    size_t n, size_t largest, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e)
 {
-    struct crew c = {
-        .n = n, .fn = fn, .ctx = ctx, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct crew c = {.n = n,
+        .largest = largest,
+        .fn = fn,
+        .ctx = ctx,
+        .cancel = cancel,
+        .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[THREADS_MAX];
     size_t started = 0;
 
     if (n == 0)
         return 0;
+    assert(largest >= 1 && largest <= CKPT_CHUNK_BYTES);
     /* If a thread cannot be started, the others do its work. */
     while (started + 1 < (n < THREADS_MAX ? n : THREADS_MAX) &&
            pthread_create(&threads[started], NULL, work, &c) == 0)
