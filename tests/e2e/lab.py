@@ -242,20 +242,22 @@ class Lab:
         os.chmod(path, mode)
         return path
 
-    def start(self):
+    def write_agent(self):
+        """The program that nodes run as belay-agent."""
+        values = {
+            "dir": self.dir,
+            "build": BUILD,
+            "agent_prelude": self.agent_prelude,
+            "asan_options": ASAN_OPTIONS % self.dir,
+        }
         os.mkdir(os.path.join(self.dir, "bin"))
-        if not self.bare:
-            self.write(
-                "bin/belay-agent",
-                AGENT
-                % {
-                    "dir": self.dir,
-                    "build": BUILD,
-                    "agent_prelude": self.agent_prelude,
-                    "asan_options": ASAN_OPTIONS % self.dir,
-                },
-                0o755,
-            )
+        self.write("bin/belay-agent", AGENT % values, 0o755)
+
+    def start(self):
+        if self.bare:
+            os.mkdir(os.path.join(self.dir, "bin"))
+        else:
+            self.write_agent()
         ports = self.start_emulator()
         self.config = self.write("belayd.yaml", {**self.belayd_config, **self.provision(ports)})
         self.up()

@@ -10,8 +10,7 @@ import subprocess
 import sys
 import unittest
 
-import lab
-from lab import BUILD, WAIT_S, Lab, read_bytes
+from lab import WAIT_S, Lab, read_bytes
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import namespaces  # noqa: E402
@@ -41,12 +40,7 @@ class Pair(Lab):
     """belayd and two nodes, each in its own network namespace."""
 
     def start(self):
-        os.mkdir(os.path.join(self.dir, "bin"))
-        self.write(
-            "bin/belay-agent",
-            lab.AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": ""},
-            0o755,
-        )
+        self.write_agent()
         self.config = self.write(
             "belayd.yaml",
             {

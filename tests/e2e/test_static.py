@@ -14,8 +14,7 @@ import subprocess
 import threading
 import unittest
 
-import lab
-from lab import BUILD, END_S, Lab, Refused
+from lab import END_S, Lab, Refused
 
 SSHD = "/usr/sbin/sshd"
 
@@ -107,12 +106,7 @@ class Rack(Lab):
     n_hosts = 2
 
     def start(self):
-        os.mkdir(os.path.join(self.dir, "bin"))
-        self.write(
-            "bin/belay-agent",
-            lab.AGENT % {"dir": self.dir, "build": BUILD, "agent_prelude": ""},
-            0o755,
-        )
+        self.write_agent()
         for key in ("key", "host-key"):
             subprocess.run(
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(self.dir, key)],
