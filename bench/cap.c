@@ -24,16 +24,19 @@ struct counts {
     double most, paid; /* most: above the cap, as a part of the same; paid: sum of such parts */
 };
 
-static void count(
+/* Returns whether the outcome is above its cap. */
+static bool count(
     struct counts *c, const struct cap_outcome *out, double whole_uusd, double cap_uusd)
 {
     const double above = out->paid_uusd - out->baseline_uusd - cap_uusd;
+    const bool is_above = above > TOLERANCE_UUSD;
 
     c->late += out->late;
-    c->above += above > TOLERANCE_UUSD;
+    c->above += is_above;
     if (above / whole_uusd > c->most)
         c->most = above / whole_uusd;
     c->paid += out->paid_uusd / whole_uusd;
+    return is_above;
 }
 
 int main(int argc, char **argv)
@@ -57,9 +60,7 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < n_all; k++) {
             const struct cap_outcome out = cap_world_play(w, &p, &c.borders,
                 all[k].cap * whole_uusd, k == 0 ? &deadline_law_certain : deadline_law_usual(w->n));
-            count(&all[k], &out, whole_uusd, all[k].cap * whole_uusd);
-            if (k == 0 &&
-                out.paid_uusd - out.baseline_uusd > all[k].cap * whole_uusd + TOLERANCE_UUSD)
+            if (count(&all[k], &out, whole_uusd, all[k].cap * whole_uusd) && k == 0)
                 printf("above its cap: world %zu\n", i);
         }
         if (i % 50000 == 49999)
