@@ -102,12 +102,15 @@ static int each_name(const char *path, name_fn fn, void *ctx, struct err *e)
 {
     DIR *d = opendir(path);
     int rc = d || errno == ENOENT ? 0 : err_errno(e, errno, "listing %s", path);
-    for (struct dirent *x; rc == 0 && d && (x = readdir(d));)
+    errno = 0;
+    for (struct dirent *x; rc == 0 && d && (x = readdir(d)); errno = 0)
         if (x->d_name[0] != '.') {
             char *below = mem_printf("%s/%s", path, x->d_name);
             rc = fn(ctx, below, x->d_name, e);
             free(below);
         }
+    if (rc == 0 && d && errno != 0)
+        rc = err_errno(e, errno, "listing %s", path);
     if (d)
         closedir(d);
     return rc;
@@ -320,26 +323,27 @@ struct pruning {
     int64_t bytes;    /* of the remaining ones, in whole blocks */
 };
 
-/* Marks the pieces of one tree. An unreadable file is not a tree, and keeps nothing. */
+/* Marks the pieces of one tree. A file that is no tree keeps nothing. The pieces of a tree that
+ * cannot be read are unknown: an error. */
 static int keep_pieces(void *ctx, const char *path, const char *name, struct err *e)
 {
     struct pruning *s = ctx;
     struct buf text = {0};
     struct workdir d = {0};
     struct err why;
-    (void)e;
-    int rc = fs_read(path, WORKDIR_TEXT_BYTES, &text, &why);
-    if (rc == 0 && (rc = workdir_parse(buf_str(&text), text.len, &d, &why)) != 0 &&
-        workdir_is_hash(name))
-        log_error("a stored working directory cannot be read", log_s("path", path), log_err(&why));
-    if (rc != 0 && !workdir_is_hash(name))
+    if (!workdir_is_hash(name)) {
         unlink(path); /* from an interrupted write */
-    for (size_t i = 0; rc == 0 && i < d.n_hashes; i++)
+        return 0;
+    }
+    int rc = fs_read(path, WORKDIR_TEXT_BYTES, &text, e);
+    if (rc == 0 && workdir_parse(buf_str(&text), text.len, &d, &why) != 0)
+        log_error("a stored working directory is damaged", log_s("path", path), log_err(&why));
+    for (size_t i = 0; i < d.n_hashes; i++)
         smap_put(&s->kept, d.hashes[i], s);
     s->bytes += blocks_of((int64_t)text.len);
     workdir_deinit(&d);
     buf_deinit(&text);
-    return 0;
+    return rc;
 }
 
 static int prune_piece(void *ctx, const char *path, const char *name, struct err *e)
@@ -372,14 +376,18 @@ static int prune_user(void *ctx, const char *path, const char *name, struct err 
     char *trees = mem_printf("%s/trees", path), *pieces = mem_printf("%s/pieces", path);
     int rc = each_name(trees, keep_pieces, &s, e);
     rc = rc ? rc : each_name(pieces, prune_pieces, &s, e);
-    *used_by(t, name) = s.bytes;
+    if (rc == 0)
+        *used_by(t, name) = s.bytes;
+    else
+        log_error("unused working directories of a user could not be removed", log_s("path", path),
+            log_err(e));
     smap_deinit(&s.kept);
     rmdir(trees);
     rmdir(pieces);
     rmdir(path); /* removes it only if empty */
     free(trees);
     free(pieces);
-    return rc;
+    return 0; /* the other users' */
 }
 
 static int prune(struct task *t)

@@ -672,6 +672,21 @@ class Workdirs(unittest.TestCase):
             self.assertGreater(d.submit(launch={"workdir": kept}), 0)
             self.assertEqual(sorted(self.put(d, text)["missing"]), sorted(pieces))
 
+    def test_pieces_stay_while_a_tree_cannot_be_read(self):
+        with Belayd() as d:
+            kept = self.send(d, a=b"kept")
+            d.kill()
+            user = os.listdir(os.path.join(d.state, "workdirs"))[0]
+            path = os.path.join(d.state, "workdirs", user, "trees", kept)
+            os.rename(path, os.path.join(d.state, "away"))
+            os.mkdir(path)  # reading it fails with EISDIR
+            d.start()
+            self.settle(d)
+            self.assertIn(hashlib.sha256(b"kept").hexdigest(), self.stored(d))
+            os.rmdir(path)
+            os.rename(os.path.join(d.state, "away"), path)
+            self.assertGreater(d.submit(launch={"workdir": kept}), 0)
+
     def check_whole(self, d):
         """Each stored directory has all of its content, which matches its hashes."""
         for at, _, names in os.walk(os.path.join(d.state, "workdirs")):
