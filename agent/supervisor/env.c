@@ -112,9 +112,9 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
         put_path(l, "BELAY_RESTORED_DIR", t->dir, "ranks");
 }
 
-/* Every program reads one of these, so a task without GPUs on a node that has some sees none.
- * Numbers mean the same GPUs to all programs only in bus order. ROCm renumbers the GPUs that the
- * first variable leaves, so a second variable would select among those. */
+/* On a node with GPUs the variable is set for every task, so a task without GPUs sees none. CUDA
+ * numbers GPUs by PCI bus only if asked to. For AMD one variable suffices: ROCm renumbers the GPUs
+ * that it leaves visible, and a second variable would select by the new numbers. */
 static void add_gpus(struct list_of_env *l, const struct task_env *t)
 {
     if (t->gpu_maker == GPU_MAKER_NONE)
@@ -173,7 +173,8 @@ static void add_slurm_array(struct list_of_env *l, const struct wire_desired_att
     put_number(l, "SLURM_ARRAY_TASK_STEP", s->array_step);
 }
 
-/* "2(x3),1" */
+/* One number a node in Slurm's notation, "2(x3),1": `all` tasks spread over the nodes, or at_most
+ * on each if all is 0. */
 static void put_counts(
     struct list_of_env *l, const char *name, int64_t nodes, int64_t all, int64_t at_most)
 {
@@ -189,7 +190,7 @@ static void put_counts(
     buf_deinit(&text);
 }
 
-/* As in Slurm: the number of tasks is set only if the job states it, and srun reads it. */
+/* As in Slurm, the number of tasks is set only if the job states it; srun takes it as default. */
 static void add_slurm_tasks_of_first(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;

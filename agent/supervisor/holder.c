@@ -122,7 +122,7 @@ int holder_main(const char *dir)
         close(READY_FD);
         wait_for_end(signals, script);
     }
-    /* Without limit: while a process is alive, the host is not free. */
+    /* Retries without limit: while a process is alive, the host is not free. */
     while (proc_group_kill_all(all, 0, KILL_WAIT_MS, &e) != 0)
         log_warn("processes cannot be killed", log_s("dir", dir), log_err(&e));
     proc_group_close(all, false);

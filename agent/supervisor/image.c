@@ -32,7 +32,7 @@ char *image_script(void)
     return mem_printf("#!/bin/sh\n%s", image_sh);
 }
 
-/* ---- which ---- */
+/* ---- runtimes ---- */
 
 static char *in_path(const char *name)
 {
@@ -99,7 +99,7 @@ static void bind_all(struct words *w, const struct image_run *r, bool podman)
         bind(w, podman, r->cwd, r->cwd, "");
     if (belay)
         bind(w, podman, belay, INSIDE "/bin/belay", ":ro");
-    if (real) { /* in a bundle: its libraries, and its loader by its own path */
+    if (real) { /* a bundle: its libraries, and its loader at the same path */
         bind(w, podman, real, INSIDE "/lib/private", ":ro");
         bind(w, podman, real, real, ":ro");
     }
@@ -248,7 +248,7 @@ int image_enter_command(const struct image_run *r, bool tty, char ***ret_argv, s
     return 0;
 }
 
-/* ---- afterwards ---- */
+/* ---- why it did not start ---- */
 
 bool image_why(const char *control_dir, uid_t uid, char *text, size_t size)
 {

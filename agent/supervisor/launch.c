@@ -50,7 +50,7 @@ int launch_become_user(const struct job_user *u)
 
 static int set_files(const struct launch *l)
 {
-    /* above the descriptors that are reassigned */
+    /* at 10 or above, where dup2 to 0, 1 and 2 does not close them */
     int output = fcntl(l->output, F_DUPFD_CLOEXEC, 10),
         error = fcntl(l->error, F_DUPFD_CLOEXEC, 10), null = open("/dev/null", O_RDONLY);
     if (output < 0 || error < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 ||
@@ -82,8 +82,9 @@ static void exec_script(const struct launch *l)
     }
 }
 
-/* Where the user may not execute even the task's own script, whose mode permits it, the node is at
- * fault: its directory is mounted noexec, or closed to the user above. Keeps errno. */
+/* Returns LAUNCH_CLOSED if the user cannot execute the task's own script, whose mode permits it.
+ * The node is then at fault: its directory is mounted noexec, or a parent denies access. Keeps
+ * errno. */
 static enum launch_step at_fault(const struct launch *l, enum launch_step step)
 {
     int why = errno;
@@ -92,7 +93,7 @@ static enum launch_step at_fault(const struct launch *l, enum launch_step step)
     return is_closed ? LAUNCH_CLOSED : step;
 }
 
-/* Keeps no directory busy, and has a recognisable process name. */
+/* A rank without a script waits in "/", where it keeps no mount busy, until it is killed. */
 static void wait_for_kill(void)
 {
     if (chdir("/") == 0)
@@ -207,8 +208,8 @@ static void run_first(const struct launch *l, int to_supervisor)
     start_script(l, to_supervisor);
 }
 
-/* From then on the sandbox's first process reports: when it ends, the kernel ends everything in the
- * sandbox. */
+/* From here on the sandbox's first process reports to the supervisor. When it ends, the kernel
+ * kills every process in the sandbox. */
 static void make_sandbox(const struct launch *l, int to_supervisor)
 {
     pid_t first = criu_sandbox_separate() < 0 ? -1 : fork();
@@ -241,7 +242,7 @@ static void run_init(const struct launch *l, int to_supervisor, int gate, int en
     start_script(l, to_supervisor);
 }
 
-/* The gate is -1 where none is needed. Returns -1 and errno on failure. */
+/* gate: both ends are -1 if the script runs alone. Returns 0, or -1 with errno set. */
 static int make_pipes(const struct launch *l, int up[2], int gate[2])
 {
     gate[0] = gate[1] = -1;
@@ -267,8 +268,8 @@ static _Noreturn void run(const struct launch *l, int to_supervisor, int gate, i
     _exit(127);
 }
 
-/* ENOSPC is then that of a cpuset without processors, or of a limit of namespaces: not that of a
- * full disk. */
+/* ENOSPC from fork means a cpuset without processors, or a limit on namespaces. It must not be
+ * taken for a full disk. */
 static int no_process(int why, struct err *e)
 {
     err_errno(e, why, "starting a process");

@@ -18,12 +18,12 @@
 
 #define OOM_FILE "/proc/self/oom_score_adj"
 #define OOM_SPARED                                                                                 \
-    "-900" /* -1000 would mean never, and then a leak in the agent could take the machine down */
+    "-900" /* at -1000 the agent is never killed, and a leak in it could take the machine down */
 
 #define RESERVE_LEAST_MIB 256
 #define RESERVE_MOST_MIB 4096
 #define PIDS_MOST 32768
-#define PROC_TEXT_MAX ((size_t)4 << 20) /* of a file of /proc/self */
+#define PROC_TEXT_MAX ((size_t)4 << 20) /* bytes of a file in /proc/self */
 
 int64_t limits_memory_default_mib(int64_t machine_mib)
 {
@@ -42,7 +42,7 @@ int64_t limits_pids_default(int64_t pid_max, int64_t group_max)
     return most < LIMITS_PIDS_LEAST ? LIMITS_PIDS_LEAST : most;
 }
 
-/* 0 = it is not there, or says "max". */
+/* Returns 0 (no limit) if the file is missing or says "max". */
 static int64_t read_limit(const char *path)
 {
     FILE *f = fopen(path, "re");
@@ -54,7 +54,7 @@ static int64_t read_limit(const char *path)
     return n > 0 ? n : 0;
 }
 
-/* The lower of two limits, of which 0 is none. */
+/* The lower of two limits; 0 = no limit. */
 static int64_t lower(int64_t a, int64_t b)
 {
     return a == 0 || (b > 0 && b < a) ? b : a;
@@ -185,7 +185,7 @@ void limits_warn(struct limits_warned *w, const struct proc_group *g)
 static void write_score(int fd, const char *score)
 {
     ssize_t n =
-        /* without the right to, the score stays as for other processes */
+        /* fails without CAP_SYS_RESOURCE; the score then stays as it is */
         write(fd, score, strlen(score));
     (void)n;
 }

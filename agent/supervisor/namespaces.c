@@ -58,7 +58,7 @@ static int separate_mounts(void)
                : 0;
 }
 
-/* False: it is missing, or a symbolic link. */
+/* False if /dev/shm is missing, or not a directory (a symbolic link). */
 static bool find_shm(struct namespaces_shm *ret_shm)
 {
     *ret_shm = (struct namespaces_shm){0};
@@ -66,7 +66,8 @@ static bool find_shm(struct namespaces_shm *ret_shm)
            statfs(SHM, &ret_shm->used) == 0;
 }
 
-/* Whether it has no file and its root is unchanged. A new size counts as a changed mount. */
+/* Whether /dev/shm still has no file and its root is unchanged. A remount with another size shows
+ * in the table of mounts instead. */
 static bool is_unused(const struct namespaces_shm *was, const struct namespaces_shm *is)
 {
     return was->root.st_dev == is->root.st_dev && was->root.st_mode == is->root.st_mode &&
@@ -125,7 +126,8 @@ static int enter(struct namespaces *n, const struct namespaces_want *want)
     return why;
 }
 
-/* Whether those that were kept serve as well as new ones. */
+/* Reuses the namespaces that were kept from the task before. False if they do not match what is
+ * wanted, or if a mount has changed since, inside or on the node. */
 static bool enter_kept(struct namespaces *n, const struct namespaces_want *want)
 {
     if (!n->is_kept || n->has.ipc != want->ipc || n->has.hides_processes != want->hides_processes ||
@@ -187,8 +189,8 @@ int namespaces_try(const struct namespaces_want *want, struct err *e)
     return explain(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, want, e);
 }
 
-/* Nothing of what the task shared is left. A /dev/shm that it has not used stays for the next task.
- * False: not all of that worked. */
+/* Drops the task's shared memory, semaphores and message queues. A /dev/shm that it has not used
+ * stays for the next task. False if a part of it failed. */
 static bool drop_ipc(struct namespaces *n)
 {
     struct namespaces_shm now;

@@ -26,14 +26,14 @@
 #define GRANT_SHARE 8
 #define GRANT_MS 1000
 #define PIECES_A_TURN 16
-#define TURN_MS 4  /* pause after a turn of so many pieces, which makes some 250 MB a second, ... */
-#define SMALL 4096 /* ... or after a piece smaller than that */
-#define STALLED_LOOK_MS 50 /* looks for space while it is stalled, ... */
-#define CUT_LOOK_MS 1000   /* ... and while it is cut */
-#define RELEASE_SHARE 4    /* releases when it has so much of the spare space, ... */
-#define RELEASE_MIN 65536  /* ... in steps of */
-#define SHARE_LEAST 65536  /* a task with less does not count among its user's */
-#define REST_MAX (4 << 20) /* of a pipe whose processes could not be killed */
+#define TURN_MS 4          /* pause after a turn; limits a stream to about 250 MB/s */
+#define SMALL 4096         /* bytes; a smaller piece ends the turn */
+#define STALLED_LOOK_MS 50 /* between checks of the free space while output is stalled */
+#define CUT_LOOK_MS 1000   /* between checks of the free space while output is cut */
+#define RELEASE_SHARE 4    /* releases when the task uses 1/4 of the spare space */
+#define RELEASE_MIN 65536  /* bytes; the step in which space is released */
+#define SHARE_LEAST 65536  /* bytes; a task with less does not count for its user */
+#define REST_MAX (4 << 20) /* bytes read at the end of a pipe that a surviving process keeps open */
 #define CUT_NOTE                                                                                   \
     "\n---- belay: output is missing from here on: this node's disk has no space for it. The job " \
     "goes on ----\n"
@@ -64,7 +64,7 @@ static int64_t blocks_of(int fd, int64_t *ret_size)
     return (int64_t)st.st_blocks * 512;
 }
 
-/* Includes the bytes that the output writer still has to copy to output.log. */
+/* Bytes on the disk, and those that the output writer still has to copy to output.log. */
 static int64_t own_bytes(const struct output_pump *p)
 {
     int64_t size, sum = blocks_of(p->log, &size);
@@ -87,7 +87,7 @@ static void release(int fd, int64_t *released, int64_t to)
         *released = to;
 }
 
-/* Bytes of the log are not released before they have been copied. */
+/* Releases of the log what belayd has, and of all files only what the output writer has copied. */
 static void release_all(struct output_pump *p)
 {
     int64_t size, shipped = p->shipped;
@@ -104,8 +104,8 @@ static void release_all(struct output_pump *p)
     }
 }
 
-/* False if it is unknown. is_last: of the rest after the program's end, some of the reserve may be
- * taken. */
+/* Bytes free beyond the reserve; output that is left after the program's end (is_last) may use half
+ * of the reserve. False if unknown. */
 static bool read_spare(const struct output_pump *p, bool is_last, int64_t *ret_spare)
 {
     struct disk_space d;
@@ -142,7 +142,8 @@ static int64_t granted(struct output_pump *p, bool is_last)
 
 /* ---- a stream ---- */
 
-/* Bytes written; 0 if the disk is full in spite of the space that was computed. */
+/* Returns the bytes written, or given up after an error; 0 if the disk is full despite the
+ * grant. */
 static size_t write_some(struct output_pump *p, struct output_stream *s, size_t n)
 {
     ssize_t done = write(s->to, s->piece + s->at, n);
@@ -216,7 +217,7 @@ static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
     return true;
 }
 
-/* False: there is nothing more to read for now. */
+/* False if there is nothing to read for now. */
 static bool fetch(struct output_stream *s)
 {
     if (!s->piece) /* not zeroed: the next fork would copy its pages */
@@ -264,7 +265,7 @@ static void carry(struct output_pump *p, struct output_stream *s)
             return;
         }
         if (s->n < SMALL)
-            break; /* lets more of them come together */
+            break; /* lets more output arrive before the next read */
     }
     p->look_at = now_ms() + TURN_MS;
 }
@@ -327,7 +328,7 @@ void output_pump_shipped(struct output_pump *p, int64_t bytes)
     if (bytes <= p->shipped)
         return;
     p->shipped = bytes;
-    p->grant = 0; /* looks again, and releases */
+    p->grant = 0; /* the next write checks the space again, and releases some */
     if (p->stalled_since > 0)
         p->look_at = 0;
 }

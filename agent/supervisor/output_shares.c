@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariant: a process has at most one entry. It is found by the process's number, so that nothing
- * has to be kept from task to task.
+ * Invariant: a process has at most one entry. It is found by its pid, so that a supervisor keeps no
+ * handle from task to task.
  */
 #include "agent/supervisor/output_shares.h"
 

@@ -68,14 +68,15 @@ static bool hides(const char *options)
     return false;
 }
 
-/* Skipped: jobs do not need it, and an automount cannot be bind-mounted. */
+/* File systems below /proc that are not mounted again: jobs do not need them, and an automount
+ * cannot be bind-mounted. */
 static bool is_left_out(const char *type)
 {
     return str_eq(type, "autofs") || str_eq(type, "binfmt_misc");
 }
 
-/* line: of mountinfo, proc(5). Later mounts of the same place cover earlier ones. opens: also open
- * the mounts below /proc. */
+/* line: of mountinfo, proc(5). A later mount on /proc covers an earlier one. opens: also open the
+ * mounts below /proc. */
 static int note(struct mounts *m, const char *line, bool opens)
 {
     char at[1024], type[64];

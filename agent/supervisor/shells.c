@@ -125,7 +125,7 @@ static void report(int fd, enum shell_step step, int value)
         _exit(126); /* the agent has closed the connection */
 }
 
-/* The task's environment, with the caller's terminal. session: an entry; "" = none. */
+/* The task's environment with the caller's TERM. session: an entry to add, "" for none. */
 static char **env_of(const struct shells *s, const struct shell_order *o, const char *session)
 {
     size_t n = 0, kept = 0;
@@ -218,8 +218,7 @@ static void on_child(int signum)
     (void)signum;
 }
 
-/* In a container signals the processes inside; the runtime gets the signal while there are none
- * (yet). */
+/* In a container signals the session's processes; the runtime itself while there are none (yet). */
 static void pass_on(const struct shells *s, const char *session, pid_t command, int signum)
 {
     if (!*session || image_signal_session(s->group, signum, session) <= 0)
@@ -300,7 +299,7 @@ static void run_minder(
 
 /* ---- the supervisor ---- */
 
-/* Does not wait, so it needs no minder. */
+/* A signal is sent at once, so it needs no minder. */
 static void send_signal(
     const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
 {

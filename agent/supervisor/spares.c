@@ -137,7 +137,7 @@ static int open_in(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Whether it is as it was made. */
+/* Whether the directory is as it was made: mode 0700, empty, without extended attributes. */
 static bool is_untouched(int at, const char *name, struct stat *ret_stat)
 {
     int fd = open_in(at, name);

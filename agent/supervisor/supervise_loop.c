@@ -125,7 +125,7 @@ static void check_times(struct supervise_loop *v)
         log_error("a task could not be killed", log_err(&e));
 }
 
-/* pump_ms: as output_pump_poll says. */
+/* pump_ms: from output_pump_poll(); -1 = no limit. */
 static int poll_timeout(const struct supervise_loop *v, int pump_ms)
 {
     int64_t when_ready = v->is_ready ? min_i64(v->term_at, v->grace_at) : NEVER;
@@ -213,7 +213,8 @@ static void start_early(struct supervise_loop *v)
     v->n_early = 0;
 }
 
-/* A command beyond the limit is hung up. */
+/* Until the script is ready, SUPERVISE_CONNECTIONS commands wait for it; further ones are
+ * closed. */
 static void take_shell(struct supervise_loop *v, struct supervise_loop_connection *from)
 {
     int fd = from->passed;
@@ -351,7 +352,7 @@ static bool has_ended(struct supervise_loop *v, struct launch_report *ret_report
     return has;
 }
 
-/* ---- */
+/* ---- the loop ---- */
 
 static int open_listener(struct supervise_loop *v, struct err *e)
 {
@@ -387,7 +388,7 @@ int supervise_loop_open(struct supervise_loop *v, struct err *e)
     return rc ? rc : open_signals(v, e);
 }
 
-/* The agent has closed the socket: listens so that the next one can connect. */
+/* Without a connection to the agent, listens so that a restarted one can connect. */
 static void be_found(struct supervise_loop *v)
 {
     struct err e;
@@ -399,7 +400,7 @@ static void be_found(struct supervise_loop *v)
     }
 }
 
-/* Data already written is read before the end of file; a writer that is still there keeps the pipe
+/* The script still reads what was written, then end of file, unless a writer keeps the pipe
  * open. */
 static void end_input(struct supervise_loop *v)
 {

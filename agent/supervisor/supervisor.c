@@ -17,7 +17,7 @@
  *     killed).
  *  2. One supervisor per task: it holds the lock on supervisor.pid.
  *  3. A script starts only after supervisor.pid records who starts it, and how its processes are
- *     found: below which process, or by the cgroup.
+ *     found: as descendants of which process, or by the cgroup.
  */
 #include "agent/supervisor/supervisor_private.h"
 
@@ -49,7 +49,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_WAIT_MS 1000 /* a dead supervisor's init releases it at once */
+#define LOCK_WAIT_MS 1000 /* a dead supervisor's init may hold it for a moment */
 #define KILL_WAIT_MS 10000
 /* a process keeps its GPU until it is dead, and the next task would get that GPU */
 #define GPU_KILL_WAIT_MS 300000
@@ -94,7 +94,7 @@ static int take_lock(int *ret_fd, struct err *e)
     return 0;
 }
 
-/* An earlier supervisor took the task, or began to record it. */
+/* True if an earlier supervisor took the task, or began to record that it did. */
 static bool was_taken(int pid_file)
 {
     struct stat st;
@@ -156,7 +156,7 @@ static int clean_up(struct supervisor *s, struct err *e)
     return rc;
 }
 
-/* Nothing of the task has run: the next supervisor is the first one again. */
+/* Nothing of the task has run, so the next supervisor may start it as if it were the first. */
 static void begin_afresh(const struct supervisor *s)
 {
     if (ftruncate(s->pid_file, 0) < 0)
@@ -257,7 +257,7 @@ static int run(struct supervisor *s, struct err *e)
     return rc;
 }
 
-/* Whether certainly nothing of the task is left, in the system and in this process. */
+/* Whether it is certain that nothing of the task is left, in the system and in this process. */
 static bool was_clean(const struct supervisor *s)
 {
     siginfo_t info;
@@ -266,7 +266,7 @@ static bool was_clean(const struct supervisor *s)
            waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 }
 
-/* All descriptors but the agent's and those kept for the next task. */
+/* Closes all descriptors but the agent's and those kept for the next task. */
 static void close_others(const struct supervisor *s)
 {
     int keep[NAMESPACES_FDS_MAX + PROC_HOME_FDS_MAX];

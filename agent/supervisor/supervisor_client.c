@@ -22,13 +22,13 @@
 
 #define TRIES_MAX 12
 #define TRIES_FULL_MAX 3 /* on a full disk: another node may have space */
-#define RETRY_MS 100     /* x try */
-/* x RETRY_MS; a live supervisor is worth waiting for, because giving it up loses its program */
+#define RETRY_MS 100     /* times the number of tries */
+/* 9 minutes in all: giving up a live supervisor loses its program */
 #define LOCKED_LOOKS 600
 #define LOCKED_LOOKS_SOON 40
 #define LOCKED_LOOK_MS 50
 #define LOCKED_LATER_MS 1000
-#define ANSWER_WAIT_MS 30000 /* it may first have to kill processes of an earlier one */
+#define ANSWER_WAIT_MS 30000 /* a supervisor may first kill an earlier one's processes */
 
 static void look(struct supervisor_client *k);
 
@@ -63,14 +63,14 @@ static bool has_ended(const struct supervisor_client *k)
     return record_exists(k->dir, "exit.json");
 }
 
-/* For a short path to ctl.sock; not needed when the supervisor was started from here. */
+/* For a short path to ctl.sock. Not needed when this client started the supervisor. */
 static void open_dir(struct supervisor_client *k)
 {
     if (k->dirfd < 0)
         k->dirfd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Its supervisor is alive, but does not listen on ctl.sock yet. */
+/* True if a live supervisor holds the task; it may not listen on ctl.sock yet. */
 static bool is_locked(const struct supervisor_client *k)
 {
     int fd = openat(k->dirfd, "supervisor.pid", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -232,7 +232,7 @@ static void start_supervisor(struct supervisor_client *k)
 
 static void look(struct supervisor_client *k)
 {
-    let_go(&k->ctl); /* the supervisor hangs */
+    let_go(&k->ctl); /* of a supervisor that has not answered in time */
     if (has_ended(k)) {
         end(k, NULL);
     } else if (k->is_new) {

@@ -34,8 +34,8 @@
 #define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
 #define RESERVE_OF_TASKS "../../" DISK_RESERVE_FILE /* the task's directory is in DIR/tasks */
-#define SPACE_LOOK_MS 500                           /* between looks for space for exit.json, ... */
-#define SPACE_WAIT_MAX_MS 600000                    /* ... and for how long */
+#define SPACE_LOOK_MS 500        /* between attempts to write exit.json on a full disk */
+#define SPACE_WAIT_MAX_MS 600000 /* for all these attempts */
 
 static int64_t now_ms(void)
 {
@@ -52,7 +52,7 @@ static void describe(struct task_exit *x, const char *fmt, ...)
 static int write_exit(struct supervisor *s, struct err *e)
 {
     s->exit.ended_at = clock_wall(&clock_system).ms;
-    /* also true if the wall clock was set */
+    /* may also be true because the wall clock was set forward: one sync too many */
     bool sync = s->exit.ended_at - s->started_at >= SYNC_WORTH_MS;
     return record_write_exit("exit.json", &s->exit, sync, e);
 }
@@ -255,7 +255,7 @@ static void note_no_restore(struct task_exit *x)
     buf_deinit(&log);
 }
 
-/* The program's end is unknown, because our init was killed, not the job. */
+/* How the program ended is unknown: its init was killed, and the job with it. */
 static void note_silence(struct task_exit *x)
 {
     x->signal = SIGKILL;
@@ -266,7 +266,8 @@ static void note_silence(struct task_exit *x)
     describe(x, "its init process was killed");
 }
 
-/* Nothing of the job has run: the image or the node is at fault. */
+/* A container runtime exits with 125 to 127 if nothing of the job has run: the image or the node is
+ * at fault. */
 static void note_no_image(struct supervisor *s)
 {
     char why[200];

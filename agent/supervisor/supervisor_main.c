@@ -27,7 +27,7 @@ struct request {
     int agent_fd;
 };
 
-/* -1 = none. */
+/* The descriptor that came with a message; -1 = none. */
 static int take_fd(struct msghdr *m)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
@@ -58,7 +58,7 @@ static int receive(struct request *r)
     return r->agent_fd >= 0;
 }
 
-/* In the child. */
+/* Turns the forked child into a supervisor. Returns its exit code. */
 static int become(const struct supervisor_common *common, const struct request *r)
 {
     sigset_t none;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define FREE_MAX 256
-#define LOOK_MS 10000 /* a supervisor idle for so long is let go */
+#define LOOK_MS 10000 /* supervisors that were idle between two checks are let go */
 
 struct supervisor_pool {
     uv_loop_t *loop;
@@ -24,7 +24,7 @@ struct supervisor_pool {
     struct limits limits;
     int fd;                /* our end; -1 = no process, or it is ending */
     uv_process_t *process; /* NULL once the last one has ended */
-    /* of supervisors without a task; the most recently used one is last */
+    /* connections to supervisors without a task; the most recently used one is last */
     uv_pipe_t *free_ones[FREE_MAX];
     size_t n_free, n_unused; /* n_unused: the minimum since the last check */
     char node[256];          /* name that they were given */
@@ -67,7 +67,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
     *b = uv_buf_init(mem_alloc(16), 16);
 }
 
-/* A free supervisor sends nothing, so this is its end. */
+/* A free supervisor sends nothing, so this is the end of its connection. */
 static void on_said(uv_stream_t *stream, ssize_t len, const uv_buf_t *b)
 {
     struct supervisor_pool *n = stream->data;
@@ -133,7 +133,7 @@ static void forget(uv_process_t *p)
     uv_close((uv_handle_t *)p, on_closed);
 }
 
-/* The next request finds out by the socket. */
+/* The next request fails on the socket, and starts another process. */
 static void on_exit_of(uv_process_t *p, int64_t status, int signum)
 {
     (void)status, (void)signum;
@@ -192,7 +192,7 @@ static int start(struct supervisor_pool *n, struct err *e)
     return 0;
 }
 
-/* belay-supervisor then ends by itself. */
+/* Closes the socket; belay-supervisor then ends by itself. */
 static void give_up(struct supervisor_pool *n)
 {
     if (n->fd >= 0)

@@ -59,14 +59,15 @@ static char **build_argv(const struct supervisor *s, char *script)
     return argv;
 }
 
-/* The notice minus the time that a save needs besides the program's own writing. */
+/* Time for the program to write its state: the notice, minus what the rest of a save takes. */
 static int64_t grace_ms(const struct supervisor *s)
 {
     int64_t grace = NOTICE_WINDOW_MS - s->task->save_ms;
     return grace < 1000 ? 1000 : grace;
 }
 
-/* Of a checkpoint made by another number of ranks (struct ckpt_restore_with). */
+/* How many ranks' saves are in ranks/: those of a checkpoint made by another number of ranks
+ * (struct ckpt_restore_with). 0 = none. */
 static int64_t restored_ranks(void)
 {
     int64_t n = 0;
@@ -101,8 +102,8 @@ static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err 
     return rc;
 }
 
-/* Whether its cgroup suffices to contain it, without an init. Not with an output writer, which is a
- * child of ours besides the script. */
+/* Whether the cgroup suffices to contain the task, without an init. Not with an output writer: the
+ * script must be the supervisor's only child. */
 static bool runs_alone(const struct supervisor *s)
 {
     return proc_group_mode(s->group) != PROC_SUBREAPER && s->task->method != WIRE_METHOD_CRIU &&
@@ -165,8 +166,8 @@ static int note_start(struct supervisor *s, struct err *e)
     return record_add_start(s->pid_file, &start, e);
 }
 
-/* Everything started for the task from here on is inside the namespaces. Not for CRIU, whose images
- * expect the node's. */
+/* Everything that is started for the task from here on is inside the namespaces. Not with CRIU,
+ * whose images expect those of the node. */
 static void separate(struct supervisor *s)
 {
     const struct limits *l = &s->common->limits;
@@ -185,7 +186,7 @@ static void separate(struct supervisor *s)
             log_i("job", s->task->job), log_err(&e));
 }
 
-/* The program's ends of its output, so that it ends with the program. */
+/* Closes our copies of the program's ends, so that its output ends with the program. */
 static void close_ends(int output, int error)
 {
     close(output);
@@ -216,7 +217,7 @@ int supervisor_start_program(struct supervisor *s, struct err *e)
     int output, error;
     separate(s);
     int rc = supervisor_open_files(s, &output, &error, e);
-    if (s->writer.pid > 0) /* it copies what the program printed last after its end */
+    if (s->writer.pid > 0) /* after the program's end it copies the last output */
         proc_group_spare(s->group, s->writer.pid);
     if (rc)
         return rc;
