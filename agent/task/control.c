@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #define FILE_BYTES_MAX 4096
-#define RESULTS_KEPT 8 /* the program may still be reading the last ones */
+#define RESULTS_KEPT 8 /* of each kind; the program may still be reading them */
 #define TEMP_NAME "control-new"
 #define DISCARD_BLOCKS_MAX 128 /* of 512 bytes; larger files are not freed on the loop */
-#define DISCARD_COST 6         /* counted as names of a look */
-#define SETTLE_NAMES_MAX 4096
+#define DISCARD_COST 6         /* a removal counts as this many names of CONTROL_LOOK_MAX */
+#define SETTLE_NAMES_MAX 4096  /* names read for what an earlier agent left */
 
 void control_init(struct control *c)
 {
@@ -51,7 +51,7 @@ void control_close(struct control *c)
     control_init(c);
 }
 
-/* ---- what is removed ---- */
+/* ---- removing files ---- */
 
 static int move_out(struct control *c, int dir, const char *name, const char *as)
 {
@@ -65,7 +65,7 @@ void control_discard(struct control *c, int dir, const char *name)
     struct stat st;
     struct timespec now;
     char as[64];
-    clock_gettime(CLOCK_REALTIME, &now); /* so that it differs from names of earlier agents */
+    clock_gettime(CLOCK_REALTIME, &now); /* makes the name differ from those of earlier agents */
     snprintf(as, sizeof(as), "discarded.%lld.%ld.%llu", (long long)now.tv_sec, now.tv_nsec,
         (unsigned long long)++c->discarded);
     if (c->task_fd < 0 || (move_out(c, dir, name, as) < 0 && errno == EXDEV))
@@ -90,8 +90,8 @@ static int write_temp(const struct control *c, const char *text, struct err *e)
     return rc;
 }
 
-/* The file that has the name may be large, so it is exchanged with the new one instead of
- * replaced. */
+/* A rename over a large file would free its blocks here, on the loop, so the files are
+ * exchanged. */
 static int replace_name(struct control *c, const char *name)
 {
     struct stat st;
@@ -273,7 +273,7 @@ static int64_t result_number(const char *name)
     return k ? k : number_after(name, "stored.");
 }
 
-/* Both return their cost in names. */
+/* see_name and clear_name return their cost in names of CONTROL_LOOK_MAX. */
 
 static int see_name(struct control *c, const char *name)
 {
@@ -291,7 +291,7 @@ static int see_name(struct control *c, const char *name)
     return 2;
 }
 
-/* Numbers only grow, so the newest result must stay. */
+/* Removes a result, unless it is among the newest: the program takes its next number from those. */
 static int clear_name(struct control *c, const char *name)
 {
     int64_t k = result_number(name);
@@ -309,7 +309,7 @@ static bool begin_scan(struct control *c)
     return c->scan != NULL;
 }
 
-/* False if there are more names. */
+/* Reads names until *left is used up. False if there are more. */
 static bool scan_part(struct control *c, int *left)
 {
     while (*left > 0) {
@@ -404,9 +404,10 @@ int64_t control_read_waited(const struct control *c)
     return read_numbers(c, "waited", "ms", &n, &e) || n.done == CONTROL_NONE ? -1 : n.done;
 }
 
-/* ---- what an agent before has left ---- */
+/* ---- what an earlier agent left ---- */
 
-/* The sequence of a result.K that an agent wrote and that says "accepted"; else 0. */
+/* The sequence in a result.K that an agent wrote for an accepted commit ("durable": false); 0 if it
+ * is none. */
 static int64_t accepted_sequence(int dir, int64_t k)
 {
     char name[40], text[FILE_BYTES_MAX];

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HANDS 2 /* of the four threads that libuv has */
-#define SHARE_MAX 16
+#define HANDS 2      /* threads that share the work of one iteration; more if it is much */
+#define SHARE_MAX 16 /* pieces of work a thread */
 
 struct piece {
     uv_work_fn work, done;

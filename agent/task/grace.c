@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The pid of a process in its innermost pid namespace; 0 = it is gone. */
+/* The pid of a process in its innermost pid namespace; 0 if the process has ended. */
 static pid_t inner_number(pid_t pid)
 {
     char path[40], line[256];

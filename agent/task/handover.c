@@ -29,8 +29,8 @@ int handover_checkpoint(const struct job_user *u, const char *dir, struct err *e
     return handover_tree(u, dir, e);
 }
 
-/* Call while it is below a directory that only the agent's user can enter, because saved files may
- * have any mode. */
+/* Moves the saved scratch directory into the task's. Call while `saved` is below a directory that
+ * only the agent's user can enter, because saved files may have any mode. */
 static int take_scratch(const char *saved, const char *scratch, struct err *e)
 {
     int fd = open(saved, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

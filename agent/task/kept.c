@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define AGE_MAX_S (24 * 3600)
-#define FIND_MAX 64 /* more are never examined, because the excess is removed */
+#define FIND_MAX 64 /* directories examined; kept_prune removes what exceeds KEPT_MAX */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -26,8 +26,8 @@ static int newest_first(const void *a, const void *b)
     return x->attempt > y->attempt ? -1 : x->attempt < y->attempt;
 }
 
-/* Names in `where` of the exact form "JOB-ATTEMPT": of that job (0 = any) and below that
- * attempt. */
+/* Lists the names in `where` of the exact form "JOB-ATTEMPT", newest first: those of of_job with an
+ * attempt lower than `below`, or all if of_job is 0. */
 static size_t list_in(
     const char *where, int64_t of_job, int64_t below, struct kept *ret, size_t max)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holes of a sparse file are reported, not sent, because a job can make one of any length in a
- * moment. At most one piece is in flight. After log_shipper_finish the number of tries is limited:
- * output is worth less than a task directory that can never be removed.
+ * Holes of a sparse file are reported, not sent, because a job can make one of any length at once.
+ * At most one piece is in flight. After log_shipper_finish the number of tries is limited:
+ * otherwise a task whose output belayd never takes could not be removed.
  */
 #include "agent/task/log_shipper.h"
 
@@ -21,15 +21,16 @@
 #define COALESCE_MS 200
 #define HOLE_MIN_BYTES 65536
 #define POLL_MS 5000
-#define LOOK_MS 1000 /* precision of log_shipper_output_bytes */
+#define LOOK_MS 1000 /* maximum age of the size that log_shipper_output_bytes returns */
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
 #define RETRY_CAP_MS 10000 /* a user may be following the output */
-/* Of output that could be released: asks after a part of what is free, within these limits. */
+/* Asks belayd to sync its copy, so that output can be released here, when 1/ASK_SHARE of the free
+ * space is not known to be durable, but between these bounds (bytes). */
 #define ASK_SHARE 32
 #define ASK_MIN (256 << 10)
 #define ASK_MAX (64 << 20)
-#define FINISH_FAILURES_MAX 100 /* some twelve minutes */
+#define FINISH_FAILURES_MAX 100 /* about 12 minutes */
 
 static void pump(struct log_shipper *s);
 
@@ -128,7 +129,8 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     s->moved(s->ctx);
 }
 
-/* Waiting for belayd's disk costs time: only where it is of use here. */
+/* Whether to ask for durability: a sync costs belayd time, and is of use only when space here is
+ * needed. */
 static bool wants_durable(const struct log_shipper *s)
 {
     struct disk_space d;
@@ -150,7 +152,7 @@ static void post(struct log_shipper *s, const void *p, size_t n)
     s->call = peer_post(s->peer, path, p, n, CALL_MS, on_reply, s);
 }
 
-/* -1 and errno on failure. */
+/* Returns the bytes read, or -1 with errno set. */
 static ssize_t read_output(const struct log_shipper *s, int64_t offset, char *piece, size_t max)
 {
     int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

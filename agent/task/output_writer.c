@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The position of each copy is in memory shared with the supervisor, so that a second process can
- * continue where a first was killed. Positions move after the writes, so then a piece may be
- * written twice, but none is lost.
+ * continue where a killed one stopped. A position moves after the write, so a piece may be written
+ * twice, but none is lost.
  */
 #include "agent/task/output_writer.h"
 
@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REPORT_WAIT_MS 5000 /* for the child to say that it could not open one in time */
+#define REPORT_WAIT_MS 5000 /* beyond open_wait_ms, for the child's report on opening its files */
 #define FINISH_WAIT_MS 10000
 #define LOOK_MS 1000 /* detects writes that inotify did not report (its queue was full) */
 #define PIECE_BYTES (64 << 10)
@@ -115,10 +115,10 @@ static int watch_sources(const struct output_writer *s)
             snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copies[i].from);
             inotify_add_watch(fd, path, IN_MODIFY);
         }
-    return fd; /* without one it polls */
+    return fd; /* if -1, the files are read every LOOK_MS */
 }
 
-/* The supervisor's lock, socket and pipes must not stay open here after its end. */
+/* Closes the supervisor's lock, socket and pipes, which must not stay open after its end. */
 static void close_others(const struct output_writer *s, int stop, int report)
 {
     int last = stop > report ? stop : report;
@@ -145,7 +145,7 @@ static _Noreturn void serve(const struct output_writer *s, int stop, int report,
         /* signals to the task do not concern this process */
         signal(n, n == SIGCHLD ? SIG_DFL : SIG_IGN);
     close_others(s, stop, report);
-    int watch = watch_sources(s); /* before their paths become unreachable */
+    int watch = watch_sources(s); /* as the agent's user: the job's user may not open these paths */
     struct opened o = {0};
     o.error = output_writer_open_files(s, again, targets, &o.copy);
     ssize_t n = write(report, &o, sizeof(o));
@@ -248,7 +248,7 @@ int output_writer_start(struct output_writer *s, struct err *e)
     return rc;
 }
 
-/* False if it was killed with the task. */
+/* Waits until the child has copied everything. False if it was killed with the task. */
 static bool wait_for(struct output_writer *s)
 {
     const struct timespec pause = {.tv_nsec = 5000000};

@@ -108,7 +108,7 @@ int record_put_new(const char *path, const void *p, size_t n, mode_t mode, struc
 {
     assert((mode & 077) == 0); /* so that the umask has no effect */
     int fd = create(path, mode);
-    if (fd < 0 && errno == EEXIST && unlink(path) == 0) /* left by an agent that was killed here */
+    if (fd < 0 && errno == EEXIST && unlink(path) == 0) /* left by an agent that was killed */
         fd = create(path, mode);
     if (fd < 0)
         return err_errno(e, errno, "creating %s", path);
@@ -170,7 +170,7 @@ int record_write_spec(const char *path, const struct wire_desired_attempt *spec,
 int record_read_state(const char *path, struct task_state *ret_state, struct err *e)
 {
     int rc = read_table(&state_table, path, ret_state, e);
-    if (!rc && ret_state->stop == WIRE_END_UNKNOWN) /* which cannot be written back */
+    if (!rc && ret_state->stop == WIRE_END_UNKNOWN) /* a newer agent's word: cannot be written */
         ret_state->stop = WIRE_END_USER;
     return rc;
 }

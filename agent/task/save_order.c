@@ -4,7 +4,7 @@
  */
 #include "agent/task/save_order.h"
 
-#define UNKNOWN_MAX 2 /* under way at the same time, because each may be one that never ends */
+#define UNKNOWN_MAX 2 /* saves without an estimate at a time: one of them may never end */
 
 enum rank { FITS, UNKNOWN, TOO_LATE };
 
@@ -23,7 +23,8 @@ static bool is_before(const struct save_order_entry *a, const struct save_order_
     return x != y ? x < y : a->estimate_ms < b->estimate_ms;
 }
 
-/* What a save under way still needs; INT64_MAX if not known, or it has exceeded its estimate. */
+/* Milliseconds that a save under way still needs; INT64_MAX if it has no estimate, or has exceeded
+ * it. */
 static int64_t remaining(const struct save_order_entry *s, int64_t now_ms)
 {
     int64_t left = s->estimate_ms < 0 ? -1 : s->estimate_ms - (now_ms - s->started_ms);

@@ -86,8 +86,8 @@ static void on_want(void *ctx, enum store_keys_kind kind)
     uv_async_send(&s->wanted);
 }
 
-/* Only the provider's own metadata service has its credentials. Any machine may be Amazon's, unless
- * it is known to be another provider's. */
+/* Only a provider's own metadata service gives credentials for its store. A machine of no known
+ * provider ("none") may be one of Amazon's, so it is asked for those. */
 static void set_metadata(struct store_credentials *s, const struct config *config)
 {
     static const char *const providers[] = {

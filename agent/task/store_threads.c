@@ -8,14 +8,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define COUNTED_MAX 16
-#define USER_MAX (COUNTED_MAX / 2) /* while others wait */
+#define COUNTED_MAX 16             /* pieces of work at a time, silent ones not counted */
+#define USER_MAX (COUNTED_MAX / 2) /* of one user, while other users' work waits */
 
 struct store_threads {
     uv_loop_t *loop;
-    uv_async_t wake; /* some work has ended */
+    uv_async_t wake; /* sent when work has ended */
     struct list waiting, counted;
-    size_t n_counted, n;   /* n: all that have begun */
+    size_t n_counted, n;   /* n: all that have begun and not ended, silent ones too */
     pthread_mutex_t mutex; /* protects ended */
     struct list ended;
 };
@@ -64,8 +64,8 @@ static void end(struct store_threads *s, struct store_work *w)
 
 static void done_in_pool(void *ctx);
 
-/* If the system gives no more threads, one of libuv's pool has to do. Signals are handled by the
- * loop. */
+/* Falls back to libuv's pool if no thread can be created. The thread blocks all signals, which the
+ * loop handles. */
 static void begin(struct store_threads *s, struct store_work *w)
 {
     sigset_t all, old;

@@ -6,8 +6,8 @@
  * Invariants.
  *  1. The requested end (state.stop) is on disk before the program is stopped, so that a restarted
  *     agent reports the same end.
- *  2. It is ENDED only when none of its processes runs (exit.json), no work is under way, and what
- *     the program had committed is stored or cannot be stored.
+ *  2. An attempt is ENDED only when none of its processes runs (exit.json), no work is under way,
+ *     and what the program had committed is stored or cannot be stored.
  *  3. Its directory is removed only when belayd has dropped it.
  */
 #include "agent/task/task_private.h"
@@ -27,8 +27,8 @@
 
 #define REMOVE_RETRY_MS 30000 /* retry when a directory cannot be removed */
 #define BUSY_RETRY_MS 100     /* retry while work that cannot be cancelled is under way */
-#define IDLE_RETRY_MS 20
-#define RELEASE_STEP 65536
+#define IDLE_RETRY_MS 20      /* retry while a cancelled request has not completed */
+#define RELEASE_STEP 65536    /* bytes of output */
 #define RELEASE_MAX (1LL << 50)
 #define REPORT_WAIT_MS 2000 /* for the next piece of output to reach belayd */
 
@@ -74,7 +74,8 @@ static void persist(struct task *t, const char *reserve)
     int rc = t->state_path ? record_write_state(t->state_path, &t->state, &e) : 0;
     while (rc == ERR_NO_SPACE && reserve && disk_give(reserve))
         rc = record_write_state(t->state_path, &t->state, &e);
-    /* Refused before its directory was made: a restarted agent receives it again and refuses it. */
+    /* Refused before the directory was made: a restarted agent receives the attempt again, and
+     * refuses it again. */
     bool is_refused = rc == ERR_NOT_FOUND && !t->state.prepared;
     if (rc && !is_refused)
         task_log(t, "a task's state could not be written", &e);
@@ -85,8 +86,8 @@ void task_persist(struct task *t)
     persist(t, NULL);
 }
 
-/* On a full disk it takes the reserve for the ends of tasks. If that is used up too, the task is
- * stopped although its end is not recorded: a stop is what makes space. */
+/* On a full disk uses the space reserved for the ends of tasks. If that is used up too, the task is
+ * still stopped without a record of its end, because a stop frees space. */
 static void persist_end(struct task *t)
 {
     char *reserve = mem_printf("%s/../" DISK_RESERVE_FILE, t->common->dir);
@@ -142,9 +143,9 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
     task_report_end(t);
 }
 
-/* Once belayd knows of the end it may release the machine at once, and lose output that it does not
- * have yet. So the end is reported after the output while that makes progress, but after at most
- * half of the time that a notice leaves. */
+/* Once belayd knows of the end, it may release the machine at once, and output that it does not
+ * have is lost. So the end is reported after the output, as long as each piece arrives within this
+ * time: REPORT_WAIT_MS, but at most half of what a notice leaves. */
 static int64_t report_wait_ms(const struct task *t)
 {
     const struct notice *n = t->common->notice;
@@ -169,7 +170,8 @@ void task_report_end(struct task *t)
         timer_start(t->common->timers, &t->output.report_due, report_wait_ms(t));
 }
 
-/* It may be released on this node's disk. */
+/* Tells the supervisor how much output belayd has on its disk, so that it is released on this
+ * one. */
 static void release_durable(struct task *t)
 {
     int64_t bytes = min_i64(log_shipper_durable(&t->output.shipper), RELEASE_MAX);
@@ -193,8 +195,8 @@ static void on_report_due(struct timer *timer, void *ctx)
     report_end_now(ctx);
 }
 
-/* Killed from outside after a requested stop, or during a shutdown of the machine: the stop took
- * effect. */
+/* Whether the requested stop ended the program: the supervisor stopped it, or something else killed
+ * it meanwhile (a shutdown of the machine). */
 static bool stop_took_effect(const struct task *t)
 {
     return t->supervision.exit.cause == EXIT_STOPPED ||
@@ -221,7 +223,7 @@ static void end_as_found(struct task *t)
         in_vain ? ": submit it with --checkpoint signal or coop" : "");
     if (x->cause == EXIT_LOST || x->cause == EXIT_SHUTDOWN)
         task_end(t, WIRE_END_NODE_LOST, x->code, x->text);
-    else if (x->cause == EXIT_CLOSED) /* nothing of it has run, and another node may do better */
+    else if (x->cause == EXIT_CLOSED) /* the program has not run, and may start on another node */
         task_end(t, stop != WIRE_END_NONE ? stop : WIRE_END_CAPACITY, 0,
             stop != WIRE_END_NONE ? stop_text : x->text);
     else if (x->cause == EXIT_NO_EXEC || x->cause == EXIT_NO_RESTORE)
@@ -238,8 +240,8 @@ static void end_as_found(struct task *t)
         task_end(t, WIRE_END_FAILED, x->code, *x->text ? x->text : words);
 }
 
-/* Exit code 85 says that the checkpoint directory is complete. After a save that the stop waited
- * for, it holds nothing newer. */
+/* Exit code 85 says that the checkpoint directory is complete. If the stop already waited for a
+ * save (stop_saved), the directory holds nothing newer. */
 bool task_wants_final_save(const struct task *t)
 {
     bool by_itself = t->supervision.exit.cause == EXIT_BY_ITSELF;
@@ -255,8 +257,8 @@ static bool is_over(const struct task *t)
            clock_mono(t->common->timers->clock).ms >= t->supervision.hard_at.ms;
 }
 
-/* Like an attempt that cannot start with its store (task_start.c): a fault that every node would
- * meet holds the job at once. */
+/* As for an attempt that cannot start with its store (task_start.c), a fault that every node would
+ * have holds the job at once. */
 static enum wire_end end_of_unsaved(const struct task_work *w)
 {
     if (!w->e.of_store && w->store_fault == STORE_IS_FINE)
@@ -311,8 +313,8 @@ void task_finish(struct task *t)
     end_as_found(t);
 }
 
-/* A task that has not started has nothing to save: cancels its restore, or the wait for the next
- * try. */
+/* Cancels the restore of a task that has not started, or its wait for the next try: it has nothing
+ * to save. */
 static void task_hasten(struct task *t)
 {
     task_work_cancel(t);
@@ -349,7 +351,7 @@ static void gone_if_idle(struct task *t)
 {
     if (task_is_idle(t))
         t->common->gone(t->common->ctx, t);
-    else /* a cancelled request has not completed */
+    else
         leave_later(t, IDLE_RETRY_MS);
 }
 
@@ -368,8 +370,8 @@ static void on_removed(struct task *t)
     gone_if_idle(t);
 }
 
-/* If another attempt may follow, keeps the checkpoint directory, which has most of what that one
- * needs. */
+/* Keeps the checkpoint directory if another attempt may follow, which can restore most of its files
+ * from there. */
 static void start_removal(struct task *t)
 {
     const struct wire_attempt_status *reported = &t->state.reported;
@@ -387,7 +389,7 @@ void task_remove(struct task *t)
     t->leaving = true;
     timer_stop(t->common->timers, &t->output.report_due);
     log_shipper_stop(&t->output.shipper);
-    if (task_work_is_busy(&t->work)) /* a clean; checks again afterwards */
+    if (task_work_is_busy(&t->work)) /* removing old checkpoints */
         leave_later(t, BUSY_RETRY_MS);
     else
         start_removal(t);
@@ -443,7 +445,7 @@ static void drop_acked(struct task *t, int64_t acked)
         reported->n_checkpoints * sizeof(*reported->checkpoints));
 }
 
-/* For a restarted agent. */
+/* Puts the secrets into the kernel's keyring, where a restarted agent finds them. */
 static void keep_secrets(struct task *t, const struct wire_secrets *s)
 {
     struct err e;
@@ -467,7 +469,7 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
     }
     if (!t->state.needs_secrets) {
         t->state.needs_secrets = true;
-        /* before that the directory may not exist, and the spec has the value */
+        /* before it is prepared, the directory may not exist; spec.json has the flag too */
         if (t->state.prepared)
             task_persist(t);
     }
@@ -484,7 +486,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->supervision.killing)
         task_ask_user_save(t, d->saves_asked);
     if (d->gang_ended &&
-        t->supervision.exited) /* its accepted commits would wait for that rank for ever */
+        t->supervision.exited) /* accepted commits would wait for the ended rank for ever */
         task_leave_gang(t);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->supervision.killing)
         return;
@@ -497,7 +499,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
         task_stop(t, end, "stopped by belayd", 0, d->kill_wait_ms);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 int64_t task_job(const struct task *t)
 {
@@ -516,7 +518,7 @@ bool task_has_ended(const struct task *t)
 
 bool task_is_here(const struct task *t)
 {
-    /* prepared and is_damaged: by an earlier agent */
+    /* prepared or is_damaged without is_admitted: taken over from an earlier agent */
     bool has_begun = t->prep.is_admitted || t->state.prepared || t->is_damaged;
     return has_begun && !t->supervision.exited && t->phase != WIRE_ENDED;
 }
@@ -526,7 +528,8 @@ const struct wire_desired_attempt *task_spec(const struct task *t)
     return t->spec;
 }
 
-/* It may have been started by an agent that allots no GPUs, or its record is damaged. */
+/* GPUS_ALL if the task's GPUs are unknown: an agent that allots none started it, or its record is
+ * damaged. */
 const char *task_gpus(const struct task *t)
 {
     if (!task_is_here(t))

@@ -3,16 +3,16 @@
  * Checkpoints accepted before they are stored: the program continues as soon as a snapshot of its
  * directory exists (ckpt/snapshot.h).
  *
- *     commit or .done --> taking --> queued --> save (task_save.c) --> stored.K
- *                           |          |
- *                           |          +--> replaced by a newer one
- *                           +--> the program has to wait: task_save.c stores the directory
+ *     commit.K or .done --> taking --> queued --> save (task_save.c) --> stored.K
+ *                             |          |
+ *                             |          +--> replaced by a newer one
+ *                             +--> the program has to wait: task_save.c stores the directory
  *
  * Invariants.
  *  1. At most one snapshot of a task is being stored and one is queued. So a program that commits
  *     faster than the store accepts needs no more disk or memory, and the next one stored is the
- *     newest. In a gang no snapshot replaces another and the next commit waits: ranks that each
- *     skipped different commits would seldom share one.
+ *     newest. In a gang no snapshot replaces another, and the next commit waits: if each rank
+ *     skipped other commits, they would seldom have one in common.
  *  2. The outcomes of accepted commits are reported in order (`unanswered`); commits replaced by a
  *     newer one share its outcome. "ok" means that the commit or a later one is durable.
  *  3. A save that belay relies on before it gives up a node (a notice, an eviction, exit code 85)
@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/uv/loop.h"
 
-#define LINGER_MS 600000 /* time for accepted commits after the program's end */
+#define LINGER_MS 600000 /* time to store accepted commits after the program's end */
 
 static int64_t now_ms(const struct task *t)
 {
@@ -42,7 +42,7 @@ static void take_on_thread(void *ctx)
     k->rc = ckpt_snapshot_take(t->ckpt.dir, &how, &k->cancel, &k->save.snapshot, &k->stats, &k->e);
 }
 
-/* The program continues. The request that caused this save is served, unless it came meanwhile. */
+/* The program continues. A request is served by this save, unless it came after the save began. */
 static void accept_taken(struct task *t)
 {
     struct task_save *s = &t->ckpt.taking.save;
@@ -86,7 +86,7 @@ static void on_taken(void *ctx)
     struct task_taking *k = &t->ckpt.taking;
     k->is_busy = false;
     if (t->released)
-        return; /* task_free does the rest */
+        return; /* task_free frees the snapshot */
     if (k->rc && k->rc != ERR_CANCELLED) {
         task_save_failed(t, &k->save, &k->e);
         if (task_is_gang(t))

@@ -16,12 +16,12 @@
 #include <stdlib.h>
 
 #define STOP_SAVE_MS 120000   /* how long a program may take to answer a stop without a deadline */
-#define ASK_AGAIN_STOP_MS 100 /* no process handles the signal (yet) */
-#define ASK_AGAIN_MS 2000
+#define ASK_AGAIN_STOP_MS 100 /* before a stop, when no process handles the signal (yet) */
+#define ASK_AGAIN_MS 2000     /* the same for other requests */
 #define CLOCK_LOOK_MS 60000   /* recheck before a time of day, because the wall clock may be set */
-#define LIMIT_BEFORE_MS 60000 /* unless the job says otherwise */
-#define LIMIT_SPARE_MS 10000
-#define SIGNAL_DEFAULT 10 /* SIGUSR1 */
+#define LIMIT_BEFORE_MS 60000 /* a save before the time limit, unless the job states a time */
+#define LIMIT_SPARE_MS 10000  /* in addition to the time of two saves */
+#define SIGNAL_DEFAULT 10     /* SIGUSR1 */
 
 /* The reason that the program reads (control.h). */
 static const char *const requests[] = {
@@ -36,7 +36,7 @@ static const char *const requests[] = {
     [SAVE_EXIT] = "",
 };
 
-/* ---- asking ---- */
+/* ---- requests to the program ---- */
 
 bool task_has_done(const struct task *t)
 {
@@ -54,14 +54,15 @@ static void send_signal(struct task *t)
         supervisor_client_signal(&t->supervision.client, signum);
 }
 
-/* 0 = none. */
+/* The time limit in force, in milliseconds; 0 = none. */
 static int64_t limit_ms(const struct task *t)
 {
     int64_t ms = t->state.limit_ms;
     return ms == 0 ? t->spec->options.time_limit_ms : ms == WIRE_NO_LIMIT ? 0 : ms;
 }
 
-/* When it reaches its time limit, by the wall clock; INT64_MAX = never, or it has not started. */
+/* When the program reaches its time limit, by the wall clock; INT64_MAX if never, or if it has not
+ * started. */
 static int64_t limit_at(const struct task *t)
 {
     int64_t started = t->state.reported.started_at;
@@ -89,7 +90,7 @@ void task_put_request(struct task *t)
     send_signal(t);
 }
 
-/* Sets our own deadline for a stop without a provider's; task_notice sets a notice's. */
+/* Sets a deadline for a stop that has none of its own (a notice's is set by task_notice). */
 static void limit_wait(struct task *t)
 {
     if (t->ckpt.ask.stop && !mono_is_set(t->supervision.hard_at))
@@ -99,7 +100,7 @@ static void limit_wait(struct task *t)
 void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
 {
     bool wanted_more = end != WIRE_END_NONE && !t->ckpt.ask.stop;
-    /* the program may be saving already */
+    /* an earlier request does not suffice: the save that answers it may already be under way */
     bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.ask.stop);
     if (!task_saves(t) || t->supervision.exited || (t->ckpt.ask.on && !wanted_more && !anew))
         return;
@@ -119,8 +120,8 @@ void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, con
         task_pump_saves(t);
 }
 
-/* Each request is put to the program once. A request with no save yet is repeated by the next
- * agent. */
+/* n: how many saves users have requested so far. Each request is put to the program once; a
+ * restarted agent repeats one that has no save yet. */
 void task_ask_user_save(struct task *t, int64_t n)
 {
     if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)
@@ -129,7 +130,7 @@ void task_ask_user_save(struct task *t, int64_t n)
     task_ask_save(t, SAVE_USER, WIRE_END_NONE, NULL);
 }
 
-/* The program may not have installed its handler yet. */
+/* Repeats a signal that no process handled: the program may not have installed its handler yet. */
 void task_signalled(struct task *t, int count)
 {
     if (count == 0 && t->ckpt.ask.on)
@@ -165,15 +166,17 @@ bool task_is_gang(const struct task *t)
     return t->spec->n_peers > 0 && !t->spec->script_on_first;
 }
 
-/* All ranks are asked at the same moments, by the wall clock, because a gang can only be saved as a
- * whole. */
+/* Milliseconds to the next multiple of `every` on the wall clock, which is the same moment for all
+ * ranks: a gang can only be saved as a whole. Skips one that follows a save by less than half of
+ * `every`. */
 static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
 {
     int64_t now = task_wall_ms(t), left = every - now % every;
     return since != WIRE_NONE && now + left - since < every / 2 ? left + every : left;
 }
 
-/* The start of the current period; WIRE_NONE = the program has not started. */
+/* The start of the current period, by the wall clock: the last save or the program's start.
+ * WIRE_NONE = it has not started. */
 static int64_t last_saved(const struct task *t)
 {
     return t->state.last_saved_at != WIRE_NONE ? t->state.last_saved_at
@@ -192,7 +195,7 @@ static int64_t ms_to_periodic(const struct task *t)
     return left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
 }
 
-/* Until the first time of day after the last save; a missed one is made up for. */
+/* Milliseconds to the first time of day after the last save; 0 if that was missed. */
 static int64_t ms_to_daily(const struct task *t)
 {
     int64_t now = task_wall_ms(t), since = last_saved(t);
@@ -203,9 +206,9 @@ static int64_t ms_to_daily(const struct task *t)
     return at.ms <= now ? 0 : at.ms - now;
 }
 
-/* Work done before the time limit must be kept: asks for a save when the job wants its signal, or
- * early enough for two saves if that is earlier, but not before half of its time. A save made after
- * that moment counts, so no state is stored. */
+/* Milliseconds to the save that keeps the work done before the time limit: when the job wants its
+ * signal, or early enough for two saves if that is earlier, but not in the first half of the limit.
+ * A save after that moment counts as this one, so no state is stored. */
 static int64_t ms_to_limit(const struct task *t)
 {
     int64_t limit = limit_ms(t), at = limit_at(t), now = task_wall_ms(t);
@@ -241,7 +244,7 @@ void task_restart_periodic(struct task *t)
         t->ckpt.due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
 }
 
-/* Keeps the pause after a failed save. */
+/* A new interval does not shorten the pause after a failed save. */
 void task_set_every(struct task *t, int64_t ms)
 {
     if (ms == 0 || ms == t->ckpt.every_ms)

@@ -12,9 +12,9 @@
 #include "base/str.h"
 
 #define SAVING_STOP_MS 5000 /* recheck while a save without a deadline is under way */
-/* At a reclaim everything must have ended a tenth of the notice (at most 2 s) before the node goes,
- * to leave time for reports to belayd and output. The program gets SIGTERM a quarter of the notice
- * (at most its kill_wait) before that. */
+/* At a reclaim the task must have ended 1/10 of the notice (at most 2 s) before the node goes,
+ * which leaves time for reports and output to reach belayd. The program gets SIGTERM 1/4 of the
+ * notice (at most its kill_wait) before that. */
 #define LAST_WORDS_MAX_MS 2000
 
 void task_put_notice(struct task *t)
@@ -29,7 +29,7 @@ void task_put_notice(struct task *t)
         task_log(t, "a notice could not be passed to the program", &e);
 }
 
-/* The program did not answer in time, or everything must end now for a reclaim. */
+/* The program did not answer in time, or must end now because its node is being reclaimed. */
 static void on_deadline(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
@@ -86,7 +86,7 @@ static void reclaim(struct task *t, const struct notice *n)
         return;
     }
     task_ask_save(t, SAVE_NOTICE, WIRE_END_RECLAIMED, "");
-    /* no checkpoints: let it run to the last moment, as it may end by itself */
+    /* a job without checkpoints runs until the deadline, because it may end by itself */
     if (!t->ckpt.ask.stop) {
         t->ckpt.ask.stop = true;
         t->ckpt.ask.end = WIRE_END_RECLAIMED;

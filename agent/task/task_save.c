@@ -3,9 +3,9 @@
  * A task's checkpoints: taking what the program commits and storing it. Requests to the program are
  * in task_ask.c.
  *
- * Requesting and storing are independent: a notice is put to the program at once even while an
+ * Requesting and storing are independent: a notice is put to the program at once, even while an
  * earlier save is being stored, and that save does not serve the request. Commits are found by
- * reading the directories (commit files, .done), so a restart of the agent misses none.
+ * reading the directories (commit.K, .done), so a restarted agent misses none.
  *
  * With CRIU the program is not asked: the processes are dumped (WORK_DUMP), and the dump is stored
  * like any other directory. For a stop the processes stay stopped after the dump, and storing is
@@ -24,13 +24,13 @@
 #define RETRY_MS 1000 /* a failed save of .done or of an exit */
 #define PERIODIC_RETRY_MS 10000
 #define FINAL_TRIES_MAX 60
-/* for a program that commits to end by itself after the answer "stop" */
+/* for a committing program to end by itself after the answer "stop", before SIGTERM */
 #define LEAVE_MS 2000
 #define WATCH_POLL_MS 1000
 #define WATCH_SOON_MS 2
-/* for jobs without checkpoints, where only progress is read */
+/* for jobs without checkpoints, of which only the progress is read */
 #define WATCH_LATER_MS 100
-/* looks at the control directory in one iteration of the loop; a malformed commit costs one */
+/* looks at the control directory in one iteration of the loop; a malformed commit takes one */
 #define LOOKS_MAX 4
 #define LOOKS_AT_END_MAX 32 /* in one iteration, when the program has ended */
 
@@ -75,14 +75,15 @@ bool task_by_criu(const struct task *t)
 
 static void on_saved(struct task *t);
 
-/* A gang's save is counted when the ranks have met, so a commit served again by a restarted agent
- * is the same save. */
+/* A gang's save is counted only when all ranks have committed (note_met), so that a commit which a
+ * restarted agent serves again has the same number. */
 static int64_t next_sequence(struct task *t)
 {
     return task_is_gang(t) ? t->state.sequence + 1 : ++t->state.sequence;
 }
 
-/* Records the save's number as counted by rank 0; the queued one follows it. */
+/* Records the number that rank 0 gave the gang's save, or gives back the number if the ranks did
+ * not meet. A queued save gets the next number. */
 static void note_met(struct task *t)
 {
     int64_t met = t->work.stats.sequence;
@@ -95,8 +96,8 @@ static void note_met(struct task *t)
         t->ckpt.queued.sequence = ++t->state.sequence;
 }
 
-/* Keeps the first report: it shows whether the attempt continued where it resumed, however late
- * belayd receives it. */
+/* Stores the first progress reported by the attempt: it shows whether the program continued from
+ * its checkpoint, however late belayd receives it. */
 static void note_done(struct task *t, int64_t done)
 {
     struct wire_attempt_status *reported = &t->state.reported;
@@ -146,8 +147,8 @@ static void store(struct task *t, const struct task_save *s)
     task_work_start(t, WORK_SAVE, on_saved);
 }
 
-/* Saves the directory itself, while the program or belayd waits. It is newer than what is
- * queued. */
+/* Saves the directory itself, while the program or belayd waits. Drops a queued snapshot, which is
+ * older. */
 static void save_begin(struct task *t, int64_t commit, int64_t progress, enum save_cause cause)
 {
     const struct task_save s = {.commit = commit,
@@ -197,7 +198,7 @@ static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
     struct wire_attempt_status *reported = &t->state.reported;
     if (!reported->checkpoints)
         reported->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*reported->checkpoints));
-    if (reported->n_checkpoints == WIRE_CHECKPOINTS_MAX) { /* its bytes are added to the next */
+    if (reported->n_checkpoints == WIRE_CHECKPOINTS_MAX) { /* merges the oldest into the next */
         reported->checkpoints[1].stored_bytes += reported->checkpoints[0].stored_bytes;
         memmove(reported->checkpoints, reported->checkpoints + 1,
             --reported->n_checkpoints * sizeof(*c));
@@ -236,7 +237,7 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
         task_done_taken(t);
 }
 
-/* Writes the outcome of the commits that were accepted before it, or with it. */
+/* Writes the outcome of the commits accepted up to this save. */
 static void answer_accepted(struct task *t, const struct task_save *s, const struct err *failed)
 {
     if (t->ckpt.control.fd >= 0)
@@ -266,8 +267,8 @@ static void note_saved(struct task *t, enum save_cause cause)
     t->state.reported.checkpoints[t->state.reported.n_checkpoints - 1].cause = wire_causes[cause];
 }
 
-/* For a save requested by a stop: the task is stopped before the program learns that all is saved,
- * so that whatever it does then counts as stopped. */
+/* If a stop requested the save, the task is stopped before the program gets its answer, so that any
+ * exit after that counts as stopped. */
 static void save_good(struct task *t)
 {
     bool waits = t->ckpt.save.pause_ms == TASK_WAITS;
@@ -299,8 +300,8 @@ static int64_t failed_pause_ms(const struct task *t)
     return task_by_criu(t) && every > PERIODIC_RETRY_MS ? every : PERIODIC_RETRY_MS;
 }
 
-/* Hash of the words without digits, which are the same when a failure repeats; numbers of
- * checkpoints and names of chunks differ each time. Never 0. */
+/* Hash of the words that contain no digit. It is the same when a failure repeats, because only
+ * numbers of checkpoints and names of chunks differ. Never 0. */
 uint64_t task_cause(const char *text)
 {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
@@ -346,7 +347,7 @@ void task_save_failed(struct task *t, const struct task_save *s, const struct er
 {
     bool waits = s->pause_ms == TASK_WAITS, asked = t->ckpt.ask.on && !t->ckpt.ask.stop;
     note_failure(t, s, e);
-    if (s->sequence) /* a save that was not taken does not know the others yet */
+    if (s->sequence) /* 0: no snapshot was taken, so no commit was accepted with it */
         answer_accepted(t, s, e);
     task_persist(t);
     if (waits && asked) /* otherwise the program would retry at every step */
@@ -372,8 +373,8 @@ static void snapshot_over(struct task *t)
     t->ckpt.save.snapshot = t->work.snapshot = NULL;
 }
 
-/* Another save has replaced it, or will; or the program got its answer before the other ranks
- * did. */
+/* Whether a save that was not stored is no failure to report: it was cancelled for a newer one, the
+ * gang left it out, or its commit was refused and answered before. */
 static bool needs_no_report(const struct task *t)
 {
     bool left_out = t->work.stats.left_out && t->ckpt.save.pause_ms != TASK_WAITS;
@@ -421,14 +422,15 @@ static struct control_numbers last_progress(const struct task *t)
         t->state.reported.total == WIRE_NONE ? CONTROL_NONE : t->state.reported.total};
 }
 
-/* Whether it must be stored before the task ends. */
+/* Whether a commit must be stored before the task ends. */
 static bool is_for_end(const struct task *t)
 {
     return (t->ckpt.ask.on && t->ckpt.ask.stop) || t->state.stop != WIRE_END_NONE ||
            t->supervision.exited || mono_is_set(t->supervision.hard_at);
 }
 
-/* Whether it is answered only when it is stored. step: as stated by the commit itself. */
+/* Whether a commit is answered only once it is stored. step: stated by the commit, or
+ * CONTROL_NONE. */
 static bool has_to_wait(const struct task *t, int64_t step)
 {
     return is_for_end(t) || (task_is_gang(t) && step == CONTROL_NONE);
@@ -476,9 +478,9 @@ static bool serve_or_refuse(struct task *t, int64_t k)
     return true;
 }
 
-/* Serves the next commit, if any. A malformed one is answered and the next one is read. The work at
- * one time is bounded, because the program may make commits as fast as they are answered, and names
- * that cannot be removed. *ret_found: there was something to do. */
+/* Serves the next commit, if any. A malformed one is answered and the next one is read. The number
+ * of looks is bounded, because a program may make commits as fast as they are answered, and names
+ * that cannot be removed. *ret_found becomes true if there was something to do. */
 static bool serve_commit(struct task *t, bool *ret_found)
 {
     int looks = t->supervision.exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
@@ -519,14 +521,14 @@ static void on_dumped(struct task *t)
     t->common->changed(t->common->ctx);
     if (t->supervision.exited) {
         task_finish(t);
-        /* criu left the process damaged */
+        /* ERR_TIMEOUT, ERR_CORRUPT: criu left the processes damaged */
     } else if (t->work.rc == ERR_TIMEOUT || t->work.rc == ERR_CORRUPT) {
         task_stop(t, t->ckpt.ask.stop ? t->ckpt.ask.end : WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
         t->ckpt.ask.stop = false;
     }
 }
 
-/* No dump during a restore: requests made meanwhile are served after it. */
+/* Requests made during a restore are served after it. */
 static void pump_dumps(struct task *t)
 {
     if (!t->ckpt.ask.on || t->supervision.exited || !t->ckpt.control_watch ||
@@ -569,8 +571,8 @@ static bool serve_program(struct task *t)
     return found;
 }
 
-/* is_look: the watch has already counted it. Other calls follow a served commit (or a timer) and
- * usually find nothing; if they counted too, each commit would cost two looks. */
+/* is_look: called by the watch, which has counted this look. A call after a served commit or from a
+ * timer counts only if it finds something: otherwise each commit would cost two looks. */
 static void pump(struct task *t, bool is_look)
 {
     if (t->supervision.killing || t->ckpt.left_gang || t->ckpt.is_unsettled)
@@ -645,7 +647,7 @@ void task_saves_begin(struct task *t)
         t->ckpt.checkpoint_watch = watch_start(
             t->common->watches, t->ckpt.dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
     task_read_daily(t);
-    task_put_request(t); /* a request from before it ran */
+    task_put_request(t); /* a request made before the program ran */
     task_restart_periodic(t);
     free(control);
 }

@@ -20,15 +20,15 @@
 
 #define PREPARE_MS 300000    /* how long an unreachable store is retried */
 #define STORE_WAIT_MS 600000 /* unless belayd says otherwise */
-#define REFUSED_PART 5       /* divisor of that, when the store answers with a refusal */
-#define STORE_MS 15000       /* how long a missing store is waited for */
+#define REFUSED_PART 5       /* divisor of that wait, when the store answers with a refusal */
+#define STORE_MS 15000       /* how long a missing store is waited for: a mount may be late */
 #define RETRY_BASE_MS 1000
-#define JUST_NOW_MS 1000 /* a task that started less than this ago has no usage that we missed */
+#define JUST_NOW_MS 1000 /* of a task started less than this ago, all processor time is counted */
 #define RETRY_CAP_MS 30000
 
 static void prepare(struct task *t);
 
-/* CRIU is restoring it: it does not run yet. */
+/* True while CRIU restores the task, before it runs. */
 static bool is_resuming(const struct task *t)
 {
     return task_by_criu(t) && t->state.reported.restored_attempt > 0 &&
@@ -54,8 +54,8 @@ static void note_start(struct task *t)
     free(path);
 }
 
-/* Tries the previous checkpoint on this node, because another node is not known to do better. If
- * there is none, the job is held (check_restored). */
+/* Tries the previous checkpoint on this node: nothing says that another node could restore the
+ * newest. Without a previous one the job is held (check_restored). */
 static void try_older(struct task *t)
 {
     static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
@@ -88,8 +88,8 @@ static void try_older(struct task *t)
     prepare(t);
 }
 
-/* Nothing of it has run, and another node may have space. of_records: not only for its own
- * files. */
+/* Ends an attempt that has not run, because another node may have space. of_records: there is none
+ * for the agent's records either, not only for the job's files. */
 static void end_for_space(struct task *t, bool of_records, const char *why)
 {
     t->common->disk_refused(t->common->ctx, of_records, why);
@@ -220,8 +220,8 @@ int64_t task_store_wait_ms(const struct task *t)
     return t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
 }
 
-/* A fault that every node would meet holds the job at once (STORE); otherwise the job moves to
- * another node (STORE_AWAY). */
+/* Retries for store_wait, or for 1/REFUSED_PART of it if the store refuses. Then a fault that every
+ * node would have holds the job (STORE); any other moves it to another node (STORE_AWAY). */
 static void store_failed(struct task *t)
 {
     struct wire_attempt_status *reported = &t->state.reported;
@@ -260,8 +260,8 @@ static bool may_still_come(struct task *t)
 }
 
 /* A missing store may be a mount that only this node lacks: the job is tried on another node
- * (STORE_AWAY). A fault that every node would meet holds the job at once (STORE). No job starts
- * from scratch unless its user asks for it. */
+ * (STORE_AWAY). A fault that every node would have holds the job at once (STORE). No job starts
+ * from scratch unless its user requests it. */
 static void end_for_store(struct task *t)
 {
     static const char *const cures[] = {
@@ -327,8 +327,8 @@ static void note_restored(struct task *t)
             log_i("number", r->damaged), log_s("why", r->damage));
 }
 
-/* Whether its initial state says more than its spec. If not, the existence of a supervisor shows
- * that it is prepared. */
+/* Whether the task's initial state holds more than its spec. If not, no state is written, and
+ * supervisor.pid shows that the task is prepared. */
 static bool task_needs_state(const struct task *t)
 {
     const struct task_state *s = &t->state;
@@ -395,7 +395,7 @@ void task_look_again(struct task *t)
         timer_start(t->common->timers, &t->prep.retry, 0);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static struct task *make(const struct task_common *common, int64_t job, int64_t attempt)
 {
@@ -434,8 +434,8 @@ static void set_paths(struct task *t)
     t->output.shipper.path = t->output.path;
 }
 
-/* Copies by a round trip through the wire format, so that the copy equals what would be read back:
- * without secrets, except the token that its files are made with. */
+/* Copies by a round trip through the wire format, so that the copy equals what would be read back.
+ * Secrets are left out, except the job's token, which is written to its files. */
 static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
 {
     struct wire_desired_attempt one = *d;
@@ -481,7 +481,7 @@ struct task *task_create(const struct task_common *common, const struct wire_des
     return t;
 }
 
-/* ---- taking one over ---- */
+/* ---- taking over from an earlier agent ---- */
 
 /* The other ranks have continued: the commit that the program waits for is answered, not saved
  * again. */
@@ -496,8 +496,8 @@ static void answer_gang(struct task *t)
         control_answer(&t->ckpt.control, k, &a);
 }
 
-/* Answers what the previous agent had accepted. stored: the number of its last save, if that is
- * stored; 0 = it is not, or not known to be. */
+/* Answers the commits that the previous agent had accepted. stored: the number of its last save; 0
+ * if that is not known to be stored. */
 static void settle(struct task *t, int64_t stored)
 {
     t->ckpt.is_unsettled = false;
@@ -505,7 +505,8 @@ static void settle(struct task *t, int64_t stored)
         control_settle(&t->ckpt.control, t->attempt, stored);
 }
 
-/* The ranks of a gang depend on what is found. */
+/* Counts a save that was begun by the previous agent as lost, when the store does not answer. Not
+ * in a gang: the other ranks depend on whether it is stored. */
 void task_settle_lost(struct task *t)
 {
     if (!t->ckpt.is_unsettled || task_is_gang(t))
@@ -564,11 +565,11 @@ static void resume(struct task *t)
         } else {
             settle(t, 0);
         }
-        start_supervisor(t, false); /* however long the store takes */
+        start_supervisor(t, false); /* does not wait for the store */
     }
 }
 
-/* The array of checkpoints has its full size, so that more can be added. */
+/* Grows the decoded array of checkpoints to its full size, so that more can be added. */
 static void grow_checkpoints(struct wire_attempt_status *reported)
 {
     if (reported->checkpoints)
@@ -576,9 +577,9 @@ static void grow_checkpoints(struct wire_attempt_status *reported)
             mem_resize(reported->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*reported->checkpoints));
 }
 
-/* For a spec without a state: the previous agent had none to write, or was killed before. In doubt
- * the task is prepared again, which changes nothing that a supervisor may be about to start
- * (task_work.c). */
+/* Whether a task with a spec and without a state is prepared: the previous agent had no state to
+ * write, or was killed before. If unsure, the task is prepared again, which changes nothing that a
+ * supervisor may be about to start (task_work.c). */
 static bool has_had_supervisor(const struct task *t)
 {
     return record_exists(t->dir, "supervisor.pid");
@@ -630,7 +631,7 @@ struct task *task_adopt(const struct task_common *common, const char *name)
     struct task *t = make(common, job, attempt);
     set_paths(t);
     int rc = read_records(t, &e);
-    if (rc == ERR_NOT_FOUND) { /* not even started */
+    if (rc == ERR_NOT_FOUND) { /* no spec: its preparation was not completed */
         keyring_drop(t->dir);
         fs_remove_tree(t->dir, &e);
         task_free(t);

@@ -13,11 +13,10 @@
  *
  * Calls to buckets have their own deadlines (ckpt/store/s3_op.h) and are not watched.
  *
- * A thread that waits for the store takes the slot of no other (store_threads.h). The attempt then
- * ends without waiting for the thread, and the thread's outcome is ignored. When its call returns,
- * the thread finds that it is cancelled, and by the fence that another attempt owns the job. The
- * task's directory remains until then. A restarted agent that searches for its last save
- * (WORK_FIND) is treated as saving.
+ * A thread whose store is silent takes no slot (store_threads.h). The attempt ends without waiting
+ * for the thread, whose outcome is ignored. When its call returns, the thread finds that it is
+ * cancelled, and the fence shows that another attempt owns the job. The task's directory remains
+ * until then. A restarted agent that searches for its last save (WORK_FIND) counts as saving.
  */
 #include "agent/task/task_private.h"
 
@@ -27,7 +26,7 @@
 
 #define LEAST_MS 15000 /* longer than the answer of a store takes on a busy machine */
 #define LOOK_MS 1000
-#define SILENT_MS 2000 /* then other work takes its slot */
+#define SILENT_MS 2000 /* after this time other work takes the thread's slot */
 #define REPORT_PART 5  /* divisor of the limit: silence is reported after this part of it */
 
 static bool is_preparing(const struct task *t)
@@ -35,8 +34,8 @@ static bool is_preparing(const struct task *t)
     return t->work.kind == WORK_PREPARE;
 }
 
-/* Whether the outcome of the thread does not matter. If it matters, a slow store gets the same time
- * as a store that fails, because the data being stored may be the only copy. */
+/* Whether the thread's outcome does not matter. If it does, a silent store gets as much time as one
+ * that answers with errors, because the data may exist nowhere else. */
 static bool is_unwanted(const struct task *t)
 {
     return t->supervision.killing || t->state.stop == WIRE_END_USER ||

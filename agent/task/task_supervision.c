@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/task/task_supervision.h"
 
-#define USAGE_EVERY_MS 2000 /* tasks that end before are never read */
+#define USAGE_EVERY_MS 2000 /* so a task that ends earlier is never read */
 
 void task_supervision_read_usage(
     struct task_supervision *s, struct mono now, struct wire_usage *usage)
@@ -20,7 +20,7 @@ void task_supervision_read_usage(
     usage->cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     s->usage_cpu_ms = used.cpu_ms;
     usage->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
-    /* the maximum seen, where nothing records the peak */
+    /* where the kernel records no peak: the highest value read so far */
     int64_t peak = used.peak_bytes >= 0 ? used.peak_bytes : usage->memory_peak_bytes;
     usage->memory_peak_bytes = peak > usage->memory_bytes ? peak : usage->memory_bytes;
     s->usage_at = now;

@@ -31,14 +31,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECRETS_WAIT_MS 15000     /* for secrets that a restarted agent must get again */
-#define DUMP_MS 600000            /* longest run of criu without a deadline */
-#define DUMP_LEAST_MS 1000        /* shortest with one, however near it is */
+#define SECRETS_WAIT_MS 15000     /* for belayd to send the secrets again after a restart */
+#define DUMP_MS 600000            /* time limit of criu without a deadline */
+#define DUMP_LEAST_MS 1000        /* minimum time for criu, however near the deadline is */
 #define PRE_DUMP_BYTES (64 << 20) /* of memory; less is dumped as fast without a pre-dump */
 
 /* ---- the directory ---- */
 
-/* Gives a file to the user, in a directory that no one else can write to. */
+/* Gives a file to the user. The directory must be one that only the agent can write to. */
 static int own(const struct job_user *u, const char *path, struct err *e)
 {
     if (!u->is_other || lchown(path, u->uid, u->gid) == 0)
@@ -56,7 +56,8 @@ static int make_sub(struct task *t, const struct job_user *u, const char *name, 
     return rc;
 }
 
-/* A file in the task's own directory that is not read before there is a spec. */
+/* Writes a file in the task's own directory in place, not by rename: it is read only once spec.json
+ * exists. */
 static int put_new(struct task *t, const struct job_user *u, const char *name, mode_t mode,
     const char *text, struct err *e)
 {
@@ -90,8 +91,8 @@ static int make_output(const struct task *t, struct err *e)
     return 0;
 }
 
-/* Writes a file for the job's user only. sub: "/control", or "" for the task's own directory,
- * as a new file. Takes v. */
+/* Writes a file that only the job's user can read. sub: "/control", or "" for the task's own
+ * directory. Takes v. */
 static int put_secret(struct task *t, const struct job_user *u, const char *sub, const char *name,
     json_t *v, struct err *e)
 {
@@ -161,7 +162,7 @@ static int make_dir(struct task *t, const struct job_user *u, struct err *e)
     return rc;
 }
 
-/* ---- with the store ---- */
+/* ---- the store ---- */
 
 static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct err *e)
 {
@@ -198,7 +199,8 @@ static bool has_marker(const struct task *t)
     return *t->spec->store_uid && !s3_location_is_one(t->work.store, NULL);
 }
 
-/* Creates nothing in the store: belayd has created it, or it is a wrong one. */
+/* Once belayd has created the store (it has a store_uid), a missing directory is an error, and not
+ * created. */
 static int open_store(struct task *t, struct store **ret_store)
 {
     struct task_work *w = &t->work;
@@ -269,7 +271,7 @@ static struct ckpt_gang gang_of(const struct task *t)
     return (struct ckpt_gang){.rank = (int32_t)t->spec->rank, .nodes = (int32_t)t->spec->n_peers};
 }
 
-/* Copies from what an earlier try has restored first. */
+/* Reuses files on this node: first those of an earlier try, then those of earlier attempts. */
 static int restore_near(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -298,7 +300,7 @@ static int give_ranks(const struct task *t, const struct job_user *u, struct err
     return rc;
 }
 
-/* ---- with CRIU ---- */
+/* ---- CRIU ---- */
 
 /* The checkpoint's directory stays the agent's, because criu does as root what the images say. */
 static int prepare_sandbox(struct task *t, const struct job_user *u)
@@ -347,7 +349,7 @@ static int dump(struct task *t)
     return rc;
 }
 
-/* The newest that is older than the one that CRIU failed to restore. */
+/* Searches the newest checkpoint that is older than `below`, which CRIU failed to restore. */
 struct older {
     struct ckpt_id below, found;
     int64_t progress, from_attempt;
@@ -365,7 +367,7 @@ static int consider_older(void *ctx, const struct ckpt_info *info)
     return is_older;
 }
 
-/* One that fails verification is skipped, and stays for a node that has not refused a newer one. */
+/* A checkpoint that fails verification is skipped but not set aside. */
 static int restore_older(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -389,7 +391,7 @@ static int restore_older(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
-/* ---- with the store again ---- */
+/* ---- restore, save, clean, find ---- */
 
 static int begin_with_store(struct task *t, const struct ckpt_job *j)
 {
@@ -406,8 +408,8 @@ static int begin_with_store(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
-/* The checkpoint before one that fails verification, or that CRIU failed to restore, is used. If
- * there is none, the job is held: repeating all of its work is for its user to decide. */
+/* If a checkpoint fails verification, or CRIU failed to restore it, the previous one is used. If
+ * none is left, the job is held: only its user may decide to repeat all of its work. */
 static int check_restored(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -428,7 +430,7 @@ static int check_restored(struct task *t, const struct ckpt_job *j)
         w->restored.damaged ? ": " : "", w->restored.damage);
 }
 
-/* Requires the fence, without which older attempts could still save. */
+/* Takes the fence first, without which older attempts could still save. */
 static int restore(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -438,7 +440,7 @@ static int restore(struct task *t, const struct ckpt_job *j)
     if (rc)
         return rc;
     rc = fetch(t, j);
-    if (rc == ERR_NO_SPACE && !w->e.of_store) { /* frees what is kept and fetches everything */
+    if (rc == ERR_NO_SPACE && !w->e.of_store) { /* removes kept directories, fetches everything */
         kept_prune(t->common->kept_dir, NULL, 0, KEPT_NONE);
         rc = fetch(t, j);
     }
@@ -488,7 +490,7 @@ static int note_found(void *ctx, const struct ckpt_info *info)
             .bytes = info->bytes,
             .progress = info->progress < 0 ? WIRE_NONE : info->progress,
             .saved_at = info->saved_at.ms};
-    return 1; /* only the newest can be meant */
+    return 1; /* ends the list: only the newest checkpoint can be the save */
 }
 
 static int find(struct task *t, const struct ckpt_job *j)
@@ -503,7 +505,7 @@ static int find(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
-/* ---- its working directory ---- */
+/* ---- the working directory ---- */
 
 static int bring_workdir(struct task *t, const struct job_user *u)
 {
@@ -512,7 +514,7 @@ static int bring_workdir(struct task *t, const struct job_user *u)
         return 0;
     char *path = mem_printf("%s/" WORKDIR_NAME, t->dir);
     int rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
-    if (rc == ERR_NO_SPACE) { /* frees the cache and fetches everything */
+    if (rc == ERR_NO_SPACE) { /* empties the cache and fetches everything */
         workdir_trim(w->workdir.cache, 0);
         rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
     }
@@ -547,8 +549,8 @@ static int prepare(struct task *t)
     return rc;
 }
 
-/* Files in the directory of an ordinary task. The spec is removed first, because without it the
- * directory is no task's. */
+/* The files in the directory of an ordinary task, in the order of their removal. Without the spec,
+ * which is first, a restarted agent does not take the directory for a task. */
 static const char *const plain_files[] = {"spec.json", "state.json", "script", TASK_JOB,
     "supervisor.pid", "exit.json", "output.log", "ctl.sock"};
 
@@ -562,7 +564,7 @@ static int remove_all(struct task *t)
     return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
 
-/* What did not fit must not take the space of others until the task is removed. */
+/* Frees the space of an incomplete restore now; the rest of the task may stay for a while. */
 static void drop_what_did_not_fit(const struct task *t)
 {
     char *workdir = mem_printf("%s/" WORKDIR_NAME, t->dir);
@@ -629,7 +631,7 @@ static int64_t now_ms(const struct task *t)
     return clock_mono(t->common->timers->clock).ms;
 }
 
-/* Whether it fetches nothing. */
+/* Whether the work is short: a preparation that fetches nothing. */
 static bool is_short(const struct task *t)
 {
     return t->work.kind == WORK_PREPARE && !task_saves(t) && !*t->spec->workdir;
@@ -671,7 +673,7 @@ static void begin(struct task *t)
         uv_run_work(t->common->loop, on_thread, on_done, t);
 }
 
-/* During a reclaim the save has a deadline, and others may be stored first. */
+/* During a reclaim the save has a deadline, and other tasks' saves may be stored first. */
 static void wait_for_turn(struct task *t)
 {
     int64_t deadline = t->supervision.hard_at.ms - TASK_COMMIT_MS;
@@ -687,7 +689,7 @@ void task_work_cancel(struct task *t)
 {
     atomic_store(&t->work.cancel, 1);
     if (task_work_is_busy(&t->work) && (t->work.waits || t->work.lacks))
-        begin(t); /* which fails at once */
+        begin(t); /* fails at once, because it is cancelled */
 }
 
 /* ---- secrets ---- */
@@ -720,7 +722,7 @@ void task_work_secrets(struct task *t)
 static void on_secrets_wait(struct timer *timer, void *ctx)
 {
     (void)timer;
-    go_on(ctx); /* and fails */
+    go_on(ctx); /* without secrets the work fails */
 }
 
 void task_work_init(struct task *t)
@@ -728,7 +730,7 @@ void task_work_init(struct task *t)
     timer_init(&t->secrets_wait, on_secrets_wait, t);
 }
 
-/* ---- its turn ---- */
+/* ---- turns ---- */
 
 bool task_turn(const struct task *t, struct save_order_entry *ret, int64_t *ret_deadline_ms)
 {

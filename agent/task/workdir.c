@@ -24,11 +24,11 @@
 
 #define CALL_MS 60000
 #define CONNECT_MS 10000
-#define STALE_S 3600 /* age of a temporary name left by a crash */
+#define STALE_S 3600 /* a temporary file older than this was left by a crash */
 #define CACHE_FILES_MAX 1000000
-#define ROUNDS 10 /* of fetching and putting in place; the next try continues from there */
+#define ROUNDS 10 /* of fetching and making; the next try of the attempt continues from there */
 
-/* ---- where it comes from ---- */
+/* ---- the source ---- */
 
 void workdir_source_init(struct workdir_source *s, const struct peer *p, int64_t job,
     int64_t attempt, const char *hash, const char *cache)
@@ -82,7 +82,7 @@ static int ask(const struct bringing *b, const char *what, const struct buf *bod
     int rc = http_blocking_run(b->pool, &r, b->cancel, ret_reply, &failed);
     free(url);
     rc = peer_check(rc ? &failed : NULL, ret_reply, b->e);
-    if (rc == ERR_NOT_FOUND) /* waiting will not help */
+    if (rc == ERR_NOT_FOUND) /* retries cannot succeed */
         b->e->kind = rc = ERR_CONFIG;
     return rc;
 }
@@ -94,7 +94,7 @@ static char *cached(const struct bringing *b, const char *hash)
     return mem_printf("%s/%s", b->s->cache, hash);
 }
 
-/* Also marks it as used. */
+/* Also marks the file as used, for workdir_trim. */
 static bool is_cached(const struct bringing *b, const char *hash)
 {
     char *path = cached(b, hash);
@@ -124,7 +124,7 @@ static int cache(const struct bringing *b, const char *hash, const void *p, size
     return rc;
 }
 
-/* Reads and verifies a cached file. ERR_NOT_FOUND; ERR_CORRUPT: it has been removed. */
+/* Reads and verifies a cached file. Returns ERR_NOT_FOUND, or ERR_CORRUPT after removing it. */
 static int read_cached(const struct bringing *b, const char *hash, size_t max, struct buf *out)
 {
     char actual[CHUNK_HEX_SIZE], *path = cached(b, hash);
@@ -218,7 +218,7 @@ static int fetch_pieces(const struct bringing *b)
     return rc;
 }
 
-/* ---- putting in place ---- */
+/* ---- making the files ---- */
 
 static int make_file(const struct bringing *b, const char *path, const struct workdir_entry *x)
 {
@@ -280,8 +280,8 @@ static int make_all(const struct bringing *b, const char *root)
     return rc ? rc : set_modes(b, root);
 }
 
-/* Pieces that are damaged in the cache, or were trimmed by another task, are found one at a time
- * and fetched again. */
+/* Each round finds at most one piece that is damaged in the cache or was trimmed by another task;
+ * the next round fetches it again. */
 static int fetch_and_make(const struct bringing *b, const char *path)
 {
     int rc = ERR_CORRUPT;
