@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *   open state dir --> take over tasks --> (metadata: own id) --> join --> link <--> tasks notices
- *   --> tasks, then belayd
+ *   open state dir --> take over tasks --> (metadata: own id) --> join --> link <--> tasks
+ *   notices --> tasks, then belayd
  *
  * Invariants.
  *  1. One agent per state directory (lock).
@@ -210,12 +210,12 @@ static bool all_idle(const struct agent *a)
     return true;
 }
 
-/* A thread whose call to a store does not return cannot be waited for. What it uses stays until the
- * process has ended. */
+/* The agent exits although a thread's call to a store does not return, and frees nothing that the
+ * thread may use. */
 static void on_stores_wait(struct timer *timer, void *ctx)
 {
     const struct agent *a = ctx;
-    bool is_all = true; /* that is waited for */
+    bool is_all = true; /* every other task is idle */
     size_t n_on_store = 0;
     LIST_FOREACH (&a->tasks, n) {
         const struct task *t = task_of_link(n);

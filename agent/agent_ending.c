@@ -22,9 +22,9 @@
 #define ORPHAN_LOOK_MS 5000
 #define LOOK_MS 4000 /* for the answers of systemd and the metadata service */
 #define CLOSING_LOOK_MS 100
-#define TELL_MS 10000 /* to report to belayd when all tasks have ended in a shutdown */
-#define TELL_LEAST_MS 5000
-#define EXIT_UNWANTED 3 /* the cluster does not know this node */
+#define TELL_MS 10000      /* to report to belayd when all tasks have ended in a shutdown */
+#define TELL_LEAST_MS 5000 /* of the whole shutdown, unless the deadline is later */
+#define EXIT_UNWANTED 3    /* the cluster does not know this node */
 
 static void finish(struct agent *a, int exit_code)
 {
@@ -71,8 +71,8 @@ static void stop_all(struct agent *a, const char *text)
     }
 }
 
-/* belayd has said that this node is not in its cluster: its tasks run elsewhere by now. A reserved
- * node with a token was deleted to be joined again. */
+/* belayd does not know this node: its tasks already run on other nodes. A reserved node that has a
+ * token joins again. */
 static void on_disowned(struct agent *a, const struct err *e)
 {
     log_error("the cluster no longer knows this node: ending its tasks", log_err(e));
@@ -110,7 +110,7 @@ bool agent_refused(void *ctx, const struct err *e)
     return true;
 }
 
-/* An elastic node without a cluster must not run, and cost money, for ever. */
+/* Ends an elastic node that has lost contact with its cluster: it would cost money for ever. */
 static void on_orphan_look(struct timer *timer, void *ctx)
 {
     struct agent *a = ctx;
@@ -130,7 +130,7 @@ static void on_orphan_look(struct timer *timer, void *ctx)
 
 /* ---- shutting down ---- */
 
-/* Time that the tasks have, if no notice says less. */
+/* Milliseconds that tasks have in a shutdown, unless a notice leaves less. */
 static int64_t shutdown_ms(const struct agent *a)
 {
     int64_t own = a->config->shutdown_timeout_ms, providers = notice_reader_shutdown_ms(a->notices);
@@ -262,7 +262,7 @@ void agent_signal(void *ctx, int signum)
         look_whether_machine_goes(a);
 }
 
-/* ---- */
+/* ---- timers ---- */
 
 void agent_ending_init(struct agent *a)
 {

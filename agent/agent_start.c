@@ -43,8 +43,8 @@ static void spread(const char *dir)
         close(fd);
 }
 
-/* The agent's directory may have been made under any umask: user data's is 077. Files in it that
- * are not for others have modes of their own. */
+/* Makes the agent's directory traversable for other users. It may have been made under any umask
+ * (that of user data is 077); its secret files have modes of their own. */
 static int open_own_dir(const char *dir, struct err *e)
 {
     struct stat st;
@@ -58,7 +58,7 @@ static int open_own_dir(const char *dir, struct err *e)
     return rc;
 }
 
-/* Other users must be able to traverse it to the directories of their jobs. */
+/* Other users must be able to traverse dir/tasks, which contains the directories of their jobs. */
 int agent_open_dirs(struct agent *a, struct err *e)
 {
     bool is_root = geteuid() == 0;
@@ -98,7 +98,7 @@ static void add_runtimes(struct config *c)
     image_runtimes_deinit(&found);
 }
 
-/* Lists GPUs with the driver's own program, or without it by device files. */
+/* Lists GPUs with nvidia-smi or, if that fails, by device files. The configured number wins. */
 static void find_gpus(struct agent *a, struct node_resources *r)
 {
     char program[256], *listing = mem_alloc(GPUS_LISTING_MAX);

@@ -44,7 +44,8 @@ void agent_changed_later(void *ctx)
     uplink_changed_later(&a->link);
 }
 
-/* A task is removed once belayd has recorded its end, and with it what was saved. */
+/* Acknowledges a reclaim once no task is left. A task is removed only when belayd has recorded its
+ * end and its saves. */
 void agent_acknowledge_reclaim(struct agent *a)
 {
     if (a->notice.kind == NOTICE_RECLAIM && list_is_empty(&a->tasks))
@@ -64,7 +65,7 @@ void agent_task_gone(void *ctx, struct task *t)
 
 #define IN_ORDER_MAX WIRE_ATTEMPTS_MAX
 
-/* Starts those of the waiting saves that may be stored now. */
+/* Starts the waiting saves whose turn it is (save_order.h). */
 void agent_order_saves(void *ctx)
 {
     struct agent *a = ctx;
@@ -84,8 +85,8 @@ void agent_order_saves(void *ctx)
 
 /* ---- admission ---- */
 
-/* An attempt that belayd has given up may still run for a moment; until it ends, no task has the
- * node exclusively. */
+/* Fails while another task is here and one of the two needs the node exclusively: an attempt that
+ * belayd has given up may still run for a moment. */
 static int check_alone(const struct agent *a, const struct task *t, struct err *e)
 {
     LIST_FOREACH (&a->tasks, l) {
@@ -323,7 +324,7 @@ void agent_desired(void *ctx, const struct wire_desired *d)
         start_pruning(a);
 }
 
-/* ---- */
+/* ---- timers ---- */
 
 void agent_tasks_init(struct agent *a)
 {

@@ -121,7 +121,7 @@ static void free_if_done(struct channel *ch)
     free(ch);
 }
 
-/* Closing AGENT hangs up its processes. */
+/* Closing AGENT makes the minder hang up the command (shells.c). */
 static void give_up(struct channel *ch)
 {
     struct http_client *http = ch->of->peer->http;
@@ -164,7 +164,7 @@ static void fail(struct channel *ch, const char *fmt, ...)
 
 /* ---- output ---- */
 
-/* False if there is nothing more (now). */
+/* False if nothing could be read. */
 static bool read_some(struct channel *ch, int which)
 {
     char text[16384];
@@ -340,7 +340,7 @@ static void take_frame(struct channel *ch, const struct frame *f)
     }
 }
 
-/* False if they are malformed. */
+/* Takes all complete frames. False if one is malformed. */
 static bool take_frames(struct channel *ch)
 {
     struct frame f;
@@ -444,7 +444,7 @@ static int make_terminal(struct channel *ch, const struct winsize *size, int the
     return 0;
 }
 
-/* Returns our end, or -1 and errno. */
+/* Returns the agent's end of the connection, or -1 with errno set. */
 static int connect_shell(const struct channel *ch)
 {
     int ends[2];
@@ -514,8 +514,8 @@ static void start(struct channel *ch, const char *order, const struct winsize *s
     ask_input(ch);
 }
 
-/* {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80}, or {"signal": 10, "to":
- * "programs"} */
+/* text: {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80}, or
+ * {"signal": 10, "to": "programs"}. */
 static void take_order(struct channel *ch, const char *text, size_t n)
 {
     struct err e;

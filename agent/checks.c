@@ -86,7 +86,7 @@ static int check_system_users(const struct config *c, struct err *e)
     return 0;
 }
 
-/* Only a warning: it may be intended. */
+/* Only warns, because the excess may be intended. */
 static void check_memory(const struct config *c)
 {
     int64_t has_mib = resources_measure().memory_mib;
@@ -103,7 +103,7 @@ static int check_criu(const struct config *c, struct err *e)
     return err_wrap(e, "criu");
 }
 
-/* https://HOST:PORT or https://[ADDRESS]:PORT; without a port 443. */
+/* server is https://HOST[:PORT] or https://[ADDRESS][:PORT]; the default port is 443. */
 static int check_server(const struct config *c, struct err *e)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};

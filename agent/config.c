@@ -130,7 +130,7 @@ static void read_telemetry(struct yaml_reader *root, struct config *c)
     check_telemetry(root, yaml_opt(root, "server"), c);
 }
 
-/* Launched by belay, not by the emulator: the whole machine is for jobs. */
+/* Whether belay launched this machine at a provider (not in the emulator): it only runs jobs. */
 static bool is_launched(const struct config *c)
 {
     const char *dir = getenv("BELAY_NODE_DIR");
@@ -174,7 +174,7 @@ static void read_system_users(struct yaml_reader *r, struct config *c)
     }
 }
 
-/* A host's name may be one that no node can have. An elastic node must join nevertheless. */
+/* The default is the host's name, or "node" if that is not valid: an elastic node must join. */
 static void read_name(struct yaml_reader *r, struct config *c)
 {
     char host[sizeof(c->name)] = "";

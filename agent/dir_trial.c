@@ -28,7 +28,7 @@ static void strip_last(char *path)
     slash[slash == path] = '\0';
 }
 
-/* Where dir/tasks is, or would be made. The caller frees it. */
+/* Finds dir/tasks, or the existing directory in which it would be made. The caller frees it. */
 static int find_dir(const char *dir, char **ret_dir, struct err *e)
 {
     char *tasks = mem_printf("%s/tasks", dir);
@@ -37,7 +37,8 @@ static int find_dir(const char *dir, char **ret_dir, struct err *e)
     return rc;
 }
 
-/* Same, but above a directory that the agent's start opens to other users (agent_start.c). */
+/* As find_dir, but the parent of dir if other users cannot traverse dir: the agent's start changes
+ * that (agent_start.c). */
 static int find_dir_after_start(const char *dir, char **ret_dir, struct err *e)
 {
     struct stat st;
@@ -93,7 +94,8 @@ static bool is_noexec(const char *dir)
     return statvfs(dir, &v) == 0 && (v.f_flag & ST_NOEXEC);
 }
 
-/* The topmost directory of the path that other users may not pass; NULL if the modes show none. */
+/* The topmost directory of the path that other users cannot traverse; NULL if the modes show none.
+ * The caller frees it. */
 static char *closed_part(const char *dir)
 {
     char *path = mem_strdup(dir), *found = NULL;
@@ -138,8 +140,8 @@ static int say_others(const char *dir, int why, struct err *e)
     return ERR_CONFIG;
 }
 
-/* *ret_why = errno of executing a script there; 0 if it could be executed, or not written for lack
- * of space. */
+/* *ret_why: the errno of executing a script in dir; 0 if it was executed, or could not be written
+ * for lack of space. */
 static int try_in(const char *dir, bool as_nobody, int *ret_why, struct err *e)
 {
     char *path = mem_printf("%s/.belay-trial-XXXXXX", dir);

@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define RESERVE_PIECE 16384
+#define RESERVE_PIECE 16384 /* bytes that disk_give frees at a time */
 
 static int64_t inodes_reserve(int64_t total)
 {
@@ -145,7 +145,7 @@ static void look(struct disk *d)
     if (!disk_read(d->dir, &r))
         return;
     enum disk_cause cause = disk_judge(&r, d->cause);
-    if (cause != DISK_HAS_SPACE) /* pieces of it may be in use meanwhile */
+    if (cause != DISK_HAS_SPACE) /* pieces of the reserve may be used meanwhile */
         d->has_reserve = false;
     else if (!d->has_reserve)
         fill_reserve(d, &r);

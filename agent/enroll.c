@@ -20,7 +20,7 @@
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
 #define RETRY_CAP_MS 60000
-#define SKEW_MAX_MS SECONDS_MS(300)
+#define SKEW_MAX_MS SECONDS_MS(300) /* a larger difference of the clocks causes a warning */
 /* recheck periodically, because the wall clock may jump */
 #define RENEW_SLEEP_MAX_MS SECONDS_MS(3600)
 
@@ -41,7 +41,7 @@ static void watch_life(struct enroll *en)
         en->timers, &en->timer, left_ms > RENEW_SLEEP_MAX_MS ? RENEW_SLEEP_MAX_MS : left_ms);
 }
 
-/* Warns once, when a certificate was issued a moment ago by another clock. */
+/* Compares this clock with belayd's, which has just issued a certificate. Warns once. */
 static void check_clock(struct enroll *en)
 {
     int64_t ahead_ms = clock_wall(en->timers->clock).ms - en->id->issued_at.ms;
@@ -161,7 +161,7 @@ static void renew(struct enroll *en)
     buf_deinit(&body);
 }
 
-/* ---- */
+/* ---- the timer ---- */
 
 static void on_timer(struct timer *timer, void *ctx)
 {

@@ -2,7 +2,7 @@
  *
  * A host's claim (see host.h). Invariants:
  *  1. A claim is stored before anything runs for it, and removed only when nothing runs for it any
- *     more. So on a host without a claim nothing of ours runs.
+ *     more. So on a host without a claim nothing of belay runs.
  *  2. A request repeated with the same token returns the same claim. A claim is started once: after
  *     a reboot the host reports it as "ended" until it is released.
  */
@@ -146,7 +146,7 @@ static int write_claim(const char *dir, const struct claim *c, bool is_new, stru
     return rc;
 }
 
-/* ---- the holder, seen from outside ---- */
+/* ---- the holder ---- */
 
 static int open_holder_lock(const char *dir, struct err *e)
 {
@@ -158,7 +158,7 @@ static int open_holder_lock(const char *dir, struct err *e)
     return fd;
 }
 
-/* The pid that has locked it; 0 = none. */
+/* The pid of the process that holds the lock; 0 = none. */
 static pid_t holder_of(int holder_lock)
 {
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -302,7 +302,7 @@ static int undo_claim(const char *dir, int rc)
     return rc;
 }
 
-/* Does not change another token's claim; the reply shows it. */
+/* Leaves a claim with another token unchanged; the reply shows it. */
 static int claim(const char *dir, const struct host_request *q, int holder_lock, struct err *e)
 {
     struct claim c = {0};

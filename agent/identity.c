@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only file of the agent that uses OpenSSL. The private key's text is wiped when it is freed.
+ * The node's key and certificate, with OpenSSL. The private key's text is wiped when it is freed.
  */
 #include "agent/identity.h"
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define KEY_BYTES_MAX 4096
-#define THIRD_LEAST_MS 200 /* of a life, however short */
+#define THIRD_LEAST_MS 200 /* minimum of a third of a certificate's life */
 
 static int ssl_fail(struct err *e, enum err_kind kind, const char *what)
 {
@@ -276,7 +276,7 @@ int identity_accept(
     char *path = file_in(id, "node.json");
     struct buf text = {0};
     wire_joined_encode(joined, &text);
-    /* on a full disk too: the node is lost when its certificate ends */
+    /* uses the reserve of a full disk: without the new certificate the node is lost */
     rc = disk_write_record(id->dir, path, text.data, text.len, e);
     if (!rc) {
         id->node = *joined;

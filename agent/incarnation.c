@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LAST_MAX (INT64_C(1) << 52) /* larger numbers are not ours */
+#define LAST_MAX (INT64_C(1) << 52) /* a larger number was not written by an agent */
 
-/* 0 if there is none, or a malformed one. */
+/* Returns 0 if there is no number, or a malformed one. */
 static int64_t read_last(const char *path)
 {
     struct buf text = {0};
@@ -27,8 +27,9 @@ static int64_t read_last(const char *path)
     return last;
 }
 
-/* Takes no space. A crash in the middle loses nothing: the new number is greater, so its first
- * digits followed by the last digits of the old one are not less than the old one. */
+/* Overwrites the file in place, which takes no space. A crash in the middle loses nothing: the new
+ * number is greater, so its first digits followed by the last digits of the old one are not less
+ * than the old one. */
 static bool write_over(const char *path, const char *text)
 {
     struct err unused;
@@ -40,7 +41,7 @@ static bool write_over(const char *path, const char *text)
     return is_written;
 }
 
-/* On a full disk too: without a number the agent cannot start, and its tasks are lost. */
+/* Also works on a full disk: without a number the agent cannot start, and its tasks are lost. */
 static int write_number(const char *dir, const char *path, const char *text, struct err *e)
 {
     int rc = fs_write_atomic(path, text, strlen(text), 0600, e);
@@ -48,7 +49,7 @@ static int write_number(const char *dir, const char *path, const char *text, str
         return rc;
     if (write_over(path, text))
         return 0;
-    /* a file system that writes nothing in place */
+    /* the file system does not overwrite in place (copy-on-write), or there is no file yet */
     return disk_write_record(dir, path, text, strlen(text), e);
 }
 

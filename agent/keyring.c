@@ -25,7 +25,7 @@ static char *name_of(const char *dir)
     return mem_printf("belay:%s", dir);
 }
 
-/* Returns its serial number, or -1 and errno. */
+/* Returns the key's serial number, or -1 with errno set. */
 static long find(const char *dir)
 {
     char *name = name_of(dir);
@@ -63,7 +63,7 @@ int keyring_put(const char *dir, const struct wire_secrets *s, struct wall now, 
     struct buf text = {0};
     char *name = name_of(dir);
     long key;
-    /* so that it is not moved, which would leave a copy */
+    /* a buffer that grows is moved, and would leave a copy of the secrets */
     buf_reserve(&text, (size_t)PAYLOAD_MAX);
     buf_printf(&text, "%" PRId64 "\n", now.ms);
     wire_desired_encode(&whole, &text);
@@ -84,7 +84,8 @@ int keyring_put(const char *dir, const struct wire_secrets *s, struct wall now, 
     return rc;
 }
 
-/* A clock set back must not extend their life. */
+/* Subtracts the time since storing from the credentials' life. A clock set back does not extend
+ * it. */
 static int age(struct wire_secrets *s, int64_t put_ms, struct wall now, struct err *e)
 {
     int64_t passed = now.ms > put_ms ? now.ms - put_ms : 0;

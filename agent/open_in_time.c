@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/time.h>
 
-#define AGAIN_US 100000 /* a signal that came before the call is repeated */
+#define AGAIN_US 100000 /* repeats the signal, because one before open() blocks has no effect */
 
 static void on_alarm(int signal)
 {

@@ -66,8 +66,8 @@ static int reply_error(const struct http_reply *reply, struct err *e)
     return rc;
 }
 
-/* Without an answer, "denied" is this side's refusal of belayd's certificate. belayd has refused
- * nothing, so this is tried again like a belayd that is away. */
+/* Handles a call without an answer. ERR_DENIED then means that this side does not accept belayd's
+ * certificate. belayd has refused nothing, so the call is retried as if belayd were unavailable. */
 static int not_answered(const struct err *failed, struct err *e)
 {
     bool is_early = strstr(failed->text, "not yet valid") != NULL;

@@ -19,8 +19,8 @@
 #define WAIT_MS 20000     /* unless belayd says otherwise */
 #define CALL_MS 15000     /* in addition to the wait */
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
-/* or a third of the lease, so that a restarted belayd hears from this node before it counts as
- * lost */
+/* or a third of the lease if that is less, so that a restarted belayd hears from this node before
+ * it declares it lost */
 #define RETRY_CAP_MS 10000
 #define COALESCE_MS 1000
 
@@ -99,7 +99,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     slot->call = NULL;
     if (!u->running)
         return;
-    if (failed && failed->kind == ERR_CANCELLED) { /* from before a stop and restart */
+    if (failed && failed->kind == ERR_CANCELLED) { /* by uplink_stop, before a new start */
         pump(u);
         return;
     }
@@ -143,7 +143,7 @@ void uplink_init(struct uplink *u)
 void uplink_start(struct uplink *u)
 {
     u->running = true;
-    u->rev = 0; /* it was of another node or another belayd */
+    u->rev = 0; /* the last revision was another node's or another belayd's */
     pump(u);
 }
 

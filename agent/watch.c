@@ -26,8 +26,8 @@ struct watches {
     struct timers *timers;
     struct timer pause;
     struct list all, due;
-    int64_t credit_ns; /* time that looks may take now */
-    int64_t credited_ns;
+    int64_t credit_ns;   /* time that looks may take now; negative after a long one */
+    int64_t credited_ns; /* when credit_ns was last increased (uv_hrtime) */
 };
 
 struct watch {
@@ -35,10 +35,10 @@ struct watch {
     struct link in_all, in_due;
     struct timer timer;
     int64_t coalesce_ms, poll_ms;
-    int wd;        /* NONE = not armed */
-    bool soon;     /* the timer was started by a change, not for the poll */
-    int allowance; /* looks */
-    int64_t refilled_ms;
+    int wd;              /* NONE = not armed */
+    bool soon;           /* the timer was started by a change, not for the poll */
+    int allowance;       /* looks that are allowed now */
+    int64_t refilled_ms; /* up to when allowance was refilled; monotonic */
     char *path;
     watch_fn fn;
     void *ctx;
@@ -63,7 +63,7 @@ static void refill(struct watch *w)
     }
 }
 
-/* Time until a look is allowed. */
+/* Milliseconds until a look is allowed. */
 static int64_t allowed_in_ms(struct watch *w)
 {
     refill(w);
@@ -145,7 +145,7 @@ static void on_readable(uv_poll_t *poll, int status, int what)
     struct watches *ws = poll->data;
     _Alignas(struct inotify_event) char text[EVENT_BYTES];
     (void)status, (void)what;
-    ssize_t n = read(ws->fd, text, sizeof(text)); /* a rest keeps it readable for the next one */
+    ssize_t n = read(ws->fd, text, sizeof(text)); /* the rest is read in the next iteration */
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *event = (const struct inotify_event *)(text + at);
         on_change(ws, event);
@@ -244,7 +244,7 @@ void watch_stop(struct watch *w)
     free(w);
 }
 
-/* ---- all of them ---- */
+/* ---- opening and closing ---- */
 
 struct watches *watches_open(uv_loop_t *loop, struct timers *timers)
 {
