@@ -25,7 +25,7 @@
 #define CUDA_MAJOR 4 /* the first with a plugin for CUDA */
 #define WORDS_MAX 40
 
-/* ---- what it says ---- */
+/* ---- criu's output ---- */
 
 bool criu_parse_version(
     const char *text, int *ret_major, int *ret_minor, char *ret_text, size_t size)
@@ -92,13 +92,13 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
 
 /* Options of dump and restore. The supervisor manages cgroups; TCP connections are closed; files
  * without a name and file locks are saved; connections to UNIX sockets of other processes are made
- * again. Without --link-remap: for a file that was opened under a name that it has lost, but that
- * has another name, criu would create a hard link as root in a directory of the user, and remove it
- * when the processes continue. Another node does not have such a link. */
+ * again. Without --link-remap: for an open file whose name was removed while another hard link to
+ * it exists, criu would create a link as root in a directory of the user, and remove it when the
+ * processes continue. Another node does not have such a link. */
 static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--file-locks",
     "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
 
-/* In whole seconds, as criu expects it. */
+/* criu's own time limit: a tenth (at least 1 s) shorter, so that criu ends before it is killed. */
 static int64_t own_timeout_s(int64_t timeout_ms)
 {
     int64_t margin = timeout_ms / 10 > 1000 ? timeout_ms / 10 : 1000;
@@ -191,7 +191,7 @@ static void child(const char *const *argv, int output, int inherited)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     int null = open("/dev/null", O_RDONLY);
-    /* above the descriptors that are reassigned */
+    /* at 10 or above, where the dup2 below do not close it */
     int high = inherited < 0 ? -1 : fcntl(inherited, F_DUPFD_CLOEXEC, 10);
     if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
         _exit(126);
@@ -223,8 +223,8 @@ static void keep(struct capture *c, const char *p, size_t n)
     c->n_tail += n - drop;
 }
 
-/* Waits for the end of the program; processes that it started may continue and have the pipe open.
- * False: the deadline passed. */
+/* Waits for the end of the program. Processes that it started may continue and keep the pipe open.
+ * False if the deadline passed. */
 static bool follow(
     pid_t pid, int pidfd, int output, int64_t deadline_ms, struct capture *c, int *ret_status)
 {
@@ -343,7 +343,7 @@ int criu_call_restore(
     return call(argv, output, "criu restore", log, timeout_ms, NULL, 0, e);
 }
 
-/* ---- what it can do here ---- */
+/* ---- support on this node ---- */
 
 static bool find_in(const char *path, const char *name, char *out, size_t size)
 {
@@ -381,7 +381,8 @@ static bool has_cuda_plugin(void)
     return false;
 }
 
-/* The reason why programs with GPUs cannot be checkpointed; NULL: none is known without a test. */
+/* The reason why programs with GPUs cannot be checkpointed; NULL if none is known before the trial
+ * (criu_trial.h). */
 static const char *lacks_for_gpus(struct criu *c, int major)
 {
     struct criu_gpu gpus;

@@ -43,7 +43,8 @@ static bool is_within(const char *path, size_t n, const char *dir)
            (n == n_dir || path[n_dir] == '/');
 }
 
-/* Whether only root can write to the directory of path and to all above it, up to becomes_root. */
+/* Whether only root can write to the directory of path and to all above it. becomes_root: a
+ * directory that is trusted with all below it; may be NULL. */
 static bool is_safe(const char *path, const char *becomes_root)
 {
     int fd = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -61,7 +62,7 @@ static bool is_safe(const char *path, const char *becomes_root)
     return walked != WALKED_REFUSED;
 }
 
-/* The text is short because its readers cut it; the user needs the path. */
+/* The text is short because it is truncated on its way to the user, who needs the path. */
 static int refuse(const struct criu_created *c, struct err *e)
 {
     char *path = mem_strdup(c->path);

@@ -22,7 +22,7 @@
 
 #define COPY_BYTES (1u << 20)
 #define VERSION 2
-#define OUTPUT_MAX UINT32_MAX /* a pipe's number has 32 bits */
+#define OUTPUT_MAX UINT32_MAX /* a pipe's inode number has 32 bits */
 #define COPY_DEPTH_MAX 128    /* deeper than the directories of any checkpoint */
 
 void criu_files_deinit(struct criu_files *f)
@@ -213,7 +213,7 @@ static int copy_bytes(int from, int to, const char *name, struct err *e)
     return rc;
 }
 
-/* Creates an empty regular file. */
+/* Creates a regular file, or empties an existing one. flags: for open(2), such as O_EXCL. */
 static int open_target(const char *to, int flags, int *ret_fd, struct err *e)
 {
     int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | flags, 0600),
@@ -232,7 +232,7 @@ static int open_target(const char *to, int flags, int *ret_fd, struct err *e)
     return rc;
 }
 
-/* Closes out. */
+/* Copies in to out, sets the mode, and closes out. */
 static int fill_target(int in, int out, const char *to, mode_t mode, struct err *e)
 {
     int rc = copy_bytes(in, out, to, e);

@@ -13,6 +13,8 @@
 #define MAGIC_FILES 0x56303138u
 #define MAGIC_REMAPS 0x59133954u
 
+/* Types and field numbers of criu's messages (its remap-file-path.proto, fdinfo.proto,
+ * regfile.proto and sk-unix.proto). */
 enum { REMAP_LINKED, REMAP_GHOST, REMAP_PROCESS };
 enum { FILE_TYPE = 1, FILE_ID = 2, FILE_REG = 3, FILE_SOCKET = 16 };
 enum { REG_NAME = 6, SOCKET_FLAGS = 6, SOCKET_NAME = 11, SOCKET_DIR = 14 };
@@ -34,8 +36,8 @@ struct slice {
 };
 
 struct field {
-    uint64_t number, value; /* value: used for a number */
-    struct slice bytes;     /* used for a text or a message; p NULL: it is a number */
+    uint64_t number, value; /* value: of an integer field */
+    struct slice bytes;     /* of a text or a message; p is NULL for an integer field */
 };
 
 static uint32_t u32_at(const unsigned char *p)
@@ -109,7 +111,7 @@ static bool each_message(const char *image, size_t n, uint32_t magic, message_fn
 }
 
 struct reading {
-    uint32_t *remapped; /* ids of files that are created */
+    uint32_t *remapped; /* ids of files that criu creates */
     size_t n_remapped, n_found;
     struct criu_created_list list;
 };
@@ -199,7 +201,7 @@ static bool on_file(void *ctx, struct slice message)
             return false;
         if (f.number == FILE_ID)
             id = f.value;
-        /* given twice: readers may merge the two or use either */
+        /* refuses a repeated field, because parsers may merge the two or use either */
         if ((f.number == FILE_REG && reg.p) || (f.number == FILE_SOCKET && socket.p))
             return false;
         if (f.number == FILE_REG)

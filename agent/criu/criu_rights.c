@@ -63,7 +63,7 @@ static int become_root(struct err *e)
     return 0;
 }
 
-/* 0: the user may open the same file in the same way; else errno. */
+/* Returns 0 if the user may open the same file in the same way, else errno. */
 static int try_open(const struct open_file *h)
 {
     char path[48];
@@ -128,7 +128,7 @@ static bool is_nameless(const struct statfs *fs)
     return false;
 }
 
-/* Whether the path is that of the scratch directory, which only root can enter, or begins there. */
+/* Whether the path is the scratch directory or below it, while only root can enter it. */
 static bool begins_in_scratch(const struct criu_rights *r, const char *path)
 {
     struct stat top;
@@ -138,7 +138,7 @@ static bool begins_in_scratch(const struct criu_rights *r, const char *path)
     return lstat(r->scratch, &top) == 0 && top.st_uid == 0 && (top.st_mode & 0077) == 0;
 }
 
-/* The file is as it was restored. */
+/* Whether the file is one in the scratch directory, where only the restore can have put it. */
 static bool is_in_scratch(const struct criu_rights *r, const struct open_file *h)
 {
     struct stat st;
@@ -146,8 +146,8 @@ static bool is_in_scratch(const struct criu_rights *r, const struct open_file *h
            st.st_ino == h->st.st_ino;
 }
 
-/* A socket that the restore itself made there. The name is the job's choice: it must not lead out
- * by a link. */
+/* Whether the address is that of a socket in the scratch directory, which the restore itself made.
+ * The job chooses the name, so no link is followed. */
 static bool is_socket_in_scratch(const struct criu_rights *r, const struct sockaddr_un *a)
 {
     char path[sizeof(a->sun_path) + 1] = ""; /* the name in the address need not end with a NUL */
@@ -185,7 +185,7 @@ static bool is_criu_own(const struct criu_rights *r, const struct open_file *h)
     return found;
 }
 
-/* ---- one thing ---- */
+/* ---- one file ---- */
 
 static int refuse(
     const struct criu_rights *r, const struct open_file *h, const char *why, struct err *e)
@@ -208,11 +208,12 @@ static bool has_ended(pid_t pid)
     struct proc_entry now;
     if (proc_read_entry(pid, &now))
         return !proc_entry_is_alive(&now);
-    /* otherwise /proc has no information, which proves nothing */
+    /* a missing entry in /proc does not prove that it has ended */
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-/* The process is stopped. A file that cannot be examined is refused. */
+/* Returns 0 if the process has ended. Otherwise the file is refused: the process is stopped, so
+ * that its files should be readable. */
 static int cannot_look(pid_t pid, int why, const char *path, struct err *e)
 {
     return has_ended(pid) ? 0 : err_errno(e, why, "comparing rights: looking at %s", path);
@@ -245,7 +246,8 @@ static int check_link(
 
 /* ---- sockets ---- */
 
-/* *ret_flags and *ret_under_way are -1 if the kernel does not report them. */
+/* *ret_flags: as for open(2). *ret_under_way: descriptors queued in a UNIX socket. -1 if the kernel
+ * does not report them. */
 static void read_fdinfo(pid_t pid, int fd, int *ret_flags, int *ret_under_way)
 {
     char path[64], line[256];
@@ -263,7 +265,7 @@ static void read_fdinfo(pid_t pid, int fd, int *ret_flags, int *ret_under_way)
         fclose(f);
 }
 
-/* Also true if it is unknown. */
+/* Whether the inode is that of a UNIX socket; also true if that is unknown. */
 static bool is_unix_socket(pid_t pid, ino_t number)
 {
     char path[48], line[512];
@@ -288,7 +290,7 @@ static int copy_of(const struct open_file *h, struct err *e)
     return fd < 0 ? err_errno(e, why, "comparing rights: looking at %s", h->path) : fd;
 }
 
-/* criu connects only datagram sockets to sockets outside of the job. */
+/* criu connects only datagram sockets to sockets outside of the job; the others need no check. */
 static bool has_named_peer(int fd, struct sockaddr_un *ret_peer, socklen_t *ret_len)
 {
     int type = 0;
@@ -464,8 +466,7 @@ int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e)
 
 /* ---- our own program ---- */
 
-/* Whether the process is between the sandbox's first process and this one: criu, and possibly a
- * shell. */
+/* Whether the process is this one or an ancestor: a shell, criu, the sandbox's first process. */
 static bool is_above_us(const struct proc_table *t, pid_t pid)
 {
     pid_t at = getpid();

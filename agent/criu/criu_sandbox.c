@@ -62,7 +62,7 @@ int criu_sandbox_prepare_pid(void)
     return rc;
 }
 
-/* ---- its output ---- */
+/* ---- the job's output ---- */
 
 int criu_sandbox_note_output(int fd, struct err *e)
 {
@@ -148,7 +148,7 @@ int criu_sandbox_restore(const char *criu, const struct job_user *u, int output,
     return rc;
 }
 
-/* ---- what criu calls ---- */
+/* ---- criu's action script ---- */
 
 int criu_sandbox_write_hook(const char *task_dir, struct err *e)
 {
@@ -279,7 +279,7 @@ static int go_in(pid_t init, struct err *e)
     return 0;
 }
 
-/* In the sandbox. */
+/* Runs in the sandbox. Replaces this process with criu, or returns an exit code. */
 static int dump_inside(const char *criu, enum criu_step step, bool parent, int64_t timeout_ms)
 {
     struct criu c = {0};

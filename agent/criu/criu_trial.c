@@ -71,7 +71,7 @@ void criu_trial(struct criu *c)
 
 /* ---- the sandbox's first process ---- */
 
-/* In the sandbox. */
+/* Makes the directory for images and an empty action script in the sandbox. */
 static int prepare(struct err *e)
 {
     static const char hook[] = "#!/bin/sh\n";
@@ -113,7 +113,7 @@ static int wait_file(int watch, const char *path, pid_t subject, int64_t deadlin
     return 0;
 }
 
-/* A pipe for the output, as tasks have one. */
+/* Makes a pipe for the program's output, as tasks have one. ret_number: its inode number. */
 static int make_pipe(int ends[2], int64_t *ret_number, struct err *e)
 {
     struct stat st;
