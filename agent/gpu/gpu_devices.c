@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * /dev/nvidiaN is character device 195:N (the driver's README, "Device Nodes"). Numbers go by the
- * bus, minors by what the driver found first; /proc/driver/nvidia/gpus/BUS/information maps one to
- * the other.
+ * /dev/nvidiaN is character device 195:N (the driver's README, "Device Nodes"). GPUs are numbered
+ * in the order of the bus, minors in the order in which the driver found the devices;
+ * /proc/driver/nvidia/gpus/BUS/information maps one to the other.
  */
 #include "agent/gpu/gpu_devices.h"
 

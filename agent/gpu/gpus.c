@@ -60,7 +60,7 @@ static bool read_uuid(const char *line, size_t n, char out[GPUS_ID_MAX])
     return true;
 }
 
-/* One GPU of the listing, and its slices. */
+/* What has been read of the listing so far. */
 struct reading {
     struct gpus whole, slices;
     char uuids[GPUS_MAX][GPUS_ID_MAX]; /* UUIDs of the GPUs in `whole` */
@@ -143,7 +143,7 @@ static bool is_free(const char *id, const char *const *others, size_t n_others)
     return true;
 }
 
-/* False if it does not fit. */
+/* Appends an id to a list separated by commas. False if it does not fit. */
 static bool append(char text[GPUS_TEXT_MAX], const char *id)
 {
     size_t n = strlen(text), len = strlen(id), comma = n > 0;
@@ -162,7 +162,7 @@ static int64_t count(const struct gpus *g, const char *slice)
     return n;
 }
 
-/* Allots n with this profile; "" = whole GPUs. */
+/* Appends the ids of n free slices with this profile ("" = whole GPUs) to text. */
 static int give(const struct gpus *g, const char *slice, int64_t n, const char *const *others,
     size_t n_others, char text[GPUS_TEXT_MAX], struct err *e)
 {

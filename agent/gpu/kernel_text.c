@@ -27,7 +27,7 @@ static const char *next_line(const char *p)
     return p + (*p == '\n');
 }
 
-/* The text after n blanks; NULL if this line has fewer. */
+/* The text after the first n words of the line; NULL if it has no more words. */
 static const char *skip_words(const char *p, int n)
 {
     for (; p && n > 0; n--) {

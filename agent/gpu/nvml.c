@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#define CLOSE_MS 2000
+#define CLOSE_MS 2000 /* time for the thread to end */
 
 /* ---- the interface ---- */
 
@@ -212,6 +212,7 @@ struct nvml {
     pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t changed;
     bool asked, looking, fresh, stop;
+    /* monotonic: start of the last sample, end of the one in looks; processor time of the thread */
     int64_t began_ms, at_ms, cpu_ns;
     size_t n;
     struct nvml_look looks[NVML_LOOKS_MAX];

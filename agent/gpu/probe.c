@@ -23,7 +23,7 @@
 #define MOUNTS_MAX ((size_t)4 << 20)
 /* vmstat counts in pages; on the few machines with larger pages the result is too low */
 #define PAGE_SWAPPED 4096
-/* threads are read only of processes that used at least one cpu divided by this */
+/* threads are read only of processes that used at least 1/BUSY_PART of a cpu */
 #define BUSY_PART 2
 
 /* Counters of a process or thread at the last sample. */
@@ -174,10 +174,10 @@ struct look {
     int64_t elapsed_ms;
     struct seen *seen, *threads;
     size_t n_seen, n_threads;
-    /* what they did since the last sample */
+    /* since the last sample */
     int64_t cpu_ticks, faults, blocked_ticks, read_bytes, write_bytes, busiest_ticks;
     int64_t pages, swap_bytes;
-    bool waits; /* one of them is waiting for a disk now */
+    bool waits; /* a process or thread is waiting for a disk now (state D) */
 };
 
 static void look_at_thread(struct look *l, int64_t pid, const char *tid)
@@ -305,7 +305,7 @@ static bool has_own_network(int64_t pid)
            readlink(path, its, sizeof(its) - 1) > 0 && !str_eq(own, its);
 }
 
-/* Finds its cgroup and network from its processes. The last process started last, so it is inside
+/* Finds the task's cgroup and network by its last process, which was started last and so is inside
  * the container if there is one. */
 static void find_cgroups(struct probe *p, const struct probe_of *of, const pid_t *pids, size_t n)
 {
@@ -362,7 +362,7 @@ static bool read_beside(const char *file, const char *name, char out[TEXT_MAX])
     return end && fs_read_start(path, out, TEXT_MAX);
 }
 
-/* Reads what its cgroups count; the rest is -1. */
+/* Reads the counters of the task's cgroups; those that are not available become -1. */
 static void read_counters(
     const struct probe *p, const struct probe_of *of, struct counters *c, struct task_load *levels)
 {
@@ -384,7 +384,7 @@ static void read_counters(
     levels->swap_bytes = read_in_group(p, "memory.swap.current", text) ? kernel_number(text) : -1;
 }
 
-/* Sums all its interfaces except the loopback. */
+/* Sums the interfaces in the task's own network namespace, except the loopback. */
 static void read_own_network(const struct probe *p, struct counters *c)
 {
     char text[TEXT_MAX];

@@ -27,8 +27,8 @@ static int64_t read_number(const struct rapl *r, const char *zone, const char *n
     return read_file(r, zone, name, text) ? kernel_number(text) : -1;
 }
 
-/* "intel-rapl:0", or with `parts` "intel-rapl:0:1". intel-rapl-mmio:0 repeats the same packages,
- * and psys includes them. */
+/* Whether the name has so many parts: "intel-rapl:0" has 1, "intel-rapl:0:1" has 2. Not
+ * intel-rapl-mmio:0, which repeats the same packages. */
 static bool is_zone(const char *name, int parts)
 {
     static const char prefix[] = "intel-rapl";
@@ -41,7 +41,8 @@ static bool is_zone(const char *name, int parts)
     return !*p && parts == 0;
 }
 
-/* A package, or the memory of one. Other zones below a package are included in it. */
+/* Whether the zone is a package, or the memory of one. Other zones below a package are included in
+ * it; psys includes the packages. */
 static bool counts(const struct rapl *r, const char *zone)
 {
     char name[TEXT_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measured once at the start; a machine does not grow while it runs.
+ * A machine does not grow while it runs, so the agent measures it at its start. Only the load is
+ * read repeatedly.
  */
 #include "agent/gpu/resources.h"
 
@@ -65,7 +66,8 @@ static struct gpu_kind read_kind(const char *path)
     return k;
 }
 
-/* Reads the driver's files of the GPUs. */
+/* The model of the node's GPUs by the driver's files, and the smallest memory; empty if the models
+ * differ. */
 static struct gpu_kind gpu_kind(void)
 {
     struct gpu_kind all = {.memory_mib = 0};

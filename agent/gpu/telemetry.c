@@ -109,7 +109,7 @@ static int64_t thread_cpu_us(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-/* On a thread. */
+/* Runs on a thread of the pool. */
 static void look_on_thread(void *ctx)
 {
     struct telemetry *t = ctx;
@@ -300,7 +300,7 @@ static void on_looked(void *ctx)
         if (n->runs)
             task_load_add(&n->sum, &n->last);
     }
-    /* larger values are invalid */
+    /* a larger value is a fault of the counter */
     if (t->has_before && t->look_uj >= 0 && t->look_uj < WIRE_NODE_MW_MAX * RAPL_GAP_MS) {
         t->drawn_uj += t->look_uj;
         t->drawn_ms += t->now.at_ms - t->before.at_ms;
