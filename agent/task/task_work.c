@@ -367,7 +367,8 @@ static int consider_older(void *ctx, const struct ckpt_info *info)
     return is_older;
 }
 
-/* A checkpoint that fails verification is skipped but not set aside. */
+/* A checkpoint that fails verification is skipped but not set aside, which is left to nodes where
+ * CRIU has not refused a newer one (restore_near). */
 static int restore_older(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
