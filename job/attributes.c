@@ -14,7 +14,7 @@
 #define YEAR_MS (366 * 86400000LL)
 #define USD_MAX (1000000000LL * 1000000) /* 10^9 dollars, in micro-dollars */
 
-/* Slurm's variables for one flag of sbatch, salloc and srun */
+/* The environment variables of a flag that Slurm's sbatch, salloc and srun share. */
 #define ENV_OF_ALL(name) "SBATCH_" name " SALLOC_" name " SLURM_" name
 
 /* A flag that is another name of `name`. */
@@ -759,7 +759,7 @@ const struct job_attribute job_attributes[] = {
 };
 const size_t job_attributes_count = sizeof(job_attributes) / sizeof(job_attributes[0]);
 
-#define RETRIES(kind, of) /* values as in a request (spec.h) */                                    \
+#define RETRIES(kind, of) /* a number, or a RETRIES_ constant of spec.h */                         \
     {                                                                                              \
         .name = "retry." kind, .min = RETRIES_USUAL, .max = RETRIES_UNLIMITED,                     \
         MEMBER(retries.n[of]), .field = JOB_FIELD_NONE                                             \

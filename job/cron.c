@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The next moment is searched span by span of the zone (base/zone.h). Within a span local seconds
- * differ from UTC by a constant, so the schedule is a matter of dates alone.
+ * The search for the next moment visits the zone's spans in order (base/zone.h). Within a span,
+ * local time differs from UTC by a constant, so only the date and the minute of day matter.
  */
 #include "job/cron.h"
 
@@ -21,7 +21,7 @@ const char *const cron_twice_names[] = {"auto", "first", "last", "both", NULL};
 struct field {
     const char *what;
     int min, max;
-    const char *const *names; /* of min, min + 1, ...; NULL: it has none */
+    const char *const *names; /* names of min, min + 1, ...; NULL if values have no names */
 };
 
 static const char *const month_names[] = {
@@ -163,7 +163,8 @@ static int read_field(const struct field *f, struct word w, uint64_t *ret_bits, 
     return 0;
 }
 
-/* True if none of its months has one of its days. A day of the week occurs on every date. */
+/* True if no scheduled month has a scheduled day: 30 February. Where a day of the week is an
+ * alternative (both is false), a date always exists. */
 static bool never_comes(const struct cron *c)
 {
     for (int month = 1; c->both && month <= 12; month++)
@@ -312,8 +313,8 @@ static int64_t local_next(const struct cron *c, int64_t from_s, int64_t limit_s)
     return NONE_S;
 }
 
-/* The local seconds that a zone's clocks show in one span: from .. end. Those below `again` were
- * also shown in the span before; those from `soon` on will be shown again in the next. */
+/* Local seconds of one span: from .. end - 1. Seconds below `again` also occur in the previous
+ * span, seconds from `soon` on also in the next. */
 struct shown {
     int64_t from, end, again, soon;
 };
@@ -331,8 +332,8 @@ static struct shown shown_in(const struct time_zone *z, size_t k)
     return v;
 }
 
-/* The first minute to run in the span at or after from_s, given the rule for minutes shown twice.
- */
+/* The first scheduled minute of the span at or after from_s, in local seconds; NONE_S if none.
+ * `twice` selects among minutes that occur in two spans. */
 static int64_t next_in(const struct cron *c, struct shown v, enum cron_twice twice, int64_t from_s)
 {
     bool all = c->hours == ALL_HOURS;

@@ -18,7 +18,7 @@
 
 /* One entry between commas: only a prefix, or a prefix, numbers in brackets and a suffix. */
 struct item {
-    /* parts: after the opening bracket; NULL if there is none */
+    /* parts begins after the opening bracket; NULL if there are no brackets */
     const char *prefix, *parts, *suffix;
     size_t n_prefix, n_parts, n_suffix, length;
 };

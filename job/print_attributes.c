@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the table of a job's options as JSON, for what is compared with it or made from it while
- * belay is built: the manual, the documents, the Python client. Not installed.
+ * Prints the table of a job's options as JSON. The build generates or checks the manual, the
+ * documents and the Python client with it. Not installed.
  */
 #include "base/json.h"
 #include "base/str.h"
@@ -51,7 +51,7 @@ static const char *const units[] = {[JOB_UNIT_NONE] = NULL,
     [JOB_UNIT_MIB] = "MiB",
     [JOB_UNIT_UUSD] = "uusd"};
 
-/* What a job has that says nothing of it; NULL: it is no plain member of struct job_spec. */
+/* The option's default; NULL if it is not a number or word in struct job_spec. */
 static json_t *default_of(const struct job_attribute *a)
 {
     if (!job_member_is_number(a) || a->member_type == JOB_MEMBER_MOMENT)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in one text, including duplicates: bounds the work. */
+/* Limit of the numbers in one text, including duplicates. */
 #define SAID_MAX (2LL * RANGES_NUMBER_MAX)
 
 static void set_range(struct bits *b, const struct range *r)

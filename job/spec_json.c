@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See spec_json.h. All that this file knows of an option is in its row: type, words and range.
+ * See spec_json.h. Every option is read and written by its row alone: type, words and range.
  */
 #include "job/spec_json.h"
 
@@ -43,7 +43,7 @@ static void read_member(struct json_reader *r, const char *key, const struct job
     }
 }
 
-/* The row's name without prefix; NULL: the name does not begin with prefix, or has further dots. */
+/* The row's name without prefix; NULL if it does not begin with prefix or has further dots. */
 static const char *name_in(const struct job_attribute *a, const char *prefix)
 {
     const size_t n = strlen(prefix);
@@ -63,9 +63,9 @@ void job_spec_read(struct json_reader *r, const char *prefix, struct job_spec *s
 
 #define PREFIX_MAX 32 /* "checkpoint." */
 
-/* The row whose name is prefix followed by name; NULL: none. Stored members are in the order of the
- * rows, so the search continues at *io_at, behind the previous one; all searches together visit
- * each row once. */
+/* The row whose name is prefix followed by name; NULL if none. The search starts at *io_at, after
+ * the previous match: stored members are in row order, so a whole object costs one pass over the
+ * rows. */
 static const struct job_attribute *row_named(const char *prefix, const char *name, size_t *io_at)
 {
     const size_t n = job_attributes_count + job_stored_count, n_prefix = strlen(prefix);
@@ -83,8 +83,8 @@ static const struct job_attribute *row_named(const char *prefix, const char *nam
     return NULL;
 }
 
-/* Reads a stored object. It has few of the many options, so this iterates over its members and not
- * over the rows. */
+/* Reads a stored object. Iterates over its members, not over the rows, because a job sets few of
+ * the options. */
 static void read_stored(struct json_reader *r, const char *prefix, struct job_spec *s)
 {
     const char *key;
@@ -102,7 +102,7 @@ static void read_stored(struct json_reader *r, const char *prefix, struct job_sp
     }
 }
 
-/* Makes "checkpoint." of "checkpoint"; false: no row's name begins with that. */
+/* Converts "checkpoint" to "checkpoint."; false if no row's name begins with the result. */
 static bool prefix_of(const char *key, char ret_prefix[PREFIX_MAX])
 {
     const struct job_attribute *a;
@@ -174,7 +174,7 @@ static json_t *value_of(const struct job_attribute *a, const struct job_spec *s)
     return NULL;
 }
 
-/* Takes value. n is the length of the name. */
+/* Takes ownership of value. The n bytes of name may contain dots: "a.b" is member b of object a. */
 static void put(json_t *o, const char *name, size_t n, json_t *value)
 {
     const char *dot = memchr(name, '.', n);

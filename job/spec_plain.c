@@ -25,7 +25,7 @@ struct span {
 
 struct cursor {
     const char *p, *end;
-    size_t row;                   /* row of the last member that was read; NO_ROW: none yet */
+    size_t row;                   /* row of the last member that was read; NO_ROW if none */
     struct span parts[PARTS_MAX]; /* names of the objects that were read: "checkpoint" */
     size_t n_parts;
 };
@@ -113,8 +113,8 @@ static bool read_value(struct cursor *c, const struct job_attribute *a, struct j
     return false;
 }
 
-/* The first row after that of the last member whose name is prefix, a dot and name (without a
- * prefix: name). NULL: none. */
+/* The first row after c->row that is named "prefix.name", or "name" if prefix is empty. NULL if
+ * none. */
 static const struct job_attribute *next_row(struct cursor *c, struct span prefix, struct span name)
 {
     const struct job_attribute *a;

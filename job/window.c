@@ -2,7 +2,7 @@
 #include "job/window.h"
 
 #define DAY_S ((int64_t)86400)
-#define LOOK_DAYS 9 /* the previous day, and a week plus a day that the clocks may skip */
+#define LOOK_DAYS 9 /* days searched from today on: a week, and a day that the zone may skip */
 
 static int64_t floor_day(int64_t local_s)
 {
@@ -23,7 +23,7 @@ static bool opens_on(const struct window *w, int64_t day)
 bool window_is_open(const struct window *w, struct wall now, struct wall *ret_change)
 {
     int64_t now_s = now.ms / 1000, today = floor_day(now_s + zone_offset_s(w->zone, now_s));
-    int64_t until_ms = INT64_MIN; /* end of the open stretch that contains now */
+    int64_t until_ms = INT64_MIN; /* when the window closes; INT64_MIN if it is not open now */
     for (int64_t day = today - 1; day < today + LOOK_DAYS; day++) {
         if (!opens_on(w, day))
             continue;
