@@ -25,9 +25,9 @@ struct world {
     const struct breakeven_plan *plan;
     const struct breakeven_what_if *w;
     double gpus;
-    double productive_h; /* a month */
-    double wall_h;
-    bool too_much; /* an amount exceeds AMOUNT_MAX_UUSD */
+    double productive_h; /* GPU-hours of work a month */
+    double wall_h;       /* GPU-hours a month, used or not */
+    bool too_much;       /* an amount exceeds AMOUNT_MAX_UUSD */
 };
 
 /* ---- figures ---- */
@@ -83,8 +83,8 @@ static void pay(struct breakeven_item *i, int month, int64_t uusd)
     i->cost[month] += uusd;
 }
 
-/* Books a purchase: paid in that month, used for `life` months from then on; `back_uusd` is
- * returned at their end. */
+/* Books a purchase: cash is paid in `month`, cost is spread over the `life` months that begin with
+ * it, and the resale value `back_uusd` is received after them. */
 static void buy(struct breakeven_item *i, int month, int life, int64_t uusd, int64_t back_uusd)
 {
     int64_t so_far = 0;
@@ -211,7 +211,7 @@ static void rent_reserved(struct world *w, const struct breakeven_rent *r, struc
     }
 }
 
-/* Hourly rental: `of` micro-dollars in each month at today's machines. */
+/* Books `of` micro-dollars a month, less from the month in which better machines do the work. */
 static double pay_hours(struct world *w, struct breakeven_item *i, double of)
 {
     for (int m = 0; m < BREAKEVEN_MONTHS; m++)
@@ -295,7 +295,7 @@ static double utilisation_in(const struct breakeven_plan *p, const struct breake
     return u < UTILISATION_MIN ? UTILISATION_MIN : u > 1 ? 1 : u;
 }
 
-/* All sides of a world. */
+/* Owning and every way of renting, under one what-if and one utilisation. */
 struct sides {
     struct breakeven_side own, rents[BREAKEVEN_RENTS_MAX];
     bool too_much;
@@ -311,7 +311,8 @@ static void fill_sides(const struct breakeven_plan *p, const struct breakeven_wh
     s->too_much = of.too_much;
 }
 
-/* Computed from the costs at no use and at full use. */
+/* Cost per GPU-hour, used or not, as a linear function of utilisation through its values at 0 and
+ * at 1. */
 static struct breakeven_line line_of(const struct breakeven_plan *p,
     const struct breakeven_side *idle, const struct breakeven_side *full, unsigned kinds)
 {
@@ -332,7 +333,7 @@ static int64_t cash_in(const struct breakeven_side *s, int month)
 static void find_month(
     const struct breakeven_side *own, const struct breakeven_side *rent, struct breakeven_versus *v)
 {
-    int64_t ahead = 0; /* by how much less has been paid for owning by then */
+    int64_t ahead = 0; /* cumulative cash for renting minus that for owning, in micro-dollars */
     for (int m = 0; m < BREAKEVEN_MONTHS && !v->behind_again; m++) {
         ahead += cash_in(rent, m) - cash_in(own, m);
         if (!v->month && ahead >= 0)
@@ -356,7 +357,8 @@ static void compare(const struct breakeven_plan *p, const struct sides *now,
     find_month(&now->own, &now->rents[i], v);
 }
 
-/* sides[3]: as planned, idle, in full use. idle and full stay those of the world. */
+/* Fills s[0] at the planned utilisation, s[1] at 0 and s[2] at 1; false if an amount is too large.
+ */
 static bool fill_world(
     const struct breakeven_plan *p, const struct breakeven_what_if *w, struct sides *s)
 {

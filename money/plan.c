@@ -121,7 +121,7 @@ static int find_type(const char *text, struct catalogue_type *ret_type, struct e
         str_show(text, shown));
 }
 
-/* Takes figures that were not given from the catalogue. */
+/* Fills in from the catalogue the figures that the plan does not give. */
 static void take_from_catalogue(struct breakeven_rent *r, const struct catalogue_type *t)
 {
     bool spot = r->market == RENT_SPOT;
@@ -293,7 +293,7 @@ static void read_own(struct yaml_reader *top, struct breakeven_plan *p)
     yaml_reader_finish_in(top, &r);
 }
 
-/* Rejects figures of other markets. */
+/* Reads the figures of the rent's market; a figure of another market is an error. */
 static void read_rent_figures(struct yaml_reader *r, struct breakeven_rent *rent)
 {
     for (int i = 0; i < RENT_FIGURES; i++) {

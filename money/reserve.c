@@ -32,7 +32,7 @@ struct reserve_point reserve_at(const struct reserve_load *l, int64_t size)
         .beyond_uusd = beyond * l->step_h * l->on_demand_uusd_h};
 }
 
-/* The use falls with the size, so binary search finds the largest size with enough use. */
+/* Use does not rise with the size, so binary search finds the largest size with enough use. */
 int64_t reserve_size(const struct reserve_load *l)
 {
     int64_t enough = 0, too_large = reserve_peak(l) + 1;
@@ -52,8 +52,8 @@ static double cost_at(const struct reserve_load *l, int64_t size)
     return p.reserved_uusd + p.beyond_uusd;
 }
 
-/* The cost is convex: one more unit costs its price, and saves on-demand units in ever fewer
- * steps. */
+/* Cost is convex in the size: each further unit costs the same and replaces on-demand capacity in
+ * no more steps than the previous one. So binary search finds the minimum. */
 int64_t reserve_cheapest(const struct reserve_load *l)
 {
     int64_t low = 0, high = reserve_peak(l);
