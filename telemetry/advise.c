@@ -6,7 +6,7 @@
 
 #define MIB (INT64_C(1) << 20)
 #define COVERED 90               /* a time counts as known if this percentage of it was sampled */
-#define SPARE_PART 5             /* margin of an advised size: this part more than was used */
+#define SPARE_PART 5             /* an advised size is the peak use plus 1/SPARE_PART of it */
 #define MEMORY_LEAST (512 * MIB) /* smaller requests are not judged */
 
 const struct advise_limits advise_usual = {
@@ -62,7 +62,8 @@ static bool is_idle(const struct advise_gpu *g, const struct advise_limits *l)
            load_percent(g->recent.memory_bytes, g->recent.memory_total_bytes) > l->idle_memory;
 }
 
-/* Whether it was never used. */
+/* Whether the GPU was hardly ever busy, and little of its memory held, for at least
+ * size_least_ms. */
 static bool is_unused(const struct advise_gpu *g, const struct advise_limits *l)
 {
     return g->all.known_ms >= l->size_least_ms &&
@@ -100,7 +101,7 @@ static void judge_gpus(struct pen *p, const struct advise_job *j, const struct a
         else
             say(a->remedy, "ask for none, or make sure that the program finds them");
     }
-    /* Idle GPUs are already reported. */
+    /* A job with idle GPUs is already reported above. */
     if (idle > 0 || used == 0 || known / used < l->size_least_ms || percent >= l->busy)
         return;
     struct advice *a = begin(p, j->starved ? ADVICE_STARVED_GPUS : ADVICE_SLOW_GPUS,
@@ -146,7 +147,7 @@ static void judge_cpus(
             enough = (most_milli + most_milli / SPARE_PART) / 1000 + 1;
     if (j->exclusive || seen_ms < l->size_least_ms || percent >= l->busy || enough >= j->cpus)
         return;
-    /* With GPUs, cpus are not what the job pays for. */
+    /* The price of a GPU machine is that of its GPUs: unused cpus waste nothing. */
     struct advice *a =
         begin(p, ADVICE_CPUS, j->gpus > 0 ? 0 : share(j->uusd_h, j->cpus - enough, j->cpus));
     say(a->text, "its %lld cpus are %lld %% busy", (long long)j->cpus, (long long)percent);
@@ -170,11 +171,11 @@ static void judge_gang(struct pen *p, const struct advise_job *j, const struct a
 static int64_t waited_percent(const struct advise_job *j, size_t rank)
 {
     int64_t percent = load_percent(j->ranks[rank].load.waited_ms, j->ranks[rank].load.ms);
-    return percent < 100 ? percent : 100; /* a report may be late */
+    return percent < 100 ? percent : 100; /* a late report may exceed the period */
 }
 
-/* The others wait for the rank that waits least, if they wait much longer; otherwise all wait for
- * the network. */
+/* If one rank waits less than half as long as the one that waits most, the others wait for it.
+ * Otherwise all wait for the network. */
 static void judge_collectives(
     struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
 {

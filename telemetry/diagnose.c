@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #define MIB (INT64_C(1) << 20)
-/* a GPU with less of its memory held than this percentage is not used by a program */
+/* percentage of a GPU's memory from which a program is taken to use the GPU */
 #define WORKS_LEAST 1
 
 const struct diagnose_limits diagnose_usual = {
@@ -62,7 +62,7 @@ static const char *const remedies[FINDING_CODES][FINDING_REMEDIES_MAX + 1] = {
         "look at what the thread does: belay exec JOB, then py-spy dump or perf top"},
 };
 
-/* ---- saying it ---- */
+/* ---- findings ---- */
 
 struct judge {
     const struct diagnose_input *in;
@@ -99,14 +99,14 @@ static void keep(struct judge *j, const struct finding *f)
 
 /* ---- one rank ---- */
 
-/* Values derived from a rank's load. */
+/* Values derived from a rank's load; numbers are percentages. */
 struct view {
     const struct diagnose_rank *r;
-    int64_t cpu; /* percent of its cpus */
-    int64_t blocked, stall, thread;
-    bool has_gpus; /* and their utilisation is known */
-    int64_t gpu;   /* percent, mean of all GPUs */
-    bool works;    /* the job has memory on them */
+    int64_t cpu;                    /* of its cpus */
+    int64_t blocked, stall, thread; /* of time: waiting for disks, for memory; busiest thread */
+    bool has_gpus;                  /* it has GPUs of known utilisation */
+    int64_t gpu;                    /* mean utilisation of its GPUs */
+    bool works;                     /* it holds memory of a GPU */
 };
 
 static int64_t per_second(int64_t n, int64_t ms)
@@ -136,7 +136,7 @@ static struct view look(const struct diagnose_input *in, const struct diagnose_r
     return v;
 }
 
-/* Whether the resources that it pays for are idle. */
+/* Whether the resources that determine the price are idle: GPUs, or cpus if there are none. */
 static bool idles(const struct judge *j, const struct view *v)
 {
     return v->has_gpus ? v->gpu < j->limits->gpu_idle : v->cpu < j->limits->cpu_idle;
@@ -149,7 +149,7 @@ static void show_busy(struct finding *f, const struct view *v)
     show(f, "cpu_busy", v->cpu, "%");
 }
 
-/* As text: "its GPUs are 20 % busy". */
+/* Formats "its GPUs are 20 % busy". */
 static const char *busy_words(const struct view *v, char out[64])
 {
     snprintf(out, 64, "its %s are %lld %% busy", v->has_gpus ? "GPUs" : "cpus",
@@ -219,8 +219,8 @@ static void judge_iowait(struct judge *j, const struct view *v)
     keep(j, &f);
 }
 
-/* In percent of the link if its speed is known, otherwise by an absolute limit; for the busier
- * direction. */
+/* Whether the busier direction exceeds its limit: a percentage of the link if the link's speed is
+ * known, otherwise limits->network_mib_s. */
 static bool is_networked(
     const struct judge *j, const struct view *v, int64_t *ret_bytes_s, int64_t *ret_percent)
 {
@@ -368,7 +368,7 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole job ---- */
 
 bool diagnose_is_enough(const struct diagnose_input *in)
 {
