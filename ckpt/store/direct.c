@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #define PAGE ((size_t)4096) /* at least the block size of every disk */
-/* below, the disk's latency exceeds the cost of the copy */
+/* smaller writes go through the page cache: the disk's latency exceeds the cost of the copy */
 #define DIRECT_MIN ((size_t)(256u << 10))
 
-#define TRIED 4        /* first so many writes go each way, */
-#define TRIED_AGAIN 32 /* then every so many writes one goes the slower way */
+#define TRIED 4        /* first writes in each mode, direct and cached, to compare their cost */
+#define TRIED_AGAIN 32 /* later one of this many writes uses the slower mode */
 
 static bool is_aligned(const void *p)
 {

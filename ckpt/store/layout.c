@@ -293,16 +293,16 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
  * unavailable (ERR_UNAVAILABLE). */
 
 #define READS 2      /* reads that must agree */
-#define READS_MAX 5  /* while the size received differs from the stored one */
-#define PAUSE_MS 100 /* before the third; doubles */
+#define READS_MAX 5  /* reads in all while the size received differs from the stored one */
+#define PAUSE_MS 100 /* before the third read; doubles with each further one */
 #define NOTHING_CAME SIZE_MAX
 #define TOO_MUCH_CAME (SIZE_MAX - 1)
 
 /* One read, of at most max bytes, that may be damaged; *ret_came is the number received. */
 typedef int (*read_fn)(void *ctx, size_t *ret_came, struct err *e);
 
-/* e: error of the read; kept if the result is ERR_CORRUPT, which means that the store is
- * damaged. */
+/* Returns ERR_CORRUPT, and leaves the read's error in e, if the stored object itself is damaged.
+ * Otherwise sets the error: damage in transit, or a failed stat. */
 static int judge_damage(
     const struct ckpt_job *j, const char *name, size_t max, size_t came, struct err *e)
 {

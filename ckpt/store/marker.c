@@ -110,7 +110,7 @@ int marker_check(struct store *s, const char *cluster, const char *uid, struct e
     struct marker mark;
     int rc = marker_read(s, cluster, &mark, e);
 
-    if (rc == ERR_NOT_FOUND) /* it was replaced just now */
+    if (rc == ERR_NOT_FOUND) /* replaced between the listing and the read: once more */
         rc = marker_read(s, cluster, &mark, e);
     if (rc)
         return rc;

@@ -22,8 +22,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRY_MS SECONDS_MS(30) /* of one try, plus time for its bytes: */
-#define BYTES_PER_MS 64       /* the slowest acceptable line */
+#define TRY_MS SECONDS_MS(30) /* timeout of one try, plus the time for its bytes */
+#define BYTES_PER_MS 64       /* slowest acceptable transfer rate */
 #define CONNECT_MS SECONDS_MS(10)
 #define KEYS_MS SECONDS_MS(60)
 #define BACKOFF_MAX_MS SECONDS_MS(20)
@@ -38,7 +38,7 @@ struct run {
     int64_t deadline_ms;
     uint64_t refused_keys, used_keys;
     bool had_other_keys, had_clock;
-    bool was_sent; /* the last try was sent: there were credentials */
+    bool was_sent; /* the last try was sent; false if there were no credentials for it */
     struct prng prng;
     char etag[S3_ETAG_MAX]; /* of the object whose first part is in op->resumes */
 };
@@ -55,7 +55,7 @@ static struct wall server_now(const struct s3_client *c)
     return (struct wall){clock_wall(&clock_system).ms + atomic_load(&c->facts->clock_ahead_ms)};
 }
 
-/* Sends request, which may differ from the op's. Errors only if there is no reply. */
+/* Sends request, which may differ from the op's. Fails only if there is no complete reply. */
 static int send_request(struct run *run, const struct s3_request *request, size_t reply_max,
     struct buf *memory, struct http_reply *reply, struct err *e)
 {
@@ -159,7 +159,8 @@ static void collect(struct run *run)
     op->reply.body = (struct buf){0};
 }
 
-/* Makes r request only the missing part, if some is here and the object is unchanged. */
+/* Limits r to the bytes that op->resumes lacks, on condition that the object is unchanged. False,
+ * with r unchanged, if there is nothing to resume. */
 static bool ask_for_rest(const struct run *run, struct s3_request *r, char range[48])
 {
     size_t n = 0;
@@ -175,7 +176,7 @@ static bool ask_for_rest(const struct run *run, struct s3_request *r, char range
 
 /* ---- Trying ---- */
 
-/* Judges a failed try. A permanent failure is in run->failure. */
+/* What a try without a complete reply means; rc and run->failure are its error. */
 static enum s3_meaning judge_failure(const struct run *run, int rc)
 {
     bool is_over = rc == ERR_CANCELLED || rc == ERR_DENIED || rc == ERR_CONFIG || rc == ERR_INVALID;
@@ -222,7 +223,8 @@ static enum s3_meaning try_once(struct run *run)
     return meaning;
 }
 
-/* Waits before the next try; ERR_CANCELLED, or ERR_TIMEOUT if there is no time left for it. */
+/* Waits before the next try. Returns ERR_CANCELLED, or ERR_TIMEOUT, without setting e, if the
+ * deadline comes first. */
 static int wait_before(struct run *run, int tries, struct err *e)
 {
     const struct s3_client *c = run->op->client;
@@ -372,7 +374,7 @@ static bool is_answer(const struct s3_op *op, enum s3_meaning m)
            (m == S3_NOT_IMPLEMENTED && op->may_lack);
 }
 
-/* Returns 0 to try again. */
+/* Prepares another try after a failure, with a pause or other credentials. 0 = try again. */
 static int mend(struct run *run, enum s3_meaning meaning, int tries, struct err *e)
 {
     switch (meaning) {

@@ -169,7 +169,7 @@ void s3_encryption_headers(
         out[n] = (struct http_header){"x-ms-encryption-scope", p->scope};
 }
 
-/* Takes base. */
+/* Takes ownership of base, a URL without a path. */
 static void set_virtual(struct s3_location *p, char *base)
 {
     const char *host = strstr(base, "://") + 3;
@@ -177,7 +177,7 @@ static void set_virtual(struct s3_location *p, char *base)
     free(base);
 }
 
-/* The same. */
+/* Takes ownership of base. The account is the first part of the path unless it is in the host. */
 static void set_azure(struct s3_location *p, char *base)
 {
     const char *host = strstr(base, "://") + 3;

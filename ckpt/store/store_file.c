@@ -44,17 +44,17 @@ struct pending {
 
 struct store_file {
     struct store base;
-    char *root; /* as given, for people */
-    int fd;     /* of the root, from open to close; and */
-    /* the path of that descriptor: later mounts over the root, or renames of it, do not change
-     * where objects are written. Without /proc it is the root */
+    char *root; /* as configured, for messages */
+    int fd;     /* of the root, open as long as the store */
+    /* /proc path of fd: mounts over the root, or renames of it, do not change where objects are
+     * written. The same as root where there is no /proc */
     char *at;
     pthread_mutex_t lock; /* guards the members below */
     struct pending pending[PENDING_MAX];
     size_t n_pending;
 };
 
-/* Replaces the descriptor's path in an error by the given root. */
+/* Replaces the /proc path in an error by the configured root. */
 static int path_shown(struct store *s, int rc, struct err *e)
 {
     struct store_file *f = (struct store_file *)s;
@@ -108,7 +108,8 @@ static int make_parents(struct store *s, const char *path, struct err *e)
     return rc;
 }
 
-/* fn creates path, and returns ERR_NOT_FOUND if its directory is missing. */
+/* Calls fn, which creates path, and makes the parent directories whenever fn returns
+ * ERR_NOT_FOUND. */
 static int with_parents(struct store *s, const char *path,
     int (*fn)(void *ctx, const char *path, struct err *e), void *ctx, struct err *e)
 {
@@ -178,8 +179,8 @@ static int write_beside(void *ctx, const char *path, struct err *e)
     return 0;
 }
 
-/* First makes all durable, then names them: the first fsync waits for the disk, the others have
- * little left to wait for. Two threads may have put the same content. */
+/* Fsyncs all files, then links them to their names: the first fsync waits for the disk, the others
+ * have little left to wait for. A name may exist: two threads may have put the same content. */
 static int name_all(struct pending *v, size_t n, struct err *e)
 {
     int rc = 0;
@@ -198,7 +199,7 @@ static int name_all(struct pending *v, size_t n, struct err *e)
     return rc;
 }
 
-/* Takes the pending objects if there are enough. */
+/* Moves the pending objects to v if there are at least `enough`; returns their number. */
 static size_t take_pending(struct store_file *f, size_t enough, struct pending *v)
 {
     size_t n = 0;
@@ -316,7 +317,7 @@ static int read_names(const char *path, struct names *l, struct err *e)
         if (!entry)
             break;
         if (entry->d_name[0] == '.')
-            continue; /* not ours */
+            continue; /* no object's name begins with a dot */
         if (is_directory(d, entry))
             names_add(l, mem_printf("%s/", entry->d_name));
         else
@@ -417,7 +418,7 @@ static int file_remove(struct store *s, const char *const *names, size_t n, stru
     return rc;
 }
 
-/* fn is rename(2) or link(2), which flush makes durable. */
+/* fn is rename(2), made durable here, or link(2), made durable by flush. */
 static int two_paths(struct store *s, int (*fn)(const char *from, const char *to), const char *from,
     const char *to, struct err *e)
 {
@@ -509,7 +510,7 @@ static void file_close(struct store *s)
 {
     struct store_file *f = (struct store_file *)s;
 
-    for (size_t i = 0; i < f->n_pending; i++) { /* of an unfinished save */
+    for (size_t i = 0; i < f->n_pending; i++) { /* left by an unfinished save */
         unlink(f->pending[i].temporary);
         close(f->pending[i].fd);
         free(f->pending[i].temporary);

@@ -19,7 +19,7 @@ struct store_net {
     struct holder holders[STORE_KEYS_KINDS];
     store_net_want_fn want;
     void *want_ctx;
-    pthread_mutex_t lock; /* guards the list, not the facts */
+    pthread_mutex_t lock; /* guards the list of facts, not its elements */
     struct store_facts *facts;
 };
 

@@ -34,7 +34,8 @@ void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, con
 
 /* ---- Lookups ---- */
 
-/* S3_DONE with size and checksum ("" = not known), or S3_MISSING. */
+/* Stats the object. *ret_meaning is S3_DONE, with size and checksum ("" = not known), or
+ * S3_MISSING. */
 static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
     char ret_sha256[S3_BASE64_MAX], struct err *e)
 {
@@ -200,7 +201,7 @@ int object_create_whole(
     struct object_put put;
     object_put_op(s, name, p, n, sha256, &put);
     int rc = object_write(s, name, &put.op, p, n, e);
-    if (rc == ERR_NOT_FOUND) /* of a PUT: the bucket is missing, without an error code */
+    if (rc == ERR_NOT_FOUND) /* a PUT is answered by 404 only if the bucket is missing */
         e->kind = rc = ERR_CONFIG;
     return rc;
 }
@@ -245,7 +246,7 @@ static int collect_key(void *ctx, const char *key, int64_t size_bytes)
     struct listing *l = ctx;
     const char *name = key + l->skip;
     if (!str_starts(key, l->prefix) || !store_name_is_valid(name))
-        return 0; /* not ours */
+        return 0; /* not an object of this store */
     buf_add(&l->names, &size_bytes, sizeof(size_bytes));
     buf_add(&l->names, name, strlen(name) + 1);
     return 0;

@@ -113,7 +113,8 @@ static int upload_complete(struct upload *u, const void *p, size_t n, struct err
     return rc;
 }
 
-/* Aborts, so that it costs no storage. If this fails, the bucket's life-cycle rule does it. */
+/* Aborts the upload, so that its parts cost no storage. If this fails, the bucket's life-cycle rule
+ * removes them. */
 static void upload_abort(struct upload *u)
 {
     char *query = mem_printf("uploadId=%s", u->id);
@@ -166,7 +167,7 @@ static int s3_create(struct store *s, const char *name, const void *p, size_t n,
 
 #define REMOVE_TRIES 5
 
-/* *ret_again: some could not be removed yet. */
+/* Removes a batch of names; *ret_again is true if some of them must be retried. */
 static int remove_once(struct store *s, const char *body, size_t n, bool *ret_again, struct err *e)
 {
     char sha256[SIGV4_HEX_MAX], sum[S3_BASE64_MAX], md5[S3_BASE64_MAX];
