@@ -7,8 +7,7 @@
  *     attempt creates it, by conditional create, and only if there is no checkpoint. So a job never
  *     resumes from a checkpoint of another job with its number, whatever became of the database.
  *  2. The fence (ckpt_fence).
- *  3. The last checkpoint that belayd knows of: it or a newer one exists, or it failed verification
- *     and was set aside, or a user deleted it.
+ *  3. The last checkpoint that belayd knows of: the store must account for it (is_accounted_for).
  */
 #include "ckpt/store/layout.h"
 
@@ -25,7 +24,8 @@ static bool reaches(const struct layout_ids *ids, struct ckpt_id last, int64_t b
     return false;
 }
 
-/* Whether a missing manifest was deleted on purpose, or set aside as damaged. */
+/* Whether checkpoint `last`, or a newer one of an attempt below `before`, exists, was set aside as
+ * damaged, was deleted by a user, or is being removed by cleaning. */
 static int is_accounted_for(
     const struct ckpt_job *j, struct ckpt_id last, int64_t before, bool *ret_is, struct err *e)
 {
@@ -86,7 +86,7 @@ static int compare_identity(const struct ckpt_job *j, const char *name, const ch
     return rc == ERR_CORRUPT ? refuse_anothers(j, ret_mismatch, e) : rc;
 }
 
-/* It exists already if an earlier attempt, or another rank, got this far. */
+/* An earlier attempt or another rank may have created the identity: it must then be the same. */
 static int make_identity(const struct ckpt_job *j, const struct ckpt_expected *x, const char *name,
     enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
@@ -95,8 +95,8 @@ static int make_identity(const struct ckpt_job *j, const struct ckpt_expected *x
     return rc == ERR_CONFLICT ? compare_identity(j, name, x->identity, ret_mismatch, e) : rc;
 }
 
-/* A job that started under a belay without identities has checkpoints but no identity: belayd knows
- * one of them. */
+/* Creates a missing identity, unless the store has checkpoints and belayd knows none of the job.
+ * Jobs that began under a version without identities have checkpoints that belayd knows. */
 static int check_identity(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
     enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
@@ -129,7 +129,7 @@ int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expe
     return rc;
 }
 
-/* Without an identity: whether there is anything that belayd cannot attribute to the job. */
+/* Whether a store without an identity has checkpoints that belayd cannot attribute to the job. */
 static int has_unknown(const struct ckpt_job *j, struct ckpt_id last, bool *ret_has, struct err *e)
 {
     bool accounted = false;

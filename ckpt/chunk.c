@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hashing, compressing and the threads that do it. Memory is bounded by threads x three times the
- * largest chunk: about 12 MiB each at most.
+ * Hashing, compressing and the threads that do it. Each of at most THREADS_MAX threads has three
+ * buffers of the largest chunk (at most 12 MiB together) and the contexts of zstd.
  */
 #include "ckpt/chunk.h"
 #include "base/mem.h"
@@ -15,7 +15,7 @@
 #include <zstd.h>
 
 #define LEVEL 1
-#define SAMPLE_BYTES (16u << 10) /* of each of three positions */
+#define SAMPLE_BYTES (16u << 10) /* each at the start, middle and end of a chunk */
 /* may exceed the number of cores, because some wait for disk or network while others compute */
 #define THREADS_MAX 6
 
@@ -55,7 +55,7 @@ void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE])
     str_hex(digest, sizeof(digest), out);
 }
 
-/* The size of the frame of p, written to out, or 0 if it does not gain 5 %. */
+/* Compresses p into w->packed. Returns the compressed size, or 0 if it saves less than 5 %. */
 static size_t try_pack(struct chunk_work *w, const void *p, size_t n)
 {
     size_t limit = n - n / 20;
@@ -114,7 +114,7 @@ int chunk_unpack(
 
 static void work_init(struct chunk_work *w, size_t largest)
 {
-    /* A sample is packed there, too. */
+    /* samples are compressed into the same buffer */
     size_t packed_cap = ZSTD_compressBound(largest),
            object_cap = largest + CRYPT_MORE + DIRECT_MORE;
 

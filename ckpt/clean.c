@@ -34,7 +34,7 @@ struct clean {
     struct ckpt_keep keep;
     const atomic_int *cancel;
     struct smap kept;         /* full names of kept manifests and chunks */
-    struct layout_ids doomed; /* to be condemned; then: condemned */
+    struct layout_ids doomed; /* checkpoints that the rule and the pins do not keep */
     size_t skip;              /* bytes of the prefix being listed */
     int64_t kept_bytes;       /* of kept manifests and chunks */
     struct names remove;
@@ -109,7 +109,7 @@ static void keep_chunks(struct clean *c, const struct manifest *m)
     }
 }
 
-/* ERR_CORRUPT: it has been set aside. */
+/* Keeps the checkpoint's manifest and chunks. A damaged manifest is set aside (ERR_CORRUPT). */
 static int keep_checkpoint(struct clean *c, struct ckpt_id id, struct err *e)
 {
     struct layout_name name = layout_manifest(c->job, id);
@@ -155,7 +155,8 @@ static int choose_kept(struct clean *c, struct err *e)
 
 /* ---- what goes ---- */
 
-/* Manifests, chunks and remains of killed creates all start with their attempt's number. */
+/* Collects names of this and earlier attempts that are not kept. The names of manifests, chunks and
+ * torn creates begin with the attempt's number. */
 static int collect(void *ctx, const char *name, int64_t size_bytes)
 {
     struct clean *c = ctx;
@@ -170,7 +171,7 @@ static int collect(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-/* Collects only remains of killed creates; complete manifests are condemned first. */
+/* Collects only remains of killed creates. Complete manifests are removed by remove_manifests. */
 static int collect_torn(void *ctx, const char *name, int64_t size_bytes)
 {
     struct clean *c = ctx;
@@ -216,7 +217,7 @@ static int remove_collected(struct clean *c, const char *what, store_each_fn fn,
     return rc;
 }
 
-/* Keeps what was pinned meanwhile, with its chunks. */
+/* Keeps doomed checkpoints whose manifest was put back because a pin was written meanwhile. */
 static int keep_rescued(struct clean *c, const struct layout_ids *left, struct err *e)
 {
     int rc = 0;
@@ -249,7 +250,7 @@ static int remove_manifests(struct clean *c, struct err *e)
 
             names_add(&c->remove, mem_strdup(name.s));
         }
-    /* A later attempt may have put manifests back; then it has to remove the rest. */
+    /* A later attempt may have put manifests back: then this one must not remove any. */
     if (!rc)
         rc = fence_check(c->job, c->attempt, e);
     if (!rc)
@@ -349,7 +350,7 @@ static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e
 
     if (rc == ERR_NOT_FOUND)
         return err_set(e, ERR_NOT_FOUND, "there is no such checkpoint");
-    for (int looks = 0; !rc && looks < 2; looks++) { /* the second check is the decisive one */
+    for (int looks = 0; !rc && looks < 2; looks++) { /* look for a pin before and after condemn */
         int found = j->store->ops->stat(j->store, pin.s, &size, e);
 
         if (found == ERR_NOT_FOUND)
@@ -364,7 +365,7 @@ static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e
     return j->store->ops->remove(j->store, names, 1, e);
 }
 
-/* Records the deletion, so that the next attempt does not miss it. */
+/* Records the deletion, so that the next attempt does not report the checkpoint as lost. */
 static int note_deleted(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
 {
     struct layout_name name = layout_deleted(j, id);

@@ -33,7 +33,7 @@ static struct layout_name dir_of(const struct gang_meeting *g)
     return layout_prefix(g->job, what);
 }
 
-/* what: "open", "part", "failed"; rank -1 = without a rank. */
+/* what: "open", "part" or "failed"; rank -1 for a name without a rank. */
 static struct layout_name name_of(const struct gang_meeting *g, const char *what, int32_t rank)
 {
     struct layout_name name = dir_of(g);
@@ -56,7 +56,8 @@ static struct layout_name name_of_restored(const struct gang_meeting *g, int rou
     return name;
 }
 
-/* The text that a part ("gang"), or the reason of a failure ("gang-failed"), is sealed with. */
+/* The context that binds an encrypted message to its place. kind: "gang" for a rank's part,
+ * "gang-open" for the opening of a save, "gang-failed" for the reason of a failure. */
 static struct layout_name seal_of(const struct gang_meeting *g, const char *kind, int32_t rank)
 {
     char what[64];
@@ -84,7 +85,7 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-/* ERR_CANCELLED, or ERR_TIMEOUT with a generic text. */
+/* Sleeps for one pause. Returns ERR_CANCELLED, or ERR_TIMEOUT with a text that callers replace. */
 static int wait_on(struct wait *w, struct err *e)
 {
     int64_t left = w->g->deadline_ms - now_ms();
@@ -103,10 +104,10 @@ static int wait_on(struct wait *w, struct err *e)
 
 /* Result of a listing. */
 struct found {
-    size_t skip; /* bytes of the prefix */
-    int32_t rank;
-    int64_t newest; /* newest open save; 0 = none */
-    int64_t wanted; /* the members below are about this save */
+    size_t skip;    /* bytes of the prefix */
+    int32_t rank;   /* this rank */
+    int64_t newest; /* sequence of the newest open save; 0 = none */
+    int64_t wanted; /* sequence of the save that the members below describe */
     int32_t n_parts;
     bool parts[CKPT_GANG_MAX];
     int32_t failed;    /* a rank that failed; -1 = none */
@@ -160,7 +161,7 @@ static int look(
     return g->job->store->ops->list(g->job->store, dir.s, note, ret_found, e);
 }
 
-/* seal: the text that it is sealed with; NULL if it is not encrypted. */
+/* seal: the context of an encrypted message (seal_of); NULL if it is not encrypted. */
 static int read_message(const struct gang_meeting *g, const struct layout_name *name,
     const struct layout_name *seal, char out[MESSAGE_MAX], struct err *e)
 {
@@ -216,7 +217,7 @@ static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 
 /* ---- a save ---- */
 
-/* Rank 0's message when it opens a save: "1200 waits". */
+/* Rank 0's message when it opens a save: "PROGRESS waits" or "PROGRESS goes-on". */
 struct opened {
     int64_t progress;
     bool has_gone_on;
@@ -251,8 +252,8 @@ static int put_opened(const struct gang_meeting *g, struct err *e)
     return rc;
 }
 
-/* A save that is already open was opened by an agent that was killed, or by a call whose answer was
- * lost: the same commit continues that save, another commit gets the next number. */
+/* Opens the save or continues one that a killed agent, or a call whose reply was lost, has opened
+ * for the same commit. A save open for another commit makes this one take the next sequence. */
 static int open_save(struct gang_meeting *g, struct err *e)
 {
     struct opened o;
@@ -281,8 +282,8 @@ static int err_steps(int32_t rank, int64_t step, int64_t other, struct err *e)
         rank, step, other);
 }
 
-/* Returns an error if the open save, which may be of the same step, cannot form one checkpoint with
- * this rank's; otherwise 0. */
+/* If rank 0's or this rank's program has gone on, both must report their steps: otherwise it is
+ * unknown whether the two saves are of the same step. */
 static int check_steps(const struct gang_meeting *g, const struct opened *o, struct err *e)
 {
     bool both_reported = g->progress >= 0 && o->progress >= 0,
@@ -296,7 +297,7 @@ static int check_steps(const struct gang_meeting *g, const struct opened *o, str
         g->progress < 0 ? g->gang.rank : 0, g->progress < 0 ? 0 : g->gang.rank);
 }
 
-/* Tells the others not to wait for this rank, which is at another step. */
+/* Fails the open save, whose step this rank has passed, so that the other ranks stop waiting. */
 static void pass(const struct gang_meeting *g, const struct opened *o)
 {
     struct err why;
@@ -311,7 +312,8 @@ static void pass(const struct gang_meeting *g, const struct opened *o)
     gang_fail(g, &why);
 }
 
-/* Both programs wait in their commits, for each other. */
+/* Joins the open save with an error: both programs wait in commits of different steps, and neither
+ * can reach the other's step. */
 static int not_together(
     struct gang_meeting *g, const struct gang_meeting *open, const struct opened *o, struct err *e)
 {
@@ -320,8 +322,8 @@ static int not_together(
     return err_steps(g->gang.rank, g->progress, o->progress, e);
 }
 
-/* open: as g, for the save that rank 0 has opened. Joins it, or fails as left out; returns 0
- * without joining if it is not this rank's. */
+/* Examines the save that rank 0 has opened; open is g with that save's id. Joins it if it is this
+ * rank's commit, fails if rank 0 is past that commit, and returns 0 without joining otherwise. */
 static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, struct err *e)
 {
     struct opened o;
@@ -454,7 +456,7 @@ static int put_part(const struct gang_meeting *g, const struct manifest *own, st
     if (!rc)
         rc = g->job->store->ops->create(g->job->store, name.s, text.data, text.len, e);
     buf_deinit(&text);
-    /* It exists: an agent was killed here. The program still waits, so it is the same save. */
+    /* A killed agent has stored the part. The program still waits, so the part is the same. */
     return rc == ERR_CONFLICT ? 0 : rc;
 }
 
@@ -506,7 +508,7 @@ static int add_part(struct manifest *m, int32_t rank, const struct manifest *par
     return rc;
 }
 
-/* Checks that ranks that report their steps are at the same one. */
+/* Checks that all ranks that report a step report the same one, and sets it in m. */
 static int agree_on_progress(struct manifest *m, int32_t rank, int64_t progress, struct err *e)
 {
     if (progress >= 0 && m->progress >= 0 && progress != m->progress)
@@ -590,7 +592,8 @@ static int await_parts(const struct gang_meeting *g, struct err *e)
     }
 }
 
-/* Failures are checked first: once the manifest exists, rank 0 may continue and remove the rest. */
+/* Waits for rank 0's manifest. Lists before it reads the manifest, because rank 0 may remove the
+ * save's messages once the manifest exists. An existing manifest overrides a failure. */
 static int await_commit(const struct gang_meeting *g, struct manifest *ret_total, struct err *e)
 {
     struct wait w = {.g = g, .pause_ms = PAUSE_MS};
@@ -665,7 +668,7 @@ static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id
 
     if (rc != ERR_CONFLICT)
         return rc;
-    rc = read_restored(g, round, g->gang.rank, &before, e); /* by an earlier agent */
+    rc = read_restored(g, round, g->gang.rank, &before, e); /* of this rank's previous agent */
     if (!rc && layout_compare_ids(before, own) != 0)
         rc = err_set(e, ERR_CONFLICT,
             "this rank has already reported to the others that it restored %" PRId64 ".%" PRId64,
@@ -673,7 +676,7 @@ static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id
     return rc;
 }
 
-/* Waits for the rank's message. */
+/* Waits for the message with which `rank` reports what it restored in this round. */
 static int await_restored(
     const struct gang_meeting *g, int round, int32_t rank, struct ckpt_id *ret_id, struct err *e)
 {
@@ -736,7 +739,7 @@ int32_t gang_ranks(const struct manifest *m)
     return n;
 }
 
-/* Keeps the chunks from byte `from` to `to` of the stream; parts share no chunks. */
+/* Keeps only the chunks of bytes from .. to - 1 of the content. Parts share no chunks. */
 static void keep_chunks(struct manifest *m, int64_t from, int64_t to)
 {
     size_t n = 0;

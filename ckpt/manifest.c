@@ -296,7 +296,7 @@ int manifest_lay_out(struct manifest *m, struct err *e)
     }
     for (size_t i = 0; i < m->n_chunks; i++) {
         m->chunks[i].offset = chunks;
-        /* each at most CKPT_CHUNK_BYTES, and memory bounds their number */
+        /* cannot overflow: at most CKPT_CHUNK_BYTES each, and memory limits their number */
         chunks += m->chunks[i].size;
     }
     if (chunks != content)

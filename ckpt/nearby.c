@@ -35,7 +35,7 @@ static bool open_file(struct reading *r, const struct manifest_entry *file)
     return true;
 }
 
-/* Non-zero if the content is not there, which is no error. */
+/* Non-zero if the piece cannot be read here: the caller then uses another source of the chunk. */
 static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct reading *r = ctx;

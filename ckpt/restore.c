@@ -52,8 +52,8 @@ struct restore {
     const char *ranks_dir; /* may be NULL */
     int64_t from_attempt;
     const atomic_int *cancel;
-    int nearby[CKPT_NEARBY_MAX + 1]; /* directories */
-    size_t n_nearby, n_given;        /* n_given of them by the caller */
+    int nearby[CKPT_NEARBY_MAX + 1]; /* descriptors of trees that may have the same chunks */
+    size_t n_nearby, n_given;        /* the first n_given are the caller's */
     struct manifest manifest;
     unsigned char *whole; /* per entry: its whole content is in one chunk */
     int root_fd;          /* of the directory being built; -1 = verify only */
@@ -62,7 +62,7 @@ struct restore {
     atomic_llong reused; /* bytes of content not read from the store */
 };
 
-/* The files that are written in one go with their chunk: most, if there are many. */
+/* Marks each file whose content lies in one chunk and is therefore written with a single open. */
 static unsigned char *find_whole(const struct manifest *m)
 {
     unsigned char *whole = mem_array(m->n_entries + 1, 1);
@@ -103,8 +103,8 @@ static int make_entry(const struct restore *r, const struct manifest_entry *entr
 
     if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
         return 0;
-    /* A missing entry is made below; one that cannot be changed cannot be opened there, which
-     * reports why. */
+    /* A failure is ignored: a missing entry is created below, and the open of an entry that cannot
+     * be changed fails there with the reason. */
     if (r->resumes &&
         fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0) < 0)
         errno = 0;
@@ -277,7 +277,7 @@ static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     return rc || !is_whole ? rc : finish_whole(w->fd, p->file, e);
 }
 
-/* Finishes what an interrupted restore may have missed. */
+/* Repeats finish_whole for a file in one chunk: an interrupted restore may not have reached it. */
 static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     const struct restore *r = ctx;
@@ -403,7 +403,7 @@ static int open_root(struct restore *r, struct err *e)
     return r->root_fd < 0 ? err_errno(e, errno, "open directory %s", r->temp) : 0;
 }
 
-/* Exchanges dir and temp. */
+/* Renames temp to dir. If dir was not empty, temp then is its old content. */
 static int exchange(const char *temp, const char *dir, bool is_new, struct err *e)
 {
     char *old;
@@ -420,7 +420,7 @@ static int exchange(const char *temp, const char *dir, bool is_new, struct err *
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return err_errno(e, errno, "put the checkpoint in place as %s", dir);
-    old = mem_printf("%s.replaced", dir); /* this file system cannot exchange */
+    old = mem_printf("%s.replaced", dir); /* the file system lacks RENAME_EXCHANGE */
     rc = fs_remove_tree(old, e);
     if (!rc && (rename(dir, old) || rename(temp, dir) || rename(old, temp)))
         rc = err_errno(e, errno, "put the checkpoint in place as %s", dir);
@@ -431,8 +431,8 @@ static int exchange(const char *temp, const char *dir, bool is_new, struct err *
 static int restore_one(
     struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e);
 
-/* Cleans up after a failed restore. The build directory stays for the next restore, except on a
- * full disk, or if it has the old content of dir. */
+/* Removes the build directory after a restore. It stays after a failure, for the next restore to
+ * continue, unless the disk is full or its mark is missing. */
 static void clear(struct restore *r, int rc)
 {
     struct err ignored;
@@ -550,7 +550,8 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
     return rc;
 }
 
-/* Repeats until all ranks have the same: each goes back to the oldest that any rank has found. */
+/* Repeats until all ranks have restored the same checkpoint: in each round every rank goes back to
+ * the oldest one that any rank has restored. */
 static int restore_gang(
     struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
 {

@@ -40,8 +40,8 @@
 
 struct save {
     const struct ckpt_job *job;
-    const char *dir;                /* the source: this directory, */
-    struct ckpt_snapshot *snapshot; /* or this snapshot, or NULL */
+    const char *dir;                /* the source directory; NULL with a snapshot */
+    struct ckpt_snapshot *snapshot; /* the source snapshot; NULL with a directory */
     int root_fd;
     struct scan scan;
     struct manifest manifest;    /* being built; scan has the stamps of its entries */
@@ -50,11 +50,11 @@ struct save {
     struct smap previous_chunks; /* hash -> its struct manifest_chunk */
     atomic_int_least64_t stored_bytes, reused_bytes, unread_bytes;
     struct seen_save seen;
-    int64_t deadline_ms, started_ms;  /* of the storing; deadline 0 = none */
-    int64_t total_bytes, read_bytes;  /* of content; the part of it to read */
-    struct ckpt_pace own_pace, *pace; /* its done_bytes count towards read_bytes */
-    struct gang_meeting gang;         /* job is NULL without other ranks */
-    struct ckpt_keep keep;            /* newest 0 = no checkpoint is removed early for it */
+    int64_t deadline_ms, started_ms;  /* for storing chunks, monotonic; deadline 0 = none */
+    int64_t total_bytes, read_bytes;  /* all content; content that is not known from stamps */
+    struct ckpt_pace own_pace, *pace; /* pace->done_bytes counts towards read_bytes */
+    struct gang_meeting gang;         /* gang.job is NULL without other ranks */
+    struct ckpt_keep keep;            /* newest 0 = a full store removes no checkpoint for it */
 };
 
 /* The newest manifest shows which content the store has. Without it (none, damaged, written by a
@@ -199,7 +199,7 @@ static int64_t find_own(struct save *s, const struct layout_name *name,
     return 0;
 }
 
-/* Same for objects created since the store was listed. */
+/* As find_own, for an object that may have been created since the store was listed. */
 static int find_new(struct save *s, const struct layout_name *name, const struct manifest_chunk *c,
     int64_t *ret_stored, struct err *e)
 {
@@ -321,7 +321,8 @@ static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
     return rc;
 }
 
-/* Chunks that were found may come from an unfinished save that did not flush them. */
+/* Flushes even if this save wrote nothing: chunks that it found may be of an unfinished save that
+ * did not flush them. */
 static int flush_chunks(struct save *s, struct err *e)
 {
     struct layout_name prefix = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, "");
@@ -384,8 +385,8 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     return layout_check_job(j, e);
 }
 
-/* being_saved: the new checkpoint's manifest, if all of its chunks are stored; NULL otherwise, and
- * they are removed. */
+/* Removes the oldest checkpoint from a full store. being_saved: the new checkpoint's manifest if
+ * all of its chunks are stored; if NULL, chunks stored so far are removed, too. */
 static bool give_up_oldest(const struct save *s, const struct manifest *being_saved,
     const atomic_int *cancel, const struct err *full)
 {
@@ -396,7 +397,7 @@ static bool give_up_oldest(const struct save *s, const struct manifest *being_sa
     return true;
 }
 
-/* For rank 0 of a gang, when all ranks have stored their parts. */
+/* gang_meeting.make_space: called on rank 0 when all ranks have stored their parts. */
 static bool give_up_for_parts(void *ctx, const struct manifest *total, const struct err *full)
 {
     const struct save *s = ctx;
@@ -483,8 +484,8 @@ static int meet(
     return rc;
 }
 
-/* Whether the others may be waiting for this rank. A rank that failed before it met them has
- * probably the same count. */
+/* Whether other ranks may be waiting for this one. A rank that failed before it joined reports its
+ * own sequence, which is usually that of the open save. */
 static bool has_to_tell(const struct save *s, int rc)
 {
     const struct gang_meeting *g = &s->gang;
@@ -500,7 +501,7 @@ static int fail_gang(const struct save *s, struct err *e)
 {
     const struct gang_meeting *g = &s->gang;
 
-    /* rank 0 has already made space, and removed this rank's chunks */
+    /* Chunks are missing because rank 0 made space after a failure: return that failure. */
     if (e->kind == ERR_NOT_FOUND)
         gang_reason(g, e);
     bool is_reported = gang_fail(g, e);

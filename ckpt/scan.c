@@ -26,10 +26,10 @@
 
 struct walk {
     struct scan *scan;
-    struct manifest *m;            /* entries are added to m, or if it is NULL */
-    const struct manifest *before; /* compared with these */
-    size_t n_same;
-    char *list, *values; /* buffers for all attributes of an entry */
+    struct manifest *m;            /* receives the entries; NULL = compare them with before */
+    const struct manifest *before; /* entries of the first scan; used if m is NULL */
+    size_t n_same;                 /* entries found unchanged */
+    char *list, *values;           /* buffers for all attributes of an entry */
     struct manifest_extent extents[MANIFEST_EXTENTS_MAX];
     size_t n_extents;
     int64_t hole_min;
@@ -384,7 +384,7 @@ static int visit_directory(
     return scan_directory(w, fd, path, e); /* closes fd */
 }
 
-/* A file with several names is marked by a target, which is set when all names are known. */
+/* A file with several names gets its own path as target, until link_names knows all names. */
 static int add_file(struct walk *w, int dir_fd, const char *name, const char *path,
     const struct stat *st, struct err *e)
 {

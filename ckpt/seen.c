@@ -20,10 +20,10 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 #define NS_PER_SECOND INT64_C(1000000000)
-/* stamps advance with the timer tick, at most 10 ms */
+/* stamps advance with the timer tick, which is at most 10 ms; doubled as a margin */
 #define GRANULARITY_NS INT64_C(20000000)
 #define COARSE_NS (2 * NS_PER_SECOND)   /* where stamps are whole seconds */
-#define CLOCK_SLACK_NS INT64_C(1000000) /* tolerance between two readings of the difference */
+#define CLOCK_SLACK_NS INT64_C(1000000) /* tolerance between two results of clock_distance */
 #define CLOCK_TRIES 16
 
 struct seen_chunk {
@@ -35,7 +35,7 @@ struct seen_chunk {
 struct ckpt_seen {
     struct seen_chunk *v; /* by key */
     size_t n;
-    int64_t distance_ns; /* difference of the clocks when it was filled */
+    int64_t distance_ns; /* clock_distance when the entries were recorded */
 };
 
 struct ckpt_seen *ckpt_seen_create(void)
@@ -59,7 +59,8 @@ static int64_t clock_ns(clockid_t id)
     return t.tv_sec * NS_PER_SECOND + t.tv_nsec;
 }
 
-/* CLOCK_REALTIME - CLOCK_BOOTTIME: both are slewed alike, so it changes when the first is set. */
+/* CLOCK_REALTIME - CLOCK_BOOTTIME, in ns. Both are slewed alike, so the difference changes only
+ * when the real-time clock is set. */
 static int64_t clock_distance(void)
 {
     int64_t best = INT64_MAX, distance = 0;
@@ -183,8 +184,8 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c)
     return true;
 }
 
-/* A process that opens the file for writing while we have the lease waits for these two calls; the
- * signal that we then get is ignored. */
+/* The kernel grants a read lease only if no process has the file open for writing. An open for
+ * writing meanwhile waits until the lease is released; its SIGURG to us is ignored by default. */
 bool seen_has_no_writer(int fd)
 {
     if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))

@@ -20,14 +20,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* of all files; takes tens of milliseconds, and page cache */
+/* limit of all copied bytes: 32 MiB take tens of milliseconds, and as much page cache */
 #define COPIED_MAX (INT64_C(32) << 20)
 #define COPIED_FILE_MAX (INT64_C(1) << 20) /* larger files are cloned or kept open where possible */
 #define COPY_BYTES (256u << 10)
 #define KEPT_OPEN_MAX 512
 #define COPY_ALIGN INT64_C(4096)
 #define CLONE_ALIGN (INT64_C(64) << 10) /* no file system's blocks are larger */
-/* if a write would still not change a stamp after this, the clock was set */
+/* limit of settle; a longer wait would not help: the clock was set back or stamps are coarse */
 #define SETTLE_MS 100
 #define SETTLE_LOOK_NS 2000000
 #define SPOOL_NAME "snapshot.spool" /* unlinked at once */
@@ -40,7 +40,7 @@ struct taking {
     size_t kept_open_max;
     bool can_clone, can_keep_open;
     char *block;
-    char why[160]; /* why a file cannot be kept */
+    char why[160]; /* why there can be no snapshot; "" = no reason so far */
 };
 
 static int64_t now_ms(void)
@@ -109,7 +109,7 @@ static int copy_range(struct taking *t, int fd, int64_t to, const struct manifes
     return 0;
 }
 
-/* *ret_kept is false if there is no space for it. */
+/* Copies file i to the spool; *ret_kept is false if the spool's file system is full. */
 static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *e)
 {
     const struct manifest_entry *file = &t->s->manifest.entries[i];
@@ -173,8 +173,8 @@ static bool would_notice(const struct ckpt_snapshot *s)
     return true;
 }
 
-/* Waits, because a file written just now, and written again within the same tick of the clock,
- * keeps its stamps. */
+/* Waits until a write to any file kept open would change its stamps: two writes within one clock
+ * tick leave the same stamps. */
 static void settle(struct taking *t)
 {
     const struct timespec look = {.tv_nsec = SETTLE_LOOK_NS};

@@ -29,9 +29,9 @@
 #define RANKS_MAX 10000 /* their directory names have four digits */
 #define ACCEPTED_MAX 8  /* the agent keeps no more answers */
 
-static long long asked_ms, reported_ms; /* 0 = not yet */
+static long long asked_ms, reported_ms; /* time of the last one; 0 = never */
 static int asked_answer, is_stopping;
-static long long waited_reported_ms; /* 0 = not yet */
+static long long waited_reported_ms; /* time of the last report of waited_s; 0 = never */
 static double waited_s;
 
 /* Accepted commits in order, and the outcome of the last settled one. */
@@ -277,7 +277,7 @@ const char *belay_checkpoint_dir(void)
     return from_env("BELAY_CHECKPOINT_DIR");
 }
 
-/* fallback: returned if it is not set, or not a rank's number. */
+/* Returns fallback if the variable is not set or not in 0 .. RANKS_MAX - 1. */
 static int number_from_env(const char *name, int fallback)
 {
     const char *text = from_env(name);
@@ -458,7 +458,7 @@ static void note_durable(long long progress)
     durable_progress = progress;
 }
 
-/* Reads their outcomes. */
+/* Reads the outcomes of accepted commits, oldest first, up to one that has none yet. */
 static void settle(void)
 {
     char path[PATH_BYTES], name[40], text[FILE_BYTES_MAX];
@@ -505,7 +505,7 @@ static int commit(long long progress, long long total, int wait, char *error, si
     if (find_value(text, "durable") && !is_true(text, "durable")) {
         remember(number, progress);
     } else {
-        n_accepted = 0; /* this commit is newer */
+        n_accepted = 0; /* superseded by this commit, which is durable */
         note_durable(progress);
     }
     return 0;
