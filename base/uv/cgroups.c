@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgroup directories. base/cgroup.h finds where they are; what the machine permits is found out by
- * trying. Processes are frozen and killed through the v2 directory where there is one (cgroup.kill,
+ * cgroup directories. base/cgroup.h finds where they are; whether the machine permits a use is
+ * tried. Processes are frozen and killed through the v2 directory where there is one (cgroup.kill,
  * Linux 5.14). Otherwise the v1 freezer stops them while each is killed, so that a fork cannot
  * escape.
  */
@@ -24,11 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TEXT_MAX ((size_t)4 << 20) /* of a file of /proc or of a cgroup */
-#define DEPTH_MAX 64               /* depth of groups that a task creates below its own */
+#define TEXT_MAX ((size_t)4 << 20) /* bytes read of a file of /proc or of a cgroup */
+#define DEPTH_MAX 64               /* levels of groups searched below a task's group */
 
-/* Child group for processes that would keep their group from enabling controllers for its children.
- * No other group can have this name. */
+/* Child group for processes of a group that enables controllers for its children and therefore must
+ * have no processes of its own. No other group can have this name. */
 #define SELF ".self"
 
 /* ---- Sets of pids ---- */
@@ -186,7 +186,7 @@ void cgroup_home_find(struct cgroup_home *h)
 /* Prefix of a kept directory's name, followed by the pid of its process. */
 #define KEPT "belay-supervisor-"
 
-/* Whether it has no process and no group below. Also false if it does not exist. */
+/* Whether the group exists and has neither processes nor child groups. */
 static bool is_unused(const struct cgroup_dir *d)
 {
     struct stat st;
@@ -215,12 +215,12 @@ static void make_kept(struct cgroup_kept *k, const char *home)
     free(tasks);
 }
 
-/* Memory that may still be charged to a reused directory, mostly page cache: the next group's peak
- * is too high by at most this. */
+/* Limit of the memory still charged to a directory, mostly page cache, for its reuse: by so much
+ * the next group's peak may be too high. */
 #define LEFTOVER_MAX (1 << 20) /* bytes */
 
-/* Begins a new peak. The old limit of memory and swap together is lifted first, because that of
- * memory alone cannot exceed it. False: too much is left. */
+/* Resets the peak. Lifts the old limit of memory plus swap, which the next group's memory limit
+ * must not exceed. False if more than LEFTOVER_MAX is still charged. */
 static bool renew_memory(const char *dir)
 {
     char *path = mem_printf("%s/memory.usage_in_bytes", dir);
@@ -237,8 +237,8 @@ static bool is_as_new(const struct cgroup_dir *d, enum cgroup_kind kind)
     return is_unused(d) && (kind != CGROUP_MEMORY || renew_memory(d->path));
 }
 
-/* A directory may be borrowed if v2 contains the processes, and each group sets the directory's
- * limit again. */
+/* Whether a group may use a kept v1 directory: v2 contains and kills its processes, and the group
+ * sets the limit, so that it does not inherit that of the previous one. */
 static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
 {
     return c->can_kill && l &&
@@ -247,7 +247,7 @@ static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const str
                (kind == CGROUP_PIDS && l->pids_max > 0));
 }
 
-/* False: no kept directory is free, so the group needs a new one. */
+/* Lends the group the kept directory; false if it is in use or cannot be made. */
 static bool borrow_kept(struct cgroups *c, struct cgroup_home *h, enum cgroup_kind kind)
 {
     struct cgroup_kept *kept = &h->kept[kind];
@@ -271,7 +271,7 @@ void cgroup_home_drop(struct cgroup_home *h)
         drop_kept(&h->kept[k]);
 }
 
-/* rmdir fails harmlessly for a directory with processes. */
+/* Removes kept directories of processes that are gone. rmdir fails if one has processes. */
 static void prune_dir(const char *home)
 {
     DIR *d = opendir(home);
@@ -355,8 +355,8 @@ static int set_v2_limit(
     return c->dirs[v1_kind].path ? -ENOENT : set_limit(c, CGROUP_V2, file, value);
 }
 
-/* One success is enough. Of two failures, the one
- * of the hierarchy that has the controller is more useful than "no such file". */
+/* Records the results of setting a limit in v2 and v1 (0 or -errno): one success is enough. Of two
+ * errors, keeps that of the hierarchy that has the controller, which is not a missing file. */
 static void note(struct cgroups *c, enum proc_limit limit, int v2, int v1)
 {
     bool is_set = v2 == 0 || v1 == 0;
@@ -368,7 +368,7 @@ static int64_t clamp(int64_t value, int64_t min, int64_t max)
     return value < min ? min : value > max ? max : value;
 }
 
-/* After the header line of /proc/swaps there is another line. */
+/* Whether the machine has swap: /proc/swaps has a line after its header. */
 static bool machine_swaps(void)
 {
     struct buf text = {0};
@@ -517,7 +517,7 @@ pid_t cgroups_fork(const struct cgroups *c, int *ret_entered)
 
 typedef void (*dir_fn)(const char *dir, void *ctx);
 
-/* Deepest first, so that fn may remove directories. */
+/* Calls fn for dir and all groups below, deepest first, so that fn may remove directories. */
 static void walk(const char *dir, int depth, dir_fn fn, void *ctx)
 {
     DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
@@ -587,7 +587,8 @@ static void freeze(const struct cgroups *c)
         write_text(c->dirs[CGROUP_FREEZER].path, "freezer.state", "FROZEN");
 }
 
-/* Includes groups that a task froze itself: a process in a frozen v1 group does not die. */
+/* Thaws all groups, including those that a task froze: a process in a frozen v1 group does not die.
+ */
 static void thaw(const struct cgroups *c)
 {
     if (c->dirs[CGROUP_V2].path)
@@ -649,7 +650,7 @@ void cgroups_usage_files(const struct cgroups *c, struct usage_files *ret_files)
         v1_memory ? "memory.max_usage_in_bytes" : "memory.peak");
 }
 
-/* A process leaves its group a moment after it was last seen there. */
+/* rmdir is retried: a dead process leaves its group a moment after it left the list. */
 #define REMOVE_TRIES 100
 static const struct timespec remove_pause = {.tv_nsec = 2000000};
 

@@ -42,8 +42,8 @@ static void destroy_party(struct http_admission *a, struct http_party *p)
     free(p);
 }
 
-/* The oldest of the party that may give way, other than h. with_bytes: only holders that have
- * bytes. */
+/* The party's oldest connection that may give way, except h; NULL if none. with_bytes: only those
+ * that hold bytes. */
 static struct http_holder *oldest(
     const struct http_party *p, const struct http_holder *h, bool with_bytes)
 {

@@ -62,7 +62,7 @@ static void on_end(struct timer *t, void *ctx)
     call_finish(ctx);
 }
 
-/* call->error is the outcome. Not to be called by anything that curl is calling. */
+/* Ends the call with call->error as its outcome. Must not be called from curl's callbacks. */
 static void call_end(struct http_call *call)
 {
     struct uv_http_client *c = call->client;

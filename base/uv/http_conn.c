@@ -125,7 +125,7 @@ static void fill_stranger_name(struct http_conn *c, const struct sockaddr_storag
             in6->sin6_addr.s6_addr, 8, c->stranger_name);
 }
 
-/* False: no space. */
+/* Counts the new connection in its class. False if it is not admitted. */
 static bool enter(struct http_conn *c)
 {
     struct http_server *s = c->server;
@@ -235,7 +235,7 @@ static ssize_t send_some(struct http_conn *c, const char *p, size_t n)
     return socket_result(sent);
 }
 
-/* Reads the next bytes of a file into out. False: the file has become shorter. */
+/* Reads the next bytes of the reply's file into out. False if the file has become shorter. */
 static bool refill(struct http_conn *c)
 {
     const struct http_exchange *x = c->x;
@@ -263,7 +263,8 @@ static size_t turn_bytes(const struct http_server *s)
                                     : share;
 }
 
-/* Sends as much as possible. False: closed, the peer accepts no more now, or the turn is over. */
+/* Sends as much as possible. False if output is left (the peer accepts no more now, or the turn is
+ * over) or the connection was closed. */
 static bool flush(struct http_conn *c, size_t *turn)
 {
     size_t max = turn_bytes(c->server);
@@ -345,8 +346,8 @@ void http_conn_refuse(struct http_conn *c, int status, const struct err *e)
     http_reply_status_err(c->x, status, e);
 }
 
-/* Replies up to OUT_JOINED_MAX are always sent, because they say what became of a request. A larger
- * reply that has no space is replaced by an error. */
+/* Counts the reply's bytes. Replies up to OUT_JOINED_MAX bytes are always sent, so that clients
+ * learn the outcome of a request. A larger reply that has no space is replaced by an error. */
 static void take_reply(struct http_conn *c)
 {
     struct http_admission *a = &c->server->admission;
@@ -451,7 +452,7 @@ static bool shake_hands(struct http_conn *c)
     return rc == 0;
 }
 
-/* Looks for a head in c->in. True: one was found or refused. */
+/* Looks for a head in c->in. True if one was found or refused, false if more bytes are needed. */
 static bool find_head(struct http_conn *c)
 {
     struct err e;
@@ -483,7 +484,8 @@ static void add_input(struct http_conn *c, const char *p, size_t n)
         http_conn_refuse(c, http_status_of(e.kind), &e);
 }
 
-/* The same for bytes of a later request: the current request is answered in any case. */
+/* As add_input, for bytes of a later request: the current one is answered in any case, so without
+ * space the connection ends after that reply. */
 static void add_next(struct http_conn *c, const char *p, size_t n)
 {
     struct err e;
@@ -548,7 +550,7 @@ static bool step(struct http_conn *c, size_t *turn)
         if (!flush(c, turn))
             return false;
         if (c->in.len > 0) {
-            struct buf in = c->in; /* a refusal may drop c->in */
+            struct buf in = c->in; /* taken from c, because a refusal drops c->in */
             c->in = (struct buf){0};
             http_admission_give_back(&c->server->admission, &c->holder, in.len);
             feed(c, in.data, in.len);

@@ -116,7 +116,7 @@ static void ask_identity(struct http_exchange *x)
         c->authorization = mem_strdup(authorization);
 }
 
-/* Counts the connection for the sender of this request. False: refused. */
+/* Counts the connection for the sender of this request. False if the request was refused. */
 static bool enter(struct http_exchange *x)
 {
     struct http_conn *c = x->conn;
@@ -154,7 +154,7 @@ static void refuse_too_large(struct http_exchange *x)
     http_conn_refuse(x->conn, 413, &e);
 }
 
-/* False: refused. */
+/* Adds n bytes to the body. False if the request was refused: too large, or no space. */
 static bool add_body(struct http_exchange *x, const char *p, size_t n)
 {
     struct err e;

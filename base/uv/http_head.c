@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Invariants
- *  1. split_lines has seen every byte of a head before it is interpreted: from there on there are
- *     no NUL, no lone CR or LF and no other control characters but tabs.
- *  2. What decides where the body ends is in set_framing alone.
+ *  1. split_lines checks every byte of a head before any is interpreted. After it a line has no
+ *     NUL, CR or LF and no control character except tabs.
+ *  2. Only set_framing decides where the body ends.
  */
 #include "base/uv/http_head.h"
 #include "base/mem.h"
@@ -328,7 +328,8 @@ static bool start_trailer(struct http_chunks *c, char ch)
     return ch == '\r' || (is_token_char(ch) && ++c->n_extra <= CHUNK_EXTRA_MAX);
 }
 
-/* A line that is no field, such as a request line, is another reader's next request. */
+/* Refuses a line that is not a field: another reader (a proxy) would take a request line here for
+ * the next request. */
 static bool take_trailer_name(struct http_chunks *c, char ch)
 {
     if (ch == ':')
@@ -336,7 +337,7 @@ static bool take_trailer_name(struct http_chunks *c, char ch)
     return (ch == ':' || is_token_char(ch)) && ++c->n_extra <= CHUNK_EXTRA_MAX;
 }
 
-/* A byte that is not data. False: malformed. */
+/* Processes a byte that is not data. False if it is malformed. */
 static bool take_byte(struct http_chunks *c, char ch)
 {
     switch (c->state) {

@@ -67,7 +67,7 @@ static void disconnect(struct http_call *call)
 {
     if (!call->poll)
         return;
-    /* stops it at once, so that fd may be closed */
+    /* uv_close stops the polling at once, so that fd may be closed here */
     uv_close((uv_handle_t *)call->poll, on_poll_closed);
     close(call->fd);
     call->poll = NULL;
@@ -90,7 +90,7 @@ static void on_end(struct timer *t, void *ctx)
     call_finish(ctx);
 }
 
-/* call->error is the outcome. */
+/* Ends the call with call->error as its outcome. */
 static void call_end(struct http_call *call)
 {
     assert(!call->has_ended);

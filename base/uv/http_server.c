@@ -26,14 +26,14 @@
 #define ACCEPTS_AN_ITERATION 64
 /* time for connections in an iteration of the loop, which has other work too */
 #define TURNS_MS 10
-#define LAST_TURNS_MS 1000 /* the same for a server that stops */
+#define LAST_TURNS_MS 1000 /* time to send the last replies when the server stops */
 #define SCAN_MS 250
 /* Memory is returned to the kernel after this number of closed TLS connections, at most once in
  * TRIM_MS, and for at most one part in TRIM_PART of the time. */
 #define TRIM_AFTER 64
 #define TRIM_MS SECONDS_MS(1)
 #define TRIM_PART 100
-#define ACCEPT_PAUSE_MS 100 /* no free descriptor, no connection may give way */
+#define ACCEPT_PAUSE_MS 100 /* pause without a free descriptor if no connection may give way */
 #define LOG_DROPPED_MS SECONDS_MS(60)
 
 /* ---- Accepting ---- */
@@ -280,7 +280,8 @@ static void on_listener_closed(uv_handle_t *h)
     http_server_handle_closed(s);
 }
 
-/* A connection may need several turns, and other parties have theirs in between. */
+/* Runs turns until no connection waits for one, for at most LAST_TURNS_MS: a large reply takes
+ * several turns. */
 static void run_last_turns(struct http_server *s)
 {
     int64_t until_ms = clock_mono(s->timers->clock).ms + LAST_TURNS_MS;
@@ -314,7 +315,7 @@ void http_server_stop(struct http_server *s)
     remove_unix_path(s);
     if (s->current)
         link_remove(
-            &s->current->link); /* its handler called us and will answer, or hand_over will */
+            &s->current->link); /* answered by the handler that called us, or by hand_over */
     struct link *l;
     while ((l = list_first(&s->waiting))) {
         struct http_exchange *x = LIST_ENTRY(l, struct http_exchange, link);

@@ -6,7 +6,8 @@ static bool waits(const struct http_party *p)
     return !list_is_empty(&p->turns) || !list_is_empty(&p->events);
 }
 
-/* A class begins to wait. */
+/* Called when a class begins to wait: sets its use to at least the least use of the classes that
+ * wait, so that it saves up no turns while it is idle. */
 static void forget_saved(struct http_turns *t, enum http_class class)
 {
     int64_t least_us = INT64_MAX;
@@ -60,7 +61,7 @@ static struct http_holder *take(struct http_party *p)
     return h;
 }
 
-/* HTTP_CLASSES if none waits. */
+/* The waiting class with the least use, in turn if equal; HTTP_CLASSES if none waits. */
 static enum http_class next_class(const struct http_turns *t)
 {
     enum http_class least = HTTP_CLASSES;

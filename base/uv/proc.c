@@ -28,7 +28,8 @@
 #define CLEAN_LOOKS 2
 #define PAUSE_MAX_MS 20
 
-/* pid 0 = none. Its start tells it from a later process with the same pid. */
+/* A process that is not killed; pid 0 = none. start_ticks distinguishes it from a later process
+ * with the same pid. */
 struct spared {
     pid_t pid;
     uint64_t start_ticks;
@@ -274,7 +275,7 @@ static size_t signal_below(struct hunt *h, int signum, bool only_new)
     return n;
 }
 
-/* Returns the number of live processes found. */
+/* One round of a kill; returns the number of live processes found. */
 static size_t strike(struct hunt *h)
 {
     if (h->cgroups)
@@ -319,8 +320,8 @@ static int hunt_down(struct hunt *h, const char *what, struct err *e)
     return 0;
 }
 
-/* One scan of the targets that are our children or were seen: reaps our zombies. Returns true if
- * one is still dying: a cgroup drops a process a moment before it is dead. */
+/* Reaps the targets that are dead children of this process. Returns true if a target is not dead
+ * yet: a cgroup drops a process a moment before that. */
 static bool reap_round(const struct hunt *h, pid_t keep_pid)
 {
     struct proc_table t = {0};

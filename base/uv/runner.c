@@ -98,7 +98,7 @@ static void finish_if_over(struct run *run)
         run_free(run);
 }
 
-/* Kills the program's session; its exit is awaited. error is set. */
+/* Kills the program's session for the reason in run->error. The run ends when it has exited. */
 static void kill_run(struct run *run)
 {
     if (!run->has_exited)
@@ -164,7 +164,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
     finish_if_over(run);
 }
 
-/* The program may well end without reading all its input. */
+/* A failure is not an error: a program may end without reading all of its input. */
 static void on_written(uv_write_t *w, int status)
 {
     struct run *run = w->data;

@@ -78,8 +78,8 @@ static void on_stop(struct timers *api, struct timer *t)
         running_end(t->impl);
 }
 
-/* How far the loop's time, taken when its iteration began, lags behind: a delay counts from the
- * call. */
+/* By how many ms the loop's time, taken when its iteration began, lags behind the clock. Delays are
+ * lengthened by it, because they count from the call. */
 static uint64_t loop_lag_ms(const uv_loop_t *loop)
 {
     uint64_t real = uv_hrtime() / 1000000, known = uv_now(loop);

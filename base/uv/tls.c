@@ -18,8 +18,8 @@
 /* TLS 1.2: at least 128 bits, and a certificate. The suites of TLS 1.3 are OpenSSL's own. */
 static const char ciphers[] = "HIGH:!aNULL:!eNULL:!PSK:!SRP";
 
-/* OpenSSL allocates space for a record to send when a handshake begins, and keeps it until it has
- * sent something. This much is enough for most; what is longer takes several records. */
+/* Bytes of a record during the handshake. OpenSSL allocates them when the handshake begins and
+ * keeps them until it has sent something. Longer messages take several records. */
 #define HANDSHAKE_FRAGMENT 2048
 
 struct tls_server {
@@ -32,7 +32,7 @@ struct tls_conn {
     int fd;
     bool is_shaken, wants_write;
     size_t n_quiet; /* bytes received since the start, or since the last data */
-    /* size of the record that OpenSSL keeps because the socket accepted no more; 0: none */
+    /* bytes of the write to repeat because the socket accepted no more; 0 if none */
     size_t n_unsent;
 };
 
@@ -99,7 +99,7 @@ static EVP_PKEY *read_key(const char *pem)
     return key;
 }
 
-/* All certificates; NULL: there is none, or one is malformed. */
+/* All certificates of pem; NULL if there is none or one is malformed. */
 static STACK_OF(X509) * read_certs(const char *pem)
 {
     BIO *b = BIO_new_mem_buf(pem, -1);
@@ -118,7 +118,7 @@ static STACK_OF(X509) * read_certs(const char *pem)
     return NULL;
 }
 
-/* The certificate of the key is the server's own; the others are sent with it, in their order. */
+/* Uses the certificate of the key as the server's own and sends the others with it, in order. */
 static bool use_certs(SSL_CTX *ctx, STACK_OF(X509) * certs, EVP_PKEY *key)
 {
     bool has_own = false, ok = true;
@@ -146,7 +146,7 @@ static int set_identity(SSL_CTX *ctx, const char *cert_pem, const char *key_pem,
     return rc;
 }
 
-/* http_peer.c verifies when a request arrives. */
+/* Accepts every certificate here: http_peer.c verifies it when a request arrives. */
 static int on_verify(X509_STORE_CTX *c, void *ctx)
 {
     (void)c, (void)ctx;
@@ -221,8 +221,8 @@ static void set_low_water(int fd, int n)
     setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n));
 }
 
-/* Size of the first record with its header, from the bytes that have arrived; 0: do not wait for
- * it. */
+/* Bytes to wait for: the record header, or the first record with its header once that has come. 0
+ * if nothing has come, or it is not a handshake or is too long. */
 static int bytes_of_hello(int fd)
 {
     unsigned char header[SSL3_RT_HEADER_LENGTH];
@@ -258,7 +258,7 @@ struct tls_conn *tls_conn_create(struct tls_server *s, int fd)
         mem_out_of_memory();
     BIO_set_data(b, c);
     BIO_set_init(b, 1);
-    SSL_set_bio(c->ssl, b, b); /* which owns it now */
+    SSL_set_bio(c->ssl, b, b); /* takes ownership of b */
     SSL_set_accept_state(c->ssl);
     SSL_set_max_send_fragment(c->ssl, HANDSHAKE_FRAGMENT);
     return c;
@@ -290,7 +290,7 @@ int tls_conn_handshake(struct tls_conn *c)
     if (rc != 1)
         return result(c, rc) == TLS_WOULD_BLOCK ? TLS_WOULD_BLOCK : TLS_BROKEN;
     SSL_set_max_send_fragment(c->ssl, SSL3_RT_MAX_PLAIN_LENGTH);
-    /* OpenSSL lowered it with the other one */
+    /* lowered by SSL_set_max_send_fragment in tls_conn_create */
     SSL_set_split_send_fragment(c->ssl, SSL3_RT_MAX_PLAIN_LENGTH);
     c->is_shaken = true;
     c->n_quiet = 0;

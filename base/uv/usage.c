@@ -14,7 +14,7 @@
 #define FILE_MAX 4096
 #define NUMBER_MAX (INT64_C(1) << 60) /* bytes, or microseconds */
 
-/* The number at the beginning of a text; -1: none, or too large. */
+/* The number at the beginning of a text; -1 if there is none or it exceeds max. */
 static int64_t leading(const char *text, int64_t max)
 {
     char digits[24] = "";
@@ -102,7 +102,7 @@ static void add_children(struct tree *t, const char *path)
         fclose(f);
 }
 
-/* Each thread lists the children that it forked. */
+/* Adds the children of a process. /proc lists them by the thread that forked them. */
 static void add_below(struct tree *t, pid_t pid)
 {
     char path[64];
