@@ -17,7 +17,7 @@
 
 #define IDLE_LANES_MAX 64
 #define LANE_CONNECTIONS_MAX 2L
-#define LOOK_MS 100            /* interval for checking cancel and the clock */
+#define LOOK_MS 100            /* interval for checking cancel and the deadline */
 #define TRANSFER_BYTES 262144L /* of curl's buffers: fewer, larger reads and writes */
 
 struct http_pool {
@@ -54,7 +54,7 @@ struct http_pool *http_pool_create(void)
 {
     struct http_pool *p = mem_alloc(sizeof(*p));
     CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
-    assert(rc == CURLE_OK); /* only fails if libcurl is broken */
+    assert(rc == CURLE_OK); /* fails only with a broken libcurl */
     (void)rc;
     p->ca_file = find_ca_file();
     pthread_mutex_init(&p->lock, NULL);

@@ -229,7 +229,7 @@ static int set_tls_and_url(
 static void set_fixed(struct http_curl *c, const struct http_request *r)
 {
     SET(c, CURLOPT_NOSIGNAL, 1L);
-    SET(c, CURLOPT_QUICK_EXIT, 1L); /* do not wait for DNS when a call is ended */
+    SET(c, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a DNS thread when a call ends */
     SET(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(c, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(c, CURLOPT_FOLLOWLOCATION, 0L);
@@ -350,7 +350,7 @@ int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
     if (code != CURLE_OK)
         return err_set(e, kind_of(code), "%s: %s", c->label,
             c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
-    if (!c->has_head) /* curl takes this for a complete reply without a body */
+    if (!c->has_head) /* curl reports success for a reply without a complete head */
         return err_set(
             e, ERR_IO, "%s: the connection was closed in the middle of the reply's head", c->label);
     if (c->reply.status == 0)

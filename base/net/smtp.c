@@ -35,7 +35,8 @@ static bool is_loopback(const char *url)
     return is;
 }
 
-/* The server's last reply code. Its text is not shown, because it may contain anything. */
+/* Sets the error, with the code of the server's last reply. The reply's text is not shown, because
+ * it may contain anything. */
 static int explain(CURL *c, CURLcode code, struct err *e)
 {
     long answer = 0;

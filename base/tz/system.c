@@ -9,7 +9,7 @@
 
 #define STEP_S ((int64_t)7 * 86400)
 
-/* The directory in which GLib looks. */
+/* The directory in which GLib looks up time zones. */
 static const char *directory(void)
 {
     const char *given = getenv("TZDIR");
@@ -39,7 +39,7 @@ static int interval_at(GTimeZone *tz, int64_t at_s)
     return g_time_zone_find_interval(tz, G_TIME_TYPE_UNIVERSAL, at_s);
 }
 
-/* The first moment after from_s that is in another interval; limit_s if there is none before it. */
+/* The first second after from_s that is in another interval; limit_s if none is before limit_s. */
 static int64_t interval_end(GTimeZone *tz, int64_t from_s, int64_t limit_s)
 {
     int here = interval_at(tz, from_s);

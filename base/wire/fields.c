@@ -19,10 +19,10 @@
 #include <string.h>
 
 #define PATH_MAX_BYTES 128
-#define OPTION_MAX (INT64_C(1) << 53) /* as other times on the wire */
+#define OPTION_MAX (INT64_C(1) << 53) /* limit of a number, as of the times in wire.c */
 
-/* The field of an option. What a number may be is the business of belayd, which has checked it, and
- * whose version may have another range. */
+/* The field of an option. Numbers are limited by their type alone: belayd has checked them against
+ * the option's range, which may differ in another version. */
 static struct wire_field field_of(const struct job_attribute *a, size_t offset)
 {
     static const enum wire_field_type types[] = {[JOB_MEMBER_INT32] = WIRE_FIELD_I32,
@@ -32,7 +32,7 @@ static struct wire_field field_of(const struct job_attribute *a, size_t offset)
         [JOB_MEMBER_WORD] = WIRE_FIELD_CHOICE,
         [JOB_MEMBER_TEXT] = WIRE_FIELD_TEXT};
     assert(a->member_type != JOB_MEMBER_NONE &&
-           a->member_type != JOB_MEMBER_MOMENT); /* 0 is no absence */
+           a->member_type != JOB_MEMBER_MOMENT); /* whose absent value is not 0 */
     const enum wire_field_type type = types[a->member_type];
     const int64_t max = type == WIRE_FIELD_I32 ? INT32_MAX : OPTION_MAX;
     return (struct wire_field){.type = type,
@@ -245,7 +245,7 @@ static void decode_field(struct json_reader *r, const struct wire_field *f, char
     case WIRE_FIELD_STRUCTS:
         decode_structs(r, f, m);
         break;
-    case WIRE_FIELD_OPTIONS: /* never: wire_walk_next gives its options instead */
+    case WIRE_FIELD_OPTIONS: /* never: wire_walk_next returns a field for each option instead */
     case WIRE_FIELD_END:
         break;
     }

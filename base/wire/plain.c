@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariant: fields.c would read the same values from anything accepted here. In doubt, reject.
+ * Reads and writes messages without a JSON tree. Invariant: fields.c reads the same values from
+ * every text that is accepted here. The caller passes a rejected text to fields.c.
  */
 #include "base/wire/plain.h"
 
@@ -48,8 +49,8 @@ static void write_string(struct buf *out, const char *s, size_t n)
     buf_addc(out, '"');
 }
 
-/* Any bytes as a JSON string of at most max bytes. Replacing invalid UTF-8 lengthens a text, and a
- * status that the reader refuses because of a long error text would never get through. */
+/* Writes s as a JSON string of at most max bytes. It may have to be cut: replacing invalid UTF-8
+ * lengthens it, and the reader would refuse the whole message for one text that is too long. */
 static void write_text(struct buf *out, const char *s, size_t max)
 {
     size_t n = strlen(s);
@@ -102,8 +103,8 @@ static void write_array(const struct wire_field *f, const char *m, struct buf *o
     buf_addc(out, ']');
 }
 
-/* Whether the field has its absent value and is not sent. A struct's absence is only known when it
- * is written. */
+/* Whether the field has its absent value and is not sent. Always false for a struct: write_value
+ * finds out whether it has any field to send. */
 static bool is_absent(const struct wire_field *f, const char *m)
 {
     const char *at = m + f->offset;
@@ -131,7 +132,7 @@ static bool is_absent(const struct wire_field *f, const char *m)
     }
 }
 
-/* False if it is a struct without any field present. */
+/* False if the field is an optional struct that has no field to send. */
 static bool write_value(const struct wire_field *f, const char *m, struct buf *out)
 {
     const char *at = m + f->offset;
@@ -165,7 +166,7 @@ static bool write_value(const struct wire_field *f, const char *m, struct buf *o
         break;
     case WIRE_FIELD_STRUCT:
         return write_object(f->sub, at, out) || f->required;
-    case WIRE_FIELD_OPTIONS: /* never: wire_walk_next gives its options instead */
+    case WIRE_FIELD_OPTIONS: /* never: wire_walk_next returns a field for each option instead */
     case WIRE_FIELD_END:
         break;
     }
@@ -339,8 +340,7 @@ static bool read_text(struct cursor *c, const struct wire_field *f, char *at)
     return true;
 }
 
-/* The number of items in the array whose bracket was consumed; strings are skipped, errors are not
- * detected. */
+/* The number of items in the array whose '[' precedes c->p. Errors are not detected. */
 static size_t count_items(const struct cursor *c)
 {
     size_t n = 1;
@@ -366,7 +366,7 @@ static bool read_item(struct cursor *c, const struct wire_field *f, char *items,
     return (((char **)(void *)items)[i] = read_string(c, (size_t)f->max)) != NULL;
 }
 
-/* The count includes every allocated item, read or still zeroed, so that all can be freed. */
+/* Sets the count to all allocated items before it reads them, so that a failure frees all. */
 static bool read_array(struct cursor *c, const struct wire_field *f, char *m)
 {
     if (!take(c, "[") || take(c, "]"))

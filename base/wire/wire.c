@@ -28,8 +28,8 @@ static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
 static const char *const want_names[] = {"run", "save-stop", "stop", NULL};
 
-/* For a set of words: one name for each value, and NULL for unknown. The tables access enums
- * through int. */
+/* Checks the names of an enum: one for each value, and NULL at `unknown`. The tables access enums
+ * as int. */
 #define WORDS(set, names, unknown)                                                                 \
     static_assert(sizeof(names) / sizeof(*(names)) == (unknown) + 1, "a name for each");           \
     static_assert(sizeof(enum set) == sizeof(int), "enum is int")
