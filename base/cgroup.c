@@ -25,7 +25,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* One line of mountinfo: "36 35 0:30 ROOT POINT options [tags] - TYPE source SUPER". */
+/* Parses a line of mountinfo, "36 35 0:30 ROOT POINT options [tags] - TYPE source SUPER", and
+ * modifies it. True, and *ret_mount set, if it mounts a hierarchy of this kind. */
 static bool match_mount(char *line, enum cgroup_kind kind, struct mount *ret_mount)
 {
     char *save, *fields[5], *tail = strstr(line, " - ");
@@ -57,7 +58,7 @@ static bool find_mount(const char *mountinfo, enum cgroup_kind kind, struct moun
     return found;
 }
 
-/* Lines "N:controllers:/path", for v2 "0::/path". */
+/* text has lines "N:controllers:/path", and "0::/path" for v2. */
 char *cgroup_name(const char *text, enum cgroup_kind kind)
 {
     char *copy = mem_strdup(text), *save = NULL, *name = NULL;
@@ -76,7 +77,7 @@ char *cgroup_name(const char *text, enum cgroup_kind kind)
     return name;
 }
 
-/* NULL if the group cannot be seen there. */
+/* The directory of the group `name`; NULL if the group is outside the mounted part. */
 static char *dir_of(const struct mount *m, const char *name)
 {
     size_t skip = str_eq(m->root, "/") ? 0 : strlen(m->root);

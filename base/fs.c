@@ -21,7 +21,7 @@
 #define LOCK_MS 5000
 #define LOCK_LOOK_MS 20
 
-/* size is an estimate. */
+/* Reads to the end. size is the file's estimated size; more than max bytes are an error. */
 static int read_all(
     int fd, const char *path, size_t size, size_t max, struct buf *out, struct err *e)
 {

@@ -47,7 +47,8 @@ bool fs_may(const char *path, int mode)
     return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
 }
 
-/* In these the kernel grants root write permission to directories that accept no files. */
+/* Whether path is in a file system of the kernel, such as /proc: root has write permission on its
+ * directories, but they accept no files. */
 static bool is_of_the_kernel(const char *path)
 {
     static const unsigned long types[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC,
@@ -62,7 +63,7 @@ static bool is_of_the_kernel(const char *path)
     return false;
 }
 
-/* dir exists; path is it, or is to be made in it. */
+/* Checks that path can be made in the existing directory dir or, if it is dir, be written to. */
 static int check_directory(const char *dir, const char *path, struct err *e)
 {
     const bool is_it = str_eq(dir, path);

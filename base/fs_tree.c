@@ -30,7 +30,7 @@ static int make_directory(const char *path, mode_t mode, struct err *e)
     if (mkdir(path, mode) == 0)
         return 0;
     int errnum = errno;
-    /* Not only EEXIST: a parent that exists may be read-only or not writable for us. */
+    /* Not only EEXIST: mkdir in a read-only or unwritable parent fails even if path exists. */
     if (stat(path, &st) == 0)
         errnum = S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
     return errnum ? err_errno(e, errnum, "cannot make directory %s", path) : 0;
@@ -54,7 +54,7 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *e)
     return rc;
 }
 
-/* each removes two levels; only a process that keeps adding needs more */
+/* a round removes two levels; only a process that keeps adding entries can exceed this number */
 #define ROUNDS_MAX 1000000
 
 struct removal {
@@ -145,7 +145,7 @@ static bool is_replaced(void)
     return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 }
 
-/* Revokes the owner's access to a directory by path. A failure is ignored: removal goes ahead. */
+/* Root only: takes the directory from the user who owns it. A failure is ignored. */
 static void close_to_user(int fd, const struct stat *st)
 {
     if (geteuid() != 0 || st->st_uid == 0)

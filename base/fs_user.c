@@ -26,7 +26,7 @@ static int failed(const struct giving *g, const char *name)
 
 static int give_below(struct giving *g, int fd);
 
-/* fd is a directory of the tree; its contents are given first. */
+/* Gives the directory fd after its contents, so that the user cannot change them meanwhile. */
 static int give_directory(struct giving *g, int fd, const char *name)
 {
     struct stat st;

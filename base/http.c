@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* bodies of this size are page-aligned, so that they can be written to a disk without a copy */
+/* bodies from this size on are page-aligned, for O_DIRECT writes without a copy */
 #define PAGED_MIN 65536
 
 const char *http_reply_header(const struct http_reply *r, const char *name)

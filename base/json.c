@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The closing quote of the string that begins at p; the last byte before end if it has none. */
+/* The closing quote of the string that begins at p; end - 1 if there is none. */
 static const char *string_end(const char *p, const char *end)
 {
     while (++p < end && *p != '"')
@@ -20,7 +20,7 @@ static const char *string_end(const char *p, const char *end)
     return p < end ? p : end - 1;
 }
 
-/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Detects no other errors. */
+/* The first bracket deeper than JSON_DEPTH_MAX; NULL if none. Detects no other errors. */
 static const char *too_deep(const char *text, size_t n)
 {
     int depth = 0;

@@ -19,7 +19,7 @@ static struct {
     atomic_int level;
     atomic_bool journal;
     _Atomic(const char *) program;
-    pthread_mutex_t lock; /* of sink and sink_ctx */
+    pthread_mutex_t lock; /* guards sink and sink_ctx */
     log_sink_fn sink;
     void *sink_ctx;
 } state = {.level = LOG_INFO, .program = "belay", .lock = PTHREAD_MUTEX_INITIALIZER};

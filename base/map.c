@@ -53,7 +53,8 @@ static size_t find(const struct map *m, uint64_t id, const char *name)
     return i;
 }
 
-/* Zeroed. cap and size are powers of two. */
+/* A zeroed array of cap elements of `size` bytes; both are powers of two. From MEM_HUGE bytes on it
+ * is in huge pages. */
 static void *table(size_t cap, size_t size)
 {
     size_t bytes = cap * size;

@@ -16,7 +16,7 @@
 
 _Noreturn void mem_out_of_memory(void)
 {
-    /* Not through log: formatting a line may need memory. */
+    /* not with log_error, which may need memory */
     static const char line[] = "error: out of memory, giving up\n";
     if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
         abort();

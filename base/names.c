@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include <string.h>
 
-/* p is a name of n bytes: the text after it and its comma. */
+/* The text after the name of n bytes at p and its comma. */
 static const char *behind(const char *p, size_t n)
 {
     return p[n] == ',' ? p + n + 1 : p + n;

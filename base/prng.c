@@ -74,8 +74,7 @@ bool prng_chance(struct prng *p, double probability)
 
 double prng_exponential(struct prng *p, double mean)
 {
-    /* Half-steps of 52 bits: strictly between 0 and 1, so that the logarithm is finite and not
-     * 0. */
+    /* u = (k + 0.5) / 2^52 is strictly between 0 and 1: its logarithm is finite and below 0. */
     double u = ((double)(prng_u64(p) >> 12) + 0.5) * 0x1p-52;
     return -mean * log(u);
 }
@@ -108,7 +107,7 @@ void random_bytes(void *p, size_t n)
 
 void random_hex(size_t n, char *out)
 {
-    /* In pieces, so that no second buffer of the full size is needed. */
+    /* random_bytes fills 32 bytes at a time, so that a small stack buffer suffices */
     for (unsigned char piece[32]; n > 0;) {
         size_t some = n < sizeof(piece) ? n : sizeof(piece);
         random_bytes(piece, some);

@@ -15,7 +15,7 @@
 
 #define LINE 64
 #define PIECE ((size_t)64 << 10)
-#define SMALL_PIECES 16 /* later blocks are huge pages */
+#define SMALL_PIECES 16 /* the first blocks have PIECE bytes, later ones MEM_HUGE */
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

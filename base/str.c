@@ -301,7 +301,7 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-/* "name" is one of the words of "job-name". */
+/* Whether word is one of the words of name, as "name" is of "job-name". */
 static bool has_word(const char *name, const char *word)
 {
     size_t n = strlen(word);

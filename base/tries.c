@@ -34,7 +34,7 @@ static void wait_in(struct tries *t, enum phase phase, int64_t delay_ms)
 
 static void finish(struct tries *t)
 {
-    struct err e = t->result; /* done may restart or free it */
+    struct err e = t->result; /* a copy, because done may restart or free t */
     t->phase = IDLE;
     t->o->done(t, t->ctx, e.kind == ERR_NONE ? NULL : &e);
 }

@@ -114,7 +114,7 @@ static int read_items(struct reading *r, struct yaml_node *sequence, int depth)
     }
 }
 
-/* key is the event of an entry's key; keys has the earlier ones. */
+/* Checks an entry's key: a scalar that is not in `keys`, the mapping's earlier keys. */
 static int check_key(struct reading *r, const yaml_event_t *key, int depth, struct smap *keys)
 {
     if (key->type != YAML_SCALAR_EVENT && key->type != YAML_ALIAS_EVENT)
@@ -208,8 +208,7 @@ static int read_node(
     return rc;
 }
 
-/* The one document: stream start, document start, root, document end, stream end; or an empty
- * stream. */
+/* Reads the only document of a stream; *ret_root is NULL if the stream is empty. */
 static int read_document(struct reading *r, struct yaml_node **ret_root)
 {
     int rc = 0;

@@ -33,7 +33,7 @@ int32_t zone_offset_s(const struct time_zone *z, int64_t at_s)
 
 int64_t zone_from_local_s(const struct time_zone *z, int64_t local_s)
 {
-    /* Offsets are less than a day: start at the first span that may contain it. */
+    /* Offsets are less than a day, so no span that ends earlier can contain local_s. */
     for (size_t k = zone_span_at(z, local_s - DAY_S); k < z->n; k++) {
         int64_t at_s = local_s - z->spans[k].offset_s;
         if (k + 1 < z->n && at_s >= z->spans[k + 1].from_s)
