@@ -82,7 +82,7 @@ void json_reader_init(struct json_reader *r, const json_t *value, const char *pa
     }
 }
 
-/* The value at key; NULL if it is absent, null, or there was an earlier error. */
+/* Records the key and returns its value; NULL if it is absent or null, or after an error. */
 static const json_t *look(struct json_reader *r, const char *key)
 {
     assert(r->n_seen < JSON_READER_KEYS_MAX);

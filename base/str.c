@@ -238,7 +238,7 @@ int str_url_decode(struct buf *out, const char *s, size_t n, bool form, struct e
 
 static bool is_shell_safe(const char *s)
 {
-    /* Without '=' (an assignment, in first position) and '~' (a home directory). */
+    /* '=' and '~' are quoted: the first word may be an assignment, and ~ a home directory */
     for (const char *p = s; *p; p++)
         if (!is_alnum(*p) && !strchr("_@%+:,./-", *p))
             return false;

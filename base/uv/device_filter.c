@@ -54,7 +54,7 @@ static size_t write_program(struct bpf_insn *p, const struct proc_device *denied
     p[i++] = load(BPF_REG_4, offsetof(struct bpf_cgroup_dev_ctx, minor));
     p[i++] = (struct bpf_insn){.code = BPF_ALU64 | BPF_AND | BPF_K,
         .dst_reg = BPF_REG_2,
-        .imm = 0xffff}; /* the upper half is the access */
+        .imm = 0xffff}; /* keeps the device type; the upper 16 bits are the access */
     p[i++] = unless(BPF_REG_2, BPF_DEVCG_DEV_CHAR, EACH * n);
     for (size_t k = 0; k < n; k++) {
         p[i++] = unless(BPF_REG_3, denied[k].major, 3);

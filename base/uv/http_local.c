@@ -218,8 +218,8 @@ static int set_address(struct http_call *call, const struct http_request *r, str
     return 0;
 }
 
-/* "http://HOST[PATH][?QUERY]". The server checks HOST; here only blanks and line ends are
- * refused. */
+/* The parts of "http://HOST[PATH][?QUERY]", which is in printable ASCII without blanks. The server
+ * checks HOST. */
 struct url {
     const char *host, *path, *query; /* path and query may be "" */
     int n_host, n_path;
@@ -275,7 +275,8 @@ static int add_headers(struct http_call *call, const struct http_request *r, str
     return 0;
 }
 
-/* The maximum size of the request. It is allocated at once, so that a secret is never copied. */
+/* The maximum size of the request in bytes, for one allocation: growing would leave copies of a
+ * secret. */
 static size_t request_bytes(const struct http_request *r)
 {
     size_t n = strlen(r->method) + 2 * strlen(r->url) + r->body_len + 256;

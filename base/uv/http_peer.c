@@ -57,7 +57,7 @@ static void accept_cert(X509 *x, STACK_OF(X509) * chain, struct http_peer_cert *
             c->error, "the client certificate's subject does not have exactly one common name");
 }
 
-/* The store's certificates are trusted, whether or not they have signed themselves. */
+/* Verifies x against the trusted certificates, which may be intermediate ones (PARTIAL_CHAIN). */
 static void verify(X509_STORE *trusted, X509 *x, STACK_OF(X509) * sent, struct http_peer_cert *c)
 {
     X509_STORE_CTX *v = X509_STORE_CTX_new();

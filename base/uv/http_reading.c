@@ -138,8 +138,8 @@ static int end_line(struct http_reading *g, struct err *e)
     return rc;
 }
 
-/* For a line that is too long, one byte more than allowed is stored, so that it is recognised and
- * dropped. The memory is allocated at once, so it never moves. */
+/* Of a line that is too long, stores one byte more than allowed, by which the line is recognised
+ * and dropped. The buffer has its final size from the start, so it never moves. */
 static void line_add(struct http_reading *g, char c)
 {
     if (!g->line.data)
