@@ -6,8 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Returns the letter after % and sets *ret_width, 0 if there is none. NULL if it is not a known
- * pattern. */
+/* Returns the position of the letter after %, or NULL if the pattern is unknown. *ret_width is the
+ * width before the letter, at most PATTERN_WIDTH_MAX; 0 if none is given. */
 static const char *read_sign(const char *percent, int *ret_width)
 {
     const char *p = percent + 1;
