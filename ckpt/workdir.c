@@ -127,7 +127,7 @@ struct reading {
     struct workdir *w;
     size_t cap, cap_hashes;
     char *line, *at; /* a copy of the line, and the position in it */
-    size_t number;   /* of the line */
+    size_t number;   /* the line's number, for errors */
     struct err *e;
 };
 
@@ -138,7 +138,7 @@ static int wrong(const struct reading *r, const char *what)
         r->number, what, str_show(r->line, shown));
 }
 
-/* The word up to a blank, which is overwritten with NUL. NULL if there is none. */
+/* Takes the word before the next blank, which becomes NUL. NULL if there is no blank or no word. */
 static char *word(struct reading *r)
 {
     char *begin = r->at, *blank = strchr(begin, ' ');
@@ -201,7 +201,7 @@ static int by_path(const void *key, const void *entry)
     return strcmp(key, ((const struct workdir_entry *)entry)->path);
 }
 
-/* Whether it sorts after the previous entries, and its directory is one of them. */
+/* Whether path sorts after all previous entries and its parent directory is one of them. */
 static bool is_in_order(const struct workdir *w, const char *path)
 {
     const char *slash = strrchr(path, '/');
