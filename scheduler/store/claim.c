@@ -18,19 +18,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_MS 5000 /* the longest that a start waits for the store */
-#define READ_MS 10000 /* the longest that `belayd --check` waits for it */
-#define LOOK_MS 60000 /* the longest check */
+#define START_MS 5000 /* how long a start waits for the store */
+#define READ_MS 10000 /* how long `belayd --check` waits for it */
+#define LOOK_MS 60000 /* then a check is interrupted */
 #define AGAIN_BASE_MS 2000
 #define AGAIN_CAP_MS 30000
 #define PLACES_BYTES_MAX (64u << 10)
 
+/* The result of a check of the store. */
 enum finding {
     FOUND_OURS,
-    FOUND_ANOTHERS, /* or its owner is unknown: refused */
-    FOUND_MISSING,  /* it was marked, and is no longer */
-    FOUND_NUMBERS,  /* it was given up, and has jobs with numbers that ours would get */
-    FOUND_NOTHING   /* it did not answer */
+    FOUND_ANOTHERS, /* refused: another cluster's, or its owner is unknown */
+    FOUND_MISSING,  /* this cluster's marker is gone */
+    FOUND_NUMBERS,  /* given up by its owner; its jobs have numbers that ours would get */
+    FOUND_NOTHING   /* no answer */
 };
 
 struct look {
@@ -50,7 +51,7 @@ struct look {
 struct store_claim {
     struct store_claim_options o;
     struct keys_source keys;
-    struct look *now;                     /* or NULL */
+    struct look *now;                     /* the check in progress; may be NULL */
     bool on_thread, is_starting, is_over; /* is_over: the result of the start's check is known */
     bool is_ours;
     bool is_refused;
@@ -111,8 +112,8 @@ static int look_at_unmarked(
     return rc;
 }
 
-/* The store was given up by `belay checkpoint adopt`. Its jobs keep their numbers, ours get higher
- * ones. */
+/* Claims a store that was given up by `belay checkpoint adopt`. Its jobs keep their numbers, so
+ * this cluster's get higher ones. */
 static int look_at_given_up(
     struct look *k, struct store *s, const struct marker *mark, struct err *e)
 {
@@ -314,7 +315,7 @@ static bool is_known(const struct store_claim *c, bool *ret_any)
     char *line = place_line(c);
     struct buf text = {0};
     struct err e;
-    bool known = true; /* in doubt nothing is created */
+    bool known = true; /* if the file cannot be read: a known store is never created anew */
     *ret_any = true;
     if (read_places(c, &text, &e) == 0) {
         known = has_line(buf_str(&text), line);

@@ -37,13 +37,13 @@ struct grant {
     struct grants *owner;
     int64_t job, attempt;
     struct scoped_credentials c; /* token "" = none yet */
-    int64_t number;              /* the number of c among all that were ever created */
+    int64_t number;              /* of c: increases, also across restarts */
     struct mono until;
     struct scoped_call *call; /* in progress, or NULL */
     struct timer timer;       /* the next fetch */
     int tries;                /* failures in a row */
     bool end_reported;        /* the expiry of its last credentials was reported */
-    /* the reason why there are no valid ones; kept while its kind is the same */
+    /* why there are no valid credentials; replaced only when its kind changes */
     struct err why;
 };
 
@@ -59,7 +59,7 @@ struct grants {
 
 /* ---- the model ---- */
 
-/* Returns its lowest live rank; all ranks share the credentials. */
+/* Returns the attempt's lowest live rank, NULL if it has ended; all ranks share the credentials. */
 static const struct attempt *live(const struct grants *g, int64_t job, int64_t attempt)
 {
     const struct job *j = model_job(tick_model(g->o.tick), job);
@@ -101,7 +101,8 @@ static void tell(const struct grant *x, const char *text)
     tick_post(x->owner->o.tick, &ev, NULL, NULL);
 }
 
-/* Messages to agents depend only on what is on disk. */
+/* A changed grant. Agents are notified only after a commit, because messages to them may depend
+ * only on what is on disk. */
 struct change {
     struct grants *g;
     int64_t job, attempt;
@@ -148,7 +149,7 @@ static void on_failure(struct grant *x, const struct err *e)
     if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_reported))
         tell(x, why.text);
     x->end_reported = x->c.token[0] && left <= 0;
-    if (left <= 0 && x->why.kind != why.kind) { /* texts may differ in a request's number */
+    if (left <= 0 && x->why.kind != why.kind) { /* texts may contain a request's id */
         x->why = why;
         touch_when_durable(x);
     }
@@ -167,7 +168,7 @@ static void on_credentials(void *ctx, const struct err *e, const struct scoped_c
         on_failure(x, e);
         return;
     }
-    /* so that the next belayd process uses none of this one's versions */
+    /* numbers begin at the wall time in ms, so that a restarted belayd does not repeat them */
     int64_t now = clock_wall(g->o.timers->clock).ms;
     g->last_number = now > g->last_number ? now : g->last_number + 1;
     x->c = *c;

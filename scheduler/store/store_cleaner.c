@@ -12,7 +12,7 @@
 #include "ckpt/store/marker.h"
 #include <stdlib.h>
 
-#define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and retried later */
+#define LIMIT_MS SECONDS_MS(3600) /* then the cleaning is interrupted, and retried later */
 
 struct cleaning {
     struct store_cleaner *store_cleaner; /* NULL after it was destroyed */
@@ -33,8 +33,8 @@ struct store_cleaner {
     struct cleaner_port port;
     struct store_cleaner_options o;
     struct keys_source keys;
-    struct cleaning *now; /* or NULL */
-    bool on_thread;       /* it is */
+    struct cleaning *now; /* in progress; may be NULL */
+    bool on_thread;       /* now is used by the thread */
     struct timer limit;
 };
 
