@@ -31,7 +31,7 @@
 #define SENDMAIL_OUTPUT_MAX 65536
 #define SMTP_MS 25000
 #define FILE_MAX 4096
-/* reports have their own slots, after those of the outbox */
+/* the slots of the outbox, then those of reports */
 #define LETTERS (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE)
 
 struct letter {
@@ -59,8 +59,8 @@ struct notifier {
     struct http_client *http;
     struct letter letters[LETTERS];
     struct letter *at_thread;     /* NULL if none */
-    struct log_pace not_notified; /* URLs of users */
-    bool destroyed, in_use; /* destroyed: freed when the last letter ends, unless it is in use */
+    struct log_pace not_notified; /* limits the log of users' URLs that failed */
+    bool destroyed, in_use;       /* destroyed: freed with the last letter, but not while in_use */
 };
 
 /* ---- the end of a delivery ---- */
@@ -81,7 +81,7 @@ static void finish(struct letter *l, int rc, const struct err *e)
     struct notifier *n = l->notifier;
     outbox_done_fn done = l->done;
     void *ctx = l->ctx;
-    if (!n->destroyed) /* else the timers may no longer exist: a mail outlives them */
+    if (!n->destroyed) /* a mail on the thread may outlive the timers */
         timer_stop(n->o.timers, &l->failed);
     free(l->to);
     buf_deinit(&l->text);
@@ -131,8 +131,8 @@ static bool may_connect(void *ctx, const struct sockaddr *address)
     return !l->is_refused;
 }
 
-/* A permanent refusal by the receiver will not change; a receiver that is busy or broken may
- * recover. */
+/* Returns ERR_UNAVAILABLE if the receiver is busy or broken and may recover, ERR_INVALID if it
+ * refused for good. */
 static int judge(int status, const char *host, struct err *e)
 {
     if (status >= 200 && status < 300)
@@ -147,7 +147,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     struct letter *l = ctx;
     struct err why;
     int rc;
-    if (reply) /* from an address that was allowed, whether or not others of the host are */
+    if (reply) /* from an allowed address, even if the guard refused another one of the host */
         rc = judge(reply->status, l->host, &why);
     else if (l->is_refused)
         rc = err_set(&why, ERR_DENIED,
@@ -185,7 +185,7 @@ static char *signature(const struct buf *secret, const struct buf *body)
     return buf_take(&out);
 }
 
-/* Sends the letter's text. */
+/* Posts the letter's text. id NULL: none; secret NULL: not signed. */
 static void post_text(struct letter *l, const char *name, const char *id, const char *url,
     const struct buf *secret, bool is_users)
 {
@@ -224,7 +224,7 @@ static int read_line(const char *path, struct buf *out, struct err *e)
     while (rc == 0 && out->len > 0 && strchr("\r\n \t", out->data[out->len - 1]))
         out->data[--out->len] = '\0';
     if (rc != 0)
-        e->kind = ERR_IO; /* it may be corrected */
+        e->kind = ERR_IO; /* retried: the file may be corrected */
     return rc ? ERR_IO : 0;
 }
 
@@ -335,7 +335,7 @@ static void on_sent(void *ctx)
     if (!n->destroyed)
         next_at_thread(n);
     if (rc == ERR_DENIED)
-        rc = ERR_UNAVAILABLE; /* it may be corrected */
+        rc = ERR_UNAVAILABLE; /* retried: the password may be corrected */
     struct err result = e;
     result.kind = rc;
     finish(l, rc, &result);
@@ -356,7 +356,7 @@ static const char *line_end(const struct config_notify *c)
     return c->smtp ? "\r\n" : "\n";
 }
 
-/* Sends the letter's text, which is a whole message. */
+/* Mails the letter's text, headers included. */
 static int mail_text(struct letter *l, const char *to, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
@@ -412,7 +412,7 @@ int notifier_send(struct notifier *n, const struct notify_report *r, const char 
     return 0;
 }
 
-/* Fails all reports: their clients' requests belong to belayd's API, which still exists. */
+/* Fails all reports while belayd's API, which owns the clients' requests, still exists. */
 static void give_up_reports(struct notifier *n)
 {
     struct err e;
@@ -430,7 +430,7 @@ static const char *mail_user(const struct notify_facts *f, const json_t *notify)
     return to && *to ? to : f->job->user;
 }
 
-/* "mail:0": to the first address of a budget. */
+/* The target is "mail:N", with the index N of an address of the budget. */
 static int start_of_budget(struct letter *l, const struct notify_facts *f, struct err *e)
 {
     const struct notifier_options *o = &l->notifier->o;

@@ -50,7 +50,8 @@ static char *seal(
     return buf_take(&out);
 }
 
-/* Returns the hex digits, or NULL if it is not sealed. An IPv6 address has colons. */
+/* Returns the hex digits, or NULL if the text is not sealed. They follow the last colon, because a
+ * host may be an IPv6 address. */
 static const char *hex_of(const char *sealed)
 {
     const char *last = str_starts(sealed, NOTIFY_SEALED) ? strrchr(sealed, ':') : NULL;

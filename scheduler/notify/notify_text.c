@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bytes of text in one encoded word: 56 characters, and less than 75 with the delimiters */
+/* bytes of text in one encoded word of RFC 2047: 56 base64 digits, 68 characters with the
+ * delimiters, of at most 75 */
 #define WORD_BYTES 42
 
 void notify_id(const struct notify_facts *f, struct buf *out)
@@ -97,7 +98,7 @@ void notify_body(const struct notify_facts *f, struct buf *out)
     buf_deinit(&id);
 }
 
-/* "job 42 \"train\" of ann failed, exit code 1" */
+/* Writes for example: job 42 "train" of ann failed (failed), exit code 1 */
 static void describe(const struct notify_facts *f, struct buf *out)
 {
     static const char *const words[NOTIFY_EVENTS] = {[NOTIFY_BEGIN] = "has started",
@@ -146,7 +147,7 @@ static void add_base64(struct buf *out, const char *p, size_t n)
     }
 }
 
-/* Words are split between UTF-8 characters. */
+/* Writes a text that is not ASCII as encoded words, split only between UTF-8 characters. */
 static void add_subject(struct buf *out, const char *text, const char *eol)
 {
     bool ascii = true;
@@ -168,7 +169,7 @@ static void add_subject(struct buf *out, const char *text, const char *eol)
     }
 }
 
-/* As RFC 5322 has it: HTTP's date with the zone as a number. */
+/* Writes the date of RFC 5322: that of HTTP with a numeric zone. */
 static void add_date(struct buf *out, struct wall at)
 {
     char date[HTTP_DATE_MAX];
@@ -204,7 +205,7 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
 
 /* ---- reports ---- */
 
-#define LINE_BYTES 57             /* bytes of text in a line of 76 characters */
+#define LINE_BYTES 57             /* bytes of text in a base64 line of 76 characters */
 #define BOUNDARY "=_belay_report" /* cannot occur in base64, which has no "--" */
 
 static void add_part(struct buf *out, const char *type, const char *text, const char *eol)
