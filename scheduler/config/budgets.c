@@ -46,7 +46,7 @@ static void read_match(struct yaml_reader *outer, struct budget_options *o)
     yaml_reader_finish_in(outer, &r);
 }
 
-/* Reads the one cap that is required. */
+/* Reads the cap: exactly one of the four keys is required. */
 static void read_cap(struct yaml_reader *r, struct budget_options *o)
 {
     static const char *const keys[] = {

@@ -16,8 +16,8 @@
 
 /* ---- pools ---- */
 
-/* Zones as in us-east-1a, us-west-2-lax-1a; us-central1-a; 1. Zones of other providers are not
- * checked. */
+/* Examples of zones: us-east-1a, us-west-2-lax-1a (aws), us-central1-a (gcp), 1 (azure). Zones of
+ * other providers are not checked. */
 static bool is_zone_of(const char *provider, const char *zone, const char *region)
 {
     size_t n = strlen(region);
@@ -83,7 +83,7 @@ static int check_readable(const char *path, const char *key, struct err *e)
     return err_errno(e, errno, "%s: %s cannot be read", key, path);
 }
 
-/* The default need not exist, because a cluster may send no mail. */
+/* Only a configured path must exist, because a cluster may send no mail. */
 static int check_sendmail(const struct config_notify *c, struct err *e)
 {
     if (!c->names_sendmail || access(c->sendmail, X_OK) == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the places that a start creates or writes (see checks.h) with the effective user's
- * permissions; nothing is created to test them. Below the state directory only files on which a
- * start would fail are checked.
+ * Checks the files and directories that a start creates or writes (see checks.h), with the
+ * effective user's permissions and without creating any. In the state directory, only files on
+ * which a start would fail are checked.
  */
 #include "scheduler/config/checks.h"
 
@@ -65,7 +65,8 @@ static int check_state_file(const struct config *c, size_t i, struct err *e)
     return rc;
 }
 
-/* The authority is created atomically; a start never repairs half of one. */
+/* The key is written before the certificate, so a certificate without its key was damaged later; a
+ * start does not repair that. */
 static int check_authority(const struct config *c, struct err *e)
 {
     char *cert = mem_printf("%s/ca.pem", c->state_dir),
@@ -132,7 +133,7 @@ static int check_store(const struct config *c, struct err *e)
     return rc;
 }
 
-/* Root may write everywhere, which proves nothing about the user who owns this state. */
+/* Root may write everywhere, so a check as root says nothing about the user who owns the state. */
 static void warn_of_other_user(const struct config *c)
 {
     char *path = mem_printf("%s/belay.db", c->state_dir);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads belayd's configuration (see config.h). Pure: the caller has read the file.
+ * Parses belayd's configuration (see config.h). Opens no files: the caller has read the text.
  */
 #include "scheduler/config/config.h"
 
@@ -84,14 +84,14 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->api_token_ms =
         config_opt_time(r, "api_token_lifetime", SECONDS_MS(60), SECONDS_MS(90 * 86400));
     c->orphan_ms = config_opt_time(r, "orphan_timeout", SECONDS_MS(1), SECONDS_MS(3600));
-    /* hold_in_vain: its earlier name */
+    /* the key's former name is still accepted */
     const char *no_progress = yaml_opt(r, "hold_in_vain") ? "hold_in_vain" : "no_progress_max";
     c->no_progress_max = (int32_t)yaml_opt_i64(r, no_progress, 0, 1000000, NO_PROGRESS_MAX);
     c->retention_ms = config_opt_time(r, "retention", 0, SECONDS_MS(7 * 86400));
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }
 
-/* Reads "4G"; "none" gives 0. */
+/* Reads a size such as "4G", in bytes; "none" is 0 = unlimited. */
 static int64_t opt_bytes(struct yaml_reader *r, const char *key, const char *fallback)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -114,7 +114,8 @@ static void read_logs(struct yaml_reader *r, struct config *c)
     c->workdir_user_bytes = opt_bytes(r, "workdir_max_per_user", "20G");
 }
 
-/* The state directory and the socket. */
+/* Reads the state directory and the socket. state_dir: from the command line, overrides the file's;
+ * may be NULL. */
 static void read_state(struct yaml_reader *r, struct config *c, const char *state_dir)
 {
     const struct yaml_node *dir_node = yaml_opt(r, "state"), *socket_node = yaml_opt(r, "socket");

@@ -19,7 +19,7 @@ static char *opt_path(struct yaml_reader *r, const char *key)
     return mem_strdup(path);
 }
 
-/* Returns the bit of a word, 0 if it is unknown. */
+/* Returns the bit of an event's name, 0 if the name is unknown. */
 static int32_t event_bit(const char *word)
 {
     if (str_eq(word, "array-tasks"))

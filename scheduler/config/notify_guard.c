@@ -9,16 +9,16 @@
 
 #define V4_PREFIX "\0\0\0\0\0\0\0\0\0\0\xff\xff"
 
-/* Never allowed, whatever is configured: this network, carriers' addresses (100.64.0.0/10),
- * link-local, multicast and reserved ones, metadata services (168.63.129.16, 100.100.100.200,
- * 192.0.0.192, fd00:ec2::254, fd20:ce::254), and IPv6 forms that hide an IPv4 address and have no
- * use (IPv4-compatible, Teredo, NAT64 of local use). */
+/* Refused in any configuration: "this network" (0.0.0.0/8), carrier-grade NAT (100.64.0.0/10),
+ * link-local, multicast and reserved addresses, metadata services (168.63.129.16, 100.100.100.200,
+ * 192.0.0.192, fd00:ec2::254, fd20:ce::254), and unused IPv6 forms that embed an IPv4 address
+ * (Teredo, local-use NAT64; IPv4-compatible ones see is_never). */
 static const char *const never[] = {"0.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "224.0.0.0/3",
     "168.63.129.16", "192.0.0.192", "::", "fe80::/10", "ff00::/8", "fd00:ec2::254", "fd20:ce::254",
     "2001::/32", "64:ff9b:1::/48"};
 
-/* Refused unless a range of the configuration lists them: this machine, private networks, networks
- * for tests. */
+/* Refused unless the configuration allows a range that contains them: loopback, private networks,
+ * test networks. */
 static const char *const inside[] = {"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
     "192.0.0.0/24", "198.18.0.0/15", "::1", "fc00::/7", "fec0::/10"};
 
@@ -80,7 +80,7 @@ static bool is_in(const unsigned char address[16], const struct notify_allow *a)
     return rest == 0 || ((address[whole] ^ a->bytes[whole]) >> (8 - rest)) == 0;
 }
 
-/* NAT64 and 6to4 addresses also lead to an IPv4 address. */
+/* Replaces a NAT64 or 6to4 address by the IPv4 address that it leads to. */
 static void unwrap(unsigned char a[16])
 {
     static const unsigned char nat64[12] = {0x00, 0x64, 0xff, 0x9b};
@@ -136,7 +136,7 @@ static bool is_own(const unsigned char address[16], const struct notify_own *own
 {
     for (size_t i = 0; i < own->n; i++)
         if (memcmp(address, own->addresses[i], 16) == 0)
-            return !is_loopback(address); /* for loopback a range is sufficient */
+            return !is_loopback(address); /* loopback may be allowed by any range */
     return false;
 }
 

@@ -76,13 +76,14 @@ static void add_offer(struct config_pool *p, const char *zone, const struct cata
     o->gpu.memory_mib = t->gpu_memory_mib;
 }
 
-/* Spot has the lower rank over all pools, unless a pool reverses the order for itself. */
+/* Spot has the lower rank, so it is preferred across all pools; a pool may reverse this for its own
+ * offers. */
 static int rank_of(enum market m, bool is_reversed)
 {
     return is_reversed ? m == MARKET_SPOT : m == MARKET_ON_DEMAND;
 }
 
-/* Reads a machine that the catalogue does not have, or that has another price. */
+/* Reads the mapping of a type that is not in the catalogue, or differs from it, as in its price. */
 static void read_own_type(struct yaml_reader *parent, const struct config_pool *p,
     const struct yaml_node *map, struct catalogue_type *ret_type)
 {
@@ -131,8 +132,8 @@ static int read_known_type(struct yaml_reader *r, const struct config_pool *p,
     return r->rc;
 }
 
-/* Reads names of the catalogue, and mappings that describe a machine. Returns their number; the
- * texts are borrowed. */
+/* Reads types: names of the catalogue, and mappings that describe a machine. Returns their number;
+ * the types borrow strings of the file and of the catalogue. */
 static size_t read_types(
     struct yaml_reader *r, const struct config_pool *p, struct catalogue_type types[TYPES_MAX])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See own_name.h. The thread and the creator share the query; whichever of the two releases it last
- * frees it. A hanging resolver therefore delays neither a start nor a stop.
+ * See own_name.h. A thread resolves the name. It shares struct own_name with the creator; the last
+ * of the two to release it frees it, so a hanging resolver delays neither a start nor a stop.
  */
 #include "scheduler/config/own_name.h"
 
@@ -25,7 +25,7 @@ struct own_name {
     own_name_resolve_fn resolve;
     pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t found; /* is_over became true */
-    int holders;          /* the thread and the creator */
+    int holders;          /* references: the thread's and the creator's */
     bool is_over, leads_out;
     int code; /* EAI_* if the name is unknown, 0 if it is known */
 };
@@ -134,7 +134,7 @@ void own_name_destroy(struct own_name *n)
         let_go(n);
 }
 
-/* Returns false if there is no answer by then. */
+/* Returns false if the resolver has not answered within wait_ms. */
 static bool wait_for(struct own_name *n, int64_t wait_ms, int *ret_code, bool *ret_leads_out)
 {
     struct timespec until;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MCPU_A_CPU 1000
-#define SUBMITTED_OF_USER 200000 /* default limit of a user's jobs that have not ended */
+#define SUBMITTED_OF_USER 200000 /* default limit of a user's unfinished jobs */
 
 static bool check_name(struct yaml_reader *r, const struct yaml_node *node, const char *name,
     size_t max, const char *what)
@@ -23,7 +23,7 @@ static bool check_name(struct yaml_reader *r, const struct yaml_node *node, cons
     return false;
 }
 
-/* Reads "2h", "-7d": at most ten years in either direction. */
+/* Reads a duration such as "2h" or "-7d", at most ten years either way; returns ms. */
 static int64_t opt_signed(struct yaml_reader *r, const char *key, int64_t fallback_ms)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -53,7 +53,7 @@ static int64_t opt_positive(
     return ms;
 }
 
-/* Reads 16, 0.25: the number of cpus that one unit counts as. */
+/* Reads the number of cpus that one unit counts as, such as 16 or 0.25; returns millicpus. */
 static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback_mcpu)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -79,7 +79,7 @@ static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback
 
 /* ---- limits ---- */
 
-/* 'none' means that limits for everyone do not apply. */
+/* Reads one limit. "none" = unlimited, also where a more general limit exists. */
 static void opt_limit(
     struct yaml_reader *r, const char *key, struct policy_limits *l, enum limit_kind kind)
 {
@@ -134,7 +134,7 @@ static void add_user(struct yaml_reader *r, struct policy_team *t, const struct 
     u->shares = (int32_t)shares;
 }
 
-/* Reads a user with a mapping of their own instead of a number of shares. */
+/* Reads a user whose value is a mapping instead of a number of shares. */
 static void read_user(struct yaml_reader *root, struct policy_team *t, const struct yaml_node *node)
 {
     struct yaml_reader r;
@@ -175,7 +175,7 @@ static void read_users(struct yaml_reader *r, struct policy_team *t)
     }
 }
 
-/* A team that may not borrow has no more than its quota. */
+/* Reads quota and borrow. For a team that may not borrow, the quota is also its limit of cpus. */
 static void read_quota(struct yaml_reader *r, struct policy_team *t)
 {
     static const char *const words[] = {"false", "true", NULL};
@@ -255,7 +255,8 @@ static void read_priority(struct yaml_reader *root, struct queue_policy *o)
     yaml_reader_finish_in(root, &r);
 }
 
-/* Reads those that it preempts, which may come later in the file. */
+/* Reads the names of the QOS that QOS number `of` preempts. Call when all are read: they may come
+ * later in the file. */
 static void read_preempts(
     struct yaml_reader *root, const struct queue_policy *o, size_t of, const struct yaml_node *list)
 {
@@ -275,7 +276,8 @@ static void read_preempts(
 
 enum seen { NOT_YET, ON_THE_WAY, SEEN };
 
-/* Returns true if a QOS preempts itself through others; *text has the cycle. */
+/* Depth-first search from `at`. Returns true if it finds a cycle of preemption, with the path to it
+ * in *text. */
 static bool goes_round(const struct queue_policy *o, int32_t at, enum seen *seen, struct buf *text)
 {
     const struct bits *next = &o->qos[at].preempts;
@@ -291,7 +293,7 @@ static bool goes_round(const struct queue_policy *o, int32_t at, enum seen *seen
     return false;
 }
 
-/* Two that preempt each other would evict each other endlessly. */
+/* Refuses cycles: jobs of two QOS that preempt each other would do so endlessly. */
 static void check_rounds(
     struct yaml_reader *root, const struct queue_policy *o, const struct yaml_node *map)
 {

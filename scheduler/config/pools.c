@@ -20,7 +20,8 @@ static const char *const allocation_words[] = {"single", "fleet", NULL};
 static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL};
 static const char *const truth_words[] = {"false", "true", NULL};
 
-/* Returns the words of a sequence, one a line. The caller frees it. */
+/* Returns the words of a sequence, one per line; NULL if it is absent or empty. The caller frees
+ * the string. */
 static char *opt_lines(struct yaml_reader *r, const struct cloud_setting *s)
 {
     const struct yaml_node *seq = yaml_opt_seq(r, s->key, s->max);
@@ -51,7 +52,7 @@ static void read_settings(struct yaml_reader *r, struct config_pool *p)
     }
 }
 
-/* The same words as in the agent's configuration. */
+/* Reads the metadata_guard that the pool's agents are configured with; uses their words. */
 static void read_guard(struct yaml_reader *r, struct config_pool *p)
 {
     static const char *const guards[] = {"off", "best-effort", "required", NULL};
@@ -95,8 +96,8 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
         config_read_offers(r, p);
 }
 
-/* For a pool whose provider is unknown: marks the keys of all providers as known, so that only the
- * provider is reported. Reads nothing, because r has an error. */
+/* For a pool whose provider is unknown: marks the keys of all providers as known, so that they are
+ * not reported too. Sets no values, because r has an error. */
 static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
 {
     for (size_t i = 0; cloud_provider_names[i]; i++) {
@@ -105,7 +106,7 @@ static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
     }
 }
 
-/* Reads the prices of transfer between the pool and the store of checkpoints. */
+/* Reads the prices of transfer between the pool and the checkpoint store, in micro-USD per GiB. */
 static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
 {
     p->egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib",
@@ -122,8 +123,8 @@ static const struct yaml_node *find_item(const struct yaml_node *map, const char
     return NULL;
 }
 
-/* Returns the pool with the defaults of its provider's entry in `providers:`. Only the list is
- * owned by the caller: free items. */
+/* Returns the pool with the defaults of its provider's entry in `providers:`. The caller frees the
+ * list `items`, but not the items. */
 static struct yaml_node with_defaults(
     const struct yaml_node *pool, const struct yaml_node *providers)
 {
@@ -155,7 +156,7 @@ int config_check_providers(const char *file, const struct yaml_node *providers, 
     return yaml_reader_finish(&r);
 }
 
-/* Names of labels allow fewer characters than features. */
+/* Not yaml_opt_features, because the name of a label may have fewer characters than a feature. */
 static void read_required_labels(struct yaml_reader *r, struct config_pool *p)
 {
     const struct yaml_node *seq = yaml_opt_seq(r, "required_labels", LABELS_MAX);

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define TYPES_MAX 256
-#define NODES_MAX 4096 /* in all racks together, because each name is searched for in the others */
+#define NODES_MAX 4096 /* in all racks together: each name is searched for in all other racks */
 
 struct type {
-    const char *name; /* of the file */
+    const char *name; /* borrowed from the file */
     int64_t idle_w, full_w;
 };
 
@@ -79,7 +79,7 @@ static void fail_type(struct yaml_reader *r, const struct yaml_node *node, const
 
 /* ---- racks ---- */
 
-/* Finds a name that both lists have, or "". */
+/* Writes the first name that is in both lists to out, "" if there is none. */
 static void find_shared(const char *a, const char *b, char out[HOSTS_NAME_MAX])
 {
     struct hosts_at at = {0};
@@ -89,7 +89,8 @@ static void find_shared(const char *a, const char *b, char out[HOSTS_NAME_MAX])
     out[0] = '\0';
 }
 
-/* Refuses a name that an earlier rack, or this one, already has. */
+/* Refuses names in list `kind` of rack n that also occur earlier: in the list, the rack, or an
+ * earlier rack. */
 static void check_once(struct yaml_reader *r, const struct yaml_node *node,
     const struct rack_options *racks, size_t n, size_t kind)
 {
@@ -145,7 +146,7 @@ static void read_nodes(struct yaml_reader *r, const struct types *types, struct 
     }
 }
 
-/* Reads a pool whose nodes, except those named in racks, are all in this rack. */
+/* Reads a pool whose nodes are all in this rack, except those that racks name. */
 static void read_pool(struct yaml_reader *outer, const struct yaml_node *item,
     const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
 {
@@ -194,8 +195,8 @@ static void read_pools(struct yaml_reader *r, const struct types *types, struct 
             "nodes: 8 } }");
 }
 
-/* Checks that a rack has the power for any job that one of its nodes can serve when nothing else
- * runs. */
+/* Checks that a rack has the power for any one of its nodes at full load while the others idle:
+ * otherwise a job that fits a node might never start. */
 static void check_power(
     struct yaml_reader *r, const struct yaml_node *node, const struct rack_options *o)
 {
@@ -213,10 +214,10 @@ static void check_power(
             idle_w / 1000, idle_w % 1000, (idle_w + most_w) / 1000, (idle_w + most_w) % 1000);
 }
 
-/* Reads "40" or "17.25". */
+/* Reads kilowatts, such as "40" or "17.25"; returns watts. */
 static int64_t read_kw(struct yaml_reader *r, const struct yaml_node *node)
 {
-    int64_t micro = 0; /* of a kilowatt: parsed like dollars */
+    int64_t micro = 0; /* millionths of a kilowatt, parsed like dollars */
     struct err unused;
     bool is_number =
         node && node->type == YAML_SCALAR && str_to_uusd(node->text, &micro, &unused) == 0;

@@ -45,7 +45,7 @@ bool reach_is_loopback(const char *host)
     return IN6_IS_ADDR_LOOPBACK(&v6) || IN6_IS_ADDR_UNSPECIFIED(&v6);
 }
 
-/* SCHEME://HOST[:PORT][/PATH] */
+/* url: SCHEME://HOST[:PORT][/PATH] */
 static bool url_is_loopback(const char *url)
 {
     char host[HOST_MAX];

@@ -28,8 +28,8 @@ static void check_store(struct yaml_reader *r, const char *url)
             strchr(url, '%') ? "; in a URL a percent sign is written as %25" : "");
 }
 
-/* Returns NULL if belayd can create credentials for each job at this store, as far as is known at
- * the start; else what is missing. */
+/* Returns NULL if the configuration and the environment let belayd create credentials for each job
+ * at this store; else what to set, "" if the store has no credentials (a directory). */
 static const char *lacks_for_jobs(const struct config *c)
 {
     const char *google = getenv("GOOGLE_APPLICATION_CREDENTIALS");
@@ -82,7 +82,7 @@ static void read_credentials(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, node, "%s", e.text);
 }
 
-/* Returns the path in the form for a file:// URL, where '%' begins an escape. */
+/* Returns the path as part of a file:// URL, with each '%' escaped. */
 static char *path_of_url(const char *path)
 {
     struct buf out = {0};
@@ -107,7 +107,7 @@ static void read_encryption(struct yaml_reader *r, struct config *c)
         sizeof(c->key_file));
 }
 
-/* aws/us-east-1 */
+/* Reads the provider and region of the store, such as aws/us-east-1. */
 static void read_store_location(struct yaml_reader *r, struct config *c)
 {
     const struct yaml_node *node = yaml_opt(r, "store_place");
