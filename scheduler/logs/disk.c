@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See logs/disk.h. Invariants: at most one count is on a thread. The timer runs exactly while less
- * than three reserves were free at the last look. While it is low, agents keep output. That ends
- * with a quarter more space than its limit, or when all that was kept has had space for as long as
- * agents take to try again. So free space which changes a little around the limit begins no second
- * wait, and a later wait is as long as the first.
+ * than three reserves were free at the last look.
  *
- * A count misses what is stored while it runs. The next one corrects that.
+ * The disk is low from when less than two reserves are free (log_space_is_low); while it is, agents
+ * keep output. That ends when two and a half reserves are free, or when there has been space for
+ * the largest kept piece for LOG_DISK_SPACE_MS, in which agents try again. This hysteresis prevents
+ * a second wait of wait_ms when free space varies a little around the limit.
+ *
+ * A count misses what is stored while it runs; the next one corrects that.
  */
 #include "scheduler/logs/disk.h"
 
@@ -23,7 +25,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define COUNT_PART 10 /* a count takes at most this part of the time */
+#define COUNT_PART 10 /* the pause after a count is at least this many times its duration */
 
 struct log_count {
     struct log_disk *owner; /* NULL if it was destroyed meanwhile */
@@ -37,16 +39,16 @@ struct log_count {
 struct log_disk {
     uv_loop_t *loop;
     struct timers *timers;
-    char *dir, *db_path, *wal_path; /* the last two NULL while they are not set */
-    int64_t wait_ms;
+    char *dir, *db_path, *wal_path; /* db_path and wal_path: NULL until log_disk_set */
+    int64_t wait_ms;                /* how long output is kept by agents before it is cut */
     log_space_fn source;
     void *source_ctx;
     struct log_space space; /* at the last look */
     bool is_low, is_logged, has_space;
     struct mono low_since, space_since;
-    int64_t kept;              /* while it is low: the largest piece that there was no space for */
+    int64_t kept;              /* bytes of the largest piece without space since low_since */
     struct log_shares *shares; /* NULL while unknown */
-    struct log_count *count;   /* on the thread, or NULL */
+    struct log_count *count;   /* on the thread; may be NULL */
     struct mono count_began, count_after;
     struct timer look;
 };
@@ -63,7 +65,7 @@ static int count_job(
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* Calls fn for each directory below `at` whose name is a number. */
+/* Calls fn for each directory in `at` whose name is a number, until fn fails. */
 static int each_number(struct log_count *c, struct db_reader *r, struct job_row *row,
     const char *at,
     int (*fn)(struct log_count *, struct db_reader *, struct job_row *, int64_t, const char *))
@@ -114,7 +116,7 @@ static void count_free(struct log_count *c)
     free(c);
 }
 
-/* Once, as soon as it is known who stores how much. */
+/* Logs once that the disk is low, as soon as the users' shares are known. */
 static void tell(struct log_disk *d)
 {
     int64_t most;
@@ -170,7 +172,7 @@ static void start_count(struct log_disk *d)
     uv_run_work(d->loop, on_thread, on_count, d->count);
 }
 
-/* True when low is over: no agent keeps output for lack of space any more. */
+/* True if the disk is no longer low: no agent keeps output for lack of space. */
 static bool is_over(struct log_disk *d, const struct log_space *after)
 {
     struct mono now = clock_mono(d->timers->clock);
@@ -183,7 +185,7 @@ static bool is_over(struct log_disk *d, const struct log_space *after)
            (d->has_space && now.ms - d->space_since.ms >= LOG_DISK_SPACE_MS);
 }
 
-/* n bytes are to be stored. */
+/* Updates the state of the disk, on which n more bytes are to be stored. */
 static void look(struct log_disk *d, int64_t n)
 {
     if (!d->source(d->source_ctx, &d->space))
@@ -208,7 +210,7 @@ static void look(struct log_disk *d, int64_t n)
         start_count(d);
         if (!timer_is_running(&d->look))
             timer_start(d->timers, &d->look, LOG_DISK_LOOK_MS);
-    } else if (!d->count) { /* what is known becomes old */
+    } else if (!d->count) { /* without further counts, the shares would become outdated */
         log_shares_destroy(d->shares);
         d->shares = NULL;
         d->count_after.ms = 0;
@@ -294,7 +296,8 @@ bool log_disk_is_low(const struct log_disk *d)
     return d->is_low;
 }
 
-/* What the write-ahead log has is still to be copied into the database, which grows by it. */
+/* Returns the bytes of the write-ahead log: the database may still grow by as much when they are
+ * copied into it. */
 static int64_t wal_bytes(const struct log_disk *d)
 {
     struct stat st;

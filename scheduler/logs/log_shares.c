@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See log_shares.h. The space of output is the stored bytes plus what is free above two reserves;
- * it is at least two reserves. While less than two reserves are stored, something else fills the
- * disk, and no user is beyond their share. Otherwise output is cut only while less than two
- * reserves are free: then the space is not more than the stored bytes, and the largest user is
- * beyond an equal share of it.
+ * See log_shares.h. The space for output is the stored bytes plus the free bytes above two reserves
+ * (the sum is taken as at least two reserves); each user's share is an equal part of it. While less
+ * than two reserves are stored, something other than output fills the disk, and every user counts
+ * as within their share. Otherwise output is cut only while less than two reserves are free: the
+ * space is then no more than the stored bytes, so the largest user is beyond an equal share.
  */
 #include "scheduler/logs/log_shares.h"
 
@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include <stdlib.h>
 
-/* Less free space than this was not taken by output, which stops before: even the line that says
- * that output is cut might not fit. */
+/* With less free bytes than this, output is not cut: the line that says so might not fit. Output
+ * itself is refused long before. */
 #define NO_SPACE (64LL << 10)
 
 struct of_user {

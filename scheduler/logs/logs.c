@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of jobs (see logs.h). The continuous log is a view: file, seam line, file, seam line,
- * file. A seam is shown only when its text can no longer change, once the attempt has started or
- * ended, and when the output before it is closed.
+ * Output of jobs (see logs.h). The continuous log is a view: the files of the attempts, with a seam
+ * line before each but the first. A seam is shown only when its text is final (the attempt has
+ * started or ended) and the output before it is closed.
  */
 #include "scheduler/logs/logs.h"
 
@@ -27,8 +27,8 @@
     "node alone: in output.log of the attempt's directory, while it runs and that disk has "       \
     "space, and in the file of --output ----\n"
 
-/* Output that an agent will still ship for an ended attempt. In memory only: after a restart
- * nothing is awaited. */
+/* Output that an agent will still ship for an ended attempt: `bytes` in all. In memory only: after
+ * a restart none is awaited. */
 struct awaited {
     struct link in_logs;
     struct logs *logs;
@@ -86,7 +86,7 @@ void logs_close(struct logs *l)
     l->disk = NULL;
 }
 
-/* Returns NULL if all output has arrived, or no more will. */
+/* Returns NULL if no output is awaited: it has arrived, or its time is over. */
 static struct awaited *awaited_of(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     LIST_FOREACH (&l->awaited, n) {
@@ -110,7 +110,8 @@ bool logs_is_open(const struct logs *l, const struct attempt_row *a, bool job_go
            (wall_is_set(a->ended_at) && now_ms < a->ended_at.ms + LOGS_LATE_MS);
 }
 
-/* Wakes the followers of the log: no output will, and the job has ended already. */
+/* Wakes the followers of the log: the output is given up, and the job has ended already, so nothing
+ * else would wake them. */
 static void on_patience_over(struct timer *t, void *ctx)
 {
     struct awaited *a = ctx;
@@ -130,7 +131,7 @@ static void arrived(struct logs *l, int64_t job, int64_t attempt, int32_t rank, 
         timer_start(l->timers, &a->patience, LOGS_AWAIT_MS);
 }
 
-/* The agent keeps a piece of it: it will come later. */
+/* The agent keeps output for lack of space, and will send it later. */
 static void keep_waiting(struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     struct awaited *a = awaited_of(l, job, attempt, rank);
@@ -179,7 +180,7 @@ void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int6
 
 /* ---- writing ---- */
 
-/* True when everything in the attempt's seam line is final. */
+/* True if the text of the attempt's seam line is final. */
 static bool is_settled(const struct attempt_row *a)
 {
     return wall_is_set(a->started_at) || a->state == ATTEMPT_ENDED;
@@ -198,7 +199,8 @@ static int find_later(void *ctx, const struct attempt_row *a)
     return f->settled;
 }
 
-/* True if a later attempt's seam can be read, or if the database cannot. */
+/* *ret_closed: true if the seam of a later attempt is shown, so that output before it must not grow
+ * any more. */
 static int is_closed(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt,
     int32_t rank, bool *ret_closed, struct err *e)
 {
@@ -233,7 +235,7 @@ static void written(struct logs *l, int64_t job, int64_t attempt, int32_t rank, 
     free(path);
 }
 
-/* Records the time of the new part of a piece, which continues the existing output. */
+/* Records when the output after `before->st_size` bytes arrived. */
 static void note_time(const struct logs *l, int64_t job, int64_t attempt, int32_t rank, int fd,
     const struct stat *before)
 {
@@ -257,7 +259,7 @@ struct piece {
     int32_t rank;
     const char *p; /* NULL for a hole */
     int64_t n;
-    int64_t kept;  /* the bytes of n that are kept; then the output is cut */
+    int64_t kept;  /* the bytes of n that are stored; if fewer, the output is cut after them */
     char why[128]; /* the reason of the cut */
 };
 
@@ -286,7 +288,7 @@ static int leave_reserve(struct piece *x, struct err *e)
     return 0;
 }
 
-/* Computes how much of it is kept after `size` bytes. */
+/* Computes how much of the piece may be stored after `size` bytes of the attempt's output. */
 static int find_space(struct piece *x, struct db_reader *r, int64_t size, struct err *e)
 {
     struct logs *l = x->l;
@@ -316,7 +318,8 @@ static int find_space(struct piece *x, struct db_reader *r, int64_t size, struct
     return leave_reserve(x, e);
 }
 
-/* The line is written before the mark, so that output is never cut without an explanation. */
+/* Ends the output with an explanation, and marks it as cut: in this order, so that output is never
+ * cut without an explanation. */
 static int cut(const struct piece *x, int fd, struct err *e)
 {
     struct logs *l = x->l;
@@ -348,7 +351,7 @@ static void count_stored(const struct piece *x)
     l->stats.bytes += x->kept;
 }
 
-/* Writes it after `size` bytes. *ret_size is set on success. */
+/* Writes the piece after `size` bytes. *ret_size is set on success. */
 static int write_piece(struct piece *x, int fd, int64_t size, int64_t *ret_size, struct err *e)
 {
     int rc = 0;
@@ -412,21 +415,21 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
 struct view {
     struct logs *l;
     int32_t rank;
-    int64_t start; /* of the current piece */
+    int64_t start; /* position of the current piece in the log */
     int64_t from;  /* the next byte that the caller wants */
     size_t max;
     struct buf *out;   /* NULL to measure only */
     int64_t attempt;   /* only this attempt; 0 = all */
-    struct wall since; /* while measuring: find where output of this time begins */
-    int64_t since_at;  /* its position; -1 = not found yet */
+    struct wall since; /* find the position where output of this time begins */
+    int64_t since_at;  /* that position; -1 = not found yet */
     bool mid_line;     /* the last piece did not end with a newline */
     bool awaited;
-    bool met, ended; /* for one attempt: it exists, and has ended */
+    bool met, ended; /* of a single attempt: it exists, it has ended */
     int rc;
     struct err *e;
 };
 
-/* Returns how many bytes of a piece of this length are output now, and the start in *ret_skip. */
+/* Returns how many bytes of the next piece, `length` bytes long, to output, from *ret_skip on. */
 static size_t take(struct view *v, int64_t length, int64_t *ret_skip)
 {
     int64_t skip = v->from > v->start ? v->from - v->start : 0;
@@ -524,7 +527,8 @@ static int look(struct view *v, struct db_reader *r, int64_t job)
     return rc != 0 ? rc : v->rc;
 }
 
-/* Searches backwards, a piece at a time, until there are that many lines after *ret_at. */
+/* Searches backwards for the position *ret_at after which there are part->tail lines, through at
+ * most LOGS_TAIL_BYTES_MAX bytes. */
 static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part *part,
     int64_t size, int64_t *ret_at, struct err *e)
 {
@@ -544,7 +548,7 @@ static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part
         buf_clear(&piece);
         rc = look(&v, r, part->job);
         for (size_t i = piece.len; rc == 0 && i-- > 0;) {
-            /* the end of the last line does not begin another */
+            /* no line begins after the last newline */
             bool is_last = from + (int64_t)i == size - 1;
             if (piece.data[i] != '\n' || is_last || ++lines < part->tail)
                 continue;
@@ -559,7 +563,8 @@ out:
     return rc;
 }
 
-/* Computes where the part begins. */
+/* Computes the position where the part begins. A negative offset counts from the end of the log;
+ * of offset, since and tail, the latest position counts. */
 static int find_start(struct logs *l, struct db_reader *r, const struct logs_part *part,
     int64_t *ret_at, struct err *e)
 {

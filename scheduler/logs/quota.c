@@ -21,13 +21,13 @@
 
 struct of_user {
     char name[CORE_NAME_MAX];
-    int64_t bytes[LOG_QUOTA_HOURS]; /* by the hour, modulo a day */
-    int64_t hour;                   /* the last counted hour */
+    int64_t bytes[LOG_QUOTA_HOURS]; /* by hour since 1970, modulo LOG_QUOTA_HOURS */
+    int64_t hour;                   /* the last counted hour since 1970 */
 };
 
 struct of_job {
     int64_t bytes;
-    struct of_user *user; /* NULL if unknown: nothing is counted */
+    struct of_user *user; /* NULL if unknown: only the job's own bytes are counted */
 };
 
 struct log_quota {
@@ -127,7 +127,7 @@ static struct of_job *job_of(struct log_quota *q, struct db_reader *r, int64_t j
 
 /* ---- users ---- */
 
-/* Clears hours that are a day old. With a clock that was set back, output counts in the last
+/* Clears hours that are a day old. After the clock was set back, output still counts in the latest
  * hour. */
 static void advance(struct of_user *u, struct wall now)
 {

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILES_MAX 8 /* of one round: for more files the whole file system is synced, in one call */
+#define FILES_MAX 8 /* in one round; for more, one call syncs the whole file system */
 
 struct waiter {
     struct link in_list;
@@ -29,7 +29,7 @@ struct waiter {
 struct round {
     struct syncer *owner; /* NULL if it was destroyed meanwhile */
     char *dir;
-    struct smap files; /* path -> is_old or is_new */
+    struct smap files; /* path -> &is_old or &is_new_file */
     struct list waiters;
     int rc;
     struct err e;
@@ -40,7 +40,7 @@ struct syncer {
     struct timers *timers;
     struct timer pause;
     struct round *next; /* being collected */
-    struct round *now;  /* on the thread, or NULL */
+    struct round *now;  /* on the thread; may be NULL */
 };
 
 static char is_old, is_new_file; /* values of the map; only their addresses are used */
@@ -61,7 +61,7 @@ static void round_free(struct round *r)
 
 /* ---- on the thread ---- */
 
-/* A file that no longer exists need not be durable. */
+/* Syncs a file; one that no longer exists is not an error. */
 static int sync_file(const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
@@ -206,7 +206,8 @@ bool syncer_is_synced(const struct syncer *s, const char *path)
     return !(s->now && smap_get(&s->now->files, path)) && !smap_get(&s->next->files, path);
 }
 
-/* The progress of a running round is unknown, so the caller waits for the next one. */
+/* A round on the thread may have passed the caller's file already, so the caller waits for the
+ * next. */
 void syncer_wait(struct syncer *s, syncer_fn fn, void *ctx)
 {
     struct waiter *w = mem_alloc(sizeof(*w));

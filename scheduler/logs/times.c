@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A record is two little-endian numbers of 8 bytes: the second (since 1970), and the offset. Both
- * grow.
+ * See times.h. A record is two little-endian numbers of 8 bytes: the second since 1970, and the
+ * offset in the log of the output that begins in it. Both increase from record to record.
  */
 #include "scheduler/logs/times.h"
 
@@ -50,7 +50,7 @@ static bool write_entry(int fd, int64_t n, int64_t second, int64_t offset)
     return pwrite(fd, e, sizeof(e), n * ENTRY) == sizeof(e);
 }
 
-/* An incomplete record at the end is ignored. */
+/* Returns the number of records; an incomplete one at the end is ignored. */
 static int64_t count(int fd)
 {
     struct stat st;
@@ -67,12 +67,12 @@ static void add(const char *path, int64_t first_second, int64_t second, int64_t 
     int64_t n = count(fd), last_second, last_offset;
     if (n == 0 && write_entry(fd, 0, first_second, 0))
         n = 1;
-    /* Records of output that a crash has lost. */
+    /* drop the records of output that a crash has lost */
     while (n > 1 && read_entry(fd, n - 1, &last_second, &last_offset) && last_offset >= offset)
         n--;
     if (n > 0 && (n + 1) * ENTRY <= LOG_TIMES_BYTES_MAX && write_entry(fd, n, second, offset) &&
         ftruncate(fd, (n + 1) * ENTRY) != 0)
-        n = 0; /* too many records: later ones belong to output that will be overwritten */
+        n = 0; /* the records beyond remain: of lost output, overwritten later */
     close(fd);
 }
 
