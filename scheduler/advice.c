@@ -8,11 +8,11 @@
 #include "base/str.h"
 #include <stdio.h>
 
-/* The duration of a save: this job's last one, or that of its user's newest job of the same
- * name. */
+/* The duration of a checkpoint save: that of this job's last save or, if it has none, of its user's
+ * newest earlier job of the same name that has one. */
 struct measured {
     const struct job_row *of;
-    int64_t job, ms; /* ms 0 = unknown */
+    int64_t job, ms; /* the job that saved; its duration, 0 = unknown */
 };
 
 static int look_at(void *ctx, const struct job_row *row)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See audit.h. Machines are kept by token and by (provider, region, id); rows and sums are
- * streamed, so that a long history needs memory only for its sums.
+ * See audit.h. Machines are indexed by token and by (provider, region, id). Rows are streamed, so a
+ * long history needs memory only for its ledger sums.
  */
 #include "scheduler/audit.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TOLD_TO_MS 1000
+#define TOLD_TO_MS 1000 /* most providers state times in whole seconds */
 #define KEY_MAX (16 + 2 * CORE_NAME_MAX + 4)
 
 const char *const audit_kind_names[] = {
@@ -21,10 +21,10 @@ const char *const audit_kind_names[] = {
 
 struct machine {
     const struct cloud_instance *c;
-    const struct config_pool *pool; /* the pool in whose listing it was */
+    const struct config_pool *pool; /* the pool whose listing contained it */
     struct wall listed;
-    struct machine *next;  /* under the same token */
-    struct machine *older; /* the list of all machines */
+    struct machine *next;  /* among those with the same token */
+    struct machine *older; /* among all machines */
     bool has_row;
 };
 
@@ -37,7 +37,7 @@ struct audit {
     const struct config *config;
     int64_t settle_ms;
     audit_fn fn;
-    audit_hides_fn hides; /* NULL if nothing is hidden */
+    audit_hides_fn hides; /* may be NULL: listings are complete */
     void *ctx;
     struct smap by_token, by_id; /* struct machine */
     struct machine *machines;
@@ -87,7 +87,7 @@ void audit_get_counts(const struct audit *a, struct audit_counts *ret_counts)
 
 /* ---- reporting ---- */
 
-/* row and machine are NULL if the difference is not about one. */
+/* row and machine may be NULL. */
 __attribute__((format(printf, 6, 7))) static void differ(struct audit *a, enum audit_kind kind,
     const char *pool, const struct instance_row *row, const struct cloud_instance *machine,
     const char *fmt, ...)
@@ -135,7 +135,7 @@ void audit_listing(struct audit *a, const char *pool, struct wall began, const s
 {
     const struct config_pool *c = config_pool_find(a->config, pool);
     if (!c || !c->row.elastic || smap_get(&a->listings, pool))
-        return; /* removed meanwhile: it had no instance */
+        return; /* a pool that was removed meanwhile had no instances */
     struct listing *l = mem_alloc(sizeof(*l));
     *l = (struct listing){.began = began, .failed = e != NULL};
     smap_put(&a->listings, pool, l);
@@ -154,7 +154,7 @@ void audit_ledger_sum(struct audit *a, const struct ledger_sum *sum)
 
 /* ---- a row against its machine ---- */
 
-/* True if it exists and costs money. A machine that stopped by itself still bills its disk. */
+/* True if the machine exists and costs money: one that stopped by itself still bills its disk. */
 static bool is_alive(const struct cloud_instance *c)
 {
     return c->state != CLOUD_GONE && !(c->state == CLOUD_STOPPING && c->reclaimed);
@@ -236,8 +236,8 @@ static int64_t span_ms(struct wall from, struct wall to)
     return wall_is_set(from) && wall_is_set(to) && to.ms > from.ms ? to.ms - from.ms : 0;
 }
 
-/* Checks the instance's rows in the ledger: they cover its whole time once it has ended, as
- * core/ledger/ledger.c distributes it. */
+/* Checks the instance's rows in the ledger. Once it has ended, they cover its whole life; until
+ * then, only what core/ledger/ledger.c has distributed. */
 static void check_ledger(struct audit *a, const struct instance_row *r)
 {
     const struct ledger_sum *s = map_get(&a->sums, r->id), none = {0};
@@ -259,8 +259,7 @@ static void check_ledger(struct audit *a, const struct instance_row *r)
             (long long)ms);
 }
 
-/* Checks that the bill equals the ledger: its hours, as the provider states them (most in whole
- * seconds). */
+/* Checks that the running time by the provider's bill equals the row's, within TOLD_TO_MS. */
 static void check_bill(
     struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
 {

@@ -7,15 +7,15 @@
 #include "telemetry/throttle.h"
 #include <stdlib.h>
 
-#define EARLY_MS 600000 /* a node's clock may be ahead by this, */
-#define LATE_MS 180000  /* and a minute used for decisions is not older than this */
+#define EARLY_MS 600000 /* how far a node's clock may be ahead */
+#define LATE_MS 180000  /* age of the oldest minute that is used for decisions */
 
 /* The condition of a node that has reported something. */
 struct condition {
-    enum node_throttle throttle; /* the last cause of throttling, ... */
-    int64_t throttled_at;        /* ... and its time; 0 = never */
-    int64_t watts;               /* the draw of its GPUs, ... */
-    int64_t drawn_at;            /* ... and its time; 0 = never */
+    enum node_throttle throttle; /* the last cause of throttling */
+    int64_t throttled_at;        /* wall time of throttle, in ms; 0 = never */
+    int64_t watts;               /* the power draw of its GPUs */
+    int64_t drawn_at;            /* wall time of watts, in ms; 0 = never */
     enum node_throttle posted_throttle;
     int64_t posted_watts;
 };
@@ -45,7 +45,8 @@ void conditions_destroy(struct conditions *c)
 
 /* ---- one minute ---- */
 
-/* Returns the newest minute that is new and may be used for decisions; -1 if there is none. */
+/* Returns the start of the newest minute that was not reported before and may be used for
+ * decisions; -1 if there is none. */
 static int64_t newest_minute(const struct wire_status *st, int64_t above, int64_t now)
 {
     int64_t newest = -1;
@@ -62,7 +63,8 @@ static bool counts(const struct wire_gpu_load *l, int64_t at)
     return l->at == at && !l->is_slice && l->load.ms > 0;
 }
 
-/* The draw of one GPU: several attempts may have had it in that minute. */
+/* Returns the mean power draw in watts of the GPU of load `first` over its minute, in which several
+ * attempts may have used it; 0 if unknown, or if an earlier load counted this GPU. */
 static int64_t watts_of(const struct wire_status *st, size_t first)
 {
     const struct wire_gpu_load *of = &st->gpu_loads[first];
@@ -110,7 +112,7 @@ static void on_posted(void *ctx, const struct err *e, int64_t id)
     (void)ctx, (void)e, (void)id;
 }
 
-/* cpu_mw: as the node reports it now; 0 = not reported. */
+/* cpu_mw: the CPUs' power draw that the node reports now, in mW; 0 = not reported. */
 static void post_node_condition(
     struct conditions *c, int64_t node, struct condition *k, int64_t cpu_mw)
 {

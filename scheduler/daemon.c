@@ -269,8 +269,8 @@ static int make_parts(struct daemon *d, struct err *e)
 
 /* ---- life ---- */
 
-/* Builds all parts that neither listen nor decide yet. checked is the configuration whose store is
- * only checked (daemon_check); NULL: the store is claimed for this cluster. */
+/* Creates all parts; none listens or decides yet. checked: the configuration whose store is checked
+ * without changing it (daemon_check); NULL to claim config's store for this cluster. */
 static int build(uv_loop_t *loop, const struct config *config, const struct config *checked,
     const struct open_files *files, struct daemon **ret_daemon, struct err *e)
 {
@@ -353,7 +353,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, const struct open
     return 0;
 }
 
-/* The pools applied by `belay pools apply` override the configuration's. */
+/* Copies the pools of `belay pools apply`, if any: they override the configuration's. */
 static int copy_applied(const struct config *from, const struct config *to, struct err *e)
 {
     char *path = mem_printf("%s/pools.yaml", from->state_dir),
@@ -371,7 +371,7 @@ static int copy_applied(const struct config *from, const struct config *to, stru
 int daemon_check(
     uv_loop_t *loop, const struct config *config, const struct open_files *files, struct err *e)
 {
-    struct config scratch = *config; /* its texts are borrowed */
+    struct config scratch = *config; /* borrows config's strings */
     struct daemon *d;
     char dir[] = "/tmp/belayd-check.XXXXXX";
     struct err ignored;
@@ -435,7 +435,7 @@ void daemon_destroy(struct daemon *d)
     if (d->tls_fd > 0)
         close(d->tls_fd);
     pools_close(d->pools);
-    /* a commit in progress borrows the tick's batch: it must end first */
+    /* waits for a commit in progress, which borrows the tick's batch */
     db_writer_destroy(d->writer);
     tick_destroy(d->tick); /* its last answers go to the parts destroyed below */
     agent_sync_destroy(d->agent_sync);
@@ -451,8 +451,8 @@ void daemon_destroy(struct daemon *d)
     notify_sealer_wipe(&d->sealer);
     pools_destroy(d->pools);
     own_name_destroy(d->own_name);
-    logs_close(&d->logs);          /* its waiting callers belong to the API */
-    workdirs_destroy(d->workdirs); /* likewise */
+    logs_close(&d->logs);          /* before the API, which owns its waiting callers */
+    workdirs_destroy(d->workdirs); /* before the API, likewise */
     api_destroy(d->api);
     db_close(d->db);
     db_reader_close(d->reader);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `belayd --check` tries although a start does not wait for it: the credentials of pools.
+ * The check of `belayd --check` that a start does not wait for: the credentials of pools.
  */
 #include "scheduler/daemon_private.h"
 
 #include "base/mem.h"
 #include <stdlib.h>
 
-/* Longer than a metadata service takes that is there, shorter than people wait. */
+/* Longer than an existing metadata service takes to answer, shorter than users wait. */
 #define CREDENTIALS_MS 6000
 
 struct credential_tries {
@@ -75,7 +75,7 @@ int daemon_check_credentials(struct daemon *d, struct err *e)
             err_wrap(e, "pool %s: belayd has no credentials to launch its machines",
                 c->pools[i].row.name);
     }
-    pools_close(d->pools); /* late answers go to all */
+    pools_close(d->pools); /* a later answer would be written to *all */
     free(all);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd's listeners: their ports, certificates and limits, and the file that tells where they are.
+ * belayd's listeners: their ports, certificates and limits, and the file that lists their addresses
+ * (belayd.json).
  */
 #include "scheduler/daemon_private.h"
 
@@ -24,11 +25,11 @@
 #define PORT_LAST 29999
 #define PORT_TRIES 32
 
-/* Limits of each listener; docs/reference/api.md states them. Every connection belongs to the
- * strangers until one of its requests has shown a token or a node's certificate: half a TLS
- * handshake costs some 25 KiB, and 2048 of them 50 MiB. An address has no limit of its own: people
- * behind one NAT may have all places, and a flood from one address keeps no other out
- * (http_admission.h). On the UNIX socket all are users. */
+/* Limits of each listener; docs/reference/api.md states them. A connection counts as a stranger's
+ * until one of its requests presents a token or a node's certificate: a half-finished TLS handshake
+ * takes some 25 KiB, 2048 of them 50 MiB. There is no limit per address: users behind one NAT may
+ * take all connections, and a flood from one address does not keep others out (http_admission.h).
+ * On the UNIX socket every connection is a user's. */
 static void set_limits(
     const struct open_files *f, struct http_class_limits limits[HTTP_CLASSES], int users)
 {
@@ -91,7 +92,7 @@ int daemon_check_port(const struct config *c, struct err *e)
     int fd = -1, port;
     int rc = http_listen_tcp(c->listen_host, c->listen_port, &fd, &port, e);
     if (rc == ERR_IO && http_listen_tcp(c->listen_host, 0, &fd, &port, &ignored) == 0)
-        rc = 0; /* the address is ours, and the port in use */
+        rc = 0; /* the address is this machine's; only the port is in use */
     if (fd >= 0)
         close(fd);
     return rc == 0 ? 0 : err_wrap(e, "listen");
@@ -145,7 +146,7 @@ static int listen_unix(struct daemon *d, struct err *e)
 {
     struct http_server_options o = {
         .unix_path = d->config->socket,
-        /* a system belayd serves every local user, by its credentials */
+        /* as root, belayd serves every local user, identified by the peer's credentials */
         .unix_mode = geteuid() == 0 ? 0666 : 0600,
         .max_body_bytes = API_BODY_MAX,
         .identify = api_identify,
@@ -177,7 +178,7 @@ static void set_server_url(struct daemon *d)
     api_set_server_url(d->api, d->server_url);
 }
 
-/* Writes the file by which `belay up` and users find belayd. */
+/* Writes belayd.json, by which `belay up` and users find belayd. */
 static int write_info(const struct daemon *d, struct err *e)
 {
     char *path = mem_printf("%s/belayd.json", d->config->state_dir);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belayd recovers at its start: the files of the state directory, and the model from the
- * database.
+ * Recovery at the start: the files of the state directory, and the model from the database.
  */
 #include "scheduler/daemon_private.h"
 
@@ -72,7 +71,8 @@ int daemon_open_state(struct daemon *d, struct err *e)
     return rc;
 }
 
-/* All certificates end with the CA, and nothing extends it: it must be reported in time. */
+/* All certificates expire with the CA, which cannot be extended: its end is logged once a day from
+ * CA_WARN_MS before. */
 static void on_ca_look(struct timer *t, void *ctx)
 {
     struct daemon *d = ctx;
@@ -96,7 +96,7 @@ static void on_name_look(struct timer *t, void *ctx)
         log_warn("agents and users may not reach belayd", log_err(&why));
 }
 
-/* Creates the windows of the configuration, with the zones of this machine. */
+/* Creates the windows of the configuration, with this machine's time zone data. */
 static int make_windows(struct daemon *d, struct err *e)
 {
     d->windows = mem_array(d->config->n_windows, sizeof(*d->windows));
@@ -109,7 +109,7 @@ static int make_windows(struct daemon *d, struct err *e)
     return 0;
 }
 
-/* Creates the budgets, with their windows. */
+/* Call after make_windows. */
 static int make_budgets(struct daemon *d, struct err *e)
 {
     d->budgets = mem_array(d->config->n_budgets, sizeof(*d->budgets));
@@ -139,7 +139,8 @@ static int keep_ended(void *ctx, const struct job_row *row)
     return 0;
 }
 
-/* Jobs with a single attempt give their run time. An empty or unreadable history is harmless. */
+/* Loads the run times of ended jobs that had a single attempt. Without them, forecasts only begin
+ * with less data. */
 static void load_runtimes(struct daemon *d)
 {
     const struct job_filter f = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store of checkpoints in belayd: which cluster owns it, and which secrets agents get for it.
+ * belayd's part of the checkpoint store: the cluster's claim on it, and the secrets that agents get
+ * for it.
  */
 #include "scheduler/daemon_private.h"
 
@@ -73,7 +74,7 @@ int daemon_check_store(struct daemon *d, const struct config *config, struct err
                                .reads_only = true},
         &d->claim, e);
     if (rc == 0)
-        store_claim_destroy(d->claim); /* it borrows uid, and checks only once */
+        store_claim_destroy(d->claim); /* it borrows uid, and is not needed further */
     d->claim = NULL;
     return rc;
 }

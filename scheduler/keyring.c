@@ -15,7 +15,7 @@
     "encrypted with its key may be lost.\n"
 
 struct keyring {
-    struct master master; /* n 0 = none */
+    struct master master; /* master.n == 0: no keys */
     enum config_encryption encryption;
 };
 

@@ -124,8 +124,9 @@ static void print_fine(const struct program *p)
             (long long)f->max, f->nodes, f->users, f->users_at_socket, f->strangers, f->outgoing);
 }
 
-/* By default, glibc takes larger and larger blocks from the heap as such are freed. Bodies of
- * requests would leave holes there, and belayd's memory would stay as large as a flood made it. */
+/* By default, glibc raises this threshold whenever it frees a mapped block. Bodies of requests
+ * would then be allocated on the heap and fragment it, and belayd would keep the memory of a past
+ * flood. */
 #define MMAP_THRESHOLD_BYTES (128 << 10)
 
 int main(int argc, char **argv)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the limit allows all connections of the table in docs/reference/api.md, each class has its
- * own. Otherwise, the strangers get up to a third of the connections: every client begins as one,
- * so they decide how long a handshake may take in a flood. Nodes get half of the rest, the users of
- * each listener half of what then remains.
+ * If the limit of open files allows all connections of the table in docs/reference/api.md, each
+ * class gets its maximum there. Otherwise, strangers get up to a third of the connections: every
+ * client begins as one, so their number decides how long a handshake may take in a flood. Nodes get
+ * half of the rest, and the users of each of the two listeners half of what then remains.
  */
 #include "scheduler/open_files.h"
 
@@ -21,7 +21,7 @@
 #define EACH_MIN 8 /* commands and long polls of one user, transfers of one node */
 #define OUTGOING_MIN 8
 #define OUTGOING_MAX 1024
-/* The reserve: some 30 are open when nothing happens, and resolving a name takes several. */
+/* Files for belayd itself: some 30 are open when it is idle, and resolving a name opens several. */
 #define RESERVE_MIN 64
 #define RESERVE_MAX 4096
 

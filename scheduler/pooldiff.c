@@ -21,7 +21,7 @@ static json_t *limit(int64_t value)
     return value ? json_integer(value) : json_null();
 }
 
-/* Exact, in the largest unit that it is a multiple of. */
+/* Formats a duration exactly, in the largest unit that divides it; 0 as "0s". */
 static json_t *duration(int64_t ms)
 {
     static const struct {
@@ -226,7 +226,8 @@ static void add_key(json_t *keys, const char *key, json_t *before, json_t *after
             "new", after ? json_incref(after) : json_null()));
 }
 
-/* Keys in the order of `after`, then those that only `before` has. Takes both. */
+/* Returns the changed keys in the order of `after`, then those only in `before`. Takes ownership of
+ * both. */
 static json_t *keys_of(json_t *before, json_t *after)
 {
     json_t *keys = json_array(), *v;

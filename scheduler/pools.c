@@ -9,8 +9,8 @@
  * even if the request was not answered. No pool launches before it is on disk, because launches
  * follow the commit.
  *
- * It deliberately does not determine the account of a pool: the settings that locate instances
- * cannot change while there are any.
+ * The account of a pool need not be known: the settings that locate instances cannot change while
+ * the pool has any.
  */
 #include "scheduler/pools.h"
 
@@ -50,7 +50,7 @@ struct application {
 struct pools {
     struct pools_options o;
     char *path;
-    struct config applied; /* empty if the configuration's are in force */
+    struct config applied; /* used if is_applied, else the configuration's pools are in force */
     bool is_applied;
     struct driver_set drivers;
     struct cloud_driver **retired; /* replaced, with calls in progress */
@@ -193,7 +193,7 @@ static int read_applied(struct pools *p, struct err *e)
     return rc;
 }
 
-/* ERR_CONFIG if machines of these pools could not reach belayd, as far as is known. */
+/* Returns ERR_CONFIG if it is certain that machines of these pools cannot reach belayd. */
 static int check_reach(
     const struct pools *p, const struct config *c, int64_t wait_ms, struct err *e)
 {
@@ -244,7 +244,7 @@ static void retire(struct pools *p, struct cloud_driver *driver)
 
 /* ---- facts ---- */
 
-/* The destination of facts: posted at the start, or applied within the tick's work. */
+/* Delivers one fact: post_fact at the start, apply_fact within the tick's work. */
 typedef void (*fact_fn)(struct pools *p, struct event *ev);
 
 /* A part of the configuration that the model refuses (a pool that changed its kind while it has
@@ -276,9 +276,9 @@ static const struct offer_row *find_offer(const struct config_pool *c, const str
     return NULL;
 }
 
-/* Withdraws offers of the model that the pool no longer names (pool NULL: it no longer exists);
- * they are never launched again. Setting a rank moves an offer in the list that is traversed, so
- * they are collected first. */
+/* Withdraws the model's offers that pool c no longer lists (c NULL: the pool no longer exists), so
+ * that they are never launched again. They are collected first, because a new rank moves an offer
+ * within the traversed list. */
 static void withdraw_offers(
     struct pools *p, const struct pool *known, const struct config_pool *c, fact_fn fact)
 {
@@ -379,8 +379,8 @@ static int check_removed(const struct model *m, const char *name, struct err *e)
     return 0;
 }
 
-/* An instance keeps its location in the list while its node is heard of, or the last listing showed
- * it. Otherwise it may no longer exist, and would keep it forever. */
+/* Refuses to remove the location of an instance, unless its node is lost and the last listing could
+ * not cover the location: the instance may then no longer exist, and would keep it forever. */
 static int check_locations(const struct pools *p, const struct config_pool *had,
     const struct config_pool *c, struct err *e)
 {
@@ -418,7 +418,7 @@ static int check_pool(const struct pools *p, const struct config_pool *had,
     return rc == 0 && had ? check_locations(p, had, c, e) : rc;
 }
 
-/* Checks whether the current model allows it. */
+/* Checks whether the current model allows the change to `next`. */
 static int check(const struct pools *p, const struct config *next, struct err *e)
 {
     const struct config *before = pools_in_force(p);
@@ -431,7 +431,7 @@ static int check(const struct pools *p, const struct config *next, struct err *e
     return rc;
 }
 
-/* Keeps continuing drivers, retires the others, and updates provisioning. */
+/* Hands over the drivers that pools keep, retires the others, and updates provisioning. */
 static void swap(struct pools *p, struct application *a)
 {
     const struct config *before = pools_in_force(p);

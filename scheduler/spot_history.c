@@ -5,8 +5,8 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define MACHINES_MAX 4000
-#define AS_OLD_AS_MS (45LL * 86400 * 1000)
+#define MACHINES_MAX 4000                  /* the newest instances, of all pools */
+#define AS_OLD_AS_MS (45LL * 86400 * 1000) /* age of the oldest observation loaded */
 
 struct word {
     int64_t offer;
@@ -33,7 +33,7 @@ static int64_t offer_of(const struct model *m, const struct instance_row *r)
     return CORE_ID_NONE;
 }
 
-/* An instance without a launch means that none was available. */
+/* An instance that ended without having been launched means that none was available. */
 static int on_instance(void *ctx, const struct instance_row *r)
 {
     struct words *w = ctx;

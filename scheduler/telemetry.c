@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #define FLUSH_MS 5000
-#define EARLY_MS 600000  /* a node's clock may be ahead by this, */
-#define LATE_MS 86400000 /* and its reports may be this old */
+#define EARLY_MS 600000  /* how far a node's clock may be ahead */
+#define LATE_MS 86400000 /* age of the oldest report that is stored */
 #define LOOKED_UP_MAX 64 /* ended attempts in one status that are looked up in the database */
 #define VALUE_MAX (INT64_C(1) << 58)
 
@@ -18,7 +18,7 @@ struct telemetry {
     struct telemetry_options o;
     struct loads_batch waiting;
     struct timer flush;
-    bool posted; /* a tick has it */
+    bool posted; /* put is queued at the tick */
     bool was_full;
 };
 
@@ -37,8 +37,8 @@ static int find_rank(void *ctx, const struct attempt_row *a)
     return 0;
 }
 
-/* Returns the rank of an attempt on this node; -1 if there is none. *lookups: how many more may be
- * looked up in the database. */
+/* Returns the rank of an attempt on this node; -1 if there is none. *lookups: remaining number of
+ * searches in the database, for attempts that have ended. */
 static int32_t rank_of(
     const struct telemetry *t, int64_t job, int64_t attempt, int64_t node, int *lookups)
 {

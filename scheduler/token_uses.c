@@ -21,10 +21,10 @@ struct token_uses {
     struct token_uses_options o;
     struct map by_token; /* id -> struct use */
     struct timer delay;
-    bool posted; /* a tick has it */
+    bool posted; /* store is queued at the tick */
 };
 
-/* Reads the current row: from this tick, else as committed. */
+/* Reads the row as this tick has changed it, else as committed. */
 static int read_row(const struct token_uses *u, const struct tick *t, const char *hash,
     struct token_row *ret_row, struct err *e)
 {

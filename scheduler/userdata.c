@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User data (see userdata.h): the machine's own values, then userdata.sh. The build embeds it as a
- * string (base/embed.py), and also power_off.sh, of the agent's unit (agent/belay-agent.service.in)
- * and the provider's addition to power_off.sh. The emulator sets BELAY_NODE_DIR; a real machine has
- * /var/lib/belay-agent.
+ * User data (see userdata.h): the machine's own values, then userdata.sh. The build embeds as
+ * strings (base/embed.py): userdata.sh, power_off.sh, the agent's unit
+ * (agent/belay-agent.service.in) and each provider's addition to power_off.sh. The emulator sets
+ * BELAY_NODE_DIR; a real machine uses /var/lib/belay-agent.
  *
- * Text in single quotes and quoted here-documents must not contain their end marks: a URL of the
- * configuration has no quotes, a token is letters, digits and dots, a CA is PEM.
+ * Text in single quotes or in a quoted here-document cannot contain the end mark: a URL of the
+ * configuration has no quotes, a token has only letters, digits and dots, a CA is PEM.
  */
 #include "scheduler/userdata.h"
 

@@ -3,7 +3,7 @@
  * See volumes.h. Each query (the cluster's own, all) has one reading:
  *
  *   --> asking --- all drivers answered --> known --- VOLUMES_KEEP_MS, next query --> asking
- *          \-- VOLUMES_WAIT_MS --> timed out (queries get what there is) --^
+ *          \-- VOLUMES_WAIT_MS --> timed out (queries get the answers so far) --^
  */
 #include "scheduler/volumes.h"
 
@@ -56,7 +56,7 @@ static void add_missing(const struct part *p, struct volumes_missing *list, size
             (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};
 }
 
-/* Pools of one account list the same volumes. */
+/* Adds each volume once: pools of one account list the same volumes. */
 static void add_found(
     const struct part *p, struct smap *seen, struct volumes_found *list, size_t *n)
 {

@@ -3,12 +3,12 @@
  * See workdirs.h.
  *
  * Invariants.
- *  1. One task at a time is on the thread, so only the loop's workdirs_pin runs concurrently: it
- *     and the removal of a tree exclude each other, and a tree that was in use meanwhile counts as
- *     new.
- *  2. Pieces are written without a sync, and synced together before the tree that has them. After a
- *     crash of the machine a piece without a tree may be incomplete, so a start removes all of
- *     these.
+ *  1. The thread runs one task at a time, so only workdirs_pin, on the loop, runs concurrently. The
+ *     mutex `removing` excludes it during the removal of a tree, and it renews the tree's
+ *     modification time, so that the removal then treats the tree as new.
+ *  2. Pieces are written without a sync, and synced together before the tree that refers to them.
+ *     After a crash of the machine a piece without a tree may be incomplete, so a start removes all
+ *     pieces without a tree.
  */
 #include "scheduler/workdirs.h"
 
@@ -45,7 +45,7 @@ struct old {
 struct task {
     struct link link;
     struct workdirs *w;
-    bool is_dropped; /* w is being destroyed, or gone */
+    bool is_dropped; /* workdirs_destroy was called: on_done frees w */
     enum kind kind;
     char *dir; /* workdirs.dir, or the user's directory */
     char user[USER_HEX + 1], hash[CHUNK_HEX_SIZE];
@@ -66,7 +66,7 @@ struct workdirs {
     struct workdirs_options o;
     char *dir;
     pthread_mutex_t removing; /* locked during the removal of trees */
-    struct smap used;         /* for the thread only: user -> int64_t *, bytes of pieces */
+    struct smap used;         /* for the thread only: user -> int64_t *, bytes on disk */
     struct list waiting;
     struct task *now;
     size_t n_tasks, n_bytes;
@@ -95,8 +95,8 @@ static char *piece_path(const char *dir, const char *user, const char *hash)
     return mem_printf("%s/%s/pieces/%.2s/%s", dir, user, hash, hash);
 }
 
-/* Calls fn with every name in a directory; a missing directory is empty. The first failure of fn
- * ends it. */
+/* Calls fn with every name in a directory that does not begin with a dot, until fn fails. A missing
+ * directory is empty. */
 typedef int (*name_fn)(void *ctx, const char *path, const char *name, struct err *e);
 static int each_name(const char *path, name_fn fn, void *ctx, struct err *e)
 {
@@ -133,7 +133,7 @@ static int64_t blocks_of(int64_t size)
     return (size / BLOCK_BYTES + 1) * BLOCK_BYTES;
 }
 
-/* Checks the limit for one more file of the user. */
+/* Checks the user's limit for one more file of n bytes. */
 static int check_space(struct task *t, size_t n)
 {
     int64_t most = t->w->o.user_bytes;
@@ -192,7 +192,8 @@ static int add(struct task *t)
     return rc;
 }
 
-/* Writes the missing ones to out, each once. */
+/* Writes the hashes of the tree's missing pieces to t->out, each once, at most
+ * WORKDIRS_MISSING_MAX. */
 static void find_missing(struct task *t, const struct workdir *d)
 {
     struct smap seen = {0};
@@ -318,9 +319,9 @@ static int note_user(void *ctx, const char *path, const char *name, struct err *
 
 struct pruning {
     struct task *t;
-    struct smap kept; /* hashes of pieces that trees have */
-    int64_t age_ms;   /* younger ones stay */
-    int64_t bytes;    /* of the remaining ones, in whole blocks */
+    struct smap kept; /* hashes of pieces that trees refer to */
+    int64_t age_ms;   /* younger pieces stay; 0 = none do */
+    int64_t bytes;    /* disk space of what remains, in whole blocks */
 };
 
 /* Marks the pieces of one tree. A file that is no tree keeps nothing. The pieces of a tree that
@@ -365,7 +366,7 @@ static int prune_pieces(void *ctx, const char *path, const char *name, struct er
 {
     int rc = each_name(path, prune_piece, ctx, e);
     (void)name;
-    rmdir(path); /* if it is empty */
+    rmdir(path); /* fails unless empty */
     return rc;
 }
 
@@ -384,7 +385,7 @@ static int prune_user(void *ctx, const char *path, const char *name, struct err 
     smap_deinit(&s.kept);
     rmdir(trees);
     rmdir(pieces);
-    rmdir(path); /* removes it only if empty */
+    rmdir(path); /* fails unless empty */
     free(trees);
     free(pieces);
     return 0; /* the other users' */
@@ -471,7 +472,7 @@ static void post(struct workdirs *w, struct task *t)
     next(w);
 }
 
-/* Determines which of them a job has, or may have again. */
+/* Marks the found trees that a job has or may have again, and posts the removal of the others. */
 static void ask_who_wants(struct workdirs *w, struct task *found)
 {
     struct task *t = make(w, PRUNE);
