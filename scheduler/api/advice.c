@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /api/v1/advice: what is held and not used; POST /api/v1/jobs/N/reclaim: returns it.
- * telemetry/advise.c makes the judgement.
+ * GET /api/v1/advice: resources that are held but not used; POST /api/v1/jobs/N/reclaim: takes them
+ * back from a job. telemetry/advise.c makes the judgement.
  */
 #include "scheduler/api/api_private.h"
 #include "scheduler/job_loads.h"
@@ -12,7 +12,7 @@
 #include "scheduler/core/placement/constraints.h"
 #include <stdlib.h>
 
-/* Jobs of a page: no other request is answered while they are read. */
+/* Limits of a page, in jobs and in ms: no other request is answered while they are read. */
 #define PAGE_JOBS_MAX 500
 #define PAGE_MS 25
 #define HOURS (LOAD_SPANS - 1)
@@ -35,7 +35,7 @@ static int add_wait(void *ctx, const struct ledger_row *l)
     return 0;
 }
 
-/* Adds an attempt that has not ended, which the ledger does not have yet. */
+/* Adds a live attempt, which is not in the ledger yet. */
 static void add_live(const struct asking *x, const struct attempt *a, struct advise_job *j)
 {
     int64_t waited = wall_is_set(a->row.gathered_at) && wall_is_set(a->row.started_at)
@@ -203,7 +203,7 @@ static void look_at_node(struct asking *x, const struct node *n)
 
 /* ---- all of them ---- */
 
-/* Running jobs with a higher number, in order. */
+/* The running jobs with a number above `after`, in ascending order. */
 struct page {
     const struct job **jobs;
     size_t n;
@@ -235,7 +235,7 @@ static void find_jobs(const struct asking *x, struct page *p)
         qsort(p->jobs, p->n, sizeof(*p->jobs), by_number);
 }
 
-/* Returns how many of them it has examined. */
+/* Examines jobs of the page until PAGE_MS have passed, at least one. Returns their number. */
 static size_t look_at_jobs(struct asking *x, const struct page *p, int64_t limit)
 {
     const struct clock *clock = x->api->o.timers->clock;
@@ -276,7 +276,7 @@ struct reclaiming {
     char by[CORE_NAME_MAX];
 };
 
-/* Saves, stops and holds the job until it is released; its owner may release it. */
+/* Saves, stops and holds the job. Its owner may release it. */
 static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     const struct reclaiming *c = ctx;

@@ -73,8 +73,8 @@ static int64_t instance_of_token(const struct api *a, const char *token)
     return str_secret_eq(expected, token) ? id : CORE_ID_NONE;
 }
 
-/* rc is the result of looking up the row. With key_hash NULL, any key counts as different from the
- * one that used the token. */
+/* rc: the result of reading the row. key_hash NULL: a token that was used is refused, whichever key
+ * used it. */
 static int check_join_token(
     int rc, const struct token_row *row, const char *key_hash, struct wall now, struct err *e)
 {
@@ -297,8 +297,8 @@ static void on_desired(void *ctx, const struct err *e, const struct wire_desired
     buf_wipe(&out); /* it may contain secrets */
 }
 
-/* The end of an attempt is posted before the last of its output. Returns true if the output of one
- * is not on disk yet. */
+/* Awaits the rest of the output of attempts that end with this status, which arrives after their
+ * end. Returns true if output of one of them is not on disk yet. */
 static bool await_output(struct api *a, int64_t node, const struct wire_status *st)
 {
     bool waits = false;
@@ -314,7 +314,7 @@ static bool await_output(struct api *a, int64_t node, const struct wire_status *
     return waits;
 }
 
-/* Called before the ends that they belong to. */
+/* Stores the tails: the last output of attempts. Call before the ends of these are applied. */
 static void take_tails(struct api *a, int64_t node, const struct wire_status *st)
 {
     int64_t left_out;
@@ -338,8 +338,8 @@ static void take_tails(struct api *a, int64_t node, const struct wire_status *st
     }
 }
 
-/* A status that waits until the earlier output is on disk: once its ends are stored, the agent
- * drops its copies. */
+/* A status that waits until the output of its ended attempts is on disk, because the agent drops
+ * its copies when the ends are stored. */
 struct parked_status {
     struct api *api;
     struct deferred_reply *deferred;
@@ -347,7 +347,7 @@ struct parked_status {
     struct wire_status st;
 };
 
-/* Output that could not be made durable delays no job; it is logged. */
+/* A failed sync (which is logged) does not delay jobs: the status is processed all the same. */
 static void on_status_synced(void *ctx, const struct err *e)
 {
     struct parked_status *p = ctx;
@@ -410,7 +410,7 @@ struct parked_output {
     bool asked;
 };
 
-/* asked: the agent wants to know that all of it is on disk, and it is. */
+/* asked: the agent asked whether all of it is on disk, and it is. */
 static void reply_size(struct http_exchange *x, int64_t size, bool asked)
 {
     json_t *v = json_pack("{s:I}", "size", (json_int_t)size);
@@ -430,8 +430,8 @@ static void on_output_synced(void *ctx, const struct err *e)
     free(p);
 }
 
-/* Replies how much output belayd has. After the attempt's end, or where the agent asks, it may drop
- * that much. */
+/* Replies with the bytes of output that belayd has. If the attempt ends, or the agent asks for it,
+ * the reply waits until they are on disk, because the agent may then drop them. */
 static void tell_size(struct request *q, int32_t rank, bool ends, bool asked, int64_t size)
 {
     struct logs *logs = q->api->o.logs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's entry point: identifies the caller, selects the route, and answers later. The routes
- * are in the other files of this folder.
+ * The API's entry point: identifies the caller, selects the route, and sends deferred replies. The
+ * routes are in the other files of this folder.
  */
 #include "scheduler/api/api_private.h"
 
@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NEED_WRITER: a user, for requests that store data; not for requests that end something.
- * NEED_SESSION: a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or a machine
- * that could become one. */
+/* NEED_WRITER: a user whose request stores data and is charged (charge); requests that end
+ * something need NEED_USER. NEED_OWN_WRITER: the same, or a job that changes itself. NEED_SESSION:
+ * a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or a machine with an
+ * unused join token. */
 enum need {
     NEED_NOTHING,
     NEED_USER,
@@ -29,7 +30,7 @@ enum need {
 
 struct route {
     const char *method;
-    const char *path; /* '#' stands for a number */
+    const char *path; /* '#' matches a number */
     enum need need;
     void (*handle)(struct request *q);
 };
@@ -278,8 +279,8 @@ bool api_query_state(struct request *q, const char *some, bool *ret_all)
     return false;
 }
 
-/* More than all that a job may have. Two megabytes of small values would keep the loop busy for a
- * third of a second. */
+/* More values than any job may have. Parsing 2 MB of small values would block the loop for a third
+ * of a second. */
 #define VALUES_MAX 16384
 
 json_t *api_body(struct request *q, size_t max)
@@ -326,7 +327,7 @@ bool api_need_admin(struct request *q)
 
 /* ---- callers ---- */
 
-/* The system's user database is a file that is read anew for each lookup, or a remote service. */
+/* How long the name of a local user is cached: each lookup reads a file or queries a service. */
 #define LOCAL_USER_MS 10000
 
 static void find_local(struct local_user *l, uid_t uid, struct mono now)
@@ -350,7 +351,7 @@ static void identify_local(struct request *q)
     q->caller.admin = uid == 0 || uid == q->api->o.owner_uid;
 }
 
-/* Always false. */
+/* Replies 401 and returns false. */
 static bool refuse(struct request *q, const char *text)
 {
     struct err e;
@@ -366,7 +367,7 @@ static const char *bearer(struct http_exchange *x)
     return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
 }
 
-/* ERR_NOT_FOUND: unknown or no longer valid. */
+/* Returns ERR_NOT_FOUND for a token that is unknown or no longer valid. */
 static int find_token(const struct api *a, const char *token, struct token_row *t, struct err *e)
 {
     char hash[65];
@@ -523,10 +524,11 @@ static bool identify(struct request *q, enum need need)
 
 /* ---- limit of what users may store ---- */
 
-#define ROWS_BYTES 2048 /* approximate size of a request besides its body */
+#define ROWS_BYTES 2048 /* approximate bytes that a request stores in addition to its body */
 #define COPIES 2        /* in the write-ahead log, then in the database */
 
-/* An administrator has no limit. False after an error reply. */
+/* Charges the bytes that the request stores to its user's daily limit; administrators have none.
+ * Returns false after an error reply. */
 static bool charge(struct request *q)
 {
     struct wall now = clock_wall(q->api->o.timers->clock);

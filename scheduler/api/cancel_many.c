@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * POST /api/v1/jobs/cancel: many jobs at once, in one commit. Jobs that have ended, do not exist or
- * belong to other users are not changed, and counted. The cancel of a single job is api_jobs_cancel
- * (jobs.c).
+ * belong to other users are not changed; the reply counts them. The cancel of a single job is
+ * api_jobs_cancel (jobs.c).
  */
 #include "scheduler/api/api_private.h"
 
@@ -74,7 +74,7 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     free(c);
 }
 
-/* "42" or "10-20". */
+/* Reads "42" or "10-20". */
 static int parse_piece(const char *text, int64_t *ret_first, int64_t *ret_last, struct err *e)
 {
     char first[24];
@@ -110,8 +110,8 @@ static int read_pieces(const json_t *list, struct cancel_many *c, struct err *e)
     return 0;
 }
 
-/* Returns false after an error reply. Each request processes many jobs in one iteration of the
- * loop. */
+/* Limits the requests of a user, because each processes many jobs in one iteration of the loop.
+ * Returns false after an error reply. */
 static bool may_begin(struct request *q)
 {
     int n = 0;

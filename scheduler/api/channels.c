@@ -8,10 +8,11 @@
  *
  * Each side posts its data at an offset, and is answered when there is space. Each side also
  * requests data from an offset on, which discards everything before it, and waits until there is
- * some. A repeated piece therefore changes nothing, and neither side can make us keep more than
- * FULL_MAX and a piece: data beyond that is not accepted, which the returned size shows. A session
- * ends when its command has ended and the client has read everything; when the client closes it or
- * is silent; when the agent is silent; and with belayd, because only its event is stored.
+ * some. A repeated piece therefore changes nothing, and neither side can make belayd buffer more
+ * than FULL_MAX and a piece: data beyond that is not accepted, which the returned size shows. A
+ * session ends when its command has ended and the client has read everything; when the client
+ * closes it or is silent; when the agent is silent; and with belayd, because only its event is
+ * stored.
  */
 #include "scheduler/api/api_private.h"
 
@@ -28,18 +29,18 @@
 #define CHANNELS_MAX 256
 #define OF_USER_MAX 16
 #define OF_JOB_MAX 8
-/* sessions of jobs with themselves, in addition to those; they carry the start of a step and its
- * end */
+/* sessions that jobs open for their own steps, counted apart from those of users; they carry the
+ * start and the end of a step */
 #define STEPS_MAX 2048
 #define STEPS_OF_JOB_MAX 512
 #define STEPS_OF_USER_MAX 1024
-/* a writer that does not wait for space gets none beyond that; for steps STREAM_MAX */
+/* bytes buffered for a writer that does not wait for space; for steps STREAM_MAX */
 #define FULL_MAX (1u << 20)
 #define COMMAND_BYTES_MAX (64u << 10)
 #define WORDS_MAX 256
 #define LOOK_MS 5000
-#define CLAIM_MS 60000  /* for the agent to claim it */
-#define SILENT_MS 90000 /* both sides nearly always have a parked call */
+#define CLAIM_MS 60000  /* time for the agent to claim a session */
+#define SILENT_MS 90000 /* longest silence of a side; both nearly always have a parked call */
 
 struct stream {
     struct buf data;
@@ -54,10 +55,10 @@ struct channel {
     int64_t id, job, attempt, node;
     int32_t rank;
     char user[CORE_NAME_MAX];
-    json_t *order;        /* in the form for the agent */
+    json_t *order;        /* the command, as the agent reads it */
     bool of_job;          /* opened by a job for one of its steps */
     bool claimed, closed; /* closed: the agent no longer needs it */
-    char why[160];        /* it broke off */
+    char why[160];        /* why it ended before its command; "" = it did not */
     struct stream up, down;
     struct timer look;
     struct mono client_at, agent_at; /* time of the last call */
@@ -81,7 +82,7 @@ static void touch_node(const struct channel *ch)
     agent_sync_touch(ch->api->o.agent_sync, ch->node);
 }
 
-/* The desired state may be sent only at a moment when the model is on disk. */
+/* A deferred agent_sync_touch: desired state may be sent only when the model is on disk. */
 struct touch {
     struct api *api;
     int64_t node;
@@ -176,7 +177,8 @@ static void park(struct channel *ch, struct stream *s, struct parked **slot,
 
 /* ---- streams ---- */
 
-/* Data that continues the stream is appended, a repetition dropped, a gap shown by the size. */
+/* Appends data that continues the stream, and drops a repetition. After a gap, or without space,
+ * nothing is appended, which the replied size shows. */
 static void stream_write(
     struct request *q, struct channel *ch, struct stream *s, int64_t offset, bool ends)
 {
@@ -186,7 +188,7 @@ static void stream_write(
         buf_add(&s->data, q->r->body + (end - offset), (size_t)(offset + n - end));
     end = s->start + (int64_t)s->data.len;
     s->ends = s->ends || (ends && offset + n == end);
-    if (s->writer) { /* an earlier call that the client abandoned */
+    if (s->writer) { /* an earlier call that the writer abandoned */
         int64_t size = s->writer->size;
         reply_size(unpark(&s->writer), size);
     }
@@ -244,7 +246,7 @@ static void channel_free(struct channel *ch)
     free(ch);
 }
 
-/* Makes the agent close it. */
+/* Closes the session, and makes the agent close its side. */
 static void channel_close(struct channel *ch, const char *why)
 {
     struct touch *t;
@@ -282,7 +284,7 @@ void api_channels_destroy_all(struct api *a)
 {
     LIST_FOREACH (&a->channels, n) {
         struct channel *ch = LIST_ENTRY(n, struct channel, in_api);
-        /* the server has ended them */
+        /* these exchanges have ended with their server */
         ch->up.reader = ch->up.writer = ch->down.reader = ch->down.writer = NULL;
         channel_free(ch);
     }
@@ -317,7 +319,7 @@ struct open_channels {
     size_t all, of_user, of_job;
 };
 
-/* Adds those of the list that count against the same limits as a new one. */
+/* Adds the sessions of the list that share the limits of `new`. */
 static void count_open(
     const struct list *channels, const struct channel *new, struct open_channels *count)
 {
@@ -331,7 +333,7 @@ static void count_open(
     }
 }
 
-/* Counts those that begin in the same commit as well: it may have hundreds. */
+/* Also counts the sessions that begin in the same commit, which may be hundreds. */
 static int check_limits(const struct api *a, const struct channel *new, struct err *e)
 {
     struct open_channels n = {0};
@@ -355,7 +357,7 @@ static int check_limits(const struct api *a, const struct channel *new, struct e
     return 0;
 }
 
-/* The others of a gang may start a little later than the first. */
+/* Finds the attempt of the session's rank. A rank of a gang may start later than the first one. */
 static int find_rank(struct channel *ch, const struct job *job, struct err *e)
 {
     if (job)
@@ -405,7 +407,7 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
         free(ch);
         return;
     }
-    /* differs from all channels before a restart */
+    /* unique across restarts */
     ch->id = (ch->api->o.meta->boots << 32) + ++ch->api->n_channels;
     ch->client_at = ch->agent_at = now_of(ch->api);
     timer_init(&ch->look, on_look, ch);

@@ -17,7 +17,7 @@
 
 /* ---- lists ---- */
 
-/* Replies {"name": list}, or the error. Takes the list. */
+/* Replies {name: list}, or the error. Takes ownership of the list. */
 static void reply_list(
     struct http_exchange *x, const char *name, json_t *list, int rc, const struct err *e)
 {
@@ -217,7 +217,7 @@ static void on_token_stored(void *ctx, const struct err *e, int64_t id)
     free(n);
 }
 
-/* Selects the pool that a machine joins: the requested one, or the only one. */
+/* Selects the pool that a machine joins: the requested one, or the only reserved one. */
 static void choose_pool(struct json_reader *r, const struct pools *pools, char pool[CORE_NAME_MAX])
 {
     const struct config *c = pools_in_force(pools);

@@ -28,7 +28,7 @@ struct costs {
     int n_keys;
     bool from_sums, jobs_known;
     struct cost_sum total;
-    int64_t done, done_uusd; /* lines of a non-empty key with a successful job */
+    int64_t done, done_uusd; /* number and cost of lines with a key and a successful job */
 };
 
 static json_t *count_or_null(const struct costs *c, int64_t n)
@@ -107,7 +107,7 @@ static bool is_midnight(struct wall w)
     return !wall_is_set(w) || w.ms % DAY_MS == 0;
 }
 
-/* Queries that the ledger's rows can answer and the sums by day cannot. */
+/* True for a query that the ledger's rows can answer and the sums by day cannot. */
 static bool is_by_stretches(const struct cost_query *c)
 {
     bool exact = !is_midnight(c->from) || !is_midnight(c->to), some = c->team || c->pool;
@@ -135,7 +135,7 @@ static int read_costs(
 
 static json_t *total_json(const struct costs *c, const char *by)
 {
-    /* A job with rows in two pools or days counts in each. */
+    /* a job with rows in two pools or days counts in the lines of both */
     bool adds_up = c->from_sums || str_eq(by, "job") || str_eq(by, "user");
     json_t *t = sum_json(c, &c->total);
     if (!adds_up)

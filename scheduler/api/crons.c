@@ -16,7 +16,7 @@ static void init_row(struct cron_row *r)
     STR_COPY(r->zone, ZONE_UTC);
 }
 
-/* The schedule may begin with its zone, which must not be given twice. */
+/* The schedule may begin with its zone; the member zone may then only repeat it. */
 static void read_schedule(
     struct json_reader *r, const char *text, bool has_zone, struct cron_row *row)
 {
@@ -39,8 +39,8 @@ static void read_schedule(
     STR_COPY(row->schedule, text);
 }
 
-/* ERR_INVALID, with the path of the wrong member. The job goes into *ret_spec, zeroed if there is
- * none; job_json is borrowed. */
+/* Returns ERR_INVALID with the path of the wrong member. *ret_job is borrowed from body, NULL if it
+ * has no job; *ret_spec is then unchanged. */
 static int read_entry(struct request *q, const json_t *body, struct cron_row *row,
     struct jobspec *ret_spec, const json_t **ret_job, struct err *e)
 {
@@ -97,7 +97,7 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
     return rc ? rc : api_check_method(q->api, &s->row, e);
 }
 
-/* Stores row; its user is the owner. */
+/* Stores row with the changes of the request's body; row->user is the owner. */
 static void put(struct request *q, struct cron_row *row)
 {
     struct jobspec s = {0};
@@ -143,7 +143,8 @@ void api_crons_add(struct request *q)
     put(q, &row);
 }
 
-/* Returns false after an error reply: it does not exist, or is another user's. */
+/* Reads the entry. to_change: the verb of a change, which needs its owner or an administrator; NULL
+ * to show it. Returns false after an error reply. */
 static bool find(struct request *q, const char *to_change, struct cron_row *ret_row)
 {
     struct err e;
@@ -232,7 +233,7 @@ void api_crons_list(struct request *q)
     }
 }
 
-/* The job may contain private data of its user. */
+/* Reads the entry's job. null for other users: it may contain private data. */
 static int read_job(
     const struct request *q, const struct cron_row *row, json_t **ret_job, struct err *e)
 {

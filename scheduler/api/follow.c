@@ -47,7 +47,8 @@ static bool read_since(struct request *q, struct wall *ret_since)
     return true;
 }
 
-/* A part of the log that must be searched for: many of these wait for their turn. */
+/* A request for a part of the log whose start must be searched for. This is slow, so such requests
+ * take turns. */
 struct search {
     struct turn turn;
     struct deferred_reply *deferred;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /api/v1/forgotten: what was not touched for a time, and its cost a day. Checkpoints of ended
- * jobs that stay, jobs that are held, nodes without jobs, unattached volumes at the providers. A
- * store's bytes are priced by the configuration; belayd does not know which are pinned. The
- * providers are queried first (volumes.h), then the database is read on a thread. A provider that
- * cannot be queried is reported, and does not affect the rest.
+ * GET /api/v1/forgotten: what was not touched for a time, and its cost per day: kept checkpoints of
+ * ended jobs, held jobs, nodes without jobs, unattached volumes at the providers. A store's bytes
+ * are priced by the configuration; belayd does not know which checkpoints are pinned. The providers
+ * are queried first (volumes.h), then the database is read on a thread. A provider that cannot be
+ * queried is reported, and does not affect the rest.
  */
 #include "scheduler/api/api_private.h"
 
@@ -24,12 +24,12 @@ struct asking {
     int64_t for_ms, store_uusd_gib_month;
     struct wall before;
     struct caller caller;
-    char user[CORE_NAME_MAX];        /* whose things; "" = all */
+    char user[CORE_NAME_MAX];        /* only items of this user; "" = all */
     const struct api *api;           /* not for use on the thread */
     struct deferred_reply *deferred; /* while the providers are queried */
     json_t *items;
     json_t *unlisted; /* pools whose volumes are unknown, with the reason */
-    int64_t n;        /* of this kind */
+    int64_t n;        /* items of the current kind */
     bool more;
     struct err *e;
     int rc;
@@ -83,7 +83,7 @@ static int last_of(void *ctx, const struct history_row *row)
     return 0;
 }
 
-/* Returns the time of its last event. */
+/* Reads the time of the job's last event. */
 static int touched_at(struct asking *x, const struct job_row *r, struct wall *ret_at)
 {
     struct history_row last = {.at = r->submitted_at};
@@ -144,7 +144,7 @@ static void look_at_node(struct asking *x, const struct node *n, struct stamp no
 
 /* ---- volumes ---- */
 
-/* The price of a GiB a month; -1 = unknown. */
+/* Returns the price in micro-USD per GiB and month; -1 = unknown. */
 static int64_t volume_price(
     const struct config *c, const struct volumes_found *f, const char **ret_source)
 {

@@ -22,7 +22,7 @@ struct submission {
     int64_t wants_why, id;
 };
 
-/* The job is on the disk: its number is returned whether or not the query succeeded. */
+/* The job is stored, so its number is returned even if the reasons cannot be read. */
 static void on_looked(void *ctx, const struct err *e, int64_t none)
 {
     struct submission *sub = ctx;
@@ -57,8 +57,8 @@ static int note_task(void *ctx, const struct job_row *row)
     return 1;
 }
 
-/* Reads a task's row. A task that was cancelled before it began, of an array that has ended, has
- * none. */
+/* Reads the row of an array's task. A task that was cancelled before it began has none: if its
+ * array has ended, it counts as ended by its user. */
 static int read_task(
     const struct api *api, const struct depend_ask *a, struct job_row *ret_row, struct err *e)
 {
@@ -76,8 +76,8 @@ static int read_task(
     return rc;
 }
 
-/* Reads the stored array whose tasks are dependencies of this one's, unless the model has it; the
- * caller frees it. */
+/* For aftercorr: reads how the tasks of array a->on ended, unless the model has that array with its
+ * ends. The caller frees a->array. */
 static int read_array(const struct api *api, struct depend_ask *a, struct err *e)
 {
     const struct job *on = model_job(tick_model(api->o.tick), a->on);
@@ -90,8 +90,7 @@ static int read_array(const struct api *api, struct depend_ask *a, struct err *e
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* Fills in how the jobs ended on which it depends and that the model no longer has. They are on the
- * disk, except those that end in this tick and those that the model has. */
+/* Fills in how those dependencies ended that the model no longer has, from the database. */
 int api_look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_depends; i++) {
@@ -212,8 +211,8 @@ static json_t *priority_json(const struct api *api, const struct job *j)
         "size_ms", (json_int_t)p.size_ms, "nice_ms", (json_int_t)p.nice_ms);
 }
 
-/* The use of its processes on all of its nodes, as last reported by the agents; null before the
- * first report. */
+/* The resource usage of the job's processes on all of its nodes, as last reported by the agents;
+ * null before the first report. */
 static json_t *usage_json(const struct job *j)
 {
     int64_t cpu_ms = 0, user_ms = 0, cpu_milli = 0, bytes = 0, peak = 0;
@@ -268,8 +267,8 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
     return o;
 }
 
-/* Its name for people: "42", a task "42_7", an array with its tasks that have not begun
- * "42_[8-99%10]". */
+/* The job's name for people: "42"; for a task "42_7"; for an array, with its tasks that have not
+ * begun, "42_[8-99%10]". */
 static json_t *ref_json(const struct job_row *row, const struct array_row *a)
 {
     char text[RANGES_TEXT_MAX + 64], limit[16] = "";
@@ -284,8 +283,8 @@ static json_t *ref_json(const struct job_row *row, const struct array_row *a)
     return json_text(text);
 }
 
-/* The pool of its newest attempt. stored: from the list of jobs, for a job that has ended; NULL to
- * read it. */
+/* The pool of the job's newest attempt. stored: its name as the list of jobs has read it, for a job
+ * that has ended; NULL to read it here. */
 static json_t *pool_used(
     const struct api *api, const struct job_row *row, const struct job *j, const char *stored)
 {
@@ -304,7 +303,7 @@ static json_t *pool_used(
     return json_null();
 }
 
-/* Its options that are only stored; null is the default. */
+/* Adds the job's options that belayd only stores; null = default. */
 static void set_document(const struct api *api, int64_t job, json_t *o)
 {
     char *text = NULL;
@@ -430,7 +429,7 @@ static int add_job_drill(void *ctx, const struct drill_row *d)
     return 0;
 }
 
-/* ERR_NOT_FOUND is a valid answer here. */
+/* Adds the certificate of the job's script; null if there is none. */
 static int add_certificate(
     struct db_reader *r, const struct job_row *row, bool may_see, json_t *o, struct err *e)
 {
@@ -443,7 +442,7 @@ static int add_certificate(
     return 0;
 }
 
-/* Of a running job whose last save failed: that event. */
+/* Adds the event of the last save if the job runs and the save failed, else null. */
 static int add_failed_save(
     struct db_reader *r, const struct job_row *row, bool may_see, json_t *o, struct err *e)
 {
@@ -550,7 +549,7 @@ bool api_may_change_job(struct request *q, const char *what)
     return api_may_change_row(q, what, &row);
 }
 
-/* A cancel of some tasks of an array is applied with a set that outlives the request. */
+/* A cancel that waits for its tick. It owns its set of tasks, because the request ends before. */
 struct cancelling {
     struct event ev;
     struct ranges tasks;

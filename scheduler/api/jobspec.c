@@ -56,7 +56,7 @@ static char *read_args(struct json_reader *r)
     return args && r->rc == 0 ? json_dump_text(args) : mem_strdup("[]");
 }
 
-/* An object of strings whose names is_name accepts. */
+/* Reads an object of strings whose names is_name accepts. Returns its JSON; the caller frees it. */
 static char *read_texts(struct json_reader *r, const char *key, size_t max,
     bool (*is_name)(const char *), const char *what)
 {
@@ -126,8 +126,8 @@ static void depends_free(struct jobspec *s)
     free(s->depends);
 }
 
-/* [{"kind": "afterok", "job": 17}, {"kind": "after", "job": 18, "delay_ms": 60000}, {"kind":
- * "singleton"}] */
+/* Reads for example [{"kind": "afterok", "job": 17}, {"kind": "after", "job": 18, "delay_ms":
+ * 60000}, {"kind": "singleton"}]. */
 static void read_depends(struct json_reader *outer, struct jobspec *s)
 {
     const json_t *list = json_opt_array(outer, "depends", DEPENDS_MAX), *item;
@@ -160,7 +160,7 @@ static void read_depends(struct json_reader *outer, struct jobspec *s)
     }
 }
 
-/* "0-99", or "0-99%10": at most ten at once. */
+/* Reads "0-99", or "0-99%10" for at most ten tasks at once. */
 static void read_array(struct json_reader *r, struct jobspec *s)
 {
     char text[RANGES_TEXT_MAX + 16];
@@ -178,7 +178,7 @@ static void read_array(struct json_reader *r, struct jobspec *s)
     s->at_once = (int32_t)n;
 }
 
-/* And what a lost node of a range does. */
+/* Reads nodes_min. Refuses on_loss for a fixed number of nodes. */
 static void read_nodes_min(struct json_reader *r, struct job_spec *spec)
 {
     spec->nodes_min = (int32_t)json_opt_i64(r, "nodes_min", 1, spec->nodes, spec->nodes);
@@ -189,7 +189,7 @@ static void read_nodes_min(struct json_reader *r, struct job_spec *spec)
             (int)spec->nodes);
 }
 
-/* {"failed": 2, "reclaimed": null}; null: as often as it takes. */
+/* Reads for example {"failed": 2, "reclaimed": null}; null = unlimited. */
 static void read_retry(struct json_reader *outer, struct job_spec *spec)
 {
     const json_t *object = json_opt_object(outer, "retry");
@@ -206,7 +206,8 @@ static void read_retry(struct json_reader *outer, struct job_spec *spec)
     outer->rc = outer->rc ? outer->rc : rc;
 }
 
-/* retries is short for retry.failed; requeue says what the rest of retry does not. */
+/* retries is short for retry.failed. requeue sets the kinds that retry leaves out: true to
+ * RETRIES_USUAL, except failed and timeout; false to RETRIES_NEVER. */
 static void read_retries(struct json_reader *r, struct job_spec *spec)
 {
     int64_t failed = json_opt_i64(r, "retries", 0, RETRIES_MAX, RETRIES_UNLIMITED);
@@ -222,8 +223,9 @@ static void read_retries(struct json_reader *r, struct job_spec *spec)
             spec->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
 }
 
-/* By when it is to be done: a moment, so long after the submit, or the next time that it is so late
- * in the day. */
+/* Reads the deadline: a moment (finish_by_ms), a duration from the submit on (finish_in_ms), or the
+ * next occurrence of a time of the day (finish_at). *ret_of_day: 1 + its minute of the day, 0 if
+ * not given. */
 static void read_finish(struct json_reader *r, struct job_row *row, int32_t *ret_of_day)
 {
     const int64_t by_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0),
@@ -247,7 +249,7 @@ static void read_row(struct json_reader *r, struct job_row *row)
     struct job_spec *spec = &row->spec;
     struct err why;
     *spec = job_spec_default;
-    spec->retries = (struct retries){0}; /* nothing is said */
+    spec->retries = (struct retries){0}; /* none is set */
     job_spec_read(r, "", spec);
     read_nodes_min(r, spec);
     read_retries(r, spec);
@@ -283,7 +285,7 @@ static void read_counts(struct json_reader *r, const char *key, struct counts *r
     }
 }
 
-/* An image needs a node that can run it, whatever else is asked. */
+/* Reads the constraint. An image adds that of a container runtime. */
 static void read_constraint(struct json_reader *r, struct constraint *ret_constraint)
 {
     const char *own = json_opt_str(r, "constraint", CONSTRAINT_TEXT_MAX, "");
@@ -320,8 +322,8 @@ static void read_hosts(struct json_reader *r, const char *key, char ret_list[HOS
         json_reader_fail(r, key, "%s", why.text);
 }
 
-/* The data that the job reads when it starts: its size and location, as the user stated them. belay
- * does not know the path; the program does. */
+/* Reads the size and location of the data that the job reads when it starts, as the user states
+ * them. belay does not know the path; the program does. */
 static void read_input(struct json_reader *r, struct input *ret_input)
 {
     const json_t *object = json_opt_object(r, "input");
@@ -338,7 +340,8 @@ static void read_input(struct json_reader *r, struct input *ret_input)
         json_reader_fail(r, "input", "%s", why.text);
 }
 
-/* What it asks for beside cpus, GPUs and memory, in words of the core. */
+/* Reads what the job requires in addition to cpus, GPUs and memory. Returns it as the text of
+ * constraints_format; the caller frees it. */
 static char *read_constraints(struct json_reader *r)
 {
     struct constraints x = {0};
@@ -370,8 +373,8 @@ static void check_file(struct json_reader *r, const char *key)
         json_reader_fail(r, key, "must not contain control characters or marks of text direction");
 }
 
-/* Its working directory, sent before. What CRIU brings back has files open there as they were on
- * the node before. */
+/* Checks the hash of the working directory, which was sent before. Not for CRIU: processes that it
+ * restores have files open in the working directory of the previous node. */
 static void check_workdir(struct json_reader *r, const struct job_row *row)
 {
     const char *hash = json_opt_str(r, "workdir", JOBSPEC_PATH_MAX, "");
@@ -384,7 +387,7 @@ static void check_workdir(struct json_reader *r, const struct job_row *row)
             "share");
 }
 
-/* It becomes a word of a command line on the node. */
+/* Checks the image, which becomes a word of a command line on the node. */
 static void check_image(struct json_reader *r, const struct job_row *row)
 {
     const char *image = json_opt_str(r, "image", JOBSPEC_IMAGE_MAX, "");
@@ -437,7 +440,7 @@ static int32_t mail_types(struct json_reader *r)
     return events;
 }
 
-/* Sealed, or as a user gives them. */
+/* Checks the URLs, each sealed or plain. Returns their number. */
 static int32_t check_urls(struct json_reader *r)
 {
     const json_t *list = json_opt_array(r, "urls", NOTIFY_URLS_MAX), *item;
@@ -455,7 +458,8 @@ static int32_t check_urls(struct json_reader *r)
     return (int32_t)json_array_size(list);
 }
 
-/* Who is notified of its changes. */
+/* Reads who is notified of the job's changes. Returns its JSON, NULL if absent; the caller frees
+ * it. */
 static char *read_notify(struct json_reader *outer, struct job_row *row)
 {
     const json_t *object = json_opt_object(outer, "notify");
@@ -473,7 +477,7 @@ static char *read_notify(struct json_reader *outer, struct job_row *row)
     return outer->rc == 0 ? json_dump_text(object) : NULL;
 }
 
-/* Stored as it came: it is for the agent alone. */
+/* Checks launch, which only the agent uses. Returns its JSON unchanged; the caller frees it. */
 static char *read_launch(struct json_reader *outer, const struct job_row *row)
 {
     static const char *const modes[] = {"", "append", "truncate", NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows as the JSON of docs/reference/api.md. What is not known is null.
+ * Rows as the JSON of docs/reference/api.md. An unknown value is null.
  */
 #include "scheduler/api/api_private.h"
 
@@ -173,7 +173,7 @@ json_t *api_json_dependency(const struct dependency_row *d)
 
 #define UPCOMING 5
 
-/* Its next times as its zone's clocks will show them. */
+/* The entry's next times, in the local time of its zone. */
 static json_t *upcoming(const struct cron_row *r, const struct cron_entry *live)
 {
     json_t *list = json_array();
@@ -270,7 +270,7 @@ json_t *api_json_drill(const struct drill_row *d, bool may_see)
 json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l)
 {
     json_t *o = json_object();
-    /* it is only looked how much stays, for the bill */
+    /* the cleaning is done: only the size of what remains is still read, for the bill */
     bool is_over = l->closed && !wall_is_set(l->last_at);
     enum ckpt_gc_state state = is_over ? CKPT_GC_DONE : l->state;
     set(o, "state", json_string(sm_name(&ckpt_gc_sm, state)));
@@ -456,7 +456,7 @@ json_t *api_json_instance(const struct instance_row *i)
     return o;
 }
 
-/* Failed boots; null if none has failed since a boot that did not fail. */
+/* The failed boots since the last successful one; null if there are none. */
 static json_t *json_boots(const struct pool_boots *b)
 {
     if (b->failed == 0)
@@ -490,7 +490,8 @@ json_t *api_json_pool(const struct pool_row *p)
     return o;
 }
 
-/* Until when it is not launched: it was refused, or boots of its pool fail. */
+/* Returns until when the offer is not launched, because it was refused or boots of its pool fail;
+ * MONO_NONE if neither. */
 static struct mono avoided_until(const struct offer *o)
 {
     struct mono until = o->row.avoid_until,

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define LIMIT_DEFAULT 50
-/* in a name: each further one multiplies the time of matching by the name's length */
+/* number of * in a name: each further one multiplies the time of matching by the name's length */
 #define STARS_MAX 2
 #define LABEL_VALUE_MAX 1024
 
@@ -46,7 +46,7 @@ static int add_word(struct job_words *w, const char *name, const char *word, str
     return 0;
 }
 
-/* "ann,bob" */
+/* Reads a list such as "ann,bob". */
 static int read_words(
     struct list_query *l, struct job_words *w, const char *name, const char *value)
 {
@@ -72,7 +72,7 @@ static int read_pools(struct list_query *l, const char *name, const char *value)
     return read_words(l, &l->f.pools, name, value);
 }
 
-/* A single value: names may contain commas. */
+/* Reads one name, not a list, because names may contain commas. */
 static int read_name(struct list_query *l, const char *name, const char *value)
 {
     int stars = 0;
@@ -84,7 +84,7 @@ static int read_name(struct list_query *l, const char *name, const char *value)
     return add_word(&l->f.names, name, copy(l, value), l->e);
 }
 
-/* "exp=3", or "exp": with any value. */
+/* Reads "exp=3", or "exp" for a label with any value. */
 static int read_label(struct list_query *l, const char *name, const char *value)
 {
     char *label = copy(l, value), *equals = strchr(label, '=');
@@ -353,7 +353,7 @@ static void answer(const struct api *a, struct http_exchange *x, const struct li
     api_reply_json(x, 200, json_pack("{s:o,s:o}", "jobs", l.jobs, "next", api_json_opt(next, 0)));
 }
 
-/* Runs at a moment when the model is on disk; the query was parsed earlier and is unchanged. */
+/* Runs when the model is on disk. Parses the query again, which has been checked before. */
 static void answer_why(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {

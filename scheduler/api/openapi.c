@@ -20,7 +20,7 @@ static const char *const units[] = {[JOB_UNIT_NONE] = NULL,
     [JOB_UNIT_MIB] = "MiB",
     [JOB_UNIT_UUSD] = "micro-dollars"};
 
-/* Whether the row says all of the option's schema. */
+/* True if the option's schema comes from its row alone. */
 static bool is_generated(const struct job_attribute *a)
 {
     return a->name && (a->member_type != JOB_MEMBER_NONE || (a->masks & JOB_IN_DOCUMENT));
@@ -43,7 +43,7 @@ static const char *type_of(const struct job_attribute *a)
                : "integer";
 }
 
-/* Whether null stands for the default, and 0 or "" does not. */
+/* True if null stands for the default, and 0 or "" does not. */
 static bool is_nullable(const struct job_attribute *a)
 {
     json_t *to = a->reset ? json_loads(a->reset, 0, NULL) : NULL;
@@ -52,7 +52,7 @@ static bool is_nullable(const struct job_attribute *a)
     return is_null || (a->masks & JOB_IN_DOCUMENT);
 }
 
-/* NULL: the row has none. */
+/* Returns NULL if the row has no description. */
 static json_t *description_of(const struct job_attribute *a)
 {
     const char *text = a->api_help ? a->api_help : a->help ? a->help : a->key_help;
@@ -109,7 +109,7 @@ static void set_default(json_t *o, const struct job_attribute *a)
         json_object_set_new(o, "default", json_boolean(job_member_truth(a, &job_spec_default)));
 }
 
-/* What the row says of the option in a request; a null of JobChange is one of JobSpec, too. */
+/* Returns the schema of the option in a request. Where JobChange allows null, JobSpec does, too. */
 static json_t *schema_asked(const struct job_attribute *a)
 {
     json_t *o = json_object(), *text = description_of(a);
@@ -142,8 +142,8 @@ static json_t *schema_shown(const struct job_attribute *a)
     return o;
 }
 
-/* Adds what an object's member `name` does not say yet; "keep" of the object "checkpoint" for
- * "checkpoint.keep". n: the length of the name. Takes schema. */
+/* Adds to the object's property `name`, n bytes long, what it lacks of schema; "checkpoint.keep" is
+ * "keep" of the object "checkpoint". Takes ownership of schema. */
 static void add(json_t *object, const char *name, size_t n, bool is_required, json_t *schema)
 {
     json_t *all = json_object_get(object, "properties");
@@ -163,7 +163,7 @@ static void add(json_t *object, const char *name, size_t n, bool is_required, js
     json_decref(schema);
 }
 
-/* Whether the object has the member, in part or whole. */
+/* True if the object has the property, which may be nested as in "checkpoint.keep". */
 static bool has(const json_t *object, const char *name)
 {
     const char *dot = strchr(name, '.');

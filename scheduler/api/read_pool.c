@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Long reads of the database, for example a year of the ledger, on a thread with its own
- * connection, so that the loop keeps answering. Two run at a time, so that an audit does not delay
- * queries of costs, in the order of the requests. A user has one read at a time, however many
- * wait: two long ones would keep all others waiting. A request whose client has gone, or that has
- * waited for its limit, is not read any more.
+ * connection, so that the loop keeps answering. READERS run at a time, in the order of the
+ * requests, so that an audit does not delay queries of costs. A user who is no administrator has
+ * one read at a time; with two long ones, all other users would wait. A request whose client has
+ * gone, or whose time limit is over, is dropped or cancelled.
  *
  * Invariants.
- *  1. The thread uses its aside, the aside's argument, and the reader. While it runs, the loop uses
- *     only the members that the thread must not use (x, and cancel, which is atomic).
- *  2. An aside is freed once: by the loop, when its thread has ended, or while it is in the queue.
+ *  1. The thread uses its struct pooled_read, the argument `of`, and the slot's reader. While it
+ *     runs, the loop uses only x, which the thread does not use, and cancel, which is atomic.
+ *  2. A pooled_read is freed once, by the loop: when its thread has ended, or while it is queued.
  */
 #include "scheduler/api/api_private.h"
 
@@ -35,7 +35,7 @@ struct pooled_read {
     struct http_exchange *x; /* NULL when answered, or when the client has gone */
     struct link in_queue;
     char user[CORE_NAME_MAX];
-    bool may_have_all; /* readers at once */
+    bool may_have_all; /* its user may use all readers at once */
     int64_t wait_ms;
     read_pool_fn fn;
     void *of;
@@ -120,7 +120,7 @@ static void on_thread_ended(void *ctx)
         free_read_pool(in);
 }
 
-/* Whether another read of its user leaves a reader to others. */
+/* True if the read leaves a reader to other users, or need not. */
 static bool may_begin(const struct read_pool *in, const struct pooled_read *s)
 {
     int n = 0;
@@ -188,7 +188,7 @@ static void on_gone(void *ctx, struct http_exchange *x)
     give_up(ctx);
 }
 
-/* The client has closed the connection: the reply is discarded. */
+/* Gives up the read if its client has closed the connection. */
 static void look_at(struct pooled_read *s)
 {
     struct err e;
@@ -257,7 +257,7 @@ struct read_pool *read_pool_create(uv_loop_t *loop, struct timers *timers, const
     return in;
 }
 
-/* The servers, and their exchanges, have ended already. */
+/* Call after the servers, and with them all exchanges, have ended. */
 void read_pool_destroy(struct read_pool *in)
 {
     if (!in)

@@ -11,7 +11,7 @@
 
 #define CPU_HOUR_US 3.6e9
 
-/* A team, or all teams with jobs. */
+/* Of one team, or of all teams with jobs. used: in CPU microseconds. */
 struct sum {
     double used;
     int64_t shares, jobs;

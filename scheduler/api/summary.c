@@ -38,7 +38,7 @@ static void add_node(struct sum *s, const struct node *n)
     }
 }
 
-/* A machine that has not joined already costs money. */
+/* Adds a machine that has not joined; once launched, it costs money. */
 static void add_instance(struct sum *s, const struct instance *i)
 {
     if (i->node || (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_LAUNCHED))

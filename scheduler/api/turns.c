@@ -61,7 +61,7 @@ bool turns_enter(struct turns *t, const char *user, struct turn *turn)
     return true;
 }
 
-/* Removes the next turn. Its user, if there are more of its turns, moves to the end. */
+/* Removes and returns the next turn. A user who has more turns moves to the end of the order. */
 static struct turn *next(struct turns *t)
 {
     struct link *first = list_pop(&t->order);

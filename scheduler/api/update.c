@@ -14,7 +14,7 @@ struct updating {
     struct api *api;
     struct update_request u;
     int64_t job;
-    int64_t attempt; /* the attempt that requests the change; 0: a person requests it */
+    int64_t attempt; /* the attempt that requests the change; 0 = a user does */
     char by[CORE_NAME_MAX];
     struct deferred_reply *deferred;
 };

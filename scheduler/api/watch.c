@@ -187,9 +187,7 @@ static void wake(struct api *a, int64_t job, bool must)
     struct list due = {0};
     if (!ws)
         return;
-    /* Remaining watches return to the list; the last one to leave frees ws, so ws is not used after
-     * the loop.
-     */
+    /* watch_free frees ws when its list is empty, so ws is not used after this loop */
     LIST_FOREACH (&ws->list, n) {
         struct watch *w = LIST_ENTRY(n, struct watch, in_watchers);
         if (answer(a, w->x, &w->of, must)) {

@@ -26,8 +26,8 @@ static int keep_text(void *ctx, const struct attempt_row *r)
     return 0;
 }
 
-/* Uses the last attempt: they are sorted by number. Without may_see, neither its text nor where the
- * output is. */
+/* Shows the text of the last attempt (they are sorted by number) and where the output is, both only
+ * with may_see. */
 static size_t explain_ended(const struct api *a, const struct job_row *row, bool may_see,
     struct reason reasons[EXPLAIN_REASONS_MAX])
 {
@@ -57,8 +57,8 @@ static struct reason *find_reason(struct reason *reasons, size_t n, const char *
     return NULL;
 }
 
-/* The text of the last attempt that keep takes; "" if there is none. The model does not keep the
- * texts of attempts that have ended. */
+/* Reads the text of the last attempt that keep accepts, "" if there is none, from the database: the
+ * model does not have the texts of ended attempts. */
 static void read_text(const struct api *a, const struct job_row *row,
     int (*keep)(void *, const struct attempt_row *), char (*ret_text)[CORE_TEXT_MAX])
 {
@@ -83,7 +83,7 @@ static void explain_store(
     read_text(a, row, keep_store_text, &text);
     if (!text[0])
         return;
-    /* a separate line: the other has the time of the next try */
+    /* a separate line, because the existing one has the time of the next try */
     if (!held) {
         if (*n == EXPLAIN_REASONS_MAX)
             return;
@@ -106,7 +106,7 @@ static int keep_space_text(void *ctx, const struct attempt_row *r)
     return r->end == END_CAPACITY ? keep_text(ctx, r) : 0;
 }
 
-/* In place of the hint to belay show. */
+/* Replaces the hint to belay show by the reason itself. */
 static void explain_no_space(
     const struct api *a, const struct job_row *row, struct reason *reasons, size_t n)
 {
@@ -131,7 +131,7 @@ static void explain_no_space(
             (long long)row->attempts, why);
 }
 
-/* Texts of agents about the store may name files of the job. */
+/* Hides the texts of agents about the store, which may name files of the job. */
 static void hide_store(struct reason *reasons, size_t n)
 {
     for (size_t i = 0; i < n; i++)
