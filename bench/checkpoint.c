@@ -104,9 +104,7 @@ static int disk(const struct bench *b, const char *dir, const char *mib, bool wr
     struct disk d = {.dir = dir, .block = b->block, .writes = writes};
     int rc = fs_mkdirs(dir, 0700, e);
 
-    return rc ? rc
-              : chunk_for_each(strtoul(mib, NULL, 10) / (BLOCK >> 20), CKPT_CHUNK_BYTES, move_file,
-                    &d, NULL, e);
+    return rc ? rc : chunk_for_each(strtoul(mib, NULL, 10) / (BLOCK >> 20), move_file, &d, NULL, e);
 }
 
 static int evict(char *dir, struct err *e)

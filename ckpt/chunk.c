@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hashing, compressing and the threads that do it. Each of at most THREADS_MAX threads has three
- * buffers of the largest chunk (at most 12 MiB together) and the contexts of zstd.
+ * Hashing, compressing and the threads that do it. Each of at most THREADS_MAX threads has buffers
+ * of about 12 MiB together, and the contexts of zstd.
  */
 #include "ckpt/chunk.h"
 #include "base/mem.h"
@@ -15,6 +15,7 @@
 #include <zstd.h>
 
 #define LEVEL 1
+#define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
 #define SAMPLE_BYTES (16u << 10) /* each at the start, middle and end of a chunk */
 /* may exceed the number of cores, because some wait for disk or network while others compute */
 #define THREADS_MAX 6
@@ -59,7 +60,7 @@ void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE])
 static size_t try_pack(struct chunk_work *w, const void *p, size_t n)
 {
     size_t limit = n - n / 20;
-    size_t packed = ZSTD_compressCCtx(w->cctx, w->packed, w->packed_cap, p, n, LEVEL);
+    size_t packed = ZSTD_compressCCtx(w->cctx, w->packed, PACKED_MAX, p, n, LEVEL);
 
     assert(!ZSTD_isError(packed)); /* the output has space for the worst case */
     return packed < n && packed <= limit ? packed : 0;
@@ -93,7 +94,7 @@ int chunk_unpack(
     char hash[CHUNK_HEX_SIZE];
 
     if (w->object.len < n) {
-        size_t got = ZSTD_decompressDCtx(w->dctx, w->content, w->largest, p, w->object.len);
+        size_t got = ZSTD_decompressDCtx(w->dctx, w->content, CKPT_CHUNK_BYTES, p, w->object.len);
 
         if (ZSTD_isError(got))
             return err_set(e, ERR_CORRUPT, "chunk %s: cannot be decompressed: %s", sha256,
@@ -112,18 +113,13 @@ int chunk_unpack(
     return 0;
 }
 
-static void work_init(struct chunk_work *w, size_t largest)
+static void work_init(struct chunk_work *w)
 {
-    /* samples are compressed into the same buffer */
-    size_t packed_cap = ZSTD_compressBound(largest),
-           object_cap = largest + CRYPT_MORE + DIRECT_MORE;
-
     *w = (struct chunk_work){
-        .largest = largest,
-        .content = mem_pages(largest + CRYPT_MORE),
-        .packed = mem_pages(packed_cap + CRYPT_MORE),
-        .packed_cap = packed_cap,
-        .object = {.data = mem_pages(object_cap), .cap = object_cap},
+        .content = mem_pages(CKPT_CHUNK_BYTES + CRYPT_MORE),
+        .packed = mem_pages(PACKED_MAX + CRYPT_MORE),
+        .object = {.data = mem_pages(CKPT_CHUNK_BYTES + DIRECT_MORE),
+            .cap = CKPT_CHUNK_BYTES + DIRECT_MORE},
         .hash = EVP_MD_CTX_new(),
         .cctx = ZSTD_createCCtx(),
         .dctx = ZSTD_createDCtx(),
@@ -144,7 +140,7 @@ static void work_deinit(struct chunk_work *w)
 }
 
 struct crew {
-    size_t n, largest;
+    size_t n;
     chunk_fn fn;
     void *ctx;
     const atomic_int *cancel;
@@ -169,7 +165,7 @@ static void *work(void *ctx)
     struct err e;
     size_t i;
 
-    work_init(&w, c->largest);
+    work_init(&w);
     while (!atomic_load(&c->failed) && (i = atomic_fetch_add(&c->next, 1)) < c->n) {
         if (c->cancel && atomic_load(c->cancel)) {
             err_set(&e, ERR_CANCELLED, "cancelled");
@@ -182,21 +178,15 @@ static void *work(void *ctx)
     return NULL;
 }
 
-int chunk_for_each(
-    size_t n, size_t largest, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e)
+int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e)
 {
-    struct crew c = {.n = n,
-        .largest = largest,
-        .fn = fn,
-        .ctx = ctx,
-        .cancel = cancel,
-        .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct crew c = {
+        .n = n, .fn = fn, .ctx = ctx, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[THREADS_MAX];
     size_t started = 0;
 
     if (n == 0)
         return 0;
-    assert(largest >= 1 && largest <= CKPT_CHUNK_BYTES);
     /* If a thread cannot be started, the others do its work. */
     while (started + 1 < (n < THREADS_MAX ? n : THREADS_MAX) &&
            pthread_create(&threads[started], NULL, work, &c) == 0)

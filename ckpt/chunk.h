@@ -18,10 +18,8 @@ void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE]);
 
 /* One thread's working memory; all buffers are page-aligned. */
 struct chunk_work {
-    size_t largest; /* of all chunks, 1 .. CKPT_CHUNK_BYTES */
-    void *content;  /* largest bytes, and CRYPT_MORE */
-    void *packed;   /* space for a frame of the worst case, and CRYPT_MORE */
-    size_t packed_cap;
+    void *content; /* CKPT_CHUNK_BYTES, and CRYPT_MORE */
+    void *packed;  /* space for a frame of the worst case, and CRYPT_MORE */
     struct evp_md_ctx_st *hash;
     struct ZSTD_CCtx_s *cctx;
     struct ZSTD_DCtx_s *dctx;
@@ -34,7 +32,7 @@ void chunk_hash_begin(struct chunk_work *w);
 void chunk_hash_add(struct chunk_work *w, const void *p, size_t n);
 void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
 
-/* The stored form of the n bytes in w->content, 1 .. w->largest; *ret_p is w->content or
+/* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is w->content or
  * w->packed, so there is space for CRYPT_MORE after it, until the next call with w. zstd level 1,
  * and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
 void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored);
@@ -44,12 +42,10 @@ void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored
 int chunk_unpack(
     struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e);
 
-/* Runs fn for 0 .. n-1 on a few threads, the caller's included, each with its own memory for chunks
- * of up to `largest` bytes (may be 0 if n is 0). Stops at the first error, or with ERR_CANCELLED
- * once *cancel (may be NULL) is not 0; it is then undefined which items ran. Returns when all
- * threads are done. */
+/* Runs fn for 0 .. n-1 on a few threads, the caller's included, each with its own memory. Stops at
+ * the first error, or with ERR_CANCELLED once *cancel (may be NULL) is not 0; it is then undefined
+ * which items ran. Returns when all threads are done. */
 typedef int (*chunk_fn)(void *ctx, struct chunk_work *w, size_t i, struct err *e);
-int chunk_for_each(
-    size_t n, size_t largest, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e);
+int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e);
 
 #endif

@@ -155,15 +155,6 @@ struct manifest_chunk *manifest_add_chunk(struct manifest *m)
     return &m->chunks[m->n_chunks++];
 }
 
-size_t manifest_largest_chunk(const struct manifest *m)
-{
-    size_t largest = 0;
-    for (size_t i = 0; i < m->n_chunks; i++)
-        if ((size_t)m->chunks[i].size > largest)
-            largest = (size_t)m->chunks[i].size;
-    return largest;
-}
-
 int manifest_check_path(const char *path, struct err *e)
 {
     size_t len = strlen(path);

@@ -111,9 +111,6 @@ void manifest_drop_entries(struct manifest *m);
 struct manifest_entry *manifest_add_entry(struct manifest *m);
 struct manifest_chunk *manifest_add_chunk(struct manifest *m);
 
-/* The size of the largest chunk; 0 without chunks. */
-size_t manifest_largest_chunk(const struct manifest *m);
-
 /* A copy of n bytes and a NUL, which lives as long as the entries. */
 const char *manifest_text(struct manifest *m, const char *s, size_t n);
 

@@ -347,7 +347,7 @@ static int build_tree(struct restore *r, struct err *e)
     for (size_t i = 0; !rc && i < m->n_entries; i++)
         rc = r->whole[i] ? 0 : make_entry(r, &m->entries[i], e);
     if (!rc)
-        rc = chunk_for_each(m->n_chunks, manifest_largest_chunk(m), restore_chunk, r, r->cancel, e);
+        rc = chunk_for_each(m->n_chunks, restore_chunk, r, r->cancel, e);
     for (size_t i = m->n_entries; !rc && i > 0; i--)
         rc = r->whole[i - 1] ? 0 : finish_entry(r, &m->entries[i - 1], e);
     free(r->whole);
@@ -654,8 +654,7 @@ int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     if (!rc)
         rc = layout_read_manifest(j, id, &r.manifest, e);
     if (!rc)
-        rc = chunk_for_each(
-            r.manifest.n_chunks, manifest_largest_chunk(&r.manifest), restore_chunk, &r, NULL, e);
+        rc = chunk_for_each(r.manifest.n_chunks, restore_chunk, &r, NULL, e);
     manifest_deinit(&r.manifest);
     return rc;
 }

@@ -341,8 +341,7 @@ static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
     atomic_store(&s->pace->total_bytes, s->read_bytes);
     rc = own_init(&s->own, s->job->store, prefix.s, e);
     if (!rc)
-        rc = chunk_for_each(
-            s->manifest.n_chunks, manifest_largest_chunk(&s->manifest), save_chunk, s, cancel, e);
+        rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
     own_deinit(&s->own);
     if (rc && rc != ERR_CANCELLED)
         flush_chunks(s, &ignored); /* so that the next save finds them */

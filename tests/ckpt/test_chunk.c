@@ -62,7 +62,7 @@ static void what_is_packed_is_unpacked_and_noise_stays_raw(void **state)
     struct err e;
 
     (void)state;
-    OK(chunk_for_each(7, CKPT_CHUNK_BYTES, round_trip, trips, NULL, &e));
+    OK(chunk_for_each(7, round_trip, trips, NULL, &e));
     assert_int_equal(trips[0].stored, 1);
     assert_in_range(trips[1].stored, 5, 50);
     assert_in_range(trips[2].stored, 5, 1000);
@@ -97,7 +97,7 @@ static void compressing_is_tried_on_a_sample(void **state)
     struct err e;
 
     (void)state;
-    OK(chunk_for_each(1, CKPT_CHUNK_BYTES, pack_with_noisy_samples, &stored, NULL, &e));
+    OK(chunk_for_each(1, pack_with_noisy_samples, &stored, NULL, &e));
     assert_int_equal(stored, CKPT_CHUNK_BYTES);
 }
 
@@ -138,7 +138,7 @@ static void damage_is_reported(void **state)
     struct err e;
 
     (void)state;
-    OK(chunk_for_each(1, CKPT_CHUNK_BYTES, unpack_damaged, NULL, NULL, &e));
+    OK(chunk_for_each(1, unpack_damaged, NULL, NULL, &e));
 }
 
 static int fail_at_50(void *ctx, struct chunk_work *w, size_t i, struct err *e)
@@ -154,7 +154,7 @@ static void the_first_error_stops_the_crew(void **state)
     struct err e;
 
     (void)state;
-    FAILS(ERR_QUOTA, chunk_for_each(1000000, CKPT_CHUNK_BYTES, fail_at_50, &n, NULL, &e));
+    FAILS(ERR_QUOTA, chunk_for_each(1000000, fail_at_50, &n, NULL, &e));
     assert_string_equal(e.text, "item 50");
     assert_in_range(atomic_load(&n), 51, 100000);
 }
@@ -174,8 +174,7 @@ static void cancel_stops_the_crew(void **state)
     struct err e;
 
     (void)state;
-    FAILS(ERR_CANCELLED,
-        chunk_for_each(1000000, CKPT_CHUNK_BYTES, cancel_at_50, &cancel, &cancel, &e));
+    FAILS(ERR_CANCELLED, chunk_for_each(1000000, cancel_at_50, &cancel, &cancel, &e));
 }
 
 int main(void)
