@@ -362,7 +362,8 @@ class Check(unittest.TestCase):
         self.assertEqual((said.count("credentials for the store"), "fine" in said), (1, False))
         env.update(AWS_ACCESS_KEY_ID="A", AWS_SECRET_ACCESS_KEY="B")
         with socket.socket() as silent:
-            silent.bind(("127.0.0.1", 0))  # without listen: no answer
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(1)  # and never accepts: connections get no answer
             text = "store: s3://bucket?endpoint=http://127.0.0.1:%d\n" % silent.getsockname()[1]
             code, said = self.check(CONFIG + text, env=env)
         self.assertEqual(code, 2, said)
