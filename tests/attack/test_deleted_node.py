@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine that was deleted from the cluster keeps its certificate and continues to use it: every
 agent route answers that the node is gone, and no job changes. The certificate of an existing node
-writes only for its own attempts."""
+writes only for its own attempts, and not long after their end."""
 
+import contextlib
 import os
 import re
+import sqlite3
 import sys
 import unittest
 
@@ -83,6 +85,22 @@ class DeletedNode(unittest.TestCase):
         self.assertEqual((status, body["error"]["kind"]), (403, "denied"), body)
         self.assertEqual(node.call(path, b"two\n")[1], {"size": 8})
         self.assertEqual(self.log(job), b"one\ntwo\n")
+
+    def test_a_node_that_lives_does_not_write_for_an_attempt_that_ended_long_ago(self):
+        node, job = self.running(cpus=60)
+        path = "output/%d/1?offset=" % job
+        node.attempts[0].update(phase="ended", end="failed", exit_code=3, output_bytes=4)
+        node.sync()
+        self.assertEqual(node.call(path + "4", b"late\n")[1], {"size": 9})
+        self.d.kill()
+        with contextlib.closing(sqlite3.connect(os.path.join(self.d.state, "belay.db"))) as db:
+            db.execute("UPDATE attempts SET ended_at = ended_at - 3600000 WHERE job = ?", (job,))
+            db.commit()
+        self.d.start()
+        status, body, _ = node.call(path + "9", b"forged\n")
+        self.assertEqual(status, 404, body)
+        self.assertIn("its output is closed", body["error"]["text"])
+        self.assertEqual(self.log(job), b"one\nlate\n")
 
 
 if __name__ == "__main__":
