@@ -91,7 +91,8 @@ static void check_memory(const struct config *c)
 {
     int64_t has_mib = resources_measure().memory_mib;
     if (c->memory_mib > has_mib)
-        log_warn("memory: more is offered than the machine has: jobs may be killed for want of it",
+        log_warn(
+            "more memory is offered than the machine has: jobs may be killed for lack of memory",
             log_i("offered_mib", c->memory_mib), log_i("machine_mib", has_mib));
 }
 

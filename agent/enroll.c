@@ -48,8 +48,8 @@ static void check_clock(struct enroll *en)
     if (en->warned_of_clock || (ahead_ms <= SKEW_MAX_MS && ahead_ms >= -SKEW_MAX_MS))
         return;
     en->warned_of_clock = true;
-    log_warn(ahead_ms > 0 ? "this machine's clock is ahead of belayd's: set the wrong one"
-                          : "this machine's clock is behind belayd's: set the wrong one",
+    log_warn(ahead_ms > 0 ? "this machine's clock is ahead of belayd's: correct whichever is wrong"
+                          : "this machine's clock is behind belayd's: correct whichever is wrong",
         log_i("ms", ahead_ms > 0 ? ahead_ms : -ahead_ms));
 }
 

@@ -118,7 +118,7 @@ static int read_element(
         at++;
         to = f->names == weekday_names ? 6 : to;
     } else if (!read_value(f, &at, end, &from)) {
-        return refuse(f, all, w.n ? "this is no number" : "an element is empty", e);
+        return refuse(f, all, w.n ? "this is not a number" : "an element is empty", e);
     } else if (at < end && *at == '-') {
         at++;
         range = true;

@@ -301,7 +301,7 @@ static void read_rent_figures(struct yaml_reader *r, struct breakeven_rent *rent
         if (info->markets == 0 || (info->markets & RENT_BIT(rent->market)))
             read_figure(r, info, &rent->f[i]);
         else if (yaml_opt(r, info->key))
-            yaml_reader_fail(r, yaml_opt(r, info->key), "is not of %s machines",
+            yaml_reader_fail(r, yaml_opt(r, info->key), "does not apply to %s machines",
                 rent_market_names[rent->market]);
     }
 }

@@ -249,8 +249,8 @@ static int fail_san(const char *san, struct err *e)
     char shown[STR_SHOW_MAX];
     ERR_clear_error();
     return err_set(e, ERR_CONFIG,
-        "one of these names cannot stand in the server's certificate; mend server:, names: or the "
-        "host's name: %s",
+        "a name is not valid in the server's certificate: correct server:, names: or the host's "
+        "name: %s",
         str_show(san, shown));
 }
 

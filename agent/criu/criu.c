@@ -393,7 +393,7 @@ static const char *lacks_for_gpus(struct criu *c, int major)
                    ? "cuda-checkpoint is not in " CRIU_PATH ", where criu looks for it"
                    : "cuda-checkpoint is not installed";
     if (major < CUDA_MAJOR)
-        return "that takes version 4";
+        return "GPUs need criu 4 or newer";
     if (!has_cuda_plugin())
         return "its CUDA plugin is not installed";
     return criu_gpu_query("", &gpus, &e) ? "nvidia-smi lists no GPU" : criu_gpu_lacks(&gpus);

@@ -342,8 +342,8 @@ static int check_socket(const struct criu_rights *r, const struct open_file *h, 
     read_fdinfo(h->pid, h->fd, &flags, &under_way);
     if (under_way != 0)
         return err_set(e, ERR_DENIED, "%s in process %ld %s", h->path, (long)h->pid,
-            under_way > 0 ? "has descriptors under way, which cannot be looked at"
-                          : "may have descriptors under way: seeing that takes Linux 5.6");
+            under_way > 0 ? "has descriptors in transit, which cannot be checked"
+                          : "may have descriptors in transit: checking that needs Linux 5.6");
     int fd = copy_of(h, e);
     if (fd < 0)
         return fd;

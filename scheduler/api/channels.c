@@ -435,7 +435,7 @@ static void check_words(struct json_reader *r, const json_t *words)
     size_t i, bytes = 0;
     const json_t *word;
     if (r->rc == 0 && json_array_size(words) == 0)
-        json_reader_fail(r, "command", "which command? [\"sh\"] is a shell");
+        json_reader_fail(r, "command", "expected a command, such as [\"sh\"]");
     json_array_foreach(words, i, word)
     {
         const char *text = json_string_value(word);

@@ -146,7 +146,8 @@ static void read_depends(struct json_reader *outer, struct jobspec *s)
         a->of_task = json_object_get(item, "task") != NULL;
         a->delay_ms = json_opt_i64(&r, "delay_ms", 0, YEAR_MS, 0);
         if (r.rc == 0 && (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE))
-            json_reader_fail(&r, "job", "%s", a->on ? "singleton takes no job" : "which job?");
+            json_reader_fail(
+                &r, "job", "%s", a->on ? "singleton takes no job" : "expected the id of a job");
         if (r.rc == 0 && a->of_task && a->kind == DEPEND_SINGLETON)
             json_reader_fail(&r, "task", "singleton takes no job");
         if (r.rc == 0 && a->of_task && a->kind == DEPEND_AFTERCORR)
@@ -508,8 +509,8 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
             "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
     if (r.rc == 0 && row->spec.method == CKPT_CRIU &&
         str_eq(json_string_value(json_object_get(object, "input")), "-"))
-        json_reader_fail(
-            &r, "input", "with checkpoint.method \"criu\" nobody can attach to it: leave it out");
+        json_reader_fail(&r, "input",
+            "with checkpoint.method \"criu\" no client can attach to the job: leave it out");
     outer->rc = json_reader_finish(&r);
     return outer->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
 }

@@ -34,9 +34,7 @@ static int check_inside(const struct caller *caller, int64_t id, const json_t *b
         char shown[STR_SHOW_MAX];
         if (!a || !(a->masks & JOB_UPDATE_INSIDE))
             return err_set(e, ERR_DENIED,
-                "changes: %s is not for the job itself to change: its user may, with a token of "
-                "their "
-                "own",
+                "changes: %s is not for the job itself to change: its user can, with an API token",
                 str_show(key, shown));
     }
     return 0;

@@ -22,7 +22,7 @@ static void read_labels(struct yaml_reader *outer, struct budget_options *o)
         struct budget_label *l = &o->labels[o->n_labels++];
         if (config_is_named(outer, item, "a label", CORE_NAME_MAX - 1) &&
             (item->type != YAML_SCALAR || strlen(item->text) >= sizeof(l->value)))
-            yaml_reader_fail(outer, item, "labels: expected what the label says, at most %zu bytes",
+            yaml_reader_fail(outer, item, "labels: expected the label's value, at most %zu bytes",
                 sizeof(l->value) - 1);
         if (outer->rc != 0)
             return;

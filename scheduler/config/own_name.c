@@ -173,7 +173,7 @@ int own_name_check(struct own_name *n, const struct config *pools, int64_t wait_
             pool, n->host, gai_strerror(code));
     if (!leads_out)
         return err_set(e, ERR_CONFIG,
-            "pool %s: its machines would dial %s, which is known here as loopback, so each would "
+            "pool %s: its machines would dial %s, which resolves to loopback here, so each would "
             "reach itself: set server: to a name or an address of this machine that they reach",
             pool, n->host);
     return 0;

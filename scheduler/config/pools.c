@@ -151,7 +151,7 @@ int config_check_providers(const char *file, const struct yaml_node *providers, 
         const struct yaml_node *own = find_item(map, "provider");
         own = own ? own : find_item(map, "kind");
         if (own)
-            yaml_reader_fail(&r, own, "this is for each pool to say");
+            yaml_reader_fail(&r, own, "expected no such key here: each pool has its own");
     }
     return yaml_reader_finish(&r);
 }

@@ -194,10 +194,10 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
         "Content-Type: text/plain; charset=utf-8%sContent-Transfer-Encoding: 8bit%s%s",
         eol, buf_str(&id), eol, eol, eol, eol, eol, eol);
     if (f->job)
-        buf_printf(out, "%s, at %s.%s%sbelay show %" PRId64 " tells more.%s", buf_str(&words), at,
+        buf_printf(out, "%s, at %s.%s%sbelay show %" PRId64 " has more.%s", buf_str(&words), at,
             eol, eol, f->row->job, eol);
     else
-        buf_printf(out, "%s, at %s: $%.2f.%s%sbelay budget show %s tells more.%s", buf_str(&words),
+        buf_printf(out, "%s, at %s: $%.2f.%s%sbelay budget show %s has more.%s", buf_str(&words),
             at, (double)f->row->spent_uusd / 1e6, eol, eol, f->row->budget, eol);
     buf_deinit(&words);
     buf_deinit(&id);

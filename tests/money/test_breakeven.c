@@ -358,7 +358,7 @@ static void mistakes_are_reported_with_their_line(void **state)
         {"rent:\n- {market: reserved, type: aws/p5.48xlarge}",
             "plan.yaml:2: the catalogue has no prices of reserved machines"},
         {"rent:\n- {usd_per_hour: 5,\n   term_months: 12}",
-            "plan.yaml:3: term_months: is not of on-demand machines"},
+            "plan.yaml:3: term_months: does not apply to on-demand machines"},
         {"rent:\n- {usd_per_gpu_hour: 5,\n   gpus: 8}",
             "plan.yaml:2: usd_per_gpu_hour: is the price of one GPU"},
         {"rent:\n- {market: spot, usd_per_hour: 5, without_spot_percent: 5}",

@@ -441,7 +441,7 @@ class Notices(unittest.TestCase):
                 said, text = self.r.mails.get(timeout=WAIT_S)
                 self.assertIn("RCPT TO:<finance@example.com>", said)
             self.assertIn(b"budget all: 100 % of $1000.00 are spent", text)
-            self.assertIn(b"belay budget show all tells more", text)
+            self.assertIn(b"belay budget show all has more", text)
             d.kill()
             d.start()
             budget = d.call("GET", "/api/v1/budgets")[1]["budgets"][0]
@@ -903,7 +903,7 @@ class Api(unittest.TestCase):
             )
         for body, text in (
             ({}, "command"),
-            ({"command": []}, "which command"),
+            ({"command": []}, "expected a command"),
             ({"command": "sh"}, "command"),
             ({"command": [1]}, "command"),
             ({"command": ["a\0b"]}, ""),

@@ -174,7 +174,7 @@ class Check(unittest.TestCase):
         """As Debian's installer has it in /etc/hosts: machines of a cloud would dial themselves."""
         host = self.host("127.0.1.1 lab-host\n")
         text = self.aws().replace("server: https://192.0.2.1:7443\n", "")
-        said = "pool burst: its machines would dial lab-host, which is known here as loopback"
+        said = "pool burst: its machines would dial lab-host, which resolves to loopback here"
         for how, code in ((("--check",), 2), ((), 1)):
             found, words = self.check(text, None, host, how)
             self.assertEqual(found, code, words)

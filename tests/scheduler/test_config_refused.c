@@ -37,7 +37,7 @@ static const struct refused {
     {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a b: c}}\n",
         {"lab.yaml:4", "is not the name of a label"}},
     {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a: []}}\n",
-        {"lab.yaml:4", "expected what the label says"}},
+        {"lab.yaml:4", "expected the label's value"}},
     {"budgets:\n  a:\n    usd_per_day: 1\n    match: {teams: a}\n",
         {"lab.yaml:4", "did you mean \"team\"?"}},
 #define TYPES "node_types:\n  dgx: {watts: {idle: 2000, full: 10000}}\nracks:\n"

@@ -292,7 +292,7 @@ static void a_budget_is_notified_without_a_job(void **state)
     notify_mail(&f, "belay", "ann", "\n", &out);
     assert_non_null(
         strstr(buf_str(&out), "Subject: [belay lab] budget nlp: 80 % of $20000.00 are spent\n"));
-    assert_non_null(strstr(buf_str(&out), ": $16000.12.\n\nbelay budget show nlp tells more.\n"));
+    assert_non_null(strstr(buf_str(&out), ": $16000.12.\n\nbelay budget show nlp has more.\n"));
     buf_deinit(&out);
 }
 
