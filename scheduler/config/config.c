@@ -84,9 +84,9 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->api_token_ms =
         config_opt_time(r, "api_token_lifetime", SECONDS_MS(60), SECONDS_MS(90 * 86400));
     c->orphan_ms = config_opt_time(r, "orphan_timeout", SECONDS_MS(1), SECONDS_MS(3600));
-    /* the key's former name is still accepted */
-    const char *no_progress = yaml_opt(r, "hold_in_vain") ? "hold_in_vain" : "no_progress_max";
-    c->no_progress_max = (int32_t)yaml_opt_i64(r, no_progress, 0, 1000000, NO_PROGRESS_MAX);
+    /* the former name of no_progress_max */
+    const int64_t in_vain = yaml_opt_i64(r, "hold_in_vain", 0, 1000000, NO_PROGRESS_MAX);
+    c->no_progress_max = (int32_t)yaml_opt_i64(r, "no_progress_max", 0, 1000000, in_vain);
     c->retention_ms = config_opt_time(r, "retention", 0, SECONDS_MS(7 * 86400));
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }

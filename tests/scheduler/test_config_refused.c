@@ -104,7 +104,6 @@ static const struct refused {
     {"retention: for ever\n", {"retention:"}},
     {"no_progress_max: -1\n", {"no_progress_max:"}},
     {"hold_in_vain: -1\n", {"hold_in_vain:"}},
-    {"hold_in_vain: 1\nno_progress_max: 1\n", {"no_progress_max"}},
     {"listen: 7443\n", {"lab.yaml:1: listen: expected HOST:PORT", "\"7443\""}},
     {"listen: :7443\n", {"listen:"}},
     {"listen: a:70000\n", {"listen:", "65535"}},
