@@ -523,7 +523,7 @@ static void connected_to_all(void)
 static void sockets_give_no_more_than_the_user_has(void **state)
 {
     (void)state;
-    REFUSED(descriptor_under_way, "socket:[", "which cannot be looked at");
+    REFUSED(descriptor_under_way, "socket:[", "which cannot be checked");
     REFUSED(connected_to_root, "control.sock is connected to from process", NO_RIGHT);
     REFUSED(connected_into_closed, "closed/log.sock is connected to from process", NO_RIGHT);
     ALLOWED(connected_to_all);
