@@ -464,14 +464,15 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
     return true;
 }
 
-static const char *const rule_says[] = {[DEADLINE_PLANNED] = "",
-    [DEADLINE_UNIFORM] = "it is behind schedule, or its finish time is near",
-    [DEADLINE_UNIFORM_STICKY] = "it is behind schedule, or its finish time is near",
-    [DEADLINE_UNIFORM_PLAIN] = "it is behind schedule, or its finish time is near",
-    [DEADLINE_RC_CR] = "it is behind schedule, or its finish time is near",
-    [DEADLINE_RC_CR_PLAIN] = "it is behind schedule, or its finish time is near",
-    [DEADLINE_GREEDY] = "it has waited for spot for the maximum time",
-    [DEADLINE_ON_DEMAND] = "on-demand from the start was chosen"};
+/* Why a rule without a table chose on-demand. */
+static const char *rule_says(enum deadline_rule rule)
+{
+    if (rule == DEADLINE_GREEDY)
+        return "it has waited for spot for the maximum time";
+    if (rule == DEADLINE_ON_DEMAND)
+        return "on-demand from the start was chosen";
+    return "it is behind schedule, or its finish time is near";
+}
 
 /* Expected on-demand completion exceeds the time left. */
 static bool is_late(const struct sight *s, const struct deadline_job *k)
@@ -495,9 +496,7 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
             "Progress",
             (int)m->deadline.options.cap_pct);
     else if (c->why == DEADLINE_WHY_RULE)
-        text_format(out, size, "it uses on-demand: %s",
-            rule_says[m->deadline.options.rule == DEADLINE_PLANNED ? DEADLINE_UNIFORM_STICKY
-                                                                   : m->deadline.options.rule]);
+        text_format(out, size, "it uses on-demand: %s", rule_says(m->deadline.options.rule));
     else if (isinf(c->next_cost_uusd))
         text_format(out, size, "it uses on-demand: there is no time to wait for spot");
     else {
