@@ -334,7 +334,7 @@ struct sim_boots {
     struct map begun;     /* attempts of one node each that have begun */
     int64_t n_batches;
     int64_t coming, last_id;
-    int64_t failed, newest; /* failed: in a row; newest: the highest id of those */
+    int64_t failed, newest; /* failures in a row; highest id among these */
     /* since_ms: when `failed` was reached. probes: later failures, with ids above before_id. */
     int64_t since_ms, before_id, probes;
 };

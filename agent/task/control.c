@@ -22,7 +22,7 @@
 #define TEMP_NAME "control-new"
 #define DISCARD_BLOCKS_MAX 128 /* of 512 bytes; larger files are not freed on the loop */
 #define DISCARD_COST 6         /* a removal counts as this many names of CONTROL_LOOK_MAX */
-#define SETTLE_NAMES_MAX 4096  /* names read for what an earlier agent left */
+#define SETTLE_NAMES_MAX 4096  /* names read when cleaning up after an earlier agent */
 
 void control_init(struct control *c)
 {

@@ -154,7 +154,7 @@ static void a_file_is_recreated_only_in_directories_of_root(void **state)
     allowed(in("roots/gone"), NULL);
     allowed(in("roots/missing/gone"), NULL);
     refused(in("users/gone"), NULL);
-    refused(in("users/roots/gone"), NULL); /* whoever can rename "roots" can replace it */
+    refused(in("users/roots/gone"), NULL); /* renaming "roots" replaces it */
     refused(in("users/missing/gone"), NULL);
     refused(in("shared/gone"), NULL);
     refused(in("groups/gone"), NULL);

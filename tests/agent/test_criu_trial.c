@@ -217,7 +217,7 @@ static void device_memory_has_to_fit_into_the_task(void **state)
     assert_int_equal(criu_gpu_check_memory("0,1", LOCAL "memory.current", &e), 0);
 }
 
-/* Reads its states from a file, and writes what it was asked to do into another. */
+/* Reads its states from one file, and writes the requests that it gets to another. */
 static const char checkpointer[] =
     "#!/bin/sh\n"
     "cd " LOCAL "\n"

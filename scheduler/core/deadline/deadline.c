@@ -289,7 +289,7 @@ static void consider_under_cap(struct plan *pl)
     double followed_uusd;
 
     pl->baseline = baseline_job(pl->job->baseline, pl->job, pl->offers);
-    const bool is_done = pl->baseline.work_ms == 0; /* then it waits, which nobody may follow */
+    const bool is_done = pl->baseline.work_ms == 0; /* it then uses nothing; not to be followed */
     pl->baseline_on = baseline_look(pl->job->baseline, pl->job, pl->offers, pl->n);
     baseline_go(&pl->baseline, pl->offers, pl->baseline_on, pl->job->look_ms);
     pl->followed_uusd = pl->refused_uusd = INFINITY;
