@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct imagined {
+struct hypothetical_job {
     struct job job;
     struct shape shape;
     struct constraints constraints;
@@ -36,8 +36,8 @@ struct imagined {
     struct team team;
 };
 
-static void imagine(const struct model *m, const struct event *submit, const struct job_row *own,
-    struct imagined *i)
+static void build_hypothetical_job(const struct model *m, const struct event *submit,
+    const struct job_row *own, struct hypothetical_job *i)
 {
     const struct job_row *r = submit->submit.job;
     struct job *j = &i->job;
@@ -66,7 +66,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
 }
 
 /* When this dependency will be satisfied. NEVER_MS: never, or unknown. */
-static void when_met(const struct model *m, const struct depend_ask *d, struct stamp now,
+static void dependency_met_at(const struct model *m, const struct depend_ask *d, struct stamp now,
     int64_t *ret_at, int64_t *ret_latest)
 {
     const struct job *on = model_job(m, d->on);
@@ -92,7 +92,7 @@ static bool wait_for_jobs(
         if (d->on == CORE_ID_NONE)
             continue;
         n++;
-        when_met(m, d, submit->now, &at, &latest);
+        dependency_met_at(m, d, submit->now, &at, &latest);
         forecast_waits_add(&w, d->on, at, latest);
     }
     if (n == 0 || forecast_wait_for_dependencies(&w, submit->submit.job->spec.depends_any, a))
@@ -102,7 +102,7 @@ static bool wait_for_jobs(
     return false;
 }
 
-static bool wait_for(const struct model *m, const struct event *submit, struct imagined *i,
+static bool wait_for(const struct model *m, const struct event *submit, struct hypothetical_job *i,
     struct asker *a, char *why)
 {
     struct stamp now = submit->now;
@@ -128,13 +128,13 @@ static int64_t add(int64_t uusd, int64_t input_uusd)
 }
 
 /* Cost of reading the input again after the expected reclaims. */
-static int64_t input_again(const struct estimate *t, const struct offer *o)
+static int64_t repeated_input_uusd(const struct estimate *t, const struct offer *o)
 {
     double times = o ? core_offer_reclaims_per_hour(o) * (double)t->expected_ms / 3600000 : 0;
     return (int64_t)((double)t->input_uusd * times);
 }
 
-static void price(const struct model *m, const struct imagined *i, struct estimate *t)
+static void price(const struct model *m, const struct hypothetical_job *i, struct estimate *t)
 {
     const struct node *n = t->start.node != CORE_ID_NONE ? model_node(m, t->start.node) : NULL;
     const struct offer *o = t->start.offer != CORE_ID_NONE ? model_offer(m, t->start.offer) : NULL;
@@ -154,13 +154,13 @@ static void price(const struct model *m, const struct imagined *i, struct estima
     t->least_uusd = add(cost(t->least_ms, t->uusd_h, t->tasks), t->input_uusd);
     t->expected_uusd =
         add(cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks),
-            t->input_uusd + input_again(t, of));
+            t->input_uusd + repeated_input_uusd(t, of));
     t->most_uusd =
         max_i64(add(cost(t->most_ms, t->uusd_h, t->tasks), t->input_uusd), t->expected_uusd);
 }
 
-static void answer(
-    const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)
+static void answer(const struct model *m, const struct event *submit, struct hypothetical_job *i,
+    struct estimate *t)
 {
     const struct runtimes *history = runtimes_of(m, &i->job);
     struct asker a = {.shape = &i->shape,
@@ -179,7 +179,8 @@ static void answer(
     bool waits =
         a.from_ms > submit->now.wall.ms || (t->start.why[0] && !wall_is_set(t->start.median));
     if (!t->start.is_now)
-        t->n_reasons = explain_imagined(m, submit->now, &i->job, t->reasons, EXPLAIN_REASONS_MAX);
+        t->n_reasons =
+            explain_hypothetical(m, submit->now, &i->job, t->reasons, EXPLAIN_REASONS_MAX);
     if (!t->start.is_now && !waits)
         t->n_changes = remedies_for(m, submit->now, &i->job, t->changes, REMEDIES_MAX);
 }
@@ -187,11 +188,11 @@ static void answer(
 int core_estimate(
     const struct model *m, const struct event *submit, struct estimate *ret_estimate, struct err *e)
 {
-    struct imagined *i = mem_alloc(sizeof *i);
+    struct hypothetical_job *i = mem_alloc(sizeof *i);
     struct job_row own;
     int rc = submit_check(m, submit, &own, &i->constraints, e);
     if (!rc) {
-        imagine(m, submit, &own, i);
+        build_hypothetical_job(m, submit, &own, i);
         rc = limits_check_submit(
             i->job.account, submit->submit.tasks ? ranges_count(submit->submit.tasks) : 1, e);
     }

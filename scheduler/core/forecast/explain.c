@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void explain_say(struct answer *a, const char *code, const char *fmt, ...)
+void explain_add_reason(struct answer *a, const char *code, const char *fmt, ...)
 {
     if (a->n == a->max)
         return;
@@ -61,7 +61,7 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
                 text_format(who + n, sizeof who - n, "%s job %" PRId64 " (%" PRId64 ")",
                     n ? "," : "", other->row.id, held);
         }
-        explain_say(a, "licences",
+        explain_add_reason(a, "licences",
             "it needs %" PRId64 " of licence %s; %" PRId64 " of %" PRId64 " are in use%s%s%s",
             want->n, want->name, used, here, who[0] ? " by" : "", who,
             shown > HOLDERS_SHOWN ? " and others" : "");
@@ -86,12 +86,13 @@ static void explain_queue(
             k == 0 ? "" : ", then", h.first[k].job, h.first[k].name, h.first[k].user,
             h.first[k].why);
     }
-    explain_say(a, "queue-ahead", "%s%" PRId64 " job%s wait%s before it; the first is%s",
+    explain_add_reason(a, "queue-ahead", "%s%" PRId64 " job%s wait%s before it; the first is%s",
         h.exact ? "" : "about ", h.n, explain_plural(h.n), h.n == 1 ? "s" : "", first);
 }
 
 /* "team vision", or the user's name. */
-static const char *whose(const struct account *a, const struct allowance *w, char *out, size_t size)
+static const char *limit_owner_text(
+    const struct account *a, const struct allowance *w, char *out, size_t size)
 {
     text_format(
         out, size, "%s%s", w == &a->may ? "" : "team ", w == &a->may ? a->row.user : a->team->name);
@@ -122,7 +123,7 @@ static void cpus_text(int64_t mcpu, char *out, size_t size)
 }
 
 /* Number of jobs being preempted on nodes that are reserved for the shape. */
-static int64_t going_for(const struct shape *s)
+static int64_t count_preempted_for(const struct shape *s)
 {
     int64_t going = 0;
     LIST_FOREACH (&s->reserved, ln) {
@@ -138,16 +139,16 @@ static int64_t going_for(const struct shape *s)
 static void explain_qos(const struct job *j, struct answer *a)
 {
     const struct shape *s = j->shape;
-    int64_t going = going_for(s);
+    int64_t going = count_preempted_for(s);
     if (!qos_preempts(s->qos) || shape_is_exclusive(s))
         return;
     if (s->claims > 0)
-        explain_say(a, "preempts",
+        explain_add_reason(a, "preempts",
             "QOS %s preempts others: %" PRId64
             " of their jobs %s being saved and stopped to make places for %" PRId64 " like it",
             s->qos->policy->name, going, going == 1 ? "is" : "are", s->claims);
     else
-        explain_say(a, "preempts",
+        explain_add_reason(a, "preempts",
             "QOS %s preempts others, but no running job can free capacity for it now: too few of "
             "them are where it may run, or they are within other teams' quotas, were evicted less "
             "than "
@@ -161,31 +162,32 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     const struct team *t = j->account->team;
     const struct shape *s = j->shape;
     char used[32], quota[32], need[32];
-    int64_t going = going_for(s);
+    int64_t going = count_preempted_for(s);
     if (list_is_empty(quota_teams(m)) || (s->claims > 0 && qos_preempts(s->qos)))
         return;
     cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
     cpus_text(t->quota_mcpu, quota, sizeof quota);
     cpus_text(s->mcpu * s->least, need, sizeof need);
     if (shape_is_exclusive(s)) {
-        explain_say(a, "quota",
+        explain_add_reason(a, "quota",
             "it is exclusive, so no quota entitles it to a place; it uses spare capacity");
         return;
     }
     if (s->claims > 0)
-        explain_say(a, "reclaim",
+        explain_add_reason(a, "reclaim",
             "it is within its team's quota: %" PRId64
             " job%s being saved and stopped to make places for %" PRId64 " like it",
             going, going == 1 ? " beyond a quota is" : "s beyond a quota are", s->claims);
     else if (quota_owes(s))
-        explain_say(a, "quota",
+        explain_add_reason(a, "quota",
             "with the %s cpus that it needs, team %s is within its quota: it uses %s of %s. The "
             "job goes first where it fits; no jobs beyond a quota could free capacity for it now",
             need, t->name, used, quota);
     else if (t->quota_mcpu == 0)
-        explain_say(a, "quota", "team %s has no quota of its own; it uses spare capacity", t->name);
+        explain_add_reason(
+            a, "quota", "team %s has no quota of its own; it uses spare capacity", t->name);
     else
-        explain_say(a, "quota",
+        explain_add_reason(a, "quota",
             "with the %s cpus that it needs, team %s would be beyond its quota: it uses %s of %s. "
             "The job uses spare capacity",
             need, t->name, used, quota);
@@ -196,27 +198,27 @@ static void explain_limit(
     const struct job *j, const struct allowance *w, enum limit_kind kind, struct answer *a)
 {
     char who[CORE_NAME_MAX + 8], used[32], most[32], need[32];
-    whose(j->account, w, who, sizeof who);
+    limit_owner_text(j->account, w, who, sizeof who);
     if (kind == LIMIT_RUNNING) {
-        explain_say(a, "max-running",
+        explain_add_reason(a, "max-running",
             "%s has %" PRId64 " running jobs, of at most %" PRId64 " (max_running)", who,
             w->used[kind], w->most[kind]);
     } else if (kind == LIMIT_GPUS) {
-        explain_say(a, "max-gpus",
+        explain_add_reason(a, "max-gpus",
             "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", of at most %" PRId64 " (max_gpus)",
             (int64_t)j->row.spec.need.gpus * j->least, who, w->used[kind], w->most[kind]);
     } else if (kind == LIMIT_MCPU) {
         cpus_text(j->shape->mcpu * j->least, need, sizeof need);
         cpus_text(w->used[kind], used, sizeof used);
         cpus_text(w->most[kind], most, sizeof most);
-        explain_say(a, "max-cpus",
+        explain_add_reason(a, "max-cpus",
             "it needs %s cpus; %s uses %s, of at most %s (max_cpus, or its quota, beyond which it "
             "may not borrow)",
             need, who, used, most);
     } else {
         usd_text(w->used[kind], used, sizeof used);
         usd_text(w->most[kind], most, sizeof most);
-        explain_say(a, "max-usd-per-hour",
+        explain_add_reason(a, "max-usd-per-hour",
             "the running jobs of %s cost %s an hour, of at most %s (max_usd_per_hour)", who, used,
             most);
     }
@@ -233,11 +235,11 @@ static void explain_too_much(
         if (w->most[kinds[k]] == LIMIT_NONE)
             continue;
         cpus_text((kinds[k] == LIMIT_GPUS ? 1000 : 1) * (rest > 0 ? rest : 0), left, sizeof left);
-        explain_say(a, "too-large-for-limit",
+        explain_add_reason(a, "too-large-for-limit",
             "%" PRId64
             " machine%s that it would have for itself %s more than %s may still have (%s %s)",
             machines, explain_plural(machines), machines == 1 ? "has" : "have",
-            whose(j->account, w, who, sizeof who), limit_names[kinds[k]], left);
+            limit_owner_text(j->account, w, who, sizeof who), limit_names[kinds[k]], left);
     }
 }
 
@@ -256,11 +258,11 @@ static void explain_limits(
         if (v->dear == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
             continue;
         usd_text(rest > 0 ? rest : 0, left, sizeof left);
-        explain_say(a, "too-dear",
+        explain_add_reason(a, "too-dear",
             "%" PRId64 " machine%s it could run on cost%s more than the %s an hour that %s may "
             "still pay (max_usd_per_hour)",
             v->dear, explain_plural(v->dear), v->dear == 1 ? "s" : "", left,
-            whose(j->account, of[k], who, sizeof who));
+            limit_owner_text(j->account, of[k], who, sizeof who));
     }
 }
 
@@ -272,7 +274,7 @@ static struct money money(int64_t uusd)
 }
 
 /* ", with $1.00 for reading its input"; "" if that costs nothing. */
-static const char *with_input(int64_t uusd, char *out, size_t size)
+static const char *input_cost_text(int64_t uusd, char *out, size_t size)
 {
     out[0] = '\0';
     if (uusd > 0)
@@ -297,22 +299,22 @@ static void explain_budget(
         text_format(again, sizeof again, "; the next %s begins in %s", period, in);
     }
     if (b->row.is_closed)
-        explain_say(a, "budget", "budget %s is used up: %s of %s are spent in this %s%s",
+        explain_add_reason(a, "budget", "budget %s is used up: %s of %s are spent in this %s%s",
             b->row.name, money(spent).s, money(b->cap_uusd).s, period, again);
     else if (needs > b->cap_uusd)
-        explain_say(a, "budget",
+        explain_add_reason(a, "budget",
             "it would cost %s at %s an hour%s, and budget %s has only %s for a whole %s: %s would "
             "help",
-            money(needs).s, money(uusd_h).s, with_input(input_uusd, input, sizeof input),
+            money(needs).s, money(uusd_h).s, input_cost_text(input_uusd, input, sizeof input),
             b->row.name, money(b->cap_uusd).s, period,
             input_uusd > b->cap_uusd ? "machines nearer to its input" : "a shorter --time");
     else
-        explain_say(a, "budget",
+        explain_add_reason(a, "budget",
             "budget %s: of its %s for this %s, %s are spent and %s are set aside for running jobs; "
             "this job needs %s to start%s%s",
             b->row.name, money(b->cap_uusd).s, period, money(spent).s,
             money(b->committed > spent ? b->committed - spent : 0).s, money(needs).s,
-            with_input(input_uusd, input, sizeof input), again);
+            input_cost_text(input_uusd, input, sizeof input), again);
 }
 
 /* Cost that excludes machines that have capacity for it, or could be launched. */
@@ -324,19 +326,19 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
     if (v->unpaid == 0)
         return;
     if (budgets_too_dear(s, v->unpaid_uusd_h))
-        explain_say(a, "max-usd-per-hour",
+        explain_add_reason(a, "max-usd-per-hour",
             "the cheapest of %" PRId64
             " machine%s or offer%s for it costs %s an hour now, above its maximum of %s "
             "(--max-usd-per-hour): it waits for a lower price",
             v->unpaid, explain_plural(v->unpaid), explain_plural(v->unpaid),
             money(v->unpaid_uusd_h).s, money(s->max_uusd_h).s);
     else if (budgets_cap_lacks(s, v->unpaid_in, v->unpaid_uusd_h))
-        explain_say(a, "max-usd",
+        explain_add_reason(a, "max-usd",
             "it has cost %s, of at most %s (--max-usd): what is left does not pay for %s at %s an "
             "hour%s; belay update %" PRId64 " max-usd=USD lets it continue",
             money(j->row.cost_uusd).s, money(j->row.spec.max_uusd).s,
             s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes", money(v->unpaid_uusd_h).s,
-            with_input(pool_input_uusd(v->unpaid_in, s->constraints), input, sizeof input),
+            input_cost_text(pool_input_uusd(v->unpaid_in, s->constraints), input, sizeof input),
             j->row.id);
     else if (b)
         explain_budget(b, j, v, a);
@@ -366,7 +368,7 @@ static void explain_priority(
     priority_part(parts, sizeof parts, "QOS", p.qos_ms);
     priority_part(parts, sizeof parts, "size", p.size_ms);
     priority_part(parts, sizeof parts, "nice", p.nice_ms);
-    explain_say(a, "priority",
+    explain_add_reason(a, "priority",
         "its priority equals a wait of %s: its own wait %s%s; belay shares lists who used how much",
         total, age, parts);
 }
@@ -380,7 +382,7 @@ static void explain_never(const struct job *j, struct answer *a)
         const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
         if (r->state != DEPEND_NEVER)
             continue;
-        explain_say(a, "dependency-never",
+        explain_add_reason(a, "dependency-never",
             "%s can never be satisfied, and it waits nevertheless (--kill-on-invalid-dep no): "
             "belay cancel %" PRId64 " ends it",
             depend_text(r->kind, r->on, r->of_task, r->task).s, j->row.id);
@@ -398,13 +400,13 @@ static void explain_dependencies(const struct job *j, struct answer *a)
         if (d->row.state != DEPEND_WAITS || d->row.kind == DEPEND_AFTERCORR || n++ >= DEPENDS_SHOWN)
             continue;
         const struct job *on = d->row.of_task ? array_task(d->on, d->row.task) : d->on;
-        explain_say(a, "dependency", "%s: %s %" PRId64 " '%s' %s",
+        explain_add_reason(a, "dependency", "%s: %s %" PRId64 " '%s' %s",
             depend_text(d->row.kind, d->row.on, d->row.of_task, d->row.task).s,
             d->row.of_task ? "that task of job" : "job", d->row.on, d->on->row.spec.name,
             !on || on->row.state == JOB_PENDING ? "has not run yet" : "runs");
     }
     if (n > DEPENDS_SHOWN)
-        explain_say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_SHOWN,
+        explain_add_reason(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_SHOWN,
             j->row.spec.depends_any ? "; any one of them suffices" : "");
 }
 
@@ -416,11 +418,11 @@ static void explain_window(
         return;
     time_format_duration(job_side(j)->not_before.ms - now.wall.ms, in, sizeof in);
     if (!core_window(m, j->row.spec.window))
-        explain_say(a, "no-window", "belayd's configuration has no window %s (any more)",
+        explain_add_reason(a, "no-window", "belayd's configuration has no window %s (any more)",
             j->row.spec.window);
     else
-        explain_say(a, "window", "its window %s is closed, or about to close; it opens in %s",
-            j->row.spec.window, in);
+        explain_add_reason(a, "window",
+            "its window %s is closed, or about to close; it opens in %s", j->row.spec.window, in);
 }
 
 /* Array with task-by-task dependencies. */
@@ -429,7 +431,7 @@ static void explain_task_dependencies(const struct job *j, int64_t left, struct 
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.kind == DEPEND_AFTERCORR && d->on && left > j->array->n_ready)
-            explain_say(a, "dependency",
+            explain_add_reason(a, "dependency",
                 "%s: %" PRId64 " of its tasks wait until those of job %" PRId64
                 " '%s' with the same index have succeeded",
                 depend_text(d->row.kind, d->row.on, false, 0).s, left - j->array->n_ready,
@@ -443,7 +445,7 @@ static void explain_array(const struct job *j, struct answer *a)
         return;
     int64_t left = array_left(j->array);
     if (array_is_full(j))
-        explain_say(a, "array-limit",
+        explain_add_reason(a, "array-limit",
             "%" PRId64 " of its tasks run, the maximum at once; %" PRId64 " have not begun",
             j->array->n_tasks, left);
     explain_task_dependencies(j, left, a);
@@ -453,7 +455,7 @@ static void explain_array(const struct job *j, struct answer *a)
 static void explain_array_left(const struct job *j, struct answer *a)
 {
     if (j->array && !array_is_full(j))
-        explain_say(a, "array",
+        explain_add_reason(a, "array",
             "%" PRId64 " of its tasks have not begun, %" PRId64 " have begun and not ended",
             array_left(j->array), j->array->n_tasks);
 }
@@ -464,7 +466,8 @@ static void explain_retries(const struct job *j, struct answer *a)
     char text[CORE_TEXT_MAX] = "";
     size_t n = 0;
     if (retries_are_none(&j->row)) {
-        explain_say(a, "no-requeue", "it is never requeued, whatever its end (--no-requeue)");
+        explain_add_reason(
+            a, "no-requeue", "it is never requeued, whatever its end (--no-requeue)");
         return;
     }
     for (int k = 0; k < RETRY_KINDS; k++) {
@@ -476,7 +479,7 @@ static void explain_retries(const struct job *j, struct answer *a)
         n = strlen(text);
     }
     if (n > 0)
-        explain_say(a, "retries", "remaining requeues: %s", text);
+        explain_add_reason(a, "retries", "remaining requeues: %s", text);
 }
 
 /* What keeps it out of the queue. */
@@ -485,25 +488,25 @@ static void explain_waiting(
 {
     char in[32];
     if (j->row.hold == HOLD_USER && no_progress_is_held(m, &j->row))
-        explain_say(a, "in-vain",
+        explain_add_reason(a, "in-vain",
             "it is held: %" PRId32 " times in a row it was restored and restarted from before its "
             "checkpoint, and never got beyond step %" PRId64
             ": make it resume from its checkpoint (belay drill tests that), then belay release "
             "%" PRId64,
             j->row.no_progress, j->row.best_progress, j->row.id);
     else if (j->row.hold == HOLD_USER && retry_is_held_for_space(&j->row))
-        explain_say(a, "no-room",
+        explain_add_reason(a, "no-room",
             "it is held: no node could start it, %d times in a row (belay show %" PRId64
             " says why); fix that or ask for less, then belay release %" PRId64,
             JOB_NO_SPACE_MAX, j->row.id, j->row.id);
     else if (j->row.hold == HOLD_STORE)
-        explain_say(a, "store",
+        explain_add_reason(a, "store",
             "it is held: attempt %" PRId64
             " could not use the store of its checkpoints (belay show %" PRId64
             " says why); after that is fixed, belay release %" PRId64 " lets it continue",
             j->row.attempts, j->row.id, j->row.id);
     else if (j->row.hold != HOLD_NONE)
-        explain_say(a, "held", "it is held%s: belay release %" PRId64 "%s",
+        explain_add_reason(a, "held", "it is held%s: belay release %" PRId64 "%s",
             j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
             j->row.hold == HOLD_OPERATOR ? ", by an operator" : "");
     explain_dependencies(j, a);
@@ -513,22 +516,22 @@ static void explain_waiting(
     }
     time_format_duration(j->row.spec.begin_at.ms - now.wall.ms, in, sizeof in);
     if (j->row.end == END_STORE_AWAY)
-        explain_say(a, "store-away",
+        explain_add_reason(a, "store-away",
             "attempt %" PRId64 " could not use the store of its checkpoints: retried in %s, and "
             "held after %d such ends in a row (this was %" PRId32 "; belay show %" PRId64
             " says why)",
             j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, j->row.id);
     else if (j->row.end == END_CAPACITY && j->row.quick_ends > 1)
-        explain_say(a, "begin",
+        explain_add_reason(a, "begin",
             "no node could start it, %" PRId32 " times in a row: it is retried in %s, and held "
             "after %d such ends",
             j->row.quick_ends, in, JOB_NO_SPACE_MAX);
     else if (j->row.quick_ends > 1)
-        explain_say(a, "begin",
+        explain_add_reason(a, "begin",
             "it ended as %s soon after its start %" PRId32 " times in a row: it is retried in %s",
             end_kind_names[j->row.end], j->row.quick_ends, in);
     else
-        explain_say(a, "begin", "its begin time is in %s", in);
+        explain_add_reason(a, "begin", "its begin time is in %s", in);
 }
 
 static void explain_deadline(struct stamp now, const struct job *j, struct answer *a)
@@ -538,7 +541,7 @@ static void explain_deadline(struct stamp now, const struct job *j, struct answe
     if (j->row.spec.deadline_ms == 0)
         return;
     time_format_duration(left_ms > 0 ? left_ms : 0, in, sizeof in);
-    explain_say(a, "deadline",
+    explain_add_reason(a, "deadline",
         "it is given up if it does not start within %s: %s it could not end by its deadline", in,
         j->row.spec.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
@@ -575,7 +578,7 @@ static void explain_outlook(
     time_format_duration(o.median_ms, median, sizeof median);
     time_format_duration(o.p95_ms, p95, sizeof p95);
     str_format_usd(o.uusd, usd, sizeof usd);
-    explain_say(a, "expected",
+    explain_add_reason(a, "expected",
         "it is expected to end in %s (95th percentile: %s), and to cost %s more%s", median, p95,
         usd, not_paid(j, o.uusd).s);
 }
@@ -588,17 +591,17 @@ static void explain_procurement(
     if (a->n == a->max || !core_procurement_why(m, j, now, why, sizeof why))
         return;
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
-    explain_say(a, "finish-by",
+    explain_add_reason(a, "finish-by",
         left_ms > 0 ? "its finish time is in %s; %s" : "its finish time was %s ago; %s", in, why);
     if (!core_procurement_late(m, j, now, &takes_ms))
         return;
     time_format_duration(takes_ms, takes, sizeof takes);
     if (left_ms > 0)
-        explain_say(a, "late",
+        explain_add_reason(a, "late",
             "it is expected to be late: it takes about %s, on-demand from now on, and %s are left",
             takes, in);
     else
-        explain_say(a, "late", "it is late, and takes about %s more", takes);
+        explain_add_reason(a, "late", "it is late, and takes about %s more", takes);
 }
 
 static void explain_pending(
@@ -615,16 +618,16 @@ static void explain_pending(
     if (explain_impossible(m, j, j->shape, &v, a))
         return;
     if (job_side(j)->drill && job_side(j)->avoid != CORE_ID_NONE)
-        explain_say(a, "drill",
+        explain_add_reason(a, "drill",
             "it is being drilled: for up to 10 minutes it waits for another node than the one it "
             "was on");
     else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting && j->row.end == END_CAPACITY)
-        explain_say(a, "no-room-away",
+        explain_add_reason(a, "no-room-away",
             "for up to 10 minutes it waits for another node than that of attempt %" PRId64
             ", which could not start it (belay show %" PRId64 " says why)",
             j->row.attempts, j->row.id);
     else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting)
-        explain_say(a, "store-away",
+        explain_add_reason(a, "store-away",
             "for up to 10 minutes it waits for another node than that of attempt %" PRId64
             ", which could not use the store of its checkpoints",
             j->row.attempts);
@@ -641,8 +644,8 @@ static void explain_pending(
     if (j->row.spec.nodes > 1)
         explain_gang(m, j, a);
     else if (v.ready && !licences_lack(m, j->shape->constraints))
-        explain_say(a, "ready", "%" PRId64 " node%s capacity for it: it is placed next", v.ready,
-            v.ready == 1 ? " has" : "s have");
+        explain_add_reason(a, "ready", "%" PRId64 " node%s capacity for it: it is placed next",
+            v.ready, v.ready == 1 ? " has" : "s have");
     explain_reserved(&v, j, now, a);
     explain_coming(m, j->shape, now, a);
     explain_offers(m, j->shape, now, a);
@@ -662,12 +665,12 @@ static void explain_refused(
     int64_t left_ms = a->withheld_until.ms - now.wall.ms;
     if (a->withheld != WITHHELD_NO) {
         time_format_duration(left_ms > 0 ? left_ms : 0, left, sizeof left);
-        explain_say(out, "store-refused",
+        explain_add_reason(out, "store-refused",
             "attempt %" PRId64 "%s on %s waits %s more for belayd: %s", a->row.attempt, rank,
             a->node->row.name, left, a->row.text);
         return;
     }
-    explain_say(out, "store-refused",
+    explain_add_reason(out, "store-refused",
         "attempt %" PRId64 "%s on %s cannot use the store (%" PRId32 " tries so far): %s",
         a->row.attempt, rank, a->node->row.name, a->store_tries, a->row.text);
 }
@@ -684,17 +687,17 @@ static void explain_running(
         if (j->row.state == JOB_RUNNING && a->row.state == ATTEMPT_ASSIGNED && a->row.text[0])
             explain_refused(now, a, rank, out);
         else if (j->row.state == JOB_RUNNING)
-            explain_say(out, "running", "attempt %" PRId64 "%s is %s on %s", a->row.attempt, rank,
-                sm_name(&attempt_sm, (int)a->row.state), a->node->row.name);
+            explain_add_reason(out, "running", "attempt %" PRId64 "%s is %s on %s", a->row.attempt,
+                rank, sm_name(&attempt_sm, (int)a->row.state), a->node->row.name);
         else
-            explain_say(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped",
+            explain_add_reason(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped",
                 a->row.attempt, rank, a->node->row.name);
     }
     if (j->row.state == JOB_RUNNING && wall_is_set(job_attempt(j)->row.requeue_asked_at))
-        explain_say(out, "requeue",
+        explain_add_reason(out, "requeue",
             "it is being saved; after that it is stopped and requeued, as requested");
     if (j->row.ranks < j->row.spec.nodes && j->row.state == JOB_RUNNING)
-        explain_say(out, "fewer-nodes",
+        explain_add_reason(out, "fewer-nodes",
             "it runs on %" PRId32 " nodes of at most %" PRId32
             ", and on as many as are available when it starts again",
             j->row.ranks, j->row.spec.nodes);
@@ -703,7 +706,7 @@ static void explain_running(
         explain_uncertified(&v, j, false, out);
 }
 
-size_t explain_imagined(
+size_t explain_hypothetical(
     const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
 {
     struct answer a = {.out = out, .max = max};

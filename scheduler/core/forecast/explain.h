@@ -34,7 +34,7 @@ size_t core_explain(
 
 /* The same for a pending or hypothetical job: it may be outside the model, but has a shape and an
  * account. */
-size_t explain_imagined(
+size_t explain_hypothetical(
     const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
 
 struct ahead;

@@ -59,7 +59,7 @@ static bool has_constraints(struct survey *v, const struct shape *s, const char 
 }
 
 /* Whether a machine of this size and market can ever serve the job. */
-static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
+static bool machine_may_fit(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, enum market market)
 {
     if (total->cpus > v->largest.cpus)
@@ -84,7 +84,7 @@ static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
 }
 
 /* Counts machines on which CRIU cannot checkpoint the job; the first one is named. */
-static bool can(struct survey *v, bool may, const char *who, const char *why)
+static bool count_criu(struct survey *v, bool may, const char *who, const char *why)
 {
     v->no_criu += !may;
     if (!may && !v->no_criu_who) {
@@ -95,7 +95,7 @@ static bool can(struct survey *v, bool may, const char *who, const char *why)
 }
 
 /* Whether the job may use the pool. Missing labels for a pool that could serve it are reported. */
-static bool is_allowed(struct survey *v, const struct shape *s, const struct pool *p,
+static bool pool_is_allowed(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, enum market market)
 {
     if (!shape_allows_pool(s, p) || labels_suffice(s->labels, p))
@@ -105,7 +105,7 @@ static bool is_allowed(struct survey *v, const struct shape *s, const struct poo
     return false;
 }
 
-static bool is_paid(struct survey *v, const struct shape *s, const struct pool *p,
+static bool machine_is_affordable(struct survey *v, const struct shape *s, const struct pool *p,
     const struct resources *total, int64_t uusd_h)
 {
     int64_t costs = s->least * resources_share(shape_takes(s, total), total, uusd_h);
@@ -122,10 +122,10 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
 {
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (!is_allowed(v, s, n->pool, &n->row.total, n->row.market) ||
-            !suits(v, s, n->pool, &n->row.total, n->row.market) ||
+        if (!pool_is_allowed(v, s, n->pool, &n->row.total, n->row.market) ||
+            !machine_may_fit(v, s, n->pool, &n->row.total, n->row.market) ||
             !has_constraints(v, s, n->row.name, "", &n->gpu, n->features, &n->resources) ||
-            !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
+            !count_criu(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
             continue;
         v->nodes++;
         v->draining += n->row.state == NODE_DRAINING;
@@ -138,7 +138,7 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
         v->busy += node_takes_work(n) && !node_has_resources(n, s);
         if (!node_takes_work(n) || !node_has_resources(n, s) || n->row.id == s->avoid)
             continue;
-        if (!is_paid(v, s, n->pool, &n->row.total, n->row.price_uusd_h))
+        if (!machine_is_affordable(v, s, n->pool, &n->row.total, n->row.price_uusd_h))
             continue;
         if (!limits_afford(s, &n->row.total, n->row.price_uusd_h)) {
             v->dear++;
@@ -166,14 +166,15 @@ void explain_survey_offers(const struct model *m, const struct shape *s, struct 
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
-            if (o->row.rank == OFFER_WITHDRAWN || !is_allowed(v, s, p, &total, o->row.market) ||
-                !suits(v, s, p, &total, o->row.market) ||
+            if (o->row.rank == OFFER_WITHDRAWN ||
+                !pool_is_allowed(v, s, p, &total, o->row.market) ||
+                !machine_may_fit(v, s, p, &total, o->row.market) ||
                 !has_constraints(
                     v, s, NULL, o->row.type, &o->row.gpu, o->features, &o->resources) ||
-                !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
+                !count_criu(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
                 continue;
             v->offers++;
-            is_paid(v, s, p, &total, o->row.price_uusd_h);
+            machine_is_affordable(v, s, p, &total, o->row.price_uusd_h);
             v->dear += !limits_afford(s, &total, o->row.price_uusd_h);
         }
     }
@@ -194,21 +195,21 @@ static void size_text(const struct resources *r, char *out, size_t size)
 }
 
 /* What it demands, and what lacks it. */
-static void say_constraints(const struct survey *v, const struct shape *s, struct answer *a)
+static void add_unmet_constraints(const struct survey *v, const struct shape *s, struct answer *a)
 {
     char text[CONSTRAINTS_TEXT_MAX];
     struct constraints x = *s->constraints;
     x.licences.n = 0;
     constraints_format(&x, text);
-    explain_say(a, "extras",
+    explain_add_reason(a, "extras",
         "%" PRId64 " machine%s large enough but %s not meet its constraints, %.100s; %s",
         v->no_constraints, v->no_constraints == 1 ? " is" : "s are",
         v->no_constraints == 1 ? "does" : "do", text, v->no_constraints_what);
 }
 
-static void say_criu(const struct survey *v, struct answer *a)
+static void add_missing_criu(const struct survey *v, struct answer *a)
 {
-    explain_say(a, "criu",
+    explain_add_reason(a, "criu",
         "%" PRId64 " machine%s large enough cannot checkpoint it by CRIU; %s: %.180s", v->no_criu,
         explain_plural(v->no_criu), v->no_criu_who, v->no_criu_why);
 }
@@ -220,36 +221,36 @@ void explain_uncertified(const struct survey *v, const struct job *j, bool only,
         only ? "and no other machines fit: submit it with --market any, which allows others"
              : "until then it runs on others";
     if (j->row.spec.method == CKPT_NONE)
-        explain_say(a, "drill-required",
+        explain_add_reason(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s. It saves "
             "nothing (--checkpoint none), so "
             "it cannot be",
             v->asks, until);
     else if (job_side(j)->drill || j->row.spec.drill_tries > 0)
-        explain_say(a, "drill-required",
+        explain_add_reason(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s; it %s",
             v->asks, until,
             job_side(j)->drill ? "is being drilled" : "will be drilled when it has saved");
     else
-        explain_say(a, "drill-required",
+        explain_add_reason(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s: belay drill "
             "%" PRId64 " when it runs, or submit with --drill",
             v->asks, until, j->row.id);
 }
 
-static void say_unlabelled(
+static void add_missing_labels(
     const struct survey *v, const struct shape *s, bool only, struct answer *a)
 {
     char names[CORE_TEXT_MAX / 2];
     labels_lacking(s->labels, v->unlabelled, names, sizeof names);
-    explain_say(a, "required-labels", "pool %s requires further labels of its jobs: %s; %s",
+    explain_add_reason(a, "required-labels", "pool %s requires further labels of its jobs: %s; %s",
         v->unlabelled->row.name, names,
         only ? "no other pool fits: cancel it, and submit it again with --label"
              : "it runs elsewhere");
 }
 
 /* Whether one of the pools that it names exists; true if it names none. */
-static bool knows_a_pool(const struct model *m, const char *pools)
+static bool names_existing_pool(const struct model *m, const char *pools)
 {
     LIST_FOREACH (model_pools(m), l)
         if (job_pools_allow(pools, LIST_ENTRY(l, struct pool, in_all)->row.name))
@@ -261,8 +262,8 @@ bool explain_impossible(const struct model *m, const struct job *j, const struct
     const struct survey *v, struct answer *a)
 {
     bool several = strchr(s->pool, ',');
-    if (!knows_a_pool(m, s->pool)) {
-        explain_say(
+    if (!names_existing_pool(m, s->pool)) {
+        explain_add_reason(
             a, "no-pool", "there is %s '%s'", several ? "none of the pools" : "no pool", s->pool);
         return true;
     }
@@ -271,22 +272,23 @@ bool explain_impossible(const struct model *m, const struct job *j, const struct
     if (v->uncertified > 0)
         explain_uncertified(v, j, true, a);
     else if (v->unlabelled)
-        say_unlabelled(v, s, true, a);
+        add_missing_labels(v, s, true, a);
     else if (v->no_criu > 0)
-        say_criu(v, a);
+        add_missing_criu(v, a);
     else if (v->no_constraints > 0)
-        say_constraints(v, s, a);
+        add_unmet_constraints(v, s, a);
     else if (v->other_market > 0)
-        explain_say(a, "market",
+        explain_add_reason(a, "market",
             "only machines of another market than %s are large enough; --market any would use them",
             market_wish_names[s->wish]);
     else if (v->too_small > 0) {
         char need[96], largest[96];
         size_text(&s->need, need, sizeof need);
         size_text(&v->largest, largest, sizeof largest);
-        explain_say(a, "too-large", "it needs %s; the largest machine has %s", need, largest);
+        explain_add_reason(
+            a, "too-large", "it needs %s; the largest machine has %s", need, largest);
     } else
-        explain_say(a, "no-node-fits", "no node has joined%s%s%s and none can be launched",
+        explain_add_reason(a, "no-node-fits", "no node has joined%s%s%s and none can be launched",
             several      ? " any of the pools '"
             : s->pool[0] ? " pool '"
                          : "",
@@ -309,7 +311,7 @@ void explain_coming(
         char since[32];
         time_format_duration(now.mono.ms - i->since.ms, since, sizeof since);
         bool booting = i->row.state == INSTANCE_LAUNCHED;
-        explain_say(a, "launching", "instance %" PRId64 " (%s %s in %s) %s %s%s", i->row.id,
+        explain_add_reason(a, "launching", "instance %" PRId64 " (%s %s in %s) %s %s%s", i->row.id,
             i->row.type, market_names[i->row.market], i->row.zone,
             booting ? "has been booting for" : "was requested", since, booting ? "" : " ago");
     }
@@ -327,7 +329,7 @@ static struct kilowatts kilowatts(int64_t watts)
 }
 
 /* Number of nodes that would have to be launched there. */
-static int64_t lacking_nodes(const struct model *m, const struct pool *p, const struct shape *s)
+static int64_t missing_nodes(const struct model *m, const struct pool *p, const struct shape *s)
 {
     int64_t n = s->least;
     LIST_FOREACH (model_nodes(m), l) {
@@ -338,11 +340,11 @@ static int64_t lacking_nodes(const struct model *m, const struct pool *p, const 
 }
 
 /* The pool may have more machines, but their rack lacks power for the number needed. */
-static void say_rack_of(
+static void add_rack_power_of_pool(
     const struct model *m, const struct pool *p, const struct shape *s, struct answer *a)
 {
     const struct rack_options *o = p->rack->options;
-    int64_t least_w = -1, n = lacking_nodes(m, p, s);
+    int64_t least_w = -1, n = missing_nodes(m, p, s);
     LIST_FOREACH (&p->offers, lo) {
         const struct offer *of = LIST_ENTRY(lo, struct offer, in_pool);
         struct resources total = offer_total(of);
@@ -354,7 +356,7 @@ static void say_rack_of(
     }
     if (least_w < 0 || n <= 0 || n * least_w <= rack_left(p->rack))
         return;
-    explain_say(a, "rack",
+    explain_add_reason(a, "rack",
         "no node of pool %s is launched for lack of power: rack %s draws %s kW of at most %s "
         "(max_kw), and it would draw %s more there",
         p->row.name, o->name, kilowatts(o->max_w - rack_left(p->rack)).s, kilowatts(o->max_w).s,
@@ -362,7 +364,7 @@ static void say_rack_of(
 }
 
 /* Failed boots; the console's lines are joined here. */
-static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
+static void add_boot_failures(const struct pool *p, struct stamp now, struct answer *a)
 {
     const struct pool_boots *b = &p->row.boots;
     char in[32], next[96];
@@ -378,7 +380,7 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
             "one is launched in %s to try again; belay pools apply --yes tries at once", in);
     else
         STR_COPY(next, "one is launched to try again for the next job that may have it");
-    explain_say(a, "boots-fail",
+    explain_add_reason(a, "boots-fail",
         "pool %s: the last %" PRId32 " machines that it launched never joined%s (instance %" PRId64
         ": %.160s); %s",
         p->row.name, b->failed, pool_boots_disk_full(p) ? ", or had no space on their disks" : "",
@@ -391,7 +393,7 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
     for (const char *c = b->console + from; *c; c++)
         line[n++] = *c == '\n' ? ' ' : *c;
     line[n] = '\0';
-    explain_say(
+    explain_add_reason(
         a, "boot-console", "the console of instance %" PRId64 " ended with: %s", b->instance, line);
 }
 
@@ -406,14 +408,15 @@ void explain_offers(
             continue;
         struct capacity capacity = pool_limits(p);
         if (pool_boots_fail(p))
-            say_boots(p, now, a);
+            add_boot_failures(p, now, a);
         if (capacity.nodes == 0)
-            explain_say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId64 " nodes%s%s",
-                p->row.name, p->used.nodes, pool_nodes_max(p),
+            explain_add_reason(a, "pool-full",
+                "pool %s has %" PRId64 " of at most %" PRId64 " nodes%s%s", p->row.name,
+                p->used.nodes, pool_nodes_max(p),
                 pool_nodes_max(p) < p->row.max_nodes ? ", for which there are places in rack " : "",
                 pool_nodes_max(p) < p->row.max_nodes ? p->rack->options->name : "");
         if (capacity.nodes > 0 && p->rack)
-            say_rack_of(m, p, s, a);
+            add_rack_power_of_pool(m, p, s, a);
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
@@ -423,7 +426,7 @@ void explain_offers(
                 continue;
             const char *lacks = capacity_lacks(&capacity, o), *lacks_all = capacity_lacks(&all, o);
             if (capacity.nodes > 0 && (lacks || lacks_all))
-                explain_say(a, "limit", "%s %s in %s would exceed the maximum %s of %s",
+                explain_add_reason(a, "limit", "%s %s in %s would exceed the maximum %s of %s",
                     o->row.type, market_names[o->row.market], o->row.zone,
                     lacks ? lacks : lacks_all, lacks ? "its pool" : "all pools together");
             if (!mono_is_set(until) || until.ms <= now.mono.ms)
@@ -431,7 +434,7 @@ void explain_offers(
             char in[32];
             time_format_duration(until.ms - now.mono.ms, in, sizeof in);
             bool early = o->row.refused_in_a_row == 0 && o->early_reclaims_in_a_row > 0;
-            explain_say(a, early ? "offer-reclaims" : "offer-refused",
+            explain_add_reason(a, early ? "offer-reclaims" : "offer-refused",
                 "%s %s in %s %s (%" PRId32 " in a row); tried again in %s%s%s", o->row.type,
                 market_names[o->row.market], o->row.zone,
                 early ? "reclaims its machines soon after they boot" : "provided no machine",
@@ -442,13 +445,13 @@ void explain_offers(
 }
 
 /* n: the first of them; together: power for each of them alone, but not for all that are needed. */
-static void say_rack(
+static void add_rack_power(
     const struct node *n, int64_t nodes, const struct shape *s, bool together, struct answer *a)
 {
     const struct rack_options *o = n->rack->options;
     int64_t draw = o->max_w - rack_left(n->rack),
             adds = rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
-    explain_say(a, "rack",
+    explain_add_reason(a, "rack",
         "%" PRId64
         " node%s capacity but no power: rack %s draws %s kW of at most %s (max_kw), and %s "
         "would draw %s more on %s%s",
@@ -460,37 +463,37 @@ static void say_rack(
 void explain_nodes(const struct survey *v, const struct shape *s, struct answer *a)
 {
     if (v->unpowered)
-        say_rack(v->lacks_power, v->unpowered, s, false, a);
+        add_rack_power(v->lacks_power, v->unpowered, s, false, a);
     if (v->throttled)
-        explain_say(a, "nodes-throttled",
+        explain_add_reason(a, "nodes-throttled",
             "%" PRId64 " node%s throttled by heat, power or the board, and %s no new jobs until "
             "that is over: %s (%s)%s",
             v->throttled, v->throttled == 1 ? " is" : "s are", v->throttled == 1 ? "gets" : "get",
             v->throttles->row.name, node_throttle_names[v->throttles->throttle],
             v->throttled > 1 ? " and others" : "");
     if (v->full)
-        explain_say(a, "nodes-full",
+        explain_add_reason(a, "nodes-full",
             "%" PRId64 " node%s no space on %s disk, and %s no new jobs until there is space: %s "
             "(%.140s)%s",
             v->full, v->full == 1 ? " has" : "s have", v->full == 1 ? "its" : "their",
             v->full == 1 ? "gets" : "get", v->fulls->row.name, v->fulls->disk_full,
             v->full > 1 ? " and others" : "");
     if (v->busy)
-        explain_say(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy,
+        explain_add_reason(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy,
             v->busy == 1 ? " is" : "s are",
             shape_is_exclusive(s) ? "not empty, and it is exclusive" : "busy");
     if (v->kept)
-        explain_say(a, "nodes-kept-for-another",
+        explain_add_reason(a, "nodes-kept-for-another",
             "%" PRId64 " node%s temporarily reserved for a multi-node job that will continue there",
             v->kept, v->kept == 1 ? " is" : "s are");
     if (v->noticed)
-        explain_say(a, "nodes-noticed", "%" PRId64 " node%s being reclaimed", v->noticed,
+        explain_add_reason(a, "nodes-noticed", "%" PRId64 " node%s being reclaimed", v->noticed,
             v->noticed == 1 ? " is" : "s are");
     if (v->draining)
-        explain_say(a, "nodes-draining", "%" PRId64 " node%s being emptied", v->draining,
+        explain_add_reason(a, "nodes-draining", "%" PRId64 " node%s being emptied", v->draining,
             v->draining == 1 ? " is" : "s are");
     if (v->lost)
-        explain_say(a, "nodes-lost", "%" PRId64 " node%s lost: %s not report", v->lost,
+        explain_add_reason(a, "nodes-lost", "%" PRId64 " node%s lost: %s not report", v->lost,
             v->lost == 1 ? " is" : "s are", v->lost == 1 ? "its agent does" : "their agents do");
 }
 
@@ -510,7 +513,7 @@ static int64_t gang_nodes(const struct model *m, const struct pool *p, const str
     *ret_ready = 0;
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market) ||
+        if (n->pool != p || !machine_may_fit(&v, s, p, &n->row.total, n->row.market) ||
             !node_has_constraints(n, s))
             continue;
         nodes++;
@@ -537,18 +540,18 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a)
         most_ready = nodes > 0 && ready > most_ready ? ready : most_ready;
     }
     if (most < j->row.spec.nodes_min)
-        explain_say(a, "too-many-nodes",
+        explain_add_reason(a, "too-many-nodes",
             "it needs %" PRId32 " nodes of one pool at once; the largest pool can have %" PRId64,
             j->row.spec.nodes_min, most);
     else
-        explain_say(a, "nodes-together",
+        explain_add_reason(a, "nodes-together",
             "%" PRId64 " of the %" PRId32 " nodes that it %s at once, of one pool, have capacity",
             most_ready, j->least,
             j->gathers                         ? "would like"
             : j->least > j->row.spec.nodes_min ? "had and waits for again"
                                                : "needs");
     if (most_ready < j->least && power.n > 0)
-        say_rack(power.first, power.n, j->shape, true, a);
+        add_rack_power(power.first, power.n, j->shape, true, a);
 }
 
 /* The nodes that an elastic gang waits for, and for how long. */
@@ -563,16 +566,16 @@ void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a
     int64_t ms = job_side(j)->gang_resize_until.ms - now.mono.ms;
     time_format_duration(ms > 0 ? ms : 0, left, sizeof left);
     if (kept > 0)
-        explain_say(a, "nodes-kept",
+        explain_add_reason(a, "nodes-kept",
             "%" PRId64 " node%s it ran on %s reserved for it, for at most %s", kept,
             kept == 1 ? " that" : "s that", kept == 1 ? "is" : "are", left);
     if (j->least > j->row.spec.nodes_min)
-        explain_say(a, "fewer-nodes", "with %" PRId32 " or more it starts in at most %s%s",
+        explain_add_reason(a, "fewer-nodes", "with %" PRId32 " or more it starts in at most %s%s",
             j->row.spec.nodes_min, left, j->gathers ? ", or as soon as no more are available" : "");
 }
 
 /* "in 2h05m", by the time limits of running jobs. */
-static void say_until(int64_t until, struct stamp now, char *out, size_t size)
+static void format_reservation_end(int64_t until, struct stamp now, char *out, size_t size)
 {
     char in[32];
     if (!reserve_is_known(until)) {
@@ -590,14 +593,15 @@ void explain_reserved(
     const struct link *first = s->head == j->row.id ? list_first(&s->reserved) : NULL;
     char until[96];
     if (first) {
-        say_until(s->reserved_until, now, until, sizeof until);
-        explain_say(a, "reserved", "%s%s reserved for it: it starts there %s, or elsewhere before",
+        format_reservation_end(s->reserved_until, now, until, sizeof until);
+        explain_add_reason(a, "reserved",
+            "%s%s reserved for it: it starts there %s, or elsewhere before",
             LIST_ENTRY(first, struct node, in_reserved)->row.name,
             first == list_last(&s->reserved) ? " is" : " and others are", until);
     }
     if (v->reserved > 0) {
-        say_until(v->reserved_until, now, until, sizeof until);
-        explain_say(a, "reserved-for",
+        format_reservation_end(v->reserved_until, now, until, sizeof until);
+        explain_add_reason(a, "reserved-for",
             "%" PRId64 " node%s capacity, reserved for job %" PRId64 "%s, expected to start %s; %s",
             v->reserved, v->reserved == 1 ? " has" : "s have", v->reserved_for,
             v->reserved > 1 ? " and others" : "", until,
@@ -611,9 +615,9 @@ void explain_lacking(const struct survey *v, const struct job *j, struct answer 
     if (v->uncertified > 0)
         explain_uncertified(v, j, false, a);
     if (v->unlabelled)
-        say_unlabelled(v, j->shape, false, a);
+        add_missing_labels(v, j->shape, false, a);
     if (v->no_criu > 0)
-        say_criu(v, a);
+        add_missing_criu(v, a);
     if (v->no_constraints > 0)
-        say_constraints(v, j->shape, a);
+        add_unmet_constraints(v, j->shape, a);
 }

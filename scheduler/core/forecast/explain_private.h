@@ -16,7 +16,7 @@ struct answer {
 };
 
 /* Adds a reason if there is space. */
-void explain_say(struct answer *a, const char *code, const char *fmt, ...)
+void explain_add_reason(struct answer *a, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 static inline const char *explain_plural(int64_t n)

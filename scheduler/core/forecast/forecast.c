@@ -48,7 +48,8 @@ static int64_t least_uusd_h(
 }
 
 /* Amount that the lot's jobs will reserve in a budget; 0 if they do not match it or none starts. */
-static int64_t set_aside(const struct forecast_snapshot *p, int32_t lot, const struct budget *b)
+static int64_t budget_reserved_for_lot(
+    const struct forecast_snapshot *p, int32_t lot, const struct budget *b)
 {
     const struct lot *l = &p->lots[lot];
     const struct pool *pool = NULL;
@@ -60,7 +61,7 @@ static int64_t set_aside(const struct forecast_snapshot *p, int32_t lot, const s
 }
 
 /* A budget that jobs before it will exhaust; NULL: none. */
-static const struct budget *spent_before(const struct forecast_snapshot *p)
+static const struct budget *budget_exhausted_ahead(const struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < budgets_count(p->m); k++) {
         const struct budget *b = budgets_at(p->m, k);
@@ -69,7 +70,7 @@ static const struct budget *spent_before(const struct forecast_snapshot *p)
         for (int32_t i = 0; left != INT64_MAX && i < p->n_lots && sum <= left; i++)
             if (i == p->mine ||
                 queue_position_order(p->lots[i].position, p->lots[p->mine].position) < 0)
-                sum += set_aside(p, i, b);
+                sum += budget_reserved_for_lot(p, i, b);
         if (sum > left)
             return b;
     }
@@ -77,7 +78,7 @@ static const struct budget *spent_before(const struct forecast_snapshot *p)
 }
 
 /* A budget of the job that cannot pay for it on any machine; NULL: none. */
-static const struct budget *unpaid_by(const struct forecast_snapshot *p)
+static const struct budget *budget_lacking_everywhere(const struct forecast_snapshot *p)
 {
     const struct shape *s = p->lots[p->mine].shape;
     for (size_t k = 0; s->in_budgets && k < p->n_node_classes; k++) {
@@ -103,7 +104,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool anything_may(const struct forecast_snapshot *p)
+static bool any_machine_allows(const struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < p->n_node_classes; k++)
         if (p->node_class[k].may[p->mine / 64] >> (p->mine % 64) & 1)
@@ -111,7 +112,7 @@ static bool anything_may(const struct forecast_snapshot *p)
     return false;
 }
 
-static const char *why_nothing_may(const struct shape *s)
+static const char *why_no_machine_allows(const struct shape *s)
 {
     if (s->procurement == PROCURE_WAIT)
         return "it waits for better spot while there is time (--finish-by)";
@@ -152,14 +153,14 @@ static void run_all(
     ret_forecast->latest = a->latest_from_ms < NEVER_MS ? wall_of(a, p->m, latest_ms) : WALL_NONE;
     ret_forecast->node = median->node ? median->node->row.id : CORE_ID_NONE;
     ret_forecast->offer = median->offer ? median->offer->row.id : CORE_ID_NONE;
-    const struct budget *b = anything_may(p) ? NULL : unpaid_by(p);
+    const struct budget *b = any_machine_allows(p) ? NULL : budget_lacking_everywhere(p);
     if (b)
         text_format(ret_forecast->why, sizeof ret_forecast->why,
             "budget %s has too little left for it", b->row.name);
     else if (!wall_is_set(ret_forecast->median))
-        STR_COPY(ret_forecast->why, anything_may(p)
+        STR_COPY(ret_forecast->why, any_machine_allows(p)
                                         ? "the end of the jobs before it cannot be predicted"
-                                        : why_nothing_may(a->shape));
+                                        : why_no_machine_allows(a->shape));
     else if (!wall_is_set(ret_forecast->latest))
         STR_COPY(ret_forecast->why, "a job before it has no time limit");
 }
@@ -182,7 +183,8 @@ bool shape_starts_now(
     return n != NULL;
 }
 
-static int64_t input_there(const struct model *m, const struct forecast *f, const struct shape *s)
+static int64_t input_uusd_at_start(
+    const struct model *m, const struct forecast *f, const struct shape *s)
 {
     const struct node *n = f->node != CORE_ID_NONE ? model_node(m, f->node) : NULL;
     const struct offer *o = f->offer != CORE_ID_NONE ? model_offer(m, f->offer) : NULL;
@@ -201,7 +203,7 @@ void forecast_for(
         p->m = m;
         p->now = now;
         forecast_snapshot_take(p, a);
-        const struct budget *b = spent_before(p);
+        const struct budget *b = budget_exhausted_ahead(p);
         if (b)
             text_format(ret_forecast->why, sizeof ret_forecast->why,
                 "budget %s has too little left for it and the jobs before it", b->row.name);
@@ -209,7 +211,7 @@ void forecast_for(
             run_all(p, a, ret_forecast);
         forecast_snapshot_destroy(p);
     }
-    ret_forecast->input_uusd = input_there(m, ret_forecast, a->shape);
+    ret_forecast->input_uusd = input_uusd_at_start(m, ret_forecast, a->shape);
 }
 
 /* ---- a pending job ---- */

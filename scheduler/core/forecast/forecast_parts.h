@@ -13,9 +13,9 @@
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"
 
-#define GROUPS_MAX 64 /* limited allowances; further ones count as unlimited */
-#define HISTORIES 4   /* per lot */
-#define LOOK_MAX 64   /* as in reserve.c */
+#define GROUPS_MAX 64      /* limited allowances; further ones count as unlimited */
+#define HISTORIES 4        /* per lot */
+#define RECENT_ENDS_MAX 64 /* as in reserve.c */
 #define NO_INDEX (-1)
 #define NEVER_MS (1LL << 60)
 
@@ -69,11 +69,11 @@ struct lot {
     int64_t last_at;    /* position of the last one */
     int64_t from_ms;    /* not eligible before */
     int32_t nodes;
-    int32_t group[2];  /* of their user and team; 0 = unlimited */
-    bool has_reserved; /* nodes are reserved for the first of them */
-    int64_t looked;    /* epoch of the search for nodes */
-    int32_t kept;      /* the first such slot */
-    bool comes;        /* machines for all of them are coming */
+    int32_t group[2];      /* of their user and team; 0 = unlimited */
+    bool has_reserved;     /* nodes are reserved for the first of them */
+    int64_t reserve_tried; /* epoch of the search for nodes */
+    int32_t kept;          /* the first such slot */
+    bool comes;            /* machines for all of them are coming */
     int n_histories, n_seen;
     const struct runtimes *histories[HISTORIES];
 };
@@ -102,10 +102,10 @@ struct forecast_snapshot {
     int32_t n_lots, mine; /* mine: lot of the job in question */
     struct group groups[GROUPS_MAX];
     int32_t n_groups;
-    uint8_t *group_of;              /* by the index of an allowance */
-    int64_t licences[LICENCES_MAX]; /* free ones */
-    int32_t look[LOOK_MAX];         /* slots with an end, most recent first */
-    int32_t n_look;
+    uint8_t *group_of;                    /* by the index of an allowance */
+    int64_t licences[LICENCES_MAX];       /* free ones */
+    int32_t recent_ends[RECENT_ENDS_MAX]; /* slots with an end, most recent first */
+    int32_t n_recent_ends;
     int32_t n_reserved; /* number of lots */
     int32_t n_named;
     /* Constraints of lots that name nodes. */

@@ -43,7 +43,7 @@ struct remedies {
     size_t n, max;
 };
 
-static void vary(const struct remedies *r, struct variant *ret_variant)
+static void variant_init(const struct remedies *r, struct variant *ret_variant)
 {
     const struct shape *s = r->job->shape;
     struct variant *v = ret_variant;
@@ -62,10 +62,10 @@ static void vary(const struct remedies *r, struct variant *ret_variant)
     v->shape.head = is_queued && s->head == r->job->row.id ? r->job->row.id - 1 : r->job->row.id;
 }
 
-static const struct reason *say(struct remedies *r, const char *code, const char *fmt, ...)
+static const struct reason *add_remedy(struct remedies *r, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static const struct reason *say(struct remedies *r, const char *code, const char *fmt, ...)
+static const struct reason *add_remedy(struct remedies *r, const char *code, const char *fmt, ...)
 {
     if (r->n == r->max)
         return NULL;
@@ -85,13 +85,13 @@ static bool starts(const struct remedies *r, const struct shape *s)
 }
 
 /* "it would start now on n1" */
-struct there {
+struct start_text {
     char s[CORE_NAME_MAX + 64];
 };
 
-static struct there where(const struct remedies *r, const struct shape *s)
+static struct start_text describe_start(const struct remedies *r, const struct shape *s)
 {
-    struct there t = {"it would start now"};
+    struct start_text t = {"it would start now"};
     int64_t id;
     if (!shape_starts_now(r->m, s, r->now, &id))
         return t;
@@ -109,7 +109,7 @@ static void try_time(struct remedies *r)
         4320, 2880, 1440, 720, 480, 360, 240, 180, 120, 90, 60, 45, 30, 20, 15, 10, 5};
     int64_t limit_ms = r->job->row.spec.time_limit_ms;
     struct variant v;
-    vary(r, &v);
+    variant_init(r, &v);
     for (size_t k = 0; k < sizeof minutes / sizeof minutes[0]; k++) {
         char with[32], is[32];
         v.shape.limit_ms = minutes[k] * MINUTE_MS;
@@ -117,8 +117,8 @@ static void try_time(struct remedies *r)
             continue;
         time_format_duration(v.shape.limit_ms, with, sizeof with);
         time_format_duration(limit_ms, is, sizeof is);
-        say(r, "time", "with --time %s%s%s %s", with, limit_ms > 0 ? " instead of " : "",
-            limit_ms > 0 ? is : "", where(r, &v.shape).s);
+        add_remedy(r, "time", "with --time %s%s%s %s", with, limit_ms > 0 ? " instead of " : "",
+            limit_ms > 0 ? is : "", describe_start(r, &v.shape).s);
         return;
     }
 }
@@ -130,30 +130,32 @@ static void try_constraints(struct remedies *r)
     struct variant v;
     if (!x)
         return;
-    vary(r, &v);
+    variant_init(r, &v);
     v.constraints.constraint = (struct constraint){0};
     if (x->constraint.n_names > 0 && starts(r, &v.shape))
-        say(r, "constraint", "without --constraint %s", where(r, &v.shape).s);
-    vary(r, &v);
+        add_remedy(r, "constraint", "without --constraint %s", describe_start(r, &v.shape).s);
+    variant_init(r, &v);
     v.constraints.gpu = (struct gpu_kind){0};
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && starts(r, &v.shape))
-        say(r, "gpu-kind", "with GPUs of any kind %s", where(r, &v.shape).s);
-    vary(r, &v);
+        add_remedy(r, "gpu-kind", "with GPUs of any kind %s", describe_start(r, &v.shape).s);
+    variant_init(r, &v);
     v.constraints.nodes[0] = v.constraints.exclude[0] = '\0';
     if (constraints_name_nodes(x) && starts(r, &v.shape))
-        say(r, "nodelist", "without --nodelist and --exclude %s", where(r, &v.shape).s);
-    vary(r, &v);
+        add_remedy(
+            r, "nodelist", "without --nodelist and --exclude %s", describe_start(r, &v.shape).s);
+    variant_init(r, &v);
     v.constraints.resources.n = 0;
     if (x->resources.n > 0 && starts(r, &v.shape))
-        say(r, "resources", "without the named resources of --gres %s", where(r, &v.shape).s);
-    vary(r, &v);
+        add_remedy(r, "resources", "without the named resources of --gres %s",
+            describe_start(r, &v.shape).s);
+    variant_init(r, &v);
     v.constraints.exclusive = false;
     if (x->exclusive && starts(r, &v.shape))
-        say(r, "exclusive", "without --exclusive %s", where(r, &v.shape).s);
-    vary(r, &v);
+        add_remedy(r, "exclusive", "without --exclusive %s", describe_start(r, &v.shape).s);
+    variant_init(r, &v);
     v.constraints.licences.n = 0;
     if (x->licences.n > 0 && starts(r, &v.shape))
-        say(r, "licences", "without --licences %s", where(r, &v.shape).s);
+        add_remedy(r, "licences", "without --licences %s", describe_start(r, &v.shape).s);
 }
 
 static void try_pool(struct remedies *r)
@@ -161,35 +163,35 @@ static void try_pool(struct remedies *r)
     const struct shape *s = r->job->shape;
     int64_t id;
     struct variant v;
-    vary(r, &v);
+    variant_init(r, &v);
     v.shape.pool[0] = '\0';
     if (s->pool[0] && shape_starts_now(r->m, &v.shape, r->now, &id))
-        say(r, "pool", "in pool %s instead of %s %s", model_node(r->m, id)->pool->row.name, s->pool,
-            where(r, &v.shape).s);
-    vary(r, &v);
+        add_remedy(r, "pool", "in pool %s instead of %s %s", model_node(r->m, id)->pool->row.name,
+            s->pool, describe_start(r, &v.shape).s);
+    variant_init(r, &v);
     v.shape.wish = WISH_ANY;
     if (s->wish != WISH_ANY && starts(r, &v.shape))
-        say(r, "market", "with --market any instead of %s %s", market_wish_names[s->wish],
-            where(r, &v.shape).s);
+        add_remedy(r, "market", "with --market any instead of %s %s", market_wish_names[s->wish],
+            describe_start(r, &v.shape).s);
 }
 
 static void try_nodes(struct remedies *r)
 {
     struct variant v;
-    vary(r, &v);
+    variant_init(r, &v);
     for (int32_t n = r->job->shape->least - 1; n >= 1; n--) {
         v.shape.nodes = v.shape.least = n;
         if (!starts(r, &v.shape))
             continue;
-        say(r, "nodes", "with %" PRId32 " node%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
-            r->job->shape->least, where(r, &v.shape).s);
+        add_remedy(r, "nodes", "with %" PRId32 " node%s instead of %" PRId32 " %s", n,
+            n == 1 ? "" : "s", r->job->shape->least, describe_start(r, &v.shape).s);
         return;
     }
 }
 
 /* The largest value below `is` with which it starts; 0: none. Monotonic: what fits with more fits
  * with less. */
-static int64_t most_that_starts(const struct remedies *r, struct variant *v, int64_t is,
+static int64_t largest_that_starts(const struct remedies *r, struct variant *v, int64_t is,
     int64_t step, void (*set)(struct shape *, int64_t))
 {
     int64_t low = 0, high = (is - 1) / step;
@@ -226,25 +228,26 @@ static void try_size(struct remedies *r)
 {
     const struct resources *need = &r->job->shape->need;
     struct variant v;
-    vary(r, &v);
-    int64_t n = need->cpus > 1 ? most_that_starts(r, &v, need->cpus, 1, set_cpus) : 0;
+    variant_init(r, &v);
+    int64_t n = need->cpus > 1 ? largest_that_starts(r, &v, need->cpus, 1, set_cpus) : 0;
     if (n > 0)
-        say(r, "cpus", "with %" PRId64 " cpu%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
-            need->cpus, where(r, &v.shape).s);
-    vary(r, &v);
-    n = need->gpus > 1 ? most_that_starts(r, &v, need->gpus, 1, set_gpus) : 0;
+        add_remedy(r, "cpus", "with %" PRId64 " cpu%s instead of %" PRId32 " %s", n,
+            n == 1 ? "" : "s", need->cpus, describe_start(r, &v.shape).s);
+    variant_init(r, &v);
+    n = need->gpus > 1 ? largest_that_starts(r, &v, need->gpus, 1, set_gpus) : 0;
     if (n > 0)
-        say(r, "gpus", "with %" PRId64 " GPU%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
-            need->gpus, where(r, &v.shape).s);
-    vary(r, &v);
+        add_remedy(r, "gpus", "with %" PRId64 " GPU%s instead of %" PRId32 " %s", n,
+            n == 1 ? "" : "s", need->gpus, describe_start(r, &v.shape).s);
+    variant_init(r, &v);
     n = need->memory_mib > MEMORY_STEP_MIB
-            ? most_that_starts(r, &v, need->memory_mib, MEMORY_STEP_MIB, set_memory)
+            ? largest_that_starts(r, &v, need->memory_mib, MEMORY_STEP_MIB, set_memory)
             : 0;
     if (n > 0) {
         char with[24], is[24];
         str_format_bytes((uint64_t)n << 20, with, sizeof with);
         str_format_bytes((uint64_t)need->memory_mib << 20, is, sizeof is);
-        say(r, "memory", "with %s of memory instead of %s %s", with, is, where(r, &v.shape).s);
+        add_remedy(r, "memory", "with %s of memory instead of %s %s", with, is,
+            describe_start(r, &v.shape).s);
     }
 }
 
@@ -252,7 +255,8 @@ static void try_size(struct remedies *r)
 
 /* The cheapest offer that can provide all nodes of the job at once; `more`: if the pool could have
  * this many more. */
-static const struct offer *launches(const struct remedies *r, const struct shape *s, int64_t more)
+static const struct offer *cheapest_launch(
+    const struct remedies *r, const struct shape *s, int64_t more)
 {
     const struct offer *best = NULL;
     enum limit_kind kind;
@@ -299,25 +303,27 @@ static void try_launches(struct remedies *r)
     const struct shape *s = r->job->shape;
     const struct offer *o;
     struct variant v;
-    vary(r, &v);
+    variant_init(r, &v);
     v.shape.pool[0] = '\0';
-    if (s->pool[0] && (o = launches(r, &v.shape, 0)))
-        say(r, "launch", "in pool %s instead of %s a machine would be launched for it: from %s",
-            o->row.pool, s->pool, price_of(o, s).s);
-    vary(r, &v);
+    if (s->pool[0] && (o = cheapest_launch(r, &v.shape, 0)))
+        add_remedy(r, "launch",
+            "in pool %s instead of %s a machine would be launched for it: from %s", o->row.pool,
+            s->pool, price_of(o, s).s);
+    variant_init(r, &v);
     v.shape.wish = WISH_ANY;
-    if (s->wish != WISH_ANY && (o = launches(r, &v.shape, 0)))
-        say(r, "launch", "with --market any a machine of pool %s would be launched for it: from %s",
-            o->row.pool, price_of(o, s).s);
-    vary(r, &v);
+    if (s->wish != WISH_ANY && (o = cheapest_launch(r, &v.shape, 0)))
+        add_remedy(r, "launch",
+            "with --market any a machine of pool %s would be launched for it: from %s", o->row.pool,
+            price_of(o, s).s);
+    variant_init(r, &v);
     v.constraints.constraint = (struct constraint){0};
     v.constraints.gpu = (struct gpu_kind){0};
     v.constraints.nodes[0] = '\0';
     if (s->constraints &&
         (s->constraints->nodes[0] || s->constraints->constraint.n_names > 0 ||
             s->constraints->gpu.model[0] || s->constraints->gpu.memory_mib > 0) &&
-        (o = launches(r, &v.shape, 0)))
-        say(r, "launch",
+        (o = cheapest_launch(r, &v.shape, 0)))
+        add_remedy(r, "launch",
             "with GPUs of any kind and without --constraint and --nodelist a machine of pool %s "
             "would be launched for it: from %s",
             o->row.pool, price_of(o, s).s);
@@ -328,11 +334,11 @@ static void try_launches(struct remedies *r)
 static void try_max_nodes(struct remedies *r)
 {
     struct variant v;
-    vary(r, &v);
-    const struct offer *o = launches(r, &v.shape, v.shape.least);
+    variant_init(r, &v);
+    const struct offer *o = cheapest_launch(r, &v.shape, v.shape.least);
     if (!o || pool_boots_fail(o->pool) || pool_limits(o->pool).nodes >= v.shape.least)
         return;
-    say(r, "max-nodes",
+    add_remedy(r, "max-nodes",
         "if max_nodes of pool %s were %" PRId64 " instead of %" PRId32
         " a machine would be launched for it: from %s",
         o->row.pool, o->pool->row.max_nodes + v.shape.least - pool_limits(o->pool).nodes,
@@ -377,7 +383,7 @@ static void amount(enum limit_kind kind, int64_t n, char *out, size_t size)
 static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
 {
     struct variant v;
-    vary(r, &v);
+    variant_init(r, &v);
     struct allowance *w = of_team ? &v.team.may : &v.account.may;
     int64_t is = w->most[kind];
     if (is == LIMIT_NONE)
@@ -390,11 +396,11 @@ static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
     char with[32], now[32];
     amount(kind, most, with, sizeof with);
     amount(kind, is, now, sizeof now);
-    say(r, "raise-limit", "if %s of %s%s were %s instead of %s %s",
+    add_remedy(r, "raise-limit", "if %s of %s%s were %s instead of %s %s",
         kind == LIMIT_MCPU && of_team && v.team.quota_mcpu > 0 ? "max_cpus or the quota"
                                                                : limit_names[kind],
         of_team ? "team " : "", of_team ? v.team.name : v.account.row.user, with, now,
-        where(r, &v.shape).s);
+        describe_start(r, &v.shape).s);
 }
 
 /* ---- outside the queue ---- */
@@ -403,7 +409,7 @@ static void try_waits(struct remedies *r)
 {
     const struct job_row *row = &r->job->row;
     struct variant v;
-    vary(r, &v);
+    variant_init(r, &v);
     bool begins = row->spec.begin_at.ms > r->now.wall.ms;
     struct job_row other = *row;
     other.spec.begin_at = WALL_NONE;
@@ -412,15 +418,16 @@ static void try_waits(struct remedies *r)
         (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))
         return;
     if (row->hold == HOLD_STORE)
-        say(r, "release",
+        add_remedy(r, "release",
             "after its checkpoint store is usable again, released %s: belay release %" PRId64,
-            where(r, &v.shape).s, row->id);
+            describe_start(r, &v.shape).s, row->id);
     else if (row->hold != HOLD_NONE)
-        say(r, "release", "released %s: belay release %" PRId64, where(r, &v.shape).s, row->id);
+        add_remedy(r, "release", "released %s: belay release %" PRId64,
+            describe_start(r, &v.shape).s, row->id);
     else if (begins)
-        say(r, "begin", "without --begin %s", where(r, &v.shape).s);
+        add_remedy(r, "begin", "without --begin %s", describe_start(r, &v.shape).s);
     else
-        say(r, "window", "without --window %s", where(r, &v.shape).s);
+        add_remedy(r, "window", "without --window %s", describe_start(r, &v.shape).s);
 }
 
 size_t core_remedies(
@@ -440,14 +447,15 @@ size_t remedies_for(
         try_waits(&r);
         return r.n;
     }
-    vary(&r, &v);
+    variant_init(&r, &v);
     if (array_is_full(r.job)) {
         if (starts(&r, &v.shape))
-            say(&r, "array-limit", "with more than %%%" PRId32 " of its tasks at once another %s",
-                r.job->array->row.at_once, where(&r, &v.shape).s + strlen("it "));
+            add_remedy(&r, "array-limit",
+                "with more than %%%" PRId32 " of its tasks at once another %s",
+                r.job->array->row.at_once, describe_start(&r, &v.shape).s + strlen("it "));
         return r.n;
     }
-    if (starts(&r, &v.shape) || launches(&r, &v.shape, 0))
+    if (starts(&r, &v.shape) || cheapest_launch(&r, &v.shape, 0))
         return 0;
     try_time(&r);
     try_constraints(&r);

@@ -64,7 +64,7 @@ static struct due heap_pop(struct forecast_run *s)
 }
 
 /* A future event that is not a run. */
-void run_remind(struct forecast_run *s, int32_t slot, int64_t at_ms)
+void run_schedule(struct forecast_run *s, int32_t slot, int64_t at_ms)
 {
     *GROW(s->runs, s->n_runs) =
         (struct run){.limit_ms = at_ms, .slot = slot, .prev = NO_INDEX, .next = NO_INDEX};
@@ -148,7 +148,7 @@ static void advance(struct forecast_run *s, int32_t lot)
     l->left--;
 }
 
-static void note_mine(struct forecast_run *s, int32_t lot, int32_t slot)
+static void note_own_start(struct forecast_run *s, int32_t lot, int32_t slot)
 {
     const struct slot *c = &s->slots[slot];
     if (lot != s->p->mine)
@@ -167,7 +167,7 @@ static void start(struct forecast_run *s, int32_t lot, int32_t slot)
         !(run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms ||
             run_leaves_capacity(s, c, l)))
         run_unreserve(s, c->kept_for); /* it is before them in the queue */
-    note_mine(s, lot, slot);
+    note_own_start(s, lot, slot);
     start_on(s, l, slot, draw_end(s, l), true);
     advance(s, lot);
 }
@@ -188,7 +188,7 @@ static bool start_gang(struct forecast_run *s, int32_t lot)
     if (n < l->nodes || !run_have_power(s, slots, n, l->shape))
         return false;
     int64_t end_ms = draw_end(s, l);
-    note_mine(s, lot, slots[0]);
+    note_own_start(s, lot, slots[0]);
     for (int32_t k = 0; k < n; k++)
         start_on(s, l, slots[k], end_ms, k == 0);
     advance(s, lot);
@@ -197,14 +197,14 @@ static bool start_gang(struct forecast_run *s, int32_t lot)
 
 /* ---- next job ---- */
 
-static int32_t best_for(const struct forecast_run *s, const struct slot *c)
+static int32_t first_lot_for_slot(const struct forecast_run *s, const struct slot *c)
 {
     int32_t best = NO_INDEX;
     for (int32_t k = 0; k < s->p->n_lots; k++) {
         const struct lot *l = &s->lots[k];
         if (l->left == 0 || !resources_fit(&l->need, &c->free) || l->nodes > 1)
             continue;
-        if ((best != NO_INDEX && !run_stands_before(l, &s->lots[best])) || !run_waits(s, l) ||
+        if ((best != NO_INDEX && !run_is_ahead(l, &s->lots[best])) || !run_waits(s, l) ||
             !run_fits(s, c, k) || !run_is_open(s, c, k))
             continue;
         if (!run_exceeds(s, l, c) && !run_lacks_licences(s, l))
@@ -219,8 +219,8 @@ static bool reserve_before(struct forecast_run *s, const struct lot *passing)
     int32_t reserve_max = model_policy(s->p->m)->reserve;
     for (int32_t k = 0; k < s->p->n_lots && s->n_reserved < reserve_max; k++) {
         const struct lot *l = &s->lots[k];
-        if (l->has_reserved || l->looked == s->epoch || l->comes || !run_waits(s, l) ||
-            (passing ? !run_stands_before(l, passing) : l->nodes == 1))
+        if (l->has_reserved || l->reserve_tried == s->epoch || l->comes || !run_waits(s, l) ||
+            (passing ? !run_is_ahead(l, passing) : l->nodes == 1))
             continue;
         if (run_exceeds(s, l, NULL) || run_lacks_licences(s, l))
             continue;
@@ -232,12 +232,12 @@ static bool reserve_before(struct forecast_run *s, const struct lot *passing)
     return false;
 }
 
-static void look_at(struct forecast_run *s, int32_t slot)
+static void fill_slot(struct forecast_run *s, int32_t slot)
 {
     if (s->slots[slot].kept_for != NO_INDEX && s->lots[s->slots[slot].kept_for].nodes > 1)
         start_gang(s, s->slots[slot].kept_for);
     while (!s->is_done) {
-        int32_t best = best_for(s, &s->slots[slot]);
+        int32_t best = first_lot_for_slot(s, &s->slots[slot]);
         s->work++;
         if (best == NO_INDEX)
             return;
@@ -246,22 +246,22 @@ static void look_at(struct forecast_run *s, int32_t slot)
     }
 }
 
-static void look_through(struct forecast_run *s)
+static void refill_freed_slots(struct forecast_run *s)
 {
-    while (s->n_again > 0 && !s->is_done)
-        look_at(s, s->again[--s->n_again]);
-    s->n_again = 0;
+    while (s->n_to_refill > 0 && !s->is_done)
+        fill_slot(s, s->to_refill[--s->n_to_refill]);
+    s->n_to_refill = 0;
 }
 
 /* A job that was held back by something other than capacity: tries any slot. */
-static void look_for(struct forecast_run *s, int32_t lot)
+static void try_lot(struct forecast_run *s, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
     for (size_t k = 0; k < s->n_slots && !s->is_done && run_waits(s, l) && l->nodes == 1; k++) {
         if (run_exceeds(s, l, NULL) || run_lacks_licences(s, l))
             return;
         if (run_fits(s, &s->slots[k], lot) && run_is_open(s, &s->slots[k], lot))
-            look_at(s, (int32_t)k);
+            fill_slot(s, (int32_t)k);
     }
     s->work += (int64_t)s->n_slots / 64;
 }
@@ -272,7 +272,7 @@ static bool has_licences(const struct lot *l)
 }
 
 /* Usage of its user or team fell, or licences are free. */
-static void look_for_limited(struct forecast_run *s, const struct run *r)
+static void try_limited_lots(struct forecast_run *s, const struct run *r)
 {
     bool licences = r->shape->constraints && r->shape->constraints->licences.n > 0;
     if (s->p->n_groups <= 1 && !licences)
@@ -283,31 +283,31 @@ static void look_for_limited(struct forecast_run *s, const struct run *r)
         bool same = (l->group[0] && s->groups[l->group[0]].of == &a->may) ||
                     (l->group[1] && s->groups[l->group[1]].of == &a->team->may);
         if (l->left > 0 && (same || (licences && has_licences(l))))
-            look_for(s, k);
+            try_lot(s, k);
     }
 }
 
 /* Its rack draws less: other slots there may start jobs. */
-static void look_for_powered(struct forecast_run *s, const struct slot *c)
+static void try_lots_after_power(struct forecast_run *s, const struct slot *c)
 {
     const struct rack_nodes *kind;
     if (!run_rack_of(s, c, &kind))
         return;
     for (int32_t k = 0; k < s->p->n_lots && !s->is_done; k++)
         if (s->lots[k].left > 0)
-            look_for(s, k);
+            try_lot(s, k);
 }
 
-static void note_growth(struct forecast_run *s, int32_t slot)
+static void note_recent_end(struct forecast_run *s, int32_t slot)
 {
     int32_t k = 0;
-    while (k < s->n_look - 1 && s->look[k] != slot)
+    while (k < s->n_recent_ends - 1 && s->recent_ends[k] != slot)
         k++;
-    if (s->n_look < LOOK_MAX && (s->n_look == 0 || s->look[k] != slot))
-        k = s->n_look++;
+    if (s->n_recent_ends < RECENT_ENDS_MAX && (s->n_recent_ends == 0 || s->recent_ends[k] != slot))
+        k = s->n_recent_ends++;
     for (; k > 0; k--)
-        s->look[k] = s->look[k - 1];
-    s->look[0] = slot;
+        s->recent_ends[k] = s->recent_ends[k - 1];
+    s->recent_ends[0] = slot;
 }
 
 /* ---- time ---- */
@@ -319,14 +319,14 @@ static void reserve_gangs(struct forecast_run *s)
             ;
 }
 
-static void happen(struct forecast_run *s, struct due due)
+static void process_due(struct forecast_run *s, struct due due)
 {
     const struct run r = s->runs[due.run];
     s->work++;
     s->t_ms = due.at_ms > s->t_ms ? due.at_ms : s->t_ms;
     if (!r.shape && r.slot == NO_INDEX) {
         run_launch_all(s);
-        look_for(s, s->p->mine);
+        try_lot(s, s->p->mine);
         reserve_gangs(s);
         return;
     }
@@ -340,16 +340,16 @@ static void happen(struct forecast_run *s, struct due due)
             s->slots[r.slot].idle_ms = s->t_ms;
     }
     if (r.slot != NO_INDEX && s->slots[r.slot].open_ms <= s->t_ms) {
-        note_growth(s, r.slot);
+        note_recent_end(s, r.slot);
         reserve_gangs(s); /* there may be no job to pass them */
-        look_at(s, r.slot);
-        look_through(s);
+        fill_slot(s, r.slot);
+        refill_freed_slots(s);
         run_end_if_idle(s, r.slot);
     }
     if (r.shape)
-        look_for_limited(s, &r);
+        try_limited_lots(s, &r);
     if (r.shape && r.slot != NO_INDEX)
-        look_for_powered(s, &s->slots[r.slot]);
+        try_lots_after_power(s, &s->slots[r.slot]);
 }
 
 static int64_t expected_ms(const struct forecast_run *s, const struct lot *l)
@@ -363,7 +363,7 @@ static int64_t expected_ms(const struct forecast_run *s, const struct lot *l)
                               : runtimes_mean(NULL, l->shape->limit_ms, 0);
 }
 
-static bool competes(const struct forecast_run *s, int32_t lot)
+static bool shares_machines(const struct forecast_run *s, int32_t lot)
 {
     for (size_t k = 0; k < s->p->n_node_classes; k++) {
         const uint64_t *b = s->p->node_class[k].may;
@@ -380,7 +380,7 @@ static int64_t extrapolate(const struct forecast_run *s)
     const struct lot *mine = &s->lots[s->p->mine];
     for (int32_t k = 0; k < s->p->n_lots; k++) {
         const struct lot *l = &s->lots[k];
-        if (l->left == 0 || !run_stands_before(l, mine) || !competes(s, k))
+        if (l->left == 0 || !run_is_ahead(l, mine) || !shares_machines(s, k))
             continue;
         int64_t ms = expected_ms(s, l), n = l->left;
         if (ms >= NEVER_MS)
@@ -391,7 +391,7 @@ static int64_t extrapolate(const struct forecast_run *s)
     }
     for (size_t k = 0; k < s->n_slots; k++) {
         const struct slot *c = &s->slots[k];
-        if (c->open_ms == NEVER_MS || !run_may(s, c, s->p->mine))
+        if (c->open_ms == NEVER_MS || !run_lot_allowed(s, c, s->p->mine))
             continue;
         capacity +=
             (double)priority_mcpu(model_policy(s->p->m), &s->p->node_class[c->node_class].total);
@@ -452,8 +452,8 @@ static void set_up(struct forecast_run *s, uint64_t seed)
     memcpy(s->lots, p->lots, sizeof s->lots);
     memcpy(s->groups, p->groups, sizeof s->groups);
     memcpy(s->licences, p->licences, sizeof s->licences);
-    memcpy(s->look, p->look, sizeof s->look);
-    s->n_look = p->n_look;
+    memcpy(s->recent_ends, p->recent_ends, sizeof s->recent_ends);
+    s->n_recent_ends = p->n_recent_ends;
     s->n_reserved = p->n_reserved;
     s->all = model_capacity(p->m);
     for (size_t k = 0; k < racks_count(p->m);
@@ -476,12 +476,12 @@ static void set_up(struct forecast_run *s, uint64_t seed)
     for (size_t k = 0; k < p->n_slots; k++) {
         struct slot *c = &s->slots[k];
         if (!c->node)
-            run_remind(s, (int32_t)k, c->open_ms = joins_ms(s, c));
+            run_schedule(s, (int32_t)k, c->open_ms = joins_ms(s, c));
         else if (c->first == NO_INDEX && run_elastic(s, c))
-            run_remind(s, (int32_t)k, c->idle_ms + run_elastic(s, c)->idle_timeout_ms);
+            run_schedule(s, (int32_t)k, c->idle_ms + run_elastic(s, c)->idle_timeout_ms);
     }
     if (s->lots[p->mine].from_ms > s->t_ms)
-        run_remind(s, NO_INDEX, s->lots[p->mine].from_ms);
+        run_schedule(s, NO_INDEX, s->lots[p->mine].from_ms);
 }
 
 struct forecast_result forecast_run(
@@ -494,7 +494,7 @@ struct forecast_result forecast_run(
     run_launch_all(&s);
     reserve_gangs(&s);
     while (!s.is_done && s.work < work_max && s.n_heap > 0 && s.heap[0].at_ms < NEVER_MS)
-        happen(&s, heap_pop(&s));
+        process_due(&s, heap_pop(&s));
     if (!s.is_done && s.work >= work_max)
         s.done.at_ms = extrapolate(&s);
     s.done.work = s.work + 1;

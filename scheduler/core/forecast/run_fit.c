@@ -59,7 +59,7 @@ const struct rack *run_rack_of(
 }
 
 /* Additional draw of one more job of the shape there; NULL: no rack. */
-static const struct rack *draws(
+static const struct rack *power_drawn_by(
     const struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t *ret_w)
 {
     const struct rack_nodes *kind;
@@ -71,7 +71,7 @@ static const struct rack *draws(
 static bool has_power(const struct forecast_run *s, const struct slot *c, const struct shape *of)
 {
     int64_t watts;
-    const struct rack *r = draws(s, c, of, &watts);
+    const struct rack *r = power_drawn_by(s, c, of, &watts);
     return !r || watts <= s->left_w[r->index];
 }
 
@@ -80,7 +80,7 @@ void run_take_power(
     struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t sign)
 {
     int64_t watts;
-    const struct rack *r = draws(s, c, of, &watts);
+    const struct rack *r = power_drawn_by(s, c, of, &watts);
     if (r)
         s->left_w[r->index] -= sign * watts;
 }
@@ -89,7 +89,7 @@ bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
     return resources_fit(run_takes(s, c, l->shape), &c->free) && has_power(s, c, l->shape) &&
-           run_may(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
+           run_lot_allowed(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
 }
 
 /* The slot's reservation is still kept with this job there. */
@@ -108,8 +108,7 @@ bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot
     const struct lot *l = &s->lots[lot];
     if (c->open_ms > s->t_ms)
         return false;
-    if (c->kept_for == NO_INDEX || c->kept_for == lot ||
-        run_stands_before(l, &s->lots[c->kept_for]))
+    if (c->kept_for == NO_INDEX || c->kept_for == lot || run_is_ahead(l, &s->lots[c->kept_for]))
         return true;
     return run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms ||
            run_leaves_capacity(s, c, l);
@@ -122,7 +121,7 @@ bool run_have_power(
     int64_t sums[RACKS_MAX] = {0};
     for (int32_t k = 0; k < n && racks_count(s->p->m) > 0; k++) {
         int64_t watts;
-        const struct rack *r = draws(s, &s->slots[slots[k]], of, &watts);
+        const struct rack *r = power_drawn_by(s, &s->slots[slots[k]], of, &watts);
         if (r && (sums[r->index] += watts) > s->left_w[r->index])
             return false;
     }

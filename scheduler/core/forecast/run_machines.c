@@ -26,7 +26,7 @@ static int32_t launch(struct forecast_run *s, const struct offer *o)
         .kept_for = NO_INDEX,
         .open_ms = s->t_ms + offer_boot_ms(o) * (s->latest ? 2 : 1)};
     s->slots[slot].idle_ms = s->slots[slot].open_ms;
-    run_remind(s, slot, s->slots[slot].open_ms);
+    run_schedule(s, slot, s->slots[slot].open_ms);
     capacity_take(&s->capacity[o->pool->index], o);
     capacity_take(&s->all, o);
     s->n_launched++;
@@ -82,7 +82,7 @@ static void launch_for(
     struct lot *l = &s->lots[lot];
     int64_t n = l->left * l->nodes;
     for (size_t k = 0; k < s->n_slots && n > 0; k++)
-        if (left[k].cpus > 0 && run_may(s, &s->slots[k], lot))
+        if (left[k].cpus > 0 && run_lot_allowed(s, &s->slots[k], lot))
             n -= fill(s, &s->slots[k], l, n, &left[k]);
     const struct offer *o;
     while (n > 0 && s->n_launched < COMING_MAX && (o = cheapest_for(s, lot, ret_again_ms))) {
@@ -116,7 +116,7 @@ void run_launch_all(struct forecast_run *s)
     free(left);
     s->work += s->p->n_lots;
     if (again_ms < NEVER_MS)
-        run_remind(s, NO_INDEX, again_ms);
+        run_schedule(s, NO_INDEX, again_ms);
 }
 
 const struct pool_row *run_elastic(const struct forecast_run *s, const struct slot *c)
@@ -133,7 +133,7 @@ void run_end_if_idle(struct forecast_run *s, int32_t slot)
     if (!pool || c->first != NO_INDEX || c->kept_for != NO_INDEX || c->open_ms > s->t_ms)
         return;
     if (s->t_ms < c->idle_ms + pool->idle_timeout_ms) {
-        run_remind(s, slot, c->idle_ms + pool->idle_timeout_ms);
+        run_schedule(s, slot, c->idle_ms + pool->idle_timeout_ms);
         return;
     }
     c->open_ms = NEVER_MS;

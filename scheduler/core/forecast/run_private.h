@@ -10,7 +10,7 @@
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/queue/queue.h"
 
-#define AGAIN_MAX 64
+#define REFILLS_MAX 64
 
 /* The end of a run. */
 struct due {
@@ -34,8 +34,8 @@ struct forecast_run {
     int64_t licences[LICENCES_MAX];
     struct capacity *capacity, all; /* by the index of a pool */
     int64_t left_w[RACKS_MAX];      /* by the index of a rack */
-    int32_t look[LOOK_MAX], n_look;
-    int32_t again[AGAIN_MAX], n_again; /* slots to be examined again */
+    int32_t recent_ends[RECENT_ENDS_MAX], n_recent_ends;
+    int32_t to_refill[REFILLS_MAX], n_to_refill; /* slots that may start jobs */
     int32_t n_reserved;
     int64_t epoch; /* increases when other nodes may be reserved */
     size_t n_launched;
@@ -46,12 +46,12 @@ struct forecast_run {
 /* ---- run.c ---- */
 
 /* Schedules a future event that is not a run. */
-void run_remind(struct forecast_run *s, int32_t slot, int64_t at_ms);
+void run_schedule(struct forecast_run *s, int32_t slot, int64_t at_ms);
 
 /* ---- run_fit.c ---- */
 
 /* The lot could use the slot if it were empty. */
-static inline bool run_may(const struct forecast_run *s, const struct slot *c, int32_t lot)
+static inline bool run_lot_allowed(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
     return s->p->node_class[c->node_class].may[lot / 64] >> (lot % 64) & 1;
 }
@@ -76,7 +76,7 @@ static inline int64_t run_limit_end(int64_t from_ms, int64_t limit_ms)
 }
 
 /* Jobs of a are before those of b in the queue. */
-static inline bool run_stands_before(const struct lot *a, const struct lot *b)
+static inline bool run_is_ahead(const struct lot *a, const struct lot *b)
 {
     return queue_position_order(a->position, b->position) < 0;
 }

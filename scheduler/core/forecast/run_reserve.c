@@ -12,16 +12,16 @@
 
 #define SORT_MAX 256 /* runs per node that are examined */
 
-static void look_again(struct forecast_run *s, int32_t slot)
+static void queue_refill(struct forecast_run *s, int32_t slot)
 {
-    if (s->n_again < AGAIN_MAX)
-        s->again[s->n_again++] = slot;
+    if (s->n_to_refill < REFILLS_MAX)
+        s->to_refill[s->n_to_refill++] = slot;
 }
 
 void run_unreserve(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
-    l->looked = 0;
+    l->reserve_tried = 0;
     if (!l->has_reserved)
         return;
     l->has_reserved = false;
@@ -30,7 +30,7 @@ void run_unreserve(struct forecast_run *s, int32_t lot)
     for (int32_t c = l->kept, next; c != NO_INDEX; c = next) {
         next = s->slots[c].next_kept;
         s->slots[c].kept_for = NO_INDEX;
-        look_again(s, c);
+        queue_refill(s, c);
     }
 }
 
@@ -79,14 +79,14 @@ static int compare_options(const void *a, const void *b)
     return by_time ? by_time : (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-static bool may_be_kept(const struct forecast_run *s, const struct slot *c, int32_t lot)
+static bool may_be_reserved(const struct forecast_run *s, const struct slot *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
-    return c->open_ms < NEVER_MS && run_may(s, c, lot) &&
-           (c->kept_for == NO_INDEX || run_stands_before(l, &s->lots[c->kept_for]));
+    return c->open_ms < NEVER_MS && run_lot_allowed(s, c, lot) &&
+           (c->kept_for == NO_INDEX || run_is_ahead(l, &s->lots[c->kept_for]));
 }
 
-static void keep(struct forecast_run *s, int32_t lot, const struct option *o, int32_t n)
+static void reserve_slots(struct forecast_run *s, int32_t lot, const struct option *o, int32_t n)
 {
     s->lots[lot].kept = NO_INDEX;
     for (int32_t k = 0; k < n; k++) {
@@ -127,19 +127,19 @@ static int32_t choose(
 void run_reserve(struct forecast_run *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
-    bool all = l->nodes * 4 > LOOK_MAX;
-    l->looked = s->epoch;
+    bool all = l->nodes * 4 > RECENT_ENDS_MAX;
+    l->reserve_tried = s->epoch;
     for (int tries = 0; tries < 2 && !l->has_reserved; tries++, all = true) {
-        size_t max = all ? s->n_slots : (size_t)s->n_look, n = 0;
+        size_t max = all ? s->n_slots : (size_t)s->n_recent_ends, n = 0;
         struct option *options = mem_array(max + 1, sizeof *options);
         for (size_t k = 0; k < max; k++) {
-            int32_t at = all ? (int32_t)k : s->look[k];
-            if (may_be_kept(s, &s->slots[at], lot))
+            int32_t at = all ? (int32_t)k : s->recent_ends[k];
+            if (may_be_reserved(s, &s->slots[at], lot))
                 options[n++] = (struct option){fits_at(s, &s->slots[at], l), at};
         }
         s->work += 1 + (int64_t)max / 64;
         if (choose(s, l, options, n) > 0)
-            keep(s, lot, options, l->nodes);
+            reserve_slots(s, lot, options, l->nodes);
         free(options);
         if (all || l->nodes == 1)
             return;

@@ -37,7 +37,7 @@ static void runtimes_add(struct runtimes *r, int64_t used_ms, int64_t asked_ms)
 }
 
 /* The run time of that job, scaled to this limit. */
-static int64_t scaled(const struct runtimes *r, int32_t k, int64_t limit_ms)
+static int64_t scaled_runtime_ms(const struct runtimes *r, int32_t k, int64_t limit_ms)
 {
     int64_t used = r->of[k].used_ms, asked = r->of[k].asked_ms;
     if (limit_ms == 0)
@@ -50,7 +50,7 @@ static int64_t scaled(const struct runtimes *r, int32_t k, int64_t limit_ms)
 /* Without data, at quantile u: uniform over the rest of the limit. Without a limit P(T > t | T >
  * elapsed) = elapsed / t, as for processes (Harchol-Balter and Downey, "Exploiting Process Lifetime
  * Distributions for Dynamic Load Balancing", 1997), up to RUNTIMES_MAX_MS. */
-static int64_t guess(int64_t limit_ms, int64_t elapsed_ms, double u)
+static int64_t draw_without_history(int64_t limit_ms, int64_t elapsed_ms, double u)
 {
     int64_t from = elapsed_ms > FIRST_MS ? elapsed_ms : FIRST_MS;
     if (limit_ms > elapsed_ms)
@@ -67,7 +67,7 @@ static bool is_longer(const struct runtimes *r, int32_t k, int64_t limit_ms, int
 {
     int64_t used = r->of[k].used_ms, asked = r->of[k].asked_ms;
     if (limit_ms == 0 || asked == 0)
-        return scaled(r, k, limit_ms) > elapsed_ms;
+        return scaled_runtime_ms(r, k, limit_ms) > elapsed_ms;
     return limit_ms > elapsed_ms &&
            (used >= asked || (double)used * (double)limit_ms > (double)elapsed_ms * (double)asked);
 }
@@ -81,17 +81,18 @@ int64_t runtimes_draw(
     for (int k = 0; r && r->n > 0 && k < TRIES; k++, from >>= 8) {
         int32_t one = (int32_t)((from & 0xff) % (uint64_t)r->n);
         if (is_longer(r, one, limit_ms, elapsed_ms))
-            return scaled(r, one, limit_ms) > elapsed_ms ? scaled(r, one, limit_ms)
-                                                         : elapsed_ms + 1;
+            return scaled_runtime_ms(r, one, limit_ms) > elapsed_ms
+                       ? scaled_runtime_ms(r, one, limit_ms)
+                       : elapsed_ms + 1;
     }
     for (int32_t k = 0; r && k < r->n; k++)
         if (is_longer(r, k, limit_ms, elapsed_ms))
             longer[n++] = k;
     if (n > 0) {
-        int64_t ms = scaled(r, longer[(from & 0xff) % (uint64_t)n], limit_ms);
+        int64_t ms = scaled_runtime_ms(r, longer[(from & 0xff) % (uint64_t)n], limit_ms);
         return ms > elapsed_ms ? ms : elapsed_ms + 1;
     }
-    return guess(limit_ms, elapsed_ms, (double)(random >> 11) * 0x1p-53);
+    return draw_without_history(limit_ms, elapsed_ms, (double)(random >> 11) * 0x1p-53);
 }
 
 int64_t runtimes_mean(const struct runtimes *r, int64_t limit_ms, int64_t elapsed_ms)
@@ -100,10 +101,10 @@ int64_t runtimes_mean(const struct runtimes *r, int64_t limit_ms, int64_t elapse
     int n = 0;
     for (int32_t k = 0; r && k < r->n; k++)
         if (is_longer(r, k, limit_ms, elapsed_ms)) {
-            sum += (double)scaled(r, k, limit_ms);
+            sum += (double)scaled_runtime_ms(r, k, limit_ms);
             n++;
         }
-    int64_t ms = n > 0 ? (int64_t)(sum / n) : guess(limit_ms, elapsed_ms, 0.5);
+    int64_t ms = n > 0 ? (int64_t)(sum / n) : draw_without_history(limit_ms, elapsed_ms, 0.5);
     return ms > elapsed_ms ? ms : elapsed_ms + 1;
 }
 
@@ -112,7 +113,7 @@ void runtimes_range(
 {
     int64_t least = INT64_MAX, most = limit_ms;
     for (int32_t k = 0; r && k < r->n; k++) {
-        int64_t ms = scaled(r, k, limit_ms);
+        int64_t ms = scaled_runtime_ms(r, k, limit_ms);
         least = ms < least ? ms : least;
         most = ms > most ? ms : most;
     }
@@ -149,7 +150,7 @@ static struct runtimes *of_name(struct model *m, const struct job_row *r)
     return &n->ends;
 }
 
-static bool says_how_long(enum end_kind end)
+static bool end_shows_runtime(enum end_kind end)
 {
     return end == END_SUCCEEDED || end == END_FAILED || end == END_TIMEOUT || end == END_USER ||
            end == END_CHECKPOINTED;
@@ -158,7 +159,7 @@ static bool says_how_long(enum end_kind end)
 void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms)
 {
     struct account *a = account_find(m, r->spec.team, r->user);
-    if (!says_how_long(r->end) || used_ms < 0)
+    if (!end_shows_runtime(r->end) || used_ms < 0)
         return;
     runtimes_add(of_name(m, r), used_ms, r->spec.time_limit_ms);
     if (a)

@@ -36,7 +36,7 @@
 /* ---- classes of machines ---- */
 
 /* True if each job that names nodes (--nodelist, --exclude) may use both or neither. */
-static bool are_named_alike(
+static bool match_same_node_lists(
     const struct forecast_snapshot *p, const struct node *a, const struct node *b)
 {
     for (int32_t k = 0; k < p->n_naming; k++)
@@ -46,7 +46,7 @@ static bool are_named_alike(
     return true;
 }
 
-static bool is_like(const struct node *a, const struct node *b)
+static bool is_same_class(const struct node *a, const struct node *b)
 {
     return a->pool == b->pool && a->row.market == b->row.market &&
            memcmp(&a->row.total, &b->row.total, sizeof a->row.total) == 0 &&
@@ -59,8 +59,8 @@ static bool is_like(const struct node *a, const struct node *b)
 static int32_t class_of_node(struct forecast_snapshot *p, const struct node *n)
 {
     for (size_t k = 0; k < p->n_node_classes; k++)
-        if (p->node_class[k].node && is_like(p->node_class[k].node, n) &&
-            are_named_alike(p, p->node_class[k].node, n))
+        if (p->node_class[k].node && is_same_class(p->node_class[k].node, n) &&
+            match_same_node_lists(p, p->node_class[k].node, n))
             return (int32_t)k;
     *GROW(p->node_class, p->n_node_classes) = (struct node_class){.node = n, .total = n->row.total};
     return (int32_t)p->n_node_classes - 1;
@@ -79,37 +79,37 @@ static int32_t class_of_offer(struct forecast_snapshot *p, const struct offer *o
 /* Whether the price is within its maximum hourly cost (--max-usd-per-hour) and what is left of its
  * cap (--max-usd) and budgets. Changes of prices, of its user's allowance and of budgets are not
  * predicted. */
-static bool takes_price(
+static bool price_is_affordable(
     const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
 {
     int64_t costs = s->least * resources_share(shape_takes(s, total), total, uusd_h);
     return budgets_afford(s, p, costs);
 }
 
-static bool node_may(const struct node *n, const struct shape *s)
+static bool node_allows(const struct node *n, const struct shape *s)
 {
-    return takes_price(s, n->pool, &n->row.total, n->row.price_uusd_h) &&
+    return price_is_affordable(s, n->pool, &n->row.total, n->row.price_uusd_h) &&
            shape_allows_pool(s, n->pool) && resources_fit(&s->need, &n->row.total) &&
            node_can_criu(n, s->criu) && node_has_constraints(n, s) &&
            shape_may_use(s, n->pool, n->row.market);
 }
 
-static bool offer_may(const struct offer *o, const struct shape *s)
+static bool offer_allows(const struct offer *o, const struct shape *s)
 {
     struct resources total = offer_total(o);
     return shape_allows_pool(s, o->pool) && resources_fit(&s->need, &total) &&
            pool_may_criu(o->pool, s->criu) && offer_suits(o, s) &&
            shape_may_use(s, o->pool, o->row.market) &&
-           takes_price(s, o->pool, &total, o->row.price_uusd_h);
+           price_is_affordable(s, o->pool, &total, o->row.price_uusd_h);
 }
 
-static void note_who_may(struct forecast_snapshot *p)
+static void fill_allowed_lots(struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < p->n_node_classes; k++) {
         struct node_class *of = &p->node_class[k];
         for (int32_t i = 0; i < p->n_lots; i++)
-            if (of->node ? node_may(of->node, p->lots[i].shape)
-                         : offer_may(of->offer, p->lots[i].shape))
+            if (of->node ? node_allows(of->node, p->lots[i].shape)
+                         : offer_allows(of->offer, p->lots[i].shape))
                 of->may[i / 64] |= 1ULL << (i % 64);
     }
 }
@@ -177,7 +177,7 @@ struct before queue_before(
 }
 
 /* The lot most similar to these jobs, by a weighted distance of demand, limit and pool. */
-static int32_t most_alike(const struct forecast_snapshot *p, const struct shape *s)
+static int32_t most_similar_lot(const struct forecast_snapshot *p, const struct shape *s)
 {
     int32_t best = 0;
     int64_t least = INT64_MAX;
@@ -234,7 +234,7 @@ static void add_shape(struct forecast_snapshot *p, struct map *lots, const struc
     int32_t at = (int32_t)(intptr_t)map_get(lots, key) - 1;
     if (at < 0) {
         at = p->n_lots < FORECAST_LOTS - 1 - (behind ? 0 : 8) ? new_lot(p, s, queue_position_of(s))
-                                                              : most_alike(p, s);
+                                                              : most_similar_lot(p, s);
         map_put(lots, key, (void *)(intptr_t)(at + 1));
     }
     struct lot *l = &p->lots[at];
@@ -340,7 +340,7 @@ static int32_t lot_of(const struct forecast_snapshot *p, const struct shape *s)
     return NO_INDEX;
 }
 
-static void keep_as_it_is(struct forecast_snapshot *p, int32_t slot, const struct node *n)
+static void copy_reservation(struct forecast_snapshot *p, int32_t slot, const struct node *n)
 {
     struct slot *c = &p->slots[slot];
     c->kept_for = lot_of(p, n->kept_for ? n->kept_for->shape : n->reserved_for);
@@ -370,15 +370,15 @@ static void add_node(struct forecast_snapshot *p, const struct node *n, int32_t 
     int64_t idle_ms = mono_is_set(n->idle_since)
                           ? p->now.wall.ms - (p->now.mono.ms - n->idle_since.ms)
                           : p->now.wall.ms;
-    if (p->n_look < LOOK_MAX)
-        p->look[p->n_look++] = slot;
+    if (p->n_recent_ends < RECENT_ENDS_MAX)
+        p->recent_ends[p->n_recent_ends++] = slot;
     *GROW(p->slots, p->n_slots) = (struct slot){.free = n->free,
         .node = n,
         .idle_ms = idle_ms,
         .node_class = node_class,
         .first = NO_INDEX,
         .kept_for = NO_INDEX};
-    keep_as_it_is(p, slot, n);
+    copy_reservation(p, slot, n);
     add_attempts(p, n, slot);
 }
 
@@ -399,14 +399,14 @@ static void add_if_limited(struct forecast_snapshot *p, const struct node *n)
     }
 }
 
-static bool is_mine(const struct forecast_snapshot *p, int32_t node_class)
+static bool own_job_allowed(const struct forecast_snapshot *p, int32_t node_class)
 {
     return p->node_class[node_class].may[p->mine / 64] >> (p->mine % 64) & 1;
 }
 
 /* Of a large cluster a sample represents the whole: of the nodes that the job may use, and of the
  * jobs that wait for them. */
-static void choose_part(struct forecast_snapshot *p, int64_t n_nodes)
+static void choose_sample(struct forecast_snapshot *p, int64_t n_nodes)
 {
     int64_t mine = 0, ahead = 0;
     p->each = 1;
@@ -414,7 +414,7 @@ static void choose_part(struct forecast_snapshot *p, int64_t n_nodes)
     if (n_nodes <= NODES_MAX)
         return;
     for (size_t k = 0; k < p->n_node_classes; k++)
-        mine += is_mine(p, (int32_t)k) ? p->node_class[k].n_nodes : 0;
+        mine += own_job_allowed(p, (int32_t)k) ? p->node_class[k].n_nodes : 0;
     p->each = (mine + NODES_MAX - 1) / NODES_MAX;
     p->each = p->each > 1 ? p->each : 1;
     for (int32_t i = 0; i < p->n_lots; i++) {
@@ -427,7 +427,7 @@ static void choose_part(struct forecast_snapshot *p, int64_t n_nodes)
                                     (double)priority_mcpu(model_policy(p->m), &of->node->row.total)
                               : 0;
             all += mcpu;
-            here += is_mine(p, (int32_t)k) ? mcpu : 0;
+            here += own_job_allowed(p, (int32_t)k) ? mcpu : 0;
         }
         if (i == p->mine) {
             l->nodes = (int32_t)((l->nodes + p->each - 1) / p->each);
@@ -450,14 +450,15 @@ static void gather_nodes(struct forecast_snapshot *p)
         p->node_class[node_class].n_nodes++;
         n++;
     }
-    note_who_may(p);
-    choose_part(p, n);
+    fill_allowed_lots(p);
+    choose_sample(p, n);
     int64_t skipped = 0;
     LIST_FOREACH (nodes_by_growth(p->m), l) {
         const struct node *node = LIST_ENTRY(l, struct node, by_growth);
         int32_t node_class = class_of_node(p, node);
         bool is_kept = node->reserved_for && node->reserved_for == p->lots[p->mine].shape;
-        if (n <= NODES_MAX || (is_mine(p, node_class) && (skipped++ % p->each == 0 || is_kept)))
+        if (n <= NODES_MAX ||
+            (own_job_allowed(p, node_class) && (skipped++ % p->each == 0 || is_kept)))
             add_node(p, node, node_class);
         else
             add_if_limited(p, node);
@@ -465,7 +466,7 @@ static void gather_nodes(struct forecast_snapshot *p)
 }
 
 /* Runs elsewhere matter if they count for a limit or use licences. */
-static void gather_elsewhere(struct forecast_snapshot *p)
+static void gather_unavailable_nodes(struct forecast_snapshot *p)
 {
     if (p->n_groups <= 1 && licences_count(p->m) == 0)
         return;
@@ -519,7 +520,7 @@ void forecast_snapshot_take(struct forecast_snapshot *p, const struct asker *a)
     gather_machines(p);
     gather_nodes(p);
     gather_coming(p);
-    gather_elsewhere(p);
+    gather_unavailable_nodes(p);
 }
 
 void forecast_snapshot_destroy(struct forecast_snapshot *p)
