@@ -175,7 +175,7 @@ static void note_behind(struct agent_sync *s, const struct job_row *j, struct ev
         log_warn("the repeated work of a job cannot be read: it is not counted",
             log_i("job", j->id), log_err(&e));
     started->started.behind_ms = ms;
-    started->started.behind_again = anew && was;
+    started->started.behind_already_counted = anew && was;
 }
 
 static void post_attempt(

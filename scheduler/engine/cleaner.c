@@ -51,7 +51,7 @@ static void on_done(void *ctx, enum clean_end end, int64_t kept_bytes, const str
     c->result.cleaned.end = end;
     c->result.cleaned.kept_bytes = kept_bytes;
     STR_COPY(c->result.cleaned.text, e ? e->text : "");
-    if (end == CLEAN_ANOTHERS)
+    if (end == CLEAN_OTHER_JOB)
         log_warn("the store has another job's data under the number of an ended job: nothing was "
                  "removed",
             log_i("job", c->result.cleaned.job), log_err(e));

@@ -90,7 +90,7 @@ static void finish(struct cleaning *s)
         if (s->rc == ERR_DENIED)
             keys_source_refused(&w->keys);
         s->done(s->ctx,
-            s->is_anothers ? CLEAN_ANOTHERS
+            s->is_anothers ? CLEAN_OTHER_JOB
             : s->rc        ? CLEAN_FAILED
                            : CLEAN_DONE,
             s->kept_bytes, s->rc ? &s->e : NULL);

@@ -51,19 +51,19 @@ static int64_t span_ms(struct wall from, struct wall to)
 }
 
 /* Clamps to 0 .. max. */
-static int64_t within(int64_t value, int64_t max)
+static int64_t clamp_to(int64_t value, int64_t max)
 {
     int64_t most = max > 0 ? max : 0;
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-static struct wall later(struct wall a, struct wall b)
+static struct wall later_of(struct wall a, struct wall b)
 {
     return !wall_is_set(a) || (wall_is_set(b) && b.ms > a.ms) ? b : a;
 }
 
 /* value * part / whole without intermediate overflow; value if whole is 0. */
-static int64_t share(int64_t value, int64_t part, int64_t whole)
+static int64_t share_of(int64_t value, int64_t part, int64_t whole)
 {
     return whole > 0 && part < whole ? (int64_t)((__extension__(__int128) value) * part / whole)
                                      : value;
@@ -111,7 +111,7 @@ static struct wall joined_at(const struct node *n)
 }
 
 /* Time and cost since its join that are in no row yet. May be negative (invariant 6). */
-static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
+static void unbooked(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
 {
     const struct books b = books_of(n);
     *ret_uusd = node_uusd(n, at) - (n->instance ? n->instance->row.boot_uusd : 0) -
@@ -122,13 +122,13 @@ static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret
 /* ---- idle ---- */
 
 /* Use by running attempts, which have no rows yet. */
-static void in_use(const struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
+static void sum_in_use(const struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
 {
     *ret_uusd = *ret_ms = 0;
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         *ret_uusd += resources_share(
-            &a->allocated, &n->row.total, within(node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
+            &a->allocated, &n->row.total, clamp_to(node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
         *ret_ms += resources_share(&a->allocated, &n->row.total, span_ms(a->row.assigned_at, at));
     }
 }
@@ -139,28 +139,28 @@ void ledger_idle(struct model *m, struct node *n, struct wall at)
     int64_t uusd, ms, used_uusd, used_ms;
     /* regardless of the wall clock: the last row makes the sums exact */
     bool is_over = n->row.state == NODE_GONE;
-    left(n, at, &uusd, &ms);
-    in_use(n, at, &used_uusd, &used_ms);
+    unbooked(n, at, &uusd, &ms);
+    sum_in_use(n, at, &used_uusd, &used_ms);
     struct ledger_row row = {.node = n->row.id,
         .instance = n->row.instance,
         .kind = LEDGER_IDLE,
         .from = wall_is_set(*b.settled_at) ? *b.settled_at : joined_at(n),
         .to = at,
-        .ms = is_over ? ms : within(ms - used_ms, ms),
-        .uusd = is_over ? uusd : within(uusd - used_uusd, uusd)};
+        .ms = is_over ? ms : clamp_to(ms - used_ms, ms),
+        .uusd = is_over ? uusd : clamp_to(uusd - used_uusd, uusd)};
     row.node_ms = row.ms;
     ledger_add(m, &row);
     *b.idle_uusd += row.uusd;
     *b.idle_ms += row.ms;
     *b.settled_at = at;
-    *b.used_until = later(*b.used_until, at);
+    *b.used_until = later_of(*b.used_until, at);
     books_changed(m, n);
 }
 
 void ledger_seen(struct model *m, struct node *n, struct wall now)
 {
     const struct books b = books_of(n);
-    struct wall since = later(joined_at(n), *b.settled_at);
+    struct wall since = later_of(joined_at(n), *b.settled_at);
     if (wall_is_set(since) && now.ms / DAY_MS > since.ms / DAY_MS)
         ledger_idle(m, n, now);
 }
@@ -193,15 +193,15 @@ static void attempt_share(
 {
     const struct resources *allocated = &a->allocated, *total = &a->node->row.total;
     int64_t uusd, ms;
-    left(a->node, end, &uusd, &ms);
-    *ret_uusd = within(resources_share(allocated, total,
-                           within(node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)),
+    unbooked(a->node, end, &uusd, &ms);
+    *ret_uusd = clamp_to(resources_share(allocated, total,
+                             clamp_to(node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)),
         uusd);
-    *ret_ms = within(resources_share(allocated, total, span_ms(a->row.assigned_at, end)), ms);
+    *ret_ms = clamp_to(resources_share(allocated, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
 /* The start of the first attempt is part of an undisturbed run too. */
-static bool is_first(const struct attempt *a)
+static bool is_first_attempt(const struct attempt *a)
 {
     return a->row.attempt == 1;
 }
@@ -210,7 +210,8 @@ void core_cost_so_far(
     const struct attempt *a, struct wall now, int64_t *ret_uusd, int64_t *ret_on_demand_uusd)
 {
     int64_t ms = span_ms(a->row.assigned_at, now), unused;
-    int64_t useful = within(ms - (is_first(a) ? 0 : a->row.restore_ms) - a->row.save_ms, ms);
+    int64_t useful =
+        clamp_to(ms - (is_first_attempt(a) ? 0 : a->row.restore_ms) - a->row.save_ms, ms);
     attempt_share(a, now, ret_uusd, &unused);
     *ret_uusd += a->row.egress_uusd;
     *ret_on_demand_uusd = resources_share(
@@ -222,12 +223,13 @@ void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct st
     struct job *j = a->job;
     const struct books b = books_of(n);
     struct wall queued = {now.wall.ms - (now.mono.ms - j->row.queued_mono.ms)};
-    struct wall from = later(later(joined_at(n), *b.used_until), later(j->row.eligible_at, queued));
+    struct wall from =
+        later_of(later_of(joined_at(n), *b.used_until), later_of(j->row.eligible_at, queued));
     int64_t uusd, ms;
     a->row.base_uusd = node_uusd(n, now.wall);
     if (j->row.ranks < 2 || !list_is_empty(&n->attempts))
         return;
-    left(n, now.wall, &uusd, &ms);
+    unbooked(n, now.wall, &uusd, &ms);
     struct ledger_row row = {.job = j->row.id,
         .attempt = a->row.attempt,
         .node = n->row.id,
@@ -235,14 +237,14 @@ void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct st
         .kind = LEDGER_GANG_WAIT,
         .from = from,
         .to = now.wall,
-        .ms = within(span_ms(from, now.wall), ms)};
+        .ms = clamp_to(span_ms(from, now.wall), ms)};
     row.node_ms = row.ms;
-    row.uusd = within(core_cost_uusd(row.ms, n->row.price_uusd_h), uusd);
+    row.uusd = clamp_to(core_cost_uusd(row.ms, n->row.price_uusd_h), uusd);
     row.from.ms = row.to.ms - row.ms;
     ledger_add(m, &row);
     *b.attempts_uusd += row.uusd;
     *b.attempts_ms += row.ms;
-    *b.used_until = later(*b.used_until, now.wall);
+    *b.used_until = later_of(*b.used_until, now.wall);
     j->row.cost_uusd += row.uusd;
     books_changed(m, n);
 }
@@ -264,7 +266,7 @@ int64_t ledger_input_uusd(const struct attempt *a)
 {
     int64_t all = pool_input_uusd(a->node->pool, a->job->shape->constraints),
             ranks = a->job->row.ranks > 1 ? a->job->row.ranks : 1;
-    return share(all, a->row.rank + 1, ranks) - share(all, a->row.rank, ranks);
+    return share_of(all, a->row.rank + 1, ranks) - share_of(all, a->row.rank, ranks);
 }
 
 void ledger_started(struct model *m, struct attempt *a, struct stamp now)
@@ -313,7 +315,7 @@ static struct wall paid_until(const struct attempt *a)
 }
 
 /* From its start to that of the last rank; its whole time if a rank never started. */
-static int64_t wait_ms(const struct attempt *a)
+static int64_t gang_wait_ms(const struct attempt *a)
 {
     const struct job_row *j = &a->job->row;
     if (j->ranks < 2 || j->spec.script_on == SCRIPT_ON_FIRST)
@@ -327,7 +329,7 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
     const struct attempt_row *r = &a->row;
     int64_t end_uusd = node_uusd(a->node, paid_until(a));
     int64_t ms = span_ms(r->assigned_at, r->ended_at),
-            uusd = within(end_uusd - r->base_uusd, INT64_MAX);
+            uusd = clamp_to(end_uusd - r->base_uusd, INT64_MAX);
     bool started = wall_is_set(r->started_at);
     int64_t restore_ms = span_ms(r->assigned_at, r->started_at),
             restore_uusd = started ? r->started_uusd - r->base_uusd : 0;
@@ -337,8 +339,9 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
     }
     int64_t gathered_uusd = wall_is_set(r->gathered_at) ? r->gathered_uusd : end_uusd;
     const struct part all[PARTS] = {
-        [PART_START] = {is_first(a) ? LEDGER_START : LEDGER_RESTORE, restore_ms, restore_uusd},
-        [PART_WAIT] = {LEDGER_GANG_WAIT, wait_ms(a), gathered_uusd - r->started_uusd},
+        [PART_START] = {is_first_attempt(a) ? LEDGER_START : LEDGER_RESTORE, restore_ms,
+            restore_uusd},
+        [PART_WAIT] = {LEDGER_GANG_WAIT, gang_wait_ms(a), gathered_uusd - r->started_uusd},
         [PART_SAVE] = {LEDGER_SAVE, r->save_ms, r->save_uusd},
         [PART_LOST] = {LEDGER_LOST, unsaved_ms(a, r->assigned_at),
             !attempt_has_saved(a)     ? uusd
@@ -346,12 +349,12 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
                                       : -1},
         [PART_USEFUL] = {LEDGER_USEFUL, INT64_MAX, INT64_MAX}};
     for (int k = 0; k < PARTS; k++) {
-        int64_t part_ms = within(all[k].ms, ms);
+        int64_t part_ms = clamp_to(all[k].ms, ms);
         /* all of the rest; or in proportion to the time, where the cost is unknown */
         int64_t part_uusd = part_ms == ms     ? uusd
                             : part_ms == 0    ? 0
-                            : all[k].uusd < 0 ? share(uusd, part_ms, ms)
-                                              : within(all[k].uusd, uusd);
+                            : all[k].uusd < 0 ? share_of(uusd, part_ms, ms)
+                                              : clamp_to(all[k].uusd, uusd);
         parts[k] = (struct part){all[k].kind, part_ms, part_uusd};
         ms -= part_ms;
         uusd -= part_uusd;
@@ -360,10 +363,11 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
 
 /* Moves from useful to lost the work at the attempt's begin that repeats work which counts as
  * useful in the rows of an earlier attempt. */
-static void move_behind(const struct attempt *a, struct part parts[PARTS])
+static void move_repeated_work(const struct attempt *a, struct part parts[PARTS])
 {
     struct part *useful = &parts[PART_USEFUL], *lost = &parts[PART_LOST];
-    int64_t ms = within(a->row.behind_ms, useful->ms), uusd = share(useful->uusd, ms, useful->ms);
+    int64_t ms = clamp_to(a->row.behind_ms, useful->ms),
+            uusd = share_of(useful->uusd, ms, useful->ms);
     if (ms == 0)
         return;
     useful->ms -= ms;
@@ -385,9 +389,9 @@ static void write_parts(struct model *m, struct attempt *a, const struct part pa
         uusd_so_far += parts[k].uusd;
         bool is_last = k == PARTS - 1;
         int64_t cost_upto = is_last    ? cost
-                            : uusd > 0 ? share(cost, uusd_so_far, uusd)
-                                       : share(cost, ms_so_far, ms);
-        int64_t node_upto = is_last ? node_ms : share(node_ms, ms_so_far, ms);
+                            : uusd > 0 ? share_of(cost, uusd_so_far, uusd)
+                                       : share_of(cost, ms_so_far, ms);
+        int64_t node_upto = is_last ? node_ms : share_of(node_ms, ms_so_far, ms);
         struct ledger_row r = {.job = a->row.job,
             .attempt = a->row.attempt,
             .node = a->row.node,
@@ -427,13 +431,13 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
     int64_t cost, node_ms;
     attempt_share(a, paid_until(a), &cost, &node_ms);
     divide(a, parts);
-    move_behind(a, parts);
+    move_repeated_work(a, parts);
     write_parts(m, a, parts, cost, node_ms);
     write_egress(m, a);
     a->job->row.cost_uusd += cost + a->row.egress_uusd;
     *b.attempts_uusd += cost;
     *b.attempts_ms += node_ms;
-    *b.used_until = later(*b.used_until, a->row.ended_at);
+    *b.used_until = later_of(*b.used_until, a->row.ended_at);
     books_changed(m, a->node);
     return wall_is_set(a->row.started_at) ? unsaved_ms(a, a->row.started_at) : 0;
 }
@@ -454,19 +458,19 @@ void ledger_instance(struct model *m, const struct instance *i)
         .from = r->launched_at,
         .to = booted,
         .ms = span_ms(r->launched_at, booted),
-        .uusd = joined ? within(r->boot_uusd, all) : all};
+        .uusd = joined ? clamp_to(r->boot_uusd, all) : all};
     row.node_ms = row.ms;
     ledger_add(m, &row);
     row.kind = LEDGER_IDLE;
-    row.from = later(booted, r->settled_at);
-    row.to = later(row.from, r->ended_at);
+    row.from = later_of(booted, r->settled_at);
+    row.to = later_of(row.from, r->ended_at);
     row.ms = row.node_ms = all_ms - row.ms - r->attempts_ms - r->idle_ms;
     row.uusd = all - row.uusd - r->attempts_uusd - r->idle_uusd;
     ledger_add(m, &row);
 }
 
 /* Adds a correction of its cost to all recorded costs. */
-static void shift(struct attempt *a, int64_t more_uusd)
+static void correct_bases(struct attempt *a, int64_t more_uusd)
 {
     struct attempt_row *r = &a->row;
     r->base_uusd += more_uusd;
@@ -476,7 +480,7 @@ static void shift(struct attempt *a, int64_t more_uusd)
 }
 
 /* Recomputes the cost at its join, and the base of the attempts that run there. */
-static void boot_anew(struct model *m, struct instance *i)
+static void recompute_boot_cost(struct model *m, struct instance *i)
 {
     struct instance_row *r = &i->row;
     int64_t before = r->boot_uusd;
@@ -485,7 +489,7 @@ static void boot_anew(struct model *m, struct instance *i)
         return;
     LIST_FOREACH (&i->node->attempts, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        shift(a, r->boot_uusd - before);
+        correct_bases(a, r->boot_uusd - before);
         touch_attempt(m, a);
     }
 }
@@ -501,7 +505,7 @@ static void correct_launch(struct model *m, struct instance *i, struct wall at)
     r->before_at = has_changed ? at : WALL_NONE;
     r->priced_at = has_changed ? changed_at : at;
     r->launched_at = at;
-    boot_anew(m, i);
+    recompute_boot_cost(m, i);
 }
 
 void ledger_launched(struct model *m, struct instance *i, struct wall reported, struct stamp now)
@@ -578,7 +582,7 @@ void ledger_moved(struct model *m, struct instance *i, int64_t uusd_h)
     r->accrued_uusd = r->before_uusd = r->before_uusd_h = 0;
     r->before_at = WALL_NONE;
     r->priced_at = r->launched_at;
-    boot_anew(m, i);
+    recompute_boot_cost(m, i);
 }
 
 /* ---- reserved nodes ---- */

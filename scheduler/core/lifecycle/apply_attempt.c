@@ -131,7 +131,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
         reserve_overridden(m, LIST_ENTRY(l, struct attempt, in_job)->node, position, owed);
     window_watch(m, j, ev->now.wall);
     const struct attempt *a = job_attempt(j);
-    gang_let_go(m, j);
+    gang_stop_waiting(m, j);
     char others[64] = "";
     if (j->row.ranks > 1)
         text_format(others, sizeof others, " and %" PRId32 " more", j->row.ranks - 1);
@@ -180,7 +180,7 @@ static void note_saved(struct model *m, const struct attempt *a)
 /* The store had a newer checkpoint than was reported (its machine was lost before), or an older one
  * had to be used. */
 static void adopt_restored(
-    struct job_row *j, const struct attempt_row *a, bool behind_again, struct stamp now)
+    struct job_row *j, const struct attempt_row *a, bool behind_already_counted, struct stamp now)
 {
     if (a->attempt < j->from_attempt)
         return; /* it is stopping, and the checkpoint that it resumed from was discarded */
@@ -191,7 +191,7 @@ static void adopt_restored(
         j->last_good_at = now.wall;
     } else if (age < 0 || (j->from_attempt > 0 && a->restored.attempt == 0)) {
         int64_t from = a->restored.attempt == 0 ? 0 : a->restored_progress;
-        j->lost_ms += behind_again ? 0 : a->behind_ms;
+        j->lost_ms += behind_already_counted ? 0 : a->behind_ms;
         if (j->last_good_progress != PROGRESS_NONE && from != PROGRESS_NONE &&
             from < j->last_good_progress)
             j->lost_steps += j->last_good_progress - from;
@@ -268,7 +268,7 @@ int apply_started(
             ev->started.damaged > 1 ? "s" : "", ev->started.damaged > 1 ? "were" : "was");
     if (restored.attempt > 0 && ev->started.bytes > 0)
         describe_restore(m, ev, a);
-    adopt_restored(&j->row, &a->row, ev->started.behind_again, ev->now);
+    adopt_restored(&j->row, &a->row, ev->started.behind_already_counted, ev->now);
     note_saved(m, a);
     char what[CORE_TEXT_MAX];
     text_origin(restored, a->row.restored_progress, "started", "resumed", what, sizeof what);

@@ -88,7 +88,7 @@ static void node_return(struct model *m, struct node *n, struct stamp now)
     history(m, now, "returned", (struct history_of){.node = n}, "%s is back", n->row.name);
 }
 
-static void seen(struct model *m, struct node *n, struct stamp now)
+static void note_contact(struct model *m, struct node *n, struct stamp now)
 {
     n->last_seen = now.mono;
     ledger_seen(m, n, now.wall);
@@ -119,7 +119,7 @@ static int rejoin(struct model *m, struct node *n, const struct event *ev,
         return err_set(e, ERR_DENIED,
             "this key belongs to node %s, which is not of instance %" PRId64, n->row.name,
             ev->join.instance);
-    seen(m, n, ev->now);
+    note_contact(m, n, ev->now);
     STR_COPY(n->row.address, r->address);
     STR_COPY(n->row.version, r->version);
     set_total(n, &r->total);
@@ -166,7 +166,7 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
     boots_joined(m, i, now);
     if (!o)
         return;
-    offer_saw(o, &n->row.total);
+    offer_note_size(o, &n->row.total);
     o->row.refused_in_a_row = 0;
     if (now.wall.ms > i->row.intended_at.ms) {
         o->row.boots++;
@@ -349,7 +349,7 @@ int apply_heartbeat(
     struct node *n = model_node(m, ev->heartbeat.node);
     ret_outcome->id = ev->heartbeat.node;
     if (n)
-        seen(m, n, ev->now);
+        note_contact(m, n, ev->now);
     return 0;
 }
 
@@ -386,7 +386,7 @@ static void notice_is_over(struct model *m, struct node *n, struct stamp now)
 {
     if (n->instance || n->row.notice != NOTICE_TYPE_RECLAIM)
         return;
-    seen(m, n, now);
+    note_contact(m, n, now);
     n->row.notice = NOTICE_TYPE_NONE;
     n->row.notice_deadline = WALL_NONE;
     touch_node(m, n);
@@ -409,7 +409,7 @@ int apply_notice(
         notice_is_over(m, n, ev->now);
     if (!n || kind <= n->row.notice)
         return 0; /* a repeated or a lesser notice */
-    seen(m, n, ev->now);
+    note_contact(m, n, ev->now);
     n->row.notice = kind;
     n->row.notice_deadline = ev->notice.deadline;
     touch_node(m, n);

@@ -98,7 +98,7 @@ void gang_stop_others(struct model *m, struct attempt *a)
 
 /* A stopped attempt counts as its stop reason, unless it succeeded or its machine was lost first. A
  * rank without a script succeeds only with the first rank. */
-static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
+static enum end_kind effective_end(const struct attempt *a, enum end_kind reported)
 {
     const struct attempt *first = job_attempt(a->job);
     if (reported == END_CHECKPOINTED && first && wall_is_set(first->row.requeue_asked_at))
@@ -223,7 +223,7 @@ static void gang_ended(
 }
 
 /* A node whose disk is full gets no work anyway; on the others only this job found no space. */
-static bool may_do_better_elsewhere(const struct model *m, const struct job *j, int64_t node)
+static bool should_avoid_node(const struct model *m, const struct job *j, int64_t node)
 {
     const struct node *n = model_node(m, node);
     bool is_full = n && n->disk_full[0];
@@ -235,7 +235,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     int32_t exit_code, const char *text)
 {
     struct job *j = a->job;
-    enum end_kind own = counts_as(a, reported);
+    enum end_kind own = effective_end(a, reported);
     bool is_gang = j->row.spec.nodes > 1, is_last = list_first(&j->ranks) == list_last(&j->ranks);
     bool ends_all =
         own != END_SUCCEEDED || (j->row.spec.script_on == SCRIPT_ON_FIRST && a->row.rank == 0);
@@ -262,7 +262,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     runtimes_note(m, j, v.end, now.wall.ms - a->row.assigned_at.ms);
     retire_attempt(m, a);
     gang_ended(m, now, j, &v, lost_ms);
-    if (v.again && may_do_better_elsewhere(m, j, node))
+    if (v.again && should_avoid_node(m, j, node))
         avoid_for_now(m, j, node, now);
 }
 

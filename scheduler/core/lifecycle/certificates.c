@@ -28,7 +28,7 @@ struct wall certificate_date(const struct model *m, const char *script_key)
     return c ? c->at : WALL_NONE;
 }
 
-static void put(struct model *m, const char *script_key, struct wall at)
+static void certificate_put(struct model *m, const char *script_key, struct wall at)
 {
     struct certificate *c = smap_get(&m->lifecycle.certificates, script_key);
     if (!c) {
@@ -38,7 +38,7 @@ static void put(struct model *m, const char *script_key, struct wall at)
     c->at = at;
 }
 
-static void drop(struct model *m, const char *script_key)
+static void certificate_drop(struct model *m, const char *script_key)
 {
     free(smap_get(&m->lifecycle.certificates, script_key));
     smap_remove(&m->lifecycle.certificates, script_key);
@@ -51,9 +51,9 @@ void certificate_note(struct model *m, const struct drill_row *d)
     if (!d->script_key[0])
         return;
     if (d->state == DRILL_PASSED)
-        put(m, d->script_key, d->ended_at);
+        certificate_put(m, d->script_key, d->ended_at);
     else
-        drop(m, d->script_key);
+        certificate_drop(m, d->script_key);
     struct wall at = certificate_date(m, d->script_key);
     for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
         if (strcmp(j->row.script_key, d->script_key) != 0 || j->certified_at.ms == at.ms)
@@ -111,7 +111,7 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
             "stored drill %" PRId64 " of job %" PRId64
             " is not a certificate, or its script has two",
             r->number, r->job);
-    put(m, r->script_key, r->ended_at);
+    certificate_put(m, r->script_key, r->ended_at);
     return 0;
 }
 

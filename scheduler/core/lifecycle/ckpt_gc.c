@@ -31,7 +31,7 @@
 #define RETRY_MIN_MS 60000LL
 #define RETRY_MAX_MS 86400000LL
 #define TRIES_MAX 40 /* over a month */
-#define LOOK_AGAIN_MS (30 * 86400000LL)
+#define MEASURE_MS (30 * 86400000LL)
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
@@ -49,7 +49,7 @@ static void ckpt_gc_index(struct model *m, struct ckpt_gc *l)
 }
 
 /* True if nothing is to be removed any more and the data is only measured. */
-static bool is_looked_at(const struct ckpt_gc_row *r)
+static bool is_only_measured(const struct ckpt_gc_row *r)
 {
     return r->closed && !wall_is_set(r->last_at);
 }
@@ -63,7 +63,7 @@ static void ckpt_gc_move(struct model *m, struct ckpt_gc *l, enum ckpt_gc_state 
     l->row.state = (enum ckpt_gc_state)state;
     *ADD_ROW(m, ckpt_gc) = l->row;
     if (to == CKPT_GC_DONE) {
-        m->lifecycle.n_looked_at -= is_looked_at(&l->row);
+        m->lifecycle.n_only_measured -= is_only_measured(&l->row);
         map_remove(&m->lifecycle.ckpt_gc, l->row.job);
         free(l);
     } else {
@@ -116,7 +116,7 @@ int model_load_ckpt_gc(struct model *m, const struct ckpt_gc_row *r, struct err 
             r->job);
     struct ckpt_gc *l = mem_alloc(sizeof *l);
     l->row = *r;
-    m->lifecycle.n_looked_at += is_looked_at(r);
+    m->lifecycle.n_only_measured += is_only_measured(r);
     map_put(&m->lifecycle.ckpt_gc, r->job, l);
     ckpt_gc_index(m, l);
     return 0;
@@ -168,9 +168,9 @@ struct mono ckpt_gc_due(const struct model *m, struct stamp now, int64_t *ret_jo
     int64_t left = l->row.due_at.ms - now.wall.ms;
     *ret_job = l->row.job;
     /* The wall clock may be set: checked periodically. */
-    return (struct mono){now.mono.ms + (left < 0                    ? 0
-                                           : left > CKPT_GC_LOOK_MS ? CKPT_GC_LOOK_MS
-                                                                    : left)};
+    return (struct mono){now.mono.ms + (left < 0                           ? 0
+                                           : left > CKPT_GC_CLOCK_CHECK_MS ? CKPT_GC_CLOCK_CHECK_MS
+                                                                           : left)};
 }
 
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -196,7 +196,7 @@ static void note_history(
 /* All cleanings are done; only measurements follow. */
 static void measure_only(struct model *m, struct ckpt_gc *l)
 {
-    m->lifecycle.n_looked_at += !is_looked_at(&l->row);
+    m->lifecycle.n_only_measured += !is_only_measured(&l->row);
     l->row.closed = true;
     l->row.last_at = WALL_NONE;
 }
@@ -204,7 +204,7 @@ static void measure_only(struct model *m, struct ckpt_gc *l)
 static void clean_failed(struct model *m, const struct event *ev, struct ckpt_gc *l)
 {
     int64_t wait = RETRY_MIN_MS << (l->row.tries < 11 ? l->row.tries : 11);
-    bool give_up = ++l->row.tries >= TRIES_MAX || ev->cleaned.end == CLEAN_ANOTHERS;
+    bool give_up = ++l->row.tries >= TRIES_MAX || ev->cleaned.end == CLEAN_OTHER_JOB;
     if (l->row.tries == 1 || give_up)
         note_history(m, ev, "clean-failed", ev->cleaned.text);
     l->row.due_at.ms = ev->now.wall.ms + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
@@ -230,7 +230,7 @@ int apply_cleaned(
     }
     enum ckpt_gc_keep kept = core_ckpt_gc_keep(&l->row);
     bool again = !l->row.closed && wall_is_set(l->row.last_at);
-    if (kept != CKPT_GC_KEEP_ALL && !is_looked_at(&l->row))
+    if (kept != CKPT_GC_KEEP_ALL && !is_only_measured(&l->row))
         note_history(m, ev, "cleaned", texts[kept]);
     storage_measured(m, l->row.job, ev->cleaned.kept_bytes, ev->now.wall);
     storage_settle(m, l->row.job, ev->now.wall);
@@ -240,7 +240,7 @@ int apply_cleaned(
         l->row.due_at = l->row.last_at;
     } else {
         measure_only(m, l);
-        l->row.due_at.ms = ev->now.wall.ms + LOOK_AGAIN_MS;
+        l->row.due_at.ms = ev->now.wall.ms + MEASURE_MS;
     }
     bool stays = again || storage_costs(m, l->row.job);
     if (!stays)

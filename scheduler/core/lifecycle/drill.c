@@ -40,7 +40,7 @@
 /* Automatic drills: after a save, or this long after a start with progress, */
 #define AUTO_PROGRESS_MS SECONDS_MS(60)
 #define AUTO_START_MS SECONDS_MS(600) /* or this long after a start */
-#define ELSEWHERE_MS SECONDS_MS(600)  /* after that, the former node may be used again */
+#define AVOID_NODE_MS SECONDS_MS(600) /* after that, the former node may be used again */
 #define PLACE_MS SECONDS_MS(3600)     /* after that, the measured time is not representative */
 #define SETTLE_MS SECONDS_MS(30)
 #define PROGRESS_MS SECONDS_MS(1800)
@@ -126,7 +126,7 @@ static int64_t since_kill_ms(const struct drill *d, struct stamp now)
     return ms > 0 ? ms : 1; /* the wall clock may be set back; 0 means "not yet" */
 }
 
-static void pass(struct model *m, struct drill *d, struct stamp now)
+static void conclude_passed(struct model *m, struct drill *d, struct stamp now)
 {
     const struct drill_row *r = &d->row;
     char took[32], saved[32], bytes[32], at[48] = "", lost[64];
@@ -156,11 +156,11 @@ static void pass_without_progress(struct model *m, struct drill *d, struct stamp
 {
     int64_t ms = d->row.resumed_at.ms - d->row.killed_at.ms;
     d->row.resume_ms = ms > 0 ? ms : 1; /* as in since_kill_ms */
-    pass(m, d, now);
+    conclude_passed(m, d, now);
 }
 
 /* Evaluates a progress report after the resume. */
-static void judge(struct model *m, struct drill *d, int64_t progress, struct stamp now)
+static void check_progress(struct model *m, struct drill *d, int64_t progress, struct stamp now)
 {
     d->row.progress = progress;
     d->row.resume_ms = since_kill_ms(d, now);
@@ -177,12 +177,12 @@ static void judge(struct model *m, struct drill *d, int64_t progress, struct sta
             ", so it cannot be seen whether it resumes there: drill it later",
             saved);
     else
-        pass(m, d, now);
+        conclude_passed(m, d, now);
 }
 
 /* ---- events of its attempts ---- */
 
-static void killed(
+static void note_kill(
     struct model *m, struct drill *d, const struct attempt *a, struct stamp now, int64_t lost_ms)
 {
     const struct job_row *j = &d->job->row;
@@ -242,10 +242,10 @@ void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, e
             "attempt %" PRId64 " ended (%s) before it was stopped", a->row.attempt,
             end_kind_names[as]);
     else
-        killed(m, d, a, now, lost_ms);
+        note_kill(m, d, a, now, lost_ms);
 }
 
-static void resumed(struct model *m, struct drill *d, const struct attempt *a, struct stamp now)
+static void note_resume(struct model *m, struct drill *d, const struct attempt *a, struct stamp now)
 {
     drill_move(d, DRILL_RESUMED);
     d->row.avoids = false;
@@ -277,7 +277,7 @@ void drill_attempt_started(struct model *m, struct attempt *a, struct stamp now)
 {
     struct drill *d = job_side(a->job)->drill;
     if (d && d->row.state == DRILL_QUEUED)
-        resumed(m, d, a, now);
+        note_resume(m, d, a, now);
     wait_to_be_drilled(m, a);
 }
 
@@ -300,7 +300,7 @@ void drill_saved(struct model *m, struct attempt *a, struct stamp now)
     mark_due(m, a);
     if (d && d->row.state == DRILL_RESUMED &&
         (progress != PROGRESS_NONE || d->row.saved_progress == PROGRESS_NONE))
-        judge(m, d, progress, now);
+        check_progress(m, d, progress, now);
 }
 
 /* first: the first progress that the attempt reported, where it resumed, or the first known one. */
@@ -310,7 +310,7 @@ void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int6
     if (wall_is_set(a->row.started_at) && now.wall.ms - a->row.started_at.ms >= AUTO_PROGRESS_MS)
         mark_due(m, a);
     if (d && d->row.state == DRILL_RESUMED)
-        judge(m, d, first, now);
+        check_progress(m, d, first, now);
 }
 
 void drill_job_ends(struct model *m, struct job *j, struct stamp now)
@@ -446,13 +446,13 @@ int apply_drill_compared(
 
 /* ---- deadlines ---- */
 
-static struct wall waits_until(const struct drill *d)
+static struct wall drill_deadline(const struct drill *d)
 {
     switch (d->row.state) {
     case DRILL_QUEUED:
         if (job_attempt(d->job))
             return WALL_NONE; /* restores have no time limit here */
-        return (struct wall){d->row.killed_at.ms + (d->row.avoids ? ELSEWHERE_MS : PLACE_MS)};
+        return (struct wall){d->row.killed_at.ms + (d->row.avoids ? AVOID_NODE_MS : PLACE_MS)};
     case DRILL_RESUMED:
         return (struct wall){d->row.resumed_at.ms +
                              (d->row.saved_progress == PROGRESS_NONE ? SETTLE_MS : PROGRESS_MS)};
@@ -466,7 +466,7 @@ int apply_drill_due(
 {
     struct job *j = model_job(m, ev->drill_due.job);
     struct drill *d = j ? job_side(j)->drill : NULL;
-    struct wall until = d ? waits_until(d) : WALL_NONE;
+    struct wall until = d ? drill_deadline(d) : WALL_NONE;
     if (!wall_is_set(until) || until.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT,
             "the drill of job %" PRId64 " has no deadline that has passed", ev->drill_due.job);
@@ -494,7 +494,7 @@ struct mono drill_next(const struct model *m, struct stamp now, struct event *re
     LIST_FOREACH (&m->lifecycle.live_drills, l) {
         const struct drill *d = LIST_ENTRY(l, struct drill, in_live);
         const struct event ev = {.type = EV_DRILL_DUE, .drill_due.job = d->row.job};
-        struct wall until = waits_until(d);
+        struct wall until = drill_deadline(d);
         if (wall_is_set(until))
             event_if_sooner(stamp_until(now, until), &ev, &best, ret_event);
     }

@@ -64,7 +64,7 @@ static void set_until(struct model *m, struct job *j, struct wall until)
     touch_job(m, j);
 }
 
-static void leave_line(struct job *j)
+static void leave_resizes(struct job *j)
 {
     if (j->side)
         link_remove(&j->side->gang_resizes);
@@ -72,7 +72,7 @@ static void leave_line(struct job *j)
 
 void gang_release(struct model *m, struct job *j)
 {
-    leave_line(j);
+    leave_resizes(j);
     set_until(m, j, WALL_NONE);
     LIST_FOREACH (&job_side(j)->kept, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_kept);
@@ -86,7 +86,7 @@ static bool is_loss(enum end_kind end)
     return end == END_RECLAIMED || end == END_NODE_LOST || end == END_DRAINED;
 }
 
-static int32_t least_after(const struct job_row *r, enum end_kind end)
+static int32_t min_nodes_after(const struct job_row *r, enum end_kind end)
 {
     if (!is_loss(end))
         return r->spec.nodes;
@@ -95,10 +95,10 @@ static int32_t least_after(const struct job_row *r, enum end_kind end)
 }
 
 /* waits: it waits for more nodes than its minimum. */
-static void set_wish(struct model *m, struct job *j, bool waits)
+static void set_wanted_nodes(struct model *m, struct job *j, bool waits)
 {
     bool is_fixed = j->row.spec.nodes_min == j->row.spec.nodes;
-    j->least = is_fixed || !waits ? j->row.spec.nodes_min : least_after(&j->row, j->row.end);
+    j->least = is_fixed || !waits ? j->row.spec.nodes_min : min_nodes_after(&j->row, j->row.end);
     j->gathers = waits && !is_fixed && !is_loss(j->row.end);
     queue_reshape(m, j);
 }
@@ -122,8 +122,8 @@ void gang_queued(struct model *m, struct job *j, struct stamp now)
 {
     if (j->row.spec.nodes == 1)
         return;
-    set_wish(m, j, true);
-    leave_line(j);
+    set_wanted_nodes(m, j, true);
+    leave_resizes(j);
     bool waits = j->least > j->row.spec.nodes_min || !list_is_empty(&job_side(j)->kept);
     set_until(m, j, waits ? (struct wall){now.wall.ms + KEEP_MS} : WALL_NONE);
     if (waits)
@@ -144,7 +144,7 @@ void gang_load(struct model *m, struct job *j)
     bool waits = wall_is_set(j->row.gang_resize_until);
     if (j->row.spec.nodes == 1)
         return;
-    set_wish(m, j, waits);
+    set_wanted_nodes(m, j, waits);
     if (waits)
         wait_until(m, j, job_side(j)->gang_resize_until);
 }
@@ -164,7 +164,7 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e)
     return 0;
 }
 
-void gang_let_go(struct model *m, struct job *j)
+void gang_stop_waiting(struct model *m, struct job *j)
 {
     gang_release(m, j);
     if (j->shape->owner != CORE_ID_NONE)

@@ -19,7 +19,7 @@ void gang_node_leaves(struct model *m, struct node *n); /* it accepts no work an
  * it waits for, and until when. */
 void gang_queued(struct model *m, struct job *j, struct stamp now);
 /* It runs or left the queue: releases its kept nodes and its wait. */
-void gang_let_go(struct model *m, struct job *j);
+void gang_stop_waiting(struct model *m, struct job *j);
 /* When the next wait ends, with the event; MONO_NONE: never. */
 struct mono gang_due(const struct model *m, struct stamp now, struct event *ret_event);
 /* For a stored job, by the wall clock: the original end, but at most the full time from now. */

@@ -127,7 +127,7 @@ struct offer *offer_find(
     return NULL;
 }
 
-static bool comes_before(const struct offer_row *a, const struct offer_row *b)
+static bool offer_precedes(const struct offer_row *a, const struct offer_row *b)
 {
     if (a->rank != b->rank)
         return a->rank < b->rank;
@@ -140,7 +140,7 @@ void offer_sort_in(struct pool *p, struct offer *o)
 {
     link_remove(&o->in_pool);
     LIST_FOREACH (&p->offers, l) {
-        if (comes_before(&o->row, &LIST_ENTRY(l, struct offer, in_pool)->row)) {
+        if (offer_precedes(&o->row, &LIST_ENTRY(l, struct offer, in_pool)->row)) {
             list_insert_before(l, &o->in_pool);
             return;
         }
@@ -148,7 +148,7 @@ void offer_sort_in(struct pool *p, struct offer *o)
     list_push_back(&p->offers, &o->in_pool);
 }
 
-void offer_saw(struct offer *o, const struct resources *total)
+void offer_note_size(struct offer *o, const struct resources *total)
 {
     struct resources t = {
         .cpus = total->cpus, .gpus = total->gpus, .memory_mib = total->memory_mib};

@@ -20,6 +20,6 @@ struct offer *offer_find(
     const struct pool *p, const char *zone, const char *type, enum market market);
 /* inserts it at its position in the pool's order */
 void offer_sort_in(struct pool *p, struct offer *o);
-void offer_saw(struct offer *o, const struct resources *total);
+void offer_note_size(struct offer *o, const struct resources *total);
 
 #endif

@@ -46,7 +46,7 @@ static inline size_t ckpt_gc_n_due(const struct model *m)
 /* Ended jobs with checkpoints to delete; messages to deliver. */
 static inline int64_t ckpt_gc_n_open(const struct model *m)
 {
-    return (int64_t)map_size(&m->lifecycle.ckpt_gc) - m->lifecycle.n_looked_at;
+    return (int64_t)map_size(&m->lifecycle.ckpt_gc) - m->lifecycle.n_only_measured;
 }
 static inline int64_t notify_n_outbox(const struct model *m)
 {

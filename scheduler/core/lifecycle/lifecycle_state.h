@@ -21,7 +21,7 @@ struct lifecycle_state {
     struct slab free_entries; /* memory of struct free_entry */
     /* ckpt_gc.c */
     struct map ckpt_gc;       /* struct ckpt_gc by job */
-    int64_t n_looked_at;      /* rows that are only measured: nothing is to be deleted */
+    int64_t n_only_measured;  /* rows that are only measured: nothing is to be deleted */
     struct tree ckpt_gc_due;  /* WAITING rows, by due time */
     struct ckpt_gc *cleaning; /* the one being deleted; may be NULL */
     /* notify.c */

@@ -76,7 +76,7 @@ static struct list *list_of_state(struct model *m, struct node *n)
 
 /* Inserts it before nodes that still run attempts and after nodes that have been empty for longer,
  * without a search. */
-static void push_to_be_ended(struct model *m, struct node *n)
+static void insert_noticed(struct model *m, struct node *n)
 {
     LIST_FOREACH (&m->lifecycle.noticed, l) {
         const struct node *other = LIST_ENTRY(l, struct node, by_state);
@@ -96,7 +96,7 @@ static void refresh_state_list(struct model *m, struct node *n)
     link_remove(&n->by_state);
     n->state_list = want;
     if (want == &m->lifecycle.noticed && n->instance && list_is_empty(&n->attempts))
-        push_to_be_ended(m, n);
+        insert_noticed(m, n);
     else if (want)
         list_push_back(want, &n->by_state);
 }

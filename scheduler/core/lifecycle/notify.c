@@ -19,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 3600000LL /* interval between checks of the wall clock */
+#define CLOCK_CHECK_MS 3600000LL /* interval between checks of the wall clock */
 
-struct letter {
+struct outbox_entry {
     struct outbox_row row;
     struct tree_link by_key, by_due;
 };
 
 /* State for the rows about one user's jobs. */
-struct sender {
+struct outbox_user {
     int64_t n;
     int64_t next_ms; /* no mail before, by the wall clock */
 };
@@ -44,31 +44,31 @@ static const struct {
 
 static int cmp_key(const void *key, const struct tree_link *n)
 {
-    const struct outbox_row *a = key, *b = &TREE_ENTRY(n, struct letter, by_key)->row;
+    const struct outbox_row *a = key, *b = &TREE_ENTRY(n, struct outbox_entry, by_key)->row;
     return a->event != b->event ? tree_order(a->event, b->event) : strcmp(a->target, b->target);
 }
 
 static int cmp_due(const void *key, const struct tree_link *n)
 {
-    const struct outbox_row *a = key, *b = &TREE_ENTRY(n, struct letter, by_due)->row;
+    const struct outbox_row *a = key, *b = &TREE_ENTRY(n, struct outbox_entry, by_due)->row;
     if (a->due_at.ms != b->due_at.ms)
         return tree_order(a->due_at.ms, b->due_at.ms);
     return a->event != b->event ? tree_order(a->event, b->event) : strcmp(a->target, b->target);
 }
 
-static struct letter *find(const struct model *m, int64_t event, const char *target)
+static struct outbox_entry *find(const struct model *m, int64_t event, const char *target)
 {
     struct outbox_row key = {.event = event};
     STR_COPY(key.target, target);
     struct tree_link *n = tree_at_least(&m->lifecycle.outbox, &key, cmp_key);
-    return n && cmp_key(&key, n) == 0 ? TREE_ENTRY(n, struct letter, by_key) : NULL;
+    return n && cmp_key(&key, n) == 0 ? TREE_ENTRY(n, struct outbox_entry, by_key) : NULL;
 }
 
 const struct outbox_row *core_outbox_next(const struct model *m, const struct outbox_row *after)
 {
-    const struct letter *l = after ? find(m, after->event, after->target) : NULL;
+    const struct outbox_entry *l = after ? find(m, after->event, after->target) : NULL;
     const struct tree_link *n = l ? tree_next(&l->by_due) : tree_first(&m->lifecycle.outbox_due);
-    return n ? &TREE_ENTRY(n, struct letter, by_due)->row : NULL;
+    return n ? &TREE_ENTRY(n, struct outbox_entry, by_due)->row : NULL;
 }
 
 static bool is_mail(const struct outbox_row *r)
@@ -76,13 +76,13 @@ static bool is_mail(const struct outbox_row *r)
     return str_eq(r->target, "mail");
 }
 
-static void put(struct model *m, const struct outbox_row *row)
+static void outbox_insert(struct model *m, const struct outbox_row *row)
 {
-    struct letter *l = mem_alloc(sizeof *l);
+    struct outbox_entry *l = mem_alloc(sizeof *l);
     l->row = *row;
     tree_add(&m->lifecycle.outbox, &l->by_key, &l->row, cmp_key);
     tree_add(&m->lifecycle.outbox_due, &l->by_due, &l->row, cmp_due);
-    struct sender *s = smap_get(&m->lifecycle.outbox_users, row->user);
+    struct outbox_user *s = smap_get(&m->lifecycle.outbox_users, row->user);
     if (!s) {
         s = mem_alloc(sizeof *s);
         smap_put(&m->lifecycle.outbox_users, row->user, s);
@@ -92,9 +92,9 @@ static void put(struct model *m, const struct outbox_row *row)
         s->next_ms = row->due_at.ms + MAIL_EVERY_MS;
 }
 
-static void take(struct model *m, struct letter *l)
+static void outbox_remove(struct model *m, struct outbox_entry *l)
 {
-    struct sender *s = smap_get(&m->lifecycle.outbox_users, l->row.user);
+    struct outbox_user *s = smap_get(&m->lifecycle.outbox_users, l->row.user);
     tree_remove(&m->lifecycle.outbox, &l->by_key);
     tree_remove(&m->lifecycle.outbox_due, &l->by_due);
     if (--s->n == 0) {
@@ -113,7 +113,7 @@ int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e
         r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
         return err_set(e, ERR_CORRUPT,
             "a stored notification of job %" PRId64 " contradicts other rows", r->job);
-    put(m, r);
+    outbox_insert(m, r);
     return 0;
 }
 
@@ -121,7 +121,7 @@ void notify_deinit(struct model *m)
 {
     struct tree_link *n;
     while ((n = tree_first(&m->lifecycle.outbox)) != NULL)
-        take(m, TREE_ENTRY(n, struct letter, by_key));
+        outbox_remove(m, TREE_ENTRY(n, struct outbox_entry, by_key));
     smap_deinit(&m->lifecycle.outbox_users);
 }
 
@@ -137,20 +137,20 @@ static bool is_wanted(int32_t events, enum notify_event kind)
 
 static bool add(struct model *m, const struct outbox_row *row)
 {
-    const struct sender *s = smap_get(&m->lifecycle.outbox_users, row->user);
+    const struct outbox_user *s = smap_get(&m->lifecycle.outbox_users, row->user);
     struct outbox_row r = *row;
     if (m->lifecycle.outbox.n >= OUTBOX_MAX || (s && s->n >= OUTBOX_USER_MAX))
         return false;
     if (is_mail(&r) && s && s->next_ms > r.due_at.ms)
         r.due_at.ms = s->next_ms;
-    put(m, &r);
+    outbox_insert(m, &r);
     *ADD_ROW(m, outbox) = r;
     return true;
 }
 
 /* Adds a row for each recipient; returns how many did not fit. */
-static int address(struct model *m, const struct job_row *j, enum notify_event kind, bool is_task,
-    struct outbox_row *row)
+static int add_for_recipients(struct model *m, const struct job_row *j, enum notify_event kind,
+    bool is_task, struct outbox_row *row)
 {
     int left_out = 0;
     bool of_tasks = !is_task || (j->spec.mail & NOTIFY_ARRAY_TASKS) != 0;
@@ -185,7 +185,7 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
         .at = now.wall,
         .due_at = now.wall};
     STR_COPY(row.user, j->row.user);
-    int left_out = address(m, &j->row, kind, j->parent != NULL, &row);
+    int left_out = add_for_recipients(m, &j->row, kind, j->parent != NULL, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){.job = j},
             "%d notifications of this event were dropped: too many are waiting for delivery",
@@ -193,7 +193,7 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
 }
 
 /* Adds a row for each hook subscribed to events without a job; returns how many did not fit. */
-static int address_hooks(struct model *m, struct outbox_row *row)
+static int add_for_hooks(struct model *m, struct outbox_row *row)
 {
     int left_out = 0;
     for (size_t k = 0; k < m->options.n_hooks; k++) {
@@ -213,7 +213,7 @@ void notify_boots(struct model *m, const struct pool *p, struct stamp now)
         .due_at = now.wall,
         .pct = p->row.boots.failed};
     STR_COPY(row.pool, p->row.name);
-    int left_out = address_hooks(m, &row);
+    int left_out = add_for_hooks(m, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){0},
             "%d notifications of pool %s were dropped: too many are waiting for delivery", left_out,
@@ -236,7 +236,7 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
         text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
         left_out += !add(m, &row);
     }
-    left_out += address_hooks(m, &row);
+    left_out += add_for_hooks(m, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){0},
             "%d notifications of budget %s were dropped: too many are waiting for delivery",
@@ -303,7 +303,9 @@ struct mono notify_due(const struct model *m, struct stamp now, struct event *re
     const struct job_side *t = TREE_ENTRY(first, struct job_side, by_warn);
     int64_t left = t->warn_at.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_WARN, .warn.job = t->job->row.id};
-    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LOOK_MS ? LOOK_MS : left)};
+    return (struct mono){now.mono.ms + (left < 0                   ? 0
+                                           : left > CLOCK_CHECK_MS ? CLOCK_CHECK_MS
+                                                                   : left)};
 }
 
 /* After downtime of belayd only the last part that passed is notified. */
@@ -336,7 +338,7 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
 int apply_delivered(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    struct letter *l = find(m, ev->delivered.event, ev->delivered.target);
+    struct outbox_entry *l = find(m, ev->delivered.event, ev->delivered.target);
     (void)e;
     ret_outcome->id = ev->delivered.event;
     if (!l)
@@ -349,7 +351,7 @@ int apply_delivered(
         history_last(m)->job = l->row.job;
     }
     if (give_up || !ev->delivered.failed) {
-        take(m, l);
+        outbox_remove(m, l);
         return 0;
     }
     tree_remove(&m->lifecycle.outbox_due, &l->by_due);

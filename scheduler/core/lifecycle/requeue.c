@@ -20,7 +20,7 @@
 #include <inttypes.h>
 
 /* Work that the next attempt repeats, in the program's own steps if it reports them. */
-static void count_lost(struct job_row *j, int64_t lost_ms)
+static void count_lost_work(struct job_row *j, int64_t lost_ms)
 {
     int64_t base = j->last_good.attempt ? j->last_good_progress : 0;
     no_progress_kept(j);
@@ -60,7 +60,7 @@ static void hold_for_space(struct model *m, struct job *j, struct stamp now)
 void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp now)
 {
     char resume[CORE_TEXT_MAX];
-    count_lost(&j->row, lost_ms);
+    count_lost_work(&j->row, lost_ms);
     job_move(m, j, JOB_PENDING);
     no_progress_requeued(m, j, now);
     hold_for_store(m, j, now);

@@ -20,7 +20,7 @@ int retries_parse_number(const char *text, int32_t *ret_n, struct err *e)
     return 0;
 }
 
-static int kind_of(const char *word, enum retry_kind *ret_kind, struct err *e)
+static int parse_retry_kind(const char *word, enum retry_kind *ret_kind, struct err *e)
 {
     char shown[STR_SHOW_MAX];
     for (int k = 0; k < RETRY_KINDS; k++)
@@ -41,7 +41,7 @@ static int parse_one(char *item, struct retries *r, struct err *e)
     if (!eq)
         return err_set(e, ERR_INVALID, "expected END=N, found %s", str_show(item, shown));
     *eq = '\0';
-    int rc = kind_of(item, &kind, e);
+    int rc = parse_retry_kind(item, &kind, e);
     if (rc == 0 && r->n[kind] != 0)
         rc = err_set(e, ERR_INVALID, "%s is given twice", item);
     if (rc == 0 && (rc = retries_parse_number(eq + 1, &r->n[kind], e)) != 0)
@@ -89,7 +89,7 @@ void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX])
 /* ---- effective numbers ---- */
 
 /* The number that a setting stands for; it must be set (not 0). */
-static int32_t meant(int32_t wish, int k)
+static int32_t retries_of_setting(int32_t wish, int k)
 {
     return wish == RETRIES_NEVER ? 0 : wish == RETRIES_USUAL ? retries_usual.n[k] : wish;
 }
@@ -100,13 +100,13 @@ int retries_resolve(const struct retries *job, const struct retries *pool,
     struct retries r;
     for (int k = 0; k < RETRY_KINDS; k++) {
         int32_t wish = job->n[k] ? job->n[k] : pool && pool->n[k] ? pool->n[k] : o->usual.n[k];
-        int32_t most = o->most.n[k] ? meant(o->most.n[k], k) : RETRIES_UNLIMITED;
+        int32_t most = o->most.n[k] ? retries_of_setting(o->most.n[k], k) : RETRIES_UNLIMITED;
         if (job->n[k] > most)
             return err_set(e, ERR_INVALID,
                 "it requests more requeues after an end as %s than belayd's configuration allows, "
                 "at most %" PRId32,
                 retry_kind_names[k], most);
-        r.n[k] = wish ? meant(wish, k) : retries_usual.n[k];
+        r.n[k] = wish ? retries_of_setting(wish, k) : retries_usual.n[k];
         r.n[k] = r.n[k] < most ? r.n[k] : most;
     }
     *ret_retries = r;

@@ -111,7 +111,7 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
     return judge_checkpointed(j, saved);
 }
 
-#define QUICK_MS 60000
+#define SHORT_RUN_MS 60000
 #define PAUSE_FIRST_MS 2000
 #define PAUSE_MAX_MS 300000
 #define PAUSE_STORE_MS 5000     /* the attempt itself has retried for minutes */
@@ -149,7 +149,7 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
         return (PAUSE_STORE_MS << (j->quick_ends - 1)) + spread_ms(j, PAUSE_STORE_MS);
     }
     bool no_space = end == END_CAPACITY, may_repeat = end == END_FAILED || end == END_NODE_LOST;
-    bool quick = may_repeat && !excused && ran_ms < QUICK_MS;
+    bool quick = may_repeat && !excused && ran_ms < SHORT_RUN_MS;
     if (no_space) /* even after a restore that took long */
         j->quick_ends = j->end == END_CAPACITY ? j->quick_ends + 1 : 1;
     else

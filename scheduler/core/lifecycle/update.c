@@ -51,7 +51,7 @@ _Static_assert(UPDATE_FIELDS <= 64, "they are bits of a uint64_t");
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
 
 /* The fields with this mask in their row of job_attributes. */
-static uint64_t fields_that(unsigned mask)
+static uint64_t fields_with(unsigned mask)
 {
     uint64_t fields = 0;
     for (size_t i = 0; i < job_attributes_count; i++)
@@ -60,13 +60,13 @@ static uint64_t fields_that(unsigned mask)
     return fields;
 }
 
-static bool changes(uint64_t fields, unsigned mask)
+static bool changes_any(uint64_t fields, unsigned mask)
 {
-    return (fields & fields_that(mask)) != 0;
+    return (fields & fields_with(mask)) != 0;
 }
 
 /* The job after the change. */
-struct wanted {
+struct changed_job {
     struct job_row row;
     struct constraints constraints;
     struct event submit; /* used to check its dependencies */
@@ -102,11 +102,11 @@ static int check_fields(const struct job *j, uint64_t fields, struct err *e)
             "depends: job %" PRId64 " is a task of array %" PRId64
             " that has begun: its dependencies cannot be changed any more",
             id, j->row.array);
-    if (j->row.state == JOB_RUNNING && (fields & ~fields_that(JOB_WHILE_RUNNING)))
+    if (j->row.state == JOB_RUNNING && (fields & ~fields_with(JOB_WHILE_RUNNING)))
         return err_set(e, ERR_CONFLICT,
             "%s: job %" PRId64 " runs, and this can be changed only while it is pending: hold it, "
             "requeue it (belay requeue), change it and release it",
-            first_name(fields & ~fields_that(JOB_WHILE_RUNNING)), id);
+            first_name(fields & ~fields_with(JOB_WHILE_RUNNING)), id);
     return 0;
 }
 
@@ -124,21 +124,21 @@ struct member {
     size_t shown_at;
     const char *none; /* AS_TEXT: shown instead of "" */
 };
-#define OF_CONSTRAINTS(f, m, as, shown, none)                                                      \
+#define CONSTRAINTS_MEMBER(f, m, as, shown, none)                                                  \
     {                                                                                              \
         UPDATE_##f, offsetof(struct constraints, m), sizeof(((struct constraints *)NULL)->m), as,  \
             offsetof(struct constraints, shown), none                                              \
     }
 static const struct member members[] = {
-    OF_CONSTRAINTS(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
-    OF_CONSTRAINTS(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
-    OF_CONSTRAINTS(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
-    OF_CONSTRAINTS(RESOURCES, resources, AS_NAME_ONLY, resources, NULL),
-    OF_CONSTRAINTS(LICENCES, licences, AS_NAME_ONLY, licences, NULL),
-    OF_CONSTRAINTS(EXCLUSIVE, exclusive, AS_YES_NO, exclusive, NULL),
-    OF_CONSTRAINTS(NODELIST, nodes, AS_TEXT, nodes, "any"),
-    OF_CONSTRAINTS(EXCLUDE, exclude, AS_TEXT, exclude, "none"),
-    OF_CONSTRAINTS(INPUT, input, AS_INT64, input.bytes, NULL),
+    CONSTRAINTS_MEMBER(GPU_MODEL, gpu.model, AS_TEXT, gpu.model, "any"),
+    CONSTRAINTS_MEMBER(GPU_MEMORY, gpu.memory_mib, AS_INT64, gpu.memory_mib, NULL),
+    CONSTRAINTS_MEMBER(CONSTRAINT, constraint, AS_TEXT, constraint.text, "none"),
+    CONSTRAINTS_MEMBER(RESOURCES, resources, AS_NAME_ONLY, resources, NULL),
+    CONSTRAINTS_MEMBER(LICENCES, licences, AS_NAME_ONLY, licences, NULL),
+    CONSTRAINTS_MEMBER(EXCLUSIVE, exclusive, AS_YES_NO, exclusive, NULL),
+    CONSTRAINTS_MEMBER(NODELIST, nodes, AS_TEXT, nodes, "any"),
+    CONSTRAINTS_MEMBER(EXCLUDE, exclude, AS_TEXT, exclude, "none"),
+    CONSTRAINTS_MEMBER(INPUT, input, AS_INT64, input.bytes, NULL),
 };
 #define N_MEMBERS (sizeof(members) / sizeof(members[0]))
 
@@ -161,7 +161,7 @@ static void take_nodes(struct job_row *r, const struct job_row *to)
 }
 
 static int take_constraints(
-    const struct model *m, const struct event *ev, struct wanted *w, struct err *e)
+    const struct model *m, const struct event *ev, struct changed_job *w, struct err *e)
 {
     uint64_t fields = ev->update.fields;
     const struct constraints *old = model_constraints(m, w->row.constraints);
@@ -179,14 +179,14 @@ static int take_constraints(
 
 /* ---- validation as in a submit ---- */
 
-static int check_demand(const struct model *m, const struct wanted *w, const struct labels *labels,
-    uint64_t fields, struct err *e)
+static int check_demand(const struct model *m, const struct changed_job *w,
+    const struct labels *labels, uint64_t fields, struct err *e)
 {
     int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) |
-                          fields_that(JOB_OF_CONSTRAINTS))
+                          fields_with(JOB_OF_CONSTRAINTS))
                  ? constraints_check_submit(m, &w->row, &w->constraints, e)
                  : 0;
-    if (!rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | fields_that(JOB_OF_CONSTRAINTS))))
+    if (!rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | fields_with(JOB_OF_CONSTRAINTS))))
         rc = labels_check_submit(m, &w->row, &w->constraints, labels, e);
     return !rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS)))
                ? criu_check_submit(m, &w->row, e)
@@ -194,7 +194,7 @@ static int check_demand(const struct model *m, const struct wanted *w, const str
 }
 
 /* Unchanged members are not checked. */
-static int check_order(const struct model *m, struct wanted *w, uint64_t fields, struct err *e)
+static int check_order(const struct model *m, struct changed_job *w, uint64_t fields, struct err *e)
 {
     struct job_row own = w->row;
     if (!(fields & (BIT(TEAM) | BIT(QOS))))
@@ -210,7 +210,7 @@ static int check_order(const struct model *m, struct wanted *w, uint64_t fields,
 }
 
 /* Checks the named ones. A number below the used retries means they are used up. */
-static int check_retries(const struct model *m, const struct job_row *to, struct wanted *w,
+static int check_retries(const struct model *m, const struct job_row *to, struct changed_job *w,
     uint64_t fields, struct err *e)
 {
     struct job_row asked = w->row, own = {0};
@@ -227,7 +227,7 @@ static int check_retries(const struct model *m, const struct job_row *to, struct
 }
 
 static int check_depends(const struct model *m, const struct event *ev, const struct job *j,
-    struct wanted *w, struct err *e)
+    struct changed_job *w, struct err *e)
 {
     w->submit = (struct event){.type = EV_SUBMIT,
         .now = ev->now,
@@ -247,16 +247,16 @@ static int check_depends(const struct model *m, const struct event *ev, const st
     return dependencies_check(m, &w->submit, e);
 }
 
-/* Computes the changed job into ret_wanted, if the change is allowed. */
+/* Computes the changed job into ret_changed, if the change is allowed. */
 static int check(const struct model *m, const struct event *ev, const struct job *j,
-    struct wanted *ret_wanted, struct err *e)
+    struct changed_job *ret_changed, struct err *e)
 {
     uint64_t fields = ev->update.fields;
-    struct wanted *w = ret_wanted;
+    struct changed_job *w = ret_changed;
     int rc = check_fields(j, fields, e);
     if (rc)
         return rc;
-    *w = (struct wanted){.row = j->row};
+    *w = (struct changed_job){.row = j->row};
     take_spec(&w->row.spec, &ev->update.to->spec, fields);
     if (fields & BIT(NODES))
         take_nodes(&w->row, ev->update.to);
@@ -291,7 +291,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
     return !rc && (fields & BIT(DEPENDS)) ? check_depends(m, ev, j, w, e) : rc;
 }
 
-static struct account *account_to(struct model *m, const struct job *j, const struct wanted *w)
+static struct account *account_after(
+    struct model *m, const struct job *j, const struct changed_job *w)
 {
     return str_eq(w->row.spec.team, j->row.spec.team)
                ? j->account
@@ -301,20 +302,20 @@ static struct account *account_to(struct model *m, const struct job *j, const st
 /* A job that moves to another team counts for the limits there. n: number of jobs changed together.
  */
 static int check_limits(
-    struct model *m, const struct job *j, const struct wanted *w, int64_t n, struct err *e)
+    struct model *m, const struct job *j, const struct changed_job *w, int64_t n, struct err *e)
 {
-    const struct account *to = account_to(m, j, w);
+    const struct account *to = account_after(m, j, w);
     return to == j->account ? 0 : limits_check_submit(to, n, e);
 }
 
 /* ---- applying the change ---- */
 
 /* It is in no shape meanwhile. */
-static void become(
-    struct model *m, struct job *j, const struct wanted *w, uint64_t fields, struct stamp now)
+static void apply_change(
+    struct model *m, struct job *j, const struct changed_job *w, uint64_t fields, struct stamp now)
 {
     int64_t constraints = j->row.constraints;
-    struct account *to = account_to(m, j, w);
+    struct account *to = account_after(m, j, w);
     queue_disown(m, j);
     if (to != j->account) {
         limits_submitted(j->account, -job_submitted(j));
@@ -325,7 +326,7 @@ static void become(
     }
     j->row = w->row;
     procurement_meant(m, j, now);
-    if (changes(fields, JOB_OF_CONSTRAINTS)) {
+    if (changes_any(fields, JOB_OF_CONSTRAINTS)) {
         j->row.constraints = constraints_intern(m, &w->constraints);
         constraints_unref(m, constraints);
     }
@@ -337,9 +338,10 @@ static void become(
 }
 
 static void change_pending(
-    struct model *m, struct job *j, struct wanted *w, uint64_t fields, struct stamp now)
+    struct model *m, struct job *j, struct changed_job *w, uint64_t fields, struct stamp now)
 {
-    bool anew = changes(fields, JOB_WAITS_ANEW) || ((fields & BIT(NAME)) && job_waits_for_name(j)),
+    bool anew =
+             changes_any(fields, JOB_WAITS_ANEW) || ((fields & BIT(NAME)) && job_waits_for_name(j)),
          queued = tree_has(&j->in_shape);
     char name[CORE_NAME_MAX];
     STR_COPY(name, w->row.spec.name);
@@ -349,8 +351,8 @@ static void change_pending(
         dependencies_withdraw(m, j);
         w->row.gang_resize_until = j->row.gang_resize_until;
     }
-    if (anew || changes(fields, JOB_OF_SHAPE))
-        become(m, j, w, fields, now);
+    if (anew || changes_any(fields, JOB_OF_SHAPE))
+        apply_change(m, j, w, fields, now);
     else
         j->row = w->row;
     procurement_look(m, j, now);
@@ -369,12 +371,12 @@ static void change_pending(
     else if (queued && !tree_has(&j->in_shape))
         queue_add(m, j);
     expiry_watch(m, j);
-    if (anew || changes(fields, JOB_OF_SHAPE))
+    if (anew || changes_any(fields, JOB_OF_SHAPE))
         model_note_rewind(m); /* it may fit now */
 }
 
 static void change_running(
-    struct model *m, struct job *j, const struct wanted *w, uint64_t fields, struct stamp now)
+    struct model *m, struct job *j, const struct changed_job *w, uint64_t fields, struct stamp now)
 {
     char name[CORE_NAME_MAX];
     bool limit = j->row.spec.time_limit_ms != w->row.spec.time_limit_ms;
@@ -452,7 +454,7 @@ static void spec_text(
 }
 
 /* Writes the value of the field; "" if only its name is shown. */
-static void field_text(enum job_field field, const struct wanted *w, char *out, size_t size)
+static void field_text(enum job_field field, const struct changed_job *w, char *out, size_t size)
 {
     for (size_t i = 0; i < N_MEMBERS; i++)
         if (members[i].field == field)
@@ -483,7 +485,7 @@ static void describe_document(const char *patch_json, char out[CORE_TEXT_MAX])
 }
 
 /* Lists the changed fields, as far as there is space. */
-static void describe(const struct event *ev, const struct wanted *w, char out[CORE_TEXT_MAX])
+static void describe(const struct event *ev, const struct changed_job *w, char out[CORE_TEXT_MAX])
 {
     out[0] = '\0';
     for (int k = 0; k < UPDATE_FIELDS; k++) {
@@ -505,7 +507,7 @@ static void describe(const struct event *ev, const struct wanted *w, char out[CO
     }
 }
 
-static void change(struct model *m, const struct event *ev, struct job *j, struct wanted *w)
+static void change(struct model *m, const struct event *ev, struct job *j, struct changed_job *w)
 {
     uint64_t fields = ev->update.fields;
     char what[CORE_TEXT_MAX];
@@ -558,7 +560,7 @@ static int32_t next_index(const struct ranges *r, int *k, int32_t after)
 static int update_tasks(struct model *m, const struct event *ev, struct job *array, struct err *e)
 {
     const struct ranges *which = ev->update.tasks;
-    struct wanted w;
+    struct changed_job w;
     int64_t moving = 0;
     for (int pass = 0; pass < 2; pass++) {
         int k = 0;
@@ -580,7 +582,7 @@ int apply_update(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->update.job, e);
-    struct wanted w;
+    struct changed_job w;
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
@@ -593,7 +595,7 @@ int apply_update(
     if (!rc)
         rc = check_limits(m, j, &w, job_submitted(j), e);
     if (!rc)
-        rc = dependencies_check_change(m, j, account_to(m, j, &w), &w.row,
+        rc = dependencies_check_change(m, j, account_after(m, j, &w), &w.row,
             ev->update.fields & BIT(DEPENDS) ? &w.submit : NULL, e);
     if (!rc)
         change(m, ev, j, &w);

@@ -47,7 +47,7 @@ static void wait_for_save(struct model *m, struct attempt *a)
     tree_add(&m->lifecycle.user_requeues, &a->in_user_requeues, a, compare_due);
 }
 
-static bool all_run(const struct job *j)
+static bool all_ranks_run(const struct job *j)
 {
     LIST_FOREACH (&j->ranks, l)
         if (LIST_ENTRY(l, struct attempt, in_job)->row.state != ATTEMPT_RUNNING)
@@ -55,7 +55,7 @@ static bool all_run(const struct job *j)
     return true;
 }
 
-static void forget(struct model *m, struct attempt *a)
+static void clear_request(struct model *m, struct attempt *a)
 {
     if (!wall_is_set(a->row.requeue_asked_at))
         return;
@@ -64,7 +64,7 @@ static void forget(struct model *m, struct attempt *a)
     touch_attempt(m, a);
 }
 
-static void ask_first(struct model *m, struct job *j, const char *by, struct stamp now)
+static void save_before_requeue(struct model *m, struct job *j, const char *by, struct stamp now)
 {
     struct attempt *a = job_attempt(j);
     if (wall_is_set(a->row.requeue_asked_at))
@@ -76,7 +76,7 @@ static void ask_first(struct model *m, struct job *j, const char *by, struct sta
     attempts_ask_save(m, j);
 }
 
-static void from_scratch(struct model *m, struct job *j, const char *by, struct stamp now)
+static void restart_from_scratch(struct model *m, struct job *j, const char *by, struct stamp now)
 {
     const struct attempt *a = job_attempt(j);
     history(m, now, "requeue", (struct history_of){.job = j, .attempt = a},
@@ -93,13 +93,13 @@ static void requeue(struct model *m, struct job *j, const struct event *ev)
     const struct attempt *a = job_attempt(j);
     const char *by = ev->requeue.by;
     if (ev->requeue.from_scratch) {
-        from_scratch(m, j, by, ev->now);
+        restart_from_scratch(m, j, by, ev->now);
         return;
     }
     if (!a || a->row.state == ATTEMPT_STOPPING)
         return; /* it is in the queue, or about to enter it */
-    if (j->row.spec.method != CKPT_NONE && !ev->requeue.force && all_run(j)) {
-        ask_first(m, j, by, ev->now);
+    if (j->row.spec.method != CKPT_NONE && !ev->requeue.force && all_ranks_run(j)) {
+        save_before_requeue(m, j, by, ev->now);
         return;
     }
     history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s requested a requeue%s",
@@ -134,9 +134,9 @@ void user_requeue_saved(struct model *m, struct job *j)
         job_stop(m, j, END_USER, true);
 }
 
-static void drop(struct model *m, struct attempt *a, struct stamp now, const char *why)
+static void drop_request(struct model *m, struct attempt *a, struct stamp now, const char *why)
 {
-    forget(m, a);
+    clear_request(m, a);
     history(m, now, "requeue-dropped", (struct history_of){.attempt = a},
         "the requeue was dropped, because %s. belay requeue --force %" PRId64
         " requeues it anyway; work since its last checkpoint is lost then",
@@ -150,12 +150,12 @@ void user_requeue_save_failed(struct model *m, struct job *j, struct stamp now, 
     if (!a || !wall_is_set(a->row.requeue_asked_at))
         return;
     text_format(why, sizeof why, "its save failed: %.120s", text);
-    drop(m, a, now, why);
+    drop_request(m, a, now, why);
 }
 
 void user_requeue_attempt_stops(struct model *m, struct attempt *a)
 {
-    forget(m, a);
+    clear_request(m, a);
 }
 
 void user_requeue_attempt_loaded(struct model *m, struct attempt *a)
@@ -190,6 +190,6 @@ int apply_requeue_due(
     char why[CORE_TEXT_MAX];
     time_format_duration(ev->now.wall.ms - a->row.requeue_asked_at.ms, waited, sizeof waited);
     text_format(why, sizeof why, "it had no new checkpoint %s after the request", waited);
-    drop(m, a, ev->now, why);
+    drop_request(m, a, ev->now, why);
     return 0;
 }

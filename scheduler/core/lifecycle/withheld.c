@@ -17,8 +17,8 @@
  *
  * That an attempt is withheld is not stored, but the time of its assignment is: after a restart it
  * is withheld again as soon as its agent asks, and ends at the same time as without the restart.
- * belayd tries for at least LEAST_MS after each restart, so that one failure after a long downtime
- * ends no attempt.
+ * belayd tries for at least WAIT_MIN_MS after each restart, so that one failure after a long
+ * downtime ends no attempt.
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/withheld.h"
@@ -30,9 +30,9 @@
 #include "base/str.h"
 #include <inttypes.h>
 
-#define USUAL_MS SECONDS_MS(600) /* the default of agents */
-#define DENIED_PART 5            /* divisor after a refusal */
-#define LEAST_MS SECONDS_MS(30)
+#define WAIT_DEFAULT_MS SECONDS_MS(600) /* the default of agents */
+#define DENIED_DIVISOR 5                /* divisor after a refusal */
+#define WAIT_MIN_MS SECONDS_MS(30)
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
@@ -43,12 +43,13 @@ static int compare_due(const void *key, const struct tree_link *l)
     return by_time ? by_time : tree_order(a->row.rank, b->row.rank);
 }
 
-static struct wall until(const struct model *m, const struct attempt *a, struct stamp now)
+static struct wall withheld_deadline(
+    const struct model *m, const struct attempt *a, struct stamp now)
 {
-    int64_t wait_ms = m->options.store_wait_ms > 0 ? m->options.store_wait_ms : USUAL_MS;
-    wait_ms /= a->withheld == WITHHELD_DENIED ? DENIED_PART : 1;
+    int64_t wait_ms = m->options.store_wait_ms > 0 ? m->options.store_wait_ms : WAIT_DEFAULT_MS;
+    wait_ms /= a->withheld == WITHHELD_DENIED ? DENIED_DIVISOR : 1;
     int64_t due_ms = a->row.assigned_at.ms + wait_ms,
-            least_ms = now.wall.ms + (wait_ms < LEAST_MS ? wait_ms : LEAST_MS);
+            least_ms = now.wall.ms + (wait_ms < WAIT_MIN_MS ? wait_ms : WAIT_MIN_MS);
     return (struct wall){due_ms > least_ms ? due_ms : least_ms};
 }
 
@@ -58,17 +59,17 @@ void withheld_end(struct model *m, struct attempt *a)
     tree_remove(&m->lifecycle.by_withheld, &a->by_withheld);
 }
 
-static void set(struct model *m, struct attempt *a, enum withheld why, struct stamp now)
+static void set_withheld(struct model *m, struct attempt *a, enum withheld why, struct stamp now)
 {
     if (a->withheld == why)
         return;
     withheld_end(m, a);
     a->withheld = why;
-    a->withheld_until = until(m, a, now);
+    a->withheld_until = withheld_deadline(m, a, now);
     tree_add(&m->lifecycle.by_withheld, &a->by_withheld, a, compare_due);
 }
 
-static void give(struct model *m, struct attempt *a)
+static void end_withholding(struct model *m, struct attempt *a)
 {
     if (a->withheld == WITHHELD_NO)
         return;
@@ -87,10 +88,10 @@ int apply_withheld(
     if (!a || a->row.state != ATTEMPT_ASSIGNED)
         return 0;
     if (ev->withheld.why == WITHHELD_NO) {
-        give(m, a);
+        end_withholding(m, a);
         return 0;
     }
-    set(m, a, ev->withheld.why, ev->now);
+    set_withheld(m, a, ev->withheld.why, ev->now);
     if (str_eq(a->row.text, ev->withheld.text))
         return 0;
     STR_COPY(a->row.text, ev->withheld.text);

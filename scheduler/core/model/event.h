@@ -232,7 +232,7 @@ struct event {
             int64_t behind_ms; /* see struct attempt_row */
             /* An earlier attempt also redid this work, so the job has already been charged for it
              * as lost. */
-            bool behind_again;
+            bool behind_already_counted;
             /* size of the restored content; bytes of it already on the node */
             int64_t bytes, nearby_bytes;
             int32_t damaged; /* number of newer checkpoints that were rejected as damaged */

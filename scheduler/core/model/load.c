@@ -139,7 +139,7 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
         i->node = n;
         boots_node_loaded(i);
         if (o)
-            offer_saw(o, &r->total);
+            offer_note_size(o, &r->total);
     }
     node_index(m, n);
     return 0;

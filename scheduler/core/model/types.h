@@ -284,13 +284,13 @@ extern const struct sm drill_sm;
 /* Result of a cleaning. */
 enum clean_end {
     CLEAN_DONE,
-    CLEAN_FAILED,  /* possibly partial; tried again */
-    CLEAN_ANOTHERS /* the data is another job's and was not touched */
+    CLEAN_FAILED,   /* possibly partial; tried again */
+    CLEAN_OTHER_JOB /* the data is another job's and was not touched */
 };
 
 enum ckpt_gc_keep { CKPT_GC_KEEP_ALL, CKPT_GC_KEEP_LAST, CKPT_GC_KEEP_NONE };
 extern const char *const ckpt_gc_keep_names[]; /* "all" "last" "none" */
-#define CKPT_GC_LOOK_MS 3600000LL              /* interval between checks of the wall clock */
+#define CKPT_GC_CLOCK_CHECK_MS 3600000LL       /* interval between checks of the wall clock */
 
 enum ledger_kind {
     LEDGER_USEFUL,

@@ -46,7 +46,7 @@ static void start_waiting(struct model *m, struct job *j)
 {
     m->queue.n_waiting++;
     j->is_waiting = true;
-    gang_let_go(m, j);
+    gang_stop_waiting(m, j);
 }
 
 bool dependencies_is_kept_back(const struct job *j)

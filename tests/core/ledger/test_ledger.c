@@ -625,7 +625,7 @@ static void begin_anew(struct lab *l, int64_t attempt, int64_t behind_ms, bool a
                          .node = lab_node_of(l, 1),
                          .restored_progress = PROGRESS_NONE,
                          .behind_ms = behind_ms,
-                         .behind_again = again}});
+                         .behind_already_counted = again}});
 }
 
 /* Two hours were saved and discarded. The attempt that was to start over never starts, the next one

@@ -236,7 +236,7 @@ static void another_jobs_checkpoints_are_left_alone(void **state)
     int64_t job = ended_job(&l, AFTER_AUTO, END_FAILED);
     lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = node});
     assert_true(cleans(&l, job));
-    ev = (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .end = CLEAN_ANOTHERS}};
+    ev = (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .end = CLEAN_OTHER_JOB}};
     STR_COPY(ev.cleaned.text, "it is another's");
     lab_take(&l);
     lab_apply(&l, ev);
