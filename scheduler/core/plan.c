@@ -59,7 +59,7 @@
 struct planner *planner_create(void)
 {
     struct planner *p = mem_alloc(sizeof *p);
-    p->rewind = p->change = p->preempt_change = p->seen.growth = p->seen.anew = -1;
+    p->rewind = p->change = p->preempt_change = p->seen.growth = p->seen.retry_all = -1;
     p->preempt_until = MONO_NONE;
     p->valid_until = MONO_NONE;
     return p;
@@ -207,7 +207,7 @@ static int64_t unfit_at(
 {
     const struct constraints *x = k->first->constraints;
     int64_t known = (int64_t)(intptr_t)map_get(&p->unfit, k->id) - 1;
-    bool was_there = p->seen.anew == model_versions(m)->anew && k->id < p->seen.fresh &&
+    bool was_there = p->seen.retry_all == model_versions(m)->retry_all && k->id < p->seen.fresh &&
                      !(x && x->licences.n > 0);
     return was_there && known < p->seen.growth ? p->seen.growth : known;
 }
@@ -304,7 +304,8 @@ static void keep_to_limits(
     if (!limits_exceeded(m, s, s->least, &kind)) {
         if (s->nodes > 1)
             ret_event->place.n_more =
-                (size_t)limits_cut(m, s, p->gang, (int32_t)ret_event->place.n_more + 1) - 1;
+                (size_t)limits_count_allowed(m, s, p->gang, (int32_t)ret_event->place.n_more + 1) -
+                1;
         return;
     }
     const struct job *j = model_job(m, s->head);
@@ -405,11 +406,12 @@ static void set_back(struct planner *p, const struct model *m)
         p->cursor = (struct queue_position){INT64_MIN, INT64_MIN};
         p->begun = (struct seen){.growth = model_versions(m)->growth,
             .fresh = queue_next_class_id(m),
-            .anew = model_versions(m)->anew};
+            .retry_all = model_versions(m)->retry_all};
     }
     if (wanted)
-        p->seen.anew = -1;
-    p->is_all = p->is_all || p->seen.anew != model_versions(m)->anew || !gather_capacity(p, m);
+        p->seen.retry_all = -1;
+    p->is_all =
+        p->is_all || p->seen.retry_all != model_versions(m)->retry_all || !gather_capacity(p, m);
     LIST_FOREACH (queue_by_arrival(m), l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, by_arrival);
         if (p->rewind != model_versions(m)->rewind || s->arrived <= p->arrived)
@@ -470,8 +472,9 @@ static bool next_place(
     p->is_all = false;
     p->seen = p->begun;
     if (p->is_wanting)
-        p->seen.anew = -1; /* the shapes that it blocks from licences were not examined */
-    *ret_event = (struct event){.type = EV_UNTHROTTLE, .unthrottle.job = limits_loose(m)};
+        p->seen.retry_all = -1; /* the shapes that it blocks from licences were not examined */
+    *ret_event =
+        (struct event){.type = EV_UNTHROTTLE, .unthrottle.job = limits_next_unthrottled(m)};
     return ret_event->unthrottle.job != CORE_ID_NONE;
 }
 

@@ -69,9 +69,10 @@ struct planner {
     int64_t n_tried;
     int64_t n_gathered; /* total number of shapes examined for launches; for tests */
     /* When the cursor last passed the end: at this growth count no class with an id below `fresh`
-     * fitted anywhere, except perhaps ones that need licences; and the model's count `anew`. */
+     * fitted anywhere, except perhaps ones that need licences; and the model's count
+     * `retry_all`. */
     struct seen {
-        int64_t growth, fresh, anew;
+        int64_t growth, fresh, retry_all;
     } seen, begun; /* begun: becomes valid when the cursor passes the end again */
     /* all classes are examined until the cursor passes the end: more than growth has changed */
     bool is_all;

@@ -52,7 +52,7 @@ static void build_hypothetical_job(const struct model *m, const struct event *su
     j->least = j->row.spec.nodes_min; /* its minimum */
     j->account = account_find(m, own->spec.team, own->user);
     if (!j->account) {
-        account_imagine(m, own->spec.team, own->user, &i->account, &i->team);
+        account_init_hypothetical(m, own->spec.team, own->user, &i->account, &i->team);
         j->account = &i->account;
     }
     j->shape = &i->shape;

@@ -68,7 +68,7 @@ static int check_place(
         may = n && rack_has_power_beside(m, n, j->shape, nodes, (int32_t)rank);
         nodes[rank] = rank == 0 ? ev->place.node : ev->place.more[rank - 1];
     }
-    if (may && limits_cut(m, j->shape, nodes, (int32_t)ranks) == (int32_t)ranks)
+    if (may && limits_count_allowed(m, j->shape, nodes, (int32_t)ranks) == (int32_t)ranks)
         return 0;
     return err_set(e, ERR_CONFLICT,
         "job %" PRId64 " cannot be placed on node %" PRId64 "%s (any more)", ev->place.job,

@@ -103,7 +103,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
         !str_eq(before.region, p->row.region))
         pool_describe(m, p);
     touch_pool(m, p);
-    limits_look_again(m);
+    limits_recheck_costs(m);
     model_note_reserve(m);
     model_note_change(m);
     ret_outcome->id = CORE_ID_NONE;
@@ -165,7 +165,7 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     o->row.on_demand_uusd_h = r->on_demand_uusd_h;
     offer_sort_in(p, o);
     touch_offer(m, o);
-    limits_look_again(m);
+    limits_recheck_costs(m);
     model_note_reserve(m);
     model_note_change(m);
     ret_outcome->id = o->row.id;
@@ -226,7 +226,7 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
                 continue;
             offer_sort_in(p, o);
             touch_offer(m, o);
-            limits_look_again(m);
+            limits_recheck_costs(m);
             model_note_change(m);
         }
     }

@@ -61,9 +61,9 @@ struct allowance {
     /* Used up at the last change of the usage: no further job may run, or only jobs without
      * cost. */
     bool was_used_up;
-    int64_t index;         /* from 0, over all users and teams */
-    struct tree throttled; /* shapes throttled by this allowance */
-    struct link loose;     /* in the list of allowances with throttled jobs that may run again */
+    int64_t index;          /* from 0, over all users and teams */
+    struct tree throttled;  /* shapes throttled by this allowance */
+    struct link may_return; /* in the list of allowances with throttled jobs that may run again */
     /* growth count of the model when the limited usage last fell */
     int64_t fell;
 };

@@ -17,9 +17,9 @@ static inline void model_note_rewind(struct model *m)
 {
     ++m->versions.rewind;
 }
-static inline void model_note_anew(struct model *m)
+static inline void model_note_retry_all(struct model *m)
 {
-    ++m->versions.anew;
+    ++m->versions.retry_all;
 }
 static inline void model_note_reserve(struct model *m)
 {

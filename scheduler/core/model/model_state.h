@@ -52,7 +52,7 @@ struct model_versions {
     int64_t arrivals;  /* shapes that entered the queue */
     int64_t change;    /* other changes that affect launches */
     int64_t launches;  /* launches made */
-    int64_t anew;      /* changes after which every demand class must be tried again */
+    int64_t retry_all; /* changes after which every demand class must be tried again */
     int64_t owed_more; /* growth count when capacity reserved for a quota last became usable */
     int64_t reserve_epoch; /* the set of nodes that may be reserved may have changed */
 };

@@ -501,7 +501,7 @@ void licences_give(struct model *m, const struct job *j)
         return;
     licences_add(m, j, -1);
     model_note_rewind(m); /* other jobs may get them now */
-    model_note_anew(m);
+    model_note_retry_all(m);
     model_note_change(m);
 }
 

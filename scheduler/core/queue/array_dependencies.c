@@ -50,7 +50,7 @@ static void add_all(struct bits *b, const struct bits *more)
         bits_set(b, i);
 }
 
-static void look_at_live(const struct job *on, struct task_states *ret)
+static void read_live_tasks(const struct job *on, struct task_states *ret)
 {
     const struct array *a = on->array;
     ret->all = a->all;
@@ -79,7 +79,7 @@ static bool tasks_of(const struct model *m, const struct depend_ask *a, struct r
     return a->array && a->array->all.n > 0;
 }
 
-static bool ended_now(const struct model *m, int64_t job)
+static bool ended_in_tick(const struct model *m, int64_t job)
 {
     for (size_t i = model_final_rows(m)->n_jobs; i-- > 0;)
         if (model_final_rows(m)->jobs[i].id == job)
@@ -96,7 +96,7 @@ static int no_array(const struct depend_ask *a, struct err *e)
 }
 
 /* On success the caller deinits the result. */
-static int look(
+static int read_task_states(
     const struct model *m, const struct depend_ask *a, struct task_states *ret, struct err *e)
 {
     const struct job *on = model_job(m, a->on);
@@ -104,10 +104,10 @@ static int look(
     if (on && !on->array)
         return no_array(a, e);
     if (on) {
-        look_at_live(on, &f);
+        read_live_tasks(on, &f);
     } else if (tasks_of(m, a, &f.all)) {
         bits_init(&f.done, ranges_last(&f.all) + 1);
-    } else if (a->has_ended || ended_now(m, a->on)) {
+    } else if (a->has_ended || ended_in_tick(m, a->on)) {
         return no_array(a, e);
     } else {
         return err_set(
@@ -171,7 +171,7 @@ int array_dependencies_check(
     if (submit->submit.job->spec.depends_any && submit->submit.n_depends > 1)
         return err_set(e, ERR_INVALID,
             "aftercorr cannot be one of several alternative dependencies: separate them by commas");
-    int rc = look(m, a, &f, e);
+    int rc = read_task_states(m, a, &f, e);
     if (rc)
         return rc;
     rc = check_tasks(&f, submit->submit.tasks, a->on, e);
@@ -212,7 +212,7 @@ bool array_dependencies_attach(struct model *m, struct job *j, const struct depe
     struct job *on = model_job(m, a->on);
     struct task_states f;
     struct err seen; /* checked by array_dependencies_check */
-    if (look(m, a, &f, &seen) != 0)
+    if (read_task_states(m, a, &f, &seen) != 0)
         return false;
     bool waits = update_task_sets(j->array, &f);
     if (on && waits && on->array->done.n == 0) {
@@ -225,7 +225,7 @@ bool array_dependencies_attach(struct model *m, struct job *j, const struct depe
 
 /* ---- events ---- */
 
-static bool is_ready(const struct job *j, int32_t index)
+static bool task_is_ready(const struct job *j, int32_t index)
 {
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
@@ -247,7 +247,7 @@ void array_dependencies_ended(
             continue;
         if (!succeeded)
             a->n_never += bits_set(&a->never, index);
-        else if (is_ready(j, index))
+        else if (task_is_ready(j, index))
             a->n_ready += bits_set(&a->ready, index);
         dependencies_note_unmeetable(m, j);
         array_advance(m, j, now);
@@ -259,7 +259,7 @@ void array_dependencies_dropped(struct model *m, struct job *array, struct stamp
     struct task_states f;
     if (list_is_empty(&array->array->task_dependents))
         return;
-    look_at_live(array, &f);
+    read_live_tasks(array, &f);
     LIST_FOREACH (&array->array->task_dependents, l) {
         struct job *j = LIST_ENTRY(l, struct dependency, on_job)->job;
         update_task_sets(j->array, &f);
@@ -308,7 +308,7 @@ void array_dependencies_load(struct model *m, struct job *j)
         struct task_states f;
         if (d->row.kind != DEPEND_AFTERCORR)
             continue;
-        look_at_live(d->on, &f);
+        read_live_tasks(d->on, &f);
         update_task_sets(j->array, &f);
         task_states_deinit(&f);
     }

@@ -110,7 +110,7 @@ void array_free(struct job *j)
 /* ---- remaining tasks ---- */
 
 /* No range begins or ends with a task that is gone. */
-static void trim(struct array *a)
+static void trim_ranges(struct array *a)
 {
     for (int k = 0; a->n_gone > 0 && k < a->left.n;) {
         const struct range *r = &a->left.v[k];
@@ -124,7 +124,7 @@ static void trim(struct array *a)
     }
 }
 
-static void mark_gone(struct array *a, int32_t index)
+static void mark_task_gone(struct array *a, int32_t index)
 {
     if (a->gone.n == 0)
         bits_init(&a->gone, ranges_last(&a->all) + 1);
@@ -134,10 +134,10 @@ static void mark_gone(struct array *a, int32_t index)
 static void take(struct array *a, int32_t index)
 {
     if (!ranges_take(&a->left, index, PIECES_MAX))
-        mark_gone(a, index);
+        mark_task_gone(a, index);
     a->n_ready -= bits_clear(&a->ready, index);
     a->n_never -= bits_clear(&a->never, index);
-    trim(a);
+    trim_ranges(a);
 }
 
 static int64_t prune_bits(struct bits *b, const struct ranges *left)
@@ -154,14 +154,14 @@ static void prune(struct array *a)
     a->n_gone -= prune_bits(&a->gone, &a->left);
     a->n_ready -= prune_bits(&a->ready, &a->left);
     a->n_never -= prune_bits(&a->never, &a->left);
-    trim(a);
+    trim_ranges(a);
 }
 
 void array_load_begun(struct job *j, int32_t index)
 {
     if (!array_has_left(j->array, index))
         return;
-    mark_gone(j->array, index);
+    mark_task_gone(j->array, index);
     limits_submitted(j->account, -1);
 }
 
@@ -313,7 +313,7 @@ static bool may_succeed(const struct job *array, int32_t index)
 
 /* The unsatisfiable dependency of a task: on an array that still runs, if there is one; else on one
  * that ended. */
-static struct depend_text why_never(const struct job *j, int32_t index)
+static struct depend_text find_unsatisfiable(const struct job *j, int32_t index)
 {
     int64_t on = CORE_ID_NONE;
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -327,7 +327,7 @@ static struct depend_text why_never(const struct job *j, int32_t index)
 
 static void give_up(struct model *m, struct job *j, int32_t index, struct stamp now)
 {
-    const struct depend_text why = why_never(j, index);
+    const struct depend_text why = find_unsatisfiable(j, index);
     struct job *t = split_off(m, j, index);
     t->row.end = END_DEPENDENCY;
     history(m, now, "ended", (struct history_of){.job = t}, "dependency: %s can never be satisfied",

@@ -43,9 +43,9 @@
 #define EXPECT_MS HOUR_MS /* expected run time without any history */
 /* Significant binary digits of expected run times, which bounds the number of demand classes. */
 #define EXPECT_BITS 6
-#define EXPECT_MOST_MS (366 * 24 * HOUR_MS)
-#define LOOK_LEAST_MS 60000LL /* minimum interval between increases of the reservation */
-#define LOOK_MOST_MS 600000LL /* maximum time that is extrapolated without an examination */
+#define EXPECT_MAX_MS (366 * 24 * HOUR_MS)
+#define RECOUNT_MIN_MS 60000LL  /* minimum interval between increases of the reservation */
+#define RECOUNT_MAX_MS 600000LL /* maximum time that is extrapolated without an examination */
 
 struct stake {
     struct budget *budget;
@@ -100,7 +100,7 @@ static int64_t expected_ms(const struct model *m, const struct job *j)
         runtimes_range(runtimes_of(m, j), 0, &least_ms, &most_ms);
     else
         most_ms = j->row.spec.time_limit_ms;
-    return most_ms <= 0 ? EXPECT_MS : most_ms < EXPECT_MOST_MS ? most_ms : EXPECT_MOST_MS;
+    return most_ms <= 0 ? EXPECT_MS : most_ms < EXPECT_MAX_MS ? most_ms : EXPECT_MAX_MS;
 }
 
 bool shape_pays(const struct shape *s)
@@ -208,8 +208,8 @@ static int64_t reserved_ms(const struct model *m, const struct stake *s, struct 
     const struct budget *b = s->budget;
     const struct job *j = s->attempt->job;
     int64_t ran_ms = now.ms - s->attempt->row.assigned_at.ms, ms = expected_ms(m, j) - ran_ms;
-    if (ms < LOOK_LEAST_MS)
-        ms = j->row.spec.time_limit_ms > 0 ? LOOK_LEAST_MS : BUDGET_SLICE_MS;
+    if (ms < RECOUNT_MIN_MS)
+        ms = j->row.spec.time_limit_ms > 0 ? RECOUNT_MIN_MS : BUDGET_SLICE_MS;
     if (is_parked_by(b, j))
         ms = min_i64(ms, BUDGET_SLICE_MS);
     return wall_is_set(b->row.until)
@@ -234,16 +234,16 @@ static void count(struct model *m, struct budget *b, struct stake *s, struct wal
     } else {
         b->reserved += s->most_uusd;
     }
-    int64_t look_ms = now.ms + (ms > LOOK_LEAST_MS ? ms : LOOK_LEAST_MS);
-    b->look_at.ms = min_i64(b->look_at.ms, look_ms);
+    int64_t recount_ms = now.ms + (ms > RECOUNT_MIN_MS ? ms : RECOUNT_MIN_MS);
+    b->recount_at.ms = min_i64(b->recount_at.ms, recount_ms);
 }
 
-static void look(struct model *m, struct budget *b, struct wall now)
+static void recount(struct model *m, struct budget *b, struct wall now)
 {
     b->at = now;
     b->spent = b->reserved = b->committed = booked(b);
     b->uusd_h = b->reserved_uusd_h = 0;
-    b->look_at.ms = now.ms + LOOK_MOST_MS;
+    b->recount_at.ms = now.ms + RECOUNT_MAX_MS;
     LIST_FOREACH (&b->stakes, l)
         count(m, b, LIST_ENTRY(l, struct stake, in_budget), now);
 }
@@ -278,7 +278,7 @@ static int64_t after_ms(struct wall now, int64_t more_uusd, int64_t uusd_h)
     return now.ms + 1 + (ms < 1e15 ? ms > 0 ? (int64_t)ms : 0 : (int64_t)1e15);
 }
 
-static int64_t part(const struct budget *b, int32_t pct)
+static int64_t part_of_cap(const struct budget *b, int32_t pct)
 {
     return b->cap_uusd / 100 * pct + b->cap_uusd % 100 * pct / 100;
 }
@@ -288,28 +288,28 @@ static bool is_alerted(const struct budget *b, size_t k)
     return b->row.alerted >> k & 1;
 }
 
-static void refile(struct model *m, struct budget *b)
+static void reschedule(struct model *m, struct budget *b)
 {
     int64_t at = wall_is_set(b->row.until) ? b->row.until.ms : INT64_MAX;
     for (size_t k = 0; b->options && b->is_open && k < b->options->n_alerts; k++) {
-        int64_t more = part(b, b->options->alert_pct[k]) - b->spent;
+        int64_t more = part_of_cap(b, b->options->alert_pct[k]) - b->spent;
         if (!is_alerted(b, k))
             at = min_i64(at, more <= 0 ? b->at.ms : after_ms(b->at, more, b->uusd_h));
     }
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed)
         at = min_i64(at, after_ms(b->at, b->cap_uusd - b->reserved, b->reserved_uusd_h));
     if (!list_is_empty(&b->stakes))
-        at = min_i64(at, b->look_at.ms);
+        at = min_i64(at, b->recount_at.ms);
     tree_remove(&m->queue.budgets_due, &b->by_due);
     b->due.ms = at;
     if (at != INT64_MAX)
         tree_add(&m->queue.budgets_due, &b->by_due, b, compare_due);
 }
 
-static void look_soon(struct model *m, struct budget *b)
+static void recount_soon(struct model *m, struct budget *b)
 {
-    b->look_at.ms = 0;
-    refile(m, b);
+    b->recount_at.ms = 0;
+    reschedule(m, b);
 }
 
 struct mono budgets_next(const struct model *m, struct stamp now, struct event *ret_event)
@@ -326,13 +326,13 @@ struct mono budgets_next(const struct model *m, struct stamp now, struct event *
 }
 
 /* More of the budget is left: jobs that lacked it may start now. */
-static void grew(struct model *m, struct budget *b)
+static void note_amount_freed(struct model *m, struct budget *b)
 {
     if (b->at_limit == BUDGET_ALERT)
         return;
     b->fell = model_note_growth(m);
     model_note_rewind(m);
-    model_note_anew(m);
+    model_note_retry_all(m);
     model_note_change(m);
     model_note_reserve(m);
 }
@@ -364,7 +364,7 @@ static void stake_add(struct model *m, struct budget *b, struct attempt *a, stru
     struct stake *s = stake_new(b, a);
     advance(b, now);
     count(m, b, s, now);
-    refile(m, b);
+    reschedule(m, b);
 }
 
 static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct wall now)
@@ -387,13 +387,13 @@ static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct 
     link_remove(&s->in_budget);
     link_remove(&s->of_attempt);
     if (cost < s->most_uusd && is_limiting(b) && !b->job)
-        grew(m, b);
+        note_amount_freed(m, b);
     free(s);
     if (b->job)
         return;
     if (list_is_empty(&b->stakes))
-        look(m, b, now); /* exact and cheap here */
-    refile(m, b);
+        recount(m, b, now); /* exact and cheap here */
+    reschedule(m, b);
 }
 
 static struct budget *cap_new(struct job *j)
@@ -408,11 +408,11 @@ static struct budget *cap_new(struct job *j)
     return mem_dup(&cap, sizeof cap);
 }
 
-static struct budget *own_cap(struct model *m, struct job *j, struct wall now)
+static struct budget *job_cap(struct model *m, struct job *j, struct wall now)
 {
     if (!job_side(j)->cap && j->row.spec.max_uusd > 0) {
         job_make_side(j)->cap = cap_new(j);
-        look(m, job_side(j)->cap, now);
+        recount(m, job_side(j)->cap, now);
     }
     return job_side(j)->cap;
 }
@@ -440,7 +440,7 @@ void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, str
 {
     struct job *j = a->job;
     uint64_t mask = j->shape->in_budgets;
-    struct budget *cap = own_cap(m, j, now);
+    struct budget *cap = job_cap(m, j, now);
     for (size_t k = 0; k < m->queue.n_budgets; k++) {
         struct budget *b = &m->queue.budgets[k];
         if (!(mask >> k & 1) || !is_of_pool(b, a->node->pool))
@@ -460,7 +460,7 @@ void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall
     if (job_side(j)->cap && list_is_empty(&job_side(j)->cap->stakes))
         cap_free(m, j);
     else if (job_side(j)->cap)
-        look_soon(m, job_side(j)->cap); /* the row now has its cost */
+        recount_soon(m, job_side(j)->cap); /* the row now has its cost */
 }
 
 void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uusd)
@@ -471,21 +471,21 @@ void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uu
             continue;
         book(m, b, uusd);
         if (b->is_loaded) /* else it is examined at once */
-            refile(m, b);
+            reschedule(m, b);
     }
     if (j && job_side(j)->cap)
-        look_soon(m, job_side(j)->cap);
+        recount_soon(m, job_side(j)->cap);
 }
 
 void budgets_repriced(struct model *m, struct attempt *a)
 {
     LIST_FOREACH (&a->stakes, l)
-        look_soon(m, LIST_ENTRY(l, struct stake, of_attempt)->budget);
+        recount_soon(m, LIST_ENTRY(l, struct stake, of_attempt)->budget);
 }
 
 void budgets_recapped(struct model *m, struct job *j, struct wall now)
 {
-    if (!job_side(j)->cap && j->row.spec.max_uusd > 0 && own_cap(m, j, now)) {
+    if (!job_side(j)->cap && j->row.spec.max_uusd > 0 && job_cap(m, j, now)) {
         LIST_FOREACH (&j->ranks, l)
             stake_add(m, job_side(j)->cap, LIST_ENTRY(l, struct attempt, in_job), now);
     }
@@ -493,7 +493,7 @@ void budgets_recapped(struct model *m, struct job *j, struct wall now)
         return;
     job_side(j)->cap->cap_uusd = j->row.spec.max_uusd > 0 ? j->row.spec.max_uusd : INT64_MAX;
     job_side(j)->cap->row.is_closed = false;
-    look_soon(m, job_side(j)->cap);
+    recount_soon(m, job_side(j)->cap);
 }
 
 void budgets_rejoin(struct model *m, struct job *j, struct wall now)
@@ -559,7 +559,8 @@ static void notify_thresholds(struct model *m, struct budget *b, struct stamp no
 {
     for (size_t k = 0; k < b->options->n_alerts; k++) {
         int32_t pct = b->options->alert_pct[k];
-        if (!is_alerted(b, k) && (b->spent >= part(b, pct) || (b->row.is_closed && pct <= 100)))
+        if (!is_alerted(b, k) &&
+            (b->spent >= part_of_cap(b, pct) || (b->row.is_closed && pct <= 100)))
             notify_threshold(m, b, k, now);
     }
 }
@@ -590,11 +591,11 @@ static void park(struct model *m, struct budget *b, struct stamp now)
 }
 
 /* Thresholds of the new cap are notified anew. */
-static void recap(struct model *m, struct budget *b)
+static void reset_alerts(struct model *m, struct budget *b)
 {
     b->is_recapped = false;
     for (size_t k = 0; k < b->options->n_alerts; k++)
-        if (b->spent < part(b, b->options->alert_pct[k]))
+        if (b->spent < part_of_cap(b, b->options->alert_pct[k]))
             b->row.alerted &= ~(1 << k);
     touch_budget(m, b);
 }
@@ -617,10 +618,10 @@ int apply_budget(
         left = -1;
     if (b->options && left == -1 && (!wall_is_set(b->row.until) || b->row.until.ms <= now.ms))
         begin_period(m, b, now);
-    look(m, b, now);
+    recount(m, b, now);
     b->is_loaded = true;
     if (b->is_recapped)
-        recap(m, b);
+        reset_alerts(m, b);
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed &&
         b->reserved >= b->cap_uusd && b->reserved_uusd_h > 0) {
         b->row.is_closed = true;
@@ -631,8 +632,8 @@ int apply_budget(
     if (b->options && b->is_open)
         notify_thresholds(m, b, ev->now);
     if (b->options && budgets_left(b) > left)
-        grew(m, b);
-    refile(m, b);
+        note_amount_freed(m, b);
+    reschedule(m, b);
     ret_outcome->id = b->job ? b->job->row.id : CORE_ID_NONE;
     return 0;
 }
@@ -700,7 +701,7 @@ void budgets_attach(struct model *m, struct attempt *a)
     if (!job_side(a->job)->cap)
         job_make_side(a->job)->cap = cap_new(a->job);
     stake_new(job_side(a->job)->cap, a);
-    look_soon(m, job_side(a->job)->cap);
+    recount_soon(m, job_side(a->job)->cap);
 }
 
 /* ---- views for users ---- */

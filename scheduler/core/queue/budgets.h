@@ -30,7 +30,7 @@ struct budget {
     int64_t reserved, reserved_uusd_h;
     int64_t committed; /* ended cost plus the maximum of all stakes */
     /* When a stake will have used its reservation, or an earlier recount is needed. */
-    struct wall look_at;
+    struct wall recount_at;
     struct wall due; /* time of the next decision */
     struct tree_link by_due;
     int64_t fell; /* growth count of the model when the remaining amount last grew */

@@ -32,8 +32,8 @@
 #include <string.h>
 
 #define LATE_MS 60000LL
-#define LOOK_MS 60000LL  /* interval between checks of the wall clock */
-#define COUNT_MAX 100000 /* maximum count of successive missed times that is reported */
+#define CLOCK_CHECK_MS 60000LL /* interval between checks of the wall clock */
+#define COUNT_MAX 100000       /* maximum count of successive missed times that is reported */
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
@@ -47,12 +47,12 @@ static struct wall next_after(const struct cron_entry *c, struct wall after)
     return cron_next(&c->cron, c->zone, c->row.gap, c->row.twice, after);
 }
 
-static struct wall later(struct wall a, struct wall b)
+static struct wall later_of(struct wall a, struct wall b)
 {
     return a.ms > b.ms ? a : b; /* WALL_NONE is before all times */
 }
 
-static bool works(const struct cron_entry *c)
+static bool is_runnable(const struct cron_entry *c)
 {
     return c->row.state == CRON_ACTIVE && c->zone && c->texts.script;
 }
@@ -87,7 +87,7 @@ static void set_waiting(struct cron_row *r, const struct wall *at, size_t n)
 static struct wall due_at(const struct model *m, const struct cron_entry *c)
 {
     struct wall at[CRON_WAITING_MAX];
-    if (!works(c))
+    if (!is_runnable(c))
         return WALL_NONE;
     return core_cron_waiting(&c->row, at) > 0 && !is_busy(m, c) ? at[0] : c->row.next_at;
 }
@@ -115,7 +115,9 @@ struct mono cron_next_due(const struct model *m, struct stamp now, struct event 
     const struct cron_entry *c = TREE_ENTRY(first, struct cron_entry, by_due);
     int64_t left = c->due.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_CRON_DUE, .cron_due.cron = c->row.id};
-    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LOOK_MS ? LOOK_MS : left)};
+    return (struct mono){now.mono.ms + (left < 0                   ? 0
+                                           : left > CLOCK_CHECK_MS ? CLOCK_CHECK_MS
+                                                                   : left)};
 }
 
 /* ---- outcome of a time ---- */
@@ -143,7 +145,7 @@ static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struc
     return r;
 }
 
-static void skip(
+static void skip_run(
     struct model *m, struct cron_entry *c, struct wall at, struct stamp now, const char *why)
 {
     c->row.skipped++;
@@ -202,7 +204,7 @@ static void wait_for_end(struct model *m, struct cron_entry *c, struct wall at, 
     struct wall waiting[CRON_WAITING_MAX + 1];
     size_t n = core_cron_waiting(&c->row, waiting);
     if (n == CRON_WAITING_MAX) {
-        skip(m, c, at, now, "the maximum number of times was already waiting");
+        skip_run(m, c, at, now, "the maximum number of times was already waiting");
         return;
     }
     waiting[n++] = at;
@@ -215,7 +217,7 @@ static void replace(struct model *m, struct cron_entry *c, struct wall at, struc
     struct wall waiting[CRON_WAITING_MAX];
     size_t n = core_cron_waiting(&c->row, waiting);
     for (size_t k = 0; k < n; k++)
-        skip(m, c, waiting[k], now, "a later time came before the previous job had ended");
+        skip_run(m, c, waiting[k], now, "a later time came before the previous job had ended");
     set_waiting(&c->row, &at, 1);
     touch_cron(m, c);
     struct event ev = {.type = EV_CANCEL, .now = now, .cancel.job = c->row.last_job};
@@ -238,7 +240,7 @@ static void take(struct model *m, struct cron_entry *c, struct wall at, struct s
     else if (c->row.overlap == CRON_REPLACE)
         replace(m, c, at, now);
     else
-        skip(m, c, at, now, "the previous job had not ended");
+        skip_run(m, c, at, now, "the previous job had not ended");
 }
 
 /* ---- catching up ---- */
@@ -447,7 +449,8 @@ static struct cron_entry *new_entry(struct model *m, struct stamp now)
 /* Schedules from now on. Decided times stay decided if the clock was set back. */
 static void restart(struct cron_entry *c, struct stamp now)
 {
-    c->row.next_at = works(c) ? next_after(c, later(now.wall, c->row.decided_at)) : WALL_NONE;
+    c->row.next_at =
+        is_runnable(c) ? next_after(c, later_of(now.wall, c->row.decided_at)) : WALL_NONE;
 }
 
 int apply_cron_put(
@@ -514,7 +517,7 @@ int apply_cron_set(
     c->row.state = (enum cron_state)state;
     size_t n = core_cron_waiting(&c->row, waiting);
     for (size_t k = 0; k < n; k++)
-        skip(m, c, waiting[k], ev->now, "it waited when the entry was paused or removed");
+        skip_run(m, c, waiting[k], ev->now, "it waited when the entry was paused or removed");
     set_waiting(&c->row, NULL, 0);
     restart(c, ev->now);
     touch_cron(m, c);

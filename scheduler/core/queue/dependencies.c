@@ -123,7 +123,7 @@ static void drop_all(struct model *m, struct job *j)
     }
 }
 
-static void meetable(struct job *j)
+static void clear_unmeetable(struct job *j)
 {
     if (j->side)
         link_remove(&j->side->unmeetable);
@@ -142,7 +142,7 @@ void dependencies_note_unmeetable(struct model *m, struct job *j)
 {
     bool is = is_unmeetable(j) || (j->array && j->array->n_never > 0);
     if (!is)
-        meetable(j);
+        clear_unmeetable(j);
     else if (!link_is_in(&job_side(j)->unmeetable))
         list_push_back(&m->queue.unmeetable, &job_make_side(j)->unmeetable);
 }
@@ -159,7 +159,7 @@ bool dependencies_wait_for_jobs(const struct job *j)
     return last && !is_of_tasks(LIST_ENTRY(last, struct dependency, of_job));
 }
 
-static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
+static void delay_begin(struct job *j, struct wall started_at, int64_t delay_ms)
 {
     if (delay_ms > 0 && j->row.spec.begin_at.ms < started_at.ms + delay_ms)
         j->row.spec.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all times */
@@ -169,7 +169,7 @@ void dependency_ends(struct model *m, struct dependency *d, enum depend_state as
 {
     struct job *j = d->job;
     if (d->row.kind == DEPEND_AFTER && as == DEPEND_MET) {
-        not_before(j, now.wall, d->row.delay_ms);
+        delay_begin(j, now.wall, d->row.delay_ms);
         touch_job(m, j);
     }
     dependency_move(m, d, as);
@@ -222,7 +222,7 @@ void dependencies_dropped(struct model *m, struct job *array, struct stamp now)
 /* ---- submit ---- */
 
 /* The end of a job that is not in the model: from this tick, or as read by the submitter. */
-static bool how_it_ended(const struct model *m, const struct depend_ask *a, enum end_kind *ret_end,
+static bool find_ended(const struct model *m, const struct depend_ask *a, enum end_kind *ret_end,
     struct wall *ret_started)
 {
     for (size_t i = model_final_rows(m)->n_jobs; i-- > 0;) {
@@ -250,30 +250,31 @@ struct depend_text depend_text(enum depend_kind kind, int64_t on, bool of_task, 
     return t;
 }
 
-static struct depend_text ask_text(const struct depend_ask *a)
+static struct depend_text requested_text(const struct depend_ask *a)
 {
     return depend_text(a->kind, a->on, a->of_task, a->task);
 }
 
-/* look() for a dependency on a task. A task that was cancelled before it began has no row. */
-static int look_at_task(const struct model *m, const struct depend_ask *a,
+/* dependency_state_now() for a dependency on a task. A task that was cancelled before it began has
+ * no row. */
+static int task_dependency_state(const struct model *m, const struct depend_ask *a,
     enum depend_state *ret_state, struct wall *ret_started, enum end_kind *ret_end, struct err *e)
 {
     const struct job *on = model_job(m, a->on);
     const struct job *task = on && on->array ? array_task(on, a->task) : NULL;
     if (on && !on->array)
         return err_set(
-            e, ERR_NOT_FOUND, "%s: job %" PRId64 " is not an array", ask_text(a).s, a->on);
+            e, ERR_NOT_FOUND, "%s: job %" PRId64 " is not an array", requested_text(a).s, a->on);
     *ret_end = END_NONE;
     *ret_started = task ? task->row.started_at : WALL_NONE;
     *ret_state =
         task && a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
     if (task || (on && array_has_left(on->array, a->task)))
         return 0;
-    if (!how_it_ended(m, a, ret_end, ret_started)) {
+    if (!find_ended(m, a, ret_end, ret_started)) {
         if (!on || !ranges_has(&on->array->all, a->task))
             return err_set(e, ERR_NOT_FOUND, "%s: there is no task %" PRId32 " of job %" PRId64,
-                ask_text(a).s, a->task, a->on);
+                requested_text(a).s, a->task, a->on);
         *ret_end = END_USER;
     }
     *ret_state = dependencies_judge(a->kind, *ret_end);
@@ -281,12 +282,12 @@ static int look_at_task(const struct model *m, const struct depend_ask *a,
 }
 
 /* State of this dependency now; ERR_NOT_FOUND for an unknown job. */
-static int look(const struct model *m, const struct depend_ask *a, enum depend_state *ret_state,
-    struct wall *ret_started, enum end_kind *ret_end, struct err *e)
+static int dependency_state_now(const struct model *m, const struct depend_ask *a,
+    enum depend_state *ret_state, struct wall *ret_started, enum end_kind *ret_end, struct err *e)
 {
     const struct job *on = model_job(m, a->on);
     if (a->of_task)
-        return look_at_task(m, a, ret_state, ret_started, ret_end, e);
+        return task_dependency_state(m, a, ret_state, ret_started, ret_end, e);
     *ret_end = END_NONE;
     *ret_started = on ? on->row.started_at : WALL_NONE;
     if (on) {
@@ -294,8 +295,9 @@ static int look(const struct model *m, const struct depend_ask *a, enum depend_s
             a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
         return 0;
     }
-    if (!how_it_ended(m, a, ret_end, ret_started))
-        return err_set(e, ERR_NOT_FOUND, "%s: there is no job %" PRId64, ask_text(a).s, a->on);
+    if (!find_ended(m, a, ret_end, ret_started))
+        return err_set(
+            e, ERR_NOT_FOUND, "%s: there is no job %" PRId64, requested_text(a).s, a->on);
     *ret_state = dependencies_judge(a->kind, *ret_end);
     return 0;
 }
@@ -321,14 +323,15 @@ int dependencies_check(const struct model *m, const struct event *submit, struct
         if (a->kind == DEPEND_SINGLETON)
             continue;
         state = DEPEND_WAITS;
-        int rc = a->kind == DEPEND_AFTERCORR ? array_dependencies_check(m, submit, a, e)
-                                             : look(m, a, &state, &started, &end, e);
+        int rc = a->kind == DEPEND_AFTERCORR
+                     ? array_dependencies_check(m, submit, a, e)
+                     : dependency_state_now(m, a, &state, &started, &end, e);
         if (rc)
             return rc;
         n_never += state == DEPEND_NEVER;
         if (state == DEPEND_NEVER && !keeps && (!any || n_never == n))
             return err_set(e, ERR_CONFLICT,
-                "%s can never be satisfied: %s %" PRId64 " has ended, %s", ask_text(a).s,
+                "%s can never be satisfied: %s %" PRId64 " has ended, %s", requested_text(a).s,
                 a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
     }
     return 0;
@@ -336,7 +339,7 @@ int dependencies_check(const struct model *m, const struct event *submit, struct
 
 /* ---- limit per account ---- */
 
-static int64_t count_asked(
+static int64_t count_requested(
     const struct model *m, const struct job_row *r, int64_t id, const struct event *submit)
 {
     int64_t n = 0;
@@ -365,7 +368,7 @@ int dependencies_check_limit(
     const struct model *m, const struct account *a, const struct event *submit, struct err *e)
 {
     return check_limit(
-        a, count_asked(m, submit->submit.job, model_next_ids(m)->next_job, submit), e);
+        a, count_requested(m, submit->submit.job, model_next_ids(m)->next_job, submit), e);
 }
 
 int dependencies_check_change(const struct model *m, const struct job *j, const struct account *to,
@@ -373,7 +376,7 @@ int dependencies_check_change(const struct model *m, const struct job *j, const 
 {
     int64_t had = job_side(j)->n_open, has = had;
     if (replaced)
-        has = count_asked(m, becomes, j->row.id, replaced);
+        has = count_requested(m, becomes, j->row.id, replaced);
     else if (!str_eq(becomes->spec.name, j->row.spec.name) && job_waits_for_name(j))
         has += namesakes_before(m, becomes, j->row.id) - namesakes_waited_for(j);
     return check_limit(to, to == j->account ? has - had : has, e);
@@ -389,7 +392,7 @@ void dependency_attach(struct model *m, struct job *j, const struct dependency_r
 }
 
 /* A user's list may name a job twice, also with different delays: the first counts. */
-static bool is_asked_before(const struct event *submit, size_t i)
+static bool is_repeated(const struct event *submit, size_t i)
 {
     const struct depend_ask *all = submit->submit.depends, *a = &all[i];
     for (size_t k = 0; k < i; k++)
@@ -413,7 +416,7 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
         enum end_kind end;
         struct wall started = WALL_NONE;
         struct err seen; /* checked by dependencies_check */
-        if (a->kind == DEPEND_SINGLETON && is_asked_before(submit, i))
+        if (a->kind == DEPEND_SINGLETON && is_repeated(submit, i))
             continue;
         if (a->kind == DEPEND_SINGLETON) {
             namesakes_attach(m, j);
@@ -422,15 +425,15 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
         }
         if (a->kind == DEPEND_AFTERCORR)
             r.state = array_dependencies_attach(m, j, a) ? DEPEND_WAITS : DEPEND_MET;
-        else if (look(m, a, &r.state, &started, &end, &seen) != 0)
+        else if (dependency_state_now(m, a, &r.state, &started, &end, &seen) != 0)
             continue;
         if (r.state != DEPEND_MET) {
-            if (!is_asked_before(submit, i))
+            if (!is_repeated(submit, i))
                 dependency_attach(m, j, &r);
             continue;
         }
         if (wall_is_set(started))
-            not_before(j, started, a->delay_ms);
+            delay_begin(j, started, a->delay_ms);
         met_one = true;
         *ADD_ROW(m, depends) = r;
     }
@@ -442,7 +445,7 @@ void dependencies_attach(struct model *m, struct job *j, const struct event *sub
 /* ---- removal ---- */
 
 /* The job continues, or ends, without its open dependencies. */
-static void wait_no_more(struct model *m, struct job *j)
+static void drop_dependencies(struct model *m, struct job *j)
 {
     namesakes_pass_on(m, j);
     drop_all(m, j);
@@ -450,13 +453,13 @@ static void wait_no_more(struct model *m, struct job *j)
 
 void dependencies_no_more(struct model *m, struct job *j)
 {
-    meetable(j);
-    wait_no_more(m, j);
+    clear_unmeetable(j);
+    drop_dependencies(m, j);
 }
 
 void dependencies_detach(struct model *m, struct job *j)
 {
-    wait_no_more(m, j);
+    drop_dependencies(m, j);
     if (j->array)
         array_dependencies_prune(m, j);
 }
@@ -464,8 +467,8 @@ void dependencies_detach(struct model *m, struct job *j)
 void dependencies_ended(struct model *m, struct job *j, struct stamp now)
 {
     dependencies_stop_waiting(m, j);
-    meetable(j);
-    wait_no_more(m, j);
+    clear_unmeetable(j);
+    drop_dependencies(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
         dependency_ends(m, d, dependencies_judge(d->row.kind, j->row.end), now);
     for (struct dependency *d; j->parent && (d = task_dependent(j->parent, j, false));)
@@ -516,7 +519,7 @@ static bool give_up_array(struct model *m, struct job *j, const char *what, stru
         return false;
     history(m, now, "cancel", (struct history_of){.job = j},
         "its tasks that have not begun were given up: %s can never be satisfied", what);
-    wait_no_more(m, j);
+    drop_dependencies(m, j);
     dependencies_note_unmeetable(m, j);
     array_advance(m, j, now);
     return true;

@@ -30,7 +30,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool says(const json_t *o, const char *name, const char *value)
+static bool has_label(const json_t *o, const char *name, const char *value)
 {
     const char *is = json_string_value(json_object_get(o, name));
     return is && str_eq(is, value);
@@ -43,9 +43,9 @@ static void match_budgets(const struct model *m, const json_t *o, struct labels 
         const struct budget_options *b = m->queue.budgets[k].options;
         bool all = true;
         for (size_t i = 0; i < b->n_labels && all; i++)
-            all = says(o, b->labels[i].name, b->labels[i].value);
+            all = has_label(o, b->labels[i].name, b->labels[i].value);
         l->matches |= all ? 1ULL << k : 0;
-        l->team_of |= says(o, "team", b->team) ? 1ULL << k : 0;
+        l->team_of |= has_label(o, "team", b->team) ? 1ULL << k : 0;
     }
 }
 
@@ -61,7 +61,7 @@ static void add_names(const json_t *o, struct labels *l)
 }
 
 /* Checked first: most jobs have no labels, and struct labels is large. */
-static bool has_none(const char *json)
+static bool is_without_labels(const char *json)
 {
     return !json || str_eq(json, "{}");
 }
@@ -85,7 +85,7 @@ static void labels_read(const struct model *m, const char *json, struct labels *
 bool labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels)
 {
     const char *json = submit->submit.texts ? submit->submit.texts->labels_json : NULL;
-    if (has_none(json))
+    if (is_without_labels(json))
         return false;
     labels_read(m, json, ret_labels);
     return ret_labels->names[0] != '\0';
@@ -95,7 +95,7 @@ bool labels_of_submit(const struct model *m, const struct event *submit, struct 
 
 struct labels *labels_intern(struct model *m, const char *json)
 {
-    if (has_none(json))
+    if (is_without_labels(json))
         return NULL;
     struct labels read, *l;
     labels_read(m, json, &read);
@@ -185,14 +185,14 @@ void labels_lacking(const struct labels *l, const struct pool *p, char *out, siz
     }
 }
 
-static bool fits(const struct job_row *r, const struct resources *total, enum market market)
+static bool machine_fits(const struct job_row *r, const struct resources *total, enum market market)
 {
     return resources_fit(&r->spec.need, total) && wish_allows(r->spec.market, market);
 }
 
 /* True if the pool has or could have a machine for such a job, and for a reserved pool without
  * nodes, where this is unknown. */
-static bool may_serve(const struct model *m, const struct pool *p, const struct job_row *r,
+static bool pool_may_serve(const struct model *m, const struct pool *p, const struct job_row *r,
     const struct constraints *x)
 {
     bool is_empty = true;
@@ -200,7 +200,7 @@ static bool may_serve(const struct model *m, const struct pool *p, const struct 
         const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
         struct resources total = offer_total(o);
         if (o->row.rank != OFFER_WITHDRAWN && p->row.max_nodes > 0 &&
-            fits(r, &total, o->row.market) &&
+            machine_fits(r, &total, o->row.market) &&
             constraints_suit(x, NULL, &o->row.gpu, o->features, &o->resources))
             return true;
     }
@@ -209,7 +209,7 @@ static bool may_serve(const struct model *m, const struct pool *p, const struct 
         if (n->pool != p)
             continue;
         is_empty = false;
-        if (fits(r, &n->row.total, n->row.market) &&
+        if (machine_fits(r, &n->row.total, n->row.market) &&
             constraints_suit(x, n->row.name, &n->gpu, n->features, &n->resources))
             return true;
     }
@@ -239,7 +239,7 @@ int labels_check_submit(const struct model *m, const struct job_row *r, const st
     char names[CORE_TEXT_MAX];
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (!job_pools_allow(r->spec.pool, p->row.name) || !may_serve(m, p, r, x))
+        if (!job_pools_allow(r->spec.pool, p->row.name) || !pool_may_serve(m, p, r, x))
             continue;
         if (labels_suffice(own, p))
             return 0;

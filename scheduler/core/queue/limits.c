@@ -8,7 +8,7 @@
  *     jobs exceed one; they continue, and no job is added.
  *  2. A shape that would exceed a limit on any node is throttled, by a decision, when the planner
  *     reaches it: it is not in the queue, has no launches or reservations, and is not examined
- *     until the exceeded usage falls. Then the first TAKE_UP shapes that may run return to the
+ * until the exceeded usage falls. Then the first UNTHROTTLE_MAX shapes that may run return to the
  *     queue, and more after these were tried. The cost of a job's end is thus independent of the
  *     number of throttled shapes.
  *  3. The cost of a job depends on its node, as do the resources of an exclusive job. A shape that
@@ -30,7 +30,7 @@
 
 #include <inttypes.h>
 
-#define TAKE_UP 16
+#define UNTHROTTLE_MAX 16
 
 static bool is_limited(const struct allowance *w, enum limit_kind kind)
 {
@@ -44,7 +44,7 @@ static bool is_used_up(const struct allowance *w)
            w->used[LIMIT_UUSD_H] >= w->most[LIMIT_UUSD_H];
 }
 
-void allowance_imagine(
+void allowance_init_hypothetical(
     const struct model *m, struct allowance *w, const char *team, const char *user)
 {
     for (int k = 0; k < LIMIT_KINDS; k++) {
@@ -57,7 +57,7 @@ void allowance_imagine(
 void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user)
 {
     w->index = m->queue.n_allowances++;
-    allowance_imagine(m, w, team, user);
+    allowance_init_hypothetical(m, w, team, user);
     m->queue.n_limited += w->is_limited;
 }
 
@@ -95,7 +95,7 @@ int limits_check_submit(const struct account *a, int64_t n, struct err *e)
 
 /* ---- throttling ---- */
 
-static bool has_costless(const struct model *m, const struct shape *s)
+static bool has_free_machine(const struct model *m, const struct shape *s)
 {
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
@@ -110,7 +110,7 @@ static bool has_costless(const struct model *m, const struct shape *s)
     return false;
 }
 
-static bool stops(const struct model *m, const struct allowance *w, const struct shape *s,
+static bool allowance_stops(const struct model *m, const struct allowance *w, const struct shape *s,
     int32_t nodes, enum limit_kind kind)
 {
     int64_t gpus = (int64_t)nodes * s->need.gpus;
@@ -120,7 +120,7 @@ static bool stops(const struct model *m, const struct allowance *w, const struct
     case LIMIT_GPUS:
         return gpus > 0 && gpus > w->most[kind] - w->used[kind];
     case LIMIT_UUSD_H:
-        return w->used[kind] >= w->most[kind] && !has_costless(m, s);
+        return w->used[kind] >= w->most[kind] && !has_free_machine(m, s);
     case LIMIT_MCPU:
         return nodes * s->mcpu > w->most[kind] - w->used[kind];
     case LIMIT_SUBMITTED:
@@ -133,7 +133,7 @@ static bool stops(const struct model *m, const struct allowance *w, const struct
 bool limits_stop(
     const struct model *m, const struct allowance *w, const struct shape *s, enum limit_kind kind)
 {
-    return stops(m, w, s, s->least, kind);
+    return allowance_stops(m, w, s, s->least, kind);
 }
 
 static bool exceeds(const struct model *m, const struct allowance *w, const struct shape *s,
@@ -143,7 +143,7 @@ static bool exceeds(const struct model *m, const struct allowance *w, const stru
         return false;
     for (int kind = 0; kind < LIMIT_SUBMITTED; kind++) {
         *ret_kind = (enum limit_kind)kind;
-        if (stops(m, w, s, nodes, *ret_kind))
+        if (allowance_stops(m, w, s, nodes, *ret_kind))
             return true;
     }
     return false;
@@ -155,8 +155,8 @@ bool limits_used_up(const struct model *m, const struct shape *s)
         return false;
     const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
-        if (of[k]->was_used_up && (stops(m, of[k], s, s->least, LIMIT_RUNNING) ||
-                                      stops(m, of[k], s, s->least, LIMIT_UUSD_H)))
+        if (of[k]->was_used_up && (allowance_stops(m, of[k], s, s->least, LIMIT_RUNNING) ||
+                                      allowance_stops(m, of[k], s, s->least, LIMIT_UUSD_H)))
             return true;
     return false;
 }
@@ -189,8 +189,8 @@ static bool has_left(const struct allowance *w, enum limit_kind kind, int64_t ea
 }
 
 /* Whether this load fits `times` times. GPUs and cpus of non-exclusive shapes do not depend on the
- * node and were checked before (stops). */
-static bool affords(
+ * node and were checked before (allowance_stops). */
+static bool allowance_affords(
     const struct allowance *w, const struct shape *s, const struct load *each, int32_t times)
 {
     return has_left(w, LIMIT_UUSD_H, each->uusd_h, times) &&
@@ -205,7 +205,8 @@ bool limits_afford(const struct shape *s, const struct resources *total, int64_t
     if (!a->may.is_limited && !a->team->may.is_limited)
         return true;
     add_load(&each, s, total, uusd_h);
-    return affords(&a->may, s, &each, s->least) && affords(&a->team->may, s, &each, s->least);
+    return allowance_affords(&a->may, s, &each, s->least) &&
+           allowance_affords(&a->team->may, s, &each, s->least);
 }
 
 bool limits_allow(
@@ -217,7 +218,8 @@ bool limits_allow(
            limits_afford(s, total, uusd_h);
 }
 
-int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n)
+int32_t limits_count_allowed(
+    const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n)
 {
     const struct account *a = s->account;
     enum limit_kind kind;
@@ -225,8 +227,8 @@ int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *
     for (int32_t k = 0; k < n; k++) {
         const struct node *node = model_node(m, nodes[k]);
         add_load(&sum, s, &node->row.total, node->row.price_uusd_h);
-        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, s, &sum, 1) ||
-            !affords(&a->team->may, s, &sum, 1) ||
+        if (limits_exceeded(m, s, k + 1, &kind) || !allowance_affords(&a->may, s, &sum, 1) ||
+            !allowance_affords(&a->team->may, s, &sum, 1) ||
             (shape_pays(s) && !budgets_afford(s, node->pool, sum.uusd_h)))
             return k;
     }
@@ -247,7 +249,7 @@ static void count(struct account *a, enum limit_kind kind, int64_t more)
     a->team->may.used[kind] += more;
 }
 
-static bool still_pays(const struct model *m, const struct shape *s)
+static bool reservation_is_affordable(const struct model *m, const struct shape *s)
 {
     enum limit_kind kind;
     if (limits_exceeded(m, s, s->least, &kind))
@@ -260,22 +262,22 @@ static bool still_pays(const struct model *m, const struct shape *s)
     return true;
 }
 
-static void look_at_all(struct model *m)
+static void retry_all_classes(struct model *m)
 {
     model_note_rewind(m);
-    model_note_anew(m);
+    model_note_retry_all(m);
 }
 
 static void note_used_up(struct model *m, struct allowance *w)
 {
     bool used_up = is_used_up(w);
     if (used_up && !w->was_used_up)
-        look_at_all(m); /* also jobs that did not fit must be throttled */
+        retry_all_classes(m); /* also jobs that did not fit must be throttled */
     w->was_used_up = used_up;
 }
 
 /* Drops reservations for jobs that may not run there any more. */
-static void more_is_used(struct model *m, struct account *a)
+static void usage_rose(struct model *m, struct account *a)
 {
     if (!a->may.is_limited && !a->team->may.is_limited)
         return;
@@ -283,7 +285,7 @@ static void more_is_used(struct model *m, struct account *a)
     note_used_up(m, &a->team->may);
     LIST_FOREACH (reserve_shapes(m), l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
-        if (s->account->team == a->team && !still_pays(m, s))
+        if (s->account->team == a->team && !reservation_is_affordable(m, s))
             reserve_drop(m, s);
     }
 }
@@ -292,15 +294,15 @@ static void unthrottle(struct model *m, struct allowance *w)
 {
     enum limit_kind kind;
     int taken = 0;
-    link_remove(&w->loose);
+    link_remove(&w->may_return);
     if (w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING])
         return;
     for (struct shape *s = queue_first_throttled(w), *next; s; s = next) {
         next = queue_next_throttled(s);
         if (exceeds(m, w, s, s->least, &kind))
             continue;
-        if (taken++ == TAKE_UP) {
-            list_push_back(&m->queue.loose, &w->loose);
+        if (taken++ == UNTHROTTLE_MAX) {
+            list_push_back(&m->queue.may_return, &w->may_return);
             return;
         }
         queue_unthrottle(m, s);
@@ -309,14 +311,14 @@ static void unthrottle(struct model *m, struct allowance *w)
 
 /* Jobs that did not fit because of their cost, or because an exclusive job would take too large a
  * node, may fit now although no node's free resources grew. */
-static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
+static void usage_fell(struct model *m, struct allowance *w, bool costs_less)
 {
     w->was_used_up = is_used_up(w);
     bool has_more =
         m->queue.n_exclusive > 0 && (is_limited(w, LIMIT_GPUS) || is_limited(w, LIMIT_MCPU));
     if (has_more || (costs_less && is_limited(w, LIMIT_UUSD_H))) {
         w->fell = model_note_growth(m);
-        look_at_all(m);
+        retry_all_classes(m);
     }
     if (w->is_limited)
         unthrottle(m, w);
@@ -360,7 +362,7 @@ void limits_take(struct model *m, struct attempt *a)
     count(j->account, LIMIT_GPUS, a->allocated.gpus);
     count(j->account, LIMIT_UUSD_H, a->uusd_h);
     count(j->account, LIMIT_MCPU, attempt_mcpu(a));
-    more_is_used(m, j->account);
+    usage_rose(m, j->account);
     limits_less_owed(m, j->account->team);
 }
 
@@ -373,8 +375,8 @@ void limits_give(struct model *m, struct attempt *a)
     count(j->account, LIMIT_UUSD_H, -a->uusd_h);
     count(j->account, LIMIT_MCPU, -attempt_mcpu(a));
     limits_more_owed(m, j->account->team);
-    less_is_used(m, &j->account->may, a->uusd_h > 0);
-    less_is_used(m, &j->account->team->may, a->uusd_h > 0);
+    usage_fell(m, &j->account->may, a->uusd_h > 0);
+    usage_fell(m, &j->account->team->may, a->uusd_h > 0);
 }
 
 void limits_repriced(struct model *m, struct node *n)
@@ -389,32 +391,32 @@ void limits_repriced(struct model *m, struct node *n)
         if (a->uusd_h != before)
             budgets_repriced(m, a);
         if (a->uusd_h > before) {
-            more_is_used(m, a->job->account);
+            usage_rose(m, a->job->account);
         } else if (a->uusd_h < before) {
-            less_is_used(m, &a->job->account->may, true);
-            less_is_used(m, &a->job->account->team->may, true);
+            usage_fell(m, &a->job->account->may, true);
+            usage_fell(m, &a->job->account->team->may, true);
         }
     }
 }
 
-void limits_look_again(struct model *m)
+void limits_recheck_costs(struct model *m)
 {
     if (m->queue.n_limited == 0)
         return;
     LIST_FOREACH (&m->queue.all_teams, lt) {
         struct team *t = LIST_ENTRY(lt, struct team, in_all);
-        less_is_used(m, &t->may, true);
+        usage_fell(m, &t->may, true);
         LIST_FOREACH (&t->accounts, la)
-            less_is_used(m, &LIST_ENTRY(la, struct account, in_team)->may, true);
+            usage_fell(m, &LIST_ENTRY(la, struct account, in_team)->may, true);
     }
 }
 
 /* ---- decisions ---- */
 
-int64_t limits_loose(const struct model *m)
+int64_t limits_next_unthrottled(const struct model *m)
 {
-    LIST_FOREACH (&m->queue.loose, l) {
-        const struct shape *s = queue_first_throttled(LIST_ENTRY(l, struct allowance, loose));
+    LIST_FOREACH (&m->queue.may_return, l) {
+        const struct shape *s = queue_first_throttled(LIST_ENTRY(l, struct allowance, may_return));
         if (s)
             return s->head;
     }
@@ -441,7 +443,7 @@ int apply_unthrottle(
 {
     const struct job *j = model_job(m, ev->unthrottle.job);
     struct allowance *w = j && tree_has(&j->in_shape) ? j->shape->throttled_by : NULL;
-    if (!w || !link_is_in(&w->loose))
+    if (!w || !link_is_in(&w->may_return))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for a limit (any more)",
             ev->unthrottle.job);
     unthrottle(m, w);

@@ -11,7 +11,7 @@ struct model;
 struct shape;
 
 /* A hypothetical allowance without jobs. */
-void allowance_imagine(
+void allowance_init_hypothetical(
     const struct model *m, struct allowance *w, const char *team, const char *user);
 /* user is NULL for the team's own */
 void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user);
@@ -34,7 +34,7 @@ void limits_owed_now(struct model *m, const struct shape *s);
 /* The price of its ranks may have changed. */
 void limits_repriced(struct model *m, struct node *n);
 /* Machines without cost may exist now. */
-void limits_look_again(struct model *m);
+void limits_recheck_costs(struct model *m);
 /* The allowance that prevents a job of the shape from running on this many nodes now. NULL if none
  * does regardless of the nodes. */
 struct allowance *limits_exceeded(
@@ -52,8 +52,9 @@ bool limits_afford(const struct shape *s, const struct resources *total, int64_t
 bool limits_allow(
     const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h);
 /* How many of these n nodes, from the first, a job of the shape may use. */
-int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n);
+int32_t limits_count_allowed(
+    const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n);
 /* The first job of a throttled shape that may return to the queue; CORE_ID_NONE: none. */
-int64_t limits_loose(const struct model *m);
+int64_t limits_next_unthrottled(const struct model *m);
 
 #endif

@@ -129,7 +129,7 @@ void namesakes_attach(struct model *m, struct job *j)
 }
 
 /* The next singleton, which waits for this job too; or NULL. */
-static struct job *heir(const struct job *j)
+static struct job *next_singleton(const struct job *j)
 {
     struct job *next = NULL;
     LIST_FOREACH (&job_side(j)->dependents, l) {
@@ -146,7 +146,7 @@ static struct job *heir(const struct job *j)
  * does not grow. */
 void namesakes_pass_on(struct model *m, struct job *j)
 {
-    struct job *next = job_waits_for_name(j) ? heir(j) : NULL;
+    struct job *next = job_waits_for_name(j) ? next_singleton(j) : NULL;
     struct map has = {0}; /* jobs of its name that it already waits for */
     if (!next)
         return;
@@ -164,7 +164,7 @@ void namesakes_pass_on(struct model *m, struct job *j)
 }
 
 /* Other jobs of its name no longer wait for it. */
-static void part_with_namesakes(struct model *m, struct job *j, struct stamp now)
+static void leave_namesakes(struct model *m, struct job *j, struct stamp now)
 {
     namesakes_pass_on(m, j);
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -186,7 +186,7 @@ static void part_with_namesakes(struct model *m, struct job *j, struct stamp now
 }
 
 /* Makes the next singleton wait for this job too, and later ones through it. */
-static void be_waited_for(struct model *m, struct job *j, const struct namesakes *s)
+static void add_to_next_singleton(struct model *m, struct job *j, const struct namesakes *s)
 {
     struct job *next = NULL;
     LIST_FOREACH (&s->jobs, l) {
@@ -205,13 +205,13 @@ void dependencies_rename(struct model *m, struct job *j, const char *name, struc
         STR_COPY(j->row.spec.name, name);
         return;
     }
-    part_with_namesakes(m, j, now);
+    leave_namesakes(m, j, now);
     namesakes_disown(m, j);
     STR_COPY(j->row.spec.name, name);
     dependencies_adopt(m, j);
     if (waits)
         namesakes_attach(m, j);
-    be_waited_for(m, j, namesakes_find(m, &j->row));
+    add_to_next_singleton(m, j, namesakes_find(m, &j->row));
 }
 
 void namesakes_destroy_all(struct model *m)

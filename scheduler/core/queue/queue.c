@@ -27,7 +27,7 @@
 
 #define SHAPE_KEY_MAX 512
 #define NUMBER_MAX 14 /* of a key, in base-32 digits */
-#define WHOSE_MAX (POLICY_QOS_MAX + 40)
+#define OWNER_KEY_MAX (POLICY_QOS_MAX + 40)
 /* Significant binary digits of time limits, which bounds the number of demand classes. */
 #define LIMIT_BITS 3
 
@@ -66,8 +66,8 @@ static void add_demand(char *at, const struct shape *s)
         s->avoid, s->certified_at.ms};
     const int64_t pays[] = {(int64_t)s->in_budgets, s->max_uusd_h, s->is_capped ? s->left_uusd : -1,
         s->expect_ms, s->can_park};
-    static_assert(WHOSE_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool + 1 +
-                          sizeof pays / sizeof *pays * NUMBER_MAX <
+    static_assert(OWNER_KEY_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool +
+                          1 + sizeof pays / sizeof *pays * NUMBER_MAX <
                       SHAPE_KEY_MAX,
         "a key has space for all of it");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -139,7 +139,7 @@ static struct shape *as_shape(struct tree_link *l)
 }
 
 /* Inserts it at its position, in the queue or among the throttled ones. */
-static void file(struct tree *t, struct shape *s)
+static void add_shape_at_position(struct tree *t, struct shape *s)
 {
     s->entry->at = queue_position_of(s);
     tree_add(t, &s->entry->link, &s->entry->at, compare_entries);
@@ -267,7 +267,7 @@ static void demand_class_reposition(struct model *m, struct demand_class *k)
 static void shape_enqueue(struct model *m, struct shape *s)
 {
     struct demand_class *k = s->demand_class;
-    file(&k->shapes, s);
+    add_shape_at_position(&k->shapes, s);
     if (!k->first || queue_position_order(queue_position_of(s), queue_position_of(k->first)) < 0)
         k->first = s;
     if (s->nodes > 1)
@@ -286,7 +286,7 @@ static void shape_dequeue(struct model *m, struct shape *s)
 }
 
 /* It moves back, but not behind another shape of its class. */
-static bool keeps_its_turn(const struct shape *s)
+static bool keeps_order(const struct shape *s)
 {
     const struct tree_link *next = tree_next(&s->entry->link);
     return queue_position_order(queue_position_of(s), s->entry->at) > 0 &&
@@ -295,7 +295,7 @@ static bool keeps_its_turn(const struct shape *s)
 
 /* A shape of the class left. The new first shape may have exhausted its limits, which is not
  * examined behind another: it is treated like a new arrival. */
-static void look_at_first(struct model *m, struct demand_class *k)
+static void renew_first(struct model *m, struct demand_class *k)
 {
     struct shape *s = k->first;
     if (!s || !limits_used_up(m, s))
@@ -316,7 +316,7 @@ void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
     if (is_in) {
         shape_dequeue(m, s);
         demand_class_reposition(m, from);
-        look_at_first(m, from);
+        renew_first(m, from);
     }
     demand_class_leave(m, s);
     s->is_apart = is_apart;
@@ -405,7 +405,7 @@ void queue_adopt(struct model *m, struct job *j)
     m->queue.n_gangs += s->nodes > 1;
 }
 
-static void arrive(struct model *m, struct shape *s)
+static void note_arrival(struct model *m, struct shape *s)
 {
     struct account *a = s->account;
     s->arrived = model_note_arrival(m);
@@ -415,7 +415,7 @@ static void arrive(struct model *m, struct shape *s)
         m->queue.ordered_mono = MONO_NONE;
 }
 
-static void leave(struct model *m, struct shape *s)
+static void note_departure(struct model *m, struct shape *s)
 {
     link_remove(&s->by_arrival);
     m->queue.n_queued_accounts -= --s->account->n_queued == 0;
@@ -435,7 +435,7 @@ static bool shape_reposition(struct model *m, struct shape *s)
         reserve_drop(m, s);
     s->head = at.head;
     s->position_16 = at.at_16;
-    if (was_in && first && keeps_its_turn(s)) {
+    if (was_in && first && keeps_order(s)) {
         s->entry->at = at;
     } else {
         if (was_in)
@@ -445,28 +445,28 @@ static bool shape_reposition(struct model *m, struct shape *s)
         if (!first)
             s->throttled_by = NULL;
         if (first && s->throttled_by)
-            file(&s->throttled_by->throttled, s);
+            add_shape_at_position(&s->throttled_by->throttled, s);
         else if (first)
             shape_enqueue(m, s);
     }
     demand_class_reposition(m, s->demand_class);
     index_in_qos(s, at);
     if (first && !was_in && !s->throttled_by)
-        arrive(m, s);
+        note_arrival(m, s);
     else if (!first && was_in)
-        leave(m, s);
+        note_departure(m, s);
     return true;
 }
 
 void queue_throttle(struct model *m, struct shape *s, struct allowance *by)
 {
     reserve_drop(m, s);
-    leave(m, s);
+    note_departure(m, s);
     shape_dequeue(m, s);
     demand_class_reposition(m, s->demand_class);
-    look_at_first(m, s->demand_class);
+    renew_first(m, s->demand_class);
     s->throttled_by = by;
-    file(&by->throttled, s);
+    add_shape_at_position(&by->throttled, s);
     index_in_qos(s, queue_position_of(s));
     model_note_change(m);
 }
@@ -478,7 +478,7 @@ void queue_unthrottle(struct model *m, struct shape *s)
     shape_enqueue(m, s);
     demand_class_reposition(m, s->demand_class);
     index_in_qos(s, queue_position_of(s));
-    arrive(m, s);
+    note_arrival(m, s);
     shape_reposition(m, s); /* the order may have changed meanwhile */
     model_note_change(m);
 }
@@ -526,7 +526,7 @@ void queue_order(struct model *m)
         return;
     reserve_reorder(m);
     model_note_rewind(m);
-    model_note_anew(m);
+    model_note_retry_all(m);
     model_note_change(m);
 }
 
@@ -554,7 +554,7 @@ void queue_remove(struct model *m, struct job *j)
         return;
     tree_remove(&j->shape->pending, &j->in_shape);
     shape_reposition(m, j->shape);
-    look_at_first(m, j->shape->demand_class);
+    renew_first(m, j->shape->demand_class);
     j->shape->n_wanted -= j->width;
     j->width = 0;
     reserve_trim(m, j->shape);
@@ -564,7 +564,7 @@ void queue_remove(struct model *m, struct job *j)
     if (!j->shape->constraints || j->shape->constraints->licences.n == 0)
         return;
     model_note_rewind(m); /* its reservations may have excluded other jobs */
-    model_note_anew(m);
+    model_note_retry_all(m);
 }
 
 void queue_widen(struct model *m, struct job *j)

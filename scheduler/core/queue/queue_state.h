@@ -41,11 +41,11 @@ struct queue_state {
     struct mono ordered_mono;  /* the same; MONO_NONE: order at once */
     int64_t ordered_change;    /* rewind + arrivals at that time */
     /* limits.c */
-    struct list quotas;   /* struct team: those with a quota */
-    struct list loose;    /* struct allowance: some throttled shapes may return */
-    int64_t n_allowances; /* of teams and accounts */
-    int64_t n_limited;    /* allowances that have a limit */
-    struct qos *qos;      /* by their index in the options */
+    struct list quotas;     /* struct team: those with a quota */
+    struct list may_return; /* struct allowance: some throttled shapes may return */
+    int64_t n_allowances;   /* of teams and accounts */
+    int64_t n_limited;      /* allowances that have a limit */
+    struct qos *qos;        /* by their index in the options */
     /* windows.c, eligible.c, expiry.c, dependencies.c, namesakes.c */
     struct tree by_park;    /* running jobs, by the end of their window */
     struct tree by_begin;   /* pending jobs, by begin time */

@@ -17,7 +17,7 @@ static bool is_before(const struct shape *a, const struct shape *b)
 }
 
 /* Restores heap order below i. */
-static void sink(struct queue_walk *w, size_t i)
+static void sift_down(struct queue_walk *w, size_t i)
 {
     const struct shape *s = w->open[i];
     for (size_t child; (child = 2 * i + 1) < w->n_open; i = child) {
@@ -60,7 +60,7 @@ const struct shape *queue_walk_next(struct queue_walk *w)
     const struct shape *s = w->open[0], *next = queue_next_in_class(s);
     w->open[0] = next ? next : w->open[--w->n_open];
     if (w->n_open > 0)
-        sink(w, 0);
+        sift_down(w, 0);
     return s;
 }
 

@@ -22,7 +22,7 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define EVERY_MS 5000
+#define SORT_INTERVAL_MS 5000
 /* Shapes sorted per ms of the interval between two sorts, which keeps the cost negligible. */
 #define SHAPES_A_MS 4
 #define FORGET_STEPS (64LL * PRIORITY_STEPS)
@@ -103,7 +103,7 @@ struct account *account_of(struct model *m, const char *team, const char *user)
     return a;
 }
 
-void account_imagine(const struct model *m, const char *team, const char *user,
+void account_init_hypothetical(const struct model *m, const char *team, const char *user,
     struct account *ret_account, struct team *ret_team)
 {
     struct team *is = smap_get(&m->queue.teams, team);
@@ -117,8 +117,8 @@ void account_imagine(const struct model *m, const char *team, const char *user,
     STR_COPY(ret_account->row.team, team);
     STR_COPY(ret_account->row.user, user);
     ret_account->row.at = WALL_NONE;
-    allowance_imagine(m, &ret_team->may, team, NULL);
-    allowance_imagine(m, &ret_account->may, team, user);
+    allowance_init_hypothetical(m, &ret_team->may, team, NULL);
+    allowance_init_hypothetical(m, &ret_account->may, team, user);
     ret_team->may.index = m->queue.n_allowances;
     ret_account->may.index = m->queue.n_allowances + 1;
 }
@@ -224,7 +224,7 @@ static struct sums sum_users(const struct model *m, const struct team *t, struct
 
 /* worth_ms * 2^-(usage / share), both as parts of all (Slurm, "Classic Fairshare Algorithm").
  * Products and one quotient, no sums: rounding is equal on every machine. */
-static int64_t worth(int64_t worth_ms, int64_t used, int64_t shares, const struct sums *all)
+static int64_t fair_share_ms(int64_t worth_ms, int64_t used, int64_t shares, const struct sums *all)
 {
     if (used == 0 || all->used == 0)
         return worth_ms;
@@ -237,14 +237,14 @@ static void weigh_team(
     struct model *m, const struct team *t, const struct sums *teams, struct wall now)
 {
     int64_t fair_ms = model_policy(m)->fair_ms;
-    int64_t of_team = worth(fair_ms, team_used(m, t, now), t->shares, teams);
+    int64_t of_team = fair_share_ms(fair_ms, team_used(m, t, now), t->shares, teams);
     const struct sums users = sum_users(m, t, now);
     LIST_FOREACH (&t->accounts, l) {
         struct account *a = LIST_ENTRY(l, struct account, in_team);
         a->is_ordered = a->n_jobs > 0;
         if (a->is_ordered)
-            a->fair_ms =
-                of_team + worth(fair_ms / USER_PART, account_used(m, a, now), a->shares, &users);
+            a->fair_ms = of_team + fair_share_ms(fair_ms / USER_PART, account_used(m, a, now),
+                                       a->shares, &users);
     }
 }
 
@@ -257,7 +257,7 @@ struct mono order_due(const struct model *m, struct stamp now, struct event *ret
     if (!mono_is_set(m->queue.ordered_mono))
         return now.mono;
     return (struct mono){
-        m->queue.ordered_mono.ms + EVERY_MS + m->queue.n_queued_shapes / SHAPES_A_MS};
+        m->queue.ordered_mono.ms + SORT_INTERVAL_MS + m->queue.n_queued_shapes / SHAPES_A_MS};
 }
 
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

@@ -15,7 +15,7 @@ struct account *account_of(struct model *m, const char *team, const char *user);
 /* may return NULL */
 struct account *account_find(const struct model *m, const char *team, const char *user);
 /* A hypothetical account, as it would be created. In no list; nor is its team unless it exists. */
-void account_imagine(const struct model *m, const char *team, const char *user,
+void account_init_hypothetical(const struct model *m, const char *team, const char *user,
     struct account *ret_account, struct team *ret_team);
 /* Changes the current usage of its jobs by mcpu. */
 void account_charge(struct model *m, struct account *a, int64_t mcpu, struct stamp now);
