@@ -49,10 +49,10 @@
 #include "scheduler/core/queue/windows.h"
 #include <stdlib.h>
 
-#define LOST_LEASES 2      /* an instance with a lost node is ended after this many leases */
-#define LAST_WORDS_MS 5000 /* for output still in transit at the end of its attempt */
+#define LOST_LEASES 2       /* an instance with a lost node is ended after this many leases */
+#define LAST_OUTPUT_MS 5000 /* for output still in transit at the end of its attempt */
 /* with more grown nodes, the index of free capacity is faster */
-#define GROWN_LOOK_MAX 64
+#define GROWN_EXAMINED_MAX 64
 /* remembered classes beyond the live ones before the memory is cleared */
 #define MEMO_SLACK 1024
 
@@ -79,7 +79,7 @@ void planner_destroy(struct planner *p)
 
 /* ---- decisions by time ---- */
 
-static struct mono after(struct mono from, int64_t ms)
+static struct mono mono_after(struct mono from, int64_t ms)
 {
     return (struct mono){from.ms + ms};
 }
@@ -107,7 +107,7 @@ static void consider_leases(const struct model *m, struct mono *best, struct eve
         return;
     const struct node *n = LIST_ENTRY(l, struct node, by_seen);
     struct event ev = {.type = EV_NODE_LOST, .lost.node = n->row.id};
-    event_if_sooner(after(n->last_seen, m->options.lease_ms), &ev, best, ret_event);
+    event_if_sooner(mono_after(n->last_seen, m->options.lease_ms), &ev, best, ret_event);
 }
 
 static void consider_lost(const struct model *m, struct mono *best, struct event *ret_event)
@@ -118,7 +118,7 @@ static void consider_lost(const struct model *m, struct mono *best, struct event
     const struct node *n = LIST_ENTRY(l, struct node, by_state);
     int64_t ms = LOST_LEASES * m->options.lease_ms;
     struct event ev = end_after(n->instance, "its node was lost", ms);
-    event_if_sooner(after(n->since, ms), &ev, best, ret_event);
+    event_if_sooner(mono_after(n->since, ms), &ev, best, ret_event);
 }
 
 static void consider_noticed(const struct model *m, struct mono *best, struct event *ret_event)
@@ -128,7 +128,7 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     if (!n || !n->instance || !list_is_empty(&n->attempts))
         return;
     struct event ev = end_of(n->instance, "it is being reclaimed and runs no jobs");
-    event_if_sooner(after(n->idle_since, LAST_WORDS_MS), &ev, best, ret_event);
+    event_if_sooner(mono_after(n->idle_since, LAST_OUTPUT_MS), &ev, best, ret_event);
 }
 
 /* Idle nodes are in the order in which they became idle; a recently joined one may have to wait for
@@ -138,10 +138,10 @@ static void consider_idle(
 {
     LIST_FOREACH (&p->idle, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_state);
-        struct mono due = after(n->idle_since, p->row.idle_timeout_ms);
+        struct mono due = mono_after(n->idle_since, p->row.idle_timeout_ms);
         int64_t at_least_ms =
             p->row.cooldown_ms > p->row.min_paid_ms ? p->row.cooldown_ms : p->row.min_paid_ms;
-        struct mono cool = after(n->instance->since, at_least_ms);
+        struct mono cool = mono_after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* later ones are not due earlier */
         if (n->kept_for || n->reserved_for || node_is_earmarked(planner, n->row.id))
@@ -160,7 +160,7 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
         return;
     const struct instance *i = LIST_ENTRY(l, struct instance, booting);
     struct event ev = end_after(i, "did not join", p->row.boot_timeout_ms);
-    event_if_sooner(after(i->since, p->row.boot_timeout_ms), &ev, best, ret_event);
+    event_if_sooner(mono_after(i->since, p->row.boot_timeout_ms), &ev, best, ret_event);
 }
 
 /* When the next instance must be ended, with the event; MONO_NONE: never. */
@@ -224,7 +224,7 @@ static void remember_unfit(struct planner *p, const struct model *m, const struc
 static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
 {
     int64_t known = unfit_at(p, m, s->demand_class);
-    int looked = 0;
+    int examined = 0;
     if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0 ||
         (s->in_budgets && known < budgets_fell(s)))
         return true;
@@ -232,7 +232,7 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= known)
             return false;
-        if (looked++ == GROWN_LOOK_MAX || (node_has_capacity(n, s) && node_suits(n, s)))
+        if (examined++ == GROWN_EXAMINED_MAX || (node_has_capacity(n, s) && node_suits(n, s)))
             return true;
     }
     return false;
@@ -254,7 +254,7 @@ static bool find_place(struct planner *p, const struct model *m, const struct sh
     return ret_event->place.node != CORE_ID_NONE;
 }
 
-static bool wants_of(const struct shape *s, const struct licence *l)
+static bool wants_licence(const struct shape *s, const struct licence *l)
 {
     return counts_of(&s->constraints->licences, l->what.name) > 0;
 }
@@ -266,14 +266,14 @@ static bool lacks_licences(const struct planner *p, const struct model *m, const
     if (!s->constraints || s->constraints->licences.n == 0)
         return false;
     for (size_t i = 0; p->is_wanting && i < licences_count(m); i++)
-        if (wants_of(s, licence_at(m, i)) &&
+        if (wants_licence(s, licence_at(m, i)) &&
             queue_position_order(p->wanting[i], queue_position_of(s)) < 0)
             return true;
     return licences_lack(m, s->constraints) != NULL;
 }
 
 /* The shape lacks only licences: shapes behind it must not take those that it needs. */
-static void note_wanting(struct planner *p, const struct model *m, const struct shape *s)
+static void note_licences_wanted(struct planner *p, const struct model *m, const struct shape *s)
 {
     for (size_t i = 0; i < licences_count(m); i++)
         if (counts_of(&s->constraints->licences, licence_at(m, i)->what.name) >
@@ -282,7 +282,7 @@ static void note_wanting(struct planner *p, const struct model *m, const struct 
     for (size_t i = 0; i < licences_count(m); i++) {
         if (!p->is_wanting)
             p->wanting[i] = (struct queue_position){INT64_MAX, INT64_MAX};
-        if (wants_of(s, licence_at(m, i)) &&
+        if (wants_licence(s, licence_at(m, i)) &&
             queue_position_order(queue_position_of(s), p->wanting[i]) < 0)
             p->wanting[i] = queue_position_of(s);
     }
@@ -297,7 +297,7 @@ static void throttle(const struct shape *s, struct event *ret_event)
 
 /* For a shape that found a place. Throttles it if it may not run; reduces a gang to the number of
  * nodes allowed or desired. */
-static void keep_to_limits(
+static void apply_limits(
     struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
 {
     enum limit_kind kind;
@@ -317,7 +317,7 @@ static void keep_to_limits(
         throttle(s, ret_event);
 }
 
-#define OWED_LOOK_MAX 64
+#define OWED_EXAMINED_MAX 64
 
 /* Shapes within a quota go before borrowing ones: the first that fits somewhere. */
 static bool next_owed(struct planner *p, const struct model *m, const struct shape *s,
@@ -328,7 +328,8 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
     LIST_FOREACH (quota_teams(m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
         const struct demand_class *k = team_may_be_owed(t) ? queue_first_of(t) : NULL;
-        for (int looked = 0; k && looked < OWED_LOOK_MAX; k = queue_next_of(k), looked++) {
+        for (int examined = 0; k && examined < OWED_EXAMINED_MAX;
+             k = queue_next_of(k), examined++) {
             const struct shape *o = k->first;
             p->n_tried++;
             if (!quota_owes(o))
@@ -340,7 +341,7 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
             if (lacks_licences(p, m, o) || !may_fit(p, m, o))
                 continue;
             if (find_place(p, m, o, now, ret_event)) {
-                keep_to_limits(p, m, o, ret_event);
+                apply_limits(p, m, o, ret_event);
                 return true;
             }
             remember_unfit(p, m, k);
@@ -358,15 +359,15 @@ static void add_free(struct planner *p, const struct resources *free)
 }
 
 /* Capacity on the node, and on those of its rack; false: too many nodes to examine. */
-static bool add_rack_free(struct planner *p, const struct node *of, int *looked)
+static bool add_rack_free(struct planner *p, const struct node *of, int *examined)
 {
-    if (++*looked > GROWN_LOOK_MAX)
+    if (++*examined > GROWN_EXAMINED_MAX)
         return false;
     add_free(p, &of->free);
     if (!of->rack)
         return true;
     LIST_FOREACH (&of->rack->nodes, l) {
-        if (++*looked > GROWN_LOOK_MAX)
+        if (++*examined > GROWN_EXAMINED_MAX)
             return false;
         add_free(p, &LIST_ENTRY(l, struct node, in_rack)->free);
     }
@@ -378,13 +379,13 @@ static bool add_rack_free(struct planner *p, const struct node *of, int *looked)
  * reservation, and power on all nodes of their racks, count as new. */
 static bool gather_capacity(struct planner *p, const struct model *m)
 {
-    int looked = 0;
+    int examined = 0;
     p->grown = (struct resources){0};
     LIST_FOREACH (nodes_by_growth(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->grown <= p->seen.growth)
             break;
-        if (looked++ == GROWN_LOOK_MAX)
+        if (examined++ == GROWN_EXAMINED_MAX)
             return false;
         add_free(p, &n->free);
     }
@@ -392,12 +393,12 @@ static bool gather_capacity(struct planner *p, const struct model *m)
         return true;
     LIST_FOREACH (reserve_shapes(m), l)
         LIST_FOREACH (&LIST_ENTRY(l, struct shape, by_reserve)->reserved, ln)
-            if (!add_rack_free(p, LIST_ENTRY(ln, struct node, in_reserved), &looked))
+            if (!add_rack_free(p, LIST_ENTRY(ln, struct node, in_reserved), &examined))
                 return false;
     return true;
 }
 
-static void set_back(struct planner *p, const struct model *m)
+static void rewind_cursor(struct planner *p, const struct model *m)
 {
     bool wanted = p->is_wanting && p->wanting_change != model_versions(m)->change,
          again = p->rewind != model_versions(m)->rewind || wanted;
@@ -441,7 +442,7 @@ static const struct stamp before_all = {.wall = {-(1LL << 61)}};
 static bool next_place(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    set_back(p, m);
+    rewind_cursor(p, m);
     for (struct demand_class *k = next_to_try(p, m, NULL); k; k = next_to_try(p, m, k)) {
         const struct shape *s = k->first;
         p->cursor = k->at;
@@ -453,16 +454,16 @@ static bool next_place(
         bool lacks = lacks_licences(p, m, s);
         if (lacks ? find_place(p, m, s, before_all, ret_event)
                   : may_fit(p, m, s) && find_place(p, m, s, now, ret_event)) {
-            keep_to_limits(p, m, s, ret_event);
+            apply_limits(p, m, s, ret_event);
             if (lacks && ret_event->type == EV_PLACE) {
-                note_wanting(p, m, s);
+                note_licences_wanted(p, m, s);
                 continue;
             }
             if (ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) ||
                 list_is_empty(quota_teams(m)) || next_owed(p, m, s, now, ret_event))
                 return true;
             find_place(p, m, s, now, ret_event); /* again: others were examined in between */
-            keep_to_limits(p, m, s, ret_event);
+            apply_limits(p, m, s, ret_event);
             return true;
         }
         if (!lacks)
@@ -485,7 +486,7 @@ static bool next_place(
 static bool decide_end(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
-    earmarks_look(p, m, now);
+    earmarks_refresh(p, m, now);
     return is_due(end_due(p, m, ret_event), now);
 }
 

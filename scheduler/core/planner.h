@@ -111,8 +111,8 @@ struct planner {
     int64_t *over; /* scratch of preemption_victims.c, by the index of an allowance */
     struct victim *victims, *offered;
     size_t n_victims, n_offered;
-    struct stop *stops;
-    size_t n_stops;
+    struct clearable_node *clearable;
+    size_t n_clearable;
 
     /* scratch of one computation, reused */
     struct bin *bins;
@@ -158,13 +158,13 @@ bool moves_next(
 bool launches_next(struct planner *p, const struct model *m, struct stamp now, int64_t *ret_offer);
 void launches_deinit(struct planner *p);
 /* A waiting gang or a job that moves has earmarked the node for its start, as of the last
- * moves_next or earmarks_look. */
+ * moves_next or earmarks_refresh. */
 bool node_is_earmarked(const struct planner *p, int64_t node);
 /* The next gang to start with the available nodes, or false. Call after launches_next returned
  * false. */
 bool settles_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
-void earmarks_look(struct planner *p, const struct model *m, struct stamp now);
+void earmarks_refresh(struct planner *p, const struct model *m, struct stamp now);
 
 /* ---- one computation of launches (launch.c) ---- */
 
@@ -177,7 +177,7 @@ struct work {
 };
 
 /* Limits the validity of the computation. */
-void valid_until(struct work *w, int64_t mono_ms);
+void limit_validity(struct work *w, int64_t mono_ms);
 
 /* a machine of it may; unknown CRIU support counts as supported */
 bool pool_serves(const struct pool *p, const struct shape *s);
@@ -197,7 +197,7 @@ int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);
 struct bin *plan_launch(struct work *w, const struct offer *o);
 
 /* ---- rest of limits (headroom.c) ---- */
-void headroom_look(struct work *w);
+void headroom_compute(struct work *w);
 /* How many of n single-node jobs, or of the n nodes of one gang, the limits allow. */
 int64_t headroom_jobs(struct work *w, const struct shape *s, int64_t n);
 int32_t headroom_nodes(struct work *w, const struct shape *s, int32_t n);
@@ -217,7 +217,7 @@ bool offer_is_open(struct work *w, const struct offer *o);
 
 /* For jobs of this shape alone, or NULL if none may be launched now. max_uusd_h: maximum cost of
  * each job's share; INT64_MAX = unlimited. */
-const struct offer *choose_alone(struct work *w, const struct demand *d, int64_t max_uusd_h);
+const struct offer *choose_for_single(struct work *w, const struct demand *d, int64_t max_uusd_h);
 /* For the first of n >= 1 demands, which is not covered, considering the others; or NULL. */
 const struct offer *choose_shared(struct work *w, const struct demand *d, size_t n);
 

@@ -68,7 +68,7 @@ static bool machine_may_fit(struct survey *v, const struct shape *s, const struc
         v->too_small++;
         return false;
     }
-    if (!wish_allows(s->wish, market)) {
+    if (!market_wish_allows(s->wish, market)) {
         v->other_market++;
         return false;
     }
@@ -100,7 +100,7 @@ static bool pool_is_allowed(struct survey *v, const struct shape *s, const struc
 {
     if (!shape_allows_pool(s, p) || labels_suffice(s->labels, p))
         return shape_allows_pool(s, p);
-    if (!v->unlabelled && resources_fit(&s->need, total) && wish_allows(s->wish, market))
+    if (!v->unlabelled && resources_fit(&s->need, total) && market_wish_allows(s->wish, market))
         v->unlabelled = p;
     return false;
 }
@@ -351,7 +351,7 @@ static void add_rack_power_of_pool(
         if (of->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
             !offer_suits(of, s))
             continue;
-        int64_t adds = rack_alone_w(p->rack_kind, total, s);
+        int64_t adds = rack_single_w(p->rack_kind, total, s);
         least_w = least_w < 0 || adds < least_w ? adds : least_w;
     }
     if (least_w < 0 || n <= 0 || n * least_w <= rack_left(p->rack))
@@ -520,7 +520,7 @@ static int64_t gang_nodes(const struct model *m, const struct pool *p, const str
         if (!node_takes_work(n) || !node_has_capacity(n, s) || node_is_kept_from(n, s) ||
             *ret_ready == JOB_NODES_MAX)
             continue;
-        if (rack_has_power_beside(m, n, s, ids, (int32_t)*ret_ready))
+        if (rack_has_power_with(m, n, s, ids, (int32_t)*ret_ready))
             ids[(*ret_ready)++] = n->row.id;
         else
             power->first = power->n++ ? power->first : n;

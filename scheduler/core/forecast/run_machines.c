@@ -46,7 +46,7 @@ static const struct offer *cheapest_for(
             continue;
         const struct pool *in = o->pool;
         if (offer_is_unreliable(o) ||
-            (in->rack && rack_alone_w(in->rack_kind, offer_total(o), s->lots[lot].shape) >
+            (in->rack && rack_single_w(in->rack_kind, offer_total(o), s->lots[lot].shape) >
                              s->left_w[in->rack->index]))
             continue;
         int64_t until = mono_is_set(o->row.avoid_until) ? o->row.avoid_until.ms : 0;

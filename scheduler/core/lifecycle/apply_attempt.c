@@ -65,7 +65,7 @@ static int check_place(
                ranks <= (size_t)j->row.spec.nodes && !licences_lack(m, j->shape->constraints);
     for (size_t rank = 0; may && rank < ranks; rank++) {
         const struct node *n = node_of_rank(m, ev, j, rank);
-        may = n && rack_has_power_beside(m, n, j->shape, nodes, (int32_t)rank);
+        may = n && rack_has_power_with(m, n, j->shape, nodes, (int32_t)rank);
         nodes[rank] = rank == 0 ? ev->place.node : ev->place.more[rank - 1];
     }
     if (may && limits_count_allowed(m, j->shape, nodes, (int32_t)ranks) == (int32_t)ranks)

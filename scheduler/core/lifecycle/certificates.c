@@ -77,7 +77,7 @@ bool shape_takes_offer(const struct shape *s, const struct offer *o)
 
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market)
 {
-    if (!wish_allows(s->wish, market) || !procurement_allows(s->procurement, market) ||
+    if (!market_wish_allows(s->wish, market) || !procurement_allows(s->procurement, market) ||
         (p->row.required_labels[0] && !labels_suffice(s->labels, p)))
         return false;
     bool is_free = market != MARKET_SPOT || !wall_is_set(p->certified_since);

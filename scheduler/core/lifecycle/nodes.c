@@ -296,7 +296,7 @@ static void gang_add(const struct model *m, const struct node *n, const struct s
 {
     int64_t most_w = rack_node_adds(n, s);
     int32_t most = chosen->n;
-    if (rack_has_power_beside(m, n, s, chosen->ids, chosen->n)) {
+    if (rack_has_power_with(m, n, s, chosen->ids, chosen->n)) {
         chosen->ids[chosen->n++] = n->row.id;
         return;
     }

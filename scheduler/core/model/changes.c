@@ -138,12 +138,12 @@ void ledger_add(struct model *m, const struct ledger_row *row)
     for (struct link *l_ = list_first(&(m)->changes.list), *next_; l_; l_ = next_) {               \
         next_ = list_next(&(m)->changes.list, l_);                                                 \
         if (next_)                                                                                 \
-            fetch(&LIST_ENTRY(next_, type, dirty)->row, sizeof(((type *)NULL)->row));              \
+            prefetch_row(&LIST_ENTRY(next_, type, dirty)->row, sizeof(((type *)NULL)->row));       \
         link_remove(l_);                                                                           \
         *CHANGED(m, array) = LIST_ENTRY(l_, type, dirty)->row;                                     \
     }
 
-static void fetch(const void *p, size_t size)
+static void prefetch_row(const void *p, size_t size)
 {
     for (size_t at = 0; at < size; at += LINE)
         __builtin_prefetch((const char *)p + at);
@@ -159,7 +159,7 @@ void *changes_grow(void *rows, size_t n, size_t *cap, size_t size)
 
 /* Keeps the memory of a tick of about ten thousand rows, but not that of the submission of a
  * million. */
-static void *keep(void *rows, size_t *cap, size_t size)
+static void *shrink_rows(void *rows, size_t *cap, size_t size)
 {
     if (*cap <= KEPT_BYTES / size)
         return rows;
@@ -169,7 +169,8 @@ static void *keep(void *rows, size_t *cap, size_t size)
 
 #define KEEP(from, to, rows)                                                                       \
     ((to)->cap.rows = (from)->cap.rows,                                                            \
-        (to)->rows = keep((from)->rows, &(to)->cap.rows, sizeof *(to)->rows), (from)->rows = NULL)
+        (to)->rows = shrink_rows((from)->rows, &(to)->cap.rows, sizeof *(to)->rows),               \
+        (from)->rows = NULL)
 
 void model_return_changes(struct model *m, struct changes *c)
 {

@@ -46,7 +46,7 @@ int64_t resources_times(const struct resources *available, const struct resource
 }
 
 /* value * need / total, rounded down, without intermediate overflow. */
-static int64_t part(int64_t value, int64_t need, int64_t total)
+static int64_t share_of(int64_t value, int64_t need, int64_t total)
 {
     if (need <= 0)
         return 0;
@@ -57,9 +57,9 @@ static int64_t part(int64_t value, int64_t need, int64_t total)
 
 int64_t resources_share(const struct resources *need, const struct resources *total, int64_t value)
 {
-    int64_t most = part(value, need->cpus, total->cpus);
-    int64_t gpus = part(value, need->gpus, total->gpus),
-            memory = part(value, need->memory_mib, total->memory_mib);
+    int64_t most = share_of(value, need->cpus, total->cpus);
+    int64_t gpus = share_of(value, need->gpus, total->gpus),
+            memory = share_of(value, need->memory_mib, total->memory_mib);
     most = gpus > most ? gpus : most;
     return memory > most ? memory : most;
 }
@@ -89,7 +89,7 @@ int64_t job_mcpu(const struct job *j)
     return sum;
 }
 
-bool wish_allows(enum market_wish wish, enum market market)
+bool market_wish_allows(enum market_wish wish, enum market market)
 {
     if (market == MARKET_OWNED || wish == WISH_ANY)
         return true;

@@ -24,7 +24,7 @@ bool shape_is_exclusive(const struct shape *s);
 const struct resources *shape_takes(const struct shape *s, const struct resources *total);
 int64_t attempt_mcpu(const struct attempt *a); /* on its node */
 int64_t job_mcpu(const struct job *j);         /* over all its nodes, while it runs */
-bool wish_allows(enum market_wish wish, enum market market);
+bool market_wish_allows(enum market_wish wish, enum market market);
 bool shape_allows_pool(const struct shape *s, const struct pool *p); /* see job_pools_allow */
 /* Guaranteed minimum resources of a machine of this offer. */
 struct resources offer_total(const struct offer *o);

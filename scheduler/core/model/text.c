@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Length of the n bytes at s, the start of a longer text, without a truncated last sequence. */
-static size_t whole(const char *s, size_t n)
+static size_t without_cut_sequence(const char *s, size_t n)
 {
     size_t lead = n;
     while (lead > 0 && n - lead < 3 && ((unsigned char)s[lead - 1] & 0xC0) == 0x80)
@@ -24,7 +24,7 @@ void text_vformat(char *out, size_t size, const char *fmt, va_list ap)
 {
     int n = vsnprintf(out, size, fmt, ap);
     if (n >= 0 && (size_t)n >= size)
-        out[whole(out, size - 1)] = 0;
+        out[without_cut_sequence(out, size - 1)] = 0;
 }
 
 void text_format(char *out, size_t size, const char *fmt, ...)

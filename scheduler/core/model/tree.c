@@ -17,7 +17,7 @@ static uint64_t next_weight(struct tree *t)
 }
 
 /* Puts n in the place of old below parent (NULL: the root). */
-static void hang(
+static void replace_child(
     struct tree *t, struct tree_link *parent, const struct tree_link *old, struct tree_link *n)
 {
     if (!parent)
@@ -34,7 +34,7 @@ static void hang(
 static void rotate_up(struct tree *t, struct tree_link *n)
 {
     struct tree_link *p = n->up, *inner;
-    hang(t, p->up, p, n);
+    replace_child(t, p->up, p, n);
     if (p->left == n) {
         inner = n->right;
         p->left = inner;
@@ -123,7 +123,7 @@ void tree_remove_summed(struct tree *t, struct tree_link *n, tree_sum_fn sum)
         t->last = n->left ? rightmost(n->left) : n->up;
     for (; n->left && n->right; lifted++)
         rotate_up(t, n->left->weight > n->right->weight ? n->left : n->right);
-    hang(t, n->up, n, n->left ? n->left : n->right);
+    replace_child(t, n->up, n, n->left ? n->left : n->right);
     sum_up(n->up, lifted + 1, sum);
     *n = (struct tree_link){0};
     t->n--;

@@ -30,12 +30,12 @@
 
 #define AVOID_MS SECONDS_MS(600)
 
-static bool serves(const struct pool *p, const struct shape *s, enum market market)
+static bool pool_may_serve(const struct pool *p, const struct shape *s, enum market market)
 {
     return shape_allows_pool(s, p) && shape_may_use(s, p, market);
 }
 
-static bool is_open(
+static bool offer_may_launch(
     const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)
 {
     struct capacity capacity = pool_capacity(o->pool, now.mono), all = model_capacity(m);
@@ -44,20 +44,20 @@ static bool is_open(
 }
 
 /* Another node has capacity, is coming, or may be launched. */
-static bool is_elsewhere(const struct model *m, const struct shape *s, struct stamp now)
+static bool has_other_place(const struct model *m, const struct shape *s, struct stamp now)
 {
     if (nodes_best(m, s, now))
         return true;
     LIST_FOREACH (model_instances(m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         struct resources total = i->offer ? offer_total(i->offer) : (struct resources){0};
-        if (instance_is_coming(i) && serves(i->pool, s, i->row.market) &&
+        if (instance_is_coming(i) && pool_may_serve(i->pool, s, i->row.market) &&
             resources_fit(&s->need, &total) && offer_suits(i->offer, s))
             return true;
     }
     LIST_FOREACH (model_pools(m), lp) {
         LIST_FOREACH (&LIST_ENTRY(lp, struct pool, in_all)->offers, lo)
-            if (is_open(m, LIST_ENTRY(lo, struct offer, in_pool), s, now))
+            if (offer_may_launch(m, LIST_ENTRY(lo, struct offer, in_pool), s, now))
                 return true;
     }
     return false;
@@ -83,7 +83,7 @@ bool avoid_begin(struct model *m, struct job *j, int64_t node, struct stamp now)
     if (j->row.spec.nodes > 1)
         return false;
     avoid_set(m, j, node);
-    if (is_elsewhere(m, j->shape, now))
+    if (has_other_place(m, j->shape, now))
         return true;
     avoid_end(m, j);
     return false;

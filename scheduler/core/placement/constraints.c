@@ -223,7 +223,7 @@ const struct constraints *model_constraints(const struct model *m, int64_t id)
     return id == CONSTRAINTS_NONE ? NULL : map_get(&m->placement.constraints, id);
 }
 
-static struct constraints *put(
+static struct constraints *constraints_add(
     struct model *m, const struct constraints *x, int64_t id, const char *text)
 {
     struct constraints *own = mem_dup(x, sizeof *x);
@@ -245,7 +245,7 @@ int64_t constraints_intern(struct model *m, const struct constraints *x)
         struct constraints_row *r = ADD_ROW(m, constraints);
         r->id = NEXT_ID(m, constraints);
         STR_COPY(r->text, text);
-        own = put(m, x, r->id, text);
+        own = constraints_add(m, x, r->id, text);
     }
     own->n_jobs++;
     return own->id;
@@ -286,7 +286,7 @@ int model_load_constraints(struct model *m, const struct constraints_row *r, str
     constraints_format(&x, text);
     if (!text[0])
         return err_set(e, ERR_CORRUPT, "stored constraints %" PRId64 " are empty", r->id);
-    put(m, &x, r->id, text);
+    constraints_add(m, &x, r->id, text);
     return 0;
 }
 
@@ -306,7 +306,7 @@ static void add_pools(
 }
 
 /* Names missing in the first are taken from the second. */
-static void merge(const char *own, const char *pools, struct counts *ret_counts)
+static void merge_counts(const char *own, const char *pools, struct counts *ret_counts)
 {
     struct counts more;
     if (counts_parse(own, ret_counts, NULL) != 0)
@@ -325,7 +325,7 @@ void offer_describe(struct offer *o)
     features_add(o->features, sizeof o->features, o->row.arch);
     features_add(o->features, sizeof o->features, o->row.gpu.model);
     add_pools(o->pool, o->row.zone, o->row.type, o->row.market, o->features);
-    merge("", o->pool->row.resources, &o->resources);
+    merge_counts("", o->pool->row.resources, &o->resources);
 }
 
 void node_take_stock(struct node *n, const struct job *j, int64_t sign)
@@ -357,7 +357,7 @@ void node_describe(struct node *n)
         features_add(n->features, sizeof n->features, i->offer->row.arch);
     features_add(n->features, sizeof n->features, n->gpu.model);
     add_pools(n->pool, i ? i->row.zone : "", i ? i->row.type : "", n->row.market, n->features);
-    merge(n->row.resources, n->pool->row.resources, &all);
+    merge_counts(n->row.resources, n->pool->row.resources, &all);
     set_stock(n, &all);
 }
 
@@ -540,7 +540,7 @@ static void survey_machines(const struct model *m, struct machine_survey *k)
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (job_pools_allow(k->job->spec.pool, n->row.pool) &&
-            wish_allows(k->job->spec.market, n->row.market))
+            market_wish_allows(k->job->spec.market, n->row.market))
             survey_machine(k, n->row.name, &n->gpu, n->features, &n->resources);
     }
     LIST_FOREACH (model_pools(m), lp) {
@@ -548,20 +548,21 @@ static void survey_machines(const struct model *m, struct machine_survey *k)
         struct counts own;
         if (!job_pools_allow(k->job->spec.pool, p->row.name))
             continue;
-        merge("", p->row.resources, &own);
+        merge_counts("", p->row.resources, &own);
         if (!p->row.elastic)
             /* nodes may still join it */
             survey_machine(k, NULL, &(struct gpu_kind){0}, p->row.features, &own);
         LIST_FOREACH (&p->offers, l) {
             const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
-            if (o->row.rank != OFFER_WITHDRAWN && wish_allows(k->job->spec.market, o->row.market))
+            if (o->row.rank != OFFER_WITHDRAWN &&
+                market_wish_allows(k->job->spec.market, o->row.market))
                 survey_machine(k, NULL, &o->row.gpu, o->features, &o->resources);
         }
     }
 }
 
 /* The name in a set closest to `name`, into out; "" if none is close. */
-static void nearest(const char *set, const char *name, char out[FEATURE_MAX])
+static void nearest_name(const char *set, const char *name, char out[FEATURE_MAX])
 {
     char names[64][FEATURE_MAX];
     const char *list[65] = {NULL};
@@ -575,7 +576,7 @@ static void nearest(const char *set, const char *name, char out[FEATURE_MAX])
 static int refuse_name(const char *what, const char *name, const char *set, struct err *e)
 {
     char near[FEATURE_MAX];
-    nearest(set, name, near);
+    nearest_name(set, name, near);
     return err_set(e, ERR_INVALID,
         "no node or pool that it may use has %s \"%s\"%s%s%s (see belay nodes)", what, name,
         near[0] ? "; did you mean \"" : "", near, near[0] ? "\"?" : "");
@@ -607,7 +608,7 @@ static int refuse_gpu(const struct machine_survey *k, struct err *e)
         g->model, g->model[0] ? " " : "", g->memory_mib, k->most_mib);
 }
 
-static void most_of(
+static void max_count_of(
     const struct counts *have, const char *name, int64_t *most, char *names, size_t size)
 {
     int64_t n = counts_of(have, name);
@@ -623,12 +624,12 @@ static int refuse_resources(const struct model *m, const struct machine_survey *
         char names[64 * FEATURE_MAX] = "";
         int64_t most = 0;
         LIST_FOREACH (model_nodes(m), l)
-            most_of(&LIST_ENTRY(l, struct node, in_all)->resources, want->name, &most, names,
+            max_count_of(&LIST_ENTRY(l, struct node, in_all)->resources, want->name, &most, names,
                 sizeof names);
         LIST_FOREACH (model_pools(m), l) {
             struct counts own;
-            merge("", LIST_ENTRY(l, struct pool, in_all)->row.resources, &own);
-            most_of(&own, want->name, &most, names, sizeof names);
+            merge_counts("", LIST_ENTRY(l, struct pool, in_all)->row.resources, &own);
+            max_count_of(&own, want->name, &most, names, sizeof names);
         }
         if (most == 0)
             return refuse_name("the resource", want->name, names, e);
@@ -706,7 +707,7 @@ static int check_nodes(
         bool allowed = constraints_allow(x, n->row.name);
         n_allowed += allowed;
         n_here += allowed && job_pools_allow(j->spec.pool, n->row.pool) &&
-                  wish_allows(j->spec.market, n->row.market);
+                  market_wish_allows(j->spec.market, n->row.market);
     }
     if (n_allowed == 0)
         return err_set(

@@ -37,14 +37,14 @@ bool node_suits(const struct node *n, const struct shape *s)
            limits_allow(s, n->pool, &n->row.total, n->row.price_uusd_h);
 }
 
-static enum criu_ability expected(const struct pool *p)
+static enum criu_ability expected_ability(const struct pool *p)
 {
     return p->row.criu != CRIU_UNKNOWN ? p->row.criu : p->row.criu_seen;
 }
 
 bool pool_may_criu(const struct pool *p, enum criu_ability need)
 {
-    return expected(p) == CRIU_UNKNOWN || expected(p) >= need;
+    return expected_ability(p) == CRIU_UNKNOWN || expected_ability(p) >= need;
 }
 
 const char *pool_criu_why(const struct pool *p)
@@ -55,7 +55,7 @@ const char *pool_criu_why(const struct pool *p)
                                   : "its configuration says criu: cpu";
 }
 
-static void pool_saw(struct model *m, struct pool *p, const struct node_row *n)
+static void pool_note_criu(struct model *m, struct pool *p, const struct node_row *n)
 {
     enum criu_ability can = n->criu == CRIU_UNKNOWN ? CRIU_NO : n->criu;
     if (!p->row.elastic || (p->row.criu_seen == can && strcmp(p->row.criu_text, n->criu_text) == 0))
@@ -72,7 +72,7 @@ void node_set_criu(struct model *m, struct node *n, enum criu_ability can, const
          more = can > n->row.criu;
     n->row.criu = can;
     STR_COPY(n->row.criu_text, text);
-    pool_saw(m, n->pool, &n->row);
+    pool_note_criu(m, n->pool, &n->row);
     if (!other)
         return;
     touch_node(m, n);
@@ -90,10 +90,10 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         bool mine = job_pools_allow(j->spec.pool, p->row.name);
-        if (mine && p->row.elastic && p->row.max_nodes > 0 && expected(p) == CRIU_UNKNOWN &&
+        if (mine && p->row.elastic && p->row.max_nodes > 0 && expected_ability(p) == CRIU_UNKNOWN &&
             !untried)
             untried = p->row.name;
-        else if (mine && p->row.elastic && expected(p) >= need)
+        else if (mine && p->row.elastic && expected_ability(p) >= need)
             return NULL;
     }
     LIST_FOREACH (model_nodes(m), l) {
@@ -106,12 +106,12 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
 
 /* ---- submit ---- */
 
-struct refusal {
+struct criu_survey {
     int64_t can, cannot; /* machines and pools that the job may use */
     const char *who, *why;
 };
 
-static void weigh(struct refusal *r, bool may, const char *who, const char *why)
+static void count_ability(struct criu_survey *r, bool may, const char *who, const char *why)
 {
     r->can += may;
     r->cannot += !may;
@@ -122,29 +122,29 @@ static void weigh(struct refusal *r, bool may, const char *who, const char *why)
 }
 
 static void weigh_nodes(
-    const struct model *m, const struct pool *p, const struct job_row *j, struct refusal *r)
+    const struct model *m, const struct pool *p, const struct job_row *j, struct criu_survey *r)
 {
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool == p && resources_fit(&j->spec.need, &n->row.total))
-            weigh(r, node_can_criu(n, criu_needed(j)), n->row.name, n->row.criu_text);
+            count_ability(r, node_can_criu(n, criu_needed(j)), n->row.name, n->row.criu_text);
     }
 }
 
-static void weigh_offers(const struct pool *p, const struct job_row *j, struct refusal *r)
+static void weigh_offers(const struct pool *p, const struct job_row *j, struct criu_survey *r)
 {
     LIST_FOREACH (&p->offers, l) {
         const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
         struct resources total = offer_total(o);
         if (o->row.rank != OFFER_WITHDRAWN && resources_fit(&j->spec.need, &total) &&
-            wish_allows(j->spec.market, o->row.market))
-            weigh(r, pool_may_criu(p, criu_needed(j)), p->row.name, pool_criu_why(p));
+            market_wish_allows(j->spec.market, o->row.market))
+            count_ability(r, pool_may_criu(p, criu_needed(j)), p->row.name, pool_criu_why(p));
     }
 }
 
 int criu_check_submit(const struct model *m, const struct job_row *j, struct err *e)
 {
-    struct refusal r = {0};
+    struct criu_survey r = {0};
     if (criu_needed(j) == CRIU_UNKNOWN)
         return 0;
     if (j->spec.nodes > 1)

@@ -22,7 +22,7 @@ static int64_t *left_of(const struct work *w, const struct allowance *of)
     return &w->p->headroom[of->index * LIMIT_KINDS];
 }
 
-static void note(struct work *w, const struct allowance *of)
+static void compute_left(struct work *w, const struct allowance *of)
 {
     int64_t *left = left_of(w, of);
     for (int k = 0; k < LIMIT_KINDS; k++)
@@ -31,7 +31,7 @@ static void note(struct work *w, const struct allowance *of)
                                               : 0;
 }
 
-void headroom_look(struct work *w)
+void headroom_compute(struct work *w)
 {
     for (size_t k = 0; k < budgets_count(w->m); k++)
         w->p->budget_left[k] = budgets_left(budgets_at(w->m, k));
@@ -41,9 +41,9 @@ void headroom_look(struct work *w)
         w->p->headroom, (size_t)limits_n_allowances(w->m) * LIMIT_KINDS, sizeof *w->p->headroom);
     LIST_FOREACH (share_teams(w->m), lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
-        note(w, &t->may);
+        compute_left(w, &t->may);
         LIST_FOREACH (&t->accounts, la)
-            note(w, &LIST_ENTRY(la, struct account, in_team)->may);
+            compute_left(w, &LIST_ENTRY(la, struct account, in_team)->may);
     }
 }
 
@@ -77,7 +77,7 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
             if (mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > w->now.mono.ms)
-                valid_until(w, o->row.avoid_until.ms); /* it may be the cheapest then */
+                limit_validity(w, o->row.avoid_until.ms); /* it may be the cheapest then */
             if (!pool_serves(p, s) || !offer_may_serve(o, s, &any, &any, w->now) ||
                 !limits_allow(s, p, &total, o->row.price_uusd_h))
                 continue;
@@ -118,7 +118,7 @@ static int64_t jobs_of(
 }
 
 /* What one job uses of the k-th budget; 0 if the job does not match it. */
-static int64_t budget_takes(
+static int64_t budget_use_of_job(
     const struct work *w, const struct shape *s, const struct headroom *each, size_t k)
 {
     const struct budget *b = budgets_at(w->m, k);
@@ -131,7 +131,7 @@ static int64_t in_budgets(
     const struct work *w, const struct shape *s, const struct headroom *each, int64_t n)
 {
     for (size_t k = 0; s->in_budgets && k < budgets_count(w->m); k++)
-        n = times(w->p->budget_left[k], budget_takes(w, s, each, k), n);
+        n = times(w->p->budget_left[k], budget_use_of_job(w, s, each, k), n);
     return n;
 }
 
@@ -168,7 +168,7 @@ int32_t headroom_nodes(struct work *w, const struct shape *s, int32_t n)
     return (int32_t)nodes_of(w, &s->account->team->may, &each, n);
 }
 
-static void take(int64_t *left, int64_t n)
+static void subtract_from(int64_t *left, int64_t n)
 {
     if (*left != INT64_MAX)
         *left -= n < *left ? n : *left;
@@ -181,12 +181,12 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
     const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
     const struct headroom each = headroom_of(w, s, nodes);
     for (size_t k = 0; s->in_budgets && k < budgets_count(w->m); k++)
-        take(&w->p->budget_left[k], jobs * budget_takes(w, s, &each, k));
+        subtract_from(&w->p->budget_left[k], jobs * budget_use_of_job(w, s, &each, k));
     for (size_t k = 0; is_limited(w, s) && k < sizeof of / sizeof of[0]; k++) {
         int64_t *left = left_of(w, of[k]);
-        take(&left[LIMIT_RUNNING], jobs);
-        take(&left[LIMIT_GPUS], jobs * each.gpus);
-        take(&left[LIMIT_UUSD_H], jobs * each.uusd_h);
-        take(&left[LIMIT_MCPU], jobs * each.mcpu);
+        subtract_from(&left[LIMIT_RUNNING], jobs);
+        subtract_from(&left[LIMIT_GPUS], jobs * each.gpus);
+        subtract_from(&left[LIMIT_UUSD_H], jobs * each.uusd_h);
+        subtract_from(&left[LIMIT_MCPU], jobs * each.mcpu);
     }
 }

@@ -36,7 +36,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LOOK_MAX 16 /* examined demand classes of a team, or shapes of a QOS */
+#define EXAMINED_MAX 16 /* examined demand classes of a team, or shapes of a QOS */
 
 static bool fits_quota(const struct shape *s)
 {
@@ -81,7 +81,7 @@ static bool any_team_borrows(const struct model *m)
     return false;
 }
 
-static bool launches_serve(const struct model *m, const struct shape *s, struct stamp now)
+static bool launches_suffice(const struct model *m, const struct shape *s, struct stamp now)
 {
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
@@ -92,7 +92,7 @@ static bool launches_serve(const struct model *m, const struct shape *s, struct 
 }
 
 /* Exclusive jobs wait until nodes are empty. */
-static bool may_have_evicted(const struct shape *s)
+static bool may_preempt_by_qos(const struct shape *s)
 {
     return qos_preempts(s->qos) && !shape_is_exclusive(s);
 }
@@ -101,9 +101,9 @@ static bool wants_place(const struct model *m, const struct shape *s, bool by_qo
 {
     enum limit_kind kind;
     int64_t most = s->nodes > 1 ? 1 : s->n_wanted;
-    return (by_qos ? may_have_evicted(s) : fits_quota(s)) && s->claims < most &&
+    return (by_qos ? may_preempt_by_qos(s) : fits_quota(s)) && s->claims < most &&
            !limits_exceeded(m, s, s->least, &kind) && !licences_lack(m, s->constraints) &&
-           !launches_serve(m, s, now);
+           !launches_suffice(m, s, now);
 }
 
 static bool preempt_for(struct planner *p, const struct model *m, const struct shape *s,
@@ -132,12 +132,13 @@ static bool preempt_for_class(struct planner *p, const struct model *m,
 {
     enum limit_kind kind;
     const struct shape *s = k->first;
-    for (int looked = 0; s && limits_exceeded(m, s, s->least, &kind); s = queue_next_in_class(s)) {
+    for (int examined = 0; s && limits_exceeded(m, s, s->least, &kind);
+         s = queue_next_in_class(s)) {
         if (!link_is_in(&job_side(model_job(m, s->head))->gang_resizes)) {
             *ret_event = (struct event){.type = EV_THROTTLE, .throttle.job = s->head};
             return true;
         }
-        if (++looked == LOOK_MAX)
+        if (++examined == EXAMINED_MAX)
             return false;
     }
     return s && preempt_for(p, m, s, false, now, ret_event);
@@ -150,14 +151,15 @@ static bool next_owed(
         return false;
     LIST_FOREACH (quota_teams(m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
-        int looked = 0;
+        int examined = 0;
         const struct demand_class *first = team_may_be_owed(t) ? queue_first_of(t) : NULL;
-        for (const struct demand_class *k = first; k && looked < LOOK_MAX; k = queue_next_of(k)) {
+        for (const struct demand_class *k = first; k && examined < EXAMINED_MAX;
+             k = queue_next_of(k)) {
             if (!fits_quota(k->first))
                 continue;
             if (preempt_for_class(p, m, k, now, ret_event))
                 return true;
-            looked += k->first->claims == 0; /* else the class may have all its places already */
+            examined += k->first->claims == 0; /* else the class may have all its places already */
         }
     }
     return false;
@@ -178,11 +180,11 @@ static bool next_preempting(
 {
     for (size_t k = 0; k < model_policy(m)->n_qos; k++) {
         const struct qos *q = qos_at(m, k);
-        int looked = 0;
+        int examined = 0;
         if (q->queue.n == 0 || !may_preempt(m, q))
             continue;
-        for (const struct shape *s = queue_first_of_qos(q); s && looked < LOOK_MAX;
-             s = queue_next_of_qos(s), looked++)
+        for (const struct shape *s = queue_first_of_qos(q); s && examined < EXAMINED_MAX;
+             s = queue_next_of_qos(s), examined++)
             if (preempt_for(p, m, s, true, now, ret_event))
                 return true;
     }
@@ -211,7 +213,7 @@ void preempt_deinit(struct planner *p)
     free(p->over);
     free(p->victims);
     free(p->offered);
-    free(p->stops);
+    free(p->clearable);
     free(p->evict);
 }
 

@@ -62,7 +62,7 @@ void preemption_victims_sort(struct victim *list, size_t n)
 /* The order of examination of the jobs on a node. A team gives only its excess, so the order may
  * decide whether they suffice. Feasibility is tested by size, which is constant over time; the
  * victims are then selected by loss. */
-enum asking { BY_LOSS, LARGE_FIRST, SMALL_FIRST };
+enum victim_order { BY_LOSS, LARGE_FIRST, SMALL_FIRST };
 
 struct search {
     struct planner *p;
@@ -70,19 +70,19 @@ struct search {
     const struct shape *s;
     bool by_qos;
     struct stamp now;
-    enum asking asking;
+    enum victim_order victim_order;
 };
 
 /* Cost of preempting jobs on a node. */
-struct toll {
+struct preempt_cost {
     size_t n;
     int64_t over; /* of the affected team that is the least beyond its quota */
     bool all_save;
     int64_t unsaved;
 };
 
-struct stop {
-    struct toll toll;
+struct clearable_node {
+    struct preempt_cost cost;
     const struct node *node;
 };
 
@@ -91,7 +91,7 @@ static int64_t *over_of(const struct search *x, const struct job *j)
     return &x->p->over[j->account->team->may.index];
 }
 
-static int64_t takes(const struct job *j)
+static int64_t mcpu_of(const struct job *j)
 {
     return job_mcpu(j);
 }
@@ -105,7 +105,7 @@ static bool is_stopping(const struct job *j)
 }
 
 /* Excess usage of each team, without jobs that are stopping. */
-static void look_at_teams(const struct search *x)
+static void compute_team_excess(const struct search *x)
 {
     struct planner *p = x->p;
     p->over = mem_resize(p->over, (size_t)limits_n_allowances(x->m), sizeof *p->over);
@@ -154,13 +154,13 @@ static bool may_evict(const struct search *x, const struct job *j)
     return false;
 }
 
-static bool goes(const void *ctx, const struct attempt *a)
+static bool will_have_stopped(const void *ctx, const struct attempt *a)
 {
     return a->row.state == ATTEMPT_STOPPING || is_chosen(ctx, a->job);
 }
 
 /* The shape that has a claim there. */
-static const struct shape *made_for(const void *ctx, const struct node *n)
+static const struct shape *claimed_for(const void *ctx, const struct node *n)
 {
     const struct search *x = ctx;
     for (size_t k = 0; k < x->p->n_cleared; k++)
@@ -179,7 +179,7 @@ static bool has_capacity(const struct search *x, const struct node *n)
         resources_give(&need, &x->s->need);
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        if (!goes(x, a))
+        if (!will_have_stopped(x, a))
             continue;
         resources_give(&free, &a->allocated);
         if (a->job->shape->constraints)
@@ -187,38 +187,38 @@ static bool has_capacity(const struct search *x, const struct node *n)
     }
     return resources_fit(&need, &free) &&
            (!x->s->constraints || stock_times(&stock, &x->s->constraints->resources) >= times) &&
-           (!n->rack || rack_fits_then(n->rack, goes, made_for, x, n, x->s));
+           (!n->rack || rack_fits_after(n->rack, will_have_stopped, claimed_for, x, n, x->s));
 }
 
-static void choose(const struct search *x, const struct victim *v)
+static void add_victim(const struct search *x, const struct victim *v)
 {
     *GROW(x->p->victims, x->p->n_victims) = *v;
-    *over_of(x, v->job) -= takes(v->job);
+    *over_of(x, v->job) -= mcpu_of(v->job);
 }
 
-static void spare(const struct search *x, size_t k)
+static void drop_victim(const struct search *x, size_t k)
 {
     struct planner *p = x->p;
-    *over_of(x, p->victims[k].job) += takes(p->victims[k].job);
+    *over_of(x, p->victims[k].job) += mcpu_of(p->victims[k].job);
     for (; k + 1 < p->n_victims; k++)
         p->victims[k] = p->victims[k + 1];
     p->n_victims--;
 }
 
 /* Spares victims, from the last to index `from`, that are not needed for these nodes. */
-static void spare_needless(
+static void drop_needless_victims(
     const struct search *x, size_t from, const int64_t *nodes, size_t n_nodes)
 {
     preemption_victims_sort(&x->p->victims[from], x->p->n_victims - from);
     for (size_t k = x->p->n_victims; k-- > from;) {
         struct victim v = x->p->victims[k];
         bool enough = true;
-        spare(x, k);
+        drop_victim(x, k);
         for (size_t i = 0; enough && i < n_nodes; i++)
             enough = has_capacity(x, model_node(x->m, nodes[i]));
         if (enough)
             continue;
-        choose(x, &v);
+        add_victim(x, &v);
         preemption_victims_sort(&x->p->victims[from], x->p->n_victims - from);
     }
 }
@@ -226,7 +226,7 @@ static void spare_needless(
 static int compare_large(const void *x, const void *y)
 {
     const struct victim *a = x, *b = y;
-    int64_t p = takes(a->job), q = takes(b->job);
+    int64_t p = mcpu_of(a->job), q = mcpu_of(b->job);
     return p != q ? (p > q ? -1 : 1)
                   : (a->job->row.id > b->job->row.id) - (a->job->row.id < b->job->row.id);
 }
@@ -239,15 +239,15 @@ static int compare_small(const void *x, const void *y)
 static void sort_offered(const struct search *x)
 {
     struct planner *p = x->p;
-    if (x->asking == BY_LOSS)
+    if (x->victim_order == BY_LOSS)
         preemption_victims_sort(p->offered, p->n_offered);
     else if (p->n_offered > 1)
         qsort(p->offered, p->n_offered, sizeof *p->offered,
-            x->asking == LARGE_FIRST ? compare_large : compare_small);
+            x->victim_order == LARGE_FIRST ? compare_large : compare_small);
 }
 
 /* Adds the victims on this node in order of preference. False: insufficient, none is added. */
-static bool clear(const struct search *x, const struct node *n)
+static bool add_victims_on_node(const struct search *x, const struct node *n)
 {
     struct planner *p = x->p;
     size_t from = p->n_victims;
@@ -263,19 +263,19 @@ static bool clear(const struct search *x, const struct node *n)
     sort_offered(x);
     for (size_t k = 0; k < p->n_offered && !has_capacity(x, n); k++)
         if (may_give(x, p->offered[k].job))
-            choose(x, &p->offered[k]);
+            add_victim(x, &p->offered[k]);
     if (has_capacity(x, n)) {
-        spare_needless(x, from, &n->row.id, 1);
+        drop_needless_victims(x, from, &n->row.id, 1);
         return true;
     }
     while (p->n_victims > from)
-        spare(x, p->n_victims - 1);
+        drop_victim(x, p->n_victims - 1);
     return false;
 }
 
-static struct toll toll_of(const struct search *x)
+static struct preempt_cost cost_of_victims(const struct search *x)
 {
-    struct toll t = {.n = x->p->n_victims, .over = INT64_MAX, .all_save = true};
+    struct preempt_cost t = {.n = x->p->n_victims, .over = INT64_MAX, .all_save = true};
     for (size_t k = 0; k < x->p->n_victims; k++) {
         const struct victim *v = &x->p->victims[k];
         t.over = v->over < t.over ? v->over : t.over;
@@ -285,7 +285,7 @@ static struct toll toll_of(const struct search *x)
     return t;
 }
 
-static int compare_tolls(const struct toll *a, const struct toll *b)
+static int compare_costs(const struct preempt_cost *a, const struct preempt_cost *b)
 {
     if (a->over != b->over)
         return a->over > b->over ? -1 : 1; /* no affected team is best */
@@ -296,45 +296,45 @@ static int compare_tolls(const struct toll *a, const struct toll *b)
     return (a->n > b->n) - (a->n < b->n);
 }
 
-static int compare_stops(const void *x, const void *y)
+static int compare_clearable(const void *x, const void *y)
 {
-    const struct stop *a = x, *b = y;
-    int by_toll = compare_tolls(&a->toll, &b->toll);
-    return by_toll ? by_toll
+    const struct clearable_node *a = x, *b = y;
+    int by_cost = compare_costs(&a->cost, &b->cost);
+    return by_cost ? by_cost
                    : (a->node->row.id > b->node->row.id) - (a->node->row.id < b->node->row.id);
 }
 
 static int compare_nodes(const void *x, const void *y)
 {
-    const struct stop *a = x, *b = y;
-    if ((a->toll.n == 0) != (b->toll.n == 0))
-        return a->toll.n == 0 ? -1 : 1;
+    const struct clearable_node *a = x, *b = y;
+    if ((a->cost.n == 0) != (b->cost.n == 0))
+        return a->cost.n == 0 ? -1 : 1;
     return (a->node->row.id > b->node->row.id) - (a->node->row.id < b->node->row.id);
 }
 
 static void forget(const struct search *x)
 {
     while (x->p->n_victims > 0)
-        spare(x, x->p->n_victims - 1);
+        drop_victim(x, x->p->n_victims - 1);
 }
 
-/* Nodes of the pool that could be cleared, each by itself, into p->stops, cheapest first. */
-static void look_at_nodes(const struct search *x, const struct pool *pool)
+/* Nodes of the pool that could be cleared, each by itself, into p->clearable, cheapest first. */
+static void find_clearable_nodes(const struct search *x, const struct pool *pool)
 {
     struct planner *p = x->p;
-    p->n_stops = 0;
+    p->n_clearable = 0;
     LIST_FOREACH (nodes_by_growth(x->m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         bool twice = x->s->nodes > 1 && n->reserved_for == x->s && n->claims > 0;
         if (n->pool != pool || !resources_fit(&x->s->need, &n->row.total) || !node_suits(n, x->s) ||
-            reserve_is_taken(n, x->s) || twice || !clear(x, n))
+            reserve_is_taken(n, x->s) || twice || !add_victims_on_node(x, n))
             continue;
-        *GROW(p->stops, p->n_stops) = (struct stop){toll_of(x), n};
+        *GROW(p->clearable, p->n_clearable) = (struct clearable_node){cost_of_victims(x), n};
         forget(x);
     }
-    if (p->n_stops > 1)
-        qsort(p->stops, p->n_stops, sizeof *p->stops,
-            x->asking == BY_LOSS ? compare_stops : compare_nodes);
+    if (p->n_clearable > 1)
+        qsort(p->clearable, p->n_clearable, sizeof *p->clearable,
+            x->victim_order == BY_LOSS ? compare_clearable : compare_nodes);
 }
 
 /* Clears as many nodes of the pool as a job of the shape needs. */
@@ -343,16 +343,16 @@ static bool clear_pool(const struct search *x, const struct pool *pool)
     struct planner *p = x->p;
     size_t n = 0, least = (size_t)x->s->least;
     p->n_cleared = 0;
-    look_at_nodes(x, pool);
-    if (p->n_stops < least)
+    find_clearable_nodes(x, pool);
+    if (p->n_clearable < least)
         return false;
-    for (size_t k = 0; k < p->n_stops && n < least; k++) {
-        if (clear(x, p->stops[k].node))
-            p->claim[n++] = p->stops[k].node->row.id;
+    for (size_t k = 0; k < p->n_clearable && n < least; k++) {
+        if (add_victims_on_node(x, p->clearable[k].node))
+            p->claim[n++] = p->clearable[k].node->row.id;
         p->n_cleared = n;
     }
     if (n == least)
-        spare_needless(x, 0, p->claim, n);
+        drop_needless_victims(x, 0, p->claim, n);
     return n == least;
 }
 
@@ -360,14 +360,14 @@ static bool clear_pool(const struct search *x, const struct pool *pool)
 static bool choose_pool(const struct search *x)
 {
     const struct pool *best = NULL;
-    struct toll least = {0};
+    struct preempt_cost least = {0};
     LIST_FOREACH (model_pools(x->m), l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         forget(x);
         if (!shape_allows_pool(x->s, pool) || !clear_pool(x, pool))
             continue;
-        const struct toll t = toll_of(x);
-        if (best && compare_tolls(&t, &least) >= 0)
+        const struct preempt_cost t = cost_of_victims(x);
+        if (best && compare_costs(&t, &least) >= 0)
             continue;
         best = pool;
         least = t;
@@ -379,18 +379,19 @@ static bool choose_pool(const struct search *x)
 bool preemption_victims_choose(
     struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
 {
-    struct search x = {.p = p, .m = m, .s = s, .by_qos = by_qos, .now = now, .asking = LARGE_FIRST};
+    struct search x = {
+        .p = p, .m = m, .s = s, .by_qos = by_qos, .now = now, .victim_order = LARGE_FIRST};
     p->n_victims = 0;
-    look_at_teams(&x);
+    compute_team_excess(&x);
     if (!choose_pool(&x)) {
-        x.asking = SMALL_FIRST;
+        x.victim_order = SMALL_FIRST;
         if (!choose_pool(&x))
             return false;
     }
-    enum asking enough = x.asking;
-    x.asking = BY_LOSS;
+    enum victim_order enough = x.victim_order;
+    x.victim_order = BY_LOSS;
     if (choose_pool(&x))
         return true;
-    x.asking = enough;
+    x.victim_order = enough;
     return choose_pool(&x);
 }

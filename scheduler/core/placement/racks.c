@@ -40,7 +40,7 @@ void racks_init(struct model *m, const struct rack_options *options, size_t n)
 
 /* ---- draw of a node ---- */
 
-static int64_t part_up(int64_t watts, int64_t used, int64_t total)
+static int64_t share_rounded_up(int64_t watts, int64_t used, int64_t total)
 {
     if (used <= 0 || total <= 0)
         return 0;
@@ -48,18 +48,18 @@ static int64_t part_up(int64_t watts, int64_t used, int64_t total)
 }
 
 /* Draw above idle with these free resources. */
-static int64_t beyond_rest(
+static int64_t draw_above_idle(
     const struct rack_nodes *kind, const struct resources *t, const struct resources *free)
 {
     int64_t most = kind->full_w - kind->idle_w;
-    int64_t cpus = part_up(most, t->cpus - free->cpus, t->cpus),
-            gpus = part_up(most, t->gpus - free->gpus, t->gpus);
+    int64_t cpus = share_rounded_up(most, t->cpus - free->cpus, t->cpus),
+            gpus = share_rounded_up(most, t->gpus - free->gpus, t->gpus);
     return cpus > gpus ? cpus : gpus;
 }
 
-static int64_t node_beyond_rest(const struct node *n, const struct resources *free)
+static int64_t node_draw_above_idle(const struct node *n, const struct resources *free)
 {
-    return beyond_rest(n->rack_kind, &n->row.total, free);
+    return draw_above_idle(n->rack_kind, &n->row.total, free);
 }
 
 static int64_t left_of(const struct rack *r)
@@ -77,10 +77,10 @@ int64_t rack_adds(const struct rack_nodes *kind, const struct resources *total,
         then.cpus -= (int32_t)(times * s->need.cpus);
         then.gpus -= (int32_t)(times * s->need.gpus);
     }
-    return beyond_rest(kind, total, &then) - beyond_rest(kind, total, free);
+    return draw_above_idle(kind, total, &then) - draw_above_idle(kind, total, free);
 }
 
-int64_t rack_alone_w(const struct rack_nodes *kind, struct resources total, const struct shape *s)
+int64_t rack_single_w(const struct rack_nodes *kind, struct resources total, const struct shape *s)
 {
     return kind ? rack_adds(kind, &total, &total, s, 1) : 0;
 }
@@ -106,7 +106,8 @@ int64_t rack_times(const struct rack_nodes *kind, const struct resources *total,
 bool rack_has_power(const struct offer *o, const struct shape *s, int64_t machines)
 {
     const struct pool *p = o->pool;
-    return !p->rack || machines * rack_alone_w(p->rack_kind, offer_total(o), s) <= left_of(p->rack);
+    return !p->rack ||
+           machines * rack_single_w(p->rack_kind, offer_total(o), s) <= left_of(p->rack);
 }
 
 bool rack_has_any(const struct offer *o)
@@ -114,10 +115,10 @@ bool rack_has_any(const struct offer *o)
     struct resources total = offer_total(o), free = total;
     free.cpus--;
     return !o->pool->rack ||
-           beyond_rest(o->pool->rack_kind, &total, &free) <= left_of(o->pool->rack);
+           draw_above_idle(o->pool->rack_kind, &total, &free) <= left_of(o->pool->rack);
 }
 
-bool rack_has_power_beside(const struct model *m, const struct node *n, const struct shape *s,
+bool rack_has_power_with(const struct model *m, const struct node *n, const struct shape *s,
     const int64_t *nodes, int32_t n_nodes)
 {
     int64_t left;
@@ -139,7 +140,7 @@ int64_t rack_left(const struct rack *r)
 
 /* ---- changes ---- */
 
-static int64_t could_add(const struct node *n)
+static int64_t node_may_add(const struct node *n)
 {
     return n->free_entry ? n->rack_kind->full_w - n->rack_kind->idle_w - n->draw_w : 0;
 }
@@ -151,10 +152,10 @@ static void grow_unpowered(
     bool waits_gang = !list_is_empty(queue_gangs(m));
     int64_t sum = 0;
     LIST_FOREACH (&r->nodes, l)
-        sum += could_add(LIST_ENTRY(l, struct node, in_rack));
+        sum += node_may_add(LIST_ENTRY(l, struct node, in_rack));
     LIST_FOREACH (&r->nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_rack);
-        if (n != but && n->free_entry && (waits_gang ? sum : could_add(n)) > left)
+        if (n != but && n->free_entry && (waits_gang ? sum : node_may_add(n)) > left)
             node_grew(m, n);
     }
 }
@@ -168,7 +169,7 @@ static void set_draw(struct model *m, struct node *n, int64_t draw_w, int64_t ov
     n->draw_w = draw_w;
     n->over_w = over_w;
     if (left_of(r) > before && rack_reserved_for(r))
-        rack_relaxed(m, r); /* reservations may not exclude jobs from there any more */
+        rack_reservations_changed(m, r); /* reservations may not exclude jobs from there any more */
     else if (left_of(r) > before)
         grow_unpowered(m, r, n, before);
 }
@@ -177,7 +178,7 @@ void rack_refresh(struct model *m, struct node *n)
 {
     if (!n->rack)
         return;
-    int64_t draw = n->row.state == NODE_GONE ? 0 : node_beyond_rest(n, &n->free);
+    int64_t draw = n->row.state == NODE_GONE ? 0 : node_draw_above_idle(n, &n->free);
     if (n->row.state == NODE_LOST && draw < n->draw_w)
         return;
     set_draw(m, n, draw, n->over_w);
@@ -201,7 +202,7 @@ void racks_accept(struct model *m)
         rack_accept(&m->placement.racks[i]);
 }
 
-void rack_relaxed(struct model *m, const struct rack *r)
+void rack_reservations_changed(struct model *m, const struct rack *r)
 {
     LIST_FOREACH (&r->nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_rack);
@@ -287,7 +288,7 @@ void rack_leave(struct model *m, struct node *n)
     link_remove(&n->in_rack);
     if (n->is_surplus) {
         count_surplus(n, -1);
-        rack_relaxed(m, n->rack);
+        rack_reservations_changed(m, n->rack);
     }
     n->rack = NULL;
 }
@@ -301,7 +302,7 @@ void rack_accept(struct rack *r)
 /* ---- future power ---- */
 
 /* Free resources once all attempts selected by `gone` have ended. */
-static struct resources free_then(const struct node *n, rack_gone_fn gone, const void *ctx)
+static struct resources free_after(const struct node *n, rack_gone_fn gone, const void *ctx)
 {
     struct resources free = n->free;
     LIST_FOREACH (&n->attempts, l) {
@@ -312,7 +313,7 @@ static struct resources free_then(const struct node *n, rack_gone_fn gone, const
     return free;
 }
 
-static void take(struct resources *free, const struct shape *s, int32_t times)
+static void take_resources(struct resources *free, const struct shape *s, int32_t times)
 {
     if (shape_is_exclusive(s)) {
         *free = (struct resources){0};
@@ -322,23 +323,23 @@ static void take(struct resources *free, const struct shape *s, int32_t times)
     free->gpus -= times * s->need.gpus;
 }
 
-bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx,
+bool rack_fits_after(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx,
     const struct node *with, const struct shape *s)
 {
     int64_t draw = r->idle_w + r->over_w;
     LIST_FOREACH (&r->nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_rack);
-        struct resources free = free_then(n, gone, ctx);
+        struct resources free = free_after(n, gone, ctx);
         if (n->row.state == NODE_LOST) {
             draw += n->draw_w;
             continue;
         }
         const struct shape *other = kept(ctx, n);
         if (other && (n != with || other == n->reserved_for))
-            take(&free, other, n->claims > 1 ? n->claims : 1);
+            take_resources(&free, other, n->claims > 1 ? n->claims : 1);
         if (n == with)
-            take(&free, s, 1);
-        draw += node_beyond_rest(n, &free);
+            take_resources(&free, s, 1);
+        draw += node_draw_above_idle(n, &free);
     }
     return draw <= r->options->max_w;
 }

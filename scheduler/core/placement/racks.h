@@ -22,7 +22,7 @@ void rack_measured(struct model *m, struct node *n, int64_t watts);
 void rack_accept(struct rack *r);
 void racks_accept(struct model *m); /* accepts it for all racks */
 /* Its nodes may have capacity for other jobs although no draw fell: reservations there changed. */
-void rack_relaxed(struct model *m, const struct rack *r);
+void rack_reservations_changed(struct model *m, const struct rack *r);
 /* The shape that has the first reservation of its nodes; NULL if there is none. */
 const struct shape *rack_reserved_for(const struct rack *r);
 /* Power left; negative: limit exceeded. */
@@ -33,7 +33,7 @@ int64_t rack_adds(const struct rack_nodes *kind, const struct resources *total,
     const struct resources *free, const struct shape *s, int64_t times);
 /* Draw of one of them on an otherwise empty machine of this kind and size; kind may be NULL: no
  * rack, 0. */
-int64_t rack_alone_w(const struct rack_nodes *kind, struct resources total, const struct shape *s);
+int64_t rack_single_w(const struct rack_nodes *kind, struct resources total, const struct shape *s);
 /* How many, at most n, this much power suffices for. kind may be NULL: no rack, n. */
 int64_t rack_times(const struct rack_nodes *kind, const struct resources *total,
     const struct resources *free, const struct shape *s, int64_t n, int64_t left_w);
@@ -46,14 +46,14 @@ int64_t rack_node_adds(const struct node *n, const struct shape *s);
 /* Power for one more; true without a rack. */
 bool rack_has_power_on(const struct node *n, const struct shape *s);
 /* The same if one more goes to each of these other, distinct nodes. */
-bool rack_has_power_beside(const struct model *m, const struct node *n, const struct shape *s,
+bool rack_has_power_with(const struct model *m, const struct node *n, const struct shape *s,
     const int64_t *nodes, int32_t n_nodes);
 /* Whether the power suffices for one more job on `with`, a node of the rack, and for those that
  * `kept` says have reservations on its nodes (NULL: none; one per node, or the number of its
  * claims), once the attempts selected by `gone` have ended. */
 typedef bool (*rack_gone_fn)(const void *ctx, const struct attempt *a);
 typedef const struct shape *(*rack_kept_fn)(const void *ctx, const struct node *n);
-bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx,
+bool rack_fits_after(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx,
     const struct node *with, const struct shape *s);
 void racks_deinit(struct model *m);
 

@@ -58,10 +58,10 @@
  */
 #define END_UNKNOWN (1LL << 60)
 /* Nodes of a pool that are examined, those with the most recent ends first; for a gang at least
- * LOOK_FOR_EACH for each rank. Some of these will have capacity soon; examining all would cost more
- * than it gains. */
-#define LOOK_MAX 64
-#define LOOK_FOR_EACH 4
+ * EXAMINED_PER_RANK for each rank. Some of these will have capacity soon; examining all would cost
+ * more than it gains. */
+#define EXAMINED_MAX 64
+#define EXAMINED_PER_RANK 4
 
 /* ---- time of free capacity ---- */
 
@@ -79,7 +79,7 @@ static int64_t end_of(const struct attempt *a)
                : end_after(a->row.assigned_at.ms, a->job->row.spec.time_limit_ms);
 }
 
-static void give_back(struct resources *free, struct stock *stock, const struct attempt *a)
+static void return_resources(struct resources *free, struct stock *stock, const struct attempt *a)
 {
     const struct constraints *x = a->job->shape->constraints;
     resources_give(free, &a->allocated);
@@ -107,7 +107,7 @@ static bool has_capacity(
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         if (end_of(a) <= until)
-            give_back(&free, &stock, a);
+            return_resources(&free, &stock, a);
         else
             is_empty = false;
     }
@@ -137,7 +137,7 @@ static int64_t fits_at(struct planner *p, const struct node *n, const struct sha
         if (!shape_is_exclusive(s) && resources_fit(&s->need, &free) &&
             (!s->constraints || stock_times(&stock, &s->constraints->resources) > 0))
             break;
-        give_back(&free, &stock, p->running[k]);
+        return_resources(&free, &stock, p->running[k]);
         at = end_of(p->running[k]);
     }
     return at;
@@ -151,7 +151,7 @@ struct moment {
     const struct shape *s;
 };
 
-static bool ends_by_then(const void *ctx, const struct attempt *a)
+static bool ends_before(const void *ctx, const struct attempt *a)
 {
     const struct moment *t = ctx;
     return end_of(a) <= t->until;
@@ -165,7 +165,7 @@ static const struct shape *kept_for(const void *ctx, const struct node *n)
 
 static bool has_power(const struct node *n, const struct shape *s, int64_t until)
 {
-    return rack_fits_then(n->rack, ends_by_then, kept_for, &(struct moment){until, s}, n, s);
+    return rack_fits_after(n->rack, ends_before, kept_for, &(struct moment){until, s}, n, s);
 }
 
 /* When its rack has the power for a job of the shape there, in addition to earlier reservations. */
@@ -215,8 +215,8 @@ bool reserve_is_taken(const struct node *n, const struct shape *s)
 static void gather(
     struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool)
 {
-    size_t max = LOOK_FOR_EACH * (size_t)s->least;
-    max = max > LOOK_MAX ? max : LOOK_MAX;
+    size_t max = EXAMINED_PER_RANK * (size_t)s->least;
+    max = max > EXAMINED_MAX ? max : EXAMINED_MAX;
     p->n_candidates = 0;
     LIST_FOREACH (nodes_by_growth(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
@@ -260,17 +260,17 @@ int32_t reserve_to_come(
 
 /* Whether the rack, if it were otherwise empty, would have the power for ranks on this node, on the
  * chosen nodes and on this many future machines. */
-static bool rack_would_do(const struct model *m, const struct shape *s, const struct node *n,
+static bool rack_suffices_alone(const struct model *m, const struct shape *s, const struct node *n,
     const struct pool *pool, int64_t coming, const struct candidate *chosen, size_t n_chosen)
 {
     if (!n->rack)
         return true;
     int64_t watts =
-        rack_alone_w(n->rack_kind, n->row.total, s) * (1 + (pool->rack == n->rack ? coming : 0));
+        rack_single_w(n->rack_kind, n->row.total, s) * (1 + (pool->rack == n->rack ? coming : 0));
     for (size_t k = 0; k < n_chosen; k++) {
         const struct node *other = model_node(m, chosen[k].node);
         if (other->rack == n->rack)
-            watts += rack_alone_w(other->rack_kind, other->row.total, s);
+            watts += rack_single_w(other->rack_kind, other->row.total, s);
     }
     return n->rack->idle_w + watts <= n->rack->options->max_w;
 }
@@ -282,8 +282,9 @@ static size_t keep_powered(struct planner *p, const struct model *m, const struc
 {
     size_t n = 0;
     for (size_t k = 0; k < p->n_candidates && n < need; k++)
-        if (m->placement.n_racks == 0 || rack_would_do(m, s, model_node(m, p->candidates[k].node),
-                                             pool, s->least - (int64_t)need, p->candidates, n))
+        if (m->placement.n_racks == 0 ||
+            rack_suffices_alone(m, s, model_node(m, p->candidates[k].node), pool,
+                s->least - (int64_t)need, p->candidates, n))
             p->candidates[n++] = p->candidates[k];
     return n;
 }
@@ -321,10 +322,10 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
     }
 }
 
-static bool is_looked_at(const struct model *m, const struct shape *s)
+static bool is_settled(const struct model *m, const struct shape *s)
 {
     enum limit_kind kind;
-    return !list_is_empty(&s->reserved) || s->reserve_looked == model_versions(m)->reserve_epoch ||
+    return !list_is_empty(&s->reserved) || s->reserve_tried == model_versions(m)->reserve_epoch ||
            limits_exceeded(m, s, s->least, &kind);
 }
 
@@ -335,7 +336,7 @@ bool reserve_next(struct planner *p, const struct model *m, const struct shape *
     queue_walk_begin(&p->walk, m);
     for (int32_t left = model_policy(m)->reserve;
          left > 0 && (s = queue_walk_next(&p->walk)) != NULL && s != passing; left--) {
-        if (is_looked_at(m, s) || licences_lack(m, s->constraints))
+        if (is_settled(m, s) || licences_lack(m, s->constraints))
             continue;
         choose(p, m, s, now, ret_event);
         return true;
@@ -388,7 +389,7 @@ static void unreserve(struct model *m, struct node *n)
     link_remove(&n->in_reserved);
     node_refresh(m, n, true); /* other jobs may fit there now */
     if (n->rack)
-        rack_relaxed(m, n->rack);
+        rack_reservations_changed(m, n->rack);
 }
 
 static void unclaim(struct model *m, struct shape *s, int64_t n)
@@ -419,7 +420,7 @@ void reserve_claimed(struct model *m, struct shape *s)
     queue_set_apart(m, s, true);
     s->account->team->claimed_mcpu += s->least * s->mcpu;
     s->reserved_until = 0; /* stopping attempts count as gone */
-    s->reserve_looked = model_versions(m)->reserve_epoch;
+    s->reserve_tried = model_versions(m)->reserve_epoch;
     if (!link_is_in(&s->by_reserve))
         list_push_back(&m->placement.reserving, &s->by_reserve);
     limits_less_owed(m, s->account->team);
@@ -456,7 +457,7 @@ void reserve_trim(struct model *m, struct shape *s)
 
 void reserve_drop(struct model *m, struct shape *s)
 {
-    s->reserve_looked = 0;
+    s->reserve_tried = 0;
     link_remove(&s->by_reserve);
     if (list_is_empty(&s->reserved))
         return;
@@ -472,11 +473,11 @@ void reserve_may_yield(struct model *m, struct node *n)
 {
     node_grew(m, n);
     if (n->rack)
-        rack_relaxed(m, n->rack);
+        rack_reservations_changed(m, n->rack);
 }
 
 /* Position of the last shape that may have a reservation by its queue position. */
-static struct queue_position last_of_first(const struct model *m)
+static struct queue_position last_with_reservation(const struct model *m)
 {
     struct queue_walk w = {0};
     struct queue_position last = {INT64_MIN, INT64_MIN};
@@ -491,7 +492,7 @@ static struct queue_position last_of_first(const struct model *m)
 
 void reserve_reorder(struct model *m)
 {
-    const struct queue_position last = last_of_first(m);
+    const struct queue_position last = last_with_reservation(m);
     LIST_FOREACH (&m->placement.reserving, l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         if (s->claims > 0)
@@ -510,7 +511,7 @@ void reserve_relaxed(struct model *m, struct node *n)
     if (n->reserved_for || is_rack_kept)
         node_refresh(m, n, true);
     if (is_rack_kept)
-        rack_relaxed(m, n->rack);
+        rack_reservations_changed(m, n->rack);
 }
 
 void reserve_retimed(struct model *m, struct node *n)
@@ -565,7 +566,7 @@ int apply_reserve(
         list_push_back(&s->reserved, &n->in_reserved);
     }
     s->reserved_until = ev->reserve.until;
-    s->reserve_looked = model_versions(m)->reserve_epoch;
+    s->reserve_tried = model_versions(m)->reserve_epoch;
     list_push_back(&m->placement.reserving, &s->by_reserve);
     model_note_change(m);
     ret_outcome->id = ev->reserve.job;

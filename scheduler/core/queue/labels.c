@@ -187,7 +187,7 @@ void labels_lacking(const struct labels *l, const struct pool *p, char *out, siz
 
 static bool machine_fits(const struct job_row *r, const struct resources *total, enum market market)
 {
-    return resources_fit(&r->spec.need, total) && wish_allows(r->spec.market, market);
+    return resources_fit(&r->spec.need, total) && market_wish_allows(r->spec.market, market);
 }
 
 /* True if the pool has or could have a machine for such a job, and for a reserved pool without

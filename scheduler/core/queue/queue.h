@@ -108,7 +108,7 @@ struct shape {
     struct list reserved; /* nodes reserved for its first job */
     int64_t reserved_until;
     /* reserve_epoch of the model at the last search for nodes; 0: not yet for this job */
-    int64_t reserve_looked;
+    int64_t reserve_tried;
     struct link by_reserve; /* after such a search */
     int64_t n_jobs;         /* pending and running */
     int64_t n_wanted;       /* places that the pending ones could use */

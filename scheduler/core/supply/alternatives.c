@@ -33,9 +33,9 @@
 
 /* Maximum price: a provider may put capacity before price, so alternatives cost at most half as
  * much again. */
-#define TOO_DEAR(uusd_h, first_uusd_h) ((uusd_h) > (first_uusd_h) + (first_uusd_h) / 2)
+#define IS_TOO_EXPENSIVE(uusd_h, first_uusd_h) ((uusd_h) > (first_uusd_h) + (first_uusd_h) / 2)
 
-static bool serves_as_well(const struct model *m, const struct offer *o, const struct offer *first)
+static bool is_alternative(const struct model *m, const struct offer *o, const struct offer *first)
 {
     struct resources total = offer_total(o), need = offer_total(first);
     const struct pool_row *p = &first->pool->row;
@@ -61,7 +61,7 @@ size_t launch_alternatives(const struct model *m, const struct offer *first, str
         const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
         int64_t uusd_h = core_offer_effective_uusd_h(o);
         bool avoided = mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
-        if (avoided || !serves_as_well(m, o, first) || TOO_DEAR(uusd_h, limit_of))
+        if (avoided || !is_alternative(m, o, first) || IS_TOO_EXPENSIVE(uusd_h, limit_of))
             continue;
         size_t at = n;
         while (at > 0 && core_offer_effective_uusd_h(out[at - 1]) > uusd_h)

@@ -46,13 +46,13 @@
 
 /* Multiples of the pool's refusal_backoff, with its default of 10 s: one minute, up to one hour. */
 #define WAIT_FIRST 6
-#define WAIT_LONGEST 360
+#define WAIT_MAX 360
 
-#define FULL "its disk was full before its first job"
+#define DISK_FULL_TEXT "its disk was full before its first job"
 
 bool pool_boots_disk_full(const struct pool *p)
 {
-    return str_starts(p->row.boots.text, FULL);
+    return str_starts(p->row.boots.text, DISK_FULL_TEXT);
 }
 
 bool pool_boots_fail(const struct pool *p)
@@ -76,12 +76,12 @@ void boots_load(struct pool *p, struct stamp now)
     p->probe_at.ms = now.mono.ms + min_i64(left_ms, b->wait_ms);
 }
 
-static void wait_longer(struct pool *p, struct stamp now)
+static void extend_backoff(struct pool *p, struct stamp now)
 {
     struct pool_boots *b = &p->row.boots;
     int64_t backoff_ms = max_i64(p->row.refusal_backoff_ms, 1);
-    b->wait_ms = b->wait_ms == 0 ? WAIT_FIRST * backoff_ms
-                                 : min_i64(2 * b->wait_ms, WAIT_LONGEST * backoff_ms);
+    b->wait_ms =
+        b->wait_ms == 0 ? WAIT_FIRST * backoff_ms : min_i64(2 * b->wait_ms, WAIT_MAX * backoff_ms);
     b->next_at.ms = now.wall.ms + b->wait_ms;
     p->probe_at.ms = now.mono.ms + b->wait_ms;
 }
@@ -118,7 +118,7 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
         b->console[0] = '\0';
     }
     if (b->failed >= BOOTS_FAILED_MAX && !waits)
-        wait_longer(p, now);
+        extend_backoff(p, now);
     touch_pool(m, p);
     model_note_reserve(m);
     model_note_change(m);
@@ -139,11 +139,11 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
 void boots_disk_full(struct model *m, struct instance *i, struct stamp now, const char *why)
 {
     char text[CORE_TEXT_MAX];
-    text_format(text, sizeof text, FULL ": %.200s", why);
+    text_format(text, sizeof text, DISK_FULL_TEXT ": %.200s", why);
     boots_failed(m, i, now, text);
 }
 
-static void work_again(struct model *m, struct instance *i, struct stamp now, const char *did)
+static void end_failed_boots(struct model *m, struct instance *i, struct stamp now, const char *did)
 {
     struct pool *p = i->pool;
     struct pool_boots *b = &p->row.boots;
@@ -173,7 +173,7 @@ void boots_joined(struct model *m, struct instance *i, struct stamp now)
     if (pool_boots_disk_full(i->pool))
         put_on_trial(i);
     else
-        work_again(m, i, now, "joined");
+        end_failed_boots(m, i, now, "joined");
 }
 
 void boots_began(struct model *m, const struct attempt *a, struct stamp now)
@@ -184,7 +184,7 @@ void boots_began(struct model *m, const struct attempt *a, struct stamp now)
     if (i->row.boot == BOOT_OPEN)
         decide(m, i, BOOT_WORKS);
     if (i->pool->row.boots.failed > 0 && pool_boots_disk_full(i->pool) && is_newer(i))
-        work_again(m, i, now, "began a job");
+        end_failed_boots(m, i, now, "began a job");
 }
 
 void boots_left(const struct instance *i)

@@ -11,10 +11,10 @@
  * lowest sum is launched, or the reference if sums are equal. A larger machine is thus chosen if it
  * costs less than the smaller ones that it replaces for the jobs waiting now.
  *
- * It deliberately looks one launch ahead only, and at the LOOK_MAX oldest shapes, so the cost of a
- * launch does not depend on the queue length. Shapes with a reference of another rank are not in
- * the sums, though they may use remaining capacity: the pool's order of markets has precedence over
- * savings.
+ * It deliberately looks one launch ahead only, and at the EXAMINED_MAX oldest shapes, so the cost
+ * of a launch does not depend on the queue length. Shapes with a reference of another rank are not
+ * in the sums, though they may use remaining capacity: the pool's order of markets has precedence
+ * over savings.
  */
 #include "scheduler/core/planner.h"
 #include "scheduler/core/model/resources.h"
@@ -25,7 +25,7 @@
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/offers.h"
 
-#define LOOK_MAX 64
+#define EXAMINED_MAX 64
 
 __extension__ typedef __int128 uusd_sum; /* of many machines at any price */
 
@@ -52,7 +52,7 @@ bool offer_is_open(struct work *w, const struct offer *o)
         return false;
     if (!mono_is_set(until) || until.ms <= w->now.mono.ms)
         return true;
-    valid_until(w, until.ms);
+    limit_validity(w, until.ms);
     return false;
 }
 
@@ -70,7 +70,7 @@ static int64_t cost_of(const struct work *w, const struct offer *o, const struct
 }
 
 /* How many of these jobs on a machine of the offer there is rack power for. */
-static int64_t powered(
+static int64_t jobs_with_power(
     const struct work *w, const struct offer *o, const struct demand *d, int64_t times)
 {
     struct resources total = offer_total(o);
@@ -78,12 +78,12 @@ static int64_t powered(
     if (!p->rack)
         return times;
     if (d->together > 0)
-        return d->together * rack_alone_w(p->rack_kind, total, d->shape) <= d->left_w ? times : 0;
+        return d->together * rack_single_w(p->rack_kind, total, d->shape) <= d->left_w ? times : 0;
     return rack_times(p->rack_kind, &total, &total, d->shape, times, w->p->left_w[p->rack->index]);
 }
 
 /* How this offer, if it may be launched now, serves the demand; false if it cannot. */
-static bool consider(
+static bool evaluate_offer(
     struct work *w, const struct offer *o, const struct demand *d, struct choice *ret_choice)
 {
     struct resources total = offer_total(o);
@@ -100,7 +100,7 @@ static bool consider(
     if (!d->moves && !limits_allow(d->shape, o->pool, &total, o->row.price_uusd_h))
         return false; /* exceeds what their user or team can still pay */
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* a gang has one rank per machine */
-    times = powered(w, o, d, times < most ? times : most);
+    times = jobs_with_power(w, o, d, times < most ? times : most);
     if (times == 0)
         return false; /* there is no power for a job on it */
     *ret_choice = (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d)};
@@ -123,7 +123,7 @@ static bool is_better(const struct choice *a, const struct choice *b)
     return (uusd_sum)a->uusd_h * b->serves < (uusd_sum)b->uusd_h * a->serves;
 }
 
-static struct choice best_alone(struct work *w, const struct demand *d, int64_t max_uusd_h)
+static struct choice best_for_single(struct work *w, const struct demand *d, int64_t max_uusd_h)
 {
     struct choice best = {0}, c;
     LIST_FOREACH (model_pools(w->m), lp) {
@@ -131,7 +131,7 @@ static struct choice best_alone(struct work *w, const struct demand *d, int64_t 
         if (!pool_is_open(w, p, d))
             continue;
         LIST_FOREACH (&p->offers, lo) {
-            if (consider(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) &&
+            if (evaluate_offer(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) &&
                 c.uusd_h / c.serves <= max_uusd_h && is_better(&c, &best))
                 best = c;
         }
@@ -139,23 +139,23 @@ static struct choice best_alone(struct work *w, const struct demand *d, int64_t 
     return best;
 }
 
-const struct offer *choose_alone(struct work *w, const struct demand *d, int64_t max_uusd_h)
+const struct offer *choose_for_single(struct work *w, const struct demand *d, int64_t max_uusd_h)
 {
-    return best_alone(w, d, max_uusd_h).offer;
+    return best_for_single(w, d, max_uusd_h).offer;
 }
 
 /* ---- a shared machine ---- */
 
 /* The first demand, and later ones that could get a machine of the same rank. */
 static size_t gather_lots(
-    struct work *w, const struct demand *d, size_t n, struct lot lots[LOOK_MAX])
+    struct work *w, const struct demand *d, size_t n, struct lot lots[EXAMINED_MAX])
 {
     size_t n_lots = 0;
-    for (size_t k = 0, looked = 0; k < n && looked < LOOK_MAX; k++) {
+    for (size_t k = 0, examined = 0; k < n && examined < EXAMINED_MAX; k++) {
         if (d[k].n == 0)
             continue;
-        looked++;
-        struct choice c = best_alone(w, &d[k], INT64_MAX);
+        examined++;
+        struct choice c = best_for_single(w, &d[k], INT64_MAX);
         if (c.offer && (n_lots == 0 || c.offer->row.rank == lots[0].alone.offer->row.rank))
             lots[n_lots++] = (struct lot){.d = &d[k], .alone = c};
         if (n_lots == 0)
@@ -178,7 +178,7 @@ static void fill_machine(
 }
 
 /* How many further machines will be filled identically. */
-static int64_t repeats(const struct lot *lots, size_t n)
+static int64_t identical_machines(const struct lot *lots, size_t n)
 {
     int64_t times = INT64_MAX;
     for (size_t k = 0; k < n; k++)
@@ -187,7 +187,7 @@ static int64_t repeats(const struct lot *lots, size_t n)
     return times;
 }
 
-static void take(struct lot *lots, size_t n, int64_t times)
+static void subtract_taken(struct lot *lots, size_t n, int64_t times)
 {
     for (size_t k = 0; k < n; k++)
         lots[k].left -= times * lots[k].taken;
@@ -200,8 +200,8 @@ static uusd_sum rest_uusd_h(const struct work *w, struct lot *lots, size_t n)
     for (size_t k = 0; k < n; k++) {
         while (lots[k].left > 0) {
             fill_machine(w, lots[k].alone.offer, lots, n, true);
-            int64_t times = repeats(lots, n);
-            take(lots, n, times);
+            int64_t times = identical_machines(lots, n);
+            subtract_taken(lots, n, times);
             sum += (uusd_sum)lots[k].alone.uusd_h * times;
         }
     }
@@ -214,13 +214,13 @@ static uusd_sum sum_uusd_h(const struct work *w, const struct choice *c, struct 
     for (size_t k = 0; k < n; k++)
         lots[k].left = lots[k].d->n;
     fill_machine(w, c->offer, lots, n, false);
-    take(lots, n, 1);
+    subtract_taken(lots, n, 1);
     return c->uusd_h + rest_uusd_h(w, lots, n);
 }
 
 const struct offer *choose_shared(struct work *w, const struct demand *d, size_t n)
 {
-    struct lot lots[LOOK_MAX];
+    struct lot lots[EXAMINED_MAX];
     size_t n_lots = gather_lots(w, d, n, lots);
     if (n_lots == 0)
         return NULL;
@@ -231,7 +231,7 @@ const struct offer *choose_shared(struct work *w, const struct demand *d, size_t
         if (!pool_is_open(w, p, d))
             continue;
         LIST_FOREACH (&p->offers, lo) {
-            if (!consider(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) ||
+            if (!evaluate_offer(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) ||
                 c.offer->row.rank != best.offer->row.rank)
                 continue;
             uusd_sum sum = sum_uusd_h(w, &c, lots, n_lots);

@@ -42,7 +42,7 @@
 #include <string.h>
 
 /* Highest hourly cost after a move: it must save at least a fifth of the current cost. */
-#define MOVE_MOST_UUSD_H(now_uusd_h) ((now_uusd_h) / 5 * 4)
+#define MOVE_MAX_UUSD_H(now_uusd_h) ((now_uusd_h) / 5 * 4)
 
 void launches_deinit(struct planner *p)
 {
@@ -189,7 +189,7 @@ static void gather_capacity(struct work *w)
         *GROW(p->capacity, p->n_capacity) = pool_capacity(pool, w->now.mono);
         if (pool_boots_fail(pool) && mono_is_set(pool->probe_at) &&
             pool->probe_at.ms > w->now.mono.ms)
-            valid_until(w, pool->probe_at.ms);
+            limit_validity(w, pool->probe_at.ms);
     }
     if (p->planned_max < model_next_ids(w->m)->next_offer) {
         p->planned_max = model_next_ids(w->m)->next_offer;
@@ -208,7 +208,7 @@ static bool may_grow(const struct planner *p)
     return false;
 }
 
-void valid_until(struct work *w, int64_t mono_ms)
+void limit_validity(struct work *w, int64_t mono_ms)
 {
     if (!mono_is_set(w->p->valid_until) || mono_ms < w->p->valid_until.ms)
         w->p->valid_until.ms = mono_ms;
@@ -216,7 +216,7 @@ void valid_until(struct work *w, int64_t mono_ms)
 
 /* ---- demand ---- */
 
-static void add_mover(struct planner *p, struct map *indices, const struct job *j)
+static void add_moving_job(struct planner *p, struct map *indices, const struct job *j)
 {
     size_t at = (size_t)(intptr_t)map_get(indices, j->shape->id);
     if (at == 0) {
@@ -243,13 +243,13 @@ static void gather_movers(struct work *w)
         LIST_FOREACH (&n->attempts, la) {
             const struct job *j = LIST_ENTRY(la, struct attempt, on_node)->job;
             if (j->row.state == JOB_RUNNING && j->row.spec.nodes == 1)
-                add_mover(w->p, &indices, j);
+                add_moving_job(w->p, &indices, j);
         }
     }
     LIST_FOREACH (&w->m->supply.costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
         if (is_moving(a) && a->node->row.state != NODE_NOTICED)
-            add_mover(w->p, &indices, a->job);
+            add_moving_job(w->p, &indices, a->job);
     }
     map_deinit(&indices);
     w->n_movers = w->p->n_demands;
@@ -357,12 +357,12 @@ static bool is_due(struct work *w, const struct attempt *a)
         return false;
     left_ms = a->row.assigned_at.ms + stay_ms - w->now.wall.ms;
     if (left_ms > 0)
-        valid_until(w, w->now.mono.ms + left_ms);
+        limit_validity(w, w->now.mono.ms + left_ms);
     return left_ms <= 0;
 }
 
 /* Hourly cost of the job in the bin: its share, plus reading its input there. */
-static int64_t would_pay(const struct bin *b, const struct job *j)
+static int64_t cost_in_bin(const struct bin *b, const struct job *j)
 {
     const struct instance *i = b->node ? b->node->instance : NULL;
     return resources_share(shape_takes(j->shape, &b->total), &b->total, b->uusd_h) +
@@ -378,7 +378,7 @@ static void cover_return(struct work *w, const struct attempt *a)
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
         if (!bin_admits(b, s) || b->market >= a->node->row.market || bin_times(b, s) == 0 ||
-            would_pay(b, a->job) > MOVE_MOST_UUSD_H(pays))
+            cost_in_bin(b, a->job) > MOVE_MAX_UUSD_H(pays))
             continue;
         bin_fill(b, s, 1);
         if (b->node)
@@ -386,7 +386,7 @@ static void cover_return(struct work *w, const struct attempt *a)
         return;
     }
     const struct demand d = {.shape = s, .job = a->job, .n = 1, .moves = true};
-    const struct offer *o = choose_alone(w, &d, MOVE_MOST_UUSD_H(pays));
+    const struct offer *o = choose_for_single(w, &d, MOVE_MAX_UUSD_H(pays));
     if (o && o->row.market < a->node->row.market)
         bin_fill(plan_launch(w, o), s, 1);
 }
@@ -398,7 +398,7 @@ static bool may_return(struct work *w, const struct attempt *a)
                                                     : a->job->row.procurement == PROCURE_SPOT);
 }
 
-static bool some_may_return(struct work *w)
+static bool any_may_return(struct work *w)
 {
     bool may = false;
     LIST_FOREACH (&w->m->supply.costly, l)
@@ -475,11 +475,11 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     if (queue_n_pending(m) == 0 && !may_have_movers(m))
         return;
     gather_capacity(&w);
-    bool launches = can_launch(&w), returns = some_may_return(&w);
+    bool launches = can_launch(&w), returns = any_may_return(&w);
     gather_movers(&w);
     if (!launches && !returns && w.n_movers == 0 && !gangs_may_change(m))
         return;
-    headroom_look(&w);
+    headroom_compute(&w);
     gather_bins(&w);
     if (p->n_bins == 0 && !may_grow(p))
         return;
@@ -500,7 +500,7 @@ static void recompute(struct planner *p, const struct model *m, struct stamp now
         compute(p, m, now);
 }
 
-void earmarks_look(struct planner *p, const struct model *m, struct stamp now)
+void earmarks_refresh(struct planner *p, const struct model *m, struct stamp now)
 {
     if (queue_n_gangs(m) > 0 || may_have_movers(m))
         recompute(p, m, now);

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MAX 16 /* gangs per shape that are examined; the others wait behind them */
+#define EXAMINED_MAX 16 /* gangs per shape that are examined; the others wait behind them */
 
 /* A gang to be covered. */
 struct gang {
@@ -60,7 +60,7 @@ static bool bin_serves(const struct bin *b, const struct gang *g, const struct p
 }
 
 /* Running gang: remaining nodes, which it will use again after its stop. */
-static int32_t staying(const struct gang *g, const struct pool *p)
+static int32_t nodes_staying(const struct gang *g, const struct pool *p)
 {
     int32_t n = 0;
     if (!g->is_moving)
@@ -74,12 +74,12 @@ static int32_t staying(const struct gang *g, const struct pool *p)
     return n;
 }
 
-static void count(const struct work *w, const struct gang *g, struct cover *c)
+static void count_cover(const struct work *w, const struct gang *g, struct cover *c)
 {
     int64_t left_w[RACKS_MAX];
     size_t size = racks_count(w->m) * sizeof left_w[0];
     memcpy(left_w, w->p->left_w, size);
-    c->ready = staying(g, c->pool);
+    c->ready = nodes_staying(g, c->pool);
     for (size_t k = 0; k < w->p->n_bins && c->ready + c->coming < g->target; k++) {
         const struct bin *b = &w->p->bins[k];
         bool serves = bin_serves(b, g, c->pool);
@@ -101,7 +101,7 @@ static int32_t capacity_for(const struct work *w, const struct gang *g, const st
     const struct offer *o, int32_t n)
 {
     struct capacity pool = w->p->capacity[o->pool->index], all = w->p->all;
-    int64_t watts = rack_alone_w(o->pool->rack_kind, offer_total(o), g->shape);
+    int64_t watts = rack_single_w(o->pool->rack_kind, offer_total(o), g->shape);
     int32_t k = 0;
     for (; k < n && !capacity_lacks(&pool, o) && !capacity_lacks(&all, o) &&
            (k + 1) * watts <= c->left_w;
@@ -129,16 +129,16 @@ static const struct offer *choose_offer(struct work *w, const struct gang *g, co
         .moves = g->is_moving,
         .together = all,
         .left_w = c->left_w + c->coming_w};
-    const struct offer *o = choose_alone(w, &d, INT64_MAX);
+    const struct offer *o = choose_for_single(w, &d, INT64_MAX);
     d.together = least > 1 ? least : 1;
-    return o || d.together == all || !c->pool->rack ? o : choose_alone(w, &d, INT64_MAX);
+    return o || d.together == all || !c->pool->rack ? o : choose_for_single(w, &d, INT64_MAX);
 }
 
-static bool consider(
+static bool evaluate_pool(
     struct work *w, const struct gang *g, const struct pool *p, struct cover *ret_cover)
 {
     struct cover c = {.pool = p};
-    count(w, g, &c);
+    count_cover(w, g, &c);
     if (total_of(&c) < g->target) {
         int32_t missing = g->target - total_of(&c);
         const struct offer *o = choose_offer(w, g, &c);
@@ -171,9 +171,9 @@ static bool is_better(const struct cover *a, const struct cover *b)
     return a->uusd_h < b->uusd_h;
 }
 
-static void take(struct work *w, const struct gang *g, const struct cover *c)
+static void take_cover(struct work *w, const struct gang *g, const struct cover *c)
 {
-    int32_t left = g->target - staying(g, c->pool);
+    int32_t left = g->target - nodes_staying(g, c->pool);
     for (size_t k = 0; k < w->p->n_bins && left > 0; k++) {
         struct bin *b = &w->p->bins[k];
         if (!bin_serves(b, g, c->pool))
@@ -196,12 +196,12 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
 /* A pool with failed boots may have one machine, which covers no gang. It is launched by itself if
  * the pool's limits have capacity for the whole gang after it joined: otherwise gangs alone would
  * never test the pool. */
-static bool probe_for(struct work *w, const struct gang *g, const struct pool *p)
+static bool plan_probe(struct work *w, const struct gang *g, const struct pool *p)
 {
     struct cover c = {.pool = p};
     if (!pool_boots_fail(p) || w->p->capacity[p->index].nodes < 1)
         return false;
-    count(w, g, &c);
+    count_cover(w, g, &c);
     const struct capacity whole = pool_limits(p);
     const struct offer *o = total_of(&c) + whole.nodes >= g->floor ? choose_offer(w, g, &c) : NULL;
     if (!o || capacity_for(w, g, &c, o, 1) < 1)
@@ -221,17 +221,17 @@ static void cover_gang(struct work *w, struct gang *g)
         return;
     LIST_FOREACH (model_pools(w->m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (pool_serves(p, g->shape) && consider(w, g, p, &c) && is_better(&c, &best))
+        if (pool_serves(p, g->shape) && evaluate_pool(w, g, p, &c) && is_better(&c, &best))
             best = c;
     }
     LIST_FOREACH (model_pools(w->m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (!best.pool && pool_serves(p, g->shape) && probe_for(w, g, p))
+        if (!best.pool && pool_serves(p, g->shape) && plan_probe(w, g, p))
             return;
     }
     if (!best.pool)
         return;
-    take(w, g, &best);
+    take_cover(w, g, &best);
     if (!g->is_moving && total_of(&best) < g->target && best.ready == total_of(&best))
         *GROW(w->p->settles, w->p->n_settles) = g->job->row.id;
 }
@@ -256,7 +256,7 @@ bool node_is_earmarked(const struct planner *p, int64_t node)
 }
 
 /* The first of its ranks with a node that is about to go. */
-static bool is_first_to_go(const struct attempt *a)
+static bool is_first_noticed(const struct attempt *a)
 {
     LIST_FOREACH (&a->job->ranks, l) {
         const struct attempt *other = LIST_ENTRY(l, struct attempt, in_job);
@@ -281,7 +281,8 @@ static void cover_moving(struct work *w)
         const struct node *n = LIST_ENTRY(ln, struct node, by_state);
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            if (a->job->row.spec.nodes > 1 && a->job->row.state == JOB_RUNNING && is_first_to_go(a))
+            if (a->job->row.spec.nodes > 1 && a->job->row.state == JOB_RUNNING &&
+                is_first_noticed(a))
                 cover_mover(w, a->job);
         }
     }
@@ -289,9 +290,9 @@ static void cover_moving(struct work *w)
 
 static void cover_waiting(struct work *w, const struct shape *s)
 {
-    int looked = 0;
-    for (struct tree_link *l = tree_first(&s->pending); l && looked < LOOK_MAX;
-         l = tree_next(l), looked++) {
+    int examined = 0;
+    for (struct tree_link *l = tree_first(&s->pending); l && examined < EXAMINED_MAX;
+         l = tree_next(l), examined++) {
         const struct job *j = TREE_ENTRY(l, struct job, in_shape);
         if (cover_licences(w, s, 1) == 0)
             return;

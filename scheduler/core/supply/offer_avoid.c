@@ -13,7 +13,7 @@
 #include "base/minmax.h"
 #include "base/str.h"
 
-#define AVOID_LONGEST 60 /* multiple of the first avoidance */
+#define AVOID_MAX 60 /* multiple of the first avoidance */
 
 /* in_a_row: the counter that doubles the time; several refusals at one moment count once. */
 static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *in_a_row,
@@ -23,10 +23,10 @@ static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *i
     int64_t times = 1;
     if (!avoided)
         ++*in_a_row;
-    for (int n = 1; n < *in_a_row && times < AVOID_LONGEST; n++)
+    for (int n = 1; n < *in_a_row && times < AVOID_MAX; n++)
         times *= 2;
-    if (longest || times > AVOID_LONGEST)
-        times = AVOID_LONGEST;
+    if (longest || times > AVOID_MAX)
+        times = AVOID_MAX;
     if (!avoided || longest)
         o->row.avoid_until = (struct mono){now.mono.ms + o->pool->row.refusal_backoff_ms * times};
     STR_COPY(o->why, why);

@@ -48,7 +48,7 @@ static double reclaims_per_hour(const struct offer *o)
 
 /* Chance that a rebalance recommendation for this offer is followed by a reclaim, by Laplace's rule
  * of succession; a half without data. */
-static double rebalance_comes_true(const struct offer *o)
+static double rebalance_precision(const struct offer *o)
 {
     return ((double)o->row.rebalances_true + 1) / ((double)o->row.rebalances + 2);
 }
@@ -59,7 +59,7 @@ double core_reclaims_per_hour(const struct node *n)
     if (!i || !i->offer)
         return PRIOR_RECLAIMS_PER_HOUR;
     double rate = reclaims_per_hour(i->offer);
-    return i->row.rebalanced ? rate + rebalance_comes_true(i->offer) / REBALANCE_HOURS : rate;
+    return i->row.rebalanced ? rate + rebalance_precision(i->offer) / REBALANCE_HOURS : rate;
 }
 
 double core_job_reclaims_per_hour(const struct job *j)
@@ -105,7 +105,7 @@ int64_t pool_input_uusd(const struct pool *p, const struct constraints *x)
 }
 
 /* Expected run time per start, as far as its user gave one. */
-static int64_t served_ms(const struct job_row *j)
+static int64_t expected_run_ms(const struct job_row *j)
 {
     int64_t ms = j->spec.work_ms > 0 ? j->spec.work_ms : j->spec.time_limit_ms;
     return ms > 0 ? ms : HOUR_MS;
@@ -114,8 +114,8 @@ static int64_t served_ms(const struct job_row *j)
 int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j)
 {
     int64_t once = p->row.by_price ? 0 : pool_input_uusd(p, j->shape->constraints);
-    double starts =
-        (double)HOUR_MS / (double)served_ms(&j->row) + (o ? core_offer_reclaims_per_hour(o) : 0);
+    double starts = (double)HOUR_MS / (double)expected_run_ms(&j->row) +
+                    (o ? core_offer_reclaims_per_hour(o) : 0);
     double uusd_h = (double)once * starts / j->shape->nodes; /* each of its nodes reads its part */
     return uusd_h < 1e15 ? (int64_t)uusd_h : (int64_t)1e15;
 }
@@ -150,7 +150,7 @@ int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h)
 
 /* ---- limits ---- */
 
-static int64_t left(int64_t max, int64_t used)
+static int64_t remaining(int64_t max, int64_t used)
 {
     if (max == 0)
         return INT64_MAX;
@@ -168,8 +168,8 @@ struct capacity pool_limits(const struct pool *p)
     struct capacity r = {.nodes = p->row.elastic && pool_nodes_max(p) > p->used.nodes
                                       ? pool_nodes_max(p) - p->used.nodes
                                       : 0,
-        .gpus = left(p->row.max_gpus, p->used.gpus),
-        .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};
+        .gpus = remaining(p->row.max_gpus, p->used.gpus),
+        .uusd_h = remaining(p->row.max_uusd_h, p->used.uusd_h)};
     return r;
 }
 
@@ -188,9 +188,9 @@ struct capacity model_used(const struct model *m)
 
 struct capacity model_capacity(const struct model *m)
 {
-    return (struct capacity){.nodes = left(m->options.max_nodes, m->supply.used.nodes),
-        .gpus = left(m->options.max_gpus, m->supply.used.gpus),
-        .uusd_h = left(m->options.max_uusd_h, m->supply.used.uusd_h)};
+    return (struct capacity){.nodes = remaining(m->options.max_nodes, m->supply.used.nodes),
+        .gpus = remaining(m->options.max_gpus, m->supply.used.gpus),
+        .uusd_h = remaining(m->options.max_uusd_h, m->supply.used.uusd_h)};
 }
 
 const char *capacity_lacks(const struct capacity *r, const struct offer *o)
@@ -209,7 +209,7 @@ void capacity_take(struct capacity *r, const struct offer *o)
     r->uusd_h -= r->uusd_h == INT64_MAX ? 0 : o->row.price_uusd_h;
 }
 
-static void add(struct capacity *used, const struct instance *i, int64_t sign)
+static void add_instance(struct capacity *used, const struct instance *i, int64_t sign)
 {
     used->nodes += sign;
     used->gpus += sign * i->gpus;
@@ -233,8 +233,8 @@ void instance_count(struct model *m, const struct instance *i, int64_t sign)
     model_note_reserve(m);
     if (i->row.reclaimed)
         return;
-    add(&i->pool->used, i, sign);
-    add(&m->supply.used, i, sign);
+    add_instance(&i->pool->used, i, sign);
+    add_instance(&m->supply.used, i, sign);
     if (i->offer)
         i->offer->n_live += sign;
 }

@@ -205,11 +205,14 @@ static void what_fits_is_counted_by_the_scarcest(void **state)
 static void a_wish_is_about_what_is_paid_by_the_hour(void **state)
 {
     (void)state;
-    assert_true(wish_allows(WISH_ANY, MARKET_SPOT) && wish_allows(WISH_ANY, MARKET_ON_DEMAND));
-    assert_true(wish_allows(WISH_SPOT, MARKET_SPOT) && !wish_allows(WISH_SPOT, MARKET_ON_DEMAND));
-    assert_true(
-        wish_allows(WISH_ON_DEMAND, MARKET_ON_DEMAND) && !wish_allows(WISH_ON_DEMAND, MARKET_SPOT));
-    assert_true(wish_allows(WISH_SPOT, MARKET_OWNED) && wish_allows(WISH_ON_DEMAND, MARKET_OWNED));
+    assert_true(market_wish_allows(WISH_ANY, MARKET_SPOT) &&
+                market_wish_allows(WISH_ANY, MARKET_ON_DEMAND));
+    assert_true(market_wish_allows(WISH_SPOT, MARKET_SPOT) &&
+                !market_wish_allows(WISH_SPOT, MARKET_ON_DEMAND));
+    assert_true(market_wish_allows(WISH_ON_DEMAND, MARKET_ON_DEMAND) &&
+                !market_wish_allows(WISH_ON_DEMAND, MARKET_SPOT));
+    assert_true(market_wish_allows(WISH_SPOT, MARKET_OWNED) &&
+                market_wish_allows(WISH_ON_DEMAND, MARKET_OWNED));
 }
 
 static void a_text_is_never_cut_within_a_character(void **state)
