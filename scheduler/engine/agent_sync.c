@@ -115,7 +115,7 @@ static void answer(struct agent_sync *s, struct node_sync *x, agent_sync_reply_f
         reply(ctx, &e, NULL);
         return;
     }
-    agent_sync_desire(s, x, node, &d);
+    agent_sync_build_desired(s, x, node, &d);
     if (s->o.channels)
         s->o.channels(s->o.channels_ctx, x->node, &d);
     d.task_loads_taken = x->task_loads;
@@ -126,7 +126,7 @@ static void answer(struct agent_sync *s, struct node_sync *x, agent_sync_reply_f
 
 /* True if the last answer omitted something and the agent has since reported everything that it
  * got. */
-static bool has_space_again(const struct node_sync *x)
+static bool may_send_omitted(const struct node_sync *x)
 {
     LIST_FOREACH (&x->seen, n) {
         const struct seen *k = LIST_ENTRY(n, struct seen, in_sync);
@@ -236,7 +236,7 @@ static void on_committed(void *ctx, const struct err *e, int64_t id)
     }
     struct node_sync *x = node_sync_of(s, in->node);
     prune_seen(x, tick_model(s->o.tick));
-    if (has_space_again(x))
+    if (may_send_omitted(x))
         x->rev++;
     if (in->wait_ms <= 0 || in->have_rev != x->rev ||
         !model_node(tick_model(s->o.tick), in->node)) {

@@ -143,7 +143,7 @@ static size_t spec_bytes(const struct spec_change *spec)
 }
 
 /* The attempt can never be started: the job fails with the reason instead of waiting. */
-static void give_up(struct agent_sync *s, const struct attempt *a, const struct err *why)
+static void end_unstartable(struct agent_sync *s, const struct attempt *a, const struct err *why)
 {
     struct event ev = {.type = EV_ATTEMPT_ENDED,
         .ended = {
@@ -157,9 +157,9 @@ static void give_up(struct agent_sync *s, const struct attempt *a, const struct 
 /* A message being made. */
 struct message {
     struct wire_desired *d;
-    size_t bytes; /* the size of its specifications and secrets */
-    bool is_full; /* something was omitted */
-    bool owes;    /* secrets of an included attempt were omitted */
+    size_t bytes;       /* the size of its specifications and secrets */
+    bool is_full;       /* something was omitted */
+    bool lacks_secrets; /* secrets of an included attempt were omitted */
 };
 
 /* Copies the host of "10.0.0.7:40212" or "[::ffff:10.0.0.7]:40212", an agent's address, without the
@@ -226,7 +226,7 @@ static void add_script_on(const struct attempt *a, struct wire_desired_attempt *
 }
 
 /* The gang's state is being saved: this rank stays until that has ended. */
-static bool stays_on(const struct attempt *a)
+static bool waits_for_gang_save(const struct attempt *a)
 {
     if (!attempt_has_no_script(a) || a->row.state != ATTEMPT_STOPPING || !a->row.save_first)
         return false;
@@ -269,7 +269,7 @@ static bool add_start(struct agent_sync *s, const struct attempt *a, bool must, 
     struct spec_change spec = {0};
     struct err e = {0};
     if (db_read_spec(s->o.reader, d->job, &spec, &e) != 0) {
-        give_up(s, a, &e);
+        end_unstartable(s, a, &e);
         return false;
     }
     size_t bytes = spec_bytes(&spec);
@@ -308,7 +308,7 @@ static bool add_secrets(struct agent_sync *s, const struct seen *k, struct messa
     }
     size_t bytes = secrets_bytes(&x);
     if (m->bytes + bytes > SPECS_BYTES_MAX) {
-        *(must ? &m->owes : &m->is_full) = true;
+        *(must ? &m->lacks_secrets : &m->is_full) = true;
         wire_secrets_wipe(&x);
         return must;
     }
@@ -331,7 +331,7 @@ static bool may_use_store(
 /* Posts a change of withholding that the model does not have yet. why is NULL if the agent gets the
  * attempt, or may already have it. Such an attempt is no longer withheld at the next decision,
  * because facts are applied first. */
-static void note_withheld(struct agent_sync *s, const struct attempt *a, const struct err *why)
+static void post_withheld(struct agent_sync *s, const struct attempt *a, const struct err *why)
 {
     struct event ev = {.type = EV_WITHHELD,
         .withheld = {.job = a->row.job,
@@ -357,11 +357,12 @@ static bool add_needed(struct agent_sync *s, const struct attempt *a, const stru
         return true;
     bool ready = may_use_store(s, a, k, &why) && add_secrets(s, k, m, d, &why);
     if (ready || why.kind != ERR_NONE)
-        note_withheld(s, a, ready ? NULL : &why);
+        post_withheld(s, a, ready ? NULL : &why);
     return ready;
 }
 
-static void desire(struct agent_sync *s, const struct attempt *a, struct seen *k, struct message *m)
+static void add_attempt(
+    struct agent_sync *s, const struct attempt *a, struct seen *k, struct message *m)
 {
     struct wire_desired_attempt *d = &m->d->attempts[m->d->n_attempts];
     d->job = a->row.job;
@@ -373,7 +374,7 @@ static void desire(struct agent_sync *s, const struct attempt *a, struct seen *k
     d->saves_asked = attempt_has_no_script(a) ? 0 : a->row.saves_asked;
     d->limit_ms = limit_ms(a);
     d->gang_ended = a->job->row.gang_end != END_NONE;
-    if (a->row.state == ATTEMPT_STOPPING && !stays_on(a)) {
+    if (a->row.state == ATTEMPT_STOPPING && !waits_for_gang_save(a)) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         d->reason = agent_sync_reason(a->row.stop_reason);
         if (a->row.save_first)
@@ -394,7 +395,7 @@ static void desire(struct agent_sync *s, const struct attempt *a, struct seen *k
 /* Adds first the attempts that the agent has or may have, which must not be missing, then new ones,
  * as far as there is space.
  */
-static void desire_all(
+static void add_attempts(
     struct agent_sync *s, struct node_sync *x, const struct node *node, struct message *m)
 {
     size_t n = 0;
@@ -407,10 +408,10 @@ static void desire_all(
             struct seen *k = agent_sync_seen(x, a->row.job, a->row.attempt);
             if (!m->is_full && m->d->n_attempts < WIRE_ATTEMPTS_MAX &&
                 (k->reported || k->sent) == !is_new)
-                desire(s, a, k, m);
+                add_attempt(s, a, k, m);
         }
     }
-    x->left_out = m->is_full || m->owes;
+    x->left_out = m->is_full || m->lacks_secrets;
 }
 
 /* Lists the kept trees of jobs that will never run again. */
@@ -424,10 +425,10 @@ static void add_unneeded(struct agent_sync *s, const struct node_sync *x, struct
     }
 }
 
-void agent_sync_desire(
+void agent_sync_build_desired(
     struct agent_sync *s, struct node_sync *x, const struct node *node, struct wire_desired *d)
 {
     struct message m = {.d = d};
-    desire_all(s, x, node, &m);
+    add_attempts(s, x, node, &m);
     add_unneeded(s, x, d);
 }

@@ -55,7 +55,7 @@ void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const str
     const struct wire_status *st);
 
 /* Adds to d the desired state of the node, as far as there is space. */
-void agent_sync_desire(
+void agent_sync_build_desired(
     struct agent_sync *s, struct node_sync *x, const struct node *node, struct wire_desired *d);
 
 #endif

@@ -156,18 +156,19 @@ static void post_kept(
 /* Work that the ledger counts as useful and the attempt repeats. Looked up only if the attempt was
  * not restored from the last good checkpoint, if an earlier attempt was not, or if the job was
  * started over and has saved nothing since. */
-static void note_behind(struct agent_sync *s, const struct job_row *j, struct event *started)
+static void find_repeated_work(struct agent_sync *s, const struct job_row *j, struct event *started)
 {
     const int64_t attempt = started->started.attempt;
     const struct ckpt_ref restored = started->started.restored;
-    const bool anew = j->from_attempt > 0 && restored.attempt == 0;
-    const bool newest = ckpt_ref_compare(restored, j->last_good) == 0 && !anew;
+    const bool from_scratch = j->from_attempt > 0 && restored.attempt == 0;
+    const bool newest = ckpt_ref_compare(restored, j->last_good) == 0 && !from_scratch;
     struct err e;
     int64_t ms = 0;
     bool was = false;
-    int rc = attempt > 2 && (newest || anew) ? db_read_was_behind(s->o.reader, j->id,
-                                                   anew ? j->from_attempt : 0, attempt, &was, &e)
-                                             : 0;
+    int rc = attempt > 2 && (newest || from_scratch)
+                 ? db_read_was_behind(
+                       s->o.reader, j->id, from_scratch ? j->from_attempt : 0, attempt, &was, &e)
+                 : 0;
 
     if (rc == 0 && (was || !newest))
         rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);
@@ -175,7 +176,7 @@ static void note_behind(struct agent_sync *s, const struct job_row *j, struct ev
         log_warn("the repeated work of a job cannot be read: it is not counted",
             log_i("job", j->id), log_err(&e));
     started->started.behind_ms = ms;
-    started->started.behind_already_counted = anew && was;
+    started->started.behind_already_counted = from_scratch && was;
 }
 
 static void post_attempt(
@@ -202,7 +203,7 @@ static void post_attempt(
                 .bytes = st->restored_bytes,
                 .nearby_bytes = st->reused_bytes,
                 .damaged = (int32_t)st->damaged}};
-        note_behind(s, &job->row, &ev);
+        find_repeated_work(s, &job->row, &ev);
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
     if (st->done != WIRE_NONE && a->row.rank == 0) {

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define POST_AGAIN_MS 5000
+#define RETRY_MS 5000
 
 struct cleaner {
     struct tick *tick;
@@ -23,7 +23,7 @@ struct cleaner {
     struct cleaner_port *port;
     bool working;
     struct event result; /* the newest answer; before the first one its job is 0 */
-    struct timer again;
+    struct timer retry;
 };
 
 static void on_posted(void *ctx, const struct err *e, int64_t id)
@@ -31,10 +31,10 @@ static void on_posted(void *ctx, const struct err *e, int64_t id)
     struct cleaner *c = ctx;
     (void)id;
     if (e && e->kind == ERR_NO_SPACE)
-        timer_start(c->timers, &c->again, POST_AGAIN_MS);
+        timer_start(c->timers, &c->retry, RETRY_MS);
 }
 
-static void on_again(struct timer *t, void *ctx)
+static void on_retry(struct timer *t, void *ctx)
 {
     struct cleaner *c = ctx;
     (void)t;
@@ -81,7 +81,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     if (c->result.cleaned.job)
         return;
     if (e && e->kind == ERR_NO_SPACE)
-        timer_start(c->timers, &c->again, POST_AGAIN_MS);
+        timer_start(c->timers, &c->retry, RETRY_MS);
     else if (!e && model_cleaning(tick_model(c->tick)))
         cleaner_touch(c, model_cleaning(tick_model(c->tick)));
 }
@@ -95,7 +95,7 @@ struct cleaner *cleaner_create(struct tick *tick, struct timers *timers, struct 
 {
     struct cleaner *c = mem_alloc(sizeof(*c));
     *c = (struct cleaner){.tick = tick, .timers = timers, .port = port};
-    timer_init(&c->again, on_again, c);
+    timer_init(&c->retry, on_retry, c);
     return c;
 }
 
@@ -103,6 +103,6 @@ void cleaner_destroy(struct cleaner *c)
 {
     if (!c)
         return;
-    timer_stop(c->timers, &c->again);
+    timer_stop(c->timers, &c->retry);
     free(c);
 }

@@ -8,7 +8,7 @@
 #include "base/str.h"
 
 #define TOKEN 60000           /* units in one token; a rate of 1/min adds 1 unit per ms */
-#define OWED_MAX (60 * TOKEN) /* maximum debt by repeated calls */
+#define DEBT_MAX (60 * TOKEN) /* maximum debt by repeated calls */
 
 static struct mono now(const struct launch_pace *p)
 {
@@ -20,18 +20,18 @@ static int64_t full_level(const struct launch_pace *p)
     return max_i64(p->ops->launch_burst, 1) * TOKEN;
 }
 
-static void fill(struct launch_pace *p)
+static void refill(struct launch_pace *p)
 {
     int64_t ms = max_i64(now(p).ms - p->filled_at.ms, 0), full = full_level(p);
     p->filled_at = now(p);
     p->level = ms >= (full - p->level) / p->per_minute ? full : p->level + ms * p->per_minute;
 }
 
-static bool take(struct launch_pace *p)
+static bool take_token(struct launch_pace *p)
 {
     if (p->per_minute == 0)
         return true;
-    fill(p);
+    refill(p);
     if (p->level < TOKEN)
         return false;
     p->level -= TOKEN;
@@ -47,7 +47,7 @@ static void on_timer(struct timer *t, void *ctx)
 {
     struct launch_pace *p = ctx;
     (void)t;
-    while (!list_is_empty(&p->waiting) && take(p)) {
+    while (!list_is_empty(&p->waiting) && take_token(p)) {
         struct launch_turn *turn = LIST_ENTRY(list_pop(&p->waiting), struct launch_turn, link);
         turn->start(turn);
     }
@@ -73,7 +73,7 @@ void launch_pace_deinit(struct launch_pace *p)
 void launch_pace_set_rate(struct launch_pace *p, int64_t per_minute)
 {
     if (p->per_minute > 0)
-        fill(p);
+        refill(p);
     p->per_minute = per_minute;
     if (!list_is_empty(&p->waiting))
         timer_start(p->timers, &p->timer, 0);
@@ -81,7 +81,7 @@ void launch_pace_set_rate(struct launch_pace *p, int64_t per_minute)
 
 bool launch_pace_enter(struct launch_pace *p, struct launch_turn *turn)
 {
-    if (list_is_empty(&p->waiting) && take(p))
+    if (list_is_empty(&p->waiting) && take_token(p))
         return true;
     if (list_is_empty(&p->waiting))
         wait_for_token(p);
@@ -101,14 +101,14 @@ void launch_turn_leave(struct launch_turn *turn)
 
 void launch_pace_repeat(struct launch_pace *p)
 {
-    if (p->per_minute > 0 && !take(p))
-        p->level = max_i64(p->level - TOKEN, -OWED_MAX);
+    if (p->per_minute > 0 && !take_token(p))
+        p->level = max_i64(p->level - TOKEN, -DEBT_MAX);
 }
 
 void launch_pace_throttled(struct launch_pace *p)
 {
     if (p->per_minute == 0)
         return;
-    fill(p);
+    refill(p);
     p->level = min_i64(p->level, 0);
 }

@@ -13,10 +13,10 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define LOOK_AGAIN_MS 5000 /* interval of tries while the disk is full */
+#define NO_SPACE_RETRY_MS 5000 /* interval of tries while the disk is full */
 #define BACKOFF_BASE_MS 2000
 #define BACKOFF_CAP_MS 1800000
-#define CLOCK_LOOK_MS 60000 /* the wall clock may be changed */
+#define CLOCK_CHECK_MS 60000 /* the wall clock may be changed */
 
 struct delivery {
     struct outbox *outbox;
@@ -32,12 +32,12 @@ struct outbox {
     struct prng *prng;
     struct outbox_port *port;
     struct delivery deliveries[OUTBOX_AT_ONCE];
-    bool looking;
+    bool is_checking;
     struct log_pace undelivered;
     struct timer timer;
 };
 
-static void look(struct outbox *o);
+static void check_due(struct outbox *o);
 
 /* ---- one delivery ---- */
 
@@ -46,13 +46,13 @@ static void on_posted(void *ctx, const struct err *e, int64_t id)
     struct delivery *d = ctx;
     (void)id;
     if (e && e->kind == ERR_NO_SPACE) {
-        timer_start(d->outbox->timers, &d->outbox->timer, LOOK_AGAIN_MS);
+        timer_start(d->outbox->timers, &d->outbox->timer, NO_SPACE_RETRY_MS);
         return;
     }
     if (e && e->kind == ERR_UNAVAILABLE)
         return; /* belayd ends */
     d->is_busy = d->is_done = false;
-    look(d->outbox);
+    check_due(d->outbox);
 }
 
 static void post_result(struct delivery *d)
@@ -60,7 +60,7 @@ static void post_result(struct delivery *d)
     tick_post(d->outbox->tick, &d->result, on_posted, d);
 }
 
-static bool is_for_good(const struct err *e)
+static bool is_permanent(const struct err *e)
 {
     return e->kind == ERR_NOT_FOUND || e->kind == ERR_INVALID || e->kind == ERR_DENIED;
 }
@@ -72,8 +72,8 @@ static void on_done(void *ctx, const struct err *e)
     d->result.delivered.failed = e != NULL;
     STR_COPY(d->result.delivered.text, e ? e->text : "");
     if (e) {
-        d->result.delivered.for_good = is_for_good(e);
-        d->result.delivered.again_ms =
+        d->result.delivered.is_permanent = is_permanent(e);
+        d->result.delivered.retry_ms =
             prng_backoff_ms(d->outbox->prng, d->tries, BACKOFF_BASE_MS, BACKOFF_CAP_MS);
         struct outbox *o = d->outbox;
         int64_t left_out;
@@ -85,7 +85,7 @@ static void on_done(void *ctx, const struct err *e)
     post_result(d);
 }
 
-static void begin(struct outbox *o, const struct outbox_row *r)
+static void start_delivery(struct outbox *o, const struct outbox_row *r)
 {
     struct delivery *d = o->deliveries;
     while (d->is_busy)
@@ -127,30 +127,30 @@ static void deliver_due(struct outbox *o)
     for (; r && r->due_at.ms <= now_ms && n_free(o) > 0; r = next) {
         next = core_outbox_next(m, r);
         if (!is_under_way(o, r))
-            begin(o, r);
+            start_delivery(o, r);
     }
     if (!r || r->due_at.ms <= now_ms)
         return; /* checked again when one is delivered or a new one arrives */
     int64_t left = r->due_at.ms - now_ms;
-    timer_start(o->timers, &o->timer, left < CLOCK_LOOK_MS ? left : CLOCK_LOOK_MS);
+    timer_start(o->timers, &o->timer, left < CLOCK_CHECK_MS ? left : CLOCK_CHECK_MS);
 }
 
 static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
     struct outbox *o = ctx;
     (void)id;
-    o->looking = false;
+    o->is_checking = false;
     if (e && e->kind == ERR_NO_SPACE)
-        timer_start(o->timers, &o->timer, LOOK_AGAIN_MS);
+        timer_start(o->timers, &o->timer, NO_SPACE_RETRY_MS);
     else if (!e)
         deliver_due(o);
 }
 
-static void look(struct outbox *o)
+static void check_due(struct outbox *o)
 {
-    if (o->looking)
+    if (o->is_checking)
         return;
-    o->looking = true;
+    o->is_checking = true;
     tick_when_durable(o->tick, on_durable, o);
 }
 
@@ -161,17 +161,17 @@ static void on_timer(struct timer *t, void *ctx)
     for (size_t i = 0; i < OUTBOX_AT_ONCE; i++)
         if (o->deliveries[i].is_done)
             post_result(&o->deliveries[i]);
-    look(o);
+    check_due(o);
 }
 
 void outbox_touch(struct outbox *o)
 {
-    look(o);
+    check_due(o);
 }
 
 void outbox_start(struct outbox *o)
 {
-    look(o);
+    check_due(o);
 }
 
 struct outbox *outbox_create(

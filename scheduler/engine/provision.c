@@ -197,7 +197,7 @@ struct work *provision_work(struct provision *p, int64_t instance)
     return w;
 }
 
-static void drop_if_over(struct work *w)
+static void drop_if_finished(struct work *w)
 {
     if (model_instance(provision_model(w->p), w->instance) || w->terminating ||
         tries_is_running(&w->launch))
@@ -334,7 +334,7 @@ static void run_launch(struct tries *t, void *ctx)
 /* A provider checks the token before capacity, but after the caller's identity and the request. A
  * refusal for the latter therefore says nothing about an earlier try, and neither does a lack of
  * credentials. */
-static bool is_doubtful(const struct work *w, enum err_kind k)
+static bool is_inconclusive(const struct work *w, enum err_kind k)
 {
     return w->unsure && is_refusal(k) && !is_shortage(k);
 }
@@ -346,7 +346,7 @@ static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
     if (w->launching)
         provision_end_call(w->launching);
     w->launching = NULL;
-    w->doubted = e && is_doubtful(w, e->kind);
+    w->doubted = e && is_inconclusive(w, e->kind);
     w->answered = !e || (is_refusal(e->kind) && !w->doubted);
     if (w->doubted)
         w->misses = 0;
@@ -361,7 +361,7 @@ static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
             log_i("instance", w->instance), log_err(e));
         provision_sweep_soon(w->p);
     }
-    drop_if_over(w);
+    drop_if_finished(w);
 }
 
 static const struct tries_options launch_tries = {.run = run_launch,
@@ -466,7 +466,7 @@ static void on_terminated(void *ctx, const struct err *e)
         log_warn("an instance could not be terminated yet; the sweep will retry",
             log_i("instance", w->instance), log_err(e));
     provision_sweep_soon(w->p);
-    drop_if_over(w);
+    drop_if_finished(w);
 }
 
 void provision_terminate(struct work *w, const struct instance *i)
@@ -494,7 +494,7 @@ void provision_touch(struct provision *p, int64_t instance)
     if (!i) {
         if (w) {
             tries_cancel(&w->launch);
-            drop_if_over(w);
+            drop_if_finished(w);
         }
         return;
     }

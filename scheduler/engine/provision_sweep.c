@@ -53,7 +53,7 @@ static const struct instance *row_of(
 
 /* Compares one listed machine with its row. A machine that stopped by itself still bills its disk
  * until it is terminated. */
-static void match(struct provision_region *at, const struct cloud_instance *c)
+static void match_listed(struct provision_region *at, const struct cloud_instance *c)
 {
     struct provision *p = at->p;
     const struct instance *i = row_of(at, c);
@@ -82,7 +82,7 @@ static void match(struct provision_region *at, const struct cloud_instance *c)
 }
 
 /* Handles a row that the listing does not show. */
-static void miss(struct provision_region *at, const struct instance *i)
+static void handle_unlisted(struct provision_region *at, const struct instance *i)
 {
     struct provision *p = at->p;
     struct work *w = provision_work(p, i->row.id);
@@ -122,13 +122,13 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     at->listing = false;
     p->stats.sweeps++;
     for (size_t k = 0; !e && k < x->n; k++)
-        match(at, &x->list[k]);
+        match_listed(at, &x->list[k]);
     LIST_FOREACH (model_instances(provision_model(p)), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct pool_entry *pe = provision_find_pool(p, i->row.pool);
         if (!e && pe && pe->region == at &&
             provision_work(p, i->row.id)->listed_in != p->stats.sweeps)
-            miss(at, i);
+            handle_unlisted(at, i);
     }
     if (at->retired)
         provision_release_soon(p);

@@ -303,7 +303,7 @@ static void decide(struct tick *t)
     }
 }
 
-static void give_replies(struct tick *t)
+static void send_replies(struct tick *t)
 {
     struct list l = {0};
     for (struct link *n; (n = list_pop(&t->answered));)
@@ -362,7 +362,7 @@ static void run(struct tick *t)
     if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 &&
         loads_is_empty(&t->batch.loads)) {
         batch_done(t);
-        give_replies(t);
+        send_replies(t);
         return;
     }
     start_commit(t);
@@ -401,7 +401,7 @@ static void commit_succeeded(struct tick *t)
     t->full_retry_ms = 0;
     t->o.effects(t->o.ctx, &t->batch);
     batch_done(t);
-    give_replies(t);
+    send_replies(t);
     if (t->tick_missed || !list_is_empty(&t->inbox))
         timer_start(t->o.timers, &t->timer, 0);
     t->tick_missed = false;

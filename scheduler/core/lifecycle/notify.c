@@ -343,8 +343,8 @@ int apply_delivered(
     ret_outcome->id = ev->delivered.event;
     if (!l)
         return 0; /* already reported */
-    bool give_up =
-        ev->delivered.failed && (ev->delivered.for_good || l->row.tries + 1 >= OUTBOX_TRIES_MAX);
+    bool give_up = ev->delivered.failed &&
+                   (ev->delivered.is_permanent || l->row.tries + 1 >= OUTBOX_TRIES_MAX);
     if (give_up) {
         history(m, ev->now, "not-told", (struct history_of){0}, "%s: %s", l->row.target,
             ev->delivered.text);
@@ -356,7 +356,7 @@ int apply_delivered(
     }
     tree_remove(&m->lifecycle.outbox_due, &l->by_due);
     l->row.tries++;
-    l->row.due_at.ms = ev->now.wall.ms + ev->delivered.again_ms;
+    l->row.due_at.ms = ev->now.wall.ms + ev->delivered.retry_ms;
     tree_add(&m->lifecycle.outbox_due, &l->by_due, &l->row, cmp_due);
     *ADD_ROW(m, outbox) = l->row;
     return 0;

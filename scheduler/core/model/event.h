@@ -431,8 +431,8 @@ struct event {
         struct {
             int64_t event; /* event and target identify the row */
             char target[CORE_NAME_MAX + 8];
-            bool failed, for_good; /* for_good: no further tries */
-            int64_t again_ms;      /* delay of the next try after a failure */
+            bool failed, is_permanent; /* is_permanent: no further tries */
+            int64_t retry_ms;          /* delay of the next try after a failure */
             char text[CORE_TEXT_MAX];
         } delivered;
         struct {

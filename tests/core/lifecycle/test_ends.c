@@ -187,10 +187,11 @@ static void what_would_queue_it_again_is_refused_without_requeue(void **state)
     lab_deinit(&r.l);
 }
 
-static struct event delivered(const struct outbox_row *r, bool failed, bool for_good)
+static struct event delivered(const struct outbox_row *r, bool failed, bool is_permanent)
 {
     struct event ev = {.type = EV_DELIVERED,
-        .delivered = {.event = r->event, .failed = failed, .for_good = for_good, .again_ms = 1000}};
+        .delivered = {
+            .event = r->event, .failed = failed, .is_permanent = is_permanent, .retry_ms = 1000}};
     STR_COPY(ev.delivered.target, r->target);
     return ev;
 }
