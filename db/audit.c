@@ -86,13 +86,13 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
     " GROUP BY since, labels, team, user, pool, type, market, kind"                                \
     " HAVING sum(ms) <> 0 OR sum(node_ms) <> 0 OR sum(uusd) <> 0 OR sum(on_demand_uusd) <> 0 OR "  \
     "sum(ended) <> 0 OR sum(succeeded) <> 0"
-#define LESS "-ms, -node_ms, -uusd, -on_demand_uusd, -ended, -succeeded"
-#define NAMED                                                                                      \
+#define NEGATED_SUMS "-ms, -node_ms, -uusd, -on_demand_uusd, -ended, -succeeded"
+#define SUM_NAME                                                                                   \
     "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || "     \
     "coalesce(nullif(kind, ''), 'jobs')"
 
 /* Compares the most detailed sums by day with another set: span ?1, detail ?2. */
-static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " NAMED,
+static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " SUM_NAME,
     "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start "
     "of month') AS INTEGER) / 86400 END AS since,"
     " (?2 = 7) * labels AS labels, iif(?2 & 1, team, '') AS team, iif(?2 & 1, user, '') AS user, "
@@ -100,7 +100,7 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     " iif(?2 & 2, type, '') AS type, iif(?2 & 2, market, '') AS market, kind,"
     " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail "
     "= 7",
-    "SELECT since, labels, team, user, pool, type, market, kind, " LESS
+    "SELECT since, labels, team, user, pool, type, market, kind, " NEGATED_SUMS
     " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
 /* Compares the most detailed sums by day with the ledger and the jobs. The hardware of a node may
@@ -110,7 +110,7 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"  \
     " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND " \
     "t.name = 'team'"
-static const char of_rows[] = DIFFERENCES(NAMED,
+static const char of_rows[] = DIFFERENCES(SUM_NAME,
     "SELECT 0 AS since, labels, iif(kind = '', team, '') AS team, user, pool, '' AS type, market, "
     "kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
     " FROM cost_sums WHERE span = 1 AND detail = 7",

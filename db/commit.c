@@ -150,7 +150,7 @@ static bool write_rollups(struct db *d, const struct changes *c, struct failure 
     return true;
 }
 
-static bool thin(
+static bool thin_out_loads(
     struct db *d, const struct db_batch *b, sqlite3_stmt *s, const char *what, struct failure *f)
 {
     static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
@@ -202,8 +202,8 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) && write_rollups(d, c, f) &&
            WRITE(d, TABLE_TASK_LOADS, b->loads.tasks, b->loads.n_tasks, f) &&
            WRITE(d, TABLE_GPU_LOADS, b->loads.gpus, b->loads.n_gpus, f) &&
-           thin(d, b, d->thin_task_loads, "task_loads", f) &&
-           thin(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
+           thin_out_loads(d, b, d->thin_task_loads, "task_loads", f) &&
+           thin_out_loads(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_counters(d, c, f);
 }
 

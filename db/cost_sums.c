@@ -220,8 +220,8 @@ int db_read_cost_sums(
 
 /* ---- jobs ---- */
 
-int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit,
-    db_dear_job_fn fn, void *ctx, struct err *e)
+int db_read_costliest_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit,
+    db_costly_job_fn fn, void *ctx, struct err *e)
 {
     struct query q;
     int rc = query_check_limit(limit, e);
@@ -244,7 +244,7 @@ int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t l
         query_text(&q, 4, c->team);
     query_i64(&q, 5, limit);
     while (query_step(&q)) {
-        struct dear_job job = {.id = sqlite3_column_int64(q.stmt, 0),
+        struct costly_job job = {.id = sqlite3_column_int64(q.stmt, 0),
             .name = (const char *)sqlite3_column_text(q.stmt, 1),
             .user = (const char *)sqlite3_column_text(q.stmt, 2),
             .team = (const char *)sqlite3_column_text(q.stmt, 3),

@@ -37,15 +37,15 @@ int db_read_cost_sums(
 /* Reads the most expensive jobs that ended from one moment to before another (WALL_NONE = open), in
  * descending order; of a user, of a team that is charged (as above), or of all (NULL). limit: 1 ..
  * 1000, else ERR_INVALID. */
-struct dear_job {
+struct costly_job {
     int64_t id;
     const char *name, *user, *team, *end; /* borrowed for the call */
     int64_t uusd, on_demand_uusd, lost_ms, reclaims;
     struct wall ended_at;
 };
-typedef int (*db_dear_job_fn)(void *ctx, const struct dear_job *job);
-int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit,
-    db_dear_job_fn fn, void *ctx, struct err *e);
+typedef int (*db_costly_job_fn)(void *ctx, const struct costly_job *job);
+int db_read_costliest_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit,
+    db_costly_job_fn fn, void *ctx, struct err *e);
 
 /* Returns the number of keys in by, and whether the number of ended jobs is known for them;
  * ERR_INVALID as above. */

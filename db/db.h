@@ -196,16 +196,16 @@ typedef int (*db_token_fn)(void *ctx, const struct token_row *row);
  * ERR_INVALID if `before` is not in this list. */
 int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx,
     int64_t *ret_next, struct err *e);
-#define JOBS_LOOKED_AT_MAX 5000
+#define JOBS_EXAMINED_MAX 5000
 /* by number */
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e);
 /* History after `after`, of one job or (job 0) all, oldest first, at most limit. */
 /* Returns how long an attempt that is restored from this checkpoint (attempt 0 = none) repeats work
  * that the ledger counts as useful for earlier attempts; 0 if none or unknown. Also returns whether
  * an attempt from `from` up to the previous one had to repeat work. */
-int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored,
-    int64_t *ret_ms, struct err *e);
-int db_read_was_behind(
+int db_read_repeated_work(struct db_reader *r, int64_t job, int64_t attempt,
+    struct ckpt_ref restored, int64_t *ret_ms, struct err *e);
+int db_read_has_repeated(
     struct db_reader *r, int64_t job, int64_t from, int64_t attempt, bool *ret_was, struct err *e);
 int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit,
     db_history_fn fn, void *ctx, struct err *e);

@@ -7,7 +7,7 @@
 #include "db/query.h"
 #include "db/reader.h"
 
-#define LOOKED_AT                                                                                  \
+#define JOBS_EXAMINED                                                                              \
     "100000" /* jobs with numbers lower than the newest by more than this are not examined */
 
 int db_read_kept(struct db_reader *r, struct wall before, const char *user, int32_t limit,
@@ -22,7 +22,7 @@ int db_read_kept(struct db_reader *r, struct wall before, const char *user, int3
         "= 'all' THEN (SELECT ifnull(sum(c.stored_bytes), 0) FROM checkpoints c WHERE c.job = j.id)"
         " ELSE j.ckpt_bytes END AS bytes"
         " FROM ckpt_gc l JOIN jobs j ON j.id = l.job LEFT JOIN stored s ON s.job = l.job"
-        " WHERE l.job > (SELECT ifnull(max(job), 0) FROM ckpt_gc) - " LOOKED_AT
+        " WHERE l.job > (SELECT ifnull(max(job), 0) FROM ckpt_gc) - " JOBS_EXAMINED
         " AND (l.state = 'done' OR (l.closed AND l.last_at IS NULL)) AND j.ended_at < ?1"
         " AND j.last_good_attempt > 0 AND (l.after IN ('all', 'last') OR l.succeeded = 0) AND (?3 "
         "= '' OR j.user = ?3) ORDER BY bytes DESC, j.id LIMIT ?2",

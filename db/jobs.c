@@ -2,7 +2,7 @@
  *
  * The list of jobs. A statement has two parts: its *base*, which an index answers in the order of
  * the list, and the filters, which are applied to the resulting rows. If few rows match, a page
- * ends after JOBS_LOOKED_AT_MAX rows: its *floor* is the last of those, found beforehand using only
+ * ends after JOBS_EXAMINED_MAX rows: its *floor* is the last of those, found beforehand using only
  * the index.
  */
 #include "db/db.h"
@@ -27,7 +27,7 @@ struct conditions {
     int n;
 };
 
-static struct buf *also(struct conditions *c)
+static struct buf *begin_condition(struct conditions *c)
 {
     buf_adds(&c->text, c->text.len ? " AND " : "WHERE ");
     return &c->text;
@@ -74,20 +74,20 @@ static bool user_is_base(const struct job_filter *f)
 static void add_base(struct conditions *c, const struct job_filter *f)
 {
     if (f->array > 0) {
-        buf_printf(also(c), "array_id = ?%d AND array_id <> 0", number(c, f->array));
+        buf_printf(begin_condition(c), "array_id = ?%d AND array_id <> 0", number(c, f->array));
         if (f->index >= 0)
-            buf_printf(also(c), "array_index = ?%d", number(c, f->index));
+            buf_printf(begin_condition(c), "array_index = ?%d", number(c, f->index));
         return;
     }
     if (f->sort == JOBS_BY_END) {
-        buf_adds(also(c), "state = 'ended'");
+        buf_adds(begin_condition(c), "state = 'ended'");
         if (f->since_ms > 0)
-            buf_printf(also(c), "ended_at >= ?%d", number(c, f->since_ms));
+            buf_printf(begin_condition(c), "ended_at >= ?%d", number(c, f->since_ms));
     } else if (is_live_only(f)) {
-        buf_adds(also(c), "state <> 'ended'");
+        buf_adds(begin_condition(c), "state <> 'ended'");
     }
     if (user_is_base(f))
-        buf_printf(also(c), "user = ?%d", text(c, f->users.words[0]));
+        buf_printf(begin_condition(c), "user = ?%d", text(c, f->users.words[0]));
 }
 
 /* Reads when this job ended, for the order by ends. */
@@ -117,12 +117,12 @@ static int add_bound(struct conditions *c, struct db_reader *r, const struct job
     const char *sign = signs[f->sort][behind];
     int64_t ended_ms = 0;
     if (f->sort != JOBS_BY_END) {
-        buf_printf(also(c), "id %s ?%d", sign, number(c, id));
+        buf_printf(begin_condition(c), "id %s ?%d", sign, number(c, id));
         return 0;
     }
     int rc = read_end(r, id, &ended_ms, e);
     int at = number(c, ended_ms);
-    buf_printf(also(c), "(ended_at, id) %s (?%d, ?%d)", sign, at, number(c, id));
+    buf_printf(begin_condition(c), "(ended_at, id) %s (?%d, ?%d)", sign, at, number(c, id));
     return rc;
 }
 
@@ -165,7 +165,7 @@ static void filter_states(struct conditions *c, const struct job_filter *f)
         return;
     if (f->sort == JOBS_BY_END && f->states & 1u << JOB_ENDED)
         return;
-    struct buf *out = also(c);
+    struct buf *out = begin_condition(c);
     buf_adds(out, "(+state IN (");
     add_states(out, f->states);
     buf_adds(out, ")");
@@ -182,7 +182,7 @@ static void filter_words(struct conditions *c, const char *column, const struct 
 {
     if (w->n == 0)
         return;
-    struct buf *out = also(c);
+    struct buf *out = begin_condition(c);
     buf_printf(out, "+%s IN (", column);
     for (size_t i = 0; i < w->n; i++)
         buf_printf(out, "%s?%d", i ? ", " : "", text(c, w->words[i]));
@@ -195,7 +195,7 @@ static void filter_pools(struct conditions *c, const struct job_words *w)
 {
     if (w->n == 0)
         return;
-    struct buf *out = also(c);
+    struct buf *out = begin_condition(c);
     int first = c->n + 1;
     buf_adds(out, "CASE WHEN state = 'pending' OR attempts = 0 THEN pool = ''");
     for (size_t i = 0; i < w->n; i++)
@@ -226,7 +226,7 @@ static void filter_names(
 {
     if (w->n == 0)
         return;
-    struct buf *out = also(c);
+    struct buf *out = begin_condition(c);
     for (size_t i = 0; i < w->n; i++) {
         globs[i] = glob_of(w->words[i]);
         buf_printf(out, "%sname GLOB ?%d", i ? " OR " : "(", text(c, globs[i]));
@@ -238,7 +238,7 @@ static void filter_names(
 static void filter_labels(struct conditions *c, const struct job_filter *f)
 {
     for (size_t i = 0; i < f->n_labels; i++) {
-        struct buf *out = also(c);
+        struct buf *out = begin_condition(c);
         buf_printf(out,
             "EXISTS (SELECT 1 FROM job_labels AS l WHERE l.job = CASE jobs.array_id WHEN 0 THEN "
             "jobs.id ELSE jobs.array_id END"
@@ -261,9 +261,10 @@ static void add_filters(
     filter_names(c, &f->names, globs);
     filter_labels(c, f);
     if (f->since_ms > 0 && f->sort != JOBS_BY_END && !is_live_only(f))
-        buf_printf(also(c), "(+state <> 'ended' OR +ended_at >= ?%d)", number(c, f->since_ms));
+        buf_printf(
+            begin_condition(c), "(+state <> 'ended' OR +ended_at >= ?%d)", number(c, f->since_ms));
     if (f->until_ms > 0)
-        buf_printf(also(c), "submitted_at <= ?%d", number(c, f->until_ms));
+        buf_printf(begin_condition(c), "submitted_at <= ?%d", number(c, f->until_ms));
 }
 
 /* ---- the list ---- */
@@ -276,7 +277,7 @@ static int find_floor(struct db_reader *r, const struct job_filter *f, const str
     struct buf statement = {0};
     struct query q;
     buf_printf(&statement, "SELECT id FROM jobs %s %s LIMIT 1 OFFSET %d", base, order_of(f),
-        JOBS_LOOKED_AT_MAX - 1);
+        JOBS_EXAMINED_MAX - 1);
     query_init_text(&q, r->statements, buf_str(&statement), e);
     bind(c, n_base, &q);
     if (query_step(&q))

@@ -118,7 +118,7 @@ static int set_pragmas(struct db *d, struct err *e)
     return rc != 0 ? rc : sql_exec(d->sql, pragmas, e);
 }
 
-#define THIN(table, key)                                                                           \
+#define THIN_OUT(table, key)                                                                       \
     "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table                         \
     " WHERE span_ms = ?1 AND at < ?2 ORDER BY at LIMIT ?3)"
 
@@ -157,9 +157,9 @@ static int prepare_all(struct db *d, struct err *e)
         (rc = sql_prepare(d->sql,
              "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost,
              e)) != 0 ||
-        (rc = sql_prepare(d->sql, THIN("task_loads", "job, attempt, rank, span_ms, at"),
+        (rc = sql_prepare(d->sql, THIN_OUT("task_loads", "job, attempt, rank, span_ms, at"),
              &d->thin_task_loads, e)) != 0 ||
-        (rc = sql_prepare(d->sql, THIN("gpu_loads", "job, attempt, node, gpu, span_ms, at"),
+        (rc = sql_prepare(d->sql, THIN_OUT("gpu_loads", "job, attempt, node, gpu, span_ms, at"),
              &d->thin_gpu_loads, e)) != 0 ||
         (rc = rollup_prepare(&d->rollup, d->sql, e)) != 0)
         return rc;

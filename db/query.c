@@ -8,7 +8,7 @@
 
 #define READ_LIMIT_MAX 1000
 
-static void take(struct query *q, const char *text, sqlite3_stmt **ret_stmt)
+static void take_statement(struct query *q, const char *text, sqlite3_stmt **ret_stmt)
 {
     int code = statements_take(q->of, text, ret_stmt);
     if (code != SQLITE_OK)
@@ -18,7 +18,7 @@ static void take(struct query *q, const char *text, sqlite3_stmt **ret_stmt)
 void query_init_text(struct query *q, struct statements *of, const char *text, struct err *e)
 {
     *q = (struct query){.of = of, .e = e};
-    take(q, text, &q->stmt);
+    take_statement(q, text, &q->stmt);
 }
 
 void query_init(
@@ -53,7 +53,7 @@ void query_init_plain(
     table_select_sql(t, TABLE_WHOLE, "", &text);
     buf_printf(&text, " WHERE %s = ?1", t->columns[0].name);
     if (q->rc == 0)
-        take(q, buf_str(&text), &q->whole);
+        take_statement(q, buf_str(&text), &q->whole);
     buf_deinit(&text);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two buffers ("shelves"): the thread fills one while the caller empties the other. A shelf with
- * fewer than SHELF_ROWS rows is the last.
+ * Two buffers ("batches"): the thread fills one while the caller empties the other. A batch with
+ * fewer than BATCH_ROWS rows is the last.
  */
 #include "db/read_ahead.h"
 
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHELF_ROWS 128 /* with rows of a job's size they stay in the processor's cache */
+#define BATCH_ROWS 128 /* with rows of a job's size they stay in the processor's cache */
 
-struct shelf {
+struct batch {
     char *rows;
     size_t n;
     bool is_full; /* owned by the caller; else by the thread */
@@ -24,8 +24,8 @@ struct shelf {
 struct read_ahead {
     const void *blank;
     size_t size;
-    struct shelf shelves[2];
-    size_t next, shelf; /* the caller's position */
+    struct batch batches[2];
+    size_t next, batch; /* the caller's position */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t mutex; /* guards is_full and stop */
@@ -35,9 +35,9 @@ struct read_ahead {
     struct err err;
 };
 
-static void fill(struct read_ahead *a, struct shelf *s)
+static void batch_fill(struct read_ahead *a, struct batch *s)
 {
-    for (s->n = 0; s->n < SHELF_ROWS; s->n++) {
+    for (s->n = 0; s->n < BATCH_ROWS; s->n++) {
         char *row = s->rows + s->n * a->size;
         memcpy(row, a->blank, a->size);
         if (!query_next(&a->query, row))
@@ -46,7 +46,7 @@ static void fill(struct read_ahead *a, struct shelf *s)
 }
 
 /* Returns false if the caller wants no more. */
-static bool wait_until_empty(struct read_ahead *a, const struct shelf *s)
+static bool wait_until_empty(struct read_ahead *a, const struct batch *s)
 {
     pthread_mutex_lock(&a->mutex);
     while (s->is_full && !a->stop)
@@ -56,7 +56,7 @@ static bool wait_until_empty(struct read_ahead *a, const struct shelf *s)
     return !stop;
 }
 
-static void hand_over(struct read_ahead *a, struct shelf *s, bool is_full)
+static void batch_hand_over(struct read_ahead *a, struct batch *s, bool is_full)
 {
     pthread_mutex_lock(&a->mutex);
     s->is_full = is_full;
@@ -67,11 +67,11 @@ static void hand_over(struct read_ahead *a, struct shelf *s, bool is_full)
 static void *run(void *arg)
 {
     struct read_ahead *a = arg;
-    size_t n = SHELF_ROWS;
-    for (size_t k = 1; n == SHELF_ROWS && wait_until_empty(a, &a->shelves[k]); k ^= 1) {
-        fill(a, &a->shelves[k]);
-        n = a->shelves[k].n; /* after the handover the shelf belongs to the caller */
-        hand_over(a, &a->shelves[k], true);
+    size_t n = BATCH_ROWS;
+    for (size_t k = 1; n == BATCH_ROWS && wait_until_empty(a, &a->batches[k]); k ^= 1) {
+        batch_fill(a, &a->batches[k]);
+        n = a->batches[k].n; /* after the handover the batch belongs to the caller */
+        batch_hand_over(a, &a->batches[k], true);
     }
     return NULL;
 }
@@ -84,11 +84,11 @@ struct read_ahead *read_ahead_start(struct statements *statements, enum table_id
     pthread_mutex_init(&a->mutex, NULL);
     pthread_cond_init(&a->changed, NULL);
     for (size_t k = 0; k < 2; k++)
-        a->shelves[k].rows = mem_array(SHELF_ROWS, size);
+        a->batches[k].rows = mem_array(BATCH_ROWS, size);
     query_init_plain(&a->query, statements, table, tail, &a->err);
-    fill(a, &a->shelves[0]);
-    a->shelves[0].is_full = true;
-    if (a->shelves[0].n < SHELF_ROWS)
+    batch_fill(a, &a->batches[0]);
+    a->batches[0].is_full = true;
+    if (a->batches[0].n < BATCH_ROWS)
         return a; /* these are all rows: no thread needed */
     sigset_t all, old;
     sigfillset(&all); /* the loop handles signals */
@@ -100,7 +100,7 @@ struct read_ahead *read_ahead_start(struct statements *statements, enum table_id
     return a;
 }
 
-static void wait_until_full(struct read_ahead *a, const struct shelf *s)
+static void wait_until_full(struct read_ahead *a, const struct batch *s)
 {
     pthread_mutex_lock(&a->mutex);
     while (!s->is_full)
@@ -110,12 +110,12 @@ static void wait_until_full(struct read_ahead *a, const struct shelf *s)
 
 const void *read_ahead_next(struct read_ahead *a)
 {
-    struct shelf *s = &a->shelves[a->shelf];
-    if (a->next == SHELF_ROWS) {
-        hand_over(a, s, false);
+    struct batch *s = &a->batches[a->batch];
+    if (a->next == BATCH_ROWS) {
+        batch_hand_over(a, s, false);
         a->next = 0;
-        a->shelf ^= 1;
-        s = &a->shelves[a->shelf];
+        a->batch ^= 1;
+        s = &a->batches[a->batch];
         wait_until_full(a, s);
     }
     return a->next < s->n ? s->rows + a->next++ * a->size : NULL;
@@ -139,7 +139,7 @@ int read_ahead_finish(struct read_ahead *a, int rc, struct err *e)
     pthread_mutex_destroy(&a->mutex);
     pthread_cond_destroy(&a->changed);
     for (size_t k = 0; k < 2; k++)
-        free(a->shelves[k].rows);
+        free(a->batches[k].rows);
     free(a);
     return rc;
 }

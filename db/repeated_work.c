@@ -28,8 +28,8 @@
     " FROM attempts a WHERE a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0) FROM way w "      \
     "WHERE w.attempt > 0)"
 
-int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored,
-    int64_t *ret_ms, struct err *e)
+int db_read_repeated_work(struct db_reader *r, int64_t job, int64_t attempt,
+    struct ckpt_ref restored, int64_t *ret_ms, struct err *e)
 {
     struct query q;
     query_init_text(&q, r->statements,
@@ -49,7 +49,7 @@ int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckp
     return query_finish(&q);
 }
 
-int db_read_was_behind(
+int db_read_has_repeated(
     struct db_reader *r, int64_t job, int64_t from, int64_t attempt, bool *ret_was, struct err *e)
 {
     struct query q;

@@ -97,7 +97,7 @@ static int bind_text(sqlite3_stmt *s, int i, const char *text, size_t n)
     return sqlite3_bind_text64(s, i, text, n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static bool has_nothing(const struct column *c, const char *p)
+static bool is_empty_value(const struct column *c, const char *p)
 {
     const char *text;
 
@@ -128,7 +128,8 @@ static bool is_plain(const struct table *t, const char *row)
 {
     bool plain = true;
     for (int i = 0; i < t->n_columns && plain; i++)
-        plain = !t->columns[i].is_rare || has_nothing(&t->columns[i], row + t->columns[i].offset);
+        plain =
+            !t->columns[i].is_rare || is_empty_value(&t->columns[i], row + t->columns[i].offset);
     return plain;
 }
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 /* Prepares a read by the primary key. */
-static void ask(struct query *q, struct db_reader *r, enum table_id t, const char *of, int64_t job,
-    int64_t attempt, int64_t span_ms, int64_t from, struct err *e)
+static void prepare_read(struct query *q, struct db_reader *r, enum table_id t, const char *of,
+    int64_t job, int64_t attempt, int64_t span_ms, int64_t from, struct err *e)
 {
     char tail[200];
     snprintf(tail, sizeof(tail),
@@ -27,7 +27,7 @@ int db_read_task_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_
 {
     struct task_load_row row;
     struct query q;
-    ask(&q, r, TABLE_TASK_LOADS, "rank", job, attempt, span_ms, from, e);
+    prepare_read(&q, r, TABLE_TASK_LOADS, "rank", job, attempt, span_ms, from, e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
@@ -38,7 +38,7 @@ int db_read_gpu_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t
 {
     struct gpu_load_row row;
     struct query q;
-    ask(&q, r, TABLE_GPU_LOADS, "node, gpu", job, attempt, span_ms, from, e);
+    prepare_read(&q, r, TABLE_GPU_LOADS, "node, gpu", job, attempt, span_ms, from, e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);

@@ -735,7 +735,7 @@ static void check_useful(struct world *w, const struct job_row *r)
     bool was = false;
     if (r->end != END_SUCCEEDED || j->forgets || r->spec.nodes > 1 || j->was_gang)
         return;
-    if (db_read_was_behind(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 ||
+    if (db_read_has_repeated(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 ||
         db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
         world_fail(w, "the ledger of job %lld cannot be read: %s", (long long)r->id, e.text);
     if ((was || r->from_attempt > 0) && ms > need_ms + REPORT_LATE_MS)

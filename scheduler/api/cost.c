@@ -191,7 +191,7 @@ void api_cost(struct request *q)
 
 /* ---- jobs ---- */
 
-static int add_job(void *ctx, const struct dear_job *j)
+static int add_job(void *ctx, const struct costly_job *j)
 {
     json_array_append_new(
         ctx, json_pack("{s:I,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id, "name",
@@ -206,7 +206,7 @@ static int jobs_read(struct db_reader *r, void *of, json_t **ret_reply, struct e
 {
     const struct asked *a = of;
     json_t *jobs = json_array();
-    int rc = db_read_dear_jobs(r, &a->of, (int32_t)a->limit, add_job, jobs, e);
+    int rc = db_read_costliest_jobs(r, &a->of, (int32_t)a->limit, add_job, jobs, e);
     if (rc == 0)
         *ret_reply = json_pack("{s:O}", "jobs", jobs);
     json_decref(jobs);

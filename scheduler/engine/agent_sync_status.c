@@ -166,12 +166,12 @@ static void find_repeated_work(struct agent_sync *s, const struct job_row *j, st
     int64_t ms = 0;
     bool was = false;
     int rc = attempt > 2 && (newest || from_scratch)
-                 ? db_read_was_behind(
+                 ? db_read_has_repeated(
                        s->o.reader, j->id, from_scratch ? j->from_attempt : 0, attempt, &was, &e)
                  : 0;
 
     if (rc == 0 && (was || !newest))
-        rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);
+        rc = db_read_repeated_work(s->o.reader, j->id, attempt, restored, &ms, &e);
     if (rc != 0)
         log_warn("the repeated work of a job cannot be read: it is not counted",
             log_i("job", j->id), log_err(&e));

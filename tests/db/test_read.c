@@ -276,7 +276,7 @@ static void a_list_is_sorted_and_continues_after_a_job(void **state)
 static void a_page_looks_at_no_more_than_so_many(void **state)
 {
     (void)state;
-    enum { N = JOBS_LOOKED_AT_MAX * 2 + 10 };
+    enum { N = JOBS_EXAMINED_MAX * 2 + 10 };
     struct db_batch b = {0};
     struct seen s = {0};
     static const enum job_sort sorts[] = {JOBS_NEWEST, JOBS_OLDEST, JOBS_BY_END};

@@ -277,7 +277,8 @@ static void add_saved(
 static int64_t behind(int64_t attempt, int64_t of, int64_t sequence)
 {
     int64_t ms = -1;
-    assert_int_equal(db_read_behind(r, 1, attempt, (struct ckpt_ref){of, sequence}, &ms, &e), 0);
+    assert_int_equal(
+        db_read_repeated_work(r, 1, attempt, (struct ckpt_ref){of, sequence}, &ms, &e), 0);
     return ms;
 }
 
@@ -301,7 +302,7 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     /* never reported: it has at least the progress of the newest reported one */
     assert_int_equal(behind(2, 1, 7), 60000);
     assert_int_equal(behind(2, 2, 1), 0); /* its attempt is unknown */
-    assert_int_equal(db_read_was_behind(r, 1, 0, 3, &was, &e), 0);
+    assert_int_equal(db_read_has_repeated(r, 1, 0, 3, &was, &e), 0);
     assert_false(was);
 
     b = (struct db_batch){0};
@@ -309,11 +310,11 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     add_saved(&b, 2, 1, 21, 0);
     add_saved(&b, 2, 2, 23, 0);
     util_commit(d, &b);
-    assert_int_equal(db_read_was_behind(r, 1, 0, 3, &was, &e), 0);
+    assert_int_equal(db_read_has_repeated(r, 1, 0, 3, &was, &e), 0);
     assert_true(was);
-    assert_int_equal(db_read_was_behind(r, 1, 2, 3, &was, &e), 0);
+    assert_int_equal(db_read_has_repeated(r, 1, 2, 3, &was, &e), 0);
     assert_true(was);
-    assert_int_equal(db_read_was_behind(r, 1, 3, 4, &was, &e), 0); /* but none since the third */
+    assert_int_equal(db_read_has_repeated(r, 1, 3, 4, &was, &e), 0); /* but none since the third */
     assert_false(was);
     /* no more: five hours and two are useful, containing four and three */
     assert_int_equal(behind(3, 2, 2), 60000);

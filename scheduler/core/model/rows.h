@@ -153,7 +153,8 @@ struct attempt_row {
     struct wall assigned_at, started_at, ended_at;
     struct ckpt_ref restored; /* the checkpoint that it resumed from */
     int64_t restored_progress;
-    /* Work after the restored checkpoint that is already useful in the ledger (db_read_behind). */
+    /* Work after the restored checkpoint that is already useful in the ledger
+     * (db_read_repeated_work). */
     int64_t behind_ms;
     /* Size of the restored content; bytes of it that were already on the node. */
     int64_t restored_bytes, nearby_bytes;
