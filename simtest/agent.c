@@ -33,7 +33,7 @@ static int64_t steps_now(const struct sim_attempt *x)
     return steps < total ? steps : total;
 }
 
-static void urgent(struct sim_agent *a)
+static void send_status_now(struct sim_agent *a)
 {
     if (a->up && !a->dead && a->node)
         send_status(a, 0);
@@ -50,7 +50,7 @@ static void end_attempt(struct sim_attempt *x, enum wire_end end, int64_t exit_c
     timer_stop(ts, &x->finish);
     timer_stop(ts, &x->save_done);
     timer_stop(ts, &x->periodic);
-    urgent(x->agent);
+    send_status_now(x->agent);
 }
 
 static void on_finish(struct timer *t, void *ctx)
@@ -116,7 +116,7 @@ static void on_save_done(struct timer *t, void *ctx)
 {
     struct sim_attempt *x = ctx;
     struct world *w = x->agent->w;
-    bool ok = !world_chance(w, w->calm ? 0 : 0.05);
+    bool ok = !world_chance(w, w->faults_over ? 0 : 0.05);
     (void)t;
     x->saving = false;
     if (x->has_no_script) {
@@ -140,7 +140,7 @@ static void on_save_done(struct timer *t, void *ctx)
     if (x->stop_after_save)
         end_attempt(x, x->stop_reason, 85);
     else
-        urgent(x->agent);
+        send_status_now(x->agent);
 }
 
 static void on_periodic(struct timer *t, void *ctx)
@@ -200,7 +200,7 @@ static bool is_refused(struct sim_attempt *x)
         return true;
     }
     timer_start(timers(x->agent), &x->finish, world_between(w, 500, 30000));
-    urgent(x->agent);
+    send_status_now(x->agent);
     return true;
 }
 
@@ -226,7 +226,7 @@ static void on_restored(struct timer *t, void *ctx)
     }
     if (x->agent->notice.kind == WIRE_NOTICE_RECLAIM)
         save_and_stop(x, WIRE_END_RECLAIMED);
-    urgent(x->agent);
+    send_status_now(x->agent);
 }
 
 static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_desired_attempt *d)
@@ -282,9 +282,9 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
     }
     struct sim_job *job = world_job(w, x->job);
-    if (!w->calm && !x->has_no_script && job->refusing == 0 && world_chance(w, 0.05))
+    if (!w->faults_over && !x->has_no_script && job->refusing == 0 && world_chance(w, 0.05))
         job->refusing = (int32_t)world_between(w, 1, 5);
-    if (!w->calm && !x->has_no_script && job->refusing > 0) {
+    if (!w->faults_over && !x->has_no_script && job->refusing > 0) {
         job->refusing--;
         x->refusals = (int)world_between(w, 1, 6);
         x->is_refused = world_chance(w, 0.9);
@@ -292,7 +292,7 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
     timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
 }
 
-static const struct wire_desired_attempt *wanted(
+static const struct wire_desired_attempt *find_desired(
     const struct wire_desired *d, const struct sim_attempt *x)
 {
     for (size_t i = 0; i < d->n_attempts; i++)
@@ -330,21 +330,21 @@ static void save_for_user(struct sim_attempt *x, int64_t asked)
     start_save(x, WIRE_CAUSE_USER);
 }
 
-/* `said`: number of the event after which belayd built this response. */
-static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said)
+/* `built_at`: number of the event after which belayd built this response. */
+static void apply_desired(struct sim_agent *a, const struct wire_desired *d, int64_t built_at)
 {
     if (d->rev < a->rev) {
-        if (said > a->obeyed)
+        if (built_at > a->applied)
             world_fail(a->w,
                 "node %lld: a newer response of belayd has an older revision (%lld after %lld)",
                 (long long)a->node, (long long)d->rev, (long long)a->rev);
         return;
     }
     a->rev = d->rev;
-    a->obeyed = said;
+    a->applied = built_at;
     LIST_FOREACH (&a->attempts, l) {
         struct sim_attempt *x = LIST_ENTRY(l, struct sim_attempt, in_agent);
-        const struct wire_desired_attempt *want = wanted(d, x);
+        const struct wire_desired_attempt *want = find_desired(d, x);
         if (!want) {
             forget(x); /* killed, or durably reported */
             continue;
@@ -384,9 +384,9 @@ static enum wire_phase phase_of(const struct sim_attempt *x)
     return x->saving ? WIRE_SAVING : WIRE_RUNNING;
 }
 
-static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
+static void fill_status(const struct sim_attempt *x, struct wire_attempt_status *s)
 {
-    bool tells = x->phase == SIM_RUNNING && !x->has_no_script;
+    bool reports = x->phase == SIM_RUNNING && !x->has_no_script;
     *s = (struct wire_attempt_status){
         .job = x->job,
         .attempt = x->attempt,
@@ -399,9 +399,9 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
         .damaged = x->damaged,
         .restored_bytes = x->restored.attempt ? SIM_CONTENT_BYTES : 0,
         .reused_bytes = x->restored.attempt ? x->nearby_bytes : 0,
-        .first_done = tells ? x->base_steps : WIRE_NONE,
-        .done = tells ? steps_now(x) : WIRE_NONE,
-        .total = tells ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
+        .first_done = reports ? x->base_steps : WIRE_NONE,
+        .done = reports ? steps_now(x) : WIRE_NONE,
+        .total = reports ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
         .checkpoints = x->saved,
         .n_checkpoints = x->n_saved,
         .failed_saves = x->failed_saves,
@@ -432,7 +432,7 @@ static void build(struct sim_agent *a, int64_t wait_ms, struct wire_status *out)
     st.attempts = mem_array(st.n_attempts + 1, sizeof(*st.attempts));
     size_t i = 0;
     LIST_FOREACH (&a->attempts, l)
-        tell(LIST_ENTRY(l, struct sim_attempt, in_agent), &st.attempts[i++]);
+        fill_status(LIST_ENTRY(l, struct sim_attempt, in_agent), &st.attempts[i++]);
     wire_status_encode(&st, &text);
     if (wire_status_decode(text.data, text.len, out, &e) != 0)
         world_fail(a->w, "an encoded status cannot be decoded: %s", e.text);
@@ -451,7 +451,7 @@ static void call_free(struct sim_call *c)
     free(c);
 }
 
-static void poll_again(struct sim_agent *a, bool failed)
+static void poll_after(struct sim_agent *a, bool failed)
 {
     a->tries = failed ? a->tries + 1 : 0;
     timer_start(
@@ -468,11 +468,11 @@ static void on_arrived(struct timer *t, void *ctx)
     bool ok = c->desired != NULL;
     (void)t;
     if (current && ok)
-        obey(a, c->desired, c->said);
+        apply_desired(a, c->desired, c->built_at);
     call_free(c);
     if (current && polled) {
         a->polls--;
-        poll_again(a, !ok);
+        poll_after(a, !ok);
     } else if (current && !ok) {
         /* an urgent status was lost: repeat it at the next poll, without waiting */
         send_status(a, 0);
@@ -492,10 +492,10 @@ static void on_reply(void *ctx, const struct err *e, const struct wire_desired *
     }
     if (d)
         disks_answered(c->agent, c->incarnation, &c->status);
-    if (d && !world_chance(w, w->calm ? 0 : 0.03)) {
+    if (d && !world_chance(w, w->faults_over ? 0 : 0.03)) {
         struct buf text = {0};
         struct err bad = {0};
-        c->said = w->events;
+        c->built_at = w->events;
         c->desired = mem_alloc(sizeof(*c->desired));
         wire_desired_encode(d, &text);
         if (wire_desired_decode(text.data, text.len, c->desired, &bad) != 0)
@@ -522,7 +522,7 @@ static void on_departed(struct timer *t, void *ctx)
     (void)t;
     if (c->agent->dead) {
         call_free(c);
-    } else if (!w->up || cut || world_chance(w, w->calm ? 0 : 0.03)) {
+    } else if (!w->up || cut || world_chance(w, w->faults_over ? 0 : 0.03)) {
         w->lost_messages++;
         timer_init(&c->timer, on_arrived, c);
         timer_start(&w->vt.timers, &c->timer, 1000);
@@ -578,11 +578,11 @@ static void on_joined(void *ctx, const struct err *e, int64_t node)
             cloud_kill(a->machine, false); /* no longer needed: powers off */
             return;
         }
-        poll_again(a, true);
+        poll_after(a, true);
         return;
     }
     a->node = node;
-    poll_again(a, false);
+    poll_after(a, false);
 }
 
 static void join(struct sim_agent *a)
@@ -593,7 +593,7 @@ static void join(struct sim_agent *a)
         .joined_at = WALL_NONE,
         .gone_at = WALL_NONE};
     if (!w->up || world_now(w) < a->cut_until_ms) {
-        poll_again(a, true);
+        poll_after(a, true);
         return;
     }
     const struct instance *i =
@@ -629,7 +629,7 @@ static void on_restart(struct timer *t, void *ctx)
     a->incarnation = clock_wall(a->w->vt.timers.clock).ms;
     a->seq = a->space_seq = 0;
     a->is_full_reported = false;
-    poll_again(a, false);
+    poll_after(a, false);
 }
 
 /* kill -9 of the agent alone: programs continue, a running save is lost. */
@@ -638,7 +638,7 @@ static void on_crash(struct timer *t, void *ctx)
     struct sim_agent *a = ctx;
     struct world *w = a->w;
     (void)t;
-    if (a->dead || w->calm)
+    if (a->dead || w->faults_over)
         return;
     a->up = false;
     w->kills++;
@@ -694,7 +694,7 @@ void agent_notice(struct sim_agent *a, enum wire_notice_kind kind, int64_t deadl
         else
             start_save(x, WIRE_CAUSE_REBALANCE);
     }
-    urgent(a);
+    send_status_now(a);
 }
 
 void agent_kill(struct sim_agent *a)

@@ -17,7 +17,7 @@
 
 bool boots_fail_now(struct world *w)
 {
-    return w->seed % SIM_BOOTLESS == 4 && !w->calm &&
+    return w->seed % SIM_BOOTLESS == 4 && !w->faults_over &&
            world_now(w) < (int64_t)(w->seed % 7 + 1) * 900000;
 }
 
@@ -105,7 +105,7 @@ static void note_disk(struct sim_boots *b, struct boots_batch *x, const struct h
     map_put(&b->full, id, (void *)(uintptr_t)b->n_batches);
 }
 
-static bool believes_that_it_works(const struct changes *c, int64_t id)
+static bool records_boot_works(const struct changes *c, int64_t id)
 {
     for (size_t i = 0; i < c->n_instances; i++)
         if (c->instances[i].id == id)
@@ -120,7 +120,7 @@ static void note_attempt(struct sim_boots *b, struct boots_batch *x, const struc
         return;
     map_put(&b->begun, key, b);
     bool became_full = (int64_t)(uintptr_t)map_get(&b->full, id) == b->n_batches;
-    if (became_full && believes_that_it_works(x->c, id)) {
+    if (became_full && records_boot_works(x->c, id)) {
         map_remove(&b->full, id);
         decide(b, id, BOOT_WORKS);
         x->n_failed--;

@@ -392,7 +392,7 @@ static void check_reserved(struct world *w, const struct node_row *r)
 static void check_bill(struct world *w)
 {
     size_t pos = 0;
-    cloud_forget_unheard(w);
+    cloud_forget_unstored_prices(w);
     for (const struct sim_spent *s; (s = map_next(&w->spent, &pos, NULL)) && cloud_bills(w);) {
         int64_t ms = 0, uusd = 0;
         for (int i = 0; i < w->n_machines; i++)
@@ -498,7 +498,7 @@ void check_committed(struct world *w, const struct db_batch *b)
         map_put(&w->attempts,
             rank_key(c->attempts[i].job, c->attempts[i].attempt, c->attempts[i].node), w);
     for (size_t i = 0; i < c->n_offers; i++)
-        cloud_heard(w, &c->offers[i]);
+        cloud_price_stored(w, &c->offers[i]);
     for (size_t i = 0; i < c->n_instances; i++)
         check_zone(w, &c->instances[i]);
     for (size_t i = 0; i < c->n_instances; i++)
@@ -558,13 +558,13 @@ void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node)
             (long long)job, (long long)attempt, (long long)node);
 }
 
-bool wants_alone(const struct world *w, const struct job *j)
+bool wants_exclusive(const struct world *w, const struct job *j)
 {
     const struct constraints *x = model_constraints(w->model, j->row.constraints);
     return x && x->exclusive;
 }
 
-static bool keeps_off(const struct world *w, const struct attempt *a)
+static bool excludes_node(const struct world *w, const struct attempt *a)
 {
     const struct constraints *x = model_constraints(w->model, a->job->row.constraints);
     return x && hosts_has(x->exclude, a->node->row.name);
@@ -577,10 +577,10 @@ static void check_nodes(struct world *w)
         const struct node *n = LIST_ENTRY(ln, struct node, in_all);
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            if (keeps_off(w, a))
+            if (excludes_node(w, a))
                 world_fail(w, "job %lld is on node %lld, which it excludes", (long long)a->row.job,
                     (long long)n->row.id);
-            if (!wants_alone(w, a->job))
+            if (!wants_exclusive(w, a->job))
                 continue;
             if (list_first(&n->attempts) != list_last(&n->attempts) ||
                 a->allocated.cpus != n->row.total.cpus ||
@@ -692,7 +692,7 @@ static void check_ckpt_gc(struct world *w, const struct job_row *r)
 }
 
 /* True if the job used up its retries for this kind of end. */
-static bool ran_out(const struct job_row *r)
+static bool retries_used_up(const struct job_row *r)
 {
     for (int k = 0; k < RETRY_KINDS; k++)
         if (str_eq(retry_kind_names[k], end_kind_names[r->end]))
@@ -700,7 +700,7 @@ static bool ran_out(const struct job_row *r)
     return false;
 }
 
-static int see_rollup_gap(void *ctx, const char *text)
+static int on_rollup_gap(void *ctx, const char *text)
 {
     world_fail(ctx, "%s", text);
     return 1;
@@ -710,9 +710,9 @@ static int see_rollup_gap(void *ctx, const char *text)
 static void check_rollups(struct world *w)
 {
     struct err e = {0};
-    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 ||
-        db_read_data_gaps(w->reader, see_rollup_gap, w, &e) != 0 ||
-        db_read_job_gaps(w->reader, see_rollup_gap, w, &e) != 0)
+    if (db_read_rollup_gaps(w->reader, on_rollup_gap, w, &e) != 0 ||
+        db_read_data_gaps(w->reader, on_rollup_gap, w, &e) != 0 ||
+        db_read_job_gaps(w->reader, on_rollup_gap, w, &e) != 0)
         world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
 }
 
@@ -770,7 +770,7 @@ void check_end(struct world *w)
         /* or cancelled by a request whose response was lost */
         else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY &&
                  row.end != END_DEADLINE && row.end != (j->fails ? END_FAILED : END_SUCCEEDED) &&
-                 !ran_out(&row))
+                 !retries_used_up(&row))
             world_fail(w, "job %lld ended as %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded",
                 (long long)row.attempts);

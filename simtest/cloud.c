@@ -121,7 +121,7 @@ static struct sim_spent *spent_under(struct world *w, const char *token)
 /* True if part of the machine's cost is unknowable to belayd. That is the cost before the machine
  * was first seen, unless at the price of that time (and one earlier change, once the provider has
  * reported its start); and that of a machine which ended after more than one later price change. */
-static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
+static bool is_cost_unknown(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
     const struct sim_spent *s = spent_under(w, m->token);
     if (!s || s->is_over)
@@ -130,12 +130,12 @@ static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall
            (wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
 }
 
-static bool has_unheard_machine(struct world *w, int zone)
+static bool has_machine_of_unknown_cost(struct world *w, int zone)
 {
     const struct sim_prices *p = &w->prices[zone];
     for (int i = 0; i < w->n_machines; i++)
         if (str_eq(w->machines[i]->zone, zones[zone]) &&
-            is_unheard(w, w->machines[i], p->since[p->n - 1]))
+            is_cost_unknown(w, w->machines[i], p->since[p->n - 1]))
             return true;
     return false;
 }
@@ -147,8 +147,8 @@ static void change_price(struct world *w, int zone)
     struct sim_prices *p = &w->prices[zone];
     struct wall since = {now_of(w).ms - world_between(w, 0, 60000)};
     int64_t uusd_h = world_between(w, 50000, 150000);
-    if (p->n == SIM_PRICES_MAX || has_unheard_machine(w, zone) || uusd_h == p->uusd_h[p->n - 1] ||
-        uusd_h == START_UUSD_H)
+    if (p->n == SIM_PRICES_MAX || has_machine_of_unknown_cost(w, zone) ||
+        uusd_h == p->uusd_h[p->n - 1] || uusd_h == START_UUSD_H)
         return;
     if (since.ms <= p->since[p->n - 1].ms)
         since.ms = p->since[p->n - 1].ms + 1;
@@ -168,18 +168,18 @@ static void change_price(struct world *w, int zone)
     p->uusd_h[p->n++] = uusd_h;
 }
 
-void cloud_forget_unheard(struct world *w)
+void cloud_forget_unstored_prices(struct world *w)
 {
     for (int i = 0; i < 2; i++)
-        w->prices[i].n = w->prices[i].n_heard;
+        w->prices[i].n = w->prices[i].n_stored;
 }
 
-void cloud_heard(struct world *w, const struct offer_row *r)
+void cloud_price_stored(struct world *w, const struct offer_row *r)
 {
     struct sim_prices *p = &w->prices[str_eq(r->zone, "z2")];
     if (r->market == MARKET_SPOT && str_eq(r->type, SIM_SMALL) &&
         r->price_uusd_h == p->uusd_h[p->n - 1])
-        p->n_heard = p->n;
+        p->n_stored = p->n;
 }
 
 /* ---- machines ---- */
@@ -240,7 +240,7 @@ static void on_reclaim(struct timer *t, void *ctx)
     struct sim_machine *m = ctx;
     struct world *w = m->w;
     (void)t;
-    if (w->calm)
+    if (w->faults_over)
         return;
     w->reclaims++;
     if (m->agent && world_chance(w, 0.15)) {
@@ -390,7 +390,9 @@ static void reply_list(const struct cloud_call *c)
     struct world *w = c->w;
     struct cloud_instance *list = mem_array((size_t)w->n_machines + 1, sizeof(*list));
     size_t n = 0;
-    STR_COPY(w->unseen, w->calm || !world_chance(w, 0.1) ? "" : world_chance(w, 0.5) ? "z1" : "z2");
+    STR_COPY(w->unseen, w->faults_over || !world_chance(w, 0.1) ? ""
+                        : world_chance(w, 0.5)                  ? "z1"
+                                                                : "z2");
     for (int i = 0; i < w->n_machines; i++) {
         const struct sim_machine *m = w->machines[i];
         bool old = m->state == CLOUD_GONE && world_now(w) - m->gone_ms > 3600000 && !cloud_bills(w);
@@ -404,7 +406,7 @@ static void reply_list(const struct cloud_call *c)
 static void reply_prices(struct cloud_call *c)
 {
     struct cloud_price list[2];
-    cloud_forget_unheard(c->w);
+    cloud_forget_unstored_prices(c->w);
     for (int i = 0; i < 2; i++) {
         struct sim_prices *p = &c->w->prices[i];
         change_price(c->w, i);
@@ -443,12 +445,12 @@ static void on_reply(struct timer *t, void *ctx)
 
 /* Outcomes of a call that driver.h allows, with their probabilities. A call that was not sent, or
  * was refused, had no effect; one with a lost reply may have succeeded. */
-static const struct fate {
+static const struct call_outcome {
     double chance;
     enum err_kind kind;
     const char *text;
     bool of_launch, lost;
-} fates[] = {
+} outcomes[] = {
     {0.13, ERR_NO_CAPACITY, "no capacity", .of_launch = true},
     {0.02, ERR_QUOTA, "quota exceeded", .of_launch = true},
     {0.01, ERR_CONFIG, "no such image", .of_launch = true},
@@ -466,11 +468,11 @@ static const struct fate {
     {0.02, ERR_UNAVAILABLE, "500, after all was done", .lost = true},
 };
 
-static void choose_fate(struct cloud_call *c)
+static void choose_outcome(struct cloud_call *c)
 {
     double at = prng_unit(&c->w->prng);
-    for (size_t i = 0; !c->w->calm && i < sizeof(fates) / sizeof(fates[0]); i++) {
-        const struct fate *f = &fates[i];
+    for (size_t i = 0; !c->w->faults_over && i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+        const struct call_outcome *f = &outcomes[i];
         if (f->of_launch && c->kind != CALL_LAUNCH)
             continue;
         at -= f->chance;
@@ -496,7 +498,7 @@ static struct cloud_call *call(struct world *w, enum call_kind kind, void *ctx)
 
 static void send(struct cloud_call *c)
 {
-    choose_fate(c);
+    choose_outcome(c);
     timer_start(&c->w->vt.timers, &c->effect,
         world_between(c->w, 1, world_chance(c->w, 0.1) ? 20000 : 1000));
 }
@@ -595,7 +597,7 @@ struct cloud_driver *cloud_create(struct world *w)
     for (int i = 0; i < 2 && w->prices[i].n == 0; i++) {
         w->prices[i].since[0] = (struct wall){0};
         w->prices[i].uusd_h[0] = START_UUSD_H;
-        w->prices[i].n = w->prices[i].n_heard = 1;
+        w->prices[i].n = w->prices[i].n_stored = 1;
     }
     d->base.ops = &ops;
     d->w = w;
@@ -604,7 +606,7 @@ struct cloud_driver *cloud_create(struct world *w)
 
 void cloud_forget_calls(struct world *w)
 {
-    cloud_forget_unheard(w);
+    cloud_forget_unstored_prices(w);
     LIST_FOREACH (&w->cloud_calls, l) {
         struct cloud_call *c = LIST_ENTRY(l, struct cloud_call, in_world);
         c->forgotten = true;

@@ -100,9 +100,9 @@ void crons_ask(struct world *w)
     const struct cron_entry *c = model_cron(w->model, 1);
     if (w->seed % EVERY != 0 || w->cron_removed)
         return;
-    if (!w->cron_seen && !w->calm) {
+    if (!w->cron_seen && !w->faults_over) {
         add(w);
-    } else if (c && (w->calm || c->row.started >= STARTED_MAX)) {
+    } else if (c && (w->faults_over || c->row.started >= STARTED_MAX)) {
         struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = 1, .to = CRON_REMOVED}};
         tick_post(w->tick, &ev, on_done, NULL);
     }
@@ -124,7 +124,7 @@ static const struct time_zone *zone(struct world *w)
     return z;
 }
 
-static struct wall next(struct world *w, const struct cron_row *r, struct wall after)
+static struct wall next_time(struct world *w, const struct cron_row *r, struct wall after)
 {
     struct cron c;
     struct err e;
@@ -153,7 +153,7 @@ static void check_row(struct world *w, const struct cron_row *r)
     w->cron_removed = r->state == CRON_REMOVED;
     if (w->cron_removed)
         return;
-    for (struct wall t = w->cron_first; t.ms < end.ms; t = next(w, r, t))
+    for (struct wall t = w->cron_first; t.ms < end.ms; t = next_time(w, r, t))
         due++;
     if (due != w->cron_decided + (int64_t)core_cron_waiting(r, at))
         world_fail(w, "%lld scheduled times have passed: %lld were decided, and %zu wait",

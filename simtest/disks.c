@@ -14,15 +14,15 @@
 #define LONGEST_MS 900000
 #define STARTS_MAX 8 /* maximum number of starts of a job that is too large */
 
-static bool disks_are_there(const struct world *w)
+static bool disks_enabled(const struct world *w)
 {
     return w->seed % SIM_DISKS == 3;
 }
 
-void disks_trouble(struct world *w)
+void disks_disturb(struct world *w)
 {
     const struct link *l = list_first(&w->agents);
-    if (!disks_are_there(w) || w->calm || !world_chance(w, 0.1))
+    if (!disks_enabled(w) || w->faults_over || !world_chance(w, 0.1))
         return;
     for (int64_t skip = world_between(w, 0, 5); l && skip > 0; skip--)
         l = list_next(&w->agents, l);
@@ -38,7 +38,7 @@ static bool image_is_full(const struct sim_agent *a)
 
 bool disks_is_full(const struct sim_agent *a)
 {
-    return !a->w->calm && (image_is_full(a) || world_now(a->w) < a->full_until_ms);
+    return !a->w->faults_over && (image_is_full(a) || world_now(a->w) < a->full_until_ms);
 }
 
 bool disks_refuse(struct sim_agent *a, int64_t job)
@@ -46,7 +46,7 @@ bool disks_refuse(struct sim_agent *a, int64_t job)
     struct sim_job *j = world_job(a->w, job);
     if (disks_is_full(a))
         return true;
-    if (!disks_are_there(a->w) || a->w->calm)
+    if (!disks_enabled(a->w) || a->w->faults_over)
         return false;
     if (j->too_large == 0 && world_chance(a->w, 0.05))
         j->too_large = (int32_t)world_between(a->w, 1, STARTS_MAX);

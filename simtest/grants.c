@@ -9,17 +9,17 @@
 #include "base/str.h"
 #include <string.h>
 
-#define DENIED_PART 5 /* as in scheduler/core/lifecycle/withheld.c, like LEAST_MS */
-#define LEAST_MS 30000
+#define DENIED_DIVISOR 5 /* as in scheduler/core/lifecycle/withheld.c, like WAIT_MIN_MS */
+#define WAIT_MIN_MS 30000
 #define SLACK_MS 60000 /* allowed delay after a deadline, because clocks are set */
 
 /* An attempt without credentials ends at its deadline, counted while belayd keeps running. */
 static void check_wait(struct world *w, struct sim_job *j, const struct attempt *a)
 {
-    int64_t wait_ms = SIM_STORE_WAIT_MS / (j->is_denied ? DENIED_PART : 1),
+    int64_t wait_ms = SIM_STORE_WAIT_MS / (j->is_denied ? DENIED_DIVISOR : 1),
             waited_ms = clock_wall(w->vt.timers.clock).ms - a->row.assigned_at.ms,
             asked_ms = world_now(w) - j->asked_since_ms;
-    if (a->row.state == ATTEMPT_ASSIGNED && asked_ms > LEAST_MS + SLACK_MS &&
+    if (a->row.state == ATTEMPT_ASSIGNED && asked_ms > WAIT_MIN_MS + SLACK_MS &&
         waited_ms > wait_ms + SLACK_MS && world_now(w) > w->full_until_ms + SLACK_MS &&
         !agent_has(w, &a->row))
         world_fail(w, "job %lld attempt %lld still waits for credentials after %lld ms",
@@ -44,7 +44,7 @@ bool grants_of_job(
     const struct attempt *a = of ? job_attempt(of) : NULL;
     struct sim_job *j = world_job(w, job);
     (void)ret_secrets; /* version 0: simulated agents have no credentials */
-    if (w->seed % SIM_GRANTS != 5 || w->calm || !a || of->row.spec.method == CKPT_NONE)
+    if (w->seed % SIM_GRANTS != 5 || w->faults_over || !a || of->row.spec.method == CKPT_NONE)
         return true;
     if (j->asked_attempt != attempt)
         begin_attempt(w, j, attempt);

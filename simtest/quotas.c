@@ -7,8 +7,8 @@
 
 #include "base/str.h"
 
-#define PAUSE_MS (15 * 60000LL) /* minimum interval between two preemptions of a job */
-#define SOON_MS (5 * 60000LL)   /* a disk may be full for one minute, belayd down for two */
+#define PAUSE_MS (15 * 60000LL)   /* minimum interval between two preemptions of a job */
+#define OWED_MAX_MS (5 * 60000LL) /* a disk may be full for one minute, belayd down for two */
 
 static void add_team(
     struct world *w, const char *name, int64_t quota_mcpu, size_t n_users, const char *const *users)
@@ -119,7 +119,7 @@ static bool is_kept_from(const struct world *w, const struct job *j)
 {
     const struct team *t = j->account->team;
     int64_t mcpu = j->row.spec.need.cpus * 1000LL;
-    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.spec.nodes > 1 ||
+    if (wants_exclusive(w, j) || !tree_has(&j->in_shape) || j->row.spec.nodes > 1 ||
         j->row.spec.pool[0] || job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
         use_of(w, t->name, NULL).mcpu + mcpu > policy_quota_mcpu(&w->policy, t->name))
         return false;
@@ -152,7 +152,7 @@ static void check_owed(struct world *w)
     }
     if (!waits || may_launch(w))
         w->owed_since_ms = world_now(w);
-    else if (world_now(w) - w->owed_since_ms > SOON_MS)
+    else if (world_now(w) - w->owed_since_ms > OWED_MAX_MS)
         world_fail(w,
             "a job within its quota has waited for %lld ms while others use that capacity",
             (long long)(world_now(w) - w->owed_since_ms));

@@ -14,7 +14,7 @@ static const struct rack_options racks[] = {
 };
 #define RACKS (sizeof racks / sizeof racks[0])
 
-bool racks_are_there(const struct world *w)
+bool racks_enabled(const struct world *w)
 {
     return w->seed % SIM_RACKS == 2 && w->seed % SIM_QUOTAS != 1;
 }
@@ -22,7 +22,7 @@ bool racks_are_there(const struct world *w)
 size_t racks_of(const struct world *w, const struct rack_options **ret_racks)
 {
     *ret_racks = racks;
-    return racks_are_there(w) ? RACKS : 0;
+    return racks_enabled(w) ? RACKS : 0;
 }
 
 static void on_applied(void *ctx, const struct err *e, int64_t id)
@@ -30,7 +30,8 @@ static void on_applied(void *ctx, const struct err *e, int64_t id)
     (void)ctx, (void)e, (void)id;
 }
 
-static void tell(struct world *w, const struct node *n, enum node_throttle throttle, int64_t watts)
+static void post_condition(
+    struct world *w, const struct node *n, enum node_throttle throttle, int64_t watts)
 {
     struct event ev = {.type = EV_CONDITION,
         .condition = {.node = n->row.id, .throttle = throttle, .watts = watts}};
@@ -38,25 +39,25 @@ static void tell(struct world *w, const struct node *n, enum node_throttle throt
 }
 
 /* At random times. */
-void racks_trouble(struct world *w)
+void racks_disturb(struct world *w)
 {
     const struct link *l = list_first(model_nodes(w->model));
-    if (!racks_are_there(w) || !world_chance(w, 0.2))
+    if (!racks_enabled(w) || !world_chance(w, 0.2))
         return;
     for (int64_t skip = world_between(w, 0, 3); l && skip > 0; skip--)
         l = list_next(model_nodes(w->model), l);
     if (l)
-        tell(w, LIST_ENTRY(l, struct node, in_all),
+        post_condition(w, LIST_ENTRY(l, struct node, in_all),
             (enum node_throttle)world_between(w, NODE_THROTTLE_NONE, NODE_THROTTLE_BOARD),
             world_between(w, 0, 700));
 }
 
-void racks_calm(struct world *w)
+void racks_restore(struct world *w)
 {
-    if (!racks_are_there(w))
+    if (!racks_enabled(w))
         return;
     LIST_FOREACH (model_nodes(w->model), l)
-        tell(w, LIST_ENTRY(l, struct node, in_all), NODE_THROTTLE_NONE, 0);
+        post_condition(w, LIST_ENTRY(l, struct node, in_all), NODE_THROTTLE_NONE, 0);
 }
 
 /* The draw grows with the greater of the used shares of CPUs and GPUs. */
@@ -91,6 +92,6 @@ static void check_rack(struct world *w, const struct rack_options *r)
 
 void racks_check(struct world *w)
 {
-    for (size_t i = 0; i < RACKS && racks_are_there(w); i++)
+    for (size_t i = 0; i < RACKS && racks_enabled(w); i++)
         check_rack(w, &racks[i]);
 }

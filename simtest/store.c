@@ -10,14 +10,14 @@
 
 #define KEPT 3 /* checkpoints that an agent keeps */
 
-static struct sim_store_job *of(struct world *w, int64_t job)
+static struct sim_store_job *store_of_job(struct world *w, int64_t job)
 {
     return &w->store[job - 1];
 }
 
 static void keep_newest(struct world *w, int64_t job, size_t n)
 {
-    struct sim_store_job *s = of(w, job);
+    struct sim_store_job *s = store_of_job(w, job);
     if (s->n <= n)
         return;
     traffic_store_changes(w, job, (int64_t)(s->n - n));
@@ -29,14 +29,14 @@ static void keep_newest(struct world *w, int64_t job, size_t n)
 
 void store_fence(struct world *w, int64_t job, int64_t attempt)
 {
-    struct sim_store_job *s = of(w, job);
+    struct sim_store_job *s = store_of_job(w, job);
     if (s->fence < attempt)
         s->fence = attempt;
 }
 
 void store_identify(struct world *w, int64_t job, const char *identity)
 {
-    struct sim_store_job *s = of(w, job);
+    struct sim_store_job *s = store_of_job(w, job);
     if (!s->identity[0])
         STR_COPY(s->identity, identity);
     if (!str_eq(s->identity, identity))
@@ -46,7 +46,7 @@ void store_identify(struct world *w, int64_t job, const char *identity)
 
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps)
 {
-    struct sim_store_job *s = of(w, job);
+    struct sim_store_job *s = store_of_job(w, job);
     if (s->fence > ref.attempt || s->n == SIM_MANIFESTS_MAX)
         return false;
     if (s->n && ckpt_ref_compare(s->manifests[s->n - 1].ref, ref) >= 0)
@@ -69,7 +69,7 @@ struct ckpt_ref store_newest(const struct world *w, int64_t job)
 struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from,
     struct ckpt_ref expected, int *ret_damaged, bool *ret_lost)
 {
-    struct sim_store_job *s = of(w, job);
+    struct sim_store_job *s = store_of_job(w, job);
     bool reaches = expected.attempt == 0;
     *ret_damaged = 0;
     for (size_t i = s->n; i-- > s->away;) {
@@ -87,19 +87,19 @@ struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt,
     return (struct sim_manifest){0};
 }
 
-void store_take_away(struct world *w, int64_t job)
+void store_hide(struct world *w, int64_t job)
 {
-    of(w, job)->away = of(w, job)->n;
+    store_of_job(w, job)->away = store_of_job(w, job)->n;
 }
 
-void store_bring_back(struct world *w, int64_t job)
+void store_unhide(struct world *w, int64_t job)
 {
-    of(w, job)->away = 0;
+    store_of_job(w, job)->away = 0;
 }
 
 int64_t store_clean(struct world *w, int64_t job, int64_t attempt)
 {
-    struct sim_store_job *s = of(w, job);
+    struct sim_store_job *s = store_of_job(w, job);
     if (s->fence <= attempt) {
         keep_newest(w, job, KEPT);
     }
@@ -124,7 +124,7 @@ static void clean(struct world *w, const struct sim_cleaner *x, bool whole)
         world_fail(w, "the checkpoints of job %lld were cleaned before its end was committed",
             (long long)job);
     store_identify(w, job, x->job.known.identity);
-    of(w, job)->fence = SIM_CLOSED;
+    store_of_job(w, job)->fence = SIM_CLOSED;
     if (whole && x->job.keep != CKPT_GC_KEEP_ALL)
         keep_newest(w, job, x->job.keep == CKPT_GC_KEEP_LAST ? 1 : 0);
     w->cleanings++;
@@ -140,7 +140,7 @@ static void on_cleaned(struct timer *t, void *ctx)
     if (fails)
         err_set(&e, ERR_IO, "the simulated store does not answer");
     x->done(x->ctx, fails ? CLEAN_FAILED : CLEAN_DONE,
-        (int64_t)of(x->w, x->job.job)->n * SIM_STORED_BYTES, fails ? &e : NULL);
+        (int64_t)store_of_job(x->w, x->job.job)->n * SIM_STORED_BYTES, fails ? &e : NULL);
 }
 
 static void start_cleaning(

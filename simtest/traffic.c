@@ -18,16 +18,16 @@
 #define WRITE_BYTES_UUSD 4
 #define GIB (INT64_C(1) << 30)
 
-static bool is_elsewhere(const struct world *w)
+static bool store_is_remote(const struct world *w)
 {
-    return w->seed % SIM_ELSEWHERE == 0;
+    return w->seed % SIM_REMOTE_STORE == 0;
 }
 
 void traffic_prices(const struct world *w, struct pool_row *p)
 {
-    p->egress_uusd_gib = is_elsewhere(w) ? GIB / READ_BYTES_UUSD : 0;
+    p->egress_uusd_gib = store_is_remote(w) ? GIB / READ_BYTES_UUSD : 0;
     /* traffic leaving owned machines is free */
-    p->upload_uusd_gib = is_elsewhere(w) && p->elastic ? GIB / WRITE_BYTES_UUSD : 0;
+    p->upload_uusd_gib = store_is_remote(w) && p->elastic ? GIB / WRITE_BYTES_UUSD : 0;
 }
 
 struct egress traffic_egress(const char *provider)
@@ -44,12 +44,12 @@ static void add(struct world *w, const struct sim_attempt *x, int64_t sequence, 
 
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes)
 {
-    add(w, x, 0, is_elsewhere(w) ? bytes / READ_BYTES_UUSD : 0);
+    add(w, x, 0, store_is_remote(w) ? bytes / READ_BYTES_UUSD : 0);
 }
 
 void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes)
 {
-    add(w, x, x->sequence, is_elsewhere(w) && x->agent->machine ? bytes / WRITE_BYTES_UUSD : 0);
+    add(w, x, x->sequence, store_is_remote(w) && x->agent->machine ? bytes / WRITE_BYTES_UUSD : 0);
 }
 
 /* ---- input of jobs ---- */
@@ -73,7 +73,7 @@ static int64_t input_uusd(const struct world *w, const struct sim_input *in, boo
 {
     double gib = (double)in->bytes / (double)GIB;
     if (!is_rented || str_eq(in->from, "store"))
-        return is_elsewhere(w) ? in->bytes / READ_BYTES_UUSD : 0;
+        return store_is_remote(w) ? in->bytes / READ_BYTES_UUSD : 0;
     return (int64_t)(gib * (double)traffic_egress(in->from).out_uusd_gib + 0.5);
 }
 
@@ -131,7 +131,7 @@ void traffic_store_changes(struct world *w, int64_t job, int64_t manifests)
 
 int64_t traffic_store_price(const struct world *w)
 {
-    return is_elsewhere(w) ? SIM_STORE_UUSD_GIB_MONTH : 0;
+    return store_is_remote(w) ? SIM_STORE_UUSD_GIB_MONTH : 0;
 }
 
 static void check_stored(struct world *w, const struct stored_row *r)
@@ -157,7 +157,7 @@ static void check_stored(struct world *w, const struct stored_row *r)
 
 void traffic_check(struct world *w)
 {
-    for (int64_t job = 1; job <= SIM_JOBS_MAX && is_elsewhere(w); job++) {
+    for (int64_t job = 1; job <= SIM_JOBS_MAX && store_is_remote(w); job++) {
         const struct sim_store_job *s = &w->store[job - 1];
         if (s->fence == SIM_CLOSED && s->known_bytes > 0 &&
             s->known_bytes != (int64_t)s->n * SIM_STORED_BYTES)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct wish {
+struct cancel_request {
     struct world *w;
     int64_t job;
 };
@@ -157,7 +157,7 @@ static struct retries some_retries(struct world *w)
     return r;
 }
 
-#define SIM_CHOOSY 4
+#define SIM_CONSTRAINED 4
 
 /* Constraints that launchable machines meet, since not every world has reserved nodes. */
 static const char *constraints_of(struct world *w)
@@ -169,14 +169,14 @@ static const char *constraints_of(struct world *w)
     /* z2 has spot machines only: the last job might wait forever */
     int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8;
     int which = (int)world_between(w, 0, n - 1);
-    if (w->seed % SIM_CHOOSY != 0 && str_starts(all[which], "constraint="))
+    if (w->seed % SIM_CONSTRAINED != 0 && str_starts(all[which], "constraint="))
         /* a constraint prevents alternatives in launches of a fleet, so most worlds have none */
         which -= 4;
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
 /* Adds, occasionally and in some worlds, exclusive nodes or an excluded node; out is the buffer. */
-static const char *and_more(
+static const char *add_exclusions(
     struct world *w, const char *constraints, char out[CONSTRAINTS_TEXT_MAX])
 {
     bool alone = w->seed % SIM_ALONE == 0 && world_chance(w, 0.25);
@@ -235,7 +235,7 @@ static void submit(struct world *w)
         .spec.drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     char text[CONSTRAINTS_TEXT_MAX], *document = options_document(w);
     struct job_texts texts = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}",
-        .constraints = and_more(w, constraints_of(w), text), .document_json = document};
+        .constraints = add_exclusions(w, constraints_of(w), text), .document_json = document};
     options_random(w, &row.spec);
     STR_COPY(row.spec.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
@@ -271,7 +271,7 @@ static void submit(struct world *w)
 
 static void on_cancelled(void *ctx, const struct err *e, int64_t id)
 {
-    struct wish *x = ctx;
+    struct cancel_request *x = ctx;
     (void)id;
     if (!e)
         world_job(x->w, x->job)->cancelled = true;
@@ -407,8 +407,8 @@ static void change_a_job(struct world *w)
     if (ev.type == EV_CANCEL) {
         static const struct ranges some = {1, {{1, 2, 1}}};
         ev.cancel.tasks = world_chance(w, 0.2) ? &some : NULL;
-        struct wish *x = mem_alloc(sizeof(*x));
-        *x = (struct wish){w, job};
+        struct cancel_request *x = mem_alloc(sizeof(*x));
+        *x = (struct cancel_request){w, job};
         tick_post(w->tick, &ev, on_cancelled, x);
     } else {
         tick_post(w->tick, &ev, on_done, NULL);
@@ -446,7 +446,7 @@ static void release_all(struct world *w)
         const struct job *j = model_job(w->model, id);
         struct event ev = {.type = EV_RELEASE, .release = {.job = id, .by = "ann"}};
         if (j && j->row.hold == HOLD_STORE && world_chance(w, 0.5))
-            store_bring_back(w, id);
+            store_unhide(w, id);
         else if (j && j->row.hold == HOLD_STORE)
             ev.release.from_scratch = true;
         if (j && j->row.hold != HOLD_NONE)
@@ -460,21 +460,21 @@ static void on_user(struct timer *t, void *ctx)
 {
     struct world *w = ctx;
     (void)t;
-    if (w->up && !w->calm && w->n_acked > 0 && world_chance(w, 0.15))
+    if (w->up && !w->faults_over && w->n_acked > 0 && world_chance(w, 0.15))
         update_a_job(w, w->acked[world_between(w, 0, w->n_acked - 1)]);
     else if (w->up && w->n_submits < w->n_jobs)
         submit(w);
-    else if (w->up && !w->calm && world_chance(w, 0.3))
+    else if (w->up && !w->faults_over && world_chance(w, 0.3))
         change_a_job(w);
-    else if (w->up && !w->calm && world_chance(w, 0.2))
+    else if (w->up && !w->faults_over && world_chance(w, 0.2))
         drain_a_node(w);
-    else if (w->up && w->calm)
+    else if (w->up && w->faults_over)
         undrain_all(w);
-    if (w->up && w->calm)
-        racks_calm(w);
+    if (w->up && w->faults_over)
+        racks_restore(w);
     else if (w->up)
-        racks_trouble(w);
-    disks_trouble(w);
+        racks_disturb(w);
+    disks_disturb(w);
     if (w->up && world_chance(w, 0.5))
         release_all(w);
     if (w->up)

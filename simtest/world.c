@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TROUBLE_MS (3 * 3600 * 1000) /* duration of the trouble phase */
-#define CALM_MS (48LL * 3600 * 1000) /* maximum duration after that */
+#define FAULTS_MS (3 * 3600 * 1000)          /* duration of the phase with faults */
+#define RECOVERY_MAX_MS (48LL * 3600 * 1000) /* maximum duration after that */
 #define EVENTS_MAX 3000000
 
 /* ---- utilities ---- */
@@ -316,7 +316,7 @@ static void on_crash(struct timer *t, void *ctx)
 {
     struct world *w = ctx;
     (void)t;
-    if (w->calm)
+    if (w->faults_over)
         return;
     if (w->up) {
         kill_belayd(w);
@@ -326,7 +326,7 @@ static void on_crash(struct timer *t, void *ctx)
     timer_start(&w->vt.timers, &w->crash_timer, (int64_t)prng_exponential(&w->prng, 600000));
 }
 
-/* ---- trouble ---- */
+/* ---- faults ---- */
 
 static void cut_an_agent(struct world *w)
 {
@@ -340,23 +340,23 @@ static void cut_an_agent(struct world *w)
     }
 }
 
-static void on_trouble(struct timer *t, void *ctx)
+static void on_fault(struct timer *t, void *ctx)
 {
     struct world *w = ctx;
     (void)t;
-    if (world_now(w) >= TROUBLE_MS) {
-        w->calm = true;
+    if (world_now(w) >= FAULTS_MS) {
+        w->faults_over = true;
         return;
     }
     if (w->seed % SIM_AWAY == 0 && w->n_acked > 0 && world_chance(w, 0.5))
-        store_take_away(w, w->acked[world_between(w, 0, w->n_acked - 1)]);
+        store_hide(w, w->acked[world_between(w, 0, w->n_acked - 1)]);
     if (world_chance(w, 0.7))
         cut_an_agent(w);
     else if (world_chance(w, 0.2))
         w->full_until_ms = world_now(w) + world_between(w, 500, 60000);
     else if (world_chance(w, 0.3)) /* sets the clock */
         vtimers_set_wall(&w->vt, clock_wall(w->vt.timers.clock).ms + world_between(w, -5000, 5000));
-    timer_start(&w->vt.timers, &w->trouble_timer, (int64_t)prng_exponential(&w->prng, 300000));
+    timer_start(&w->vt.timers, &w->fault_timer, (int64_t)prng_exponential(&w->prng, 300000));
 }
 
 /* ---- one run ---- */
@@ -383,20 +383,20 @@ static void begin(struct world *w, struct db *db, uint64_t seed)
     timer_init(&w->commit_timer, on_commit_timer, w);
     timer_init(&w->crash_timer, on_crash, w);
     timer_init(&w->restart_timer, on_restart, w);
-    timer_init(&w->trouble_timer, on_trouble, w);
+    timer_init(&w->fault_timer, on_fault, w);
     timer_start(&w->vt.timers, &w->crash_timer, (int64_t)prng_exponential(&w->prng, 600000));
-    timer_start(&w->vt.timers, &w->trouble_timer, (int64_t)prng_exponential(&w->prng, 300000));
+    timer_start(&w->vt.timers, &w->fault_timer, (int64_t)prng_exponential(&w->prng, 300000));
     start_belayd(w);
     users_start(w);
-    for (int64_t n = world_between(w, 0, 2) + (racks_are_there(w) ? 2 : 0); n > 0; n--)
+    for (int64_t n = world_between(w, 0, 2) + (racks_enabled(w) ? 2 : 0); n > 0; n--)
         agent_boot(w, NULL);
 }
 
-/* Ends early when all is done: further trouble would test nothing. */
+/* Ends early when all is done: further faults would test nothing. */
 static bool is_over(struct world *w)
 {
     if (users_done(w))
-        w->calm = true;
+        w->faults_over = true;
     return users_done(w) && cloud_alive(w) == 0;
 }
 
@@ -454,7 +454,7 @@ void sim_run(struct db *db, uint64_t seed, struct sim_result *ret_result)
     struct world *w = mem_alloc(sizeof(*w));
     begin(w, db, seed);
     while (!w->failure[0] && !is_over(w)) {
-        if (++w->events > EVENTS_MAX || world_now(w) > TROUBLE_MS + CALM_MS) {
+        if (++w->events > EVENTS_MAX || world_now(w) > FAULTS_MS + RECOVERY_MAX_MS) {
             world_fail(w, "the run does not end: %d machines, %d of %d jobs submitted",
                 cloud_alive(w), w->n_submits, w->n_jobs);
             break;

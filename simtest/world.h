@@ -43,7 +43,7 @@
 #define SIM_STORED_BYTES 512   /* the same compressed */
 #define SIM_STORE_UUSD_GIB_MONTH MODEL_STORE_UUSD_MAX /* high, since the data is small */
 /* One world in this many has a store elsewhere with egress prices (traffic.c). */
-#define SIM_ELSEWHERE 5
+#define SIM_REMOTE_STORE 5
 #define SIM_BUDGETS 4 /* one world in this many has jobs paid from a budget (paid.c) */
 /* one world in this many has machines that do not join for a while (boots.c) */
 #define SIM_BOOTLESS 9
@@ -99,8 +99,8 @@ struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: 
 struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from,
     struct ckpt_ref expected, int *ret_damaged, bool *ret_lost);
 /* Makes the job's data unavailable until it is brought back; in some worlds only. */
-void store_take_away(struct world *w, int64_t job);
-void store_bring_back(struct world *w, int64_t job);
+void store_hide(struct world *w, int64_t job);
+void store_unhide(struct world *w, int64_t job);
 /* Keeps the newest checkpoints, as agents do; returns the remaining bytes. */
 int64_t store_clean(struct world *w, int64_t job, int64_t attempt);
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
@@ -167,7 +167,7 @@ struct sim_machine {
 struct sim_prices {
     struct wall since[SIM_PRICES_MAX];
     int64_t uusd_h[SIM_PRICES_MAX];
-    int n, n_heard; /* n_heard: stored by belayd */
+    int n, n_stored; /* n_stored: stored by belayd */
 };
 
 struct cloud_driver *cloud_create(struct world *w);
@@ -175,10 +175,10 @@ struct cloud_driver *cloud_create(struct world *w);
 void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd);
 /* The provider reports launch and end times, so belayd can know the bill. */
 bool cloud_bills(const struct world *w);
-void cloud_heard(struct world *w, const struct offer_row *r); /* committed */
+void cloud_price_stored(struct world *w, const struct offer_row *r); /* committed */
 /* Withdraws price changes that belayd could not store (disk full, or killed): the provider bills
  * only what it reported. */
-void cloud_forget_unheard(struct world *w);
+void cloud_forget_unstored_prices(struct world *w);
 void cloud_destroy(struct world *w);
 void cloud_forget_calls(struct world *w); /* belayd died: replies are dropped */
 void cloud_kill(struct sim_machine *m, bool reclaimed);
@@ -228,7 +228,7 @@ struct sim_agent {
     bool dead, up;
     int64_t cut_until_ms; /* partitioned */
     int64_t incarnation, seq, rev;
-    int64_t obeyed; /* number of the event after which belayd built `rev` */
+    int64_t applied; /* number of the event after which belayd built `rev` */
     struct wire_notice notice;
     struct list attempts;
     int64_t full_until_ms; /* its disk (disks.c) */
@@ -249,7 +249,7 @@ struct sim_call;
 void agent_call_broken(struct sim_call *c); /* belayd died while it had the request */
 
 /* ---- disks.c ---- */
-void disks_trouble(struct world *w); /* now and then */
+void disks_disturb(struct world *w); /* now and then */
 bool disks_is_full(const struct sim_agent *a);
 /* Returns true if the start finds no space on the disk. */
 bool disks_refuse(struct sim_agent *a, int64_t job);
@@ -316,13 +316,13 @@ void quotas_committed(struct world *w, const struct changes *c);
 void quotas_check(struct world *w); /* call while belayd is up */
 
 /* ---- racks.c ---- */
-bool racks_are_there(const struct world *w);
+bool racks_enabled(const struct world *w);
 /* returns the count */
 size_t racks_of(const struct world *w, const struct rack_options **ret_racks);
-void racks_check(struct world *w); /* call this and racks_trouble while belayd is up */
+void racks_check(struct world *w); /* call this and racks_disturb while belayd is up */
 /* Throttles a node, makes it draw too much, or ends either. */
-void racks_trouble(struct world *w);
-void racks_calm(struct world *w); /* ends all of these */
+void racks_disturb(struct world *w);
+void racks_restore(struct world *w); /* ends all of these */
 
 /* ---- boots.c ---- */
 /* Committed state of the machines of the elastic pool. */
@@ -405,7 +405,7 @@ struct sim_call {
     struct timer timer;
     struct wire_status status;
     struct wire_desired *desired; /* its copy, in the response */
-    int64_t said;                 /* event number of the statement */
+    int64_t built_at;             /* event number of the statement */
     bool sent;
 };
 
@@ -462,8 +462,8 @@ struct world {
     int n_jobs;                        /* to be submitted */
     int64_t acked[SIM_JOBS_MAX];
     int n_acked, n_submits;
-    struct timer user_timer, trouble_timer;
-    bool calm; /* no more trouble: lets it end */
+    struct timer user_timer, fault_timer;
+    bool faults_over; /* no new faults: lets the run end */
     /* committed data, as kept by the checks */
     struct map attempts;      /* (job, attempt, node) */
     struct smap tokens;       /* token -> instance state + 1 */
@@ -513,7 +513,7 @@ struct sim_job *world_job(struct world *w, int64_t id);
 
 /* ---- check.c ---- */
 void check_committed(struct world *w, const struct db_batch *b);
-bool wants_alone(const struct world *w, const struct job *j); /* true: the job is exclusive */
+bool wants_exclusive(const struct world *w, const struct job *j); /* true: the job is exclusive */
 void check_model(struct world *w);
 void check_launch(struct world *w, const char *token);
 void check_alternatives(struct world *w, const struct cloud_launch *l);
