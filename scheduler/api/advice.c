@@ -16,9 +16,9 @@
 #define PAGE_JOBS_MAX 500
 #define PAGE_MS 25
 #define HOURS (LOAD_SPANS - 1)
-#define NO_PROGRESS_LEAST 2
+#define NO_PROGRESS_MIN 2
 
-struct asking {
+struct advice_query {
     const struct api *api;
     struct stamp now;
     const char *user; /* only jobs of this user; NULL = all */
@@ -36,7 +36,7 @@ static int add_wait(void *ctx, const struct ledger_row *l)
 }
 
 /* Adds a live attempt, which is not in the ledger yet. */
-static void add_live(const struct asking *x, const struct attempt *a, struct advise_job *j)
+static void add_live(const struct advice_query *x, const struct attempt *a, struct advise_job *j)
 {
     int64_t waited = wall_is_set(a->row.gathered_at) && wall_is_set(a->row.started_at)
                          ? a->row.gathered_at.ms - a->row.started_at.ms
@@ -55,7 +55,7 @@ static const struct job_gpu *same_gpu(const struct job_loads *l, const struct jo
     return NULL;
 }
 
-static bool is_starved(const struct asking *x, const struct job_loads *recent)
+static bool is_starved(const struct advice_query *x, const struct job_loads *recent)
 {
     struct finding found[FINDING_CODES];
     size_t n = job_loads_diagnose(recent, &x->api->o.config->telemetry.diagnose, found, NULL);
@@ -65,7 +65,7 @@ static bool is_starved(const struct asking *x, const struct job_loads *recent)
     return false;
 }
 
-static int64_t cost_so_far(const struct asking *x, const struct job *job)
+static int64_t cost_so_far(const struct advice_query *x, const struct job *job)
 {
     int64_t sum = job->row.cost_uusd;
     LIST_FOREACH (&job->ranks, l) {
@@ -77,7 +77,7 @@ static int64_t cost_so_far(const struct asking *x, const struct job *job)
     return sum;
 }
 
-static void add_item(struct asking *x, const struct job *job, const struct advice *a,
+static void add_item(struct advice_query *x, const struct job *job, const struct advice *a,
     int64_t cost_uusd, int64_t uusd_h)
 {
     const struct job_row *r = &job->row;
@@ -107,8 +107,8 @@ static size_t add_no_progress(const struct job_row *r, int64_t uusd_h, struct ad
 }
 
 /* Adds the advice about a job, from its recent loads and all of them. */
-static void judge(struct asking *x, const struct job *job, const struct job_loads *recent,
-    const struct job_loads *all)
+static void add_job_advice(struct advice_query *x, const struct job *job,
+    const struct job_loads *recent, const struct job_loads *all)
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
     const struct attempt *first = job_attempt(job);
@@ -145,7 +145,7 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
     if (job->row.spec.nodes == 1)
         j.gang_wait_ms = j.total_ms = 0;
     size_t n = advise_job(&j, limits, out);
-    if (job->row.no_progress >= NO_PROGRESS_LEAST)
+    if (job->row.no_progress >= NO_PROGRESS_MIN)
         n = add_no_progress(&job->row, j.uusd_h, out, n);
     int64_t cost_uusd = n > 0 ? cost_so_far(x, job) : 0;
     for (size_t i = 0; i < n; i++)
@@ -156,7 +156,7 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
 
 /* The recent loads and all loads come from one commit. Ranks and GPUs that only the second has get
  * no advice. */
-static void look_at_job(struct asking *x, const struct job *job)
+static void advise_on_job(struct advice_query *x, const struct job *job)
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
     const struct model *m = tick_model(x->api->o.tick);
@@ -171,7 +171,7 @@ static void look_at_job(struct asking *x, const struct job *job)
         rc = job_loads_read(&all, x->api->o.reader, m, &job->row, before, HOURS, &e);
     db_reader_end(x->api->o.reader);
     if (rc == 0)
-        judge(x, job, &recent, &all);
+        add_job_advice(x, job, &recent, &all);
     else
         log_warn("the loads of a job cannot be read", log_i("job", job->row.id), log_err(&e));
     job_loads_deinit(&recent);
@@ -180,7 +180,7 @@ static void look_at_job(struct asking *x, const struct job *job)
 
 /* ---- one node ---- */
 
-static void look_at_node(struct asking *x, const struct node *n)
+static void advise_on_node(struct advice_query *x, const struct node *n)
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
     char text[ADVICE_TEXT_MAX], idle[32];
@@ -216,7 +216,7 @@ static int by_number(const void *a, const void *b)
     return (*x)->row.id < (*y)->row.id ? -1 : (*x)->row.id > (*y)->row.id;
 }
 
-static void find_jobs(const struct asking *x, struct page *p)
+static void find_jobs(const struct advice_query *x, struct page *p)
 {
     size_t cap = 0;
     LIST_FOREACH (model_nodes(tick_model(x->api->o.tick)), l)
@@ -236,19 +236,19 @@ static void find_jobs(const struct asking *x, struct page *p)
 }
 
 /* Examines jobs of the page until PAGE_MS have passed, at least one. Returns their number. */
-static size_t look_at_jobs(struct asking *x, const struct page *p, int64_t limit)
+static size_t advise_on_jobs(struct advice_query *x, const struct page *p, int64_t limit)
 {
     const struct clock *clock = x->api->o.timers->clock;
     int64_t end_ms = clock_mono(clock).ms + PAGE_MS;
     size_t n = 0;
     while (n < p->n && n < (size_t)limit && (n == 0 || clock_mono(clock).ms < end_ms))
-        look_at_job(x, p->jobs[n++]);
+        advise_on_job(x, p->jobs[n++]);
     return n;
 }
 
 void api_advice(struct request *q)
 {
-    struct asking x = {
+    struct advice_query x = {
         .api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
     struct page p = {0};
     int64_t limit;
@@ -257,10 +257,10 @@ void api_advice(struct request *q)
         return;
     x.items = json_array();
     find_jobs(&x, &p);
-    size_t n = look_at_jobs(&x, &p, limit);
+    size_t n = advise_on_jobs(&x, &p, limit);
     if (!x.user && p.after == 0)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
-            look_at_node(&x, LIST_ENTRY(l, struct node, in_all));
+            advise_on_node(&x, LIST_ENTRY(l, struct node, in_all));
     api_reply_json(q->x, 200,
         json_pack("{s:o,s:I,s:o}", "items", api_most_first(x.items, "waste_uusd_per_hour"),
             "looked_at", (json_int_t)n, "next",

@@ -50,7 +50,7 @@ void api_job_token(const struct db_meta *meta, int64_t job, int64_t attempt, cha
 
 /* ---- join ---- */
 
-struct joining {
+struct join_request {
     struct deferred_reply *deferred;
     struct wire_join join;
     char key_hash[65];
@@ -93,7 +93,7 @@ static int check_join_token(
 }
 
 static int find_join_token(
-    const struct joining *j, struct tick *t, struct token_row *ret_token, struct err *e)
+    const struct join_request *j, struct tick *t, struct token_row *ret_token, struct err *e)
 {
     struct api *a = j->deferred->api;
     char hash[65];
@@ -127,7 +127,7 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e)
     return check_join_token(rc, &row, NULL, clock_wall(a->o.timers->clock), e);
 }
 
-static int apply_join(struct joining *j, struct tick *t, int64_t instance, const char *pool,
+static int apply_join(struct join_request *j, struct tick *t, int64_t instance, const char *pool,
     int64_t *ret_id, struct err *e)
 {
     struct node_row node = {.total = {.cpus = (int32_t)j->join.cpus,
@@ -153,7 +153,7 @@ static int apply_join(struct joining *j, struct tick *t, int64_t instance, const
 
 static int work_join(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
-    struct joining *j = ctx;
+    struct join_request *j = ctx;
     struct token_row token = {0};
     int64_t instance = instance_of_token(j->deferred->api, j->join.token);
     if (instance != CORE_ID_NONE)
@@ -196,7 +196,7 @@ static void reply_joined(struct api *a, struct http_exchange *x, int64_t node, c
 
 static void on_joined(void *ctx, const struct err *e, int64_t node)
 {
-    struct joining *j = ctx;
+    struct join_request *j = ctx;
     struct api *a = j->deferred->api;
     struct http_exchange *x = deferred_reply_take(j->deferred);
     int64_t left_out;
@@ -212,7 +212,7 @@ static void on_joined(void *ctx, const struct err *e, int64_t node)
 
 void api_agent_join(struct request *q)
 {
-    struct joining *j = mem_alloc(sizeof(*j));
+    struct join_request *j = mem_alloc(sizeof(*j));
     struct err e;
     int rc = wire_join_decode(q->r->body, q->r->body_len, &j->join, &e);
     if (rc == 0)
@@ -432,7 +432,7 @@ static void on_output_synced(void *ctx, const struct err *e)
 
 /* Replies with the bytes of output that belayd has. If the attempt ends, or the agent asks for it,
  * the reply waits until they are on disk, because the agent may then drop them. */
-static void tell_size(struct request *q, int32_t rank, bool ends, bool asked, int64_t size)
+static void reply_output_size(struct request *q, int32_t rank, bool ends, bool asked, int64_t size)
 {
     struct logs *logs = q->api->o.logs;
     if ((!ends && !asked) || logs_is_synced(logs, q->id, q->id2, rank)) {
@@ -488,6 +488,6 @@ void api_agent_output(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
-    tell_size(q, row.rank, ends, durable, size);
+    reply_output_size(q, row.rank, ends, durable, size);
     api_output_grew(q->api, q->id);
 }

@@ -136,7 +136,7 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
     http_reply_err(x, &e);
 }
 
-static void on_later_timeout(void *ctx, struct http_exchange *x)
+static void on_deferred_timeout(void *ctx, struct http_exchange *x)
 {
     struct deferred_reply *l = ctx;
     l->x = NULL;
@@ -145,7 +145,7 @@ static void on_later_timeout(void *ctx, struct http_exchange *x)
         "before you repeat it");
 }
 
-static void on_later_gone(void *ctx, struct http_exchange *x)
+static void on_deferred_gone(void *ctx, struct http_exchange *x)
 {
     struct deferred_reply *l = ctx;
     (void)x;
@@ -157,8 +157,8 @@ struct deferred_reply *deferred_reply_create(struct api *a, struct http_exchange
     struct deferred_reply *l = mem_alloc(sizeof(*l));
     l->api = a;
     l->x = x;
-    list_push_back(&a->laters, &l->in_api);
-    http_exchange_wait(x, max_ms, on_later_timeout, on_later_gone, l);
+    list_push_back(&a->deferred_replies, &l->in_api);
+    http_exchange_wait(x, max_ms, on_deferred_timeout, on_deferred_gone, l);
     return l;
 }
 
@@ -198,7 +198,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     turns_take(&a->turns, e ? NULL : a->o.tick);
 }
 
-static void ask_for_moment(void *ctx)
+static void request_commit(void *ctx)
 {
     struct api *a = ctx;
     tick_when_durable(a->o.tick, on_durable, a);
@@ -214,16 +214,16 @@ bool api_take_turn(struct request *q, struct turn *turn)
     return false;
 }
 
-struct look {
+struct model_read {
     struct turn turn;
     struct deferred_reply *deferred;
-    api_look_fn fn;
+    api_read_model_fn fn;
     int64_t arg;
 };
 
-static void look_now(struct turn *turn, void *moment)
+static void run_model_read(struct turn *turn, void *moment)
 {
-    struct look *k = LIST_ENTRY(turn, struct look, turn);
+    struct model_read *k = LIST_ENTRY(turn, struct model_read, turn);
     const struct api *a = k->deferred->api;
     struct http_exchange *x = deferred_reply_take(k->deferred);
     if (x)
@@ -231,10 +231,10 @@ static void look_now(struct turn *turn, void *moment)
     free(k);
 }
 
-void api_look(struct request *q, api_look_fn fn, int64_t arg)
+void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg)
 {
-    struct look *k = mem_alloc(sizeof(*k));
-    *k = (struct look){.turn.run = look_now, .fn = fn, .arg = arg};
+    struct model_read *k = mem_alloc(sizeof(*k));
+    *k = (struct model_read){.turn.run = run_model_read, .fn = fn, .arg = arg};
     if (api_take_turn(q, &k->turn))
         k->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     else
@@ -524,8 +524,8 @@ static bool identify(struct request *q, enum need need)
 
 /* ---- limit of what users may store ---- */
 
-#define ROWS_BYTES 2048 /* approximate bytes that a request stores in addition to its body */
-#define COPIES 2        /* in the write-ahead log, then in the database */
+#define ROWS_BYTES 2048  /* approximate bytes that a request stores in addition to its body */
+#define COPIES_WRITTEN 2 /* in the write-ahead log, then in the database */
 
 /* Charges the bytes that the request stores to its user's daily limit; administrators have none.
  * Returns false after an error reply. */
@@ -536,7 +536,7 @@ static bool charge(struct request *q)
     char limit[32];
     if (q->caller.admin)
         return true;
-    if (!log_disk_has_space(q->api->o.logs->disk, COPIES * n)) {
+    if (!log_disk_has_space(q->api->o.logs->disk, COPIES_WRITTEN * n)) {
         api_reply_failure(q->x, ERR_NO_SPACE,
             "the disk of belayd's state directory is almost full: nothing was changed; the rest is "
             "left to what stops and ends jobs, so cancel works; ask an administrator to free some "
@@ -672,7 +672,7 @@ struct api *api_create(const struct api_options *o)
         log_quota_create(&(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
-    turns_init(&a->turns, o->timers, ask_for_moment, a);
+    turns_init(&a->turns, o->timers, request_commit, a);
     agent_sync_set_channels(o->agent_sync, api_channels_of_node, a);
     return a;
 }
@@ -690,7 +690,7 @@ void api_destroy(struct api *a)
     for (struct turn *turn; (turn = turns_drop(&a->turns));)
         turn->run(turn, NULL); /* its client is gone */
     turns_deinit(&a->turns);
-    for (struct link *n; (n = list_pop(&a->laters));)
+    for (struct link *n; (n = list_pop(&a->deferred_replies));)
         free(LIST_ENTRY(n, struct deferred_reply, in_api));
     free(a->openapi);
     free(a);

@@ -38,17 +38,17 @@ struct api {
     char server_url[256];
     bool shutting_down;
     bool auditing; /* an audit runs; one at a time, because it queries the providers */
-    struct list laters;
+    struct list deferred_replies;
     struct list cancels;         /* cancel_many.c: cancels in progress */
     struct turns turns;          /* answers that read the model */
     struct read_pool *read_pool; /* read_pool.c */
     struct volumes *volumes;
     struct token_uses *token_uses;
-    struct log_quota *stored; /* bytes stored by requests of users */
-    struct map watchers;      /* job (0 = all) -> struct watchers */
-    struct list channels;     /* api/channels.c */
-    struct list beginnings;   /* channels whose event is being committed */
-    int64_t n_channels;       /* in total */
+    struct log_quota *stored;     /* bytes stored by requests of users */
+    struct map watchers;          /* job (0 = all) -> struct watchers */
+    struct list channels;         /* api/channels.c */
+    struct list session_requests; /* channels whose event is being committed */
+    int64_t n_channels;           /* in total */
     int64_t n_requests, n_refused;
     struct log_pace joins_refused, output_lost;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
@@ -109,9 +109,9 @@ bool api_take_turn(struct request *q, struct turn *turn);
 /* For answers from the model, which may be ahead of the disk: in its turn, fn is called at a moment
  * when the whole model is committed. model is NULL if there will be no such moment soon (the disk
  * is full); then fn may use only the database. */
-typedef void (*api_look_fn)(
+typedef void (*api_read_model_fn)(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg);
-void api_look(struct request *q, api_look_fn fn, int64_t arg);
+void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg);
 
 /* Returns true if path matches the route, in which '#' stands for a number from 1; at most two of
  * them. */
@@ -239,7 +239,7 @@ int api_pin_workdir(const struct api *a, const struct jobspec *s, struct err *e)
  * Returns false after an error reply. */
 bool api_read_submission(struct request *q, struct jobspec *ret_spec);
 /* Fills in how the jobs ended on which it depends and that the model no longer has. */
-int api_look_up_ended(const struct api *a, struct jobspec *s, struct err *e);
+int api_read_ended(const struct api *a, struct jobspec *s, struct err *e);
 struct event api_submit_event(const struct jobspec *s); /* the event borrows s */
 
 /* ERR_INVALID if its window is not configured. */

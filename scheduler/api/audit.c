@@ -16,11 +16,11 @@
 #define READ_WAIT_MS 600000 /* reads the whole ledger, more than once */
 #define SHOWN_MAX 1000
 
-struct auditing;
+struct audit_request;
 
 /* One pool's listing. */
 struct part {
-    struct auditing *of;
+    struct audit_request *of;
     char pool[CORE_NAME_MAX];
     struct wall began;
     struct err e; /* kind ERR_NONE = listed */
@@ -28,7 +28,7 @@ struct part {
     size_t n;
 };
 
-struct auditing {
+struct audit_request {
     struct deferred_reply *deferred;
     struct api *api; /* not for use on the thread */
     struct part parts[CONFIG_POOLS_MAX];
@@ -41,7 +41,7 @@ struct auditing {
 
 static void add_difference(void *ctx, const struct audit_difference *d)
 {
-    struct auditing *g = ctx;
+    struct audit_request *g = ctx;
     if (json_array_size(g->differences) >= SHOWN_MAX)
         return;
     json_array_append_new(g->differences,
@@ -56,7 +56,7 @@ static void add_difference(void *ctx, const struct audit_difference *d)
 
 /* Only the driver can say whether a listing could have seen an instance, so this is computed before
  * the thread begins. */
-static void find_hidden(struct auditing *g)
+static void find_hidden(struct audit_request *g)
 {
     LIST_FOREACH (model_instances(tick_model(g->api->o.tick)), l) {
         const struct instance_row *r = &LIST_ENTRY(l, struct instance, in_all)->row;
@@ -72,7 +72,7 @@ static void find_hidden(struct auditing *g)
 
 static bool hides(void *ctx, const char *pool, const char *provider_id)
 {
-    const struct auditing *g = ctx;
+    const struct audit_request *g = ctx;
     char *key = mem_printf("%s\n%s", pool, provider_id);
     bool is = smap_get(&g->hidden, key) != NULL;
     free(key);
@@ -109,7 +109,7 @@ static int add_rollup_gap(void *ctx, const char *text)
     return 0;
 }
 
-static int cross_check(struct auditing *g, struct db_reader *r, struct audit *a, struct err *e)
+static int cross_check(struct audit_request *g, struct db_reader *r, struct audit *a, struct err *e)
 {
     for (size_t i = 0; i < g->n_parts; i++) {
         const struct part *p = &g->parts[i];
@@ -135,7 +135,7 @@ static int cross_check(struct auditing *g, struct db_reader *r, struct audit *a,
 
 static int audit_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
-    struct auditing *g = of;
+    struct audit_request *g = of;
     struct audit_counts n;
     struct audit *a = audit_create(&g->config, g->settle_ms, add_difference, g);
     audit_set_hides(a, hides);
@@ -149,9 +149,9 @@ static int audit_read(struct db_reader *r, void *of, json_t **ret_reply, struct 
     return rc;
 }
 
-static void drop(void *of)
+static void audit_request_free(void *of)
 {
-    struct auditing *g = of;
+    struct audit_request *g = of;
     for (size_t i = 0; i < g->n_parts; i++)
         free(g->parts[i].list);
     smap_deinit(&g->hidden);
@@ -162,7 +162,7 @@ static void drop(void *of)
 
 static void on_durable(void *ctx, const struct err *e, int64_t id)
 {
-    struct auditing *g = ctx;
+    struct audit_request *g = ctx;
     const struct config *c = pools_in_force(g->api->o.pools);
     struct http_exchange *x = deferred_reply_take(g->deferred);
     (void)id;
@@ -170,16 +170,16 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     if (!x || e) {
         if (x)
             http_reply_err(x, e);
-        drop(g);
+        audit_request_free(g);
         return;
     }
     g->config = (struct config){
         .pools = mem_dup(c->pools, c->n_pools * sizeof(*c->pools)), .n_pools = c->n_pools};
     find_hidden(g);
-    read_pool_run(g->api, x, NULL, READ_WAIT_MS, audit_read, g, drop);
+    read_pool_run(g->api, x, NULL, READ_WAIT_MS, audit_read, g, audit_request_free);
 }
 
-static void part_over(struct auditing *g)
+static void part_over(struct audit_request *g)
 {
     if (--g->n_waited_for == 0)
         tick_when_durable(g->api->o.tick, on_durable, g);
@@ -207,9 +207,9 @@ void api_audit(struct request *q)
             q->x, ERR_CONFLICT, "an audit is in progress: try again when it has ended");
         return;
     }
-    struct auditing *g = mem_alloc(sizeof(*g));
+    struct audit_request *g = mem_alloc(sizeof(*g));
     const struct config *c = pools_in_force(a->o.pools);
-    *g = (struct auditing){.api = a,
+    *g = (struct audit_request){.api = a,
         .deferred = deferred_reply_create(a, q->x, AUDIT_WAIT_MS),
         .n_waited_for = 1,
         .settle_ms = a->o.config->settle_ms,

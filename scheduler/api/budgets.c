@@ -48,7 +48,7 @@ static json_t *budget_json(const struct budget_view *v)
     return b;
 }
 
-static void tell_budgets(
+static void reply_budgets(
     const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     const struct wall now = tick_now(api->o.tick).wall;
@@ -69,5 +69,5 @@ static void tell_budgets(
 
 void api_budgets_list(struct request *q)
 {
-    api_look(q, tell_budgets, 0);
+    api_read_model(q, reply_budgets, 0);
 }

@@ -38,7 +38,7 @@
 #define FULL_MAX (1u << 20)
 #define COMMAND_BYTES_MAX (64u << 10)
 #define WORDS_MAX 256
-#define LOOK_MS 5000
+#define CHECK_MS 5000
 #define CLAIM_MS 60000  /* time for the agent to claim a session */
 #define SILENT_MS 90000 /* longest silence of a side; both nearly always have a parked call */
 
@@ -60,7 +60,7 @@ struct channel {
     bool claimed, closed; /* closed: the agent no longer needs it */
     char why[160];        /* why it ended before its command; "" = it did not */
     struct stream up, down;
-    struct timer look;
+    struct timer check_timer;
     struct mono client_at, agent_at; /* time of the last call */
 };
 
@@ -238,7 +238,7 @@ static void stream_deinit(struct channel *ch, struct stream *s)
 
 static void channel_free(struct channel *ch)
 {
-    timer_stop(ch->api->o.timers, &ch->look);
+    timer_stop(ch->api->o.timers, &ch->check_timer);
     link_remove(&ch->in_api);
     stream_deinit(ch, &ch->up);
     stream_deinit(ch, &ch->down);
@@ -262,7 +262,7 @@ static void channel_close(struct channel *ch, const char *why)
     tick_when_durable(ch->api->o.tick, on_touch, t);
 }
 
-static void on_look(struct timer *timer, void *ctx)
+static void on_check(struct timer *timer, void *ctx)
 {
     struct channel *ch = ctx;
     int64_t now = now_of(ch->api).ms;
@@ -271,7 +271,7 @@ static void on_look(struct timer *timer, void *ctx)
         channel_free(ch);
         return;
     }
-    timer_start(ch->api->o.timers, timer, LOOK_MS);
+    timer_start(ch->api->o.timers, timer, CHECK_MS);
     if (client_gone)
         channel_close(ch, "the client was silent");
     else if (!ch->claimed && now - ch->agent_at.ms > CLAIM_MS)
@@ -309,7 +309,7 @@ void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d)
 
 /* ---- opening ---- */
 
-struct beginning {
+struct session_request {
     struct channel *channel;
     struct deferred_reply *deferred;
     char text[CORE_TEXT_MAX];
@@ -338,7 +338,7 @@ static int check_limits(const struct api *a, const struct channel *new, struct e
 {
     struct open_channels n = {0};
     count_open(&a->channels, new, &n);
-    count_open(&a->beginnings, new, &n);
+    count_open(&a->session_requests, new, &n);
     if (new->of_job &&
         (n.of_job >= STEPS_OF_JOB_MAX || n.of_user >= STEPS_OF_USER_MAX || n.all >= STEPS_MAX))
         return err_set(
@@ -377,7 +377,7 @@ static int find_rank(struct channel *ch, const struct job *job, struct err *e)
 
 static int apply_beginning(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
-    struct beginning *b = ctx;
+    struct session_request *b = ctx;
     struct channel *ch = b->channel;
     struct event ev = {.type = EV_ENTER, .enter = {.job = ch->job, .rank = ch->rank}};
     STR_COPY(ev.enter.by, ch->user);
@@ -388,13 +388,13 @@ static int apply_beginning(void *ctx, struct tick *t, int64_t *ret_id, struct er
     if (rc == 0)
         rc = find_rank(ch, model_job(tick_model(t), ch->job), e);
     if (rc == 0)
-        list_push_back(&ch->api->beginnings, &ch->in_api);
+        list_push_back(&ch->api->session_requests, &ch->in_api);
     return rc;
 }
 
 static void on_begun(void *ctx, const struct err *e, int64_t id)
 {
-    struct beginning *b = ctx;
+    struct session_request *b = ctx;
     struct channel *ch = b->channel;
     struct http_exchange *x = deferred_reply_take(b->deferred);
     (void)id;
@@ -410,8 +410,8 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
     /* unique across restarts */
     ch->id = (ch->api->o.meta->boots << 32) + ++ch->api->n_channels;
     ch->client_at = ch->agent_at = now_of(ch->api);
-    timer_init(&ch->look, on_look, ch);
-    timer_start(ch->api->o.timers, &ch->look, LOOK_MS);
+    timer_init(&ch->check_timer, on_check, ch);
+    timer_start(ch->api->o.timers, &ch->check_timer, CHECK_MS);
     list_push_back(&ch->api->channels, &ch->in_api);
     touch_node(ch);
     api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)ch->id));
@@ -512,7 +512,7 @@ void api_jobs_exec(struct request *q)
     }
     if (!q->caller.job && !api_may_change_job(q, "run a command in"))
         return;
-    struct beginning *b = mem_alloc(sizeof(*b));
+    struct session_request *b = mem_alloc(sizeof(*b));
     struct channel *ch = b->channel = mem_alloc(sizeof(*ch));
     *ch = (struct channel){.api = q->api, .job = q->id, .of_job = q->caller.job != 0};
     STR_COPY(ch->user, q->caller.user);
@@ -555,7 +555,7 @@ static struct channel *of_client(struct request *q)
     return NULL;
 }
 
-static bool is_small(struct request *q)
+static bool check_piece_size(struct request *q)
 {
     if (q->r->body_len <= PIECE_MAX)
         return true;
@@ -576,7 +576,7 @@ void api_channel_input(struct request *q)
 {
     int64_t offset;
     struct channel *ch;
-    if (api_query_i64(q, "offset", 0, INT64_MAX / 2, 0, &offset) && is_small(q) &&
+    if (api_query_i64(q, "offset", 0, INT64_MAX / 2, 0, &offset) && check_piece_size(q) &&
         (ch = of_client(q)))
         stream_write(q, ch, &ch->down, offset, false);
 }
@@ -623,7 +623,7 @@ void api_agent_channel_output(struct request *q)
     int64_t offset, ends;
     struct channel *ch;
     if (api_query_i64(q, "offset", 0, INT64_MAX / 2, 0, &offset) &&
-        api_query_i64(q, "end", 0, 1, 0, &ends) && is_small(q) && (ch = of_agent(q)))
+        api_query_i64(q, "end", 0, 1, 0, &ends) && check_piece_size(q) && (ch = of_agent(q)))
         stream_write(q, ch, &ch->up, offset, ends == 1);
 }
 

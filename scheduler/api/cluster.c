@@ -77,7 +77,7 @@ static int add_token(void *ctx, const struct token_row *t)
     return 0;
 }
 
-static void tell_nodes(
+static void reply_nodes(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t all)
 {
     struct err e;
@@ -89,7 +89,7 @@ void api_nodes_list(struct request *q)
 {
     bool all;
     if (api_query_state(q, "live", &all))
-        api_look(q, tell_nodes, all);
+        api_read_model(q, reply_nodes, all);
 }
 
 void api_instances_list(struct request *q)
@@ -103,7 +103,7 @@ void api_instances_list(struct request *q)
         db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
 }
 
-static void tell_offers(
+static void reply_offers(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     struct offer_list l = {.model = model, .now = tick_now(a->o.tick), .offers = json_array()};
@@ -114,7 +114,7 @@ static void tell_offers(
 
 void api_offers_list(struct request *q)
 {
-    api_look(q, tell_offers, 0);
+    api_read_model(q, reply_offers, 0);
 }
 
 void api_events(struct request *q)

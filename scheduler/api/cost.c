@@ -16,7 +16,7 @@
 #define JOBS_DEFAULT 20
 
 /* The query: its strings outlive the request. */
-struct asked {
+struct cost_request {
     struct cost_query of;
     char *by, *user, *team, *pool;
     int64_t limit;
@@ -147,9 +147,9 @@ static json_t *total_json(const struct costs *c, const char *by)
 }
 
 /* NULL after an error reply. */
-static struct asked *ask(struct request *q, const char *fallback_by)
+static struct cost_request *parse_request(struct request *q, const char *fallback_by)
 {
-    struct asked a = {0};
+    struct cost_request a = {0};
     if (!api_query_time(q, "from", &a.of.from) || !api_query_time(q, "to", &a.of.to) ||
         !api_query_i64(q, "limit", 1, JOBS_MAX, JOBS_DEFAULT, &a.limit))
         return NULL;
@@ -161,9 +161,9 @@ static struct asked *ask(struct request *q, const char *fallback_by)
     return mem_dup(&a, sizeof(a));
 }
 
-static void drop(void *of)
+static void cost_request_free(void *of)
 {
-    struct asked *a = of;
+    struct cost_request *a = of;
     free(a->by);
     free(a->user);
     free(a->team);
@@ -173,7 +173,7 @@ static void drop(void *of)
 
 static int cost_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
-    const struct asked *a = of;
+    const struct cost_request *a = of;
     struct costs c = {.lines = json_array(), .e = e};
     int rc = read_costs(r, &a->of, &c, e);
     if (rc == 0)
@@ -184,9 +184,9 @@ static int cost_read(struct db_reader *r, void *of, json_t **ret_reply, struct e
 
 void api_cost(struct request *q)
 {
-    struct asked *a = ask(q, "job");
+    struct cost_request *a = parse_request(q, "job");
     if (a)
-        read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, cost_read, a, drop);
+        read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, cost_read, a, cost_request_free);
 }
 
 /* ---- jobs ---- */
@@ -204,7 +204,7 @@ static int add_job(void *ctx, const struct costly_job *j)
 
 static int jobs_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
-    const struct asked *a = of;
+    const struct cost_request *a = of;
     json_t *jobs = json_array();
     int rc = db_read_costliest_jobs(r, &a->of, (int32_t)a->limit, add_job, jobs, e);
     if (rc == 0)
@@ -215,7 +215,7 @@ static int jobs_read(struct db_reader *r, void *of, json_t **ret_reply, struct e
 
 void api_cost_jobs(struct request *q)
 {
-    struct asked *a = ask(q, NULL);
+    struct cost_request *a = parse_request(q, NULL);
     if (a)
-        read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, jobs_read, a, drop);
+        read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, jobs_read, a, cost_request_free);
 }

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#define OVER_LEAST_MS 1000
-#define OVER_MOST_MS (90 * 86400000LL)
+#define PERIOD_MIN_MS 1000
+#define PERIOD_MAX_MS (90 * 86400000LL)
 
 static json_t *evidence_json(const struct finding *f)
 {
@@ -132,7 +132,7 @@ void api_jobs_diagnose(struct request *q)
     struct job_loads l;
     struct err e;
     int64_t over_ms;
-    if (!api_query_i64(q, "over_ms", OVER_LEAST_MS, OVER_MOST_MS, c->over_ms, &over_ms))
+    if (!api_query_i64(q, "over_ms", PERIOD_MIN_MS, PERIOD_MAX_MS, c->over_ms, &over_ms))
         return;
     int rc = db_read_job(q->api->o.reader, q->id, &row, &e);
     if (rc != 0) {

@@ -16,14 +16,14 @@ void api_jobs_drill(struct request *q)
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
-struct wanted_drill {
+struct drill_search {
     int64_t number;
     struct drill_row row; /* number 0 = none */
 };
 
 static int find_drill(void *ctx, const struct drill_row *d)
 {
-    struct wanted_drill *f = ctx;
+    struct drill_search *f = ctx;
     if (d->number == f->number)
         f->row = *d;
     return 0;
@@ -73,7 +73,7 @@ static int check_compared(struct request *q, const struct job_row *row, int64_t 
 void api_jobs_compared(struct request *q)
 {
     struct event ev = {.type = EV_DRILL_COMPARED};
-    struct wanted_drill f = {0};
+    struct drill_search f = {0};
     struct job_row row;
     struct err e;
     STR_COPY(ev.compared.by, q->caller.user);

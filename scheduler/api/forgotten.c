@@ -19,7 +19,7 @@
 
 enum volumes_wanted { VOLUMES_OWN, VOLUMES_ALL, VOLUMES_NONE };
 
-struct asking {
+struct forgotten_query {
     struct db_reader *r;
     int64_t for_ms, store_uusd_gib_month;
     struct wall before;
@@ -35,15 +35,15 @@ struct asking {
     int rc;
 };
 
-static int64_t bytes_uusd_day(const struct asking *x, int64_t bytes)
+static int64_t bytes_uusd_day(const struct forgotten_query *x, int64_t bytes)
 {
     double gib = (double)bytes / (double)(INT64_C(1) << 30);
     return (int64_t)(gib * (double)x->store_uusd_gib_month / DAYS_A_MONTH + 0.5);
 }
 
-static void add(struct asking *x, const char *code, int64_t job, int64_t node, const char *name,
-    const char *user, struct wall since, int64_t bytes, int64_t uusd_day, const char *remedy,
-    json_t *volume)
+static void add(struct forgotten_query *x, const char *code, int64_t job, int64_t node,
+    const char *name, const char *user, struct wall since, int64_t bytes, int64_t uusd_day,
+    const char *remedy, json_t *volume)
 {
     json_array_append_new(x->items,
         json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:s,s:o}", "code", code, "job",
@@ -53,7 +53,7 @@ static void add(struct asking *x, const char *code, int64_t job, int64_t node, c
             "remedy", remedy, "volume", volume ? volume : json_null()));
 }
 
-static bool is_full(struct asking *x)
+static bool count_item(struct forgotten_query *x)
 {
     x->more = x->more || x->n == ITEMS_MAX;
     return x->n++ >= ITEMS_MAX;
@@ -63,8 +63,8 @@ static bool is_full(struct asking *x)
 
 static int add_kept(void *ctx, const struct kept_row *k)
 {
-    struct asking *x = ctx;
-    if (is_full(x))
+    struct forgotten_query *x = ctx;
+    if (count_item(x))
         return 1;
     add(x, "kept-checkpoints", k->job, CORE_ID_NONE, k->name, k->user, k->ended_at, k->bytes,
         bytes_uusd_day(x, k->bytes),
@@ -76,7 +76,7 @@ static int add_kept(void *ctx, const struct kept_row *k)
 
 /* ---- jobs that are held ---- */
 
-static int last_of(void *ctx, const struct history_row *row)
+static int keep_last(void *ctx, const struct history_row *row)
 {
     struct history_row *last = ctx;
     *last = *row;
@@ -84,13 +84,13 @@ static int last_of(void *ctx, const struct history_row *row)
 }
 
 /* Reads the time of the job's last event. */
-static int touched_at(struct asking *x, const struct job_row *r, struct wall *ret_at)
+static int last_event_at(struct forgotten_query *x, const struct job_row *r, struct wall *ret_at)
 {
     struct history_row last = {.at = r->submitted_at};
     int64_t before;
     do {
         before = last.id;
-        x->rc = db_read_history(x->r, r->id, last.id, 1000, last_of, &last, x->e);
+        x->rc = db_read_history(x->r, r->id, last.id, 1000, keep_last, &last, x->e);
     } while (x->rc == 0 && last.id != before);
     *ret_at = last.at;
     return x->rc;
@@ -98,16 +98,16 @@ static int touched_at(struct asking *x, const struct job_row *r, struct wall *re
 
 static int add_held(void *ctx, const struct job_row *r)
 {
-    struct asking *x = ctx;
+    struct forgotten_query *x = ctx;
     struct wall at;
     int64_t bytes = r->last_good.attempt > 0 ? r->ckpt_bytes : 0;
     if (r->hold == HOLD_NONE || r->submitted_at.ms >= x->before.ms)
         return 0;
-    if (touched_at(x, r, &at) != 0)
+    if (last_event_at(x, r, &at) != 0)
         return x->rc;
     if (at.ms >= x->before.ms)
         return 0;
-    if (is_full(x))
+    if (count_item(x))
         return 1;
     add(x, "held-job", r->id, CORE_ID_NONE, r->spec.name, r->user, at, bytes,
         bytes_uusd_day(x, bytes), "belay release JOB lets it continue, belay cancel JOB ends it",
@@ -115,7 +115,7 @@ static int add_held(void *ctx, const struct job_row *r)
     return 0;
 }
 
-static void look_at_jobs(struct asking *x)
+static void add_held_jobs(struct forgotten_query *x)
 {
     struct job_filter f = {.states = 1u << JOB_PENDING, .sort = JOBS_OLDEST, .limit = 1000};
     if (x->user[0])
@@ -128,12 +128,12 @@ static void look_at_jobs(struct asking *x)
 
 /* ---- machines ---- */
 
-static void look_at_node(struct asking *x, const struct node *n, struct stamp now)
+static void add_if_idle(struct forgotten_query *x, const struct node *n, struct stamp now)
 {
     int64_t ms = mono_is_set(n->idle_since) ? now.mono.ms - n->idle_since.ms : 0;
     struct wall since = {now.wall.ms - ms};
     if (n->row.state == NODE_GONE || !list_is_empty(&n->attempts) || since.ms >= x->before.ms ||
-        is_full(x))
+        count_item(x))
         return;
     add(x, "idle-node", CORE_ID_NONE, n->row.id, n->row.name, NULL, since, 0,
         24 * n->row.price_uusd_h,
@@ -157,11 +157,11 @@ static int64_t volume_price(
     return catalogue_volume_uusd(f->provider, f->volume->type, ret_source);
 }
 
-static void look_at_volume(struct asking *x, const struct volumes_found *f)
+static void add_volume(struct forgotten_query *x, const struct volumes_found *f)
 {
     const struct cloud_volume *v = f->volume;
     const char *source = NULL;
-    if ((wall_is_set(v->since) && v->since.ms >= x->before.ms) || is_full(x))
+    if ((wall_is_set(v->since) && v->since.ms >= x->before.ms) || count_item(x))
         return;
     int64_t price = volume_price(x->api->o.config, f, &source);
     double month =
@@ -176,14 +176,14 @@ static void look_at_volume(struct asking *x, const struct volumes_found *f)
         "check its contents and delete it at the provider: belay deletes no volume", volume);
 }
 
-static void begin_reading(struct asking *x, struct http_exchange *ex);
+static void begin_reading(struct forgotten_query *x, struct http_exchange *ex);
 
 static void on_volumes(void *ctx, const struct volumes_reading *r)
 {
-    struct asking *x = ctx;
+    struct forgotten_query *x = ctx;
     x->n = 0;
     for (size_t i = 0; i < r->n_found; i++)
-        look_at_volume(x, &r->found[i]);
+        add_volume(x, &r->found[i]);
     for (size_t i = 0; i < r->n_missing; i++)
         json_array_append_new(
             x->unlisted, json_pack("{s:s,s:s,s:s,s:o}", "pool", r->missing[i].pool, "provider",
@@ -196,13 +196,13 @@ static void on_volumes(void *ctx, const struct volumes_reading *r)
 
 static int read_forgotten(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
-    struct asking *x = of;
+    struct forgotten_query *x = of;
     x->r = r;
     x->e = e;
     x->n = 0;
     x->rc = db_read_kept(r, x->before, x->user[0] ? x->user : NULL, ITEMS_MAX + 1, add_kept, x, e);
     if (x->rc == 0)
-        look_at_jobs(x);
+        add_held_jobs(x);
     if (x->rc == 0)
         *ret_reply = json_pack("{s:o,s:I,s:b,s:O}", "items",
             api_most_first(json_incref(x->items), "uusd_per_day"), "for_ms", (json_int_t)x->for_ms,
@@ -210,21 +210,22 @@ static int read_forgotten(struct db_reader *r, void *of, json_t **ret_reply, str
     return x->rc;
 }
 
-static void drop(void *of)
+static void forgotten_query_free(void *of)
 {
-    struct asking *x = of;
+    struct forgotten_query *x = of;
     json_decref(x->items);
     json_decref(x->unlisted);
     free(x);
 }
 
 /* ex is NULL if the client has gone. */
-static void begin_reading(struct asking *x, struct http_exchange *ex)
+static void begin_reading(struct forgotten_query *x, struct http_exchange *ex)
 {
     if (ex)
-        read_pool_run(x->api, ex, &x->caller, READ_POOL_WAIT_MS, read_forgotten, x, drop);
+        read_pool_run(
+            x->api, ex, &x->caller, READ_POOL_WAIT_MS, read_forgotten, x, forgotten_query_free);
     else
-        drop(x);
+        forgotten_query_free(x);
 }
 
 /* Reads whose volumes are requested; volumes have no user. Returns false after an error reply. */
@@ -259,8 +260,8 @@ void api_forgotten(struct request *q)
     if (!api_query_i64(q, "for_ms", 0, 36500 * DAY_MS, c->telemetry.forgotten_ms, &for_ms) ||
         !read_wanted(q, user != NULL, &wanted))
         return;
-    struct asking *x = mem_alloc(sizeof(*x));
-    *x = (struct asking){.for_ms = for_ms,
+    struct forgotten_query *x = mem_alloc(sizeof(*x));
+    *x = (struct forgotten_query){.for_ms = for_ms,
         .store_uusd_gib_month = c->store_uusd_gib_month,
         .before = {now.wall.ms - for_ms},
         .caller = q->caller,
@@ -270,7 +271,7 @@ void api_forgotten(struct request *q)
     STR_COPY(x->user, user ? user : "");
     if (!user)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
-            look_at_node(x, LIST_ENTRY(l, struct node, in_all), now);
+            add_if_idle(x, LIST_ENTRY(l, struct node, in_all), now);
     if (wanted == VOLUMES_NONE) {
         begin_reading(x, q->x);
         return;

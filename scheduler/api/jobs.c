@@ -23,7 +23,7 @@ struct submission {
 };
 
 /* The job is stored, so its number is returned even if the reasons cannot be read. */
-static void on_looked(void *ctx, const struct err *e, int64_t none)
+static void on_reasons_readable(void *ctx, const struct err *e, int64_t none)
 {
     struct submission *sub = ctx;
     struct http_exchange *x = deferred_reply_take(sub->deferred);
@@ -44,14 +44,14 @@ static void on_submitted(void *ctx, const struct err *e, int64_t id)
     jobspec_deinit(&sub->s);
     if (!e && sub->wants_why) {
         sub->id = id;
-        tick_when_durable(sub->api->o.tick, on_looked, sub);
+        tick_when_durable(sub->api->o.tick, on_reasons_readable, sub);
         return;
     }
     api_on_created(sub->deferred, e, id);
     free(sub);
 }
 
-static int note_task(void *ctx, const struct job_row *row)
+static int keep_row(void *ctx, const struct job_row *row)
 {
     *(struct job_row *)ctx = *row;
     return 1;
@@ -65,7 +65,7 @@ static int read_task(
     const struct job_filter f = {.array = a->on, .index = a->task, .limit = 1};
     struct array_row array;
     struct ranges all;
-    int rc = db_read_jobs(api->o.reader, &f, note_task, ret_row, NULL, e);
+    int rc = db_read_jobs(api->o.reader, &f, keep_row, ret_row, NULL, e);
     if (rc != 0 || ret_row->id != CORE_ID_NONE || model_job(tick_model(api->o.tick), a->on))
         return rc;
     rc = db_read_array(api->o.reader, a->on, &array, e);
@@ -91,7 +91,7 @@ static int read_array(const struct api *api, struct depend_ask *a, struct err *e
 }
 
 /* Fills in how those dependencies ended that the model no longer has, from the database. */
-int api_look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
+int api_read_ended(const struct api *api, struct jobspec *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_depends; i++) {
         struct depend_ask *a = &s->depends[i];
@@ -126,7 +126,7 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
 {
     struct submission *sub = ctx;
     struct event ev = api_submit_event(&sub->s);
-    int rc = api_look_up_ended(sub->api, &sub->s, e);
+    int rc = api_read_ended(sub->api, &sub->s, e);
     return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
 

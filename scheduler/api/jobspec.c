@@ -213,13 +213,13 @@ static void read_retries(struct json_reader *r, struct job_spec *spec)
 {
     int64_t failed = json_opt_i64(r, "retries", 0, RETRIES_MAX, RETRIES_UNLIMITED);
     bool requeue = json_opt_bool(r, "requeue", false),
-         is_said = json_is_boolean(json_object_get(r->object, "requeue"));
+         is_boolean = json_is_boolean(json_object_get(r->object, "requeue"));
     read_retry(r, spec);
     if (r->rc == 0 && failed != RETRIES_UNLIMITED && spec->retries.n[RETRY_FAILED] != 0)
         json_reader_fail(r, "retries", "is the same as retry.failed: expected one of them");
     if (failed != RETRIES_UNLIMITED)
         spec->retries.n[RETRY_FAILED] = failed == 0 ? RETRIES_NEVER : (int32_t)failed;
-    for (int k = 0; is_said && k < RETRY_KINDS; k++)
+    for (int k = 0; is_boolean && k < RETRY_KINDS; k++)
         if (spec->retries.n[k] == 0 && (!requeue || (k != RETRY_FAILED && k != RETRY_TIMEOUT)))
             spec->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
 }

@@ -73,7 +73,7 @@ static void set_i(json_t *o, const char *key, int64_t v)
     set(o, key, json_integer(v));
 }
 
-static void set_need(json_t *o, const struct resources *r)
+static void set_resources(json_t *o, const struct resources *r)
 {
     set_i(o, "cpus", r->cpus);
     set_i(o, "memory_mib", r->memory_mib);
@@ -389,7 +389,7 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "pool", json_text(n->pool));
     set(o, "instance", api_json_opt(n->instance, CORE_ID_NONE));
     set(o, "state", json_string(sm_name(&node_sm, n->state)));
-    set_need(o, &n->total);
+    set_resources(o, &n->total);
     set(o, "market", json_string(market_names[n->market]));
     set_i(o, "price_uusd_h", n->price_uusd_h);
     set(o, "notice",
@@ -508,7 +508,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set(o, "zone", json_text(f->zone));
     set(o, "type", json_text(f->type));
     set(o, "market", json_string(market_names[f->market]));
-    set_need(o, &f->total);
+    set_resources(o, &f->total);
     set(o, "arch", opt_text(f->arch));
     set(o, "gpu_model", opt_text(f->gpu.model));
     set(o, "gpu_memory_mib", api_json_opt(f->gpu.memory_mib, 0));

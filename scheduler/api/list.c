@@ -13,7 +13,7 @@
 
 #define LIMIT_DEFAULT 50
 /* number of * in a name: each further one multiplies the time of matching by the name's length */
-#define STARS_MAX 2
+#define WILDCARDS_MAX 2
 #define LABEL_VALUE_MAX 1024
 
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
@@ -78,9 +78,9 @@ static int read_name(struct list_query *l, const char *name, const char *value)
     int stars = 0;
     for (const char *p = value; *p; p++)
         stars += *p == '*';
-    if (stars > STARS_MAX)
-        return err_set(l->e, ERR_INVALID, "%s: at most %d of the sign *, found %s", name, STARS_MAX,
-            SHOWN(value));
+    if (stars > WILDCARDS_MAX)
+        return err_set(l->e, ERR_INVALID, "%s: at most %d of the sign *, found %s", name,
+            WILDCARDS_MAX, SHOWN(value));
     return add_word(&l->f.names, name, copy(l, value), l->e);
 }
 
@@ -279,7 +279,7 @@ static void read_parameter(void *ctx, const char *name, const char *value)
     l->rc = parameters[i].read(l, name, value);
 }
 
-static int check_together(struct list_query *l)
+static int check_combination(struct list_query *l)
 {
     struct job_filter *f = &l->f;
     if (f->index >= 0 && f->array == 0)
@@ -298,7 +298,7 @@ static int read_query(struct http_exchange *x, struct list_query *ret_query, str
 {
     *ret_query = (struct list_query){.f = {.limit = LIMIT_DEFAULT, .index = -1}, .e = e};
     http_request_each_query(x, read_parameter, ret_query);
-    return ret_query->rc != 0 ? ret_query->rc : check_together(ret_query);
+    return ret_query->rc != 0 ? ret_query->rc : check_combination(ret_query);
 }
 
 static void query_deinit(struct list_query *l)
@@ -337,7 +337,7 @@ static int add_job(void *ctx, const struct job_row *row)
     return 0;
 }
 
-static void answer(const struct api *a, struct http_exchange *x, const struct list_query *query,
+static void reply_list(const struct api *a, struct http_exchange *x, const struct list_query *query,
     const struct model *model)
 {
     struct job_list l = {.api = a, .jobs = json_array(), .why = query->why, .model = model};
@@ -354,14 +354,14 @@ static void answer(const struct api *a, struct http_exchange *x, const struct li
 }
 
 /* Runs when the model is on disk. Parses the query again, which has been checked before. */
-static void answer_why(
+static void reply_list_with_reasons(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     struct list_query query;
     struct err e;
     (void)arg;
     if (read_query(x, &query, &e) == 0)
-        answer(a, x, &query, model);
+        reply_list(a, x, &query, model);
     else
         http_reply_err(x, &e);
     query_deinit(&query);
@@ -374,8 +374,8 @@ void api_jobs_list(struct request *q)
     if (read_query(q->x, &query, &e) != 0)
         http_reply_err(q->x, &e);
     else if (query.why)
-        api_look(q, answer_why, 0);
+        api_read_model(q, reply_list_with_reasons, 0);
     else
-        answer(q->api, q->x, &query, NULL);
+        reply_list(q->api, q->x, &query, NULL);
     query_deinit(&query);
 }

@@ -24,7 +24,7 @@ static int64_t count_nodes(const struct model *m, const struct pool *p)
 }
 
 /* True for a pool that is in force or still has nodes or instances. */
-static bool is_there(const struct api *a, const struct model *m, const struct pool *p)
+static bool is_listed(const struct api *a, const struct model *m, const struct pool *p)
 {
     return pools_find(a->o.pools, p->row.name) || p->n_nodes > 0 || count_nodes(m, p) > 0;
 }
@@ -32,7 +32,7 @@ static bool is_there(const struct api *a, const struct model *m, const struct po
 /* ---- the list ---- */
 
 /* Right after the start the configured pools are listed only once they are stored. */
-static void tell_pools(
+static void reply_pools(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     json_t *list = json_array();
@@ -44,7 +44,7 @@ static void tell_pools(
     }
     LIST_FOREACH (model_pools(model), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (is_there(a, model, p))
+        if (is_listed(a, model, p))
             json_array_append_new(list, api_json_pool(&p->row));
     }
     api_reply_json(x, 200, json_pack("{s:o}", "pools", list));
@@ -52,7 +52,7 @@ static void tell_pools(
 
 void api_pools_list(struct request *q)
 {
-    api_look(q, tell_pools, 0);
+    api_read_model(q, reply_pools, 0);
 }
 
 /* ---- details of one, or of each ---- */
@@ -115,7 +115,7 @@ static void reply_detail(const struct api *a, struct http_exchange *x, const str
     json_t *list = json_array();
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (d->pool[0] ? str_eq(d->pool, p->row.name) : is_there(a, m, p))
+        if (d->pool[0] ? str_eq(d->pool, p->row.name) : is_listed(a, m, p))
             json_array_append_new(list, json_pool(a, m, p, d->admin));
     }
     if (d->pool[0] && json_array_size(list) == 0) {
@@ -158,14 +158,14 @@ void api_pools_detail(struct request *q)
 
 /* ---- applying other pools ---- */
 
-struct applying {
+struct pools_change {
     struct deferred_reply *deferred;
     bool dry_run;
 };
 
 static void on_applied(void *ctx, const struct err *e, const char *revision, const json_t *diff)
 {
-    struct applying *y = ctx;
+    struct pools_change *y = ctx;
     struct http_exchange *x = deferred_reply_take(y->deferred);
     if (x && e)
         http_reply_err(x, e);
@@ -193,7 +193,7 @@ void api_pools_apply(struct request *q)
     if (json_reader_finish(&r) != 0) {
         http_reply_err(q->x, &e);
     } else {
-        struct applying *y = mem_alloc(sizeof(*y));
+        struct pools_change *y = mem_alloc(sizeof(*y));
         request.n = strlen(request.text);
         y->dry_run = request.dry_run;
         y->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);

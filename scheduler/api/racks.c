@@ -12,7 +12,7 @@ static json_t *rack_json(const struct rack_view *v)
         "nodes", (json_int_t)v->nodes, "joined", (json_int_t)v->joined);
 }
 
-static void tell_racks(
+static void reply_racks(
     const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     json_t *rows = json_array();
@@ -32,5 +32,5 @@ static void tell_racks(
 
 void api_racks_list(struct request *q)
 {
-    api_look(q, tell_racks, 0);
+    api_read_model(q, reply_racks, 0);
 }

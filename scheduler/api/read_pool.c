@@ -21,7 +21,7 @@
 #define READERS 2
 #define READ_POOL_MAX 32
 #define READ_POOL_PER_USER_MAX 8
-#define LOOK_MS 200 /* interval of checks whether the client is still connected */
+#define CLIENT_CHECK_MS 200 /* interval of checks whether the client is still connected */
 
 /* A connection, and the request that it serves. */
 struct slot {
@@ -54,7 +54,7 @@ struct read_pool {
     struct slot slots[READERS];
     struct list queue;
     int n_queued, n_running;
-    struct timer look;
+    struct timer client_check;
 };
 
 /* ---- on the thread ---- */
@@ -155,7 +155,7 @@ static void begin_next(struct read_pool *in)
         uv_run_work(in->loop, on_thread, on_thread_ended, s);
     }
     if (in->n_running == 0)
-        timer_stop(in->timers, &in->look);
+        timer_stop(in->timers, &in->client_check);
 }
 
 /* Abandons a request without a client. */
@@ -189,7 +189,7 @@ static void on_gone(void *ctx, struct http_exchange *x)
 }
 
 /* Gives up the read if its client has closed the connection. */
-static void look_at(struct pooled_read *s)
+static void cancel_if_client_left(struct pooled_read *s)
 {
     struct err e;
     if (!s->x || !http_exchange_peer_left(s->x))
@@ -199,15 +199,15 @@ static void look_at(struct pooled_read *s)
     give_up(s);
 }
 
-static void on_look(struct timer *t, void *ctx)
+static void on_client_check(struct timer *t, void *ctx)
 {
     struct read_pool *in = ctx;
-    timer_start(in->timers, t, LOOK_MS);
+    timer_start(in->timers, t, CLIENT_CHECK_MS);
     for (int i = 0; i < READERS; i++)
         if (in->slots[i].now)
-            look_at(in->slots[i].now);
+            cancel_if_client_left(in->slots[i].now);
     LIST_FOREACH (&in->queue, l)
-        look_at(LIST_ENTRY(l, struct pooled_read, in_queue));
+        cancel_if_client_left(LIST_ENTRY(l, struct pooled_read, in_queue));
 }
 
 static int waiting_of(const struct read_pool *in, const char *user)
@@ -245,7 +245,7 @@ void read_pool_run(const struct api *a, struct http_exchange *x, const struct ca
     http_exchange_wait(x, wait_ms, on_timeout, on_gone, s);
     list_push_back(&in->queue, &s->in_queue);
     in->n_queued++;
-    timer_start(in->timers, &in->look, LOOK_MS);
+    timer_start(in->timers, &in->client_check, CLIENT_CHECK_MS);
     begin_next(in);
 }
 
@@ -253,7 +253,7 @@ struct read_pool *read_pool_create(uv_loop_t *loop, struct timers *timers, const
 {
     struct read_pool *in = mem_alloc(sizeof(*in));
     *in = (struct read_pool){.loop = loop, .timers = timers, .path = mem_strdup(path)};
-    timer_init(&in->look, on_look, in);
+    timer_init(&in->client_check, on_client_check, in);
     return in;
 }
 
@@ -262,7 +262,7 @@ void read_pool_destroy(struct read_pool *in)
 {
     if (!in)
         return;
-    timer_stop(in->timers, &in->look);
+    timer_stop(in->timers, &in->client_check);
     for (struct link *l; (l = list_pop(&in->queue));)
         free_read(LIST_ENTRY(l, struct pooled_read, in_queue));
     in->is_over = true;

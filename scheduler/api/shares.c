@@ -56,7 +56,7 @@ static json_t *share_json(const struct share *s, const struct sum *all)
         (json_int_t)(a->n_jobs - a->n_pending), "fair_ms", (json_int_t)a->fair_ms);
 }
 
-static void tell_shares(
+static void reply_shares(
     const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     struct wall now = tick_now(api->o.tick).wall;
@@ -93,7 +93,7 @@ static void tell_shares(
 
 void api_shares_list(struct request *q)
 {
-    api_look(q, tell_shares, 0);
+    api_read_model(q, reply_shares, 0);
 }
 
 /* ---- limits ---- */
@@ -153,7 +153,7 @@ static void add_team(json_t *rows, const struct team *t)
     free(users);
 }
 
-static void tell_quotas(
+static void reply_quotas(
     const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     const struct team **teams = NULL;
@@ -181,5 +181,5 @@ static void tell_quotas(
 
 void api_quotas_list(struct request *q)
 {
-    api_look(q, tell_quotas, 0);
+    api_read_model(q, reply_quotas, 0);
 }

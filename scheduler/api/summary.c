@@ -71,7 +71,7 @@ static json_t *sum_json(const struct sum *s)
     return o;
 }
 
-static void sum_up(const struct model *m, struct sum *all, struct sum *pools, size_t n_pools)
+static void sum_nodes(const struct model *m, struct sum *all, struct sum *pools, size_t n_pools)
 {
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
@@ -89,7 +89,8 @@ static void sum_up(const struct model *m, struct sum *all, struct sum *pools, si
     }
 }
 
-static void tell(const struct api *a, struct http_exchange *x, const struct model *m, int64_t arg)
+static void reply_summary(
+    const struct api *a, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     struct model_counts c;
     struct sum all = {0};
@@ -104,7 +105,7 @@ static void tell(const struct api *a, struct http_exchange *x, const struct mode
     struct sum *pools = mem_array((size_t)api_count(model_pools(m)) + 1, sizeof(*pools));
     LIST_FOREACH (model_pools(m), l)
         pools[n++].pool = LIST_ENTRY(l, struct pool, in_all);
-    sum_up(m, &all, pools, n);
+    sum_nodes(m, &all, pools, n);
     model_counts(m, &c);
     json_t *o = sum_json(&all), *list = json_array();
     for (size_t k = 0; k < n; k++) {
@@ -124,5 +125,5 @@ static void tell(const struct api *a, struct http_exchange *x, const struct mode
 
 void api_summary(struct request *q)
 {
-    api_look(q, tell, 0);
+    api_read_model(q, reply_summary, 0);
 }

@@ -26,7 +26,7 @@ static void on_pause_over(struct timer *timer, void *ctx)
     ask(ctx);
 }
 
-void turns_init(struct turns *t, struct timers *timers, turns_ask_fn fn, void *ctx)
+void turns_init(struct turns *t, struct timers *timers, turns_request_fn fn, void *ctx)
 {
     *t = (struct turns){.timers = timers, .ask = fn, .ctx = ctx};
     timer_init(&t->pause, on_pause_over, t);

@@ -25,11 +25,11 @@ struct turn {
     struct link in_user;
 };
 
-typedef void (*turns_ask_fn)(void *ctx);
+typedef void (*turns_request_fn)(void *ctx);
 
 struct turns {
     struct timers *timers;
-    turns_ask_fn ask;
+    turns_request_fn ask;
     void *ctx;
     struct smap users;  /* name -> struct turns_user, for users with turns */
     struct list order;  /* these users, the next one first */
@@ -39,7 +39,7 @@ struct turns {
 
 /* ask is never called inside turns_take(); it must lead to a later turns_take(), not an immediate
  * one. */
-void turns_init(struct turns *t, struct timers *timers, turns_ask_fn ask, void *ctx);
+void turns_init(struct turns *t, struct timers *timers, turns_request_fn ask, void *ctx);
 /* Waiting turns are neither run nor freed: see turns_drop(). */
 void turns_deinit(struct turns *t);
 

@@ -10,7 +10,7 @@
 #include "scheduler/api/update_request.h"
 #include <stdlib.h>
 
-struct updating {
+struct update_call {
     struct api *api;
     struct update_request u;
     int64_t job;
@@ -40,7 +40,7 @@ static int check_inside(const struct caller *caller, int64_t id, const json_t *b
     return 0;
 }
 
-static int check_attempt(const struct updating *x, const struct model *m, struct err *e)
+static int check_attempt(const struct update_call *x, const struct model *m, struct err *e)
 {
     if (!x->attempt || api_attempt_lives(model_job(m, x->job), x->attempt))
         return 0;
@@ -50,17 +50,17 @@ static int check_attempt(const struct updating *x, const struct model *m, struct
 
 static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
-    struct updating *x = ctx;
+    struct update_call *x = ctx;
     struct event ev = update_request_event(&x->u, x->job, x->by);
     int rc = check_attempt(x, tick_model(t), e);
     if (rc == 0)
-        rc = api_look_up_ended(x->api, &x->u.to, e);
+        rc = api_read_ended(x->api, &x->u.to, e);
     return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
 
 static void on_done(void *ctx, const struct err *e, int64_t id)
 {
-    struct updating *x = ctx;
+    struct update_call *x = ctx;
     api_on_done(x->deferred, e, id);
     update_request_deinit(&x->u);
     free(x);
@@ -111,8 +111,8 @@ void api_jobs_update(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
-    struct updating *x = mem_alloc(sizeof(*x));
-    *x = (struct updating){.api = q->api,
+    struct update_call *x = mem_alloc(sizeof(*x));
+    *x = (struct update_call){.api = q->api,
         .u = u,
         .job = q->id,
         .attempt = q->caller.attempt,

@@ -30,7 +30,7 @@ static int add_pool(void *ctx, const struct use_pool *p)
     return 0;
 }
 
-struct asked {
+struct use_request {
     struct use_of of;
     char pool[CORE_NAME_MAX];
 };
@@ -59,7 +59,7 @@ static bool read_period(struct request *q, struct use_of *of)
 
 static int use_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
-    const struct use_of *u = &((struct asked *)of)->of;
+    const struct use_of *u = &((struct use_request *)of)->of;
     size_t n = u->step_ms > 0 ? (size_t)((u->to.ms - u->from.ms + u->step_ms - 1) / u->step_ms) : 0;
     struct use_step *steps = mem_array(n + 1, sizeof *steps);
     json_t *pools = json_array(), *list = json_array();
@@ -76,7 +76,7 @@ static int use_read(struct db_reader *r, void *of, json_t **ret_reply, struct er
 
 void api_use(struct request *q)
 {
-    struct asked a = {0}, *kept;
+    struct use_request a = {0}, *kept;
     const char *pool = http_request_query(q->x, "pool");
     if (!read_period(q, &a.of))
         return;

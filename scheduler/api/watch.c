@@ -26,7 +26,7 @@ struct watch {
 
 /* ---- available data ---- */
 
-struct found {
+struct event_page {
     const struct api *api;
     const struct caller *viewer;
     json_t *events;
@@ -34,7 +34,7 @@ struct found {
 };
 
 /* Hides the text if the job's owner cannot be read. */
-static bool hides_text(const struct found *f, const struct history_row *h)
+static bool hides_text(const struct event_page *f, const struct history_row *h)
 {
     struct job_row row;
     struct err e;
@@ -48,7 +48,7 @@ static bool hides_text(const struct found *f, const struct history_row *h)
 
 static int add_event(void *ctx, const struct history_row *h)
 {
-    struct found *f = ctx;
+    struct event_page *f = ctx;
     json_array_append_new(f->events, api_json_event(h, hides_text(f, h)));
     f->last = h->id;
     return 0;
@@ -58,7 +58,8 @@ static int add_event(void *ctx, const struct history_row *h)
 static bool answer_events(
     struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
 {
-    struct found f = {.api = a, .viewer = &of->viewer, .events = json_array(), .last = of->after};
+    struct event_page f = {
+        .api = a, .viewer = &of->viewer, .events = json_array(), .last = of->after};
     int64_t job = of->job;
     struct job_row row = {0};
     struct err e;

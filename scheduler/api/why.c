@@ -255,7 +255,7 @@ struct why_query {
     struct caller viewer;
 };
 
-static void tell(const struct api *a, struct http_exchange *x, const struct model *model,
+static void reply_why(const struct api *a, struct http_exchange *x, const struct model *model,
     const struct why_query *w)
 {
     struct job_row row;
@@ -279,7 +279,7 @@ static void why_now(struct turn *turn, void *moment)
     const struct api *a = w->deferred->api;
     struct http_exchange *x = deferred_reply_take(w->deferred);
     if (x)
-        tell(a, x, moment ? tick_model(moment) : NULL, w);
+        reply_why(a, x, moment ? tick_model(moment) : NULL, w);
     free(w);
 }
 
@@ -298,14 +298,14 @@ void api_jobs_why(struct request *q)
 
 /* ---- estimates ---- */
 
-struct question {
+struct estimate_request {
     struct turn turn;
     struct api *api;
     struct jobspec s;
     struct deferred_reply *deferred;
 };
 
-static json_t *known(int64_t uusd)
+static json_t *uusd_or_null(int64_t uusd)
 {
     return api_json_opt(uusd, -1);
 }
@@ -320,9 +320,10 @@ static json_t *submit_estimate_json(const struct model *model, const struct esti
             : json_pack("{s:I,s:I,s:I}", "expected_ms", (json_int_t)t->expected_ms, "least_ms",
                   (json_int_t)t->least_ms, "most_ms", (json_int_t)t->most_ms));
     json_object_set_new(o, "cost",
-        json_pack("{s:o,s:o,s:o,s:o,s:I}", "uusd_per_hour", known(t->uusd_h), "expected_uusd",
-            known(t->expected_uusd), "least_uusd", known(t->least_uusd), "most_uusd",
-            known(t->most_uusd), "input_uusd", (json_int_t)t->input_uusd));
+        json_pack("{s:o,s:o,s:o,s:o,s:I}", "uusd_per_hour", uusd_or_null(t->uusd_h),
+            "expected_uusd", uusd_or_null(t->expected_uusd), "least_uusd",
+            uusd_or_null(t->least_uusd), "most_uusd", uusd_or_null(t->most_uusd), "input_uusd",
+            (json_int_t)t->input_uusd));
     json_object_set_new(o, "reasons", reasons_json(t->reasons, t->n_reasons));
     json_object_set_new(o, "changes", reasons_json(t->changes, t->n_changes));
     return o;
@@ -330,7 +331,7 @@ static json_t *submit_estimate_json(const struct model *model, const struct esti
 
 static void estimate_now(struct turn *turn, void *moment)
 {
-    struct question *k = LIST_ENTRY(turn, struct question, turn);
+    struct estimate_request *k = LIST_ENTRY(turn, struct estimate_request, turn);
     struct api *a = k->api;
     struct http_exchange *x = deferred_reply_take(k->deferred);
     struct estimate *t = mem_alloc(sizeof(*t));
@@ -343,7 +344,7 @@ static void estimate_now(struct turn *turn, void *moment)
         rc = err_set(&e, ERR_NO_SPACE,
             "the disk that holds belayd's state is full: what would start is unknown");
     if (x && rc == 0)
-        rc = api_look_up_ended(a, &k->s, &e);
+        rc = api_read_ended(a, &k->s, &e);
     if (x && rc == 0)
         rc = core_estimate(tick_model(a->o.tick), &ev, t, &e);
     if (x && rc != 0)
@@ -360,8 +361,8 @@ void api_jobs_estimate(struct request *q)
     struct jobspec s;
     if (!api_read_submission(q, &s))
         return;
-    struct question *k = mem_alloc(sizeof(*k));
-    *k = (struct question){.turn.run = estimate_now, .api = q->api, .s = s};
+    struct estimate_request *k = mem_alloc(sizeof(*k));
+    *k = (struct estimate_request){.turn.run = estimate_now, .api = q->api, .s = s};
     if (api_take_turn(q, &k->turn)) {
         k->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
         return;

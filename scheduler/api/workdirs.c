@@ -13,12 +13,12 @@
 
 /* ---- sending ---- */
 
-struct put {
+struct workdir_put {
     struct deferred_reply *deferred;
     char hash[CHUNK_HEX_SIZE];
 };
 
-static json_t *lines(const struct buf *text)
+static json_t *json_lines(const struct buf *text)
 {
     json_t *list = json_array();
     for (const char *p = buf_str(text), *eol; (eol = strchr(p, '\n')); p = eol + 1)
@@ -28,19 +28,19 @@ static json_t *lines(const struct buf *text)
 
 static void on_put(void *ctx, const struct err *e, const struct buf *missing)
 {
-    struct put *p = ctx;
+    struct workdir_put *p = ctx;
     struct http_exchange *x = deferred_reply_take(p->deferred);
     if (x && e)
         http_reply_err(x, e);
     else if (x)
         api_reply_json(
-            x, 200, json_pack("{s:s,s:o}", "workdir", p->hash, "missing", lines(missing)));
+            x, 200, json_pack("{s:s,s:o}", "workdir", p->hash, "missing", json_lines(missing)));
     free(p);
 }
 
 void api_workdirs_put(struct request *q)
 {
-    struct put *p = mem_alloc(sizeof(*p));
+    struct workdir_put *p = mem_alloc(sizeof(*p));
     chunk_hash(q->r->body, q->r->body_len, p->hash);
     p->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     workdirs_put(q->api->o.workdirs, q->caller.user, q->r->body, q->r->body_len, on_put, p);
