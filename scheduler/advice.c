@@ -10,14 +10,14 @@
 
 /* The duration of a checkpoint save: that of this job's last save or, if it has none, of its user's
  * newest earlier job of the same name that has one. */
-struct measured {
+struct save_duration {
     const struct job_row *of;
     int64_t job, ms; /* the job that saved; its duration, 0 = unknown */
 };
 
-static int look_at(void *ctx, const struct job_row *row)
+static int match_earlier_job(void *ctx, const struct job_row *row)
 {
-    struct measured *m = ctx;
+    struct save_duration *m = ctx;
     if (row->save_ms <= 0 || !str_eq(row->spec.name, m->of->spec.name))
         return 0;
     m->job = row->id;
@@ -25,13 +25,13 @@ static int look_at(void *ctx, const struct job_row *row)
     return 1;
 }
 
-static struct measured measure(struct db_reader *r, const struct job_row *job)
+static struct save_duration find_save_duration(struct db_reader *r, const struct job_row *job)
 {
-    struct measured m = {.of = job, .job = job->id, .ms = job->save_ms};
+    struct save_duration m = {.of = job, .job = job->id, .ms = job->save_ms};
     const struct job_filter mine = {
-        .users = {.words = {job->user}, .n = 1}, .before = job->id, .limit = ADVICE_JOBS_LOOKED_AT};
+        .users = {.words = {job->user}, .n = 1}, .before = job->id, .limit = ADVICE_JOBS_EXAMINED};
     struct err e;
-    if (m.ms <= 0 && db_read_jobs(r, &mine, look_at, &m, NULL, &e) != 0)
+    if (m.ms <= 0 && db_read_jobs(r, &mine, match_earlier_job, &m, NULL, &e) != 0)
         log_warn("the duration of a save cannot be read", log_i("job", job->id), log_err(&e));
     return m;
 }
@@ -45,7 +45,7 @@ static bool has_spot(const struct config_pool *p)
 }
 
 static void warn_of_pool(
-    json_t *list, const struct measured *m, const struct config_pool *p, int64_t notice_ms)
+    json_t *list, const struct save_duration *m, const struct config_pool *p, int64_t notice_ms)
 {
     char took[32], notice[32], whose[48] = "its last one did", text[512];
     if (notice_ms <= 0 || m->ms <= notice_ms)
@@ -81,7 +81,7 @@ json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct j
     if (job->state == JOB_ENDED || job->spec.method == CKPT_NONE ||
         job->spec.market == WISH_ON_DEMAND)
         return list;
-    struct measured m = measure(r, job);
+    struct save_duration m = find_save_duration(r, job);
     for (size_t i = 0; m.ms > 0 && i < c->n_pools; i++) {
         const struct config_pool *pool = &c->pools[i];
         struct cloud_driver *driver = pools_driver(p, pool);

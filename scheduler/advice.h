@@ -10,10 +10,10 @@
 #include "scheduler/pools.h"
 
 /* Returns the warnings about a live job, a new array of {"code", "text"}. Reads the database (the
- * last ADVICE_JOBS_LOOKED_AT jobs of the user, for one of the same name); unreadable data gives no
+ * last ADVICE_JOBS_EXAMINED jobs of the user, for one of the same name); unreadable data gives no
  * warning.
  *   save-too-slow: a save takes longer than the notice that the spot machines of a pool get */
-#define ADVICE_JOBS_LOOKED_AT 1000
+#define ADVICE_JOBS_EXAMINED 1000
 json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct job_row *job);
 
 #endif

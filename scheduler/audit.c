@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TOLD_TO_MS 1000 /* most providers state times in whole seconds */
+#define TIME_TOLERANCE_MS 1000 /* most providers state times in whole seconds */
 #define KEY_MAX (16 + 2 * CORE_NAME_MAX + 4)
 
 const char *const audit_kind_names[] = {
@@ -88,9 +88,9 @@ void audit_get_counts(const struct audit *a, struct audit_counts *ret_counts)
 /* ---- reporting ---- */
 
 /* row and machine may be NULL. */
-__attribute__((format(printf, 6, 7))) static void differ(struct audit *a, enum audit_kind kind,
-    const char *pool, const struct instance_row *row, const struct cloud_instance *machine,
-    const char *fmt, ...)
+__attribute__((format(printf, 6, 7))) static void add_difference(struct audit *a,
+    enum audit_kind kind, const char *pool, const struct instance_row *row,
+    const struct cloud_instance *machine, const char *fmt, ...)
 {
     struct audit_difference d = {.kind = kind, .instance = row ? row->id : CORE_ID_NONE};
     const struct config_pool *c = config_pool_find(a->config, pool);
@@ -141,8 +141,8 @@ void audit_listing(struct audit *a, const char *pool, struct wall began, const s
     smap_put(&a->listings, pool, l);
     a->counts.pools++;
     if (e)
-        differ(a, AUDIT_NOT_LISTED, pool, NULL, NULL, "its instances could not be listed: %.200s",
-            e->text);
+        add_difference(a, AUDIT_NOT_LISTED, pool, NULL, NULL,
+            "its instances could not be listed: %.200s", e->text);
     for (size_t i = 0; !e && i < n; i++)
         add_machine(a, c, began, &list[i]);
 }
@@ -185,13 +185,13 @@ static const char *market_of(const struct cloud_instance *c)
 static void compare(struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
 {
     if (c->type[0] && !str_eq(c->type, r->type))
-        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its type is %s at the provider, and %s in the row",
-            c->type, r->type);
+        add_difference(a, AUDIT_DIFFERS, r->pool, r, c,
+            "its type is %s at the provider, and %s in the row", c->type, r->type);
     if (c->zone[0] && !str_eq(c->zone, r->zone))
-        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its zone is %s at the provider, and %s in the row",
-            c->zone, r->zone);
+        add_difference(a, AUDIT_DIFFERS, r->pool, r, c,
+            "its zone is %s at the provider, and %s in the row", c->zone, r->zone);
     if (!str_eq(market_of(c), market_names[r->market]))
-        differ(a, AUDIT_DIFFERS, r->pool, r, c,
+        add_difference(a, AUDIT_DIFFERS, r->pool, r, c,
             "its market is %s at the provider, and %s in the row", market_of(c),
             market_names[r->market]);
 }
@@ -202,7 +202,7 @@ static void check_live(
     const struct listing *l = smap_get(&a->listings, r->pool);
     const struct wall since = wall_is_set(r->launched_at) ? r->launched_at : r->intended_at;
     if (!c || !c->row.elastic)
-        differ(a, AUDIT_NO_POOL, r->pool, r, NULL,
+        add_difference(a, AUDIT_NO_POOL, r->pool, r, NULL,
             "the row is %s, and its pool %s is not configured: it cannot be terminated",
             sm_name(&instance_sm, r->state), r->pool);
     if (m && is_alive(m->c)) {
@@ -213,19 +213,19 @@ static void check_live(
         l->began.ms - since.ms < a->settle_ms)
         return;
     if (!m && a->hides && a->hides(a->ctx, r->pool, r->provider_id)) {
-        differ(a, AUDIT_NOT_LISTED, r->pool, r, NULL,
+        add_difference(a, AUDIT_NOT_LISTED, r->pool, r, NULL,
             "the listing could not see its place: its state is unknown");
         return;
     }
-    differ(a, AUDIT_NO_INSTANCE, r->pool, r, NULL, "the row is %s, and the provider %s%.128s",
-        sm_name(&instance_sm, r->state), m ? "says that it has ended: " : "does not list it",
-        m ? m->c->reason : "");
+    add_difference(a, AUDIT_NO_INSTANCE, r->pool, r, NULL,
+        "the row is %s, and the provider %s%.128s", sm_name(&instance_sm, r->state),
+        m ? "says that it has ended: " : "does not list it", m ? m->c->reason : "");
 }
 
 static void check_over(struct audit *a, const struct instance_row *r, const struct machine *m)
 {
     if (m && is_alive(m->c) && m->listed.ms - r->ended_at.ms >= a->settle_ms)
-        differ(a, AUDIT_NO_ROW, r->pool, r, m->c,
+        add_difference(a, AUDIT_NO_ROW, r->pool, r, m->c,
             "it is there (%s), and its row says that it has ended: %.128s", m->c->type, r->text);
 }
 
@@ -246,20 +246,21 @@ static void check_ledger(struct audit *a, const struct instance_row *r)
     int64_t cost = is_over ? core_instance_uusd(r, r->ended_at) : s->attempts_uusd + r->idle_uusd,
             ms = is_over ? span_ms(r->launched_at, r->ended_at) : r->attempts_ms + r->idle_ms;
     if (s->attempts_uusd != r->attempts_uusd)
-        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
+        add_difference(a, AUDIT_LEDGER, r->pool, r, NULL,
             "its attempts cost %lld uusd in the ledger, and %lld in the row",
             (long long)s->attempts_uusd, (long long)r->attempts_uusd);
     if (s->uusd != cost)
-        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
+        add_difference(a, AUDIT_LEDGER, r->pool, r, NULL,
             "it cost %lld uusd in the ledger, and %lld by its prices and times", (long long)s->uusd,
             (long long)cost);
     if (s->ms != ms)
-        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
+        add_difference(a, AUDIT_LEDGER, r->pool, r, NULL,
             "the ledger has %lld ms of its time, and there are %lld by its life", (long long)s->ms,
             (long long)ms);
 }
 
-/* Checks that the running time by the provider's bill equals the row's, within TOLD_TO_MS. */
+/* Checks that the running time by the provider's bill equals the row's, within
+ * TIME_TOLERANCE_MS. */
 static void check_bill(
     struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
 {
@@ -267,8 +268,8 @@ static void check_bill(
         return;
     int64_t billed = span_ms(c->launched_at, c->ended_at),
             have = span_ms(r->launched_at, r->ended_at);
-    if (have - billed > TOLD_TO_MS || billed - have > TOLD_TO_MS)
-        differ(a, AUDIT_LEDGER, r->pool, r, c,
+    if (have - billed > TIME_TOLERANCE_MS || billed - have > TIME_TOLERANCE_MS)
+        add_difference(a, AUDIT_LEDGER, r->pool, r, c,
             "the provider bills %lld ms of it, and the ledger has %lld", (long long)billed,
             (long long)have);
 }
@@ -292,7 +293,7 @@ void audit_row(struct audit *a, const struct instance_row *r)
 
 void audit_ledger_node(struct audit *a, const struct ledger_node *n)
 {
-    differ(a, AUDIT_LEDGER, "", NULL, NULL,
+    add_difference(a, AUDIT_LEDGER, "", NULL, NULL,
         "node %lld: the ledger has %lld ms of its time, and its row %lld", (long long)n->node,
         (long long)n->ms, (long long)n->row_ms);
 }
@@ -300,14 +301,14 @@ void audit_ledger_node(struct audit *a, const struct ledger_node *n)
 void audit_ledger_gap(struct audit *a, const struct ledger_gap *g)
 {
     struct instance_row of = {.id = g->instance};
-    differ(a, AUDIT_LEDGER, "", &of, NULL,
+    add_difference(a, AUDIT_LEDGER, "", &of, NULL,
         "attempt %lld of job %lld: its stretches are %lld ms, and it took %lld",
         (long long)g->attempt, (long long)g->job, (long long)g->ms, (long long)g->span_ms);
 }
 
 void audit_rollup_gap(struct audit *a, const char *text)
 {
-    differ(a, AUDIT_LEDGER, "", NULL, NULL, "%.200s", text);
+    add_difference(a, AUDIT_LEDGER, "", NULL, NULL, "%.200s", text);
 }
 
 void audit_end(struct audit *a)
@@ -316,11 +317,12 @@ void audit_end(struct audit *a)
     size_t pos = 0;
     for (struct machine *m = a->machines; m; m = m->older)
         if (!m->has_row && is_alive(m->c))
-            differ(a, AUDIT_NO_ROW, m->pool->row.name, NULL, m->c,
+            add_difference(a, AUDIT_NO_ROW, m->pool->row.name, NULL, m->c,
                 "it carries our tag (%s in %s, token %s) and has no row", m->c->type, m->c->zone,
                 m->c->token[0] ? m->c->token : "none");
     while (map_next(&a->sums, &pos, &id)) {
         struct instance_row of = {.id = id};
-        differ(a, AUDIT_LEDGER, "", &of, NULL, "the ledger has rows of an instance that has none");
+        add_difference(
+            a, AUDIT_LEDGER, "", &of, NULL, "the ledger has rows of an instance that has none");
     }
 }

@@ -58,7 +58,7 @@ static int64_t newest_minute(const struct wire_status *st, int64_t above, int64_
     return newest;
 }
 
-static bool counts(const struct wire_gpu_load *l, int64_t at)
+static bool is_countable(const struct wire_gpu_load *l, int64_t at)
 {
     return l->at == at && !l->is_slice && l->load.ms > 0;
 }
@@ -71,7 +71,7 @@ static int64_t watts_of(const struct wire_status *st, size_t first)
     int64_t energy_mj = 0, ms = 0;
     for (size_t i = 0; i < st->n_gpu_loads; i++) {
         const struct wire_gpu_load *l = &st->gpu_loads[i];
-        bool same = counts(l, of->at) && str_eq(l->gpu, of->gpu);
+        bool same = is_countable(l, of->at) && str_eq(l->gpu, of->gpu);
         if (same && i < first)
             return 0; /* counted already */
         if (same && l->load.energy_mj > 0 && l->load.energy_mj < RACK_WATTS_MAX * l->load.ms) {
@@ -82,7 +82,7 @@ static int64_t watts_of(const struct wire_status *st, size_t first)
     return ms > 0 ? energy_mj / ms : 0;
 }
 
-static void note(
+static void update_condition(
     struct conditions *c, struct condition *k, const struct wire_status *st, int64_t at)
 {
     static const enum node_throttle throttles[] = {[GPU_THROTTLE_NONE] = NODE_THROTTLE_NONE,
@@ -92,7 +92,7 @@ static void note(
     enum gpu_throttle worst = GPU_THROTTLE_NONE;
     k->watts = 0;
     for (size_t i = 0; i < st->n_gpu_loads; i++) {
-        if (!counts(&st->gpu_loads[i], at))
+        if (!is_countable(&st->gpu_loads[i], at))
             continue;
         enum gpu_throttle by = gpu_throttle_of(&st->gpu_loads[i].load, c->o.limits);
         worst = by > worst ? by : worst;
@@ -144,6 +144,6 @@ void conditions_take(
         map_put(&c->nodes, node, k);
     }
     if (at >= 0)
-        note(c, k, st, at);
+        update_condition(c, k, st, at);
     post_node_condition(c, node, k, st->cpu_mw);
 }

@@ -461,8 +461,8 @@ void daemon_destroy(struct daemon *d)
     zones_deinit(&d->zones);
     free(d->windows);
     free(d->budgets);
-    timer_stop(d->timers, &d->ca_look);
-    timer_stop(d->timers, &d->name_look);
+    timer_stop(d->timers, &d->ca_check);
+    timer_stop(d->timers, &d->name_check);
     ca_close(d->ca);
     keyring_close(d->keyring);
     bundles_close(&d->bundles);

@@ -60,7 +60,7 @@ struct daemon {
     struct ca *ca;
     struct keyring *keyring;
     struct bundles bundles;
-    struct timer ca_look, name_look;
+    struct timer ca_check, name_check;
     struct api *api;
     struct http_server *unix_server, *tls_server;
     int tls_fd, tls_port; /* tls_fd: the port's socket until its server has it; 0 = none */

@@ -15,8 +15,8 @@
 #include "scheduler/spot_history.h"
 #include <stdlib.h>
 
-#define CA_LOOK_MS SECONDS_MS(86400)
-#define CA_WARN_MS (180 * CA_LOOK_MS)
+#define CA_CHECK_MS SECONDS_MS(86400)
+#define CA_WARN_MS (180 * CA_CHECK_MS)
 
 static void on_log_over(void *ctx, int64_t job)
 {
@@ -73,21 +73,21 @@ int daemon_open_state(struct daemon *d, struct err *e)
 
 /* All certificates expire with the CA, which cannot be extended: its end is logged once a day from
  * CA_WARN_MS before. */
-static void on_ca_look(struct timer *t, void *ctx)
+static void on_ca_check(struct timer *t, void *ctx)
 {
     struct daemon *d = ctx;
     int64_t left_ms = ca_ends_at(d->ca).ms - clock_wall(&clock_system).ms;
-    timer_start(d->timers, t, CA_LOOK_MS);
+    timer_start(d->timers, t, CA_CHECK_MS);
     if (left_ms > CA_WARN_MS)
         return;
     log_warn(left_ms > 0 ? "the cluster's certificate authority ends soon, and with it every "
                            "connection of an agent: make a new one (belayd(8), ca.pem)"
                          : "the cluster's certificate authority has ended and no agent can "
                            "connect: make a new one (belayd(8), ca.pem)",
-        log_i("days_left", left_ms / CA_LOOK_MS));
+        log_i("days_left", left_ms / CA_CHECK_MS));
 }
 
-static void on_name_look(struct timer *t, void *ctx)
+static void on_name_check(struct timer *t, void *ctx)
 {
     struct daemon *d = ctx;
     struct err why;
@@ -132,7 +132,7 @@ struct ended {
     size_t n;
 };
 
-static int keep_ended(void *ctx, const struct job_row *row)
+static int add_ended(void *ctx, const struct job_row *row)
 {
     struct ended *all = ctx;
     all->rows[all->n++] = *row;
@@ -147,7 +147,7 @@ static void load_runtimes(struct daemon *d)
         .states = 1U << JOB_ENDED, .sort = JOBS_BY_END, .limit = RUNTIMES_LOADED};
     struct ended all = {.rows = mem_array(RUNTIMES_LOADED, sizeof(*all.rows))};
     struct err e;
-    if (db_read_jobs(d->reader, &f, keep_ended, &all, NULL, &e) != 0)
+    if (db_read_jobs(d->reader, &f, add_ended, &all, NULL, &e) != 0)
         log_warn("the recent run times of jobs cannot be read", log_err(&e));
     while (all.n-- > 0) {
         const struct job_row *r = &all.rows[all.n];
@@ -204,12 +204,12 @@ int daemon_load_model(struct daemon *d, struct err *e)
 
 void daemon_watch_ca(struct daemon *d)
 {
-    timer_init(&d->ca_look, on_ca_look, d);
-    on_ca_look(&d->ca_look, d);
+    timer_init(&d->ca_check, on_ca_check, d);
+    on_ca_check(&d->ca_check, d);
 }
 
 void daemon_watch_name(struct daemon *d)
 {
-    timer_init(&d->name_look, on_name_look, d);
-    timer_start(d->timers, &d->name_look, POOLS_NAME_WAIT_MS);
+    timer_init(&d->name_check, on_name_check, d);
+    timer_start(d->timers, &d->name_check, POOLS_NAME_WAIT_MS);
 }

@@ -14,7 +14,7 @@ struct reading {
 };
 
 /* The job's resources on this node: all of the node's if it is exclusive. */
-static void fill_asked(const struct reading *x, struct job_rank *k)
+static void fill_requested(const struct reading *x, struct job_rank *k)
 {
     const struct attempt *a = job_attempt_on(model_job(x->m, x->job->id), x->l->attempt, k->node);
     struct resources has = a ? a->allocated : x->job->spec.need;
@@ -30,7 +30,7 @@ static int add_task(void *ctx, const struct task_load_row *row)
     if (l->n_ranks == 0 || l->ranks[l->n_ranks - 1].rank != row->rank) {
         l->ranks = mem_resize(l->ranks, l->n_ranks + 1, sizeof(*l->ranks));
         l->ranks[l->n_ranks] = (struct job_rank){.rank = row->rank, .node = row->node};
-        fill_asked(x, &l->ranks[l->n_ranks++]);
+        fill_requested(x, &l->ranks[l->n_ranks++]);
     }
     task_load_add(&l->ranks[l->n_ranks - 1].load, &row->load);
     return 0;

@@ -25,7 +25,7 @@
 #define RESERVE_MIN 64
 #define RESERVE_MAX 4096
 
-static int within(int64_t n, int64_t min, int64_t max)
+static int clamp_to(int64_t n, int64_t min, int64_t max)
 {
     return (int)max_i64(min, min_i64(n, max));
 }
@@ -45,10 +45,10 @@ int open_files_divide(int64_t max, struct open_files *ret_files, struct err *e)
     f.nodes = (int)min_i64(NODES_MAX, clients / 2);
     f.users = f.users_at_socket = (int)min_i64(USERS_MAX, (clients - f.nodes) / 2);
     f.users_each =
-        within(f.users * USERS_EACH_MAX / USERS_MAX, min_i64(EACH_MIN, f.users), f.users);
-    f.nodes_each =
-        within((int64_t)f.nodes * NODES_EACH_MAX / NODES_MAX, min_i64(EACH_MIN, f.nodes), f.nodes);
-    f.outgoing = within(max / 16, OUTGOING_MIN, OUTGOING_MAX);
+        clamp_to(f.users * USERS_EACH_MAX / USERS_MAX, min_i64(EACH_MIN, f.users), f.users);
+    f.nodes_each = clamp_to(
+        (int64_t)f.nodes * NODES_EACH_MAX / NODES_MAX, min_i64(EACH_MIN, f.nodes), f.nodes);
+    f.outgoing = clamp_to(max / 16, OUTGOING_MIN, OUTGOING_MAX);
     *ret_files = f;
     return 0;
 }

@@ -168,7 +168,7 @@ static int make_drivers(const struct pools *p, const struct config *before, cons
     return 0;
 }
 
-static void tell_provision(
+static void update_provision(
     struct pools *p, const struct config_pool *c, struct cloud_driver *driver)
 {
     provision_add_pool(p->o.provision, &(struct provision_pool){.name = c->row.name,
@@ -221,7 +221,7 @@ int pools_open(struct pools *p, struct err *e)
     const struct config *c = pools_in_force(p);
     for (size_t i = 0; i < c->n_pools; i++)
         if (p->drivers.d[i])
-            tell_provision(p, &c->pools[i], p->drivers.d[i]);
+            update_provision(p, &c->pools[i], p->drivers.d[i]);
     return 0;
 }
 
@@ -245,7 +245,7 @@ static void retire(struct pools *p, struct cloud_driver *driver)
 /* ---- facts ---- */
 
 /* Delivers one fact: post_fact at the start, apply_fact within the tick's work. */
-typedef void (*fact_fn)(struct pools *p, struct event *ev);
+typedef void (*pool_fact_fn)(struct pools *p, struct event *ev);
 
 /* A part of the configuration that the model refuses (a pool that changed its kind while it has
  * nodes) stays as before. */
@@ -280,7 +280,7 @@ static const struct offer_row *find_offer(const struct config_pool *c, const str
  * that they are never launched again. They are collected first, because a new rank moves an offer
  * within the traversed list. */
 static void withdraw_offers(
-    struct pools *p, const struct pool *known, const struct config_pool *c, fact_fn fact)
+    struct pools *p, const struct pool *known, const struct config_pool *c, pool_fact_fn fact)
 {
     struct offer_row *rows = NULL;
     size_t n = 0;
@@ -310,7 +310,7 @@ static const struct offer *known_offer(const struct pool *known, const struct of
 
 /* Posts the configured offers. Existing ones keep the provider's price while belayd runs; at the
  * start the catalogue may be newer, and all prices are read again. */
-static void give_offers(struct pools *p, const struct config_pool *c, fact_fn fact)
+static void post_offers(struct pools *p, const struct config_pool *c, pool_fact_fn fact)
 {
     const struct pool *known = model_pool(model_of(p), c->row.name);
     for (size_t k = 0; k < c->n_offers; k++) {
@@ -324,7 +324,7 @@ static void give_offers(struct pools *p, const struct config_pool *c, fact_fn fa
     }
 }
 
-static void give_facts(struct pools *p, const struct config *c, fact_fn fact)
+static void post_facts(struct pools *p, const struct config *c, pool_fact_fn fact)
 {
     fact(p,
         &(struct event){.type = EV_LIMITS,
@@ -344,13 +344,13 @@ static void give_facts(struct pools *p, const struct config *c, fact_fn fact)
         fact(p, &(struct event){.type = EV_POOL, .pool = &c->pools[i].row});
         if (known)
             withdraw_offers(p, known, &c->pools[i], fact);
-        give_offers(p, &c->pools[i], fact);
+        post_offers(p, &c->pools[i], fact);
     }
 }
 
 void pools_post(struct pools *p)
 {
-    give_facts(p, pools_in_force(p), post_fact);
+    post_facts(p, pools_in_force(p), post_fact);
 }
 
 /* ---- an application ---- */
@@ -451,7 +451,7 @@ static void swap(struct pools *p, struct application *a)
     }
     for (size_t i = 0; i < a->next.n_pools; i++)
         if (a->drivers.d[i])
-            tell_provision(p, &a->next.pools[i], a->drivers.d[i]);
+            update_provision(p, &a->next.pools[i], a->drivers.d[i]);
     p->drivers = a->drivers;
     a->drivers = (struct driver_set){0};
     config_deinit(&p->applied);
@@ -482,7 +482,7 @@ static int put_in_force(void *ctx, struct tick *t, int64_t *ret_id, struct err *
         rc = fs_write_atomic(p->path, a->text, a->n, 0600, e);
     if (rc != 0)
         return rc;
-    give_facts(p, &a->next, apply_fact);
+    post_facts(p, &a->next, apply_fact);
     retry_boots(p, &a->next);
     swap(p, a);
     return 0;

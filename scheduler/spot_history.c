@@ -5,18 +5,18 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define MACHINES_MAX 4000                  /* the newest instances, of all pools */
-#define AS_OLD_AS_MS (45LL * 86400 * 1000) /* age of the oldest observation loaded */
+#define MACHINES_MAX 4000                /* the newest instances, of all pools */
+#define HISTORY_MS (45LL * 86400 * 1000) /* age of the oldest observation loaded */
 
-struct word {
+struct observation {
     int64_t offer;
     struct wall at;
     enum spot_observation what;
 };
 
-struct words {
+struct observations {
     const struct model *m;
-    struct word list[2 * MACHINES_MAX];
+    struct observation list[2 * MACHINES_MAX];
     size_t n;
     struct wall since;
 };
@@ -36,25 +36,25 @@ static int64_t offer_of(const struct model *m, const struct instance_row *r)
 /* An instance that ended without having been launched means that none was available. */
 static int on_instance(void *ctx, const struct instance_row *r)
 {
-    struct words *w = ctx;
+    struct observations *w = ctx;
     int64_t offer = r->market == MARKET_SPOT ? offer_of(w->m, r) : CORE_ID_NONE;
     bool was_there = wall_is_set(r->launched_at), is_over = r->state == INSTANCE_GONE;
     if (r->intended_at.ms < w->since.ms)
         return 1;
     if (offer == CORE_ID_NONE || (!was_there && !is_over))
         return 0;
-    w->list[w->n++] = (struct word){
+    w->list[w->n++] = (struct observation){
         offer, was_there ? r->launched_at : r->intended_at, was_there ? SPOT_THERE : SPOT_AWAY};
     if (was_there && (is_over || r->reclaimed))
         w->list[w->n++] =
-            (struct word){offer, wall_is_set(r->ended_at) ? r->ended_at : r->launched_at,
+            (struct observation){offer, wall_is_set(r->ended_at) ? r->ended_at : r->launched_at,
                 r->reclaimed ? SPOT_LOST : SPOT_ENDED};
     return 0;
 }
 
 static int by_time(const void *a, const void *b)
 {
-    const struct word *x = a, *y = b;
+    const struct observation *x = a, *y = b;
     if (x->at.ms != y->at.ms)
         return x->at.ms < y->at.ms ? -1 : 1;
     return (int)x->what - (int)y->what;
@@ -62,9 +62,9 @@ static int by_time(const void *a, const void *b)
 
 int spot_history_load(struct db_reader *db, struct model *m, struct wall now, struct err *e)
 {
-    struct words *w = mem_alloc(sizeof *w);
+    struct observations *w = mem_alloc(sizeof *w);
     w->m = m;
-    w->since.ms = now.ms - AS_OLD_AS_MS;
+    w->since.ms = now.ms - HISTORY_MS;
     int rc = db_read_newest_instances(db, MACHINES_MAX, on_instance, w, e);
     if (rc == 0 && w->n > 0)
         qsort(w->list, w->n, sizeof w->list[0], by_time);

@@ -18,20 +18,20 @@ struct telemetry {
     struct telemetry_options o;
     struct loads_batch waiting;
     struct timer flush;
-    bool posted; /* put is queued at the tick */
+    bool posted; /* store_waiting is queued at the tick */
     bool was_full;
 };
 
 /* ---- incoming loads ---- */
 
-struct where {
+struct attempt_place {
     int64_t attempt, node;
     int32_t rank; /* -1 = unknown */
 };
 
 static int find_rank(void *ctx, const struct attempt_row *a)
 {
-    struct where *w = ctx;
+    struct attempt_place *w = ctx;
     if (a->attempt == w->attempt && a->node == w->node)
         w->rank = a->rank;
     return 0;
@@ -43,7 +43,7 @@ static int32_t rank_of(
     const struct telemetry *t, int64_t job, int64_t attempt, int64_t node, int *lookups)
 {
     const struct attempt *a = job_attempt_on(model_job(tick_model(t->o.tick), job), attempt, node);
-    struct where w = {.attempt = attempt, .node = node, .rank = -1};
+    struct attempt_place w = {.attempt = attempt, .node = node, .rank = -1};
     struct err e;
     if (a)
         return a->row.rank;
@@ -59,7 +59,7 @@ static bool is_timely(const struct telemetry *t, int64_t at)
 }
 
 /* Limits values so that their sums do not overflow. */
-static void bound(void *load, size_t size)
+static void clamp_values(void *load, size_t size)
 {
     int64_t *v = load;
     for (size_t i = 0; i < size / sizeof(*v); i++)
@@ -90,7 +90,7 @@ static void add_task(
             .span_ms = spans[i],
             .at = l->at / spans[i] * spans[i],
             .load = l->load};
-        bound(&r->load, sizeof(r->load));
+        clamp_values(&r->load, sizeof(r->load));
     }
 }
 
@@ -109,7 +109,7 @@ static void add_gpu(struct telemetry *t, int64_t node, bool has_job, const struc
             .is_slice = l->is_slice,
             .load = l->load};
         STR_COPY(r->gpu, l->gpu);
-        bound(&r->load, sizeof(r->load));
+        clamp_values(&r->load, sizeof(r->load));
     }
 }
 
@@ -137,7 +137,7 @@ void telemetry_take(
 
 /* ---- storing ---- */
 
-static int put(void *ctx, struct tick *tick, int64_t *ret_id, struct err *e)
+static int store_waiting(void *ctx, struct tick *tick, int64_t *ret_id, struct err *e)
 {
     struct telemetry *t = ctx;
     (void)ret_id, (void)e;
@@ -163,7 +163,7 @@ static void on_flush(struct timer *timer, void *ctx)
     struct telemetry *t = ctx;
     (void)timer;
     t->posted = true;
-    tick_post_work(t->o.tick, put, on_put, t);
+    tick_post_work(t->o.tick, store_waiting, on_put, t);
 }
 
 struct telemetry *telemetry_create(const struct telemetry_options *o)

@@ -143,7 +143,7 @@ static void on_deadline(struct timer *t, void *ctx)
     report_all(r);
 }
 
-static void ask_at(struct reading *r, const struct volumes_pool *pl)
+static void start_part(struct reading *r, const struct volumes_pool *pl)
 {
     const struct cloud_driver_ops *ops = pl->driver->ops;
     struct part *p = mem_alloc(sizeof(*p));
@@ -158,7 +158,7 @@ static void ask_at(struct reading *r, const struct volumes_pool *pl)
         pl->driver, p->region, r == &r->v->all ? NULL : r->v->o.cluster_uid, on_volumes, p);
 }
 
-static void ask(struct reading *r)
+static void start_reading(struct reading *r)
 {
     const struct volumes_options *o = &r->v->o;
     struct volumes_pool pl;
@@ -168,7 +168,7 @@ static void ask(struct reading *r)
     timer_start(o->timers, &r->deadline, VOLUMES_WAIT_MS);
     for (size_t i = 0; o->pool(o->ctx, i, &pl); i++)
         if (pl.driver && pl.driver->ops->volumes)
-            ask_at(r, &pl);
+            start_part(r, &pl);
     part_over(r);
 }
 
@@ -192,7 +192,7 @@ void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx)
     *w = (struct waiter){.done = done, .ctx = ctx};
     list_push_back(&r->waiters, &w->link);
     if (!r->asking)
-        ask(r);
+        start_reading(r);
 }
 
 /* ---- life ---- */

@@ -37,7 +37,7 @@
 enum kind { CLEAR, PUT, ADD, GET, GET_PIECES, FIND_OLD, PRUNE };
 
 /* A tree that was not used for a while. */
-struct old {
+struct old_tree {
     char user[USER_HEX + 1], hash[CHUNK_HEX_SIZE];
     bool wanted;
 };
@@ -53,7 +53,7 @@ struct task {
     size_t n;
     char (*hashes)[CHUNK_HEX_SIZE];
     size_t n_hashes;
-    struct old *old;
+    struct old_tree *old;
     size_t n_old;
     struct buf out;
     int rc;
@@ -70,7 +70,7 @@ struct workdirs {
     struct list waiting;
     struct task *now;
     size_t n_tasks, n_bytes;
-    struct timer look;
+    struct timer check_timer;
 };
 
 static void next(struct workdirs *w);
@@ -288,7 +288,7 @@ static int get_pieces(struct task *t)
 
 /* ---- cleaning ---- */
 
-static bool is_young(const char *path, int64_t age_ms)
+static bool is_recent(const char *path, int64_t age_ms)
 {
     struct stat st;
     int64_t now = clock_wall(&clock_system).ms;
@@ -299,8 +299,8 @@ static int note_tree(void *ctx, const char *path, const char *name, struct err *
 {
     struct task *t = ctx;
     (void)e;
-    if (t->n_old < OLD_MAX && workdir_is_hash(name) && !is_young(path, WORKDIRS_GRACE_MS)) {
-        struct old *o = &t->old[t->n_old++];
+    if (t->n_old < OLD_MAX && workdir_is_hash(name) && !is_recent(path, WORKDIRS_GRACE_MS)) {
+        struct old_tree *o = &t->old[t->n_old++];
         STR_COPY(o->user, t->user);
         STR_COPY(o->hash, name);
     }
@@ -352,7 +352,7 @@ static int prune_piece(void *ctx, const char *path, const char *name, struct err
     struct pruning *s = ctx;
     struct stat st;
     (void)e;
-    if (smap_get(&s->kept, name) || (s->age_ms > 0 && is_young(path, s->age_ms))) {
+    if (smap_get(&s->kept, name) || (s->age_ms > 0 && is_recent(path, s->age_ms))) {
         s->bytes += stat(path, &st) == 0 ? blocks_of(st.st_size) : 0;
         return 0;
     }
@@ -396,7 +396,7 @@ static int prune(struct task *t)
     for (size_t i = 0; i < t->n_old; i++) {
         char *path = tree_path(t->dir, t->old[i].user, t->old[i].hash);
         pthread_mutex_lock(&t->w->removing);
-        if (!t->old[i].wanted && !is_young(path, WORKDIRS_GRACE_MS))
+        if (!t->old[i].wanted && !is_recent(path, WORKDIRS_GRACE_MS))
             unlink(path);
         pthread_mutex_unlock(&t->w->removing);
         free(path);
@@ -455,7 +455,7 @@ static void workdirs_free(struct workdirs *w)
     free(w);
 }
 
-static struct task *make(struct workdirs *w, enum kind kind)
+static struct task *task_create(struct workdirs *w, enum kind kind)
 {
     struct task *t = mem_alloc(sizeof(*t));
     t->w = w;
@@ -473,12 +473,12 @@ static void post(struct workdirs *w, struct task *t)
 }
 
 /* Marks the found trees that a job has or may have again, and posts the removal of the others. */
-static void ask_who_wants(struct workdirs *w, struct task *found)
+static void start_prune(struct workdirs *w, struct task *found)
 {
-    struct task *t = make(w, PRUNE);
+    struct task *t = task_create(w, PRUNE);
     struct err e;
     for (size_t i = 0; i < found->n_old; i++) {
-        struct old *o = &found->old[i];
+        struct old_tree *o = &found->old[i];
         if (db_workdir_is_wanted(w->o.reader, o->hash, &o->wanted, &e) != 0) {
             log_error("the users of a working directory cannot be read", log_err(&e));
             o->wanted = true;
@@ -493,7 +493,7 @@ static void ask_who_wants(struct workdirs *w, struct task *found)
 static void finish(struct workdirs *w, struct task *t)
 {
     if (t->kind == FIND_OLD && t->rc == 0)
-        ask_who_wants(w, t);
+        start_prune(w, t);
     else if (t->rc != 0 && !t->fn)
         log_error("unused working directories could not be removed", log_err(&t->e));
     if (t->fn)
@@ -526,16 +526,17 @@ static void next(struct workdirs *w)
     uv_run_work(w->o.loop, on_thread, on_done, w->now);
 }
 
-static void on_look(struct timer *timer, void *ctx)
+static void on_check(struct timer *timer, void *ctx)
 {
     struct workdirs *w = ctx;
-    timer_start(w->o.timers, timer, WORKDIRS_LOOK_MS);
-    post(w, make(w, FIND_OLD));
+    timer_start(w->o.timers, timer, WORKDIRS_CHECK_MS);
+    post(w, task_create(w, FIND_OLD));
 }
 
 /* ---- requests ---- */
 
-static void ask(struct workdirs *w, struct task *t, const char *user, workdirs_fn fn, void *ctx)
+static void start_task(
+    struct workdirs *w, struct task *t, const char *user, workdirs_fn fn, void *ctx)
 {
     user_name(user, t->user);
     t->fn = fn;
@@ -553,35 +554,35 @@ static void ask(struct workdirs *w, struct task *t, const char *user, workdirs_f
 void workdirs_put(
     struct workdirs *w, const char *user, const void *p, size_t n, workdirs_fn fn, void *ctx)
 {
-    struct task *t = make(w, PUT);
+    struct task *t = task_create(w, PUT);
     t->bytes = n ? mem_dup(p, n) : mem_strdup("");
     t->n = n;
-    ask(w, t, user, fn, ctx);
+    start_task(w, t, user, fn, ctx);
 }
 
 void workdirs_add(
     struct workdirs *w, const char *user, const void *p, size_t n, workdirs_fn fn, void *ctx)
 {
-    struct task *t = make(w, ADD);
+    struct task *t = task_create(w, ADD);
     t->bytes = n ? mem_dup(p, n) : mem_strdup("");
     t->n = n;
-    ask(w, t, user, fn, ctx);
+    start_task(w, t, user, fn, ctx);
 }
 
 void workdirs_get(struct workdirs *w, const char *user, const char *hash, workdirs_fn fn, void *ctx)
 {
-    struct task *t = make(w, GET);
+    struct task *t = task_create(w, GET);
     STR_COPY(t->hash, hash);
-    ask(w, t, user, fn, ctx);
+    start_task(w, t, user, fn, ctx);
 }
 
 void workdirs_get_pieces(struct workdirs *w, const char *user, char (*hashes)[CHUNK_HEX_SIZE],
     size_t n, workdirs_fn fn, void *ctx)
 {
-    struct task *t = make(w, GET_PIECES);
+    struct task *t = task_create(w, GET_PIECES);
     t->hashes = hashes;
     t->n_hashes = n;
-    ask(w, t, user, fn, ctx);
+    start_task(w, t, user, fn, ctx);
 }
 
 int workdirs_pin(struct workdirs *w, const char *user, const char *hash, struct err *e)
@@ -610,9 +611,9 @@ struct workdirs *workdirs_create(const struct workdirs_options *o)
     w->o = *o;
     w->dir = mem_strdup(o->dir);
     pthread_mutex_init(&w->removing, NULL);
-    timer_init(&w->look, on_look, w);
-    timer_start(o->timers, &w->look, 0);
-    post(w, make(w, CLEAR));
+    timer_init(&w->check_timer, on_check, w);
+    timer_start(o->timers, &w->check_timer, 0);
+    post(w, task_create(w, CLEAR));
     return w;
 }
 
@@ -622,7 +623,7 @@ void workdirs_destroy(struct workdirs *w)
     const struct buf nothing = {0};
     if (!w)
         return;
-    timer_stop(w->o.timers, &w->look);
+    timer_stop(w->o.timers, &w->check_timer);
     for (struct link *n; (n = list_pop(&w->waiting));) {
         struct task *t = LIST_ENTRY(n, struct task, link);
         if (t->fn)

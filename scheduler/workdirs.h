@@ -25,7 +25,7 @@
 #include <uv.h>
 
 #define WORKDIRS_GRACE_MS (24 * 3600 * INT64_C(1000))
-#define WORKDIRS_LOOK_MS (3600 * INT64_C(1000))
+#define WORKDIRS_CHECK_MS (3600 * INT64_C(1000))
 #define WORKDIRS_MISSING_MAX 4096 /* in one answer */
 
 struct workdirs;

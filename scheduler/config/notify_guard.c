@@ -12,7 +12,7 @@
 /* Refused in any configuration: "this network" (0.0.0.0/8), carrier-grade NAT (100.64.0.0/10),
  * link-local, multicast and reserved addresses, metadata services (168.63.129.16, 100.100.100.200,
  * 192.0.0.192, fd00:ec2::254, fd20:ce::254), and unused IPv6 forms that embed an IPv4 address
- * (Teredo, local-use NAT64; IPv4-compatible ones see is_never). */
+ * (Teredo, local-use NAT64; IPv4-compatible ones see is_never_allowed). */
 static const char *const never[] = {"0.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "224.0.0.0/3",
     "168.63.129.16", "192.0.0.192", "::", "fe80::/10", "ff00::/8", "fd00:ec2::254", "fd20:ce::254",
     "2001::/32", "64:ff9b:1::/48"};
@@ -125,7 +125,7 @@ static bool is_loopback(const unsigned char address[16])
     return is_among(address, loopback, 2);
 }
 
-static bool is_never(const unsigned char address[16])
+static bool is_never_allowed(const unsigned char address[16])
 {
     static const char *const compatible[] = {"::/96"};
     return is_among(address, never, sizeof(never) / sizeof(never[0])) ||
@@ -161,7 +161,7 @@ bool notify_guard_allows(const struct notify_guard *g, const char *host,
 {
     unsigned char bytes[16];
     bool named = g->n == 0;
-    if (own->is_incomplete || !read_address(address, bytes) || is_never(bytes))
+    if (own->is_incomplete || !read_address(address, bytes) || is_never_allowed(bytes))
         return false;
     bool mine = is_own(bytes, own);
     for (size_t i = 0; i < g->n; i++) {

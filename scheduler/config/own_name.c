@@ -36,7 +36,7 @@ static int resolve_by_system(const char *host, struct addrinfo **ret_list)
     return getaddrinfo(host, NULL, &hints, ret_list);
 }
 
-static void dialled_host(const struct config *c, char *out, size_t size)
+static void host_to_resolve(const struct config *c, char *out, size_t size)
 {
     config_server_host(c, out, size);
     if (out[0])
@@ -62,7 +62,7 @@ static bool is_loopback(const struct sockaddr *a)
     return reach_is_loopback(text);
 }
 
-static void let_go(struct own_name *n)
+static void release(struct own_name *n)
 {
     pthread_mutex_lock(&n->lock);
     bool is_last = --n->holders == 0;
@@ -90,7 +90,7 @@ static void *on_thread(void *ctx)
     n->is_over = true;
     pthread_cond_signal(&n->found);
     pthread_mutex_unlock(&n->lock);
-    let_go(n);
+    release(n);
     return NULL;
 }
 
@@ -123,7 +123,7 @@ struct own_name *own_name_create(const struct config *base, own_name_resolve_fn 
 {
     struct own_name *n = create(resolve);
     n->is_given = base->server_url[0] != '\0';
-    dialled_host(base, n->host, sizeof(n->host));
+    host_to_resolve(base, n->host, sizeof(n->host));
     start(n);
     return n;
 }
@@ -131,7 +131,7 @@ struct own_name *own_name_create(const struct config *base, own_name_resolve_fn 
 void own_name_destroy(struct own_name *n)
 {
     if (n)
-        let_go(n);
+        release(n);
 }
 
 /* Returns false if the resolver has not answered within wait_ms. */

@@ -274,22 +274,23 @@ static void read_preempts(
     }
 }
 
-enum seen { NOT_YET, ON_THE_WAY, SEEN };
+enum visit_state { NOT_VISITED, ON_PATH, VISITED };
 
 /* Depth-first search from `at`. Returns true if it finds a cycle of preemption, with the path to it
  * in *text. */
-static bool goes_round(const struct queue_policy *o, int32_t at, enum seen *seen, struct buf *text)
+static bool finds_cycle(
+    const struct queue_policy *o, int32_t at, enum visit_state *seen, struct buf *text)
 {
     const struct bits *next = &o->qos[at].preempts;
-    seen[at] = ON_THE_WAY;
+    seen[at] = ON_PATH;
     for (int32_t i = bits_next(next, 0); i < next->n; i = bits_next(next, i + 1)) {
         size_t before = text->len;
         buf_printf(text, "%s%s", text->len ? ", which preempts " : "", o->qos[i].name);
-        if (seen[i] == ON_THE_WAY || (seen[i] == NOT_YET && goes_round(o, i, seen, text)))
+        if (seen[i] == ON_PATH || (seen[i] == NOT_VISITED && finds_cycle(o, i, seen, text)))
             return true;
         buf_truncate(text, before);
     }
-    seen[at] = SEEN;
+    seen[at] = VISITED;
     return false;
 }
 
@@ -297,10 +298,10 @@ static bool goes_round(const struct queue_policy *o, int32_t at, enum seen *seen
 static void check_rounds(
     struct yaml_reader *root, const struct queue_policy *o, const struct yaml_node *map)
 {
-    enum seen seen[CONFIG_QOS_MAX] = {NOT_YET};
+    enum visit_state seen[CONFIG_QOS_MAX] = {NOT_VISITED};
     struct buf text = {0};
     for (size_t k = 0; k < o->n_qos && root->rc == 0; k++)
-        if (seen[k] == NOT_YET && goes_round(o, (int32_t)k, seen, &text))
+        if (seen[k] == NOT_VISITED && finds_cycle(o, (int32_t)k, seen, &text))
             yaml_reader_fail(root, map->items[k],
                 "preempts: %s preempts %s: no QOS may preempt itself, directly or through others",
                 o->qos[k].name, buf_str(&text));

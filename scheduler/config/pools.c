@@ -98,7 +98,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 
 /* For a pool whose provider is unknown: marks the keys of all providers as known, so that they are
  * not reported too. Sets no values, because r has an error. */
-static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
+static void mark_keys_of_all(struct yaml_reader *r, struct config_pool *p)
 {
     for (size_t i = 0; cloud_provider_names[i]; i++) {
         p->provider = cloud_provider_find(cloud_provider_names[i]);
@@ -203,7 +203,7 @@ static int read_pool(const char *file, const struct yaml_node *node, const struc
             p->provider = cloud_provider_find(p->row.provider);
             read_elastic(&r, p);
         } else {
-            ask_for_all(&r, p);
+            mark_keys_of_all(&r, p);
         }
     } else {
         if (provider)

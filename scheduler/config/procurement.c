@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/config/procurement.h"
 
-#define LOOK_LEAST_MS 10
-#define STEP_MOST_MS 3600000
-#define MARGIN_MOST 900
-#define CAP_MOST 1000
+#define POLL_MIN_MS 10
+#define STEP_MAX_MS 3600000
+#define MARGIN_MAX 900
+#define CAP_MAX 1000
 
 /* In the order of enum deadline_rule. */
 static const char *const policy_words[] = {"planned", "uniform", "uniform-sticky", "uniform-plain",
@@ -32,13 +32,13 @@ void config_read_procurement(struct yaml_reader *root, struct procurement_option
     ret_options->rule =
         (enum deadline_rule)yaml_opt_enum(&r, "policy", policy_words, (int)procurement_usual.rule);
     ret_options->look_ms =
-        opt_time(&r, "look", LOOK_LEAST_MS, STEP_MOST_MS, procurement_usual.look_ms);
+        opt_time(&r, "look", POLL_MIN_MS, STEP_MAX_MS, procurement_usual.look_ms);
     const struct yaml_node *step = yaml_opt(&r, "step");
     ret_options->step_ms =
-        opt_time(&r, "step", LOOK_LEAST_MS, STEP_MOST_MS, procurement_usual.step_ms);
+        opt_time(&r, "step", POLL_MIN_MS, STEP_MAX_MS, procurement_usual.step_ms);
     ret_options->work_margin_pct =
-        (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MOST, procurement_usual.work_margin_pct);
-    ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MOST, procurement_usual.cap_pct);
+        (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MAX, procurement_usual.work_margin_pct);
+    ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MAX, procurement_usual.cap_pct);
     if (r.rc == 0 && ret_options->step_ms < ret_options->look_ms)
         yaml_reader_fail(&r, step ? step : map,
             "expected a step that is not shorter than look, %lldms",

@@ -30,7 +30,7 @@ static void check_store(struct yaml_reader *r, const char *url)
 
 /* Returns NULL if the configuration and the environment let belayd create credentials for each job
  * at this store; else what to set, "" if the store has no credentials (a directory). */
-static const char *lacks_for_jobs(const struct config *c)
+static const char *missing_for_job_credentials(const struct config *c)
 {
     const char *google = getenv("GOOGLE_APPLICATION_CREDENTIALS");
     const char *id = getenv("AZURE_CLIENT_ID"), *secret = getenv("AZURE_CLIENT_SECRET");
@@ -51,7 +51,7 @@ static const char *lacks_for_jobs(const struct config *c)
 static void choose_credentials(struct yaml_reader *r, struct config *c)
 {
     static const char *const whose[] = {"node", "job", NULL};
-    const char *lacks = lacks_for_jobs(c);
+    const char *lacks = missing_for_job_credentials(c);
     c->job_credentials = yaml_opt_enum(r, "store_credentials", whose, !lacks) == 1;
     if (lacks && *lacks && !yaml_opt(r, "store_credentials"))
         c->why_node_credentials = lacks;

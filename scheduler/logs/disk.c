@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See logs/disk.h. Invariants: at most one count is on a thread. The timer runs exactly while less
- * than three reserves were free at the last look.
+ * than three reserves were free at the last check.
  *
  * The disk is low from when less than two reserves are free (log_space_is_low); while it is, agents
  * keep output. That ends when two and a half reserves are free, or when there has been space for
@@ -43,14 +43,14 @@ struct log_disk {
     int64_t wait_ms;                /* how long output is kept by agents before it is cut */
     log_space_fn source;
     void *source_ctx;
-    struct log_space space; /* at the last look */
+    struct log_space space; /* at the last check */
     bool is_low, is_logged, has_space;
     struct mono low_since, space_since;
     int64_t kept;              /* bytes of the largest piece without space since low_since */
     struct log_shares *shares; /* NULL while unknown */
     struct log_count *count;   /* on the thread; may be NULL */
     struct mono count_began, count_after;
-    struct timer look;
+    struct timer check_timer;
 };
 
 /* ---- on the thread ---- */
@@ -117,7 +117,7 @@ static void count_free(struct log_count *c)
 }
 
 /* Logs once that the disk is low, as soon as the users' shares are known. */
-static void tell(struct log_disk *d)
+static void notify_over(struct log_disk *d)
 {
     int64_t most;
     if (!d->is_low || d->is_logged || !d->shares)
@@ -155,7 +155,7 @@ static void on_count(void *ctx)
         c->shares = NULL;
     }
     count_free(c);
-    tell(d);
+    notify_over(d);
 }
 
 static void start_count(struct log_disk *d)
@@ -186,7 +186,7 @@ static bool is_over(struct log_disk *d, const struct log_space *after)
 }
 
 /* Updates the state of the disk, on which n more bytes are to be stored. */
-static void look(struct log_disk *d, int64_t n)
+static void update_state(struct log_disk *d, int64_t n)
 {
     if (!d->source(d->source_ctx, &d->space))
         d->space = (struct log_space){.total = INT64_MAX / 2, .free = INT64_MAX / 2};
@@ -197,7 +197,7 @@ static void look(struct log_disk *d, int64_t n)
         d->is_logged = d->has_space = false;
         d->kept = 0;
         d->low_since = clock_mono(d->timers->clock);
-        tell(d);
+        notify_over(d);
     } else if (d->is_low && is_over(d, &after)) {
         d->is_low = false;
         if (d->is_logged)
@@ -208,8 +208,8 @@ static void look(struct log_disk *d, int64_t n)
         d->kept = n;
     if (after.free < 3 * reserve) {
         start_count(d);
-        if (!timer_is_running(&d->look))
-            timer_start(d->timers, &d->look, LOG_DISK_LOOK_MS);
+        if (!timer_is_running(&d->check_timer))
+            timer_start(d->timers, &d->check_timer, LOG_DISK_CHECK_MS);
     } else if (!d->count) { /* without further counts, the shares would become outdated */
         log_shares_destroy(d->shares);
         d->shares = NULL;
@@ -217,13 +217,13 @@ static void look(struct log_disk *d, int64_t n)
     }
 }
 
-static void on_look(struct timer *t, void *ctx)
+static void on_check(struct timer *t, void *ctx)
 {
     (void)t;
-    look(ctx, 0);
+    update_state(ctx, 0);
 }
 
-static bool look_at_disk(void *ctx, struct log_space *ret_space)
+static bool check_disk(void *ctx, struct log_space *ret_space)
 {
     struct statvfs v;
     if (statvfs(ctx, &v) != 0)
@@ -237,9 +237,9 @@ struct log_disk *log_disk_create(uv_loop_t *loop, struct timers *timers, const c
 {
     struct log_disk *d = mem_alloc(sizeof(*d));
     *d = (struct log_disk){
-        .loop = loop, .timers = timers, .dir = mem_strdup(dir), .source = look_at_disk};
+        .loop = loop, .timers = timers, .dir = mem_strdup(dir), .source = check_disk};
     d->source_ctx = d->dir;
-    timer_init(&d->look, on_look, d);
+    timer_init(&d->check_timer, on_check, d);
     return d;
 }
 
@@ -247,7 +247,7 @@ void log_disk_destroy(struct log_disk *d)
 {
     if (!d)
         return;
-    timer_stop(d->timers, &d->look);
+    timer_stop(d->timers, &d->check_timer);
     if (d->count) {
         d->count->owner = NULL;
         atomic_store(&d->count->cancel, 1);
@@ -276,7 +276,7 @@ void log_disk_set_source(struct log_disk *d, log_space_fn fn, void *ctx)
 
 enum log_verdict log_disk_judge(struct log_disk *d, const char *user, int64_t job_bytes, int64_t n)
 {
-    look(d, n);
+    update_state(d, n);
     int64_t low_ms = clock_mono(d->timers->clock).ms - d->low_since.ms;
     return log_shares_judge(user ? d->shares : NULL, &d->space,
         &(struct log_request){.user = user,

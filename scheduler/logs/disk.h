@@ -13,7 +13,7 @@
 #include "scheduler/logs/log_shares.h"
 #include <uv.h>
 
-#define LOG_DISK_LOOK_MS 10000  /* while it is low */
+#define LOG_DISK_CHECK_MS 10000 /* while it is low */
 #define LOG_DISK_SPACE_MS 10000 /* agents try again within this time */
 #define LOG_DISK_COUNT_MS 60000 /* from the end of a count to the next, at least */
 

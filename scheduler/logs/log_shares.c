@@ -83,9 +83,9 @@ bool log_space_is_low(const struct log_space *space)
     return space->free < 2 * log_space_reserve(space);
 }
 
-enum standing { BEYOND, JOB_WITHIN, USER_WITHIN };
+enum share_level { BEYOND_SHARE, JOB_WITHIN_SHARE, USER_WITHIN_SHARE };
 
-static enum standing standing_of(
+static enum share_level share_level_of(
     const struct log_shares *s, int64_t total, const char *user, int64_t job_bytes)
 {
     static const struct of_user nothing;
@@ -93,26 +93,26 @@ static enum standing standing_of(
     int64_t users = (int64_t)smap_size(&s->users) + (found ? 0 : 1);
     int64_t jobs = u->jobs + (job_bytes > 0 ? 0 : 1), share = total / users;
     if (u->bytes < share)
-        return USER_WITHIN;
-    return jobs > 0 && job_bytes < share / jobs ? JOB_WITHIN : BEYOND;
+        return USER_WITHIN_SHARE;
+    return jobs > 0 && job_bytes < share / jobs ? JOB_WITHIN_SHARE : BEYOND_SHARE;
 }
 
 enum log_verdict log_shares_judge(
     const struct log_shares *shares, const struct log_space *space, const struct log_request *q)
 {
     int64_t reserve = log_space_reserve(space), left = space->free - q->n;
-    enum standing standing = USER_WITHIN;
+    enum share_level level = USER_WITHIN_SHARE;
     if (space->free < NO_SPACE)
         return LOG_KEEP;
     if (shares && log_shares_total(shares) >= 2 * reserve) {
         int64_t total = log_shares_total(shares) + space->free - 2 * reserve;
-        standing =
-            standing_of(shares, total > 2 * reserve ? total : 2 * reserve, q->user, q->job_bytes);
+        level = share_level_of(
+            shares, total > 2 * reserve ? total : 2 * reserve, q->user, q->job_bytes);
     }
-    int64_t least = standing == BEYOND       ? 2 * reserve
-                    : standing == JOB_WITHIN ? reserve + reserve / 2
-                                             : reserve;
+    int64_t least = level == BEYOND_SHARE       ? 2 * reserve
+                    : level == JOB_WITHIN_SHARE ? reserve + reserve / 2
+                                                : reserve;
     if (left >= least)
         return LOG_STORE;
-    return standing != USER_WITHIN && q->has_waited ? LOG_CUT : LOG_KEEP;
+    return level != USER_WITHIN_SHARE && q->has_waited ? LOG_CUT : LOG_KEEP;
 }

@@ -122,7 +122,7 @@ static void on_patience_over(struct timer *t, void *ctx)
     l->over(l->ctx, job);
 }
 
-static void arrived(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t size)
+static void note_arrival(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t size)
 {
     struct awaited *a = awaited_of(l, job, attempt, rank);
     if (a && size >= a->bytes)
@@ -186,15 +186,15 @@ static bool is_settled(const struct attempt_row *a)
     return wall_is_set(a->started_at) || a->state == ATTEMPT_ENDED;
 }
 
-struct later {
+struct later_attempt {
     int64_t than;
     int32_t rank;
     bool settled;
 };
 
-static int find_later(void *ctx, const struct attempt_row *a)
+static int find_later_attempt(void *ctx, const struct attempt_row *a)
 {
-    struct later *f = ctx;
+    struct later_attempt *f = ctx;
     f->settled = a->attempt > f->than && a->rank == f->rank && is_settled(a);
     return f->settled;
 }
@@ -204,8 +204,8 @@ static int find_later(void *ctx, const struct attempt_row *a)
 static int is_closed(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt,
     int32_t rank, bool *ret_closed, struct err *e)
 {
-    struct later f = {.than = attempt, .rank = rank};
-    int rc = db_read_attempts(r, job, find_later, &f, e);
+    struct later_attempt f = {.than = attempt, .rank = rank};
+    int rc = db_read_attempts(r, job, find_later_attempt, &f, e);
     *ret_closed = f.settled && !awaited_of(l, job, attempt, rank);
     return rc;
 }
@@ -403,7 +403,7 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
         }
     }
     if (rc == 0)
-        arrived(l, job, attempt, rank, *ret_size);
+        note_arrival(l, job, attempt, rank, *ret_size);
     else if (rc == ERR_NO_SPACE)
         keep_waiting(l, job, attempt, rank);
     close(fd);
@@ -521,7 +521,7 @@ static int add_attempt(void *ctx, const struct attempt_row *a)
 }
 
 /* Traverses the log; afterwards v->start is its length. */
-static int look(struct view *v, struct db_reader *r, int64_t job)
+static int walk_log(struct view *v, struct db_reader *r, int64_t job)
 {
     int rc = db_read_attempts(r, job, add_attempt, v, v->e);
     return rc != 0 ? rc : v->rc;
@@ -546,7 +546,7 @@ static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part
             .out = &piece,
             .e = e};
         buf_clear(&piece);
-        rc = look(&v, r, part->job);
+        rc = walk_log(&v, r, part->job);
         for (size_t i = piece.len; rc == 0 && i-- > 0;) {
             /* no line begins after the last newline */
             bool is_last = from + (int64_t)i == size - 1;
@@ -580,7 +580,7 @@ static int find_start(struct logs *l, struct db_reader *r, const struct logs_par
         *ret_at = at;
         return 0;
     }
-    int rc = look(&measure, r, part->job);
+    int rc = walk_log(&measure, r, part->job);
     if (rc == 0 && part->tail > 0)
         rc = find_tail(l, r, part, measure.start, &tail_at, e);
     if (at < 0)
@@ -598,7 +598,7 @@ int logs_read(struct logs *l, struct db_reader *r, const struct logs_part *part,
         .l = l, .rank = part->rank, .attempt = part->attempt, .max = max, .out = out, .e = e};
     int rc = find_start(l, r, part, &v.from, e);
     if (rc == 0)
-        rc = look(&v, r, part->job);
+        rc = walk_log(&v, r, part->job);
     if (rc == 0 && part->attempt > 0 && !v.met)
         rc = err_set(e, ERR_NOT_FOUND, "job %lld has had no attempt %lld", (long long)part->job,
             (long long)part->attempt);

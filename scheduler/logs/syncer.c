@@ -119,7 +119,7 @@ static void on_thread(void *ctx)
 
 /* ---- on the loop ---- */
 
-static void tell(struct round *r, const struct err *e)
+static void notify_waiters(struct round *r, const struct err *e)
 {
     for (struct link *l; (l = list_pop(&r->waiters));) {
         struct waiter *w = LIST_ENTRY(l, struct waiter, in_list);
@@ -131,7 +131,7 @@ static void tell(struct round *r, const struct err *e)
 
 static void begin(struct syncer *s);
 
-static void go_on(struct syncer *s)
+static void start_next_round(struct syncer *s)
 {
     if (s->now)
         return;
@@ -149,8 +149,8 @@ static void on_round(void *ctx)
         log_error("output of jobs is not durable", log_err(&r->e));
     if (s) {
         s->now = NULL;
-        tell(r, r->rc ? &r->e : NULL);
-        go_on(s);
+        notify_waiters(r, r->rc ? &r->e : NULL);
+        start_next_round(s);
     }
     round_free(r);
 }
@@ -187,9 +187,9 @@ void syncer_destroy(struct syncer *s)
     timer_stop(s->timers, &s->pause);
     if (s->now) {
         s->now->owner = NULL;
-        tell(s->now, &e);
+        notify_waiters(s->now, &e);
     }
-    tell(s->next, &e);
+    notify_waiters(s->next, &e);
     round_free(s->next);
     free(s);
 }
@@ -198,7 +198,7 @@ void syncer_written(struct syncer *s, const char *path, bool is_new)
 {
     if (is_new || !smap_get(&s->next->files, path))
         smap_put(&s->next->files, path, is_new ? &is_new_file : &is_old);
-    go_on(s);
+    start_next_round(s);
 }
 
 bool syncer_is_synced(const struct syncer *s, const char *path)
@@ -213,5 +213,5 @@ void syncer_wait(struct syncer *s, syncer_fn fn, void *ctx)
     struct waiter *w = mem_alloc(sizeof(*w));
     *w = (struct waiter){.fn = fn, .ctx = ctx};
     list_push_back(&s->next->waiters, &w->in_list);
-    go_on(s);
+    start_next_round(s);
 }

@@ -32,14 +32,14 @@
 #define SMTP_MS 25000
 #define FILE_MAX 4096
 /* the slots of the outbox, then those of reports */
-#define LETTERS (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE)
+#define DELIVERIES_MAX (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE)
 
-struct letter {
+struct delivery {
     struct notifier *notifier;
     bool is_busy, is_refused; /* is_refused: by the guard */
     /* the user must not learn what answers at the URL, or whether anything does */
     bool is_of_user;
-    bool goes_by_smtp;
+    bool uses_smtp;
     outbox_done_fn done;
     void *ctx;
     char host[NOTIFY_HOST_MAX];
@@ -57,18 +57,18 @@ struct notifier {
     struct notifier_options o;
     struct outbox_port port;
     struct http_client *http;
-    struct letter letters[LETTERS];
-    struct letter *at_thread;     /* NULL if none */
+    struct delivery deliveries[DELIVERIES_MAX];
+    struct delivery *at_thread;   /* NULL if none */
     struct log_pace not_notified; /* limits the log of users' URLs that failed */
-    bool destroyed, in_use;       /* destroyed: freed with the last letter, but not while in_use */
+    bool destroyed, in_use; /* destroyed: freed with the last delivery, but not while in_use */
 };
 
 /* ---- the end of a delivery ---- */
 
 static void release(struct notifier *n)
 {
-    for (size_t i = 0; i < LETTERS; i++)
-        if (n->letters[i].is_busy)
+    for (size_t i = 0; i < DELIVERIES_MAX; i++)
+        if (n->deliveries[i].is_busy)
             return;
     if (n->destroyed && !n->in_use)
         free(n);
@@ -76,7 +76,7 @@ static void release(struct notifier *n)
 
 static void on_failed(struct timer *t, void *ctx);
 
-static void finish(struct letter *l, int rc, const struct err *e)
+static void finish(struct delivery *l, int rc, const struct err *e)
 {
     struct notifier *n = l->notifier;
     outbox_done_fn done = l->done;
@@ -86,7 +86,7 @@ static void finish(struct letter *l, int rc, const struct err *e)
     free(l->to);
     buf_deinit(&l->text);
     buf_wipe(&l->password);
-    *l = (struct letter){.notifier = n};
+    *l = (struct delivery){.notifier = n};
     timer_init(&l->failed, on_failed, l);
     if (n->destroyed)
         release(n);
@@ -96,13 +96,13 @@ static void finish(struct letter *l, int rc, const struct err *e)
 
 static void on_failed(struct timer *t, void *ctx)
 {
-    struct letter *l = ctx;
+    struct delivery *l = ctx;
     const struct err e = l->e;
     (void)t;
     finish(l, l->rc, &e);
 }
 
-static void fail_later(struct letter *l, int rc)
+static void fail_later(struct delivery *l, int rc)
 {
     l->rc = rc;
     timer_start(l->notifier->o.timers, &l->failed, 0);
@@ -124,7 +124,7 @@ static void own_addresses(struct notify_own *own)
 
 static bool may_connect(void *ctx, const struct sockaddr *address)
 {
-    struct letter *l = ctx;
+    struct delivery *l = ctx;
     struct notify_own own = {0};
     own_addresses(&own);
     l->is_refused = !notify_guard_allows(&l->notifier->o.config->guard, l->host, address, &own);
@@ -133,7 +133,7 @@ static bool may_connect(void *ctx, const struct sockaddr *address)
 
 /* Returns ERR_UNAVAILABLE if the receiver is busy or broken and may recover, ERR_INVALID if it
  * refused for good. */
-static int judge(int status, const char *host, struct err *e)
+static int check_status(int status, const char *host, struct err *e)
 {
     if (status >= 200 && status < 300)
         return 0;
@@ -144,11 +144,11 @@ static int judge(int status, const char *host, struct err *e)
 
 static void on_reply(void *ctx, const struct err *e, const struct http_reply *reply)
 {
-    struct letter *l = ctx;
+    struct delivery *l = ctx;
     struct err why;
     int rc;
     if (reply) /* from an allowed address, even if the guard refused another one of the host */
-        rc = judge(reply->status, l->host, &why);
+        rc = check_status(reply->status, l->host, &why);
     else if (l->is_refused)
         rc = err_set(&why, ERR_DENIED,
             "%s has an address that users' notifications are not sent to (notify_allow)", l->host);
@@ -185,8 +185,8 @@ static char *signature(const struct buf *secret, const struct buf *body)
     return buf_take(&out);
 }
 
-/* Posts the letter's text. id NULL: none; secret NULL: not signed. */
-static void post_text(struct letter *l, const char *name, const char *id, const char *url,
+/* Posts the delivery's text. id NULL: none; secret NULL: not signed. */
+static void post_text(struct delivery *l, const char *name, const char *id, const char *url,
     const struct buf *secret, bool is_users)
 {
     char *event = mem_printf("X-Belay-Event: %s", name);
@@ -208,7 +208,7 @@ static void post_text(struct letter *l, const char *name, const char *id, const 
     free(signed_by);
 }
 
-static void post(struct letter *l, const struct notify_facts *f, const char *url,
+static void post(struct delivery *l, const struct notify_facts *f, const char *url,
     const struct buf *secret, bool is_users)
 {
     struct buf id = {0};
@@ -229,7 +229,7 @@ static int read_line(const char *path, struct buf *out, struct err *e)
 }
 
 static int start_hook(
-    struct letter *l, const struct notify_facts *f, const char *name, struct err *e)
+    struct delivery *l, const struct notify_facts *f, const char *name, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
     struct buf url = {0}, secret = {0};
@@ -254,7 +254,7 @@ static int start_hook(
 
 /* ---- destinations of the job's user ---- */
 
-static int start_url(struct letter *l, const struct notify_facts *f, const json_t *notify,
+static int start_url(struct delivery *l, const struct notify_facts *f, const json_t *notify,
     const char *number, struct err *e)
 {
     const char *sealed = json_string_value(
@@ -278,7 +278,7 @@ static int start_url(struct letter *l, const struct notify_facts *f, const json_
 
 static void on_mailed(void *ctx, const struct err *e, const struct runner_result *result)
 {
-    struct letter *l = ctx;
+    struct delivery *l = ctx;
     struct err why;
     int rc = 0;
     l->run = NULL;
@@ -295,7 +295,7 @@ static void on_mailed(void *ctx, const struct err *e, const struct runner_result
     finish(l, rc, &why);
 }
 
-static void start_sendmail(struct letter *l)
+static void start_sendmail(struct delivery *l)
 {
     const struct config_notify *c = l->notifier->o.config;
     const char *const argv[] = {c->sendmail, "-i", "-f", c->from, "--", l->to, NULL};
@@ -309,7 +309,7 @@ static void start_sendmail(struct letter *l)
 
 static void on_thread(void *ctx)
 {
-    struct letter *l = ctx;
+    struct delivery *l = ctx;
     const struct config_notify *c = l->notifier->o.config;
     const struct smtp_mail m = {.url = c->smtp,
         .user = c->user,
@@ -327,7 +327,7 @@ static void next_at_thread(struct notifier *n);
 
 static void on_sent(void *ctx)
 {
-    struct letter *l = ctx;
+    struct delivery *l = ctx;
     struct notifier *n = l->notifier;
     const struct err e = l->e;
     int rc = l->rc;
@@ -343,10 +343,10 @@ static void on_sent(void *ctx)
 
 static void next_at_thread(struct notifier *n)
 {
-    for (size_t i = 0; i < LETTERS && !n->at_thread; i++)
-        if (n->letters[i].goes_by_smtp) {
-            n->at_thread = &n->letters[i];
-            n->at_thread->goes_by_smtp = false;
+    for (size_t i = 0; i < DELIVERIES_MAX && !n->at_thread; i++)
+        if (n->deliveries[i].uses_smtp) {
+            n->at_thread = &n->deliveries[i];
+            n->at_thread->uses_smtp = false;
             uv_run_work(n->o.loop, on_thread, on_sent, n->at_thread);
         }
 }
@@ -356,15 +356,15 @@ static const char *line_end(const struct config_notify *c)
     return c->smtp ? "\r\n" : "\n";
 }
 
-/* Mails the letter's text, headers included. */
-static int mail_text(struct letter *l, const char *to, struct err *e)
+/* Mails the delivery's text, headers included. */
+static int mail_text(struct delivery *l, const char *to, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
     int rc = c->password_file ? read_line(c->password_file, &l->password, e) : 0;
     if (rc != 0)
         return rc;
     l->to = mem_strdup(to);
-    l->goes_by_smtp = c->smtp != NULL;
+    l->uses_smtp = c->smtp != NULL;
     if (c->smtp)
         next_at_thread(l->notifier);
     else
@@ -372,7 +372,8 @@ static int mail_text(struct letter *l, const char *to, struct err *e)
     return 0;
 }
 
-static int start_mail(struct letter *l, const struct notify_facts *f, const char *to, struct err *e)
+static int start_mail(
+    struct delivery *l, const struct notify_facts *f, const char *to, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
     int rc = notify_check_address(to, e);
@@ -387,11 +388,11 @@ static int start_mail(struct letter *l, const struct notify_facts *f, const char
 int notifier_send(struct notifier *n, const struct notify_report *r, const char *to, bool is_url,
     outbox_done_fn done, void *ctx, struct err *e)
 {
-    struct letter *l = n->letters + OUTBOX_AT_ONCE;
+    struct delivery *l = n->deliveries + OUTBOX_AT_ONCE;
     int rc;
-    while (l < n->letters + LETTERS && l->is_busy)
+    while (l < n->deliveries + DELIVERIES_MAX && l->is_busy)
         l++;
-    if (l == n->letters + LETTERS)
+    if (l == n->deliveries + DELIVERIES_MAX)
         return err_set(e, ERR_UNAVAILABLE, "%d reports are being sent: try again in a minute",
             NOTIFIER_REPORTS_AT_ONCE);
     l->is_busy = true;
@@ -417,9 +418,9 @@ static void give_up_reports(struct notifier *n)
 {
     struct err e;
     err_set(&e, ERR_UNAVAILABLE, "belayd is stopping");
-    for (size_t i = OUTBOX_AT_ONCE; i < LETTERS; i++)
-        if (n->letters[i].is_busy)
-            n->letters[i].done(n->letters[i].ctx, &e);
+    for (size_t i = OUTBOX_AT_ONCE; i < DELIVERIES_MAX; i++)
+        if (n->deliveries[i].is_busy)
+            n->deliveries[i].done(n->deliveries[i].ctx, &e);
 }
 
 /* ---- all deliveries ---- */
@@ -431,7 +432,7 @@ static const char *mail_user(const struct notify_facts *f, const json_t *notify)
 }
 
 /* The target is "mail:N", with the index N of an address of the budget. */
-static int start_of_budget(struct letter *l, const struct notify_facts *f, struct err *e)
+static int start_of_budget(struct delivery *l, const struct notify_facts *f, struct err *e)
 {
     const struct notifier_options *o = &l->notifier->o;
     long k = str_starts(f->row->target, "mail:") ? strtol(f->row->target + 5, NULL, 10)
@@ -443,7 +444,7 @@ static int start_of_budget(struct letter *l, const struct notify_facts *f, struc
         "belayd's configuration no longer has this address of budget %s", f->row->budget);
 }
 
-static int start_of_user(struct letter *l, const struct notify_facts *f, struct err *e)
+static int start_of_user(struct delivery *l, const struct notify_facts *f, struct err *e)
 {
     struct spec_change spec = {0};
     int rc = db_read_spec(l->notifier->o.reader, f->job->id, &spec, e);
@@ -460,7 +461,7 @@ static void start(
     struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
 {
     struct notifier *n = (struct notifier *)((char *)port - offsetof(struct notifier, port));
-    struct letter *l = n->letters;
+    struct delivery *l = n->deliveries;
     struct job_row job;
     while (l->is_busy)
         l++;
@@ -484,10 +485,10 @@ struct notifier *notifier_create(const struct notifier_options *o)
 {
     struct notifier *n = mem_alloc(sizeof(*n));
     *n = (struct notifier){.o = *o, .port.start = start, .http = uv_http_client_create(o->loop)};
-    uv_http_client_limit(n->http, LETTERS);
-    for (size_t i = 0; i < LETTERS; i++) {
-        n->letters[i].notifier = n;
-        timer_init(&n->letters[i].failed, on_failed, &n->letters[i]);
+    uv_http_client_limit(n->http, DELIVERIES_MAX);
+    for (size_t i = 0; i < DELIVERIES_MAX; i++) {
+        n->deliveries[i].notifier = n;
+        timer_init(&n->deliveries[i].failed, on_failed, &n->deliveries[i]);
     }
     return n;
 }
@@ -503,10 +504,10 @@ void notifier_destroy(struct notifier *n)
         return;
     n->destroyed = n->in_use = true;
     give_up_reports(n);
-    for (size_t i = 0; i < LETTERS; i++) {
-        struct letter *l = &n->letters[i];
+    for (size_t i = 0; i < DELIVERIES_MAX; i++) {
+        struct delivery *l = &n->deliveries[i];
         timer_stop(n->o.timers, &l->failed);
-        l->goes_by_smtp = false;
+        l->uses_smtp = false;
         runner_cancel(n->o.runner, l->run);
         if (l->is_busy && l != n->at_thread && !l->run && !l->call)
             finish(l, 0, NULL);

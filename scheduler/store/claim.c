@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See store/claim.h. The store is checked on a thread, which uses only its own struct look, so that
- * a claim can be destroyed meanwhile.
+ * See store/claim.h. The store is checked on a thread, which uses only its own struct check, so
+ * that a claim can be destroyed meanwhile.
  */
 #include "scheduler/store/claim.h"
 
@@ -18,23 +18,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_MS 5000 /* how long a start waits for the store */
-#define READ_MS 10000 /* how long `belayd --check` waits for it */
-#define LOOK_MS 60000 /* then a check is interrupted */
-#define AGAIN_BASE_MS 2000
-#define AGAIN_CAP_MS 30000
+#define START_MS 5000  /* how long a start waits for the store */
+#define READ_MS 10000  /* how long `belayd --check` waits for it */
+#define CHECK_MS 60000 /* then a check is interrupted */
+#define RETRY_BASE_MS 2000
+#define RETRY_CAP_MS 30000
 #define PLACES_BYTES_MAX (64u << 10)
 
 /* The result of a check of the store. */
 enum finding {
     FOUND_OURS,
-    FOUND_ANOTHERS, /* refused: another cluster's, or its owner is unknown */
-    FOUND_MISSING,  /* this cluster's marker is gone */
-    FOUND_NUMBERS,  /* given up by its owner; its jobs have numbers that ours would get */
-    FOUND_NOTHING   /* no answer */
+    FOUND_OTHER_OWNER, /* refused: another cluster's, or its owner is unknown */
+    FOUND_MISSING,     /* this cluster's marker is gone */
+    FOUND_NUMBERS,     /* given up by its owner; its jobs have numbers that ours would get */
+    FOUND_NOTHING      /* no answer */
 };
 
-struct look {
+struct check {
     struct store_claim *claim; /* NULL after it was destroyed */
     char url[1024], cluster[64], uid[MARKER_UID_MAX];
     bool is_known, had_checkpoints, reads_only;
@@ -51,23 +51,23 @@ struct look {
 struct store_claim {
     struct store_claim_options o;
     struct keys_source keys;
-    struct look *now;                     /* the check in progress; may be NULL */
+    struct check *now;                    /* the check in progress; may be NULL */
     bool on_thread, is_starting, is_over; /* is_over: the result of the start's check is known */
     bool is_ours;
     bool is_refused;
     int tries, rc; /* rc: of the last check */
     int64_t next_job;
     char text[ERR_TEXT_MAX];
-    struct timer again, limit;
+    struct timer retry, limit;
 };
 
-static void start_look(struct store_claim *c);
+static void start_check(struct store_claim *c);
 
 /* ---- on the thread ---- */
 
-static int refuse(struct look *k, struct err *e, const char *whose)
+static int refuse(struct check *k, struct err *e, const char *whose)
 {
-    k->found = FOUND_ANOTHERS;
+    k->found = FOUND_OTHER_OWNER;
     return err_set(e, ERR_CONFIG,
         "the store %.200s has checkpoints of %s under the cluster name %s: give this cluster "
         "another name (cluster:) or another store (store:), or, if that cluster is gone for good, "
@@ -76,11 +76,11 @@ static int refuse(struct look *k, struct err *e, const char *whose)
 }
 
 /* The owner is unknown: no cluster may claim it. */
-static int refuse_torn(struct look *k, struct err *e)
+static int refuse_torn(struct check *k, struct err *e)
 {
     struct err why = *e;
 
-    k->found = FOUND_ANOTHERS;
+    k->found = FOUND_OTHER_OWNER;
     return err_set(e, ERR_CONFIG,
         "the store %.160s cannot be claimed: %.160s. Nothing was changed. Put the marker back from "
         "a copy, or use another store (store:) or cluster name (cluster:); if no other cluster "
@@ -88,8 +88,8 @@ static int refuse_torn(struct look *k, struct err *e)
         k->url, why.text);
 }
 
-static int look_at_unmarked(
-    struct look *k, struct store *s, const struct marker *none, struct err *e)
+static int claim_unmarked(
+    struct check *k, struct store *s, const struct marker *none, struct err *e)
 {
     struct marker_contents there;
     int rc;
@@ -114,8 +114,8 @@ static int look_at_unmarked(
 
 /* Claims a store that was given up by `belay checkpoint adopt`. Its jobs keep their numbers, so
  * this cluster's get higher ones. */
-static int look_at_given_up(
-    struct look *k, struct store *s, const struct marker *mark, struct err *e)
+static int claim_given_up(
+    struct check *k, struct store *s, const struct marker *mark, struct err *e)
 {
     struct marker_contents there;
     int rc;
@@ -137,7 +137,7 @@ static int look_at_given_up(
     return rc;
 }
 
-static int look(struct look *k, struct err *e)
+static int check_store(struct check *k, struct err *e)
 {
     const struct store_options o = {
         .net = k->net, .cancel = &k->cancel, .existing = k->is_known || k->reads_only};
@@ -158,9 +158,9 @@ static int look(struct look *k, struct err *e)
     if (rc == ERR_CORRUPT)
         rc = refuse_torn(k, e);
     else if (!rc && mark.generation == 0)
-        rc = look_at_unmarked(k, s, &mark, e);
+        rc = claim_unmarked(k, s, &mark, e);
     else if (!rc && mark.uid[0] == '\0')
-        rc = look_at_given_up(k, s, &mark, e);
+        rc = claim_given_up(k, s, &mark, e);
     else if (!rc && !str_eq(mark.uid, k->uid)) {
         snprintf(whose, sizeof(whose), "another cluster (uid %s, this one %s%s)", mark.uid,
             k->uid[0] ? "is " : "has none yet", k->uid);
@@ -174,8 +174,8 @@ static int look(struct look *k, struct err *e)
 
 static void on_thread(void *ctx)
 {
-    struct look *k = ctx;
-    k->rc = look(k, &k->e);
+    struct check *k = ctx;
+    k->rc = check_store(k, &k->e);
 }
 
 /* ---- places ---- */
@@ -224,13 +224,13 @@ static int note_place(const struct store_claim *c, struct err *e)
 
 /* ---- on the loop ---- */
 
-static void look_free(struct look *k)
+static void check_free(struct check *k)
 {
     store_net_destroy(k->net);
     free(k);
 }
 
-static void say(struct store_claim *c, const struct look *k)
+static void set_text(struct store_claim *c, const struct check *k)
 {
     bool is_same = str_eq(c->text, k->e.text);
     STR_COPY(c->text, k->e.text);
@@ -239,7 +239,7 @@ static void say(struct store_claim *c, const struct look *k)
             "the store of checkpoints cannot be used: jobs that need it wait", log_err(&k->e));
 }
 
-static void take_ours(struct store_claim *c, const struct look *k)
+static void take_ours(struct store_claim *c, const struct check *k)
 {
     struct err e;
     if (!c->o.reads_only && note_place(c, &e) != 0)
@@ -253,12 +253,12 @@ static void take_ours(struct store_claim *c, const struct look *k)
         c->o.changed(c->o.ctx);
 }
 
-static void finish(struct look *k)
+static void finish(struct check *k)
 {
     struct store_claim *c = k->claim;
     struct err e;
     if (!c) {
-        look_free(k);
+        check_free(k);
         return;
     }
     c->now = NULL;
@@ -272,15 +272,15 @@ static void finish(struct look *k)
     } else if (k->found == FOUND_NUMBERS && c->is_starting &&
                c->o.raise(c->o.ctx, k->last_job + 1, &e) == 0) {
         c->next_job = k->last_job + 1;
-        timer_start(c->o.timers, &c->again, 0);
+        timer_start(c->o.timers, &c->retry, 0);
     } else {
-        say(c, k);
-        c->is_refused = k->found == FOUND_ANOTHERS;
+        set_text(c, k);
+        c->is_refused = k->found == FOUND_OTHER_OWNER;
         c->is_over = c->is_over || k->found == FOUND_MISSING || c->is_refused || c->o.reads_only;
-        timer_start(c->o.timers, &c->again,
-            prng_backoff_ms(c->o.prng, c->tries++, AGAIN_BASE_MS, AGAIN_CAP_MS));
+        timer_start(c->o.timers, &c->retry,
+            prng_backoff_ms(c->o.prng, c->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
     }
-    look_free(k);
+    check_free(k);
 }
 
 static void on_done(void *ctx)
@@ -306,7 +306,7 @@ static void on_keys(void *ctx, const struct err *e)
         return;
     }
     c->on_thread = true;
-    timer_start(c->o.timers, &c->limit, LOOK_MS);
+    timer_start(c->o.timers, &c->limit, CHECK_MS);
     uv_run_work(c->o.loop, on_thread, on_done, c->now);
 }
 
@@ -326,11 +326,11 @@ static bool is_known(const struct store_claim *c, bool *ret_any)
     return known;
 }
 
-static void start_look(struct store_claim *c)
+static void start_check(struct store_claim *c)
 {
-    struct look *k = mem_alloc(sizeof(*k));
+    struct check *k = mem_alloc(sizeof(*k));
     bool any;
-    *k = (struct look){.claim = c, .next_job = c->next_job, .found = FOUND_NOTHING};
+    *k = (struct check){.claim = c, .next_job = c->next_job, .found = FOUND_NOTHING};
     k->is_known = is_known(c, &any);
     k->had_checkpoints = c->o.had_checkpoints && !any;
     k->reads_only = c->o.reads_only;
@@ -342,10 +342,10 @@ static void start_look(struct store_claim *c)
     keys_source_get_net(&c->keys, k->url, &k->net, on_keys, c);
 }
 
-static void on_again(struct timer *t, void *ctx)
+static void on_retry(struct timer *t, void *ctx)
 {
     (void)t;
-    start_look(ctx);
+    start_check(ctx);
 }
 
 static void on_start_over(struct timer *t, void *ctx)
@@ -364,11 +364,11 @@ int store_claim_begin(
         .keys = {.timers = o->timers, .http = o->http},
         .is_starting = true,
         .next_job = o->next_job};
-    timer_init(&c->again, on_again, c);
+    timer_init(&c->retry, on_retry, c);
     timer_init(&c->limit, on_limit, c);
     timer_init(&start, on_start_over, &timed_out);
     timer_start(o->timers, &start, o->reads_only ? READ_MS : START_MS);
-    start_look(c);
+    start_check(c);
     while (!c->is_over && !timed_out)
         uv_run(o->loop, UV_RUN_ONCE);
     timer_stop(o->timers, &start);
@@ -402,14 +402,14 @@ void store_claim_destroy(struct store_claim *c)
 {
     if (!c)
         return;
-    timer_stop(c->o.timers, &c->again);
+    timer_stop(c->o.timers, &c->retry);
     timer_stop(c->o.timers, &c->limit);
     keys_source_deinit(&c->keys);
     if (c->now && c->on_thread) {
         c->now->claim = NULL;
         atomic_store(&c->now->cancel, 1);
     } else if (c->now) {
-        look_free(c->now);
+        check_free(c->now);
     }
     free(c);
 }

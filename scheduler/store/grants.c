@@ -88,7 +88,7 @@ static int64_t left_ms(const struct grant *x)
     return x->c.token[0] ? x->until.ms - clock_mono(x->owner->o.timers->clock).ms : 0;
 }
 
-static void tell(const struct grant *x, const char *text)
+static void post_no_credentials(const struct grant *x, const char *text)
 {
     const struct attempt *a = live(x->owner, x->job, x->attempt);
     struct event ev = {.type = EV_NO_CREDENTIALS};
@@ -147,7 +147,7 @@ static void on_failure(struct grant *x, const struct err *e)
     log_warn("cannot create a job's credentials for the store; retrying", log_i("job", x->job),
         log_i("attempt", x->attempt), log_i("tries", x->tries + 1), log_err(&why));
     if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_reported))
-        tell(x, why.text);
+        post_no_credentials(x, why.text);
     x->end_reported = x->c.token[0] && left <= 0;
     if (left <= 0 && x->why.kind != why.kind) { /* texts may contain a request's id */
         x->why = why;

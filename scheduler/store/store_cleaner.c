@@ -20,7 +20,7 @@ struct cleaning {
     struct store_net *net; /* NULL for a store of this machine */
     struct ckpt_crypt crypt;
     struct cleaner_job job;
-    bool is_anothers;
+    bool is_other_jobs;
     atomic_int cancel;
     int rc;
     int64_t kept_bytes;
@@ -49,7 +49,7 @@ static int clean(const struct ckpt_job *j, struct cleaning *s, struct err *e)
     static const int newest[] = {
         [CKPT_GC_KEEP_ALL] = CKPT_KEEP_ALL, [CKPT_GC_KEEP_LAST] = 1, [CKPT_GC_KEEP_NONE] = 0};
     int rc = ckpt_close(j, &x, &mismatch, e);
-    s->is_anothers = mismatch == CKPT_ANOTHERS;
+    s->is_other_jobs = mismatch == CKPT_ANOTHERS;
     return rc ? rc
               : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->job.keep]},
                     &s->cancel, &s->kept_bytes, e);
@@ -90,9 +90,9 @@ static void finish(struct cleaning *s)
         if (s->rc == ERR_DENIED)
             keys_source_refused(&w->keys);
         s->done(s->ctx,
-            s->is_anothers ? CLEAN_OTHER_JOB
-            : s->rc        ? CLEAN_FAILED
-                           : CLEAN_DONE,
+            s->is_other_jobs ? CLEAN_OTHER_JOB
+            : s->rc          ? CLEAN_FAILED
+                             : CLEAN_DONE,
             s->kept_bytes, s->rc ? &s->e : NULL);
     }
     cleaning_free(s);

@@ -120,7 +120,7 @@ static void output_that_an_agent_was_asked_to_keep_is_awaited_longer(void **stat
     logs_rig_check(
         w, "abc\ndef\n---- belay: attempt 2 on node 12, from the beginning ----\n", true);
     free_bytes = 4000 << 10;
-    vtimers_advance(&w->vt, LOG_DISK_LOOK_MS);
+    vtimers_advance(&w->vt, LOG_DISK_CHECK_MS);
     assert_false(log_disk_is_low(w->logs.disk));
 }
 
@@ -191,7 +191,7 @@ static void space_that_is_too_little_or_does_not_last_ends_no_wait(void **state)
     assert_int_equal(judge_loud(w, 10000), LOG_CUT);
     free_bytes = 2400 << 10;
     assert_int_equal(judge_loud(w, 10000), LOG_STORE);
-    vtimers_advance(&w->vt, LOG_DISK_LOOK_MS - 1);
+    vtimers_advance(&w->vt, LOG_DISK_CHECK_MS - 1);
     assert_int_equal(judge_loud(w, 10000), LOG_STORE);
     assert_true(log_disk_is_low(w->logs.disk));
     free_bytes = 1900 << 10;
