@@ -116,7 +116,7 @@ int fs_write_all(int fd, const void *p, size_t n, struct err *e)
 
 /* Writes a finished, fsynced file next to path; the caller frees *ret_temporary. A failure leaves
  * no file. */
-static int write_beside(
+static int write_temporary(
     const char *path, const void *p, size_t n, mode_t mode, char **ret_temporary, struct err *e)
 {
     char *temporary = mem_printf("%s.XXXXXX", path);
@@ -156,7 +156,7 @@ static int sync_parent(const char *path, struct err *e)
 int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
     char *temporary;
-    int rc = write_beside(path, p, n, mode, &temporary, e);
+    int rc = write_temporary(path, p, n, mode, &temporary, e);
     if (rc)
         return rc;
     if (rename(temporary, path) < 0) {
@@ -170,7 +170,7 @@ int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, stru
 int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
     char *temporary;
-    int rc = write_beside(path, p, n, mode, &temporary, e);
+    int rc = write_temporary(path, p, n, mode, &temporary, e);
     if (rc)
         return rc;
     if (link(temporary, path) < 0) /* link, unlike rename, never replaces */

@@ -83,7 +83,7 @@ void json_reader_init(struct json_reader *r, const json_t *value, const char *pa
 }
 
 /* Records the key and returns its value; NULL if it is absent or null, or after an error. */
-static const json_t *look(struct json_reader *r, const char *key)
+static const json_t *find_member(struct json_reader *r, const char *key)
 {
     assert(r->n_seen < JSON_READER_KEYS_MAX);
     r->seen[r->n_seen++] = key;
@@ -113,14 +113,14 @@ static bool fits_i64(
 
 int64_t json_req_i64(struct json_reader *r, const char *key, int64_t min, int64_t max)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return fits_i64(r, key, v, min, max) ? json_integer_value(v) : 0;
 }
 
 int64_t json_opt_i64(
     struct json_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return v && fits_i64(r, key, v, min, max) ? json_integer_value(v) : fallback;
 }
 
@@ -133,13 +133,13 @@ static bool fits_bool(struct json_reader *r, const char *key, const json_t *v)
 
 bool json_req_bool(struct json_reader *r, const char *key)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return fits_bool(r, key, v) && json_is_true(v);
 }
 
 bool json_opt_bool(struct json_reader *r, const char *key, bool fallback)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return v && fits_bool(r, key, v) ? json_is_true(v) : fallback;
 }
 
@@ -159,14 +159,14 @@ static bool fits_str(struct json_reader *r, const char *key, const json_t *v, si
 
 const char *json_req_str(struct json_reader *r, const char *key, size_t max_len)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return fits_str(r, key, v, max_len) ? json_string_value(v) : NULL;
 }
 
 const char *json_opt_str(
     struct json_reader *r, const char *key, size_t max_len, const char *fallback)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return v && fits_str(r, key, v, max_len) ? json_string_value(v) : fallback;
 }
 
@@ -196,13 +196,13 @@ static int find_name(
 
 int json_req_enum(struct json_reader *r, const char *key, const char *const *names)
 {
-    int i = find_name(r, key, look(r, key), names);
+    int i = find_name(r, key, find_member(r, key), names);
     return i < 0 ? 0 : i;
 }
 
 int json_opt_enum(struct json_reader *r, const char *key, const char *const *names, int fallback)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     int i = v ? find_name(r, key, v, names) : -1;
     return i < 0 ? fallback : i;
 }
@@ -224,12 +224,12 @@ static const json_t *fits_array(
 
 const json_t *json_req_array(struct json_reader *r, const char *key, size_t max_items)
 {
-    return fits_array(r, key, look(r, key), max_items);
+    return fits_array(r, key, find_member(r, key), max_items);
 }
 
 const json_t *json_opt_array(struct json_reader *r, const char *key, size_t max_items)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return v ? fits_array(r, key, v, max_items) : NULL;
 }
 
@@ -242,12 +242,12 @@ static const json_t *fits_object(struct json_reader *r, const char *key, const j
 
 const json_t *json_req_object(struct json_reader *r, const char *key)
 {
-    return fits_object(r, key, look(r, key));
+    return fits_object(r, key, find_member(r, key));
 }
 
 const json_t *json_opt_object(struct json_reader *r, const char *key)
 {
-    const json_t *v = look(r, key);
+    const json_t *v = find_member(r, key);
     return v ? fits_object(r, key, v) : NULL;
 }
 
@@ -256,7 +256,7 @@ int json_reader_finish_lenient(struct json_reader *r)
     return r->rc;
 }
 
-static bool was_seen(const struct json_reader *r, const char *key)
+static bool is_known_key(const struct json_reader *r, const char *key)
 {
     for (size_t i = 0; i < r->n_seen; i++)
         if (str_eq(r->seen[i], key))
@@ -272,7 +272,7 @@ int json_reader_finish(struct json_reader *r)
         return r->rc;
     json_object_foreach((json_t *)(uintptr_t)r->object, key, v)
     {
-        if (was_seen(r, key))
+        if (is_known_key(r, key))
             continue;
         const char *known[JSON_READER_KEYS_MAX + 1] = {0};
         memcpy(known, r->seen, r->n_seen * sizeof(known[0]));

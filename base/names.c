@@ -8,14 +8,14 @@
 #include <string.h>
 
 /* The text after the name of n bytes at p and its comma. */
-static const char *behind(const char *p, size_t n)
+static const char *skip_name(const char *p, size_t n)
 {
     return p[n] == ',' ? p + n + 1 : p + n;
 }
 
 static bool has(const char *list, const char *name, size_t n)
 {
-    for (size_t k; *list; list = behind(list, k)) {
+    for (size_t k; *list; list = skip_name(list, k)) {
         k = strcspn(list, ",");
         if (k == n && memcmp(list, name, n) == 0)
             return true;
@@ -28,9 +28,9 @@ bool names_has(const char *list, const char *name)
     return has(list, name, strlen(name));
 }
 
-bool names_meet(const char *a, const char *b)
+bool names_intersect(const char *a, const char *b)
 {
-    for (size_t n; *a; a = behind(a, n)) {
+    for (size_t n; *a; a = skip_name(a, n)) {
         n = strcspn(a, ",");
         if (has(b, a, n))
             return true;
@@ -46,7 +46,7 @@ bool names_next(const char **at, char *out, size_t size)
     size_t kept = n < size ? n : size - 1;
     memcpy(out, *at, kept);
     out[kept] = '\0';
-    *at = behind(*at, n);
+    *at = skip_name(*at, n);
     return true;
 }
 

@@ -23,6 +23,6 @@ int names_check(const char *list, size_t max, const char *what, struct err *e);
 bool names_next(const char **at, char *out, size_t size);
 
 bool names_has(const char *list, const char *name);
-bool names_meet(const char *a, const char *b); /* whether some name is in both */
+bool names_intersect(const char *a, const char *b); /* whether some name is in both */
 
 #endif

@@ -63,7 +63,7 @@ static void add_item(struct yaml_node *parent, struct yaml_node *item)
     parent->items[parent->n_items++] = item;
 }
 
-static const char *unwanted(const yaml_event_t *event, int depth)
+static const char *refused_feature(const yaml_event_t *event, int depth)
 {
     const char *anchor = NULL, *tag = NULL;
     switch (event->type) {
@@ -119,7 +119,7 @@ static int check_key(struct reading *r, const yaml_event_t *key, int depth, stru
 {
     if (key->type != YAML_SCALAR_EVENT && key->type != YAML_ALIAS_EVENT)
         return refuse(r, &key->start_mark, "a key must be plain text");
-    const char *problem = unwanted(key, depth);
+    const char *problem = refused_feature(key, depth);
     if (problem)
         return refuse(r, &key->start_mark, problem);
     const char *text = (const char *)key->data.scalar.value;
@@ -179,7 +179,7 @@ static int read_entries(struct reading *r, struct yaml_node *mapping, int depth)
 static int read_node(
     struct reading *r, const yaml_event_t *event, int depth, struct yaml_node **ret_node)
 {
-    const char *problem = unwanted(event, depth);
+    const char *problem = refused_feature(event, depth);
     if (!problem && r->n_nodes++ == YAML_NODES_MAX)
         problem = "too many values in one file";
     if (problem)

@@ -60,7 +60,7 @@ void yaml_reader_init(
         mismatch(r, map, "a mapping");
 }
 
-static bool was_seen(const struct yaml_reader *r, const char *key)
+static bool is_known_key(const struct yaml_reader *r, const char *key)
 {
     for (size_t i = 0; i < r->n_seen; i++)
         if (str_eq(r->seen[i], key))
@@ -70,7 +70,7 @@ static bool was_seen(const struct yaml_reader *r, const char *key)
 
 const struct yaml_node *yaml_opt(struct yaml_reader *r, const char *key)
 {
-    if (!was_seen(r, key)) {
+    if (!is_known_key(r, key)) {
         assert(r->n_seen < YAML_READER_KEYS_MAX);
         r->seen[r->n_seen++] = key;
     }
@@ -195,7 +195,7 @@ int yaml_reader_finish(struct yaml_reader *r)
 {
     bool is_mapping = r->map && r->map->type == YAML_MAPPING;
     for (size_t i = 0; is_mapping && (r->rc == 0 || r->lacks) && i < r->map->n_items; i++)
-        if (!was_seen(r, r->map->items[i]->key))
+        if (!is_known_key(r, r->map->items[i]->key))
             fail_unknown(r, r->map->items[i]);
     return r->rc;
 }

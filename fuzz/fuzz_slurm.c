@@ -63,7 +63,7 @@ static void words(const char *text)
     const struct pattern_values v = {.job = 42, .name = "n", .user = "u", .node = "h.x", .rank = 1};
     if (pattern_expand(text, &v, &name, &e) == 0)
         assert(strlen(name) <= PATTERN_PATH_MAX);
-    pattern_tells_ranks(text);
+    pattern_has_rank(text);
     free(name);
     buf_deinit(&out);
 }

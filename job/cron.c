@@ -165,7 +165,7 @@ static int read_field(const struct field *f, struct word w, uint64_t *ret_bits, 
 
 /* True if no scheduled month has a scheduled day: 30 February. Where a day of the week is an
  * alternative (both is false), a date always exists. */
-static bool never_comes(const struct cron *c)
+static bool never_matches(const struct cron *c)
 {
     for (int month = 1; c->both && month <= 12; month++)
         for (int day = 1; c->months >> month & 1 && day <= time_days_of_month(2000, month); day++)
@@ -200,7 +200,7 @@ static int read_fields(const char *text, struct cron *c, struct err *e)
     c->months = (uint16_t)bits[MONTH];
     c->weekdays = (uint8_t)((bits[WEEKDAY] | bits[WEEKDAY] >> 7) & 0x7F);
     c->both = words[DAY].p[0] == '*' || words[WEEKDAY].p[0] == '*';
-    if (never_comes(c))
+    if (never_matches(c))
         return err_set(e, ERR_INVALID,
             "day of the month: %s never comes: no month that is named has such a day",
             show(words[DAY], shown));

@@ -87,7 +87,7 @@ int pattern_expand(
     return 0;
 }
 
-bool pattern_tells_ranks(const char *pattern)
+bool pattern_has_rank(const char *pattern)
 {
     int width;
     if (strchr(pattern, '\\'))

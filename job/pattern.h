@@ -36,6 +36,6 @@ int pattern_expand(
     const char *pattern, const struct pattern_values *v, char **ret_name, struct err *e);
 
 /* Whether each node of a job has files of its own: the pattern contains %N, %n or %t. */
-bool pattern_tells_ranks(const char *pattern);
+bool pattern_has_rank(const char *pattern);
 
 #endif

@@ -41,7 +41,7 @@ static int expand(const struct supervisor *s, const char *pattern, char **ret_na
         .rank = s->task->rank,
         .restarts = s->task->attempt - 1};
     if (!pattern || supervisor_has_no_script(s) ||
-        (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
+        (s->task->rank > 0 && !pattern_has_rank(pattern)))
         return 0;
     return pattern_expand(pattern, &v, ret_name, e);
 }

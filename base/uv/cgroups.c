@@ -131,7 +131,7 @@ static bool is_delegated(const char *dir)
 
 /* Moves all processes directly in a group into a child of it, so that the group may enable
  * controllers for its children. */
-static void step_aside(const char *dir)
+static void move_into_leaf(const char *dir)
 {
     struct pids found = {0};
     char *self = mem_printf("%s/" SELF, dir);
@@ -149,7 +149,7 @@ static void step_aside(const char *dir)
 /* A child of a v2 group has a controller's files only if the parent enables the controller for its
  * children, which is impossible while processes are directly in the parent (EBUSY; the root group
  * is exempt). Enables all available controllers, because the child may make groups itself. */
-static void hand_down_controllers(const char *parent)
+static void delegate_controllers(const char *parent)
 {
     char *save = NULL, *list = mem_printf("%s/cgroup.controllers", parent);
     struct buf names = {0};
@@ -159,7 +159,7 @@ static void hand_down_controllers(const char *parent)
             char *order = mem_printf("+%s", name);
             if (write_text(parent, "cgroup.subtree_control", order) == -EBUSY &&
                 is_delegated(parent)) {
-                step_aside(parent);
+                move_into_leaf(parent);
                 write_text(parent, "cgroup.subtree_control", order);
             }
             free(order);
@@ -176,7 +176,7 @@ void cgroup_home_find(struct cgroup_home *h)
         for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++)
             find_home(h, k, buf_str(&mounts), buf_str(&groups));
     if (h->at[CGROUP_V2].dir)
-        hand_down_controllers(h->at[CGROUP_V2].dir);
+        delegate_controllers(h->at[CGROUP_V2].dir);
     buf_deinit(&mounts);
     buf_deinit(&groups);
 }
@@ -239,7 +239,7 @@ static bool is_as_new(const struct cgroup_dir *d, enum cgroup_kind kind)
 
 /* Whether a group may use a kept v1 directory: v2 contains and kills its processes, and the group
  * sets the limit, so that it does not inherit that of the previous one. */
-static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
+static bool can_reuse(const struct cgroups *c, enum cgroup_kind kind, const struct proc_limits *l)
 {
     return c->can_kill && l &&
            ((kind == CGROUP_CPU && l->cpus_milli > 0) ||
@@ -248,7 +248,7 @@ static bool may_borrow(const struct cgroups *c, enum cgroup_kind kind, const str
 }
 
 /* Lends the group the kept directory; false if it is in use or cannot be made. */
-static bool borrow_kept(struct cgroups *c, struct cgroup_home *h, enum cgroup_kind kind)
+static bool reuse_kept(struct cgroups *c, struct cgroup_home *h, enum cgroup_kind kind)
 {
     struct cgroup_kept *kept = &h->kept[kind];
     if (!h->keeps || !h->at[kind].dir || kept->is_lent)
@@ -454,7 +454,7 @@ int cgroups_open(struct cgroups *c, struct cgroup_home *home, const char *name,
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
         if (k != CGROUP_V2 && !(with_v1 && is_of_use(c, k, limits)))
             continue;
-        if (!may_borrow(c, k, limits) || !borrow_kept(c, home, k))
+        if (!can_reuse(c, k, limits) || !reuse_kept(c, home, k))
             open_dir(c, home, k, name);
         if (k == CGROUP_V2)
             deny_in_v2(c, limits);
@@ -596,7 +596,7 @@ static void thaw(const struct cgroups *c)
     walk_kind(c, CGROUP_FREEZER, thaw_v1, NULL);
 }
 
-size_t cgroups_strike(const struct cgroups *c, struct pids *seen)
+size_t cgroups_kill_round(const struct cgroups *c, struct pids *seen)
 {
     struct pids found = {0};
     bool is_killed =

@@ -70,7 +70,7 @@ void cgroups_list(const struct cgroups *c, struct pids *out);
 bool cgroups_is_empty(const struct cgroups *c);
 /* Kills everything in the group once, including frozen processes; adds what it saw to seen and
  * returns the number of processes it found. */
-size_t cgroups_strike(const struct cgroups *c, struct pids *seen);
+size_t cgroups_kill_round(const struct cgroups *c, struct pids *seen);
 /* Whether a process (also a zombie) is or was last in the v2 group. */
 bool cgroups_owns(const struct cgroups *c, pid_t pid);
 /* the files may not exist: readers find out */

@@ -442,7 +442,7 @@ static bool start_tls(struct http_conn *c)
     return true;
 }
 
-static bool shake_hands(struct http_conn *c)
+static bool continue_handshake(struct http_conn *c)
 {
     int rc = tls_conn_handshake(c->tls);
     if (rc == 0)
@@ -541,7 +541,7 @@ static bool step(struct http_conn *c, size_t *turn)
     case CONN_SILENT:
         return start_tls(c);
     case CONN_HANDSHAKE:
-        return shake_hands(c);
+        return continue_handshake(c);
     case CONN_HEAD:
         if (c->scanned < c->in.len && find_head(c))
             return true;

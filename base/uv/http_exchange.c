@@ -70,7 +70,7 @@ void http_exchange_destroy(struct http_exchange *x)
 }
 
 /* The request is complete: calls the handler. */
-static void hand_over(struct http_exchange *x)
+static void dispatch(struct http_exchange *x)
 {
     struct http_server *s = x->server;
     x->request.path = x->target.path;
@@ -94,7 +94,7 @@ static void hand_over(struct http_exchange *x)
 
 /* ---- Who sends it ---- */
 
-static void ask_identity(struct http_exchange *x)
+static void identify_client(struct http_exchange *x)
 {
     struct http_conn *c = x->conn;
     struct http_server *s = x->server;
@@ -176,7 +176,7 @@ static size_t take_length(struct http_exchange *x, const char *p, size_t n)
     uint64_t left = x->head.content_length - x->body.len;
     n = n < left ? n : (size_t)left;
     if (add_body(x, p, n) && x->body.len == x->head.content_length)
-        hand_over(x);
+        dispatch(x);
     return n;
 }
 
@@ -196,7 +196,7 @@ static size_t take_chunks(struct http_exchange *x, const char *p, size_t n)
             return n;
     }
     if (x->chunks.state == CHUNKS_DONE)
-        hand_over(x);
+        dispatch(x);
     return at;
 }
 
@@ -244,11 +244,11 @@ void http_exchange_begin(struct http_conn *c, char *head, size_t n)
     x->request.path = "";
     x->request.raw_target = x->head.target;
     fill_cert(x);
-    ask_identity(x);
+    identify_client(x);
     if (!enter(x))
         return;
     if (x->head.framing == HTTP_NO_BODY)
-        hand_over(x);
+        dispatch(x);
     else
         begin_body(x);
 }

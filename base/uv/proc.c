@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define STOP_ROUNDS_MAX 50
-#define CLEAN_LOOKS 2
+#define CLEAN_ROUNDS 2
 #define PAUSE_MAX_MS 20
 
 /* A process that is not killed; pid 0 = none. start_ticks distinguishes it from a later process
@@ -230,7 +230,7 @@ int proc_group_signal_handlers(struct proc_group *g, int signum)
 /* ---- Killing ---- */
 
 /* The target of a kill: a group's cgroups, or everything below a process. */
-struct hunt {
+struct kill_target {
     const struct cgroups *cgroups; /* NULL to use below */
     pid_t below;
     struct spared spared;
@@ -253,19 +253,19 @@ static void signal_groups(const struct proc_table *t, int signum)
     pids_deinit(&shared);
 }
 
-static size_t signal_below(struct hunt *h, int signum, bool only_new)
+static size_t signal_below(struct kill_target *target, int signum, bool only_new)
 {
     struct proc_table t = {0};
     size_t n = 0;
     proc_table_read(&t);
-    mark_members(&t, h->below, &h->spared);
+    mark_members(&t, target->below, &target->spared);
     signal_groups(&t, signum);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
         if (!p->is_marked)
             continue;
-        bool is_known = pids_has(&h->seen, p->pid);
-        pids_add(&h->seen, p->pid); /* zombies too: they may become our children to reap */
+        bool is_known = pids_has(&target->seen, p->pid);
+        pids_add(&target->seen, p->pid); /* zombies too: they may become our children to reap */
         if (!proc_entry_is_alive(p) || (only_new && (is_known || proc_entry_is_stopped(p))))
             continue; /* dead, or already stopped */
         kill(p->pid, signum);
@@ -276,13 +276,13 @@ static size_t signal_below(struct hunt *h, int signum, bool only_new)
 }
 
 /* One round of a kill; returns the number of live processes found. */
-static size_t strike(struct hunt *h)
+static size_t kill_round(struct kill_target *target)
 {
-    if (h->cgroups)
-        return cgroups_strike(h->cgroups, &h->seen);
-    for (int i = 0; i < STOP_ROUNDS_MAX && signal_below(h, SIGSTOP, true) > 0; i++)
+    if (target->cgroups)
+        return cgroups_kill_round(target->cgroups, &target->seen);
+    for (int i = 0; i < STOP_ROUNDS_MAX && signal_below(target, SIGSTOP, true) > 0; i++)
         continue;
-    return signal_below(h, SIGKILL, false);
+    return signal_below(target, SIGKILL, false);
 }
 
 static void pause_ms(int ms)
@@ -291,11 +291,11 @@ static void pause_ms(int ms)
     nanosleep(&t, NULL);
 }
 
-static int refused_to_die(const struct hunt *h, const char *what, struct err *e)
+static int err_still_alive(const struct kill_target *target, const char *what, struct err *e)
 {
     struct proc_entry p;
-    for (size_t i = h->seen.n; i-- > 0;)
-        if (proc_read_entry(h->seen.pids[i], &p) && proc_entry_is_alive(&p))
+    for (size_t i = target->seen.n; i-- > 0;)
+        if (proc_read_entry(target->seen.pids[i], &p) && proc_entry_is_alive(&p))
             return err_set(e, ERR_TIMEOUT,
                 "killing %s: process %ld (state %c) is still there at the deadline", what,
                 (long)p.pid, p.state);
@@ -303,17 +303,17 @@ static int refused_to_die(const struct hunt *h, const char *what, struct err *e)
         e, ERR_TIMEOUT, "killing %s: new processes still appeared at the deadline", what);
 }
 
-static int hunt_down(struct hunt *h, const char *what, struct err *e)
+static int kill_until_empty(struct kill_target *target, const char *what, struct err *e)
 {
     int pause = 1;
-    for (int clean = 0; clean < CLEAN_LOOKS;) {
-        if (strike(h) == 0) {
+    for (int clean = 0; clean < CLEAN_ROUNDS;) {
+        if (kill_round(target) == 0) {
             clean++;
             continue;
         }
         clean = 0;
-        if (clock_mono(&clock_system).ms >= h->until.ms)
-            return refused_to_die(h, what, e);
+        if (clock_mono(&clock_system).ms >= target->until.ms)
+            return err_still_alive(target, what, e);
         pause_ms(pause);
         pause = pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
     }
@@ -322,17 +322,17 @@ static int hunt_down(struct hunt *h, const char *what, struct err *e)
 
 /* Reaps the targets that are dead children of this process. Returns true if a target is not dead
  * yet: a cgroup drops a process a moment before that. */
-static bool reap_round(const struct hunt *h, pid_t keep_pid)
+static bool reap_round(const struct kill_target *target, pid_t keep_pid)
 {
     struct proc_table t = {0};
     bool is_one_dying = false;
     proc_table_read(&t);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
-        bool is_child = p->ppid == getpid(), is_seen = pids_has(&h->seen, p->pid);
+        bool is_child = p->ppid == getpid(), is_seen = pids_has(&target->seen, p->pid);
         if (!is_child && !is_seen)
             continue;
-        if (!(is_child && is_seen) && !(h->cgroups && cgroups_owns(h->cgroups, p->pid)))
+        if (!(is_child && is_seen) && !(target->cgroups && cgroups_owns(target->cgroups, p->pid)))
             continue;
         if (proc_entry_is_alive(p))
             is_one_dying = true;
@@ -343,14 +343,14 @@ static bool reap_round(const struct hunt *h, pid_t keep_pid)
     return is_one_dying;
 }
 
-static int reap(const struct hunt *h, pid_t keep_pid, const char *what, struct err *e)
+static int reap(const struct kill_target *target, pid_t keep_pid, const char *what, struct err *e)
 {
     siginfo_t info;
-    if (h->seen.n == 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+    if (target->seen.n == 0 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
         return 0; /* nothing was killed and no child is left */
-    while (reap_round(h, keep_pid)) {
-        if (clock_mono(&clock_system).ms >= h->until.ms)
-            return refused_to_die(h, what, e);
+    while (reap_round(target, keep_pid)) {
+        if (clock_mono(&clock_system).ms >= target->until.ms)
+            return err_still_alive(target, what, e);
         pause_ms(1);
     }
     return 0;
@@ -365,36 +365,36 @@ int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e)
 {
     assert(pid > 1 && pid != getpid());
     char what[48];
-    struct hunt h = {.below = pid, .until = deadline_in(timeout_ms)};
+    struct kill_target target = {.below = pid, .until = deadline_in(timeout_ms)};
     snprintf(what, sizeof(what), "the tree of process %ld", (long)pid);
     kill(pid, SIGSTOP);
-    int rc = hunt_down(&h, what, e);
+    int rc = kill_until_empty(&target, what, e);
     kill(pid, SIGKILL);
-    pids_add(&h.seen, pid);
+    pids_add(&target.seen, pid);
     while (rc == 0 && proc_start_ticks(pid) != 0) {
-        if (clock_mono(&clock_system).ms >= h.until.ms)
-            rc = refused_to_die(&h, what, e);
+        if (clock_mono(&clock_system).ms >= target.until.ms)
+            rc = err_still_alive(&target, what, e);
         else
             pause_ms(1);
     }
     if (rc == 0)
-        rc = reap(&h, pid, what, e);
-    pids_deinit(&h.seen);
+        rc = reap(&target, pid, what, e);
+    pids_deinit(&target.seen);
     return rc;
 }
 
 int proc_group_kill_all(struct proc_group *g, pid_t keep_pid, int64_t timeout_ms, struct err *e)
 {
     char what[PROC_NAME_MAX + 16];
-    struct hunt h = {.cgroups = g->mode == PROC_SUBREAPER ? NULL : &g->cgroups,
+    struct kill_target target = {.cgroups = g->mode == PROC_SUBREAPER ? NULL : &g->cgroups,
         .below = getpid(),
         .spared = g->spared,
         .until = deadline_in(timeout_ms)};
     snprintf(what, sizeof(what), "group %s", g->name);
-    int rc = hunt_down(&h, what, e);
+    int rc = kill_until_empty(&target, what, e);
     if (rc == 0)
-        rc = reap(&h, keep_pid, what, e);
-    pids_deinit(&h.seen);
+        rc = reap(&target, keep_pid, what, e);
+    pids_deinit(&target.seen);
     return rc;
 }
 

@@ -214,7 +214,7 @@ static int spawn(struct run *run, const char *const *argv)
     return rc;
 }
 
-static void talk(struct run *run)
+static void start_io(struct run *run)
 {
     uv_buf_t input = uv_buf_init(run->input, (unsigned)run->input_len);
     run->n_outputs = 2;
@@ -247,7 +247,7 @@ static struct run *start(
     open_pipe(run, &run->err);
     int rc = spawn(run, c->argv);
     if (rc == 0) {
-        talk(run);
+        start_io(run);
         timer_start(r->timers, &run->deadline, c->timeout_ms);
     } else {
         err_errno(&run->error, -rc, "starting %s", c->argv[0]);

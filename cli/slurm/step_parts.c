@@ -163,7 +163,7 @@ static int listen_on(struct parts *p, int family, struct err *e)
  * task's node. */
 static int open_shared(const struct parts *p, const char *pattern, int fallback)
 {
-    if (!pattern || str_eq(pattern, "none") || pattern_tells_ranks(pattern))
+    if (!pattern || str_eq(pattern, "none") || pattern_has_rank(pattern))
         return fallback;
     return step_open_file(
         p->ask.s, p->ask.step, pattern, 0, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC);

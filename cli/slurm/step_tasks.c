@@ -170,7 +170,7 @@ static int put(int fd, int at)
 static int set_files(const struct run *r, int64_t i, const int pipes[2])
 {
     const struct step *s = r->s;
-    bool is_own = s->output && pattern_tells_ranks(s->output),
+    bool is_own = s->output && pattern_has_rank(s->output),
          afresh = is_own || (r->p->ids[i] == 0 && !r->parts);
     /* parts_create has truncated the files that parts share */
     const int flags = O_WRONLY | O_CREAT | O_APPEND | (afresh ? O_TRUNC : 0);

@@ -21,9 +21,10 @@ static void a_list_matches_whole_names_only(void **state)
 static void lists_intersect_in_a_common_name(void **state)
 {
     (void)state;
-    assert_true(names_meet("a,b", "c,b") && names_meet("a", "a") && names_meet("b,a", "a,b"));
-    assert_false(names_meet("a,b", "c,d") || names_meet("ab", "a,b") || names_meet("", "a") ||
-                 names_meet("a", ""));
+    assert_true(names_intersect("a,b", "c,b") && names_intersect("a", "a") &&
+                names_intersect("b,a", "a,b"));
+    assert_false(names_intersect("a,b", "c,d") || names_intersect("ab", "a,b") ||
+                 names_intersect("", "a") || names_intersect("a", ""));
 }
 
 static void names_are_iterated_in_order(void **state)

@@ -16,7 +16,7 @@
 
 static bool share_a_pool(const struct shape *a, const struct shape *b)
 {
-    return !a->pool[0] || !b->pool[0] || names_meet(a->pool, b->pool);
+    return !a->pool[0] || !b->pool[0] || names_intersect(a->pool, b->pool);
 }
 
 static void compare(const struct model *m, struct stamp now, const struct job *other,
