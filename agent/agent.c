@@ -150,7 +150,7 @@ static void wire_up(struct agent *a)
     init_common(a);
     a->telemetry = telemetry_create(&(struct telemetry_options){.loop = a->loop,
         .timers = a->timers,
-        .look_ms = a->config->look_ms,
+        .sample_ms = a->config->sample_ms,
         .every_ms = a->config->telemetry_ms,
         .list = agent_list_tasks,
         .changed = agent_changed_later,
@@ -170,7 +170,7 @@ static void start_notices(struct agent *a)
         .timers = a->timers,
         .on_notice = agent_notice,
         .on_identity = on_identity,
-        .on_looked = agent_looked,
+        .on_looked = agent_polled_notices,
         .ctx = a};
     a->notices = notice_reader_start(a->config->provider, &o);
 }

@@ -5,9 +5,9 @@
  * init and the metadata service are asked first. If the machine is going away, the tasks are saved
  * and reported.
  *
- *   SIGTERM, with tasks ---------------------------> looking
- *   looking --- the machine stays -----------------> ended at once; the tasks keep running
- *   looking --- the machine goes ------------------> closing
+ *   SIGTERM, with tasks ---------------------------> checking
+ *   checking -- the machine stays -----------------> ended at once; the tasks keep running
+ *   checking -- the machine goes ------------------> closing
  *   closing --- all is reported, or time is over --> ended
  *
  * Without tasks, or at another signal, the agent ends at once.
@@ -19,12 +19,12 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define ORPHAN_LOOK_MS 5000
-#define LOOK_MS 4000 /* for the answers of systemd and the metadata service */
-#define CLOSING_LOOK_MS 100
-#define TELL_MS 10000      /* to report to belayd when all tasks have ended in a shutdown */
-#define TELL_LEAST_MS 5000 /* of the whole shutdown, unless the deadline is later */
-#define EXIT_UNWANTED 3    /* the cluster does not know this node */
+#define ORPHAN_CHECK_MS 5000
+#define CHECK_MAX_MS 4000 /* for the answers of systemd and the metadata service */
+#define CLOSING_CHECK_MS 100
+#define REPORT_MS 10000      /* to report to belayd when all tasks have ended in a shutdown */
+#define REPORT_LEAST_MS 5000 /* of the whole shutdown, unless the deadline is later */
+#define EXIT_UNWANTED 3      /* the cluster does not know this node */
 
 static void finish(struct agent *a, int exit_code)
 {
@@ -111,11 +111,11 @@ bool agent_refused(void *ctx, const struct err *e)
 }
 
 /* Ends an elastic node that has lost contact with its cluster: it would cost money for ever. */
-static void on_orphan_look(struct timer *timer, void *ctx)
+static void on_orphan_check(struct timer *timer, void *ctx)
 {
     struct agent *a = ctx;
     int64_t silent_ms = clock_mono(a->timers->clock).ms - a->link.heard.ms;
-    timer_start(a->timers, timer, ORPHAN_LOOK_MS);
+    timer_start(a->timers, timer, ORPHAN_CHECK_MS);
     if (silent_ms < a->config->orphan_timeout_ms || silent_ms < a->link.lease_ms)
         return;
     if (!a->orphaned) {
@@ -139,7 +139,7 @@ static int64_t shutdown_ms(const struct agent *a)
 
 static bool closing_is_over(struct agent *a, struct mono now)
 {
-    int64_t until = a->closing_since.ms + TELL_LEAST_MS;
+    int64_t until = a->closing_since.ms + REPORT_LEAST_MS;
     if (mono_is_set(a->notice.deadline_mono) && a->notice.deadline_mono.ms > until)
         until = a->notice.deadline_mono.ms;
     if (!all_ended(a))
@@ -147,15 +147,15 @@ static bool closing_is_over(struct agent *a, struct mono now)
     else if (!mono_is_set(a->all_ended_since))
         a->all_ended_since = now;
     return list_is_empty(&a->tasks) || now.ms >= until ||
-           (mono_is_set(a->all_ended_since) && now.ms - a->all_ended_since.ms >= TELL_MS);
+           (mono_is_set(a->all_ended_since) && now.ms - a->all_ended_since.ms >= REPORT_MS);
 }
 
-static void on_closing_look(struct timer *timer, void *ctx)
+static void on_closing_check(struct timer *timer, void *ctx)
 {
     struct agent *a = ctx;
     struct mono now = clock_mono(a->timers->clock);
     if (!closing_is_over(a, now)) {
-        timer_start(a->timers, timer, CLOSING_LOOK_MS);
+        timer_start(a->timers, timer, CLOSING_CHECK_MS);
         return;
     }
     if (list_is_empty(&a->tasks))
@@ -204,12 +204,12 @@ static void end_for_next(struct agent *a)
     finish(a, 0);
 }
 
-static void conclude_if_known(struct agent *a)
+static void end_when_answered(struct agent *a)
 {
-    if (!a->is_looking || !a->is_asked || !a->is_looked)
+    if (!a->is_checking || !a->is_init_answered || !a->is_polled)
         return;
-    a->is_looking = false;
-    timer_stop(a->timers, &a->looking);
+    a->is_checking = false;
+    timer_stop(a->timers, &a->shutdown_check);
     if (!a->is_closing)
         end_for_next(a);
 }
@@ -217,35 +217,35 @@ static void conclude_if_known(struct agent *a)
 static void on_init_answer(void *ctx, bool is_shutdown, const char *why)
 {
     struct agent *a = ctx;
-    a->is_asked = true;
+    a->is_init_answered = true;
     if (a->ending)
         return;
     if (is_shutdown)
         shut_down(a, why);
-    conclude_if_known(a);
+    end_when_answered(a);
 }
 
-void agent_looked(void *ctx)
+void agent_polled_notices(void *ctx)
 {
     struct agent *a = ctx;
-    a->is_looked = true;
-    conclude_if_known(a);
+    a->is_polled = true;
+    end_when_answered(a);
 }
 
-static void on_looking_over(struct timer *timer, void *ctx)
+static void on_check_deadline(struct timer *timer, void *ctx)
 {
     struct agent *a = ctx;
     (void)timer;
-    a->is_asked = a->is_looked = true;
-    conclude_if_known(a);
+    a->is_init_answered = a->is_polled = true;
+    end_when_answered(a);
 }
 
 /* A provider may shut the machine down together with its notice, so SIGTERM can arrive first. */
-static void look_whether_machine_goes(struct agent *a)
+static void check_for_shutdown(struct agent *a)
 {
-    a->is_looking = true;
-    a->is_looked = !a->notices;
-    timer_start(a->timers, &a->looking, LOOK_MS);
+    a->is_checking = true;
+    a->is_polled = !a->notices;
+    timer_start(a->timers, &a->shutdown_check, CHECK_MAX_MS);
     if (a->notice.kind == NOTICE_RECLAIM)
         agent_start_closing(a);
     shutdown_ask(&a->shutdown, a->runner, on_init_answer, a);
@@ -258,31 +258,31 @@ void agent_signal(void *ctx, int signum)
     log_info("asked to end", log_i("signal", signum));
     if (signum != SIGTERM || list_is_empty(&a->tasks))
         end_for_next(a);
-    else if (!a->is_looking && !a->is_closing)
-        look_whether_machine_goes(a);
+    else if (!a->is_checking && !a->is_closing)
+        check_for_shutdown(a);
 }
 
 /* ---- timers ---- */
 
 void agent_ending_init(struct agent *a)
 {
-    timer_init(&a->orphan, on_orphan_look, a);
+    timer_init(&a->orphan, on_orphan_check, a);
     timer_init(&a->exit_check, on_exit_check, a);
-    timer_init(&a->looking, on_looking_over, a);
-    timer_init(&a->closing, on_closing_look, a);
+    timer_init(&a->shutdown_check, on_check_deadline, a);
+    timer_init(&a->closing, on_closing_check, a);
     a->closing_since = a->all_ended_since = MONO_NONE;
 }
 
 void agent_ending_begin(struct agent *a)
 {
     if (config_is_elastic(a->config))
-        timer_start(a->timers, &a->orphan, ORPHAN_LOOK_MS);
+        timer_start(a->timers, &a->orphan, ORPHAN_CHECK_MS);
 }
 
 void agent_ending_stop(struct agent *a)
 {
     timer_stop(a->timers, &a->orphan);
     timer_stop(a->timers, &a->exit_check);
-    timer_stop(a->timers, &a->looking);
+    timer_stop(a->timers, &a->shutdown_check);
     timer_stop(a->timers, &a->closing);
 }

@@ -9,7 +9,7 @@
 
 /* A second reclaim counts only if its deadline is earlier (a shutdown during a notice, another
  * event). */
-static void bring_nearer(struct agent *a, const struct notice *n)
+static void advance_deadline(struct agent *a, const struct notice *n)
 {
     struct mono at = a->notice.deadline_mono;
     bool is_sooner =
@@ -31,7 +31,7 @@ void agent_notice(void *ctx, const struct notice *n)
     if (n->kind == NOTICE_NONE)
         return;
     if (a->notice.kind == NOTICE_RECLAIM) {
-        bring_nearer(a, n);
+        advance_deadline(a, n);
         return;
     }
     a->notice = *n;
@@ -44,6 +44,6 @@ void agent_notice(void *ctx, const struct notice *n)
                              ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms
                              : -1));
     agent_acknowledge_reclaim(a);
-    if (a->is_looking && n->kind == NOTICE_RECLAIM)
+    if (a->is_checking && n->kind == NOTICE_RECLAIM)
         agent_start_closing(a);
 }

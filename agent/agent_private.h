@@ -49,13 +49,13 @@ struct agent {
     struct gpus gpus;
     struct channels channels;
     struct telemetry *telemetry;
-    struct timer identity_wait, orphan, exit_check, prune_timer, looking, closing;
+    struct timer identity_wait, orphan, exit_check, prune_timer, shutdown_check, closing;
     struct runner *runner;
     struct disk disk;         /* of the agent's directory */
     struct shutdown shutdown; /* whether the machine is shutting down */
-    bool is_looking; /* after SIGTERM, until it is known whether the machine is going away */
-    bool is_asked;   /* the init has answered */
-    bool is_looked;  /* the metadata service has */
+    bool is_checking;      /* after SIGTERM, until it is known whether the machine is going away */
+    bool is_init_answered; /* the init has answered */
+    bool is_polled;        /* the metadata service has */
     bool is_closing, is_shutdown;
     struct mono closing_since, all_ended_since; /* MONO_NONE = not yet */
     struct kept unneeded[WIRE_KEPT_MAX];        /* as last reported by belayd */
@@ -108,7 +108,7 @@ void agent_ending_stop(struct agent *a);
 void agent_start_closing(struct agent *a);
 
 bool agent_refused(void *ctx, const struct err *e); /* struct uplink */
-void agent_looked(void *ctx);                       /* struct notice_reader_options: on_looked */
+void agent_polled_notices(void *ctx);               /* struct notice_reader_options: on_looked */
 void agent_signal(void *ctx, int signum);           /* uv_signals */
 
 /* ---- agent_notice.c ---- */

@@ -128,7 +128,7 @@ void agent_task_ended(void *ctx)
 {
     struct agent *a = ctx;
     LIST_FOREACH (&a->tasks, l)
-        task_look_again(task_of_link(l));
+        task_retry_store(task_of_link(l));
 }
 
 void agent_disk_refused(void *ctx, bool of_records, const char *why)

@@ -231,7 +231,7 @@ static void on_report(struct channel *ch)
         fail(ch, "the job has ended, and this session with it");
 }
 
-static void again_later(struct channel *ch)
+static void retry_later(struct channel *ch)
 {
     if (++ch->failures > FAILURES_MAX)
         give_up(ch);
@@ -249,7 +249,7 @@ static bool has_failed(struct channel *ch, const struct err *failed, const struc
     if (rc == ERR_NOT_FOUND || rc == ERR_CONFLICT || rc == ERR_INVALID || rc == ERR_DENIED)
         give_up(ch);
     else if (rc != 0)
-        again_later(ch);
+        retry_later(ch);
     else
         ch->failures = 0;
     return rc != 0;

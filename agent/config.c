@@ -29,8 +29,8 @@
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
 #define SHUTDOWN_TIMEOUT_MS SECONDS_MS(120)
 #define SHUTDOWN_TIMEOUT_MOST_MS SECONDS_MS(3600)
-#define LOOK_LEAST_MS 50
-#define LOOK_MOST_MS 60000
+#define SAMPLE_LEAST_MS 50
+#define SAMPLE_MOST_MS 60000
 #define EVERY_MOST_MS 600000
 #define DIR_DEFAULT "/var/lib/belay-agent"
 #define PIDS_MOST 4194304 /* the kernel's maximum */
@@ -96,34 +96,34 @@ static void read_gpus(struct yaml_reader *r, struct config *c)
 static void check_telemetry(
     struct yaml_reader *r, const struct yaml_node *at, const struct config *c)
 {
-    bool fits = c->look_ms >= LOOK_LEAST_MS && c->look_ms <= LOOK_MOST_MS &&
-                c->telemetry_ms >= c->look_ms && c->telemetry_ms <= EVERY_MOST_MS;
+    bool fits = c->sample_ms >= SAMPLE_LEAST_MS && c->sample_ms <= SAMPLE_MOST_MS &&
+                c->telemetry_ms >= c->sample_ms && c->telemetry_ms <= EVERY_MOST_MS;
     if (r->rc == 0 && c->telemetry_ms != 0 && !fits)
         yaml_reader_fail(r, at,
             "expected look from %dms to %ds, and every no shorter than look and at most %ds",
-            LOOK_LEAST_MS, LOOK_MOST_MS / 1000, EVERY_MOST_MS / 1000);
+            SAMPLE_LEAST_MS, SAMPLE_MOST_MS / 1000, EVERY_MOST_MS / 1000);
 }
 
 static void read_telemetry(struct yaml_reader *root, struct config *c)
 {
     const struct yaml_node *map = yaml_opt_map(root, "telemetry");
     const char *given = getenv("BELAY_NODE_TELEMETRY");
-    char look[32] = "", every[32] = "";
+    char sample[32] = "", every[32] = "";
     struct yaml_reader r;
     struct err why;
-    c->look_ms = TELEMETRY_LOOK_MS;
+    c->sample_ms = TELEMETRY_SAMPLE_MS;
     c->telemetry_ms = TELEMETRY_EVERY_MS;
     if (map && root->rc == 0) {
         yaml_reader_init(&r, root->file, map, root->e);
-        c->look_ms = yaml_opt_duration_ms(&r, "look", TELEMETRY_LOOK_MS);
+        c->sample_ms = yaml_opt_duration_ms(&r, "look", TELEMETRY_SAMPLE_MS);
         c->telemetry_ms = yaml_opt_duration_ms(&r, "every", TELEMETRY_EVERY_MS);
         yaml_reader_finish_in(root, &r);
         check_telemetry(root, map, c);
     }
     if (!given || !*given || root->rc != 0)
         return;
-    if (sscanf(given, "%31s %31s", look, every) != 2 ||
-        time_parse_duration(look, false, &c->look_ms, &why) != 0 ||
+    if (sscanf(given, "%31s %31s", sample, every) != 2 ||
+        time_parse_duration(sample, false, &c->sample_ms, &why) != 0 ||
         time_parse_duration(every, false, &c->telemetry_ms, &why) != 0)
         yaml_reader_fail(root, yaml_opt(root, "server"),
             "BELAY_NODE_TELEMETRY: expected two times, such as 5s 60s");

@@ -68,7 +68,7 @@ struct config {
     int64_t gpus;             /* -1 = counted */
     struct gpu_kind gpu;      /* fields that are "" or 0 come from the driver */
     /* sampling and reporting intervals of telemetry; telemetry_ms 0 = no reports */
-    int64_t look_ms, telemetry_ms;
+    int64_t sample_ms, telemetry_ms;
     int64_t orphan_timeout_ms;
     int64_t shutdown_timeout_ms;      /* time for saves during a shutdown of the machine */
     char *power_off;                  /* NULL if none */

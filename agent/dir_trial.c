@@ -96,7 +96,7 @@ static bool is_noexec(const char *dir)
 
 /* The topmost directory of the path that other users cannot traverse; NULL if the modes show none.
  * The caller frees it. */
-static char *closed_part(const char *dir)
+static char *find_closed_dir(const char *dir)
 {
     char *path = mem_strdup(dir), *found = NULL;
     struct stat st;
@@ -112,7 +112,7 @@ static char *closed_part(const char *dir)
     return found;
 }
 
-static int say_own(const char *dir, int why, struct err *e)
+static int err_own_jobs(const char *dir, int why, struct err *e)
 {
     if (is_noexec(dir))
         return err_set(e, ERR_CONFIG,
@@ -123,9 +123,9 @@ static int say_own(const char *dir, int why, struct err *e)
         "jobs cannot be executed in %s: %s: permit it, or choose another dir", dir, strerror(why));
 }
 
-static int say_others(const char *dir, int why, struct err *e)
+static int err_others_jobs(const char *dir, int why, struct err *e)
 {
-    char *closed = closed_part(dir);
+    char *closed = find_closed_dir(dir);
     if (closed)
         err_set(e, ERR_CONFIG,
             "jobs cannot be executed in %s: other users than root cannot pass %s: chmod o+x it, or "
@@ -168,7 +168,7 @@ static int try_others(const char *dir, const char *system_users, struct err *e)
         return rc;
     rc = try_in(at, true, &why, e);
     if (rc == 0 && why != 0)
-        rc = say_others(at, why, &closed);
+        rc = err_others_jobs(at, why, &closed);
     if (rc == ERR_CONFIG && features_has(system_users, "root")) {
         log_warn("only root's jobs can run on this node", log_err(&closed));
         rc = 0;
@@ -181,7 +181,7 @@ static int try_others(const char *dir, const char *system_users, struct err *e)
 
 int dir_trial_explain(const char *dir, int why, bool of_others, struct err *e)
 {
-    return is_noexec(dir) || !of_others ? say_own(dir, why, e) : say_others(dir, why, e);
+    return is_noexec(dir) || !of_others ? err_own_jobs(dir, why, e) : err_others_jobs(dir, why, e);
 }
 
 int dir_trial(const char *dir, const char *system_users, struct err *e)
@@ -192,7 +192,7 @@ int dir_trial(const char *dir, const char *system_users, struct err *e)
         return rc;
     rc = try_in(at, false, &why, e);
     if (rc == 0 && why != 0)
-        rc = say_own(at, why, e);
+        rc = err_own_jobs(at, why, e);
     if (rc == 0 && geteuid() == 0)
         rc = try_others(dir, system_users, e);
     free(at);

@@ -137,7 +137,7 @@ static void become(struct disk *d, enum disk_cause cause, const struct disk_spac
     d->changed(d->ctx);
 }
 
-static void look(struct disk *d)
+static void check(struct disk *d)
 {
     struct disk_space r;
     int64_t now = clock_mono(d->timers->clock).ms;
@@ -152,25 +152,25 @@ static void look(struct disk *d)
     become(d, cause == DISK_HAS_SPACE && was_refused ? DISK_REFUSED : cause, &r);
 }
 
-static void on_look(struct timer *timer, void *ctx)
+static void on_check(struct timer *timer, void *ctx)
 {
     struct disk *d = ctx;
-    timer_start(d->timers, timer, DISK_LOOK_MS);
-    look(d);
+    timer_start(d->timers, timer, DISK_CHECK_MS);
+    check(d);
 }
 
 void disk_start(struct disk *d)
 {
     d->refused_at = MONO_NONE;
-    timer_init(&d->look, on_look, d);
-    timer_start(d->timers, &d->look, DISK_LOOK_MS);
-    on_look(&d->look, d);
+    timer_init(&d->check, on_check, d);
+    timer_start(d->timers, &d->check, DISK_CHECK_MS);
+    on_check(&d->check, d);
 }
 
 void disk_stop(struct disk *d)
 {
     if (d->timers)
-        timer_stop(d->timers, &d->look);
+        timer_stop(d->timers, &d->check);
 }
 
 void disk_refused(struct disk *d, bool of_records, const char *why)
@@ -178,7 +178,7 @@ void disk_refused(struct disk *d, bool of_records, const char *why)
     if (of_records)
         d->refused_at = clock_mono(d->timers->clock);
     log_info("a start found no space on this node's disk", log_s("dir", d->dir), log_s("why", why));
-    look(d);
+    check(d);
 }
 
 const char *disk_full(const struct disk *d)

@@ -28,7 +28,7 @@
 /* maximum of reserved inodes: a sixty-fourth of all inodes, up to this number */
 #define DISK_INODES_MAX 1024
 #define DISK_INODES_SHARE 64
-#define DISK_LOOK_MS 2000
+#define DISK_CHECK_MS 2000
 #define DISK_RESERVE_FILE "reserve"  /* a file in dir */
 #define DISK_RESERVE_SHARE 8         /* its size: an eighth of the reserve, ... */
 #define DISK_RESERVE_MAX (1LL << 20) /* ... up to this size */
@@ -42,7 +42,7 @@ struct disk_space {
 
 enum disk_cause { DISK_HAS_SPACE, DISK_NO_BYTES, DISK_NO_INODES, DISK_REFUSED };
 
-/* Pure. Never returns DISK_REFUSED. was: the result of the last look; a resource that was short
+/* Pure. Never returns DISK_REFUSED. was: the result of the last check; a resource that was short
  * needs a quarter more to have space again. */
 enum disk_cause disk_judge(const struct disk_space *r, enum disk_cause was);
 /* False if the sizes cannot be read. */
@@ -58,7 +58,7 @@ struct disk {
     void (*changed)(void *ctx);
     void *ctx;
     /* private */
-    struct timer look;
+    struct timer check;
     struct mono refused_at;
     enum disk_cause cause;
     bool has_reserve;

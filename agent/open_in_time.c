@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/time.h>
 
-#define AGAIN_US 100000 /* repeats the signal, because one before open() blocks has no effect */
+#define REPEAT_US 100000 /* repeats the signal, because one before open() blocks has no effect */
 
 static void on_alarm(int signal)
 {
@@ -22,7 +22,7 @@ int open_in_time(const char *path, int flags, mode_t mode, int64_t wait_ms)
     const int64_t until = clock_mono(&clock_system).ms + wait_ms;
     const int64_t first_us = (wait_ms > 0 ? wait_ms : 1) * 1000;
     const struct itimerval off = {{0, 0}, {0, 0}},
-                           limit = {{0, AGAIN_US}, {first_us / 1000000, first_us % 1000000}};
+                           limit = {{0, REPEAT_US}, {first_us / 1000000, first_us % 1000000}};
     struct sigaction before;
     sigset_t alarm, mask;
     int fd, why;

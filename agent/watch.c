@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A watch waits (its timer runs), is due (in the queue), or looks. inotify is not used through
+ * A watch waits (its timer runs), is due (in the queue), or runs its callback. inotify is not used through
  * libuv: that reads events until there are none, which a job that changes its directory all the
  * time can prevent for ever, and all its watches share one queue that a single job can overflow.
  */
@@ -22,11 +22,11 @@
 
 struct watches {
     uv_poll_t events;
-    int fd; /* of inotify; NONE = not available, look only periodically */
+    int fd; /* of inotify; NONE = not available, only poll */
     struct timers *timers;
     struct timer pause;
     struct list all, due;
-    int64_t credit_ns;   /* time that looks may take now; negative after a long one */
+    int64_t credit_ns;   /* time that callbacks may take now; negative after a long one */
     int64_t credited_ns; /* when credit_ns was last increased (uv_hrtime) */
 };
 
@@ -37,7 +37,7 @@ struct watch {
     int64_t coalesce_ms, poll_ms;
     int wd;              /* NONE = not armed */
     bool soon;           /* the timer was started by a change, not for the poll */
-    int allowance;       /* looks that are allowed now */
+    int allowance;       /* runs that are allowed now */
     int64_t refilled_ms; /* up to when allowance was refilled; monotonic */
     char *path;
     watch_fn fn;
@@ -63,7 +63,7 @@ static void refill(struct watch *w)
     }
 }
 
-/* Milliseconds until a look is allowed. */
+/* Milliseconds until a run is allowed. */
 static int64_t allowed_in_ms(struct watch *w)
 {
     refill(w);
@@ -71,7 +71,7 @@ static int64_t allowed_in_ms(struct watch *w)
     return w->allowance > 0 || ms < 0 ? 0 : ms;
 }
 
-static void earn(struct watches *ws)
+static void add_credit(struct watches *ws)
 {
     int64_t now = (int64_t)uv_hrtime();
     ws->credit_ns += (now - ws->credited_ns) / 100 * WATCH_SHARE_PERCENT;
@@ -80,7 +80,7 @@ static void earn(struct watches *ws)
         ws->credit_ns = (int64_t)WATCH_TURN_MS * NS_PER_MS;
 }
 
-static void spend(struct watches *ws, int64_t since_ns)
+static void use_credit(struct watches *ws, int64_t since_ns)
 {
     ws->credit_ns -= (int64_t)uv_hrtime() - since_ns;
     if (ws->credit_ns < -(int64_t)WATCH_DEBT_MAX_MS * NS_PER_MS)
@@ -119,7 +119,7 @@ static void arm(struct watch *w)
     w->wd = wd < 0 ? NONE : wd; /* the poll remains */
 }
 
-void watch_again(struct watch *w)
+void watch_trigger(struct watch *w)
 {
     if (!w || w->soon || link_is_in(&w->in_due))
         return;
@@ -136,7 +136,7 @@ static void on_change(struct watches *ws, const struct inotify_event *event)
         if (!is_lost && w->wd != event->wd)
             continue;
         w->wd = NONE;
-        watch_again(w);
+        watch_trigger(w);
     }
 }
 
@@ -153,28 +153,28 @@ static void on_readable(uv_poll_t *poll, int status, int what)
     }
 }
 
-/* ---- looks ---- */
+/* ---- runs ---- */
 
-static void look(struct watch *w)
+static void run_watch(struct watch *w)
 {
     struct watches *ws = w->in;
     int64_t since_ns = (int64_t)uv_hrtime();
     w->soon = false;
     refill(w);
     watch_count(w);
-    arm(w); /* before the look, or changes during it are lost */
+    arm(w); /* before the run, or changes during it are lost */
     timer_start(ws->timers, &w->timer, w->poll_ms);
     w->fn(w->ctx); /* may free w */
-    spend(ws, since_ns);
+    use_credit(ws, since_ns);
 }
 
-static void look_at_due(struct watches *ws)
+static void run_due(struct watches *ws)
 {
     if (timer_is_running(&ws->pause))
         return;
-    earn(ws);
+    add_credit(ws);
     while (ws->credit_ns > 0 && !list_is_empty(&ws->due))
-        look(LIST_ENTRY(list_pop(&ws->due), struct watch, in_due));
+        run_watch(LIST_ENTRY(list_pop(&ws->due), struct watch, in_due));
     if (!list_is_empty(&ws->due)) {
         int64_t missing_ns = NS_PER_MS - ws->credit_ns;
         timer_start(ws->timers, &ws->pause, 1 + missing_ns * 100 / WATCH_SHARE_PERCENT / NS_PER_MS);
@@ -184,7 +184,7 @@ static void look_at_due(struct watches *ws)
 static void on_pause_over(struct timer *timer, void *ctx)
 {
     (void)timer;
-    look_at_due(ctx);
+    run_due(ctx);
 }
 
 static void on_timer(struct timer *timer, void *ctx)
@@ -192,7 +192,7 @@ static void on_timer(struct timer *timer, void *ctx)
     struct watch *w = ctx;
     (void)timer;
     list_push_back(&w->in->due, &w->in_due);
-    look_at_due(w->in);
+    run_due(w->in);
 }
 
 bool watch_allows(struct watch *w)
@@ -202,7 +202,7 @@ bool watch_allows(struct watch *w)
     refill(w);
     if (w->allowance > 0)
         return true;
-    watch_again(w);
+    watch_trigger(w);
     return false;
 }
 
@@ -220,7 +220,7 @@ struct watch *watch_start(struct watches *ws, const char *path, int64_t coalesce
         .coalesce_ms = coalesce_ms,
         .poll_ms = poll_ms,
         .wd = NONE,
-        .soon = true, /* the inotify watch is added at the first look */
+        .soon = true, /* the inotify watch is added at the first run */
         .allowance = WATCH_BURST,
         .refilled_ms = now_ms(ws),
         .path = mem_strdup(path),

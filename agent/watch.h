@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches files and directories of jobs: runs a callback (a look) soon after a change, and
- * periodically anyway, because notifications can be lost (another file system, a replaced
- * directory, no watches left).
+ * Watches files and directories of jobs: runs a callback soon after a change, and periodically
+ * anyway, because notifications can be lost (another file system, a replaced directory, no watches
+ * left).
  *
  * A job may change its files as often as it likes. The cost to the event loop is bounded:
- *  - inotify reports one change per look (IN_ONESHOT); further changes cost nothing until the next
- *    look.
- *  - One watch causes WATCH_BURST looks at once, then one every WATCH_REFILL_MS.
+ *  - inotify reports one change per run of the callback (IN_ONESHOT); further changes cost nothing
+ *    until the next run.
+ *  - One watch causes WATCH_BURST runs at once, then one every WATCH_REFILL_MS.
  *  - All watches of a loop together get WATCH_SHARE_PERCENT of its time, at most WATCH_TURN_MS at
  *    once. Watches that are due are served round robin.
  */
@@ -21,7 +21,7 @@
 #define WATCH_REFILL_MS 20
 #define WATCH_SHARE_PERCENT 25
 #define WATCH_TURN_MS 5
-#define WATCH_DEBT_MAX_MS 50 /* upper limit of the pause after one slow look */
+#define WATCH_DEBT_MAX_MS 50 /* upper limit of the pause after one slow run */
 
 /* All watches of a loop. Close it after stopping the last watch, then run the loop once more. */
 struct watches;
@@ -38,15 +38,15 @@ struct watch *watch_start(struct watches *ws, const char *path, int64_t coalesce
     int64_t poll_ms, watch_fn fn, void *ctx);
 void watch_stop(struct watch *w); /* NULL is allowed; fn does not run afterwards */
 
-/* Makes fn run soon, as after a change, to continue work that exceeds one look. NULL is allowed. */
-void watch_again(struct watch *w);
+/* Makes fn run soon, as after a change, to continue work that exceeds one run. NULL is allowed. */
+void watch_trigger(struct watch *w);
 
 /* For the same work as fn's, started from elsewhere. True: do it now. False: the allowance is
  * spent, and fn will run when there is some again. True for NULL. */
 bool watch_allows(struct watch *w);
 
-/* Counts work allowed by watch_allows as a look, because it found something to do. Work that found
- * nothing need not be counted if it is rarer than looks. NULL is allowed. */
+/* Counts work allowed by watch_allows as a run, because it found something to do. Work that found
+ * nothing need not be counted if it is rarer than runs. NULL is allowed. */
 void watch_count(struct watch *w);
 
 #endif

@@ -91,7 +91,7 @@ static void bench_node(int tasks, int processes, int looks)
     struct timers *timers = uv_timers_create(&n.loop);
     struct telemetry *t = telemetry_create(&(struct telemetry_options){.loop = &n.loop,
         .timers = timers,
-        .look_ms = 100,
+        .sample_ms = 100,
         .every_ms = 1000,
         .list = on_list,
         .changed = on_changed,
@@ -100,8 +100,8 @@ static void bench_node(int tasks, int processes, int looks)
     telemetry_stop(t);
     while (!telemetry_is_idle(t))
         uv_run(&n.loop, UV_RUN_ONCE);
-    double us = (double)telemetry_cpu_us(t) / n.looks, every_ms = us * LOOK_COSTS_PART / 1000;
-    every_ms = every_ms > TELEMETRY_LOOK_MS ? every_ms : TELEMETRY_LOOK_MS;
+    double us = (double)telemetry_cpu_us(t) / n.looks, every_ms = us * SAMPLE_COST_PART / 1000;
+    every_ms = every_ms > TELEMETRY_SAMPLE_MS ? every_ms : TELEMETRY_SAMPLE_MS;
     printf("%2d tasks of %3d processes, one look             %8.2f ms of a cpu    every %.1f s: "
            "%.3f %% of one core (0.5 %% is the limit)\n",
         tasks, processes, us / 1000, every_ms / 1000, us / every_ms / 10);

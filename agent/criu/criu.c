@@ -52,7 +52,7 @@ static const char *after_location(const char *line, size_t n)
 }
 
 /* Whether the line is one that follows every failure, or only repeats an earlier one. */
-static bool says_nothing(const char *text, size_t n)
+static bool is_uninformative(const char *text, size_t n)
 {
     static const char *const empty[] = {"exited, status=", "Dumping FAILED", "Restoring FAILED",
         "Pre-dumping FAILED", "Could not initialize kernel features detection",
@@ -72,7 +72,7 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
         size_t len = (size_t)((newline ? newline : end) - p);
         const char *text = after_location(p, len);
         size_t n_text = text ? len - (size_t)(text - p) : 0;
-        if (text && says_nothing(text, n_text))
+        if (text && is_uninformative(text, n_text))
             empty = text, n_empty = n_text;
         else if (text)
             best = text, n_best = n_text;
@@ -225,7 +225,7 @@ static void keep(struct capture *c, const char *p, size_t n)
 
 /* Waits for the end of the program. Processes that it started may continue and keep the pipe open.
  * False if the deadline passed. */
-static bool follow(
+static bool await_program(
     pid_t pid, int pidfd, int output, int64_t deadline_ms, struct capture *c, int *ret_status)
 {
     char text[4096];
@@ -278,7 +278,7 @@ static void find_error(const char *log, const struct capture *c, char *out, size
     free(text);
 }
 
-static int judge(
+static int result_of(
     int status, const char *what, const char *log, const struct capture *c, struct err *e)
 {
     char why[200];
@@ -312,8 +312,8 @@ static int call(const char *const *argv, int inherited, const char *what, const 
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct capture *c = mem_alloc(sizeof(*c));
-    if (follow(pid, pidfd, out[0], now_ms() + timeout_ms, c, &status)) {
-        rc = judge(status, what, log, c, e);
+    if (await_program(pid, pidfd, out[0], now_ms() + timeout_ms, c, &status)) {
+        rc = result_of(status, what, log, c, e);
     } else {
         char took[32];
         time_format_duration(timeout_ms, took, sizeof(took));

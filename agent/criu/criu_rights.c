@@ -95,7 +95,7 @@ static bool try_name(const struct open_file *h)
 }
 
 /* Errors of a device, or of a named pipe without a reader, that come after the check of rights. */
-static bool is_other_trouble(mode_t mode, int why)
+static bool is_unrelated_error(mode_t mode, int why)
 {
     return !S_ISREG(mode) && !S_ISDIR(mode) && (why == ENXIO || why == EBUSY);
 }
@@ -112,7 +112,8 @@ static int compare(const struct criu_rights *r, const struct open_file *h, bool 
     rc = become_root(e);
     if (rc)
         return rc;
-    *ret_has_right = why == 0 || (why == EACCES && is_own) || is_other_trouble(h->st.st_mode, why);
+    *ret_has_right =
+        why == 0 || (why == EACCES && is_own) || is_unrelated_error(h->st.st_mode, why);
     *ret_reaches = is_found || (str_ends(h->path, DELETED) && (h->st.st_nlink == 0 || is_own));
     return 0;
 }
@@ -214,7 +215,7 @@ static bool has_ended(pid_t pid)
 
 /* Returns 0 if the process has ended. Otherwise the file is refused: the process is stopped, so
  * that its files should be readable. */
-static int cannot_look(pid_t pid, int why, const char *path, struct err *e)
+static int err_inspect(pid_t pid, int why, const char *path, struct err *e)
 {
     return has_ended(pid) ? 0 : err_errno(e, why, "comparing rights: looking at %s", path);
 }
@@ -228,11 +229,11 @@ static int check_link(
     struct statfs fs;
     ssize_t n = readlink(link, h->path, sizeof(h->path) - 1);
     if (n <= 0)
-        return cannot_look(h->pid, errno, link, e);
+        return err_inspect(h->pid, errno, link, e);
     h->path[n] = '\0';
     h->handle = open(link, O_PATH | O_CLOEXEC);
     if (h->handle < 0)
-        return cannot_look(h->pid, errno, link, e);
+        return err_inspect(h->pid, errno, link, e);
     int rc = 0;
     if (fstat(h->handle, &h->st) < 0 || fstatfs(h->handle, &fs) < 0)
         rc = err_errno(e, errno, "comparing rights: looking at %s", link);
@@ -388,7 +389,7 @@ static int check_descriptor(const struct criu_rights *r, pid_t pid, int fd, stru
     read_fdinfo(pid, fd, &flags, &under_way);
     snprintf(link, sizeof(link), "/proc/%ld/fd/%d", (long)pid, fd);
     if (flags < 0)
-        return cannot_look(pid, ENODATA, link, e);
+        return err_inspect(pid, ENODATA, link, e);
     struct open_file h = {.pid = pid, .fd = fd, .flags = flags, .how = how_open(flags)};
     return check_link(r, link, &h, e);
 }
@@ -400,13 +401,13 @@ static int check_descriptors(const struct criu_rights *r, pid_t pid, struct err 
     snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
     DIR *d = opendir(path);
     if (!d)
-        return cannot_look(pid, errno, path, e);
+        return err_inspect(pid, errno, path, e);
     errno = 0;
     for (struct dirent *entry; !rc && (entry = readdir(d)); errno = 0)
         if (entry->d_name[0] != '.')
             rc = check_descriptor(r, pid, (int)strtol(entry->d_name, NULL, 10), e);
     if (!rc && errno)
-        rc = cannot_look(pid, errno, path, e);
+        rc = err_inspect(pid, errno, path, e);
     closedir(d);
     return rc;
 }
@@ -424,7 +425,7 @@ static int check_mapping(const struct criu_rights *r, pid_t pid, const char *lin
         return 0;
     snprintf(link, sizeof(link), "/proc/%ld/map_files/%lx-%lx", (long)pid, from, to);
     if (lstat(link, &st) < 0)
-        return cannot_look(pid, errno, link, e);
+        return err_inspect(pid, errno, link, e);
     bool writes = perms[3] == 's' && (st.st_mode & S_IWUSR);
     struct open_file h = {.pid = pid,
         .fd = -1,
@@ -441,11 +442,11 @@ static int check_mappings(const struct criu_rights *r, pid_t pid, struct err *e)
     snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
     FILE *f = fopen(path, "re");
     if (!f)
-        return cannot_look(pid, errno, path, e);
+        return err_inspect(pid, errno, path, e);
     while (!rc && getline(&line, &size, f) > 0)
         rc = check_mapping(r, pid, line, e);
     if (!rc && ferror(f))
-        rc = cannot_look(pid, EIO, path, e);
+        rc = err_inspect(pid, EIO, path, e);
     free(line);
     fclose(f);
     return rc;
@@ -467,7 +468,7 @@ int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e)
 /* ---- our own program ---- */
 
 /* Whether the process is this one or an ancestor: a shell, criu, the sandbox's first process. */
-static bool is_above_us(const struct proc_table *t, pid_t pid)
+static bool is_ancestor(const struct proc_table *t, pid_t pid)
 {
     pid_t at = getpid();
     for (size_t steps = 0; at > 1 && steps <= t->n; steps++) {
@@ -502,7 +503,7 @@ static int check_all_but(const struct proc_table *t, const struct criu_rights *r
     for (struct dirent *entry; !rc && (entry = readdir(d)); errno = 0) {
         int64_t pid;
         if (str_to_i64(entry->d_name, 1, INT32_MAX, "", &pid, NULL) == 0 &&
-            !is_above_us(t, (pid_t)pid))
+            !is_ancestor(t, (pid_t)pid))
             rc = criu_rights_check(r, (pid_t)pid, e);
     }
     if (!rc && errno)

@@ -268,7 +268,7 @@ static int open_namespace(pid_t init, const char *name, struct err *e)
 
 /* Enters the namespaces of the sandbox: this process's mounts change at once, its next child has
  * the pid namespace. */
-static int go_in(pid_t init, struct err *e)
+static int join_namespaces(pid_t init, struct err *e)
 {
     int pids = open_namespace(init, "pid_for_children", e);
     int mounts = pids < 0 ? -1 : open_namespace(init, "mnt", e);
@@ -319,7 +319,7 @@ int criu_sandbox_dump_main(int argc, char **argv)
         step++;
     if (!steps[step])
         return 2;
-    if (find_init(argv[2], &init, &e) || go_in(init, &e))
+    if (find_init(argv[2], &init, &e) || join_namespaces(init, &e))
         _exit(fail(&e));
     pid_t pid = fork();
     if (pid == 0)

@@ -52,7 +52,7 @@ static int attempt(const struct criu *c, const char *kind, struct err *e)
         argv, "saving and restoring a program on trial", NULL, CRIU_TRIAL_MS, NULL, 0, e);
 }
 
-static void take_back(struct criu *c, enum wire_criu can, const char *what, const struct err *e)
+static void withdraw(struct criu *c, enum wire_criu can, const char *what, const struct err *e)
 {
     char *text = mem_printf("%s; %s%s", c->text, what, e->text);
     STR_COPY(c->text, text);
@@ -64,9 +64,9 @@ void criu_trial(struct criu *c)
 {
     struct err e;
     if (c->can != WIRE_CRIU_NO && attempt(c, "cpu", &e))
-        take_back(c, WIRE_CRIU_NO, "", &e);
+        withdraw(c, WIRE_CRIU_NO, "", &e);
     if (c->can == WIRE_CRIU_GPU && attempt(c, "gpu", &e))
-        take_back(c, WIRE_CRIU_CPU, "not for programs with GPUs: ", &e);
+        withdraw(c, WIRE_CRIU_CPU, "not for programs with GPUs: ", &e);
 }
 
 /* ---- the sandbox's first process ---- */
@@ -123,7 +123,7 @@ static int make_pipe(int ends[2], int64_t *ret_number, struct err *e)
     return 0;
 }
 
-static void be_subject(const char *kind, const char *secret, int output)
+static void run_subject(const char *kind, const char *secret, int output)
 {
     int null = open("/dev/null", O_RDWR);
     if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
@@ -155,7 +155,7 @@ static int dump_and_kill(const struct criu *c, struct err *e)
 }
 
 /* output: replaces the pipe with the number `before`. */
-static int bring_back(const struct criu *c, int64_t before, int output, struct err *e)
+static int restore_program(const struct criu *c, int64_t before, int output, struct err *e)
 {
     const char **argv = criu_restore_argv(c, before);
     int rc = criu_call_restore(argv, output, CRIU_SANDBOX "/restore.log", CRIU_TRIAL_MS, e);
@@ -174,7 +174,7 @@ static int compare(const char *secret, struct err *e)
     return rc;
 }
 
-static int go_through(const struct criu *c, const char *kind, struct err *e)
+static int save_and_restore(const struct criu *c, const char *kind, struct err *e)
 {
     char secret[SECRET_MAX];
     int64_t deadline = now_ms() + CRIU_TRIAL_MS, before, after;
@@ -192,14 +192,14 @@ static int go_through(const struct criu *c, const char *kind, struct err *e)
         return err_errno(e, errno, "choosing a process number");
     pid_t subject = fork();
     if (subject == 0)
-        be_subject(kind, secret, first[1]);
+        run_subject(kind, secret, first[1]);
     if (subject < 0)
         return err_errno(e, errno, "starting a process");
     int rc = wait_file(watch, READY, subject, deadline, e);
     if (!rc)
         rc = dump_and_kill(c, e);
     if (!rc)
-        rc = bring_back(c, before, second[1], e);
+        rc = restore_program(c, before, second[1], e);
     if (!rc)
         rc = fs_write_atomic(GO, "", 0, 0600, e);
     if (!rc)
@@ -213,7 +213,7 @@ static int run_first(const char *criu, const char *kind)
     struct err e;
     STR_COPY(c.path, criu);
     int rc = criu_sandbox_enter(NULL) < 0 ? err_errno(&e, errno, "making namespaces for it")
-                                          : go_through(&c, kind, &e);
+                                          : save_and_restore(&c, kind, &e);
     if (rc)
         fprintf(stderr, "Error (belay): %s\n", e.text);
     return rc ? 1 : 0;
@@ -237,7 +237,7 @@ int criu_trial_main(int argc, char **argv)
 
 /* ---- the program with GPUs ---- */
 
-static int say_why(const struct err *e)
+static int write_reason(const struct err *e)
 {
     struct err ignored;
     fs_write_atomic(WHY, e->text, strlen(e->text), 0600, &ignored);
@@ -252,7 +252,7 @@ int criu_subject_main(int argc, char **argv)
         return 2;
     struct criu_cuda *cuda = criu_cuda_open(argv[2], SECRET_MAX, &e);
     if (!cuda || fs_write_atomic(READY, "", 0, 0600, &e))
-        return say_why(&e);
+        return write_reason(&e);
     explicit_bzero(argv[2], SECRET_MAX - 1); /* from here on the text is only in the GPUs */
     while (!fs_exists(GO))
         poll(NULL, 0, PAUSE_MS);
@@ -262,5 +262,5 @@ int criu_subject_main(int argc, char **argv)
         rc = fs_write_atomic(ANSWER, back, SECRET_MAX, 0600, &e);
     }
     criu_cuda_close(cuda);
-    return rc ? say_why(&e) : 0;
+    return rc ? write_reason(&e) : 0;
 }

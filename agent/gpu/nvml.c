@@ -111,9 +111,9 @@ static bool load(struct library *l)
     return l->init && l->shutdown && l->count && l->by_index && l->uuid && l->init() == NVML_OK;
 }
 
-/* ---- looking ---- */
+/* ---- sampling ---- */
 
-static void look_at_clocks(const struct library *l, struct nvml_device *d, struct nvml_look *k)
+static void read_clocks(const struct library *l, struct nvml_device *d, struct nvml_sample *k)
 {
     unsigned now = 0, most = 0;
     unsigned long long why = 0;
@@ -127,7 +127,7 @@ static void look_at_clocks(const struct library *l, struct nvml_device *d, struc
     }
 }
 
-static void look_at_errors(const struct library *l, struct nvml_device *d, struct nvml_look *k)
+static void read_errors(const struct library *l, struct nvml_device *d, struct nvml_sample *k)
 {
     unsigned long long n;
     if (l->ecc && l->ecc(d, NVML_ECC_CORRECTED, NVML_ECC_VOLATILE, &n) == NVML_OK)
@@ -136,7 +136,7 @@ static void look_at_errors(const struct library *l, struct nvml_device *d, struc
         k->ecc_uncorrected = n < INT32_MAX ? (int64_t)n : INT32_MAX;
 }
 
-static void look_at(const struct library *l, struct nvml_device *d, struct nvml_look *k)
+static void read_device(const struct library *l, struct nvml_device *d, struct nvml_sample *k)
 {
     struct utilization u;
     struct memory m;
@@ -159,23 +159,23 @@ static void look_at(const struct library *l, struct nvml_device *d, struct nvml_
         k->power_limit_mw = (int64_t)n;
     if (l->temperature && l->temperature(d, NVML_TEMPERATURE_GPU, &n) == NVML_OK)
         k->temperature_c = n < 1000 ? (int64_t)n : 0;
-    look_at_clocks(l, d, k);
-    look_at_errors(l, d, k);
+    read_clocks(l, d, k);
+    read_errors(l, d, k);
 }
 
-static bool begin_look(const struct library *l, struct nvml_device *d, unsigned index,
-    bool is_slice, struct nvml_look *k)
+static bool sample_device(const struct library *l, struct nvml_device *d, unsigned index,
+    bool is_slice, struct nvml_sample *k)
 {
-    *k = (struct nvml_look){.index = index, .is_slice = is_slice};
+    *k = (struct nvml_sample){.index = index, .is_slice = is_slice};
     if (l->uuid(d, k->id, sizeof(k->id)) != NVML_OK)
         return false;
     k->id[sizeof(k->id) - 1] = '\0';
-    look_at(l, d, k);
+    read_device(l, d, k);
     return true;
 }
 
-static size_t look_at_slices(
-    const struct library *l, struct nvml_device *d, unsigned index, struct nvml_look *v, size_t max)
+static size_t sample_slices(const struct library *l, struct nvml_device *d, unsigned index,
+    struct nvml_sample *v, size_t max)
 {
     unsigned mode = 0, pending, most = 0;
     struct nvml_device *s;
@@ -183,24 +183,24 @@ static size_t look_at_slices(
     if (!l->mig || !l->slices || !l->slice || l->mig(d, &mode, &pending) != NVML_OK ||
         mode != NVML_MIG_ENABLED || l->slices(d, &most) != NVML_OK)
         return 0;
-    for (unsigned i = 0; i < most && i < NVML_LOOKS_MAX && n < max; i++)
+    for (unsigned i = 0; i < most && i < NVML_SAMPLES_MAX && n < max; i++)
         if (l->slice(d, i, &s) == NVML_OK)
-            n += begin_look(l, s, index, true, &v[n]);
+            n += sample_device(l, s, index, true, &v[n]);
     return n;
 }
 
-static size_t look_at_all(const struct library *l, struct nvml_look *v)
+static size_t sample_all(const struct library *l, struct nvml_sample *v)
 {
     unsigned count = 0;
     struct nvml_device *d;
     size_t n = 0;
     if (l->count(&count) != NVML_OK)
         return 0;
-    for (unsigned i = 0; i < count && i < GPUS_MAX && n < NVML_LOOKS_MAX; i++) {
-        if (l->by_index(i, &d) != NVML_OK || !begin_look(l, d, i, false, &v[n]))
+    for (unsigned i = 0; i < count && i < GPUS_MAX && n < NVML_SAMPLES_MAX; i++) {
+        if (l->by_index(i, &d) != NVML_OK || !sample_device(l, d, i, false, &v[n]))
             continue;
         n++;
-        n += look_at_slices(l, d, i, v + n, NVML_LOOKS_MAX - n);
+        n += sample_slices(l, d, i, v + n, NVML_SAMPLES_MAX - n);
     }
     return n;
 }
@@ -211,11 +211,11 @@ struct nvml {
     pthread_t thread;
     pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t changed;
-    bool asked, looking, fresh, stop;
-    /* monotonic: start of the last sample, end of the one in looks; processor time of the thread */
+    bool is_requested, is_sampling, is_fresh, is_stopped;
+    /* monotonic: start of the last sample, end of the one in samples; processor time of the thread */
     int64_t began_ms, at_ms, cpu_ns;
     size_t n;
-    struct nvml_look looks[NVML_LOOKS_MAX];
+    struct nvml_sample samples[NVML_SAMPLES_MAX];
 };
 
 static int64_t clock_ns(clockid_t id)
@@ -225,27 +225,27 @@ static int64_t clock_ns(clockid_t id)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static bool wait_for_asking(struct nvml *n)
+static bool await_request(struct nvml *n)
 {
     pthread_mutex_lock(&n->mutex);
-    while (!n->asked && !n->stop)
+    while (!n->is_requested && !n->is_stopped)
         pthread_cond_wait(&n->changed, &n->mutex);
-    bool goes_on = !n->stop;
-    n->asked = false;
-    n->looking = goes_on;
+    bool goes_on = !n->is_stopped;
+    n->is_requested = false;
+    n->is_sampling = goes_on;
     n->began_ms = clock_ns(CLOCK_MONOTONIC) / 1000000;
     pthread_mutex_unlock(&n->mutex);
     return goes_on;
 }
 
-static void publish(struct nvml *n, const struct nvml_look *v, size_t count, int64_t at_ms)
+static void publish(struct nvml *n, const struct nvml_sample *v, size_t count, int64_t at_ms)
 {
     pthread_mutex_lock(&n->mutex);
-    memcpy(n->looks, v, count * sizeof(*v));
+    memcpy(n->samples, v, count * sizeof(*v));
     n->n = count;
     n->at_ms = at_ms;
-    n->fresh = true;
-    n->looking = false;
+    n->is_fresh = true;
+    n->is_sampling = false;
     n->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     pthread_mutex_unlock(&n->mutex);
 }
@@ -254,13 +254,13 @@ static void *run(void *arg)
 {
     struct nvml *n = arg;
     struct library l = {0};
-    struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
+    struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
     bool loaded = false, tried = false;
-    while (wait_for_asking(n)) {
+    while (await_request(n)) {
         if (!tried)
             loaded = load(&l);
         tried = true;
-        publish(n, v, loaded ? look_at_all(&l, v) : 0, clock_ns(CLOCK_MONOTONIC) / 1000000);
+        publish(n, v, loaded ? sample_all(&l, v) : 0, clock_ns(CLOCK_MONOTONIC) / 1000000);
     }
     if (loaded)
         l.shutdown();
@@ -282,26 +282,26 @@ struct nvml *nvml_create(void)
     return n;
 }
 
-void nvml_ask(struct nvml *n)
+void nvml_request(struct nvml *n)
 {
     pthread_mutex_lock(&n->mutex);
-    n->asked = n->asked || !n->looking;
+    n->is_requested = n->is_requested || !n->is_sampling;
     pthread_cond_signal(&n->changed);
     pthread_mutex_unlock(&n->mutex);
 }
 
-bool nvml_take(struct nvml *n, struct nvml_look *v, size_t *ret_n, int64_t *ret_at_ms)
+bool nvml_get_samples(struct nvml *n, struct nvml_sample *v, size_t *ret_n, int64_t *ret_at_ms)
 {
     pthread_mutex_lock(&n->mutex);
-    bool fresh = n->fresh;
-    if (fresh) {
-        memcpy(v, n->looks, n->n * sizeof(*v));
+    bool is_fresh = n->is_fresh;
+    if (is_fresh) {
+        memcpy(v, n->samples, n->n * sizeof(*v));
         *ret_n = n->n;
         *ret_at_ms = n->at_ms;
     }
-    n->fresh = false;
+    n->is_fresh = false;
     pthread_mutex_unlock(&n->mutex);
-    return fresh;
+    return is_fresh;
 }
 
 int64_t nvml_cpu_ns(struct nvml *n)
@@ -315,7 +315,7 @@ int64_t nvml_cpu_ns(struct nvml *n)
 bool nvml_is_stuck(struct nvml *n, int64_t now_ms)
 {
     pthread_mutex_lock(&n->mutex);
-    bool stuck = n->looking && now_ms - n->began_ms > NVML_STUCK_MS;
+    bool stuck = n->is_sampling && now_ms - n->began_ms > NVML_STUCK_MS;
     pthread_mutex_unlock(&n->mutex);
     return stuck;
 }
@@ -326,7 +326,7 @@ void nvml_destroy(struct nvml *n)
     if (!n)
         return;
     pthread_mutex_lock(&n->mutex);
-    n->stop = true;
+    n->is_stopped = true;
     pthread_cond_signal(&n->changed);
     pthread_mutex_unlock(&n->mutex);
     clock_gettime(CLOCK_REALTIME, &until);

@@ -15,10 +15,10 @@
 
 /* a sample that takes longer is given up: until it ends there are no new ones */
 #define NVML_STUCK_MS 30000
-#define NVML_LOOKS_MAX GPUS_DEVICES_MAX
+#define NVML_SAMPLES_MAX GPUS_DEVICES_MAX
 
 /* A sample of one GPU or slice; unknown values are 0. */
-struct nvml_look {
+struct nvml_sample {
     char id[GPUS_ID_MAX]; /* its UUID */
     int64_t index;        /* of the GPU; for a slice, of its GPU */
     bool is_slice;
@@ -36,10 +36,10 @@ struct nvml_look {
 struct nvml;
 struct nvml *nvml_create(void);
 /* Starts a sample unless one is under way. Never blocks. */
-void nvml_ask(struct nvml *n);
-/* Takes the last sample, once: *ret_n entries into v (NVML_LOOKS_MAX), with its monotonic time in
+void nvml_request(struct nvml *n);
+/* Takes the last sample, once: *ret_n entries into v (NVML_SAMPLES_MAX), with its monotonic time in
  * *ret_at_ms. False if there is no new one. Never blocks. */
-bool nvml_take(struct nvml *n, struct nvml_look *v, size_t *ret_n, int64_t *ret_at_ms);
+bool nvml_get_samples(struct nvml *n, struct nvml_sample *v, size_t *ret_n, int64_t *ret_at_ms);
 /* CPU time of its thread. */
 int64_t nvml_cpu_ns(struct nvml *n);
 bool nvml_is_stuck(struct nvml *n, int64_t now_ms);

@@ -27,7 +27,7 @@
 #define BUSY_PART 2
 
 /* Counters of a process or thread at the last sample. */
-struct seen {
+struct sample {
     int64_t id, start_ticks;
     int64_t cpu_ticks, faults, blocked_ticks, read_bytes, write_bytes;
 };
@@ -45,9 +45,9 @@ struct probe {
     /* one of its processes with a separate network namespace; 0 = none */
     int64_t net_pid;
     struct counters last;
-    int64_t waited_at_ms;        /* when waited_ms last grew, or the first sample */
-    struct seen *seen, *threads; /* by id */
-    size_t n_seen, n_threads;
+    int64_t waited_at_ms;            /* when waited_ms last grew, or the first sample */
+    struct sample *sample, *threads; /* by id */
+    size_t n_samples, n_threads;
 };
 
 /* ---- files ---- */
@@ -137,16 +137,17 @@ void probe_node_read(int64_t at_ms, struct probe_node *ret_node)
 
 /* ---- processes ---- */
 
-static int compare_seen(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b)
 {
-    const struct seen *x = a, *y = b;
+    const struct sample *x = a, *y = b;
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static const struct seen *find_seen(const struct seen *v, size_t n, int64_t id, int64_t start_ticks)
+static const struct sample *find_sample(
+    const struct sample *v, size_t n, int64_t id, int64_t start_ticks)
 {
-    const struct seen key = {.id = id},
-                      *found = n > 0 ? bsearch(&key, v, n, sizeof(*v), compare_seen) : NULL;
+    const struct sample key = {.id = id},
+                        *found = n > 0 ? bsearch(&key, v, n, sizeof(*v), compare_samples) : NULL;
     return found && found->start_ticks == start_ticks ? found : NULL;
 }
 
@@ -168,53 +169,54 @@ static size_t list_group(const char *file, pid_t *pids, size_t max)
 }
 
 /* One sample of a task's processes. */
-struct look {
+struct round {
     struct probe *p;
     bool wants_io, wants_swap;
     int64_t elapsed_ms;
-    struct seen *seen, *threads;
-    size_t n_seen, n_threads;
+    struct sample *sample, *threads;
+    size_t n_samples, n_threads;
     /* since the last sample */
     int64_t cpu_ticks, faults, blocked_ticks, read_bytes, write_bytes, busiest_ticks;
     int64_t pages, swap_bytes;
     bool waits; /* a process or thread is waiting for a disk now (state D) */
 };
 
-static void look_at_thread(struct look *l, int64_t pid, const char *tid)
+static void read_thread(struct round *l, int64_t pid, const char *tid)
 {
     char name[64], text[TEXT_MAX];
     struct kernel_stat s;
     snprintf(name, sizeof(name), "task/%.20s/stat", tid);
     if (!read_of(pid, name, text) || !kernel_stat(text, &s))
         return;
-    struct seen *now = &l->threads[l->n_threads++];
-    *now = (struct seen){.id = atoll(tid), .start_ticks = s.start_ticks, .cpu_ticks = s.cpu_ticks};
-    const struct seen *was = find_seen(l->p->threads, l->p->n_threads, now->id, s.start_ticks);
+    struct sample *now = &l->threads[l->n_threads++];
+    *now =
+        (struct sample){.id = atoll(tid), .start_ticks = s.start_ticks, .cpu_ticks = s.cpu_ticks};
+    const struct sample *was = find_sample(l->p->threads, l->p->n_threads, now->id, s.start_ticks);
     int64_t used = was ? since(s.cpu_ticks, was->cpu_ticks) : 0;
     l->busiest_ticks = used > l->busiest_ticks ? used : l->busiest_ticks;
     l->waits = l->waits || s.state == 'D';
 }
 
-static void look_at_threads(struct look *l, int64_t pid)
+static void read_threads(struct round *l, int64_t pid)
 {
     char path[40];
     snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
     DIR *dir = opendir(path);
     for (struct dirent *d; dir && l->n_threads < PROBE_THREADS_MAX && (d = readdir(dir));)
         if (isdigit((unsigned char)d->d_name[0]))
-            look_at_thread(l, pid, d->d_name);
+            read_thread(l, pid, d->d_name);
     if (dir)
         closedir(dir);
 }
 
-static void look_at_process(struct look *l, int64_t pid)
+static void read_process(struct round *l, int64_t pid)
 {
     char text[TEXT_MAX];
     struct kernel_stat s;
     if (!read_of(pid, "stat", text) || !kernel_stat(text, &s))
         return;
-    struct seen *now = &l->seen[l->n_seen++];
-    *now = (struct seen){.id = pid,
+    struct sample *now = &l->sample[l->n_samples++];
+    *now = (struct sample){.id = pid,
         .start_ticks = s.start_ticks,
         .cpu_ticks = s.cpu_ticks,
         .faults = s.faults,
@@ -228,7 +230,8 @@ static void look_at_process(struct look *l, int64_t pid)
     l->swap_bytes += kib > 0 ? kib * 1024 : 0;
     l->pages += s.pages;
     l->waits = l->waits || s.state == 'D';
-    const struct seen none = {0}, *was = find_seen(l->p->seen, l->p->n_seen, pid, s.start_ticks);
+    const struct sample none = {0},
+                        *was = find_sample(l->p->sample, l->p->n_samples, pid, s.start_ticks);
     was = was ? was : &none; /* started since the last sample */
     int64_t used = since(s.cpu_ticks, was->cpu_ticks);
     l->cpu_ticks += used;
@@ -239,7 +242,7 @@ static void look_at_process(struct look *l, int64_t pid)
     if (s.threads == 1)
         l->busiest_ticks = used > l->busiest_ticks ? used : l->busiest_ticks;
     else if (ticks_ms(used) * BUSY_PART >= l->elapsed_ms)
-        look_at_threads(l, pid);
+        read_threads(l, pid);
 }
 
 static size_t list_processes(const struct probe_of *of, pid_t pids[PROBE_PROCESSES_MAX])
@@ -250,14 +253,14 @@ static size_t list_processes(const struct probe_of *of, pid_t pids[PROBE_PROCESS
                        (pid_t)of->init_pid, (uint64_t)of->init_ticks, pids, PROBE_PROCESSES_MAX);
 }
 
-static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
+static void read_processes(struct round *l, const pid_t *pids, size_t n)
 {
-    l->seen = mem_array(n, sizeof(*l->seen));
+    l->sample = mem_array(n, sizeof(*l->sample));
     l->threads = mem_array(PROBE_THREADS_MAX, sizeof(*l->threads));
     for (size_t i = 0; i < n; i++)
-        look_at_process(l, pids[i]);
-    qsort(l->seen, l->n_seen, sizeof(*l->seen), compare_seen);
-    qsort(l->threads, l->n_threads, sizeof(*l->threads), compare_seen);
+        read_process(l, pids[i]);
+    qsort(l->sample, l->n_samples, sizeof(*l->sample), compare_samples);
+    qsort(l->threads, l->n_threads, sizeof(*l->threads), compare_samples);
 }
 
 /* ---- a task ---- */
@@ -319,7 +322,7 @@ static const struct counters unknown = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 static void forget(struct probe *p)
 {
-    free(p->seen);
+    free(p->sample);
     free(p->threads);
 }
 
@@ -353,7 +356,7 @@ static void read_memory_stat(const char *text, struct counters *c, struct task_l
 }
 
 /* Reads another file of the same cgroup. */
-static bool read_beside(const char *file, const char *name, char out[TEXT_MAX])
+static bool read_sibling(const char *file, const char *name, char out[TEXT_MAX])
 {
     char path[USAGE_PATH_MAX + 40];
     const char *end = strrchr(file, '/');
@@ -379,7 +382,7 @@ static void read_counters(
         c->stall_ms = kernel_pressure_ms(text);
     if (read_in_group(p, "io.stat", text))
         kernel_io(text, &c->read_bytes, &c->write_bytes);
-    if (read_beside(of->files.memory, "memory.stat", text))
+    if (read_sibling(of->files.memory, "memory.stat", text))
         read_memory_stat(text, c, levels);
     levels->swap_bytes = read_in_group(p, "memory.swap.current", text) ? kernel_number(text) : -1;
 }
@@ -412,7 +415,7 @@ static void fill_node(
 
 /* Uses the cgroups' counters, or else those of the processes. */
 static void fill_sums(struct task_load *t, const struct counters *c, const struct counters *last,
-    const struct look *l)
+    const struct round *l)
 {
     t->cpu_ms = c->cpu_ms >= 0 ? since(c->cpu_ms, last->cpu_ms) : ticks_ms(l->cpu_ticks);
     t->busiest_ms = ticks_ms(l->busiest_ticks) < t->ms ? ticks_ms(l->busiest_ticks) : t->ms;
@@ -466,11 +469,11 @@ void probe_read(struct probe *p, const struct probe_of *of, const struct probe_n
     find_cgroups(p, of, pids, n);
     read_counters(p, of, &c, &t);
     read_own_network(p, &c);
-    struct look l = {.p = p,
+    struct round l = {.p = p,
         .wants_io = c.read_bytes < 0,
         .wants_swap = t.swap_bytes < 0 && now->swaps,
         .elapsed_ms = t.ms};
-    look_at_processes(&l, pids, n);
+    read_processes(&l, pids, n);
     if (t.memory_bytes < 0)
         t.memory_bytes = l.pages * sysconf(_SC_PAGESIZE);
     t.swap_bytes = t.swap_bytes >= 0 ? t.swap_bytes : l.swap_bytes;
@@ -479,8 +482,8 @@ void probe_read(struct probe *p, const struct probe_of *of, const struct probe_n
     fill_network(&t, &c, &p->last, before, now);
     fill_waited(p, &t, c.waited_ms, now->at_ms);
     forget(p);
-    p->seen = l.seen;
-    p->n_seen = l.n_seen;
+    p->sample = l.sample;
+    p->n_samples = l.n_samples;
     p->threads = l.threads;
     p->n_threads = l.n_threads;
     p->last = c;

@@ -77,7 +77,7 @@ int64_t rapl_used_uj(int64_t before_uj, int64_t now_uj, int64_t range_uj)
     return range_uj >= before_uj ? range_uj - before_uj + now_uj : -1;
 }
 
-int64_t rapl_look(struct rapl *r, int64_t now_ms)
+int64_t rapl_sample(struct rapl *r, int64_t now_ms)
 {
     int64_t sum = r->n > 0 && now_ms - r->at_ms <= RAPL_GAP_MS ? 0 : -1;
     for (size_t i = 0; i < r->n; i++) {

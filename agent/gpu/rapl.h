@@ -34,9 +34,9 @@ struct rapl {
 void rapl_open(struct rapl *r, const char *dir);
 /* Microjoules since the last sample; now_ms is monotonic. -1 = not known: at the first sample,
  * after a gap, or where a counter cannot be read. */
-int64_t rapl_look(struct rapl *r, int64_t now_ms);
+int64_t rapl_sample(struct rapl *r, int64_t now_ms);
 
-/* ---- pure, for rapl_look ---- */
+/* ---- pure, for rapl_sample ---- */
 /* Difference of two readings of a counter; -1 = not usable. */
 int64_t rapl_used_uj(int64_t before_uj, int64_t now_uj, int64_t range_uj);
 

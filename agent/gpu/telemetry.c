@@ -45,17 +45,17 @@ struct errors {
 
 struct telemetry {
     struct telemetry_options o;
-    struct timer look;
+    struct timer sample_timer;
     struct nvml *nvml;
     struct list tasks, gpus;
     struct rapl rapl;
-    int64_t look_uj;            /* energy of the last sample; -1 = not known */
+    int64_t sample_uj;          /* energy of the last sample; -1 = not known */
     int64_t drawn_uj, drawn_ms; /* energy and time of the window, as far as known */
     int64_t cpu_mw;             /* of the previous window; 0 = not known */
     struct probe_node before, now;
-    bool looking, stopped, has_before, was_stuck;
-    int64_t look_cpu_us, tasks_cpu_us; /* CPU time of the last sample; of all samples */
-    int64_t gpu_cpu_us;                /* CPU time of GPU samples up to the last one */
+    bool is_sampling, stopped, has_before, was_stuck;
+    int64_t sample_cpu_us, tasks_cpu_us; /* CPU time of the last sample; of all samples */
+    int64_t gpu_cpu_us;                  /* CPU time of GPU samples up to the last one */
     struct mono window;
     struct wall window_at;
     int64_t gpus_at_ms;    /* time of the last GPU sample; 0 = none */
@@ -110,7 +110,7 @@ static int64_t thread_cpu_us(void)
 }
 
 /* Runs on a thread of the pool. */
-static void look_on_thread(void *ctx)
+static void sample_on_thread(void *ctx)
 {
     struct telemetry *t = ctx;
     int64_t began = thread_cpu_us();
@@ -120,13 +120,13 @@ static void look_on_thread(void *ctx)
         if (n->runs)
             probe_read(n->probe, &n->of, t->has_before ? &t->before : &t->now, &t->now, &n->last);
     }
-    t->look_uj = rapl_look(&t->rapl, t->now.at_ms);
-    t->look_cpu_us = thread_cpu_us() - began;
+    t->sample_uj = rapl_sample(&t->rapl, t->now.at_ms);
+    t->sample_cpu_us = thread_cpu_us() - began;
 }
 
 /* ---- GPUs ---- */
 
-static const struct entry *owner_of(const struct telemetry *t, const struct nvml_look *k)
+static const struct entry *owner_of(const struct telemetry *t, const struct nvml_sample *k)
 {
     char number[24];
     snprintf(number, sizeof(number), "%lld", (long long)k->index);
@@ -140,7 +140,7 @@ static const struct entry *owner_of(const struct telemetry *t, const struct nvml
 }
 
 static struct gpu *find_gpu(
-    struct telemetry *t, const struct nvml_look *k, const struct entry *owner)
+    struct telemetry *t, const struct nvml_sample *k, const struct entry *owner)
 {
     int64_t job = owner ? owner->job : 0, attempt = owner ? owner->attempt : 0;
     LIST_FOREACH (&t->gpus, l) {
@@ -156,7 +156,7 @@ static struct gpu *find_gpu(
     return g;
 }
 
-static struct gpu_load load_of(const struct nvml_look *k, int64_t ms)
+static struct gpu_load load_of(const struct nvml_sample *k, int64_t ms)
 {
     return (struct gpu_load){.ms = ms,
         .known_ms = k->knows_busy ? ms : 0,
@@ -174,7 +174,7 @@ static struct gpu_load load_of(const struct nvml_look *k, int64_t ms)
 }
 
 /* Adds the errors since the last sample; the first sample only sets the baseline. */
-static void add_errors(const struct telemetry *t, const struct nvml_look *k, struct gpu_load *l)
+static void add_errors(const struct telemetry *t, const struct nvml_sample *k, struct gpu_load *l)
 {
     for (size_t i = 0; i < t->n_errors; i++) {
         const struct errors *e = &t->errors[i];
@@ -186,7 +186,7 @@ static void add_errors(const struct telemetry *t, const struct nvml_look *k, str
     }
 }
 
-static void keep_errors(struct telemetry *t, const struct nvml_look *v, size_t n)
+static void keep_errors(struct telemetry *t, const struct nvml_sample *v, size_t n)
 {
     free(t->errors);
     t->errors = mem_array(n, sizeof(*t->errors));
@@ -200,10 +200,10 @@ static void keep_errors(struct telemetry *t, const struct nvml_look *v, size_t n
 
 static void add_gpus(struct telemetry *t)
 {
-    struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
+    struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
     size_t n = 0;
     int64_t at_ms = 0;
-    bool fresh = nvml_take(t->nvml, v, &n, &at_ms);
+    bool fresh = nvml_get_samples(t->nvml, v, &n, &at_ms);
     for (size_t i = 0; fresh && i < n && t->gpus_at_ms > 0; i++) {
         struct gpu_load l = load_of(&v[i], at_ms - t->gpus_at_ms);
         add_errors(t, &v[i], &l);
@@ -278,21 +278,22 @@ static void end_window(struct telemetry *t)
         t->o.changed(t->o.ctx);
 }
 
-/* ---- looks ---- */
+/* ---- samples ---- */
 
-static int64_t next_look_ms(struct telemetry *t)
+static int64_t next_sample_ms(struct telemetry *t)
 {
-    int64_t gpu_us = nvml_cpu_ns(t->nvml) / 1000, used_us = t->look_cpu_us + gpu_us - t->gpu_cpu_us;
+    int64_t gpu_us = nvml_cpu_ns(t->nvml) / 1000,
+            used_us = t->sample_cpu_us + gpu_us - t->gpu_cpu_us;
     t->gpu_cpu_us = gpu_us;
-    t->tasks_cpu_us += t->look_cpu_us;
-    int64_t least_ms = used_us * LOOK_COSTS_PART / 1000;
-    return least_ms > t->o.look_ms ? least_ms : t->o.look_ms;
+    t->tasks_cpu_us += t->sample_cpu_us;
+    int64_t least_ms = used_us * SAMPLE_COST_PART / 1000;
+    return least_ms > t->o.sample_ms ? least_ms : t->o.sample_ms;
 }
 
-static void on_looked(void *ctx)
+static void on_sampled(void *ctx)
 {
     struct telemetry *t = ctx;
-    t->looking = false;
+    t->is_sampling = false;
     if (t->stopped)
         return;
     LIST_FOREACH (&t->tasks, l) {
@@ -301,8 +302,8 @@ static void on_looked(void *ctx)
             task_load_add(&n->sum, &n->last);
     }
     /* a larger value is a fault of the counter */
-    if (t->has_before && t->look_uj >= 0 && t->look_uj < WIRE_NODE_MW_MAX * RAPL_GAP_MS) {
-        t->drawn_uj += t->look_uj;
+    if (t->has_before && t->sample_uj >= 0 && t->sample_uj < WIRE_NODE_MW_MAX * RAPL_GAP_MS) {
+        t->drawn_uj += t->sample_uj;
         t->drawn_ms += t->now.at_ms - t->before.at_ms;
     }
     t->before = t->now;
@@ -310,44 +311,44 @@ static void on_looked(void *ctx)
     add_gpus(t);
     if (mono_ms(t) - t->window.ms >= t->o.every_ms)
         end_window(t);
-    timer_start(t->o.timers, &t->look, next_look_ms(t));
+    timer_start(t->o.timers, &t->sample_timer, next_sample_ms(t));
 }
 
-static void on_look(struct timer *timer, void *ctx)
+static void on_sample_timer(struct timer *timer, void *ctx)
 {
     struct telemetry *t = ctx;
     (void)timer;
     LIST_FOREACH (&t->tasks, l)
         LIST_ENTRY(l, struct entry, in_all)->runs = false;
     t->o.list(t->o.ctx, t);
-    nvml_ask(t->nvml);
-    t->looking = true;
-    uv_run_work(t->o.loop, look_on_thread, on_looked, t);
+    nvml_request(t->nvml);
+    t->is_sampling = true;
+    uv_run_work(t->o.loop, sample_on_thread, on_sampled, t);
 }
 
 struct telemetry *telemetry_create(const struct telemetry_options *o)
 {
     struct telemetry *t = mem_alloc(sizeof(*t));
     t->o = *o;
-    timer_init(&t->look, on_look, t);
+    timer_init(&t->sample_timer, on_sample_timer, t);
     if (o->every_ms == 0)
         return t;
     t->nvml = nvml_create();
     rapl_open(&t->rapl, o->powercap ? o->powercap : RAPL_DIR);
     begin_window(t);
-    timer_start(o->timers, &t->look, o->look_ms);
+    timer_start(o->timers, &t->sample_timer, o->sample_ms);
     return t;
 }
 
 void telemetry_stop(struct telemetry *t)
 {
     t->stopped = true;
-    timer_stop(t->o.timers, &t->look);
+    timer_stop(t->o.timers, &t->sample_timer);
 }
 
 bool telemetry_is_idle(const struct telemetry *t)
 {
-    return !t->looking;
+    return !t->is_sampling;
 }
 
 void telemetry_destroy(struct telemetry *t)

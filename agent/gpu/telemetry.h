@@ -3,12 +3,12 @@
  * Telemetry of tasks, GPUs and processor power: sampled every few seconds, summed over about a
  * minute (base/load.h), and reported to belayd with the status until it acknowledges.
  *
- *   look (timer) --> files of the kernel, on a thread -----> sums
+ *   sample (timer) -> files of the kernel, on a thread -----> sums
  *               \--> NVML, on a thread of its own --------------^
  *   sums --> window over: a numbered load --> sent --> acknowledged
  *                         (power drawn in this window, until the next one)
  *
- * Its cost is bounded: the next sample waits at least LOOK_COSTS_PART times the CPU time that the
+ * Its cost is bounded: the next sample waits at least SAMPLE_COST_PART times the CPU time that the
  * last one used. Loads that are not acknowledged are kept, TELEMETRY_KEPT_MAX of each kind; beyond
  * that the oldest are dropped.
  */
@@ -21,16 +21,16 @@
 #include <uv.h>
 
 #define TELEMETRY_KEPT_MAX (4 * WIRE_LOADS_MAX)
-#define TELEMETRY_LOOK_MS 5000
+#define TELEMETRY_SAMPLE_MS 5000
 #define TELEMETRY_EVERY_MS 60000
-#define LOOK_COSTS_PART 400 /* 0.25 % of a cpu */
+#define SAMPLE_COST_PART 400 /* 0.25 % of a cpu */
 
 struct telemetry;
 
 struct telemetry_options {
     uv_loop_t *loop;
     struct timers *timers;
-    int64_t look_ms, every_ms; /* sampling interval; length of a window. every_ms 0 = off */
+    int64_t sample_ms, every_ms; /* sampling interval; length of a window. every_ms 0 = off */
     /* directory of the kernel's energy files; borrowed. NULL for RAPL_DIR */
     const char *powercap;
     void (*list)(void *ctx, struct telemetry *t); /* calls telemetry_task for each running task */

@@ -272,7 +272,7 @@ bool image_why(const char *control_dir, uid_t uid, char *text, size_t size)
 
 /* ---- signals ---- */
 
-struct hearers {
+struct recipients {
     int signum;
     bool only_handlers, is_entered;
     pid_t init, front;
@@ -288,9 +288,9 @@ static bool is_inside(void *ctx, pid_t pid)
            (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino);
 }
 
-static bool hears(void *ctx, pid_t pid)
+static bool is_recipient(void *ctx, pid_t pid)
 {
-    const struct hearers *h = ctx;
+    const struct recipients *h = ctx;
     if (h->is_entered ? !is_inside(NULL, pid)
                       : pid == h->init || (h->only_handlers && pid == h->front))
         return false;
@@ -299,10 +299,10 @@ static bool hears(void *ctx, pid_t pid)
 
 int image_signal(struct proc_group *g, int signum, bool only_handlers, pid_t init, pid_t front)
 {
-    struct hearers h = {
+    struct recipients h = {
         .signum = signum, .only_handlers = only_handlers, .init = init, .front = front};
     h.is_entered = proc_group_signal_if(g, 0, is_inside, NULL) > 0;
-    return proc_group_signal_if(g, signum, hears, &h);
+    return proc_group_signal_if(g, signum, is_recipient, &h);
 }
 
 static bool is_of_session(void *ctx, pid_t pid)

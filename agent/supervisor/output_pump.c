@@ -26,13 +26,13 @@
 #define GRANT_SHARE 8
 #define GRANT_MS 1000
 #define PIECES_A_TURN 16
-#define TURN_MS 4          /* pause after a turn; limits a stream to about 250 MB/s */
-#define SMALL 4096         /* bytes; a smaller piece ends the turn */
-#define STALLED_LOOK_MS 50 /* between checks of the free space while output is stalled */
-#define CUT_LOOK_MS 1000   /* between checks of the free space while output is cut */
-#define RELEASE_SHARE 4    /* releases when the task uses 1/4 of the spare space */
-#define RELEASE_MIN 65536  /* bytes; the step in which space is released */
-#define SHARE_LEAST 65536  /* bytes; a task with less does not count for its user */
+#define TURN_MS 4           /* pause after a turn; limits a stream to about 250 MB/s */
+#define SMALL 4096          /* bytes; a smaller piece ends the turn */
+#define STALLED_CHECK_MS 50 /* between checks of the free space while output is stalled */
+#define CUT_CHECK_MS 1000   /* between checks of the free space while output is cut */
+#define RELEASE_SHARE 4     /* releases when the task uses 1/4 of the spare space */
+#define RELEASE_MIN 65536   /* bytes; the step in which space is released */
+#define SHARE_LEAST 65536   /* bytes; a task with less does not count for its user */
 #define REST_MAX (4 << 20) /* bytes read at the end of a pipe that a surviving process keeps open */
 #define CUT_NOTE                                                                                   \
     "\n---- belay: output is missing from here on: this node's disk has no space for it. The job " \
@@ -157,7 +157,7 @@ static size_t write_some(struct output_pump *p, struct output_stream *s, size_t 
     }
     if (done <= 0) {
         p->grant = 0;
-        p->grant_until = now_ms() + STALLED_LOOK_MS;
+        p->grant_until = now_ms() + STALLED_CHECK_MS;
         return 0;
     }
     p->grant -= done;
@@ -218,7 +218,7 @@ static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
 }
 
 /* False if there is nothing to read for now. */
-static bool fetch(struct output_stream *s)
+static bool read_stream(struct output_stream *s)
 {
     if (!s->piece) /* not zeroed: the next fork would copy its pages */
         s->piece = mem_resize(NULL, OUTPUT_PIECE, 1);
@@ -236,29 +236,29 @@ static void stall(struct output_pump *p)
 {
     if (p->stalled_since == 0)
         p->stalled_since = now_ms();
-    p->look_at = now_ms() + STALLED_LOOK_MS;
+    p->resume_at = now_ms() + STALLED_CHECK_MS;
     if (now_ms() - p->stalled_since < p->stall_ms)
         return;
     cut(p);
     p->stalled_since = 0;
-    p->grant_until = now_ms() + CUT_LOOK_MS;
+    p->grant_until = now_ms() + CUT_CHECK_MS;
 }
 
-/* Checks the free space again after CUT_LOOK_MS, and ends the cut if there is enough. */
-static void look_for_space(struct output_pump *p)
+/* Checks the free space again after CUT_CHECK_MS, and ends the cut if there is enough. */
+static void check_space(struct output_pump *p)
 {
     if (!p->is_cut || now_ms() < p->grant_until)
         return;
     p->grant = find_space(p, false);
-    p->grant_until = now_ms() + CUT_LOOK_MS;
+    p->grant_until = now_ms() + CUT_CHECK_MS;
     if (p->grant >= OUTPUT_PIECE) /* enough that it is not cut again at once */
         end_cut(p);
 }
 
-static void carry(struct output_pump *p, struct output_stream *s)
+static void pump_stream(struct output_pump *p, struct output_stream *s)
 {
     for (int i = 0; i < PIECES_A_TURN; i++) {
-        if (s->at == s->n && (s->from < 0 || !fetch(s)))
+        if (s->at == s->n && (s->from < 0 || !read_stream(s)))
             return;
         if (!put(p, s, false)) {
             stall(p);
@@ -267,7 +267,7 @@ static void carry(struct output_pump *p, struct output_stream *s)
         if (s->n < SMALL)
             break; /* lets more output arrive before the next read */
     }
-    p->look_at = now_ms() + TURN_MS;
+    p->resume_at = now_ms() + TURN_MS;
 }
 
 /* ---- all of them ---- */
@@ -301,7 +301,7 @@ int output_pump_open(struct output_pump *p, const int *files, size_t n, uid_t ow
 
 int output_pump_poll(const struct output_pump *p, struct pollfd *fds)
 {
-    int64_t now = now_ms(), left = p->look_at - now;
+    int64_t now = now_ms(), left = p->resume_at - now;
     bool waits = false;
     for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
         const struct output_stream *s = &p->streams[i];
@@ -315,12 +315,12 @@ int output_pump_poll(const struct output_pump *p, struct pollfd *fds)
 
 void output_pump_turn(struct output_pump *p, const struct pollfd *fds)
 {
-    if (now_ms() < p->look_at)
+    if (now_ms() < p->resume_at)
         return;
-    look_for_space(p);
+    check_space(p);
     for (size_t i = 0; i < p->n; i++)
         if (fds[i].revents || p->streams[i].at < p->streams[i].n)
-            carry(p, &p->streams[i]);
+            pump_stream(p, &p->streams[i]);
 }
 
 void output_pump_shipped(struct output_pump *p, int64_t bytes)
@@ -330,7 +330,7 @@ void output_pump_shipped(struct output_pump *p, int64_t bytes)
     p->shipped = bytes;
     p->grant = 0; /* the next write checks the space again, and releases some */
     if (p->stalled_since > 0)
-        p->look_at = 0;
+        p->resume_at = 0;
 }
 
 static void finish_stream(struct output_pump *p, struct output_stream *s)
@@ -340,7 +340,7 @@ static void finish_stream(struct output_pump *p, struct output_stream *s)
         left -= (int64_t)(s->n - s->at);
         if (!put(p, s, true))
             drop_piece(s);
-    } while (s->from >= 0 && left > 0 && fetch(s));
+    } while (s->from >= 0 && left > 0 && read_stream(s));
     if (s->from >= 0)
         close(s->from);
     free(s->piece);

@@ -60,9 +60,9 @@ struct output_pump {
     struct output_stream streams[OUTPUT_STREAMS];
     size_t n;
     int64_t shipped, log_released;
-    int64_t grant, grant_until; /* may be written without another look at the disk */
+    int64_t grant, grant_until; /* may be written without another check of the disk */
     int64_t stalled_since;      /* 0 = the program is not stalled */
-    int64_t look_at;            /* not read before; mono ms */
+    int64_t resume_at;          /* not read before; mono ms */
     bool is_cut;
 };
 

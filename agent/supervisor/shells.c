@@ -33,7 +33,7 @@
 #define MESSAGE_WAIT_MS 1000
 #define HANG_UP_MS 2000                /* between SIGHUP and SIGKILL */
 #define IMAGE_WAIT_MS SECONDS_MS(1800) /* for the task's container */
-#define IMAGE_LOOK_MS 50
+#define IMAGE_CHECK_MS 50
 
 /* ---- messages ---- */
 
@@ -170,11 +170,11 @@ static char **in_container(const struct shells *s, const struct shell_order *o)
  * by a signal, or with the task. */
 static bool await_container(const struct image_run *image)
 {
-    const struct timespec pause = {.tv_nsec = IMAGE_LOOK_MS * 1000000L};
+    const struct timespec pause = {.tv_nsec = IMAGE_CHECK_MS * 1000000L};
     char *mark = mem_printf("%s/control/" IMAGE_INSIDE, image->dir);
     struct stat st;
     bool runs = lstat(mark, &st) == 0;
-    for (int64_t waited = 0; !runs && waited < IMAGE_WAIT_MS; waited += IMAGE_LOOK_MS) {
+    for (int64_t waited = 0; !runs && waited < IMAGE_WAIT_MS; waited += IMAGE_CHECK_MS) {
         nanosleep(&pause, NULL);
         runs = lstat(mark, &st) == 0;
     }
@@ -219,7 +219,7 @@ static void on_child(int signum)
 }
 
 /* In a container signals the session's processes; the runtime itself while there are none (yet). */
-static void pass_on(const struct shells *s, const char *session, pid_t command, int signum)
+static void forward_signal(const struct shells *s, const char *session, pid_t command, int signum)
 {
     if (!*session || image_signal_session(s->group, signum, session) <= 0)
         kill(-command, signum);
@@ -229,20 +229,20 @@ static void hang_up(const struct shells *s, const char *session, pid_t command)
 {
     const struct timespec pause = {.tv_nsec = 50000000};
     int status;
-    pass_on(s, session, command, SIGHUP);
-    pass_on(s, session, command, SIGCONT);
+    forward_signal(s, session, command, SIGHUP);
+    forward_signal(s, session, command, SIGCONT);
     for (int waited = 0; waited < HANG_UP_MS; waited += 50) {
         if (waitpid(command, &status, WNOHANG) == command)
             break;
         nanosleep(&pause, NULL);
     }
-    pass_on(s, session, command, SIGKILL);
+    forward_signal(s, session, command, SIGKILL);
     kill(-command, SIGKILL);
     _exit(0);
 }
 
 /* Runs until the command has ended, or the agent has closed the connection. */
-static void mind(const struct shells *s, const char *session, pid_t command, int agent)
+static void supervise_command(const struct shells *s, const char *session, pid_t command, int agent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -258,13 +258,13 @@ static void mind(const struct shells *s, const char *session, pid_t command, int
         unsigned char signum;
         ssize_t n = recv(agent, &signum, 1, MSG_DONTWAIT);
         if (n == 1 && signum >= 1 && signum <= 64)
-            pass_on(s, session, command, signum);
+            forward_signal(s, session, command, signum);
         else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             hang_up(s, session, command);
     }
 }
 
-static void run_minder(
+static void run_shell_supervisor(
     const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
 {
     sigset_t child;
@@ -294,7 +294,7 @@ static void run_minder(
     }
     for (int i = 0; i < 3; i++)
         close(fds[i]);
-    mind(s, session, command, fds[3]);
+    supervise_command(s, session, command, fds[3]);
 }
 
 /* ---- the supervisor ---- */
@@ -360,7 +360,7 @@ static void start(struct shells *s, const char *text, size_t n, const int fds[SH
     else
         pid = fork();
     if (pid == 0)
-        run_minder(s, &o, fds);
+        run_shell_supervisor(s, &o, fds);
     if (pid > 0)
         *minder = pid;
     else if (send(fds[3], &refused, sizeof(refused), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)

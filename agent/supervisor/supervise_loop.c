@@ -28,9 +28,9 @@
 
 #define NEVER INT64_MAX
 #define KILL_WAIT_MS 10000
-#define GRACE_AGAIN_MS 250 /* retry while no process handles it */
+#define GRACE_RETRY_MS 250 /* retry while no process handles it */
 #define SLEEP_MAX_MS 3600000
-#define LISTEN_AGAIN_MS 1000
+#define LISTEN_RETRY_MS 1000
 #define FIXED 4 /* polled descriptors before the connections */
 
 static int64_t now_ms(void)
@@ -103,7 +103,7 @@ static void on_grace(struct supervise_loop *v)
         return;
     int n = v->in_image ? signal_handlers(v, v->grace.signal) : grace_send(&v->grace, v->group);
     if (n == 0)
-        v->grace_at = now_ms() + GRACE_AGAIN_MS;
+        v->grace_at = now_ms() + GRACE_RETRY_MS;
     else
         log_info("the time limit is near: signalled", log_i("signal", v->grace.signal),
             log_i("processes", n));
@@ -131,7 +131,7 @@ static int poll_timeout(const struct supervise_loop *v, int pump_ms)
     int64_t when_ready = v->is_ready ? min_i64(v->term_at, v->grace_at) : NEVER;
     int64_t at = min_i64(v->limit_at, min_i64(when_ready, v->kill_at));
     int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
-    int64_t most = v->agent_fd < 0 && v->listener < 0 ? LISTEN_AGAIN_MS : SLEEP_MAX_MS;
+    int64_t most = v->agent_fd < 0 && v->listener < 0 ? LISTEN_RETRY_MS : SLEEP_MAX_MS;
     most = pump_ms >= 0 && pump_ms < most ? pump_ms : most;
     return left < 0 ? 0 : left > most ? (int)most : (int)left;
 }
@@ -227,7 +227,8 @@ static void take_shell(struct supervise_loop *v, struct supervise_loop_connectio
         close(fd);
 }
 
-static void obey(struct supervise_loop *v, struct supervise_loop_connection *from, const char *line)
+static void run_command_line(
+    struct supervise_loop *v, struct supervise_loop_connection *from, const char *line)
 {
     struct supervise_loop_command c;
     struct err e;
@@ -303,7 +304,7 @@ static void on_input(struct supervise_loop *v, struct supervise_loop_connection 
     c->n += (size_t)n;
     for (char *end; (end = memchr(c->line, '\n', c->n));) {
         *end = '\0';
-        obey(v, c, c->line);
+        run_command_line(v, c, c->line);
         size_t used = (size_t)(end - c->line) + 1;
         memmove(c->line, end + 1, c->n - used);
         c->n -= used;
@@ -389,7 +390,7 @@ int supervise_loop_open(struct supervise_loop *v, struct err *e)
 }
 
 /* Without a connection to the agent, listens so that a restarted one can connect. */
-static void be_found(struct supervise_loop *v)
+static void listen_for_agent(struct supervise_loop *v)
 {
     struct err e;
     if (v->agent_fd < 0 && v->listener < 0 && open_listener(v, &e) != 0) {
@@ -410,7 +411,7 @@ static void end_input(struct supervise_loop *v)
     v->input = v->input_end = -1;
 }
 
-static void turn(struct supervise_loop *v, const struct pollfd *p)
+static void handle_events(struct supervise_loop *v, const struct pollfd *p)
 {
     if (p[3].revents)
         end_input(v);
@@ -453,7 +454,7 @@ struct launch_report supervise_loop_run(struct supervise_loop *v)
     v->is_ready = v->child > 0; /* fatal signals reach it from its fork on */
     v->grace.script = v->child;
     for (;;) {
-        be_found(v);
+        listen_for_agent(v);
         struct pollfd p[FIXED + SUPERVISE_CONNECTIONS + OUTPUT_STREAMS] = {
             {.fd = v->child > 0 ? -1 : v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
@@ -467,7 +468,7 @@ struct launch_report supervise_loop_run(struct supervise_loop *v)
         }
         int ready = poll(p, (nfds_t)n, poll_timeout(v, pump_ms));
         if (ready > 0)
-            turn(v, p);
+            handle_events(v, p);
         if (v->pump && ready >= 0)
             output_pump_turn(v->pump, p + FIXED + SUPERVISE_CONNECTIONS);
         if ((p[0].revents && is_reported(v, &report)) || (p[2].revents && has_ended(v, &report)))

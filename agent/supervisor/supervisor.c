@@ -157,7 +157,7 @@ static int clean_up(struct supervisor *s, struct err *e)
 }
 
 /* Nothing of the task has run, so the next supervisor may start it as if it were the first. */
-static void begin_afresh(const struct supervisor *s)
+static void discard_records(const struct supervisor *s)
 {
     if (ftruncate(s->pid_file, 0) < 0)
         log_warn("a task that did not start will count as started", log_s("dir", s->dir));
@@ -168,7 +168,7 @@ static int give_up_for_space(struct supervisor *s, const struct err *why, struct
     supervisor_kill_rest(s, KILL_WAIT_MS);
     output_pump_finish(&s->pump);
     output_writer_finish(&s->writer);
-    begin_afresh(s);
+    discard_records(s);
     *e = *why;
     return ERR_NO_SPACE;
 }
@@ -253,7 +253,7 @@ static int run(struct supervisor *s, struct err *e)
         supervisor_forget_container(s);
     rc = supervisor_write_exit_when_space(s, e);
     if (rc == ERR_NO_SPACE && !s->has_run)
-        begin_afresh(s);
+        discard_records(s);
     return rc;
 }
 

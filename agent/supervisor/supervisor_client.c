@@ -24,20 +24,20 @@
 #define TRIES_FULL_MAX 3 /* on a full disk: another node may have space */
 #define RETRY_MS 100     /* times the number of tries */
 /* 9 minutes in all: giving up a live supervisor loses its program */
-#define LOCKED_LOOKS 600
-#define LOCKED_LOOKS_SOON 40
-#define LOCKED_LOOK_MS 50
+#define LOCKED_TRIES 600
+#define LOCKED_TRIES_SOON 40
+#define LOCKED_SOON_MS 50
 #define LOCKED_LATER_MS 1000
 #define ANSWER_WAIT_MS 30000 /* a supervisor may first kill an earlier one's processes */
 
-static void look(struct supervisor_client *k);
+static void advance(struct supervisor_client *k);
 
 static void on_closed(uv_handle_t *h)
 {
     free(h);
 }
 
-static void let_go(uv_pipe_t **pipe)
+static void close_pipe(uv_pipe_t **pipe)
 {
     if (!*pipe)
         return;
@@ -53,7 +53,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
     (void)suggested;
 }
 
-static void later(struct supervisor_client *k, int64_t delay_ms)
+static void start_timer(struct supervisor_client *k, int64_t delay_ms)
 {
     timer_start(k->timers, &k->timer, delay_ms);
 }
@@ -82,13 +82,13 @@ static bool is_locked(const struct supervisor_client *k)
 
 static void end(struct supervisor_client *k, const struct err *e)
 {
-    let_go(&k->ctl);
+    close_pipe(&k->ctl);
     k->ended(k->ctx, e);
 }
 
 /* ---- a living supervisor ---- */
 
-static void is_up_now(struct supervisor_client *k)
+static void set_up(struct supervisor_client *k)
 {
     k->is_up = true;
     k->tries = k->waits = 0;
@@ -97,19 +97,19 @@ static void is_up_now(struct supervisor_client *k)
 }
 
 /* The supervisor's task is over, and it can take another. */
-static void is_free_now(struct supervisor_client *k)
+static void release_supervisor(struct supervisor_client *k)
 {
     uv_pipe_t *pipe = k->ctl;
     k->ctl = NULL;
     k->is_up = false;
-    supervisor_pool_keep(k->supervisors, pipe);
-    look(k);
+    supervisor_pool_return(k->supervisors, pipe);
+    advance(k);
 }
 
-static void note_said(struct supervisor_client *k)
+static void note_message(struct supervisor_client *k)
 {
     k->has_no_space = str_starts(k->line, SUPERVISOR_NO_SPACE);
-    STR_SHORTEN(k->said, k->line + (k->has_no_space ? strlen(SUPERVISOR_NO_SPACE) : 0));
+    STR_SHORTEN(k->message, k->line + (k->has_no_space ? strlen(SUPERVISOR_NO_SPACE) : 0));
 }
 
 /* False if the pipe no longer belongs to the client. */
@@ -125,25 +125,25 @@ static bool on_answer(struct supervisor_client *k)
     else if (k->is_up && str_eq(k->line, "unknown"))
         k->is_old = true;
     else if (k->is_own && !k->is_up && str_eq(k->line, "ok"))
-        is_up_now(k);
+        set_up(k);
     else if (!k->is_up)
-        note_said(k);
+        note_message(k);
     else if (k->is_own && str_eq(k->line, "free")) {
-        is_free_now(k);
+        release_supervisor(k);
         return false;
     }
     return true;
 }
 
-static void on_gone(struct supervisor_client *k)
+static void on_disconnected(struct supervisor_client *k)
 {
     bool was_up = k->is_up;
     k->is_up = false;
-    let_go(&k->ctl);
+    close_pipe(&k->ctl);
     if (!was_up && !has_ended(k))
         log_warn("a supervisor could not take its task", log_s("dir", k->dir),
-            log_s("error", *k->said ? k->said : "it died"));
-    later(k, was_up || has_ended(k) ? 0 : (int64_t)RETRY_MS * k->tries);
+            log_s("error", *k->message ? k->message : "it died"));
+    start_timer(k, was_up || has_ended(k) ? 0 : (int64_t)RETRY_MS * k->tries);
 }
 
 static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
@@ -159,7 +159,7 @@ static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
     }
     free(b->base);
     if (k && n < 0)
-        on_gone(k);
+        on_disconnected(k);
 }
 
 static void start_supervisor(struct supervisor_client *k);
@@ -171,18 +171,18 @@ static void on_connected(uv_connect_t *request, int status)
     if (!k)
         return;
     if (status < 0) {
-        let_go(&k->ctl);
+        close_pipe(&k->ctl);
         if (has_ended(k)) /* it has ended meanwhile */
             end(k, NULL);
-        else if (is_locked(k) && k->waits++ < LOCKED_LOOKS)
-            later(k, k->waits < LOCKED_LOOKS_SOON ? LOCKED_LOOK_MS : LOCKED_LATER_MS);
+        else if (is_locked(k) && k->waits++ < LOCKED_TRIES)
+            start_timer(k, k->waits < LOCKED_TRIES_SOON ? LOCKED_SOON_MS : LOCKED_LATER_MS);
         else
             start_supervisor(k);
         return;
     }
     k->n_line = 0;
     uv_read_start((uv_stream_t *)k->ctl, on_alloc, on_ctl_read);
-    is_up_now(k);
+    set_up(k);
 }
 
 static void connect_ctl(struct supervisor_client *k)
@@ -201,13 +201,13 @@ static void connect_ctl(struct supervisor_client *k)
 
 static int request_supervisor(struct supervisor_client *k, struct err *e)
 {
-    int rc = supervisor_pool_ask(k->supervisors, k->dir, k->node, &k->ctl, e);
+    int rc = supervisor_pool_request(k->supervisors, k->dir, k->node, &k->ctl, e);
     if (rc)
         return rc;
     k->is_own = true;
     k->has_no_space = false;
     k->n_line = 0;
-    k->said[0] = '\0';
+    k->message[0] = '\0';
     k->ctl->data = k;
     uv_read_start((uv_stream_t *)k->ctl, on_alloc, on_ctl_read);
     return 0;
@@ -218,21 +218,21 @@ static void start_supervisor(struct supervisor_client *k)
     struct err e;
     if (k->tries++ >= (k->has_no_space ? TRIES_FULL_MAX : TRIES_MAX)) {
         err_set(&e, k->has_no_space ? ERR_NO_SPACE : ERR_IO, "no supervisor could be started: %s",
-            *k->said ? k->said : "it died");
+            *k->message ? k->message : "it died");
         end(k, &e);
         return;
     }
     int rc = request_supervisor(k, &e);
     if (rc)
-        STR_SHORTEN(k->said, e.text);
-    later(k, rc ? (int64_t)RETRY_MS * k->tries : ANSWER_WAIT_MS);
+        STR_SHORTEN(k->message, e.text);
+    start_timer(k, rc ? (int64_t)RETRY_MS * k->tries : ANSWER_WAIT_MS);
 }
 
 /* ---- */
 
-static void look(struct supervisor_client *k)
+static void advance(struct supervisor_client *k)
 {
-    let_go(&k->ctl); /* of a supervisor that has not answered in time */
+    close_pipe(&k->ctl); /* of a supervisor that has not answered in time */
     if (has_ended(k)) {
         end(k, NULL);
     } else if (k->is_new) {
@@ -246,7 +246,7 @@ static void look(struct supervisor_client *k)
 static void on_timer(struct timer *timer, void *ctx)
 {
     (void)timer;
-    look(ctx);
+    advance(ctx);
 }
 
 void supervisor_client_start(struct supervisor_client *k)
@@ -254,7 +254,7 @@ void supervisor_client_start(struct supervisor_client *k)
     timer_init(&k->timer, on_timer, k);
     k->started = true;
     k->dirfd = -1;
-    later(k, 0); /* without the directory, connecting and starting fail and report it */
+    start_timer(k, 0); /* without the directory, connecting and starting fail and report it */
 }
 
 static void command(struct supervisor_client *k, const char *text)
@@ -332,7 +332,7 @@ void supervisor_client_stop(struct supervisor_client *k)
     if (!k->started)
         return;
     timer_stop(k->timers, &k->timer);
-    let_go(&k->ctl);
+    close_pipe(&k->ctl);
     if (k->dirfd >= 0)
         close(k->dirfd);
     k->dirfd = -1;

@@ -41,8 +41,8 @@ struct supervisor_client {
     int dirfd; /* of dir, opened on first use */
     int tries, waits;
     bool started, is_up, has_no_space;
-    bool is_old;    /* an older supervisor that lacks a command */
-    char said[256]; /* message of a supervisor that did not take the task */
+    bool is_old;       /* an older supervisor that lacks a command */
+    char message[256]; /* message of a supervisor that did not take the task */
     char line[256];
     size_t n_line;
 };

@@ -34,7 +34,7 @@
 #define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
 #define RESERVE_OF_TASKS "../../" DISK_RESERVE_FILE /* the task's directory is in DIR/tasks */
-#define SPACE_LOOK_MS 500        /* between attempts to write exit.json on a full disk */
+#define SPACE_CHECK_MS 500       /* between attempts to write exit.json on a full disk */
 #define SPACE_WAIT_MAX_MS 600000 /* for all these attempts */
 
 static int64_t now_ms(void)
@@ -66,7 +66,7 @@ int supervisor_write_exit_when_space(struct supervisor *s, struct err *e)
         log_warn("the record of a task's end waits for space on the disk", log_s("dir", s->dir));
     while (waits && rc == ERR_NO_SPACE && now_ms() < until) {
         if (!disk_give(RESERVE_OF_TASKS))
-            poll(NULL, 0, SPACE_LOOK_MS);
+            poll(NULL, 0, SPACE_CHECK_MS);
         rc = write_exit(s, e);
     }
     return rc;

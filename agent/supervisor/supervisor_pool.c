@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define FREE_MAX 256
-#define LOOK_MS 10000 /* supervisors that were idle between two checks are let go */
+#define TRIM_MS 10000 /* supervisors that were idle between two checks are let go */
 
 struct supervisor_pool {
     uv_loop_t *loop;
@@ -25,10 +25,10 @@ struct supervisor_pool {
     int fd;                /* our end; -1 = no process, or it is ending */
     uv_process_t *process; /* NULL once the last one has ended */
     /* connections to supervisors without a task; the most recently used one is last */
-    uv_pipe_t *free_ones[FREE_MAX];
+    uv_pipe_t *idle[FREE_MAX];
     size_t n_free, n_unused; /* n_unused: the minimum since the last check */
     char node[256];          /* name that they were given */
-    struct timer look;
+    struct timer trim;
 };
 
 static void on_closed(uv_handle_t *h)
@@ -38,27 +38,27 @@ static void on_closed(uv_handle_t *h)
 
 /* ---- supervisors without a task ---- */
 
-static void let_go(struct supervisor_pool *n, size_t i)
+static void close_free(struct supervisor_pool *n, size_t i)
 {
-    uv_close((uv_handle_t *)n->free_ones[i], on_closed);
-    memmove(&n->free_ones[i], &n->free_ones[i + 1], (--n->n_free - i) * sizeof(*n->free_ones));
+    uv_close((uv_handle_t *)n->idle[i], on_closed);
+    memmove(&n->idle[i], &n->idle[i + 1], (--n->n_free - i) * sizeof(*n->idle));
     n->n_unused = n->n_unused < n->n_free ? n->n_unused : n->n_free;
 }
 
-static void let_all_go(struct supervisor_pool *n)
+static void close_all_free(struct supervisor_pool *n)
 {
     while (n->n_free > 0)
-        let_go(n, n->n_free - 1);
+        close_free(n, n->n_free - 1);
 }
 
-static void on_look(struct timer *timer, void *ctx)
+static void on_trim(struct timer *timer, void *ctx)
 {
     struct supervisor_pool *n = ctx;
     for (size_t i = n->n_unused; i > 0; i--)
-        let_go(n, 0);
+        close_free(n, 0);
     n->n_unused = n->n_free;
     if (n->n_free > 0)
-        timer_start(n->timers, timer, LOOK_MS);
+        timer_start(n->timers, timer, TRIM_MS);
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
@@ -68,40 +68,40 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
 }
 
 /* A free supervisor sends nothing, so this is the end of its connection. */
-static void on_said(uv_stream_t *stream, ssize_t len, const uv_buf_t *b)
+static void on_end(uv_stream_t *stream, ssize_t len, const uv_buf_t *b)
 {
     struct supervisor_pool *n = stream->data;
     free(b->base);
     for (size_t i = 0; len != 0 && i < n->n_free; i++)
-        if ((uv_stream_t *)n->free_ones[i] == stream) {
-            let_go(n, i);
+        if ((uv_stream_t *)n->idle[i] == stream) {
+            close_free(n, i);
             return;
         }
 }
 
-void supervisor_pool_keep(struct supervisor_pool *n, uv_pipe_t *pipe)
+void supervisor_pool_return(struct supervisor_pool *n, uv_pipe_t *pipe)
 {
     if (n->n_free == FREE_MAX) {
         uv_close((uv_handle_t *)pipe, on_closed);
         return;
     }
     pipe->data = n;
-    n->free_ones[n->n_free++] = pipe;
+    n->idle[n->n_free++] = pipe;
     uv_read_stop((uv_stream_t *)pipe);
-    uv_read_start((uv_stream_t *)pipe, on_alloc, on_said);
-    if (!timer_is_running(&n->look))
-        timer_start(n->timers, &n->look, LOOK_MS);
+    uv_read_start((uv_stream_t *)pipe, on_alloc, on_end);
+    if (!timer_is_running(&n->trim))
+        timer_start(n->timers, &n->trim, TRIM_MS);
 }
 
 /* True if a free supervisor has been given the task. */
-static bool ask_free_one(struct supervisor_pool *n, const char *dir, uv_pipe_t **ret_pipe)
+static bool assign_idle(struct supervisor_pool *n, const char *dir, uv_pipe_t **ret_pipe)
 {
     char text[SUPERVISOR_LINE_MAX];
     const char *slash = strrchr(dir, '/');
     int len = snprintf(text, sizeof(text), "task %s\n", slash ? slash + 1 : dir);
     uv_buf_t b = uv_buf_init(text, (unsigned)len);
     while (n->n_free > 0 && len < (int)sizeof(text)) {
-        uv_pipe_t *pipe = n->free_ones[n->n_free - 1];
+        uv_pipe_t *pipe = n->idle[n->n_free - 1];
         uv_read_stop((uv_stream_t *)pipe);
         if (uv_try_write((uv_stream_t *)pipe, &b, 1) == len) {
             n->n_free--;
@@ -109,7 +109,7 @@ static bool ask_free_one(struct supervisor_pool *n, const char *dir, uv_pipe_t *
             *ret_pipe = pipe;
             return true;
         }
-        let_go(n, n->n_free - 1);
+        close_free(n, n->n_free - 1);
     }
     return false;
 }
@@ -119,7 +119,7 @@ struct supervisor_pool *supervisor_pool_create(
 {
     struct supervisor_pool *n = mem_alloc(sizeof(*n));
     *n = (struct supervisor_pool){.loop = loop, .timers = timers, .limits = *limits, .fd = -1};
-    timer_init(&n->look, on_look, n);
+    timer_init(&n->trim, on_trim, n);
     return n;
 }
 
@@ -242,14 +242,14 @@ static int fork_one(
     return failed ? err_errno(e, -failed, "asking belay-supervisor for a process") : 0;
 }
 
-int supervisor_pool_ask(struct supervisor_pool *n, const char *dir, const char *node,
+int supervisor_pool_request(struct supervisor_pool *n, const char *dir, const char *node,
     uv_pipe_t **ret_pipe, struct err *e)
 {
     int ends[2];
     if (!str_eq(node, n->node))
-        let_all_go(n); /* the node has joined under another name */
+        close_all_free(n); /* the node has joined under another name */
     STR_COPY(n->node, node);
-    if (ask_free_one(n, dir, ret_pipe))
+    if (assign_idle(n, dir, ret_pipe))
         return 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return err_errno(e, errno, "making a pair of sockets");
@@ -268,8 +268,8 @@ int supervisor_pool_ask(struct supervisor_pool *n, const char *dir, const char *
 
 void supervisor_pool_stop(struct supervisor_pool *n)
 {
-    timer_stop(n->timers, &n->look);
-    let_all_go(n);
+    timer_stop(n->timers, &n->trim);
+    close_all_free(n);
     give_up(n);
     if (n->process)
         uv_process_kill(n->process, SIGKILL);

@@ -33,12 +33,12 @@ struct supervisor_pool *supervisor_pool_create(
  * the caller; reading has not started. It carries the supervisor's messages (supervisor.h); its end
  * without a message means that the supervisor died. Starts belay-supervisor if it is not running.
  * ERR_IO: it cannot be started or just died; retry. */
-int supervisor_pool_ask(struct supervisor_pool *n, const char *dir, const char *node,
+int supervisor_pool_request(struct supervisor_pool *n, const char *dir, const char *node,
     uv_pipe_t **ret_pipe, struct err *e);
 
 /* Call when the supervisor behind the pipe has sent "free": keeps it for the next task, or lets it
  * end when there are enough. Takes the pipe. */
-void supervisor_pool_keep(struct supervisor_pool *n, uv_pipe_t *pipe);
+void supervisor_pool_return(struct supervisor_pool *n, uv_pipe_t *pipe);
 
 /* Ends belay-supervisor. Supervisors with a task continue, the others end. Run the loop until
  * supervisor_pool_is_idle, and then once more. */

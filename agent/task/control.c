@@ -21,7 +21,7 @@
 #define RESULTS_KEPT 8 /* of each kind; the program may still be reading them */
 #define TEMP_NAME "control-new"
 #define DISCARD_BLOCKS_MAX 128 /* of 512 bytes; larger files are not freed on the loop */
-#define DISCARD_COST 6         /* a removal counts as this many names of CONTROL_LOOK_MAX */
+#define DISCARD_COST 6         /* a removal counts as this many names of CONTROL_SCAN_MAX */
 #define SETTLE_NAMES_MAX 4096  /* names read when cleaning up after an earlier agent */
 
 void control_init(struct control *c)
@@ -273,7 +273,7 @@ static int64_t result_number(const char *name)
     return k ? k : number_after(name, "stored.");
 }
 
-/* see_name and clear_name return their cost in names of CONTROL_LOOK_MAX. */
+/* see_name and clear_name return their cost in names of CONTROL_SCAN_MAX. */
 
 static int see_name(struct control *c, const char *name)
 {
@@ -323,7 +323,7 @@ static bool scan_part(struct control *c, int *left)
 
 enum control_found control_next_commit(struct control *c, int64_t *ret_k)
 {
-    int left = CONTROL_LOOK_MAX;
+    int left = CONTROL_SCAN_MAX;
     if (!c->scan && !begin_scan(c))
         return CONTROL_NOTHING;
     if (!scan_part(c, &left))

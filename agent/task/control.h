@@ -19,7 +19,7 @@
  * The program owns the directory, so nothing in it is trusted, and nothing that is there may cost
  * the agent's loop more than a bounded time:
  *  - Files are opened without following links or waiting, must be regular, the user's and small.
- *  - A look reads CONTROL_LOOK_MAX names; the next one continues from there.
+ *  - A scan reads CONTROL_SCAN_MAX names; the next one continues from there.
  *  - A file to remove is first moved to where the program has no access. Large files and
  *    directories stay there until the task is removed (on a thread), because freeing the blocks of
  *    a large file may take seconds.
@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #define CONTROL_NONE INT64_MIN /* number is absent */
-#define CONTROL_LOOK_MAX 256   /* names in one look; acting on a name counts as several */
+#define CONTROL_SCAN_MAX 256   /* names in one scan; acting on a name counts as several */
 
 struct control_numbers {
     int64_t done, total; /* CONTROL_NONE = not given */
@@ -46,10 +46,10 @@ struct control {
     int fd; /* -1 = not open */
     /* private */
     int task_fd;            /* the task's directory, in which the program has no rights */
-    DIR *scan;              /* the unfinished look; NULL if none */
-    bool is_clearing;       /* second part of the look: removing old results */
-    int64_t first;          /* smallest commit of this look; 0 = none so far */
-    int64_t newest, oldest; /* results of this look; 0 = none so far */
+    DIR *scan;              /* the unfinished scan; NULL if none */
+    bool is_clearing;       /* second part of the scan: removing old results */
+    int64_t first;          /* smallest commit of this scan; 0 = none so far */
+    int64_t newest, oldest; /* results of this scan; 0 = none so far */
     uint64_t discarded;
     bool is_warned; /* an answer that could not be written was logged */
 };
@@ -74,7 +74,7 @@ int control_notice(
 enum control_found {
     CONTROL_NOTHING,
     CONTROL_COMMIT, /* the smallest K whose commit has no result */
-    /* the directory has more names than one look reads: call again after a pause */
+    /* the directory has more names than one scan reads: call again after a pause */
     CONTROL_MORE,
 };
 

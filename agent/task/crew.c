@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HANDS 2      /* threads that share the work of one iteration; more if it is much */
-#define SHARE_MAX 16 /* pieces of work a thread */
+#define THREADS_PER_TURN 2 /* threads that share the work of one iteration; more if it is much */
+#define SHARE_MAX 16       /* pieces of work a thread */
 
 struct piece {
     uv_work_fn work, done;
@@ -55,7 +55,7 @@ static void hand_out(struct crew *c, size_t from, size_t n)
 static void on_turn(struct timer *timer, void *ctx)
 {
     struct crew *c = ctx;
-    size_t each = (c->n + HANDS - 1) / HANDS;
+    size_t each = (c->n + THREADS_PER_TURN - 1) / THREADS_PER_TURN;
     (void)timer;
     each = each < SHARE_MAX ? each : SHARE_MAX;
     for (size_t from = 0; from < c->n; from += each)

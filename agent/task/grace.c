@@ -36,7 +36,7 @@ static bool is_ours(const struct grace *g, pid_t pid)
     return pid == g->init || (g->in_sandbox && inner_number(pid) == 1);
 }
 
-static bool goes_to_all(int signum)
+static bool is_for_all(int signum)
 {
     static const int those[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGKILL, SIGSTOP, SIGCONT};
     for (size_t i = 0; i < sizeof(those) / sizeof(*those); i++)
@@ -45,7 +45,7 @@ static bool goes_to_all(int signum)
     return false;
 }
 
-static bool wants(void *ctx, pid_t pid)
+static bool is_recipient(void *ctx, pid_t pid)
 {
     const struct grace *g = ctx;
     if (is_ours(g, pid))
@@ -55,10 +55,10 @@ static bool wants(void *ctx, pid_t pid)
     if (g->to_all)
         return true;
     return is_script(g, pid) ? !g->to_programs && proc_handles(pid, g->signal)
-                             : proc_handles(pid, g->signal) || goes_to_all(g->signal);
+                             : proc_handles(pid, g->signal) || is_for_all(g->signal);
 }
 
 int grace_send(const struct grace *g, struct proc_group *group)
 {
-    return proc_group_signal_if(group, g->signal, wants, (void *)g);
+    return proc_group_signal_if(group, g->signal, is_recipient, (void *)g);
 }

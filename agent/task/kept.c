@@ -88,7 +88,7 @@ static void drop(const char *dir, const struct kept *k, const char *why)
     free(path);
 }
 
-static bool is_of_no_use(const struct kept *k, const struct kept *v, size_t n)
+static bool is_unneeded(const struct kept *k, const struct kept *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (k->job == v[i].job && k->attempt < v[i].attempt)
@@ -109,7 +109,7 @@ void kept_prune(const char *dir, const struct kept *v, size_t n, int free_percen
     size_t found = list_in(dir, 0, 0, all, FIND_MAX), left = 0;
     int64_t now_s = clock_wall(&clock_system).ms / 1000;
     for (size_t i = 0; i < found; i++) {
-        if (is_of_no_use(&all[i], v, n))
+        if (is_unneeded(&all[i], v, n))
             drop(dir, &all[i], "no longer needed");
         else if (now_s - all[i].since_s > AGE_MAX_S)
             drop(dir, &all[i], "too old");

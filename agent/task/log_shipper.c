@@ -21,7 +21,7 @@
 #define COALESCE_MS 200
 #define HOLE_MIN_BYTES 65536
 #define POLL_MS 5000
-#define LOOK_MS 1000 /* maximum age of the size that log_shipper_output_bytes returns */
+#define SIZE_AGE_MAX_MS 1000 /* maximum age of the size that log_shipper_output_bytes returns */
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
 #define RETRY_CAP_MS 10000 /* a user may be following the output */
@@ -34,12 +34,12 @@
 
 static void pump(struct log_shipper *s);
 
-static int64_t look(struct log_shipper *s)
+static int64_t read_size(struct log_shipper *s)
 {
     struct stat st;
     if (!s->settled)
         s->size = stat(s->path, &st) == 0 ? (int64_t)st.st_size : 0;
-    s->looked_ms = clock_mono(s->timers->clock).ms;
+    s->sized_ms = clock_mono(s->timers->clock).ms;
     return s->size;
 }
 
@@ -47,7 +47,7 @@ void log_shipper_settle(struct log_shipper *s)
 {
     if (!s->started)
         return;
-    look(s);
+    read_size(s);
     s->settled = true;
 }
 
@@ -55,8 +55,9 @@ int64_t log_shipper_output_bytes(struct log_shipper *s)
 {
     if (!s->started)
         return 0;
-    bool is_old = s->looked_ms == 0 || clock_mono(s->timers->clock).ms - s->looked_ms >= LOOK_MS;
-    return is_old ? look(s) : s->size;
+    bool is_old =
+        s->sized_ms == 0 || clock_mono(s->timers->clock).ms - s->sized_ms >= SIZE_AGE_MAX_MS;
+    return is_old ? read_size(s) : s->size;
 }
 
 int64_t log_shipper_durable(const struct log_shipper *s)
@@ -66,7 +67,7 @@ int64_t log_shipper_durable(const struct log_shipper *s)
 
 bool log_shipper_is_complete(struct log_shipper *s)
 {
-    return s->refused || (s->known && look(s) <= s->offset);
+    return s->refused || (s->known && read_size(s) <= s->offset);
 }
 
 static int parse_size(
@@ -94,7 +95,7 @@ static void on_failure(struct log_shipper *s, const struct err *e)
         "output was not shipped", log_i("job", s->job), log_err(e), log_i("retry_in_ms", wait_ms));
     if (e->kind == ERR_NOT_FOUND || (s->finishing && s->failures >= FINISH_FAILURES_MAX)) {
         log_warn("giving up on shipping output", log_i("job", s->job), log_i("attempt", s->attempt),
-            log_i("unshipped_bytes", look(s) - s->offset), log_err(e));
+            log_i("unshipped_bytes", read_size(s) - s->offset), log_err(e));
         s->refused = true;
         wait_ms = 0;
     }
@@ -245,7 +246,7 @@ void log_shipper_start(struct log_shipper *s, bool is_new)
 {
     s->started = true;
     s->known = is_new;
-    s->looked_ms = is_new ? clock_mono(s->timers->clock).ms : 0; /* a new task has no output yet */
+    s->sized_ms = is_new ? clock_mono(s->timers->clock).ms : 0; /* a new task has no output yet */
     timer_init(&s->retry, on_retry, s);
     s->watch = watch_start(s->watches, s->path, COALESCE_MS, POLL_MS, on_change, s);
     timer_start(s->timers, &s->retry, 0);

@@ -27,15 +27,15 @@ struct log_shipper {
     struct watch *watch;
     struct timer retry;
     struct http_call *call;
-    int64_t offset;          /* bytes that belayd has */
-    int64_t durable;         /* of these, bytes known to be on its disk */
-    int64_t hole;            /* hole in belayd's copy that is being reported; 0 = none */
-    bool known;              /* offset is known */
-    bool no_holes;           /* an older belayd, which accepts no holes */
-    bool refused;            /* belayd does not know the attempt: stop shipping */
-    bool is_cut;             /* belayd wants no more output */
-    bool settled;            /* size is final */
-    int64_t size, looked_ms; /* of the file, at the last look; monotonic */
+    int64_t offset;         /* bytes that belayd has */
+    int64_t durable;        /* of these, bytes known to be on its disk */
+    int64_t hole;           /* hole in belayd's copy that is being reported; 0 = none */
+    bool known;             /* offset is known */
+    bool no_holes;          /* an older belayd, which accepts no holes */
+    bool refused;           /* belayd does not know the attempt: stop shipping */
+    bool is_cut;            /* belayd wants no more output */
+    bool settled;           /* size is final */
+    int64_t size, sized_ms; /* of the file, when last read; monotonic */
     bool finishing, started;
     int failures;
 };

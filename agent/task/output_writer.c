@@ -28,7 +28,7 @@
 
 #define REPORT_WAIT_MS 5000 /* beyond open_wait_ms, for the child's report on opening its files */
 #define FINISH_WAIT_MS 10000
-#define LOOK_MS 1000 /* detects writes that inotify did not report (its queue was full) */
+#define POLL_MS 1000 /* detects writes that inotify did not report (its queue was full) */
 #define PIECE_BYTES (64 << 10)
 
 struct output_writer_progress {
@@ -115,7 +115,7 @@ static int watch_sources(const struct output_writer *s)
             snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copies[i].from);
             inotify_add_watch(fd, path, IN_MODIFY);
         }
-    return fd; /* if -1, the files are read every LOOK_MS */
+    return fd; /* if -1, the files are read every POLL_MS */
 }
 
 /* Closes the supervisor's lock, socket and pipes, which must not stay open after its end. */
@@ -157,7 +157,7 @@ static _Noreturn void serve(const struct output_writer *s, int stop, int report,
         if (stopped)
             break;
         struct pollfd p[2] = {{.fd = stop, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
-        poll(p, 2, LOOK_MS);
+        poll(p, 2, POLL_MS);
         while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
             ;
         stopped = p[0].revents != 0;

@@ -122,7 +122,7 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
             t->supervision.exit.memory_peak > 0 ? t->supervision.exit.memory_peak : seen};
     timer_stop(t->common->timers, &t->supervision.deadline);
     timer_stop(t->common->timers, &t->prep.retry);
-    timer_stop(t->common->timers, &t->prep.look);
+    timer_stop(t->common->timers, &t->prep.hang_check);
     timer_stop(t->common->timers, &t->ckpt.linger);
     task_accept_drop(t);
     task_saves_end(t);
@@ -342,24 +342,24 @@ void task_stop(
 
 /* ---- removal ---- */
 
-static void leave_later(struct task *t, int64_t delay_ms)
+static void retry_leave(struct task *t, int64_t delay_ms)
 {
     timer_start(t->common->timers, &t->leave, delay_ms);
 }
 
-static void gone_if_idle(struct task *t)
+static void remove_if_idle(struct task *t)
 {
     if (task_is_idle(t))
         t->common->gone(t->common->ctx, t);
     else
-        leave_later(t, IDLE_RETRY_MS);
+        retry_leave(t, IDLE_RETRY_MS);
 }
 
 static void on_removed(struct task *t)
 {
     if (t->work.rc) {
         task_log(t, "a task's directory could not be removed", &t->work.e);
-        leave_later(t, REMOVE_RETRY_MS);
+        retry_leave(t, REMOVE_RETRY_MS);
         return;
     }
     if (t->work.is_spare)
@@ -367,7 +367,7 @@ static void on_removed(struct task *t)
     if (t->spec->needs_secrets || t->state.needs_secrets) /* otherwise the keyring has none */
         keyring_drop(t->dir);
     t->removed = true;
-    gone_if_idle(t);
+    remove_if_idle(t);
 }
 
 /* Keeps the checkpoint directory if another attempt may follow, which can restore most of its files
@@ -390,7 +390,7 @@ void task_remove(struct task *t)
     timer_stop(t->common->timers, &t->output.report_due);
     log_shipper_stop(&t->output.shipper);
     if (task_work_is_busy(&t->work)) /* removing old checkpoints */
-        leave_later(t, BUSY_RETRY_MS);
+        retry_leave(t, BUSY_RETRY_MS);
     else
         start_removal(t);
 }
@@ -400,7 +400,7 @@ static void on_leave(struct timer *timer, void *ctx)
     struct task *t = ctx;
     (void)timer;
     if (t->removed)
-        gone_if_idle(t);
+        remove_if_idle(t);
     else
         task_remove(t);
 }
@@ -614,7 +614,7 @@ void task_release(struct task *t)
     task_work_cancel(t);
     atomic_store(&t->ckpt.taking.cancel, 1);
     timer_stop(t->common->timers, &t->prep.retry);
-    timer_stop(t->common->timers, &t->prep.look);
+    timer_stop(t->common->timers, &t->prep.hang_check);
     timer_stop(t->common->timers, &t->ckpt.linger);
     timer_stop(t->common->timers, &t->supervision.deadline);
     timer_stop(t->common->timers, &t->leave);

@@ -87,7 +87,7 @@ const struct wire_desired_attempt *task_spec(const struct task *t);
 /* The GPUs that it has, until no process of it runs (gpus.h); "" = none. */
 const char *task_gpus(const struct task *t);
 /* call when another task has ended: retries admission if t waits for it */
-void task_look_again(struct task *t);
+void task_retry_store(struct task *t);
 bool task_is_prepared(const struct task *t); /* it has all it needs from earlier attempts */
 bool task_is_leaving(const struct task *t);  /* no longer reported */
 struct link *task_link(struct task *t);      /* for the agent's list */

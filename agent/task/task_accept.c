@@ -34,7 +34,7 @@ static int64_t now_ms(const struct task *t)
 
 /* ---- taking ---- */
 
-static void take_on_thread(void *ctx)
+static void snapshot_on_thread(void *ctx)
 {
     struct task *t = ctx;
     struct task_taking *k = &t->ckpt.taking;
@@ -43,7 +43,7 @@ static void take_on_thread(void *ctx)
 }
 
 /* The program continues. A request is served by this save, unless it came after the save began. */
-static void accept_taken(struct task *t)
+static void accept_snapshot(struct task *t)
 {
     struct task_save *s = &t->ckpt.taking.save;
     const struct control_answer a = {
@@ -69,7 +69,7 @@ static void accept_taken(struct task *t)
         log_i("kept_open", t->ckpt.taking.stats.kept_open_bytes));
 }
 
-static void let_wait(struct task *t)
+static void wait_for_store(struct task *t)
 {
     struct task_taking *k = &t->ckpt.taking;
     log_debug("no snapshot: the program waits until its checkpoint is stored", log_i("job", t->job),
@@ -80,7 +80,7 @@ static void let_wait(struct task *t)
         t->ckpt.done_must_wait = true;
 }
 
-static void on_taken(void *ctx)
+static void on_snapshot(void *ctx)
 {
     struct task *t = ctx;
     struct task_taking *k = &t->ckpt.taking;
@@ -92,9 +92,9 @@ static void on_taken(void *ctx)
         if (task_is_gang(t))
             task_accept_refuse(t, &k->save, &k->e);
     } else if (!k->rc && k->save.snapshot)
-        accept_taken(t);
+        accept_snapshot(t);
     else if (!k->rc)
-        let_wait(t);
+        wait_for_store(t);
     if (t->supervision.exited)
         task_finish(t);
     else
@@ -125,7 +125,7 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
     k->is_busy = true;
     k->in_place = t->ckpt.in_place;
     atomic_store(&k->cancel, 0);
-    uv_run_work(t->common->loop, take_on_thread, on_taken, t);
+    uv_run_work(t->common->loop, snapshot_on_thread, on_snapshot, t);
 }
 
 /* ---- the outcome ---- */

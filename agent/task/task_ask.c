@@ -16,9 +16,9 @@
 #include <stdlib.h>
 
 #define STOP_SAVE_MS 120000   /* how long a program may take to answer a stop without a deadline */
-#define ASK_AGAIN_STOP_MS 100 /* before a stop, when no process handles the signal (yet) */
-#define ASK_AGAIN_MS 2000     /* the same for other requests */
-#define CLOCK_LOOK_MS 60000   /* recheck before a time of day, because the wall clock may be set */
+#define ASK_RETRY_STOP_MS 100 /* before a stop, when no process handles the signal (yet) */
+#define ASK_RETRY_MS 2000     /* the same for other requests */
+#define CLOCK_CHECK_MS 60000  /* recheck before a time of day, because the wall clock may be set */
 #define LIMIT_BEFORE_MS 60000 /* a save before the time limit, unless the job states a time */
 #define LIMIT_SPARE_MS 10000  /* in addition to the time of two saves */
 #define SIGNAL_DEFAULT 10     /* SIGUSR1 */
@@ -99,17 +99,18 @@ static void limit_wait(struct task *t)
 
 void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
 {
-    bool wanted_more = end != WIRE_END_NONE && !t->ckpt.ask.stop;
+    bool is_first_stop = end != WIRE_END_NONE && !t->ckpt.ask.stop;
     /* an earlier request does not suffice: the save that answers it may already be under way */
-    bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.ask.stop);
-    if (!task_saves(t) || t->supervision.exited || (t->ckpt.ask.on && !wanted_more && !anew))
+    bool is_new_request = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.ask.stop);
+    if (!task_saves(t) || t->supervision.exited ||
+        (t->ckpt.ask.on && !is_first_stop && !is_new_request))
         return;
     if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
         task_work_cancel(t); /* the store is needed for this save now */
     t->ckpt.ask.on = true;
     t->ckpt.ask.cause = cause;
     t->ckpt.ask.serial++;
-    if (wanted_more) {
+    if (is_first_stop) {
         t->ckpt.ask.stop = true;
         t->ckpt.ask.end = end;
         STR_COPY(t->ckpt.ask.text, text);
@@ -135,10 +136,10 @@ void task_signalled(struct task *t, int count)
 {
     if (count == 0 && t->ckpt.ask.on)
         timer_start(
-            task_timers(t), &t->ckpt.again, t->ckpt.ask.stop ? ASK_AGAIN_STOP_MS : ASK_AGAIN_MS);
+            task_timers(t), &t->ckpt.again, t->ckpt.ask.stop ? ASK_RETRY_STOP_MS : ASK_RETRY_MS);
 }
 
-static void on_again(struct timer *timer, void *ctx)
+static void on_ask_retry(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
@@ -241,7 +242,7 @@ void task_restart_periodic(struct task *t)
     if (left == INT64_MAX)
         return;
     timer_start(task_timers(t), &t->ckpt.periodic,
-        t->ckpt.due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
+        t->ckpt.due != SAVE_PERIODIC && left > CLOCK_CHECK_MS ? CLOCK_CHECK_MS : left);
 }
 
 /* A new interval does not shorten the pause after a failed save. */
@@ -296,5 +297,5 @@ void task_read_daily(struct task *t)
 void task_saves_init(struct task *t)
 {
     timer_init(&t->ckpt.periodic, on_periodic, t);
-    timer_init(&t->ckpt.again, on_again, t);
+    timer_init(&t->ckpt.again, on_ask_retry, t);
 }

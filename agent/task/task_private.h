@@ -30,8 +30,8 @@ struct task_preparation {
     struct mono store_since;
     /* until when a missing store is waited for; MONO_NONE = it was not missing */
     struct mono store_until;
-    /* looks whether the store answers the thread that uses it (task_store_hang.c) */
-    struct timer look;
+    /* checks whether the store answers the thread that uses it (task_store_hang.c) */
+    struct timer hang_check;
     int64_t alive; /* signs of life that were counted at alive_at */
     struct mono alive_at;
     bool is_hang_reported;

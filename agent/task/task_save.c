@@ -30,9 +30,9 @@
 #define WATCH_SOON_MS 2
 /* for jobs without checkpoints, of which only the progress is read */
 #define WATCH_LATER_MS 100
-/* looks at the control directory in one iteration of the loop; a malformed commit takes one */
-#define LOOKS_MAX 4
-#define LOOKS_AT_END_MAX 32 /* in one iteration, when the program has ended */
+/* scans of the control directory in one iteration of the loop; a malformed commit takes one */
+#define SCANS_MAX 4
+#define SCANS_AT_END_MAX 32 /* in one iteration, when the program has ended */
 
 static const enum wire_cause wire_causes[] = {
     [SAVE_PERIODIC] = WIRE_CAUSE_PERIODIC,
@@ -479,20 +479,20 @@ static bool serve_or_refuse(struct task *t, int64_t k)
 }
 
 /* Serves the next commit, if any. A malformed one is answered and the next one is read. The number
- * of looks is bounded, because a program may make commits as fast as they are answered, and names
+ * of scans is bounded, because a program may make commits as fast as they are answered, and names
  * that cannot be removed. *ret_found becomes true if there was something to do. */
 static bool serve_commit(struct task *t, bool *ret_found)
 {
-    int looks = t->supervision.exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
+    int scans = t->supervision.exited ? SCANS_AT_END_MAX : SCANS_MAX;
     while (t->ckpt.control.fd >= 0 && !t->ckpt.taking.is_busy) {
         int64_t k;
         enum control_found found =
-            looks-- > 0 ? control_next_commit(&t->ckpt.control, &k) : CONTROL_MORE;
+            scans-- > 0 ? control_next_commit(&t->ckpt.control, &k) : CONTROL_MORE;
         *ret_found |= found != CONTROL_NOTHING;
         if (found == CONTROL_COMMIT && serve_or_refuse(t, k))
             return true;
-        if (found == CONTROL_MORE && (!t->supervision.exited || looks < 0)) {
-            watch_again(t->ckpt.control_watch);
+        if (found == CONTROL_MORE && (!t->supervision.exited || scans < 0)) {
+            watch_trigger(t->ckpt.control_watch);
             return false;
         }
         if (found == CONTROL_NOTHING)
@@ -571,13 +571,13 @@ static bool serve_program(struct task *t)
     return found;
 }
 
-/* is_look: called by the watch, which has counted this look. A call after a served commit or from a
- * timer counts only if it finds something: otherwise each commit would cost two looks. */
-static void pump(struct task *t, bool is_look)
+/* is_scan: called by the watch, which has counted this scan. A call after a served commit or from a
+ * timer counts only if it finds something: otherwise each commit would cost two scans. */
+static void pump(struct task *t, bool is_scan)
 {
     if (t->supervision.killing || t->ckpt.left_gang || t->ckpt.is_unsettled)
         return;
-    if (is_look || t->supervision.exited)
+    if (is_scan || t->supervision.exited)
         serve_program(t);
     else if (watch_allows(t->ckpt.control_watch) && serve_program(t))
         watch_count(t->ckpt.control_watch);

@@ -248,7 +248,7 @@ static void store_failed(struct task *t)
 }
 
 /* A directory may be mounted shortly after the agent has started. */
-static bool may_still_come(struct task *t)
+static bool may_appear(struct task *t)
 {
     int64_t now = clock_mono(t->common->timers->clock).ms;
     if (t->work.store_fault != STORE_IS_MISSING)
@@ -289,7 +289,7 @@ static void prepare_failed(struct task *t)
         task_end(t, t->state.stop, 0, t->state.stop_text);
     } else if (t->work.is_unsealed) {
         task_end(t, WIRE_END_STORE, 0, e->text);
-    } else if (t->work.store_fault != STORE_IS_FINE && !may_still_come(t)) {
+    } else if (t->work.store_fault != STORE_IS_FINE && !may_appear(t)) {
         end_for_store(t);
     } else if (t->work.store_failed) {
         store_failed(t);
@@ -389,7 +389,7 @@ static void on_retry(struct timer *timer, void *ctx)
         prepare(t);
 }
 
-void task_look_again(struct task *t)
+void task_retry_store(struct task *t)
 {
     if (!t->prep.is_admitted && timer_is_running(&t->prep.retry))
         timer_start(t->common->timers, &t->prep.retry, 0);

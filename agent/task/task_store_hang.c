@@ -25,7 +25,7 @@
 #include "ckpt/s3.h"
 
 #define LEAST_MS 15000 /* longer than the answer of a store takes on a busy machine */
-#define LOOK_MS 1000
+#define CHECK_MS 1000
 #define SILENT_MS 2000 /* after this time other work takes the thread's slot */
 #define REPORT_PART 5  /* divisor of the limit: silence is reported after this part of it */
 
@@ -88,7 +88,7 @@ static void end_without_thread(struct task *t, int64_t silent_ms)
         task_end(t, WIRE_END_STORE_AWAY, 0, e.text);
 }
 
-static void on_look(struct timer *timer, void *ctx)
+static void on_check(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     struct task_preparation *p = &t->prep;
@@ -108,7 +108,7 @@ static void on_look(struct timer *timer, void *ctx)
     }
     if (silent_ms >= limit_ms(t) / REPORT_PART && !p->is_hang_reported)
         report(t, silent_ms);
-    timer_start(t->common->timers, timer, LOOK_MS);
+    timer_start(t->common->timers, timer, CHECK_MS);
 }
 
 void task_watch_store(struct task *t)
@@ -118,10 +118,10 @@ void task_watch_store(struct task *t)
     t->prep.alive_at = clock_mono(t->common->timers->clock);
     t->prep.alive = 0;
     t->prep.is_hang_reported = false;
-    timer_start(t->common->timers, &t->prep.look, LOOK_MS);
+    timer_start(t->common->timers, &t->prep.hang_check, CHECK_MS);
 }
 
 void task_store_hang_init(struct task *t)
 {
-    timer_init(&t->prep.look, on_look, t);
+    timer_init(&t->prep.hang_check, on_check, t);
 }

@@ -355,7 +355,7 @@ struct older {
     int64_t progress, from_attempt;
 };
 
-static int consider_older(void *ctx, const struct ckpt_info *info)
+static int match_older(void *ctx, const struct ckpt_info *info)
 {
     struct older *o = ctx;
     bool is_older =
@@ -379,7 +379,7 @@ static int restore_older(struct task *t, const struct ckpt_job *j)
         o.found = (struct ckpt_id){0};
         rc = fs_remove_tree(t->ckpt.dir, &w->e);
         if (!rc)
-            rc = ckpt_list(j, consider_older, &o, &w->e);
+            rc = ckpt_list(j, match_older, &o, &w->e);
         if (rc || o.found.attempt == 0)
             return rc;
         rc = ckpt_get(j, o.found, t->ckpt.dir, &w->cancel, &w->restored.stats, &w->e);
@@ -508,16 +508,16 @@ static int find(struct task *t, const struct ckpt_job *j)
 
 /* ---- the working directory ---- */
 
-static int bring_workdir(struct task *t, const struct job_user *u)
+static int fetch_workdir(struct task *t, const struct job_user *u)
 {
     struct task_work *w = &t->work;
     if (!*t->spec->workdir)
         return 0;
     char *path = mem_printf("%s/" WORKDIR_NAME, t->dir);
-    int rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
+    int rc = workdir_fetch(&w->workdir, path, &w->cancel, &w->e);
     if (rc == ERR_NO_SPACE) { /* empties the cache and fetches everything */
         workdir_trim(w->workdir.cache, 0);
-        rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
+        rc = workdir_fetch(&w->workdir, path, &w->cancel, &w->e);
     }
     if (!rc)
         rc = handover_tree(u, path, &w->e);
@@ -538,7 +538,7 @@ static int prepare(struct task *t)
         rc = make_dir(t, &u, &w->e);
     w->of_records = rc == ERR_NO_SPACE && !w->e.of_user;
     if (!rc)
-        rc = bring_workdir(t, &u);
+        rc = fetch_workdir(t, &u);
     if (!rc && task_saves(t))
         rc = with_store(t, restore);
     if (!rc && task_by_criu(t))
@@ -566,7 +566,7 @@ static int remove_all(struct task *t)
 }
 
 /* Frees the space of an incomplete restore now; the rest of the task may stay for a while. */
-static void drop_what_did_not_fit(const struct task *t)
+static void drop_partial(const struct task *t)
 {
     char *workdir = mem_printf("%s/" WORKDIR_NAME, t->dir);
     struct err e;
@@ -584,7 +584,7 @@ static void on_thread(void *ctx)
     case WORK_PREPARE:
         w->rc = prepare(t);
         if (w->rc == ERR_NO_SPACE && !w->store_failed && !w->of_records)
-            drop_what_did_not_fit(t);
+            drop_partial(t);
         break;
     case WORK_DUMP:
         w->rc = dump(t);
@@ -615,7 +615,7 @@ static void on_done(void *ctx)
     workdir_source_deinit(&t->work.workdir);
     t->work.kind = WORK_NONE;
     if (!t->released)
-        timer_stop(common->timers, &t->prep.look);
+        timer_stop(common->timers, &t->prep.hang_check);
     if (!t->released && !t->work.is_given_up)
         t->work.done(t); /* which may free it */
     if (was_save)
@@ -702,7 +702,7 @@ static bool lacks_secrets(const struct task *t)
            t->secrets.version == 0;
 }
 
-static void go_on(struct task *t)
+static void start_work(struct task *t)
 {
     t->work.lacks = false;
     if (t->work.kind == WORK_SAVE && mono_is_set(t->supervision.hard_at)) {
@@ -717,13 +717,13 @@ static void go_on(struct task *t)
 void task_work_secrets(struct task *t)
 {
     if (t->work.lacks)
-        go_on(t);
+        start_work(t);
 }
 
 static void on_secrets_wait(struct timer *timer, void *ctx)
 {
     (void)timer;
-    go_on(ctx); /* without secrets the work fails */
+    start_work(ctx); /* without secrets the work fails */
 }
 
 void task_work_init(struct task *t)
@@ -775,5 +775,5 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     if (w->lacks)
         timer_start(t->common->timers, &t->secrets_wait, SECRETS_WAIT_MS);
     else
-        go_on(t);
+        start_work(t);
 }

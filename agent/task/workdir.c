@@ -54,7 +54,7 @@ void workdir_source_deinit(struct workdir_source *s)
     *s = (struct workdir_source){0};
 }
 
-struct bringing {
+struct fetching {
     const struct workdir_source *s;
     const atomic_int *cancel;
     struct http_pool *pool;
@@ -62,7 +62,7 @@ struct bringing {
     struct err *e;
 };
 
-static int ask(const struct bringing *b, const char *what, const struct buf *body,
+static int ask(const struct fetching *b, const char *what, const struct buf *body,
     struct http_reply *ret_reply)
 {
     char *url = mem_printf("%s/agent/v1/workdir/%lld/%lld%s", b->s->server, (long long)b->s->job,
@@ -89,13 +89,13 @@ static int ask(const struct bringing *b, const char *what, const struct buf *bod
 
 /* ---- the cache ---- */
 
-static char *cached(const struct bringing *b, const char *hash)
+static char *cached(const struct fetching *b, const char *hash)
 {
     return mem_printf("%s/%s", b->s->cache, hash);
 }
 
 /* Also marks the file as used, for workdir_trim. */
-static bool is_cached(const struct bringing *b, const char *hash)
+static bool is_cached(const struct fetching *b, const char *hash)
 {
     char *path = cached(b, hash);
     bool there = utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0;
@@ -103,7 +103,7 @@ static bool is_cached(const struct bringing *b, const char *hash)
     return there;
 }
 
-static int cache(const struct bringing *b, const char *hash, const void *p, size_t n)
+static int cache(const struct fetching *b, const char *hash, const void *p, size_t n)
 {
     char end[17], *path = cached(b, hash);
     random_hex(8, end);
@@ -125,7 +125,7 @@ static int cache(const struct bringing *b, const char *hash, const void *p, size
 }
 
 /* Reads and verifies a cached file. Returns ERR_NOT_FOUND, or ERR_CORRUPT after removing it. */
-static int read_cached(const struct bringing *b, const char *hash, size_t max, struct buf *out)
+static int read_cached(const struct fetching *b, const char *hash, size_t max, struct buf *out)
 {
     char actual[CHUNK_HEX_SIZE], *path = cached(b, hash);
     int rc = fs_read(path, max, out, b->e);
@@ -142,7 +142,7 @@ static int read_cached(const struct bringing *b, const char *hash, size_t max, s
 
 /* ---- fetching ---- */
 
-static int fetch_text(struct bringing *b, struct buf *out)
+static int fetch_text(struct fetching *b, struct buf *out)
 {
     const struct buf nothing = {0};
     struct http_reply reply = {0};
@@ -169,7 +169,7 @@ static int fetch_text(struct bringing *b, struct buf *out)
 }
 
 static int keep_pack(
-    const struct bringing *b, const struct buf *pack, struct smap *wanted, size_t *ret_n)
+    const struct fetching *b, const struct buf *pack, struct smap *wanted, size_t *ret_n)
 {
     const char *p = buf_str(pack);
     size_t n = pack->len;
@@ -186,7 +186,7 @@ static int keep_pack(
     return rc;
 }
 
-static int fetch_some(const struct bringing *b, struct smap *wanted)
+static int fetch_some(const struct fetching *b, struct smap *wanted)
 {
     struct buf body = {0};
     struct http_reply reply = {0};
@@ -205,7 +205,7 @@ static int fetch_some(const struct bringing *b, struct smap *wanted)
     return rc;
 }
 
-static int fetch_pieces(const struct bringing *b)
+static int fetch_pieces(const struct fetching *b)
 {
     struct smap wanted = {0};
     int rc = 0;
@@ -220,7 +220,7 @@ static int fetch_pieces(const struct bringing *b)
 
 /* ---- making the files ---- */
 
-static int make_file(const struct bringing *b, const char *path, const struct workdir_entry *x)
+static int make_file(const struct fetching *b, const char *path, const struct workdir_entry *x)
 {
     struct buf piece = {0};
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -241,7 +241,7 @@ static int make_file(const struct bringing *b, const char *path, const struct wo
     return rc;
 }
 
-static int make_entry(const struct bringing *b, const char *root, const struct workdir_entry *x)
+static int make_entry(const struct fetching *b, const char *root, const struct workdir_entry *x)
 {
     char *path = mem_printf("%s/%s", root, x->path);
     int rc = 0;
@@ -257,7 +257,7 @@ static int make_entry(const struct bringing *b, const char *root, const struct w
 
 /* Directories get their modes last, because a mode may forbid to add files. The owner keeps all
  * rights, because the job works there. */
-static int set_modes(const struct bringing *b, const char *root)
+static int set_modes(const struct fetching *b, const char *root)
 {
     int rc = 0;
     for (size_t i = b->d.n; rc == 0 && i-- > 0;) {
@@ -271,7 +271,7 @@ static int set_modes(const struct bringing *b, const char *root)
     return rc;
 }
 
-static int make_all(const struct bringing *b, const char *root)
+static int make_all(const struct fetching *b, const char *root)
 {
     int rc = fs_remove_tree(root, b->e); /* of an earlier try */
     rc = rc ? rc : fs_mkdirs(root, 0700, b->e);
@@ -282,7 +282,7 @@ static int make_all(const struct bringing *b, const char *root)
 
 /* Each round finds at most one piece that is damaged in the cache or was trimmed by another task;
  * the next round fetches it again. */
-static int fetch_and_make(const struct bringing *b, const char *path)
+static int fetch_and_make(const struct fetching *b, const char *path)
 {
     int rc = ERR_CORRUPT;
     for (int i = 0; i < ROUNDS && (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND); i++) {
@@ -292,10 +292,10 @@ static int fetch_and_make(const struct bringing *b, const char *path)
     return rc;
 }
 
-int workdir_bring(
+int workdir_fetch(
     const struct workdir_source *s, const char *path, const atomic_int *cancel, struct err *e)
 {
-    struct bringing b = {.s = s, .cancel = cancel, .e = e};
+    struct fetching b = {.s = s, .cancel = cancel, .e = e};
     struct buf text = {0};
     int rc = workdir_is_hash(s->hash)
                  ? fs_mkdirs(s->cache, 0700, e)

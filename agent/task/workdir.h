@@ -35,7 +35,7 @@ void workdir_source_deinit(struct workdir_source *s); /* a zeroed one is allowed
  * place. *cancel as in http_blocking_run. ERR_CONFIG: belayd has no such directory for this
  * attempt; ERR_CORRUPT: fetched content does not match its hash (bad entries of the cache are
  * removed); ERR_NO_SPACE; errors of http_blocking_run. */
-int workdir_bring(
+int workdir_fetch(
     const struct workdir_source *s, const char *path, const atomic_int *cancel, struct err *e);
 
 /* Removes the least recently used from the cache until at most max_bytes are left. */

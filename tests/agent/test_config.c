@@ -43,7 +43,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.memory_mib, 0);
     assert_int_equal(c.orphan_timeout_ms, 3600000);
     assert_int_equal(c.shutdown_timeout_ms, 120000);
-    assert_int_equal(c.look_ms, 5000);
+    assert_int_equal(c.sample_ms, 5000);
     assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
     assert_string_equal(c.system_users, "");

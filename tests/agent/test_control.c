@@ -343,7 +343,7 @@ static void very_many_names_are_read_in_many_looks(void **state)
     put(r, "commit.7", "{}");
     assert_int_equal(looks_until_done(r, &k, &looks), CONTROL_COMMIT);
     assert_int_equal(k, 7);
-    assert_true(looks > 3000 / CONTROL_LOOK_MAX);
+    assert_true(looks > 3000 / CONTROL_SCAN_MAX);
 }
 
 static void very_many_results_are_removed_in_many_looks(void **state)
@@ -354,7 +354,7 @@ static void very_many_results_are_removed_in_many_looks(void **state)
     put_many(r, "result.", 1000);
     put_many(r, "commit.", 1000);
     assert_int_equal(looks_until_done(r, &k, &looks), CONTROL_NOTHING);
-    assert_true(looks > 2000 / CONTROL_LOOK_MAX);
+    assert_true(looks > 2000 / CONTROL_SCAN_MAX);
     char *path = mem_printf("%s/control", r->dir);
     assert_int_equal(names_in(path, "commit."), 0);
     assert_int_equal(names_in(path, "result."), 8);

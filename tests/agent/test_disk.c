@@ -109,7 +109,7 @@ static void records_without_space_count_as_a_full_disk_for_a_minute(void **state
     assert_int_equal(r.n_changes, 1);
     vtimers_advance(&r.vt, DISK_REFUSED_MS - 1);
     assert_string_equal(disk_full(&r.disk), DISK_REFUSED_TEXT);
-    vtimers_advance(&r.vt, DISK_LOOK_MS + 1);
+    vtimers_advance(&r.vt, DISK_CHECK_MS + 1);
     assert_string_equal(disk_full(&r.disk), "");
     assert_int_equal(r.n_changes, 2);
     end(&r);
@@ -130,7 +130,7 @@ static void a_job_that_does_not_fit_closes_no_node(void **state)
     disk_refused(&r.disk, false, "writing checkpoint/a: No space left on device");
     assert_says(&r, "1.0 MiB of 16.0 MiB are free");
     use_up_bytes(&r, 8 * MIB);
-    vtimers_advance(&r.vt, DISK_LOOK_MS);
+    vtimers_advance(&r.vt, DISK_CHECK_MS);
     assert_string_equal(disk_full(&r.disk), "");
     assert_int_equal(r.n_changes, 2);
     end(&r);
@@ -143,18 +143,18 @@ static void the_reason_is_what_is_short(void **state)
     begin(&r);
     use_up_bytes(&r, 2 * MIB + MIB / 4); /* more than is kept, but not a quarter more */
     use_up_files(&r, 9);
-    vtimers_advance(&r.vt, DISK_LOOK_MS);
+    vtimers_advance(&r.vt, DISK_CHECK_MS);
     assert_says(&r, "9 of 640 files (inodes) are free");
     assert_int_equal(r.n_changes, 1);
     use_up_bytes(&r, MIB);
-    vtimers_advance(&r.vt, DISK_LOOK_MS);
+    vtimers_advance(&r.vt, DISK_CHECK_MS);
     assert_says(&r, "1.0 MiB of 16.0 MiB are free");
     free_files(&r);
     use_up_bytes(&r, 2 * MIB + MIB / 4);
-    vtimers_advance(&r.vt, DISK_LOOK_MS);
+    vtimers_advance(&r.vt, DISK_CHECK_MS);
     assert_says(&r, "1.0 MiB of 16.0 MiB are free"); /* as of the moment when it became full */
     use_up_bytes(&r, 3 * MIB);
-    vtimers_advance(&r.vt, DISK_LOOK_MS);
+    vtimers_advance(&r.vt, DISK_CHECK_MS);
     assert_says(&r, "");
     assert_int_equal(r.n_changes, 3);
     end(&r);
@@ -167,10 +167,10 @@ static void a_disk_that_fills_up_after_a_refusal_says_so(void **state)
     begin(&r);
     disk_refused(&r.disk, true, "writing spec.json: No space left on device");
     use_up_bytes(&r, MIB);
-    vtimers_advance(&r.vt, DISK_LOOK_MS);
+    vtimers_advance(&r.vt, DISK_CHECK_MS);
     assert_says(&r, "1.0 MiB of 16.0 MiB are free");
     use_up_bytes(&r, 8 * MIB);
-    vtimers_advance(&r.vt, DISK_LOOK_MS);
+    vtimers_advance(&r.vt, DISK_CHECK_MS);
     assert_string_equal(disk_full(&r.disk), DISK_REFUSED_TEXT);
     vtimers_advance(&r.vt, DISK_REFUSED_MS);
     assert_string_equal(disk_full(&r.disk), "");

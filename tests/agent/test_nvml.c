@@ -40,23 +40,23 @@ static void write_script(const char *text)
     assert_int_equal(fs_write_atomic(getenv("BELAY_TEST_NVML"), text, strlen(text), 0600, &e), 0);
 }
 
-static size_t look(struct nvml *n, struct nvml_look *v)
+static size_t look(struct nvml *n, struct nvml_sample *v)
 {
     int64_t at, end = now_ms() + WAIT_MS;
     size_t count = 0;
-    nvml_ask(n);
-    while (!nvml_take(n, v, &count, &at)) {
+    nvml_request(n);
+    while (!nvml_get_samples(n, v, &count, &at)) {
         assert_true(now_ms() < end);
         poll(NULL, 0, 1);
     }
     assert_true(at > 0 && at <= now_ms());
-    assert_false(nvml_take(n, v, &count, &at)); /* each sample only once */
+    assert_false(nvml_get_samples(n, v, &count, &at)); /* each sample only once */
     return count;
 }
 
 static void each_gpu_and_each_slice_reports_its_load(void **state)
 {
-    struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
+    struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
     struct nvml *n = nvml_create();
     (void)state;
     write_script(script);
@@ -94,7 +94,7 @@ static void each_gpu_and_each_slice_reports_its_load(void **state)
 
 static void a_driver_that_hangs_blocks_no_caller(void **state)
 {
-    struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
+    struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
     struct nvml *n = nvml_create();
     size_t count;
     int64_t at;
@@ -104,8 +104,8 @@ static void a_driver_that_hangs_blocks_no_caller(void **state)
     write_script("hang\n");
     int64_t began = now_ms();
     for (int i = 0; i < 1000; i++) {
-        nvml_ask(n);
-        assert_false(nvml_take(n, v, &count, &at));
+        nvml_request(n);
+        assert_false(nvml_get_samples(n, v, &count, &at));
     }
     assert_true(now_ms() - began < WAIT_MS);
     while (!nvml_is_stuck(n, now_ms() + NVML_STUCK_MS + 1)) { /* once its thread has started */
@@ -122,7 +122,7 @@ static void a_driver_that_hangs_blocks_no_caller(void **state)
 
 static void without_the_library_there_is_nothing_to_see(void **state)
 {
-    struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
+    struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
     struct nvml *n = nvml_create();
     (void)state;
     assert_int_equal(look(n, v), 0);

@@ -322,7 +322,7 @@ static void a_working_directory(void **state)
     send_workdir(p, s.hash);
     start_racer(p, p->tree);
     for (int i = 0; i < TRIES; i++) {
-        if (workdir_bring(&s, p->tree, NULL, &e) != 0)
+        if (workdir_fetch(&s, p->tree, NULL, &e) != 0)
             fail_msg("%s", e.text);
         if (handover_tree(&user, p->tree, &e) != 0)
             fail_msg("%s", e.text);

@@ -65,12 +65,12 @@ static void packages_and_their_memory_are_added_up_and_nothing_twice(void **stat
     add_zone("dtpm", "package-0\n", "7\n");
     rapl_open(&r, dir);
     assert_int_equal(r.n, 3);
-    assert_int_equal(rapl_look(&r, SECOND_MS), -1); /* the baseline */
+    assert_int_equal(rapl_sample(&r, SECOND_MS), -1); /* the baseline */
     put("intel-rapl:0", "energy_uj", "1000100\n");
     put("intel-rapl:0:1", "energy_uj", "500010\n");
     put("intel-rapl:1", "energy_uj", "2000001\n");
-    assert_int_equal(rapl_look(&r, 2 * SECOND_MS), 111);
-    assert_int_equal(rapl_look(&r, 3 * SECOND_MS), 0);
+    assert_int_equal(rapl_sample(&r, 2 * SECOND_MS), 111);
+    assert_int_equal(rapl_sample(&r, 3 * SECOND_MS), 0);
 }
 
 static void a_counter_that_wraps_continues(void **state)
@@ -79,9 +79,9 @@ static void a_counter_that_wraps_continues(void **state)
     (void)state;
     add_zone("intel-rapl:0", "package-0\n", "262143328800\n");
     rapl_open(&r, dir);
-    rapl_look(&r, SECOND_MS);
+    rapl_sample(&r, SECOND_MS);
     put("intel-rapl:0", "energy_uj", "30\n");
-    assert_int_equal(rapl_look(&r, 2 * SECOND_MS), 80);
+    assert_int_equal(rapl_sample(&r, 2 * SECOND_MS), 80);
     assert_int_equal(rapl_used_uj(5, 9, 10), 4);
     assert_int_equal(rapl_used_uj(9, 5, 10), 6);
     assert_int_equal(rapl_used_uj(9, 5, 8), -1);  /* beyond its own range */
@@ -98,19 +98,19 @@ static void an_unreadable_counter_is_unknown_until_it_can_be_read(void **state)
     add_zone("intel-rapl:0", "package-0\n", "100\n");
     add_zone("intel-rapl:1", "package-1\n", "100\n");
     rapl_open(&r, dir);
-    rapl_look(&r, SECOND_MS);
+    rapl_sample(&r, SECOND_MS);
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
         put("intel-rapl:0", "energy_uj", bad[k]);
-        assert_int_equal(rapl_look(&r, 2 * SECOND_MS), -1);
+        assert_int_equal(rapl_sample(&r, 2 * SECOND_MS), -1);
         put("intel-rapl:0", "energy_uj", "200\n");
-        assert_int_equal(rapl_look(&r, 2 * SECOND_MS), -1); /* unknown interval */
-        assert_int_equal(rapl_look(&r, 2 * SECOND_MS), 0);
+        assert_int_equal(rapl_sample(&r, 2 * SECOND_MS), -1); /* unknown interval */
+        assert_int_equal(rapl_sample(&r, 2 * SECOND_MS), 0);
     }
     put("intel-rapl:0", "energy_uj", "300\n");
     /* it may have wrapped twice */
-    assert_int_equal(rapl_look(&r, 2 * SECOND_MS + RAPL_GAP_MS + 1), -1);
+    assert_int_equal(rapl_sample(&r, 2 * SECOND_MS + RAPL_GAP_MS + 1), -1);
     put("intel-rapl:0", "energy_uj", "301\n");
-    assert_int_equal(rapl_look(&r, 3 * SECOND_MS + RAPL_GAP_MS), 1);
+    assert_int_equal(rapl_sample(&r, 3 * SECOND_MS + RAPL_GAP_MS), 1);
 }
 
 static void without_counters_the_power_is_unknown(void **state)
@@ -119,8 +119,8 @@ static void without_counters_the_power_is_unknown(void **state)
     (void)state;
     rapl_open(&r, "/nonexistent");
     assert_int_equal(r.n, 0);
-    assert_int_equal(rapl_look(&r, SECOND_MS), -1);
-    assert_int_equal(rapl_look(&r, 2 * SECOND_MS), -1);
+    assert_int_equal(rapl_sample(&r, SECOND_MS), -1);
+    assert_int_equal(rapl_sample(&r, 2 * SECOND_MS), -1);
     for (int k = 0; k < RAPL_ZONES_MAX + 5; k++) {
         char zone[32];
         snprintf(zone, sizeof(zone), "intel-rapl:%d", k);

@@ -97,7 +97,7 @@ static int setup(void **state)
     }
     w->telemetry = telemetry_create(&(struct telemetry_options){.loop = &w->loop,
         .timers = w->timers,
-        .look_ms = LOOK_MS,
+        .sample_ms = LOOK_MS,
         .every_ms = EVERY_MS,
         .powercap = w->powercap,
         .list = on_list,

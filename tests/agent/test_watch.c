@@ -80,7 +80,7 @@ static void on_look(void *ctx)
         watch_stop(s->watch);
         s->watch = NULL;
     } else if (s->goes_on) {
-        watch_again(s->watch);
+        watch_trigger(s->watch);
     }
 }
 
@@ -224,7 +224,7 @@ static void due_watches_take_turns(void **state)
     watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
     until_looks(r, &r->quiet, 1);
     int before = r->busy_looks;
-    watch_again(r->quiet.watch);
+    watch_trigger(r->quiet.watch);
     until_looks(r, &r->quiet, 2);
     assert_in_range(r->busy_looks - before, 0, 4 * CROWD);
 }
