@@ -16,7 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool reaches(const struct layout_ids *ids, struct ckpt_id last, int64_t before_attempt)
+static bool has_last_or_newer(
+    const struct layout_ids *ids, struct ckpt_id last, int64_t before_attempt)
 {
     for (size_t i = 0; i < ids->n; i++)
         if (ids->v[i].attempt < before_attempt && layout_compare_ids(ids->v[i], last) >= 0)
@@ -38,7 +39,7 @@ static int is_accounted_for(
         struct layout_ids ids;
 
         rc = lists[i](j, &ids, e);
-        *ret_is = rc == 0 && reaches(&ids, last, before);
+        *ret_is = rc == 0 && has_last_or_newer(&ids, last, before);
         layout_ids_deinit(&ids);
     }
     return rc;
@@ -68,8 +69,7 @@ static int has_any(const struct ckpt_job *j, bool *ret_has, struct err *e)
     return rc;
 }
 
-static int refuse_anothers(
-    const struct ckpt_job *j, enum ckpt_mismatch *ret_mismatch, struct err *e)
+static int err_other_job(const struct ckpt_job *j, enum ckpt_mismatch *ret_mismatch, struct err *e)
 {
     *ret_mismatch = CKPT_ANOTHERS;
     return err_set(e, ERR_CONFLICT,
@@ -83,7 +83,7 @@ static int compare_identity(const struct ckpt_job *j, const char *name, const ch
 {
     int rc = layout_expect_text(j, name, identity, e);
 
-    return rc == ERR_CORRUPT ? refuse_anothers(j, ret_mismatch, e) : rc;
+    return rc == ERR_CORRUPT ? err_other_job(j, ret_mismatch, e) : rc;
 }
 
 /* An earlier attempt or another rank may have created the identity: it must then be the same. */
@@ -110,7 +110,7 @@ static int check_identity(const struct ckpt_job *j, int64_t attempt, const struc
     if (!rc && x->last.attempt == 0 && x->from_attempt == 0)
         rc = has_any(j, &has, e);
     if (!rc && has)
-        rc = refuse_anothers(j, ret_mismatch, e);
+        rc = err_other_job(j, ret_mismatch, e);
     return rc ? rc : make_identity(j, x, name.s, ret_mismatch, e);
 }
 
@@ -152,7 +152,7 @@ static int close_identity(const struct ckpt_job *j, const struct ckpt_expected *
         return rc;
     rc = has_unknown(j, x->last, &has, e);
     if (!rc && has)
-        rc = refuse_anothers(j, ret_mismatch, e);
+        rc = err_other_job(j, ret_mismatch, e);
     return rc ? rc : make_identity(j, x, name.s, ret_mismatch, e);
 }
 
@@ -172,7 +172,7 @@ int ckpt_was_deleted(const struct ckpt_job *j, struct ckpt_id id, bool *ret_was,
     struct layout_ids ids;
     int rc = layout_list_deleted(j, &ids, e);
 
-    *ret_was = rc == 0 && reaches(&ids, id, CKPT_NUMBER_MAX);
+    *ret_was = rc == 0 && has_last_or_newer(&ids, id, CKPT_NUMBER_MAX);
     layout_ids_deinit(&ids);
     return rc;
 }

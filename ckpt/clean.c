@@ -350,11 +350,12 @@ static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e
 
     if (rc == ERR_NOT_FOUND)
         return err_set(e, ERR_NOT_FOUND, "there is no such checkpoint");
-    for (int looks = 0; !rc && looks < 2; looks++) { /* look for a pin before and after condemn */
+    /* look for a pin before and after the manifest is condemned */
+    for (int passes = 0; !rc && passes < 2; passes++) {
         int found = j->store->ops->stat(j->store, pin.s, &size, e);
 
         if (found == ERR_NOT_FOUND)
-            rc = looks == 0 ? condemn(j, id, e) : 0;
+            rc = passes == 0 ? condemn(j, id, e) : 0;
         else
             rc = found ? found : err_set(e, ERR_CONFLICT, "it is pinned: unpin it first");
     }

@@ -151,7 +151,7 @@ static int note(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-static int look(
+static int scan_messages(
     const struct gang_meeting *g, int64_t wanted, struct found *ret_found, struct err *e)
 {
     struct layout_name dir = dir_of(g);
@@ -220,7 +220,7 @@ static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
 /* Rank 0's message when it opens a save: "PROGRESS waits" or "PROGRESS goes-on". */
 struct opened {
     int64_t progress;
-    bool has_gone_on;
+    bool program_continues;
 };
 
 static int read_opened(const struct gang_meeting *g, struct opened *ret, struct err *e)
@@ -238,14 +238,15 @@ static int read_opened(const struct gang_meeting *g, struct opened *ret, struct 
         str_to_i64(text, -1, INT64_MAX, "progress", &ret->progress, NULL) != 0)
         return err_set(
             e, ERR_CORRUPT, "rank 0's message about save %" PRId64 " is malformed", g->id.sequence);
-    ret->has_gone_on = str_eq(how, "goes-on");
+    ret->program_continues = str_eq(how, "goes-on");
     return 0;
 }
 
 static int put_opened(const struct gang_meeting *g, struct err *e)
 {
     struct layout_name name = name_of(g, "open", -1), seal = seal_of(g, "gang-open", 0);
-    char *text = mem_printf("%" PRId64 " %s", g->progress, g->has_gone_on ? "goes-on" : "waits");
+    char *text =
+        mem_printf("%" PRId64 " %s", g->progress, g->program_continues ? "goes-on" : "waits");
     int rc = put_message(g, &name, &seal, text, e);
 
     free(text);
@@ -262,12 +263,12 @@ static int open_save(struct gang_meeting *g, struct err *e)
 
     while ((rc = put_opened(g, e)) == ERR_CONFLICT) {
         rc = read_opened(g, &o, e);
-        if (rc || (o.progress == g->progress && o.has_gone_on == g->has_gone_on))
+        if (rc || (o.progress == g->progress && o.program_continues == g->program_continues))
             break;
         g->id.sequence++;
     }
     if (!rc)
-        rc = look(g, g->id.sequence, &f, e);
+        rc = scan_messages(g, g->id.sequence, &f, e);
     if (rc)
         return rc;
     g->joined = true;
@@ -287,7 +288,7 @@ static int err_steps(int32_t rank, int64_t step, int64_t other, struct err *e)
 static int check_steps(const struct gang_meeting *g, const struct opened *o, struct err *e)
 {
     bool both_reported = g->progress >= 0 && o->progress >= 0,
-         both_wait = !g->has_gone_on && !o->has_gone_on;
+         both_wait = !g->program_continues && !o->program_continues;
 
     if (both_reported || both_wait || g->refused)
         return 0;
@@ -298,7 +299,7 @@ static int check_steps(const struct gang_meeting *g, const struct opened *o, str
 }
 
 /* Fails the open save, whose step this rank has passed, so that the other ranks stop waiting. */
-static void pass(const struct gang_meeting *g, const struct opened *o)
+static void fail_passed_step(const struct gang_meeting *g, const struct opened *o)
 {
     struct err why;
 
@@ -314,7 +315,7 @@ static void pass(const struct gang_meeting *g, const struct opened *o)
 
 /* Joins the open save with an error: both programs wait in commits of different steps, and neither
  * can reach the other's step. */
-static int not_together(
+static int join_with_error(
     struct gang_meeting *g, const struct gang_meeting *open, const struct opened *o, struct err *e)
 {
     g->id = open->id;
@@ -324,11 +325,11 @@ static int not_together(
 
 /* Examines the save that rank 0 has opened; open is g with that save's id. Joins it if it is this
  * rank's commit, fails if rank 0 is past that commit, and returns 0 without joining otherwise. */
-static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, struct err *e)
+static int join_or_fail_open(struct gang_meeting *g, const struct gang_meeting *open, struct err *e)
 {
     struct opened o;
     struct found f;
-    int rc = look(g, open->id.sequence, &f, e);
+    int rc = scan_messages(g, open->id.sequence, &f, e);
     bool is_next, both_reported;
 
     if (rc || (f.has_reported && g->id.sequence > open->id.sequence))
@@ -337,13 +338,13 @@ static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, st
     if (rc)
         return rc == ERR_NOT_FOUND ? 0 : rc; /* it was removed meanwhile */
     both_reported = o.progress >= 0 && g->progress >= 0;
-    if (both_reported && o.progress != g->progress && !o.has_gone_on && !g->has_gone_on &&
-        f.failed < 0)
-        return not_together(g, open, &o, e);
+    if (both_reported && o.progress != g->progress && !o.program_continues &&
+        !g->program_continues && f.failed < 0)
+        return join_with_error(g, open, &o, e);
     is_next = both_reported ? g->progress > o.progress : g->id.sequence > open->id.sequence;
     if (is_next) {
         if (f.failed < 0)
-            pass(open, &o);
+            fail_passed_step(open, &o);
         return 0;
     }
     if (both_reported && g->progress < o.progress) {
@@ -366,11 +367,11 @@ static int join_open(struct gang_meeting *g, struct err *e)
 
     open.id.sequence = 0;
     for (;;) {
-        int rc = look(g, 0, &f, e);
+        int rc = scan_messages(g, 0, &f, e);
 
         if (!rc && f.newest > open.id.sequence) {
             open.id.sequence = f.newest;
-            rc = meet_open(g, &open, e);
+            rc = join_or_fail_open(g, &open, e);
         }
         if (rc || g->joined)
             return rc;
@@ -417,7 +418,8 @@ void gang_reason(const struct gang_meeting *g, struct err *e)
     struct found f;
     struct err ignored;
 
-    if (look(g, g->id.sequence, &f, &ignored) == 0 && f.failed >= 0 && f.failed != g->gang.rank)
+    if (scan_messages(g, g->id.sequence, &f, &ignored) == 0 && f.failed >= 0 &&
+        f.failed != g->gang.rank)
         failed_by(g, f.failed, e);
 }
 
@@ -429,12 +431,12 @@ int ckpt_gang_lost(
     struct err why;
     struct found f;
     int64_t size;
-    int rc = look(&g, 0, &f, e);
+    int rc = scan_messages(&g, 0, &f, e);
 
     if (rc || f.newest == 0 || f.newest > upto.sequence)
         return rc;
     g.id.sequence = f.newest;
-    rc = look(&g, f.newest, &f, e);
+    rc = scan_messages(&g, f.newest, &f, e);
     if (rc || (f.has_reported && gang->rank != 0))
         return rc;
     manifest = layout_manifest(j, g.id);
@@ -560,7 +562,7 @@ static int commit_all(
 
 /* ---- waiting for the others ---- */
 
-static int missing(const struct gang_meeting *g, const struct found *f, struct err *e)
+static int err_missing_ranks(const struct gang_meeting *g, const struct found *f, struct err *e)
 {
     int32_t rank = 0;
 
@@ -580,7 +582,7 @@ static int await_parts(const struct gang_meeting *g, struct err *e)
     struct found f;
 
     for (;;) {
-        int rc = look(g, g->id.sequence, &f, e);
+        int rc = scan_messages(g, g->id.sequence, &f, e);
 
         if (rc || f.n_parts == g->gang.nodes)
             return rc;
@@ -588,7 +590,7 @@ static int await_parts(const struct gang_meeting *g, struct err *e)
             return failed_by(g, f.failed, e);
         rc = wait_on(&w, e);
         if (rc)
-            return rc == ERR_TIMEOUT ? missing(g, &f, e) : rc;
+            return rc == ERR_TIMEOUT ? err_missing_ranks(g, &f, e) : rc;
     }
 }
 
@@ -600,7 +602,7 @@ static int await_commit(const struct gang_meeting *g, struct manifest *ret_total
     struct found f;
 
     for (;;) {
-        int rc = look(g, g->id.sequence, &f, e);
+        int rc = scan_messages(g, g->id.sequence, &f, e);
 
         if (rc)
             return rc;
@@ -615,7 +617,7 @@ static int await_commit(const struct gang_meeting *g, struct manifest *ret_total
         if (!rc)
             rc = wait_on(&w, e);
         if (rc)
-            return rc == ERR_TIMEOUT ? missing(g, &f, e) : rc;
+            return rc == ERR_TIMEOUT ? err_missing_ranks(g, &f, e) : rc;
     }
 }
 
@@ -658,7 +660,8 @@ static int read_restored(
     return 0;
 }
 
-static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id own, struct err *e)
+static int write_restored(
+    const struct gang_meeting *g, int round, struct ckpt_id own, struct err *e)
 {
     struct layout_name name = name_of_restored(g, round, g->gang.rank);
     struct ckpt_id before;
@@ -699,7 +702,7 @@ static int await_restored(
 int gang_agree(const struct gang_meeting *g, int round, struct ckpt_id own,
     struct ckpt_id *ret_least, bool *ret_agreed, struct err *e)
 {
-    int rc = tell_restored(g, round, own, e);
+    int rc = write_restored(g, round, own, e);
 
     *ret_least = own;
     *ret_agreed = true;

@@ -53,7 +53,7 @@ struct gang_meeting {
     /* sequence: as counted by this rank; after gang_join as counted by rank 0 */
     struct ckpt_id id;
     int64_t progress;          /* -1 = not known */
-    bool has_gone_on;          /* the program does not wait for the save */
+    bool program_continues;    /* the program does not wait for the save */
     const struct err *refused; /* why this rank cannot save; NULL if it can */
     int64_t deadline_ms;       /* CLOCK_MONOTONIC */
     const atomic_int *cancel;  /* may be NULL */

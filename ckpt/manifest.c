@@ -181,7 +181,7 @@ int manifest_check_path(const char *path, struct err *e)
     }
 }
 
-static void cut_here(struct manifest *m, int64_t *open_bytes)
+static void end_chunk(struct manifest *m, int64_t *open_bytes)
 {
     struct manifest_chunk *c;
 
@@ -202,7 +202,7 @@ void manifest_cut(struct manifest *m)
         bool large = left >= MANIFEST_CUT_BYTES;
 
         if (large)
-            cut_here(m, &open_bytes);
+            end_chunk(m, &open_bytes);
         while (left > 0) {
             int64_t space = (int64_t)CKPT_CHUNK_BYTES - open_bytes;
             int64_t n = left < space ? left : space;
@@ -210,12 +210,12 @@ void manifest_cut(struct manifest *m)
             open_bytes += n;
             left -= n;
             if (open_bytes == CKPT_CHUNK_BYTES)
-                cut_here(m, &open_bytes);
+                end_chunk(m, &open_bytes);
         }
         if (large)
-            cut_here(m, &open_bytes);
+            end_chunk(m, &open_bytes);
     }
-    cut_here(m, &open_bytes);
+    end_chunk(m, &open_bytes);
 }
 
 static int compare_path(const void *path, const void *entry)

@@ -155,7 +155,7 @@ enum s3_meaning {
     S3_DONE,
     S3_EXISTS,  /* the condition was not met */
     S3_MISSING, /* the key, or the upload */
-    S3_AGAIN,   /* not executed; try again later */
+    S3_RETRY,   /* not executed; try again later */
     S3_UNSURE,  /* perhaps executed; try again */
     S3_KEYS,    /* retry with other credentials */
     S3_CLOCK,   /* our clock is wrong */

@@ -461,7 +461,7 @@ static int save_kept(
     return rc ? rc : save_planned(s, cancel, e);
 }
 
-static int meet(
+static int join_gang(
     struct save *s, const struct ckpt_save_with *with, const atomic_int *cancel, struct err *e)
 {
     int64_t deadline_ms =
@@ -472,7 +472,7 @@ static int meet(
         .gang = with->gang,
         .id = s->manifest.id,
         .progress = s->manifest.progress,
-        .has_gone_on = s->snapshot || with->refused,
+        .program_continues = s->snapshot || with->refused,
         .refused = with->refused,
         .deadline_ms = deadline_ms,
         .cancel = cancel,
@@ -485,7 +485,7 @@ static int meet(
 
 /* Whether other ranks may be waiting for this one. A rank that failed before it joined reports its
  * own sequence, which is usually that of the open save. */
-static bool has_to_tell(const struct save *s, int rc)
+static bool must_report_failure(const struct save *s, int rc)
 {
     const struct gang_meeting *g = &s->gang;
     bool by_itself = rc != ERR_TIMEOUT && rc != ERR_CANCELLED && !g->left_out && g->gang.rank > 0;
@@ -509,7 +509,7 @@ static int fail_gang(const struct save *s, struct err *e)
     return e->kind;
 }
 
-static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const atomic_int *cancel,
+static int run_save(struct save *s, struct ckpt_id id, int64_t progress, const atomic_int *cancel,
     const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e)
 {
     struct mono start = clock_mono(&clock_system);
@@ -528,13 +528,13 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     s->pace = with->pace ? with->pace : &s->own_pace;
     atomic_store(&s->pace->total_bytes, -1);
     atomic_store(&s->pace->done_bytes, 0);
-    rc = with->gang.nodes > 0 ? meet(s, with, cancel, e) : 0;
+    rc = with->gang.nodes > 0 ? join_gang(s, with, cancel, e) : 0;
     *ret_stats = (struct ckpt_stats){
         .sequence = s->gang.joined ? s->gang.id.sequence : 0, .left_out = s->gang.left_out};
     if (!rc)
         rc =
             s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
-    if (rc && has_to_tell(s, rc))
+    if (rc && must_report_failure(s, rc))
         rc = fail_gang(s, e);
     if (rc)
         return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt,
@@ -571,7 +571,7 @@ int ckpt_save_with(const struct ckpt_job *j, struct ckpt_id id, const char *dir,
     struct err *e)
 {
     struct save s = {.job = j, .dir = dir};
-    int rc = save_any(&s, id, progress, cancel, with, ret_stats, e);
+    int rc = run_save(&s, id, progress, cancel, with, ret_stats, e);
 
     save_deinit(&s);
     return rc;
@@ -587,7 +587,7 @@ int ckpt_save_snapshot(const struct ckpt_job *j, struct ckpt_id id, struct ckpt_
 
     snapshot->manifest = (struct manifest){0};
     snapshot->seen = (struct seen_save){0};
-    rc = save_any(&s, id, progress, cancel, with, ret_stats, e);
+    rc = run_save(&s, id, progress, cancel, with, ret_stats, e);
     save_deinit(&s);
     return rc;
 }

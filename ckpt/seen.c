@@ -200,7 +200,7 @@ void seen_reads(struct seen_save *u, size_t i, int fd)
         u->fits[i] = false;
 }
 
-void seen_distrust(struct seen_save *u, size_t i)
+void seen_exclude(struct seen_save *u, size_t i)
 {
     if (u->usable)
         u->fits[i] = false;

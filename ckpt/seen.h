@@ -62,9 +62,9 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c);
 void seen_reads(struct seen_save *u, size_t i, int fd);
 
 /* seen_has_no_writer: whether 3. is true of the file that fd, opened read-only, is open on.
- * seen_distrust: records that it is not true, for files that seen_reads does not check. */
+ * seen_exclude: records that it is not true, for files that seen_reads does not check. */
 bool seen_has_no_writer(int fd);
-void seen_distrust(struct seen_save *u, size_t i);
+void seen_exclude(struct seen_save *u, size_t i);
 
 /* True if later writes to a file with this stamp will show in its change time: 1. and, as of now,
  * 2. */

@@ -29,10 +29,10 @@
 #define CLONE_ALIGN (INT64_C(64) << 10) /* no file system's blocks are larger */
 /* limit of settle; a longer wait would not help: the clock was set back or stamps are coarse */
 #define SETTLE_MS 100
-#define SETTLE_LOOK_NS 2000000
+#define SETTLE_CHECK_NS 2000000
 #define SPOOL_NAME "snapshot.spool" /* unlinked at once */
 
-struct taking {
+struct snapshot_work {
     struct ckpt_snapshot *s;
     const struct ckpt_snapshot_how *how;
     int root_fd;
@@ -59,7 +59,7 @@ static size_t default_kept_open_max(void)
 /* ---- the spool ---- */
 
 /* Created with a name and unlinked at once, because not every file system has O_TMPFILE. */
-static void open_spool(struct taking *t)
+static void open_spool(struct snapshot_work *t)
 {
     char *path = mem_printf("%s/" SPOOL_NAME, t->how->scratch);
 
@@ -73,7 +73,7 @@ static void open_spool(struct taking *t)
     free(path);
 }
 
-static void put_into_spool(struct taking *t, size_t i, int64_t offset)
+static void add_spooled(struct snapshot_work *t, size_t i, int64_t offset)
 {
     struct ckpt_snapshot *s = t->s;
 
@@ -87,8 +87,8 @@ static int64_t next_offset(const struct ckpt_snapshot *s, int64_t align)
     return (s->spool_end + align - 1) / align * align;
 }
 
-static int copy_range(struct taking *t, int fd, int64_t to, const struct manifest_extent *range,
-    const char *path, struct err *e)
+static int copy_range(struct snapshot_work *t, int fd, int64_t to,
+    const struct manifest_extent *range, const char *path, struct err *e)
 {
     for (int64_t done = 0; done < range->size;) {
         size_t n = range->size - done < COPY_BYTES ? (size_t)(range->size - done) : COPY_BYTES;
@@ -110,7 +110,7 @@ static int copy_range(struct taking *t, int fd, int64_t to, const struct manifes
 }
 
 /* Copies file i to the spool; *ret_kept is false if the spool's file system is full. */
-static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *e)
+static int copy(struct snapshot_work *t, size_t i, int fd, bool *ret_kept, struct err *e)
 {
     const struct manifest_entry *file = &t->s->manifest.entries[i];
     const struct manifest_extent whole = {0, file->size};
@@ -125,13 +125,13 @@ static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *
     *ret_kept = rc == 0;
     if (rc)
         return rc == ERR_NO_SPACE ? 0 : rc;
-    put_into_spool(t, i, offset);
+    add_spooled(t, i, offset);
     t->s->stats.copied_bytes += manifest_content(file);
     return 0;
 }
 
 /* False if the file system cannot share blocks, or has no space for the metadata. */
-static bool clone(struct taking *t, size_t i, int fd)
+static bool clone(struct snapshot_work *t, size_t i, int fd)
 {
     struct file_clone_range range = {
         .src_fd = fd, .dest_offset = (uint64_t)next_offset(t->s, CLONE_ALIGN)};
@@ -140,14 +140,14 @@ static bool clone(struct taking *t, size_t i, int fd)
         t->can_clone = false;
         return false;
     }
-    put_into_spool(t, i, (int64_t)range.dest_offset);
+    add_spooled(t, i, (int64_t)range.dest_offset);
     t->s->stats.cloned_bytes += manifest_content(&t->s->manifest.entries[i]);
     return true;
 }
 
 /* ---- keeping files open ---- */
 
-static bool keep_open(struct taking *t, size_t i, int fd)
+static bool keep_open(struct snapshot_work *t, size_t i, int fd)
 {
     struct ckpt_snapshot *s = t->s;
     struct snapshot_file *f = &s->files[i];
@@ -175,9 +175,9 @@ static bool would_notice(const struct ckpt_snapshot *s)
 
 /* Waits until a write to any file kept open would change its stamps: two writes within one clock
  * tick leave the same stamps. */
-static void settle(struct taking *t)
+static void settle(struct snapshot_work *t)
 {
-    const struct timespec look = {.tv_nsec = SETTLE_LOOK_NS};
+    const struct timespec pause = {.tv_nsec = SETTLE_CHECK_NS};
     int64_t end = now_ms() + SETTLE_MS;
 
     while (t->s->n_kept_open && !would_notice(t->s)) {
@@ -186,13 +186,13 @@ static void settle(struct taking *t)
                 "its modification times are in the future, or are whole seconds");
             return;
         }
-        nanosleep(&look, NULL);
+        nanosleep(&pause, NULL);
     }
 }
 
 /* ---- each file ---- */
 
-static int keep_open_file(struct taking *t, size_t i, int fd, struct err *e)
+static int keep_open_file(struct snapshot_work *t, size_t i, int fd, struct err *e)
 {
     struct ckpt_snapshot *s = t->s;
     const struct manifest_entry *file = &s->manifest.entries[i];
@@ -216,7 +216,7 @@ static int keep_open_file(struct taking *t, size_t i, int fd, struct err *e)
     return rc;
 }
 
-static int keep_file(struct taking *t, size_t i, struct err *e)
+static int keep_file(struct snapshot_work *t, size_t i, struct err *e)
 {
     struct ckpt_snapshot *s = t->s;
     int fd, rc = scan_open_entry(t->root_fd, &s->scan, i, s->manifest.entries[i].path, &fd, e);
@@ -229,25 +229,25 @@ static int keep_file(struct taking *t, size_t i, struct err *e)
     return rc;
 }
 
-static int distrust_piece(void *ctx, const struct manifest_piece *p, struct err *e)
+static int piece_has_writer(void *ctx, const struct manifest_piece *p, struct err *e)
 {
-    const struct taking *t = ctx;
+    const struct snapshot_work *t = ctx;
 
     (void)e;
     return !t->s->files[p->file - t->s->manifest.entries].is_quiet;
 }
 
 /* Chunks of a file that is open for writing cannot be identified by its stamps. */
-static void distrust_written(struct taking *t)
+static void exclude_written(struct snapshot_work *t)
 {
     struct ckpt_snapshot *s = t->s;
 
     for (size_t c = 0; c < s->manifest.n_chunks; c++)
-        if (manifest_each_piece(&s->manifest, &s->manifest.chunks[c], distrust_piece, t, NULL))
-            seen_distrust(&s->seen, c);
+        if (manifest_each_piece(&s->manifest, &s->manifest.chunks[c], piece_has_writer, t, NULL))
+            seen_exclude(&s->seen, c);
 }
 
-static int keep_files(struct taking *t, const atomic_int *cancel, struct err *e)
+static int keep_files(struct snapshot_work *t, const atomic_int *cancel, struct err *e)
 {
     struct ckpt_snapshot *s = t->s;
     int rc = 0;
@@ -263,11 +263,11 @@ static int keep_files(struct taking *t, const atomic_int *cancel, struct err *e)
             rc = keep_file(t, i, e);
     }
     if (!rc && !*t->why)
-        distrust_written(t);
+        exclude_written(t);
     return rc;
 }
 
-static int take(struct taking *t, const atomic_int *cancel, struct err *e)
+static int take(struct snapshot_work *t, const atomic_int *cancel, struct err *e)
 {
     struct ckpt_snapshot *s = t->s;
     int rc;
@@ -295,7 +295,7 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
     struct err *e)
 {
     int64_t start = now_ms();
-    struct taking t = {.how = how,
+    struct snapshot_work t = {.how = how,
         .copied_max = how->copied_max ? how->copied_max : COPIED_MAX,
         .kept_open_max = how->kept_open_max ? (size_t)how->kept_open_max : default_kept_open_max()};
     int rc;

@@ -131,7 +131,7 @@ struct reading {
     struct err *e;
 };
 
-static int wrong(const struct reading *r, const char *what)
+static int err_expected(const struct reading *r, const char *what)
 {
     char shown[STR_SHOW_MAX];
     return err_set(r->e, ERR_INVALID, "line %zu of a working directory: expected %s, found %s",
@@ -154,7 +154,7 @@ static int read_mode(struct reading *r, mode_t *ret_mode)
     const char *text = word(r);
     if (!text || strlen(text) > 3 || strspn(text, "01234567") != strlen(text) ||
         (text[0] == '0' && text[1]))
-        return wrong(r, "a mode of at most three octal digits");
+        return err_expected(r, "a mode of at most three octal digits");
     *ret_mode = (mode_t)strtoul(text, NULL, 8);
     return 0;
 }
@@ -177,10 +177,10 @@ static int read_hashes(struct reading *r, struct workdir_entry *x)
     x->piece = r->w->n_hashes;
     x->pieces = workdir_pieces(x->size);
     if (!p || (x->pieces == 0 ? !str_eq(p, "-") : strlen(p) != x->pieces * (HEX + 1) - 1))
-        return wrong(r, "as many hashes as its size has pieces");
+        return err_expected(r, "as many hashes as its size has pieces");
     for (size_t i = 0; i < x->pieces; i++, p += HEX + 1) {
         if (!is_hex(p) || p[HEX] != (i + 1 < x->pieces ? ',' : '\0'))
-            return wrong(r, "hashes of 64 hex digits with commas between them");
+            return err_expected(r, "hashes of 64 hex digits with commas between them");
         add_hash(r, p);
     }
     return 0;
@@ -191,7 +191,7 @@ static int read_size(struct reading *r, struct workdir_entry *x)
     const char *text = word(r);
     if (!text || text[0] == '-' || (text[0] == '0' && text[1]) ||
         str_to_i64(text, 0, WORKDIR_BYTES_MAX - r->w->bytes, "size", &x->size, NULL) != 0)
-        return wrong(r, "a size, with which all files are within 2 GiB");
+        return err_expected(r, "a size, with which all files are within 2 GiB");
     r->w->bytes += x->size;
     return 0;
 }
@@ -236,7 +236,7 @@ static int read_line(struct reading *r)
     char kind = r->line[0];
     int rc = 0;
     if (!kind || !strchr("dfl", kind) || r->line[1] != ' ')
-        return wrong(r, "d, f or l");
+        return err_expected(r, "d, f or l");
     r->at = r->line + 2;
     if (kind != 'l')
         rc = read_mode(r, &x.mode);
@@ -250,14 +250,14 @@ static int read_line(struct reading *r)
     char *tab = kind == 'l' ? strchr(r->at, '\t') : NULL;
     if (kind == 'l') {
         if (!tab || !tab[1] || strlen(tab + 1) > WORKDIR_PATH_MAX || !is_plain(tab + 1))
-            return wrong(r, "a link's path, a tab, and its target");
+            return err_expected(r, "a link's path, a tab, and its target");
         *tab = '\0';
         x.kind = WORKDIR_LINK;
     }
     if (!workdir_is_path(r->at))
-        return wrong(r, "a path below the directory");
+        return err_expected(r, "a path below the directory");
     if (!is_in_order(r->w, r->at))
-        return wrong(r, "paths in order, each in a directory listed before");
+        return err_expected(r, "paths in order, each in a directory listed before");
     x.path = mem_strdup(r->at);
     x.target = tab ? mem_strdup(tab + 1) : NULL;
     rc = add_entry(r, &x);
@@ -339,7 +339,7 @@ int workdir_unpack(const char **p, size_t *n, struct workdir_piece *ret_piece, s
     return 1;
 }
 
-int workdir_parse_ask(
+int workdir_parse_request(
     const char *p, size_t n, char (**ret_hashes)[CHUNK_HEX_SIZE], size_t *ret_n, struct err *e)
 {
     size_t many = n / (HEX + 1);

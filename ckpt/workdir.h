@@ -91,7 +91,7 @@ int workdir_unpack(const char **p, size_t *n, struct workdir_piece *ret_piece, s
 
 /* Parses hashes, each followed by a newline, at most WORKDIR_ASK_MAX. The caller frees *ret_hashes.
  * ERR_INVALID. */
-int workdir_parse_ask(
+int workdir_parse_request(
     const char *p, size_t n, char (**ret_hashes)[CHUNK_HEX_SIZE], size_t *ret_n, struct err *e);
 
 #endif

@@ -59,7 +59,7 @@ static void look_at_question(const char *p, size_t n)
     char(*v)[CHUNK_HEX_SIZE];
     size_t many;
     struct err e = {0};
-    int rc = workdir_parse_ask(p, n, &v, &many, &e);
+    int rc = workdir_parse_request(p, n, &v, &many, &e);
     if (rc != 0) {
         check_error(rc, &e);
         return;

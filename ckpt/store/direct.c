@@ -13,8 +13,8 @@
 /* smaller writes go through the page cache: the disk's latency exceeds the cost of the copy */
 #define DIRECT_MIN ((size_t)(256u << 10))
 
-#define TRIED 4        /* first writes in each mode, direct and cached, to compare their cost */
-#define TRIED_AGAIN 32 /* later one of this many writes uses the slower mode */
+#define TRIED 4    /* first writes in each mode, direct and cached, to compare their cost */
+#define RETRIED 32 /* later one of this many writes uses the slower mode */
 
 static bool is_aligned(const void *p)
 {
@@ -65,14 +65,14 @@ int direct_write(int fd, const void *p, size_t n, struct err *e)
 
 /* ---- Either way ---- */
 
-static bool goes_past(struct direct_choice *c)
+static bool bypasses_cache(struct direct_choice *c)
 {
     long long n = atomic_fetch_add(&c->n, 1);
-    bool past = atomic_load(&c->cost[true]) < atomic_load(&c->cost[false]);
+    bool is_direct = atomic_load(&c->cost[true]) < atomic_load(&c->cost[false]);
 
     if (n < 2L * TRIED)
         return n < TRIED;
-    return n % TRIED_AGAIN ? past : !past;
+    return n % RETRIED ? is_direct : !is_direct;
 }
 
 static int64_t now_ns(void)
@@ -83,29 +83,30 @@ static int64_t now_ns(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static void learn(struct direct_choice *c, bool past, int64_t took_ns, size_t n)
+static void note_cost(struct direct_choice *c, bool is_direct, int64_t took_ns, size_t n)
 {
-    long long cost = took_ns / (long long)(1 + (n >> 20)), before = atomic_load(&c->cost[past]);
+    long long cost = took_ns / (long long)(1 + (n >> 20)),
+              before = atomic_load(&c->cost[is_direct]);
 
     /* a lost update only loses one sample */
-    atomic_store(&c->cost[past], before ? (7 * before + cost) / 8 : cost);
+    atomic_store(&c->cost[is_direct], before ? (7 * before + cost) / 8 : cost);
 }
 
 int direct_write_at(
     struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e)
 {
     bool may = n >= DIRECT_MIN && offset % (int64_t)PAGE == 0 && is_aligned(p),
-         past = may && goes_past(c);
+         is_direct = may && bypasses_cache(c);
     int64_t began_ns = now_ns();
     size_t done;
 
     if (lseek(fd, offset, SEEK_SET) < 0)
         return err_errno(e, errno, "seek");
-    done = past ? write_pages(fd, p, n / PAGE * PAGE) : 0;
+    done = is_direct ? write_pages(fd, p, n / PAGE * PAGE) : 0;
     if (done < n && fs_write_all(fd, (const char *)p + done, n - done, e))
         return e->kind;
     if (may)
-        learn(c, past, now_ns() - began_ns, n);
+        note_cost(c, is_direct, now_ns() - began_ns, n);
     return 0;
 }
 

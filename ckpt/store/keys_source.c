@@ -16,7 +16,7 @@ static void finish(struct keys_source *s, const struct err *e)
     done(s->ctx, e ? &why : NULL);
 }
 
-static void give(struct keys_source *s, struct store_keys *k)
+static void report_keys(struct keys_source *s, struct store_keys *k)
 {
     store_auth_set(store_net_auth(s->net, k->kind), k);
     store_keys_wipe(k);
@@ -34,7 +34,7 @@ static void on_credentials(void *ctx, const struct err *e, const struct aws_cred
     STR_COPY(k.access_key, c->access_key);
     STR_COPY(k.secret_key, c->secret_key);
     STR_COPY(k.token, c->session_token);
-    give(s, &k);
+    report_keys(s, &k);
 }
 
 static void on_token(void *ctx, const struct err *e, const char *token, int64_t left_ms)
@@ -47,10 +47,10 @@ static void on_token(void *ctx, const struct err *e, const char *token, int64_t 
     if (e)
         finish(s, e);
     else
-        give(s, &k);
+        report_keys(s, &k);
 }
 
-static int ask_aws(struct keys_source *s, struct err *e)
+static int request_aws(struct keys_source *s, struct err *e)
 {
     struct aws_credential_options o = {
         .metadata_url = s->metadata_url, .http = s->http, .timers = s->timers};
@@ -62,7 +62,7 @@ static int ask_aws(struct keys_source *s, struct err *e)
     return rc;
 }
 
-static int ask_bearer(struct keys_source *s, struct err *e)
+static int request_bearer(struct keys_source *s, struct err *e)
 {
     const struct bearer_options o = {.is_azure = s->kind == STORE_KEYS_AZURE,
         .metadata_url = s->metadata_url,
@@ -80,7 +80,7 @@ void keys_source_get(struct keys_source *s, struct store_net *net, keys_source_f
     s->net = net;
     s->done = done;
     s->ctx = ctx;
-    if ((s->kind == STORE_KEYS_AWS ? ask_aws : ask_bearer)(s, &e) != 0)
+    if ((s->kind == STORE_KEYS_AWS ? request_aws : request_bearer)(s, &e) != 0)
         finish(s, &e);
 }
 

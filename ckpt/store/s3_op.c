@@ -3,7 +3,7 @@
  * See s3_op.h. Reaction to each result:
  *
  *     S3_DONE, S3_EXISTS, S3_MISSING ----------------------> to the caller
- *     S3_AGAIN, a failed connect --------------------------> retry, with backoff
+ *     S3_RETRY, a failed connect --------------------------> retry, with backoff
  *     S3_UNSURE, a connection that was lost, a deadline,
  *     a body that cannot be read --------------------------> retry, with backoff; sets is_unsure
  *     S3_KEYS, once ---------------------------------------> retry, with other credentials
@@ -27,7 +27,7 @@
 #define CONNECT_MS SECONDS_MS(10)
 #define KEYS_MS SECONDS_MS(60)
 #define BACKOFF_MAX_MS SECONDS_MS(20)
-#define LOOK_MS 100
+#define CANCEL_CHECK_MS 100
 #define ERROR_BODY_MAX 65536 /* space for an error body, where the object may be smaller */
 
 struct run {
@@ -89,14 +89,14 @@ static int send_request(struct run *run, const struct s3_request *request, size_
 }
 
 /* A reply to HEAD has no body with a reason, so the same is requested with GET. */
-static enum s3_meaning ask_why(struct run *run, int status)
+static enum s3_meaning get_reason(struct run *run, int status)
 {
     const struct s3_request why = {.method = "GET",
         .key = run->op->request.key,
         .headers = {{"Range", "bytes=0-0"}},
         .sha256 = S3_EMPTY_SHA256};
     struct http_reply reply = {0};
-    enum s3_meaning meaning = S3_AGAIN;
+    enum s3_meaning meaning = S3_RETRY;
     if (send_request(run, &why, ERROR_BODY_MAX, NULL, &reply, &run->failure) == 0 &&
         reply.status != 206 && reply.status != 200 && reply.status != 416) {
         s3_read_error(buf_str(&reply.body), reply.body.len, &run->error);
@@ -124,7 +124,7 @@ static enum s3_meaning judge_reply(struct run *run)
             STR_COPY(run->error.code, code);
         if (!run->error.code[0] && str_eq(op->request.method, "HEAD") &&
             (reply->status == 400 || reply->status == 403))
-            return ask_why(run, reply->status);
+            return get_reason(run, reply->status);
     } else if (op->result && s3_read_result(buf_str(&reply->body), reply->body.len, op->result,
                                  &run->error, &run->failure) != 0) {
         err_wrap(&run->failure, "%s", run->label);
@@ -161,7 +161,7 @@ static void collect(struct run *run)
 
 /* Limits r to the bytes that op->resumes lacks, on condition that the object is unchanged. False,
  * with r unchanged, if there is nothing to resume. */
-static bool ask_for_rest(const struct run *run, struct s3_request *r, char range[48])
+static bool request_rest(const struct run *run, struct s3_request *r, char range[48])
 {
     size_t n = 0;
     if (run->op->resumes->len == 0 || !run->etag[0])
@@ -181,17 +181,17 @@ static enum s3_meaning judge_failure(const struct run *run, int rc)
 {
     bool is_over = rc == ERR_CANCELLED || rc == ERR_DENIED || rc == ERR_CONFIG || rc == ERR_INVALID;
     if (!run->was_sent)
-        return is_over ? S3_REFUSED : S3_AGAIN;
+        return is_over ? S3_REFUSED : S3_RETRY;
     if (rc == ERR_INVALID && run->op->reply.status == 0)
         return S3_UNSURE; /* the reply is not HTTP */
     if (is_over)
         return S3_REFUSED;
-    return rc == ERR_UNAVAILABLE ? S3_AGAIN : S3_UNSURE;
+    return rc == ERR_UNAVAILABLE ? S3_RETRY : S3_UNSURE;
 }
 
-static bool is_passing(enum s3_meaning m)
+static bool is_transient(enum s3_meaning m)
 {
-    return m == S3_DONE || m == S3_AGAIN || m == S3_UNSURE || m == S3_KEYS || m == S3_CLOCK;
+    return m == S3_DONE || m == S3_RETRY || m == S3_UNSURE || m == S3_KEYS || m == S3_CLOCK;
 }
 
 static enum s3_meaning try_once(struct run *run)
@@ -202,7 +202,7 @@ static enum s3_meaning try_once(struct run *run)
     size_t space = op->reply_max > 0 ? op->reply_max : S3_REPLY_MAX;
     http_reply_deinit(&op->reply);
     run->failure = (struct err){0};
-    bool is_rest = op->resumes && ask_for_rest(run, &request, range);
+    bool is_rest = op->resumes && request_rest(run, &request, range);
     if (is_rest)
         space = space > op->resumes->len ? space - op->resumes->len : 0;
     if (space < ERROR_BODY_MAX)
@@ -215,10 +215,10 @@ static enum s3_meaning try_once(struct run *run)
     if (rc != 0)
         return judge_failure(run, rc);
     enum s3_meaning meaning = judge_reply(run);
-    if (is_rest && (!is_passing(meaning) || op->reply.status == 200)) {
+    if (is_rest && (!is_transient(meaning) || op->reply.status == 200)) {
         /* the object was replaced, or the server lacks ranges: start over */
         buf_clear(op->resumes);
-        return S3_AGAIN;
+        return S3_RETRY;
     }
     return meaning;
 }
@@ -237,7 +237,7 @@ static int wait_before(struct run *run, int tries, struct err *e)
     for (int64_t left; (left = until_ms - clock_mono(&clock_system).ms) > 0;) {
         if (cancel && atomic_load(cancel) != 0)
             return err_set(e, ERR_CANCELLED, "%s: cancelled", run->label);
-        poll(NULL, 0, left < LOOK_MS ? (int)left : LOOK_MS);
+        poll(NULL, 0, left < CANCEL_CHECK_MS ? (int)left : CANCEL_CHECK_MS);
     }
     return 0;
 }
@@ -260,7 +260,7 @@ static int set_clock(struct run *run, struct err *e)
 
 /* ---- Errors ---- */
 
-static int say(struct run *run, enum err_kind kind, struct err *e, const char *hint)
+static int err_reply(struct run *run, enum err_kind kind, struct err *e, const char *hint)
 {
     const struct s3_error *s = &run->error;
     const int status = run->op->reply.status;
@@ -272,7 +272,7 @@ static int say(struct run *run, enum err_kind kind, struct err *e, const char *h
         s->message[0] ? ": " : "", s->message, hint[0] ? "; " : "", hint);
 }
 
-static int say_elsewhere(struct run *run, struct err *e)
+static int err_elsewhere(struct run *run, struct err *e)
 {
     const struct s3_location *p = &run->op->client->location;
     const char *region = run->error.region;
@@ -280,7 +280,7 @@ static int say_elsewhere(struct run *run, struct err *e)
         return err_set(e, ERR_CONFIG,
             "%s: the bucket %s is in the region %s, not %s; put region=%s into the store's URL",
             run->label, p->bucket, region, p->region, region);
-    return say(run, ERR_CONFIG, e,
+    return err_reply(run, ERR_CONFIG, e,
         p->dialect == STORE_KEYS_AWS ? "the store is elsewhere, and redirects are not followed "
                                        "with credentials: put its region= and "
                                        "endpoint= into the store's URL"
@@ -290,7 +290,7 @@ static int say_elsewhere(struct run *run, struct err *e)
                                        "the store's URL");
 }
 
-static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
+static int err_of_meaning(struct run *run, enum s3_meaning meaning, struct err *e)
 {
     static const char *const denied[STORE_KEYS_KINDS] = {
         [STORE_KEYS_AWS] = "docs/how-to/clouds/aws.md says what the role of a node needs",
@@ -300,27 +300,27 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
     };
     const struct s3_location *location = &run->op->client->location;
     switch (meaning) {
-    case S3_AGAIN:
+    case S3_RETRY:
     case S3_UNSURE:
-        return say(run, ERR_UNAVAILABLE, e, "");
+        return err_reply(run, ERR_UNAVAILABLE, e, "");
     case S3_KEYS:
-        return say(run, ERR_DENIED, e, "the credentials of this node were not accepted");
+        return err_reply(run, ERR_DENIED, e, "the credentials of this node were not accepted");
     case S3_CLOCK:
-        return say(run, ERR_CONFIG, e, "set this machine's clock");
+        return err_reply(run, ERR_CONFIG, e, "set this machine's clock");
     case S3_FULL:
-        return say(run, ERR_NO_SPACE, e, "");
+        return err_reply(run, ERR_NO_SPACE, e, "");
     case S3_ELSEWHERE:
-        return say_elsewhere(run, e);
+        return err_elsewhere(run, e);
     case S3_DENIED:
-        return say(run, ERR_DENIED, e, denied[location->dialect]);
+        return err_reply(run, ERR_DENIED, e, denied[location->dialect]);
     case S3_NO_BUCKET:
         return err_set(e, ERR_CONFIG, "%s: there is no %s %s; create it, or fix the store's URL",
             run->label, location->dialect == STORE_KEYS_AZURE ? "container" : "bucket",
             location->bucket);
     case S3_NOT_IMPLEMENTED:
-        return say(run, ERR_UNSUPPORTED, e, "");
+        return err_reply(run, ERR_UNSUPPORTED, e, "");
     default:
-        return say(run, ERR_IO, e, "");
+        return err_reply(run, ERR_IO, e, "");
     }
 }
 
@@ -375,31 +375,31 @@ static bool is_answer(const struct s3_op *op, enum s3_meaning m)
 }
 
 /* Prepares another try after a failure, with a pause or other credentials. 0 = try again. */
-static int mend(struct run *run, enum s3_meaning meaning, int tries, struct err *e)
+static int prepare_retry(struct run *run, enum s3_meaning meaning, int tries, struct err *e)
 {
     switch (meaning) {
     case S3_UNSURE:
         run->op->is_unsure = true;
         break;
-    case S3_AGAIN:
+    case S3_RETRY:
         break;
     case S3_KEYS:
         if (run->had_other_keys)
-            return tell(run, meaning, e);
+            return err_of_meaning(run, meaning, e);
         run->had_other_keys = true;
         run->refused_keys = run->used_keys;
         return 0;
     case S3_CLOCK:
         return set_clock(run, e);
     default:
-        return tell(run, meaning, e);
+        return err_of_meaning(run, meaning, e);
     }
     log_debug("store: again", log_s("request", run->label), log_i("status", run->op->reply.status),
         log_s("code", run->error.code), log_i("tries", tries));
     if (tries >= S3_OP_TRIES)
-        return tell(run, meaning, e);
+        return err_of_meaning(run, meaning, e);
     int rc = wait_before(run, tries - 1, e);
-    return rc == ERR_TIMEOUT ? tell(run, meaning, e) : rc;
+    return rc == ERR_TIMEOUT ? err_of_meaning(run, meaning, e) : rc;
 }
 
 int s3_op_run(struct s3_op *op, struct err *e)
@@ -416,7 +416,7 @@ int s3_op_run(struct s3_op *op, struct err *e)
         op->meaning = try_once(&run);
         if (is_answer(op, op->meaning))
             return 0;
-        int rc = mend(&run, op->meaning, tries, e);
+        int rc = prepare_retry(&run, op->meaning, tries, e);
         if (rc != 0)
             return rc;
     }

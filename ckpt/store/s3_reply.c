@@ -11,7 +11,7 @@
 /* ---- Errors ---- */
 
 /* Codes are logged and compared, so only a single word is kept. */
-static void keep_word(char *s)
+static void clear_unless_word(char *s)
 {
     if (s[0] && !str_is_name(s, 63))
         s[0] = '\0';
@@ -25,8 +25,8 @@ static void read_error(const struct xml_node *node, struct s3_error *ret)
     xml_text_cut(node, "Key", ret->key, sizeof(ret->key));
     str_sanitize(ret->message, strlen(ret->message));
     str_sanitize(ret->key, strlen(ret->key));
-    keep_word(ret->code);
-    keep_word(ret->region);
+    clear_unless_word(ret->code);
+    clear_unless_word(ret->region);
 }
 
 void s3_read_error(const char *body, size_t n, struct s3_error *ret_error)
@@ -206,19 +206,19 @@ static const struct {
     {"NoSuchKey", S3_MISSING},
     {"NoSuchUpload", S3_MISSING},
     {"NoSuchBucket", S3_NO_BUCKET},
-    {"SlowDown", S3_AGAIN},
-    {"Throttling", S3_AGAIN},
-    {"ThrottlingException", S3_AGAIN},
-    {"RequestLimitExceeded", S3_AGAIN},
-    {"TooManyRequests", S3_AGAIN},
-    {"BandwidthLimitExceeded", S3_AGAIN},
-    {"ServiceUnavailable", S3_AGAIN},
-    {"RequestTimeout", S3_AGAIN},
-    {"IncompleteBody", S3_AGAIN},
-    {"BadDigest", S3_AGAIN},                  /* the body was damaged in transit */
-    {"XAmzContentSHA256Mismatch", S3_AGAIN},  /* likewise */
-    {"OperationAborted", S3_AGAIN},           /* another request is under way */
-    {"ConditionalRequestConflict", S3_AGAIN}, /* likewise */
+    {"SlowDown", S3_RETRY},
+    {"Throttling", S3_RETRY},
+    {"ThrottlingException", S3_RETRY},
+    {"RequestLimitExceeded", S3_RETRY},
+    {"TooManyRequests", S3_RETRY},
+    {"BandwidthLimitExceeded", S3_RETRY},
+    {"ServiceUnavailable", S3_RETRY},
+    {"RequestTimeout", S3_RETRY},
+    {"IncompleteBody", S3_RETRY},
+    {"BadDigest", S3_RETRY},                  /* the body was damaged in transit */
+    {"XAmzContentSHA256Mismatch", S3_RETRY},  /* likewise */
+    {"OperationAborted", S3_RETRY},           /* another request is under way */
+    {"ConditionalRequestConflict", S3_RETRY}, /* likewise */
     {"InternalError", S3_UNSURE},
     {"ExpiredToken", S3_KEYS},
     {"InvalidToken", S3_KEYS},
@@ -236,7 +236,7 @@ static const struct {
     {"BlobNotFound", S3_MISSING},
     {"InvalidBlockList", S3_MISSING}, /* another upload's list came first and dropped the blocks */
     {"ContainerNotFound", S3_NO_BUCKET},
-    {"Md5Mismatch", S3_AGAIN},
+    {"Md5Mismatch", S3_RETRY},
     {"AuthenticationFailed", S3_KEYS}, /* an expired signature */
     {"BlobImmutableDueToPolicy", S3_DENIED},
     {"PermanentRedirect", S3_ELSEWHERE},
@@ -263,7 +263,7 @@ static enum s3_meaning judge_status(int status)
     case 409:
     case 429:
     case 503:
-        return S3_AGAIN;
+        return S3_RETRY;
     case 412:
         return S3_EXISTS;
     case 501:

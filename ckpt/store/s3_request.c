@@ -342,7 +342,7 @@ static void add_all(struct signing *s, const struct s3_request *r)
         add(s, r->headers[i].name, r->headers[i].value);
 }
 
-static void give(const struct signing *s, struct s3_signed *ret)
+static void copy_headers(const struct signing *s, struct s3_signed *ret)
 {
     for (size_t i = 0; i < s->n; i++)
         ret->headers[i] = mem_printf("%s: %s", s->headers[i].name, s->headers[i].value);
@@ -382,7 +382,7 @@ static int sign_v4(const struct s3_location *p, const struct s3_request *r,
     if (rc == 0) {
         add(&s, "Authorization", buf_str(&authorization));
         *ret = (struct s3_signed){.url = mem_printf("%s%s", p->root, target)};
-        give(&s, ret);
+        copy_headers(&s, ret);
     }
     free(target);
     buf_wipe(&authorization);
@@ -413,7 +413,7 @@ static int add_token(const struct s3_location *p, const struct s3_request *r,
                                       : strchr(target, '?') ? "&"
                                                             : "?",
                                       k->is_signature ? k->token : "")};
-        give(&s, ret);
+        copy_headers(&s, ret);
     }
     OPENSSL_cleanse(bearer, strlen(bearer));
     free(bearer);

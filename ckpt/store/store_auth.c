@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define LOOK_MS 100 /* polling of cancel */
+#define CHECK_MS 100 /* polling of cancel */
 
 struct store_auth {
     pthread_mutex_t lock;
@@ -100,17 +100,17 @@ static int64_t left_ms(const struct store_auth *a)
                                         : INT64_MAX;
 }
 
-static bool are_good(const struct store_auth *a, uint64_t refused)
+static bool are_usable(const struct store_auth *a, uint64_t refused)
 {
     return a->keys.number > refused && left_ms(a) > 0;
 }
 
-/* Waits for a change, at most LOOK_MS. */
-static void wait_a_little(struct store_auth *a)
+/* Waits for a change, at most CHECK_MS. */
+static void wait_for_change(struct store_auth *a)
 {
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += LOOK_MS * 1000000L;
+    at.tv_nsec += CHECK_MS * 1000000L;
     at.tv_sec += at.tv_nsec / 1000000000L;
     at.tv_nsec %= 1000000000L;
     pthread_cond_timedwait(&a->changed, &a->lock, &at);
@@ -121,7 +121,7 @@ static int wait_for_keys(struct store_auth *a, uint64_t refused, uint64_t failur
     int64_t timeout_ms, const atomic_int *cancel, struct err *e)
 {
     const int64_t deadline_ms = clock_mono(&clock_system).ms + timeout_ms;
-    while (!are_good(a, refused)) {
+    while (!are_usable(a, refused)) {
         if (a->n_failures > failures_before) {
             *e = a->failure;
             return e->kind;
@@ -130,7 +130,7 @@ static int wait_for_keys(struct store_auth *a, uint64_t refused, uint64_t failur
             return err_set(e, ERR_CANCELLED, "cancelled while waiting for credentials");
         if (clock_mono(&clock_system).ms >= deadline_ms)
             return err_set(e, ERR_TIMEOUT, "no credentials within %lld ms", (long long)timeout_ms);
-        wait_a_little(a);
+        wait_for_change(a);
     }
     return 0;
 }
@@ -141,7 +141,7 @@ int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms,
     int rc = 0;
     pthread_mutex_lock(&a->lock);
     const uint64_t failures_before = a->n_failures;
-    bool wanted = !are_good(a, refused);
+    bool wanted = !are_usable(a, refused);
     a->is_refused = a->is_refused || (refused > 0 && refused == a->keys.number);
     if (a->want && (wanted || left_ms(a) < STORE_AUTH_EARLY_MS)) {
         /* Called without the lock, because it may wait for a thread that sets credentials. */

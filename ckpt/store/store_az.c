@@ -97,7 +97,7 @@ static int az_create(struct store *s, const char *name, const void *p, size_t n,
 }
 
 /* Replaces the object. */
-static int put_over(struct store *s, const char *name, const struct buf *bytes, struct err *e)
+static int replace_from(struct store *s, const char *name, const struct buf *bytes, struct err *e)
 {
     struct object_put put;
     object_put_op(s, name, buf_str(bytes), bytes->len, NULL, &put);
@@ -118,7 +118,7 @@ static int az_rename(struct store *s, const char *from, const char *to, struct e
     if (rc == 0)
         rc = object_read(s, from, (size_t)size, &bytes, e);
     if (rc == 0)
-        rc = put_over(s, to, &bytes, e);
+        rc = replace_from(s, to, &bytes, e);
     if (rc == 0)
         rc = object_remove_each(s, names, 1, e);
     buf_deinit(&bytes);

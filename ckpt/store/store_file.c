@@ -155,7 +155,7 @@ static int file_create(struct store *s, const char *name, const void *p, size_t 
 /* ---- batches ---- */
 
 /* Writes a temporary file next to path, and starts its write-back. */
-static int write_beside(void *ctx, const char *path, struct err *e)
+static int write_temporary(void *ctx, const char *path, struct err *e)
 {
     const struct content *c = ctx;
     struct pending *made = c->made;
@@ -229,7 +229,7 @@ static int file_put(
         rc = err_set(e, ERR_CONFLICT, "%s exists", path);
     else
         rc = with_parents(
-            s, path, write_beside, &(struct content){.p = p, .n = n, .made = &made}, e);
+            s, path, write_temporary, &(struct content){.p = p, .n = n, .made = &made}, e);
     free(path);
     if (rc)
         return rc;
@@ -419,8 +419,8 @@ static int file_remove(struct store *s, const char *const *names, size_t n, stru
 }
 
 /* fn is rename(2), made durable here, or link(2), made durable by flush. */
-static int two_paths(struct store *s, int (*fn)(const char *from, const char *to), const char *from,
-    const char *to, struct err *e)
+static int link_or_rename(struct store *s, int (*fn)(const char *from, const char *to),
+    const char *from, const char *to, struct err *e)
 {
     char *from_path = NULL, *to_path = NULL;
     int rc = object_path(s, from, &from_path, e);
@@ -447,7 +447,7 @@ static int two_paths(struct store *s, int (*fn)(const char *from, const char *to
 static int file_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
     const char *const names[] = {from};
-    int rc = two_paths(s, rename, from, to, e);
+    int rc = link_or_rename(s, rename, from, to, e);
 
     /* The name is already gone; removing it again prunes and syncs its directory. */
     return rc ? rc : file_remove(s, names, 1, e);
@@ -455,7 +455,7 @@ static int file_rename(struct store *s, const char *from, const char *to, struct
 
 static int file_link(struct store *s, const char *from, const char *to, struct err *e)
 {
-    return two_paths(s, link, from, to, e);
+    return link_or_rename(s, link, from, to, e);
 }
 
 /* ---- slots of store_ops ---- */

@@ -36,8 +36,8 @@ void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, con
 
 /* Stats the object. *ret_meaning is S3_DONE, with size and checksum ("" = not known), or
  * S3_MISSING. */
-static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
-    char ret_sha256[S3_BASE64_MAX], struct err *e)
+static int head_object(struct store *s, const char *name, enum s3_meaning *ret_meaning,
+    int64_t *ret_size, char ret_sha256[S3_BASE64_MAX], struct err *e)
 {
     struct s3_op op = s3_op_make(object_client(s), "HEAD", name, NULL);
     if (op.client->location.dialect == STORE_KEYS_AWS)
@@ -57,12 +57,12 @@ static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning,
     return rc;
 }
 
-int object_is_there(struct store *s, const char *name, bool *ret_yes, struct err *e)
+int object_exists(struct store *s, const char *name, bool *ret_yes, struct err *e)
 {
     char sum[S3_BASE64_MAX];
     enum s3_meaning meaning;
     int64_t size;
-    int rc = look(s, name, &meaning, &size, sum, e);
+    int rc = head_object(s, name, &meaning, &size, sum, e);
     *ret_yes = meaning != S3_MISSING;
     return rc;
 }
@@ -88,7 +88,7 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
     struct buf there = {0};
     enum s3_meaning meaning;
     int64_t size;
-    int rc = look(s, name, &meaning, &size, sum, e);
+    int rc = head_object(s, name, &meaning, &size, sum, e);
     if (rc != 0)
         return rc;
     if (meaning == S3_MISSING)
@@ -134,7 +134,7 @@ int object_write(
         object_note_no_conditions(&c->facts->no_conditional_put, c, "create");
     }
     *op = plain;
-    rc = object_is_there(s, name, &exists, e);
+    rc = object_exists(s, name, &exists, e);
     if (rc == 0 && exists)
         return err_set(e, ERR_CONFLICT, "%s exists", name);
     if (rc == 0)
@@ -156,7 +156,7 @@ int object_complete(
     struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e)
 {
     bool exists = false;
-    int rc = object_is_there(s, name, &exists, e);
+    int rc = object_exists(s, name, &exists, e);
     if (rc == 0 && exists)
         rc = err_set(e, ERR_CONFLICT, "%s exists", name);
     if (rc == 0)
@@ -221,7 +221,7 @@ int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err
     int64_t size;
     int rc = object_check_name(name, e);
     if (rc == 0)
-        rc = look(s, name, &meaning, &size, sum, e);
+        rc = head_object(s, name, &meaning, &size, sum, e);
     if (rc == 0 && meaning != S3_DONE)
         rc = err_set(e, ERR_NOT_FOUND, "there is no object %s", name);
     if (rc == 0)
@@ -263,7 +263,7 @@ static int accept_page(void *ctx, const char *body, size_t n, struct err *e)
 }
 
 /* Returns true if fn has stopped the walk. */
-static bool give_names(const struct listing *l, store_each_fn fn, void *ctx)
+static bool report_names(const struct listing *l, store_each_fn fn, void *ctx)
 {
     bool is_stopped = false;
     for (size_t at = 0; !is_stopped && at < l->names.len;) {
@@ -296,7 +296,7 @@ int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx
         if (rc == 0 && op.meaning != S3_DONE)
             rc = s3_op_refused(&op, ERR_CONFIG, "nothing to list: check the bucket's name", e);
         if (rc == 0)
-            is_over = give_names(&l, fn, ctx) || l.page.is_last;
+            is_over = report_names(&l, fn, ctx) || l.page.is_last;
         s3_op_deinit(&op);
         buf_deinit(&query);
     }

@@ -32,7 +32,7 @@ int object_check_name(const char *name, struct err *e);
 
 /* ---- What is there ---- */
 
-int object_is_there(struct store *s, const char *name, bool *ret_yes, struct err *e);
+int object_exists(struct store *s, const char *name, bool *ret_yes, struct err *e);
 
 /* ---- Writing ---- */
 

@@ -188,7 +188,7 @@ static int remove_once(struct store *s, const char *body, size_t n, bool *ret_ag
         rc = s3_op_refused(&op, ERR_IO, e->text, e);
     if (rc == 0 && first.code[0]) {
         enum s3_meaning m = s3_judge(200, &first);
-        *ret_again = m == S3_AGAIN || m == S3_UNSURE;
+        *ret_again = m == S3_RETRY || m == S3_UNSURE;
         rc = err_set(e, *ret_again ? ERR_UNAVAILABLE : ERR_DENIED,
             "%.200s cannot be removed: %s: %.120s", first.key, first.code, first.message);
     }
@@ -262,7 +262,7 @@ static int s3_link(struct store *s, const char *from, const char *to, struct err
     if (rc == 0)
         rc = object_check_name(to, e);
     if (rc == 0)
-        rc = object_is_there(s, to, &exists, e);
+        rc = object_exists(s, to, &exists, e);
     if (rc == 0 && exists)
         return err_set(e, ERR_CONFLICT, "%s exists", to);
     if (rc == 0 && !atomic_load(&c->facts->no_conditional_copy)) {

@@ -134,7 +134,7 @@ void api_agent_workdir_pieces(struct request *q)
     size_t n;
     if (!find_workdir(q, user, hash))
         return;
-    if (workdir_parse_ask(q->r->body, q->r->body_len, &hashes, &n, &e) != 0)
+    if (workdir_parse_request(q->r->body, q->r->body_len, &hashes, &n, &e) != 0)
         http_reply_err(q->x, &e);
     else
         workdirs_get_pieces(q->api->o.workdirs, user, hashes, n, on_got,

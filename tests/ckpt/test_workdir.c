@@ -200,14 +200,14 @@ static void questions_are_checked(void **state)
     size_t n;
     struct err e;
     (void)state;
-    OK(workdir_parse_ask(A "\n" B "\n", 130, &v, &n, &e));
+    OK(workdir_parse_request(A "\n" B "\n", 130, &v, &n, &e));
     assert_int_equal(n, 2);
     assert_string_equal(v[1], B);
     free(v);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-        FAILS(ERR_INVALID, workdir_parse_ask(bad[i], strlen(bad[i]), &v, &n, &e));
+        FAILS(ERR_INVALID, workdir_parse_request(bad[i], strlen(bad[i]), &v, &n, &e));
     char *many = mem_alloc(65 * (WORKDIR_ASK_MAX + 1));
-    FAILS(ERR_INVALID, workdir_parse_ask(many, 65 * (WORKDIR_ASK_MAX + 1), &v, &n, &e));
+    FAILS(ERR_INVALID, workdir_parse_request(many, 65 * (WORKDIR_ASK_MAX + 1), &v, &n, &e));
     free(many);
 }
 
