@@ -170,7 +170,7 @@ static void start_notices(struct agent *a)
         .timers = a->timers,
         .on_notice = agent_notice,
         .on_identity = on_identity,
-        .on_looked = agent_polled_notices,
+        .on_polled = agent_polled_notices,
         .ctx = a};
     a->notices = notice_reader_start(a->config->provider, &o);
 }

@@ -249,7 +249,7 @@ static void check_for_shutdown(struct agent *a)
     if (a->notice.kind == NOTICE_RECLAIM)
         agent_start_closing(a);
     shutdown_ask(&a->shutdown, a->runner, on_init_answer, a);
-    notice_reader_look(a->notices);
+    notice_reader_poll(a->notices);
 }
 
 void agent_signal(void *ctx, int signum)

@@ -108,7 +108,7 @@ void agent_ending_stop(struct agent *a);
 void agent_start_closing(struct agent *a);
 
 bool agent_refused(void *ctx, const struct err *e); /* struct uplink */
-void agent_polled_notices(void *ctx);               /* struct notice_reader_options: on_looked */
+void agent_polled_notices(void *ctx);               /* struct notice_reader_options: on_polled */
 void agent_signal(void *ctx, int signum);           /* uv_signals */
 
 /* ---- agent_notice.c ---- */

@@ -237,7 +237,7 @@ void cloud_call_send(struct cloud_call *c, const struct http_request *r)
     c->http = http_start(c->owner->http, r, on_reply, c);
 }
 
-void cloud_call_again(struct cloud_call *c)
+void cloud_call_step(struct cloud_call *c)
 {
     c->ops->step(c);
 }

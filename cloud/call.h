@@ -5,7 +5,7 @@
  *
  *   start, see below --> timer(0) --> step() --> cloud_call_send --> on_reply()
  *                                      ^  ^                           |  |  |
- *                                      |  +---- cloud_call_again -----+  |  v
+ *                                      |  +----- cloud_call_step -----+  |  v
  *                                      +------- cloud_call_pause --------+  cloud_call_finish
  *                                      +-------- cloud_call_pause ----------+
  *
@@ -125,7 +125,7 @@ void cloud_call_refused(struct cloud_call *c, const struct cloud_target *p, cons
 /* Each step and each reply or error must call exactly one of these four. After finish c is freed.
  */
 void cloud_call_send(struct cloud_call *c, const struct http_request *r);
-void cloud_call_again(struct cloud_call *c);                       /* calls step() now */
+void cloud_call_step(struct cloud_call *c);                        /* calls step() now */
 void cloud_call_pause(struct cloud_call *c, int64_t delay_ms);     /* calls step() after delay_ms */
 void cloud_call_finish(struct cloud_call *c, const struct err *e); /* e is NULL on success */
 

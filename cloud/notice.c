@@ -47,14 +47,14 @@ static bool end_call(struct notice_reader *r)
     return goes_on;
 }
 
-bool notice_reader_tell(struct notice_reader *r, const struct notice *n)
+bool notice_reader_report(struct notice_reader *r, const struct notice *n)
 {
     r->calling = true;
     r->on_notice(r->ctx, n);
     return end_call(r);
 }
 
-static bool tell_identity(struct notice_reader *r, const struct err *e)
+static bool finish_identity(struct notice_reader *r, const struct err *e)
 {
     r->identity_reported = true;
     r->calling = true;
@@ -62,14 +62,14 @@ static bool tell_identity(struct notice_reader *r, const struct err *e)
     return end_call(r);
 }
 
-bool notice_reader_tell_identity(struct notice_reader *r)
+bool notice_reader_report_identity(struct notice_reader *r)
 {
-    return tell_identity(r, NULL);
+    return finish_identity(r, NULL);
 }
 
 bool notice_reader_identity_failed(struct notice_reader *r, const struct err *e)
 {
-    return r->identity_reported || ++r->identity_tries < IDENTITY_TRIES || tell_identity(r, e);
+    return r->identity_reported || ++r->identity_tries < IDENTITY_TRIES || finish_identity(r, e);
 }
 
 /* Tolerance: the reply took a while, and the header is cut to a second. */
@@ -150,32 +150,32 @@ static void count_round(struct notice_reader *r, const struct err *e)
 }
 
 /* False if the reader was freed. */
-static bool tell_looked(struct notice_reader *r)
+static bool report_polled(struct notice_reader *r)
 {
-    r->look = LOOK_NONE;
-    if (!r->on_looked)
+    r->poll = POLL_NONE;
+    if (!r->on_polled)
         return true;
     r->calling = true;
-    r->on_looked(r->ctx);
+    r->on_polled(r->ctx);
     return end_call(r);
 }
 
-static void begin_look(struct notice_reader *r)
+static void begin_poll(struct notice_reader *r)
 {
-    r->look = LOOK_BEGUN;
+    r->poll = POLL_BEGUN;
     timer_start(r->timers, &r->timer, 0);
 }
 
 void notice_reader_round_ended(struct notice_reader *r, const struct err *e)
 {
-    if (r->look == LOOK_WANTED) {
-        begin_look(r);
+    if (r->poll == POLL_WANTED) {
+        begin_poll(r);
         return;
     }
     count_round(r, e);
     if (e && !notice_reader_identity_failed(r, e))
         return;
-    if (!e && r->look == LOOK_BEGUN && !tell_looked(r))
+    if (!e && r->poll == POLL_BEGUN && !report_polled(r))
         return;
     int64_t delay = r->poll_ms;
     for (int i = 0; i < r->failures && delay < POLL_BACKOFF_CAP_MS; i++)
@@ -230,7 +230,7 @@ struct notice_reader *notice_reader_start(
         r->poll_ms = o->poll_ms;
     r->on_notice = o->on_notice;
     r->on_identity = o->on_identity;
-    r->on_looked = o->on_looked;
+    r->on_polled = o->on_polled;
     r->ctx = o->ctx;
     timer_init(&r->timer, on_timer, r);
     timer_start(r->timers, &r->timer, 0);
@@ -243,15 +243,15 @@ void notice_reader_acknowledge(struct notice_reader *r)
         r->provider->acknowledge(r);
 }
 
-void notice_reader_look(struct notice_reader *r)
+void notice_reader_poll(struct notice_reader *r)
 {
-    if (!r || r->look != LOOK_NONE)
+    if (!r || r->poll != POLL_NONE)
         return;
     if (timer_is_running(&r->timer)) { /* between two rounds */
-        begin_look(r);
+        begin_poll(r);
         return;
     }
-    r->look = LOOK_WANTED;
+    r->poll = POLL_WANTED;
     if (r->provider->hasten)
         r->provider->hasten(r);
 }

@@ -51,7 +51,7 @@ struct notice_reader_options {
     struct http_client *http;
     struct timers *timers;
     notice_fn on_notice;
-    void (*on_looked)(void *ctx); /* runs after notice_reader_look; may be NULL */
+    void (*on_polled)(void *ctx); /* runs after notice_reader_poll; may be NULL */
     /* runs once, after the first successful read of the identity or after 10 failed tries */
     notice_identity_fn on_identity;
     void *ctx;
@@ -69,9 +69,9 @@ struct notice_reader *notice_reader_start(
  * this is a no-op, as are calls before a reclaim and repeats. Does not block; may be called inside
  * on_notice. r may be NULL. */
 void notice_reader_acknowledge(struct notice_reader *r);
-/* Polls the metadata service now. on_looked runs (not inside) after a reading that began after this
+/* Polls the metadata service now. on_polled runs (not inside) after a reading that began after this
  * call has succeeded, and after on_notice if it found a notice. r may be NULL. */
-void notice_reader_look(struct notice_reader *r);
+void notice_reader_poll(struct notice_reader *r);
 /* How long the provider lets a machine shut down after switching it off; 0 = unknown. r may be
  * NULL. */
 int64_t notice_reader_shutdown_ms(const struct notice_reader *r);

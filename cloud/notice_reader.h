@@ -43,8 +43,8 @@ struct notice_reader {
     void *ctx;
     struct timer timer;
     int failures;                                     /* consecutive failed rounds */
-    enum { LOOK_NONE, LOOK_WANTED, LOOK_BEGUN } look; /* LOOK_WANTED: after the current round */
-    void (*on_looked)(void *ctx);
+    enum { POLL_NONE, POLL_WANTED, POLL_BEGUN } poll; /* POLL_WANTED: after the current round */
+    void (*on_polled)(void *ctx);
     struct notice_identity identity;
     bool identity_reported;
     int identity_tries;
@@ -53,9 +53,9 @@ struct notice_reader {
 
 /* These return false if the callback stopped the reader, which is then freed. */
 
-bool notice_reader_tell(struct notice_reader *r, const struct notice *n);
+bool notice_reader_report(struct notice_reader *r, const struct notice *n);
 /* Reports r->identity. */
-bool notice_reader_tell_identity(struct notice_reader *r);
+bool notice_reader_report_identity(struct notice_reader *r);
 /* Counts a failed try at the identity; reports the tenth. No-op once reported. */
 bool notice_reader_identity_failed(struct notice_reader *r, const struct err *e);
 

@@ -77,7 +77,7 @@ static void finish(
 /* ---- replies ---- */
 
 /* Makes later requests use the server's clock. */
-static void mend_clock(struct scoped *s, const struct http_reply *reply)
+static void correct_clock(struct scoped *s, const struct http_reply *reply)
 {
     struct wall theirs;
     if (http_date_parse(http_reply_header(reply, "Date"), &theirs, NULL) == 0)
@@ -104,7 +104,7 @@ static int read_aws(struct scoped_call *c, const struct http_reply *reply,
         if (remedies & STS_REMEDY_CREDENTIALS)
             aws_credentials_refused(c->s->keys);
         if (remedies & STS_REMEDY_CLOCK)
-            mend_clock(c->s, reply);
+            correct_clock(c->s, reply);
         return rc;
     }
     int rc = sts_parse_assume_role(buf_str(&reply->body), reply->body.len, &keys, e);
@@ -284,7 +284,7 @@ static void exchange_google(struct scoped_call *c, const char *token)
     free(url);
 }
 
-static void ask_azure(struct scoped_call *c, const char *header)
+static void request_azure(struct scoped_call *c, const char *header)
 {
     struct scoped *s = c->s;
     struct wall now = clock_wall(s->o.timers->clock);
@@ -308,7 +308,7 @@ static void on_token(void *ctx, const struct err *e, const char *header)
     if (e)
         finish(c, e, NULL);
     else if (c->s->o.kind == SCOPED_AZURE)
-        ask_azure(c, header);
+        request_azure(c, header);
     else
         exchange_google(c, header + strlen(AUTHORIZATION BEARER));
 }

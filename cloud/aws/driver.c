@@ -150,7 +150,7 @@ static void stage_over(struct aws_call *c)
     c->pages = 0;
     c->page[0] = '\0';
     if (c->next && c->next(c))
-        cloud_call_again(&c->base);
+        cloud_call_step(&c->base);
     else
         cloud_call_finish(&c->base, c->outcome.kind == ERR_NONE ? NULL : &c->outcome);
 }
@@ -186,7 +186,7 @@ void aws_call_step(struct cloud_call *base)
 /* ---- the reply ---- */
 
 /* Adopts EC2's clock when EC2 refuses a request because of ours; false if its reply has no date. */
-static bool mend_clock(struct aws_call *c, const struct http_reply *reply)
+static bool correct_clock(struct aws_call *c, const struct http_reply *reply)
 {
     struct wall theirs;
     if (c->clock_mended || http_date_parse(http_reply_header(reply, "Date"), &theirs, NULL) != 0)
@@ -209,9 +209,9 @@ static void on_refusal(struct aws_call *c, const struct http_reply *reply)
     struct err e;
     enum ec2_remedy remedy;
     c->service->parse_error(reply->status, buf_str(&reply->body), reply->body.len, &remedy, &e);
-    if ((remedy == EC2_REMEDY_CLOCK && mend_clock(c, reply)) ||
+    if ((remedy == EC2_REMEDY_CLOCK && correct_clock(c, reply)) ||
         (remedy == EC2_REMEDY_CREDENTIALS && renew_credentials(c)))
-        cloud_call_again(&c->base);
+        cloud_call_step(&c->base);
     else if (c->excuse && c->excuse(c, &e))
         stage_over(c);
     else
@@ -229,7 +229,7 @@ static void on_page(struct aws_call *c, const struct http_reply *reply)
         err_set(&e, ERR_INVALID, "the reply has more than %d pages", c->service->pages_max);
         stage_failed(c, &e);
     } else {
-        cloud_call_again(&c->base);
+        cloud_call_step(&c->base);
     }
 }
 

@@ -236,7 +236,7 @@ static const struct ec2_fleet_error *error_of(
 
 /* Nothing was launched, and nothing will be under this token: whatever EC2's code says, it is a
  * refusal. */
-static void refuse(struct aws_call *c)
+static void set_refusal(struct aws_call *c)
 {
     const struct ec2_fleet *r = &c->fleet->result;
     const struct ec2_fleet_error *first = error_of(r, &c->fleet->targets[0]);
@@ -248,7 +248,7 @@ static void refuse(struct aws_call *c)
             &c->outcome, ERR_NO_CAPACITY, "EC2's fleet launched no instance and gave no reason");
 }
 
-static void tell_refused(struct aws_call *c, bool is_launched)
+static void report_refused(struct aws_call *c, bool is_launched)
 {
     const struct aws_fleet *f = c->fleet;
     for (size_t i = is_launched ? 0 : 1; i < f->n_targets; i++) {
@@ -258,13 +258,13 @@ static void tell_refused(struct aws_call *c, bool is_launched)
     }
 }
 
-static bool answered(struct aws_call *c)
+static bool end_fleet(struct aws_call *c)
 {
     struct aws_fleet *f = c->fleet;
     struct cloud_instance *i = &f->result.instance;
     bool is_launched = i->id[0];
     if (!is_launched) {
-        refuse(c);
+        set_refusal(c);
     } else {
         if (!i->zone[0] && c->d->machine.subnet)
             STR_COPY(i->zone, f->targets[0].zone);
@@ -273,7 +273,7 @@ static bool answered(struct aws_call *c)
         i->market = f->market;
         c->base.instance = *i;
     }
-    tell_refused(c, is_launched);
+    report_refused(c, is_launched);
     tidy_after(c);
     return false;
 }
@@ -309,7 +309,7 @@ static bool next_fleet(struct aws_call *c)
     buf_add(&c->request, buf_str(&c->fleet->request), c->fleet->request.len);
     c->parse = parse_fleet;
     c->excuse = fleet_refused;
-    c->next = answered;
+    c->next = end_fleet;
     return true;
 }
 

@@ -36,7 +36,7 @@ struct aws_reader {
     /* The pending reclaim, by the service's clock: WALL_NONE if there is none. */
     struct wall reclaim_seen;
     struct wall reclaim_deadline;
-    bool has_looked;            /* after the first successful read: an event not seen then is new */
+    bool has_read;              /* after the first successful read: an event not seen then is new */
     struct wall rebalance_time; /* of the last reported recommendation; WALL_NONE if none */
 };
 
@@ -142,7 +142,7 @@ static void on_life_cycle(void *ctx, const struct err *e, const char *body, size
     }
     if (!e && (str_eq(body, "spot") || str_eq(body, "on-demand")))
         STR_COPY(r->base.identity.life_cycle, body);
-    if (notice_reader_tell_identity(&r->base))
+    if (notice_reader_report_identity(&r->base))
         notice_reader_round_ended(&r->base, NULL);
 }
 
@@ -159,17 +159,17 @@ static void on_document(void *ctx, const struct err *e, const char *body, size_t
 }
 
 /* False if the reader was freed. */
-static bool see_rebalance(struct aws_reader *r, struct wall at)
+static bool note_rebalance(struct aws_reader *r, struct wall at)
 {
     if (wall_is_set(r->rebalance_time) && r->rebalance_time.ms == at.ms)
         return true;
     r->rebalance_time = at;
-    return notice_reader_tell(&r->base, &(struct notice){
-                                            .kind = NOTICE_REBALANCE,
-                                            .deadline = WALL_NONE,
-                                            .deadline_mono = MONO_NONE,
-                                            .seen = clock_wall(r->base.timers->clock),
-                                        });
+    return notice_reader_report(&r->base, &(struct notice){
+                                              .kind = NOTICE_REBALANCE,
+                                              .deadline = WALL_NONE,
+                                              .deadline_mono = MONO_NONE,
+                                              .seen = clock_wall(r->base.timers->clock),
+                                          });
 }
 
 static void on_rebalance(void *ctx, const struct err *e, const char *body, size_t n)
@@ -185,7 +185,7 @@ static void on_rebalance(void *ctx, const struct err *e, const char *body, size_
     } else if (parse_rebalance(body, n, &at, &bad) != 0) {
         notice_reader_round_ended(&r->base, &bad);
         return;
-    } else if (!see_rebalance(r, at)) {
+    } else if (!note_rebalance(r, at)) {
         return;
     }
     if (r->base.identity_reported)
@@ -203,7 +203,7 @@ static void log_if_unknown(const char *action)
 
 /* n uses the service's clock. False if the reader was freed. Reports once, and again only if the
  * deadline moves. */
-static bool see_reclaim(struct aws_reader *r, struct notice *n, bool is_new)
+static bool note_reclaim(struct aws_reader *r, struct notice *n, bool is_new)
 {
     bool is_dated;
     struct wall at = n->deadline, own = clock_wall(r->base.timers->clock);
@@ -220,7 +220,7 @@ static bool see_reclaim(struct aws_reader *r, struct notice *n, bool is_new)
     n->deadline_mono.ms = clock_mono(r->base.timers->clock).ms + left_ms;
     n->seen = own;
     n->clock_ahead_ms = own.ms - provider_now.ms;
-    return notice_reader_tell(&r->base, n);
+    return notice_reader_report(&r->base, n);
 }
 
 static void on_action(void *ctx, const struct err *e, const char *body, size_t n)
@@ -230,12 +230,12 @@ static void on_action(void *ctx, const struct err *e, const char *body, size_t n
     struct err bad;
     if (e && e->kind == ERR_NOT_FOUND) {
         r->reclaim_seen = r->reclaim_deadline = WALL_NONE;
-        r->has_looked = true;
+        r->has_read = true;
     } else if (e) {
         notice_reader_round_ended(&r->base, e);
         return;
     } else {
-        bool is_new = r->has_looked && !wall_is_set(r->reclaim_seen);
+        bool is_new = r->has_read && !wall_is_set(r->reclaim_seen);
         struct wall now = notice_provider_now(&r->base, imds_date(r->imds), NULL);
         struct wall seen = wall_is_set(r->reclaim_seen) ? r->reclaim_seen : now;
         if (aws_notice_parse_action(body, n, seen, &notice, &bad) != 0) {
@@ -243,8 +243,8 @@ static void on_action(void *ctx, const struct err *e, const char *body, size_t n
             return;
         }
         r->reclaim_seen = seen;
-        r->has_looked = true;
-        if (!see_reclaim(r, &notice, is_new))
+        r->has_read = true;
+        if (!note_reclaim(r, &notice, is_new))
             return;
     }
     imds_get(r->imds, REBALANCE_PATH, on_rebalance, r);

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGAIN_FIRST_MS SECONDS_MS(600)
-#define AGAIN_DAILY_MS SECONDS_MS(24 * 3600)
+#define RETRY_FIRST_MS SECONDS_MS(600)
+#define RETRY_DAILY_MS SECONDS_MS(24 * 3600)
 #define FAILURES_MAX 100 /* counted up to this */
 #define LISTED_MAX 1000  /* regions times types; a pool has one region and at most 64 types */
 #define LIST_PAGES_MAX 10
@@ -72,7 +72,7 @@ static struct mono now_of(const struct aws_call *c)
     return clock_mono(c->d->calls.timers->clock);
 }
 
-static bool may_ask(const struct aws_call *c, const struct aws_favour *f)
+static bool may_request(const struct aws_call *c, const struct aws_favour *f)
 {
     return !mono_is_set(f->not_before) || f->not_before.ms <= now_of(c).ms;
 }
@@ -81,9 +81,9 @@ static void failed(
     const struct aws_call *c, struct aws_favour *f, const char *what, const struct err *e)
 {
     bool is_denied = e->kind == ERR_DENIED || e->kind == ERR_CONFIG;
-    int64_t pause_ms = prng_backoff_ms(&c->d->prng, f->failures, AGAIN_FIRST_MS, AGAIN_DAILY_MS);
+    int64_t pause_ms = prng_backoff_ms(&c->d->prng, f->failures, RETRY_FIRST_MS, RETRY_DAILY_MS);
     bool is_news = f->failures == 0 || (is_denied && !f->was_denied);
-    f->not_before.ms = now_of(c).ms + (is_denied ? AGAIN_DAILY_MS : pause_ms);
+    f->not_before.ms = now_of(c).ms + (is_denied ? RETRY_DAILY_MS : pause_ms);
     f->failures += f->failures < FAILURES_MAX;
     f->was_denied = f->was_denied || is_denied;
     log_at(!is_news    ? LOG_DEBUG
@@ -143,7 +143,7 @@ static struct aws_list_price *find_listed(const struct aws_call *c, const char *
 static bool is_due(const struct aws_call *c, const char *type)
 {
     const struct aws_list_price *l = find_listed(c, type);
-    return l ? now_of(c).ms - l->asked.ms >= AGAIN_DAILY_MS : c->d->n_listed < LISTED_MAX;
+    return l ? now_of(c).ms - l->asked.ms >= RETRY_DAILY_MS : c->d->n_listed < LISTED_MAX;
 }
 
 static int parse_list(struct aws_call *c, const char *body, size_t n, struct err *e)
@@ -179,7 +179,7 @@ static void list_failed(struct aws_call *c, const struct err *e)
 
 /* Adds the known prices for the completion. Errors do not matter: rows beyond its limit are left
  * out. */
-static void tell_listed(struct aws_call *c)
+static void add_listed(struct aws_call *c)
 {
     for (size_t i = 0; i < c->base.n_words; i++) {
         const struct aws_list_price *l = find_listed(c, c->base.words[i]);
@@ -193,11 +193,11 @@ static bool listed(struct aws_call *c);
 static bool next_listed(struct aws_call *c)
 {
     struct aws_prices *p = c->prices;
-    bool may = has_list(c) && may_ask(c, &c->d->list_prices);
+    bool may = has_list(c) && may_request(c, &c->d->list_prices);
     while (may && cloud_call_word(&c->base) && !is_due(c, cloud_call_word(&c->base)))
         c->base.next_word++;
     if (!may || !cloud_call_word(&c->base)) {
-        tell_listed(c);
+        add_listed(c);
         return false;
     }
     cloud_prices_deinit(&p->listed);
@@ -261,7 +261,8 @@ static bool next_scores(struct aws_call *c)
 {
     struct aws_prices *p = c->prices;
     aws_call_clear_request(c);
-    if (c->base.n_words < EC2_SCORED_TYPES_MIN || p->zones.n == 0 || !may_ask(c, &c->d->scores) ||
+    if (c->base.n_words < EC2_SCORED_TYPES_MIN || p->zones.n == 0 ||
+        !may_request(c, &c->d->scores) ||
         ec2_build_placement_scores((const char *const *)c->base.words, c->base.n_words,
             c->base.region, &c->request, NULL) != 0)
         return next_listed(c);

@@ -149,7 +149,7 @@ static void note(struct found *f, const char *code, const char *message)
             *p = ' ';
 }
 
-static void look_at(struct found *f, const json_t *error, int depth)
+static void read_error(struct found *f, const json_t *error, int depth)
 {
     const char *code = text_of(error, "code"), *message = text_of(error, "message");
     const struct refusal *r = *code ? refusal_find(refusals, code) : NULL;
@@ -170,7 +170,7 @@ static void look_at(struct found *f, const json_t *error, int depth)
     {
         if (k >= DETAILS_MAX || depth == DEPTH_MAX)
             break;
-        look_at(f, item, depth + 1);
+        read_error(f, item, depth + 1);
     }
 }
 
@@ -202,7 +202,7 @@ int arm_parse_error(
     if (json_parse(body, n, ARM_REPLY_MAX, &root, NULL) != 0)
         return set_stray(status, body, n, e);
     const json_t *error = json_object_get(root, "error");
-    look_at(&f, error ? error : root, 0);
+    read_error(&f, error ? error : root, 0);
     json_decref(root);
     if (!f.code[0] && !f.message[0])
         return set_stray(status, body, n, e);

@@ -49,12 +49,12 @@ void azure_call_deinit(struct cloud_call *base)
     free(c->name);
 }
 
-void azure_call_go_on(struct azure_call *c, enum azure_phase phase)
+void azure_call_continue(struct azure_call *c, enum azure_phase phase)
 {
     c->phase = phase;
     c->url[0] = '\0';
     c->by_location = false;
-    cloud_call_again(&c->base);
+    cloud_call_step(&c->base);
 }
 
 void azure_call_fail(struct azure_call *c, enum err_kind kind, const char *text)
@@ -221,7 +221,7 @@ bool azure_call_read_refusal(struct azure_call *c, const struct http_reply *repl
         return true;
     c->token_renewed = true;
     oauth_refused(azure_credential_tokens(c->d->credentials), &c->wait);
-    cloud_call_again(&c->base);
+    cloud_call_step(&c->base);
     return false;
 }
 
@@ -241,6 +241,6 @@ bool azure_call_next_page(struct azure_call *c, const char *host)
     else if (++c->pages == PAGES_MAX)
         azure_call_fail(c, ERR_INVALID, "Azure's reply: more than 1000 pages");
     else
-        cloud_call_again(&c->base);
+        cloud_call_step(&c->base);
     return true;
 }

@@ -84,7 +84,7 @@ void azure_call_set_words(struct azure_call *c, const char *const *words, size_t
  */
 
 /* sends the request of that phase */
-void azure_call_go_on(struct azure_call *c, enum azure_phase phase);
+void azure_call_continue(struct azure_call *c, enum azure_phase phase);
 void azure_call_fail(struct azure_call *c, enum err_kind kind, const char *text);
 /* Reads the refusal in a reply. False: the call retries by itself with a new token. */
 bool azure_call_read_refusal(struct azure_call *c, const struct http_reply *reply, struct err *e);

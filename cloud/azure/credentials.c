@@ -157,7 +157,7 @@ static void add_value(struct buf *out, const char *key, const char *value)
     str_url_encode(out, value, strlen(value));
 }
 
-static void ask_login(const struct azure_credential_source *s, const struct azure_principal *p,
+static void request_login(const struct azure_credential_source *s, const struct azure_principal *p,
     struct oauth_request *r)
 {
     r->method = "POST";
@@ -169,7 +169,7 @@ static void ask_login(const struct azure_credential_source *s, const struct azur
     buf_adds(&r->body, "%2F.default");
 }
 
-static void ask_machine(const struct azure_credential_source *s, struct oauth_request *r)
+static void request_machine(const struct azure_credential_source *s, struct oauth_request *r)
 {
     struct buf url = {0};
     buf_printf(&url, "%s/metadata/identity/oauth2/token?api-version=2018-02-01", s->metadata_url);
@@ -190,9 +190,9 @@ static int build(void *ctx, struct oauth_request *r, struct err *e)
     r->timeout_ms = TOKEN_TIMEOUT_MS;
     s->asked_machine = !p.secret[0];
     if (rc == 0 && s->asked_machine)
-        ask_machine(s, r);
+        request_machine(s, r);
     else if (rc == 0)
-        ask_login(s, &p, r);
+        request_login(s, &p, r);
     OPENSSL_cleanse(&p, sizeof(p));
     return rc == 0 ? 0 : err_wrap(e, "Azure credentials");
 }

@@ -33,11 +33,11 @@ static void on_end_reply(struct cloud_call *base, const struct http_reply *reply
     if (e.kind != ERR_NONE && !missing)
         cloud_call_finish(base, &e);
     else if (c->phase == END && missing && arm_part_of(cloud_call_word(&c->base)) == ARM_VM)
-        azure_call_go_on(c, END_NIC);
+        azure_call_continue(c, END_NIC);
     else if (c->phase == END_NIC)
-        azure_call_go_on(c, END_DISK);
+        azure_call_continue(c, END_DISK);
     else if (++c->base.next_word < c->base.n_words)
-        azure_call_go_on(c, END);
+        azure_call_continue(c, END);
     else
         cloud_call_finish(base, NULL);
 }
@@ -96,7 +96,7 @@ static void on_console_url(struct azure_call *c, const struct http_reply *reply)
         cloud_call_finish(&c->base, NULL);
     else {
         c->phase = CONSOLE_LOG;
-        cloud_call_again(&c->base);
+        cloud_call_step(&c->base);
     }
 }
 
@@ -150,7 +150,7 @@ static void on_prices_reply(struct cloud_call *base, const struct http_reply *re
     else if (azure_call_next_page(c, c->d->prices_url))
         return;
     else if (++c->base.next_word < c->base.n_words)
-        azure_call_go_on(c, PRICES);
+        azure_call_continue(c, PRICES);
     else
         cloud_call_finish(base, NULL);
 }

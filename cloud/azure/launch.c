@@ -90,7 +90,7 @@ static void undo_launch(struct azure_call *c, struct err *e)
         return;
     }
     c->refusal = *e;
-    azure_call_go_on(c, DROP_VM);
+    azure_call_continue(c, DROP_VM);
 }
 
 /* A failed operation has ended, whatever its code. An error that is not about the pool is about
@@ -114,7 +114,7 @@ static void on_nic(struct azure_call *c, const struct http_reply *reply)
     } else if (arm_parse_progress(buf_str(&reply->body), reply->body.len, &done, &e) != 0) {
         undo_failed(c, &e);
     } else if (done) {
-        azure_call_go_on(c, PUT_VM);
+        azure_call_continue(c, PUT_VM);
     } else {
         start_waiting(c, WAIT_NIC, reply);
     }
@@ -172,7 +172,7 @@ static void on_operation(struct azure_call *c, const struct http_reply *reply)
     } else if (!done) {
         wait_on(c, reply);
     } else if (c->phase == WAIT_NIC) {
-        azure_call_go_on(c, PUT_VM);
+        azure_call_continue(c, PUT_VM);
     } else {
         c->base.instance.state = CLOUD_RUNNING;
         cloud_call_finish(&c->base, NULL);
@@ -186,9 +186,9 @@ static void on_dropped(struct azure_call *c, const struct http_reply *reply)
 {
     bool gone = reply->status == 204 || reply->status == 404;
     if (c->phase == DROP_VM && gone)
-        azure_call_go_on(c, DROP_NIC);
+        azure_call_continue(c, DROP_NIC);
     else if (c->phase == DROP_NIC)
-        azure_call_go_on(c, DROP_DISK);
+        azure_call_continue(c, DROP_DISK);
     else
         cloud_call_finish(&c->base, &c->refusal);
 }

@@ -78,7 +78,7 @@ static void drop_deallocated(struct azure_call *c)
         if (l->list[i].reclaimed && str_eq(l->list[i].cluster, c->base.cluster))
             cloud_call_add_words(&c->base, &(const char *){l->list[i].id}, 1);
     if (c->base.n_words > 0)
-        azure_call_go_on(c, LIST_DROP);
+        azure_call_continue(c, LIST_DROP);
     else
         end_list(c);
 }
@@ -87,7 +87,7 @@ static void drop_deallocated(struct azure_call *c)
 static void on_deallocated_dropped(struct azure_call *c)
 {
     if (++c->base.next_word < c->base.n_words)
-        azure_call_go_on(c, LIST_DROP);
+        azure_call_continue(c, LIST_DROP);
     else
         end_list(c);
 }
@@ -120,9 +120,9 @@ static void on_list_reply(struct cloud_call *base, const struct http_reply *repl
         cloud_call_finish(base, &e);
     } else if (!azure_call_next_page(c, c->d->endpoint_url)) {
         if (c->phase == LIST_TAGGED)
-            azure_call_go_on(c, LIST_VMS);
+            azure_call_continue(c, LIST_VMS);
         else if (c->phase == LIST_VMS && base->instances.n > 0)
-            azure_call_go_on(c, LIST_POWER);
+            azure_call_continue(c, LIST_POWER);
         else
             drop_deallocated(c);
     }

@@ -47,7 +47,7 @@ struct pending {
     struct wall seen;
     struct mono seen_mono;
     int64_t clock_ahead_ms;
-    bool is_reported; /* with notice_reader_tell */
+    bool is_reported; /* with notice_reader_report */
     bool asked;       /* to be acknowledged */
     int tries;        /* failed acknowledgements */
 };
@@ -380,7 +380,7 @@ static void keep(struct azure_reader *r, const struct azure_events *events, cons
     r->n_pending = n;
 }
 
-static bool tell(struct azure_reader *r, const struct pending *p)
+static bool report_pending(struct azure_reader *r, const struct pending *p)
 {
     struct notice n = {
         .kind = p->event.kind,
@@ -390,12 +390,12 @@ static bool tell(struct azure_reader *r, const struct pending *p)
         .clock_ahead_ms = p->clock_ahead_ms,
     };
     STR_COPY(n.what, p->event.type);
-    return notice_reader_tell(&r->base, &n);
+    return notice_reader_report(&r->base, &n);
 }
 
 /* Reports the earliest reclaim, if it differs from the last one reported; then maintenance not yet
  * reported. False if the reader was freed. */
-static bool tell_events(struct azure_reader *r)
+static bool report_events(struct azure_reader *r)
 {
     struct pending *first = NULL;
     for (size_t i = 0; i < r->n_pending; i++) {
@@ -410,7 +410,7 @@ static bool tell_events(struct azure_reader *r)
         r->reported_deadline = first->deadline;
         for (size_t i = 0; i < r->n_pending; i++)
             r->pending[i].is_reported |= r->pending[i].event.kind == NOTICE_RECLAIM;
-        if (!tell(r, first))
+        if (!report_pending(r, first))
             return false;
     }
     for (size_t i = 0; i < r->n_pending; i++) {
@@ -418,7 +418,7 @@ static bool tell_events(struct azure_reader *r)
         if (p->event.kind != NOTICE_MAINTENANCE || p->is_reported)
             continue;
         p->is_reported = true;
-        if (!tell(r, p))
+        if (!report_pending(r, p))
             return false;
     }
     return true;
@@ -442,7 +442,7 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
         keep(r, &events, http_reply_header(reply, "Date"));
     azure_events_deinit(&events);
     r->is_on = r->is_on || is_read;
-    if (is_read && !tell_events(r))
+    if (is_read && !report_events(r))
         return;
     if (rc != 0) {
         notice_reader_round_ended(&r->base, &e);
@@ -453,7 +453,7 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
         notice_reader_round_ended(&r->base, NULL);
 }
 
-static void ask_events(struct azure_reader *r)
+static void request_events(struct azure_reader *r)
 {
     ask(r, EVENTS_PATH, NULL, r->is_on ? TIMEOUT_MS : FIRST_TIMEOUT_MS, on_events);
 }
@@ -494,7 +494,7 @@ static void on_acknowledged(void *ctx, const struct err *failed, const struct ht
     }
     if (rc != 0)
         log_warn("an event could not be acknowledged: Azure proceeds at its deadline", log_err(&e));
-    ask_events(r);
+    request_events(r);
 }
 
 static void acknowledge(struct notice_reader *base)
@@ -508,13 +508,13 @@ static void acknowledge(struct notice_reader *base)
 
 /* ---- rounds ---- */
 
-static void go_on(struct azure_reader *r)
+static void continue_round(struct azure_reader *r)
 {
     char *requests = start_requests(r);
     if (requests)
         ask(r, EVENTS_PATH, requests, TIMEOUT_MS, on_acknowledged);
     else
-        ask_events(r);
+        request_events(r);
     free(requests);
 }
 
@@ -526,15 +526,15 @@ static void on_instance(void *ctx, const struct err *failed, const struct http_r
     int rc = check(failed, reply, INSTANCE_PATH, &r->unknown);
     if (rc == 0)
         rc = parse_instance(buf_str(&reply->body), reply->body.len, r, &r->unknown);
-    if (rc != 0 || r->base.identity_reported || notice_reader_tell_identity(&r->base))
-        go_on(r);
+    if (rc != 0 || r->base.identity_reported || notice_reader_report_identity(&r->base))
+        continue_round(r);
 }
 
 static void start_round(struct notice_reader *base)
 {
     struct azure_reader *r = (struct azure_reader *)base;
     if (r->machine[0])
-        go_on(r);
+        continue_round(r);
     else
         ask(r, INSTANCE_PATH, NULL, TIMEOUT_MS, on_instance);
 }

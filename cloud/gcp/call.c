@@ -39,13 +39,13 @@ void gcp_call_finish(struct gcp_call *c, const struct err *e)
     cloud_call_finish(&c->base, e);
 }
 
-void gcp_call_go_on(struct gcp_call *c, const struct stage *next)
+void gcp_call_continue(struct gcp_call *c, const struct stage *next)
 {
     c->stage = next;
-    cloud_call_again(&c->base);
+    cloud_call_step(&c->base);
 }
 
-void gcp_call_fail_asking(struct gcp_call *c, const struct err *e)
+void gcp_call_fail_unknown(struct gcp_call *c, const struct err *e)
 {
     struct err unsure = *e;
     if (c->is_taken) {
@@ -69,7 +69,7 @@ static void on_token(void *ctx, const struct err *e, const char *authorization)
     struct gcp_call *c = ctx;
     struct buf url = {0};
     if (e && c->is_taken)
-        gcp_call_fail_asking(c, e);
+        gcp_call_fail_unknown(c, e);
     else if (e)
         cloud_call_no_credentials(&c->base, e);
     if (e)
@@ -107,7 +107,7 @@ void gcp_call_on_reply(struct cloud_call *base, const struct http_reply *reply)
     } else if (reply->status == 401 && !c->token_renewed) {
         c->token_renewed = true;
         oauth_refused(gcp_credential_oauth(c->d->credentials), &c->wait);
-        cloud_call_again(base);
+        cloud_call_step(base);
     } else {
         gce_parse_error(reply->status, buf_str(&reply->body), reply->body.len, &e);
         c->stage->on_refused(c, &e);

@@ -71,9 +71,9 @@ struct gcp_call *gcp_call_new(
 /* Each reply calls exactly one of these; the call may be freed afterwards. */
 
 void gcp_call_finish(struct gcp_call *c, const struct err *e); /* e is NULL on success */
-void gcp_call_go_on(struct gcp_call *c, const struct stage *next);
+void gcp_call_continue(struct gcp_call *c, const struct stage *next);
 /* The launch was not refused: it continues, or is over by now, and this call cannot tell. */
-void gcp_call_fail_asking(struct gcp_call *c, const struct err *e);
+void gcp_call_fail_unknown(struct gcp_call *c, const struct err *e);
 /* on_refused of a stage: the refusal ends the call */
 void gcp_call_on_refused(struct gcp_call *c, const struct err *e);
 /* Sends `poll` later, with growing pauses; ERR_TIMEOUT when the total of gcp_call_start_polling is

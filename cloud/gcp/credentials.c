@@ -250,7 +250,7 @@ static int build(void *ctx, struct oauth_request *r, struct err *e)
 }
 
 /* An assertion dated in the past or the future is refused; the next one uses Google's clock. */
-static void mend_clock(struct gcp_credential_source *s, const struct http_reply *reply)
+static void correct_clock(struct gcp_credential_source *s, const struct http_reply *reply)
 {
     struct wall theirs;
     if (s->file && reply->status == 400 &&
@@ -267,7 +267,7 @@ static int parse(
         rc = err_set(e, ERR_CONFIG, "this instance has no service account");
     if (rc == 0)
         rc = oauth_parse_reply(reply->status, buf_str(&reply->body), reply->body.len, ret_token, e);
-    mend_clock(s, reply);
+    correct_clock(s, reply);
     return rc == 0 ? 0
                    : err_wrap(e, "Google credentials: %s",
                          s->file ? s->file : "no key file; asking the metadata service");

@@ -39,7 +39,7 @@ static void path_preempted(struct gcp_call *c, struct buf *out)
 
 static const struct stage preempted;
 
-static void look_for_preemptions(struct gcp_call *c)
+static void list_preemptions(struct gcp_call *c)
 {
     struct gcp_driver *d = c->d;
     while (c->next_zone < d->n_zones && !gce_is_zone_of(d->zones[c->next_zone], c->base.region))
@@ -47,7 +47,7 @@ static void look_for_preemptions(struct gcp_call *c)
     if (c->next_zone == d->n_zones)
         gcp_call_finish(c, NULL);
     else
-        gcp_call_go_on(c, &preempted);
+        gcp_call_continue(c, &preempted);
 }
 
 static void on_preempted(struct gcp_call *c, const char *body, size_t n)
@@ -62,7 +62,7 @@ static void on_preempted(struct gcp_call *c, const char *body, size_t n)
         c->page[0] = '\0';
         c->next_zone++;
     }
-    look_for_preemptions(c);
+    list_preemptions(c);
 }
 
 /* The instances are known; the preemptions are optional. */
@@ -81,7 +81,7 @@ static bool turn_page(struct gcp_call *c, const char *what)
     if (!c->page[0])
         return false;
     if (++c->pages < PAGES_MAX) {
-        cloud_call_again(&c->base);
+        cloud_call_step(&c->base);
         return true;
     }
     err_set(&e, ERR_INVALID, "Compute Engine's %s: more than %d pages", what, PAGES_MAX);
@@ -98,7 +98,7 @@ static void on_list(struct gcp_call *c, const char *body, size_t n)
         for (size_t i = 0; i < c->base.instances.n; i++)
             gcp_remember_zone(c->d, c->base.instances.list[i].zone);
         c->pages = 0;
-        look_for_preemptions(c);
+        list_preemptions(c);
     }
 }
 
@@ -168,7 +168,7 @@ static void read_deletion(struct gcp_call *c, const char *body, size_t n)
     else if (++c->base.next_word == c->base.n_words)
         gcp_call_finish(c, NULL);
     else
-        gcp_call_go_on(c, &delete);
+        gcp_call_continue(c, &delete);
 }
 
 static void on_deleting(struct gcp_call *c, const char *body, size_t n)

@@ -51,12 +51,12 @@ static void on_failed(struct gcp_call *c)
     if (c->operation.failed.kind == ERR_NOT_FOUND)
         c->operation.failed.kind = ERR_CONFIG;
     if (c->operation.failed.kind == ERR_CONFLICT) {
-        gcp_call_go_on(c, &read_known);
+        gcp_call_continue(c, &read_known);
     } else if (c->is_replay && is_passing(c->operation.failed.kind) && c->replays++ < REPLAYS_MAX) {
         char *name = mem_printf("%s/%s", c->token, c->operation.name);
         gce_request_id(name, c->request_id);
         free(name);
-        gcp_call_go_on(c, &insert);
+        gcp_call_continue(c, &insert);
     } else {
         gcp_call_finish(c, &c->operation.failed);
     }
@@ -76,7 +76,7 @@ static void read_operation(struct gcp_call *c, const char *body, size_t n, bool 
     else if (c->operation.failed.kind != ERR_NONE)
         on_failed(c);
     else
-        gcp_call_go_on(c, &read_instance);
+        gcp_call_continue(c, &read_instance);
 }
 
 static void on_inserted(struct gcp_call *c, const char *body, size_t n)
@@ -94,7 +94,7 @@ static void on_insert_refused(struct gcp_call *c, const struct err *e)
     struct err wrong = *e;
     if (e->kind == ERR_CONFLICT) {
         c->is_taken = true; /* by an earlier call */
-        gcp_call_go_on(c, &read_known);
+        gcp_call_continue(c, &read_known);
         return;
     }
     /* a resource that the instance needs is missing, not the instance */
@@ -108,7 +108,7 @@ static void on_instance_missing(struct gcp_call *c, const struct err *e)
 {
     struct cloud_instance *i = &c->base.instance;
     if (e->kind != ERR_NOT_FOUND) {
-        gcp_call_fail_asking(c, e);
+        gcp_call_fail_unknown(c, e);
         return;
     }
     *i = (struct cloud_instance){
@@ -142,10 +142,10 @@ static void on_instance(struct gcp_call *c, const char *body, size_t n)
 
 static const struct stage insert = {"POST", path_insert, on_inserted, on_insert_refused};
 static const struct stage poll_operation = {
-    "GET", gcp_path_operation, on_operation, gcp_call_fail_asking};
+    "GET", gcp_path_operation, on_operation, gcp_call_fail_unknown};
 static const struct stage read_instance = {"GET", path_launched, on_instance, on_instance_missing};
 /* An instance of this name exists. If it vanishes meanwhile, the next try creates it again. */
-static const struct stage read_known = {"GET", path_launched, on_instance, gcp_call_fail_asking};
+static const struct stage read_known = {"GET", path_launched, on_instance, gcp_call_fail_unknown};
 
 void gcp_launch(
     struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)

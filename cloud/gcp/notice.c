@@ -161,7 +161,7 @@ static void start_read(struct lane *l, const char *path, read_fn done)
 /* ---- preempted ---- */
 
 /* False if the reader was freed. */
-static bool see_preempted(struct gcp_reader *r, bool is_preempted)
+static bool note_preempted(struct gcp_reader *r, bool is_preempted)
 {
     bool is_new = is_preempted && !r->preempted;
     int64_t left_ms = r->early_notice_ms > 0 ? r->early_notice_ms : SPOT_NOTICE_MS;
@@ -169,7 +169,7 @@ static bool see_preempted(struct gcp_reader *r, bool is_preempted)
     if (!is_new)
         return true;
     struct wall now = clock_wall(r->base.timers->clock);
-    return notice_reader_tell(
+    return notice_reader_report(
         &r->base, &(struct notice){
                       .kind = NOTICE_RECLAIM,
                       .what = "preempted",
@@ -188,7 +188,7 @@ static void on_preempted(struct gcp_reader *r, const struct err *e, const char *
         err_set(&bad, ERR_INVALID, "metadata " PREEMPTED_PATH ": expected TRUE or FALSE");
         e = &bad;
     }
-    if (!e && !see_preempted(r, is_preempted))
+    if (!e && !note_preempted(r, is_preempted))
         return;
     notice_reader_round_ended(&r->base, e);
 }
@@ -196,7 +196,7 @@ static void on_preempted(struct gcp_reader *r, const struct err *e, const char *
 static void start_round(struct notice_reader *base)
 {
     struct gcp_reader *r = (struct gcp_reader *)base;
-    if (base->look == LOOK_BEGUN) /* the current value is wanted, not a change */
+    if (base->poll == POLL_BEGUN) /* the current value is wanted, not a change */
         r->round->etag[0] = '\0';
     start_read(r->round, PREEMPTED_PATH, on_preempted);
 }
@@ -300,7 +300,7 @@ static void on_fact(struct gcp_reader *r, const struct err *e, const char *value
     }
     if (++r->fact == FACTS) {
         STR_COPY(r->base.identity.provider, "gcp");
-        if (!r->base.identity_reported && !notice_reader_tell_identity(&r->base))
+        if (!r->base.identity_reported && !notice_reader_report_identity(&r->base))
             return;
     }
     watch_later(r, 0);
@@ -320,12 +320,12 @@ static void on_maintenance(struct gcp_reader *r, const struct err *e, const char
     if (is_new && !is_known)
         log_warn("Google announces an unknown kind of maintenance: state is saved before it",
             log_s("event", value));
-    if (is_new && !notice_reader_tell(&r->base, &(struct notice){
-                                                    .kind = NOTICE_MAINTENANCE,
-                                                    .deadline = WALL_NONE,
-                                                    .deadline_mono = MONO_NONE,
-                                                    .seen = clock_wall(r->base.timers->clock),
-                                                }))
+    if (is_new && !notice_reader_report(&r->base, &(struct notice){
+                                                      .kind = NOTICE_MAINTENANCE,
+                                                      .deadline = WALL_NONE,
+                                                      .deadline_mono = MONO_NONE,
+                                                      .seen = clock_wall(r->base.timers->clock),
+                                                  }))
         return;
     watch_later(r, WATCH_PAUSE_MS);
 }

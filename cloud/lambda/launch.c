@@ -66,7 +66,8 @@ static bool take_listed(struct lambda_call *c)
     return best != NULL;
 }
 
-static int look(struct lambda_call *c, const struct buf *body, bool *ret_found, struct err *e)
+static int find_launched(
+    struct lambda_call *c, const struct buf *body, bool *ret_found, struct err *e)
 {
     int rc =
         lambda_parse_instances(buf_str(body), body->len, c->base.region, &c->base.instances, e);
@@ -122,7 +123,7 @@ static void on_launch_reply(struct cloud_call *base, const struct http_reply *re
     if (reply->status != 200)
         rc = lambda_call_refusal(c, reply, &e);
     else if (c->stage == STAGE_LOOK)
-        rc = look(c, &reply->body, &is_over, &e);
+        rc = find_launched(c, &reply->body, &is_over, &e);
     else if (c->stage == STAGE_TYPES)
         rc = check_type(c, &reply->body, &e);
     else
@@ -135,7 +136,7 @@ static void on_launch_reply(struct cloud_call *base, const struct http_reply *re
         finish_in_doubt(c);
     } else {
         c->stage++;
-        cloud_call_again(&c->base);
+        cloud_call_step(&c->base);
     }
 }
 

@@ -12,8 +12,8 @@
 #define AT_ONCE 16
 
 /* One ssh in progress. It outlives a cancelled call. */
-struct asking {
-    struct link link; /* in call.asking */
+struct query {
+    struct link link; /* in call.queries */
     struct static_call *call;
     size_t question;
     struct static_ssh ssh;
@@ -42,7 +42,7 @@ static void note_answer(struct static_host *h, const struct err *e)
     h->is_silent = e->kind != ERR_NONE;
 }
 
-static void free_asking(struct asking *a)
+static void free_query(struct query *a)
 {
     link_remove(&a->link);
     static_ssh_deinit(&a->ssh);
@@ -51,7 +51,7 @@ static void free_asking(struct asking *a)
 
 static void on_run(void *ctx, const struct err *e, const struct runner_result *r)
 {
-    struct asking *a = ctx;
+    struct query *a = ctx;
     struct static_call *c = a->call;
     if (c) {
         struct static_question *q = &c->questions[a->question];
@@ -60,27 +60,27 @@ static void on_run(void *ctx, const struct err *e, const struct runner_result *r
             q->e = *e;
         else
             static_parse_reply(r, &q->report, &q->e);
-        if (c->is_looking)
+        if (c->is_listing)
             note_answer(h, &q->e);
         if (q->e.kind != ERR_NONE)
             err_wrap(&q->e, "%s", h->label);
         c->n_answered++;
     }
-    free_asking(a);
+    free_query(a);
     if (c && c->n_answered == c->n_questions)
         c->then(c);
     else if (c)
-        static_call_ask(c);
+        static_call_query(c);
 }
 
-static void ask(struct static_call *c, size_t question)
+static void query_host(struct static_call *c, size_t question)
 {
     struct static_question *q = &c->questions[question];
     const struct static_host *h = &c->d->hosts[q->host];
-    struct asking *a = mem_alloc(sizeof(*a));
+    struct query *a = mem_alloc(sizeof(*a));
     a->call = c;
     a->question = question;
-    list_push_back(&c->asking, &a->link);
+    list_push_back(&c->queries, &a->link);
     static_ssh_init(&a->ssh, &c->d->o, h->name, h->port);
     struct runner_command cmd = {.argv = a->ssh.argv,
         .input = buf_str(&q->request),
@@ -90,13 +90,13 @@ static void ask(struct static_call *c, size_t question)
     a->run = runner_start(c->d->o.runner, &cmd, on_run, a);
 }
 
-void static_call_ask(struct static_call *c)
+void static_call_query(struct static_call *c)
 {
     for (; c->n_asked < c->n_questions && c->n_asked - c->n_answered < AT_ONCE; c->n_asked++)
-        ask(c, c->n_asked);
+        query_host(c, c->n_asked);
 }
 
-void static_call_ask_all(struct static_call *c, void (*then)(struct static_call *c))
+void static_call_query_all(struct static_call *c, void (*then)(struct static_call *c))
 {
     drop_questions(c);
     c->n_questions = c->d->n_hosts;
@@ -106,11 +106,11 @@ void static_call_ask_all(struct static_call *c, void (*then)(struct static_call 
         static_build_list(&c->questions[i].request);
     }
     c->then = then;
-    c->is_looking = true;
-    static_call_ask(c);
+    c->is_listing = true;
+    static_call_query(c);
 }
 
-void static_call_ask_one(struct static_call *c, size_t host, const struct buf *request,
+void static_call_query_one(struct static_call *c, size_t host, const struct buf *request,
     void (*then)(struct static_call *c))
 {
     drop_questions(c);
@@ -119,8 +119,8 @@ void static_call_ask_one(struct static_call *c, size_t host, const struct buf *r
     c->questions[0].host = host;
     buf_add(&c->questions[0].request, request->data, request->len);
     c->then = then;
-    c->is_looking = false;
-    static_call_ask(c);
+    c->is_listing = false;
+    static_call_query(c);
 }
 
 /* ---- the life of a call ---- */
@@ -142,8 +142,8 @@ void static_call_end_claiming(struct static_call *c)
 void static_call_deinit(struct cloud_call *base)
 {
     struct static_call *c = (struct static_call *)base;
-    LIST_FOREACH (&c->asking, l) {
-        struct asking *a = LIST_ENTRY(l, struct asking, link);
+    LIST_FOREACH (&c->queries, l) {
+        struct query *a = LIST_ENTRY(l, struct query, link);
         link_remove(&a->link);
         a->call = NULL;
         runner_cancel(c->d->o.runner, a->run);

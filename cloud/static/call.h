@@ -44,24 +44,24 @@ struct static_call {
     struct static_question *questions;
     size_t n_questions, n_asked, n_answered;
     void (*then)(struct static_call *c); /* called after the last answer */
-    struct list asking;                  /* struct asking, call.c */
+    struct list queries;                 /* struct query, call.c */
     char token[CLOUD_TOKEN_MAX], cluster[CLOUD_NAME_MAX];
     struct buf claim; /* the request; contains a one-use secret */
     bool *is_free;    /* by host: whether a launch may try it */
     size_t at;        /* the host being claimed */
     bool is_claiming;
-    bool is_looking; /* all hosts are being queried */
+    bool is_listing; /* all hosts are being queried */
 };
 
 struct static_call *static_call_new(struct cloud_driver *d);
 void static_call_deinit(struct cloud_call *base);
 
 /* Sends the queries of the call that were not sent yet; c->then follows the last answer. */
-void static_call_ask(struct static_call *c);
+void static_call_query(struct static_call *c);
 /* Queries every host. Hosts that do not answer are logged. */
-void static_call_ask_all(struct static_call *c, void (*then)(struct static_call *c));
+void static_call_query_all(struct static_call *c, void (*then)(struct static_call *c));
 /* Sends these bytes to one host only. */
-void static_call_ask_one(struct static_call *c, size_t host, const struct buf *request,
+void static_call_query_one(struct static_call *c, size_t host, const struct buf *request,
     void (*then)(struct static_call *c));
 
 /* Lets other calls claim the host of this call's claim again. */

@@ -45,7 +45,7 @@ static void on_listed(struct static_call *c)
 
 static void step_list(struct cloud_call *base)
 {
-    static_call_ask_all((struct static_call *)base, on_listed);
+    static_call_query_all((struct static_call *)base, on_listed);
 }
 
 static void static_list(
@@ -94,7 +94,7 @@ static void step_terminate(struct cloud_call *base)
 {
     struct static_call *c = (struct static_call *)base;
     c->then = on_released;
-    static_call_ask(c);
+    static_call_query(c);
 }
 
 static void static_terminate(struct cloud_driver *d, const char *region, const char *const *ids,

@@ -114,7 +114,7 @@ static void claim(struct static_call *c, size_t host)
     c->at = host;
     c->is_claiming = c->d->hosts[host].is_claiming = true;
     add_doubt(c);
-    static_call_ask_one(c, host, &c->claim, on_claimed);
+    static_call_query_one(c, host, &c->claim, on_claimed);
 }
 
 /* FNV-1a */
@@ -166,7 +166,7 @@ static bool decide_doubt(struct static_call *c)
     return true;
 }
 
-static void on_looked(struct static_call *c)
+static void on_queried(struct static_call *c)
 {
     size_t ended = c->n_questions;
     c->is_free = mem_array(c->d->n_hosts, sizeof(*c->is_free));
@@ -195,7 +195,7 @@ static void on_looked(struct static_call *c)
 
 static void step_launch(struct cloud_call *base)
 {
-    static_call_ask_all((struct static_call *)base, on_looked);
+    static_call_query_all((struct static_call *)base, on_queried);
 }
 
 void static_launch(

@@ -30,7 +30,7 @@ static void on_identity(void *ctx, const struct err *e, const struct notice_iden
         g->identity = *id;
 }
 
-static void on_looked(void *ctx)
+static void on_polled(void *ctx)
 {
     struct notice_rig *g = ctx;
     g->looks++;
@@ -52,7 +52,7 @@ void notice_rig_start(struct notice_rig *g, const char *provider, const char *ba
         .timers = &g->vt.timers,
         .on_notice = on_notice,
         .on_identity = on_identity,
-        .on_looked = on_looked,
+        .on_polled = on_polled,
         .ctx = g,
     };
     g->reader = notice_reader_start(provider, &o);

@@ -245,7 +245,7 @@ static void a_look_does_not_wait_for_a_change(void **state)
     g->http.silent = false;
     preempt(g, "TRUE");
     assert_int_equal(g->n_notices, 0);
-    notice_reader_look(g->reader);
+    notice_reader_poll(g->reader);
     vtimers_advance(&g->vt, 50);
     assert_int_equal(g->looks, 1);
     assert_int_equal(g->n_notices, 1);

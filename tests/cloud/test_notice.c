@@ -253,14 +253,14 @@ static void a_successful_poll_is_reported(void **state)
     vtimers_advance(&g->vt, 100); /* between two rounds */
     size_t asked = fake_http_count(&g->http, "GET", ACTION);
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
-    notice_reader_look(g->reader);
-    notice_reader_look(g->reader); /* once */
+    notice_reader_poll(g->reader);
+    notice_reader_poll(g->reader); /* once */
     vtimers_advance(&g->vt, 100);
     assert_int_equal(g->looks, 1);
     assert_int_equal(g->n_notices, 1);
     assert_int_equal(fake_http_count(&g->http, "GET", ACTION), asked + 1);
     fake_http_route(&g->http, "GET", ACTION, 500, "");
-    notice_reader_look(g->reader);
+    notice_reader_poll(g->reader);
     vtimers_advance(&g->vt, SECONDS_MS(10));
     assert_int_equal(g->looks, 1);
     fake_http_route(&g->http, "GET", ACTION, 404, "");
