@@ -59,7 +59,7 @@ static struct wall date_of(const struct front_server *s)
     return s->o.instance ? region_machine_time(s->o.region, s->o.now(s->o.ctx)) : WALL_NONE;
 }
 
-static void ask(
+static void forward_request(
     const struct front_server *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct front_site site = site_of(s);
@@ -170,7 +170,7 @@ static void waiter_free(struct waiter *w)
 static bool try_again(struct waiter *w)
 {
     struct answer a = {.front = w->server->o.front, .date = date_of(w->server)};
-    ask(w->server, &w->request, &a.reply);
+    forward_request(w->server, &w->request, &a.reply);
     if (a.reply.wait_ms > 0 && !w->request.is_last) {
         buf_deinit(&a.reply.body);
         return false;
@@ -256,7 +256,7 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
         .body = r->body,
         .body_len = r->body_len};
     if (!is_refused(s, &a.reply))
-        ask(s, &request, &a.reply);
+        forward_request(s, &request, &a.reply);
     if (!s->o.instance)
         finish_call(s, &a);
     const char *action = s->o.instance       ? FAULT_ACTION_METADATA

@@ -89,7 +89,7 @@ static int start_script(struct holder *h, struct err *e)
 }
 
 /* Reaps; true if no child is left. */
-static bool nothing_is_left(struct holder *h)
+static bool is_empty(struct holder *h)
 {
     pid_t pid;
     do {
@@ -110,7 +110,7 @@ static void report(struct holder *h, const char *how)
 static void kill_everything(struct holder *h)
 {
     struct err e = {0};
-    while (!nothing_is_left(h)) {
+    while (!is_empty(h)) {
         if (proc_group_kill_all(h->group, 0, KILL_TIMEOUT_MS, &e) < 0 ||
             proc_group_kill_all(h->all, 0, KILL_TIMEOUT_MS, &e) < 0)
             log_warn("cannot kill the processes of an instance", log_s("instance", h->name),
@@ -155,7 +155,7 @@ static void last_term(struct holder *h)
 
 /* ---- Commands ---- */
 
-static void obey(struct holder *h, const char *line)
+static void run_command(struct holder *h, const char *line)
 {
     int64_t n = 0;
     struct mono now = clock_mono(&clock_system);
@@ -186,7 +186,7 @@ static bool read_commands(struct holder *h)
         }
         h->line[h->n_line] = '\0';
         h->n_line = 0;
-        obey(h, h->line);
+        run_command(h, h->line);
     }
     return true;
 }
@@ -199,7 +199,7 @@ static int wait_ms(const struct holder *h)
     return left_ms <= 0 ? 0 : left_ms < 60000 ? (int)left_ms : 60000;
 }
 
-static void turn(struct holder *h)
+static void handle_events(struct holder *h)
 {
     struct pollfd fds[] = {{.fd = 0, .events = POLLIN}, {.fd = h->signals_fd, .events = POLLIN}};
     struct signalfd_siginfo info;
@@ -211,7 +211,7 @@ static void turn(struct holder *h)
     bool is_due = mono_is_set(h->kill_at) && clock_mono(&clock_system).ms >= h->kill_at.ms;
     if (!has_emulator || is_due)
         kill_everything(h);
-    else if (h->script_pid > 0 && nothing_is_left(h))
+    else if (h->script_pid > 0 && is_empty(h))
         report(h, "power-off");
     else
         last_term(h);
@@ -270,7 +270,7 @@ int holder_main(int argc, char **argv)
         kill_everything(&h);
     }
     while (!h.is_over)
-        turn(&h);
+        handle_events(&h);
     if (fs_remove_tree(h.dir, &e) < 0)
         log_warn(
             "cannot remove the directory of an instance", log_s("instance", h.name), log_err(&e));

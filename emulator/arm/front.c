@@ -166,7 +166,7 @@ static int announce(
 /* ---- The API ---- */
 
 /* Takes over the content of the inner reply. */
-static void give(struct front_reply *reply, struct arm_reply *inner)
+static void move_reply(struct front_reply *reply, struct arm_reply *inner)
 {
     char *text = arm_reply_text(inner);
     buf_clear(&reply->body);
@@ -226,7 +226,7 @@ static void api(
     if (!is_fault)
         arm_call(&azure->arm, &q, s->now, &inner);
     reply->is_noted = str_ends(reply->action, "/write") || str_ends(reply->action, "/delete");
-    give(reply, &inner);
+    move_reply(reply, &inner);
 }
 
 static void api_error(const struct front_site *s, const char *code, struct front_reply *reply)
@@ -235,12 +235,12 @@ static void api_error(const struct front_site *s, const char *code, struct front
     struct arm_reply inner = {0};
     STR_COPY(inner.request_id, reply->request_id);
     arm_error(&azure->arm, code, NULL, &inner);
-    give(reply, &inner);
+    move_reply(reply, &inner);
 }
 
 /* ---- The metadata service ---- */
 
-static void give_metadata(struct front_reply *reply, struct arm_metadata_reply *inner)
+static void move_metadata(struct front_reply *reply, struct arm_metadata_reply *inner)
 {
     reply->status = inner->status;
     reply->content_type = inner->is_text ? "text/plain; charset=utf-8" : JSON_TYPE;
@@ -260,14 +260,14 @@ static void metadata(
         .body = r->body,
         .body_len = r->body_len};
     arm_metadata_answer(&azure->arm, s->instance, &q, s->now, azure->role_ttl_ms, &inner);
-    give_metadata(reply, &inner);
+    move_metadata(reply, &inner);
 }
 
 static void metadata_error(int status, struct front_reply *reply)
 {
     struct arm_metadata_reply inner = {0};
     arm_metadata_error(status, &inner);
-    give_metadata(reply, &inner);
+    move_metadata(reply, &inner);
 }
 
 const struct front arm_front = {.name = "azure",

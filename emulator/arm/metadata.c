@@ -17,7 +17,7 @@
 #define BODY_MAX 8192
 #define START_REQUESTS_MAX 100
 
-struct look {
+struct metadata_query {
     struct arm *arm;
     struct instance *instance;
     struct arm_resource *vm;
@@ -30,7 +30,7 @@ struct look {
 
 /* ---- Replies ---- */
 
-static void give(struct arm_metadata_reply *reply, int status, json_t *value)
+static void set_json(struct arm_metadata_reply *reply, int status, json_t *value)
 {
     reply->status = status;
     reply->is_text = false;
@@ -45,7 +45,7 @@ static void refuse(
     json_object_set_new(o, "error", json_text(error));
     if (description)
         json_object_set_new(o, "error_description", json_text(description));
-    give(reply, status, o);
+    set_json(reply, status, o);
 }
 
 void arm_metadata_error(int status, struct arm_metadata_reply *reply)
@@ -71,7 +71,7 @@ static const char *const versions_events[] = {
     "2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01", NULL};
 static const char *const versions_identity[] = {"2018-02-01", "2019-08-01", NULL};
 
-static bool has_version(const struct look *l, const char *const *known)
+static bool has_version(const struct metadata_query *l, const char *const *known)
 {
     const char *version = form_get(l->form, "api-version");
     size_t n = 0;
@@ -84,7 +84,7 @@ static bool has_version(const struct look *l, const char *const *known)
     for (size_t i = 0; i < 3 && i < n; i++)
         json_array_append_new(newest, json_string(known[n - 1 - i]));
     json_object_set_new(o, "newest-versions", newest);
-    give(l->reply, 400, o);
+    set_json(l->reply, 400, o);
     return false;
 }
 
@@ -97,7 +97,7 @@ static const char *short_zone(const char *zone)
     return dash ? dash + 1 : zone;
 }
 
-static json_t *make_compute(const struct look *l)
+static json_t *make_compute(const struct metadata_query *l)
 {
     const struct launch_spec *s = &l->instance->reservation->spec;
     const struct arm_resource *vm = l->vm;
@@ -131,14 +131,14 @@ static json_t *make_compute(const struct look *l)
     return o;
 }
 
-static json_t *make_network(const struct look *l)
+static json_t *make_network(const struct metadata_query *l)
 {
     return json_pack("{s:[{s:{s:[{s:s,s:s}]},s:{s:[]}}]}", "interface", "ipv4", "ipAddress",
         "privateIpAddress", l->instance->private_ip, "publicIpAddress", "", "ipv6", "ipAddress");
 }
 
 /* path: the text after /metadata/instance, "" or "/compute/vmSize". */
-static void get_instance(const struct look *l, const char *path)
+static void get_instance(const struct metadata_query *l, const char *path)
 {
     const char *format = form_get(l->form, "format");
     bool is_text = str_eq(format, "text");
@@ -169,7 +169,7 @@ static void get_instance(const struct look *l, const char *path)
         l->reply->is_text = true;
         buf_adds(&l->reply->body, json_string_value(v));
     } else {
-        give(l->reply, 200, json_incref((json_t *)v));
+        set_json(l->reply, 200, json_incref((json_t *)v));
     }
     json_decref(whole);
 }
@@ -181,7 +181,7 @@ static bool is_announced(const struct instance *i)
     return wall_is_set(i->deadline);
 }
 
-static bool has_started(const struct look *l)
+static bool has_started(const struct metadata_query *l)
 {
     return is_announced(l->instance) &&
            (l->instance->state != INSTANCE_RUNNING || l->now.ms >= l->instance->deadline.ms);
@@ -195,7 +195,7 @@ static void event_id(const struct instance *i, char out[ARM_UUID_MAX])
         hash + 18);
 }
 
-static json_t *make_event(const struct look *l)
+static json_t *make_event(const struct metadata_query *l)
 {
     char id[ARM_UUID_MAX], before[HTTP_DATE_MAX] = "";
     const char *version = form_get(l->form, "api-version");
@@ -220,7 +220,7 @@ static json_t *make_event(const struct look *l)
     return o;
 }
 
-static void get_events(const struct look *l)
+static void get_events(const struct metadata_query *l)
 {
     json_t *o = json_object(), *events = json_array();
     if (is_announced(l->instance))
@@ -228,11 +228,11 @@ static void get_events(const struct look *l)
     json_object_set_new(
         o, "DocumentIncarnation", json_integer(1 + is_announced(l->instance) + has_started(l)));
     json_object_set_new(o, "Events", events);
-    give(l->reply, 200, o);
+    set_json(l->reply, 200, o);
 }
 
 /* -1 if malformed, or not an event of this machine. */
-static int read_start(const struct look *l, const json_t *root)
+static int read_start(const struct metadata_query *l, const json_t *root)
 {
     char id[ARM_UUID_MAX];
     const json_t *list = json_object_get(root, "StartRequests");
@@ -248,7 +248,7 @@ static int read_start(const struct look *l, const json_t *root)
     return 0;
 }
 
-static void start_events(const struct look *l)
+static void start_events(const struct metadata_query *l)
 {
     json_t *root = NULL;
     struct err e;
@@ -269,7 +269,7 @@ static void start_events(const struct look *l)
 
 /* ---- Tokens ---- */
 
-static bool has_identity(const struct look *l)
+static bool has_identity(const struct metadata_query *l)
 {
     const char *client = form_get(l->form, "client_id"), *object = form_get(l->form, "object_id");
     const char *resource = form_get(l->form, "mi_res_id"), *older = form_get(l->form, "msi_res_id");
@@ -293,7 +293,7 @@ static void set_number(json_t *o, const char *key, int64_t n)
     json_object_set_new(o, key, json_string(text));
 }
 
-static void get_token(const struct look *l)
+static void get_token(const struct metadata_query *l)
 {
     const char *resource = form_get(l->form, "resource");
     if (!resource || !resource[0]) {
@@ -316,7 +316,7 @@ static void get_token(const struct look *l)
     set_number(o, "not_before", l->now.ms / 1000);
     json_object_set_new(o, "resource", json_text(resource));
     json_object_set_new(o, "token_type", json_string("Bearer"));
-    give(l->reply, 200, o);
+    set_json(l->reply, 200, o);
     buf_deinit(&token);
 }
 
@@ -332,7 +332,7 @@ static bool is_below(const char *path, const char *dir)
     return strncasecmp(path, dir, n) == 0 && (!path[n] || path[n] == '/');
 }
 
-static void answer(const struct look *l)
+static void answer(const struct metadata_query *l)
 {
     const char *path = l->q->path;
     bool is_get = str_eq(l->q->method, "GET");
@@ -363,7 +363,7 @@ void arm_metadata_answer(struct arm *a, struct instance *i, const struct arm_met
     struct form form = {0};
     struct err e;
     *reply = (struct arm_metadata_reply){0};
-    const struct look l = {.arm = a,
+    const struct metadata_query l = {.arm = a,
         .instance = i,
         .vm = arm_find_instance(a, i),
         .q = q,

@@ -106,7 +106,7 @@ json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand)
 const char *arm_power_state(const struct arm_resource *vm);
 
 /* The checks of a create (arm/vm_read.c): converts c->body to a launch. */
-struct arm_wish {
+struct arm_vm_params {
     struct launch_spec spec;
     bool has_zone;
     const char *computer_name;
@@ -114,7 +114,7 @@ struct arm_wish {
     bool keeps_nic, keeps_disk;
     struct buf user_data;
 };
-int arm_read_wish(struct arm_call *c, struct arm_wish *w);
-void arm_wish_deinit(struct arm_wish *w);
+int arm_read_vm_params(struct arm_call *c, struct arm_vm_params *w);
+void arm_vm_params_deinit(struct arm_vm_params *w);
 
 #endif

@@ -102,17 +102,17 @@ static void make_nic(struct arm_call *c, struct arm_resource *vm, bool keeps)
 {
     struct arm *a = c->arm;
     json_t *network = object_at(vm->body, "properties.networkProfile");
-    const json_t *wish = json_array_get(arm_at(network, "networkInterfaceConfigurations"), 0);
+    const json_t *params = json_array_get(arm_at(network, "networkInterfaceConfigurations"), 0);
     const json_t *tags =
-        arm_at(wish, "tags") ? arm_at(wish, "tags") : arm_at(wish, "properties.tags");
+        arm_at(params, "tags") ? arm_at(params, "tags") : arm_at(params, "properties.tags");
     char name[ARM_RESOURCE_NAME_MAX];
-    snprintf(name, sizeof(name), "%.70s-%08x", arm_str_at(wish, "name", "nic"),
+    snprintf(name, sizeof(name), "%.70s-%08x", arm_str_at(params, "name", "nic"),
         (unsigned)(prng_u64(&a->region->ids) >> 32));
     json_t *body = make_located(a), *properties = json_object();
     if (tags)
         json_object_set_new(body, "tags", json_deep_copy(tags));
     json_object_set_new(properties, "ipConfigurations",
-        json_deep_copy(arm_at(wish, "properties.ipConfigurations")));
+        json_deep_copy(arm_at(params, "properties.ipConfigurations")));
     json_object_set_new(body, "properties", properties);
     struct arm_resource *nic = arm_add(a, ARM_KIND_NIC, c->group, name, body, c->now);
     nic->owner = vm;
@@ -132,17 +132,17 @@ static void make_nic(struct arm_call *c, struct arm_resource *vm, bool keeps)
 static void make_disk(struct arm_call *c, struct arm_resource *vm, bool keeps)
 {
     struct arm *a = c->arm;
-    json_t *wish = object_at(vm->body, "properties.storageProfile.osDisk");
+    json_t *params = object_at(vm->body, "properties.storageProfile.osDisk");
     json_t *body = make_located(a), *properties = json_object(), *sku = json_object(),
            *managed = json_object();
     const json_t *tags = arm_at(vm->body, "tags"), *zones = arm_at(vm->body, "zones");
     char name[ARM_RESOURCE_NAME_MAX];
-    if (!STR_COPY(name, arm_str_at(wish, "name", "")) || !name[0])
+    if (!STR_COPY(name, arm_str_at(params, "name", "")) || !name[0])
         snprintf(name, sizeof(name), "%.40s_OsDisk_1_%016llx%08x", vm->name,
             (unsigned long long)prng_u64(&a->region->ids),
             (unsigned)(prng_u64(&a->region->ids) >> 32));
-    const char *type = arm_str_at(wish, "managedDisk.storageAccountType", "Premium_LRS");
-    const json_t *size = arm_at(wish, "diskSizeGB");
+    const char *type = arm_str_at(params, "managedDisk.storageAccountType", "Premium_LRS");
+    const json_t *size = arm_at(params, "diskSizeGB");
     json_object_set_new(sku, "name", json_text(type));
     json_object_set_new(body, "sku", sku);
     if (tags)
@@ -158,10 +158,10 @@ static void make_disk(struct arm_call *c, struct arm_resource *vm, bool keeps)
 
     json_object_set_new(managed, "storageAccountType", json_text(type));
     set_ref(managed, "id", a, disk);
-    json_object_set_new(wish, "osType", json_string("Linux"));
-    json_object_set_new(wish, "name", json_text(name));
-    json_object_set_new(wish, "deleteOption", json_string(keeps ? "Detach" : "Delete"));
-    json_object_set_new(wish, "managedDisk", managed);
+    json_object_set_new(params, "osType", json_string("Linux"));
+    json_object_set_new(params, "name", json_text(name));
+    json_object_set_new(params, "deleteOption", json_string(keeps ? "Detach" : "Delete"));
+    json_object_set_new(params, "managedDisk", managed);
 }
 
 static void set_identity(struct arm_call *c, struct arm_resource *vm)
@@ -172,7 +172,7 @@ static void set_identity(struct arm_call *c, struct arm_resource *vm)
         arm_make_uuid(&c->arm->region->ids, vm->client_id);
 }
 
-static struct arm_resource *make_vm(struct arm_call *c, struct arm_wish *w)
+static struct arm_resource *make_vm(struct arm_call *c, struct arm_vm_params *w)
 {
     json_t *body = json_deep_copy(c->body), *properties = object_at(body, "properties");
     json_t *os = object_at(properties, "osProfile");
@@ -268,8 +268,8 @@ static int check_market(struct arm_call *c, const struct launch_spec *s)
 
 /* Places the machine. fails_with is the code the operation will fail with; "" for success, with
  * *ret_instance. -1 if refused at once. */
-static int place(
-    struct arm_call *c, struct arm_wish *w, char fails_with[64], struct instance **ret_instance)
+static int place(struct arm_call *c, struct arm_vm_params *w, char fails_with[64],
+    struct instance **ret_instance)
 {
     struct region *r = c->arm->region;
     struct reservation *v;
@@ -330,11 +330,11 @@ static void reserve(const struct arm_call *c, struct arm_resource *nic)
 
 static int create(struct arm_call *c, struct arm_resource *failed)
 {
-    struct arm_wish w = {0};
+    struct arm_vm_params w = {0};
     char fails_with[64];
     struct instance *i = NULL;
     c->arm->region->counts.launch_calls++;
-    int rc = arm_read_wish(c, &w);
+    int rc = arm_read_vm_params(c, &w);
     if (rc == 0 && (rc = place(c, &w, fails_with, &i)) < 0 && w.nic && !failed)
         reserve(c, w.nic);
     if (rc == 0) {
@@ -342,7 +342,7 @@ static int create(struct arm_call *c, struct arm_resource *failed)
         start_create(c, vm, fails_with, i);
         reply_vm(c, vm, 201, vm->operation);
     }
-    arm_wish_deinit(&w);
+    arm_vm_params_deinit(&w);
     return rc;
 }
 

@@ -110,7 +110,7 @@ static int read_market(struct arm_call *c, struct launch_spec *s)
     return read_max_price(c, s);
 }
 
-static int read_zone(struct arm_call *c, struct arm_wish *w)
+static int read_zone(struct arm_call *c, struct arm_vm_params *w)
 {
     const json_t *zones = arm_at(c->body, "zones");
     const struct market *m = &c->arm->region->market;
@@ -131,7 +131,7 @@ static int read_zone(struct arm_call *c, struct arm_wish *w)
     return 0;
 }
 
-static int read_size(struct arm_call *c, struct arm_wish *w)
+static int read_size(struct arm_call *c, struct arm_vm_params *w)
 {
     const char *size;
     const struct market *m = &c->arm->region->market;
@@ -192,7 +192,7 @@ static int read_delete_option(struct arm_call *c, const char *text, bool *ret_ke
     return 0;
 }
 
-static int read_disk(struct arm_call *c, struct arm_wish *w)
+static int read_disk(struct arm_call *c, struct arm_vm_params *w)
 {
 #define DISK "properties.storageProfile.osDisk"
     static const char *const creates[] = {"FromImage", NULL};
@@ -216,7 +216,7 @@ static int read_disk(struct arm_call *c, struct arm_wish *w)
 #undef DISK
 }
 
-static int read_os(struct arm_call *c, struct arm_wish *w)
+static int read_os(struct arm_call *c, struct arm_vm_params *w)
 {
 #define OS "properties.osProfile"
     const char *user, *data, *password;
@@ -245,7 +245,7 @@ static int read_os(struct arm_call *c, struct arm_wish *w)
 #undef OS
 }
 
-static int read_user_data(struct arm_call *c, struct arm_wish *w)
+static int read_user_data(struct arm_call *c, struct arm_vm_params *w)
 {
     const char *text;
     struct err e;
@@ -263,7 +263,7 @@ static int read_user_data(struct arm_call *c, struct arm_wish *w)
 
 /* ---- The network ---- */
 
-static int read_nic(struct arm_call *c, const json_t *list, struct arm_wish *w)
+static int read_nic(struct arm_call *c, const json_t *list, struct arm_vm_params *w)
 {
     const json_t *item = json_array_get(list, 0);
     const char *id = arm_str_at(item, "id", NULL);
@@ -290,7 +290,7 @@ static int read_nic(struct arm_call *c, const json_t *list, struct arm_wish *w)
     return read_delete_option(c, arm_str_at(item, "properties.deleteOption", NULL), &w->keeps_nic);
 }
 
-static int read_nic_configuration(struct arm_call *c, const json_t *list, struct arm_wish *w)
+static int read_nic_configuration(struct arm_call *c, const json_t *list, struct arm_vm_params *w)
 {
     const json_t *item = json_array_get(list, 0);
     const char *name = arm_str_at(item, "name", NULL), *version;
@@ -323,7 +323,7 @@ static int read_nic_configuration(struct arm_call *c, const json_t *list, struct
     return read_delete_option(c, arm_str_at(item, "properties.deleteOption", NULL), &w->keeps_nic);
 }
 
-static int read_network(struct arm_call *c, struct arm_wish *w)
+static int read_network(struct arm_call *c, struct arm_vm_params *w)
 {
     const json_t *nics = arm_at(c->body, "properties.networkProfile.networkInterfaces");
     const json_t *made =
@@ -365,7 +365,7 @@ static void copy_tags(const json_t *tags, struct tags *out)
     json_object_foreach((json_t *)tags, key, value) tags_set(out, key, json_string_value(value));
 }
 
-int arm_read_wish(struct arm_call *c, struct arm_wish *w)
+int arm_read_vm_params(struct arm_call *c, struct arm_vm_params *w)
 {
     const json_t *tags = arm_at(c->body, "tags");
     if (arm_check_resource_name(c, 64) < 0 || arm_check_location(c) < 0 || check_members(c) < 0 ||
@@ -380,7 +380,7 @@ int arm_read_wish(struct arm_call *c, struct arm_wish *w)
     return 0;
 }
 
-void arm_wish_deinit(struct arm_wish *w)
+void arm_vm_params_deinit(struct arm_vm_params *w)
 {
     launch_spec_deinit(&w->spec);
     buf_deinit(&w->user_data);

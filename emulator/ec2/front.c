@@ -164,7 +164,7 @@ static int announce(
 /* ---- The API ---- */
 
 /* Takes over the body of the inner reply. */
-static void give(struct front_reply *reply, const char *content_type, struct ec2_reply *inner)
+static void move_reply(struct front_reply *reply, const char *content_type, struct ec2_reply *inner)
 {
     buf_deinit(&reply->body);
     reply->status = inner->status;
@@ -262,7 +262,7 @@ static void price_list(
         ec2_pricing_error(s->region, code, NULL, &inner);
     else
         ec2_pricing_call(s->region, &request, &inner);
-    give(reply, EC2_PRICING_CONTENT_TYPE, &inner);
+    move_reply(reply, EC2_PRICING_CONTENT_TYPE, &inner);
 }
 
 /* The Security Token Service, which also has its own host. */
@@ -294,7 +294,7 @@ static void token_service(
         sts_api_call(s->region, &ec2->sts, caller, &form, s->clock, &inner);
     form_deinit(&form);
     reply->is_noted = true;
-    give(reply, EC2_CONTENT_TYPE, &inner);
+    move_reply(reply, EC2_CONTENT_TYPE, &inner);
 }
 
 static void api(
@@ -329,7 +329,7 @@ static void api(
     reply->is_noted = str_eq(reply->action, "RunInstances") ||
                       str_eq(reply->action, "CreateFleet") ||
                       str_eq(reply->action, "TerminateInstances");
-    give(reply, EC2_CONTENT_TYPE, &inner);
+    move_reply(reply, EC2_CONTENT_TYPE, &inner);
 }
 
 static void api_error(const struct front_site *s, const char *code, struct front_reply *reply)
@@ -341,12 +341,12 @@ static void api_error(const struct front_site *s, const char *code, struct front
     (is_list       ? ec2_pricing_error
         : is_token ? sts_api_error
                    : ec2_api_error)(s->region, code, NULL, &inner);
-    give(reply, is_list ? EC2_PRICING_CONTENT_TYPE : EC2_CONTENT_TYPE, &inner);
+    move_reply(reply, is_list ? EC2_PRICING_CONTENT_TYPE : EC2_CONTENT_TYPE, &inner);
 }
 
 /* ---- The metadata service ---- */
 
-static void give_metadata(struct front_reply *reply, struct ec2_metadata_reply *inner)
+static void move_metadata(struct front_reply *reply, struct ec2_metadata_reply *inner)
 {
     reply->status = inner->status;
     reply->content_type = inner->content_type;
@@ -372,14 +372,14 @@ static void metadata(
     memcpy(m.secret, s->secret, sizeof(m.secret));
     ec2_metadata_answer(&m, &request, s->now, &inner);
     explicit_bzero(m.secret, sizeof(m.secret));
-    give_metadata(reply, &inner);
+    move_metadata(reply, &inner);
 }
 
 static void metadata_error(int status, struct front_reply *reply)
 {
     struct ec2_metadata_reply inner = {0};
     ec2_metadata_error(status, &inner);
-    give_metadata(reply, &inner);
+    move_metadata(reply, &inner);
 }
 
 const struct front ec2_front = {.name = "aws",

@@ -76,7 +76,7 @@ void ec2_metadata_error(int status, struct ec2_metadata_reply *reply)
         status, title, status, title);
 }
 
-static void give_token(const struct ec2_metadata *m, const struct ec2_metadata_request *r,
+static void issue_token(const struct ec2_metadata *m, const struct ec2_metadata_request *r,
     struct wall now, struct ec2_metadata_reply *reply)
 {
     int64_t ttl_s;
@@ -95,14 +95,14 @@ static void give_token(const struct ec2_metadata *m, const struct ec2_metadata_r
 /* ---- The tree ---- */
 
 /* Appends a path's content to out. False if there is none (404). */
-struct look {
+struct metadata_query {
     const struct ec2_metadata *m;
     const struct instance *i;
     const struct launch_spec *spec;
     struct wall now;
     const char *rest; /* of the path, for table entries that end in '/' */
 };
-typedef bool (*look_fn)(const struct look *l, struct buf *out);
+typedef bool (*write_fn)(const struct metadata_query *l, struct buf *out);
 
 static bool add_text(struct buf *out, const char *text)
 {
@@ -117,66 +117,66 @@ static void add_time(struct buf *out, struct wall w)
     buf_adds(out, iso);
 }
 
-static bool look_id(const struct look *l, struct buf *out)
+static bool write_id(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->i->id);
 }
 
-static bool look_type(const struct look *l, struct buf *out)
+static bool write_type(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->i->pool->type);
 }
 
-static bool look_image(const struct look *l, struct buf *out)
+static bool write_image(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->spec->image);
 }
 
-static bool look_launch_index(const struct look *l, struct buf *out)
+static bool write_launch_index(const struct metadata_query *l, struct buf *out)
 {
     buf_printf(out, "%d", l->i->launch_index);
     return true;
 }
 
-static bool look_ip(const struct look *l, struct buf *out)
+static bool write_ip(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->i->private_ip);
 }
 
-static bool look_reservation(const struct look *l, struct buf *out)
+static bool write_reservation(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->i->reservation->id);
 }
 
-static bool look_life_cycle(const struct look *l, struct buf *out)
+static bool write_life_cycle(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->spec->market == CLOUD_SPOT ? "spot" : "on-demand");
 }
 
-static bool look_zone(const struct look *l, struct buf *out)
+static bool write_zone(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->i->pool->zone);
 }
 
-static bool look_zone_id(const struct look *l, struct buf *out)
+static bool write_zone_id(const struct metadata_query *l, struct buf *out)
 {
     char id[32];
     ec2_zone_id(l->i->pool->zone, id, sizeof(id));
     return add_text(out, id);
 }
 
-static bool look_region(const struct look *l, struct buf *out)
+static bool write_region(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->m->region->o->name);
 }
 
-static bool look_domain(const struct look *l, struct buf *out)
+static bool write_domain(const struct metadata_query *l, struct buf *out)
 {
     (void)l;
     return add_text(out, "amazonaws.com");
 }
 
-static bool look_action(const struct look *l, struct buf *out)
+static bool write_action(const struct metadata_query *l, struct buf *out)
 {
     if (!wall_is_set(l->i->deadline))
         return false;
@@ -186,7 +186,7 @@ static bool look_action(const struct look *l, struct buf *out)
     return true;
 }
 
-static bool look_termination_time(const struct look *l, struct buf *out)
+static bool write_termination_time(const struct metadata_query *l, struct buf *out)
 {
     if (!wall_is_set(l->i->deadline))
         return false;
@@ -194,7 +194,7 @@ static bool look_termination_time(const struct look *l, struct buf *out)
     return true;
 }
 
-static bool look_rebalance(const struct look *l, struct buf *out)
+static bool write_rebalance(const struct metadata_query *l, struct buf *out)
 {
     if (!wall_is_set(l->i->rebalance_at))
         return false;
@@ -204,13 +204,13 @@ static bool look_rebalance(const struct look *l, struct buf *out)
     return true;
 }
 
-static bool look_maintenance(const struct look *l, struct buf *out)
+static bool write_maintenance(const struct metadata_query *l, struct buf *out)
 {
     (void)l;
     return add_text(out, "[]");
 }
 
-static bool look_tag(const struct look *l, struct buf *out)
+static bool write_tag(const struct metadata_query *l, struct buf *out)
 {
     const char *value = l->spec->metadata_has_tags ? tags_get(&l->i->tags, l->rest) : NULL;
     if (value)
@@ -218,19 +218,19 @@ static bool look_tag(const struct look *l, struct buf *out)
     return value != NULL;
 }
 
-static bool look_tags(const struct look *l, struct buf *out)
+static bool write_tags(const struct metadata_query *l, struct buf *out)
 {
     for (size_t k = 0; l->spec->metadata_has_tags && k < l->i->tags.n; k++)
         buf_printf(out, "%s%s", k > 0 ? "\n" : "", l->i->tags.list[k].key);
     return l->spec->metadata_has_tags;
 }
 
-static bool look_role(const struct look *l, struct buf *out)
+static bool write_role(const struct metadata_query *l, struct buf *out)
 {
     return add_text(out, l->spec->profile);
 }
 
-static bool look_role_keys(const struct look *l, struct buf *out)
+static bool write_role_keys(const struct metadata_query *l, struct buf *out)
 {
     if (!l->spec->profile[0] || !str_eq(l->rest, l->spec->profile))
         return false;
@@ -248,13 +248,13 @@ static bool look_role_keys(const struct look *l, struct buf *out)
     return true;
 }
 
-static bool look_user_data(const struct look *l, struct buf *out)
+static bool write_user_data(const struct metadata_query *l, struct buf *out)
 {
     buf_add(out, buf_str(&l->spec->user_data), l->spec->user_data.len);
     return l->spec->user_data.len > 0;
 }
 
-static bool look_document(const struct look *l, struct buf *out)
+static bool write_document(const struct metadata_query *l, struct buf *out)
 {
     const struct instance *i = l->i;
     buf_printf(out,
@@ -280,46 +280,47 @@ static bool look_document(const struct look *l, struct buf *out)
 static const struct {
     const char *path;
     const char *content_type;
-    look_fn look;
+    write_fn write;
 } tree[] = {
-    {"dynamic/instance-identity/document", TEXT, look_document},
-    {"meta-data/ami-id", TEXT, look_image},
-    {"meta-data/ami-launch-index", TEXT, look_launch_index},
-    {"meta-data/events/maintenance/scheduled", JSON, look_maintenance},
-    {"meta-data/events/recommendations/rebalance", JSON, look_rebalance},
-    {"meta-data/iam/security-credentials/", TEXT, look_role},
-    {"meta-data/instance-id", TEXT, look_id},
-    {"meta-data/instance-life-cycle", TEXT, look_life_cycle},
-    {"meta-data/instance-type", TEXT, look_type},
-    {"meta-data/local-ipv4", TEXT, look_ip},
-    {"meta-data/placement/availability-zone", TEXT, look_zone},
-    {"meta-data/placement/availability-zone-id", TEXT, look_zone_id},
-    {"meta-data/placement/region", TEXT, look_region},
-    {"meta-data/reservation-id", TEXT, look_reservation},
-    {"meta-data/services/domain", TEXT, look_domain},
-    {"meta-data/spot/instance-action", JSON, look_action},
-    {"meta-data/spot/termination-time", TEXT, look_termination_time},
-    {"meta-data/tags/instance/", TEXT, look_tags},
-    {"user-data", "application/octet-stream", look_user_data},
+    {"dynamic/instance-identity/document", TEXT, write_document},
+    {"meta-data/ami-id", TEXT, write_image},
+    {"meta-data/ami-launch-index", TEXT, write_launch_index},
+    {"meta-data/events/maintenance/scheduled", JSON, write_maintenance},
+    {"meta-data/events/recommendations/rebalance", JSON, write_rebalance},
+    {"meta-data/iam/security-credentials/", TEXT, write_role},
+    {"meta-data/instance-id", TEXT, write_id},
+    {"meta-data/instance-life-cycle", TEXT, write_life_cycle},
+    {"meta-data/instance-type", TEXT, write_type},
+    {"meta-data/local-ipv4", TEXT, write_ip},
+    {"meta-data/placement/availability-zone", TEXT, write_zone},
+    {"meta-data/placement/availability-zone-id", TEXT, write_zone_id},
+    {"meta-data/placement/region", TEXT, write_region},
+    {"meta-data/reservation-id", TEXT, write_reservation},
+    {"meta-data/services/domain", TEXT, write_domain},
+    {"meta-data/spot/instance-action", JSON, write_action},
+    {"meta-data/spot/termination-time", TEXT, write_termination_time},
+    {"meta-data/tags/instance/", TEXT, write_tags},
+    {"user-data", "application/octet-stream", write_user_data},
 };
 #define N_TREE (sizeof(tree) / sizeof(tree[0]))
 
-static bool look_below(const char *dir, struct look *l, const char *path, struct buf *out)
+static bool write_below(
+    const char *dir, struct metadata_query *l, const char *path, struct buf *out)
 {
     if (!str_starts(path, dir) || !path[strlen(dir)] || strchr(path + strlen(dir), '/'))
         return false;
     l->rest = path + strlen(dir);
-    return str_eq(dir, "meta-data/tags/instance/") ? look_tag(l, out) : look_role_keys(l, out);
+    return str_eq(dir, "meta-data/tags/instance/") ? write_tag(l, out) : write_role_keys(l, out);
 }
 
 /* The names directly below dir that have content, one per line. */
-static bool list(const char *dir, const struct look *l, struct buf *out)
+static bool list(const char *dir, const struct metadata_query *l, struct buf *out)
 {
     char last[64] = "";
     size_t n = strlen(dir);
     for (size_t k = 0; k < N_TREE; k++) {
         struct buf seen = {0};
-        bool is_there = str_starts(tree[k].path, dir) && tree[k].look(l, &seen);
+        bool is_there = str_starts(tree[k].path, dir) && tree[k].write(l, &seen);
         buf_deinit(&seen);
         if (!is_there)
             continue;
@@ -334,17 +335,17 @@ static bool list(const char *dir, const struct look *l, struct buf *out)
     return last[0] != '\0';
 }
 
-static bool find(struct look *l, const char *path, struct ec2_metadata_reply *reply)
+static bool find(struct metadata_query *l, const char *path, struct ec2_metadata_reply *reply)
 {
     for (size_t k = 0; k < N_TREE; k++) {
         const char *at = tree[k].path;
         bool is_dir = str_ends(at, "/");
         bool is_it =
             str_eq(path, at) || (is_dir && strlen(path) == strlen(at) - 1 && str_starts(at, path));
-        if (!is_it && (!is_dir || !look_below(at, l, path, &reply->body)))
+        if (!is_it && (!is_dir || !write_below(at, l, path, &reply->body)))
             continue;
         reply->content_type = tree[k].content_type;
-        return !is_it || tree[k].look(l, &reply->body);
+        return !is_it || tree[k].write(l, &reply->body);
     }
     char dir[128];
     snprintf(dir, sizeof(dir), "%s%s", path, !path[0] || str_ends(path, "/") ? "" : "/");
@@ -369,11 +370,11 @@ void ec2_metadata_answer(const struct ec2_metadata *m, const struct ec2_metadata
     const struct launch_spec *spec = &m->instance->reservation->spec;
     *reply = (struct ec2_metadata_reply){.status = 200, .content_type = TEXT};
     const char *path = below_version(r->path);
-    struct look l = {.m = m, .i = m->instance, .spec = spec, .now = now};
+    struct metadata_query l = {.m = m, .i = m->instance, .spec = spec, .now = now};
     if (spec->is_metadata_off)
         ec2_metadata_error(403, reply);
     else if (str_eq(r->method, "PUT"))
-        give_token(m, r, now, reply);
+        issue_token(m, r, now, reply);
     else if (!str_eq(r->method, "GET") && !str_eq(r->method, "HEAD"))
         ec2_metadata_error(405, reply);
     else if (r->token ? !token_is_good(m, r->token, now) : spec->metadata_needs_token)

@@ -15,7 +15,7 @@
 #define TAG_SPECIFICATIONS_MAX 10
 
 /* Parameters of a call that are not part of the spec. */
-struct wish {
+struct launch_params {
     struct launch_spec spec;
     char named_zone[CLOUD_NAME_MAX];
     char fingerprint[65];
@@ -60,7 +60,7 @@ static int read_image(struct ec2_call *c, struct launch_spec *s)
     return 0;
 }
 
-static int read_counts(struct ec2_call *c, struct wish *w)
+static int read_counts(struct ec2_call *c, struct launch_params *w)
 {
     const char *dummy;
     if (ec2_required(c, "MinCount", &dummy) < 0 || ec2_required(c, "MaxCount", &dummy) < 0 ||
@@ -278,7 +278,7 @@ static const char *zone_of_subnet(struct ec2_call *c, const char *subnet)
     return NULL;
 }
 
-static int read_zone(struct ec2_call *c, struct wish *w)
+static int read_zone(struct ec2_call *c, struct launch_params *w)
 {
     const char *zone = form_get(c->form, "Placement.AvailabilityZone");
     const char *id = form_get(c->form, "Placement.AvailabilityZoneId");
@@ -301,7 +301,7 @@ static int read_zone(struct ec2_call *c, struct wish *w)
     return 0;
 }
 
-static int read_type(struct ec2_call *c, struct wish *w)
+static int read_type(struct ec2_call *c, struct launch_params *w)
 {
     struct launch_spec *s = &w->spec;
     const char *type = form_get(c->form, "InstanceType");
@@ -320,7 +320,7 @@ static int read_type(struct ec2_call *c, struct wish *w)
     return 0;
 }
 
-static int read_wish(struct ec2_call *c, struct wish *w)
+static int read_params(struct ec2_call *c, struct launch_params *w)
 {
     static const char *const not_in_fingerprint[] = {"ClientToken", "DryRun", NULL};
     for (size_t i = 0; unsupported[i]; i++)
@@ -352,7 +352,7 @@ static void write_reservation(struct ec2_call *c, const struct reservation *v)
     xmlw_close(b, "instancesSet");
 }
 
-static int refuse(struct ec2_call *c, const struct wish *w, const struct err *e)
+static int refuse(struct ec2_call *c, const struct launch_params *w, const struct err *e)
 {
     bool is_spot = w->spec.market == CLOUD_SPOT;
     if (e->kind == ERR_QUOTA)
@@ -367,7 +367,7 @@ static int refuse(struct ec2_call *c, const struct wish *w, const struct err *e)
         w->spec.type, w->spec.zone[0] ? w->spec.zone : "any");
 }
 
-static int launch(struct ec2_call *c, struct wish *w, struct reservation **ret_reservation)
+static int launch(struct ec2_call *c, struct launch_params *w, struct reservation **ret_reservation)
 {
     const struct market_pool *p = market_find(
         &c->region->market, w->spec.zone[0] ? w->spec.zone : NULL, w->spec.type, w->spec.market);
@@ -385,9 +385,9 @@ static int launch(struct ec2_call *c, struct wish *w, struct reservation **ret_r
 
 int ec2_launch(struct ec2_call *c, struct reservation **ret_reservation)
 {
-    struct wish w = {0};
+    struct launch_params w = {0};
     c->region->counts.launch_calls++;
-    int rc = read_wish(c, &w);
+    int rc = read_params(c, &w);
     if (rc < 0)
         goto out;
     struct reservation *v = region_find_token(c->region, w.spec.token, w.named_zone);

@@ -145,7 +145,8 @@ static int read_policy(struct call *c, struct policy *ret_policy)
                : fail(c, "MalformedPolicyDocument", "Syntax errors in policy: %s", e.text);
 }
 
-static void tell(struct call *c, const char *role, const char *name, const struct keyring_key *key)
+static void write_role(
+    struct call *c, const char *role, const char *name, const struct keyring_key *key)
 {
     struct buf *b = &c->reply->body;
     char end[TIME_ISO_MAX];
@@ -185,7 +186,7 @@ static void assume_role(struct call *c)
         return;
     }
     STR_COPY(owner, name);
-    tell(c, role, name,
+    write_role(c, role, name,
         keyring_session(c->account->keyring, owner, &policy, SECONDS_MS(life_s), c->now));
 }
 

@@ -74,7 +74,7 @@ static int read_word(struct parse *p, char *out)
 /* ---- Values ---- */
 
 /* The text of "labels.job" and the like in the object; "" and false if absent. */
-static bool look_up(const json_t *object, const char *field, char *out)
+static bool get_field(const json_t *object, const char *field, char *out)
 {
     char name[WORD_MAX];
     const json_t *v = object;
@@ -194,7 +194,7 @@ static int read_term(struct parse *p, bool *ret_fits)
         rc = check_regex(p, right);
     if (rc < 0)
         return rc;
-    bool is_there = look_up(p->object, field, left);
+    bool is_there = get_field(p->object, field, left);
     *ret_fits =
         is_regex ? glob(right, left, true) == str_eq(op, "eq") : is_met(op, left, is_there, right);
     return 0;

@@ -147,7 +147,7 @@ int s3_check_condition(struct s3_call *c)
 
 /* ---- One object ---- */
 
-static void tell_etag(struct s3_call *c, const struct s3_object *object)
+static void add_etag(struct s3_call *c, const struct s3_object *object)
 {
     front_reply_header(c->reply, "ETag", "\"%s\"", object->etag);
     if (object->sha256[0])
@@ -165,7 +165,7 @@ static void put_object(struct s3_call *c)
     struct s3_object *object =
         s3_bucket_put(&c->account->objects, c->bucket, c->key, &data, c->now);
     STR_COPY(object->sha256, sha256);
-    tell_etag(c, object);
+    add_etag(c, object);
 }
 
 /* "/bucket/key" or "bucket/key", encoded. */

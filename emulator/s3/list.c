@@ -45,7 +45,7 @@ struct listing {
     struct buf commons;
 };
 
-static void tell_key(
+static void write_key(
     const struct listing *l, struct buf *b, const char *name, const char *key, size_t n)
 {
     struct buf text = {0};
@@ -57,13 +57,13 @@ static void tell_key(
     buf_deinit(&text);
 }
 
-static void tell_object(struct listing *l, const struct s3_object *object)
+static void write_object(struct listing *l, const struct s3_object *object)
 {
     struct buf *b = &l->c->reply->body;
     char iso[TIME_ISO_MAX];
     time_format_iso(object->modified, iso);
     xmlw_open(b, "Contents");
-    tell_key(l, b, "Key", object->key, strlen(object->key));
+    write_key(l, b, "Key", object->key, strlen(object->key));
     xmlw_leaf(b, "LastModified", iso);
     xmlw_printf(b, "ETag", "\"%s\"", object->etag);
     xmlw_printf(b, "Size", "%zu", object->data.len);
@@ -97,11 +97,11 @@ static bool walk(struct listing *l, size_t from)
             return true;
         l->n++;
         if (n_common == 0) {
-            tell_object(l, bucket->objects[i]);
+            write_object(l, bucket->objects[i]);
             continue;
         }
         xmlw_open(&l->commons, "CommonPrefixes");
-        tell_key(l, &l->commons, "Prefix", key, n_common);
+        write_key(l, &l->commons, "Prefix", key, n_common);
         xmlw_close(&l->commons, "CommonPrefixes");
         memcpy(l->last, key, n_common);
         l->last[n_common] = '\0';
@@ -135,7 +135,7 @@ static void finish(struct listing *l, bool is_truncated)
     struct buf *b = &l->c->reply->body, token = {0};
     buf_add(b, buf_str(&l->commons), l->commons.len);
     xmlw_leaf(b, "Name", l->c->bucket->name);
-    tell_key(l, b, "Prefix", l->prefix, strlen(l->prefix));
+    write_key(l, b, "Prefix", l->prefix, strlen(l->prefix));
     xmlw_printf(b, "MaxKeys", "%lld", (long long)l->max);
     xmlw_printf(b, "KeyCount", "%lld", (long long)l->n);
     if (l->is_encoded)
@@ -181,7 +181,7 @@ void s3_list_objects(struct s3_call *c)
 
 /* ---- DeleteObjects ---- */
 
-static void tell_key_error(struct buf *b, const char *key, const char *code, const char *text)
+static void write_key_error(struct buf *b, const char *key, const char *code, const char *text)
 {
     xmlw_open(b, "Error");
     xmlw_leaf(b, "Key", key);
@@ -200,7 +200,7 @@ static void delete_keys(struct s3_call *c, const struct xml_node *root)
         if (xml_text(node, "Key", key, sizeof(key), NULL) < 0 || !key[0])
             continue;
         if (!s3_may(c, "s3:DeleteObject", key, NULL)) {
-            tell_key_error(b, key, "AccessDenied", "Access Denied");
+            write_key_error(b, key, "AccessDenied", "Access Denied");
             continue;
         }
         s3_bucket_remove(&c->account->objects, c->bucket, key);
@@ -222,13 +222,13 @@ static size_t count_keys(const struct xml_node *root)
 }
 
 /* A fault of the action "DeleteObjects/key": the first key is kept, and reported as an error. */
-static void tell_refused_key(struct s3_call *c, const struct xml_node *root, const char *code)
+static void refuse_key(struct s3_call *c, const struct xml_node *root, const char *code)
 {
     char key[S3_KEY_BYTES + 1] = "";
     struct buf *b = &c->reply->body;
     xml_text_cut(xml_child(root, "Object"), "Key", key, sizeof(key));
     s3_open(c, "DeleteResult");
-    tell_key_error(b, key, code, "a fault");
+    write_key_error(b, key, code, "a fault");
     xmlw_close(b, "DeleteResult");
 }
 
@@ -255,7 +255,7 @@ void s3_delete_objects(struct s3_call *c)
     if (!str_eq(xml_name(root), "Delete") || count_keys(root) == 0 || count_keys(root) > DELETE_MAX)
         s3_fail(c, "MalformedXML", "expected <Delete> with 1 to %d objects", DELETE_MAX);
     else if (faults_take(c->faults, FAULT_REFUSE, "DeleteObjects/key", &fault))
-        tell_refused_key(c, root, fault.code);
+        refuse_key(c, root, fault.code);
     else
         delete_keys(c, root);
     xml_close(&x);
