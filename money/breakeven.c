@@ -27,7 +27,7 @@ struct world {
     double gpus;
     double productive_h; /* GPU-hours of work a month */
     double wall_h;       /* GPU-hours a month, used or not */
-    bool too_much;       /* an amount exceeds AMOUNT_MAX_UUSD */
+    bool is_overflow;    /* an amount exceeds AMOUNT_MAX_UUSD */
 };
 
 /* ---- figures ---- */
@@ -51,7 +51,7 @@ static int64_t amount(struct world *w, double uusd)
 {
     if (fabs(uusd) <= AMOUNT_MAX_UUSD)
         return llround(uusd);
-    w->too_much = true;
+    w->is_overflow = true;
     return 0;
 }
 
@@ -298,7 +298,7 @@ static double utilisation_in(const struct breakeven_plan *p, const struct breake
 /* Owning and every way of renting, under one what-if and one utilisation. */
 struct sides {
     struct breakeven_side own, rents[BREAKEVEN_RENTS_MAX];
-    bool too_much;
+    bool is_overflow;
 };
 
 static void fill_sides(const struct breakeven_plan *p, const struct breakeven_what_if *w,
@@ -308,7 +308,7 @@ static void fill_sides(const struct breakeven_plan *p, const struct breakeven_wh
     own_side(&of, &s->own);
     for (size_t i = 0; i < p->n_rents; i++)
         rent_side(&of, &p->rents[i], &s->rents[i]);
-    s->too_much = of.too_much;
+    s->is_overflow = of.is_overflow;
 }
 
 /* Cost per GPU-hour, used or not, as a linear function of utilisation through its values at 0 and
@@ -365,7 +365,7 @@ static bool fill_world(
     fill_sides(p, w, utilisation_in(p, w), &s[0]);
     fill_sides(p, w, 0, &s[1]);
     fill_sides(p, w, 1, &s[2]);
-    return !s[0].too_much && !s[1].too_much && !s[2].too_much;
+    return !s[0].is_overflow && !s[1].is_overflow && !s[2].is_overflow;
 }
 
 static bool fill_outcome(const struct breakeven_plan *p, const struct breakeven_what_if *w,

@@ -27,12 +27,12 @@ const char *const advice_code_names[] = {"idle-gpus", "unused-gpus", "starved-gp
 _Static_assert(sizeof(advice_code_names) / sizeof(advice_code_names[0]) == ADVICE_CODES + 1,
     "a name for each");
 
-struct pen {
+struct advice_list {
     struct advice *out;
     size_t n;
 };
 
-static struct advice *begin(struct pen *p, enum advice_code code, int64_t waste_uusd_h)
+static struct advice *begin(struct advice_list *p, enum advice_code code, int64_t waste_uusd_h)
 {
     struct advice *a = &p->out[p->n++];
     *a = (struct advice){.code = code, .waste_uusd_h = waste_uusd_h};
@@ -40,7 +40,7 @@ static struct advice *begin(struct pen *p, enum advice_code code, int64_t waste_
 }
 
 static void __attribute__((format(printf, 2, 3)))
-say(char out[ADVICE_TEXT_MAX], const char *fmt, ...)
+format_text(char out[ADVICE_TEXT_MAX], const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -71,7 +71,8 @@ static bool is_unused(const struct advise_gpu *g, const struct advise_limits *l)
            load_percent(g->all.memory_bytes, g->all.memory_total_bytes) <= l->idle_memory;
 }
 
-static void judge_gpus(struct pen *p, const struct advise_job *j, const struct advise_limits *l)
+static void judge_gpus(
+    struct advice_list *p, const struct advise_job *j, const struct advise_limits *l)
 {
     int64_t idle = 0, unused = 0, used = 0, known = 0, busy = 0, n = (int64_t)j->n_gpus;
     for (size_t i = 0; i < j->n_gpus; i++) {
@@ -85,37 +86,37 @@ static void judge_gpus(struct pen *p, const struct advise_job *j, const struct a
     int64_t percent = load_percent(busy, known);
     if (idle > 0) {
         struct advice *a = begin(p, ADVICE_IDLE_GPUS, share(j->uusd_h, idle, n));
-        say(a->text,
+        format_text(a->text,
             "%lld of its %lld GPUs were less than %lld %% busy for %lld minutes, with memory held",
             (long long)idle, (long long)n, (long long)l->idle_busy,
             (long long)(l->idle_ms / 60000));
-        say(a->remedy, "ask its owner, or save and hold it: belay advise --reclaim JOB");
+        format_text(a->remedy, "ask its owner, or save and hold it: belay advise --reclaim JOB");
     }
     if (unused > 0) {
         struct advice *a = begin(p, ADVICE_UNUSED_GPUS, share(j->uusd_h, unused, n));
-        say(a->text, "%lld GPUs asked for and %lld used: nothing ever ran on the others",
+        format_text(a->text, "%lld GPUs asked for and %lld used: nothing ever ran on the others",
             (long long)n, (long long)(n - unused));
         if (n > unused)
-            say(a->remedy, "ask for %lld, or make the program use all of them",
+            format_text(a->remedy, "ask for %lld, or make the program use all of them",
                 (long long)(n - unused));
         else
-            say(a->remedy, "ask for none, or make sure that the program finds them");
+            format_text(a->remedy, "ask for none, or make sure that the program finds them");
     }
     /* A job with idle GPUs is already reported above. */
     if (idle > 0 || used == 0 || known / used < l->size_least_ms || percent >= l->busy)
         return;
     struct advice *a = begin(p, j->starved ? ADVICE_STARVED_GPUS : ADVICE_SLOW_GPUS,
         share(j->uusd_h, 100 - percent, 100));
-    say(a->text, "its GPUs are %lld %% busy%s", (long long)percent,
+    format_text(a->text, "its GPUs are %lld %% busy%s", (long long)percent,
         j->starved ? ": their input does not keep up" : "");
-    say(a->remedy, j->starved ? "belay diagnose JOB says what their input waits for"
-                              : "larger batches, fewer or smaller GPUs, or a slice of one");
+    format_text(a->remedy, j->starved ? "belay diagnose JOB says what their input waits for"
+                                      : "larger batches, fewer or smaller GPUs, or a slice of one");
 }
 
 /* ---- memory and cpus ---- */
 
-static void judge_memory(
-    struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
+static void judge_memory(struct advice_list *p, const struct advise_job *j,
+    const struct advise_limits *l, int64_t seen_ms)
 {
     int64_t most = 0;
     for (size_t i = 0; i < j->n_ranks; i++)
@@ -126,14 +127,15 @@ static void judge_memory(
         return;
     struct advice *a = begin(p, ADVICE_MEMORY, 0);
     int64_t enough = (most + most / SPARE_PART) / MIB + 1;
-    say(a->text, "it used %lld MiB of memory at most, %lld %% of the %lld MiB that it asked for%s",
+    format_text(a->text,
+        "it used %lld MiB of memory at most, %lld %% of the %lld MiB that it asked for%s",
         (long long)(most / MIB), (long long)percent, (long long)(j->memory_bytes / MIB),
         percent < l->memory_far ? ": far too much" : "");
-    say(a->remedy, "--mem %lldM would do, and leave the rest to others", (long long)enough);
+    format_text(a->remedy, "--mem %lldM would do, and leave the rest to others", (long long)enough);
 }
 
-static void judge_cpus(
-    struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
+static void judge_cpus(struct advice_list *p, const struct advise_job *j,
+    const struct advise_limits *l, int64_t seen_ms)
 {
     int64_t most_milli = 0;
     for (size_t i = 0; i < j->n_ranks; i++) {
@@ -150,22 +152,24 @@ static void judge_cpus(
     /* The price of a GPU machine is that of its GPUs: unused cpus waste nothing. */
     struct advice *a =
         begin(p, ADVICE_CPUS, j->gpus > 0 ? 0 : share(j->uusd_h, j->cpus - enough, j->cpus));
-    say(a->text, "its %lld cpus are %lld %% busy", (long long)j->cpus, (long long)percent);
-    say(a->remedy,
+    format_text(a->text, "its %lld cpus are %lld %% busy", (long long)j->cpus, (long long)percent);
+    format_text(a->remedy,
         "-c %lld would do on average; belay diagnose JOB says whether something slows them down",
         (long long)enough);
 }
 
-static void judge_gang(struct pen *p, const struct advise_job *j, const struct advise_limits *l)
+static void judge_gang(
+    struct advice_list *p, const struct advise_job *j, const struct advise_limits *l)
 {
     int64_t percent = load_percent(j->gang_wait_ms, j->total_ms);
     if (j->total_ms <= 0 || percent < l->gang_wait)
         return;
     struct advice *a = begin(p, ADVICE_GANG_WAIT, 0);
-    say(a->text, "its nodes spent %lld %% of their time waiting for the last of them",
+    format_text(a->text, "its nodes spent %lld %% of their time waiting for the last of them",
         (long long)percent);
-    say(a->remedy, "a range of nodes (--nodes 2-8) lets it start with the available ones; fewer, "
-                   "larger nodes start sooner");
+    format_text(a->remedy,
+        "a range of nodes (--nodes 2-8) lets it start with the available ones; fewer, "
+        "larger nodes start sooner");
 }
 
 static int64_t waited_percent(const struct advise_job *j, size_t rank)
@@ -176,8 +180,8 @@ static int64_t waited_percent(const struct advise_job *j, size_t rank)
 
 /* If one rank waits less than half as long as the one that waits most, the others wait for it.
  * Otherwise all wait for the network. */
-static void judge_collectives(
-    struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
+static void judge_collectives(struct advice_list *p, const struct advise_job *j,
+    const struct advise_limits *l, int64_t seen_ms)
 {
     size_t least = 0, most = 0;
     for (size_t i = 1; i < j->n_ranks; i++) {
@@ -190,26 +194,27 @@ static void judge_collectives(
     bool is_one = low < high / 2;
     struct advice *a = begin(p, ADVICE_COLLECTIVES, 0);
     if (is_one) {
-        say(a->text,
+        format_text(a->text,
             "rank %d waits %lld %% of its time for others, rank %d only %lld %%: the others wait "
             "for it",
             j->ranks[most].rank, (long long)high, j->ranks[least].rank, (long long)low);
-        say(a->remedy,
+        format_text(a->remedy,
             "belay diagnose JOB says what slows rank %d down, if anything; otherwise balance the "
             "work",
             j->ranks[least].rank);
     } else {
-        say(a->text, "its ranks wait %lld to %lld %% of their time for each other", (long long)low,
-            (long long)high);
-        say(a->remedy, "fewer and larger collectives (gradients accumulated, larger buckets), "
-                       "overlapped with work; or fewer, larger nodes");
+        format_text(a->text, "its ranks wait %lld to %lld %% of their time for each other",
+            (long long)low, (long long)high);
+        format_text(a->remedy,
+            "fewer and larger collectives (gradients accumulated, larger buckets), "
+            "overlapped with work; or fewer, larger nodes");
     }
 }
 
 size_t advise_job(
     const struct advise_job *j, const struct advise_limits *l, struct advice out[ADVICE_CODES])
 {
-    struct pen p = {.out = out};
+    struct advice_list p = {.out = out};
     int64_t seen_ms = j->n_ranks > 0 ? INT64_MAX : 0;
     for (size_t i = 0; i < j->n_ranks; i++)
         seen_ms = j->ranks[i].load.ms < seen_ms ? j->ranks[i].load.ms : seen_ms;

@@ -114,7 +114,7 @@ static int64_t per_second(int64_t n, int64_t ms)
     return ms > 0 ? (int64_t)((__extension__(__int128) n) * 1000 / ms) : 0;
 }
 
-static struct view look(const struct diagnose_input *in, const struct diagnose_rank *r)
+static struct view view_of(const struct diagnose_input *in, const struct diagnose_rank *r)
 {
     const struct task_load *l = &r->load;
     struct view v = {.r = r,
@@ -385,7 +385,7 @@ size_t diagnose(const struct diagnose_input *in, struct finding out[FINDING_CODE
     for (size_t i = 0; i < in->n_ranks; i++) {
         if (in->ranks[i].load.ms < in->limits->least_ms)
             continue;
-        struct view v = look(in, &in->ranks[i]);
+        struct view v = view_of(in, &in->ranks[i]);
         judge_memory(&j, &v);
         judge_starved(&j, &v);
         judge_iowait(&j, &v);
