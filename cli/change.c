@@ -45,7 +45,7 @@ static bool is_saved_first(int64_t id)
     return is_first;
 }
 
-static void say(const char *action, int64_t id, const char *done)
+static void print_change(const char *action, int64_t id, const char *done)
 {
     if (str_eq(action, "requeue") && is_saved_first(id))
         printf("job %lld is being saved, then it is stopped and queued again. If the save fails it "
@@ -67,7 +67,7 @@ static int change_one(
     if (v && json)
         cli_print_json(v);
     else if (v)
-        say(action, id, done);
+        print_change(action, id, done);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
@@ -80,13 +80,13 @@ int change_job(const char *word, const char *action, const char *done, bool json
 
 enum { VAL_FROM_SCRATCH = 1, VAL_FORCE };
 
-struct wish {
+struct change_options {
     bool from_scratch, force;
 };
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    struct wish *w = ctx;
+    struct change_options *w = ctx;
     (void)arg;
     *(val == VAL_FORCE ? &w->force : &w->from_scratch) = true;
     return CLI_OK;
@@ -112,7 +112,7 @@ int change_jobs(
     const struct verb *v, const char *action, const char *done, int argc, const char **argv)
 {
     struct cli_args a;
-    struct wish w = {0};
+    struct change_options w = {0};
     int rc = cli_parse(v, argc, argv, false, on_option, &w, &a);
     if (rc == 0 && a.n_rest == 0) {
         cli_error("expected a job: belay %s JOB...", v->name);

@@ -93,7 +93,7 @@ static int commit(const struct given *c, bool json)
     return belay_stopping() ? BELAY_EXIT_CHECKPOINTED : CLI_OK;
 }
 
-static int ask(const struct cli_args *a)
+static int request_saves(const struct cli_args *a)
 {
     int rc = CLI_OK;
     if (a->n_rest < 2) {
@@ -131,7 +131,7 @@ static int act(struct given *g, const struct cli_args *a)
         return CLI_USAGE;
     }
     if (asks)
-        return ask(a);
+        return request_saves(a);
     if (g->o.location.config && g->o.location.store) {
         cli_error("--config also names the store: leave out --config or --store");
         return CLI_USAGE;

@@ -29,7 +29,7 @@ struct call {
     struct ckpt_crypt crypt; /* of the job */
     struct ckpt_id id;       /* attempt 0 = none */
     const char *path;        /* the second word; may be NULL */
-    int64_t progress;        /* set by get_quietly; -1 = unknown */
+    int64_t progress;        /* set by get_newest; -1 = unknown */
 };
 
 struct action {
@@ -54,7 +54,7 @@ static json_t *json_id(const struct call *c)
 }
 
 /* Prints the result of an action that only reports success. */
-static int say_done(const struct call *c, const char *done, json_t *more)
+static int print_done(const struct call *c, const char *done, json_t *more)
 {
     json_t *o = json_id(c);
     json_object_update(o, more);
@@ -132,7 +132,7 @@ static int list(struct call *c, struct err *e)
     if (rc == 0 && c->o->json)
         cli_print_json(o);
     else if (rc == 0 && json_array_size(all) == 0)
-        cli_say_empty("no checkpoints");
+        cli_print_empty("no checkpoints");
     else if (rc == 0)
         print_list(all);
     json_decref(o);
@@ -230,11 +230,11 @@ static char *absolute(const char *path)
     return whole;
 }
 
-static int say_got(const struct call *c, const struct ckpt_stats *stats, const char *where)
+static int print_copied(const struct call *c, const struct ckpt_stats *stats, const char *where)
 {
     char text[PATH_MAX + 64];
     snprintf(text, sizeof(text), "is in %s: %" PRId64 " files", where, stats->files);
-    return say_done(c, text,
+    return print_done(c, text,
         json_pack("{s:s,s:I,s:I}", "path", where, "files", (json_int_t)stats->files, "bytes",
             (json_int_t)stats->bytes));
 }
@@ -245,7 +245,7 @@ static int get(struct call *c, struct err *e)
     char *dir = absolute(c->path);
     int rc = ckpt_get(&c->job, c->id, dir, NULL, &stats, e);
     if (rc == 0)
-        say_got(c, &stats, dir);
+        print_copied(c, &stats, dir);
     free(dir);
     return rc;
 }
@@ -254,19 +254,19 @@ static int verify(struct call *c, struct err *e)
 {
     int rc = ckpt_verify(&c->job, c->id, e);
     return rc ? rc
-              : say_done(c, "is intact: every byte was verified", json_pack("{s:b}", "whole", 1));
+              : print_done(c, "is intact: every byte was verified", json_pack("{s:b}", "whole", 1));
 }
 
 static int pin(struct call *c, struct err *e)
 {
     int rc = ckpt_pin(&c->job, c->id, e);
-    return rc ? rc : say_done(c, "is pinned", json_pack("{s:b}", "pinned", 1));
+    return rc ? rc : print_done(c, "is pinned", json_pack("{s:b}", "pinned", 1));
 }
 
 static int unpin(struct call *c, struct err *e)
 {
     int rc = ckpt_unpin(&c->job, c->id, e);
-    return rc ? rc : say_done(c, "is not pinned", json_pack("{s:b}", "pinned", 0));
+    return rc ? rc : print_done(c, "is not pinned", json_pack("{s:b}", "pinned", 0));
 }
 
 /* Whether no attempt can still save there, according to the store or belayd. */
@@ -308,7 +308,7 @@ static int delete (struct call *c, struct err *e)
     int rc = check_delete(c, e);
     if (rc == 0)
         rc = ckpt_remove(&c->job, c->id, e);
-    return rc ? rc : say_done(c, "is deleted", json_object());
+    return rc ? rc : print_done(c, "is deleted", json_object());
 }
 
 /* ---- export ---- */
@@ -359,7 +359,7 @@ static int export_archive(struct call *c, struct err *e)
         rc = to_stdout ? tar_write(STDOUT_FILENO, tree, e) : write_archive(tree, file, e);
     fs_remove_tree(tree, &ignored);
     if (rc == 0 && !to_stdout)
-        say_got(c, &stats, file);
+        print_copied(c, &stats, file);
     free(tree);
     free(file);
     return rc;
@@ -474,7 +474,7 @@ static int with_store(const struct action *a, struct call *c, struct err *e)
     return rc;
 }
 
-static int get_quietly(struct call *c, struct err *e)
+static int get_newest(struct call *c, struct err *e)
 {
     struct manifest m = {0};
     struct ckpt_stats stats;
@@ -489,7 +489,7 @@ static int get_quietly(struct call *c, struct err *e)
 
 int checkpoints_get_newest(int64_t job, const char *dir, int64_t *ret_progress, struct err *e)
 {
-    static const struct action a = {.name = "get", .takes_id = true, .run = get_quietly};
+    static const struct action a = {.name = "get", .takes_id = true, .run = get_newest};
     struct checkpoints_options o = {0};
     struct call c = {.o = &o, .path = dir};
     c.job.job = job;

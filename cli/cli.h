@@ -145,7 +145,7 @@ void table_print_to(struct table *t, FILE *out);
 
 /* For an empty table, which prints nothing: prints the text on stderr if standard output is a
  * terminal. */
-void cli_say_empty(const char *text);
+void cli_print_empty(const char *text);
 
 /* "saved 65 %", "12 % more"; on_demand_uusd > 0. */
 const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size_t size);

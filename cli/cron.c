@@ -32,7 +32,7 @@ enum {
 
 #define HISTORY_MAX 200
 
-struct wish {
+struct entry_options {
     json_t *entry; /* the requested change, as in docs/reference/api.md */
     struct submission s;
     char *wrap, *user;
@@ -41,7 +41,7 @@ struct wish {
 };
 
 /* "all:24" sets two members. */
-static int take_catch_up(struct wish *w, const char *arg)
+static int take_catch_up(struct entry_options *w, const char *arg)
 {
     int64_t max;
     struct err e;
@@ -67,7 +67,7 @@ static char *replaced(char *old, const char *with)
     return mem_strdup(with);
 }
 
-static int take_limit(struct wish *w, const char *arg)
+static int take_limit(struct entry_options *w, const char *arg)
 {
     struct err e;
     if (str_to_i64(arg, 1, HISTORY_MAX, "--limit", &w->limit, &e) == 0)
@@ -84,7 +84,7 @@ static int on_option(void *ctx, int val, const char *arg)
         [VAL_GAP] = "gap",
         [VAL_TWICE] = "twice",
         [VAL_OVERLAP] = "overlap"};
-    struct wish *w = ctx;
+    struct entry_options *w = ctx;
     if (val >= CLI_JOB_FLAG) {
         w->job_flags = true;
         return submission_add_flag(&w->s, val, arg);
@@ -168,7 +168,7 @@ static void print_list(const json_t *crons)
     }
     table_print(t);
     if (json_array_size(crons) == 0)
-        cli_say_empty("there are no cron entries: belay cron add");
+        cli_print_empty("there are no cron entries: belay cron add");
 }
 
 static void print_entry(const json_t *c)
@@ -197,7 +197,7 @@ static void print_entry(const json_t *c)
         printf("  broken      %s\n", cli_text(c, "why"));
 }
 
-static int list(const struct wish *w, const struct cli_args *a)
+static int list(const struct entry_options *w, const struct cli_args *a)
 {
     int64_t id = 0;
     struct buf path = {0};
@@ -252,10 +252,10 @@ static void print_runs(const json_t *runs)
     }
     table_print(t);
     if (json_array_size(runs) == 0)
-        cli_say_empty("no scheduled time has passed yet");
+        cli_print_empty("no scheduled time has passed yet");
 }
 
-static int history(const struct wish *w, const struct cli_args *a)
+static int history(const struct entry_options *w, const struct cli_args *a)
 {
     int64_t id;
     if (a->n_rest != 1) {
@@ -306,13 +306,13 @@ static int send(const char *path, const json_t *entry, bool json, const char *do
 }
 
 /* Adds the job to the entry. */
-static int take_job(struct wish *w, const char *verb, const char **words, int n_words)
+static int take_job(struct entry_options *w, const char *verb, const char **words, int n_words)
 {
     int rc = submission_load(&w->s, verb, w->wrap, words, n_words);
     struct err e = {0};
     if (rc != 0)
         return rc;
-    if (submission_bring(&w->s, NULL, &e) != 0) {
+    if (submission_upload(&w->s, NULL, &e) != 0) {
         cli_error("%s", e.text);
         return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
     }
@@ -320,7 +320,7 @@ static int take_job(struct wish *w, const char *verb, const char **words, int n_
     return CLI_OK;
 }
 
-static int add(struct wish *w, const struct cli_args *a)
+static int add(struct entry_options *w, const struct cli_args *a)
 {
     if (a->n_rest < 1) {
         cli_error("expected a schedule: belay cron add [OPTION...] '30 2 * * *' SCRIPT [ARG...]");
@@ -336,7 +336,7 @@ static int add(struct wish *w, const struct cli_args *a)
 }
 
 /* word: the entry. Without a script or command its job stays unchanged. */
-static int edit(struct wish *w, const char *word, const struct cli_args *a)
+static int edit(struct entry_options *w, const char *word, const struct cli_args *a)
 {
     int64_t id;
     bool has_job = a->n_rest > 0 || w->wrap;
@@ -391,7 +391,8 @@ static int change(const char *action, const char *done, const struct cli_args *a
     return rc;
 }
 
-static int act(const char *action, struct wish *w, const char *entry, const struct cli_args *a)
+static int act(
+    const char *action, struct entry_options *w, const char *entry, const struct cli_args *a)
 {
     static const struct {
         const char *action, *done;
@@ -418,7 +419,7 @@ static int act(const char *action, struct wish *w, const char *entry, const stru
 
 static int run(int argc, const char **argv)
 {
-    struct wish w = {.entry = json_object(), .limit = 50};
+    struct entry_options w = {.entry = json_object(), .limit = 50};
     struct cli_args a;
     /* The action comes first, or after --json, because the other options depend on it. */
     int json = argc > 2 && str_eq(argv[1], "--json") ? 1 : 0;

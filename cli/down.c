@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define STOP_MS 30000
-#define LOOK_MS 50
+#define POLL_MS 50
 
 enum { VAL_TIMEOUT = 1 };
 
@@ -104,7 +104,7 @@ static int wait_for_saves(struct down *d, struct err *e)
                 "%lld job%s still being saved after %lld s; nothing was stopped: look with belay "
                 "list, or give more time with --timeout",
                 (long long)n, are, (long long)d->timeout_ms / 1000);
-        if (is_interrupted(d, LOOK_MS))
+        if (is_interrupted(d, POLL_MS))
             return err_set(e, ERR_CANCELLED,
                 "interrupted while %lld job%s being saved; nothing was stopped", (long long)n, are);
     }

@@ -19,13 +19,13 @@ enum { VAL_WITHOUT_NOTICE = 1, VAL_LIST, VAL_USER, VAL_COMPARE, VAL_AGAINST, VAL
 
 #define LIMIT_MAX_MS (86400LL * 1000)
 
-struct wanted {
+struct drill_options {
     bool without_notice, list, limit_given;
     struct compare compare; /* owns its command */
     struct buf path;        /* of the list */
 };
 
-static int take_limit(struct wanted *w, const char *arg)
+static int take_limit(struct drill_options *w, const char *arg)
 {
     struct err e;
     if (time_parse_duration(arg, false, &w->compare.limit_ms, &e) != 0 ||
@@ -39,7 +39,7 @@ static int take_limit(struct wanted *w, const char *arg)
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    struct wanted *w = ctx;
+    struct drill_options *w = ctx;
     if (val == VAL_WITHOUT_NOTICE)
         w->without_notice = true;
     else if (val == VAL_LIST)
@@ -163,10 +163,10 @@ static void print_list(const json_t *drills)
     }
     table_print(t);
     if (json_array_size(drills) == 0)
-        cli_say_empty("no job was drilled yet: belay drill JOB");
+        cli_print_empty("no job was drilled yet: belay drill JOB");
 }
 
-static int list(const struct wanted *w, bool json)
+static int list(const struct drill_options *w, bool json)
 {
     json_t *v = cli_get(buf_str(&w->path));
     if (!v)
@@ -257,7 +257,8 @@ static void advise(const json_t *drill)
 
 /* With --compare, a drill of the job that has passed or is under way serves (`submit --drill`, an
  * earlier `belay drill`). Otherwise begins one. */
-static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w, struct err *e)
+static int begin_if_needed(
+    struct client *c, int64_t job, const struct drill_options *w, struct err *e)
 {
     json_t *d = NULL;
     int rc = w->compare.command ? newest(c, job, &d, e) : 0;
@@ -267,7 +268,7 @@ static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w
 }
 
 /* Replaces *drill by its state afterwards. */
-static int compare(struct client *c, int64_t job, const struct wanted *w, bool quiet,
+static int compare(struct client *c, int64_t job, const struct drill_options *w, bool quiet,
     json_t **drill, struct err *e)
 {
     int exit_code = 0;
@@ -287,7 +288,7 @@ static int compare(struct client *c, int64_t job, const struct wanted *w, bool q
     return newest(c, job, drill, e);
 }
 
-static int drill(int64_t job, const struct wanted *w, bool json)
+static int drill(int64_t job, const struct drill_options *w, bool json)
 {
     struct client *c = NULL;
     json_t *d = NULL;
@@ -317,7 +318,7 @@ static int drill(int64_t job, const struct wanted *w, bool json)
 }
 
 /* Checks for conflicting options. Returns CLI_OK, or CLI_USAGE after a report. */
-static int check_wanted(const struct wanted *w, int n_rest)
+static int check_options(const struct drill_options *w, int n_rest)
 {
     bool compares = w->compare.command || w->compare.against || w->limit_given;
     const char *wrong = NULL;
@@ -337,13 +338,13 @@ static int check_wanted(const struct wanted *w, int n_rest)
 
 static int run(int argc, const char **argv)
 {
-    struct wanted w = {.compare.limit_ms = COMPARE_LIMIT_MS};
+    struct drill_options w = {.compare.limit_ms = COMPARE_LIMIT_MS};
     struct cli_args a;
     int64_t id = 0;
     buf_adds(&w.path, "/api/v1/drills?limit=200");
     int rc = cli_parse(&verb_drill, argc, argv, false, on_option, &w, &a);
     if (rc == 0)
-        rc = check_wanted(&w, a.n_rest);
+        rc = check_options(&w, a.n_rest);
     if (rc == 0 && w.list) {
         rc = list(&w, a.json);
     } else if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id)) {

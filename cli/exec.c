@@ -50,12 +50,12 @@ static int on_option(void *ctx, int val, const char *arg)
 static int exec_in(int64_t job, const struct choice *choice, const char **words, int n,
     int *ret_exit, struct err *e)
 {
-    const struct session_ask ask = {
+    const struct session_request request = {
         .job = job, .rank = choice->rank, .words = words, .n_words = n, .tty = choice->tty};
     struct client *c = NULL;
     int rc = client_create(&c, e);
     if (rc == 0)
-        rc = session_run(c, &ask, NULL, ret_exit, e);
+        rc = session_run(c, &request, NULL, ret_exit, e);
     client_destroy(c);
     return rc;
 }
@@ -104,7 +104,7 @@ static int run(int argc, const char **argv)
 #define CTRL_P 0x10
 #define CTRL_Q 0x11
 #define ALIVE_MS 20000 /* interval of requests that keep the session alive */
-#define HEAR_MS 500    /* wait for the writer's end, before signals are looked at again */
+#define RECEIVE_MS 500 /* wait for the writer's end, before signals are looked at again */
 /* wait for the job's end to be reported, after a failure that it may have caused */
 #define END_MS 10000
 #define TAIL_DEFAULT 10
@@ -156,9 +156,9 @@ static int on_attach_option(void *ctx, int val, const char *arg)
 /* Runs `asker` or `ender`. */
 static int run_in(const struct attached *a, const char *const *words, int *ret_exit, struct err *e)
 {
-    const struct session_ask ask = {.job = a->job, .words = words, .n_words = 3};
+    const struct session_request request = {.job = a->job, .words = words, .n_words = 3};
     bool begun;
-    return session_feed(a->s.client, &ask, NULL, 0, &begun, ret_exit, e);
+    return session_feed(a->s.client, &request, NULL, 0, &begun, ret_exit, e);
 }
 
 /* Whether the job was submitted with --stdin and has not ended. */
@@ -244,7 +244,7 @@ static bool take_typed(struct attached *a, int *ret_rc, struct err *e)
  * text. */
 static int end_input(struct attached *a, struct err *e)
 {
-    int code = -1, rc = session_hear(&a->s, HEAR_MS, &code, e);
+    int code = -1, rc = session_receive(&a->s, RECEIVE_MS, &code, e);
     if (rc == 0 && code < 0)
         return 0;
     session_finish(&a->s);
@@ -353,7 +353,7 @@ static int follow_attached(
 /* An earlier attach may have closed the job's input. Then only its output is shown. */
 static int begin_typing(struct attached *a, struct err *e)
 {
-    const struct session_ask in = {.job = a->job, .words = writer, .n_words = 3};
+    const struct session_request in = {.job = a->job, .words = writer, .n_words = 3};
     int code = -1, rc = run_in(a, asker, &code, e);
     if (rc == 0 && code != 0)
         cli_warn("the input of job %lld is already closed: showing its output", (long long)a->job);

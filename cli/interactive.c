@@ -14,23 +14,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_LOOK_MS 500 /* a job that starts within this time prints nothing */
-#define LOOK_MS 5000      /* interval of asking why the job waits */
-#define AGAIN_MS 500      /* retry interval: the job runs, but could not be entered yet */
+#define FIRST_WAIT_MS 500 /* a job that starts within this time prints nothing */
+#define WHY_MS 5000       /* interval of asking why the job waits */
+#define RETRY_MS 500      /* retry interval: the job runs, but could not be entered yet */
 
-struct visit {
+struct interactive {
     const struct submission *s;
     struct client *c;
     int64_t job, after; /* after: position in its events */
-    struct session_ask ask;
+    struct session_request request;
     bool runs, granted; /* runs: on some node; granted: this has been printed */
     int code;           /* of the command; -1 = unknown */
     char broke[400];    /* why code is unknown; else "" */
     char printed[400];  /* the last reason for waiting that was printed */
 };
 
-static void say(const struct visit *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(const struct visit *v, const char *fmt, ...)
+static void print_line(const struct interactive *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void print_line(const struct interactive *v, const char *fmt, ...)
 {
     va_list ap;
     if (v->s->quiet)
@@ -91,7 +92,7 @@ static int build(struct submission *s, const char *const *words, int n_words, st
 
 /* ---- waiting ---- */
 
-static void say_why(struct visit *v)
+static void print_reason(struct interactive *v)
 {
     const char *path = CLI_PATH("/api/v1/jobs/%lld/why?brief=1", (long long)v->job);
     json_t *why = NULL;
@@ -101,8 +102,8 @@ static void say_why(struct visit *v)
         text = cli_text(json_array_get(json_object_get(why, "reasons"), 0), "text");
     if (!str_eq(text, "-") && !str_eq(text, v->printed)) {
         if (!v->printed[0] && v->s->slurm)
-            say(v, "job %lld queued and waiting for resources", (long long)v->job);
-        say(v, "job %lld waits: %s", (long long)v->job, text);
+            print_line(v, "job %lld queued and waiting for resources", (long long)v->job);
+        print_line(v, "job %lld waits: %s", (long long)v->job, text);
         STR_COPY(v->printed, text);
     }
     json_decref(why);
@@ -118,9 +119,9 @@ static bool has_started(const json_t *page)
 }
 
 /* Waits until the job runs or has ended. */
-static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
+static int wait_for_start(struct interactive *v, bool *ret_ended, struct err *e)
 {
-    for (int64_t wait_ms = v->runs ? AGAIN_MS : FIRST_LOOK_MS;; wait_ms = LOOK_MS) {
+    for (int64_t wait_ms = v->runs ? RETRY_MS : FIRST_WAIT_MS;; wait_ms = WHY_MS) {
         json_t *page = NULL;
         int rc = cli_next_page(v->c, v->job, wait_ms, &v->after, &page, e);
         if (rc != 0)
@@ -132,41 +133,41 @@ static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
         json_decref(page);
         if (*ret_ended || v->runs)
             return 0;
-        if (pending && (none || wait_ms == LOOK_MS))
-            say_why(v);
+        if (pending && (none || wait_ms == WHY_MS))
+            print_reason(v);
     }
 }
 
 /* ---- the session ---- */
 
-static bool is_salloc(const struct visit *v)
+static bool is_salloc(const struct interactive *v)
 {
     return v->s->slurm && str_eq(v->s->slurm, "salloc");
 }
 
-static void say_runs(struct visit *v)
+static void print_started(struct interactive *v)
 {
     if (v->printed[0] && v->s->slurm)
-        say(v, "job %lld has been allocated resources", (long long)v->job);
+        print_line(v, "job %lld has been allocated resources", (long long)v->job);
     else if (v->printed[0])
-        say(v, "job %lld runs", (long long)v->job);
+        print_line(v, "job %lld runs", (long long)v->job);
     if (is_salloc(v) && !v->granted)
-        say(v, "Granted job allocation %lld", (long long)v->job);
+        print_line(v, "Granted job allocation %lld", (long long)v->job);
     v->granted = true;
     v->printed[0] = '\0';
 }
 
 /* Returns 0 if the job was entered, or cannot be entered yet. */
-static int enter(struct visit *v, struct err *e)
+static int enter(struct interactive *v, struct err *e)
 {
     bool begun = false;
     int code = -1;
-    say_runs(v);
-    int rc = session_run(v->c, &v->ask, &begun, &code, e);
+    print_started(v);
+    int rc = session_run(v->c, &v->request, &begun, &code, e);
     if (begun) {
         v->runs = false; /* the next time is another attempt */
         if (is_salloc(v))
-            say(v, "Relinquishing job allocation %lld", (long long)v->job);
+            print_line(v, "Relinquishing job allocation %lld", (long long)v->job);
         v->code = rc == 0 ? code : -1;
         STR_COPY(v->broke, rc == 0 ? "" : e->text);
     } else if (rc != ERR_CONFLICT && rc != ERR_UNAVAILABLE) {
@@ -175,7 +176,7 @@ static int enter(struct visit *v, struct err *e)
     return 0;
 }
 
-static int attend(struct visit *v, int *ret_signum, struct err *e)
+static int run_sessions(struct interactive *v, int *ret_signum, struct err *e)
 {
     bool ended = false;
     int rc = 0;
@@ -191,7 +192,7 @@ static int attend(struct visit *v, int *ret_signum, struct err *e)
     return rc;
 }
 
-static void cancel(const struct visit *v)
+static void cancel(const struct interactive *v)
 {
     const char *path = CLI_PATH("/api/v1/jobs/%lld/cancel", (long long)v->job);
     json_t *reply = NULL;
@@ -203,7 +204,7 @@ static void cancel(const struct visit *v)
 /* ---- the end ---- */
 
 /* The job's log contains only the host's messages about failures, not the command's output. */
-static void show_log(const struct visit *v)
+static void show_log(const struct interactive *v)
 {
     const struct log_part all = {.since = WALL_NONE};
     struct err e;
@@ -213,7 +214,7 @@ static void show_log(const struct visit *v)
         submission_error(v->s, e.text);
 }
 
-static int finish(const struct visit *v, struct err *e)
+static int finish(const struct interactive *v, struct err *e)
 {
     static const char *const interruptions[] = {"node-lost", "reclaimed", "evicted", "drained"};
     const char *path = CLI_PATH("/api/v1/jobs/%lld", (long long)v->job);
@@ -228,7 +229,7 @@ static int finish(const struct visit *v, struct err *e)
     const char *end = rc == 0 ? cli_text(json_object_get(shown, "job"), "end") : "";
     for (size_t i = 0; i < sizeof(interruptions) / sizeof(interruptions[0]); i++)
         if (str_eq(end, interruptions[i]) && json_is_false(json_object_get(v->s->spec, "requeue")))
-            say(v,
+            print_line(v,
                 "the job was interactive, so it is not queued again; with --requeue it would be");
     if (rc == 0 && v->code >= 0 && (str_eq(end, "succeeded") || str_eq(end, "failed")))
         code = v->code;
@@ -238,10 +239,10 @@ static int finish(const struct visit *v, struct err *e)
     return rc == 0 ? code : rc;
 }
 
-static int visit(struct visit *v)
+static int interactive(struct interactive *v)
 {
     struct err e = {0};
-    int signum = 0, rc = attend(v, &signum, &e);
+    int signum = 0, rc = run_sessions(v, &signum, &e);
     if (rc != 0) {
         cancel(v);
         submission_error(v->s, e.text);
@@ -257,7 +258,7 @@ static int visit(struct visit *v)
 
 int interactive_run(struct submission *s, const char *const *words, int n_words, bool tty)
 {
-    struct visit v = {.s = s, .code = -1};
+    struct interactive v = {.s = s, .code = -1};
     json_t *reply = NULL;
     struct err e = {0};
     const char **all = mem_array((size_t)n_words + 3, sizeof(*all));
@@ -265,7 +266,7 @@ int interactive_run(struct submission *s, const char *const *words, int n_words,
     all[1] = "run";
     all[2] = INTERACTIVE_GUEST;
     memcpy(all + 3, words, (size_t)n_words * sizeof(*all));
-    v.ask = (struct session_ask){.words = all, .n_words = n_words + 3, .tty = tty};
+    v.request = (struct session_request){.words = all, .n_words = n_words + 3, .tty = tty};
     int code = CLI_FAILED, rc = build(s, words, n_words, &e);
     if (rc == 0 && s->test_only) {
         free(all);
@@ -274,13 +275,13 @@ int interactive_run(struct submission *s, const char *const *words, int n_words,
     if (rc == 0)
         rc = client_create(&v.c, &e);
     if (rc == 0)
-        rc = submission_bring(s, v.c, &e);
+        rc = submission_upload(s, v.c, &e);
     if (rc == 0)
         rc = client_json(v.c, "POST", "/api/v1/jobs", s->spec, &reply, &e);
-    v.job = v.ask.job = cli_int(reply, "id", 0);
+    v.job = v.request.job = cli_int(reply, "id", 0);
     json_decref(reply);
     if (rc == 0) {
-        code = visit(&v);
+        code = interactive(&v);
     } else {
         submission_error(s, e.text);
         code = rc == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define COME_MS 120000 /* limit for the submitter to connect */
-#define LOOK_MS 1000   /* interval for checking for a notice */
+#define CHECK_MS 1000  /* interval for checking for a notice */
 #define HANG_UP_MS 2000
 #define BEGUN 'b'
 
@@ -137,10 +137,10 @@ static int wait_for(pid_t command, const sigset_t *signals)
     int64_t hang_up_ms = INT64_MAX;
     bool printed = false;
     for (int status;;) {
-        const struct timespec look = {.tv_sec = LOOK_MS / 1000};
+        const struct timespec interval = {.tv_sec = CHECK_MS / 1000};
         if (waitpid(command, &status, WNOHANG) == command)
             return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-        int signum = sigtimedwait(signals, NULL, &look);
+        int signum = sigtimedwait(signals, NULL, &interval);
         if (signum == SIGTERM && hang_up_ms == INT64_MAX && isatty(STDIN_FILENO))
             hang_up_ms = now_ms() + HANG_UP_MS;
         if (signum == SIGHUP || now_ms() >= hang_up_ms) {

@@ -11,7 +11,7 @@
 #include "ckpt/s3.h"
 #include "ckpt/store/keys_source.h"
 
-struct asking {
+struct keys_request {
     struct err *e;
     int rc;
     bool is_done;
@@ -19,7 +19,7 @@ struct asking {
 
 static void on_keys(void *ctx, const struct err *e)
 {
-    struct asking *a = ctx;
+    struct keys_request *a = ctx;
     a->is_done = true;
     if (e) {
         *a->e = *e;
@@ -29,7 +29,7 @@ static void on_keys(void *ctx, const struct err *e)
 
 int keys_get(const char *url, struct store_net **ret_net, struct err *e)
 {
-    struct asking a = {.e = e};
+    struct keys_request a = {.e = e};
     uv_loop_t loop;
     *ret_net = NULL;
     if (!s3_location_is_one(url, NULL)) /* and libcurl is not loaded */

@@ -237,7 +237,7 @@ static void print_jobs(const json_t *jobs, const struct choice *c)
     json_array_foreach(jobs, i, job) print_job(t, job, c->why);
     table_print(t);
     if (json_array_size(jobs) == 0)
-        cli_say_empty(
+        cli_print_empty(
             c->all ? "no such jobs" : "no such active jobs (belay list -a includes ended ones)");
 }
 

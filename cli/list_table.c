@@ -119,7 +119,7 @@ int list_print(const char *path, const char *name, const struct list_column *col
     if (!json && json_array_size(json_object_get(v, name)) == 0) {
         char none[64];
         snprintf(none, sizeof(none), "no %s", name);
-        cli_say_empty(none);
+        cli_print_empty(none);
     }
     json_decref(v);
     return CLI_OK;

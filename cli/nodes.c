@@ -10,7 +10,7 @@
 
 enum { VAL_ALL = 1, VAL_RACKS };
 
-struct wanted {
+struct node_options {
     bool all, racks;
 };
 
@@ -51,7 +51,7 @@ static const struct list_column rack_columns[] = {
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    struct wanted *w = ctx;
+    struct node_options *w = ctx;
     (void)arg;
     if (val == VAL_ALL)
         w->all = true;
@@ -135,7 +135,7 @@ static int change_all(const struct cli_args *a)
 
 static int run(int argc, const char **argv)
 {
-    struct wanted w = {0};
+    struct node_options w = {0};
     struct cli_args a;
     int rc = cli_parse(&verb_nodes, argc, argv, false, on_option, &w, &a);
     if (rc == 0 && a.n_rest > 0)

@@ -62,7 +62,7 @@ static int run(int argc, const char **argv)
     else if (v)
         list_table(json_object_get(v, "offers"), offer_columns);
     if (v && !a.json && json_array_size(json_object_get(v, "offers")) == 0)
-        cli_say_empty("no offers");
+        cli_print_empty("no offers");
     json_decref(v);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

@@ -18,7 +18,7 @@
 
 enum { VAL_YES = 1, VAL_DRY_RUN };
 
-struct wish {
+struct pool_options {
     bool yes, dry_run;
 };
 
@@ -48,7 +48,7 @@ static const struct list_column instance_columns[] = {
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    struct wish *w = ctx;
+    struct pool_options *w = ctx;
     (void)arg;
     if (val == VAL_YES)
         w->yes = true;
@@ -261,7 +261,7 @@ static json_t *request_of(const char *file, struct err *e)
 }
 
 /* Fetches the changes first, and applies them only if they are still the same ("expect"). */
-static int apply(const char *file, const struct wish *w, bool json)
+static int apply(const char *file, const struct pool_options *w, bool json)
 {
     struct err e;
     json_t *request = request_of(file, &e);
@@ -296,7 +296,7 @@ static int apply(const char *file, const struct wish *w, bool json)
 
 static int run(int argc, const char **argv)
 {
-    struct wish w = {0};
+    struct pool_options w = {0};
     struct cli_args a;
     int rc = cli_parse(&verb_pools, argc, argv, false, on_option, &w, &a);
     const char *action = a.n_rest > 0 ? a.rest[0] : "";

@@ -97,7 +97,7 @@ void table_print_to(struct table *t, FILE *out)
     free(t);
 }
 
-void cli_say_empty(const char *text)
+void cli_print_empty(const char *text)
 {
     if (isatty(STDOUT_FILENO))
         fprintf(stderr, "%s\n", text);

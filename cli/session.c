@@ -185,7 +185,7 @@ static int write_all(int fd, const char *p, size_t n, struct err *e)
     return 0;
 }
 
-static int take(const struct frame *f, int *ret_exit, struct err *e)
+static int handle_frame(const struct frame *f, int *ret_exit, struct err *e)
 {
     switch (f->type) {
     case FRAME_OUT:
@@ -202,7 +202,7 @@ static int take(const struct frame *f, int *ret_exit, struct err *e)
     }
 }
 
-int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *e)
+int session_receive(struct session *s, int64_t wait_ms, int *ret_exit, struct err *e)
 {
     struct client_reply reply = {0};
     struct frame f;
@@ -218,7 +218,7 @@ int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *
     buf_add(&s->came, reply.body.data, reply.body.len);
     client_reply_deinit(&reply);
     while (rc == 0 && (got = frame_read(buf_str(&s->came), s->came.len, &f, &used, e)) != 0) {
-        rc = got < 0 ? got : take(&f, ret_exit, e);
+        rc = got < 0 ? got : handle_frame(&f, ret_exit, e);
         if (rc == 0)
             buf_remove_front(&s->came, used);
     }
@@ -232,28 +232,29 @@ static int receive(struct session *s, int *ret_exit, struct err *e)
 {
     int rc = 0;
     while (rc == 0 && *ret_exit < 0)
-        rc = session_hear(s, WAIT_MS, ret_exit, e);
+        rc = session_receive(s, WAIT_MS, ret_exit, e);
     return rc;
 }
 
 /* ---- beginning and ending ---- */
 
-int session_begin(struct session *s, const struct session_ask *ask, struct err *e)
+int session_begin(struct session *s, const struct session_request *request, struct err *e)
 {
     struct winsize w = {0};
     const char *term = getenv("TERM");
     json_t *command = json_array(), *v = NULL;
-    for (int i = 0; i < ask->n_words; i++)
-        json_array_append_new(command, json_text(ask->words[i]));
-    if (ask->tty)
+    for (int i = 0; i < request->n_words; i++)
+        json_array_append_new(command, json_text(request->words[i]));
+    if (request->tty)
         ioctl(STDIN_FILENO, TIOCGWINSZ, &w);
-    json_t *body = ask->signal ? json_pack("{s:i,s:s,s:I}", "signal", ask->signal, "to", ask->to,
-                                     "rank", (json_int_t)ask->rank)
-                               : json_pack("{s:O,s:I,s:b,s:o,s:i,s:i}", "command", command, "rank",
-                                     (json_int_t)ask->rank, "tty", (int)ask->tty, "term",
-                                     json_text(ask->tty && term ? term : ""), "rows", (int)w.ws_row,
-                                     "columns", (int)w.ws_col);
-    const char *path = CLI_PATH("/api/v1/jobs/%lld/exec", (long long)ask->job);
+    json_t *body = request->signal
+                       ? json_pack("{s:i,s:s,s:I}", "signal", request->signal, "to", request->to,
+                             "rank", (json_int_t)request->rank)
+                       : json_pack("{s:O,s:I,s:b,s:o,s:i,s:i}", "command", command, "rank",
+                             (json_int_t)request->rank, "tty", (int)request->tty, "term",
+                             json_text(request->tty && term ? term : ""), "rows", (int)w.ws_row,
+                             "columns", (int)w.ws_col);
+    const char *path = CLI_PATH("/api/v1/jobs/%lld/exec", (long long)request->job);
     int rc = client_json(s->client, "POST", path, body, &v, e);
     json_decref(body);
     json_decref(command);
@@ -348,7 +349,7 @@ static void guard_stop(struct guard *g, bool started)
 
 /* ---- the session ---- */
 
-static int attend(struct session *s, bool no_input, int *ret_exit, struct err *e)
+static int run_terminal(struct session *s, bool no_input, int *ret_exit, struct err *e)
 {
     signal(SIGINT, SIG_IGN); /* until the thread waits for them; the child forwards them */
     signal(SIGQUIT, SIG_IGN);
@@ -367,22 +368,22 @@ static int attend(struct session *s, bool no_input, int *ret_exit, struct err *e
     return rc;
 }
 
-int session_run(
-    struct client *c, const struct session_ask *ask, bool *ret_begun, int *ret_exit, struct err *e)
+int session_run(struct client *c, const struct session_request *request, bool *ret_begun,
+    int *ret_exit, struct err *e)
 {
     struct session s = {.client = c};
-    s.tty = ask->tty && tcgetattr(STDIN_FILENO, &s.saved) == 0;
+    s.tty = request->tty && tcgetattr(STDIN_FILENO, &s.saved) == 0;
     *ret_exit = -1;
-    int rc = session_begin(&s, ask, e);
+    int rc = session_begin(&s, request, e);
     if (ret_begun)
         *ret_begun = rc == 0;
     if (rc == 0)
-        rc = attend(&s, ask->no_input, ret_exit, e);
+        rc = run_terminal(&s, request->no_input, ret_exit, e);
     session_finish(&s);
     return rc;
 }
 
-int session_feed(struct client *c, const struct session_ask *ask, const void *p, size_t n,
+int session_feed(struct client *c, const struct session_request *request, const void *p, size_t n,
     bool *ret_begun, int *ret_exit, struct err *e)
 {
     struct session s = {.client = c};
@@ -392,7 +393,7 @@ int session_feed(struct client *c, const struct session_ask *ask, const void *p,
     for (size_t at = 0; at < n; at += PIECE)
         frame_add(&frames, FRAME_IN, (const char *)p + at, n - at < PIECE ? n - at : PIECE);
     frame_add(&frames, FRAME_EOF, NULL, 0);
-    int rc = session_begin(&s, ask, e);
+    int rc = session_begin(&s, request, e);
     *ret_begun = rc == 0;
     if (rc == 0)
         rc = session_post(&s, c, &frames, &offset, e);

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include <termios.h>
 
-struct session_ask {
+struct session_request {
     int64_t job, rank;
     const char *const *words; /* the command */
     int n_words;
@@ -35,17 +35,17 @@ struct session {
  * size, until the command has ended. SIGTERM and SIGHUP end the session with its command, and then
  * this process. *ret_exit: the command's exit code, or 128 + signal. *ret_begun: as below; may be
  * NULL. */
-int session_run(
-    struct client *c, const struct session_ask *ask, bool *ret_begun, int *ret_exit, struct err *e);
+int session_run(struct client *c, const struct session_request *request, bool *ret_begun,
+    int *ret_exit, struct err *e);
 
 /* Begins a session, sends n bytes and EOF as its input, and prints its output until it has ended.
  * *ret_begun: whether the command may have been started; also set on an error. */
-int session_feed(struct client *c, const struct session_ask *ask, const void *p, size_t n,
+int session_feed(struct client *c, const struct session_request *request, const void *p, size_t n,
     bool *ret_begun, int *ret_exit, struct err *e);
 
 /* ---- its parts, for belay attach ---- */
 
-int session_begin(struct session *s, const struct session_ask *ask, struct err *e);
+int session_begin(struct session *s, const struct session_request *request, struct err *e);
 
 /* Sends frames (base/frames.h) from *offset on, and advances it; belayd answers when it has space.
  * c: s->client, or another process's. */
@@ -54,7 +54,7 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
 
 /* Prints the command's output of the next wait_ms (at most 20000). *ret_exit is unchanged until the
  * command has ended. ERR_IO: the session broke. */
-int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *e);
+int session_receive(struct session *s, int64_t wait_ms, int *ret_exit, struct err *e);
 
 void session_finish(struct session *s);
 

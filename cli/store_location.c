@@ -75,7 +75,7 @@ static int read_config(const char *file, const char *state, struct store_locatio
     return rc;
 }
 
-static int ask_belayd(struct store_location *p, struct err *e)
+static int get_from_belayd(struct store_location *p, struct err *e)
 {
     struct client *c;
     json_t *v = NULL;
@@ -125,7 +125,7 @@ int store_location_find(
     } else if (o->config) {
         rc = read_config(o->config, NULL, ret_location, e);
     } else {
-        rc = ask_belayd(ret_location, e);
+        rc = get_from_belayd(ret_location, e);
     }
     if (rc == ERR_UNAVAILABLE && !(server && server[0]))
         rc = read_local(ret_location, e);

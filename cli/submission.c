@@ -271,7 +271,7 @@ static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
         on_warning(s, cli_text(warning, "text"));
 }
 
-int submission_bring(struct submission *s, struct client *c, struct err *e)
+int submission_upload(struct submission *s, struct client *c, struct err *e)
 {
     char hash[CHUNK_HEX_SIZE];
     struct client *own = NULL;
@@ -291,7 +291,7 @@ int submission_bring(struct submission *s, struct client *c, struct err *e)
 }
 
 /* The working directory is not sent: the estimate does not depend on it. */
-static int ask(struct submission *s)
+static int estimate(struct submission *s)
 {
     struct client *c = NULL;
     json_t *reply = NULL;
@@ -319,8 +319,8 @@ int submission_send(struct submission *s)
     struct err e = {0};
     int code = CLI_FAILED;
     if (s->test_only)
-        return ask(s);
-    if (client_create(&c, &e) != 0 || submission_bring(s, c, &e) != 0 ||
+        return estimate(s);
+    if (client_create(&c, &e) != 0 || submission_upload(s, c, &e) != 0 ||
         client_json(c, "POST", "/api/v1/jobs?why=1", s->spec, &reply, &e) != 0) {
         submission_error(s, e.text);
         client_destroy(c);

@@ -41,7 +41,7 @@ int submission_build(struct submission *s, const char *file, const char *script,
 /* Sends data that belongs to the specification, such as the working directory with --workdir
  * upload, and completes it. c may be NULL: opens a connection. Errors are those of workdir_upload.
  */
-int submission_bring(struct submission *s, struct client *c, struct err *e);
+int submission_upload(struct submission *s, struct client *c, struct err *e);
 
 /* Reports text in the style of the submitting program. */
 void submission_error(const struct submission *s, const char *text);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* belayd's reply; NULL if none answers. */
-static json_t *ask(void)
+static json_t *get_version(void)
 {
     struct client *c = NULL;
     json_t *v = NULL;
@@ -24,7 +24,7 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     int rc = cli_parse(&verb_version, argc, argv, false, NULL, NULL, &a);
     if (rc == 0) {
-        json_t *v = ask();
+        json_t *v = get_version();
         if (a.json) {
             json_t *o = json_pack("{s:s,s:O?}", "belay", BELAY_VERSION, "belayd", v);
             cli_print_json(o);

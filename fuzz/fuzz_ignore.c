@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc != 0) {
         check_error(rc, &e);
     } else {
-        assert(ignore_look(&g, path, true) <= IGNORED_REINCLUDED);
-        assert(ignore_look(&g, path, false) <= IGNORED_REINCLUDED);
+        assert(ignore_match(&g, path, true) <= IGNORED_REINCLUDED);
+        assert(ignore_match(&g, path, false) <= IGNORED_REINCLUDED);
         ignore_deinit(&g);
     }
     free(path);

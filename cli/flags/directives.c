@@ -223,7 +223,7 @@ static int apply_chdir(const struct directive_context *c, const char *value, str
     return 0;
 }
 
-/* submission_bring reads "upload" and removes it: belayd knows uploaded directories by their hash.
+/* submission_upload reads "upload" and removes it: belayd knows uploaded directories by their hash.
  */
 static int apply_workdir(const struct directive_context *c, const char *value, struct err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise without an argument, --reclaim and --forgotten (advise_jobs.c). All but advise_ask
+ * belay advise without an argument, --reclaim and --forgotten (advise_jobs.c). All but advise_get
  * return the exit code.
  */
 #ifndef BELAY_CLI_REPORTS_ADVISE_H
@@ -12,7 +12,7 @@
 
 /* belayd's advice on all running jobs, from all pages: {"items", "looked_at"}, most expensive
  * first; a new reference. */
-int advise_ask(struct client *c, const char *user, json_t **ret_reply, struct err *e);
+int advise_get(struct client *c, const char *user, json_t **ret_reply, struct err *e);
 int advise_jobs(const char *user, bool json); /* user may be NULL: all users */
 /* for_ms < 0: as configured in belayd; volumes: own, all or none; NULL for belayd's default. */
 int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool json);

@@ -118,7 +118,7 @@ static json_t *sorted(const json_t *items)
     return list;
 }
 
-int advise_ask(struct client *c, const char *user, json_t **ret_reply, struct err *e)
+int advise_get(struct client *c, const char *user, json_t **ret_reply, struct err *e)
 {
     json_t *items = json_array();
     int64_t looked_at = 0, after = 0;
@@ -151,7 +151,7 @@ int advise_jobs(const char *user, bool json)
     json_t *v = NULL;
     int rc = client_create(&c, &e);
     if (rc == 0)
-        rc = advise_ask(c, user, &v, &e);
+        rc = advise_get(c, user, &v, &e);
     client_destroy(c);
     if (rc != 0)
         cli_error("%s", e.text);

@@ -16,7 +16,8 @@ int use_read_weeks(const char *arg, int64_t *ret_weeks)
     return CLI_USAGE;
 }
 
-static int ask(int64_t weeks, const char *pool, int64_t step_ms, json_t **ret_reply, struct err *e)
+static int get_use(
+    int64_t weeks, const char *pool, int64_t step_ms, json_t **ret_reply, struct err *e)
 {
     struct client *c;
     struct buf path = {0};
@@ -80,7 +81,7 @@ int use_read(int64_t weeks, const char *pool, bool elastic_too, int64_t step_ms,
     struct use *ret_use, struct err *e)
 {
     struct use u = {.unit = "gpus"};
-    int rc = ask(weeks, pool, step_ms, &u.reply, e);
+    int rc = get_use(weeks, pool, step_ms, &u.reply, e);
     if (rc != 0)
         return rc;
     const json_t *pools = json_object_get(u.reply, "pools");

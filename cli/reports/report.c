@@ -32,7 +32,7 @@ struct wall report_last_week(struct wall now)
 
 /* ---- belayd's data ---- */
 
-struct asking {
+struct report_source {
     struct client *client;
     const struct report_options *o;
     struct err e;
@@ -41,7 +41,8 @@ struct asking {
 
 /* GET of path for a period (none if to_ms is 0); of_team: only for the report's team, if it has
  * one. NULL after any failure, also an earlier one. */
-static json_t *ask(struct asking *a, const char *path, int64_t from_ms, int64_t to_ms, bool of_team)
+static json_t *get_period(
+    struct report_source *a, const char *path, int64_t from_ms, int64_t to_ms, bool of_team)
 {
     struct buf text = {0};
     char iso[TIME_ISO_MAX];
@@ -60,9 +61,9 @@ static json_t *ask(struct asking *a, const char *path, int64_t from_ms, int64_t 
     return a->rc == 0 ? v : NULL;
 }
 
-static json_t *ask_week(struct asking *a, const char *path, bool of_team)
+static json_t *get_week(struct report_source *a, const char *path, bool of_team)
 {
-    return ask(a, path, a->o->from.ms, a->o->from.ms + WEEK_MS, of_team);
+    return get_period(a, path, a->o->from.ms, a->o->from.ms + WEEK_MS, of_team);
 }
 
 /* ---- combining ---- */
@@ -160,22 +161,22 @@ static int64_t spent_on(const json_t *reply, const char *kind)
     return cli_int(json_object_get(json_object_get(reply, "total"), "spent_uusd"), kind, 0);
 }
 
-static json_t *make_report(struct asking *a)
+static json_t *make_report(struct report_source *a)
 {
     const struct report_options *o = a->o;
     int64_t from = o->from.ms, to = from + WEEK_MS, first = to - HISTORY_WEEKS * WEEK_MS;
     char iso_from[TIME_ISO_MAX], iso_to[TIME_ISO_MAX];
-    json_t *users = ask_week(a, "/api/v1/cost?by=user", true),
-           *all = ask_week(a, "/api/v1/cost?by=kind", false);
-    json_t *before = ask(a, "/api/v1/cost?by=kind", from - WEEK_MS, from, true),
-           *days = ask(a, "/api/v1/cost?by=day", first, to, true);
-    json_t *projects = ask_week(a, "/api/v1/cost?by=project", true),
-           *pools = ask_week(a, "/api/v1/cost?by=pool", true);
-    json_t *jobs = ask_week(a, "/api/v1/cost/jobs?limit=" JOBS_SHOWN, true),
-           *budgets = ask(a, "/api/v1/budgets", 0, 0, false);
+    json_t *users = get_week(a, "/api/v1/cost?by=user", true),
+           *all = get_week(a, "/api/v1/cost?by=kind", false);
+    json_t *before = get_period(a, "/api/v1/cost?by=kind", from - WEEK_MS, from, true),
+           *days = get_period(a, "/api/v1/cost?by=day", first, to, true);
+    json_t *projects = get_week(a, "/api/v1/cost?by=project", true),
+           *pools = get_week(a, "/api/v1/cost?by=pool", true);
+    json_t *jobs = get_week(a, "/api/v1/cost/jobs?limit=" JOBS_SHOWN, true),
+           *budgets = get_period(a, "/api/v1/budgets", 0, 0, false);
     json_t *advice = NULL, *report = NULL;
     if (a->rc == 0)
-        a->rc = advise_ask(a->client, NULL, &advice, &a->e);
+        a->rc = advise_get(a->client, NULL, &advice, &a->e);
     if (a->rc == 0) {
         const json_t *total = json_object_get(users, "total");
         time_format_iso(o->from, iso_from);
@@ -359,8 +360,8 @@ static int text_of(const json_t *report, char **ret_text, struct err *e)
     return 0;
 }
 
-static int send_to(
-    struct asking *a, const json_t *report, const char *text, const char *key, const char *to)
+static int send_to(struct report_source *a, const json_t *report, const char *text, const char *key,
+    const char *to)
 {
     struct buf page = {0};
     const char *team = a->o->team;
@@ -380,7 +381,7 @@ static int send_to(
     return a->rc;
 }
 
-static void send_report(struct asking *a, const json_t *report)
+static void send_report(struct report_source *a, const json_t *report)
 {
     char *text = NULL;
     a->rc = text_of(report, &text, &a->e);
@@ -393,7 +394,7 @@ static void send_report(struct asking *a, const json_t *report)
 
 int report_run(const struct report_options *o)
 {
-    struct asking a = {.o = o};
+    struct report_source a = {.o = o};
     json_t *report = NULL;
     bool is_sent = o->mail || o->post;
     a.rc = client_create(&a.client, &a.e);

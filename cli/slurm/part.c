@@ -324,7 +324,7 @@ struct relay {
 
 static void send_all(struct relay *r, const struct buf *frame)
 {
-    r->gone = r->gone || !part_tls_say(r->tls, frame->data, frame->len);
+    r->gone = r->gone || !part_tls_send(r->tls, frame->data, frame->len);
 }
 
 static void send_frame(struct relay *r, enum frame_type type, const void *p, size_t n)
@@ -374,7 +374,7 @@ static void handle_frames(struct relay *r, struct buf *received)
     struct err e;
     size_t used;
     int rc;
-    r->gone = r->gone || !part_tls_hear(r->tls, received);
+    r->gone = r->gone || !part_tls_receive(r->tls, received);
     while ((rc = frame_read(buf_str(received), received->len, &f, &used, &e)) == 1) {
         unsigned char signum = f.type == FRAME_SIGNAL ? (unsigned char)f.p[0] : 0;
         if (signum == SIGKILL)

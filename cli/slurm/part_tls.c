@@ -176,7 +176,7 @@ static int fill_in(struct part_tls *t, int flags)
 /* ---- the handshake ---- */
 
 /* 1: done; 0: more data is needed; -1: failed. */
-static int shake(struct part_tls *t)
+static int run_handshake(struct part_tls *t)
 {
     ERR_clear_error();
     int rc = SSL_do_handshake(t->ssl);
@@ -189,19 +189,19 @@ static int shake(struct part_tls *t)
 
 int part_tls_greet(struct part_tls *t, int64_t *ret_part)
 {
-    int came = fill_in(t, MSG_DONTWAIT), rc = shake(t);
+    int came = fill_in(t, MSG_DONTWAIT), rc = run_handshake(t);
     const char accepted = ACCEPTED;
     *ret_part = t->part;
-    if (rc == 1 && !part_tls_say(t, &accepted, 1))
+    if (rc == 1 && !part_tls_send(t, &accepted, 1))
         return -1;
     return rc == 0 && came < 0 ? -1 : rc;
 }
 
-/* shake(), then waits for srun's confirmation that the part is accepted. Returns as shake(). */
-static int shake_and_confirm(struct part_tls *t)
+/* run_handshake(), then waits for srun's confirmation that the part is accepted. Returns as run_handshake(). */
+static int handshake_and_confirm(struct part_tls *t)
 {
     char answer;
-    int rc = shake(t);
+    int rc = run_handshake(t);
     if (rc != 1)
         return rc;
     int n = SSL_read(t->ssl, &answer, 1);
@@ -229,7 +229,7 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
     snprintf(t->identity, sizeof(t->identity), "%lld", (long long)part);
     SSL_set_verify(t->ssl, SSL_VERIFY_PEER, NULL); /* no certificate is valid */
     SSL_set_connect_state(t->ssl);
-    while ((rc = shake_and_confirm(t)) == 0 && came >= 0) {
+    while ((rc = handshake_and_confirm(t)) == 0 && came >= 0) {
         int ready = wait_for(fd, deadline_ms);
         if (ready == 0)
             break;
@@ -249,7 +249,7 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
 
 /* ---- data ---- */
 
-bool part_tls_hear(struct part_tls *t, struct buf *in)
+bool part_tls_receive(struct part_tls *t, struct buf *in)
 {
     int came = fill_in(t, MSG_DONTWAIT), n;
     ERR_clear_error();
@@ -259,7 +259,7 @@ bool part_tls_hear(struct part_tls *t, struct buf *in)
     return flush_out(t) && came >= 0 && why == SSL_ERROR_WANT_READ;
 }
 
-bool part_tls_say(struct part_tls *t, const void *p, size_t n)
+bool part_tls_send(struct part_tls *t, const void *p, size_t n)
 {
     ERR_clear_error();
     if (SSL_write(t->ssl, p, (int)n) != (int)n)

@@ -37,10 +37,10 @@ int part_tls_greet(struct part_tls *t, int64_t *ret_part);
 
 /* Appends received data, at most 64 KiB per call. Does not block. False if the connection has ended
  * or failed, after the appended data. */
-bool part_tls_hear(struct part_tls *t, struct buf *in);
+bool part_tls_receive(struct part_tls *t, struct buf *in);
 
 /* Sends all n bytes; blocks if fd does. False if the connection has failed, or would block. */
-bool part_tls_say(struct part_tls *t, const void *p, size_t n);
+bool part_tls_send(struct part_tls *t, const void *p, size_t n);
 
 /* Does not close fd. t may be NULL. */
 void part_tls_free(struct part_tls *t);

@@ -158,7 +158,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
     struct sacct *s = ctx;
     struct buf account = {0};
     slurm_job_value(j, JOB_ACCOUNT, &account);
-    bool wanted = slurm_hosts_meet(s->nodes, j->nodes) &&
+    bool wanted = slurm_hosts_intersect(s->nodes, j->nodes) &&
                   (!s->account || slurm_list_has(s->account, buf_str(&account)));
     buf_deinit(&account);
     if (wanted && s->json)

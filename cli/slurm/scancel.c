@@ -48,7 +48,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-#define HEAR_MS 20000
+#define RECEIVE_MS 20000
 #define PIECES_MAX 1000 /* in one request, which is then at most 40 KB long */
 
 struct scancel {
@@ -67,7 +67,7 @@ struct scancel {
 static void on_job(void *ctx, const struct slurm_job *j)
 {
     struct scancel *s = ctx;
-    if (!slurm_hosts_meet(s->nodes, j->nodes))
+    if (!slurm_hosts_intersect(s->nodes, j->nodes))
         return;
     s->ids = mem_resize(s->ids, s->n_ids + 1, sizeof(*s->ids));
     s->ids[s->n_ids++] = cli_int(j->job, "id", 0);
@@ -174,13 +174,13 @@ static int cancel_picked(struct scancel *s)
 
 /* Waits until the rank's node has sent the signal. *ret_code: 1 if no process would receive it. */
 static int send_signal(
-    struct client *c, const struct session_ask *ask, int *ret_code, struct err *e)
+    struct client *c, const struct session_request *request, int *ret_code, struct err *e)
 {
     struct session s = {.client = c};
     *ret_code = -1;
-    int rc = session_begin(&s, ask, e);
+    int rc = session_begin(&s, request, e);
     while (rc == 0 && *ret_code < 0)
-        rc = session_hear(&s, HEAR_MS, ret_code, e);
+        rc = session_receive(&s, RECEIVE_MS, ret_code, e);
     session_finish(&s);
     return rc;
 }
@@ -191,7 +191,7 @@ static void signal_job(void *ctx, const struct slurm_job *j)
     struct scancel *s = ctx;
     int64_t id = cli_int(j->job, "id", 0);
     const char *state = cli_text(j->job, "state"), *shown = cli_text(j->job, "ref");
-    if (!slurm_hosts_meet(s->nodes, j->nodes))
+    if (!slurm_hosts_intersect(s->nodes, j->nodes))
         return;
     if (!str_eq(state, "running")) {
         if (!s->quiet)
@@ -203,10 +203,11 @@ static void signal_job(void *ctx, const struct slurm_job *j)
         return;
     }
     for (int64_t rank = 0; rank < cli_int(j->job, "ranks", 1); rank++) {
-        const struct session_ask ask = {.job = id, .rank = rank, .signal = s->signal, .to = s->to};
+        const struct session_request request = {
+            .job = id, .rank = rank, .signal = s->signal, .to = s->to};
         struct err e;
         int code;
-        int rc = send_signal(s->c, &ask, &code, &e);
+        int rc = send_signal(s->c, &request, &code, &e);
         if (rc == 0 && s->verbose)
             fprintf(stderr, "scancel: Signal %d to job %s%s\n", s->signal, shown,
                 code ? ": no process receives it" : "");

@@ -229,7 +229,7 @@ static int show_nodes(struct scontrol *s, const char *names)
         return CLI_FAILED;
     json_array_foreach(json_object_get(v, "nodes"), i, n)
     {
-        if (!slurm_hosts_meet(names, cli_text(n, "name")))
+        if (!slurm_hosts_intersect(names, cli_text(n, "name")))
             continue;
         s->shown++;
         if (s->json)

@@ -272,7 +272,7 @@ static void add_node(
 {
     const char *state = node_state(node, used), *name = cli_text(node, "name");
     int64_t cpus = cli_int(node, "cpus", 0), mib = cli_int(node, "memory_mib", 0);
-    if (!has_state(s, state) || !slurm_hosts_meet(s->nodes, name))
+    if (!has_state(s, state) || !slurm_hosts_intersect(s->nodes, name))
         return;
     struct group *g = find_group(s, pool, state, node);
     bool works = str_eq(state, "idle") || str_eq(state, "mixed") || str_eq(state, "allocated");

@@ -311,7 +311,7 @@ const struct slurm_program *slurm_program_find(const char *path)
     return NULL;
 }
 
-static void say(const char *program, const char *kind, const char *fmt, va_list args)
+static void print_message(const char *program, const char *kind, const char *fmt, va_list args)
 {
     fprintf(stderr, "%s: %s: ", program, kind);
     vfprintf(stderr, fmt, args);
@@ -322,7 +322,7 @@ void slurm_error(const char *program, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    say(program, "error", fmt, args);
+    print_message(program, "error", fmt, args);
     va_end(args);
 }
 
@@ -330,6 +330,6 @@ void slurm_warn(const char *program, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    say(program, "warning", fmt, args);
+    print_message(program, "warning", fmt, args);
     va_end(args);
 }

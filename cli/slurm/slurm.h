@@ -81,9 +81,10 @@ void slurm_format_plain(const struct slurm_format *f, const char *delimiter, boo
 bool slurm_next_item(const char **list, struct buf *out);
 /* case-insensitive; a NULL list contains everything */
 bool slurm_list_has(const char *list, const char *word);
-bool slurm_lists_meet(const char *list, const char *words); /* whether list has one of the words */
-/* slurm_lists_meet for names of nodes, where the list may be folded: n[1-3,7]. */
-bool slurm_hosts_meet(const char *hosts, const char *names);
+bool slurm_lists_intersect(
+    const char *list, const char *words); /* whether list has one of the words */
+/* slurm_lists_intersect for names of nodes, where the list may be folded: n[1-3,7]. */
+bool slurm_hosts_intersect(const char *hosts, const char *names);
 /* False after reporting the error as the program's. */
 bool slurm_is_hosts(const char *program, const char *text);
 

@@ -145,7 +145,8 @@ static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
         submitted.ms > q->submitted_until.ms)
         return false;
     return slurm_list_has(q->user, cli_text(j->job, "user")) &&
-           slurm_list_has(q->name, cli_text(j->job, "name")) && slurm_lists_meet(q->pool, j->pools);
+           slurm_list_has(q->name, cli_text(j->job, "name")) &&
+           slurm_lists_intersect(q->pool, j->pools);
 }
 
 /* Passes the job on if the query wants it. detail: the reply of GET /jobs/ID; if NULL it is

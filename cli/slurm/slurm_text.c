@@ -55,7 +55,7 @@ bool slurm_list_has(const char *list, const char *word)
 
 typedef bool (*has_fn)(const char *list, const char *word);
 
-static bool meet(const char *list, const char *words, has_fn has)
+static bool list_has_any(const char *list, const char *words, has_fn has)
 {
     struct buf item = {0};
     bool found = !list;
@@ -65,9 +65,9 @@ static bool meet(const char *list, const char *words, has_fn has)
     return found;
 }
 
-bool slurm_lists_meet(const char *list, const char *words)
+bool slurm_lists_intersect(const char *list, const char *words)
 {
-    return meet(list, words, slurm_list_has);
+    return list_has_any(list, words, slurm_list_has);
 }
 
 static bool names_node(const char *hosts, const char *name)
@@ -75,9 +75,9 @@ static bool names_node(const char *hosts, const char *name)
     return slurm_list_has(hosts, name) || hosts_has(hosts, name);
 }
 
-bool slurm_hosts_meet(const char *hosts, const char *names)
+bool slurm_hosts_intersect(const char *hosts, const char *names)
 {
-    return meet(hosts, names, names_node);
+    return list_has_any(hosts, names, names_node);
 }
 
 bool slurm_is_hosts(const char *program, const char *text)

@@ -182,7 +182,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
 {
     struct squeue *s = ctx;
     const char *indexes = strchr(cli_text(j->job, "ref"), '[');
-    if (!slurm_hosts_meet(s->nodes, j->nodes) || !has_value(s->account, j, JOB_ACCOUNT) ||
+    if (!slurm_hosts_intersect(s->nodes, j->nodes) || !has_value(s->account, j, JOB_ACCOUNT) ||
         !has_value(s->qos, j, JOB_QOS))
         return;
     if (!s->by_task || !indexes) {

@@ -445,7 +445,7 @@ static int enter(const struct srun *r, int argc, char **argv)
 {
     char *flag = mem_printf("--jobid=%lld", (long long)r->job);
     const char **words = mem_array((size_t)argc + 4, sizeof(*words));
-    const struct session_ask ask = {
+    const struct session_request request = {
         .job = r->job, .words = words, .n_words = argc + 3, .tty = r->step.pty};
     struct client *c = NULL;
     struct err e = {0};
@@ -456,7 +456,7 @@ static int enter(const struct srun *r, int argc, char **argv)
     words[3] = flag;
     for (int i = 1; i < argc; i++)
         words[i + 3] = argv[i];
-    if (client_create(&c, &e) != 0 || session_run(c, &ask, NULL, &code, &e) != 0) {
+    if (client_create(&c, &e) != 0 || session_run(c, &request, NULL, &code, &e) != 0) {
         slurm_error("srun", "%s", e.text);
         code = CLI_FAILED;
     }

@@ -65,7 +65,7 @@ struct remote {
 };
 
 struct parts {
-    struct parts_ask ask;
+    struct parts_ask request;
     int listener;
     int64_t port;
     int out, err; /* descriptors for the parts' output */
@@ -82,7 +82,7 @@ static int64_t now_ms(void)
 
 static const char *name_of(const struct parts *p, const struct remote *r)
 {
-    return p->ask.nodes->names[p->ask.ranks[r->index]];
+    return p->request.nodes->names[p->request.ranks[r->index]];
 }
 
 /* ---- the job's nodes ---- */
@@ -166,18 +166,18 @@ static int open_shared(const struct parts *p, const char *pattern, int fallback)
     if (!pattern || str_eq(pattern, "none") || pattern_has_rank(pattern))
         return fallback;
     return step_open_file(
-        p->ask.s, p->ask.step, pattern, 0, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC);
+        p->request.s, p->request.step, pattern, 0, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC);
 }
 
-int parts_create(const struct parts_ask *ask, struct parts **ret_parts, struct err *e)
+int parts_create(const struct parts_ask *request, struct parts **ret_parts, struct err *e)
 {
     struct parts *p = mem_alloc(sizeof(*p));
-    *p = (struct parts){.ask = *ask, .listener = -1};
-    p->all = mem_array((size_t)ask->layout->nodes, sizeof(*p->all));
+    *p = (struct parts){.request = *request, .listener = -1};
+    p->all = mem_array((size_t)request->layout->nodes, sizeof(*p->all));
     for (int i = 0; i < GUESTS_MAX; i++)
         p->guests[i].fd = -1;
-    for (int64_t i = 0; i < ask->layout->nodes; i++) {
-        if (ask->ranks[i] == 0)
+    for (int64_t i = 0; i < request->layout->nodes; i++) {
+        if (request->ranks[i] == 0)
             continue;
         struct remote *r = &p->all[p->n++];
         *r = (struct remote){.index = i, .fd = -1};
@@ -189,8 +189,8 @@ int parts_create(const struct parts_ask *ask, struct parts **ret_parts, struct e
             close(p->listener);
         rc = listen_on(p, AF_INET, e);
     }
-    p->out = open_shared(p, ask->s->output, STDOUT_FILENO);
-    p->err = open_shared(p, ask->s->error, ask->s->output ? p->out : STDERR_FILENO);
+    p->out = open_shared(p, request->s->output, STDOUT_FILENO);
+    p->err = open_shared(p, request->s->error, request->s->output ? p->out : STDERR_FILENO);
     if (rc == 0 && (p->out < 0 || p->err < 0))
         rc = err_set(e, ERR_IO, "the files for the step's output cannot be opened");
     if (rc != 0)
@@ -247,7 +247,7 @@ void parts_destroy(struct parts *p)
 static void describe(const struct parts *p, const struct remote *r, struct buf *out)
 {
     extern char **environ;
-    const struct parts_ask *a = &p->ask;
+    const struct parts_ask *a = &p->request;
     int64_t n = layout_count(a->layout, r->index), *ids = mem_array((size_t)n, sizeof(*ids));
     char *cwd = getcwd(NULL, 0);
     struct part part = {.address = a->nodes->address,
@@ -281,17 +281,17 @@ static void describe(const struct parts *p, const struct remote *r, struct buf *
 static int start_part(const struct parts *p, const struct remote *r, const struct buf *text)
 {
     static const char *const words[] = {"belay", "slurm", "srun", PART_FLAG};
-    const struct parts_ask *a = &p->ask;
+    const struct parts_ask *a = &p->request;
     const char *job = getenv("SLURM_JOB_ID");
-    struct session_ask ask = {.rank = a->ranks[r->index], .words = words, .n_words = 4};
+    struct session_request request = {.rank = a->ranks[r->index], .words = words, .n_words = 4};
     struct client *c;
     struct err e = {0};
     int64_t until = now_ms() + START_MS, delay = RETRY_FIRST_MS;
     bool begun = false;
-    int code = 1, rc = str_to_i64(job ? job : "", 1, INT64_MAX, "SLURM_JOB_ID", &ask.job, &e);
+    int code = 1, rc = str_to_i64(job ? job : "", 1, INT64_MAX, "SLURM_JOB_ID", &request.job, &e);
     client_create_at(a->nodes->server, a->nodes->ca, a->nodes->token, &c);
     while (rc == 0) {
-        rc = session_feed(c, &ask, text->data, text->len, &begun, &code, &e);
+        rc = session_feed(c, &request, text->data, text->len, &begun, &code, &e);
         if (rc != ERR_UNAVAILABLE || begun || now_ms() > until)
             break;
         part_pause(&delay, RETRY_MAX_MS);
@@ -329,7 +329,7 @@ bool parts_start(struct parts *p)
     for (int64_t i = 0; p && i < p->n; i++) {
         p->all[i].starter = fork_starter(p, &p->all[i]);
         if (p->all[i].starter < 0) {
-            slurm_error(p->ask.s->program, "%s", strerror(errno));
+            slurm_error(p->request.s->program, "%s", strerror(errno));
             p->all[i].starter = 0;
             for (int64_t k = i; k < p->n; k++)
                 p->all[k].ended = true;
@@ -345,7 +345,7 @@ bool parts_start(struct parts *p)
 static void fail(struct parts *p, struct remote *r, const char *why)
 {
     if (why)
-        slurm_error(p->ask.s->program, "%s: %s", name_of(p, r), why);
+        slurm_error(p->request.s->program, "%s: %s", name_of(p, r), why);
     hang_up(r);
     r->ended = true;
     r->code = 1;
@@ -397,7 +397,7 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
     struct buf frame = {0};
     const char byte = (char)signum;
     frame_add(&frame, FRAME_SIGNAL, &byte, 1);
-    if (!part_tls_say(r->tls, frame.data, frame.len))
+    if (!part_tls_send(r->tls, frame.data, frame.len))
         fail(p, r, "the connection was lost");
     buf_deinit(&frame);
 }
@@ -458,7 +458,7 @@ static bool read_part(struct parts *p, struct remote *r)
     size_t used;
     bool bad = false;
     int rc = 0;
-    bool is_there = part_tls_hear(r->tls, &r->in);
+    bool is_there = part_tls_receive(r->tls, &r->in);
     while (!r->ended && (rc = frame_read(buf_str(&r->in), r->in.len, &f, &used, &e)) == 1) {
         bad = take_frame(p, r, &f);
         if (r->in.len >= used)

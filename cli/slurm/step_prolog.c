@@ -43,7 +43,7 @@ static void read_output(int fd, struct buf *output)
             buf_commit(output, (size_t)n);
 }
 
-static void obey_line(char *line)
+static void apply_line(char *line)
 {
     char *value;
     if (str_starts(line, "export ") && (value = strchr(line + 7, '=')) && value > line + 7) {
@@ -56,11 +56,11 @@ static void obey_line(char *line)
     }
 }
 
-void step_prolog_obey(const char *output, size_t n)
+void step_prolog_apply(const char *output, size_t n)
 {
     char *text = mem_strndup(output, n), *rest = text;
     for (char *line; (line = strsep(&rest, "\n"));)
-        obey_line(line);
+        apply_line(line);
     fflush(stdout);
     free(text);
 }
@@ -83,7 +83,7 @@ int step_prolog(const struct step *s)
         ;
     code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (output.len <= OUTPUT_MAX)
-        step_prolog_obey(buf_str(&output), output.len);
+        step_prolog_apply(buf_str(&output), output.len);
     else
         slurm_error(s->program,
             "--task-prolog: %s printed more than %d bytes, so the task is not started", s->prolog,

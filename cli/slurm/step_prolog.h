@@ -15,6 +15,6 @@
 int step_prolog(const struct step *s);
 
 /* Pure except for the environment and standard output: interprets n bytes of output. */
-void step_prolog_obey(const char *output, size_t n);
+void step_prolog_apply(const char *output, size_t n);
 
 #endif

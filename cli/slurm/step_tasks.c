@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define LABEL_LINE_MAX 65536 /* longer lines are split */
-#define LOOK_MS 1000         /* interval for checking the deadlines of parts */
+#define CHECK_MS 1000        /* interval for checking the deadlines of parts */
 #define KILL_MS 5000         /* between SIGTERM and SIGKILL after a failure */
 #define EPILOG_MS 5000       /* time limit of a task's epilog */
 
@@ -435,7 +435,7 @@ static void wait_for_tasks(struct run *r)
                 (struct pollfd){.fd = r->tasks[i / 2].pid > 0 ? r->tasks[i / 2].pipes[i % 2] : -1,
                     .events = POLLIN};
         size_t n = parts_poll(r->parts, p + own);
-        if (poll(p, (nfds_t)(own + n), r->parts || has_epilogs(r) ? LOOK_MS : -1) < 0 &&
+        if (poll(p, (nfds_t)(own + n), r->parts || has_epilogs(r) ? CHECK_MS : -1) < 0 &&
             errno != EINTR)
             break;
         read_signals(r);

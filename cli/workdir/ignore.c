@@ -137,7 +137,7 @@ static bool matches(const struct ignore_pattern *x, const char *path, bool is_di
     return match_part(x->text, strlen(x->text), name, strlen(name));
 }
 
-enum ignored ignore_look(const struct ignore *g, const char *path, bool is_dir)
+enum ignored ignore_match(const struct ignore *g, const char *path, bool is_dir)
 {
     for (size_t i = g->n; i-- > 0;)
         if (matches(&g->v[i], path, is_dir))

@@ -35,6 +35,6 @@ void ignore_deinit(struct ignore *g);
 
 /* Whether the patterns exclude this path, without leading or trailing /. Everything below an
  * excluded directory is excluded too; the caller handles that. */
-enum ignored ignore_look(const struct ignore *g, const char *path, bool is_dir);
+enum ignored ignore_match(const struct ignore *g, const char *path, bool is_dir);
 
 #endif

@@ -60,7 +60,7 @@ static bool is_git(const char *path)
 
 static bool is_left_out(const struct scanning *g, const char *path, bool is_dir)
 {
-    enum ignored decision = ignore_look(&g->ignore, path, is_dir);
+    enum ignored decision = ignore_match(&g->ignore, path, is_dir);
     return decision == IGNORED_YES || (is_git(path) && decision != IGNORED_REINCLUDED);
 }
 
@@ -94,7 +94,7 @@ static int add(struct scanning *g, const char *path, const struct stat *st)
     return 0;
 }
 
-static int look(const struct scanning *g, const char *path, struct stat *ret_stat)
+static int stat_entry(const struct scanning *g, const char *path, struct stat *ret_stat)
 {
     char *whole = mem_printf("%s/%s", g->dir, path);
     int rc = lstat(whole, ret_stat) == 0 ? 0 : errno;
@@ -109,7 +109,7 @@ static int walk(struct scanning *g, const char *path, size_t depth);
 static int visit(struct scanning *g, const char *path, size_t depth)
 {
     struct stat st;
-    int errnum = look(g, path, &st);
+    int errnum = stat_entry(g, path, &st);
     if (errnum == ENOENT) /* git lists a tracked file that is gone */
         return 0;
     if (errnum)
@@ -167,7 +167,7 @@ static bool is_in_work_tree(const char *dir)
     return found;
 }
 
-struct asked {
+struct git_list {
     bool is_over;
     int rc;
     struct err *e;
@@ -176,7 +176,7 @@ struct asked {
 
 static void on_git(void *ctx, const struct err *e, const struct runner_result *r)
 {
-    struct asked *a = ctx;
+    struct git_list *a = ctx;
     char shown[STR_SHOW_MAX];
     a->is_over = true;
     if (e) {
@@ -190,13 +190,13 @@ static void on_git(void *ctx, const struct err *e, const struct runner_result *r
     }
 }
 
-static int ask_git(const char *dir, struct buf *ret_list, struct err *e)
+static int run_git(const char *dir, struct buf *ret_list, struct err *e)
 {
     const char *const argv[] = {
         "git", "-C", dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard", NULL};
     const struct runner_command command = {
         .argv = argv, .timeout_ms = GIT_MS, .max_output_bytes = LIST_BYTES_MAX};
-    struct asked a = {.e = e};
+    struct git_list a = {.e = e};
     uv_loop_t loop;
     /* git may exit before it reads its input */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
@@ -223,7 +223,7 @@ static bool add_parents(struct scanning *g, const char *path, int *ret_rc)
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         char *parent = mem_strndup(path, (size_t)(slash - path));
         bool out = is_left_out(g, parent, true);
-        int errnum = out || smap_get(&g->seen, parent) ? 0 : look(g, parent, &st);
+        int errnum = out || smap_get(&g->seen, parent) ? 0 : stat_entry(g, parent, &st);
         if (!out && !smap_get(&g->seen, parent) && errnum == 0 && S_ISDIR(st.st_mode))
             *ret_rc = add(g, parent, &st);
         /* not added: it is gone, or no longer a directory */
@@ -253,11 +253,11 @@ static int take_list(struct scanning *g, struct buf *list)
 static int scan_git(struct scanning *g)
 {
     struct buf list = {0};
-    int rc = ask_git(g->dir, &list, g->e);
+    int rc = run_git(g->dir, &list, g->e);
     if (rc == 0 && list.len > 0)
         rc = take_list(g, &list);
     buf_deinit(&list);
-    if (rc == 0 && ignore_look(&g->ignore, ".git", true) == IGNORED_REINCLUDED)
+    if (rc == 0 && ignore_match(&g->ignore, ".git", true) == IGNORED_REINCLUDED)
         rc = visit(g, ".git", 0);
     return rc;
 }

@@ -339,20 +339,20 @@ static void words_are_found_whatever_their_case(void **state)
     assert_false(slurm_list_has("", "b"));
 }
 
-static void lists_meet_where_they_have_one_in_common(void **state)
+static void lists_intersect_where_they_have_one_in_common(void **state)
 {
     (void)state;
-    assert_true(slurm_lists_meet(NULL, ""));
-    assert_true(slurm_lists_meet("a,b", "c, B"));
-    assert_false(slurm_lists_meet("a,b", "c,ab"));
-    assert_false(slurm_lists_meet("a,b", ""));
-    assert_false(slurm_lists_meet("n[1-2]", "n1"));
-    assert_true(slurm_hosts_meet(NULL, "n1"));
-    assert_true(slurm_hosts_meet("n2", "n1,n2"));
-    assert_true(slurm_hosts_meet("x,n[1-3,7]", "n9,n7"));
-    assert_true(slurm_hosts_meet("N7", "n9,n7"));
-    assert_false(slurm_hosts_meet("n[1-3,7]", "n4,n33"));
-    assert_false(slurm_hosts_meet("n[1-3]", ""));
+    assert_true(slurm_lists_intersect(NULL, ""));
+    assert_true(slurm_lists_intersect("a,b", "c, B"));
+    assert_false(slurm_lists_intersect("a,b", "c,ab"));
+    assert_false(slurm_lists_intersect("a,b", ""));
+    assert_false(slurm_lists_intersect("n[1-2]", "n1"));
+    assert_true(slurm_hosts_intersect(NULL, "n1"));
+    assert_true(slurm_hosts_intersect("n2", "n1,n2"));
+    assert_true(slurm_hosts_intersect("x,n[1-3,7]", "n9,n7"));
+    assert_true(slurm_hosts_intersect("N7", "n9,n7"));
+    assert_false(slurm_hosts_intersect("n[1-3,7]", "n4,n33"));
+    assert_false(slurm_hosts_intersect("n[1-3]", ""));
 }
 
 /* ---- times ---- */
@@ -767,7 +767,7 @@ int main(void)
         cmocka_unit_test(parsable_output_has_no_widths),
         cmocka_unit_test(lists_of_hosts_are_taken_apart),
         cmocka_unit_test(words_are_found_whatever_their_case),
-        cmocka_unit_test(lists_meet_where_they_have_one_in_common),
+        cmocka_unit_test(lists_intersect_where_they_have_one_in_common),
         cmocka_unit_test(names_of_nodes_are_folded_together),
         cmocka_unit_test(durations_are_written_as_slurm_does),
         cmocka_unit_test(moments_that_are_over_are_read_in_more_forms),

@@ -314,7 +314,7 @@ static void what_stands_in_front_of_a_task_changes_its_environment(void **state)
     static const char said[] = "export A_STEP=b c =d\nnoise\nexport NO_VALUE\nexport =x\nunset "
                                "A_GONE\nunset \nunset A=B\nexport A_LAST=";
     setenv("A_GONE", "1", 1);
-    step_prolog_obey(said, strlen(said));
+    step_prolog_apply(said, strlen(said));
     assert_string_equal(getenv("A_STEP"), "b c =d");
     assert_null(getenv("A_GONE"));
     assert_null(getenv("NO_VALUE"));
@@ -397,21 +397,21 @@ static void who_has_the_key_is_heard_and_nobody_reads_along(void **state)
     (void)state;
     assert_int_equal(meet(&s, fds, &server), 1);
     assert_int_equal(s.rc, 0);
-    assert_true(part_tls_say(s.tls, words, sizeof(words)));
+    assert_true(part_tls_send(s.tls, words, sizeof(words)));
     ssize_t n = recv(fds[0], raw, sizeof(raw), MSG_PEEK);
     assert_true(n > (ssize_t)sizeof(words));
     assert_null(memmem(raw, (size_t)n, words, sizeof(words)));
-    assert_true(part_tls_hear(server, &in));
+    assert_true(part_tls_receive(server, &in));
     assert_int_equal(in.len, sizeof(words));
     assert_memory_equal(in.data, words, sizeof(words));
-    assert_true(part_tls_hear(server, &in)); /* nothing now */
-    assert_true(part_tls_say(server, "back", 4));
+    assert_true(part_tls_receive(server, &in)); /* nothing now */
+    assert_true(part_tls_send(server, "back", 4));
     buf_clear(&in);
-    assert_true(part_tls_hear(s.tls, &in));
+    assert_true(part_tls_receive(s.tls, &in));
     assert_memory_equal(in.data, "back", 4);
     assert_int_equal(send(fds[1], raw, (size_t)n, 0), n); /* the same message again */
     buf_clear(&in);
-    assert_false(part_tls_hear(server, &in));
+    assert_false(part_tls_receive(server, &in));
     assert_int_equal(in.len, 0);
     leave(&s, fds, server);
     buf_deinit(&in);

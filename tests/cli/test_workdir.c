@@ -26,7 +26,7 @@ static enum ignored look(const char *patterns, const char *path, bool is_dir)
     struct err e;
     if (ignore_parse(patterns, strlen(patterns), &g, &e) != 0)
         fail_msg("%s: %s", patterns, e.text);
-    enum ignored said = ignore_look(&g, path, is_dir);
+    enum ignored said = ignore_match(&g, path, is_dir);
     ignore_deinit(&g);
     return said;
 }
