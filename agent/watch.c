@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A watch waits (its timer runs), is due (in the queue), or runs its callback. inotify is not used through
- * libuv: that reads events until there are none, which a job that changes its directory all the
- * time can prevent for ever, and all its watches share one queue that a single job can overflow.
+ * A watch waits (its timer runs), is due (in the queue), or runs its callback. inotify is not used
+ * through libuv: that reads events until there are none, which a job that changes its directory all
+ * the time can prevent for ever, and all its watches share one queue that a single job can
+ * overflow.
  */
 #include "agent/watch.h"
 

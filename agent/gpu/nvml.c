@@ -212,7 +212,7 @@ struct nvml {
     pthread_mutex_t mutex; /* guards the members below */
     pthread_cond_t changed;
     bool is_requested, is_sampling, is_fresh, is_stopped;
-    /* monotonic: start of the last sample, end of the one in samples; processor time of the thread */
+    /* monotonic: start of the last sampling, end of that in samples; CPU time of the thread */
     int64_t began_ms, at_ms, cpu_ns;
     size_t n;
     struct nvml_sample samples[NVML_SAMPLES_MAX];

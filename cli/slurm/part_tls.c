@@ -197,7 +197,8 @@ int part_tls_greet(struct part_tls *t, int64_t *ret_part)
     return rc == 0 && came < 0 ? -1 : rc;
 }
 
-/* run_handshake(), then waits for srun's confirmation that the part is accepted. Returns as run_handshake(). */
+/* run_handshake(), then waits for srun's confirmation that the part is accepted. Returns as
+ * run_handshake(). */
 static int handshake_and_confirm(struct part_tls *t)
 {
     char answer;
