@@ -130,9 +130,12 @@ static enum s3_meaning judge_reply(struct run *run)
         err_wrap(&run->failure, "%s", run->label);
         return S3_UNSURE;
     }
-    if (reply->status < 300 && op->accept &&
-        op->accept(op->accept_ctx, buf_str(&reply->body), reply->body.len, &run->failure) != 0) {
-        err_wrap(&run->failure, "%s: the reply cannot be read", run->label);
+    int rc = reply->status < 300 && op->accept
+                 ? op->accept(op->accept_ctx, buf_str(&reply->body), reply->body.len, &run->failure)
+                 : 0;
+    if (rc != 0) {
+        err_wrap(&run->failure, "%s%s", run->label,
+            rc == ERR_UNAVAILABLE ? "" : ": the reply cannot be read");
         run->failure.kind = ERR_UNAVAILABLE;
         return S3_UNSURE;
     }

@@ -26,8 +26,8 @@ struct s3_op {
     struct buf *resumes;
     /* where a 200 can be an error: prefix of a good reply's root element; else NULL */
     const char *result;
-    /* Checks the complete body of a 200; may be NULL. ERR_INVALID: it is damaged (truncated,
-     * garbage), and the request is retried. */
+    /* Checks the complete body of a 200; may be NULL. The request is retried after ERR_INVALID (the
+     * body is damaged: truncated, garbage) and ERR_UNAVAILABLE (it asks for a later try). */
     int (*accept)(void *ctx, const char *body, size_t n, struct err *e);
     void *accept_ctx;
     bool may_lack; /* S3_NOT_IMPLEMENTED is a result, not an error */

@@ -165,10 +165,21 @@ static int s3_create(struct store *s, const char *name, const void *p, size_t n,
 
 /* ---- remove, rename, link ---- */
 
-#define REMOVE_TRIES 5
+/* Reads the answer to DeleteObjects, a 200 even if names were not removed, into the struct s3_error
+ * ctx: the first error that a later try cannot change. */
+static int accept_removal(void *ctx, const char *body, size_t n, struct err *e)
+{
+    struct s3_error *first = ctx;
+    int rc = s3_read_delete(body, n, first, e);
+    enum s3_meaning m = rc == 0 && first->code[0] ? s3_judge(200, first) : S3_DONE;
+    if (m != S3_RETRY && m != S3_UNSURE)
+        return rc;
+    return err_set(e, ERR_UNAVAILABLE, "%.200s cannot be removed: %s: %.120s", first->key,
+        first->code, first->message);
+}
 
-/* Removes a batch of names; *ret_again is true if some of them must be retried. */
-static int remove_once(struct store *s, const char *body, size_t n, bool *ret_again, struct err *e)
+/* Removes at most STORE_REMOVE_MAX names with one request. */
+static int remove_batch(struct store *s, const char *body, size_t n, struct err *e)
 {
     char sha256[SIGV4_HEX_MAX], sum[S3_BASE64_MAX], md5[S3_BASE64_MAX];
     struct s3_error first = {0};
@@ -180,18 +191,14 @@ static int remove_once(struct store *s, const char *body, size_t n, bool *ret_ag
     s3_op_header(&op, "x-amz-checksum-sha256", sum);
     if (md5[0]) /* required by older servers */
         s3_op_header(&op, "Content-MD5", md5);
+    op.accept = accept_removal;
+    op.accept_ctx = &first;
     int rc = s3_op_run(&op, e);
-    *ret_again = false;
     if (rc == 0 && op.meaning != S3_DONE)
         rc = s3_op_refused(&op, ERR_CONFIG, "nothing to remove from: check the bucket's name", e);
-    if (rc == 0 && s3_read_delete(buf_str(&op.reply.body), op.reply.body.len, &first, e) != 0)
-        rc = s3_op_refused(&op, ERR_IO, e->text, e);
-    if (rc == 0 && first.code[0]) {
-        enum s3_meaning m = s3_judge(200, &first);
-        *ret_again = m == S3_RETRY || m == S3_UNSURE;
-        rc = err_set(e, *ret_again ? ERR_UNAVAILABLE : ERR_DENIED,
-            "%.200s cannot be removed: %s: %.120s", first.key, first.code, first.message);
-    }
+    if (rc == 0 && first.code[0])
+        rc = err_set(e, ERR_DENIED, "%.200s cannot be removed: %s: %.120s", first.key, first.code,
+            first.message);
     s3_op_deinit(&op);
     return rc;
 }
@@ -199,7 +206,6 @@ static int remove_once(struct store *s, const char *body, size_t n, bool *ret_ag
 static int s3_remove(struct store *s, const char *const *names, size_t n, struct err *e)
 {
     struct buf body = {0};
-    bool again = true;
     if (object_client(s)->location.dialect != STORE_KEYS_AWS)
         return object_remove_each(s, names, n, e);
     int rc =
@@ -209,8 +215,7 @@ static int s3_remove(struct store *s, const char *const *names, size_t n, struct
     if (rc != 0 || n == 0)
         return rc;
     s3_write_delete(&body, &object_client(s)->location, names, n);
-    for (int tries = 0; again && tries < REMOVE_TRIES; tries++)
-        rc = remove_once(s, buf_str(&body), body.len, &again, e);
+    rc = remove_batch(s, buf_str(&body), body.len, e);
     buf_deinit(&body);
     return rc;
 }

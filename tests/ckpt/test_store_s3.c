@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "ckpt/s3.h"
+#include "ckpt/store/store_net.h"
 #include "tests/ckpt/s3_server.h"
 #include "tests/ckpt/store_contract.h"
 #include "tests/ckpt/tools.h"
@@ -244,6 +246,24 @@ static void what_passes_is_tried_again(void **state)
     }
     fault(SERVER, "refuse", "DeleteObjects/key", "\"code\": \"InternalError\"");
     work_all(state, "t");
+}
+
+/* S3 asks for fewer requests in the body of a 200. Each retry waits for at least half of the first
+ * pause. */
+static void a_removal_that_is_throttled_in_a_200_is_retried_after_a_pause(void **state)
+{
+    const char *const names[] = {"a"};
+    int64_t pause_ms = atomic_load(&store_net_facts(SERVER->net, "")->backoff_ms) / 2; /* default */
+    struct err e;
+    int64_t began_ms, size;
+    OK(DO(create, "a", "x", 1, &e));
+    fault(SERVER, "refuse", "DeleteObjects/key", "\"code\": \"SlowDown\", \"count\": 6");
+    began_ms = clock_mono(&clock_system).ms;
+    OK(DO(remove, names, 1, &e));
+    assert_true(pause_ms > 0 && clock_mono(&clock_system).ms - began_ms >= 6 * pause_ms);
+    FAILS(ERR_NOT_FOUND, DO(stat, "a", &size, &e));
+    fault(SERVER, "refuse", "DeleteObjects/key", "\"code\": \"AccessDenied\"");
+    FAILS(ERR_DENIED, DO(remove, names, 1, &e));
 }
 
 /* After a lost reply our own object is no conflict; another's is. */
@@ -673,6 +693,7 @@ int main(void)
             what_the_bucket_wants_encrypted_is_made_so_in_every_way, setup_encrypted, teardown),
         TEST(a_bucket_may_be_in_the_host_name),
         TEST(what_passes_is_tried_again),
+        TEST(a_removal_that_is_throttled_in_a_200_is_retried_after_a_pause),
         TEST(a_create_whose_reply_was_lost_knows_its_own_object),
         TEST(what_does_not_pass_is_an_error_that_says_what_to_do),
         TEST(another_region_is_named),
