@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "base/uv/proc.h"
-#include "base/uv/timers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 20000
+#define TICK_MS 5
 
 static int64_t now_ms(void)
 {
@@ -232,6 +232,19 @@ static void on_imds(void *ctx, struct http_exchange *x, const struct http_server
 
 /* ---- the world ---- */
 
+static void on_tick(uv_timer_t *t)
+{
+    (void)t;
+}
+
+/* For conditions on files and processes, of which the loop has no event. One handle for all
+ * iterations: uv_run() does not wait while a handle is being closed. */
+static void start_tick(struct world *w)
+{
+    uv_timer_init(&w->loop, &w->tick);
+    uv_timer_start(&w->tick, on_tick, TICK_MS, TICK_MS);
+}
+
 static void start_belayd(struct world *w)
 {
     const char *names[] = {"localhost"};
@@ -295,7 +308,7 @@ struct world *world_create(void **state, const char *extra)
     w->lease_ms = 30000;
     w->uid = geteuid();
     uv_loop_init(&w->loop);
-    w->timers = uv_timers_create(&w->loop);
+    start_tick(w);
     char *ca_dir = mem_printf("%s/ca", w->dir);
     mkdir(ca_dir, 0700);
     if (ca_open(ca_dir, "lab", &clock_system, &w->ca, &e))
@@ -349,7 +362,6 @@ int world_teardown(void **state)
         world_kill_agent(w, SIGTERM);
     http_server_stop(w->belayd);
     http_server_stop(w->imds);
-    uv_timers_destroy(w->timers);
     uv_loop_finish(&w->loop);
     ca_close(w->ca);
     int rc = fs_remove_tree(w->dir, &e);
@@ -447,19 +459,9 @@ static void world_fail(struct world *w, const char *what)
     fail_msg("waited in vain until %s", what);
 }
 
-static void on_tick(struct timer *t, void *ctx)
-{
-    (void)t, (void)ctx;
-}
-
-/* The tick is for conditions on files and processes, for which the loop has no event. */
 void world_iterate(struct world *w)
 {
-    struct timer tick;
-    timer_init(&tick, on_tick, w);
-    timer_start(w->timers, &tick, 5);
     uv_run(&w->loop, UV_RUN_ONCE);
-    timer_stop(w->timers, &tick);
 }
 
 void world_until(struct world *w, world_cond cond, int64_t job, const char *what)

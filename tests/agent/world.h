@@ -29,7 +29,7 @@ struct want {
 
 struct world {
     uv_loop_t loop;
-    struct timers *timers;
+    uv_timer_t tick; /* ends an iteration without other events */
     struct http_server *belayd, *imds;
     struct ca *ca;
     char dir[64]; /* scratch; with ca/, store/, node/ */
