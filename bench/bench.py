@@ -3,6 +3,7 @@
 machine shows in both.
 
     scripts/bench            # builds, then runs everything but flood
+    scripts/bench policy --product      # bench/policy_product.py
     bench/bench.py NAME...   # only these: submits jobs notice requeue latency startup queue restart
                              # market agents checkpoint lost fair plan policy pace telemetry ledger
                              # flood (BELAY_BUILD names the build)
@@ -32,6 +33,7 @@ import flood  # noqa: E402
 import lab  # noqa: E402
 import load  # noqa: E402
 import lost  # noqa: E402
+import policy_product  # noqa: E402
 import slurm  # noqa: E402
 
 # As `belay up` writes it, but without a limit on the jobs of one user.
@@ -505,9 +507,13 @@ def resident(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
 
 
+def traces_top():
+    return os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
+
+
 def bench_market():
     """In virtual time, so independent of this machine."""
-    top = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
+    top = traces_top()
     folders = sorted(glob.glob(os.path.join(top, "availability", "*", "*")))
     if not folders:
         print(
@@ -542,7 +548,6 @@ def bench_policy():
     folder. BELAY_BENCH_CHOOSE=1 prints, instead, what sets of the cap's constants cost on each
     year. BELAY_BENCH_LAW=LOSSES,INTERRUPTIONS,PART uses other constants.
     """
-    traces = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
     only, law = os.environ.get("BELAY_BENCH_ONLY"), os.environ.get("BELAY_BENCH_LAW")
     done = subprocess.run(
         [
@@ -553,7 +558,7 @@ def bench_policy():
         + (["--only", only] if only else [])
         + (["--law", law] if law else [])
         + (["--choose"] if os.environ.get("BELAY_BENCH_CHOOSE") else [])
-        + [traces]
+        + [traces_top()]
     )
     if done.returncode not in (0, 77):  # 77: no traces; it has printed so
         raise SystemExit(done.returncode)
@@ -750,6 +755,9 @@ def main(names):
         if len(names) != 2 or names[1] not in PEERS:
             raise SystemExit("bench: --peer needs one of: " + ", ".join(PEERS))
         PEERS[names[1]]()
+        return
+    if names[:2] == ["policy", "--product"]:
+        policy_product.bench(lab.BUILD + "/cli/belay", traces_top(), names[2:])
         return
     for name in names or BENCHES:
         bench = BENCHES.get(name) or LONG.get(name)

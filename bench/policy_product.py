@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs with a deadline cost in the product: logs of jobs through `belay simulate`.
+
+scripts/bench policy judges the decision alone, among zones whose state is known. Here the whole
+core decides, as in belayd: an offer's state is known only from the launches that were tried, a
+machine boots, a job restores, and waits for its saves.
+
+    scripts/bench policy --product [--windows N] [--zones N,...] [--slack S,...] [--keep DIR]
+
+A cell is a number of zones and a slack; in each of its windows a log of 60 jobs runs once under
+each policy. The windows differ in their zones and in their part of the trace. --keep keeps the
+inputs in DIR, and prints the command of each run.
+
+A job takes HOURS on an on-demand machine, with the waits for its saves; its slack is the time from
+submit to deadline relative to that. Its time limit is its work alone, without the saves.
+
+`belay simulate` is given no history: belayd starts with its built-in expectation of a market, and
+learns during the log from its own launches, as a new installation does.
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+FOLDER = "availability/1-node/aws-02-15-2023"
+TYPE = "p3.2xlarge"
+JOBS = 60
+HOURS = 24
+MIXED_HOURS = (4, 48)
+GAP_S = 12 * 3600  # between submits, so that a log lasts a month, as the traces
+SAVE_S = 120
+SAVE_EVERY_S = 1800  # belay's choice with no or few reclaims (lifecycle/save_interval.c)
+START_S = 1767225600  # 2026-01-01, the first submit
+
+ZONES = (1, 2, 4, 9)
+SLACKS = (1.04, 1.08, 1.17, 1.3, 1.6)
+MIXED = "mixed"
+WINDOWS = 3
+
+OURS, ALONE = "belay", "on-dem"
+# The name in the table: the value of `deadlines: {policy: ...}`.
+POLICIES = {
+    OURS: "planned",
+    "UP": "uniform",
+    "UP+h": "uniform-sticky",
+    "UP-h": "uniform-plain",
+    "UC": "rc-cr-threshold",
+    "UC-h": "rc-cr-threshold-no-condition2",
+    "greedy": "greedy",
+    ALONE: "on-demand",
+}
+REFERENCES = [name for name in POLICIES if name != OURS]
+
+
+class NoTraces(Exception):
+    pass
+
+
+def traces(top):
+    """zone -> its trace, for the zones of the folder."""
+    found = {
+        os.path.basename(path).split("_")[0]: path
+        for path in sorted(glob.glob(os.path.join(top, FOLDER, "*.json")))
+    }
+    if len(found) < max(ZONES):
+        raise NoTraces(
+            "policy --product: no traces in %s; BELAY_TRACES names the directory that holds %s"
+            % (top, FOLDER)
+        )
+    return found
+
+
+# ---- inputs ----
+
+
+def pools_text(zones, policy):
+    regions = {}
+    for zone in zones:
+        regions.setdefault(zone[:-1], []).append(zone)
+    lines = ["pools:"]
+    for region, of in regions.items():
+        lines.append(
+            "  %s: {provider: aws, region: %s, zones: [%s], types: [%s], markets: [spot, on-demand],"
+            " max_nodes: 200, image: ami-0123456789abcdef0}" % (region, region, ", ".join(of), TYPE)
+        )
+    return "\n".join(lines + ["deadlines: {policy: %s}" % policy]) + "\n"
+
+
+def jobs_text(slack, seed):
+    rng = random.Random(seed)
+    lines = ["submit,run,finish_by,time_limit,cpus,gpus,memory"]
+    for i in range(JOBS):
+        takes_s, of = HOURS * 3600, slack
+        at = START_S + i * GAP_S
+        if slack == MIXED:
+            low, high = MIXED_HOURS
+            takes_s = int(3600 * low * (high / low) ** rng.random())
+            of = rng.choice(SLACKS)
+            at += rng.randrange(GAP_S)
+        work_s = takes_s * SAVE_EVERY_S // (SAVE_EVERY_S + SAVE_S)
+        by = at + int(takes_s * of)
+        lines.append("%d,%d,%d,%d,8,1,60G" % (at, work_s, by, work_s))
+    return "\n".join(lines) + "\n"
+
+
+class Window:
+    """A log on some zones, from some moment of the traces."""
+
+    def __init__(self, belay, top, n_zones, slack, i, n):
+        all_zones = traces(top)
+        names = sorted(all_zones)
+        with open(all_zones[names[0]]) as f:
+            trace = json.load(f)
+        first = i * len(names) // n
+        self.zones = [names[(first + k) % len(names)] for k in range(n_zones)]
+        self.slack = slack
+        self.from_s = len(trace["data"]) * i // n * trace["metadata"]["gap_seconds"]
+        self.seed = i
+        self.belay = belay
+        self.folder = os.path.join(top, FOLDER)
+
+    def run(self, policy, directory):
+        """The simulation's results, and its command."""
+        stem = os.path.join(directory, "%d-%s-%d" % (len(self.zones), self.slack, self.seed))
+        pools, jobs = "%s-%s.yaml" % (stem, policy), "%s-%s.csv" % (stem, policy)
+        with open(pools, "w") as f:
+            f.write(pools_text(self.zones, POLICIES[policy]))
+        with open(jobs, "w") as f:
+            f.write(jobs_text(self.slack, self.seed))
+        words = [self.belay, "simulate", "--json", "--pools", pools, "--jobs", jobs]
+        words += ["--trace", self.folder]
+        words += ["--trace-from", "%ds" % self.from_s, "--save", "%ds" % SAVE_S]
+        done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise SystemExit("%s: %s" % (" ".join(words), done.stderr))
+        return json.loads(done.stdout)["simulations"][0], " ".join(words)
+
+
+# ---- results ----
+
+
+class Cell:
+    """Sums of one policy over the windows of a cell."""
+
+    def __init__(self, runs):
+        def total(path):
+            values = runs
+            for key in path.split("."):
+                values = [value[key] for value in values]
+            return sum(values)
+
+        self.jobs = total("all.jobs")
+        self.uusd = total("cost_uusd")
+        self.late = total("all.late")
+        self.late_ms = total("all.late_ms")
+        self.restarts = total("all.attempts") / self.jobs - 1
+        self.hours = {
+            kind: total("time_ms." + kind) / 3.6e6 / self.jobs
+            for kind in ("boot", "restore", "save", "lost", "idle")
+        }
+        if total("all.ended") != self.jobs:
+            raise SystemExit("policy --product: %d jobs have not ended" % self.jobs)
+
+
+def cheapest(cells):
+    return min(REFERENCES, key=lambda name: cells[name].uusd)
+
+
+def ratio(cells):
+    return cells[OURS].uusd / cells[cheapest(cells)].uusd
+
+
+HEAD = "%-5s %-5s" % ("zones", "slack")
+
+
+def head():
+    return "%s %s | %s | %-6s %6s | %s" % (
+        HEAD,
+        " ".join("%6s" % name for name in POLICIES if name != ALONE),
+        " ".join("%6s" % name for name in POLICIES),
+        "least",
+        "ratio",
+        "restarts boot restore save lost, h a job",
+    )
+
+
+def row(n_zones, slack, cells):
+    ours = cells[OURS]
+    return "%-5s %-5s %s | %s | %-6s %6.3f | %8.2f %s" % (
+        n_zones,
+        slack,
+        " ".join(
+            "%6.2f" % (100 * cells[name].uusd / cells[ALONE].uusd)
+            for name in POLICIES
+            if name != ALONE
+        ),
+        " ".join("%6d" % cells[name].late for name in POLICIES),
+        cheapest(cells),
+        ratio(cells),
+        ours.restarts,
+        " ".join(
+            "%*.2f" % (len(kind), ours.hours[kind]) for kind in ("boot", "restore", "save", "lost")
+        ),
+    )
+
+
+def judge(belay, top, zones, slacks, windows, directory, progress, on_cell):
+    """Runs all cells; calls on_cell(zones, slack, policy -> Cell) in their order."""
+    wanted = [(n, slack) for n in zones for slack in slacks]
+    done = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {
+            (n, slack, policy): [
+                pool.submit(Window(belay, top, n, slack, i, windows).run, policy, directory)
+                for i in range(windows)
+            ]
+            for n, slack in wanted
+            for policy in POLICIES
+        }
+        try:
+            for n, slack in wanted:
+                cells = {}
+                for policy in POLICIES:
+                    results = [run.result() for run in runs[n, slack, policy]]
+                    done += len(results)
+                    progress(done, len(wanted) * len(POLICIES) * windows, results)
+                    cells[policy] = Cell([result for result, _ in results])
+                on_cell(n, slack, cells)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def numbers(text, allowed):
+    chosen = [word for word in allowed if str(word) in text.split(",")]
+    if len(chosen) != len(text.split(",")):
+        raise SystemExit(
+            'policy --product: expected some of %s, found "%s"'
+            % (",".join(map(str, allowed)), text)
+        )
+    return chosen
+
+
+def options(words):
+    parser = argparse.ArgumentParser(prog="scripts/bench policy --product")
+    parser.add_argument("--windows", type=int, default=WINDOWS)
+    parser.add_argument("--zones", default=",".join(map(str, ZONES)))
+    parser.add_argument("--slack", default=",".join(map(str, (*SLACKS, MIXED))))
+    parser.add_argument("--keep", metavar="DIR")
+    found = parser.parse_args(words)
+    if found.windows < 1:
+        parser.error("--windows: expected 1 or more")
+    return found
+
+
+def bench(belay, top, words):
+    o = options(words)
+    ratios, late = [], {policy: 0 for policy in POLICIES}
+
+    def progress(done, of, results):
+        if o.keep:
+            for _, command in results:
+                print("    " + command)
+        if sys.stderr.isatty():
+            print("\r%d of %d simulations" % (done, of), end="\r", file=sys.stderr, flush=True)
+
+    def on_cell(n, slack, cells):
+        print(row(n, slack, cells), flush=True)
+        ratios.append(ratio(cells))
+        for policy in POLICIES:
+            late[policy] += cells[policy].late
+
+    zones, slacks = numbers(o.zones, ZONES), numbers(o.slack, (*SLACKS, MIXED))
+    try:
+        traces(top)
+    except NoTraces as e:
+        print(e)
+        return
+    print(
+        "Cost in %% of on-demand only; late jobs; the cheapest reference, and belay's cost relative"
+        " to it; of belay: restarts, and hours a job of boot, restore, saves and lost work.\n"
+        "%d windows of %d jobs a cell. Each job takes %d h on-demand with its saves of %d s; mixed:"
+        " %d to %d h, any slack. belayd starts without history, and learns from its own launches."
+        % (o.windows, JOBS, HOURS, SAVE_S, *MIXED_HOURS)
+    )
+    print(head(), flush=True)
+    with tempfile.TemporaryDirectory(prefix="belay-product-") as scratch:
+        if o.keep:
+            os.makedirs(o.keep, exist_ok=True)
+        judge(belay, top, zones, slacks, o.windows, o.keep or scratch, progress, on_cell)
+    print(
+        "mean ratio %.3f, greatest %.3f; late: %s"
+        % (
+            sum(ratios) / len(ratios),
+            max(ratios),
+            ", ".join("%s %d" % of for of in late.items()),
+        )
+    )
