@@ -55,7 +55,6 @@ POLICIES = {
     "greedy": "greedy",
     ALONE: "on-demand",
 }
-REFERENCES = [name for name in POLICIES if name != OURS]
 
 
 class NoTraces(Exception):
@@ -169,7 +168,7 @@ class Cell:
 
 
 def cheapest(cells):
-    return min(REFERENCES, key=lambda name: cells[name].uusd)
+    return min((name for name in cells if name != OURS), key=lambda name: cells[name].uusd)
 
 
 def ratio(cells):
