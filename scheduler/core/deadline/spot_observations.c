@@ -2,7 +2,7 @@
 #include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/mem.h"
-#include "base/prng.h"
+#include "scheduler/core/deadline/learning.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/state.h"
 #include <math.h>
@@ -12,30 +12,12 @@
 #define KEPT_MAX 8192 /* maximum number of stored observations */
 /* An offer without a machine or an observation for this long: its last state teaches nothing. */
 #define UNOBSERVED_STEPS 6
-/* Steps until the chains are rebuilt: first a quarter of a day, doubling each time up to four days.
- */
-#define LEARN_FIRST 36
-#define LEARN_LONGEST 576
-#define FADE 50 /* counts that a row keeps at a rebuild */
-#define PRIOR_STEPS 3000
-#define PRIOR_COUNTS 20 /* counts per row of the synthetic prior market */
 #define STEPS_LEAST 24  /* minimum work and slack of a table */
 #define WORK_STEPS 300  /* maximum: 50 hours */
 #define SLACK_STEPS 200 /* and 33 hours */
 #define SLICE 16        /* steps computed per slice: some milliseconds */
 #define SLICE_EVERY_MS 1
 #define KEEP_STEPS 144 /* a table used within a day is not evicted */
-
-/* About the terciles of the traces of Wu et al. ("Can't Be Late", NSDI '24), recorded in 2022 and
- * 2023. Fixed, because the counts depend on them. */
-static const struct deadline_borders borders = {.share = {0.43, 0.76}, .rate = {0.15, 0.4}};
-
-/* Chance that a spell ends within a step, by its age in steps, in the same traces. */
-static const struct {
-    int age;
-    double away, there;
-} ends[] = {{0, 0.35, 0.3}, {1, 0.24, 0.2}, {2, 0.15, 0.15}, {3, 0.11, 0.12}, {6, 0.07, 0.07},
-    {12, 0.05, 0.04}, {24, 0.04, 0.03}, {48, 0.025, 0.02}, {96, 0.01, 0.007}};
 
 /* Tables are built for these; decisions adjust for the differences of the job and its offers. */
 static const double restarts[] = {
@@ -202,42 +184,10 @@ void model_load_spot_observation(
 
 /* ---- learning ---- */
 
-static double end_of(int age, bool up)
+static struct learned *begin_learning(bool of_several)
 {
-    size_t i = sizeof ends / sizeof ends[0] - 1;
-    while (ends[i].age > age)
-        i--;
-    return up ? ends[i].there : ends[i].away;
-}
-
-/* A synthetic prior market: some offers last longer, and return sooner, than others. */
-static void simulate_prior(struct deadline_counts *counts, size_t n, double lasting)
-{
-    struct deadline_offer_set k = {.n = n};
-    struct prng prng;
-    bool up[DEADLINE_OFFERS_MAX] = {false};
-    int age[DEADLINE_OFFERS_MAX] = {0};
-    prng_init(&prng, 7);
-    for (int64_t step = 0; step < PRIOR_STEPS; step++) {
-        for (size_t i = 0; i < n; i++) {
-            double chance = end_of(age[i], up[i]);
-            bool goes_on = !prng_chance(&prng, up[i] ? chance / lasting : chance * lasting);
-            up[i] = up[i] == goes_on;
-            age[i] = goes_on ? age[i] + 1 : 0;
-        }
-        deadline_offer_set_see(&k, step * DEADLINE_STEP_MS, up, counts);
-    }
-}
-
-static struct learned *begin_learning(size_t n)
-{
-    static const double lasting[] = {0.7, 1, 1.4};
     struct learned *l = mem_alloc(sizeof *l);
-    l->counts.borders = borders;
-    l->counts.of_several = n > 1;
-    for (size_t i = 0; i < 3; i++)
-        simulate_prior(&l->counts, n, lasting[i]);
-    deadline_counts_fade(&l->counts, PRIOR_COUNTS);
+    deadline_learning_begin(of_several, &l->counts);
     return l;
 }
 
@@ -258,15 +208,11 @@ static void learn(struct model *m, struct wall now)
         pass(m, s->sets[i], now.ms);
     for (size_t i = 0; i < 2; i++) {
         struct learned *l = s->learned[i];
-        deadline_chain_deinit(&l->chain);
-        deadline_chain_init(&l->chain, &l->counts);
-        deadline_counts_fade(&l->counts, FADE);
+        deadline_learning_rebuild(&l->counts, &l->chain);
         l->is_made = true;
         l->number++;
     }
-    s->learn_steps = s->learn_steps == 0                  ? LEARN_FIRST
-                     : 2 * s->learn_steps > LEARN_LONGEST ? LEARN_LONGEST
-                                                          : 2 * s->learn_steps;
+    s->learn_steps = deadline_learning_next(s->learn_steps);
     s->learned_at_ms = now.ms;
 }
 
@@ -330,8 +276,8 @@ void spot_observations_offer(const struct model *m, const struct spot_offer_set 
     }
     o->share = spell_watch_share(&w);
     o->rate = spell_watch_rate(&w);
-    o->class =
-        deadline_offer_set_class_of(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
+    o->class = deadline_offer_set_class_of(
+        &k->of, i, &w, &deadline_learning_borders, at_ms > w.at_ms ? at_ms : w.at_ms);
 }
 
 size_t spot_observations_favourite(const struct spot_offer_set *k)
@@ -349,7 +295,7 @@ uint16_t spot_observations_class(
 {
     int64_t at_ms = spot_observations_scaled(m, now.ms);
     return deadline_offer_set_class(
-        &k->of, &borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
+        &k->of, &deadline_learning_borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
 }
 
 const struct deadline_chain *spot_observations_chain(
@@ -455,7 +401,7 @@ void spot_observations_want(struct model *m, const int64_t *offers, size_t n,
 {
     struct spot_observations *s = m->deadline.spot_observations;
     for (size_t i = 0; i < 2; i++)
-        s->learned[i] = s->learned[i] ? s->learned[i] : begin_learning(i == 0 ? 1 : 3);
+        s->learned[i] = s->learned[i] ? s->learned[i] : begin_learning(i > 0);
     struct spot_offer_set *k = want_set(m, offers, n, now.wall);
     if (!k)
         return;

@@ -12,9 +12,6 @@
  * observations when the first such job needs it. The chains, of single offers and of sets of
  * several, are rebuilt periodically, as is a table for each requested set: one slice per EV_TABLE,
  * so that no tick is delayed.
- *
- * Until there are enough observations, the chain is blended with a synthetic prior market: spells
- * with a chance to end that falls with their age, as in all recorded spot traces.
  */
 #ifndef BELAY_SCHEDULER_CORE_DEADLINE_SPOT_OBSERVATIONS_H
 #define BELAY_SCHEDULER_CORE_DEADLINE_SPOT_OBSERVATIONS_H
