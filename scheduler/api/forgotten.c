@@ -76,23 +76,18 @@ static int add_kept(void *ctx, const struct kept_row *k)
 
 /* ---- jobs that are held ---- */
 
-static int keep_last(void *ctx, const struct history_row *row)
+static int take_time(void *ctx, const struct history_row *row)
 {
-    struct history_row *last = ctx;
-    *last = *row;
+    struct wall *at = ctx;
+    *at = row->at;
     return 0;
 }
 
 /* Reads the time of the job's last event. */
 static int last_event_at(struct forgotten_query *x, const struct job_row *r, struct wall *ret_at)
 {
-    struct history_row last = {.at = r->submitted_at};
-    int64_t before;
-    do {
-        before = last.id;
-        x->rc = db_read_history(x->r, r->id, last.id, 1000, keep_last, &last, x->e);
-    } while (x->rc == 0 && last.id != before);
-    *ret_at = last.at;
+    *ret_at = r->submitted_at;
+    x->rc = db_read_last_history(x->r, r->id, 1, take_time, ret_at, x->e);
     return x->rc;
 }
 

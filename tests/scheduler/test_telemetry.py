@@ -231,6 +231,9 @@ class Telemetry(unittest.TestCase):
             [(i["job"], i["bytes"], i["uusd_per_day"]) for i in items if i["job"]],
             [(held, 200 << 30, 2000000), (ends, 100 << 30, 1000000)],
         )  # most expensive first: a cent per GiB and day
+        events = self.d.call("GET", "/api/v1/jobs/%d/events?limit=1000" % held)[1]["events"]
+        self.assertGreater(len(events), 2)
+        self.assertEqual(items[0]["since"], events[-1]["at"])  # its last event
         self.assertEqual(
             self.d.call("GET", "/api/v1/forgotten")[1],
             {"items": [], "for_ms": 30 * 86400000, "more": False, "unlisted": []},
