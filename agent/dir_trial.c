@@ -63,16 +63,20 @@ static _Noreturn void execute(const char *script, bool as_nobody)
     _exit(errno == EACCES || errno == EPERM ? errno : 0);
 }
 
-/* Returns 0, or the errno with which the script cannot be executed. */
-static int try_as(const char *script, bool as_nobody)
+/* *ret_why: 0, or the errno with which the script cannot be executed. Fails if no process can be
+ * started, so that it is unknown. */
+static int try_as(const char *script, bool as_nobody, int *ret_why, struct err *e)
 {
     int status = 0;
     pid_t pid = fork();
+    if (pid < 0)
+        return err_errno(e, errno, "starting a process to try whether %s can be executed", script);
     if (pid == 0)
         execute(script, as_nobody);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    *ret_why = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    return 0;
 }
 
 static int write_script(const char *path, int fd)
@@ -150,7 +154,7 @@ static int try_in(const char *dir, bool as_nobody, int *ret_why, struct err *e)
     int rc = 0;
     *ret_why = 0;
     if (why == 0) {
-        *ret_why = try_as(path, as_nobody);
+        rc = try_as(path, as_nobody, ret_why, e);
         unlink(path);
     } else if (why != ENOSPC && why != EDQUOT) {
         rc = err_errno(e, why, "writing %s", path);

@@ -14,7 +14,8 @@
  * is tested.
  *
  * If system_users has root, a directory that other users cannot pass is only logged. Returns 0,
- * ERR_CONFIG with what to do, or the error of writing the script. Blocks for some seconds at most.
+ * ERR_CONFIG with what to do, or the error of writing the script or of starting a process. Blocks
+ * for some seconds at most.
  */
 int dir_trial(const char *dir, const char *system_users, struct err *e);
 

@@ -116,6 +116,9 @@ int holder_main(const char *dir)
         return 1;
     }
     pid_t script = fork();
+    if (script < 0)
+        log_error(
+            "the user data cannot be started", log_s("dir", dir), log_s("error", strerror(errno)));
     if (script == 0)
         exec_script(dir);
     if (script > 0 && write(READY_FD, "", 1) == 1) {
@@ -126,5 +129,5 @@ int holder_main(const char *dir)
     while (proc_group_kill_all(all, 0, KILL_WAIT_MS, &e) != 0)
         log_warn("processes cannot be killed", log_s("dir", dir), log_err(&e));
     proc_group_close(all, false);
-    return 0;
+    return script < 0;
 }

@@ -118,9 +118,9 @@ void supervisor_await_rest(struct supervisor *s)
 void supervisor_kill_rest(struct supervisor *s, int64_t wait_ms)
 {
     struct err e;
-    if (s->has_left_nothing && proc_group_is_empty(s->group))
+    if (!s->group || (s->has_left_nothing && proc_group_is_empty(s->group)))
         return;
-    if (s->group && proc_group_kill_all(s->group, 0, wait_ms, &e)) {
+    if (proc_group_kill_all(s->group, 0, wait_ms, &e)) {
         log_error("some of the task's processes are left", log_s("dir", s->dir), log_err(&e));
         if (!*s->exit.text)
             STR_SHORTEN(s->exit.text, e.text);
