@@ -346,6 +346,37 @@ class Pools(unittest.TestCase):
 
     # ---- the command ----
 
+    def test_the_margin_that_keeps_a_job_off_spot_is_named_with_what_would_shrink_it(self):
+        self.applied(self.text(4))
+
+        def reasons(job):
+            return {
+                r["code"]: r["text"]
+                for r in self.d.call("GET", "/api/v1/jobs/%s/why" % job)[1]["reasons"]
+            }
+
+        words = ("submit", "--parsable", "--pool", "burst", "--work", "6h", "--wrap", "true")
+        done = self.d.belay(*words, "--finish-by", "+8h")
+        job = done.stdout.strip()
+        margin = (
+            "about 6h00m of work (--work) are left, reckoned as up to 12h00m (work_margin 100 %) "
+            "until its program reports progress; it could use spot with --time 7h, after which it "
+            "is ended, or as soon as progress is reported"
+        )
+        self.assertEqual(done.stderr, "belay: warning: job %s: %s\n" % (job, margin))
+        self.assertEqual(reasons(job)["work-margin"], margin)
+        self.assertIn("  - %s\n" % margin, self.d.belay("why", job).stdout)
+        self.assertEqual(self.d.belay("update", job, "time=7h").returncode, 0)
+        self.assertNotIn("work-margin", reasons(job))
+        self.assertIn(" up to 7h00m, its time limit (--time), ", reasons(job)["work"])
+        self.assertIn("; it uses only spot for now", reasons(job)["finish-by"])
+        done = self.d.belay(*words[:-3], "10h", "--wrap", "true", "--finish-by", "+6h")
+        self.assertRegex(
+            done.stderr,
+            r", so the deadline is infeasible by 4h0\dm; on-demand is expected to meet a deadline "
+            r"10h[01]\dm from now \(--finish-by \+6[01]\dm\)\n",
+        )
+
     def test_the_command_shows_asks_and_applies(self):
         path = os.path.join(self.d.dir, "pools.yaml")
 

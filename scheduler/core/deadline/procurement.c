@@ -191,7 +191,7 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
             max_i64((s->is_booted ? placed_ms : restart_ms) - (now.ms - s->starting_since_ms), 1);
     struct deadline_job k = {.work_ms = w->ms,
         .work_worst_ms = w->worst_ms,
-        .left_ms = j->row.spec.finish_ms - now.ms,
+        .left_ms = w->finish_ms - now.ms,
         .restart_ms = restart_ms,
         .restart_worst_ms = worst_ms,
         /* plus the time to notice it */
@@ -200,7 +200,7 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
         .last = DEADLINE_NOWHERE,
         .starting_ms = starting_ms,
         .whole_work_ms = max_i64(w->whole_ms, 1),
-        .whole_time_ms = max_i64(j->row.spec.finish_ms - j->row.submitted_at.ms, 1)};
+        .whole_time_ms = max_i64(w->finish_ms - j->row.submitted_at.ms, 1)};
     k.look_ms =
         (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
     bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for spot */
@@ -358,6 +358,25 @@ static void decide(const struct model *m, const struct job *j, const struct work
         d->offer = s.of[to]->row.id;
 }
 
+bool procurement_admits_spot(
+    const struct model *m, const struct job *j, const struct work_left *w, struct stamp now)
+{
+    struct sight s;
+    procurement_sight(m, j, now, &s);
+    const struct deadline_job k = build_job_model(m, j, w, &s, now.wall);
+    return s.n_spot > 0 && s.sure_uusd_h > 0 &&
+           deadline_slack_ms(&k) >=
+               max_i64(k.look_ms, max_i64(k.restart_worst_ms, k.failed_launch_ms));
+}
+
+bool procurement_is_on_demand(const struct model *m, const struct job *j, struct stamp now)
+{
+    struct decision d;
+    const struct work_left w = procurement_work_left(m, j, now.wall);
+    decide(m, j, &w, now, &d);
+    return d.procurement == PROCURE_ON_DEMAND;
+}
+
 static void describe(const struct decision *d, const struct work_left *w, const struct job *j,
     struct wall now, char *out, size_t size)
 {
@@ -376,6 +395,11 @@ static void describe(const struct decision *d, const struct work_left *w, const 
 static bool is_settled(const struct attempt *a)
 {
     return a && (a->row.state == ATTEMPT_STOPPING || a->node->row.market == MARKET_OWNED);
+}
+
+bool procurement_is_decided(const struct job *j)
+{
+    return procurement_is_looked_at(j) && !is_settled(job_attempt(j));
 }
 
 struct mono procurement_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -434,7 +458,7 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
 {
     struct sight s;
     struct deadline_outlook o;
-    if (!procurement_is_looked_at(j) || is_settled(job_attempt(j)))
+    if (!procurement_is_decided(j))
         return false;
     procurement_sight(m, j, now, &s);
     if (s.sure_uusd_h == 0)
@@ -480,6 +504,17 @@ static bool is_late(const struct sight *s, const struct deadline_job *k)
     return start_left_ms(s, k) + k->work_ms > k->left_ms;
 }
 
+/* On-demand is expected to be in time, but not in the worst case. */
+static void why_not_guaranteed(const struct deadline_job *k, char *out, size_t size)
+{
+    char worst[32];
+    time_format_duration(k->left_ms - deadline_slack_ms(k), worst, sizeof worst);
+    text_format(out, size,
+        "it uses on-demand: that is expected to meet the deadline, but in the worst case takes %s, "
+        "more than is left",
+        worst);
+}
+
 static void why_sure(const struct model *m, const struct sight *s, const struct deadline_job *k,
     const struct deadline_choice *c, char *out, size_t size)
 {
@@ -488,6 +523,8 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
         text_format(out, size, "it uses on-demand: there is no usable spot offer");
     else if (is_late(s, k))
         text_format(out, size, "it uses on-demand: no other offer is as early");
+    else if (deadline_slack_ms(k) < 0 && m->deadline.options.rule != DEADLINE_ON_DEMAND)
+        why_not_guaranteed(k, out, size);
     else if (c->why == DEADLINE_WHY_NET || c->why == DEADLINE_WHY_DONE)
         text_format(out, size, "it uses on-demand: only on-demand guarantees the deadline");
     else if (c->why == DEADLINE_WHY_CAP)
@@ -508,17 +545,23 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
     }
 }
 
+bool procurement_is_late_if(const struct model *m, const struct job *j, const struct work_left *w,
+    struct stamp now, int64_t *ret_takes_ms)
+{
+    struct sight s;
+    procurement_sight(m, j, now, &s);
+    const struct deadline_job k = build_job_model(m, j, w, &s, now.wall);
+    *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
+    return is_late(&s, &k);
+}
+
 bool core_procurement_late(
     const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms)
 {
-    struct sight s;
-    if (!procurement_is_looked_at(j) || is_settled(job_attempt(j)))
+    if (!procurement_is_decided(j))
         return false;
-    procurement_sight(m, j, now, &s);
-    struct work_left w = procurement_work_left(m, j, now.wall);
-    const struct deadline_job k = build_job_model(m, j, &w, &s, now.wall);
-    *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
-    return is_late(&s, &k);
+    const struct work_left w = procurement_work_left(m, j, now.wall);
+    return procurement_is_late_if(m, j, &w, now, ret_takes_ms);
 }
 
 bool core_procurement_why(

@@ -8,6 +8,7 @@
 #include "scheduler/core/model/model.h"
 
 struct model;
+struct work_left;
 
 void procurement_init(
     struct model *m, const struct procurement_options *o); /* NULL: the defaults */
@@ -29,6 +30,17 @@ void procurement_saved(struct attempt *a, struct wall saved_at);
 void procurement_progressed(const struct model *m, struct job *j, struct wall at);
 bool procurement_is_looked_at(const struct job *j); /* it has a finish time and is not over */
 bool procurement_allows(enum procurement procurement, enum market market);
+/* It is not settled: its procurement has an effect now. */
+bool procurement_is_decided(const struct job *j);
+/* With this remaining work, a start on spot now would not endanger the deadline: the rule of
+ * admission, whatever is cheaper. */
+bool procurement_admits_spot(
+    const struct model *m, const struct job *j, const struct work_left *w, struct stamp now);
+/* what is decided now */
+bool procurement_is_on_demand(const struct model *m, const struct job *j, struct stamp now);
+/* core_procurement_late if this is the remaining work */
+bool procurement_is_late_if(const struct model *m, const struct job *j, const struct work_left *w,
+    struct stamp now, int64_t *ret_takes_ms);
 /* Jobs meant to run on this offer are decided again at once. */
 void procurement_refused(struct model *m, const struct offer *o, struct stamp now);
 struct mono procurement_due(const struct model *m, struct stamp now, struct event *ret_event);

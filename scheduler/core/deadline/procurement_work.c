@@ -131,32 +131,49 @@ static int64_t over_ms(int64_t ms, int64_t pct)
 }
 
 /* Margin on the remaining work shown by progress. */
-static int64_t shown_margin_ms(const struct job_row *r, int64_t left_ms)
+static int64_t shown_margin_ms(const struct job_row *r, int64_t shown_ms, int64_t left_ms)
 {
     int64_t pct = SHOWN_PCT;
     if (r->progress > 0 && r->progress < r->progress_total / SHOWN_SURE)
         pct = min_i64(
             (int64_t)(SHOWN_PCT * ((double)r->progress_total / SHOWN_SURE) / (double)r->progress),
             SHOWN_PCT * SHOWN_LEAST / SHOWN_SURE);
-    return max_i64(over_ms(left_ms, pct), r->shown_ms / SHOWN_LEAST);
+    return max_i64(over_ms(left_ms, pct), shown_ms / SHOWN_LEAST);
+}
+
+struct work_terms procurement_work_terms(const struct model *m, const struct job *j)
+{
+    const struct job_row *r = &j->row;
+    return (struct work_terms){.work_ms = r->spec.work_ms,
+        .time_limit_ms = r->spec.time_limit_ms,
+        .finish_ms = r->spec.finish_ms,
+        .shown_ms = r->shown_ms,
+        .margin_pct = m->deadline.options.work_margin_pct};
+}
+
+struct work_left procurement_work_left_if(
+    const struct job *j, const struct work_terms *t, struct wall now)
+{
+    const struct job_row *r = &j->row;
+    int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
+    int64_t stated_ms = t->work_ms > 0 ? t->work_ms : t->time_limit_ms,
+            margin = t->work_ms > 0 ? over_ms(stated_ms, t->margin_pct) : 0;
+    /* better than any estimate at the submit */
+    int64_t whole = t->shown_ms > 0 ? t->shown_ms : stated_ms;
+    int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
+    if (t->shown_ms > 0)
+        worst = done + left + shown_margin_ms(r, t->shown_ms, left);
+    if (t->time_limit_ms > 0 && worst > t->time_limit_ms)
+        worst = t->time_limit_ms; /* it is ended then */
+    return (struct work_left){.ms = left,
+        .worst_ms = max_i64(left, worst - done),
+        .whole_ms = whole,
+        .unsaved_ms = ran - r->done_ms,
+        .finish_ms = t->finish_ms};
 }
 
 struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now)
 {
-    const struct job_row *r = &j->row;
-    int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
-    int64_t stated_ms = r->spec.work_ms > 0 ? r->spec.work_ms : r->spec.time_limit_ms,
-            margin =
-                r->spec.work_ms > 0 ? over_ms(stated_ms, m->deadline.options.work_margin_pct) : 0;
-    /* better than any estimate at the submit */
-    int64_t whole = r->shown_ms > 0 ? r->shown_ms : stated_ms;
-    int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
-    if (r->shown_ms > 0)
-        worst = done + left + shown_margin_ms(r, left);
-    if (r->spec.time_limit_ms > 0 && worst > r->spec.time_limit_ms)
-        worst = r->spec.time_limit_ms; /* it is ended then */
-    return (struct work_left){.ms = left,
-        .worst_ms = max_i64(left, worst - done),
-        .whole_ms = whole,
-        .unsaved_ms = ran - r->done_ms};
+    const struct work_terms t = procurement_work_terms(m, j);
+    return procurement_work_left_if(j, &t, now);
 }

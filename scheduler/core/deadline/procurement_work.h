@@ -19,9 +19,21 @@ struct work_left {
     int64_t ms, worst_ms; /* remaining; worst_ms >= ms >= 0 */
     int64_t whole_ms;     /* total, with completed work */
     int64_t unsaved_ms;   /* completed but unsaved: repeated if the machine is lost now */
+    int64_t finish_ms;    /* wall time by which it is to be done */
 };
 
 struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now);
+
+/* What the remaining work is computed from: the job's own, or changed for a what-if. */
+struct work_terms {
+    int64_t work_ms, time_limit_ms, finish_ms; /* as in struct job_spec */
+    int64_t shown_ms;                          /* whole work as its progress shows; 0: not yet */
+    int32_t margin_pct;                        /* of work_ms */
+};
+
+struct work_terms procurement_work_terms(const struct model *m, const struct job *j);
+struct work_left procurement_work_left_if(
+    const struct job *j, const struct work_terms *t, struct wall now);
 
 /* Observed time from a start of its program to the first work; 0 = none or unknown. */
 int64_t procurement_work_warm_ms(const struct job *j);

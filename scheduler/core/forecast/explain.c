@@ -583,27 +583,6 @@ static void explain_outlook(
         usd, not_paid(j, o.uusd).s);
 }
 
-static void explain_procurement(
-    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
-{
-    char in[32], takes[32], why[CORE_TEXT_MAX];
-    int64_t takes_ms, left_ms = j->row.spec.finish_ms - now.wall.ms;
-    if (a->n == a->max || !core_procurement_why(m, j, now, why, sizeof why))
-        return;
-    time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
-    explain_add_reason(a, "finish-by",
-        left_ms > 0 ? "its finish time is in %s; %s" : "its finish time was %s ago; %s", in, why);
-    if (!core_procurement_late(m, j, now, &takes_ms))
-        return;
-    time_format_duration(takes_ms, takes, sizeof takes);
-    if (left_ms > 0)
-        explain_add_reason(a, "late",
-            "it is expected to be late: it takes about %s, on-demand from now on, and %s are left",
-            takes, in);
-    else
-        explain_add_reason(a, "late", "it is late, and takes about %s more", takes);
-}
-
 static void explain_pending(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
@@ -736,7 +715,7 @@ size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
     explain_array_left(j, &a);
     if (j->row.state == JOB_PENDING)
         explain_deadline(now, j, &a);
-    explain_procurement(m, now, j, &a);
+    explain_finish_by(m, now, j, &a);
     explain_outlook(m, now, j, &a);
     explain_retries(j, &a);
     return a.n;

@@ -59,6 +59,12 @@ struct survey {
     struct resources largest; /* node or offer of the right pool */
 };
 
+/* ---- --finish-by (explain_finish_by.c) ---- */
+
+/* No-op for a job without a deadline. */
+void explain_finish_by(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a);
+
 /* ---- machines (explain_capacity.c) ---- */
 
 /* Examine every node; every offer. */

@@ -10,6 +10,7 @@
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/deadline/procurement_baseline.h"
 #include "scheduler/core/deadline/procurement_work.h"
+#include <stdio.h>
 #include <string.h>
 
 #define MINUTE_MS 60000LL
@@ -620,6 +621,102 @@ static void the_reported_figures_are_true(void **state)
     lab_deinit(&l);
 }
 
+static enum procurement procured(struct lab *l, struct job_row r)
+{
+    int64_t job = lab_submit(l, &r);
+    lab_plan(l);
+    return model_job(l->m, job)->row.procurement;
+}
+
+/* A printed remedy is one: the job so changed uses spot, and a little less of a change does not
+ * help. */
+static void the_margin_and_what_would_shrink_it_are_named(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 6 * HOUR_MS, 8 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, job)->row.procurement, PROCURE_ON_DEMAND);
+    assert_string_equal(reason_of(&l, job, "work-margin")->text,
+        "about 6h00m of work (--work) are left, reckoned as up to 12h00m (work_margin 100 %) until "
+        "its program reports progress; it could use spot with --time 7h, after which it is ended, "
+        "or as soon as progress is reported");
+    assert_non_null(strstr(reason_of(&l, job, "finish-by")->text,
+        "it uses on-demand: that is expected to meet the deadline, but in the worst case takes "
+        "12h"));
+    r.spec.time_limit_ms = 7 * HOUR_MS;
+    assert_int_equal(procured(&l, r), PROCURE_SPOT);
+    r.spec.time_limit_ms = 8 * HOUR_MS;
+    assert_int_equal(procured(&l, r), PROCURE_ON_DEMAND);
+    /* on spot already, it is only said what is reckoned with */
+    r = job_by(&l, 6 * HOUR_MS, 20 * HOUR_MS);
+    r.spec.time_limit_ms = 7 * HOUR_MS;
+    assert_string_equal(reason_of(&l, lab_submit(&l, &r), "work")->text,
+        "about 6h00m of work (--work) are left, reckoned as up to 7h00m, its time limit (--time), "
+        "until its program reports progress");
+    r.spec.work_ms = 0;
+    assert_string_equal(reason_of(&l, lab_submit(&l, &r), "work")->text,
+        "its work is reckoned as what is left of its time limit (--time), 7h00m, because --work is "
+        "not given");
+    lab_deinit(&l);
+}
+
+/* "(--finish-by +16h)", or in minutes. */
+static int proposed_minutes(const char *text)
+{
+    int n = 0;
+    char unit = ' ';
+    const char *at = strstr(text, "(--finish-by +");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "(--finish-by +%d%c)", &n, &unit), 2);
+    return unit == 'h' ? 60 * n : n;
+}
+
+/* With too little time for any limit above the work, only a later deadline helps. */
+static void a_deadline_that_would_allow_spot_is_found(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 460 * MINUTE_MS, 8 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    const char *said = strstr(reason_of(&l, job, "work-margin")->text, "; it could use spot with ");
+    assert_non_null(said);
+    int minutes = proposed_minutes(said);
+    assert_in_range(minutes, 2 * 460, 2 * 460 + 90);
+    assert_int_equal(procured(&l, job_by(&l, 460 * MINUTE_MS, minutes * MINUTE_MS)), PROCURE_SPOT);
+    assert_int_equal(
+        procured(&l, job_by(&l, 460 * MINUTE_MS, (minutes - 10) * MINUTE_MS)), PROCURE_ON_DEMAND);
+    lab_deinit(&l);
+}
+
+static void an_infeasible_deadline_is_said_to_be_so_by_how_much(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 10 * HOUR_MS, 6 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    const char *text = reason_of(&l, job, "late")->text;
+    assert_non_null(strstr(text, " and 6h00m are left, so the deadline is infeasible by 4h0"));
+    int minutes = proposed_minutes(text);
+    assert_false(lab_has_reason(&l, job, "work-margin", ""));
+    assert_false(lab_has_reason(&l, job, "work", ""));
+    assert_in_range(minutes, 10 * 60, 10 * 60 + 10);
+    for (int less = 0; less <= 5; less += 5) {
+        r.spec.finish_ms = l.now.wall.ms + (minutes - less) * MINUTE_MS;
+        assert_int_equal(lab_has_reason(&l, lab_submit(&l, &r), "late", ""), less > 0);
+    }
+    lab_deinit(&l);
+}
+
 /* Spot costs $1 per hour, on-demand $3; a job of half a machine pays half. */
 static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
 {
@@ -787,6 +884,9 @@ int main(void)
         cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
         cmocka_unit_test(without_on_demand_it_takes_any_offer),
         cmocka_unit_test(the_reported_figures_are_true),
+        cmocka_unit_test(the_margin_and_what_would_shrink_it_are_named),
+        cmocka_unit_test(a_deadline_that_would_allow_spot_is_found),
+        cmocka_unit_test(an_infeasible_deadline_is_said_to_be_so_by_how_much),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
         cmocka_unit_test(a_cost_cap_is_reported_with_the_expected_cost),
         cmocka_unit_test(a_deadline_can_be_set_changed_and_removed_later),
