@@ -92,6 +92,7 @@ static int simulate(
         line->p95_uusd = percentile(costs, line->starts, 95);
         line->median_ms = percentile(times, line->starts, 50);
         line->p95_ms = percentile(times, line->starts, 95);
+        line->fastest_ms = times[0]; /* sorted by now */
     }
     free(costs);
     free(times);
@@ -157,31 +158,47 @@ static int check_constraints(const char *text, struct err *e)
     return config_read_input_location(location, &x.input, e);
 }
 
+/* Returns the pools that belayd launches machines in; the caller frees the array. */
+static struct config_pool *elastic_pools(const struct config *all, size_t *ret_n)
+{
+    struct config_pool *pools = mem_array(all->n_pools + 1, sizeof *pools);
+    *ret_n = 0;
+    for (size_t i = 0; i < all->n_pools; i++)
+        if (all->pools[i].row.elastic)
+            pools[(*ret_n)++] = all->pools[i];
+    return pools;
+}
+
+int outlook_run_all(const struct outlook_options *o, struct outlook *ret_outlook, struct err *e)
+{
+    struct config elastic = *o->study.config;
+    struct outlook line = {0};
+    elastic.pools = elastic_pools(o->study.config, &elastic.n_pools);
+    int rc = simulate(o, &elastic, &line, e);
+    free(elastic.pools);
+    if (rc == 0)
+        *ret_outlook = line;
+    return rc;
+}
+
 int outlook_run(
     const struct outlook_options *o, struct outlook **ret_list, size_t *ret_n, struct err *e)
 {
     const struct config *all = o->study.config;
-    struct config elastic = *all;
     size_t n_offers = 0, n = 1;
     if (o->job.constraints && check_constraints(o->job.constraints, e) != 0)
         return err_wrap(e, "the input of the job");
-    elastic.pools = mem_array(all->n_pools + 1, sizeof *elastic.pools);
-    elastic.n_pools = 0;
-    for (size_t i = 0; i < all->n_pools; i++) {
-        if (all->pools[i].row.elastic)
-            elastic.pools[elastic.n_pools++] = all->pools[i];
+    for (size_t i = 0; i < all->n_pools; i++)
         n_offers += all->pools[i].n_offers;
-    }
     struct outlook *list = mem_array(n_offers + 1, sizeof *list);
     int rc = simulate_offers(o, list, &n, e);
     if (rc == 0 && n == 1)
         rc = err_set(e, ERR_INVALID,
             "%s: no machine that could be launched is large enough for the job", o->study.file);
     if (rc == 0)
-        rc = simulate(o, &elastic, &list[0], e);
+        rc = outlook_run_all(o, &list[0], e);
     if (rc == 0)
         qsort(list + 1, n - 1, sizeof *list, by_chance_and_cost);
-    free(elastic.pools);
     if (rc == 0) {
         *ret_list = list;
         *ret_n = n;
@@ -191,15 +208,42 @@ int outlook_run(
     return rc;
 }
 
+int64_t outlook_infeasible_ms(const struct outlook *list, size_t n, const struct outlook_options *o)
+{
+    const int64_t least_ms = o->study.boot_ms + o->job.work_ms;
+    bool has_sure = false;
+    int64_t fastest_ms = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].late < list[i].starts)
+            return 0;
+        has_sure = has_sure || (i > 0 && list[i].offer.market == MARKET_ON_DEMAND);
+        fastest_ms = list[i].fastest_ms < fastest_ms ? list[i].fastest_ms : fastest_ms;
+    }
+    if (o->within_ms == 0 || (!has_sure && least_ms <= o->within_ms))
+        return 0;
+    return (fastest_ms < INT64_MAX ? fastest_ms : least_ms) - o->within_ms;
+}
+
+struct outlook_margin outlook_margin_of(const struct outlook_options *o)
+{
+    const int64_t limit_ms = o->job.time_limit_ms;
+    struct outlook_margin g = {.margin_pct = o->study.config->deadlines.work_margin_pct};
+    g.worst_ms = o->job.work_ms + o->job.work_ms / 100 * g.margin_pct;
+    g.is_limited = limit_ms > 0 && limit_ms <= g.worst_ms;
+    g.worst_ms = g.is_limited ? limit_ms : g.worst_ms;
+    return g;
+}
+
 static json_t *opt_ms(int64_t ms)
 {
     return ms == INT64_MAX ? json_null() : json_integer(ms);
 }
 
-json_t *outlook_json(const struct outlook *list, size_t n, const struct outlook_options *o)
+json_t *outlook_json(
+    const struct outlook *list, size_t n, size_t shown, const struct outlook_options *o)
 {
     json_t *a = json_array();
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < shown; i++) {
         const struct outlook *l = &list[i];
         json_t *offer =
             i == 0 ? json_null()
@@ -213,5 +257,7 @@ json_t *outlook_json(const struct outlook *list, size_t n, const struct outlook_
                    (json_int_t)l->p95_uusd, "data", (json_int_t)l->data_uusd, "done_ms", "median",
                    opt_ms(l->median_ms), "p95", opt_ms(l->p95_ms), "reclaims", l->reclaims));
     }
-    return json_pack("{s:o}", "candidates", a);
+    const int64_t infeasible_ms = outlook_infeasible_ms(list, n, o);
+    return json_pack("{s:o,s:I,s:o}", "candidates", a, "more", (json_int_t)(n - shown),
+        "infeasible_by_ms", infeasible_ms > 0 ? json_integer(infeasible_ms) : json_null());
 }

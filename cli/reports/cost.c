@@ -327,8 +327,8 @@ static const struct poptOption options[] = {
     {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK,
         "forecast: how long the job runs without interruptions", "DURATION"},
     {"time", 0, POPT_ARG_STRING, NULL, FORECAST_TIME,
-        "forecast: like --work, for a job that runs up to the time limit of submit --time: a bare "
-        "number is minutes",
+        "forecast: the job's time limit, as for submit (a bare number is minutes): without --work, "
+        "how long it runs",
         "LIMIT"},
     {"pools", 'p', POPT_ARG_STRING, NULL, FORECAST_POOLS,
         "forecast: the pools that the job may run in: a file of pools, or belayd's configuration",
@@ -365,6 +365,10 @@ static const struct poptOption options[] = {
         "DURATION"},
     {"starts", 0, POPT_ARG_STRING, NULL, FORECAST_STARTS,
         "forecast: number of starting points in the traces (default 50)", "N"},
+    {"limit", 0, POPT_ARG_STRING, NULL, FORECAST_LIMIT,
+        "forecast: at most N lines of offers, or with --json offers, the best first, 1 to 1000 "
+        "(default 20, with --json 1000)",
+        "N"},
     POPT_TABLEEND,
 };
 

@@ -11,6 +11,10 @@
 #include <string.h>
 
 #define TRACES_MAX 256 /* arguments of --trace */
+#define MINUTE_MS 60000
+#define LIMIT_MAX 1000 /* of --limit; the default of --json */
+#define LIMIT_USUAL 20
+#define WORTH_SAYING 0.01 /* a remedy that saves less of the cost is not printed */
 
 struct forecast {
     struct outlook_options o;
@@ -19,6 +23,8 @@ struct forecast {
     char *pools, *input;
     char *trace_words[TRACES_MAX];
     size_t n_trace_words;
+    int64_t work_ms, time_limit_ms; /* 0: not given */
+    int32_t limit;                  /* 0: not given */
     bool was_asked;
 };
 
@@ -169,9 +175,9 @@ int forecast_option(struct forecast *f, int val, const char *arg)
     case FORECAST_TRACE:
         return add_trace(f, arg);
     case FORECAST_WORK:
-        return read_duration("work", arg, &f->o.job.work_ms);
+        return read_duration("work", arg, &f->work_ms);
     case FORECAST_TIME:
-        return read_time("time", arg, true, &f->o.job.work_ms);
+        return read_time("time", arg, true, &f->time_limit_ms);
     case FORECAST_FINISH_BY:
         return read_finish_by(arg, &f->o.within_ms);
     case FORECAST_CPUS:
@@ -197,6 +203,8 @@ int forecast_option(struct forecast *f, int val, const char *arg)
         return CLI_OK;
     case FORECAST_NOTICE:
         return read_duration("notice", arg, &s->notice_ms);
+    case FORECAST_LIMIT:
+        return read_count("limit", arg, 1, LIMIT_MAX, &f->limit);
     default:
         return read_count("starts", arg, 1, OUTLOOK_STARTS_MAX, &f->o.starts);
     }
@@ -216,56 +224,187 @@ static void cell_time(struct table *t, int64_t ms)
     table_cell(t, "%s", ms == INT64_MAX ? "not done" : cli_duration(ms, text, sizeof text));
 }
 
-static void print(const struct forecast *f, const struct outlook *list, size_t n)
+/* Which columns say something. */
+struct columns {
+    bool data, spread, late;
+};
+
+static struct columns columns_of(
+    const struct forecast *f, const struct outlook *list, size_t n, bool is_feasible)
 {
-    static const char *const names[] = {
-        "COST", "MEDIAN", "95 OF 100", "DONE AFTER", "95 OF 100", "LATE", "RECLAIMS"};
-    struct table *t = table_create();
-    size_t without = 0;
-    bool prices, has_data = false;
-    for (size_t i = 0; i < n; i++)
-        has_data = has_data || list[i].data_uusd > 0;
-    table_column(t, "ON", false);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        table_column(t, names[i], true);
-        if (i == 0 && has_data)
-            table_column(t, "DATA", true);
-    }
+    struct columns c = {.late = f->o.within_ms > 0 && is_feasible};
     for (size_t i = 0; i < n; i++) {
-        const struct outlook *l = &list[i];
-        table_row(t);
-        if (i == 0)
-            table_cell(t, "all, as belay chooses");
-        else
-            table_cell(t, "%s/%s/%s %s", l->offer.pool, l->offer.zone, l->offer.type,
-                market_names[l->offer.market]);
-        cell_usd(t, l->mean_uusd);
-        if (has_data)
-            cell_usd(t, l->data_uusd);
+        c.data = c.data || list[i].data_uusd > 0;
+        c.spread = c.spread || list[i].starts > 1;
+    }
+    return c;
+}
+
+/* The same machine elsewhere, with the same result. */
+static bool is_alike(const struct outlook *a, const struct outlook *b)
+{
+    return str_eq(a->offer.pool, b->offer.pool) && str_eq(a->offer.type, b->offer.type) &&
+           a->offer.market == b->offer.market && a->starts == b->starts && a->late == b->late &&
+           a->mean_uusd == b->mean_uusd && a->median_uusd == b->median_uusd &&
+           a->p95_uusd == b->p95_uusd && a->data_uusd == b->data_uusd &&
+           a->median_ms == b->median_ms && a->p95_ms == b->p95_ms && !(a->reclaims < b->reclaims) &&
+           !(a->reclaims > b->reclaims);
+}
+
+/* Number of offers from `first` on that share its row. */
+static size_t alike_from(const struct outlook *list, size_t n, size_t first)
+{
+    size_t k = 1;
+    while (first > 0 && first + k < n && is_alike(&list[first], &list[first + k]))
+        k++;
+    return k;
+}
+
+static void print_row(
+    struct table *t, const struct columns *c, const struct outlook *l, bool is_all, size_t alike)
+{
+    table_row(t);
+    if (is_all)
+        table_cell(t, "all, as belay chooses");
+    else if (alike == 1)
+        table_cell(t, "%s/%s/%s %s", l->offer.pool, l->offer.zone, l->offer.type,
+            market_names[l->offer.market]);
+    else
+        table_cell(t, "%s/%s/%s %s (and %zu more zone%s)", l->offer.pool, l->offer.zone,
+            l->offer.type, market_names[l->offer.market], alike - 1, alike == 2 ? "" : "s");
+    cell_usd(t, l->mean_uusd);
+    if (c->data)
+        cell_usd(t, l->data_uusd);
+    if (c->spread) {
         cell_usd(t, l->median_uusd);
         cell_usd(t, l->p95_uusd);
-        cell_time(t, l->median_ms);
+    }
+    cell_time(t, l->median_ms);
+    if (c->spread)
         cell_time(t, l->p95_ms);
-        if (f->o.within_ms > 0)
-            table_cell(t, "%.1f %%", 100.0 * l->late / l->starts);
-        else
-            table_cell(t, "-");
-        table_cell(t, "%.1f", l->reclaims);
-        without +=
-            i > 0 && l->offer.market == MARKET_SPOT && !market_find(&f->traces, &l->offer, &prices);
+    if (c->late && c->spread)
+        table_cell(t, "%.1f %%", 100.0 * l->late / l->starts);
+    else if (c->late)
+        table_cell(t, l->late > 0 ? "yes" : "no");
+    table_cell(t, "%.1f", l->reclaims);
+}
+
+/* At most `rows` below the first; returns the number of offers shown, with that. */
+static size_t print_table(
+    const struct forecast *f, const struct outlook *list, size_t n, size_t rows, bool is_feasible)
+{
+    const struct columns c = columns_of(f, list, n, is_feasible);
+    struct table *t = table_create();
+    table_column(t, "ON", false);
+    table_column(t, "COST", true);
+    if (c.data)
+        table_column(t, "DATA", true);
+    if (c.spread) {
+        table_column(t, "MEDIAN", true);
+        table_column(t, "95 OF 100", true);
+    }
+    table_column(t, "DONE AFTER", true);
+    if (c.spread)
+        table_column(t, "95 OF 100", true);
+    if (c.late)
+        table_column(t, "LATE", true);
+    table_column(t, "RECLAIMS", true);
+    size_t shown = 0;
+    for (size_t row = 0, alike; shown < n && row <= rows; row++, shown += alike) {
+        alike = alike_from(list, n, shown);
+        print_row(t, &c, &list[shown], row == 0, alike);
     }
     table_print(t);
+    return shown;
+}
+
+static void print_infeasible(const struct forecast *f, int64_t by_ms)
+{
+    char by[32], takes[32], within[32];
+    printf("infeasible by %s: the fastest run takes %s, and the deadline is %s away\n\n",
+        cli_duration(by_ms, by, sizeof by),
+        cli_duration(f->o.within_ms + by_ms, takes, sizeof takes),
+        cli_duration(f->o.within_ms, within, sizeof within));
+}
+
+/* A time limit somewhat above the work: in full hours, or else tens of minutes; 0: none before the
+ * deadline. */
+static int64_t tighter_limit_ms(const struct forecast *f)
+{
+    static const int64_t rounds_ms[] = {60 * MINUTE_MS, 10 * MINUTE_MS};
+    const int64_t least_ms = f->o.job.work_ms + f->o.job.work_ms / 20;
+    for (size_t i = 0; i < sizeof rounds_ms / sizeof rounds_ms[0]; i++) {
+        int64_t ms = (least_ms + rounds_ms[i] - 1) / rounds_ms[i] * rounds_ms[i];
+        if (ms < f->o.within_ms && (f->time_limit_ms == 0 || ms < f->time_limit_ms))
+            return ms;
+    }
+    return 0;
+}
+
+/* The worst case that belayd reckons with, and a time limit with which the job would cost less: as
+ * simulated. */
+static void print_margin(const struct forecast *f, const struct outlook *all)
+{
+    const struct outlook_margin g = outlook_margin_of(&f->o);
+    char work[32], worst[32], cost[32], instead[32];
+    struct outlook_options o = f->o;
+    struct outlook tighter;
+    struct err e;
+    if (g.worst_ms <= f->o.job.work_ms)
+        return;
+    printf("\nUntil the job reports progress, its %s of work are reckoned as up to %s",
+        cli_duration(f->o.job.work_ms, work, sizeof work),
+        cli_duration(g.worst_ms, worst, sizeof worst));
+    if (g.is_limited)
+        printf(" (--time)");
+    else
+        printf(" (work_margin %d %%)", (int)g.margin_pct);
+    o.job.time_limit_ms = tighter_limit_ms(f);
+    const bool is_hours = o.job.time_limit_ms % (60 * MINUTE_MS) == 0;
+    if (o.job.time_limit_ms > 0 && outlook_run_all(&o, &tighter, &e) == 0 &&
+        tighter.late <= all->late &&
+        (double)tighter.mean_uusd < (1 - WORTH_SAYING) * (double)all->mean_uusd)
+        printf(";\nwith --time %lld%s, after which it is ended, it would cost %s instead of %s",
+            (long long)(o.job.time_limit_ms / (is_hours ? 60 * MINUTE_MS : MINUTE_MS)),
+            is_hours ? "h" : "m", cli_usd(tighter.mean_uusd, cost, sizeof cost),
+            cli_usd(all->mean_uusd, instead, sizeof instead));
+    puts(".");
+}
+
+static void print(const struct forecast *f, const struct outlook *list, size_t n)
+{
+    const int64_t infeasible_ms = outlook_infeasible_ms(list, n, &f->o);
+    size_t without = 0;
+    bool prices;
+    for (size_t i = 1; i < n; i++)
+        without += list[i].offer.market == MARKET_SPOT &&
+                   !market_find(&f->traces, &list[i].offer, &prices);
+    if (infeasible_ms > 0)
+        print_infeasible(f, infeasible_ms);
+    const size_t shown = print_table(
+        f, list, n, (size_t)(f->limit > 0 ? f->limit : LIMIT_USUAL), infeasible_ms == 0);
+    if (shown < n)
+        printf("\n%zu more offer%s not shown (--limit).\n", n - shown,
+            n - shown == 1 ? " is" : "s are");
     if (without > 0)
         printf("\n%zu spot offers have no trace: they are always available and never reclaimed.\n",
             without);
+    if (f->o.within_ms > 0 && f->o.job.wish == WISH_ANY && infeasible_ms == 0)
+        print_margin(f, &list[0]);
 }
 
 static int load(struct forecast *f)
 {
     struct err e;
+    f->o.job.work_ms = f->work_ms > 0 ? f->work_ms : f->time_limit_ms;
+    f->o.job.time_limit_ms = f->time_limit_ms;
     if (!f->pools || f->o.job.work_ms <= 0 || f->o.job.work_ms > OUTLOOK_WORK_MAX_MS) {
         cli_error("expected a job and pools: --work, how long it runs (at most 100d), and --pools "
                   "FILE, what it may run on");
+        return CLI_USAGE;
+    }
+    if (f->time_limit_ms > 0 && f->work_ms > f->time_limit_ms) {
+        cli_error("--time is less than --work: the job would be ended before it is done");
         return CLI_USAGE;
     }
     if (study_load_pools(f->pools, &f->config, &e) != 0) {
@@ -298,7 +437,8 @@ int forecast_run(struct forecast *f, bool as_json)
         return CLI_USAGE;
     }
     if (as_json) {
-        json_t *v = outlook_json(list, n, &f->o);
+        const size_t most = 1 + (size_t)(f->limit > 0 ? f->limit : LIMIT_MAX);
+        json_t *v = outlook_json(list, n, n < most ? n : most, &f->o);
         cli_print_json(v);
         json_decref(v);
     } else {

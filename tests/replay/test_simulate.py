@@ -446,9 +446,11 @@ class Simulate(unittest.TestCase):
         self.assertEqual(
             json.loads(forecast("--json", *words[:3], "+60h", *words[4:-1], "2"))["candidates"], few
         )
+        limited = json.loads(forecast("--json", "--time", "2880", *words[2:-1], "2"))
         self.assertEqual(
-            json.loads(forecast("--json", "--time", "2880", *words[2:-1], "2"))["candidates"], few
-        )
+            json.loads(forecast("--json", "--time", "48h", *words[:-1], "2")), limited
+        )  # as with submit, nothing above the limit is reckoned with
+        self.assertLess(limited["candidates"][0]["cost_uusd"]["mean"], few[0]["cost_uusd"]["mean"])
         self.assertRegex(
             run("cost", "--help"), r"Usage: belay cost \[forecast\] \[OPTION\.\.\.\]\n"
         )
@@ -467,10 +469,13 @@ class Simulate(unittest.TestCase):
         )  # without traces nothing is reclaimed: one start
         self.assertEqual(far["mean"] - near["mean"], far["data"])
         table = forecast(*quick[1:], "-i", "s3://lab/x,size=140G,place=aws/us-west-2")
-        self.assertRegex(table, r"ON +COST +DATA MEDIAN")
+        self.assertRegex(table, r"ON +COST +DATA DONE AFTER")
         self.assertRegex(table, r"all, as belay chooses +\$\d+\.\d+ +\$2\.80 ")
         for words, part in (
             ((), "unexpected word"),
+            (("forecast", *quick[1:], "--limit", "0"), "--limit: "),
+            (("forecast", *quick[1:], "--limit", "1001"), "--limit: "),
+            (("forecast", *quick[1:], "--time", "9h"), "--time is less than --work"),
             (("forecast",), "expected a job and pools: "),
             (
                 ("forecast", "train.py"),
@@ -511,6 +516,53 @@ class Simulate(unittest.TestCase):
         ):
             with self.subTest(words):
                 self.assertIn(part, run("cost", *(words or ("what",)), expect=2))
+
+    def test_a_forecast_says_nothing_twice_and_what_it_reckons_with(self):
+        job = ("-c", "4", "-G", "1", "-m", "14G", "--pools", "pools.yaml")
+        near = ("--work", "6h", "--finish-by", "8h", *job)
+        traces = ("--trace", "traces", "--starts", "6")
+        text = forecast(*near)
+        # three zones without traces have the same result, and a single run has no distribution
+        self.assertRegex(text, r"^ON +COST DONE AFTER LATE RECLAIMS\n")
+        self.assertEqual(len(re.findall(r"(?m)^burst/", text)), 2)
+        self.assertRegex(
+            text, r"(?m)^burst/us-east-1a/g5.xlarge spot \(and 2 more zones\) +\$\d.* no +0.0$"
+        )
+        # the remedy is true: with it the job costs as much as is said
+        found = re.search(
+            r"Until the job reports progress, its 6h00m of work are reckoned as up to 12h00m "
+            r"\(work_margin 100 %\);\nwith --time 7h, after which it is ended, it would cost "
+            r"(\$\S+) instead of (\$\S+)\.\n",
+            text,
+        )
+        cost = re.compile(r"(?m)^all, as belay chooses +(\$\S+)")
+        self.assertEqual(cost.search(text)[1], found[2])
+        text = forecast(*near, "--time", "7h")
+        self.assertEqual(cost.search(text)[1], found[1])
+        self.assertIn("its 6h00m of work are reckoned as up to 7h00m (--time).\n", text)
+        self.assertNotIn("reckoned", forecast("--work", "6h", *job))
+        for more in ((), traces):
+            far = ("--work", "10h", "--finish-by", "6h", *job, *more)
+            text = forecast(*far)
+            found = re.match(
+                r"infeasible by 4h0(\d)m: the fastest run takes 10h0\1m, and the deadline is 6h00m "
+                r"away\n\nON ",
+                text,
+            )
+            self.assertTrue(found, text)
+            for no in ("LATE", "100.0 %", "reckoned"):
+                self.assertNotIn(no, text)
+            by_ms = json.loads(forecast("--json", *far))["infeasible_by_ms"]
+            self.assertEqual(by_ms // 60000, 240 + int(found[1]))
+        self.assertIsNone(json.loads(forecast("--json", *near))["infeasible_by_ms"])
+        text = forecast(*near, *traces, "--limit", "2")
+        self.assertEqual(len(re.findall(r"(?m)^burst/", text)), 2)
+        self.assertIn("\n2 more offers are not shown (--limit).\n", text)
+        both = json.loads(forecast("--json", *near, *traces, "--limit", "2"))
+        self.assertEqual((len(both["candidates"]), both["more"]), (3, 4))
+        whole = json.loads(forecast("--json", *near, *traces))
+        self.assertEqual(whole["candidates"][:3], both["candidates"])
+        self.assertEqual((len(whole["candidates"]), whole["more"]), (7, 0))
 
     def test_a_terminal_sees_how_far_it_is(self):
         master, slave = pty.openpty()

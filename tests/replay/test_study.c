@@ -454,11 +454,21 @@ static void a_job_is_simulated_on_each_offer_from_many_moments(void **state)
     assert_int_equal(list[0].done, 4);
     assert_int_equal(list[0].late, 0); /* with so little time it buys no spot at all */
     assert_true(list[0].mean_uusd > list[2].mean_uusd && list[0].mean_uusd <= list[1].mean_uusd);
-    json_t *v = outlook_json(list, n, &o);
+    json_t *v = outlook_json(list, n, n, &o);
     assert_int_equal(json_integer_value(json_object_get(
                          json_array_get(json_object_get(v, "candidates"), 2), "late")),
         2);
     json_decref(v);
+    assert_int_equal(list[1].fastest_ms, 3722000);
+    assert_int_equal(outlook_infeasible_ms(list, n, &o), 0);
+    free(list);
+    o.within_ms = 3600000; /* less than the boot leaves */
+    assert_int_equal(outlook_run(&o, &list, &n, &e), 0);
+    assert_int_equal(outlook_infeasible_ms(list, n, &o), 122000);
+    /* on spot only, from the moments without spot it would be late in any case */
+    list[1].offer.market = list[2].offer.market = MARKET_SPOT;
+    o.within_ms = 3600000 + 120000;
+    assert_int_equal(outlook_infeasible_ms(list, n, &o), 0);
     free(list);
     o.job.wish = WISH_SPOT;
     assert_int_equal(outlook_run(&o, &list, &n, &e), 0);
