@@ -37,8 +37,7 @@
 #include <time.h>
 
 #define BEST_EVERY 10
-#define AIM 0.05         /* with several zones: wanted saving relative to the cheapest form */
-#define SHIPPED_CAP 0.35 /* as in procurement_usual */
+#define AIM 0.05 /* with several zones: wanted saving relative to the cheapest form */
 #define TIGHT_CAP 0.1
 
 /* ---- the table ---- */
@@ -653,6 +652,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (size_t i = 0; i < w->n; i++)
         judge_wrong(w, &w->folders[i]);
+    policy_price_restarts(w);
     printf(
         "Mean cost in %% of on-demand only; %zu windows a trace; a job of %lld h. dln: deadline in "
         "h. rst: restart in h. o:s: price of on-demand to spot.\n"

@@ -5,6 +5,7 @@
 #include "bench/policy_play.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include <math.h>
 #include <stdlib.h>
@@ -162,6 +163,15 @@ static size_t epoch_at(const struct known *k, size_t tick)
     return e < k->n ? e : k->n - 1;
 }
 
+/* Spot is gone or no longer wanted: a job that still computes on on-demand stays there. */
+static void stop_start(struct deadline_job *job, size_t sure, int64_t *beside_ms)
+{
+    job->on = *beside_ms > 0 ? sure : DEADLINE_NOWHERE;
+    if (*beside_ms > 0)
+        job->starting_ms = 0;
+    *beside_ms = 0;
+}
+
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
     const struct deadline_policy *rule, const struct capped *capped, const struct known *known)
 {
@@ -181,6 +191,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         .law = capped->law};
     struct baseline baseline;
     struct played out = {0};
+    int64_t beside_ms = 0; /* of a start, while on-demand computes on */
 
     baseline_init(&baseline);
     job.baseline = capped->law ? &baseline : NULL;
@@ -196,11 +207,20 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         look(g, t, offers);
         policy.table = &known->table[epoch_at(known, t)];
         if (job.on < g->n && !offers[job.on].is_up)
-            job.on = DEADLINE_NOWHERE;
+            stop_start(&job, g->n, &beside_ms);
         deadline_decide(p, &job, offers, g->n + 1, g->set_class[t], &choice);
         if (capped->law)
             baseline_pass(
                 &baseline, &job, offers, baseline_look(&baseline, &job, offers, g->n + 1), tick_ms);
+        if (choice.offer == g->n && beside_ms > 0)
+            stop_start(&job, g->n, &beside_ms);
+        if (choice.offer != job.on) {
+            const bool leaves_sure = job.on == g->n && choice.offer < g->n;
+            beside_ms = leaves_sure && job.starting_ms == 0
+                            ? llround(s->overlap * (double)s->restart_ms)
+                            : 0;
+            out.moves += leaves_sure;
+        }
         if (choice.offer != job.on && choice.offer != DEADLINE_NOWHERE) {
             job.starting_ms = s->restart_ms;
             out.starts++;
@@ -209,12 +229,16 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         if (job.on < g->n)
             job.last = job.on;
         if (job.on != DEADLINE_NOWHERE) {
-            int64_t paid = tick_ms;
-            const int64_t boot = job.starting_ms < tick_ms ? job.starting_ms : tick_ms;
+            const int64_t boot = min_i64(job.starting_ms, tick_ms);
+            const int64_t beside = min_i64(min_i64(beside_ms, boot), job.work_ms);
             job.starting_ms -= boot;
-            if (job.work_ms <= tick_ms - boot)
-                paid = boot + job.work_ms;
-            job.work_ms -= paid - boot;
+            beside_ms -= beside;
+            out.sure_ms += beside;
+            out.cost_ms += (double)beside;
+            job.work_ms -= beside;
+            const int64_t ran = min_i64(job.work_ms, tick_ms - boot),
+                          paid = job.work_ms > 0 ? boot + ran : beside;
+            job.work_ms -= ran;
             *(job.on < g->n ? &out.spot_ms : &out.sure_ms) += paid;
             out.cost_ms += (job.on < g->n ? s->price : 1) * (double)paid;
             job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;

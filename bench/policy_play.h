@@ -12,6 +12,7 @@
 #define SURE_UUSD_H 3000000
 #define SLACK_STEPS_MAX (32 * 6)
 #define WORK_STEPS_MAX (49 * 6)
+#define SHIPPED_CAP 0.35 /* as in procurement_usual */
 
 #define DEADLINES 4
 #define RESTARTS 3
@@ -22,6 +23,9 @@ extern const double policy_prices[PRICES]; /* of spot, relative to on-demand */
 struct setting {
     int64_t deadline_ms, restart_ms;
     double price;
+    /* Part of a restart during which a job that leaves on-demand computes on there, from its
+     * beginning; both machines are paid. 0: it starts after the other has ended. */
+    double overlap;
 };
 
 /* Offers that one job may use. */
@@ -68,7 +72,7 @@ void policy_tables_deinit(struct known *k);
 struct played {
     double cost_ms; /* in ms of on-demand */
     bool late;
-    size_t starts;
+    size_t starts, moves;     /* moves: starts that left on-demand for spot */
     int64_t spot_ms, sure_ms; /* paid time on spot and on on-demand */
 };
 
@@ -86,6 +90,9 @@ struct capped {
 /* Simulates one job. */
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
     const struct deadline_policy *rule, const struct capped *capped, const struct known *known);
+
+/* Prints what restarts of different lengths cost (policy_restarts.c). */
+void policy_price_restarts(const struct world *w);
 
 /* Tries all sets of constants on each folder of which all time is judged. */
 void policy_choose(const struct world *w);
