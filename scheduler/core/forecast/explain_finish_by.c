@@ -85,7 +85,7 @@ static void explain_margin(
 {
     struct procurement_margin g;
     if (procurement_margin_of(m, j, now, &g))
-        explain_say(
+        explain_add_reason(
             a, g.is_binding ? "work-margin" : "work", "%s%s", reckoned(m, &g).s, remedy_of(&g).s);
 }
 
@@ -96,7 +96,7 @@ static void explain_late(const struct model *m, struct stamp now, const struct j
     int64_t left_ms = j->row.spec.finish_ms - now.wall.ms, in_ms;
     time_format_duration(takes_ms, takes, sizeof takes);
     if (left_ms <= 0) {
-        explain_say(a, "late", "it is late, and takes about %s more", takes);
+        explain_add_reason(a, "late", "it is late, and takes about %s more", takes);
         return;
     }
     time_format_duration(left_ms, left, sizeof left);
@@ -108,7 +108,7 @@ static void explain_late(const struct model *m, struct stamp now, const struct j
             "; on-demand is expected to meet a deadline %s from now (--finish-by +%s)", in,
             option_time(in_ms).s);
     }
-    explain_say(a, "late",
+    explain_add_reason(a, "late",
         "it is expected to be late: it takes about %s, on-demand from now on, and %s are left, so "
         "the deadline is infeasible by %s%s",
         takes, left, by, remedy);
@@ -125,7 +125,7 @@ void explain_finish_by(
     if (!is_late)
         explain_margin(m, now, j, a);
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
-    explain_say(a, "finish-by",
+    explain_add_reason(a, "finish-by",
         left_ms > 0 ? "its finish time is in %s; %s" : "its finish time was %s ago; %s", in, why);
     if (is_late)
         explain_late(m, now, j, takes_ms, a);
