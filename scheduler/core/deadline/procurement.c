@@ -469,8 +469,12 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
     const struct spot_offer_set *k =
         s.n_spot ? spot_observations_offer_set(m, s.ids, s.n_spot) : NULL;
     const struct deadline_chain *chain = k ? spot_observations_chain(m, k) : NULL;
-    if (s.n_spot == 0)
+    /* prices are those of one machine */
+    const int64_t nodes = job_attempt(j) ? j->row.ranks : j->shape->least;
+    if (s.n_spot == 0) {
         *ret_outlook = without_spot(&s, &job);
+        ret_outlook->uusd *= nodes;
+    }
     if (s.n_spot == 0 || !chain)
         return s.n_spot == 0;
     const struct spot_observations_ask what = build_query(&s, &job);
@@ -483,8 +487,8 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
     *ret_outlook =
         (struct procurement_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
             .p95_ms = (int64_t)((double)o.p95_ms / scale(m)),
-            .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->deadline.options.step_ms /
-                              HOUR_MS)};
+            .uusd = (int64_t)(o.cost * (double)nodes * (double)s.sure_uusd_h *
+                              (double)m->deadline.options.step_ms / HOUR_MS)};
     return true;
 }
 

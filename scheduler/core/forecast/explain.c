@@ -579,8 +579,8 @@ static void explain_outlook(
     time_format_duration(o.p95_ms, p95, sizeof p95);
     str_format_usd(o.uusd, usd, sizeof usd);
     explain_add_reason(a, "expected",
-        "it is expected to end in %s (95th percentile: %s), and to cost %s more%s", median, p95,
-        usd, not_paid(j, o.uusd).s);
+        "%s is expected to end in %s (95th percentile: %s), and to cost %s more%s",
+        j->array ? "each of its tasks" : "it", median, p95, usd, not_paid(j, o.uusd).s);
 }
 
 static void explain_pending(

@@ -777,6 +777,40 @@ static void a_cost_cap_is_reported_with_the_expected_cost(void **state)
     lab_deinit(&l);
 }
 
+/* All machines of a gang are paid for; of an array, those of one task are named. */
+static void the_expected_cost_is_that_of_all_nodes_or_of_a_task(void **state)
+{
+    (void)state;
+    int64_t uusd[3];
+    struct lab l;
+    struct procurement_outlook o;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m4", 4);
+    for (int32_t nodes = 1; nodes <= 3; nodes++) {
+        struct job_row r = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
+        r.spec.nodes = nodes;
+        int64_t job = lab_submit(&l, &r);
+        lab_plan(&l);
+        assert_true(core_procurement_expects(l.m, model_job(l.m, job), l.now, &o));
+        uusd[nodes - 1] = o.uusd;
+    }
+    assert_in_range(uusd[0], 3000000, 3200000); /* on-demand */
+    assert_in_range(uusd[1], 2 * uusd[0] - 2, 2 * uusd[0] + 2);
+    assert_in_range(uusd[2], 3 * uusd[0] - 3, 3 * uusd[0] + 3);
+    struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
+    struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct ranges set;
+    assert_int_equal(ranges_parse("1-100", &set, &l.e), 0);
+    int64_t one = lab_submit(&l, &r),
+            tasks = lab_apply(&l, (struct event){.type = EV_SUBMIT,
+                                      .submit = {.job = &r, .texts = &texts, .tasks = &set}});
+    lab_plan(&l);
+    assert_non_null(strstr(reason_of(&l, one, "expected")->text, "it is expected to end in "));
+    assert_non_null(
+        strstr(reason_of(&l, tasks, "expected")->text, "each of its tasks is expected to end in "));
+    lab_deinit(&l);
+}
+
 static void change(struct lab *l, int64_t job, uint64_t fields, struct job_row to)
 {
     lab_apply(l, (struct event){.type = EV_UPDATE,
@@ -889,6 +923,7 @@ int main(void)
         cmocka_unit_test(an_infeasible_deadline_is_said_to_be_so_by_how_much),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
         cmocka_unit_test(a_cost_cap_is_reported_with_the_expected_cost),
+        cmocka_unit_test(the_expected_cost_is_that_of_all_nodes_or_of_a_task),
         cmocka_unit_test(a_deadline_can_be_set_changed_and_removed_later),
         cmocka_unit_test(a_relative_deadline_counts_from_the_submit_or_the_change),
         cmocka_unit_test(what_cannot_be_meant_is_refused)};
