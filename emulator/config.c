@@ -357,7 +357,9 @@ static void read_region(struct reading *rd)
     if (front->account_key)
         copy_str(r, front->account_key, o->account, sizeof(o->account), front->account);
     o->seed = (uint64_t)yaml_opt_i64(r, "seed", 0, INT64_MAX, 1);
+    o->launch_delay_ms = yaml_opt_i64(r, "launch_delay_ms", 0, MS_MAX, 0);
     o->boot_delay_ms = yaml_opt_i64(r, "boot_delay_ms", 0, MS_MAX, 1000);
+    o->start_delay_ms = yaml_opt_i64(r, "start_delay_ms", 0, MS_MAX, 0);
     o->notice_ms = SECONDS_MS(yaml_opt_i64(r, "notice_s", 0, MS_MAX / 1000, front->notice_s));
     o->consistency_delay_ms = yaml_opt_i64(r, "consistency_delay_ms", 0, MS_MAX, 0);
     o->node_clock_ahead_ms =

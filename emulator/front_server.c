@@ -241,12 +241,23 @@ static bool is_refused(const struct front_server *s, struct front_reply *reply)
     return true;
 }
 
+/* How long the reply is delayed: by a fault, or because the call has launched machines. */
+static int64_t reply_delay_ms(
+    const struct front_server *s, const char *action, int64_t launches_before)
+{
+    const struct region *r = s->o.region;
+    struct fault fault;
+    if (faults_take(&s->o.region->faults, FAULT_SLOW, action, &fault))
+        return fault.ms;
+    return r->counts.launches > launches_before ? r->o->launch_delay_ms : 0;
+}
+
 static void on_request(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
     struct front_server *s = ctx;
     struct answer a = {.front = s->o.front, .date = date_of(s)};
     struct headers headers = {0};
-    struct fault fault;
+    const int64_t launches = s->o.region->counts.launches;
     http_request_each_header(x, on_header, &headers);
     const struct front_request request = {.method = r->method,
         .path = r->path,
@@ -262,11 +273,13 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
     const char *action = s->o.instance       ? FAULT_ACTION_METADATA
                          : a.reply.action[0] ? a.reply.action
                                              : "?";
-    if (a.reply.wait_ms > 0 && !a.is_dropped) {
+    const bool waits = a.reply.wait_ms > 0 && !a.is_dropped;
+    const int64_t delay_ms = waits ? 0 : reply_delay_ms(s, action, launches);
+    if (waits) {
         park(s, x, &request, &headers, &a.reply);
         buf_deinit(&a.reply.body);
-    } else if (faults_take(&s->o.region->faults, FAULT_SLOW, action, &fault)) {
-        http_exchange_wait(x, fault.ms, on_late, on_late_gone, mem_dup(&a, sizeof(a)));
+    } else if (delay_ms > 0) {
+        http_exchange_wait(x, delay_ms, on_late, on_late_gone, mem_dup(&a, sizeof(a)));
     } else {
         send_answer(x, &a);
     }

@@ -32,7 +32,8 @@ struct holder {
     struct proc_group *all;   /* everything below this process, by parentage */
     int signals_fd;
     struct mono kill_at;
-    pid_t script_pid; /* 0 = none */
+    struct mono start_at; /* of the script; MONO_NONE if it does not start any more */
+    pid_t script_pid;     /* 0 = none */
     bool has_script_ended, is_over;
     bool is_soft_off;  /* shutting down */
     bool is_last_term; /* the unit has ended: the rest has received SIGTERM */
@@ -77,6 +78,7 @@ static void exec_script(struct holder *h)
 
 static int start_script(struct holder *h, struct err *e)
 {
+    h->start_at = MONO_NONE;
     if (!h->script[0])
         return 0;
     pid_t pid = fork();
@@ -127,6 +129,7 @@ static void soft_off(struct holder *h)
     if (h->is_soft_off)
         return;
     h->is_soft_off = true;
+    h->start_at = MONO_NONE;
     snprintf(path, sizeof(path), "%s/" HOLDER_STOPPING, h->dir);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -193,10 +196,27 @@ static bool read_commands(struct holder *h)
 
 static int wait_ms(const struct holder *h)
 {
-    if (!mono_is_set(h->kill_at))
+    struct mono next = h->kill_at;
+    if (!mono_is_set(next) || (mono_is_set(h->start_at) && h->start_at.ms < next.ms))
+        next = h->start_at;
+    if (!mono_is_set(next))
         return -1;
-    int64_t left_ms = h->kill_at.ms - clock_mono(&clock_system).ms;
+    int64_t left_ms = next.ms - clock_mono(&clock_system).ms;
     return left_ms <= 0 ? 0 : left_ms < 60000 ? (int)left_ms : 60000;
+}
+
+static bool is_at(struct mono t)
+{
+    return mono_is_set(t) && clock_mono(&clock_system).ms >= t.ms;
+}
+
+static void start(struct holder *h)
+{
+    struct err e;
+    if (start_script(h, &e) == 0)
+        return;
+    log_error("an instance cannot run", log_s("instance", h->name), log_err(&e));
+    kill_everything(h);
 }
 
 static void handle_events(struct holder *h)
@@ -208,9 +228,10 @@ static void handle_events(struct holder *h)
         has_emulator = read_commands(h);
     if (fds[1].revents && read(h->signals_fd, &info, sizeof(info)) < 0)
         log_debug("no signal to read", log_s("instance", h->name));
-    bool is_due = mono_is_set(h->kill_at) && clock_mono(&clock_system).ms >= h->kill_at.ms;
-    if (!has_emulator || is_due)
+    if (!has_emulator || is_at(h->kill_at))
         kill_everything(h);
+    else if (is_at(h->start_at))
+        start(h);
     else if (h->script_pid > 0 && is_empty(h))
         report(h, "power-off");
     else
@@ -249,13 +270,14 @@ static int prepare(struct holder *h, struct err *e)
     set_priority(HOLDER_NICE);
     if (rc == 0)
         rc = open_groups(h, e);
-    return rc < 0 ? rc : start_script(h, e);
+    return rc < 0 || mono_is_set(h->start_at) ? rc : start_script(h, e);
 }
 
 int holder_main(int argc, char **argv)
 {
     struct err e = {0};
-    if (argc != 4) {
+    int64_t delay_ms = 0;
+    if (argc != 5 || str_to_i64(argv[4], 0, INT64_MAX / 2, "delay", &delay_ms, NULL) != 0) {
         fprintf(stderr, "belay-emulator: " HOLDER_FLAG " is for its own use\n");
         return 2;
     }
@@ -263,7 +285,10 @@ int holder_main(int argc, char **argv)
         .dir = argv[1],
         .console = argv[2],
         .script = argv[3],
-        .kill_at = MONO_NONE};
+        .kill_at = MONO_NONE,
+        .start_at = MONO_NONE};
+    if (delay_ms > 0)
+        h.start_at.ms = clock_mono(&clock_system).ms + delay_ms;
     h.signals_fd = -1;
     if (prepare(&h, &e) < 0) {
         log_error("an instance cannot run", log_s("instance", h.name), log_err(&e));

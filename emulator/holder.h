@@ -32,8 +32,8 @@
 void holder_group_name(const char *id, pid_t holder, char out[HOLDER_GROUP_MAX]);
 
 /* argv after HOLDER_FLAG: the instance's id, its directory (removed at the end), its output file,
- * and the script to run, "" for none. The script inherits the environment. Returns the exit code.
- */
+ * the script to run, "" for none, and how many ms later it starts. The script inherits the
+ * environment. Returns the exit code. */
 int holder_main(int argc, char **argv);
 
 #endif

@@ -229,8 +229,9 @@ static int spawn(struct machine *m, struct err *e)
          *url = mem_printf("BELAY_METADATA=%s", front_server_url(m->metadata));
     char *gpus = gpus_variable(m), *users = users_variable();
     char *env[] = {path, home, node, url, gpus, users, NULL};
+    char *delay = mem_printf("%lld", (long long)ms->region->o->start_delay_ms);
     char *argv[] = {(char *)"belay-emulator", (char *)HOLDER_FLAG, m->instance->id, m->dir,
-        m->console, m->script ? m->script : (char *)"", NULL};
+        m->console, m->script ? m->script : (char *)"", delay, NULL};
     uv_stdio_container_t io[3] = {
         {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&m->commands},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&m->reports},
@@ -252,7 +253,7 @@ static int spawn(struct machine *m, struct err *e)
     }
     if (rc == 0)
         rc = uv_read_start((uv_stream_t *)&m->reports, on_alloc, on_read);
-    free(home), free(path), free(node), free(url), free(gpus), free(users);
+    free(home), free(path), free(node), free(url), free(gpus), free(users), free(delay);
     return rc < 0 ? err_set(e, ERR_IO, "cannot start the holder of %s: %s", m->instance->id,
                         uv_strerror(rc))
                   : 0;

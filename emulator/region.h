@@ -38,7 +38,9 @@ struct region_options {
     char name[CLOUD_NAME_MAX]; /* "us-east-1" */
     char account[CLOUD_NAME_MAX];
     uint64_t seed;
-    int64_t boot_delay_ms;
+    int64_t launch_delay_ms;      /* how long a call that launches takes to be answered */
+    int64_t boot_delay_ms;        /* from launch to running */
+    int64_t start_delay_ms;       /* from running until its user data runs */
     int64_t notice_ms;            /* default notice of a reclaim, by the market or by an event */
     int64_t consistency_delay_ms; /* how long a new instance is invisible */
     /* error of the nodes' clocks: metadata services return earlier times */

@@ -39,7 +39,8 @@ static void everything_can_be_said(void **state)
     static const char text[] = KEYS
         "region: eu-west-1\naccount: '999'\nhost: '::1'\nec2_port: 1\ncontrol_port: 2\ndir: "
         "scratch\n"
-        "agent_path: /opt/belay/bin\nseed: 5\nboot_delay_ms: 10\nshutdown_ms: 20\nnotice_s: 3\n"
+        "agent_path: /opt/belay/bin\nseed: 5\nlaunch_delay_ms: 6\nboot_delay_ms: "
+        "10\nstart_delay_ms: 7\nshutdown_ms: 20\nnotice_s: 3\n"
         "consistency_delay_ms: 40\nsurplus: random\nimages: [ami-1, ami-2]\nprofiles: [agent]\n"
         "subnets: {subnet-a: eu-west-1a}\nmetadata: {host: 169.254.169.254, port: 80, role_ttl: "
         "10m}\n"
@@ -62,6 +63,8 @@ static void everything_can_be_said(void **state)
     if (parse(text, &c, &e) < 0)
         fail_msg("%s", e.text);
     assert_string_equal(c.dir, "dir/scratch");
+    assert_int_equal(c.providers[0].region.launch_delay_ms, 6);
+    assert_int_equal(c.providers[0].region.start_delay_ms, 7);
     assert_true(str_starts(c.path, "/opt/belay/bin:/"));
     assert_int_equal(c.providers[0].n_pools, 4);
     assert_string_equal(c.providers[0].pools[3].zone, "eu-west-1b");

@@ -378,6 +378,43 @@ static void refusals_throttles_and_slow_answers_come_as_ordered(void **state)
     assert_int_equal(rig_stop(&r), 0);
 }
 
+static void the_machine_boots_while_the_launch_call_waits(void **state)
+{
+    struct rig r;
+    struct buf body = {0};
+    (void)state;
+    rig_start(&r, "launch_delay_ms: 400\n");
+    int64_t before_ms = clock_mono(&clock_system).ms;
+    assert_int_equal(rig_call(&r, RUN "a", &body), 200);
+    assert_true(clock_mono(&clock_system).ms - before_ms >= 400);
+    assert_int_equal(n_launches(&r), 1);
+    json_t *s = rig_state(&r);
+    const json_t *i = json_array_get(json_object_get(s, "instances"), 0);
+    int64_t launched_ms = json_integer_value(json_object_get(i, "launched_ms"));
+    assert_int_equal(json_integer_value(json_object_get(i, "running_ms")) - launched_ms, 50);
+    assert_true(json_integer_value(json_object_get(s, "now_ms")) - launched_ms >= 400);
+    json_decref(s);
+    buf_deinit(&body);
+    assert_int_equal(rig_stop(&r), 0);
+}
+
+static void user_data_runs_after_the_start_delay(void **state)
+{
+    struct rig r;
+    char id[RIG_ID_MAX];
+    pid_t pid[1];
+    (void)state;
+    rig_start(&r, "start_delay_ms: 400\n");
+    rig_make_fifo(&r, "pids");
+    rig_launch(&r, id, "#!/bin/sh\necho $$ >%s/pids\nexec sleep 1000\n", r.dir);
+    rig_read_pids(&r, "pids", pid, 1);
+    json_t *s = rig_state(&r);
+    assert_true(
+        json_integer_value(json_object_get(s, "now_ms")) - field(&r, id, "running_ms") >= 400);
+    json_decref(s);
+    assert_int_equal(rig_stop(&r), 0);
+}
+
 static void broken_requests_get_clear_refusals(void **state)
 {
     struct rig r;
@@ -652,6 +689,8 @@ int main(void)
         cmocka_unit_test(the_notice_stands_at_the_metadata_service),
         cmocka_unit_test(lost_replies_have_had_their_effect),
         cmocka_unit_test(refusals_throttles_and_slow_answers_come_as_ordered),
+        cmocka_unit_test(the_machine_boots_while_the_launch_call_waits),
+        cmocka_unit_test(user_data_runs_after_the_start_delay),
         cmocka_unit_test(broken_requests_get_clear_refusals),
         cmocka_unit_test(the_price_list_has_its_own_signatures_and_faults),
         cmocka_unit_test(a_trace_takes_instances_back),
