@@ -347,7 +347,8 @@ static void judge(const struct world *w, struct group *groups, size_t n_groups, 
             fprintf(stderr, "%s: restart %.2f h, tables done at %.0f s\n", what,
                 (double)policy_restarts_ms[r] / HOUR_MS, (double)clock() / CLOCKS_PER_SEC);
             for (size_t d = 0; d < DEADLINES; d++) {
-                const struct setting s = {.deadline_ms = policy_deadlines_h[d] * HOUR_MS,
+                const struct setting s = {.work_ms = WORK_MS,
+                    .deadline_ms = policy_deadlines_h[d] * HOUR_MS,
                     .restart_ms = policy_restarts_ms[r],
                     .price = policy_prices[p]};
                 struct sums sums = {0};
@@ -653,6 +654,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < w->n; i++)
         judge_wrong(w, &w->folders[i]);
     policy_price_restarts(w);
+    policy_regimes(w);
     printf(
         "Mean cost in %% of on-demand only; %zu windows a trace; a job of %lld h. dln: deadline in "
         "h. rst: restart in h. o:s: price of on-demand to spot.\n"

@@ -105,7 +105,8 @@ static void try_groups(
         for (size_t p = 0; p < PRICES; p++) {
             policy_tables_init(k, policy_restarts_ms[r], policy_prices[p]);
             for (size_t d = 0; d < DEADLINES; d++) {
-                const struct setting s = {.deadline_ms = policy_deadlines_h[d] * HOUR_MS,
+                const struct setting s = {.work_ms = WORK_MS,
+                    .deadline_ms = policy_deadlines_h[d] * HOUR_MS,
                     .restart_ms = policy_restarts_ms[r],
                     .price = policy_prices[p]};
                 try_setting(w, groups, n_groups, &s, k, tried);

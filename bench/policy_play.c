@@ -97,6 +97,7 @@ void policy_known_init(
     k->n = (size_t)((int64_t)groups[0].ticks * k->tick_ms / EPOCH_MS) + 1;
     for (size_t i = 0; i < k->n; i++) {
         const size_t until = i * (size_t)(EPOCH_MS / k->tick_ms);
+        k->begins_ms[i] = (int64_t)i * EPOCH_MS;
         policy_learn(w, f, 1, until, like, NULL, &k->single[i]);
         policy_learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
     }
@@ -158,9 +159,11 @@ static void look(const struct group *g, size_t tick, struct deadline_offer *offe
 
 static size_t epoch_at(const struct known *k, size_t tick)
 {
-    const size_t e = (size_t)((int64_t)tick * k->tick_ms / EPOCH_MS);
+    size_t e = k->n - 1;
 
-    return e < k->n ? e : k->n - 1;
+    while (e > 0 && (int64_t)tick * k->tick_ms < k->begins_ms[e])
+        e--;
+    return e;
 }
 
 /* Spot is gone or no longer wanted: a job that still computes on on-demand stays there. */
@@ -178,15 +181,15 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
     struct deadline_policy policy = *rule, *p = &policy;
     const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
     struct deadline_offer offers[ZONES_MAX + 1] = {0};
-    struct deadline_job job = {.work_ms = WORK_MS,
-        .work_worst_ms = WORK_MS,
+    struct deadline_job job = {.work_ms = s->work_ms,
+        .work_worst_ms = s->work_ms,
         .left_ms = s->deadline_ms,
         .restart_ms = s->restart_ms,
         .restart_worst_ms = s->restart_ms,
         .look_ms = tick_ms,
         .on = DEADLINE_NOWHERE,
         .last = DEADLINE_NOWHERE,
-        .whole_work_ms = WORK_MS,
+        .whole_work_ms = s->work_ms,
         .whole_time_ms = s->deadline_ms,
         .law = capped->law};
     struct baseline baseline;
@@ -195,7 +198,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
 
     baseline_init(&baseline);
     job.baseline = capped->law ? &baseline : NULL;
-    job.cap_uusd = capped->cap * SURE_UUSD_H * (double)WORK_MS / HOUR_MS;
+    job.cap_uusd = capped->cap * SURE_UUSD_H * (double)s->work_ms / HOUR_MS;
 
     for (size_t i = 0; i < g->n; i++)
         offers[i].price_uusd_h = llround(s->price * SURE_UUSD_H);

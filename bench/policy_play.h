@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Simulates one job on recorded spot availability, for bench/policy.c, which describes the
- * simulation, and for bench/policy_choose.c.
+ * simulation, bench/policy_choose.c and bench/policy_regimes.c.
  */
 #ifndef BELAY_BENCH_POLICY_PLAY_H
 #define BELAY_BENCH_POLICY_PLAY_H
@@ -21,7 +21,7 @@ extern const int64_t policy_deadlines_h[DEADLINES], policy_restarts_ms[RESTARTS]
 extern const double policy_prices[PRICES]; /* of spot, relative to on-demand */
 
 struct setting {
-    int64_t deadline_ms, restart_ms;
+    int64_t work_ms, deadline_ms, restart_ms;
     double price;
     /* Part of a restart during which a job that leaves on-demand computes on there, from its
      * beginning; both machines are paid. 0: it starts after the other has ended. */
@@ -55,7 +55,7 @@ size_t policy_region_length(const struct zone *z);
 
 struct known {
     size_t n;
-    int64_t tick_ms;
+    int64_t tick_ms, begins_ms[EPOCHS_MAX];
     struct deadline_chain single[EPOCHS_MAX], chain[EPOCHS_MAX];
     struct deadline_table table[EPOCHS_MAX];
 };
@@ -93,6 +93,8 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
 
 /* Prints what restarts of different lengths cost (policy_restarts.c). */
 void policy_price_restarts(const struct world *w);
+/* Judges the rules on synthetic regimes of availability. */
+void policy_regimes(const struct world *w);
 
 /* Tries all sets of constants on each folder of which all time is judged. */
 void policy_choose(const struct world *w);
