@@ -7,11 +7,11 @@
  * Each window has its own course of the regime. belay decides with two states of knowledge, that
  * of belayd itself (deadline/learning.h):
  *
- * warm   chains learned on four weeks of another course of the regime, and the zones of the window
- *        observed for a week
- * cold   nothing before the job; chains rebuilt while it runs, from another course that is as old
+ * warm   chains learned in four weeks, and the zones of the window observed for a week
+ * cold   nothing before the job; chains rebuilt while it runs
  *
- * The chains come from other courses so that one table serves all windows.
+ * The chains are learned from other courses of the regime, so that one table serves all windows:
+ * from another one after each rebuild.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -28,6 +28,7 @@
 #define DAY_MS (24 * HOUR_MS)
 #define HISTORY_MS (7 * DAY_MS) /* observed before a window */
 #define LEARNED_MS (28 * DAY_MS)
+#define LONGEST_MS (4 * DAY_MS) /* between two rebuilds */
 #define WINDOW_MS (84 * HOUR_MS)
 #define WINDOWS_LEAST 8
 #define ZONES_MOST 2
@@ -189,6 +190,7 @@ struct learner {
     size_t n;
     struct deadline_counts alone, several;
     struct deadline_offer_set singles[ZONES_MOST], set;
+    struct zone zones[ZONES_MOST];
 };
 
 /* Rebuilds what k knows in epoch e. */
@@ -204,52 +206,57 @@ static void rebuild(struct learner *l, struct known *k, size_t e)
     l->set.single = &k->single[e];
 }
 
-static void see(struct learner *l, const struct zone *zones, size_t tick)
+static void see(struct learner *l, size_t tick)
 {
     const int64_t at_ms = (int64_t)tick * TICK_MS;
     bool up[ZONES_MOST];
 
     for (size_t i = 0; i < l->n; i++) {
-        up[i] = zones[i].up[tick];
+        up[i] = l->zones[i].up[tick];
         deadline_offer_set_see(&l->singles[i], at_ms, &up[i], &l->alone);
     }
     if (l->n > 1)
         deadline_offer_set_see(&l->set, at_ms, up, &l->several);
 }
 
+static void begin_course(struct learner *l, const struct regime *r, struct prng *prng)
+{
+    const struct deadline_chain *single = l->set.single;
+
+    l->set = (struct deadline_offer_set){.n = l->n, .single = single};
+    for (size_t i = 0; i < l->n; i++) {
+        free_zone(&l->zones[i]);
+        make_zone(r, prng, LONGEST_MS / TICK_MS, &l->zones[i]);
+        l->singles[i] = (struct deadline_offer_set){.n = 1};
+    }
+}
+
 static void learn(const struct regime *r, size_t n, struct known *warm, struct known *cold)
 {
     struct learner *l = mem_alloc(sizeof *l);
-    struct zone zones[ZONES_MOST];
     struct prng prng;
-    int64_t rebuilt_ms = 0, steps = 0;
+    int64_t steps = 0;
 
-    l->n = l->set.n = n;
+    l->n = n;
     deadline_learning_begin(false, &l->alone);
     deadline_learning_begin(true, &l->several);
     prng_init(&prng, 1);
-    for (size_t i = 0; i < n; i++) {
-        make_zone(r, &prng, LEARNED_MS / TICK_MS, &zones[i]);
-        l->singles[i].n = 1;
-    }
     *warm = (struct known){.n = 1, .tick_ms = TICK_MS};
     *cold = (struct known){.tick_ms = TICK_MS};
-    for (size_t t = 0; t < zones[0].n; t++) {
-        const int64_t at_ms = (int64_t)t * TICK_MS;
-        if (at_ms - rebuilt_ms >= steps * DEADLINE_STEP_MS) {
-            if (cold->n < COLD_EPOCHS) {
-                cold->begins_ms[cold->n] = at_ms;
-                rebuild(l, cold, cold->n++);
-            } else {
-                rebuild(l, warm, 0);
-            }
-            rebuilt_ms = at_ms;
-            steps = deadline_learning_next(steps);
+    for (int64_t at_ms = 0; at_ms < LEARNED_MS; at_ms += steps * DEADLINE_STEP_MS) {
+        if (cold->n < COLD_EPOCHS) {
+            cold->begins_ms[cold->n] = at_ms;
+            rebuild(l, cold, cold->n++);
+        } else {
+            rebuild(l, warm, 0);
         }
-        see(l, zones, t);
+        steps = deadline_learning_next(steps);
+        begin_course(l, r, &prng);
+        for (size_t t = 0; t < (size_t)(steps * DEADLINE_STEP_MS / TICK_MS); t++)
+            see(l, t);
     }
     for (size_t i = 0; i < n; i++)
-        free_zone(&zones[i]);
+        free_zone(&l->zones[i]);
     free(l);
 }
 
@@ -267,6 +274,7 @@ static void forget(struct known *k)
 struct row {
     const struct regime *regime;
     size_t n_zones, n_windows, settings, late, late_others;
+    int64_t restart_ms;
     struct known *warm, *cold;
     struct course *courses;
     double best, cost[COLUMNS]; /* sums over settings of means, as parts of on-demand only */
@@ -339,7 +347,7 @@ static void play_setting(const struct world *w, struct row *row, const struct se
     row->settings++;
 }
 
-static void play_settings(const struct world *w, struct row *row, int64_t restart_ms)
+static void play_settings(const struct world *w, struct row *row)
 {
     for (size_t i = 0; i < N_OF(works_h); i++)
         for (size_t k = 0; k < N_OF(slacks); k++) {
@@ -347,7 +355,7 @@ static void play_settings(const struct world *w, struct row *row, int64_t restar
             play_setting(w, row,
                 &(struct setting){.work_ms = work_ms,
                     .deadline_ms = llround(slacks[k] * (double)work_ms / TICK_MS) * TICK_MS,
-                    .restart_ms = restart_ms,
+                    .restart_ms = row->restart_ms,
                     .price = PRICE});
         }
 }
@@ -356,40 +364,46 @@ static void print_row(const struct row *row)
 {
     const double n = (double)row->settings, least = least_of(row->cost);
 
-    printf("%-18s %zu %6.2f", row->regime->name, row->n_zones, 100 * row->best / n);
+    printf("%-18s %zu %4.2f %6.2f", row->regime->name, row->n_zones,
+        (double)row->restart_ms / HOUR_MS, 100 * row->best / n);
     for (size_t k = 0; k < COLUMNS; k++)
         printf(" %6.2f", 100 * row->cost[k] / n);
-    printf(" | %.3f %.3f %.3f %.3f | %.3f %2.0f %3.0f %.2f | %zu %zu\n", row->cost[WARM] / least,
+    printf(" | %.3f %.3f %.3f %.3f | %.3f %2.0f %3.0f | %zu %zu\n", row->cost[WARM] / least,
         row->cost[COLD] / least, row->cost[FREE] / least, row->cost[WARM] / row->best, row->most,
-        (double)row->worst.work_ms / HOUR_MS, (double)row->worst.deadline_ms / HOUR_MS,
-        (double)row->worst.restart_ms / HOUR_MS, row->late, row->late_others);
+        (double)row->worst.work_ms / HOUR_MS, (double)row->worst.deadline_ms / HOUR_MS, row->late,
+        row->late_others);
     fflush(stdout);
 }
 
 static void judge(const struct world *w, const struct regime *r, size_t n_zones)
 {
-    struct row row = {.regime = r, .n_zones = n_zones, .n_windows = w->offsets / 5};
+    const size_t windows = w->offsets / 5;
+    const struct row empty = {.regime = r,
+        .n_zones = n_zones,
+        .n_windows = windows < WINDOWS_LEAST ? WINDOWS_LEAST : windows,
+        .warm = mem_alloc(sizeof(struct known)),
+        .cold = mem_alloc(sizeof(struct known)),
+        .courses =
+            mem_array(windows < WINDOWS_LEAST ? WINDOWS_LEAST : windows, sizeof(struct course))};
 
-    row.n_windows = row.n_windows < WINDOWS_LEAST ? WINDOWS_LEAST : row.n_windows;
-    row.warm = mem_alloc(sizeof *row.warm);
-    row.cold = mem_alloc(sizeof *row.cold);
-    row.courses = mem_array(row.n_windows, sizeof *row.courses);
-    learn(r, n_zones, row.warm, row.cold);
-    for (size_t i = 0; i < row.n_windows; i++)
-        make_course(r, n_zones, 1000 + i, row.warm, row.cold, &row.courses[i]);
+    learn(r, n_zones, empty.warm, empty.cold);
+    for (size_t i = 0; i < empty.n_windows; i++)
+        make_course(r, n_zones, 1000 + i, empty.warm, empty.cold, &empty.courses[i]);
     for (size_t i = 0; i < N_OF(restarts_ms); i++) {
-        policy_tables_init(row.warm, restarts_ms[i], PRICE);
-        policy_tables_init(row.cold, restarts_ms[i], PRICE);
-        play_settings(w, &row, restarts_ms[i]);
+        struct row row = empty;
+        row.restart_ms = restarts_ms[i];
+        policy_tables_init(row.warm, row.restart_ms, PRICE);
+        policy_tables_init(row.cold, row.restart_ms, PRICE);
+        play_settings(w, &row);
+        print_row(&row);
         policy_tables_deinit(row.warm);
         policy_tables_deinit(row.cold);
     }
-    print_row(&row);
-    for (size_t i = 0; i < row.n_windows; i++)
-        free_course(&row.courses[i]);
-    free(row.courses);
-    forget(row.warm);
-    forget(row.cold);
+    for (size_t i = 0; i < empty.n_windows; i++)
+        free_course(&empty.courses[i]);
+    free(empty.courses);
+    forget(empty.warm);
+    forget(empty.cold);
 }
 
 void policy_regimes(const struct world *w)
@@ -397,16 +411,16 @@ void policy_regimes(const struct world *w)
     if (w->only && !strstr("synthetic regimes", w->only))
         return;
     printf("synthetic regimes: mean cost in %% of on-demand only, over %zu settings (6 to 48 h of "
-           "work, 1.08 to 1.67 times as long to the deadline, restarts of 0.05 and 0.2 h, 3:1).\n"
+           "work, 1.08 to 1.67 times as long to the deadline, 3:1).\n"
            "belay: after four weeks in the regime; cold: with nothing observed before the job. "
            "/best: relative to the best of UP to on-d: belay, cold, no cap; then belay to the "
-           "optimum.\nworst: belay relative to the best rule of its setting; work, deadline, "
-           "restart in h.\n",
-        N_OF(works_h) * N_OF(slacks) * N_OF(restarts_ms));
-    printf("%-18s n optimm", "regime");
+           "optimum.\nworst: belay relative to the best rule of its setting; work "
+           "and deadline in h.\n",
+        N_OF(works_h) * N_OF(slacks));
+    printf("%-18s n  rst optimm", "regime");
     for (size_t k = 0; k < COLUMNS; k++)
         printf(" %6.6s", columns[k].name);
-    printf(" | /best cold  nocap /opt  | worst wrk dln rst | late, others\n");
+    printf(" | /best cold  nocap /opt  | worst wk dln | late, others\n");
     for (size_t i = 0; i < N_OF(regimes); i++)
         for (size_t n = 1; n <= ZONES_MOST; n++)
             judge(w, &regimes[i], n);
