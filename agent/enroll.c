@@ -11,13 +11,17 @@
  */
 #include "agent/enroll.h"
 
+#include "base/fs.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <openssl/crypto.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CALL_MS 30000
+#define UPTIME_TEXT_MAX 128
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
 #define RETRY_CAP_MS 60000
 #define SKEW_MAX_MS SECONDS_MS(300) /* a larger difference of the clocks causes a warning */
@@ -89,6 +93,31 @@ static void on_join_reply(void *ctx, const struct err *failed, const struct http
     en->on_joined(en->ctx);
 }
 
+/* Seconds since the machine's start, with two decimals; -1 if the file has no such number. */
+static double uptime_in(const char *path)
+{
+    struct buf text = {0};
+    struct err e;
+    char *end;
+    double s = -1;
+    if (fs_read(path, UPTIME_TEXT_MAX, &text, &e) == 0) {
+        s = strtod(buf_str(&text), &end);
+        s = end == buf_str(&text) || !(s >= 0 && s < 1e12) ? -1 : s;
+    }
+    buf_deinit(&text);
+    return s;
+}
+
+/* From the begin of the boot script (scheduler/userdata.sh) until now; 0 if unknown: the machine
+ * has none, or was restarted since. */
+static int64_t start_ms(const struct config *c)
+{
+    char *path = mem_printf("%s/booted", c->dir);
+    double began = uptime_in(path), now = uptime_in("/proc/uptime");
+    free(path);
+    return began >= 0 && now > began ? (int64_t)(1000 * (now - began)) : 0;
+}
+
 static int join_message(const struct enroll *en, struct buf *out, struct err *e)
 {
     struct wire_join m = {.cpus = en->resources.cpus,
@@ -105,6 +134,7 @@ static int join_message(const struct enroll *en, struct buf *out, struct err *e)
     STR_COPY(m.resources, en->config->resources);
     STR_COPY(m.gpu_model, en->resources.gpu.model);
     m.gpu_memory_mib = en->resources.gpu.memory_mib;
+    m.start_ms = start_ms(en->config);
     STR_COPY(m.provider, en->provider);
     STR_COPY(m.instance_id, en->instance_id);
     if (!rc)

@@ -141,6 +141,7 @@ static const char baseline[] =
         " launched_at INTEGER,"
         " launched_at_from_provider INTEGER NOT NULL DEFAULT 1,"
         " joined_at INTEGER,"
+        " start_ms INTEGER NOT NULL DEFAULT 0,"
         " ended_at INTEGER,"
         /* whether it was reclaimed; whether it got a rebalance recommendation; whether it counts as
          * a failed boot; why it ended */
@@ -432,6 +433,7 @@ static const char baseline[] =
         " kept_at INTEGER,"
         " saves_asked INTEGER NOT NULL,"
         " save_ms INTEGER NOT NULL,"
+        " warm_up_ms INTEGER NOT NULL DEFAULT 0,"
         " behind_ms INTEGER NOT NULL,"
         /* the node's price at the start, and the node's cost so far at each step of the attempt */
         " price_uusd_h INTEGER NOT NULL,"

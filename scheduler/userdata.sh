@@ -9,6 +9,7 @@ dir=${emulated:-/var/lib/belay-agent}
 home=${emulated:+$emulated.opt}
 home=${home:-/opt/belay}
 work=$dir.boot
+read -r booted rest </proc/uptime # the agent reports how long it took from here to its join
 
 say() { echo "belay: $*" >&2; }
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -44,6 +45,7 @@ write_files() {
     # What only the image's maker can say: system_users, for one.
     [ -n "$emulated" ] || [ ! -f /etc/belay/node.yaml ] || cat /etc/belay/node.yaml >>"$work/agent.yaml"
     power_off_script >"$work/power-off"
+    echo "$booted" >"$work/booted"
     cat >"$work/header" <<END
 Authorization: Bearer $token
 END
@@ -179,6 +181,7 @@ configure() {
     fi
     mkdir -p "$dir"
     mv "$work/power-off" "$dir/power-off"
+    mv "$work/booted" "$dir/booted"
     mv "$work/agent.yaml" "$dir/agent.yaml"
     rm -rf "$work"
 }

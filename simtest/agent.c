@@ -400,6 +400,7 @@ static void fill_status(const struct sim_attempt *x, struct wire_attempt_status 
         .restored_bytes = x->restored.attempt ? SIM_CONTENT_BYTES : 0,
         .reused_bytes = x->restored.attempt ? x->nearby_bytes : 0,
         .first_done = reports ? x->base_steps : WIRE_NONE,
+        .first_done_ms = reports ? 250 : 0,
         .done = reports ? steps_now(x) : WIRE_NONE,
         .total = reports ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
         .checkpoints = x->saved,
@@ -608,8 +609,8 @@ static void join(struct sim_agent *a)
     STR_COPY(node.key_hash, a->key);
     STR_COPY(node.pool, a->machine ? "" : "base");
     STR_COPY(node.version, "sim");
-    struct event ev = {
-        .type = EV_JOIN, .join = {.node = &node, .instance = i ? i->row.id : CORE_ID_NONE}};
+    struct event ev = {.type = EV_JOIN,
+        .join = {.node = &node, .instance = i ? i->row.id : CORE_ID_NONE, .start_ms = 1500}};
     /* Repeats the join if belayd dies before its response; the same key is the same node. */
     timer_start(timers(a), &a->poll, 15000);
     tick_post(w->tick, &ev, on_joined, j);

@@ -65,7 +65,7 @@ static void add_attempt(uint64_t *d, const struct attempt_row *a)
         a->behind_ms);
     ADD(d, a->restored_bytes, a->nearby_bytes, a->restore_ms, a->save_ms, a->price_uusd_h,
         a->on_demand_uusd_h, a->base_uusd, a->started_uusd, a->gathered_uusd, a->kept_uusd,
-        a->save_uusd, a->egress_uusd);
+        a->save_uusd, a->egress_uusd, a->warm_up_ms);
 }
 
 static void add_node(uint64_t *d, const struct node_row *n)
@@ -83,7 +83,7 @@ static void add_instance(uint64_t *d, const struct instance_row *i)
         i->priced_at.ms, i->accrued_uusd, i->before_at.ms, i->before_uusd_h, i->before_uusd,
         i->boot_uusd, i->reclaimed, i->rebalanced, i->boot);
     ADD(d, i->intended_at.ms, i->launched_at.ms, i->joined_at.ms, i->ended_at.ms, i->used_until.ms,
-        i->settled_at.ms, i->idle_uusd, i->idle_ms, i->attempts_uusd, i->attempts_ms);
+        i->settled_at.ms, i->idle_uusd, i->idle_ms, i->attempts_uusd, i->attempts_ms, i->start_ms);
 }
 
 static void add_offer(uint64_t *d, const struct offer_row *o)

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 
 #include <fcntl.h>
@@ -106,6 +107,8 @@ static void note_done(struct task *t, int64_t done)
     if (!is_first)
         return;
     reported->first_done = done;
+    if (reported->started_at != WIRE_NONE)
+        reported->first_done_ms = max_i64(1, task_wall_ms(t) - reported->started_at);
     task_persist(t);
 }
 

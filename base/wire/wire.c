@@ -93,6 +93,7 @@ static const struct wire_field join_fields[] = {
     WIRE_TEXT_OPT(wire_join, resources),
     WIRE_TEXT_OPT(wire_join, gpu_model),
     WIRE_I64_OPT(wire_join, gpu_memory_mib, 0, MEMORY_MIB_MAX),
+    WIRE_I64_OPT(wire_join, start_ms, 0, TIME_MAX),
     WIRE_END,
 };
 static const struct wire_table join_table = {sizeof(struct wire_join), join_fields};
@@ -151,6 +152,7 @@ static const struct wire_field attempt_status_fields[] = {
     WIRE_I64_OPT(wire_attempt_status, restored_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(wire_attempt_status, reused_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OR_NONE(wire_attempt_status, first_done, 0, ID_MAX),
+    WIRE_I64_OPT(wire_attempt_status, first_done_ms, 0, TIME_MAX),
     WIRE_I64_OR_NONE(wire_attempt_status, done, 0, ID_MAX),
     WIRE_I64_OR_NONE(wire_attempt_status, total, 0, ID_MAX),
     WIRE_STRUCT(wire_attempt_status, usage, &usage_table),

@@ -182,6 +182,8 @@ struct wire_join {
     /* from the agent's configuration, and the machine's architecture: features_check */
     char features[FEATURES_TEXT_MAX];
     char resources[COUNTS_TEXT_MAX]; /* from the agent's configuration: counts_parse */
+    /* time since the machine's boot script began; 0 = unknown */
+    int64_t start_ms;
 };
 
 struct wire_joined {
@@ -234,7 +236,8 @@ struct wire_attempt_status {
     int64_t restored_bytes, reused_bytes;
     /* the first progress that this attempt's program reported; WIRE_NONE if none */
     int64_t first_done;
-    int64_t done, total; /* progress; WIRE_NONE if unknown */
+    int64_t first_done_ms; /* how long after its start that was reported; 0 = unknown */
+    int64_t done, total;   /* progress; WIRE_NONE if unknown */
     /* updated at most every few seconds; at the end only cpu_ms, cpu_user_ms and the peak */
     struct wire_usage usage;
     struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */

@@ -147,7 +147,8 @@ static int apply_join(struct join_request *j, struct tick *t, int64_t instance, 
     agent_sync_read_constraints(j->join.features, j->join.resources, node.features, node.resources);
     node.gpu.memory_mib = j->join.gpu_memory_mib;
     gpu_model(j->join.gpu_model, node.gpu.model);
-    struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = instance}};
+    struct event ev = {.type = EV_JOIN,
+        .join = {.node = &node, .instance = instance, .start_ms = j->join.start_ms}};
     return tick_apply(t, &ev, ret_id, e);
 }
 

@@ -213,7 +213,8 @@ static void post_attempt(
                 .done = st->done,
                 .total = st->total == WIRE_NONE ? PROGRESS_NONE : st->total,
                 .has_first = st->first_done != WIRE_NONE,
-                .first = st->first_done}};
+                .first = st->first_done,
+                .first_ms = st->first_done_ms}};
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
     post_checkpoints(s, a, st);

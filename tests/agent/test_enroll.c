@@ -116,7 +116,7 @@ static void rig_init(struct rig *r, int64_t life_ms, int64_t ahead_ms, bool by_t
 
 static void rig_deinit(struct rig *r)
 {
-    static const char *const names[] = {"key.pem", "node.json", "ca.pem", "ca.key"};
+    static const char *const names[] = {"key.pem", "node.json", "ca.pem", "ca.key", "booted"};
     enroll_stop(&r->enroll);
     vtimers_advance(&r->vt, 1);
     log_set_sink(NULL, NULL);
@@ -220,6 +220,52 @@ static void a_refused_join_is_reported_and_retried_once_a_minute(void **state)
     rig_deinit(&r);
 }
 
+/* Joins again with this text in the file that the boot script has written; returns what the agent
+ * reports of the time since. */
+static int64_t joins_after(struct rig *r, const char *booted)
+{
+    char *path = mem_printf("%s/booted", r->dir);
+    struct wire_join m;
+    struct err e;
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs(booted, f) >= 0 && fclose(f) == 0);
+    free(path);
+    r->config.dir = r->dir;
+    r->enroll.stopped = r->enroll.renewing = false;
+    identity_forget(&r->id);
+    const size_t i = r->http.n_requests;
+    enroll_start(&r->enroll);
+    vtimers_advance(&r->vt, 10);
+    assert_int_equal(r->http.n_requests, i + 1);
+    const struct buf *body = &r->http.requests[i].body;
+    assert_int_equal(wire_join_decode(buf_str(body), body->len, &m, &e), 0);
+    enroll_stop(&r->enroll);
+    return m.start_ms;
+}
+
+static void a_join_reports_how_long_ago_the_boot_script_began(void **state)
+{
+    struct rig r;
+    char text[64];
+    double up = 0;
+    (void)state;
+    rig_init(&r, 30 * DAY_MS, 0, true);
+    enroll_stop(&r.enroll);
+    FILE *f = fopen("/proc/uptime", "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lf", &up), 1);
+    fclose(f);
+    snprintf(text, sizeof(text), "%.2f\n", up - 5);
+    assert_in_range(joins_after(&r, text), 5000, 600000);
+    snprintf(text, sizeof(text), "%.2f\n", up + 100000); /* of before a reboot */
+    assert_int_equal(joins_after(&r, text), 0);
+    assert_int_equal(joins_after(&r, "later\n"), 0);
+    assert_int_equal(joins_after(&r, "-5\n"), 0);
+    assert_int_equal(joins_after(&r, ""), 0);
+    rig_deinit(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_ahead_makes_it_renew_earlier_but_not_at_once),
         cmocka_unit_test(a_clock_that_is_ahead_costs_one_renewal_at_a_start),
         cmocka_unit_test(a_clock_that_is_behind_or_set_back_does_not_let_it_end),
+        cmocka_unit_test(a_join_reports_how_long_ago_the_boot_script_began),
         cmocka_unit_test(a_refused_join_is_reported_and_retried_once_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

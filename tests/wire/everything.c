@@ -64,6 +64,7 @@ struct wire_status status_of_everything(void)
         .restored_bytes = 1000,
         .reused_bytes = 400,
         .first_done = 100,
+        .first_done_ms = 1700,
         .done = 101,
         .total = 1000,
         .usage = {123456, 100000, 1875, 1 << 20, 2 << 20},

@@ -479,6 +479,16 @@ int apply_store_refused(
     return 0;
 }
 
+static void note_warm_up(struct model *m, const struct job *j, int64_t first_ms)
+{
+    struct attempt *a = job_attempt(j);
+    if (a->row.rank > 0 || a->row.warm_up_ms > 0 || first_ms <= 0 ||
+        !wall_is_set(a->row.started_at))
+        return;
+    a->row.warm_up_ms = first_ms;
+    touch_attempt(m, a);
+}
+
 int apply_progress(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
@@ -489,6 +499,7 @@ int apply_progress(
         return 0;
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;
+    note_warm_up(m, j, ev->progress.first_ms);
     procurement_progressed(m, j, ev->now.wall);
     int64_t first = ev->progress.has_first ? ev->progress.first : ev->progress.done;
     no_progress_update(m, job_attempt(j), first, ev->progress.done, ev->now);

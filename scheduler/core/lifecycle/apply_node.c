@@ -23,6 +23,7 @@
 #include "scheduler/core/lifecycle/apply_instance.h"
 #include "scheduler/core/deadline/spot_observations.h"
 
+#include "base/minmax.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <string.h>
@@ -150,7 +151,8 @@ static int instance_to_join(
     return 0;
 }
 
-static void instance_joined(struct model *m, struct instance *i, struct node *n, struct stamp now)
+static void instance_joined(
+    struct model *m, struct instance *i, struct node *n, int64_t start_ms, struct stamp now)
 {
     struct offer *o = i->offer;
     i->node = n;
@@ -161,6 +163,7 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
         spot_observations_note(m, i->offer, SPOT_THERE, now.wall);
     if (!wall_is_set(i->row.launched_at))
         ledger_launched(m, i, WALL_NONE, now);
+    i->row.start_ms = max_i64(0, min_i64(start_ms, now.wall.ms - i->row.launched_at.ms));
     i->row.boot_uusd = core_instance_uusd(&i->row, now.wall);
     instance_move(m, i, INSTANCE_RUNNING, now);
     boots_joined(m, i, now);
@@ -239,7 +242,7 @@ int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outc
     n->instance = i;
     n->last_seen = n->since = n->idle_since = ev->now.mono;
     if (i)
-        instance_joined(m, i, n, ev->now);
+        instance_joined(m, i, n, ev->join.start_ms, ev->now);
     else
         ledger_joined(n, ev->now.wall);
     n->row.criu = r->criu;

@@ -200,6 +200,7 @@ struct event {
              * pool for a reserved node. */
             const struct node_row *node;
             int64_t instance; /* CORE_ID_NONE for a reserved node */
+            int64_t start_ms; /* see struct instance_row; as its agent reports it */
         } join;
         struct {
             int64_t node;
@@ -283,7 +284,8 @@ struct event {
         struct {
             int64_t job, attempt, done, total;
             bool has_first;
-            int64_t first; /* first progress reported in this attempt */
+            int64_t first;    /* first progress reported in this attempt */
+            int64_t first_ms; /* how long after its start; 0 = unknown */
         } progress;
         struct {
             /* see struct attempt_row */

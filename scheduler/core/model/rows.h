@@ -179,6 +179,8 @@ struct attempt_row {
     /* Processor time, user-mode processor time, and peak memory in bytes; 0 = unknown. In memory
      * until another event stores the attempt. */
     int64_t cpu_ms, cpu_user_ms, memory_peak;
+    /* From its start to its program's first report of progress; 0 = none yet, or unknown. */
+    int64_t warm_up_ms;
     char text[CORE_TEXT_MAX]; /* reason of its end, for people */
 };
 
@@ -255,6 +257,9 @@ struct instance_row {
     /* Ids of the other offers that the provider may use for the launch, best first, each after a
      * blank. Constant, since a launch that is repeated under its token must not differ. */
     char alternatives[INSTANCE_ALTERNATIVES_TEXT_MAX];
+    /* The last part of its boot: from the first command of its boot script to joined_at, at most
+     * since launched_at. 0 = unknown. */
+    int64_t start_ms;
 };
 
 #define BOOTS_FAILED_MAX 3    /* in a row; then the pool launches one machine at a time */

@@ -182,6 +182,37 @@ static void refusals_of_one_moment_count_once(void **state)
     lab_deinit(&l);
 }
 
+/* From them, and from times that are stored anyway, the parts of a restart are computed. */
+static void the_last_part_of_a_boot_and_the_first_progress_are_stored(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    assert_int_equal(lab_plan(&l), 1);
+    lab_launched(&l, 1);
+    lab_wait(&l, 60000);
+    struct node_row r = {.name = "vm", .total = {.cpus = 4, .memory_mib = 16384}, .key_hash = "k"};
+    /* not longer than the machine exists, whatever its agent reports */
+    struct event ev = {.type = EV_JOIN, .join = {.node = &r, .instance = 1, .start_ms = INT64_MAX}};
+    lab_apply(&l, ev);
+    assert_int_equal(model_instance(l.m, 1)->row.start_ms, 60000);
+    assert_int_equal(lab_plan(&l), 1);
+    struct event done = {
+        .type = EV_PROGRESS, .progress = {.job = job, .attempt = 1, .done = 5, .first_ms = 700}};
+    lab_apply(&l, done); /* before the start */
+    const struct attempt_row *a = &job_attempt(model_job(l.m, job))->row;
+    assert_int_equal(a->warm_up_ms, 0);
+    lab_started(&l, job);
+    lab_apply(&l, done);
+    assert_int_equal(a->warm_up_ms, 700);
+    done.progress.first_ms = 9000; /* only the first counts */
+    lab_apply(&l, done);
+    assert_int_equal(a->warm_up_ms, 700);
+    lab_deinit(&l);
+}
+
 /* One machine that joins after boot_ms and is reclaimed life_ms later. Returns how long its offer
  * is avoided then. */
 static int64_t live_and_be_reclaimed(
@@ -481,6 +512,7 @@ static void an_owned_nodes_price_follows_its_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_part_of_a_boot_and_the_first_progress_are_stored),
         cmocka_unit_test(a_launch_is_an_intent_with_a_token_before_anything_else),
         cmocka_unit_test(a_launch_beyond_the_pool_is_refused),
         cmocka_unit_test(the_answer_names_the_machine),
