@@ -85,7 +85,8 @@ static void price(const struct world *w, struct group *groups, size_t n_groups, 
 
     policy_known_init(w, groups, n_groups, known);
     for (size_t r = 0; r < SECONDS; r++) {
-        struct setting s = {.restart_ms = restarts_s[r] * 1000, .price = policy_prices[0]};
+        struct setting s = {
+            .work_ms = WORK_MS, .restart_ms = restarts_s[r] * 1000, .price = policy_prices[0]};
         policy_tables_init(known, s.restart_ms, s.price);
         for (size_t d = 0; d < DEADLINES; d++) {
             s.deadline_ms = policy_deadlines_h[d] * HOUR_MS;
