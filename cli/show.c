@@ -237,6 +237,60 @@ static void print_attempts(const json_t *attempts, const json_t *job)
     table_print(t);
 }
 
+static bool has_restarts(const json_t *attempts)
+{
+    size_t i;
+    json_t *a;
+    json_array_foreach(attempts, i, a)
+    {
+        if (json_is_object(json_object_get(a, "restart")))
+            return true;
+    }
+    return false;
+}
+
+/* What each restart consisted of. DOWN: from the stop to the program's start, the sum of the parts
+ * after LOST and before WARM-UP. */
+static void print_restarts(const json_t *attempts, bool is_gang)
+{
+    static const struct {
+        const char *column, *key;
+    } parts[] = {{"LOST", "lost_ms"}, {"WAIT", "wait_ms"}, {"LAUNCH", "launch_ms"},
+        {"BOOT", "boot_ms"}, {"AGENT", "agent_ms"}, {"PLACE", "place_ms"},
+        {"PREPARE", "prepare_ms"}, {"RESTORE", "restore_ms"}};
+    struct table *t = table_create();
+    char text[32];
+    size_t i;
+    json_t *a;
+    table_column(t, "RESTART", true);
+    if (is_gang)
+        table_column(t, "RANK", true);
+    for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
+        table_column(t, parts[k].column, true);
+    table_column(t, "DOWN", true);
+    table_column(t, "WARM-UP", true);
+    json_array_foreach(attempts, i, a)
+    {
+        const json_t *r = json_object_get(a, "restart");
+        int64_t down_ms = 0;
+        if (!json_is_object(r))
+            continue;
+        table_row(t);
+        table_cell(t, "%lld", (long long)cli_int(a, "attempt", 0));
+        if (is_gang)
+            table_cell(t, "%lld", (long long)cli_int(a, "rank", 0));
+        for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
+            int64_t ms = cli_int(r, parts[k].key, 0);
+            table_cell(t, "%s", cli_duration(ms, text, sizeof(text)));
+            down_ms += k > 0 ? ms : 0;
+        }
+        table_cell(t, "%s", cli_duration(down_ms, text, sizeof(text)));
+        int64_t warm_ms = cli_int(r, "warm_up_ms", -1);
+        table_cell(t, "%s", warm_ms < 0 ? "-" : cli_duration(warm_ms, text, sizeof(text)));
+    }
+    table_print(t);
+}
+
 /* The certificate that covers the job, and the job's own last drill if that is another. */
 static void print_drills(const json_t *v)
 {
@@ -515,6 +569,10 @@ static void print_job(const json_t *v)
     if (json_array_size(json_object_get(v, "attempts")) > 0) {
         putchar('\n');
         print_attempts(json_object_get(v, "attempts"), job);
+    }
+    if (has_restarts(json_object_get(v, "attempts"))) {
+        putchar('\n');
+        print_restarts(json_object_get(v, "attempts"), cli_int(job, "nodes", 1) > 1);
     }
 }
 

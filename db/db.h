@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "db/telemetry.h"
+#include "scheduler/core/ledger/restart.h"
 #include "scheduler/core/model/model.h"
 #include <stdatomic.h>
 
@@ -180,6 +181,7 @@ struct job_filter {
 
 typedef int (*db_job_fn)(void *ctx, const struct job_row *row);
 typedef int (*db_attempt_fn)(void *ctx, const struct attempt_row *row);
+typedef int (*db_restart_fn)(void *ctx, const struct restart_moments *m);
 typedef int (*db_history_fn)(void *ctx, const struct history_row *row);
 typedef int (*db_checkpoint_fn)(void *ctx, const struct checkpoint_row *row);
 typedef int (*db_ledger_fn)(void *ctx, const struct ledger_row *row);
@@ -199,6 +201,8 @@ int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, 
 #define JOBS_EXAMINED_MAX 5000
 /* by number */
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e);
+/* Of each rank that has started, by attempt and rank, from the second attempt on. */
+int db_read_restarts(struct db_reader *r, int64_t job, db_restart_fn fn, void *ctx, struct err *e);
 /* History after `after`, of one job or (job 0) all, oldest first, at most limit. */
 /* Returns how long an attempt that is restored from this checkpoint (attempt 0 = none) repeats work
  * that the ledger counts as useful for earlier attempts; 0 if none or unknown. Also returns whether

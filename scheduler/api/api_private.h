@@ -172,7 +172,9 @@ json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);
 json_t *api_json_cron_run(const struct cron_run_row *r);
 json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
 /* without may_see, text is null: it may quote the script or name files of the job */
+/* Without its restart. */
 json_t *api_json_attempt(const struct attempt_row *a, bool may_see);
+json_t *api_json_restart(const struct restart_moments *m);
 /* Whether the text of such an event may quote what the job's user wrote, or what an agent reported
  * about the job's programs and files: of each kind that is not known to be public. */
 bool api_event_is_private(const struct history_row *h);

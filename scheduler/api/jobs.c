@@ -361,12 +361,28 @@ static json_t *expects_json(const struct api *api, int64_t id)
 struct shown {
     json_t *list;
     bool may_see;
+    size_t next; /* add_restart: where the next attempt is looked for */
 };
 
 static int add_attempt(void *ctx, const struct attempt_row *a)
 {
     const struct shown *s = ctx;
     json_array_append_new(s->list, api_json_attempt(a, s->may_see));
+    return 0;
+}
+
+/* The attempts are in the list already, in the same order. */
+static int add_restart(void *ctx, const struct restart_moments *m)
+{
+    struct shown *s = ctx;
+    for (; s->next < json_array_size(s->list); s->next++) {
+        json_t *a = json_array_get(s->list, s->next);
+        if (json_integer_value(json_object_get(a, "attempt")) == m->attempt &&
+            json_integer_value(json_object_get(a, "rank")) == m->rank) {
+            json_object_set_new(a, "restart", api_json_restart(m));
+            break;
+        }
+    }
     return 0;
 }
 
@@ -473,13 +489,15 @@ void api_jobs_show(struct request *q)
     if (rc == 0)
         rc = db_read_spec(r, q->id, &spec, &e);
     if (rc == 0)
-        rc = db_read_attempts(r, q->id, add_attempt, &(struct shown){attempts, may_see}, &e);
+        rc = db_read_attempts(r, q->id, add_attempt, &(struct shown){attempts, may_see, 0}, &e);
+    if (rc == 0)
+        rc = db_read_restarts(r, q->id, add_restart, &(struct shown){attempts, may_see, 0}, &e);
     if (rc == 0)
         rc = db_read_checkpoints(r, q->id, add_checkpoint, checkpoints, &e);
     if (rc == 0)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
     if (rc == 0)
-        rc = db_read_job_drills(r, q->id, add_job_drill, &(struct shown){drills, may_see}, &e);
+        rc = db_read_job_drills(r, q->id, add_job_drill, &(struct shown){drills, may_see, 0}, &e);
     if (rc == 0)
         rc = db_read_dependencies(r, q->id, add_dependency, depends, &e);
     if (rc == 0)

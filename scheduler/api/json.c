@@ -280,6 +280,24 @@ json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l)
     return o;
 }
 
+json_t *api_json_restart(const struct restart_moments *m)
+{
+    struct restart_parts p;
+    restart_parts(m, &p);
+    json_t *o = json_object();
+    set(o, "stopped_at", api_json_time(m->stopped_at));
+    set_i(o, "lost_ms", m->lost_ms);
+    set_i(o, "wait_ms", p.wait_ms);
+    set_i(o, "launch_ms", p.launch_ms);
+    set_i(o, "boot_ms", p.boot_ms);
+    set_i(o, "agent_ms", p.agent_ms);
+    set_i(o, "place_ms", p.place_ms);
+    set_i(o, "prepare_ms", p.prepare_ms);
+    set_i(o, "restore_ms", p.restore_ms);
+    set(o, "warm_up_ms", api_json_opt(p.warm_up_ms, 0));
+    return o;
+}
+
 json_t *api_json_attempt(const struct attempt_row *a, bool may_see)
 {
     json_t *o = json_object();
@@ -306,6 +324,7 @@ json_t *api_json_attempt(const struct attempt_row *a, bool may_see)
     set(o, "memory_peak_bytes", api_json_opt(a->memory_peak, 0));
     set_i(o, "price_uusd_h", a->price_uusd_h);
     set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);
+    set(o, "restart", json_null());
     set(o, "text", may_see ? opt_text(a->text) : json_null());
     return o;
 }

@@ -207,6 +207,70 @@ static void options_that_are_only_stored_are_merged_and_a_task_has_those_of_its_
     assert_document(4, NULL);
 }
 
+static int see_restart(void *ctx, const struct restart_moments *m)
+{
+    struct restart_moments *all = ctx;
+    all[m->attempt * 2 + m->rank] = *m;
+    return 0;
+}
+
+static void restarts_have_the_times_of_their_machines(void **state)
+{
+    struct db_batch b = {0};
+    struct restart_moments m[10] = {0};
+    (void)state;
+
+    batch_add(&b, TABLE_INSTANCES,
+        &(struct instance_row){.id = 7,
+            .token = "t7",
+            .intended_at = {210},
+            .launched_at = {220},
+            .joined_at = {290},
+            .start_ms = 15});
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 3, .instance = 7, .joined_at = {290}});
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 4, .joined_at = {1}});
+    /* the third never started: the fourth restarts what the second was */
+    for (int attempt = 1; attempt <= 4; attempt++)
+        for (int rank = 0; rank < 2; rank++)
+            batch_add(&b, TABLE_ATTEMPTS,
+                &(struct attempt_row){.job = 1,
+                    .attempt = attempt,
+                    .rank = rank,
+                    .node = attempt == 4 && rank == 0 ? 3 : 4,
+                    .assigned_at = {attempt * 100 - 5},
+                    .started_at = attempt == 3 ? WALL_NONE : at_ms(attempt * 100),
+                    .ended_at = attempt == 4 ? WALL_NONE : at_ms(attempt * 100 + 50 + rank),
+                    .restore_ms = 4,
+                    .behind_ms = attempt == 2   ? 6
+                                 : attempt == 4 ? 3
+                                                : 0,
+                    .warm_up_ms = attempt + rank});
+    batch_add(&b, TABLE_LEDGER,
+        &(struct ledger_row){.job = 1, .attempt = 2, .node = 4, .kind = LEDGER_LOST, .ms = 20});
+    batch_add(&b, TABLE_LEDGER,
+        &(struct ledger_row){.job = 1, .attempt = 2, .node = 4, .kind = LEDGER_USEFUL, .ms = 9});
+    util_commit(d, &b);
+    assert_int_equal(db_read_restarts(r, 1, see_restart, m, &e), 0);
+    assert_int_equal(m[2].attempt, 0); /* the first attempt is no restart */
+    assert_int_equal(m[6].attempt, 0); /* the third has not started */
+    assert_int_equal(m[4].stopped_at.ms, 151);
+    assert_int_equal(m[4].lost_ms, 6);
+    assert_int_equal(m[5].warm_up_ms, 3);
+    assert_false(wall_is_set(m[4].intended_at));
+    assert_int_equal(m[4].joined_at.ms, 1);
+    assert_int_equal(m[8].stopped_at.ms, 251);
+    assert_int_equal(m[8].intended_at.ms, 210);
+    assert_int_equal(m[8].launched_at.ms, 220);
+    assert_int_equal(m[8].joined_at.ms, 290);
+    assert_int_equal(m[8].start_ms, 15);
+    assert_int_equal(m[8].assigned_at.ms, 395);
+    assert_int_equal(m[8].started_at.ms, 400);
+    assert_int_equal(m[8].restore_ms, 4);
+    assert_int_equal(m[8].lost_ms, 20 - 6 + 3);
+    assert_false(wall_is_set(m[9].intended_at));
+    assert_int_equal(db_read_restarts(r, 2, see_restart, m, &e), 0);
+}
+
 static void filters_go_together(void **state)
 {
     (void)state;
@@ -761,6 +825,7 @@ int main(void)
         TEST(jobs_are_listed_newest_first_by_filter_and_page),
         TEST(options_that_are_only_stored_are_merged_and_a_task_has_those_of_its_array),
         TEST(filters_go_together),
+        TEST(restarts_have_the_times_of_their_machines),
         TEST(a_list_is_sorted_and_continues_after_a_job),
         TEST(a_page_looks_at_no_more_than_so_many),
         TEST(a_limit_that_cannot_be_is_refused),

@@ -2,6 +2,7 @@
 """A spot machine with a reclaim notice: the job is saved within the notice and continues
 elsewhere."""
 
+import datetime
 import re
 import subprocess
 import unittest
@@ -10,6 +11,10 @@ import lab
 from lab import Lab, undisturbed
 
 STEPS = 250  # of 20 ms
+
+
+def wall_ms(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000
 
 
 class Reclaim(unittest.TestCase):
@@ -40,6 +45,11 @@ class Reclaim(unittest.TestCase):
             self.assertEqual(follower.returncode, 0)
 
             self.check_attempts(shown, job)
+            self.assertRegex(
+                l.belay("show", str(job)),
+                "RESTART +LOST +WAIT +LAUNCH +BOOT +AGENT +PLACE +PREPARE +RESTORE +DOWN +WARM-UP *\n"
+                r" +2( +\d+m?s){10} *\n",
+            )
             self.check_log(l.log(job), shown)
             self.assertEqual(followed, l.log(job))
             self.check_history(l, job)
@@ -112,6 +122,23 @@ class Reclaim(unittest.TestCase):
             (attempts[1]["restored_bytes"], attempts[1]["fetched_bytes"]), (saved["bytes"],) * 2
         )  # another node
         self.assertEqual(shown["job"]["lost_steps"], 0)
+        self.assertIsNone(attempts[0]["restart"])
+        self.check_restart(attempts)
+
+    def check_restart(self, attempts):
+        """The machine was launched in the notice, while the first attempt ran: its boot is in no
+        part, or only the rest of it. Everything else is, without gaps."""
+        restart = attempts[1]["restart"]
+        parts = "wait launch boot agent place prepare restore".split()
+        self.assertEqual(restart["stopped_at"], attempts[0]["ended_at"])
+        self.assertAlmostEqual(
+            sum(restart[part + "_ms"] for part in parts),
+            wall_ms(attempts[1]["started_at"]) - wall_ms(attempts[0]["ended_at"]),
+            delta=2,
+        )
+        self.assertEqual(restart["restore_ms"], attempts[1]["restore_ms"])
+        self.assertEqual(restart["lost_ms"], 0)
+        self.assertGreater(restart["warm_up_ms"], 0)
 
     def check_log(self, log, shown):
         """The log has every step once, in order, as if undisturbed, with one seam."""
