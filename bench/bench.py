@@ -5,8 +5,8 @@ machine shows in both.
     scripts/bench            # builds, then runs everything but flood
     scripts/bench policy --product      # bench/policy_product.py
     bench/bench.py NAME...   # only these: submits jobs notice requeue latency startup queue restart
-                             # market agents checkpoint lost fair plan policy pace telemetry ledger
-                             # flood (BELAY_BUILD names the build)
+                             # market agents checkpoint lost reclaim fair plan policy pace
+                             # telemetry ledger flood (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -34,6 +34,7 @@ import lab  # noqa: E402
 import load  # noqa: E402
 import lost  # noqa: E402
 import policy_product  # noqa: E402
+import reclaim  # noqa: E402
 import slurm  # noqa: E402
 
 # As `belay up` writes it, but without a limit on the jobs of one user.
@@ -719,6 +720,10 @@ def bench_lost():
     lost.bench(lab.BUILD, say)
 
 
+def bench_reclaim():
+    reclaim.bench(say)
+
+
 def bench_slurm():
     slurm.bench(Local, lab.BUILD + "/cli/belay", say, cpu_seconds)
 
@@ -738,6 +743,7 @@ BENCHES = {
     "agents": bench_agents,
     "checkpoint": bench_checkpoint,
     "lost": bench_lost,
+    "reclaim": bench_reclaim,
     "fair": bench_fair,
     "plan": bench_plan,
     "policy": bench_policy,
