@@ -26,6 +26,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -508,21 +510,66 @@ static int find(struct task *t, const struct ckpt_job *j)
 
 /* ---- the working directory ---- */
 
-static int fetch_workdir(struct task *t, const struct job_user *u)
+static int fetch_workdir(struct task *t, const struct job_user *u, struct err *e)
 {
     struct task_work *w = &t->work;
     if (!*t->spec->workdir)
         return 0;
     char *path = mem_printf("%s/" WORKDIR_NAME, t->dir);
-    int rc = workdir_fetch(&w->workdir, path, &w->cancel, &w->e);
+    int rc = workdir_fetch(&w->workdir, path, &w->cancel, e);
     if (rc == ERR_NO_SPACE) { /* empties the cache and fetches everything */
         workdir_trim(w->workdir.cache, 0);
-        rc = workdir_fetch(&w->workdir, path, &w->cancel, &w->e);
+        rc = workdir_fetch(&w->workdir, path, &w->cancel, e);
     }
     if (!rc)
-        rc = handover_tree(u, path, &w->e);
+        rc = handover_tree(u, path, e);
     free(path);
     return rc;
+}
+
+struct bringing {
+    struct task *t;
+    const struct job_user *u;
+    struct err e;
+    int rc;
+};
+
+static void *bring_on_thread(void *ctx)
+{
+    struct bringing *b = ctx;
+    b->rc = bring_workdir(b->t, b->u, &b->e);
+    return NULL;
+}
+
+/* Starts a thread that blocks all signals, which the loop handles. False if there is none. */
+static bool start_thread(pthread_t *ret_thread, void *(*fn)(void *), void *ctx)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int failed = pthread_create(ret_thread, NULL, fn, ctx);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return failed == 0;
+}
+
+/* Brings the working directory, from belayd, while the checkpoint is restored, from the store:
+ * neither reads what the other writes. An error of the restore comes first, because it has more to
+ * say of the store (prepare_failed). */
+static int bring_and_restore(struct task *t, const struct job_user *u)
+{
+    struct task_work *w = &t->work;
+    struct bringing b = {.t = t, .u = u};
+    pthread_t thread;
+    bool beside = *t->spec->workdir && task_saves(t) && start_thread(&thread, bring_on_thread, &b);
+    if (!beside)
+        bring_on_thread(&b);
+    int rc = task_saves(t) && (beside || b.rc == 0) ? with_store(t, restore) : 0;
+    if (beside)
+        pthread_join(thread, NULL);
+    if (rc || b.rc == 0)
+        return rc;
+    w->e = b.e;
+    return b.rc;
 }
 
 /* ---- kinds ---- */
@@ -538,9 +585,7 @@ static int prepare(struct task *t)
         rc = make_dir(t, &u, &w->e);
     w->of_records = rc == ERR_NO_SPACE && !w->e.of_user;
     if (!rc)
-        rc = fetch_workdir(t, &u);
-    if (!rc && task_saves(t))
-        rc = with_store(t, restore);
+        rc = fetch_and_restore(t, &u);
     if (!rc && task_by_criu(t))
         return prepare_sandbox(t, &u);
     if (!rc && task_saves(t))

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "ckpt/chunk.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +40,50 @@ static void a_commit_is_stored_reported_and_restored(void **state)
     assert_int_equal(world_reported(w, 1)->restored_attempt, 1);
     assert_int_equal(world_reported(w, 1)->restored_sequence, 1);
     assert_int_equal(world_reported(w, 1)->restored_progress, 5);
+}
+
+static bool is_restored_and_asks_for_its_workdir(struct world *w, int64_t job)
+{
+    return w->asked_workdir && world_task_has(w, job, 2, "checkpoint/state");
+}
+
+static void want_resume_in(struct world *w, const char *workdir)
+{
+    struct wire_desired_attempt *a = want_coop(w, 2, resume_script);
+    chunk_hash(workdir, strlen(workdir), a->workdir);
+    world_go(w);
+}
+
+/* The one comes from belayd, the other from the store: belayd answers only when the other is
+ * there. */
+static void a_workdir_is_fetched_while_the_checkpoint_is_restored(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1, commit_once_script);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
+    w->workdir = "belay-workdir 1\nd 755 src\n";
+    want_resume_in(w, w->workdir);
+    world_until(w, is_restored_and_asks_for_its_workdir, 1,
+        "the checkpoint is restored while the working directory is not there");
+    assert_false(world_task_has(w, 1, 2, "workdir/src"));
+    world_send_workdir(w);
+    world_until(w, has_ended, 1, "the second attempt ended");
+    assert_end(w, WIRE_END_SUCCEEDED);
+    assert_string_equal(world_output(w, 1), "1 state\n");
+    assert_int_equal(world_reported(w, 1)->restored_sequence, 1);
+}
+
+static void a_missing_workdir_ends_the_attempt_although_it_is_restored(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1, commit_once_script);
+    world_start_agent(w);
+    world_until(w, has_checkpoint, 1, "the checkpoint is reported");
+    want_resume_in(w, "belay-workdir 1\n");
+    world_until(w, has_ended, 1, "the second attempt ended");
+    assert_ended(w, 1, WIRE_END_FAILED, 126, "no such working directory");
+    assert_string_equal(world_output(w, 1), "");
 }
 
 static bool is_kept(struct world *w, int64_t job)
@@ -401,6 +446,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_commit_is_stored_reported_and_restored),
+        world_test(a_workdir_is_fetched_while_the_checkpoint_is_restored),
+        world_test(a_missing_workdir_ends_the_attempt_although_it_is_restored),
         world_test(the_next_attempt_on_the_same_node_fetches_nothing),
         world_test(kept_directories_are_removed_when_their_job_has_ended),
         world_test(an_acknowledged_checkpoint_is_not_reported_again),

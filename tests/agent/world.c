@@ -162,6 +162,45 @@ static void on_renew(struct world *w, struct http_exchange *x, const struct http
         reply_joined(w, x, m.csr_pem);
 }
 
+static void send_workdir(struct http_exchange *x, const char *text)
+{
+    http_reply_bytes(x, 200, "text/plain", text, strlen(text));
+}
+
+static void on_workdir_waited(void *ctx, struct http_exchange *x)
+{
+    struct world *w = ctx;
+    w->asked_workdir = NULL;
+    send_workdir(x, w->workdir);
+}
+
+static void on_workdir_gone(void *ctx, struct http_exchange *x)
+{
+    struct world *w = ctx;
+    (void)x;
+    w->asked_workdir = NULL;
+}
+
+static void on_workdir(struct world *w, struct http_exchange *x)
+{
+    struct err e;
+    if (!w->workdir || w->asked_workdir) {
+        err_set(&e, ERR_NOT_FOUND, "no such working directory");
+        http_reply_err(x, &e);
+        return;
+    }
+    w->asked_workdir = x;
+    http_exchange_wait(x, 30000, on_workdir_waited, on_workdir_gone, w);
+}
+
+void world_send_workdir(struct world *w)
+{
+    struct http_exchange *x = w->asked_workdir;
+    assert_non_null(x);
+    w->asked_workdir = NULL;
+    send_workdir(x, w->workdir);
+}
+
 static void on_output(struct world *w, struct http_exchange *x, const struct http_server_request *r)
 {
     long long job, attempt;
@@ -200,6 +239,8 @@ static void on_belayd(void *ctx, struct http_exchange *x, const struct http_serv
         on_sync(w, x, r);
     } else if (str_eq(r->path, "/agent/v1/renew")) {
         on_renew(w, x, r);
+    } else if (str_starts(r->path, "/agent/v1/workdir/")) {
+        on_workdir(w, x);
     } else {
         on_output(w, x, r);
     }

@@ -46,6 +46,10 @@ struct world {
     int n_status, n_joins, n_renews, n_refused;
     int64_t cert_life_ms, lease_ms;
     int64_t ended; /* a job whose kept directories are not needed; 0 = none */
+    /* the text of every attempt's working directory; NULL = 404. Its requests wait until
+     * world_send_workdir. */
+    const char *workdir;
+    struct http_exchange *asked_workdir;
     bool refuse_join, deaf, deaf_to_output, disown;
     struct wire_join join; /* the last request */
     /* metadata service */
@@ -114,6 +118,8 @@ char *world_read(const char *path); /* NULL if it does not exist */
 void world_write(const char *path, const char *text);
 /* checks the file's content */
 void assert_file(const char *dir, const char *name, const char *text);
+/* Answers the request for a working directory that waits. */
+void world_send_workdir(struct world *w);
 bool world_log_has(struct world *w, const char *text);
 
 /* Runs every N-th of the tests from the K-th on, by an argument "K/N"; without one, all of them.
