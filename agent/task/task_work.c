@@ -527,17 +527,17 @@ static int fetch_workdir(struct task *t, const struct job_user *u, struct err *e
     return rc;
 }
 
-struct bringing {
+struct workdir_fetch_job {
     struct task *t;
     const struct job_user *u;
     struct err e;
     int rc;
 };
 
-static void *bring_on_thread(void *ctx)
+static void *fetch_on_thread(void *ctx)
 {
-    struct bringing *b = ctx;
-    b->rc = bring_workdir(b->t, b->u, &b->e);
+    struct workdir_fetch_job *b = ctx;
+    b->rc = fetch_workdir(b->t, b->u, &b->e);
     return NULL;
 }
 
@@ -552,19 +552,20 @@ static bool start_thread(pthread_t *ret_thread, void *(*fn)(void *), void *ctx)
     return failed == 0;
 }
 
-/* Brings the working directory, from belayd, while the checkpoint is restored, from the store:
+/* Fetches the working directory, from belayd, while the checkpoint is restored, from the store:
  * neither reads what the other writes. An error of the restore comes first, because it has more to
  * say of the store (prepare_failed). */
-static int bring_and_restore(struct task *t, const struct job_user *u)
+static int fetch_and_restore(struct task *t, const struct job_user *u)
 {
     struct task_work *w = &t->work;
-    struct bringing b = {.t = t, .u = u};
+    struct workdir_fetch_job b = {.t = t, .u = u};
     pthread_t thread;
-    bool beside = *t->spec->workdir && task_saves(t) && start_thread(&thread, bring_on_thread, &b);
-    if (!beside)
-        bring_on_thread(&b);
-    int rc = task_saves(t) && (beside || b.rc == 0) ? with_store(t, restore) : 0;
-    if (beside)
+    bool is_parallel =
+        *t->spec->workdir && task_saves(t) && start_thread(&thread, fetch_on_thread, &b);
+    if (!is_parallel)
+        fetch_on_thread(&b);
+    int rc = task_saves(t) && (is_parallel || b.rc == 0) ? with_store(t, restore) : 0;
+    if (is_parallel)
         pthread_join(thread, NULL);
     if (rc || b.rc == 0)
         return rc;
