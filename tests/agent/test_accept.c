@@ -750,7 +750,7 @@ static void at_an_eviction_a_rank_stores_the_newest_before_it_stops(void **state
     assert_string_equal(stored(w), "3 ");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_teardown(f, teardown)
     setenv("AWS_ACCESS_KEY_ID", S3_SERVER_ACCESS, 1);
@@ -780,5 +780,5 @@ int main(void)
         TEST(a_rank_does_not_store_after_another_has_ended),
         TEST(at_an_eviction_a_rank_stores_the_newest_before_it_stops),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }
