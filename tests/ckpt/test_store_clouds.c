@@ -77,6 +77,16 @@ static struct store *open_at(struct store_net *net, const char *prefix)
     return s;
 }
 
+/* The server with faults is here: it needs no pause before a retry. */
+static void retry_soon(struct store_net *net)
+{
+    struct s3_location location;
+    struct err e;
+    OK(s3_location_parse(url, &location, &e));
+    atomic_store(&store_net_facts(net, location.root)->backoff_ms, 1);
+    s3_location_deinit(&location);
+}
+
 static int setup(void **state)
 {
     static int n;
@@ -84,6 +94,8 @@ static int setup(void **state)
     struct world *w = mem_alloc(sizeof(*w));
     w->net = store_net_create(on_want, w);
     give(w->net, token);
+    if (!str_eq(control, "-"))
+        retry_soon(w->net);
     snprintf(prefix, sizeof(prefix), "t%d", n++);
     w->store = open_at(w->net, prefix);
     *state = w;
@@ -283,7 +295,6 @@ static void a_refused_removal_among_many_is_reported(void **state)
 static void a_malformed_list_is_asked_for_again(void **state)
 {
     static const char *const hows[] = {"list-html", "list-other", "list-size"};
-    struct s3_location location;
     struct buf out = {0};
     struct err e;
     OK(DO(create, "n", "x", 1, &e));
@@ -294,8 +305,6 @@ static void a_malformed_list_is_asked_for_again(void **state)
         OK(DO(list, "", append_name, &out, &e));
         assert_string_equal(buf_str(&out), "n=1 ");
     }
-    OK(s3_location_parse(url, &location, &e));
-    atomic_store(&store_net_facts(NET, location.root)->backoff_ms, 1);
     for (int i = 0; i < S3_OP_TRIES; i++)
         fault(NET, "GET", "list-html");
     FAILS(ERR_UNAVAILABLE, DO(list, "", append_name, &out, &e));
@@ -304,7 +313,6 @@ static void a_malformed_list_is_asked_for_again(void **state)
         fault(NET, "GET", "list-again");
     FAILS(ERR_UNAVAILABLE, DO(list, "", append_name, &out, &e));
     assert_non_null(strstr(e.text, "the next page is this one"));
-    s3_location_deinit(&location);
     buf_deinit(&out);
 }
 
