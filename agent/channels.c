@@ -9,6 +9,7 @@
 #include "agent/channels.h"
 
 #include "agent/supervisor/shells.h"
+#include "base/fds.h"
 #include "base/frames.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -459,25 +460,6 @@ static int connect_shell(const struct channel *ch)
     return -1;
 }
 
-static int send_order(int fd, const char *text, const int theirs[SHELL_FDS])
-{
-    union {
-        char bytes[CMSG_SPACE(SHELL_FDS * sizeof(int))];
-        struct cmsghdr align;
-    } control = {0};
-    struct iovec part = {.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
-    struct msghdr m = {.msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof(control.bytes)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(SHELL_FDS * sizeof(int));
-    memcpy(CMSG_DATA(c), theirs, SHELL_FDS * sizeof(int));
-    return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -1 : 0;
-}
-
 static int open_files(struct channel *ch, const struct winsize *size, int theirs[SHELL_FDS])
 {
     int minder[2];
@@ -499,7 +481,8 @@ static void start(struct channel *ch, const char *order, const struct winsize *s
     if (fd < 0)
         fail(ch, "the job's processes have not been started yet, or have ended: %s",
             strerror(errno));
-    else if (open_files(ch, size, theirs) < 0 || send_order(fd, order, theirs) < 0)
+    else if (open_files(ch, size, theirs) < 0 ||
+             fds_send(fd, order, strlen(order), theirs, SHELL_FDS) < 0)
         fail(ch, "the command cannot be started: %s", strerror(errno));
     for (int i = 0; i < SHELL_FDS; i++)
         if (theirs[i] >= 0)

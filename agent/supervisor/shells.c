@@ -8,6 +8,7 @@
 #include "agent/supervisor/shells.h"
 
 #include "agent/supervisor/launch.h"
+#include "base/fds.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -323,25 +324,6 @@ static pid_t *free_slot(struct shells *s)
     return free_one;
 }
 
-/* Returns the length of the message, or -1. Descriptors that did not come are -1. */
-static ssize_t receive(int connection, char *text, size_t size, int fds[SHELL_FDS])
-{
-    union {
-        char bytes[CMSG_SPACE(SHELL_FDS * sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec part = {.iov_base = text, .iov_len = size};
-    struct msghdr m = {.msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof(control.bytes)};
-    ssize_t n = recvmsg(connection, &m, MSG_CMSG_CLOEXEC);
-    for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-            memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-    return n > 0 && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? n : -1;
-}
-
 static void start(struct shells *s, const char *text, size_t n, const int fds[SHELL_FDS])
 {
     struct shell_order o = {0};
@@ -371,11 +353,12 @@ static void start(struct shells *s, const char *text, size_t n, const int fds[SH
 void shells_start(struct shells *s, int connection)
 {
     const struct timeval wait = {.tv_sec = MESSAGE_WAIT_MS / 1000};
-    int fds[SHELL_FDS] = {-1, -1, -1, -1};
+    int fds[SHELL_FDS];
+    bool is_cut;
     setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
     char *text = mem_alloc(SHELL_MESSAGE_MAX);
-    ssize_t n = receive(connection, text, SHELL_MESSAGE_MAX, fds);
-    if (n > 0 && fds[3] >= 0)
+    ssize_t n = fds_receive(connection, text, SHELL_MESSAGE_MAX, 0, fds, SHELL_FDS, &is_cut);
+    if (n > 0 && !is_cut && fds[3] >= 0)
         start(s, text, (size_t)n, fds);
     for (size_t i = 0; i < SHELL_FDS; i++)
         if (fds[i] >= 0)

@@ -9,6 +9,7 @@
 
 #include "agent/supervisor/env.h"
 #include "agent/supervisor/image.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/minmax.h"
 #include "base/str.h"
@@ -272,22 +273,13 @@ static void drop(struct supervise_loop *v, struct supervise_loop_connection *c)
 /* As recv; a descriptor received with the data stays with the connection. */
 static ssize_t receive(struct supervise_loop_connection *c)
 {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec part = {.iov_base = c->line + c->n, .iov_len = sizeof(c->line) - c->n};
-    struct msghdr m = {.msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof(control.bytes)};
-    ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-        h->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int passed;
+    ssize_t n =
+        fds_receive(c->fd, c->line + c->n, sizeof(c->line) - c->n, MSG_DONTWAIT, &passed, 1, NULL);
+    if (passed >= 0) {
         if (c->passed >= 0)
             close(c->passed);
-        memcpy(&c->passed, CMSG_DATA(h), sizeof(c->passed));
+        c->passed = passed;
     }
     return n;
 }

@@ -7,6 +7,7 @@
 
 #include "agent/supervisor/supervisor.h"
 #include "agent/task/record.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -306,25 +307,11 @@ void supervisor_client_await_ready(struct supervisor_client *k)
 
 int supervisor_client_shell(struct supervisor_client *k, int fd)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    char text[] = "shell\n";
-    struct iovec part = {.iov_base = text, .iov_len = sizeof(text) - 1};
-    struct msghdr m = {.msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof(control.bytes)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    static const char text[] = "shell\n";
     int to;
     if (!k->is_up || uv_fileno((uv_handle_t *)k->ctl, &to) != 0)
         return -ENOTCONN;
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    return sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+    return fds_send(to, text, sizeof(text) - 1, &fd, 1);
 }
 
 void supervisor_client_stop(struct supervisor_client *k)

@@ -6,6 +6,7 @@
 #include "agent/supervisor/supervisor_pool.h"
 #include "agent/supervisor/supervisor.h"
 #include "agent/supervisor/user.h"
+#include "base/fds.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -27,34 +28,16 @@ struct request {
     int agent_fd;
 };
 
-/* The descriptor that came with a message; -1 = none. */
-static int take_fd(struct msghdr *m)
-{
-    struct cmsghdr *c = CMSG_FIRSTHDR(m);
-    int fd = -1;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-        c->cmsg_len == CMSG_LEN(sizeof(fd)))
-        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-    return fd;
-}
-
 /* Returns 1 for a request, 0 for a malformed one, -1 when the agent has ended. */
 static int receive(struct request *r)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec v = {.iov_base = r->text, .iov_len = SUPERVISOR_POOL_MESSAGE_MAX};
-    struct msghdr m = {
-        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    ssize_t n = recvmsg(SUPERVISOR_POOL_FD, &m, MSG_CMSG_CLOEXEC);
+    ssize_t n = fds_receive(
+        SUPERVISOR_POOL_FD, r->text, SUPERVISOR_POOL_MESSAGE_MAX, 0, &r->agent_fd, 1, NULL);
     if (n <= 0)
         return n < 0 && errno == EINTR ? 0 : -1;
     r->text[n] = r->text[n + 1] = '\0';
     r->dir = r->text;
     r->node = r->text + strlen(r->text) + 1;
-    r->agent_fd = take_fd(&m);
     return r->agent_fd >= 0;
 }
 

@@ -2,6 +2,7 @@
 #include "agent/supervisor/supervisor_pool.h"
 
 #include "agent/supervisor/supervisor.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -202,24 +203,6 @@ static void give_up(struct supervisor_pool *n)
 
 /* ---- asking ---- */
 
-/* 0 or -errno. */
-static int send_request(const struct supervisor_pool *n, const void *text, size_t len, int fd)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec v = {.iov_base = (void *)(uintptr_t)text, .iov_len = len};
-    struct msghdr m = {
-        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    return sendmsg(n->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 /* fd: the supervisor's end of the socket. */
 static int fork_one(
     struct supervisor_pool *n, const char *dir, const char *node, int fd, struct err *e)
@@ -231,13 +214,13 @@ static int fork_one(
             e, ERR_INVALID, "the path of a task's directory is too long: %zu bytes", dir_len - 1);
     memcpy(text, dir, dir_len);
     memcpy(text + dir_len, node, node_len);
-    int failed = n->fd < 0 ? -EPIPE : send_request(n, text, dir_len + node_len, fd);
+    int failed = n->fd < 0 ? -EPIPE : fds_send(n->fd, text, dir_len + node_len, &fd, 1);
     if (failed && failed != -EAGAIN) { /* the process is not running, or no longer */
         give_up(n);
         int rc = start(n, e);
         if (rc)
             return rc;
-        failed = send_request(n, text, dir_len + node_len, fd);
+        failed = fds_send(n->fd, text, dir_len + node_len, &fd, 1);
     }
     return failed ? err_errno(e, -failed, "asking belay-supervisor for a process") : 0;
 }

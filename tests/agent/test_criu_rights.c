@@ -12,6 +12,7 @@
 
 #include "agent/criu/criu_rights.h"
 #include "rights.h"
+#include "base/fds.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -466,22 +467,9 @@ static void objects_without_a_name_are_allowed(void **state)
 
 static void descriptor_under_way(void)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    char byte = 0;
-    struct iovec v = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr m = {
-        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     int fds[2], fd = open(in("secret"), O_RDONLY);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(fd));
-    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
     must(fd >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-    must(sendmsg(fds[0], &m, 0) == 1 && close(fd) == 0);
+    must(fds_send(fds[0], "", 1, &fd, 1) == 0 && close(fd) == 0);
 }
 
 static struct sockaddr_un address(const char *name)
