@@ -9,6 +9,7 @@
  */
 #include "base/map.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>
@@ -28,15 +29,6 @@ static uint64_t mix(uint64_t x)
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
-}
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_name(const char *s)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h;
 }
 
 static size_t home(const struct map *m, uint64_t id)
@@ -177,17 +169,17 @@ void smap_deinit(struct smap *m)
 
 void *smap_get(const struct smap *m, const char *key)
 {
-    return table_get(&m->table, hash_name(key), key);
+    return table_get(&m->table, hash_text(key), key);
 }
 
 void smap_put(struct smap *m, const char *key, void *value)
 {
-    table_put(&m->table, hash_name(key), key, value);
+    table_put(&m->table, hash_text(key), key, value);
 }
 
 void *smap_remove(struct smap *m, const char *key)
 {
-    return table_remove(&m->table, hash_name(key), key);
+    return table_remove(&m->table, hash_text(key), key);
 }
 
 size_t smap_size(const struct smap *m)

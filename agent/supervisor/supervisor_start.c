@@ -9,6 +9,7 @@
 #include "agent/supervisor/env.h"
 #include "agent/supervisor/limits.h"
 #include "base/fs_user.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -27,11 +28,8 @@
  * directory distinguishes them. */
 static void group_name(const struct supervisor *s, char *out, size_t size)
 {
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-    for (const char *p = s->dir; *p; p++)
-        h = (h ^ (unsigned char)*p) * 1099511628211u;
     snprintf(out, size, "belay-%lld-%lld-%016llx", (long long)s->task->job,
-        (long long)s->task->attempt, (unsigned long long)h);
+        (long long)s->task->attempt, (unsigned long long)hash_text(s->dir));
 }
 
 int supervisor_open_group(struct supervisor *s, struct err *e)

@@ -13,6 +13,7 @@
  */
 #include "agent/task/task_private.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/minmax.h"
@@ -307,12 +308,12 @@ static int64_t failed_pause_ms(const struct task *t)
  * numbers of checkpoints and names of chunks differ. Never 0. */
 uint64_t task_cause(const char *text)
 {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    uint64_t hash = HASH_INIT;
     for (size_t n; *text; text += n) {
         n = strcspn(text, " ");
         size_t digit = strcspn(text, "0123456789");
-        for (size_t i = 0; digit >= n && i < n; i++)
-            hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+        if (digit >= n)
+            hash = hash_bytes(hash, text, n);
         n += text[n] == ' ';
     }
     return hash ? hash : 1;

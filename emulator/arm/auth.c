@@ -4,9 +4,9 @@
  * parsed.
  */
 #include "emulator/arm/auth.h"
+#include "base/b64.h"
 #include "base/str.h"
 #include "base/vformat.h"
-#include "emulator/b64.h"
 #include "emulator/form.h"
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

@@ -4,10 +4,10 @@
  * query is its own credential for some minutes: a signature over path, expiry and rights. Real
  * storage is on another host; here it is another path.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/arm/parts.h"
-#include "emulator/b64.h"
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
  * Converts the body of a virtual machine's PUT to a launch, with Azure's own refusals. Unknown
  * members are refused by name; known ones without effect here are accepted.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/arm/parts.h"
-#include "emulator/b64.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -3,10 +3,10 @@
  * Dispatch, errors, and helpers shared by all actions.
  */
 #include "emulator/ec2/ec2.h"
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vformat.h"
-#include "emulator/b64.h"
 #include "emulator/xml_write.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * DescribeInstances, DescribeInstanceStatus, TerminateInstances, CreateTags, GetConsoleOutput:
  * queries of and actions on existing instances.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "emulator/ec2/ec2.h"
 #include "emulator/xml_write.h"
 #include <stdio.h>

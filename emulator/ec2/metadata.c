@@ -5,8 +5,8 @@
  * in '/' lists its children.
  */
 #include "emulator/ec2/metadata.h"
+#include "base/b64.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "emulator/ec2/ec2.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

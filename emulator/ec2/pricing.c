@@ -6,12 +6,13 @@
  * capacity blocks.
  */
 #include "emulator/ec2/pricing.h"
+#include "base/b64.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vformat.h"
 #include "cloud/catalogue.h"
-#include "emulator/b64.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,10 +113,8 @@ static void set(json_t *o, const char *key, const char *value)
 static void make_sku(const char *type, size_t variant, char out[17])
 {
     static const char letters[] = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
-    uint64_t h = 1469598103934665603ULL + variant; /* FNV-1a */
-    for (const char *p = type; *p; p++)
-        h = (h ^ (unsigned char)*p) * 1099511628211ULL;
-    for (int i = 0; i < 16; i++, h = h * 1099511628211ULL + 1)
+    uint64_t h = hash_bytes(HASH_INIT + variant, type, strlen(type));
+    for (int i = 0; i < 16; i++, h = h * HASH_PRIME + 1)
         out[i] = letters[(h >> 33) % (sizeof(letters) - 1)];
     out[16] = '\0';
 }

@@ -2,9 +2,9 @@
  *
  * RunInstances: from parameters to a launch_spec, with EC2's own refusals, and the reply.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "emulator/ec2/ec2.h"
 #include "emulator/xml_write.h"
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emulator/gce/auth.h"
+#include "base/b64.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include <openssl/bio.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>

@@ -2,9 +2,9 @@
  *
  * Lists: selecting entries by the query, and showing them plain or by zone. Also the list of zones.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "emulator/gce/gce.h"
 #include "emulator/gce/filter.h"
 #include <stdio.h>

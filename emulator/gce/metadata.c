@@ -5,6 +5,7 @@
  * paths; in recursive JSON they are camelCase, except for custom attributes. Tokens are not part of
  * the tree.
  */
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "emulator/gce/gce.h"
@@ -23,10 +24,8 @@
 
 static void project_number(const char *project, char out[16])
 {
-    uint64_t h = 1469598103934665603ULL; /* FNV-1a */
-    for (; *project; project++)
-        h = (h ^ (unsigned char)*project) * 1099511628211ULL;
-    snprintf(out, 16, "%012llu", (unsigned long long)(100000000000ULL + h % 899999999999ULL));
+    snprintf(out, 16, "%012llu",
+        (unsigned long long)(100000000000ULL + hash_text(project) % 899999999999ULL));
 }
 
 static void set_headers(struct front_reply *reply)

@@ -4,10 +4,10 @@
  * faults, method. The limits are per account, whichever key is used. Above the rate limit the proxy
  * before the API answers: status 429 with a line of text, no JSON.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vformat.h"
-#include "emulator/b64.h"
 #include "emulator/lambda/cloud.h"
 #include <stdlib.h>
 #include <string.h>

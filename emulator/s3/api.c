@@ -4,11 +4,11 @@
  * s3/upload.c.
  */
 #include "emulator/s3/api.h"
+#include "base/b64.h"
 #include "base/http_date.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vformat.h"
-#include "emulator/b64.h"
 #include "emulator/s3/parts.h"
 #include "emulator/xml_write.h"
 #include <openssl/evp.h>

@@ -2,8 +2,8 @@
  *
  * Listing, and deleting many objects.
  */
+#include "base/b64.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "emulator/s3/parts.h"
 #include "emulator/xml_write.h"
 #include "cloud/xml.h"

@@ -2,9 +2,9 @@
  *
  * Multipart uploads.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "emulator/s3/parts.h"
 #include "emulator/xml_write.h"
 #include "cloud/xml.h"

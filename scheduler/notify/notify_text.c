@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/notify/notify_text.h"
 
+#include "base/b64.h"
 #include "base/http_date.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -132,21 +133,6 @@ static void describe(const struct notify_facts *f, struct buf *out)
             out->data[i] = '?';
 }
 
-static void add_base64(struct buf *out, const char *p, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        unsigned b[3] = {0};
-        for (size_t k = 0; k < 3 && i + k < n; k++)
-            b[k] = (unsigned char)p[i + k];
-        unsigned v = b[0] << 16 | b[1] << 8 | b[2];
-        buf_addc(out, digits[v >> 18]);
-        buf_addc(out, digits[v >> 12 & 63]);
-        buf_addc(out, i + 1 < n ? digits[v >> 6 & 63] : '=');
-        buf_addc(out, i + 2 < n ? digits[v & 63] : '=');
-    }
-}
-
 /* Writes a text that is not ASCII as encoded words, split only between UTF-8 characters. */
 static void add_subject(struct buf *out, const char *text, const char *eol)
 {
@@ -162,7 +148,7 @@ static void add_subject(struct buf *out, const char *text, const char *eol)
         while (n < left && n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80)
             n--;
         buf_adds(out, "=?utf-8?B?");
-        add_base64(out, text, n);
+        b64_encode(out, text, n);
         buf_adds(out, "?=");
         if (left > n)
             buf_printf(out, "%s ", eol);
@@ -214,7 +200,7 @@ static void add_part(struct buf *out, const char *type, const char *text, const 
         type, eol, eol, eol);
     for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
         n = left < LINE_BYTES ? left : LINE_BYTES;
-        add_base64(out, text, n);
+        b64_encode(out, text, n);
         buf_adds(out, eol);
     }
 }

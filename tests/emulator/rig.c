@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/emulator/rig.h"
+#include "base/b64.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "base/uv/proc.h"
 #include "cloud/aws/sigv4.h"
-#include "emulator/b64.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

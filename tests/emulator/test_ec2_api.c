@@ -2,10 +2,10 @@
  *
  * The API as a function. Where this project's driver has a builder and a parser, they are used.
  */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
-#include "emulator/b64.h"
 #include "tests/emulator/world.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/b64.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "tests/emulator/gce_bench.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forms, base64, XML.
+ * Forms, XML.
  */
 #include "base/mem.h"
 #include "base/str.h"
-#include "emulator/b64.h"
 #include "emulator/form.h"
 #include "emulator/xml_write.h"
 #include "tests/emulator/world.h"
@@ -92,49 +91,6 @@ static void fingerprints_tell_parameters_apart(void **state)
     }
 }
 
-static void base64_there_and_back(void **state)
-{
-    static const struct {
-        const char *plain, *coded;
-    } rfc[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
-        {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
-    (void)state;
-    for (size_t i = 0; i < sizeof(rfc) / sizeof(rfc[0]); i++) {
-        struct buf coded = {0}, plain = {0};
-        struct err e;
-        b64_encode(&coded, rfc[i].plain, strlen(rfc[i].plain));
-        assert_string_equal(buf_str(&coded), rfc[i].coded);
-        assert_int_equal(b64_decode(&plain, buf_str(&coded), coded.len, &e), 0);
-        assert_string_equal(buf_str(&plain), rfc[i].plain);
-        buf_deinit(&coded);
-        buf_deinit(&plain);
-    }
-}
-
-static void what_is_not_base64_is_refused(void **state)
-{
-    static const char *const bad[] = {
-        "Z", "Zg", "Zg=", "Zg===", "====", "Z===", "Zm9v!", "Zg==Zg==", "Zm 9", "=g=="};
-    (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct buf out = {0};
-        struct err e;
-        if (b64_decode(&out, bad[i], strlen(bad[i]), &e) != ERR_INVALID)
-            fail_msg("%s was taken", bad[i]);
-        buf_deinit(&out);
-    }
-}
-
-static void line_breaks_in_base64_are_skipped(void **state)
-{
-    struct buf out = {0};
-    struct err e;
-    (void)state;
-    assert_int_equal(b64_decode(&out, "Zm9v\nYmFy\r\n", 11, &e), 0);
-    assert_string_equal(buf_str(&out), "foobar");
-    buf_deinit(&out);
-}
-
 static void xml_values_cannot_break_out(void **state)
 {
     struct buf b = {0};
@@ -153,9 +109,6 @@ int main(void)
         cmocka_unit_test(unused_parameters_are_named),
         cmocka_unit_test(malformed_forms_are_refused),
         cmocka_unit_test(fingerprints_tell_parameters_apart),
-        cmocka_unit_test(base64_there_and_back),
-        cmocka_unit_test(what_is_not_base64_is_refused),
-        cmocka_unit_test(line_breaks_in_base64_are_skipped),
         cmocka_unit_test(xml_values_cannot_break_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

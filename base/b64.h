@@ -2,8 +2,8 @@
  *
  * Base64 (RFC 4648), with padding.
  */
-#ifndef BELAY_EMULATOR_B64_H
-#define BELAY_EMULATOR_B64_H
+#ifndef BELAY_BASE_B64_H
+#define BELAY_BASE_B64_H
 
 #include "base/buf.h"
 

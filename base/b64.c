@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "emulator/b64.h"
+#include "base/b64.h"
 #include <stdint.h>
 #include <string.h>
 
