@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,4 +194,14 @@ int fs_sync_dir(const char *path, struct err *e)
 bool fs_exists(const char *path)
 {
     return access(path, F_OK) == 0;
+}
+
+char *fs_absolute(const char *path)
+{
+    char here[PATH_MAX];
+    bool is_whole = path[0] == '/' || !getcwd(here, sizeof(here));
+    char *whole = is_whole ? mem_strdup(path) : mem_printf("%s/%s", here, path);
+    for (size_t n = strlen(whole); n > 1 && whole[n - 1] == '/'; n--)
+        whole[n - 1] = '\0';
+    return whole;
 }

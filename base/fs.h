@@ -66,6 +66,10 @@ int fs_may_make(const char *path, struct err *e);
 
 bool fs_exists(const char *path); /* follows symbolic links */
 
+/* The path from the root, without slashes at its end; path itself if the working directory is not
+ * known. Resolves no links and no "..". The caller frees it. */
+char *fs_absolute(const char *path);
+
 /* flock, exclusive. Retries for five seconds at most, because a dying process may still have the
  * lock. Returns 0, or -1 with errno; EWOULDBLOCK: another process has it. */
 int fs_lock(int fd);

@@ -219,17 +219,6 @@ static int show(struct call *c, struct err *e)
 
 /* ---- get, verify, pin, delete ---- */
 
-/* Absolute and without a trailing '/', as ckpt_get requires. */
-static char *absolute(const char *path)
-{
-    char here[PATH_MAX];
-    char *whole = path[0] == '/' || !getcwd(here, sizeof(here)) ? mem_strdup(path)
-                                                                : mem_printf("%s/%s", here, path);
-    for (size_t n = strlen(whole); n > 1 && whole[n - 1] == '/'; n--)
-        whole[n - 1] = '\0';
-    return whole;
-}
-
 static int print_copied(const struct call *c, const struct ckpt_stats *stats, const char *where)
 {
     char text[PATH_MAX + 64];
@@ -242,7 +231,7 @@ static int print_copied(const struct call *c, const struct ckpt_stats *stats, co
 static int get(struct call *c, struct err *e)
 {
     struct ckpt_stats stats;
-    char *dir = absolute(c->path);
+    char *dir = fs_absolute(c->path);
     int rc = ckpt_get(&c->job, c->id, dir, NULL, &stats, e);
     if (rc == 0)
         print_copied(c, &stats, dir);
@@ -349,7 +338,7 @@ static int export_archive(struct call *c, struct err *e)
             "will not write an archive to a terminal: name a file, or pipe it to tar");
     random_hex(8, unique);
     char *file = to_stdout ? mem_printf("%s/belay-export", base && base[0] ? base : "/tmp")
-                           : absolute(c->path);
+                           : fs_absolute(c->path);
     char *tree = mem_printf("%s.%s", file, unique);
     int rc =
         !to_stdout && fs_exists(file) ? err_set(e, ERR_CONFLICT, "%s already exists", file) : 0;

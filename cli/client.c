@@ -42,21 +42,12 @@ struct waiting {
     bool done;
 };
 
-/* Paths are relative to the shell's directory, which belayd and the agent do not share. */
-static char *absolute(const char *path)
-{
-    char here[PATH_MAX];
-    if (path[0] == '/' || !getcwd(here, sizeof(here)))
-        return mem_strdup(path);
-    return mem_printf("%s/%s", here, path);
-}
-
 char *cli_home(void)
 {
     const char *own = getenv("BELAY_HOME");
     const char *home = getenv("HOME");
     if (own && own[0])
-        return absolute(own);
+        return fs_absolute(own); /* the shell's directory is not belayd's, nor the agent's */
     const struct passwd *pw = home && home[0] ? NULL : getpwuid(getuid());
     return mem_printf("%s/.local/share/belay", pw ? pw->pw_dir : home && home[0] ? home : "");
 }

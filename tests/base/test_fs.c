@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -303,6 +304,24 @@ static void removal_skips_temporary_names_that_exist(void **state)
     free(tree);
 }
 
+static void a_path_is_made_absolute_without_slashes_at_its_end(void **state)
+{
+    char here[PATH_MAX];
+    static const char *const pairs[][2] = {
+        {"/a/b", "/a/b"}, {"/a/", "/a"}, {"//", "/"}, {"/", "/"}, {"/a/../b/.", "/a/../b/."}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        char *whole = fs_absolute(pairs[i][0]);
+        assert_string_equal(whole, pairs[i][1]);
+        free(whole);
+    }
+    assert_non_null(getcwd(here, sizeof(here)));
+    char *whole = fs_absolute("a/b/"), *expected = mem_printf("%s/a/b", here);
+    assert_string_equal(whole, expected);
+    free(expected);
+    free(whole);
+}
+
 static void a_write_to_a_closed_pipe_is_an_error(void **state)
 {
     int fds[2];
@@ -425,6 +444,7 @@ int main(void)
         IN_SCRATCH(a_path_that_cannot_be_created_is_an_error_and_creates_nothing),
         IN_SCRATCH(trees_of_any_depth_are_removed),
         IN_SCRATCH(removal_skips_temporary_names_that_exist),
+        cmocka_unit_test(a_path_is_made_absolute_without_slashes_at_its_end),
         cmocka_unit_test(a_write_to_a_closed_pipe_is_an_error),
         IN_SCRATCH(a_tree_changes_owner_unless_others_could_be_in_it),
         IN_SCRATCH(only_a_regular_file_of_its_owner_is_opened),
