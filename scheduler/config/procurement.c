@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/config/procurement.h"
 
+#include "scheduler/config/readers.h"
+
 #define POLL_MIN_MS 10
 #define STEP_MAX_MS 3600000
 #define MARGIN_MAX 900
@@ -9,17 +11,6 @@
 /* In the order of enum deadline_rule. */
 static const char *const policy_words[] = {"planned", "uniform", "uniform-sticky", "uniform-plain",
     "rc-cr-threshold", "rc-cr-threshold-no-condition2", "greedy", "on-demand", NULL};
-
-static int64_t opt_time(
-    struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms)
-{
-    const struct yaml_node *node = yaml_opt(r, key);
-    int64_t ms = yaml_opt_duration_ms(r, key, usual_ms);
-    if (node && r->rc == 0 && (ms < least_ms || ms > most_ms))
-        yaml_reader_fail(r, node, "expected a time from %lldms to %llds, found \"%s\"",
-            (long long)least_ms, (long long)(most_ms / 1000), node->text);
-    return ms;
-}
 
 void config_read_procurement(struct yaml_reader *root, struct procurement_options *ret_options)
 {
@@ -32,10 +23,10 @@ void config_read_procurement(struct yaml_reader *root, struct procurement_option
     ret_options->rule =
         (enum deadline_rule)yaml_opt_enum(&r, "policy", policy_words, (int)procurement_usual.rule);
     ret_options->look_ms =
-        opt_time(&r, "look", POLL_MIN_MS, STEP_MAX_MS, procurement_usual.look_ms);
+        config_opt_time_in(&r, "look", POLL_MIN_MS, STEP_MAX_MS, procurement_usual.look_ms);
     const struct yaml_node *step = yaml_opt(&r, "step");
     ret_options->step_ms =
-        opt_time(&r, "step", POLL_MIN_MS, STEP_MAX_MS, procurement_usual.step_ms);
+        config_opt_time_in(&r, "step", POLL_MIN_MS, STEP_MAX_MS, procurement_usual.step_ms);
     ret_options->work_margin_pct =
         (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MAX, procurement_usual.work_margin_pct);
     ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MAX, procurement_usual.cap_pct);

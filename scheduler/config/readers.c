@@ -23,6 +23,19 @@ int64_t config_opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, 
     return ms;
 }
 
+int64_t config_opt_time_in(
+    struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    int64_t ms = yaml_opt_duration_ms(r, key, usual_ms);
+    bool is_below_s = least_ms < 1000;
+    if (node && r->rc == 0 && (ms < least_ms || ms > most_ms))
+        yaml_reader_fail(r, node, "expected a time from %lld%s to %llds, found \"%s\"",
+            (long long)(is_below_s ? least_ms : least_ms / 1000), is_below_s ? "ms" : "s",
+            (long long)(most_ms / 1000), node->text);
+    return ms;
+}
+
 const struct yaml_node *config_opt_entries(struct yaml_reader *root, const char *key, int max)
 {
     const struct yaml_node *map = yaml_opt_map(root, key);

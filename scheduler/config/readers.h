@@ -13,6 +13,9 @@ char *config_opt_text(struct yaml_reader *r, const char *key, size_t max);
 /* A duration of at least min_ms. */
 int64_t config_opt_time(
     struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms);
+/* A duration of least_ms to most_ms. */
+int64_t config_opt_time_in(
+    struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms);
 /* The map of that key, of at most max entries; NULL if there is none, or after an error. */
 const struct yaml_node *config_opt_entries(struct yaml_reader *root, const char *key, int max);
 /* Refuses a key that is no name of at most max bytes. what: "a budget". False after an error. */
