@@ -355,7 +355,7 @@ void pools_post(struct pools *p)
 
 /* ---- an application ---- */
 
-static int64_t count_nodes(const struct model *m, const struct pool *pool)
+int64_t pools_count_nodes(const struct model *m, const struct pool *pool)
 {
     int64_t n = 0;
     LIST_FOREACH (model_nodes(m), l)
@@ -366,7 +366,7 @@ static int64_t count_nodes(const struct model *m, const struct pool *pool)
 static int check_removed(const struct model *m, const char *name, struct err *e)
 {
     const struct pool *known = model_pool(m, name);
-    long long nodes = known ? (long long)count_nodes(m, known) : 0;
+    long long nodes = known ? (long long)pools_count_nodes(m, known) : 0;
     if (known && known->n_nodes > 0)
         return err_set(e, ERR_CONFLICT,
             "pool %s still has %d instance%s: give it max_nodes: 0, and remove it when they are "

@@ -45,6 +45,8 @@ const struct config *pools_in_force(const struct pools *p);
 
 /* The pool with this name, borrowed, or NULL. */
 const struct config_pool *pools_find(const struct pools *p, const char *name);
+/* Nodes of a pool that the model has; instances without a node do not count. */
+int64_t pools_count_nodes(const struct model *m, const struct pool *pool);
 
 /* ERR_INVALID if a job's list of pools (base/names.h; "" = none) names one that does not exist. The
  * text contains "WHERE.pool". */

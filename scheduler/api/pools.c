@@ -15,18 +15,10 @@
 #define FILE_NAME_MAX 256
 #define REVISION_MAX 63
 
-static int64_t count_nodes(const struct model *m, const struct pool *p)
-{
-    int64_t n = 0;
-    LIST_FOREACH (model_nodes(m), l)
-        n += LIST_ENTRY(l, struct node, in_all)->pool == p;
-    return n;
-}
-
 /* True for a pool that is in force or still has nodes or instances. */
 static bool is_listed(const struct api *a, const struct model *m, const struct pool *p)
 {
-    return pools_find(a->o.pools, p->row.name) || p->n_nodes > 0 || count_nodes(m, p) > 0;
+    return pools_find(a->o.pools, p->row.name) || p->n_nodes > 0 || pools_count_nodes(m, p) > 0;
 }
 
 /* ---- the list ---- */
