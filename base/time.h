@@ -54,6 +54,12 @@ static inline struct mono clock_mono(const struct clock *c)
 /* The machine's clocks (CLOCK_REALTIME, CLOCK_MONOTONIC). */
 extern const struct clock clock_system;
 
+/* Milliseconds of its monotonic clock. */
+static inline int64_t clock_system_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
 #define TIME_ISO_MAX 32
 
 /* "2026-08-22T12:02:00Z", with milliseconds if they are not 0. Years 1970 to 9999; "-" outside. */

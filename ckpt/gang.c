@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include "ckpt/store/store_origin.h"
@@ -80,15 +81,10 @@ struct wait {
     int64_t pause_ms;
 };
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 /* Sleeps for one pause. Returns ERR_CANCELLED, or ERR_TIMEOUT with a text that callers replace. */
 static int wait_on(struct wait *w, struct err *e)
 {
-    int64_t left = w->g->deadline_ms - now_ms();
+    int64_t left = w->g->deadline_ms - clock_system_ms();
 
     if (w->g->cancel && atomic_load(w->g->cancel))
         return err_set(e, ERR_CANCELLED, "waiting for the other ranks was cancelled");

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -42,11 +43,6 @@ struct snapshot_work {
     char *block;
     char why[160]; /* why there can be no snapshot; "" = no reason so far */
 };
-
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
 
 static size_t default_kept_open_max(void)
 {
@@ -178,10 +174,10 @@ static bool would_notice(const struct ckpt_snapshot *s)
 static void settle(struct snapshot_work *t)
 {
     const struct timespec pause = {.tv_nsec = SETTLE_CHECK_NS};
-    int64_t end = now_ms() + SETTLE_MS;
+    int64_t end = clock_system_ms() + SETTLE_MS;
 
     while (t->s->n_kept_open && !would_notice(t->s)) {
-        if (now_ms() > end) {
+        if (clock_system_ms() > end) {
             snprintf(t->why, sizeof(t->why),
                 "its modification times are in the future, or are whole seconds");
             return;
@@ -294,7 +290,7 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
     const atomic_int *cancel, struct ckpt_snapshot **ret, struct ckpt_snapshot_stats *ret_stats,
     struct err *e)
 {
-    int64_t start = now_ms();
+    int64_t start = clock_system_ms();
     struct snapshot_work t = {.how = how,
         .copied_max = how->copied_max ? how->copied_max : COPIED_MAX,
         .kept_open_max = how->kept_open_max ? (size_t)how->kept_open_max : default_kept_open_max()};
@@ -310,7 +306,7 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
     rc = take(&t, cancel, e);
     close(t.root_fd);
     free(t.block);
-    t.s->stats.took_ms = now_ms() - start;
+    t.s->stats.took_ms = clock_system_ms() - start;
     if (!rc && !*t.why) {
         *ret = t.s;
         *ret_stats = t.s->stats;

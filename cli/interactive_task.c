@@ -29,11 +29,6 @@
 #define HANG_UP_MS 2000
 #define BEGUN 'b'
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 /* Host and guest both create the pipe if it does not exist. An open without O_NONBLOCK waits for
  * the other end. */
 static int open_pipe(int flags)
@@ -65,9 +60,9 @@ int interactive_host(void)
         return CLI_FAILED;
     struct pollfd p = {.fd = fd, .events = POLLIN};
     unsigned char received[2];
-    int64_t until = now_ms() + COME_MS;
+    int64_t until = clock_system_ms() + COME_MS;
     while (n < 2) {
-        int64_t left = until - now_ms();
+        int64_t left = until - clock_system_ms();
         int ready = n > 0 ? poll(&p, 1, -1) : left > 0 ? poll(&p, 1, (int)left) : 0;
         ssize_t got = ready > 0 ? read(fd, received + n, sizeof(received) - (size_t)n) : -1;
         if (got > 0)
@@ -142,8 +137,8 @@ static int wait_for(pid_t command, const sigset_t *signals)
             return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         int signum = sigtimedwait(signals, NULL, &interval);
         if (signum == SIGTERM && hang_up_ms == INT64_MAX && isatty(STDIN_FILENO))
-            hang_up_ms = now_ms() + HANG_UP_MS;
-        if (signum == SIGHUP || now_ms() >= hang_up_ms) {
+            hang_up_ms = clock_system_ms() + HANG_UP_MS;
+        if (signum == SIGHUP || clock_system_ms() >= hang_up_ms) {
             hang_up(command);
             hang_up_ms = INT64_MAX - 1;
         }

@@ -175,11 +175,6 @@ _Static_assert(CRIU_ROOT_PID == 1000, "as criu_dump_argv says");
 
 /* ---- running it ---- */
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 /* inherited: becomes CRIU_OUTPUT_FD; -1 = none */
 static void child(const char *const *argv, int output, int inherited)
 {
@@ -231,7 +226,7 @@ static bool await_program(
     char text[4096];
     struct pollfd p[2] = {{.fd = output, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
     for (;;) {
-        int64_t left = deadline_ms - now_ms();
+        int64_t left = deadline_ms - clock_system_ms();
         if (left <= 0)
             return false;
         if (poll(p, 2, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR)
@@ -312,7 +307,7 @@ static int call(const char *const *argv, int inherited, const char *what, const 
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct capture *c = mem_alloc(sizeof(*c));
-    if (await_program(pid, pidfd, out[0], now_ms() + timeout_ms, c, &status)) {
+    if (await_program(pid, pidfd, out[0], clock_system_ms() + timeout_ms, c, &status)) {
         rc = result_of(status, what, log, c, e);
     } else {
         char took[32];

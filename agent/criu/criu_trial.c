@@ -79,11 +79,6 @@ static int prepare(struct err *e)
     return rc ? rc : fs_write_atomic(CRIU_SANDBOX "/hook", hook, sizeof(hook) - 1, 0700, e);
 }
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 static int explain(const char *path, struct err *e)
 {
     struct buf why = {0};
@@ -101,7 +96,7 @@ static int wait_file(int watch, const char *path, pid_t subject, int64_t deadlin
     char events[4096] __attribute__((aligned(8)));
     struct pollfd p = {.fd = watch, .events = POLLIN};
     while (!fs_exists(path)) {
-        int64_t left = deadline_ms - now_ms();
+        int64_t left = deadline_ms - clock_system_ms();
         if (left <= 0)
             return err_set(e, ERR_TIMEOUT, "the program on trial did not make %s in time", path);
         if (waitpid(subject, NULL, WNOHANG) == subject && !fs_exists(path))
@@ -177,7 +172,7 @@ static int compare(const char *secret, struct err *e)
 static int save_and_restore(const struct criu *c, const char *kind, struct err *e)
 {
     char secret[SECRET_MAX];
-    int64_t deadline = now_ms() + CRIU_TRIAL_MS, before, after;
+    int64_t deadline = clock_system_ms() + CRIU_TRIAL_MS, before, after;
     /* the program prints to the first one, and after the restore to the second */
     int first[2], second[2];
     random_hex(SECRET_BYTES, secret);

@@ -38,11 +38,6 @@
     "\n---- belay: output is missing from here on: this node's disk has no space for it. The job " \
     "goes on ----\n"
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 int64_t output_space(int64_t spare, int64_t own, int64_t others)
 {
     int64_t of_user = spare - own - others, of_task = spare / OUTPUT_OWN_SHARE - own;
@@ -133,10 +128,10 @@ static int64_t find_space(struct output_pump *p, bool is_last)
 
 static int64_t granted(struct output_pump *p, bool is_last)
 {
-    if (p->grant > 0 && now_ms() < p->grant_until)
+    if (p->grant > 0 && clock_system_ms() < p->grant_until)
         return p->grant;
     p->grant = find_space(p, is_last);
-    p->grant_until = now_ms() + GRANT_MS;
+    p->grant_until = clock_system_ms() + GRANT_MS;
     return p->grant;
 }
 
@@ -157,7 +152,7 @@ static size_t write_some(struct output_pump *p, struct output_stream *s, size_t 
     }
     if (done <= 0) {
         p->grant = 0;
-        p->grant_until = now_ms() + STALLED_CHECK_MS;
+        p->grant_until = clock_system_ms() + STALLED_CHECK_MS;
         return 0;
     }
     p->grant -= done;
@@ -235,22 +230,22 @@ static bool read_stream(struct output_stream *s)
 static void stall(struct output_pump *p)
 {
     if (p->stalled_since == 0)
-        p->stalled_since = now_ms();
-    p->resume_at = now_ms() + STALLED_CHECK_MS;
-    if (now_ms() - p->stalled_since < p->stall_ms)
+        p->stalled_since = clock_system_ms();
+    p->resume_at = clock_system_ms() + STALLED_CHECK_MS;
+    if (clock_system_ms() - p->stalled_since < p->stall_ms)
         return;
     cut(p);
     p->stalled_since = 0;
-    p->grant_until = now_ms() + CUT_CHECK_MS;
+    p->grant_until = clock_system_ms() + CUT_CHECK_MS;
 }
 
 /* Checks the free space again after CUT_CHECK_MS, and ends the cut if there is enough. */
 static void check_space(struct output_pump *p)
 {
-    if (!p->is_cut || now_ms() < p->grant_until)
+    if (!p->is_cut || clock_system_ms() < p->grant_until)
         return;
     p->grant = find_space(p, false);
-    p->grant_until = now_ms() + CUT_CHECK_MS;
+    p->grant_until = clock_system_ms() + CUT_CHECK_MS;
     if (p->grant >= OUTPUT_PIECE) /* enough that it is not cut again at once */
         end_cut(p);
 }
@@ -267,7 +262,7 @@ static void pump_stream(struct output_pump *p, struct output_stream *s)
         if (s->n < SMALL)
             break; /* lets more output arrive before the next read */
     }
-    p->resume_at = now_ms() + TURN_MS;
+    p->resume_at = clock_system_ms() + TURN_MS;
 }
 
 /* ---- all of them ---- */
@@ -301,7 +296,7 @@ int output_pump_open(struct output_pump *p, const int *files, size_t n, uid_t ow
 
 int output_pump_poll(const struct output_pump *p, struct pollfd *fds)
 {
-    int64_t now = now_ms(), left = p->resume_at - now;
+    int64_t now = clock_system_ms(), left = p->resume_at - now;
     bool waits = false;
     for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
         const struct output_stream *s = &p->streams[i];
@@ -315,7 +310,7 @@ int output_pump_poll(const struct output_pump *p, struct pollfd *fds)
 
 void output_pump_turn(struct output_pump *p, const struct pollfd *fds)
 {
-    if (now_ms() < p->resume_at)
+    if (clock_system_ms() < p->resume_at)
         return;
     check_space(p);
     for (size_t i = 0; i < p->n; i++)

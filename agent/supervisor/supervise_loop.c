@@ -34,17 +34,12 @@
 #define LISTEN_RETRY_MS 1000
 #define FIXED 4 /* polled descriptors before the connections */
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 /* ---- stopping ---- */
 
 static void stop(struct supervise_loop *v, enum exit_cause cause, const char *text,
     int64_t delay_ms, int64_t grace_ms)
 {
-    int64_t term_at = now_ms() + delay_ms;
+    int64_t term_at = clock_system_ms() + delay_ms;
     if (v->cause == EXIT_BY_ITSELF) {
         v->cause = cause;
         STR_COPY(v->text, text);
@@ -104,7 +99,7 @@ static void on_grace(struct supervise_loop *v)
         return;
     int n = v->in_image ? signal_handlers(v, v->grace.signal) : grace_send(&v->grace, v->group);
     if (n == 0)
-        v->grace_at = now_ms() + GRACE_RETRY_MS;
+        v->grace_at = clock_system_ms() + GRACE_RETRY_MS;
     else
         log_info("the time limit is near: signalled", log_i("signal", v->grace.signal),
             log_i("processes", n));
@@ -113,13 +108,13 @@ static void on_grace(struct supervise_loop *v)
 static void check_times(struct supervise_loop *v)
 {
     struct err e;
-    if (v->is_ready && now_ms() >= v->grace_at && now_ms() < v->limit_at)
+    if (v->is_ready && clock_system_ms() >= v->grace_at && clock_system_ms() < v->limit_at)
         on_grace(v);
-    if (now_ms() >= v->limit_at)
+    if (clock_system_ms() >= v->limit_at)
         on_limit(v);
-    if (v->is_ready && now_ms() >= v->term_at && now_ms() < v->kill_at)
+    if (v->is_ready && clock_system_ms() >= v->term_at && clock_system_ms() < v->kill_at)
         terminate(v);
-    if (now_ms() < v->kill_at)
+    if (clock_system_ms() < v->kill_at)
         return;
     v->kill_at = NEVER;
     if (proc_group_kill_all(v->group, v->child, KILL_WAIT_MS, &e))
@@ -131,7 +126,7 @@ static int poll_timeout(const struct supervise_loop *v, int pump_ms)
 {
     int64_t when_ready = v->is_ready ? min_i64(v->term_at, v->grace_at) : NEVER;
     int64_t at = min_i64(v->limit_at, min_i64(when_ready, v->kill_at));
-    int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
+    int64_t left = at == NEVER ? SLEEP_MAX_MS : at - clock_system_ms();
     int64_t most = v->agent_fd < 0 && v->listener < 0 ? LISTEN_RETRY_MS : SLEEP_MAX_MS;
     most = pump_ms >= 0 && pump_ms < most ? pump_ms : most;
     return left < 0 ? 0 : left > most ? (int)most : (int)left;
@@ -437,7 +432,7 @@ struct launch_report supervise_loop_run(struct supervise_loop *v)
     struct launch_report report;
     v->shells.signal = signal_task;
     v->shells.ctx = v;
-    v->began = now_ms();
+    v->began = clock_system_ms();
     set_limit(v, v->time_limit_ms);
     v->term_at = v->kill_at = NEVER;
     for (size_t i = 0; i < SUPERVISE_CONNECTIONS; i++)

@@ -54,11 +54,6 @@
 /* a process keeps its GPU until it is dead, and the next task would get that GPU */
 #define GPU_KILL_WAIT_MS 300000
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 static void report_to_agent(struct supervisor *s, const char *kind, const char *text)
 {
     char line[sizeof(((struct err *)0)->text) + sizeof(SUPERVISOR_NO_SPACE)];
@@ -81,12 +76,12 @@ int64_t supervisor_memory_limit_mib(const struct supervisor *s)
 static int take_lock(int *ret_fd, struct err *e)
 {
     int fd = open("supervisor.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int64_t until = now_ms() + LOCK_WAIT_MS;
+    int64_t until = clock_system_ms() + LOCK_WAIT_MS;
     if (fd < 0)
         return err_errno(e, errno, "opening supervisor.pid");
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         const struct timespec pause = {.tv_nsec = 10000000};
-        if (now_ms() > until)
+        if (clock_system_ms() > until)
             return err_set(e, ERR_CONFLICT, "another supervisor has the task");
         nanosleep(&pause, NULL);
     }

@@ -37,11 +37,6 @@
 #define SPACE_CHECK_MS 500       /* between attempts to write exit.json on a full disk */
 #define SPACE_WAIT_MAX_MS 600000 /* for all these attempts */
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 static void describe(struct task_exit *x, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void describe(struct task_exit *x, const char *fmt, ...)
@@ -59,12 +54,12 @@ static int write_exit(struct supervisor *s, struct err *e)
 
 int supervisor_write_exit_when_space(struct supervisor *s, struct err *e)
 {
-    int64_t until = now_ms() + SPACE_WAIT_MAX_MS;
+    int64_t until = clock_system_ms() + SPACE_WAIT_MAX_MS;
     int rc = write_exit(s, e);
     bool waits = rc == ERR_NO_SPACE && (s->has_run || s->started_at > 0);
     if (waits)
         log_warn("the record of a task's end waits for space on the disk", log_s("dir", s->dir));
-    while (waits && rc == ERR_NO_SPACE && now_ms() < until) {
+    while (waits && rc == ERR_NO_SPACE && clock_system_ms() < until) {
         if (!disk_give(RESERVE_OF_TASKS))
             poll(NULL, 0, SPACE_CHECK_MS);
         rc = write_exit(s, e);
@@ -93,14 +88,14 @@ static void await_init(struct supervisor *s)
 /* Without an init: the processes that the script left are our children. */
 static void await_children(struct supervisor *s)
 {
-    int64_t until = now_ms() + INIT_WAIT_MS;
+    int64_t until = clock_system_ms() + INIT_WAIT_MS;
     for (;;) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         s->has_left_nothing = pid < 0 && errno == ECHILD;
         if (pid < 0)
             return;
         struct pollfd p = {.fd = s->loop.signals, .events = POLLIN};
-        int left = (int)(until - now_ms());
+        int left = (int)(until - clock_system_ms());
         if (pid == 0 &&
             (left <= 0 || poll(&p, 1, left) <= 0 || !supervise_loop_take_signal(&s->loop)))
             return;

@@ -27,11 +27,6 @@
 
 #define LINGER_MS 600000 /* time to store accepted commits after the program's end */
 
-static int64_t now_ms(const struct task *t)
-{
-    return clock_mono(t->common->timers->clock).ms;
-}
-
 /* ---- taking ---- */
 
 static void snapshot_on_thread(void *ctx)
@@ -48,7 +43,7 @@ static void accept_snapshot(struct task *t)
     struct task_save *s = &t->ckpt.taking.save;
     const struct control_answer a = {
         .attempt = t->attempt, .sequence = s->sequence = ++t->state.sequence, .accepted = true};
-    s->pause_ms = now_ms(t) - s->begun_ms;
+    s->pause_ms = task_mono_ms(t) - s->begun_ms;
     ckpt_snapshot_destroy(t->ckpt.queued.snapshot);
     t->ckpt.queued = *s;
     s->snapshot = NULL;
@@ -119,7 +114,7 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
         .is_asked = t->ckpt.ask.on,
         .asked = t->ckpt.ask.asked,
         .progress = progress,
-        .begun_ms = now_ms(t),
+        .begun_ms = task_mono_ms(t),
         .pause_ms = TASK_WAITS,
         .of_ms = clock_wall(t->common->timers->clock).ms};
     k->is_busy = true;
@@ -165,12 +160,12 @@ void task_accept_judge(struct task *t)
     int64_t left = w->waits || w->lacks ? -1 : ckpt_pace_left_ms(&w->pace),
             estimate = t->ckpt.save_took_ms;
     int64_t time = mono_is_set(t->supervision.hard_at)
-                       ? t->supervision.hard_at.ms - TASK_COMMIT_MS - now_ms(t)
+                       ? t->supervision.hard_at.ms - TASK_COMMIT_MS - task_mono_ms(t)
                        : INT64_MAX;
     if (!task_saves_accepted(t) || atomic_load(&w->cancel))
         return;
     if (estimate < 0)
-        estimate = now_ms(t) - w->started_ms + left;
+        estimate = task_mono_ms(t) - w->started_ms + left;
     if (!save_order_gives_way(left, estimate, time))
         return;
     log_info("giving up a save for a newer one", log_i("job", t->job), log_i("attempt", t->attempt),

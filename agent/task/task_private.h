@@ -69,6 +69,11 @@ static inline struct timers *task_timers(const struct task *t)
     return t->common->timers;
 }
 
+static inline int64_t task_mono_ms(const struct task *t)
+{
+    return clock_mono(task_timers(t)->clock).ms;
+}
+
 static inline int64_t task_wall_ms(const struct task *t)
 {
     return clock_wall(task_timers(t)->clock).ms;

@@ -673,11 +673,6 @@ static bool needs_secrets(const struct task *t)
     return t->spec->needs_secrets || t->state.needs_secrets;
 }
 
-static int64_t now_ms(const struct task *t)
-{
-    return clock_mono(t->common->timers->clock).ms;
-}
-
 /* Whether the work is short: a preparation that fetches nothing. */
 static bool is_short(const struct task *t)
 {
@@ -709,7 +704,7 @@ static void begin(struct task *t)
     if (t->work.kind == WORK_PREPARE && *t->spec->workdir)
         workdir_source_init(&t->work.workdir, t->common->peer, t->job, t->attempt, t->spec->workdir,
             t->common->workdirs_dir);
-    t->work.started_ms = now_ms(t);
+    t->work.started_ms = task_mono_ms(t);
     if (task_work_uses_store(t))
         run_on_store(t);
     else if (t->work.kind == WORK_REMOVE && !task_saves(t))

@@ -75,11 +75,6 @@ struct parts {
     bool failed;
 };
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 static const char *name_of(const struct parts *p, const struct remote *r)
 {
     return p->request.nodes->names[p->request.ranks[r->index]];
@@ -286,13 +281,13 @@ static int start_part(const struct parts *p, const struct remote *r, const struc
     struct session_request request = {.rank = a->ranks[r->index], .words = words, .n_words = 4};
     struct client *c;
     struct err e = {0};
-    int64_t until = now_ms() + START_MS, delay = RETRY_FIRST_MS;
+    int64_t until = clock_system_ms() + START_MS, delay = RETRY_FIRST_MS;
     bool begun = false;
     int code = 1, rc = str_to_i64(job ? job : "", 1, INT64_MAX, "SLURM_JOB_ID", &request.job, &e);
     client_create_at(a->nodes->server, a->nodes->ca, a->nodes->token, &c);
     while (rc == 0) {
         rc = session_feed(c, &request, text->data, text->len, &begun, &code, &e);
-        if (rc != ERR_UNAVAILABLE || begun || now_ms() > until)
+        if (rc != ERR_UNAVAILABLE || begun || clock_system_ms() > until)
             break;
         part_pause(&delay, RETRY_MAX_MS);
         rc = 0;
@@ -364,7 +359,7 @@ void parts_reap(struct parts *p, pid_t pid, int status)
         if (r->was_there || r->ended)
             return;
         if (fine || unknown)
-            r->until_ms = now_ms() + CONNECT_MS;
+            r->until_ms = clock_system_ms() + CONNECT_MS;
         else
             fail(p, r, NULL); /* the starter has reported why */
     }
@@ -564,14 +559,14 @@ static void accept_guests(struct parts *p)
         if (fd < 0)
             return;
         struct guest *g = slot_for(p);
-        *g =
-            (struct guest){.fd = fd, .address = address_of(&from), .until_ms = now_ms() + HELLO_MS};
+        *g = (struct guest){
+            .fd = fd, .address = address_of(&from), .until_ms = clock_system_ms() + HELLO_MS};
     }
 }
 
 static void check_deadlines(struct parts *p)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_system_ms();
     for (int i = 0; i < GUESTS_MAX; i++)
         if (p->guests[i].fd >= 0 && now > p->guests[i].until_ms)
             hang_up_guest(&p->guests[i]);

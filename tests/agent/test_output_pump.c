@@ -134,11 +134,6 @@ struct rig {
 
 static bool can_mount;
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 static int setup(void **state)
 {
     static struct rig r;
@@ -209,11 +204,11 @@ typedef bool (*cond)(const struct rig *r);
 
 static void turn_until(struct rig *r, cond c, const char *what)
 {
-    int64_t until = now_ms() + WAIT_MS;
+    int64_t until = clock_system_ms() + WAIT_MS;
     while (!c(r)) {
         struct pollfd fds[OUTPUT_STREAMS];
         int wait = output_pump_poll(&r->pump, fds);
-        if (now_ms() > until)
+        if (clock_system_ms() > until)
             fail_msg("waited in vain until %s", what);
         assert_true(poll(fds, OUTPUT_STREAMS, wait < 0 || wait > 100 ? 100 : wait) >= 0);
         output_pump_turn(&r->pump, fds);

@@ -22,11 +22,6 @@
 #define WAIT_MS 20000
 #define TICK_MS 5
 
-static int64_t now_ms(void)
-{
-    return clock_mono(&clock_system).ms;
-}
-
 /* ---- belayd ---- */
 
 static void reply_desired(struct world *w, struct http_exchange *x)
@@ -87,7 +82,7 @@ static void take_status(struct world *w, struct wire_status *st)
     w->status = *st;
     w->n_status++;
     if (st->notice.kind != WIRE_NOTICE_NONE && !w->noticed_at)
-        w->noticed_at = now_ms();
+        w->noticed_at = clock_system_ms();
     for (size_t i = 0; i < st->n_attempts; i++) {
         struct want *want = world_find(w, st->attempts[i].job);
         if (want && want->a.attempt == st->attempts[i].attempt)
@@ -377,7 +372,7 @@ static bool has_no_tasks(struct world *w, int64_t unused)
 /* The agent kills tasks that are not desired; if it has ended, a new one does. */
 static void end_tasks(struct world *w)
 {
-    int64_t until = now_ms() + WAIT_MS;
+    int64_t until = clock_system_ms() + WAIT_MS;
     for (size_t i = 0; i < WORLD_WANTS; i++)
         w->wants[i].a.job = 0;
     if (has_no_tasks(w, 0))
@@ -388,7 +383,7 @@ static void end_tasks(struct world *w)
     if (!w->agent)
         world_start_agent(w);
     world_go(w);
-    while (!has_no_tasks(w, 0) && now_ms() < until)
+    while (!has_no_tasks(w, 0) && clock_system_ms() < until)
         world_iterate(w);
     if (!has_no_tasks(w, 0))
         fprintf(stderr, "tasks are left in %s\n", w->dir);
@@ -507,8 +502,8 @@ void world_iterate(struct world *w)
 
 void world_until(struct world *w, world_cond cond, int64_t job, const char *what)
 {
-    int64_t until = now_ms() + WAIT_MS;
-    while (!cond(w, job) && now_ms() < until)
+    int64_t until = clock_system_ms() + WAIT_MS;
+    while (!cond(w, job) && clock_system_ms() < until)
         world_iterate(w);
     if (!cond(w, job))
         world_fail(w, what);
