@@ -609,7 +609,7 @@ static void one_short_of_power(uint64_t seed)
 
 static uint64_t current_seed; /* printed when a storm fails: BELAY_SEED=N repeats it */
 
-static int tell_seed(void **state)
+static int print_seed(void **state)
 {
     (void)state;
     if (current_seed > 0 && current_seed <= SEEDS)
@@ -644,7 +644,7 @@ static void no_order_of_events_breaks_one_where_power_is_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(no_order_of_events_breaks_a_promise, tell_seed),
-        cmocka_unit_test_teardown(no_order_of_events_breaks_one_where_power_is_short, tell_seed)};
+        cmocka_unit_test_teardown(no_order_of_events_breaks_a_promise, print_seed),
+        cmocka_unit_test_teardown(no_order_of_events_breaks_one_where_power_is_short, print_seed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ struct wire_attempt_status status_of(int64_t job, int64_t attempt, enum wire_pha
         .total = WIRE_NONE};
 }
 
-struct wire_attempt_status *agent_tell(
+struct wire_attempt_status *agent_add_attempt(
     struct agent *a, int64_t job, int64_t attempt, enum wire_phase phase)
 {
     a->attempts[a->n_attempts] = status_of(job, attempt, phase);
@@ -111,7 +111,7 @@ void run_one_job(struct fixture *f)
     lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_scripts, 1);
-    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(job_attempt(job_of(f, 1))->row.state, ATTEMPT_RUNNING);
 }

@@ -47,7 +47,7 @@ struct agent *agent_of(struct lab *lab, int64_t node);
 struct wire_attempt_status status_of(int64_t job, int64_t attempt, enum wire_phase phase);
 
 /* Adds this attempt to the next status; the pointer is valid as long as the agent. */
-struct wire_attempt_status *agent_tell(
+struct wire_attempt_status *agent_add_attempt(
     struct agent *a, int64_t job, int64_t attempt, enum wire_phase phase);
 
 /* One tick; a response now or later is written to *ret_answer, which is cleared before. */

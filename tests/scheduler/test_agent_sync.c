@@ -39,7 +39,7 @@ static void a_status_is_answered_after_its_commit(void **state)
     lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     f->lab->by_hand = true;
-    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_non_null(f->lab->under_way);
     assert_int_equal(f->answer.n, 0);

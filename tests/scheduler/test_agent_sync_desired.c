@@ -20,7 +20,7 @@ static void the_texts_of_a_job_are_sent_until_the_agent_tells_it(void **state)
         assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 1);
         assert_int_equal(f->answer.shown[0].want, WIRE_RUN);
     }
-    agent_tell(f->agent, 1, 1, WIRE_STARTING);
+    agent_add_attempt(f->agent, 1, 1, WIRE_STARTING);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_attempts == 1 && f->answer.n_scripts == 0);
     lab_restart(f->lab);
@@ -47,7 +47,7 @@ static void secrets_are_sent_until_the_agent_tells_their_version(void **state)
         agent_send(f->agent, 0, 0, &f->answer);
         assert_true(f->answer.shown[0].secrets == 7 && f->answer.shown[0].needs_secrets);
     }
-    struct wire_attempt_status *desired = agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    struct wire_attempt_status *desired = agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer); /* it has the texts, and lost the secrets */
     assert_true(f->answer.n_scripts == 0 && f->answer.shown[0].secrets == 7);
     desired->secrets = 7;
@@ -96,7 +96,7 @@ static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].needs_secrets &&
                 f->answer.shown[0].secrets == 0);
-    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_attempts == 1 && f->answer.shown[0].secrets == 0);
 }
@@ -202,7 +202,7 @@ static void a_cancelled_withheld_attempt_is_sent_without_secrets(void **state)
     assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
     assert_int_equal(f->answer.shown[0].secrets, 0);
     assert_false(f->answer.shown[0].needs_secrets);
-    agent_tell(f->agent, 1, 1, WIRE_ENDED)->end = WIRE_END_USER;
+    agent_add_attempt(f->agent, 1, 1, WIRE_ENDED)->end = WIRE_END_USER;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_null(job_of(f, 1));
 }
@@ -264,7 +264,7 @@ static void an_end_that_is_known_is_not_desired_any_more(void **state)
     struct fixture *f = *state;
     run_one_job(f);
     f->agent->n_attempts = 0;
-    struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_ENDED);
+    struct wire_attempt_status *st = agent_add_attempt(f->agent, 1, 1, WIRE_ENDED);
     st->end = WIRE_END_SUCCEEDED;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, 0);
@@ -335,7 +335,7 @@ static void large_scripts_come_in_several_messages_and_none_is_taken_back(void *
         for (size_t i = 0; i < f->answer.n_attempts; i++) {
             int64_t id = f->answer.shown[i].job;
             if (!desired[id])
-                agent_tell(f->agent, id, 1, WIRE_STARTING);
+                agent_add_attempt(f->agent, id, 1, WIRE_STARTING);
             n_desired += !desired[id];
             desired[id] = true;
         }
@@ -360,7 +360,7 @@ static void more_attempts_than_a_message_takes_are_no_bug(void **state)
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, WIRE_ATTEMPTS_MAX);
     for (size_t i = 0; i < f->answer.n_attempts; i++)
-        agent_tell(f->agent, f->answer.shown[i].job, 1, WIRE_RUNNING);
+        agent_add_attempt(f->agent, f->answer.shown[i].job, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.n_attempts, WIRE_ATTEMPTS_MAX);
     agent_send(f->agent, f->answer.rev, 20000, &f->answer);

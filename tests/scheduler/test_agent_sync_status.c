@@ -132,7 +132,7 @@ static void an_automatic_interval_follows_the_last_save(void **state)
     lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].every_ms, core_save_interval_ms(0, 0.05));
-    struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    struct wire_attempt_status *st = agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
     for (size_t n = 1; n <= 2; n++) {
         st->checkpoints = c;
         st->n_checkpoints = n;
@@ -159,8 +159,8 @@ static void the_other_ranks_are_notified_when_one_has_succeeded(void **state)
     struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &texts}}, NULL);
     lab_tick(f->lab);
-    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
-    agent_tell(other, 1, 1, WIRE_ENDED)->end = WIRE_END_SUCCEEDED;
+    agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
+    agent_add_attempt(other, 1, 1, WIRE_ENDED)->end = WIRE_END_SUCCEEDED;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_attempts == 1 && !f->answer.shown[0].gang_ended);
     agent_send(other, 0, 0, &f->other);
@@ -278,7 +278,7 @@ static void a_restore_that_failed_before_the_start_is_no_failed_save(void **stat
     lab_submit(f->lab, 1, NULL);
     lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
-    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
     struct wire_attempt_status *st = &f->agent->attempts[0];
     st->failed_saves = st->failed_restores = 1;
     STR_COPY(st->restore_error, "checkpoint 1.2 cannot be resumed here");
@@ -314,7 +314,7 @@ static void a_start_reported_while_stopping_counts(void **state)
     agent_send(f->agent, 0, 0, &f->answer);
     lab_post(f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1}}, NULL);
     lab_tick(f->lab);
-    agent_tell(f->agent, 1, 1, WIRE_RUNNING);
+    agent_add_attempt(f->agent, 1, 1, WIRE_RUNNING);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_true(wall_is_set(job_attempt(job_of(f, 1))->row.started_at));
 }
@@ -365,9 +365,9 @@ static void what_an_agent_tells_of_others_attempts_changes_nothing(void **state)
     run_one_job(f);
     int64_t other = lab_join(f->lab, "other", 1);
     struct agent *liar = agent_of(f->lab, other);
-    struct wire_attempt_status *st = agent_tell(liar, 1, 1, WIRE_ENDED);
+    struct wire_attempt_status *st = agent_add_attempt(liar, 1, 1, WIRE_ENDED);
     st->end = WIRE_END_FAILED;
-    agent_tell(liar, 77, 1, WIRE_RUNNING);
+    agent_add_attempt(liar, 77, 1, WIRE_RUNNING);
     agent_send(liar, 0, 0, &f->other);
     assert_int_equal(f->other.n_attempts, 0);
     assert_int_equal(job_of(f, 1)->row.state, JOB_RUNNING);
@@ -396,7 +396,7 @@ static void a_full_disk_is_reported_with_the_end_that_it_caused_and_logged_once(
     log_set_sink(count_line, &n);
     lab_submit(f->lab, 1, NULL);
     lab_tick(f->lab);
-    struct wire_attempt_status *st = agent_tell(f->agent, 1, 1, WIRE_ENDED);
+    struct wire_attempt_status *st = agent_add_attempt(f->agent, 1, 1, WIRE_ENDED);
     st->started_at = WIRE_NONE;
     st->end = WIRE_END_CAPACITY;
     f->agent->disk_full = "1 MiB of 16 MiB are free";

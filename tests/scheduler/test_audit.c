@@ -16,14 +16,14 @@
 #define SETTLE 60000
 #define HOUR 3600000
 
-struct seen {
+struct differences {
     struct audit_difference d[16];
     size_t n;
 };
 
-static void see(void *ctx, const struct audit_difference *d)
+static void add_difference(void *ctx, const struct audit_difference *d)
 {
-    struct seen *s = ctx;
+    struct differences *s = ctx;
     assert_true(s->n < 16);
     s->d[s->n++] = *d;
 }
@@ -83,12 +83,12 @@ struct given {
     const struct err *error;
 };
 
-static struct seen audited(const struct given *g)
+static struct differences audited(const struct given *g)
 {
-    struct seen s = {0};
+    struct differences s = {0};
     struct config c = configured();
     struct audit_counts n;
-    struct audit *a = audit_create(&c, SETTLE, see, &s);
+    struct audit *a = audit_create(&c, SETTLE, add_difference, &s);
     audit_listing(a, "burst", (struct wall){NOW}, g->error, g->machines, g->n_machines);
     /* of the same account */
     audit_listing(a, "twin", (struct wall){NOW}, NULL, g->machines, g->n_machines);
@@ -111,7 +111,7 @@ static struct seen audited(const struct given *g)
 static void one(
     const struct given *g, enum audit_kind kind, int64_t instance, const char *id, const char *text)
 {
-    struct seen s = audited(g);
+    struct differences s = audited(g);
     if (s.n != 1)
         fail_msg("%zu differences, %s: %s", s.n, s.n ? audit_kind_names[s.d[0].kind] : "",
             s.n ? s.d[0].text : "");
@@ -122,9 +122,9 @@ static void one(
         fail_msg("%s", s.d[0].text);
 }
 
-static void none(const struct given *g)
+static void assert_no_differences(const struct given *g)
 {
-    struct seen s = audited(g);
+    struct differences s = audited(g);
     if (s.n)
         fail_msg("%s: %s", audit_kind_names[s.d[0].kind], s.d[0].text);
 }
@@ -136,8 +136,8 @@ static void what_agrees_is_no_difference(void **state)
         machine("i-1", "t-1"), machine("i-2", "t-2"), machine("i-3", "")};
     const struct instance_row r[] = {
         row(1, INSTANCE_RUNNING), row(2, INSTANCE_LAUNCHED), row(3, INSTANCE_RUNNING)};
-    none(&(struct given){m, 3, r, 3, NULL, 0, NULL, NULL});
-    none(&(struct given){0});
+    assert_no_differences(&(struct given){m, 3, r, 3, NULL, 0, NULL, NULL});
+    assert_no_differences(&(struct given){0});
 }
 
 static void what_is_on_its_way_is_no_difference(void **state)
@@ -154,7 +154,7 @@ static void what_is_on_its_way_is_no_difference(void **state)
     m[1].state = CLOUD_GONE;
     m[2].state = CLOUD_STOPPING;
     m[2].reclaimed = true;
-    none(&(struct given){m, 3, r, 4, NULL, 0, NULL, NULL});
+    assert_no_differences(&(struct given){m, 3, r, 4, NULL, 0, NULL, NULL});
 }
 
 static void a_machine_without_a_live_row_is_reported(void **state)
@@ -199,10 +199,10 @@ static bool hide(void *ctx, const char *pool, const char *provider_id)
 static void what_a_listing_could_not_see_is_not_known(void **state)
 {
     (void)state;
-    struct seen s = {0};
+    struct differences s = {0};
     struct config c = configured();
     struct instance_row rows[] = {row(1, INSTANCE_RUNNING), row(2, INSTANCE_RUNNING)};
-    struct audit *a = audit_create(&c, SETTLE, see, &s);
+    struct audit *a = audit_create(&c, SETTLE, add_difference, &s);
     audit_set_hides(a, hide);
     audit_listing(a, "burst", (struct wall){NOW}, NULL, NULL, 0);
     audit_row(a, &rows[0]);
@@ -243,7 +243,7 @@ static void a_live_row_needs_a_pool_that_is_configured(void **state)
     one(&(struct given){.rows = &r, .n_rows = 1}, AUDIT_NO_POOL, 1, "i-1", "base");
     r.state = INSTANCE_GONE;
     r.launched_at = WALL_NONE;
-    none(&(struct given){.rows = &r, .n_rows = 1});
+    assert_no_differences(&(struct given){.rows = &r, .n_rows = 1});
 }
 
 /* An hour at $3.6: 3,600,000 uusd; a minute of boot, twenty of attempts. */
@@ -256,7 +256,7 @@ static void the_ledger_adds_up_to_life_and_cost(void **state)
     r.attempts_ms = 1200000;
     struct ledger_sum s = {.instance = 1, .uusd = 3600000, .attempts_uusd = 1200000, .ms = HOUR};
     const struct given g = {.rows = &r, .n_rows = 1, .sums = &s, .n_sums = 1};
-    none(&g);
+    assert_no_differences(&g);
     s.uusd++;
     one(&g, AUDIT_LEDGER, 1, "i-1", "3600001 uusd in the ledger, and 3600000");
     s.uusd--;
@@ -277,12 +277,12 @@ static void the_ledger_adds_up_to_life_and_cost(void **state)
     one(&g2, AUDIT_LEDGER, 1, "i-1",
         "the provider bills 3598000 ms of it, and the ledger has 3600000");
     billed.ended_at.ms = NOW;
-    none(&g2);
+    assert_no_differences(&g2);
     r.state = INSTANCE_RUNNING; /* boot and idle are written at its end */
     struct cloud_instance m = machine("i-1", "t-1");
     s = (struct ledger_sum){
         .instance = 1, .uusd = 1200000, .attempts_uusd = 1200000, .ms = 1200000};
-    none(&(struct given){&m, 1, &r, 1, &s, 1, NULL, NULL});
+    assert_no_differences(&(struct given){&m, 1, &r, 1, &s, 1, NULL, NULL});
     struct ledger_gap gap = {.job = 7, .attempt = 2, .instance = 1, .ms = 10, .span_ms = 12};
     one(&(struct given){.gap = &gap}, AUDIT_LEDGER, 1, "", "attempt 2 of job 7");
 }

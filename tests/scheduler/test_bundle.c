@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void put(const char *dir, const char *name, const char *text)
+static void write_bundle_file(const char *dir, const char *name, const char *text)
 {
     char *path = mem_printf("%s/%s", dir, name);
     struct err e;
@@ -32,9 +32,9 @@ static void one_that_is_there_is_hashed_and_stays_as_it_was(void **state)
     struct err e;
     (void)state;
     assert_non_null(mkdtemp(dir));
-    put(dir, "agent-x86_64.tar.gz", "abc");
+    write_bundle_file(dir, "agent-x86_64.tar.gz", "abc");
     assert_int_equal(bundles_open_dir(dir, &b, &e), 0);
-    put(dir, "agent-x86_64.tar.gz", "another");
+    write_bundle_file(dir, "agent-x86_64.tar.gz", "another");
     const struct bundle *found = bundles_find(&b, "x86_64", &e);
     assert_non_null(found);
     assert_int_equal(found->size_bytes, 3);

@@ -13,15 +13,15 @@ static const struct gpu_load hot = {
     .ms = MINUTE_MS, .thermal_ms = MINUTE_MS, .energy_mj = 30000000};
 static const struct gpu_load cold = {.ms = MINUTE_MS, .energy_mj = 6000000};
 
-struct teller {
+struct reporter {
     struct lab *lab;
     struct conditions *c;
     int64_t node, no;
 };
 
-static struct teller begin(struct lab *lab, int64_t throttled_ms)
+static struct reporter begin(struct lab *lab, int64_t throttled_ms)
 {
-    struct teller t = {.lab = lab, .node = lab_join(lab, "n", 4)};
+    struct reporter t = {.lab = lab, .node = lab_join(lab, "n", 4)};
     t.c = conditions_create(&(struct conditions_options){.tick = lab->tick,
         .timers = &lab->vt.timers,
         .throttled_ms = throttled_ms,
@@ -29,14 +29,14 @@ static struct teller begin(struct lab *lab, int64_t throttled_ms)
     return t;
 }
 
-static enum node_throttle throttle_of(const struct teller *t)
+static enum node_throttle throttle_of(const struct reporter *t)
 {
     return model_node(t->lab->model, t->node)->throttle;
 }
 
 /* Reports a minute for each of two GPUs; NULL: no report. */
-static void tell(
-    struct teller *t, const struct gpu_load *a, const struct gpu_load *b, int64_t age_ms)
+static void report(
+    struct reporter *t, const struct gpu_load *a, const struct gpu_load *b, int64_t age_ms)
 {
     struct wire_gpu_load loads[2] = {0};
     struct wire_status st = {.gpu_loads = loads};
@@ -56,25 +56,25 @@ static void tell(
 
 static void a_node_is_throttled_until_that_has_been_over_for_a_while(void **state)
 {
-    struct teller t = begin(*state, 5 * MINUTE_MS);
-    tell(&t, &cold, &cold, 0);
+    struct reporter t = begin(*state, 5 * MINUTE_MS);
+    report(&t, &cold, &cold, 0);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
-    tell(&t, &cold, &hot, 0);
+    report(&t, &cold, &hot, 0);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_HEAT);
     for (int k = 0; k < 4; k++)
-        tell(&t, &cold, &cold, 0);
+        report(&t, &cold, &cold, 0);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_HEAT);
-    tell(&t, NULL, NULL, 0); /* the end of throttling need not be reported */
+    report(&t, NULL, NULL, 0); /* the end of throttling need not be reported */
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     conditions_destroy(t.c);
 }
 
 static void old_or_repeated_reports_decide_nothing(void **state)
 {
-    struct teller t = begin(*state, 5 * MINUTE_MS);
-    tell(&t, &hot, &hot, 4 * MINUTE_MS);
+    struct reporter t = begin(*state, 5 * MINUTE_MS);
+    report(&t, &hot, &hot, 4 * MINUTE_MS);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
-    tell(&t, &hot, &hot, -11 * MINUTE_MS);
+    report(&t, &hot, &hot, -11 * MINUTE_MS);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     struct wire_gpu_load again = {
         .no = t.no, .at = clock_wall(t.lab->vt.timers.clock).ms, .load = hot};
@@ -87,38 +87,38 @@ static void old_or_repeated_reports_decide_nothing(void **state)
 
 static void what_does_not_matter_throttles_no_node(void **state)
 {
-    struct teller t = begin(*state, 0);
-    tell(&t, &hot, &hot, 0);
+    struct reporter t = begin(*state, 0);
+    report(&t, &hot, &hot, 0);
     assert_int_equal(throttle_of(&t), NODE_THROTTLE_NONE);
     conditions_destroy(t.c);
 }
 
 /* The node is in the lab's rack, with 100 to 300 W. */
-static int64_t beyond_reckoned(const struct teller *t)
+static int64_t power_above_model(const struct reporter *t)
 {
     return model_node(t->lab->model, t->node)->over_w;
 }
 
 static void what_processors_and_gpus_draw_counts_together(void **state)
 {
-    struct teller t = begin(*state, 5 * MINUTE_MS);
+    struct reporter t = begin(*state, 5 * MINUTE_MS);
     struct wire_status st = {.cpu_mw = 149500};
     assert_non_null(model_node(t.lab->model, t.node)->rack);
     conditions_take(t.c, t.node, &st, 0);
     lab_tick(t.lab);
-    assert_int_equal(beyond_reckoned(&t), 50); /* no job runs there: 150 and not 100 */
-    tell(&t, &cold, &cold, 0);                 /* no report of processors: 200 by the GPUs */
-    assert_int_equal(beyond_reckoned(&t), 100);
+    assert_int_equal(power_above_model(&t), 50); /* no job runs there: 150 and not 100 */
+    report(&t, &cold, &cold, 0);                 /* no report of processors: 200 by the GPUs */
+    assert_int_equal(power_above_model(&t), 100);
     conditions_take(t.c, t.node, &st, t.no);
     lab_tick(t.lab);
-    assert_int_equal(beyond_reckoned(&t), 250);
+    assert_int_equal(power_above_model(&t), 250);
     lab_advance(t.lab, CONDITION_STALE_MS);
     conditions_take(t.c, t.node, &st, t.no);
     lab_tick(t.lab);
-    assert_int_equal(beyond_reckoned(&t), 50);
+    assert_int_equal(power_above_model(&t), 50);
     conditions_take(t.c, t.node, &(struct wire_status){0}, t.no);
     lab_tick(t.lab);
-    assert_int_equal(beyond_reckoned(&t), 0);
+    assert_int_equal(power_above_model(&t), 0);
     conditions_destroy(t.c);
 }
 

@@ -33,7 +33,7 @@ static void on_moment(struct timer *t, void *ctx)
     strcat(f->said, "|");
 }
 
-static void ask(void *ctx)
+static void on_turns_wanted(void *ctx)
 {
     struct fixture *f = ctx;
     assert_false(timer_is_running(&f->moment));
@@ -54,7 +54,7 @@ static void setup(struct fixture *f)
     *f = (struct fixture){0};
     vtimers_init(&f->vt, 1000000);
     timer_init(&f->moment, on_moment, f);
-    turns_init(&f->turns, &f->vt.timers, ask, f);
+    turns_init(&f->turns, &f->vt.timers, on_turns_wanted, f);
 }
 
 static void teardown(struct fixture *f)

@@ -317,7 +317,7 @@ static void a_limit_is_waited_for(void **state)
     lab_deinit(&l);
 }
 
-static int ask(struct lab *l, const struct job_row *row, struct estimate *ret_estimate)
+static int estimate(struct lab *l, const struct job_row *row, struct estimate *ret_estimate)
 {
     struct event ev = {.type = EV_SUBMIT, .now = l->now, .submit.job = row};
     return core_estimate(l->m, &ev, ret_estimate, &l->e);
@@ -333,7 +333,7 @@ static void earlier_runs_predict_the_run_time(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 4);
     r.spec.time_limit_ms = 4 * HOUR_MS;
-    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(estimate(&l, &r, &t), 0);
     assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* unknown */
     ended = r;
     ended.spec.time_limit_ms = HOUR_MS;
@@ -342,12 +342,12 @@ static void earlier_runs_predict_the_run_time(void **state)
         model_load_runtime(l.m, &ended, HOUR_MS / 4);
     ended.end = END_NODE_LOST; /* not representative */
     model_load_runtime(l.m, &ended, 1);
-    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(estimate(&l, &r, &t), 0);
     assert_int_equal(t.expected_ms, HOUR_MS);
     assert_int_equal(t.least_ms, HOUR_MS);
     assert_int_equal(t.most_ms, 4 * HOUR_MS);
     STR_COPY(r.spec.name, "other");
-    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(estimate(&l, &r, &t), 0);
     assert_int_equal(t.expected_ms, 2 * HOUR_MS); /* three are too few for other jobs */
     lab_deinit(&l);
 }
@@ -403,7 +403,7 @@ static void a_submit_can_be_asked_about(void **state)
     lab_init(&l);
     int64_t node = lab_join(&l, "n1", 4);
     r.spec.time_limit_ms = 2 * HOUR_MS;
-    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(estimate(&l, &r, &t), 0);
     assert_int_equal(t.job, 1);
     assert_true(t.start.is_now);
     assert_int_equal(t.start.node, node);
@@ -418,12 +418,12 @@ static void a_submit_can_be_asked_about(void **state)
     whole.spec.time_limit_ms = HOUR_MS;
     lab_submit(&l, &whole);
     lab_plan(&l);
-    assert_int_equal(ask(&l, &r, &t), 0);
+    assert_int_equal(estimate(&l, &r, &t), 0);
     assert_false(t.start.is_now);
     assert_int_equal(t.start.latest.ms, l.now.wall.ms + HOUR_MS);
     assert_true(t.n_reasons > 0);
     r.spec.need.cpus = 0;
-    assert_int_equal(ask(&l, &r, &t), ERR_INVALID);
+    assert_int_equal(estimate(&l, &r, &t), ERR_INVALID);
     lab_deinit(&l);
 }
 

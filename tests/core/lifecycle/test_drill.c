@@ -17,7 +17,7 @@ struct drilled {
     int64_t node, other, job;
 };
 
-static void tell(struct drilled *d, int64_t done)
+static void report_progress(struct drilled *d, int64_t done)
 {
     const struct job *j = model_job(d->l.m, d->job);
     lab_apply(&d->l,
@@ -35,7 +35,7 @@ static void start_with(struct drilled *d, struct job_row row, bool two_nodes)
     assert_int_equal(lab_node_of(&d->l, d->job), d->node);
     lab_started(&d->l, d->job);
     lab_wait(&d->l, 10000);
-    tell(d, 60);
+    report_progress(d, 60);
     lab_take(&d->l);
 }
 
@@ -59,7 +59,7 @@ static void drill(struct drilled *d)
     assert_true(a->save_first);
 }
 
-static void save_and_die(struct drilled *d)
+static void save_and_end(struct drilled *d)
 {
     lab_wait(&d->l, 1000);
     lab_saved(&d->l, d->job, 1, 61);
@@ -99,13 +99,13 @@ static void a_job_that_goes_on_where_it_was_is_certified(void **state)
     struct drilled d;
     start(&d);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     assert_int_equal(model_job(d.l.m, d.job)->row.state, JOB_PENDING);
     resume(&d);
     assert_int_equal(lab_node_of(&d.l, d.job), d.other);
     assert_false(is_certified(&d));
     lab_wait(&d.l, 1500);
-    tell(&d, 62);
+    report_progress(&d, 62);
     struct drill_row r = row(&d);
     assert_string_equal(r.text, "resumes in 3.5s at step 62, loses 0 steps: 1000 B, saved in "
                                 "100ms, were restored on another node");
@@ -132,9 +132,9 @@ static void a_job_that_begins_again_is_not(void **state)
     struct drilled d;
     start(&d);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     resume(&d);
-    tell(&d, 1);
+    report_progress(&d, 1);
     struct drill_row r = row(&d);
     assert_int_equal(r.state, DRILL_FAILED);
     assert_non_null(
@@ -151,7 +151,7 @@ static void the_first_report_after_the_resume_decides(void **state)
     struct drilled d;
     start(&d);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     resume(&d);
     lab_apply(&d.l, (struct event){.type = EV_PROGRESS,
                         .progress = {.job = d.job,
@@ -193,7 +193,7 @@ static void a_job_that_fails_after_the_resume_is_not(void **state)
             .spec.ckpt_keep = 1},
         true);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     resume(&d);
     lab_ended(&d.l, d.job, END_FAILED, 7);
     struct drill_row r = row(&d);
@@ -209,7 +209,7 @@ static void a_checkpoint_that_does_not_come_back_is_a_failure(void **state)
     struct drilled d;
     start(&d);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     lab_plan(&d.l);
     lab_apply(&d.l, (struct event){.type = EV_ATTEMPT_STARTED,
                         .started = {.job = d.job,
@@ -234,7 +234,7 @@ static void without_notice_the_checkpoint_before_is_what_counts(void **state)
     assert_false(job_attempt(model_job(d.l.m, d.job))->row.save_first);
     lab_ended(&d.l, d.job, END_DRILLED, 137);
     resume(&d);
-    tell(&d, 51);
+    report_progress(&d, 51);
     struct drill_row r = row(&d);
     assert_int_equal(r.state, DRILL_PASSED);
     assert_int_equal(r.lost_steps, 10);
@@ -280,7 +280,7 @@ static void a_program_that_fell_silent_is_not_certified(void **state)
     struct drilled d;
     start(&d);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     resume(&d);
     for (int k = 0; k < 180; k++) {
         lab_wait(&d.l, 10000);
@@ -308,7 +308,7 @@ static void other_stops_interrupt_a_drill(void **state)
         start(&d);
         drill(&d);
         if (cases[k].stage > 0)
-            save_and_die(&d);
+            save_and_end(&d);
         if (cases[k].stage > 1)
             resume(&d);
         if (cases[k].end == END_USER)
@@ -331,11 +331,11 @@ static void without_another_node_the_same_node_is_used(void **state)
     struct drilled d;
     start_with(&d, lab_job(4), false);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     assert_int_equal(job_side(model_job(d.l.m, d.job))->avoid, CORE_ID_NONE);
     resume(&d);
     assert_int_equal(lab_node_of(&d.l, d.job), d.node);
-    tell(&d, 61);
+    report_progress(&d, 61);
     assert_non_null(strstr(row(&d).text, "on the same node, as there was no other"));
     end(&d);
 }
@@ -349,7 +349,7 @@ static void another_machine_is_launched_for_it(void **state)
         start_with(&d, lab_job(4), false);
         lab_elastic(&d.l, "burst", 2, "m5", 4);
         drill(&d);
-        save_and_die(&d);
+        save_and_end(&d);
         assert_int_equal(job_side(model_job(d.l.m, d.job))->avoid, d.node);
         assert_int_equal(lab_plan(&d.l), 1);
         struct reason reasons[EXPLAIN_REASONS_MAX];
@@ -391,7 +391,7 @@ static void a_job_submitted_with_a_drill_is_drilled_once(void **state)
         } else if (how == 1) {
             lab_wait(&d.l, 50000);
             lab_heartbeats(&d.l);
-            tell(&d, 300);
+            report_progress(&d, 300);
         } else {
             for (int k = 0; k < 59; k++) {
                 lab_wait(&d.l, 10000);
@@ -405,7 +405,7 @@ static void a_job_submitted_with_a_drill_is_drilled_once(void **state)
         lab_saved(&d.l, d.job, 2, 400);
         lab_ended(&d.l, d.job, END_DRILLED, 85);
         resume(&d);
-        tell(&d, 400);
+        report_progress(&d, 400);
         assert_int_equal(row(&d).state, DRILL_PASSED);
         assert_int_equal(model_job(d.l.m, d.job)->row.spec.drill_tries, 0);
         lab_saved(&d.l, d.job, 1, 500);
@@ -440,7 +440,7 @@ static void what_cannot_be_drilled_is_refused(void **state)
     start(&d);
     drill(&d);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT); /* twice */
-    save_and_die(&d);
+    save_and_end(&d);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT); /* queued */
     d.job = 77;
     assert_int_equal(try_drill(&d, false), ERR_NOT_FOUND);
@@ -467,9 +467,9 @@ static void what_cannot_be_drilled_is_refused(void **state)
     end(&d);
 
     start(&d);
-    tell(&d, 0);
+    report_progress(&d, 0);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT);
-    tell(&d, 5);
+    report_progress(&d, 5);
     lab_notice(&d.l, d.node, NOTICE_TYPE_RECLAIM, 60000);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT);
     end(&d);
@@ -489,12 +489,12 @@ static void the_newest_drill_of_a_script_decides(void **state)
         lab_saved(&d.l, d.job, 1, 100);
         lab_ended(&d.l, d.job, END_DRILLED, 85);
         resume(&d);
-        tell(&d, good ? 101 : 3);
+        report_progress(&d, good ? 101 : 3);
         assert_int_equal(wall_is_set(model_job(d.l.m, pending)->certified_at), good);
         assert_false(wall_is_set(model_job(d.l.m, other)->certified_at));
         int64_t later = lab_submit(&d.l, &twin);
         assert_int_equal(wall_is_set(model_job(d.l.m, later)->certified_at), good);
-        tell(&d, 200);
+        report_progress(&d, 200);
     }
     end(&d);
 }
@@ -515,9 +515,9 @@ static void a_result_is_compared_after_the_end(void **state)
     STR_COPY(twin.script_key, KEY);
     start(&d);
     drill(&d);
-    save_and_die(&d);
+    save_and_end(&d);
     resume(&d);
-    tell(&d, 62);
+    report_progress(&d, 62);
     struct drill_row r = row(&d);
     lab_ended(&d.l, d.job, END_SUCCEEDED, 0);
     assert_null(model_job(d.l.m, d.job));
@@ -560,10 +560,10 @@ static void a_drill_outlives_a_restart(void **state)
         if (stage == 0) {
             lab_plan(&d.l);
             lab_started(&d.l, d.job);
-            tell(&d, 60);
+            report_progress(&d, 60);
             drill(&d);
         } else if (stage == 1) {
-            save_and_die(&d);
+            save_and_end(&d);
         } else if (stage == 2) {
             assert_int_equal(job_side(model_job(d.l.m, d.job))->avoid, d.node);
             assert_int_equal(lab_plan(&d.l), 1);
@@ -572,7 +572,7 @@ static void a_drill_outlives_a_restart(void **state)
         } else if (stage == 3) {
             lab_started(&d.l, d.job);
         } else if (stage == 4) {
-            tell(&d, 62);
+            report_progress(&d, 62);
             assert_null(job_side(model_job(d.l.m, d.job))->drill);
         } else {
             assert_true(is_certified(&d));
@@ -594,7 +594,7 @@ static void a_drill_outlives_a_restart(void **state)
 /* ---- programs that start over, without a drill ---- */
 
 /* The attempt ends, and the next one has a node. */
-static void go_on(struct drilled *d)
+static void restart_attempt(struct drilled *d)
 {
     lab_ended(&d->l, d->job, END_RECLAIMED, 0);
     lab_plan(&d->l);
@@ -610,9 +610,9 @@ static void attempt(struct drilled *d, int64_t attempt, int64_t saved, int64_t b
                              .node = lab_node_of(&d->l, d->job),
                              .restored = r->last_good,
                              .restored_progress = saved}});
-    tell(d, begins);
-    tell(d, begins + 1);
-    tell(d, upto);
+    report_progress(d, begins);
+    report_progress(d, begins + 1);
+    report_progress(d, upto);
     lab_saved(&d->l, d->job, 1, upto);
 }
 
@@ -626,20 +626,20 @@ static void a_job_that_starts_over_repeatedly_is_held_with_the_reason(void **sta
     d.job = lab_submit(&d.l, &row);
     lab_plan(&d.l);
     lab_started(&d.l, d.job);
-    tell(&d, 60);
+    report_progress(&d, 60);
     lab_saved(&d.l, d.job, 1, 60);
-    go_on(&d);
+    restart_attempt(&d);
     const struct job_row *r = &model_job(d.l.m, d.job)->row;
     attempt(&d, 2, 60, 0, 50);
     assert_int_equal(r->no_progress, 1);
-    go_on(&d);
+    restart_attempt(&d);
     /* it resumed once, but not beyond its maximum: inconclusive */
     attempt(&d, 3, 50, 50, 55);
     assert_int_equal(r->no_progress, 1);
-    go_on(&d);
+    restart_attempt(&d);
     attempt(&d, 4, 55, 0, 61); /* it exceeded all earlier progress from the beginning */
     assert_int_equal(r->no_progress, 0);
-    go_on(&d);
+    restart_attempt(&d);
     for (int i = 5; i < 5 + LAB_NO_PROGRESS_MAX; i++) {
         assert_int_equal(r->hold, HOLD_NONE);
         lab_take(&d.l);
@@ -647,7 +647,7 @@ static void a_job_that_starts_over_repeatedly_is_held_with_the_reason(void **sta
         assert_int_equal(r->no_progress, i - 4);
         lab_take(&d.l);
         assert_non_null(lab_history(&d.l, "in-vain"));
-        go_on(&d);
+        restart_attempt(&d);
     }
     assert_int_equal(r->state, JOB_PENDING);
     assert_int_equal(r->hold, HOLD_USER);

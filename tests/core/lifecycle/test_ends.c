@@ -468,7 +468,7 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
 }
 
 /* Ends a start that found no space, after took_ms; returns the pause. */
-static int64_t finds_no_space(struct running *r, int64_t took_ms)
+static int64_t end_without_space(struct running *r, int64_t took_ms)
 {
     while (took_ms > 0) {
         lab_wait(&r->l, took_ms < 10000 ? took_ms : 10000);
@@ -481,7 +481,7 @@ static int64_t finds_no_space(struct running *r, int64_t took_ms)
     return pause > 0 ? pause : 0;
 }
 
-static void try_again_after(struct running *r, int64_t pause)
+static void wait_and_plan(struct running *r, int64_t pause)
 {
     for (; pause > 0; pause -= 10000) {
         lab_wait(&r->l, pause < 10000 ? pause : 10000);
@@ -500,7 +500,7 @@ static void a_job_that_no_node_has_space_for_is_held_after_five_starts(void **st
     struct running r;
     start(&r);
     for (int k = 0; k < 10; k++) {
-        const int64_t pause = finds_no_space(&r, k % 2 ? 90000 : 1000);
+        const int64_t pause = end_without_space(&r, k % 2 ? 90000 : 1000);
         const struct job_row *j = row(&r);
         assert_int_equal(j->end, END_CAPACITY);
         for (int kind = 0; kind < RETRY_KINDS; kind++)
@@ -527,7 +527,7 @@ static void a_job_that_no_node_has_space_for_is_held_after_five_starts(void **st
             assert_non_null(strstr(reasons[0].text, "held after 5 such ends"));
         }
         lab_take(&r.l);
-        try_again_after(&r, k % 5 == 4 ? 0 : pause);
+        wait_and_plan(&r, k % 5 == 4 ? 0 : pause);
     }
     lab_ended(&r.l, r.job, END_CAPACITY, 0);
     lab_take(&r.l);
@@ -541,13 +541,13 @@ static void another_end_begins_the_count_of_starts_without_space_again(void **st
     struct running r;
     start(&r);
     for (int k = 0; k < 12; k++) {
-        int64_t pause = finds_no_space(&r, 1000);
+        int64_t pause = end_without_space(&r, 1000);
         assert_int_equal(row(&r)->hold, HOLD_NONE);
-        try_again_after(&r, pause);
+        wait_and_plan(&r, pause);
         if (k % 4 < 3)
             continue;
         lab_ended(&r.l, r.job, END_USER, 0);
-        try_again_after(&r, 0);
+        wait_and_plan(&r, 0);
     }
     lab_deinit(&r.l);
 }
@@ -565,7 +565,7 @@ static void a_job_avoids_the_node_that_had_no_space_for_it_alone(void **state)
         struct event full = {.type = EV_DISK, .disk = {.node = r.node, .full = "it is full"}};
         if (is_full)
             lab_apply(&r.l, full);
-        assert_int_equal(finds_no_space(&r, 0), 0);
+        assert_int_equal(end_without_space(&r, 0), 0);
         assert_int_equal(job_side(model_job(r.l.m, r.job))->avoid, is_full ? CORE_ID_NONE : r.node);
         core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
         assert_string_equal(reasons[0].code, is_full ? "ready" : "no-room-away");
@@ -611,7 +611,7 @@ static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **st
 }
 
 /* Ends its attempt, and waits for the next try. */
-static void cannot_use_store(struct running *r)
+static void end_store_away(struct running *r)
 {
     lab_ended(&r->l, r->job, END_STORE_AWAY, 0);
     assert_int_equal(row(r)->state, JOB_PENDING);
@@ -626,10 +626,10 @@ static void the_node_that_cannot_use_the_store_is_not_tried_next(void **state)
     struct running r;
     start(&r);
     int64_t other = lab_join(&r.l, "n2", 4);
-    cannot_use_store(&r);
+    end_store_away(&r);
     assert_int_equal(lab_node_of(&r.l, r.job), other);
     assert_int_equal(job_side(model_job(r.l.m, r.job))->avoid, CORE_ID_NONE);
-    cannot_use_store(&r);
+    end_store_away(&r);
     assert_int_equal(lab_node_of(&r.l, r.job), r.node);
     lab_deinit(&r.l);
 }
@@ -643,7 +643,7 @@ static void a_job_waits_a_limited_time_for_another_node(void **state)
         struct running r;
         start(&r);
         lab_elastic(&r.l, "burst", 1, "m5", 4);
-        cannot_use_store(&r);
+        end_store_away(&r);
         assert_int_equal(lab_node_of(&r.l, r.job), CORE_ID_NONE);
         assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
         assert_string_equal(reasons[0].code, "store-away");

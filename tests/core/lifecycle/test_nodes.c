@@ -409,7 +409,7 @@ static bool says(const struct lab *l, int64_t job, const char *code, const char 
     return false;
 }
 
-static void tell_disk(struct lab *l, int64_t node, const char *full)
+static void set_disk_full(struct lab *l, int64_t node, const char *full)
 {
     struct event ev = {.type = EV_DISK, .disk.node = node};
     STR_COPY(ev.disk.full, full);
@@ -425,8 +425,8 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     lab_plan(&l);
     lab_started(&l, first);
     lab_take(&l);
-    tell_disk(&l, node, "1 MiB of 16 MiB are free");
-    tell_disk(&l, node, "0 B of 16 MiB are free"); /* still full */
+    set_disk_full(&l, node, "1 MiB of 16 MiB are free");
+    set_disk_full(&l, node, "0 B of 16 MiB are free"); /* still full */
     lab_take(&l);
     assert_int_equal(l.c.n_history, 1);
     assert_string_equal(lab_history(&l, "disk-full")->text,
@@ -446,13 +446,13 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, third), CORE_ID_NONE);
     lab_take(&l);
-    tell_disk(&l, node, "");
-    tell_disk(&l, node, "");
+    set_disk_full(&l, node, "");
+    set_disk_full(&l, node, "");
     lab_plan(&l);
     lab_take(&l);
     assert_string_equal(lab_history(&l, "disk-room")->text, "n1 has space on its disk again");
     assert_int_equal(lab_node_of(&l, third), node);
-    tell_disk(&l, 4711, "gone meanwhile");
+    set_disk_full(&l, 4711, "gone meanwhile");
     lab_deinit(&l);
 }
 

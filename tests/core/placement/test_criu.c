@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include <string.h>
 
-static void tell(struct lab *l, int64_t node, enum criu_ability can, const char *text)
+static void set_criu(struct lab *l, int64_t node, enum criu_ability can, const char *text)
 {
     struct event ev = {.type = EV_FACTS, .facts = {.node = node, .criu = can}};
     STR_COPY(ev.facts.criu_text, text);
@@ -53,12 +53,12 @@ static void a_criu_job_runs_only_on_nodes_with_criu(void **state)
     lab_init(&l);
     int64_t waits = submit(&l, ""); /* no node has joined: one with support may */
     int64_t a = lab_join(&l, "a", 4), b = lab_join(&l, "b", 4), c = lab_join(&l, "c", 4);
-    tell(&l, a, CRIU_NO, "criu is not installed");
+    set_criu(&l, a, CRIU_NO, "criu is not installed");
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, waits), CORE_ID_NONE);
     assert_string_equal(why(&l, waits, "criu"),
         "3 machines large enough cannot checkpoint it by CRIU; a: criu is not installed");
-    tell(&l, c, CRIU_CPU, "4.1");
+    set_criu(&l, c, CRIU_CPU, "4.1");
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, waits), c);
     int64_t other = lab_submit_cpus(&l, 1); /* other jobs go anywhere */
@@ -73,7 +73,7 @@ static void a_criu_job_runs_only_on_nodes_with_criu(void **state)
     assert_non_null(why(&l, full, "nodes-busy"));
     assert_string_equal(why(&l, full, "criu"),
         "2 machines large enough cannot checkpoint it by CRIU; a: criu is not installed");
-    tell(&l, b, CRIU_GPU, "4.1");
+    set_criu(&l, b, CRIU_GPU, "4.1");
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, full), b);
     struct event ev = {.type = EV_PLACE, .place = {.job = submit(&l, ""), .node = a}};
@@ -91,7 +91,7 @@ static void an_impossible_criu_job_is_refused_with_the_reason(void **state)
         "--checkpoint criu: no machine that the job may use can do that; a: its agent does not "
         "report "
         "what CRIU can do there");
-    tell(&l, a, CRIU_NO, "criu 3.17.1: criu check failed with exit code 1: no vDSO");
+    set_criu(&l, a, CRIU_NO, "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     refused(&l, criu_job(0),
         "--checkpoint criu: no machine that the job may use can do that; a: criu 3.17.1: criu "
         "check failed with exit code "
@@ -154,7 +154,7 @@ static void an_untried_pool_is_tried_once(void **state)
     lab_plan(&l);
     assert_int_equal(list_is_empty(model_instances(l.m)), 0);
     int64_t node = lab_bring_up(&l, 1, 16);
-    tell(&l, node, CRIU_NO, "criu is not installed");
+    set_criu(&l, node, CRIU_NO, "criu is not installed");
     lab_plan(&l);
     assert_null(model_instance(l.m, 2));
     assert_int_equal(lab_node_of(&l, job), CORE_ID_NONE);
@@ -168,7 +168,7 @@ static void an_untried_pool_is_tried_once(void **state)
     lab_set_pool(&l, p);
     lab_plan(&l);
     assert_non_null(model_instance(l.m, 2));
-    tell(&l, lab_bring_up(&l, 2, 16), CRIU_CPU, "4.1");
+    set_criu(&l, lab_bring_up(&l, 2, 16), CRIU_CPU, "4.1");
     lab_plan(&l);
     assert_int_not_equal(lab_node_of(&l, job), CORE_ID_NONE);
     lab_deinit(&l);

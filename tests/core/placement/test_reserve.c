@@ -118,11 +118,11 @@ static void a_job_that_leaves_enough_capacity_needs_no_time_limit(void **state)
     int64_t node = lab_join(&l, "a", 16);
     lab_submit_nodes(&l, 1, 14, HOUR_MS);
     lab_plan(&l);
-    int64_t big = lab_submit_nodes(&l, 1, 15, HOUR_MS), fits_beside = lab_submit_nodes(&l, 1, 1, 0),
-            not_both = lab_submit_nodes(&l, 1, 1, 0);
+    int64_t big = lab_submit_nodes(&l, 1, 15, HOUR_MS),
+            fits_next_to = lab_submit_nodes(&l, 1, 1, 0), not_both = lab_submit_nodes(&l, 1, 1, 0);
     lab_plan(&l);
     assert_int_equal(kept_for(&l, node), big);
-    assert_true(lab_runs(&l, fits_beside));
+    assert_true(lab_runs(&l, fits_next_to));
     assert_true(!lab_runs(&l, not_both));
     lab_deinit(&l);
 }

@@ -277,7 +277,7 @@ static void tasks_that_ended_before_the_submit_count(void **state)
 enum { N = 90 };
 enum fate { OPEN, GOOD, BAD };
 
-struct play {
+struct run {
     struct lab l;
     struct shelf s;
     struct prng r;
@@ -287,7 +287,7 @@ struct play {
 };
 
 /* Exactly the ready tasks of the second array run. */
-static void look(struct play *p)
+static void check_ready_tasks(struct run *p)
 {
     const struct job *j = model_job(p->l.m, p->second);
     for (int32_t i = 0; i < N; i++) {
@@ -299,7 +299,7 @@ static void look(struct play *p)
     assert_true(!j || j->array->left.n <= RANGES_MAX);
 }
 
-static void turn(struct play *p)
+static void turn(struct run *p)
 {
     int32_t i = (int32_t)prng_below(&p->r, N);
     uint64_t what = prng_below(&p->r, 20);
@@ -324,7 +324,7 @@ static void turn(struct play *p)
         end_task(&p->l, p->second, i, END_SUCCEEDED);
     }
     lab_plan(&p->l);
-    look(p);
+    check_ready_tasks(p);
 }
 
 static void tasks_end_in_any_order(void **state)
@@ -332,7 +332,7 @@ static void tasks_end_in_any_order(void **state)
     (void)state;
     size_t most = 0;
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        struct play p = {0};
+        struct run p = {0};
         prng_init(&p.r, seed);
         lab_init(&p.l);
         lab_join(&p.l, "n1", 4 * N);
@@ -351,7 +351,7 @@ static void tasks_end_in_any_order(void **state)
             }
         }
         lab_plan(&p.l);
-        look(&p);
+        check_ready_tasks(&p);
         for (int32_t i = 0; i < N; i++)
             if (lab_task(&p.l, p.second, i))
                 end_task(&p.l, p.second, i, END_SUCCEEDED);

@@ -61,7 +61,7 @@ struct bed {
     struct zone_source source;
     struct zones zones;
     int64_t forward_s;
-    struct cron_row row; /* used by the next put */
+    struct cron_row row; /* used by the next cron_put */
     /* stored row */
     struct cron_row stored;
     struct cron_run_row *runs;
@@ -127,7 +127,7 @@ static void bed_take(struct bed *b)
     }
 }
 
-static int64_t put(struct bed *b)
+static int64_t cron_put(struct bed *b)
 {
     struct job_row job = lab_job(1);
     struct job_texts texts = {
@@ -222,7 +222,7 @@ static void a_job_is_submitted_at_each_time_and_has_its_entry(void **state)
     struct bed b;
     (void)state;
     bed_init(&b);
-    assert_int_equal(put(&b), 1);
+    assert_int_equal(cron_put(&b), 1);
     live(&b, 3 * HOUR_MS);
     check_runs(&b, "started 15T02:30");
     const struct job *j = model_job(b.l.m, last_job(&b));
@@ -243,7 +243,7 @@ static void the_environment_has_the_time(void **state)
     struct bed b;
     (void)state;
     bed_init(&b);
-    put(&b);
+    cron_put(&b);
     lab_wait(&b.l, 150 * MINUTE_MS);
     lab_plan(&b.l);
     lab_take(&b.l);
@@ -259,7 +259,7 @@ static void a_time_in_its_zone_that_the_clocks_skip_is_the_moment_at_which_they_
     bed_init(&b);
     STR_COPY(b.row.zone, "Odd/Days");
     STR_COPY(b.row.schedule, "30 1 * * *"); /* 01:00 becomes 02:00 */
-    put(&b);
+    cron_put(&b);
     live(&b, 12 * HOUR_MS);
     end_job(&b);
     live(&b, 24 * HOUR_MS);
@@ -273,7 +273,7 @@ static void with_skip_a_time_is_skipped_while_the_previous_job_lives(void **stat
     (void)state;
     bed_init(&b);
     STR_COPY(b.row.schedule, "@hourly");
-    put(&b);
+    cron_put(&b);
     live(&b, 3 * HOUR_MS + MINUTE_MS);
     end_job(&b);
     live(&b, HOUR_MS);
@@ -288,7 +288,7 @@ static void with_queue_jobs_start_one_after_the_other(void **state)
     bed_init(&b);
     STR_COPY(b.row.schedule, "@hourly");
     b.row.overlap = CRON_QUEUE;
-    put(&b);
+    cron_put(&b);
     live(&b, 3 * HOUR_MS + MINUTE_MS);
     for (int k = 0; k < 3; k++) {
         end_job(&b);
@@ -320,7 +320,7 @@ static void with_replace_the_next_job_starts_when_the_cancelled_one_has_ended(vo
     bed_init(&b);
     STR_COPY(b.row.schedule, "@hourly");
     b.row.overlap = CRON_REPLACE;
-    put(&b);
+    cron_put(&b);
     live(&b, 2 * HOUR_MS + MINUTE_MS);
     int64_t first = last_job(&b);
     assert_int_equal(model_job(b.l.m, first)->row.state, JOB_CANCELLING);
@@ -358,7 +358,7 @@ static void missed_times_are_caught_up_as_configured(void **state)
         b.row.overlap = CRON_QUEUE;
         b.row.catch_up = cases[k].catch_up;
         b.row.catch_up_max = cases[k].max;
-        put(&b);
+        cron_put(&b);
         live(&b, MINUTE_MS);
         absent(&b, 3 * DAY_MS + 20 * MINUTE_MS);
         live(&b, HOUR_MS);
@@ -378,7 +378,7 @@ static void all_that_was_missed_is_caught_up_when_it_is_within_the_bound(void **
     bed_init(&b);
     b.row.overlap = CRON_QUEUE;
     b.row.catch_up = CATCH_UP_ALL;
-    put(&b);
+    cron_put(&b);
     live(&b, MINUTE_MS);
     absent(&b, 3 * DAY_MS);
     live(&b, MINUTE_MS);
@@ -396,7 +396,7 @@ static void a_short_absence_misses_nothing(void **state)
     (void)state;
     bed_init(&b);
     b.row.catch_up = CATCH_UP_NONE;
-    put(&b);
+    cron_put(&b);
     live(&b, 150 * MINUTE_MS - 1000);
     absent(&b, 50000);
     live(&b, MINUTE_MS);
@@ -410,7 +410,7 @@ static void a_year_without_belayd_is_caught_up_in_less_than_a_second(void **stat
     (void)state;
     bed_init(&b);
     STR_COPY(b.row.schedule, "* * * * *");
-    put(&b);
+    cron_put(&b);
     live(&b, 1);
     absent(&b, 365 * DAY_MS + 30000);
     live(&b, 1000);
@@ -471,7 +471,7 @@ static void the_clock_set_back_starts_nothing_again(void **state)
     (void)state;
     bed_init(&b);
     STR_COPY(b.row.schedule, "@hourly");
-    put(&b);
+    cron_put(&b);
     live(&b, HOUR_MS + MINUTE_MS);
     end_job(&b);
     b.l.now.wall.ms -= 30 * MINUTE_MS;
@@ -482,7 +482,7 @@ static void the_clock_set_back_starts_nothing_again(void **state)
     STR_COPY(b.row.schedule, "0 */1 * * *");
     b.row.id = 1;
     b.row.twice = CRON_TWICE_FIRST;
-    put(&b);
+    cron_put(&b);
     live(&b, 59 * MINUTE_MS);
     check_runs(&b, "started 15T01:00");
     live(&b, 50 * MINUTE_MS);
@@ -495,7 +495,7 @@ static void a_paused_entry_does_nothing_and_catches_nothing_up(void **state)
     struct bed b;
     (void)state;
     bed_init(&b);
-    put(&b);
+    cron_put(&b);
     set(&b, 1, CRON_PAUSED);
     set(&b, 1, CRON_PAUSED);
     live(&b, 3 * DAY_MS);
@@ -513,7 +513,7 @@ static void a_removed_entry_is_gone_and_its_job_goes_on(void **state)
     struct event again = {.type = EV_CRON_SET, .cron_set = {.cron = 1, .to = CRON_REMOVED}};
     (void)state;
     bed_init(&b);
-    put(&b);
+    cron_put(&b);
     live(&b, 3 * HOUR_MS);
     int64_t job = last_job(&b);
     set(&b, 1, CRON_REMOVED);
@@ -525,7 +525,7 @@ static void a_removed_entry_is_gone_and_its_job_goes_on(void **state)
     lab_ended(&b.l, job, END_SUCCEEDED, 0);
     live(&b, 2 * DAY_MS);
     check_runs(&b, "started 15T02:30");
-    assert_int_equal(put(&b), 2); /* the name is free, the number is not reused */
+    assert_int_equal(cron_put(&b), 2); /* the name is free, the number is not reused */
     bed_deinit(&b);
 }
 
@@ -535,7 +535,7 @@ static void a_manual_run_starts_at_once_and_leaves_the_schedule_unchanged(void *
     struct event run = {.type = EV_CRON_RUN, .cron_run = {.cron = 1, .by = "ann"}};
     (void)state;
     bed_init(&b);
-    put(&b);
+    cron_put(&b);
     set(&b, 1, CRON_PAUSED);
     int64_t job = lab_apply(&b.l, run);
     assert_int_equal(job, last_job(&b));
@@ -557,7 +557,7 @@ static void an_edit_changes_what_comes_and_keeps_the_job_unless_it_is_given(void
     struct bed b;
     (void)state;
     bed_init(&b);
-    put(&b);
+    cron_put(&b);
     STR_COPY(b.row.schedule, "0 5 * * *");
     b.row.id = 1;
     lab_apply(&b.l, (struct event){.type = EV_CRON_PUT, .cron_put.row = &b.row});
@@ -600,19 +600,19 @@ static void what_cannot_be_is_refused(void **state)
     b.row.catch_up_max = 1001;
     refuse(&b, ERR_INVALID, "the number of times to catch up must be 1 to", true);
     b.row.catch_up_max = 1;
-    put(&b);
+    cron_put(&b);
     refuse(&b, ERR_CONFLICT, "has a cron entry 'nightly' already", true);
     b.row.id = 5;
     refuse(&b, ERR_NOT_FOUND, "no cron entry 5", true);
     b.row.id = CORE_ID_NONE;
     for (int k = 1; k < CRONS_OF_USER_MAX; k++) {
         text_format(b.row.name, sizeof b.row.name, "n%d", k);
-        put(&b);
+        cron_put(&b);
     }
     STR_COPY(b.row.name, "one more");
     refuse(&b, ERR_CONFLICT, "remove some", true);
     STR_COPY(b.row.user, "somebody else"); /* does not conflict */
-    put(&b);
+    cron_put(&b);
     bed_deinit(&b);
 }
 
@@ -661,7 +661,7 @@ static void an_entry_that_cannot_be_read_any_more_says_so_and_does_nothing(void 
     struct err e;
     (void)state;
     bed_init(&b);
-    put(&b);
+    cron_put(&b);
     bed_take(&b);
     struct cron_row odd_zone = b.stored, odd_job = b.stored;
     odd_zone.id = 2;

@@ -23,7 +23,7 @@ static int64_t submit(struct lab *l, const struct job_row *r, const char *labels
     return id;
 }
 
-static void ask(struct lab *l, const char *pool, const char *labels)
+static void set_required_labels(struct lab *l, const char *pool, const char *labels)
 {
     struct pool_row row = lab_pool(l, pool);
     STR_COPY(row.required_labels, labels);
@@ -37,7 +37,7 @@ static void jobs_with_the_labels_run_in_the_pool_and_others_elsewhere(void **sta
     struct job_row r = lab_job(2);
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5.large", 4);
-    ask(&l, "burst", ",team,project,");
+    set_required_labels(&l, "burst", ",team,project,");
     lab_join(&l, "n1", 2);
     int64_t first = submit(&l, &r, "{\"team\":\"nlp\"}"),
             second = submit(&l, &r, "{\"team\":\"nlp\"}");
@@ -51,7 +51,7 @@ static void jobs_with_the_labels_run_in_the_pool_and_others_elsewhere(void **sta
     lab_plan(&l);
     assert_non_null(list_first(model_instances(l.m)));
     assert_false(lab_has_reason(&l, third, "required-labels", ""));
-    ask(&l, "burst", "");
+    set_required_labels(&l, "burst", "");
     lab_plan(&l);
     assert_false(lab_has_reason(&l, second, "required-labels", ""));
     lab_deinit(&l);
@@ -65,7 +65,7 @@ static void a_job_that_could_run_nowhere_else_is_refused_with_the_labels_to_add(
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5.large", 4);
     lab_join(&l, "n1", 2);
-    ask(&l, "burst", ",team,project,");
+    set_required_labels(&l, "burst", ",team,project,");
     STR_COPY(there.spec.pool, "burst");
     assert_int_equal(try_submit(&l, &large, "{\"team\":\"a\"}", NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "pool burst requires further labels of its jobs: project "
@@ -93,7 +93,7 @@ static void a_pool_may_require_labels_later(void **state)
     int64_t first = submit(&l, &r, "{}"), second = submit(&l, &r, "{}"),
             third = submit(&l, &r, "{\"team\":\"a\"}");
     lab_plan(&l);
-    ask(&l, "base", ",team,");
+    set_required_labels(&l, "base", ",team,");
     lab_plan(&l);
     assert_int_not_equal(lab_node_of(&l, first), CORE_ID_NONE);
     lab_ended(&l, first, END_SUCCEEDED, 0);

@@ -201,7 +201,7 @@ static int count_of(const struct lab *l, enum instance_state state)
     return n;
 }
 
-static void tell_full_again(struct lab *l, int64_t except)
+static void repeat_disk_full(struct lab *l, int64_t except)
 {
     LIST_FOREACH (model_nodes(l->m), at) {
         struct event full = {.type = EV_DISK, .disk.full = "full"};
@@ -227,7 +227,7 @@ static void no_other_is_launched_while_one_that_joined_is_on_trial(void **state)
         int64_t id = wait_for_a_launch(&l), node = lab_bring_up(&l, id, 4);
         if (restarts) {
             restart(&l, &s);
-            tell_full_again(&l, node);
+            repeat_disk_full(&l, node);
         }
         lab_plan(&l);
         assert_int_equal(count_of(&l, INSTANCE_INTENDED), 0);
@@ -311,7 +311,7 @@ static void a_full_machine_counts_once_and_one_that_begins_a_job_ends_it(void **
     lab_deinit(&l);
 }
 
-static void tell_disk(struct lab *l, int64_t node, const char *full)
+static void set_disk_full(struct lab *l, int64_t node, const char *full)
 {
     struct event ev = {.type = EV_DISK, .disk.node = node};
     STR_COPY(ev.disk.full, full);
@@ -327,21 +327,21 @@ static void machines_that_report_full_disks_out_of_order_count_once_each(void **
     start(&l, 3);
     for (int k = 0; k < 3; k++)
         nodes[k] = lab_bring_up(&l, k + 1, 4);
-    tell_disk(&l, nodes[1], "full");
+    set_disk_full(&l, nodes[1], "full");
     assert_int_equal(boots(&l)->failed, 1);
-    tell_disk(&l, nodes[2], "also full");
+    set_disk_full(&l, nodes[2], "also full");
     assert_int_equal(boots(&l)->failed, 2);
-    tell_disk(&l, nodes[0], "full as well");
+    set_disk_full(&l, nodes[0], "full as well");
     assert_int_equal(boots(&l)->failed, 3);
     assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(1));
     assert_int_equal(boots(&l)->instance, 3);
     assert_non_null(strstr(boots(&l)->text, ": also full"));
     for (int k = 0; k < 3; k++) {
-        tell_disk(&l, nodes[k], "");
-        tell_disk(&l, nodes[k], "full again");
+        set_disk_full(&l, nodes[k], "");
+        set_disk_full(&l, nodes[k], "full again");
     }
     restart(&l, &s);
-    tell_full_again(&l, CORE_ID_NONE);
+    repeat_disk_full(&l, CORE_ID_NONE);
     assert_int_equal(boots(&l)->failed, 3);
     lab_deinit(&l);
     shelf_deinit(&s);
@@ -354,15 +354,15 @@ static void what_counted_before_a_machine_worked_does_not_count_again(void **sta
     struct lab l;
     start(&l, 1);
     int64_t old = lab_bring_up(&l, wait_for_a_launch(&l), 4);
-    tell_disk(&l, old, "full");
+    set_disk_full(&l, old, "full");
     lab_plan(&l);
     lab_bring_up(&l, wait_for_a_launch(&l), 4);
     lab_plan(&l);
     assert_int_equal(boots(&l)->failed, 1);
     lab_started(&l, 1);
     assert_int_equal(boots(&l)->failed, 0);
-    tell_disk(&l, old, "");
-    tell_disk(&l, old, "full");
+    set_disk_full(&l, old, "");
+    set_disk_full(&l, old, "full");
     assert_int_equal(boots(&l)->failed, 0);
     lab_deinit(&l);
 }
@@ -379,7 +379,7 @@ static void an_attempt_that_never_began_proves_nothing_after_a_restart(void **st
     lab_wait(&l, 1000);
     lab_ended(&l, 1, END_CAPACITY, 0);
     restart(&l, &s);
-    tell_disk(&l, node, "full");
+    set_disk_full(&l, node, "full");
     assert_int_equal(boots(&l)->failed, 1);
     lab_deinit(&l);
     shelf_deinit(&s);
@@ -391,7 +391,7 @@ static void a_job_that_begins_ends_the_trial_also_if_a_newer_machine_failed_sinc
     struct lab l;
     start(&l, 5);
     for (int64_t id = 1; id <= BOOTS_FAILED_MAX; id++)
-        tell_disk(&l, lab_bring_up(&l, id, 4), "full");
+        set_disk_full(&l, lab_bring_up(&l, id, 4), "full");
     lab_launched(&l, 5);
     int64_t node = lab_bring_up(&l, 4, 4);
     lab_plan(&l);

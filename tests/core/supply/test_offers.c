@@ -27,7 +27,7 @@ static int64_t offer(
 }
 
 /* Sets the offer's counts as if observed. */
-static void seen(struct lab *l, int64_t id, int64_t reclaims, int64_t up_ms)
+static void set_counts(struct lab *l, int64_t id, int64_t reclaims, int64_t up_ms)
 {
     struct offer *o = model_offer(l->m, id);
     o->row.reclaims = reclaims;
@@ -41,8 +41,8 @@ static void an_offer_that_is_reclaimed_often_costs_what_it_loses(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t calm = offer(&l, "z2", MARKET_SPOT, 0, 4, 1030000);
-    seen(&l, 1, 200, 100 * HOUR); /* two per hour */
-    seen(&l, calm, 0, 100 * HOUR);
+    set_counts(&l, 1, 200, 100 * HOUR); /* two per hour */
+    set_counts(&l, calm, 0, 100 * HOUR);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, 1), 0);
