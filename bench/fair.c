@@ -53,7 +53,7 @@ struct week {
     struct prng prng;
     struct planned *jobs; /* index: id */
     size_t n_jobs;
-    bool says_limits;
+    bool has_time_limits;
     int64_t n_of[TEAMS][KINDS], used_ms[TEAMS]; /* n_of: pending; used_ms: CPUs times ms */
     int64_t busy_ms, waited_ms[KINDS], longest_ms[KINDS], n_started[KINDS];
 };
@@ -97,7 +97,7 @@ static void submit(struct week *w, int team, enum size kind)
         j.runs_ms = between(w, 60, 180) * MINUTE_MS;
         break;
     }
-    if (w->says_limits)
+    if (w->has_time_limits)
         r.spec.time_limit_ms = j.runs_ms * between(w, 110, 300) / 100;
     STR_COPY(r.user, teams[team].name);
     STR_COPY(r.spec.team, teams[team].name);
@@ -241,10 +241,10 @@ static void count_waiting(struct week *w)
     }
 }
 
-static void run(const char *name, bool says_limits, int32_t reserve, bool with_teams)
+static void run(const char *name, bool has_time_limits, int32_t reserve, bool with_teams)
 {
     struct queue_policy o = queue_policy_defaults;
-    struct week w = {.says_limits = says_limits};
+    struct week w = {.has_time_limits = has_time_limits};
     struct policy_team own[TEAMS];
     memcpy(own, teams, sizeof own);
     o.teams = own;

@@ -39,7 +39,7 @@ struct connection {
 };
 
 /* printed part of the body of a failed answer */
-#define SAID_BYTES 300
+#define PRINTED_BYTES 300
 #define ANSWER_BYTES_MAX ((size_t)16 << 20)
 
 static _Noreturn void die(const char *what)
@@ -119,7 +119,7 @@ static void receive(struct connection *c, int fd)
         return;
     const struct http_reply *r = &c->reading.reply;
     if (r->status / 100 != 2) {
-        fprintf(stderr, "bench_load: the answer is %d: %.*s\n", r->status, SAID_BYTES,
+        fprintf(stderr, "bench_load: the answer is %d: %.*s\n", r->status, PRINTED_BYTES,
             buf_str(&r->body));
         exit(1);
     }

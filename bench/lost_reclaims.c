@@ -18,7 +18,7 @@
 #define JOBS 6
 #define PLACES 12
 #define TICKS 1440 /* of about a minute; the day is repeated */
-#define SAVE_LEAST_MS 500
+#define SAVE_MIN_MS 500
 #define OF_ONE_WORLD 25 /* maximum number of reclaims from one world, for variety */
 
 struct take {
@@ -42,7 +42,7 @@ static struct replay_job make_job(struct prng *p)
     return (struct replay_job){.submit_ms = 0,
         .need = {.cpus = 4, .memory_mib = 1024},
         .work_ms = 12 * HOUR,
-        .save_ms = SAVE_LEAST_MS + bytes / bytes_ms,
+        .save_ms = SAVE_MIN_MS + bytes / bytes_ms,
         .ckpt_bytes = bytes};
 }
 

@@ -29,7 +29,7 @@
 #define MINUTES 60
 #define DECISIONS_MAX (JOBS * MINUTES * 4)
 #define SPOT_UUSD_H 300000
-#define SURE_UUSD_H 1000000
+#define ON_DEMAND_UUSD_H 1000000
 
 static const struct resources machine = {.cpus = 32, .memory_mib = 32 * 4096};
 
@@ -157,8 +157,8 @@ static void set_up(struct bench *b)
             .market = is_sure ? MARKET_ON_DEMAND : MARKET_SPOT,
             .rank = is_sure,
             .total = machine,
-            .price_uusd_h = is_sure ? SURE_UUSD_H : SPOT_UUSD_H + 1000 * i,
-            .on_demand_uusd_h = SURE_UUSD_H};
+            .price_uusd_h = is_sure ? ON_DEMAND_UUSD_H : SPOT_UUSD_H + 1000 * i,
+            .on_demand_uusd_h = ON_DEMAND_UUSD_H};
         snprintf(o.zone, sizeof o.zone, "z%d", i);
         int64_t id = apply(b, (struct event){.type = EV_OFFER, .offer = &o});
         b->capacity[id] = is_sure ? JOBS : i % 2 * CAPACITY;

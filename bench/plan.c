@@ -145,7 +145,7 @@ static int by_size(const void *a, const void *b)
 
 /* Duration of one dependent read: follows a random cycle over all cache lines (Sattolo's
  * algorithm). */
-static double read_us(struct bench *b, size_t bytes)
+static double dependent_read_us(struct bench *b, size_t bytes)
 {
     size_t n = bytes / LINE, at = 0;
     struct {
@@ -315,7 +315,7 @@ static struct figures run(int64_t nodes, int64_t queued)
     f.median_us = took[ENDS / 2];
     f.worst_us = took[ENDS - 1];
     f.burst_ms = bursts(&b, &f.worst_burst_ms);
-    f.reads = f.burst_ms * 1000 / ENDS / read_us(&b, (size_t)memory_bytes(&b));
+    f.reads = f.burst_ms * 1000 / ENDS / dependent_read_us(&b, (size_t)memory_bytes(&b));
     ask_why(&b, &f);
     planner_destroy(b.p);
     model_destroy(b.m);

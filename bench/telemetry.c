@@ -46,7 +46,7 @@ static void *spin(void *ctx)
 }
 
 /* Runs `processes` processes, with busy threads if `busy`. All end with the benchmark. */
-static void be_task(int processes, bool busy)
+static void run_task(int processes, bool busy)
 {
     pthread_t thread;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -85,7 +85,7 @@ static void bench_node(int tasks, int processes, int looks)
     for (int i = 0; i < tasks; i++) {
         n.tasks[i] = fork();
         if (n.tasks[i] == 0)
-            be_task(processes, i == 0);
+            run_task(processes, i == 0);
     }
     uv_loop_init(&n.loop);
     struct timers *timers = uv_timers_create(&n.loop);

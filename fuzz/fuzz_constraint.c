@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void look_at_constraint(const char *text)
+static void check_constraint(const char *text)
 {
     struct constraint c, again;
     struct err e = {0};
@@ -31,11 +31,11 @@ static void look_at_constraint(const char *text)
     assert(constraint_matches(&c, all) && (c.n_names > 0) != constraint_matches(&c, ""));
 }
 
-static void look_at_counts(const char *text)
+static void check_counts(const char *text)
 {
     struct counts c, again;
     struct err e = {0};
-    char out[COUNTS_TEXT_MAX], out_again[COUNTS_TEXT_MAX];
+    char out[COUNTS_TEXT_MAX], out_second[COUNTS_TEXT_MAX];
     int rc = counts_parse(text, &c, &e);
     if (rc != 0) {
         check_error(rc, &e);
@@ -44,15 +44,15 @@ static void look_at_counts(const char *text)
     counts_format(&c, out);
     assert(
         counts_parse(out, &again, &e) == 0 && counts_cover(&c, &again) && counts_cover(&again, &c));
-    counts_format(&again, out_again);
-    assert(str_eq(out, out_again));
+    counts_format(&again, out_second);
+    assert(str_eq(out, out_second));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_strndup((const char *)data, size);
-    look_at_constraint(text);
-    look_at_counts(text);
+    check_constraint(text);
+    check_counts(text);
     free(text);
     return 0;
 }

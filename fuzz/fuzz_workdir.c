@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void write_again(const struct workdir *w, struct buf *out)
+static void write_copy(const struct workdir *w, struct buf *out)
 {
     struct err e;
     workdir_begin(out);
@@ -27,7 +27,7 @@ static void write_again(const struct workdir *w, struct buf *out)
     }
 }
 
-static void look_at_text(const char *p, size_t n)
+static void check_text(const char *p, size_t n)
 {
     struct workdir w;
     struct buf again = {0};
@@ -37,13 +37,13 @@ static void look_at_text(const char *p, size_t n)
         check_error(rc, &e);
         return;
     }
-    write_again(&w, &again);
+    write_copy(&w, &again);
     assert(again.len == n && memcmp(again.data, p, n) == 0);
     buf_deinit(&again);
     workdir_deinit(&w);
 }
 
-static void look_at_pack(const char *p, size_t n)
+static void check_pack(const char *p, size_t n)
 {
     struct workdir_piece piece;
     struct err e = {0};
@@ -54,7 +54,7 @@ static void look_at_pack(const char *p, size_t n)
         check_error(rc, &e);
 }
 
-static void look_at_question(const char *p, size_t n)
+static void check_request(const char *p, size_t n)
 {
     char(*v)[CHUNK_HEX_SIZE];
     size_t many;
@@ -75,9 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(copy);
         copy = mem_dup(data, size); /* ends where a sanitizer detects reads beyond it */
     }
-    look_at_text(copy, size);
-    look_at_pack(copy, size);
-    look_at_question(copy, size);
+    check_text(copy, size);
+    check_pack(copy, size);
+    check_request(copy, size);
     free(copy);
     return 0;
 }

@@ -55,14 +55,14 @@ struct log_job *joblog_add(struct joblog *l)
     return &l->jobs[l->n++];
 }
 
-struct keyed {
+struct indexed_job {
     struct log_job job;
     size_t at;
 };
 
 static int by_submit(const void *a, const void *b)
 {
-    const struct keyed *x = a, *y = b;
+    const struct indexed_job *x = a, *y = b;
     if (x->job.submit.ms != y->job.submit.ms)
         return x->job.submit.ms < y->job.submit.ms ? -1 : 1;
     return x->at < y->at ? -1 : 1;
@@ -70,9 +70,9 @@ static int by_submit(const void *a, const void *b)
 
 void joblog_sort(struct joblog *l)
 {
-    struct keyed *all = mem_array(l->n + 1, sizeof *all);
+    struct indexed_job *all = mem_array(l->n + 1, sizeof *all);
     for (size_t i = 0; i < l->n; i++)
-        all[i] = (struct keyed){l->jobs[i], i};
+        all[i] = (struct indexed_job){l->jobs[i], i};
     qsort(all, l->n, sizeof *all, by_submit);
     for (size_t i = 0; i < l->n; i++)
         l->jobs[i] = all[i].job;

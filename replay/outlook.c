@@ -13,7 +13,7 @@
 #define DAY_MS 86400000LL
 
 /* Time limit of the replay for a job of this length. */
-static int64_t patience_ms(const struct outlook_options *o)
+static int64_t time_limit_ms(const struct outlook_options *o)
 {
     int64_t ms = 10 * o->job.work_ms + 7 * DAY_MS;
     return ms > o->within_ms ? ms : o->within_ms + DAY_MS;
@@ -68,7 +68,7 @@ static int simulate(
     so.config = c;
     so.log = &log;
     so.n_owned = 0;
-    so.after_ms = patience_ms(o);
+    so.after_ms = time_limit_ms(o);
     for (int32_t i = 0; rc == 0 && i < line->starts; i++) {
         struct study s;
         so.trace_from_ms = length_ms / line->starts * i;

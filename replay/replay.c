@@ -362,7 +362,7 @@ static void tear_down(struct replay *w)
     free(w->jobs);
 }
 
-static bool goes_on(const struct replay *w)
+static bool has_more_events(const struct replay *w)
 {
     return w->ended < (int64_t)w->o->n_jobs || (w->o->runs_out && map_size(&w->machines) > 0);
 }
@@ -371,8 +371,8 @@ static void run_events(struct replay *w)
 {
     const struct replay_options *o = w->o;
     timer_start(&w->vt.timers, &w->submit, o->n_jobs > 0 ? o->jobs[0].submit_ms : 0);
-    for (int64_t due; w->refused.kind == ERR_NONE && goes_on(w) && vtimers_next(&w->vt, &due) &&
-                      due <= o->until_ms;)
+    for (int64_t due; w->refused.kind == ERR_NONE && has_more_events(w) &&
+                      vtimers_next(&w->vt, &due) && due <= o->until_ms;)
         vtimers_run_next(&w->vt);
     if (w->ended < (int64_t)o->n_jobs) {
         int64_t left_ms = o->until_ms - clock_mono(&w->vt.clock).ms;

@@ -87,7 +87,7 @@ static void end(struct run *r, enum end_kind kind)
         end_rank(r, 0, kind);
 }
 
-static void go_on(struct run *r)
+static void run_until_next_save(struct run *r)
 {
     int64_t left = r->job->work_ms - r->done_ms, ms = left;
     if (r->job->save_ms > 0) {
@@ -123,7 +123,7 @@ static void started(struct run *r)
         }
     }
     p->started = true;
-    go_on(r);
+    run_until_next_save(r);
 }
 
 /* Reports the program's progress, at each save. */
@@ -199,7 +199,7 @@ static void on_run(struct timer *t, void *ctx)
         break;
     case SAVE:
         saved(r);
-        go_on(r);
+        run_until_next_save(r);
         break;
     case SAVE_AND_STOP:
         saved(r);

@@ -215,7 +215,7 @@ static void reprice(struct seller *k)
 
 /* Sets the timer for the next tick at which number or price changes. into_ms: time since the
  * current tick. */
-static void look_ahead(struct seller *k, int64_t into_ms)
+static void schedule_next_change(struct seller *k, int64_t into_ms)
 {
     const struct trace *t = k->o->trace;
     for (k->ahead = 1; k->ahead < t->n; k->ahead++) {
@@ -233,7 +233,7 @@ static void on_tick(struct timer *t, void *ctx)
     struct seller *k = ctx;
     (void)t;
     k->at = (k->at + k->ahead) % k->o->trace->n;
-    look_ahead(k, 0);
+    schedule_next_change(k, 0);
     if (k->o->trace->prices_uusd_h && k->o->prices_too)
         reprice(k);
     while (k->n > capacity(k)) {
@@ -256,7 +256,7 @@ void replay_open_seller(struct replay *w, size_t i)
     if (!t)
         return;
     k->at = (size_t)(o->trace_from_ms / t->gap_ms) % t->n;
-    look_ahead(k, o->trace_from_ms % t->gap_ms);
+    schedule_next_change(k, o->trace_from_ms % t->gap_ms);
     if (t->prices_uusd_h && o->prices_too)
         reprice(k);
 }
