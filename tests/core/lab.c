@@ -431,14 +431,14 @@ static void print_memory(const struct lab *l)
 {
     const struct planner *p = l->p;
     const struct model_versions *v = model_versions(l->m);
-    print_message("the model: growth %" PRId64 ", rewind %" PRId64 ", anew %" PRId64
+    print_message("the model: growth %" PRId64 ", rewind %" PRId64 ", retry_all %" PRId64
                   ", change %" PRId64 ", launches %" PRId64 "\n",
-        v->growth, v->rewind, v->anew, v->change, v->launches);
+        v->growth, v->rewind, v->retry_all, v->change, v->launches);
     print_message("the planner: rewind %" PRId64 ", seen growth %" PRId64 " fresh %" PRId64
-                  " anew %" PRId64 ", cursor %" PRId64 " %" PRId64
+                  " retry_all %" PRId64 ", cursor %" PRId64 " %" PRId64
                   "%s; launches computed at change %" PRId64 " after %" PRId64 ":",
-        p->rewind, p->seen.growth, p->seen.fresh, p->seen.anew, p->cursor.at_16, p->cursor.head,
-        p->is_all ? ", all classes" : "", p->change, p->base);
+        p->rewind, p->seen.growth, p->seen.fresh, p->seen.retry_all, p->cursor.at_16,
+        p->cursor.head, p->is_all ? ", all classes" : "", p->change, p->base);
     for (size_t k = 0; k < p->n_launches; k++)
         print_message(" %" PRId64, p->launches[k]);
     print_message("\n");
