@@ -82,7 +82,7 @@ static void dependency_met_at(const struct model *m, const struct depend_ask *d,
 
 /* False: the time when it becomes eligible is unknown. */
 static bool wait_for_jobs(
-    const struct model *m, const struct event *submit, struct asker *a, char *why)
+    const struct model *m, const struct event *submit, struct forecast_request *a, char *why)
 {
     struct forecast_waits w = FORECAST_WAITS_NONE;
     size_t n = 0;
@@ -103,7 +103,7 @@ static bool wait_for_jobs(
 }
 
 static bool wait_for(const struct model *m, const struct event *submit, struct hypothetical_job *i,
-    struct asker *a, char *why)
+    struct forecast_request *a, char *why)
 {
     struct stamp now = submit->now;
     a->from_ms = a->latest_from_ms = now.wall.ms;
@@ -163,7 +163,7 @@ static void answer(const struct model *m, const struct event *submit, struct hyp
     struct estimate *t)
 {
     const struct runtimes *history = runtimes_of(m, &i->job);
-    struct asker a = {.shape = &i->shape,
+    struct forecast_request a = {.shape = &i->shape,
         .at = queue_position_of(&i->shape),
         .row = &i->job.row,
         .history = history};

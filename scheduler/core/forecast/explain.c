@@ -546,16 +546,16 @@ static void explain_deadline(struct stamp now, const struct job *j, struct answe
         j->row.spec.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
 
-struct not_paid {
+struct cost_refusal {
     char s[160];
 };
 
 /* The cap or budget that does not allow a further cost of this much; "" if all do. Running jobs
  * have their part of a budget reserved, so only their caps are checked. */
-static struct not_paid not_paid(const struct job *j, int64_t uusd)
+static struct cost_refusal cost_refusal(const struct job *j, int64_t uusd)
 {
     const struct shape *s = j->shape;
-    struct not_paid t = {""};
+    struct cost_refusal t = {""};
     uint64_t mask = job_attempt(j) ? 0 : s->in_budgets;
     if (j->row.spec.max_uusd > 0 && uusd > j->row.spec.max_uusd - j->row.cost_uusd)
         text_format(t.s, sizeof t.s,
@@ -580,7 +580,7 @@ static void explain_outlook(
     str_format_usd(o.uusd, usd, sizeof usd);
     explain_add_reason(a, "expected",
         "%s is expected to end in %s (95th percentile: %s), and to cost %s more%s",
-        j->array ? "each of its tasks" : "it", median, p95, usd, not_paid(j, o.uusd).s);
+        j->array ? "each of its tasks" : "it", median, p95, usd, cost_refusal(j, o.uusd).s);
 }
 
 static void explain_pending(

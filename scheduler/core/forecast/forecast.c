@@ -31,15 +31,15 @@
 
 /* Hourly cost on the cheapest machine that may serve it; -1: none. */
 static int64_t least_uusd_h(
-    const struct forecast_snapshot *p, int32_t lot, const struct pool **ret_pool)
+    const struct forecast_snapshot *p, int32_t demand, const struct pool **ret_pool)
 {
-    const struct shape *s = p->lots[lot].shape;
+    const struct shape *s = p->demands[demand].shape;
     int64_t least = -1;
     for (size_t k = 0; k < p->n_node_classes; k++) {
         const struct node_class *of = &p->node_class[k];
         int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
         int64_t uusd_h = s->least * resources_share(shape_takes(s, &of->total), &of->total, price);
-        if (!(of->may[lot / 64] >> (lot % 64) & 1) || (least >= 0 && uusd_h >= least))
+        if (!(of->may[demand / 64] >> (demand % 64) & 1) || (least >= 0 && uusd_h >= least))
             continue;
         least = uusd_h;
         *ret_pool = of->node ? of->node->pool : of->offer->pool;
@@ -47,13 +47,15 @@ static int64_t least_uusd_h(
     return least;
 }
 
-/* Amount that the lot's jobs will reserve in a budget; 0 if they do not match it or none starts. */
-static int64_t budget_reserved_for_lot(
-    const struct forecast_snapshot *p, int32_t lot, const struct budget *b)
+/* Amount that the demand's jobs will reserve in a budget; 0 if they do not match it or none
+ * starts. */
+static int64_t budget_reserved_for_demand(
+    const struct forecast_snapshot *p, int32_t demand, const struct budget *b)
 {
-    const struct lot *l = &p->lots[lot];
+    const struct forecast_demand *l = &p->demands[demand];
     const struct pool *pool = NULL;
-    int64_t uusd_h = l->shape->in_budgets >> b->index & 1 ? least_uusd_h(p, lot, &pool) : -1, each;
+    int64_t uusd_h = l->shape->in_budgets >> b->index & 1 ? least_uusd_h(p, demand, &pool) : -1,
+            each;
     if (uusd_h < 0 || (b->options->pool[0] && !str_eq(b->options->pool, pool->row.name)))
         return 0;
     each = budgets_needs(b, l->shape, uusd_h, pool_input_uusd(pool, l->shape->constraints));
@@ -65,12 +67,12 @@ static const struct budget *budget_exhausted_ahead(const struct forecast_snapsho
 {
     for (size_t k = 0; k < budgets_count(p->m); k++) {
         const struct budget *b = budgets_at(p->m, k);
-        int64_t left = p->lots[p->mine].shape->in_budgets >> k & 1 ? budgets_left(b) : INT64_MAX,
+        int64_t left = p->demands[p->mine].shape->in_budgets >> k & 1 ? budgets_left(b) : INT64_MAX,
                 sum = 0;
-        for (int32_t i = 0; left != INT64_MAX && i < p->n_lots && sum <= left; i++)
+        for (int32_t i = 0; left != INT64_MAX && i < p->n_demands && sum <= left; i++)
             if (i == p->mine ||
-                queue_position_order(p->lots[i].position, p->lots[p->mine].position) < 0)
-                sum += budget_reserved_for_lot(p, i, b);
+                queue_position_order(p->demands[i].position, p->demands[p->mine].position) < 0)
+                sum += budget_reserved_for_demand(p, i, b);
         if (sum > left)
             return b;
     }
@@ -80,7 +82,7 @@ static const struct budget *budget_exhausted_ahead(const struct forecast_snapsho
 /* A budget of the job that cannot pay for it on any machine; NULL: none. */
 static const struct budget *budget_lacking_everywhere(const struct forecast_snapshot *p)
 {
-    const struct shape *s = p->lots[p->mine].shape;
+    const struct shape *s = p->demands[p->mine].shape;
     for (size_t k = 0; s->in_budgets && k < p->n_node_classes; k++) {
         const struct node_class *of = &p->node_class[k];
         int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
@@ -121,7 +123,7 @@ static const char *why_no_machine_allows(const struct shape *s)
                : "no existing or launchable machine fits";
 }
 
-static struct wall wall_of(const struct asker *a, const struct model *m, int64_t at_ms)
+static struct wall wall_of(const struct forecast_request *a, const struct model *m, int64_t at_ms)
 {
     if (at_ms >= NEVER_MS)
         return WALL_NONE;
@@ -130,11 +132,11 @@ static struct wall wall_of(const struct asker *a, const struct model *m, int64_t
 }
 
 static void run_all(
-    struct forecast_snapshot *p, const struct asker *a, struct forecast *ret_forecast)
+    struct forecast_snapshot *p, const struct forecast_request *a, struct forecast *ret_forecast)
 {
     struct forecast_result results[FORECAST_RUNS];
     uint64_t seed = SEED + (uint64_t)a->at.head;
-    p->lots[p->mine].from_ms = a->from_ms;
+    p->demands[p->mine].from_ms = a->from_ms;
     results[0] = forecast_run(p, false, seed, FORECAST_WORK);
     int64_t n = FORECAST_WORK / results[0].work;
     n = n < 1 ? 1 : n > FORECAST_RUNS ? FORECAST_RUNS : n - (n % 2 == 0);
@@ -142,7 +144,7 @@ static void run_all(
         results[k] =
             forecast_run(p, false, seed + (uint64_t)k * 0x9e3779b97f4a7c15ULL, FORECAST_WORK);
     qsort(results, (size_t)n, sizeof results[0], by_time);
-    p->lots[p->mine].from_ms = a->latest_from_ms;
+    p->demands[p->mine].from_ms = a->latest_from_ms;
     struct forecast_result latest = forecast_run(p, true, seed, FORECAST_WORK);
     int64_t latest_ms = latest.at_ms > results[n - 1].at_ms ? latest.at_ms : results[n - 1].at_ms;
     const struct forecast_result *median = &results[n / 2];
@@ -191,8 +193,8 @@ static int64_t input_uusd_at_start(
     return n || o ? pool_input_uusd(n ? n->pool : o->pool, s->constraints) : 0;
 }
 
-void forecast_for(
-    const struct model *m, struct stamp now, const struct asker *a, struct forecast *ret_forecast)
+void forecast_for(const struct model *m, struct stamp now, const struct forecast_request *a,
+    struct forecast *ret_forecast)
 {
     *ret_forecast = (struct forecast){.median = WALL_NONE, .latest = WALL_NONE};
     if (a->from_ms <= now.wall.ms && shape_starts_now(m, a->shape, now, &ret_forecast->node)) {
@@ -255,7 +257,8 @@ void forecast_waits_add(struct forecast_waits *w, int64_t on, int64_t at_ms, int
     w->all_latest_ms = max_i64(w->all_latest_ms, latest_ms);
 }
 
-bool forecast_wait_for_dependencies(const struct forecast_waits *w, bool any, struct asker *a)
+bool forecast_wait_for_dependencies(
+    const struct forecast_waits *w, bool any, struct forecast_request *a)
 {
     a->from_ms = max_i64(a->from_ms, any ? w->any_ms : w->all_ms);
     a->latest_from_ms = max_i64(a->latest_from_ms, any ? w->any_latest_ms : w->all_latest_ms);
@@ -263,8 +266,8 @@ bool forecast_wait_for_dependencies(const struct forecast_waits *w, bool any, st
 }
 
 /* When its dependencies will be satisfied; false if unknown. */
-static bool wait_for_dependencies(
-    const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
+static bool wait_for_dependencies(const struct model *m, const struct job *j, struct stamp now,
+    struct forecast_request *a, char *why)
 {
     struct forecast_waits w = FORECAST_WAITS_NONE;
     if (list_is_empty(&job_side(j)->depends))
@@ -286,8 +289,8 @@ static bool wait_for_dependencies(
     return false;
 }
 
-static bool wait_for_task(
-    const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
+static bool wait_for_task(const struct model *m, const struct job *j, struct stamp now,
+    struct forecast_request *a, char *why)
 {
     int64_t at = NEVER_MS, latest = NEVER_MS;
     if (!array_is_full(j))
@@ -309,8 +312,8 @@ static bool wait_for_task(
     return false;
 }
 
-bool forecast_wait_for_window(
-    const struct model *m, const struct job_row *row, struct stamp now, struct asker *a, char *why)
+bool forecast_wait_for_window(const struct model *m, const struct job_row *row, struct stamp now,
+    struct forecast_request *a, char *why)
 {
     struct wall begin = window_not_before(m, row, now.wall);
     if (row->spec.window[0] && begin.ms >= WALL_NEVER.ms) {
@@ -323,8 +326,8 @@ bool forecast_wait_for_window(
 }
 
 /* When only missing capacity keeps it from starting. */
-static bool wait_for(
-    const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
+static bool wait_for(const struct model *m, const struct job *j, struct stamp now,
+    struct forecast_request *a, char *why)
 {
     a->from_ms = a->latest_from_ms = now.wall.ms;
     if (j->row.hold != HOLD_NONE) {
@@ -342,7 +345,7 @@ bool core_forecast(
     const struct job *j = model_job(m, job);
     if (!j || job_attempt(j) || j->row.state != JOB_PENDING)
         return false;
-    struct asker a = {.shape = j->shape, .row = &j->row, .history = runtimes_of(m, j)};
+    struct forecast_request a = {.shape = j->shape, .row = &j->row, .history = runtimes_of(m, j)};
     a.at =
         tree_has(&j->in_shape) ? job_position(m, j) : (struct queue_position){INT64_MAX, INT64_MAX};
     *ret_forecast = (struct forecast){.median = WALL_NONE, .latest = WALL_NONE};

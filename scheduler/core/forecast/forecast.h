@@ -26,7 +26,7 @@
  * requeues, preemption by quota, refused launches, named resources beyond whether a node has any,
  * what a limit leaves to gangs that may shrink, and closing windows of other jobs. After
  * FORECAST_WORK steps the rest ahead is not simulated but divided by the capacity of the nodes that
- * the job may use. Beyond the first FORECAST_LOTS different demands, others count as the most
+ * the job may use. Beyond the first FORECAST_DEMANDS different demands, others count as the most
  * similar of them.
  *
  * Reads only, frees all its memory, and takes some milliseconds with 100,000 queued jobs
@@ -38,7 +38,7 @@
 #include "scheduler/core/model/model.h"
 
 #define FORECAST_WORK 4096
-#define FORECAST_LOTS 128
+#define FORECAST_DEMANDS 128
 #define FORECAST_RUNS 15
 
 struct forecast {

@@ -14,17 +14,17 @@
 #include "scheduler/core/queue/shares.h"
 
 #define GROUPS_MAX 64      /* limited allowances; further ones count as unlimited */
-#define HISTORIES 4        /* per lot */
+#define HISTORIES 4        /* per demand */
 #define RECENT_ENDS_MAX 64 /* as in reserve.c */
 #define NO_INDEX (-1)
 #define NEVER_MS (1LL << 60)
 
 /* Machines that are equivalent for the job. */
 struct node_class {
-    const struct node *node;          /* one of them, or NULL */
-    const struct offer *offer;        /* the offer that launches it */
-    uint64_t may[FORECAST_LOTS / 64]; /* lots that an empty one could serve */
-    int64_t n_nodes;                  /* existing ones, simulated or not */
+    const struct node *node;             /* one of them, or NULL */
+    const struct offer *offer;           /* the offer that launches it */
+    uint64_t may[FORECAST_DEMANDS / 64]; /* demands that an empty one could serve */
+    int64_t n_nodes;                     /* existing ones, simulated or not */
     struct resources total;
 };
 
@@ -38,8 +38,8 @@ struct slot {
     int64_t idle_ms;           /* elastic: idle since */
     int64_t until_ms;          /* its reservation has capacity then at the latest */
     int32_t node_class, first; /* first: first of its runs, or NO_INDEX */
-    int32_t kept_for;          /* lot; NO_INDEX */
-    int32_t next_kept;         /* next slot reserved for that lot; NO_INDEX */
+    int32_t kept_for;          /* demand; NO_INDEX */
+    int32_t next_kept;         /* next slot reserved for that demand; NO_INDEX */
 };
 
 /* A running job, or another future event. */
@@ -61,7 +61,7 @@ struct running {
 };
 
 /* Pending jobs with the same demand. */
-struct lot {
+struct forecast_demand {
     struct queue_position position; /* position of the next one */
     const struct shape *shape;
     struct resources need;
@@ -98,17 +98,17 @@ struct forecast_snapshot {
     size_t n_runs;
     struct running *running;
     size_t n_running; /* per run */
-    struct lot lots[FORECAST_LOTS];
-    int32_t n_lots, mine; /* mine: lot of the job in question */
+    struct forecast_demand demands[FORECAST_DEMANDS];
+    int32_t n_demands, mine; /* mine: demand of the job in question */
     struct group groups[GROUPS_MAX];
     int32_t n_groups;
     uint8_t *group_of;                    /* by the index of an allowance */
     int64_t licences[LICENCES_MAX];       /* free ones */
     int32_t recent_ends[RECENT_ENDS_MAX]; /* slots with an end, most recent first */
     int32_t n_recent_ends;
-    int32_t n_reserved; /* number of lots */
+    int32_t n_reserved; /* number of demands */
     int32_t n_named;
-    /* Constraints of lots that name nodes. */
+    /* Constraints of demands that name nodes. */
     const struct constraints *naming[NAMING_MAX];
     int32_t n_naming;
     int64_t each; /* one in this many nodes is simulated */
@@ -123,7 +123,7 @@ static inline bool offer_is_unreliable(const struct offer *o)
 }
 
 /* The job in question. */
-struct asker {
+struct forecast_request {
     const struct shape *shape;
     struct queue_position at;  /* queue position */
     const struct job_row *row; /* its window; NULL: none */
@@ -139,8 +139,8 @@ struct forecast_result {
     int64_t work; /* steps used */
 };
 
-void forecast_for(
-    const struct model *m, struct stamp now, const struct asker *a, struct forecast *ret_forecast);
+void forecast_for(const struct model *m, struct stamp now, const struct forecast_request *a,
+    struct forecast *ret_forecast);
 /* The planner has a place for a job of the shape at its queue position, and no limit or licence
  * prevents it. */
 bool shape_starts_now(
@@ -161,11 +161,12 @@ struct forecast_waits {
 /* Adds a dependency on job `on`; NEVER_MS: its time is unknown. */
 void forecast_waits_add(struct forecast_waits *w, int64_t on, int64_t at_ms, int64_t latest_ms);
 /* Waits for any of them, or for all. False: until an unknown time. */
-bool forecast_wait_for_dependencies(const struct forecast_waits *w, bool any, struct asker *a);
+bool forecast_wait_for_dependencies(
+    const struct forecast_waits *w, bool any, struct forecast_request *a);
 
 /* Not before its window opens. False: it never does, and why says so (CORE_TEXT_MAX). */
-bool forecast_wait_for_window(
-    const struct model *m, const struct job_row *row, struct stamp now, struct asker *a, char *why);
+bool forecast_wait_for_window(const struct model *m, const struct job_row *row, struct stamp now,
+    struct forecast_request *a, char *why);
 
 /* As core_remedies, also for a hypothetical job. */
 size_t remedies_for(
@@ -190,7 +191,7 @@ static inline struct queue_position job_position(const struct model *m, const st
 }
 
 /* For the job in question; the snapshot is zeroed except its model and time. */
-void forecast_snapshot_take(struct forecast_snapshot *p, const struct asker *a);
+void forecast_snapshot_take(struct forecast_snapshot *p, const struct forecast_request *a);
 void forecast_snapshot_destroy(struct forecast_snapshot *p); /* with all its contents */
 
 /* The snapshot is not changed. latest: all jobs run to their limits. */

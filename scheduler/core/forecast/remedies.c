@@ -372,7 +372,7 @@ static int64_t needed(const struct remedies *r, const struct shape *s, const str
     return 0;
 }
 
-static void amount(enum limit_kind kind, int64_t n, char *out, size_t size)
+static void limit_amount_text(enum limit_kind kind, int64_t n, char *out, size_t size)
 {
     if (kind == LIMIT_UUSD_H)
         text_format(out, size, "$%" PRId64 ".%02" PRId64, n / 1000000, n % 1000000 / 10000);
@@ -394,8 +394,8 @@ static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
     if (most <= is || !starts(r, &v.shape))
         return;
     char with[32], now[32];
-    amount(kind, most, with, sizeof with);
-    amount(kind, is, now, sizeof now);
+    limit_amount_text(kind, most, with, sizeof with);
+    limit_amount_text(kind, is, now, sizeof now);
     add_remedy(r, "raise-limit", "if %s of %s%s were %s instead of %s %s",
         kind == LIMIT_MCPU && of_team && v.team.quota_mcpu > 0 ? "max_cpus or the quota"
                                                                : limit_names[kind],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One run of a forecast: events in order of time, with the planner's rules. Only changed slots are
- * examined, so the cost of an event depends on the number of lots, not of nodes or jobs. Placement
- * rules are in run_fit.c, reservations in run_reserve.c, launches in run_machines.c.
+ * examined, so the cost of an event depends on the number of demands, not of nodes or jobs.
+ * Placement rules are in run_fit.c, reservations in run_reserve.c, launches in run_machines.c.
  */
 #include "scheduler/core/forecast/run_private.h"
 
@@ -107,8 +107,8 @@ static void unlink_run(struct forecast_run *s, const struct run *r)
         s->runs[r->next].prev = r->prev;
 }
 
-static void start_on(
-    struct forecast_run *s, const struct lot *l, int32_t slot, int64_t end_ms, bool counts)
+static void start_on(struct forecast_run *s, const struct forecast_demand *l, int32_t slot,
+    int64_t end_ms, bool counts)
 {
     struct slot *c = &s->slots[slot];
     struct run *r = GROW(s->runs, s->n_runs);
@@ -129,7 +129,7 @@ static void start_on(
     heap_push(s, at, end_ms);
 }
 
-static int64_t draw_end(struct forecast_run *s, const struct lot *l)
+static int64_t draw_end(struct forecast_run *s, const struct forecast_demand *l)
 {
     int64_t limit_ms = l->shape->limit_ms;
     if (s->latest)
@@ -139,19 +139,19 @@ static int64_t draw_end(struct forecast_run *s, const struct lot *l)
     return s->t_ms + runtimes_draw(r, limit_ms, 0, prng_u64(&s->prng));
 }
 
-/* The next job of the lot has started. */
-static void advance(struct forecast_run *s, int32_t lot)
+/* The next job of the demand has started. */
+static void advance(struct forecast_run *s, int32_t demand)
 {
-    struct lot *l = &s->lots[lot];
-    run_unreserve(s, lot);
+    struct forecast_demand *l = &s->demands[demand];
+    run_unreserve(s, demand);
     l->position.at_16 += l->step;
     l->left--;
 }
 
-static void note_own_start(struct forecast_run *s, int32_t lot, int32_t slot)
+static void note_own_start(struct forecast_run *s, int32_t demand, int32_t slot)
 {
     const struct slot *c = &s->slots[slot];
-    if (lot != s->p->mine)
+    if (demand != s->p->mine)
         return;
     s->is_done = true;
     s->done.at_ms = s->t_ms;
@@ -159,23 +159,23 @@ static void note_own_start(struct forecast_run *s, int32_t lot, int32_t slot)
     s->done.offer = c->node ? NULL : s->p->node_class[c->node_class].offer;
 }
 
-static void start(struct forecast_run *s, int32_t lot, int32_t slot)
+static void start(struct forecast_run *s, int32_t demand, int32_t slot)
 {
     struct slot *c = &s->slots[slot];
-    const struct lot *l = &s->lots[lot];
-    if (c->kept_for != NO_INDEX && c->kept_for != lot &&
+    const struct forecast_demand *l = &s->demands[demand];
+    if (c->kept_for != NO_INDEX && c->kept_for != demand &&
         !(run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms ||
             run_leaves_capacity(s, c, l)))
         run_unreserve(s, c->kept_for); /* it is before them in the queue */
-    note_own_start(s, lot, slot);
+    note_own_start(s, demand, slot);
     start_on(s, l, slot, draw_end(s, l), true);
-    advance(s, lot);
+    advance(s, demand);
 }
 
 /* A gang with reservations starts when all of their nodes have capacity. */
-static bool start_gang(struct forecast_run *s, int32_t lot)
+static bool start_gang(struct forecast_run *s, int32_t demand)
 {
-    struct lot *l = &s->lots[lot];
+    struct forecast_demand *l = &s->demands[demand];
     int32_t slots[JOB_NODES_MAX] = {0}, n = 0;
     if (!l->has_reserved || !run_waits(s, l) || run_exceeds(s, l, NULL) || run_lacks_licences(s, l))
         return false;
@@ -188,23 +188,23 @@ static bool start_gang(struct forecast_run *s, int32_t lot)
     if (n < l->nodes || !run_have_power(s, slots, n, l->shape))
         return false;
     int64_t end_ms = draw_end(s, l);
-    note_own_start(s, lot, slots[0]);
+    note_own_start(s, demand, slots[0]);
     for (int32_t k = 0; k < n; k++)
         start_on(s, l, slots[k], end_ms, k == 0);
-    advance(s, lot);
+    advance(s, demand);
     return true;
 }
 
 /* ---- next job ---- */
 
-static int32_t first_lot_for_slot(const struct forecast_run *s, const struct slot *c)
+static int32_t first_demand_for_slot(const struct forecast_run *s, const struct slot *c)
 {
     int32_t best = NO_INDEX;
-    for (int32_t k = 0; k < s->p->n_lots; k++) {
-        const struct lot *l = &s->lots[k];
+    for (int32_t k = 0; k < s->p->n_demands; k++) {
+        const struct forecast_demand *l = &s->demands[k];
         if (l->left == 0 || !resources_fit(&l->need, &c->free) || l->nodes > 1)
             continue;
-        if ((best != NO_INDEX && !run_is_ahead(l, &s->lots[best])) || !run_waits(s, l) ||
+        if ((best != NO_INDEX && !run_is_ahead(l, &s->demands[best])) || !run_waits(s, l) ||
             !run_fits(s, c, k) || !run_is_open(s, c, k))
             continue;
         if (!run_exceeds(s, l, c) && !run_lacks_licences(s, l))
@@ -214,11 +214,11 @@ static int32_t first_lot_for_slot(const struct forecast_run *s, const struct slo
 }
 
 /* Reserves nodes for the first waiting jobs before others pass them. */
-static bool reserve_before(struct forecast_run *s, const struct lot *passing)
+static bool reserve_before(struct forecast_run *s, const struct forecast_demand *passing)
 {
     int32_t reserve_max = model_policy(s->p->m)->reserve;
-    for (int32_t k = 0; k < s->p->n_lots && s->n_reserved < reserve_max; k++) {
-        const struct lot *l = &s->lots[k];
+    for (int32_t k = 0; k < s->p->n_demands && s->n_reserved < reserve_max; k++) {
+        const struct forecast_demand *l = &s->demands[k];
         if (l->has_reserved || l->reserve_tried == s->epoch || l->comes || !run_waits(s, l) ||
             (passing ? !run_is_ahead(l, passing) : l->nodes == 1))
             continue;
@@ -234,14 +234,14 @@ static bool reserve_before(struct forecast_run *s, const struct lot *passing)
 
 static void fill_slot(struct forecast_run *s, int32_t slot)
 {
-    if (s->slots[slot].kept_for != NO_INDEX && s->lots[s->slots[slot].kept_for].nodes > 1)
+    if (s->slots[slot].kept_for != NO_INDEX && s->demands[s->slots[slot].kept_for].nodes > 1)
         start_gang(s, s->slots[slot].kept_for);
     while (!s->is_done) {
-        int32_t best = first_lot_for_slot(s, &s->slots[slot]);
+        int32_t best = first_demand_for_slot(s, &s->slots[slot]);
         s->work++;
         if (best == NO_INDEX)
             return;
-        if (!reserve_before(s, &s->lots[best]))
+        if (!reserve_before(s, &s->demands[best]))
             start(s, best, slot);
     }
 }
@@ -254,48 +254,48 @@ static void refill_freed_slots(struct forecast_run *s)
 }
 
 /* A job that was held back by something other than capacity: tries any slot. */
-static void try_lot(struct forecast_run *s, int32_t lot)
+static void try_demand(struct forecast_run *s, int32_t demand)
 {
-    const struct lot *l = &s->lots[lot];
+    const struct forecast_demand *l = &s->demands[demand];
     for (size_t k = 0; k < s->n_slots && !s->is_done && run_waits(s, l) && l->nodes == 1; k++) {
         if (run_exceeds(s, l, NULL) || run_lacks_licences(s, l))
             return;
-        if (run_fits(s, &s->slots[k], lot) && run_is_open(s, &s->slots[k], lot))
+        if (run_fits(s, &s->slots[k], demand) && run_is_open(s, &s->slots[k], demand))
             fill_slot(s, (int32_t)k);
     }
     s->work += (int64_t)s->n_slots / 64;
 }
 
-static bool has_licences(const struct lot *l)
+static bool has_licences(const struct forecast_demand *l)
 {
     return l->shape->constraints && l->shape->constraints->licences.n > 0;
 }
 
 /* Usage of its user or team fell, or licences are free. */
-static void try_limited_lots(struct forecast_run *s, const struct run *r)
+static void try_limited_demands(struct forecast_run *s, const struct run *r)
 {
     bool licences = r->shape->constraints && r->shape->constraints->licences.n > 0;
     if (s->p->n_groups <= 1 && !licences)
         return;
     const struct account *a = r->shape->account;
-    for (int32_t k = 0; k < s->p->n_lots && !s->is_done; k++) {
-        const struct lot *l = &s->lots[k];
+    for (int32_t k = 0; k < s->p->n_demands && !s->is_done; k++) {
+        const struct forecast_demand *l = &s->demands[k];
         bool same = (l->group[0] && s->groups[l->group[0]].of == &a->may) ||
                     (l->group[1] && s->groups[l->group[1]].of == &a->team->may);
         if (l->left > 0 && (same || (licences && has_licences(l))))
-            try_lot(s, k);
+            try_demand(s, k);
     }
 }
 
 /* Its rack draws less: other slots there may start jobs. */
-static void try_lots_after_power(struct forecast_run *s, const struct slot *c)
+static void try_demands_after_power(struct forecast_run *s, const struct slot *c)
 {
     const struct rack_nodes *kind;
     if (!run_rack_of(s, c, &kind))
         return;
-    for (int32_t k = 0; k < s->p->n_lots && !s->is_done; k++)
-        if (s->lots[k].left > 0)
-            try_lot(s, k);
+    for (int32_t k = 0; k < s->p->n_demands && !s->is_done; k++)
+        if (s->demands[k].left > 0)
+            try_demand(s, k);
 }
 
 static void note_recent_end(struct forecast_run *s, int32_t slot)
@@ -314,8 +314,8 @@ static void note_recent_end(struct forecast_run *s, int32_t slot)
 
 static void reserve_gangs(struct forecast_run *s)
 {
-    for (int32_t k = 0; k < s->p->n_lots && !s->is_done; k++)
-        while (!s->is_done && s->lots[k].nodes > 1 && reserve_before(s, NULL))
+    for (int32_t k = 0; k < s->p->n_demands && !s->is_done; k++)
+        while (!s->is_done && s->demands[k].nodes > 1 && reserve_before(s, NULL))
             ;
 }
 
@@ -326,7 +326,7 @@ static void process_due(struct forecast_run *s, struct due due)
     s->t_ms = due.at_ms > s->t_ms ? due.at_ms : s->t_ms;
     if (!r.shape && r.slot == NO_INDEX) {
         run_launch_all(s);
-        try_lot(s, s->p->mine);
+        try_demand(s, s->p->mine);
         reserve_gangs(s);
         return;
     }
@@ -347,12 +347,12 @@ static void process_due(struct forecast_run *s, struct due due)
         run_end_if_idle(s, r.slot);
     }
     if (r.shape)
-        try_limited_lots(s, &r);
+        try_limited_demands(s, &r);
     if (r.shape && r.slot != NO_INDEX)
-        try_lots_after_power(s, &s->slots[r.slot]);
+        try_demands_after_power(s, &s->slots[r.slot]);
 }
 
-static int64_t expected_ms(const struct forecast_run *s, const struct lot *l)
+static int64_t expected_ms(const struct forecast_run *s, const struct forecast_demand *l)
 {
     double sum = 0;
     if (s->latest)
@@ -363,11 +363,11 @@ static int64_t expected_ms(const struct forecast_run *s, const struct lot *l)
                               : runtimes_mean(NULL, l->shape->limit_ms, 0);
 }
 
-static bool shares_machines(const struct forecast_run *s, int32_t lot)
+static bool shares_machines(const struct forecast_run *s, int32_t demand)
 {
     for (size_t k = 0; k < s->p->n_node_classes; k++) {
         const uint64_t *b = s->p->node_class[k].may;
-        if ((b[lot / 64] >> (lot % 64) & 1) && (b[s->p->mine / 64] >> (s->p->mine % 64) & 1))
+        if ((b[demand / 64] >> (demand % 64) & 1) && (b[s->p->mine / 64] >> (s->p->mine % 64) & 1))
             return true;
     }
     return false;
@@ -377,9 +377,9 @@ static bool shares_machines(const struct forecast_run *s, int32_t lot)
 static int64_t extrapolate(const struct forecast_run *s)
 {
     double work = 0, capacity = 0;
-    const struct lot *mine = &s->lots[s->p->mine];
-    for (int32_t k = 0; k < s->p->n_lots; k++) {
-        const struct lot *l = &s->lots[k];
+    const struct forecast_demand *mine = &s->demands[s->p->mine];
+    for (int32_t k = 0; k < s->p->n_demands; k++) {
+        const struct forecast_demand *l = &s->demands[k];
         if (l->left == 0 || !run_is_ahead(l, mine) || !shares_machines(s, k))
             continue;
         int64_t ms = expected_ms(s, l), n = l->left;
@@ -391,7 +391,7 @@ static int64_t extrapolate(const struct forecast_run *s)
     }
     for (size_t k = 0; k < s->n_slots; k++) {
         const struct slot *c = &s->slots[k];
-        if (c->open_ms == NEVER_MS || !run_lot_allowed(s, c, s->p->mine))
+        if (c->open_ms == NEVER_MS || !run_demand_allowed(s, c, s->p->mine))
             continue;
         capacity +=
             (double)priority_mcpu(model_policy(s->p->m), &s->p->node_class[c->node_class].total);
@@ -449,7 +449,7 @@ static void set_up(struct forecast_run *s, uint64_t seed)
     const struct forecast_snapshot *p = s->p;
     s->slots = copy(p->slots, s->n_slots = p->n_slots, sizeof *s->slots);
     s->runs = copy(p->runs, s->n_runs = p->n_runs, sizeof *s->runs);
-    memcpy(s->lots, p->lots, sizeof s->lots);
+    memcpy(s->demands, p->demands, sizeof s->demands);
     memcpy(s->groups, p->groups, sizeof s->groups);
     memcpy(s->licences, p->licences, sizeof s->licences);
     memcpy(s->recent_ends, p->recent_ends, sizeof s->recent_ends);
@@ -480,8 +480,8 @@ static void set_up(struct forecast_run *s, uint64_t seed)
         else if (c->first == NO_INDEX && run_elastic(s, c))
             run_schedule(s, (int32_t)k, c->idle_ms + run_elastic(s, c)->idle_timeout_ms);
     }
-    if (s->lots[p->mine].from_ms > s->t_ms)
-        run_schedule(s, NO_INDEX, s->lots[p->mine].from_ms);
+    if (s->demands[p->mine].from_ms > s->t_ms)
+        run_schedule(s, NO_INDEX, s->demands[p->mine].from_ms);
 }
 
 struct forecast_result forecast_run(

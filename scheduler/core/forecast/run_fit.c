@@ -19,7 +19,8 @@ int64_t run_price_of(const struct forecast_run *s, const struct slot *c, const s
         c->node ? c->node->row.price_uusd_h : k->offer->row.price_uusd_h);
 }
 
-bool run_exceeds(const struct forecast_run *s, const struct lot *l, const struct slot *c)
+bool run_exceeds(
+    const struct forecast_run *s, const struct forecast_demand *l, const struct slot *c)
 {
     for (int k = 0; k < 2; k++) {
         const struct group *g = &s->groups[l->group[k]];
@@ -37,7 +38,7 @@ bool run_exceeds(const struct forecast_run *s, const struct lot *l, const struct
     return false;
 }
 
-bool run_lacks_licences(const struct forecast_run *s, const struct lot *l)
+bool run_lacks_licences(const struct forecast_run *s, const struct forecast_demand *l)
 {
     const struct counts *need = l->shape->constraints ? &l->shape->constraints->licences : NULL;
     for (size_t i = 0; need && i < need->n; i++) {
@@ -85,17 +86,18 @@ void run_take_power(
         s->left_w[r->index] -= sign * watts;
 }
 
-bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot)
+bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t demand)
 {
-    const struct lot *l = &s->lots[lot];
+    const struct forecast_demand *l = &s->demands[demand];
     return resources_fit(run_takes(s, c, l->shape), &c->free) && has_power(s, c, l->shape) &&
-           run_lot_allowed(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
+           run_demand_allowed(s, c, demand) && (!c->node || c->node->row.id != l->shape->avoid);
 }
 
 /* The slot's reservation is still kept with this job there. */
-bool run_leaves_capacity(const struct forecast_run *s, const struct slot *c, const struct lot *l)
+bool run_leaves_capacity(
+    const struct forecast_run *s, const struct slot *c, const struct forecast_demand *l)
 {
-    struct resources free = c->free, all = *run_takes(s, c, s->lots[c->kept_for].shape);
+    struct resources free = c->free, all = *run_takes(s, c, s->demands[c->kept_for].shape);
     resources_give(&all, run_takes(s, c, l->shape));
     for (int32_t r = c->first; r != NO_INDEX; r = s->runs[r].next)
         if (s->runs[r].limit_ms <= c->until_ms)
@@ -103,12 +105,13 @@ bool run_leaves_capacity(const struct forecast_run *s, const struct slot *c, con
     return resources_fit(&all, &free);
 }
 
-bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot)
+bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t demand)
 {
-    const struct lot *l = &s->lots[lot];
+    const struct forecast_demand *l = &s->demands[demand];
     if (c->open_ms > s->t_ms)
         return false;
-    if (c->kept_for == NO_INDEX || c->kept_for == lot || run_is_ahead(l, &s->lots[c->kept_for]))
+    if (c->kept_for == NO_INDEX || c->kept_for == demand ||
+        run_is_ahead(l, &s->demands[c->kept_for]))
         return true;
     return run_limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms ||
            run_leaves_capacity(s, c, l);

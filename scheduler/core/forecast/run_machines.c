@@ -34,19 +34,19 @@ static int32_t launch(struct forecast_run *s, const struct offer *o)
 }
 
 static const struct offer *cheapest_for(
-    const struct forecast_run *s, int32_t lot, int64_t *ret_again_ms)
+    const struct forecast_run *s, int32_t demand, int64_t *ret_again_ms)
 {
     const struct offer *best = NULL;
     struct stamp now = s->p->now;
     now.mono.ms += s->t_ms - now.wall.ms;
     for (size_t k = 0; k < s->p->n_node_classes; k++) {
         const struct offer *o = s->p->node_class[k].offer;
-        if (!o || !(s->p->node_class[k].may[lot / 64] >> (lot % 64) & 1) ||
+        if (!o || !(s->p->node_class[k].may[demand / 64] >> (demand % 64) & 1) ||
             capacity_lacks(&s->capacity[o->pool->index], o) || capacity_lacks(&s->all, o))
             continue;
         const struct pool *in = o->pool;
         if (offer_is_unreliable(o) ||
-            (in->rack && rack_single_w(in->rack_kind, offer_total(o), s->lots[lot].shape) >
+            (in->rack && rack_single_w(in->rack_kind, offer_total(o), s->demands[demand].shape) >
                              s->left_w[in->rack->index]))
             continue;
         int64_t until = mono_is_set(o->row.avoid_until) ? o->row.avoid_until.ms : 0;
@@ -63,8 +63,8 @@ static const struct offer *cheapest_for(
 }
 
 /* How many of n jobs fit on the machine; takes the capacity. */
-static int64_t fill(const struct forecast_run *s, const struct slot *c, const struct lot *l,
-    int64_t n, struct resources *left)
+static int64_t fill(const struct forecast_run *s, const struct slot *c,
+    const struct forecast_demand *l, int64_t n, struct resources *left)
 {
     const struct resources *each = run_takes(s, c, l->shape);
     int64_t times = l->nodes > 1 ? resources_fit(each, left) : resources_times(left, each);
@@ -77,15 +77,15 @@ static int64_t fill(const struct forecast_run *s, const struct slot *c, const st
 /* For pending jobs in queue order, assuming no ends in between. Capacity on coming machines is used
  * first. */
 static void launch_for(
-    struct forecast_run *s, int32_t lot, struct resources *left, int64_t *ret_again_ms)
+    struct forecast_run *s, int32_t demand, struct resources *left, int64_t *ret_again_ms)
 {
-    struct lot *l = &s->lots[lot];
+    struct forecast_demand *l = &s->demands[demand];
     int64_t n = l->left * l->nodes;
     for (size_t k = 0; k < s->n_slots && n > 0; k++)
-        if (left[k].cpus > 0 && run_lot_allowed(s, &s->slots[k], lot))
+        if (left[k].cpus > 0 && run_demand_allowed(s, &s->slots[k], demand))
             n -= fill(s, &s->slots[k], l, n, &left[k]);
     const struct offer *o;
-    while (n > 0 && s->n_launched < COMING_MAX && (o = cheapest_for(s, lot, ret_again_ms))) {
+    while (n > 0 && s->n_launched < COMING_MAX && (o = cheapest_for(s, demand, ret_again_ms))) {
         const struct capacity *capacity = &s->capacity[o->pool->index];
         if (l->nodes > 1 && (capacity->nodes < l->nodes || s->all.nodes < l->nodes))
             break;
@@ -109,12 +109,12 @@ void run_launch_all(struct forecast_run *s)
     for (size_t k = 0; k < s->n_slots; k++)
         if (s->slots[k].open_ms > s->t_ms && s->slots[k].open_ms < NEVER_MS)
             left[k] = s->slots[k].free;
-    for (int32_t k = 0; k < s->p->n_lots; k++)
-        if (run_waits(s, &s->lots[k]) && !run_exceeds(s, &s->lots[k], NULL) &&
-            !run_lacks_licences(s, &s->lots[k]))
+    for (int32_t k = 0; k < s->p->n_demands; k++)
+        if (run_waits(s, &s->demands[k]) && !run_exceeds(s, &s->demands[k], NULL) &&
+            !run_lacks_licences(s, &s->demands[k]))
             launch_for(s, k, left, &again_ms);
     free(left);
-    s->work += s->p->n_lots;
+    s->work += s->p->n_demands;
     if (again_ms < NEVER_MS)
         run_schedule(s, NO_INDEX, again_ms);
 }

@@ -29,7 +29,7 @@ struct forecast_run {
     size_t n_runs;
     struct due *heap;
     size_t n_heap; /* earliest on top */
-    struct lot lots[FORECAST_LOTS];
+    struct forecast_demand demands[FORECAST_DEMANDS];
     struct group groups[GROUPS_MAX];
     int64_t licences[LICENCES_MAX];
     struct capacity *capacity, all; /* by the index of a pool */
@@ -50,14 +50,15 @@ void run_schedule(struct forecast_run *s, int32_t slot, int64_t at_ms);
 
 /* ---- run_fit.c ---- */
 
-/* The lot could use the slot if it were empty. */
-static inline bool run_lot_allowed(const struct forecast_run *s, const struct slot *c, int32_t lot)
+/* The demand could use the slot if it were empty. */
+static inline bool run_demand_allowed(
+    const struct forecast_run *s, const struct slot *c, int32_t demand)
 {
-    return s->p->node_class[c->node_class].may[lot / 64] >> (lot % 64) & 1;
+    return s->p->node_class[c->node_class].may[demand / 64] >> (demand % 64) & 1;
 }
 
-/* Jobs of the lot are waiting now. */
-static inline bool run_waits(const struct forecast_run *s, const struct lot *l)
+/* Jobs of the demand are waiting now. */
+static inline bool run_waits(const struct forecast_run *s, const struct forecast_demand *l)
 {
     return l->left > 0 && l->from_ms <= s->t_ms;
 }
@@ -76,7 +77,7 @@ static inline int64_t run_limit_end(int64_t from_ms, int64_t limit_ms)
 }
 
 /* Jobs of a are before those of b in the queue. */
-static inline bool run_is_ahead(const struct lot *a, const struct lot *b)
+static inline bool run_is_ahead(const struct forecast_demand *a, const struct forecast_demand *b)
 {
     return queue_position_order(a->position, b->position) < 0;
 }
@@ -92,11 +93,12 @@ static inline const struct pool *run_pool_of(
 /* Hourly cost of a job of the shape there. */
 int64_t run_price_of(const struct forecast_run *s, const struct slot *c, const struct shape *of);
 
-/* One more of the lot there (NULL: anywhere) exceeds a limit of its user or team. */
-bool run_exceeds(const struct forecast_run *s, const struct lot *l, const struct slot *c);
+/* One more of the demand there (NULL: anywhere) exceeds a limit of its user or team. */
+bool run_exceeds(
+    const struct forecast_run *s, const struct forecast_demand *l, const struct slot *c);
 
-/* Fewer are free than a job of the lot needs. */
-bool run_lacks_licences(const struct forecast_run *s, const struct lot *l);
+/* Fewer are free than a job of the demand needs. */
+bool run_lacks_licences(const struct forecast_run *s, const struct forecast_demand *l);
 
 /* Rack of its machine; NULL: none. */
 const struct rack *run_rack_of(
@@ -110,22 +112,23 @@ void run_take_power(
 bool run_have_power(
     const struct forecast_run *s, const int32_t *slots, int32_t n, const struct shape *of);
 
-/* Capacity and power for a job of the lot, and no other condition excludes it. */
-bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t lot);
+/* Capacity and power for a job of the demand, and no other condition excludes it. */
+bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t demand);
 
 /* The slot's reservation is still kept with this job there. */
-bool run_leaves_capacity(const struct forecast_run *s, const struct slot *c, const struct lot *l);
+bool run_leaves_capacity(
+    const struct forecast_run *s, const struct slot *c, const struct forecast_demand *l);
 
-/* It accepts work now, and the lot may pass its reservation. */
-bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t lot);
+/* It accepts work now, and the demand may pass its reservation. */
+bool run_is_open(const struct forecast_run *s, const struct slot *c, int32_t demand);
 
 /* ---- run_reserve.c ---- */
 
 /* Searches the slots with recent ends; for a large gang with too few of them, all slots. */
-void run_reserve(struct forecast_run *s, int32_t lot);
+void run_reserve(struct forecast_run *s, int32_t demand);
 
 /* no-op without reservations */
-void run_unreserve(struct forecast_run *s, int32_t lot);
+void run_unreserve(struct forecast_run *s, int32_t demand);
 
 /* ---- run_machines.c ---- */
 

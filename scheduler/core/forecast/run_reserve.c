@@ -18,9 +18,9 @@ static void queue_refill(struct forecast_run *s, int32_t slot)
         s->to_refill[s->n_to_refill++] = slot;
 }
 
-void run_unreserve(struct forecast_run *s, int32_t lot)
+void run_unreserve(struct forecast_run *s, int32_t demand)
 {
-    struct lot *l = &s->lots[lot];
+    struct forecast_demand *l = &s->demands[demand];
     l->reserve_tried = 0;
     if (!l->has_reserved)
         return;
@@ -46,7 +46,8 @@ static int compare_limits(const void *a, const void *b)
 }
 
 /* When it has capacity there by the limits of running jobs; 0 = now. */
-static int64_t fits_at(const struct forecast_run *s, const struct slot *c, const struct lot *l)
+static int64_t fits_at(
+    const struct forecast_run *s, const struct slot *c, const struct forecast_demand *l)
 {
     struct by_limit ends[SORT_MAX];
     struct resources free = c->free;
@@ -79,32 +80,32 @@ static int compare_options(const void *a, const void *b)
     return by_time ? by_time : (x->slot > y->slot) - (x->slot < y->slot);
 }
 
-static bool may_be_reserved(const struct forecast_run *s, const struct slot *c, int32_t lot)
+static bool may_be_reserved(const struct forecast_run *s, const struct slot *c, int32_t demand)
 {
-    const struct lot *l = &s->lots[lot];
-    return c->open_ms < NEVER_MS && run_lot_allowed(s, c, lot) &&
-           (c->kept_for == NO_INDEX || run_is_ahead(l, &s->lots[c->kept_for]));
+    const struct forecast_demand *l = &s->demands[demand];
+    return c->open_ms < NEVER_MS && run_demand_allowed(s, c, demand) &&
+           (c->kept_for == NO_INDEX || run_is_ahead(l, &s->demands[c->kept_for]));
 }
 
-static void reserve_slots(struct forecast_run *s, int32_t lot, const struct option *o, int32_t n)
+static void reserve_slots(struct forecast_run *s, int32_t demand, const struct option *o, int32_t n)
 {
-    s->lots[lot].kept = NO_INDEX;
+    s->demands[demand].kept = NO_INDEX;
     for (int32_t k = 0; k < n; k++) {
         struct slot *c = &s->slots[o[k].slot];
         if (c->kept_for != NO_INDEX)
             run_unreserve(s, c->kept_for);
-        c->kept_for = lot;
+        c->kept_for = demand;
         c->until_ms = o[n - 1].at_ms;
-        c->next_kept = s->lots[lot].kept;
-        s->lots[lot].kept = o[k].slot;
+        c->next_kept = s->demands[demand].kept;
+        s->demands[demand].kept = o[k].slot;
     }
-    s->lots[lot].has_reserved = true;
+    s->demands[demand].has_reserved = true;
     s->n_reserved++;
 }
 
 /* Slots with the earliest start: as many as needed, sorted, in the first pool that has enough. */
 static int32_t choose(
-    const struct forecast_run *s, const struct lot *l, struct option *options, size_t n)
+    const struct forecast_run *s, const struct forecast_demand *l, struct option *options, size_t n)
 {
     qsort(options, n, sizeof *options, compare_options);
     for (size_t k = 0; k < n; k++) {
@@ -124,9 +125,9 @@ static int32_t choose(
 }
 
 /* Searches the slots with recent ends; for a large gang with too few of them, all slots. */
-void run_reserve(struct forecast_run *s, int32_t lot)
+void run_reserve(struct forecast_run *s, int32_t demand)
 {
-    struct lot *l = &s->lots[lot];
+    struct forecast_demand *l = &s->demands[demand];
     bool all = l->nodes * 4 > RECENT_ENDS_MAX;
     l->reserve_tried = s->epoch;
     for (int tries = 0; tries < 2 && !l->has_reserved; tries++, all = true) {
@@ -134,12 +135,12 @@ void run_reserve(struct forecast_run *s, int32_t lot)
         struct option *options = mem_array(max + 1, sizeof *options);
         for (size_t k = 0; k < max; k++) {
             int32_t at = all ? (int32_t)k : s->recent_ends[k];
-            if (may_be_reserved(s, &s->slots[at], lot))
+            if (may_be_reserved(s, &s->slots[at], demand))
                 options[n++] = (struct option){fits_at(s, &s->slots[at], l), at};
         }
         s->work += 1 + (int64_t)max / 64;
         if (choose(s, l, options, n) > 0)
-            reserve_slots(s, lot, options, l->nodes);
+            reserve_slots(s, demand, options, l->nodes);
         free(options);
         if (all || l->nodes == 1)
             return;

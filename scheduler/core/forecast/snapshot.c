@@ -103,13 +103,13 @@ static bool offer_allows(const struct offer *o, const struct shape *s)
            price_is_affordable(s, o->pool, &total, o->row.price_uusd_h);
 }
 
-static void fill_allowed_lots(struct forecast_snapshot *p)
+static void fill_allowed_demands(struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < p->n_node_classes; k++) {
         struct node_class *of = &p->node_class[k];
-        for (int32_t i = 0; i < p->n_lots; i++)
-            if (of->node ? node_allows(of->node, p->lots[i].shape)
-                         : offer_allows(of->offer, p->lots[i].shape))
+        for (int32_t i = 0; i < p->n_demands; i++)
+            if (of->node ? node_allows(of->node, p->demands[i].shape)
+                         : offer_allows(of->offer, p->demands[i].shape))
                 of->may[i / 64] |= 1ULL << (i % 64);
     }
 }
@@ -176,13 +176,13 @@ struct before queue_before(
     return b;
 }
 
-/* The lot most similar to these jobs, by a weighted distance of demand, limit and pool. */
-static int32_t most_similar_lot(const struct forecast_snapshot *p, const struct shape *s)
+/* The demand most similar to these jobs, by a weighted distance of size, limit and pool. */
+static int32_t most_similar_demand(const struct forecast_snapshot *p, const struct shape *s)
 {
     int32_t best = 0;
     int64_t least = INT64_MAX;
-    for (int32_t k = 0; k < p->n_lots; k++) {
-        const struct shape *o = p->lots[k].shape;
+    for (int32_t k = 0; k < p->n_demands; k++) {
+        const struct shape *o = p->demands[k].shape;
         if (k == p->mine)
             continue;
         int64_t d =
@@ -197,21 +197,22 @@ static int32_t most_similar_lot(const struct forecast_snapshot *p, const struct 
     return best;
 }
 
-static int32_t new_lot(struct forecast_snapshot *p, const struct shape *s, struct queue_position at)
+static int32_t new_demand(
+    struct forecast_snapshot *p, const struct shape *s, struct queue_position at)
 {
     const struct account *a = s->account;
-    p->lots[p->n_lots] = (struct lot){.position = at,
+    p->demands[p->n_demands] = (struct forecast_demand){.position = at,
         .last_at = at.at_16,
         .shape = s,
         .need = s->need,
         .nodes = s->least,
         .group = {p->group_of[a->may.index], p->group_of[a->team->may.index]}};
-    return p->n_lots++;
+    return p->n_demands++;
 }
 
 /* Reservoir sampling (Vitter's algorithm R), with Knuth's multiplicative hash for random numbers.
  */
-static void add_history(struct lot *l, const struct runtimes *r)
+static void add_history(struct forecast_demand *l, const struct runtimes *r)
 {
     if (!r)
         return;
@@ -225,38 +226,39 @@ static void add_history(struct lot *l, const struct runtimes *r)
         l->histories[at] = r;
 }
 
-static void add_shape(struct forecast_snapshot *p, struct map *lots, const struct shape *s,
+static void add_shape(struct forecast_snapshot *p, struct map *demands, const struct shape *s,
     bool behind, const struct before *b)
 {
     bool limited =
         s->account->may.is_limited || s->account->team->may.is_limited || s->owner != CORE_ID_NONE;
     int64_t key = 4 * (limited ? s->id : s->demand_class->id) + 2 * limited + behind;
-    int32_t at = (int32_t)(intptr_t)map_get(lots, key) - 1;
+    int32_t at = (int32_t)(intptr_t)map_get(demands, key) - 1;
     if (at < 0) {
-        at = p->n_lots < FORECAST_LOTS - 1 - (behind ? 0 : 8) ? new_lot(p, s, queue_position_of(s))
-                                                              : most_similar_lot(p, s);
-        map_put(lots, key, (void *)(intptr_t)(at + 1));
+        at = p->n_demands < FORECAST_DEMANDS - 1 - (behind ? 0 : 8)
+                 ? new_demand(p, s, queue_position_of(s))
+                 : most_similar_demand(p, s);
+        map_put(demands, key, (void *)(intptr_t)(at + 1));
     }
-    struct lot *l = &p->lots[at];
+    struct forecast_demand *l = &p->demands[at];
     l->left += b->n;
     l->last_at = b->last_16 > l->last_at ? b->last_16 : l->last_at;
     add_history(l, p->n_named++ < NAMED_MAX ? runtimes_of(p->m, model_job(p->m, s->head))
                                             : runtimes_of_account(p->m, s->account));
 }
 
-static void add_read(struct forecast_snapshot *p, struct map *lots, const struct allowance *w,
-    const struct asker *a, int64_t *left)
+static void add_read(struct forecast_snapshot *p, struct map *demands, const struct allowance *w,
+    const struct forecast_request *a, int64_t *left)
 {
     for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
         struct before b = queue_before(p->m, s, a->at, left);
         if (b.n > 0)
-            add_shape(p, lots, s, false, &b);
+            add_shape(p, demands, s, false, &b);
     }
 }
 
-static void gather_lots(struct forecast_snapshot *p, const struct asker *a)
+static void gather_demands(struct forecast_snapshot *p, const struct forecast_request *a)
 {
-    struct map lots = {0};
+    struct map demands = {0};
     int64_t left = QUEUE_WALK_MAX;
     int behind = 0;
     struct queue_walk walk = {0};
@@ -266,35 +268,35 @@ static void gather_lots(struct forecast_snapshot *p, const struct asker *a)
     while ((s = queue_walk_next(&walk)) != NULL &&
            queue_position_order(queue_position_of(s), a->at) < 0) {
         struct before b = queue_before(p->m, s, a->at, &left);
-        add_shape(p, &lots, s, false, &b);
+        add_shape(p, &demands, s, false, &b);
     }
     for (size_t k = 1; k < (size_t)p->n_groups; k++)
-        add_read(p, &lots, p->groups[k].of, a, &left);
-    p->mine = new_lot(p, a->shape, a->at);
-    p->lots[p->mine].left = 1;
-    p->lots[p->mine].from_ms = 0;
-    add_history(&p->lots[p->mine], a->history);
-    for (; s && behind < BEHIND_MAX && p->n_lots < FORECAST_LOTS - 1;
+        add_read(p, &demands, p->groups[k].of, a, &left);
+    p->mine = new_demand(p, a->shape, a->at);
+    p->demands[p->mine].left = 1;
+    p->demands[p->mine].from_ms = 0;
+    add_history(&p->demands[p->mine], a->history);
+    for (; s && behind < BEHIND_MAX && p->n_demands < FORECAST_DEMANDS - 1;
          s = queue_walk_next(&walk), behind++) {
         struct before all = {.n = s->n_wanted, .last_16 = s->position_16};
-        add_shape(p, &lots, s, true, &all);
+        add_shape(p, &demands, s, true, &all);
     }
     queue_walk_end(&walk);
-    for (int32_t k = 0; k < p->n_lots; k++) {
-        struct lot *l = &p->lots[k];
+    for (int32_t k = 0; k < p->n_demands; k++) {
+        struct forecast_demand *l = &p->demands[k];
         l->step = l->left > 1 ? (l->last_at - l->position.at_16) / (l->left - 1) : 0;
     }
-    map_deinit(&lots);
+    map_deinit(&demands);
 }
 
 /* The job in question comes first. */
 static void gather_naming(struct forecast_snapshot *p)
 {
-    const struct constraints *mine = p->lots[p->mine].shape->constraints;
+    const struct constraints *mine = p->demands[p->mine].shape->constraints;
     if (constraints_name_nodes(mine))
         p->naming[p->n_naming++] = mine;
-    for (int32_t k = 0; k < p->n_lots && p->n_naming < NAMING_MAX; k++) {
-        const struct constraints *x = p->lots[k].shape->constraints;
+    for (int32_t k = 0; k < p->n_demands && p->n_naming < NAMING_MAX; k++) {
+        const struct constraints *x = p->demands[k].shape->constraints;
         if (k != p->mine && constraints_name_nodes(x))
             p->naming[p->n_naming++] = x;
     }
@@ -332,10 +334,10 @@ static void add_run(struct forecast_snapshot *p, const struct attempt *a, int32_
     p->slots[slot].first = at;
 }
 
-static int32_t lot_of(const struct forecast_snapshot *p, const struct shape *s)
+static int32_t demand_of(const struct forecast_snapshot *p, const struct shape *s)
 {
-    for (int32_t k = 0; s && k < p->n_lots; k++)
-        if (p->lots[k].shape == s && p->lots[k].left > 0)
+    for (int32_t k = 0; s && k < p->n_demands; k++)
+        if (p->demands[k].shape == s && p->demands[k].left > 0)
             return k;
     return NO_INDEX;
 }
@@ -343,10 +345,10 @@ static int32_t lot_of(const struct forecast_snapshot *p, const struct shape *s)
 static void copy_reservation(struct forecast_snapshot *p, int32_t slot, const struct node *n)
 {
     struct slot *c = &p->slots[slot];
-    c->kept_for = lot_of(p, n->kept_for ? n->kept_for->shape : n->reserved_for);
+    c->kept_for = demand_of(p, n->kept_for ? n->kept_for->shape : n->reserved_for);
     if (c->kept_for == NO_INDEX)
         return;
-    struct lot *l = &p->lots[c->kept_for];
+    struct forecast_demand *l = &p->demands[c->kept_for];
     if (l->nodes == 1 && l->has_reserved) {
         c->kept_for = NO_INDEX; /* claimed for several of them */
         return;
@@ -386,7 +388,7 @@ static void add_node(struct forecast_snapshot *p, const struct node *n, int32_t 
  * is. */
 static void add_if_limited(struct forecast_snapshot *p, const struct node *n)
 {
-    const struct lot *mine = &p->lots[p->mine];
+    const struct forecast_demand *mine = &p->demands[p->mine];
     bool licences = mine->shape->constraints && mine->shape->constraints->licences.n > 0;
     bool limits = mine->group[0] || mine->group[1];
     if (!licences && !limits)
@@ -417,8 +419,8 @@ static void choose_sample(struct forecast_snapshot *p, int64_t n_nodes)
         mine += own_job_allowed(p, (int32_t)k) ? p->node_class[k].n_nodes : 0;
     p->each = (mine + NODES_MAX - 1) / NODES_MAX;
     p->each = p->each > 1 ? p->each : 1;
-    for (int32_t i = 0; i < p->n_lots; i++) {
-        struct lot *l = &p->lots[i];
+    for (int32_t i = 0; i < p->n_demands; i++) {
+        struct forecast_demand *l = &p->demands[i];
         double here = 0, all = 0;
         for (size_t k = 0; k < p->n_node_classes; k++) {
             const struct node_class *of = &p->node_class[k];
@@ -434,8 +436,8 @@ static void choose_sample(struct forecast_snapshot *p, int64_t n_nodes)
             continue;
         }
         int64_t left = (int64_t)((double)l->left * (all > 0 ? here / all : 1) + 0.5);
-        ahead += queue_position_order(l->position, p->lots[p->mine].position) < 0 ? left : 0;
-        l->left = (left + (i * p->each / p->n_lots)) / p->each; /* balances rounding */
+        ahead += queue_position_order(l->position, p->demands[p->mine].position) < 0 ? left : 0;
+        l->left = (left + (i * p->each / p->n_demands)) / p->each; /* balances rounding */
         l->step *= p->each;
     }
     if (ahead + 1 < p->each)
@@ -450,13 +452,13 @@ static void gather_nodes(struct forecast_snapshot *p)
         p->node_class[node_class].n_nodes++;
         n++;
     }
-    fill_allowed_lots(p);
+    fill_allowed_demands(p);
     choose_sample(p, n);
     int64_t skipped = 0;
     LIST_FOREACH (nodes_by_growth(p->m), l) {
         const struct node *node = LIST_ENTRY(l, struct node, by_growth);
         int32_t node_class = class_of_node(p, node);
-        bool is_kept = node->reserved_for && node->reserved_for == p->lots[p->mine].shape;
+        bool is_kept = node->reserved_for && node->reserved_for == p->demands[p->mine].shape;
         if (n <= NODES_MAX ||
             (own_job_allowed(p, node_class) && (skipped++ % p->each == 0 || is_kept)))
             add_node(p, node, node_class);
@@ -510,10 +512,10 @@ static void gather_coming(struct forecast_snapshot *p)
     }
 }
 
-void forecast_snapshot_take(struct forecast_snapshot *p, const struct asker *a)
+void forecast_snapshot_take(struct forecast_snapshot *p, const struct forecast_request *a)
 {
     gather_groups(p, a->shape->account);
-    gather_lots(p, a);
+    gather_demands(p, a);
     for (size_t k = 0; k < licences_count(p->m); k++)
         p->licences[k] = licence_at(p->m, k)->what.n - licence_at(p->m, k)->used;
     gather_naming(p);

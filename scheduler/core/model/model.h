@@ -65,7 +65,7 @@ struct allowance {
     struct tree throttled;  /* shapes throttled by this allowance */
     struct link may_return; /* in the list of allowances with throttled jobs that may run again */
     /* growth count of the model when the limited usage last fell */
-    int64_t fell;
+    int64_t freed_version;
 };
 
 struct team {

@@ -330,21 +330,21 @@ static void note_amount_freed(struct model *m, struct budget *b)
 {
     if (b->at_limit == BUDGET_ALERT)
         return;
-    b->fell = model_note_growth(m);
+    b->freed_version = model_note_growth(m);
     model_note_rewind(m);
     model_note_retry_all(m);
     model_note_change(m);
     model_note_reserve(m);
 }
 
-int64_t budgets_fell(const struct shape *s)
+int64_t budgets_freed_version(const struct shape *s)
 {
-    int64_t fell = -1;
+    int64_t freed_version = -1;
     uint64_t mask = s->in_budgets;
     for (int k = 0; k < BUDGETS_MAX && mask >> k; k++)
-        if ((mask >> k & 1) && s->budgets[k].fell > fell)
-            fell = s->budgets[k].fell;
-    return fell;
+        if ((mask >> k & 1) && s->budgets[k].freed_version > freed_version)
+            freed_version = s->budgets[k].freed_version;
+    return freed_version;
 }
 
 /* ---- ranks ---- */

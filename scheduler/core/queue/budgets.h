@@ -33,7 +33,7 @@ struct budget {
     struct wall recount_at;
     struct wall due; /* time of the next decision */
     struct tree_link by_due;
-    int64_t fell; /* growth count of the model when the remaining amount last grew */
+    int64_t freed_version; /* growth count of the model when the remaining amount last grew */
     struct link dirty;
 };
 
@@ -56,8 +56,8 @@ int64_t budgets_needs(
     const struct budget *b, const struct shape *s, int64_t uusd_h, int64_t input_uusd);
 /* Rest for jobs that start; INT64_MAX if it never stops jobs. */
 int64_t budgets_left(const struct budget *b);
-/* the latest `fell` of its budgets; -1 without budgets */
-int64_t budgets_fell(const struct shape *s);
+/* the latest `freed_version` of its budgets; -1 without budgets */
+int64_t budgets_freed_version(const struct shape *s);
 /* A rank was placed; it is in its job's list and on its node. waited_uusd: cost of the node while
  * it waited for its gang. */
 void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, struct wall now);

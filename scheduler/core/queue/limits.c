@@ -317,7 +317,7 @@ static void usage_fell(struct model *m, struct allowance *w, bool costs_less)
     bool has_more =
         m->queue.n_exclusive > 0 && (is_limited(w, LIMIT_GPUS) || is_limited(w, LIMIT_MCPU));
     if (has_more || (costs_less && is_limited(w, LIMIT_UUSD_H))) {
-        w->fell = model_note_growth(m);
+        w->freed_version = model_note_growth(m);
         retry_all_classes(m);
     }
     if (w->is_limited)
@@ -342,13 +342,13 @@ void limits_more_owed(struct model *m, struct team *t)
     if (t->may.used[LIMIT_MCPU] + t->claimed_mcpu >= t->quota_mcpu ||
         list_is_empty(reserve_shapes(m)))
         return;
-    t->may.fell = model_note_owed(m);
+    t->may.freed_version = model_note_owed(m);
     model_note_rewind(m);
 }
 
 void limits_owed_now(struct model *m, const struct shape *s)
 {
-    s->account->may.fell = model_note_owed(m);
+    s->account->may.freed_version = model_note_owed(m);
     model_note_rewind(m);
 }
 

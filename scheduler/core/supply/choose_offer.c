@@ -36,7 +36,7 @@ struct choice {
 };
 
 /* Simulated demand of one shape. */
-struct lot {
+struct simulated_demand {
     const struct demand *d;
     struct choice alone;
     int64_t left, taken; /* taken: by the machine that was just filled */
@@ -147,8 +147,8 @@ const struct offer *choose_for_single(struct work *w, const struct demand *d, in
 /* ---- a shared machine ---- */
 
 /* The first demand, and later ones that could get a machine of the same rank. */
-static size_t gather_lots(
-    struct work *w, const struct demand *d, size_t n, struct lot lots[EXAMINED_MAX])
+static size_t simulate_demands(struct work *w, const struct demand *d, size_t n,
+    struct simulated_demand simulated[EXAMINED_MAX])
 {
     size_t n_lots = 0;
     for (size_t k = 0, examined = 0; k < n && examined < EXAMINED_MAX; k++) {
@@ -156,8 +156,8 @@ static size_t gather_lots(
             continue;
         examined++;
         struct choice c = best_for_single(w, &d[k], INT64_MAX);
-        if (c.offer && (n_lots == 0 || c.offer->row.rank == lots[0].alone.offer->row.rank))
-            lots[n_lots++] = (struct lot){.d = &d[k], .alone = c};
+        if (c.offer && (n_lots == 0 || c.offer->row.rank == simulated[0].alone.offer->row.rank))
+            simulated[n_lots++] = (struct simulated_demand){.d = &d[k], .alone = c};
         if (n_lots == 0)
             return 0;
     }
@@ -165,67 +165,69 @@ static size_t gather_lots(
 }
 
 /* Fills a machine with remaining demand. own: only with demand that has this reference. */
-static void fill_machine(
-    const struct work *w, const struct offer *o, struct lot *lots, size_t n, bool own)
+static void fill_machine(const struct work *w, const struct offer *o,
+    struct simulated_demand *simulated, size_t n, bool own)
 {
     /* for each of several machines as if it were the only one */
     int64_t left_w = o->pool->rack ? w->p->left_w[o->pool->rack->index] : 0;
     struct bin b = bin_of(o, &left_w);
     for (size_t k = 0; k < n; k++) {
-        bool may = lots[k].left > 0 && b.free.cpus > 0 && (!own || lots[k].alone.offer == o);
-        lots[k].taken = may ? bin_fill(&b, lots[k].d->shape, lots[k].left) : 0;
+        bool may =
+            simulated[k].left > 0 && b.free.cpus > 0 && (!own || simulated[k].alone.offer == o);
+        simulated[k].taken = may ? bin_fill(&b, simulated[k].d->shape, simulated[k].left) : 0;
     }
 }
 
 /* How many further machines will be filled identically. */
-static int64_t identical_machines(const struct lot *lots, size_t n)
+static int64_t identical_machines(const struct simulated_demand *simulated, size_t n)
 {
     int64_t times = INT64_MAX;
     for (size_t k = 0; k < n; k++)
-        if (lots[k].taken > 0 && lots[k].left / lots[k].taken < times)
-            times = lots[k].left / lots[k].taken;
+        if (simulated[k].taken > 0 && simulated[k].left / simulated[k].taken < times)
+            times = simulated[k].left / simulated[k].taken;
     return times;
 }
 
-static void subtract_taken(struct lot *lots, size_t n, int64_t times)
+static void subtract_taken(struct simulated_demand *simulated, size_t n, int64_t times)
 {
     for (size_t k = 0; k < n; k++)
-        lots[k].left -= times * lots[k].taken;
+        simulated[k].left -= times * simulated[k].taken;
 }
 
 /* Cost of covering the remaining demand shape by shape. */
-static uusd_sum rest_uusd_h(const struct work *w, struct lot *lots, size_t n)
+static uusd_sum rest_uusd_h(const struct work *w, struct simulated_demand *simulated, size_t n)
 {
     uusd_sum sum = 0;
     for (size_t k = 0; k < n; k++) {
-        while (lots[k].left > 0) {
-            fill_machine(w, lots[k].alone.offer, lots, n, true);
-            int64_t times = identical_machines(lots, n);
-            subtract_taken(lots, n, times);
-            sum += (uusd_sum)lots[k].alone.uusd_h * times;
+        while (simulated[k].left > 0) {
+            fill_machine(w, simulated[k].alone.offer, simulated, n, true);
+            int64_t times = identical_machines(simulated, n);
+            subtract_taken(simulated, n, times);
+            sum += (uusd_sum)simulated[k].alone.uusd_h * times;
         }
     }
     return sum;
 }
 
 /* Total cost if the next launch is such a machine. */
-static uusd_sum sum_uusd_h(const struct work *w, const struct choice *c, struct lot *lots, size_t n)
+static uusd_sum sum_uusd_h(
+    const struct work *w, const struct choice *c, struct simulated_demand *simulated, size_t n)
 {
     for (size_t k = 0; k < n; k++)
-        lots[k].left = lots[k].d->n;
-    fill_machine(w, c->offer, lots, n, false);
-    subtract_taken(lots, n, 1);
-    return c->uusd_h + rest_uusd_h(w, lots, n);
+        simulated[k].left = simulated[k].d->n;
+    fill_machine(w, c->offer, simulated, n, false);
+    subtract_taken(simulated, n, 1);
+    return c->uusd_h + rest_uusd_h(w, simulated, n);
 }
 
 const struct offer *choose_shared(struct work *w, const struct demand *d, size_t n)
 {
-    struct lot lots[EXAMINED_MAX];
-    size_t n_lots = gather_lots(w, d, n, lots);
+    struct simulated_demand simulated[EXAMINED_MAX];
+    size_t n_lots = simulate_demands(w, d, n, simulated);
     if (n_lots == 0)
         return NULL;
-    struct choice best = lots[0].alone, c;
-    uusd_sum best_sum = sum_uusd_h(w, &best, lots, n_lots);
+    struct choice best = simulated[0].alone, c;
+    uusd_sum best_sum = sum_uusd_h(w, &best, simulated, n_lots);
     LIST_FOREACH (model_pools(w->m), lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!pool_is_open(w, p, d))
@@ -234,7 +236,7 @@ const struct offer *choose_shared(struct work *w, const struct demand *d, size_t
             if (!evaluate_offer(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) ||
                 c.offer->row.rank != best.offer->row.rank)
                 continue;
-            uusd_sum sum = sum_uusd_h(w, &c, lots, n_lots);
+            uusd_sum sum = sum_uusd_h(w, &c, simulated, n_lots);
             if (sum < best_sum) {
                 best = c;
                 best_sum = sum;
