@@ -356,6 +356,7 @@ class Pools(unittest.TestCase):
             }
 
         words = ("submit", "--parsable", "--pool", "burst", "--work", "6h", "--wrap", "true")
+        asked = self.d.belay(*words, "--test-only", "--finish-by", "+8h").stdout
         done = self.d.belay(*words, "--finish-by", "+8h")
         job = done.stdout.strip()
         margin = (
@@ -365,6 +366,9 @@ class Pools(unittest.TestCase):
         )
         self.assertEqual(done.stderr, "belay: warning: job %s: %s\n" % (job, margin))
         self.assertEqual(reasons(job)["work-margin"], margin)
+        self.assertIn("  - %s\n  - its finish time is in " % margin, asked)
+        self.assertIn("it would cost $0.048 an hour;", asked)  # 1 of 4 CPUs, on-demand
+        self.assertNotIn("finish time", self.d.belay(*words, "--test-only").stdout)
         self.assertIn("  - %s\n" % margin, self.d.belay("why", job).stdout)
         self.assertEqual(self.d.belay("update", job, "time=7h").returncode, 0)
         self.assertNotIn("work-margin", reasons(job))

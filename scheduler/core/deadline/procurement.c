@@ -369,14 +369,6 @@ bool procurement_admits_spot(
                max_i64(k.look_ms, max_i64(k.restart_worst_ms, k.failed_launch_ms));
 }
 
-bool procurement_is_on_demand(const struct model *m, const struct job *j, struct stamp now)
-{
-    struct decision d;
-    const struct work_left w = procurement_work_left(m, j, now.wall);
-    decide(m, j, &w, now, &d);
-    return d.procurement == PROCURE_ON_DEMAND;
-}
-
 static void describe(const struct decision *d, const struct work_left *w, const struct job *j,
     struct wall now, char *out, size_t size)
 {
@@ -397,9 +389,24 @@ static bool is_settled(const struct attempt *a)
     return a && (a->row.state == ATTEMPT_STOPPING || a->node->row.market == MARKET_OWNED);
 }
 
+/* Also of a job outside the model; of one in it, the same as procurement_is_looked_at(). */
+static bool has_deadline(const struct job *j)
+{
+    return j->row.spec.finish_ms > 0 && j->row.state != JOB_ENDED && j->row.state != JOB_UNFOLDED;
+}
+
 bool procurement_is_decided(const struct job *j)
 {
-    return procurement_is_looked_at(j) && !is_settled(job_attempt(j));
+    return has_deadline(j) && !is_settled(job_attempt(j));
+}
+
+enum procurement procurement_hypothetical(
+    const struct model *m, const struct job *j, struct stamp now)
+{
+    struct decision d;
+    const struct work_left w = procurement_work_left(m, j, now.wall);
+    decide(m, j, &w, now, &d);
+    return d.procurement;
 }
 
 struct mono procurement_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -575,7 +582,7 @@ bool core_procurement_why(
     struct decision d;
     const struct attempt *a = job_attempt(j);
     const struct offer *o;
-    if (!procurement_is_looked_at(j))
+    if (!has_deadline(j))
         return false;
     struct work_left w = procurement_work_left(m, j, now.wall);
     if (a && a->node->row.market == MARKET_OWNED) {

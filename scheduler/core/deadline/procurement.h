@@ -30,14 +30,15 @@ void procurement_saved(struct attempt *a, struct wall saved_at);
 void procurement_progressed(const struct model *m, struct job *j, struct wall at);
 bool procurement_is_looked_at(const struct job *j); /* it has a finish time and is not over */
 bool procurement_allows(enum procurement procurement, enum market market);
-/* It is not settled: its procurement has an effect now. */
+/* It has a deadline, and its procurement has an effect now; also of a hypothetical job. */
 bool procurement_is_decided(const struct job *j);
 /* With this remaining work, a start on spot now would not endanger the deadline: the rule of
  * admission, whatever is cheaper. */
 bool procurement_admits_spot(
     const struct model *m, const struct job *j, const struct work_left *w, struct stamp now);
-/* what is decided now */
-bool procurement_is_on_demand(const struct model *m, const struct job *j, struct stamp now);
+/* What is decided now, also for a hypothetical job that has a deadline. */
+enum procurement procurement_hypothetical(
+    const struct model *m, const struct job *j, struct stamp now);
 /* core_procurement_late if this is the remaining work */
 bool procurement_is_late_if(const struct model *m, const struct job *j, const struct work_left *w,
     struct stamp now, int64_t *ret_takes_ms);

@@ -113,7 +113,8 @@ bool procurement_margin_of(const struct model *m, const struct job *j, struct st
     const struct work_left w = procurement_work_left_if(j, &s.own, now.wall);
     struct procurement_margin r = {
         .source = source_of(&s.own, &w), .work_ms = w.ms, .worst_ms = w.worst_ms};
-    if (!procurement_admits_spot(m, j, &w, now) && procurement_is_on_demand(m, j, now) &&
+    if (!procurement_admits_spot(m, j, &w, now) &&
+        procurement_hypothetical(m, j, now) == PROCURE_ON_DEMAND &&
         !procurement_is_late_if(m, j, &w, now, &takes_ms)) {
         r.progress_helps = would_with_progress(&s, &w);
         r.time_limit_ms = highest_limit_ms(&s, &w);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/minmax.h"
 #include "base/str.h"
+#include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/forecast/job_runtimes.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/apply_job.h"
@@ -61,6 +62,12 @@ static void build_hypothetical_job(const struct model *m, const struct event *su
     bool asks = submit->submit.texts && submit->submit.texts->constraints &&
                 submit->submit.texts->constraints[0];
     queue_describe(m, j, asks ? &i->constraints : NULL, &i->shape);
+    if (r->spec.finish_ms != 0) {
+        j->row.spec.finish_ms = procurement_finish_submitted(submit);
+        j->row.submitted_at = submit->now.wall;
+        j->row.procurement = PROCURE_WAIT; /* machines that are coming are not its own */
+        i->shape.procurement = j->row.procurement = procurement_hypothetical(m, j, submit->now);
+    }
     i->shape.head = j->row.id;
     i->shape.position_16 = shape_position_16(m, &i->shape, job_since_ms(j));
 }
@@ -178,9 +185,10 @@ static void answer(const struct model *m, const struct event *submit, struct hyp
     price(m, i, t);
     bool waits =
         a.from_ms > submit->now.wall.ms || (t->start.why[0] && !wall_is_set(t->start.median));
-    if (!t->start.is_now)
-        t->n_reasons =
-            explain_hypothetical(m, submit->now, &i->job, t->reasons, EXPLAIN_REASONS_MAX);
+    t->n_reasons = t->start.is_now ? explain_hypothetical_deadline(
+                                         m, submit->now, &i->job, t->reasons, EXPLAIN_REASONS_MAX)
+                                   : explain_hypothetical(
+                                         m, submit->now, &i->job, t->reasons, EXPLAIN_REASONS_MAX);
     if (!t->start.is_now && !waits)
         t->n_changes = remedies_for(m, submit->now, &i->job, t->changes, REMEDIES_MAX);
 }

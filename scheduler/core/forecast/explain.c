@@ -690,6 +690,17 @@ size_t explain_hypothetical(
 {
     struct answer a = {.out = out, .max = max};
     explain_pending(m, now, j, &a);
+    explain_finish_by(m, now, j, &a);
+    explain_outlook(m, now, j, &a);
+    return a.n;
+}
+
+size_t explain_hypothetical_deadline(
+    const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
+{
+    struct answer a = {.out = out, .max = max};
+    explain_finish_by(m, now, j, &a);
+    explain_outlook(m, now, j, &a);
     return a.n;
 }
 

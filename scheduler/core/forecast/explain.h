@@ -37,6 +37,10 @@ size_t core_explain(
 size_t explain_hypothetical(
     const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
 
+/* Of those, the reasons about its deadline: also for one that starts now. */
+size_t explain_hypothetical_deadline(
+    const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
+
 struct ahead;
 
 /* core_explain with a result of core_ahead of the same moment; NULL: computed here. */

@@ -10,7 +10,9 @@
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/deadline/procurement_baseline.h"
 #include "scheduler/core/deadline/procurement_work.h"
+#include "scheduler/core/forecast/estimate.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MINUTE_MS 60000LL
@@ -664,6 +666,37 @@ static void the_margin_and_what_would_shrink_it_are_named(void **state)
     lab_deinit(&l);
 }
 
+/* For a job that is not submitted the same is said, and the offer is that which it would get, also
+ * while spot machines of other jobs are coming. */
+static void an_estimate_has_the_deadline_in_it(void **state)
+{
+    (void)state;
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct lab l;
+    struct estimate *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, HOUR_MS, 20 * HOUR_MS);
+    lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, SPOT), 1);
+    r = job_by(&l, 6 * HOUR_MS, 0);
+    r.spec.finish_ms = -8 * HOUR_MS; /* from the submit */
+    struct event ev = {.type = EV_SUBMIT, .now = l.now, .submit = {.job = &r, .texts = &texts}};
+    assert_int_equal(core_estimate(l.m, &ev, t, &l.e), 0);
+    assert_int_equal(t->start.offer, ON_DEMAND);
+    size_t i = 0;
+    while (i < t->n_reasons && !str_eq(t->reasons[i].code, "work-margin"))
+        i++;
+    assert_true(i + 1 < t->n_reasons);
+    assert_non_null(strstr(t->reasons[i].text, "; it could use spot with --time 7h, "));
+    assert_non_null(
+        strstr(t->reasons[i + 1].text, "its finish time is in 8h00m; it uses on-demand: "));
+    free(t);
+    lab_deinit(&l);
+}
+
 /* "(--finish-by +16h)", or in minutes. */
 static int proposed_minutes(const char *text)
 {
@@ -919,6 +952,7 @@ int main(void)
         cmocka_unit_test(without_on_demand_it_takes_any_offer),
         cmocka_unit_test(the_reported_figures_are_true),
         cmocka_unit_test(the_margin_and_what_would_shrink_it_are_named),
+        cmocka_unit_test(an_estimate_has_the_deadline_in_it),
         cmocka_unit_test(a_deadline_that_would_allow_spot_is_found),
         cmocka_unit_test(an_infeasible_deadline_is_said_to_be_so_by_how_much),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
