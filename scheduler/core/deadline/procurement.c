@@ -540,8 +540,8 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
         text_format(out, size, "it uses on-demand: only on-demand guarantees the deadline");
     else if (c->why == DEADLINE_WHY_CAP)
         text_format(out, size,
-            "it uses on-demand: waiting for spot might exceed the cost cap of %d %% above Uniform "
-            "Progress",
+            "it uses on-demand: waiting for spot might cost more than Uniform Progress by over the "
+            "cap, %d %% of what its work costs on on-demand",
             (int)m->deadline.options.cap_pct);
     else if (c->why == DEADLINE_WHY_RULE)
         text_format(out, size, "it uses on-demand: %s", rule_says(m->deadline.options.rule));

@@ -844,6 +844,30 @@ static void the_expected_cost_is_that_of_all_nodes_or_of_a_task(void **state)
     lab_deinit(&l);
 }
 
+/* The cap is a part of the cost on on-demand, not of that of Uniform Progress. */
+static void the_cap_is_named_with_what_it_is_a_part_of(void **state)
+{
+    (void)state;
+    struct lab l;
+    char why[CORE_TEXT_MAX] = "";
+    struct procurement_options o = procurement_usual;
+    o.cap_pct = 1;
+    lab_init_procurement(&l, &o);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 10 * HOUR_MS, 40 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r), began_ms = l.now.wall.ms;
+    lab_plan(&l);
+    while (!strstr(why, " the cap")) {
+        assert_true(l.now.wall.ms - began_ms < 20 * HOUR_MS);
+        no_spot_for_a_while(&l);
+        assert_true(core_procurement_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
+    }
+    assert_string_equal(why,
+        "it uses on-demand: waiting for spot might cost more than Uniform Progress by over the "
+        "cap, 1 % of what its work costs on on-demand");
+    lab_deinit(&l);
+}
+
 static void change(struct lab *l, int64_t job, uint64_t fields, struct job_row to)
 {
     lab_apply(l, (struct event){.type = EV_UPDATE,
@@ -958,6 +982,7 @@ int main(void)
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
         cmocka_unit_test(a_cost_cap_is_reported_with_the_expected_cost),
         cmocka_unit_test(the_expected_cost_is_that_of_all_nodes_or_of_a_task),
+        cmocka_unit_test(the_cap_is_named_with_what_it_is_a_part_of),
         cmocka_unit_test(a_deadline_can_be_set_changed_and_removed_later),
         cmocka_unit_test(a_relative_deadline_counts_from_the_submit_or_the_change),
         cmocka_unit_test(what_cannot_be_meant_is_refused)};
