@@ -31,9 +31,11 @@
  *
  * for every fraction x of the time that restarts waste, as long as x is constant: until r is used
  * up the baseline does r (1 - x) / x, then b (1 - x) / x. If spot was rarely lost recently, u is
- * less: LOSSES times the recent rate is assumed. A PART of the cap is used this way. In a worse
- * market the job catches up with the baseline while it can afford to, and then does the same as the
- * baseline.
+ * less: LOSSES times the recent rate is assumed. If the table expects little gain from spot,
+ * because that rarely outlasts a restart, the bound is nearer to what the job owes already
+ * (deadline.c): the baseline is not followed onto spot that is worth nothing. A PART of the cap is
+ * used this way. In a worse market the job catches up with the baseline while it can afford to, and
+ * then does the same as the baseline.
  *
  * PURE, as deadline.h.
  */

@@ -21,6 +21,8 @@
 #include <math.h>
 
 #define HOUR_MS 3600000.0
+/* An expected gain from which on what the baseline may still gain counts in full. */
+#define GAIN_USUAL 0.2
 
 /* Time left beyond the worst-case work and the net. */
 int64_t deadline_slack_ms(const struct deadline_job *job)
@@ -147,6 +149,7 @@ struct plan {
     size_t baseline_on;
     /* It does not wait, and the bound on its debt replaces the cap. */
     bool catches_up;
+    double worth; /* weight, in 0 .. 1, of what the baseline may still gain from spot */
     /* Cost of the baseline's action, and the lowest cost that the cap excluded; INFINITY: none. */
     double followed_uusd, refused_uusd;
 };
@@ -159,11 +162,16 @@ static bool passes_cap(const struct plan *pl, size_t offer)
     struct deadline_job then = *pl->job;
     const double part = isinf(then.law->interruptions) ? 1 : then.law->part,
                  most_uusd = part * then.cap_uusd + CAP_TOLERANCE_UUSD;
+    double owed_uusd, regret_uusd;
 
     baseline_go(&then, pl->offers, offer, then.look_ms);
+    owed_uusd = baseline_owed(&then, &pl->baseline, pl->offers, pl->n, pl->sure);
     if (pl->catches_up)
-        return baseline_owed(&then, &pl->baseline, pl->offers, pl->n, pl->sure) > most_uusd;
-    return baseline_regret(&then, &pl->baseline, pl->offers, pl->n, pl->sure) > most_uusd;
+        return owed_uusd > most_uusd;
+    regret_uusd = baseline_regret(&then, &pl->baseline, pl->offers, pl->n, pl->sure);
+    if (pl->worth < 1 && regret_uusd > owed_uusd)
+        regret_uusd = owed_uusd + pl->worth * (regret_uusd - owed_uusd);
+    return regret_uusd > most_uusd;
 }
 
 static void consider(struct plan *pl, size_t offer, enum deadline_why why, double cost)
@@ -284,12 +292,42 @@ static bool is_none(const struct plan *pl)
     return isinf(pl->best.cost_uusd);
 }
 
+/* Expected gain of the baseline's rest under the best decisions, as a part of its cost on
+ * on-demand. No rule gains more from the learned market. */
+static double expected_gain(const struct plan *pl)
+{
+    const struct deadline_job *r = &pl->baseline;
+    const struct deadline_table *t = pl->p->table;
+    const bool is_placed = r->on != DEADLINE_NOWHERE, on_sure = is_on_sure(r, pl->offers);
+    const uint16_t class = is_placed && !on_sure ? pl->offers[r->on].class : pl->set_class;
+    const double step_ms = DEADLINE_STEP_MS, slack_ms = (double)deadline_slack_ms(r),
+                 rest_ms = is_placed ? (double)r->starting_ms : 0;
+    const double alone =
+        ((double)r->work_ms + (on_sure ? rest_ms : (double)r->restart_ms)) / step_ms;
+    double costs[DEADLINE_ACTS], least = alone;
+
+    deadline_table_costs(t, ((double)r->work_ms + pl->longer_ms) / step_ms,
+        (slack_ms - pl->longer_ms) / step_ms, class, costs);
+    least = fmin(least, costs[DEADLINE_WAIT]);
+    if (deadline_class_is_up(class))
+        least = fmin(least, costs[DEADLINE_SPOT_START]);
+    if (is_placed) {
+        deadline_table_costs(t, ((double)r->work_ms + rest_ms) / step_ms,
+            (slack_ms - rest_ms) / step_ms, class, costs);
+        least = fmin(least, costs[on_sure ? DEADLINE_ON_DEMAND_STAY : DEADLINE_SPOT_STAY]);
+    }
+    return 1 - least / alone;
+}
+
 static void consider_under_cap(struct plan *pl)
 {
     double followed_uusd;
 
     pl->baseline = baseline_job(pl->job->baseline, pl->job, pl->offers);
     const bool is_done = pl->baseline.work_ms == 0; /* it then uses nothing; not to be followed */
+    pl->worth = 1;
+    if (!is_done && !isinf(pl->job->law->interruptions))
+        pl->worth = fmin(1, expected_gain(pl) / GAIN_USUAL);
     pl->baseline_on = baseline_look(pl->job->baseline, pl->job, pl->offers, pl->n);
     baseline_go(&pl->baseline, pl->offers, pl->baseline_on, pl->job->look_ms);
     pl->followed_uusd = pl->refused_uusd = INFINITY;

@@ -107,12 +107,53 @@ static void the_cap_holds_where_it_once_did_not(void **state)
     free(w);
 }
 
+/* Spot that changes every ten minutes, with restarts of twelve: it is of no use, and Uniform
+ * Progress pays for it again and again. A plan that knows this market does not follow it there. */
+static void the_cap_follows_no_start_that_gains_nothing(void **state)
+{
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_offer_set set = {.n = 1};
+    struct cap_world *w = mem_alloc(sizeof *w);
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+
+    (void)state;
+    counts->borders = (struct deadline_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
+    for (int i = 0; i < 3000; i++)
+        deadline_offer_set_see(&set, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 2}, counts);
+    deadline_chain_init(&c, counts);
+    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    *w = (struct cap_world){.n = 1,
+        .n_looks = 300,
+        .price_uusd_h = {CAP_SURE_UUSD_H / 3},
+        .work_ms = 6 * HOUR_MS,
+        .time_ms = 10 * HOUR_MS,
+        .restart_ms = HOUR_MS / 5,
+        .look_ms = HOUR_MS / 30};
+    for (size_t i = 0; i < w->n_looks; i++)
+        w->up[0][i] = i / 5 % 2 == 0;
+    const double sure_uusd = CAP_SURE_UUSD_H * 6.2;
+    const struct cap_outcome out =
+        cap_world_play(w, &p, &c.borders, 0.35 * sure_uusd, deadline_law_usual(1));
+    print_message("%.3f of on-demand; Uniform Progress %.3f\n", out.paid_uusd / sure_uusd,
+        out.baseline_uusd / sure_uusd);
+    assert_false(out.late);
+    assert_true(out.baseline_uusd > 1.3 * sure_uusd);
+    assert_true(out.paid_uusd < 1.01 * sure_uusd);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+    free(w);
+    free(counts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_baseline_is_uniform_progress),
         cmocka_unit_test(the_cap_holds_in_every_world),
         cmocka_unit_test(the_cap_holds_where_it_once_did_not),
+        cmocka_unit_test(the_cap_follows_no_start_that_gains_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
