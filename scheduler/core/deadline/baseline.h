@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cap on regret: for every course of the market the plan of deadline.h costs at most a given
- * amount more than Uniform Progress would have cost the same job. That rule is the baseline. It is
- * simulated next to the job on the same observations: the offers that are up at each examination.
- * It needs no look-ahead and costs as much as one more decision.
+ * A cap on regret: the plan of deadline.h is kept from costing more than a given amount above what
+ * Uniform Progress would have cost the same job. That rule is the baseline. It is simulated next to
+ * the job on the same observations: the offers that are up at each examination. It needs no
+ * look-ahead and costs as much as one more decision. The cap holds for every course of the market
+ * under deadline_law_certain, and for most under the laws in use.
  *
  * Before an action, its worst-case extra cost is computed. Let w be the job's remaining work
  * including the rest of a start, up to the baseline's place if that differs; w' the baseline's; D
@@ -19,7 +20,7 @@
  * Actions that might exceed the cap are excluded. While one of these bounds is kept, following the
  * baseline keeps it, so the cap is guaranteed.
  *
- * This is deadline_law_certain, with infinite INTERRUPTIONS. It hardly lets a job fall behind,
+ * That is deadline_law_certain, with infinite INTERRUPTIONS. It hardly lets a job fall behind,
  * since spot might come and go until the job's slack is used up, and then stay for the baseline.
  * With a finite number of interruptions a fourth bound suffices. Let b be w - w' plus a start. A
  * job that is behind follows the baseline, and uses on-demand whenever that idles, so it catches up
