@@ -34,8 +34,7 @@ struct deadline_job baseline_job(const struct baseline *baseline, const struct d
     r.work_ms = left_ms > 0 ? left_ms : 0;
     r.work_worst_ms = r.work_ms + (r.work_ms > 0 ? job->work_worst_ms - job->work_ms : 0);
     r.on = baseline->on;
-    if (r.on != DEADLINE_NOWHERE && !offers[r.on].is_sure &&
-        (!offers[r.on].is_up || offers[r.on].is_guess))
+    if (r.on != DEADLINE_NOWHERE && !offers[r.on].is_sure && !offers[r.on].is_up)
         r.on = DEADLINE_NOWHERE;
     r.last = baseline->last;
     r.starting_ms = baseline->starting_ms;
@@ -67,8 +66,7 @@ void baseline_go(
 size_t baseline_look(const struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t n)
 {
-    const struct deadline_policy p = {
-        .rule = DEADLINE_UNIFORM, .takes_best = true, .only_seen = true};
+    const struct deadline_policy p = {.rule = DEADLINE_UNIFORM, .takes_best = true};
     const struct deadline_job r = baseline_job(baseline, job, offers);
     struct deadline_choice choice;
 

@@ -72,7 +72,7 @@ static size_t pick_spot(const struct deadline_policy *p, const struct deadline_j
 
     for (size_t step = 1; step <= n; step++) {
         const size_t i = (from + step) % n;
-        if (offers[i].is_sure || !offers[i].is_up || (p->only_seen && offers[i].is_guess))
+        if (offers[i].is_sure || !offers[i].is_up)
             continue;
         if (!p->takes_best)
             return i;

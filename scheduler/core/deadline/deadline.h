@@ -46,10 +46,7 @@ enum deadline_rule {
  * are free. */
 struct deadline_offer {
     bool is_sure;
-    bool is_up; /* spot: available at the last examination */
-    /* Spot that is up: not observed since it was away, but a launch may be tried. Ignored by the
-     * baseline of a cap. */
-    bool is_guess;
+    bool is_up; /* spot: available, or not refused since and a launch may be tried */
     /* Spot: a machine of it is coming, or up and empty, to which the job may move from a sure
      * offer. */
     bool is_meant;
@@ -126,7 +123,6 @@ struct deadline_choice {
 /* Settings common to jobs of one kind. */
 struct deadline_policy {
     enum deadline_rule rule;
-    bool only_seen; /* reference rules: ignore guesses */
     /* Reference rules: of several offers that are up take the one with the highest share, not the
      * next one after the last. */
     bool takes_best;

@@ -242,8 +242,6 @@ static const struct spot_offer_set *recognise(
 {
     const struct spot_offer_set *k =
         s->n_spot ? spot_observations_offer_set(m, s->ids, s->n_spot) : NULL;
-    for (size_t i = 0; i < s->n_spot; i++)
-        s->offers[i].is_guess = i != s->on && !(k && spot_observations_there(k, i));
     for (size_t i = 0; k && i < s->n_spot; i++) {
         struct mono tried_again = s->of[i]->row.avoid_until;
         struct wall at = mono_is_set(tried_again)

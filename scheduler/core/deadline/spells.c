@@ -51,6 +51,12 @@ void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up)
     w->at_ms = at_ms;
 }
 
+void spell_watch_assume(struct spell_watch *w, int64_t at_ms)
+{
+    w->seen = w->up = true;
+    w->since_ms = w->at_ms = at_ms;
+}
+
 double spell_watch_share(const struct spell_watch *w)
 {
     return (w->up_weight + PRIOR_SHARE * PRIOR_MS) / (w->share_weight + PRIOR_MS);
@@ -154,7 +160,10 @@ void deadline_offer_set_see(
     if (m->whole.seen && at_ms - m->whole.at_ms > DEADLINE_STEP_MS)
         m->counting = false;
     for (size_t i = 0; i < m->n; i++) {
-        spell_watch_see(&m->offers[i], at_ms, up[i]);
+        if (m->is_assumed[i])
+            spell_watch_assume(&m->offers[i], at_ms);
+        else
+            spell_watch_see(&m->offers[i], at_ms, up[i]);
         any = any || up[i];
     }
     spell_watch_see(&m->whole, at_ms, any);

@@ -47,6 +47,8 @@ struct spell_watch {
 
 /* An observation. at_ms is not before that of the last one. */
 void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up);
+/* Up at this time, but not observed: a spell that begins now. */
+void spell_watch_assume(struct spell_watch *w, int64_t at_ms);
 /* In 0 .. 1; 0.5 without observations. */
 double spell_watch_share(const struct spell_watch *w);
 /* Losses per hour of time up; 0.25 without observations. */
@@ -101,6 +103,9 @@ struct deadline_offer_set {
     const struct deadline_chain *single;
     struct spell_watch offers[DEADLINE_OFFERS_MAX];
     struct spell_watch whole;
+    /* Set by the caller: up, but not observed. Such time counts neither for the offer's share nor
+     * for the age of its spell. */
+    bool is_assumed[DEADLINE_OFFERS_MAX];
     size_t favourite; /* below n, if any offer is up */
     /* for learning */
     bool counting, moved;

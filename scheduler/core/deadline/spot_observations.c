@@ -12,6 +12,9 @@
 #define KEPT_MAX 8192 /* maximum number of stored observations */
 /* An offer without a machine or an observation for this long: its last state teaches nothing. */
 #define UNOBSERVED_STEPS 6
+/* An offer that was refused or reclaimed counts as away for so long, unless it is refused again.
+ * Then it may be asked, so it counts as up among several offers. */
+#define AWAY_STEPS 1
 #define STEPS_LEAST 24  /* minimum work and slack of a table */
 #define WORK_STEPS 300  /* maximum: 50 hours */
 #define SLACK_STEPS 200 /* and 33 hours */
@@ -34,11 +37,12 @@ struct spot_offer_set {
     struct deadline_offer_set of;
     int64_t offers[DEADLINE_OFFERS_MAX];
     int64_t alive[DEADLINE_OFFERS_MAX]; /* live machines */
-    bool up[DEADLINE_OFFERS_MAX];
-    /* Last observation, or else the first examination. */
+    bool there[DEADLINE_OFFERS_MAX];    /* the last observation */
+    /* When that was, or else the first examination. */
     int64_t observed_ms[DEADLINE_OFFERS_MAX];
-    int64_t n_alive, last_observed_ms; /* over all offers */
-    int64_t at_ms;                     /* observed up to then */
+    int64_t away_ms[DEADLINE_OFFERS_MAX]; /* of the last refusal or reclaim; 0: none */
+    int64_t n_alive, last_observed_ms;    /* over all offers */
+    int64_t at_ms;                        /* observed up to then */
 };
 
 /* A chain and its source; [0] single offers, [1] sets of several. */
@@ -121,10 +125,22 @@ static struct deadline_counts *counts_for(
     return &s->learned[k->of.n > 1]->counts;
 }
 
+/* An offer of several that was not refused lately can be asked at once when another one is lost:
+ * that is worth as much as one that is known to be there. The only offer of a set replaces none. */
+static bool counts_as_up(const struct spot_offer_set *k, size_t i, int64_t away_for_ms)
+{
+    return k->there[i] || (k->of.n > 1 && k->at_ms - k->away_ms[i] >= away_for_ms);
+}
+
 static void look(struct model *m, struct spot_offer_set *k, int64_t at_ms, bool learns)
 {
+    bool up[DEADLINE_OFFERS_MAX];
     k->at_ms = at_ms;
-    deadline_offer_set_see(&k->of, spot_observations_scaled(m, at_ms), k->up,
+    for (size_t i = 0; i < k->of.n; i++) {
+        up[i] = counts_as_up(k, i, AWAY_STEPS * m->deadline.options.step_ms);
+        k->of.is_assumed[i] = up[i] && k->alive[i] == 0 && at_ms > k->observed_ms[i];
+    }
+    deadline_offer_set_see(&k->of, spot_observations_scaled(m, at_ms), up,
         learns ? counts_for(m->deadline.spot_observations, k) : NULL);
 }
 
@@ -134,8 +150,10 @@ static void pass(struct model *m, struct spot_offer_set *k, int64_t to_ms)
 {
     int64_t step = m->deadline.options.step_ms;
     while (k->last_observed_ms > 0 && to_ms - k->at_ms > step) {
-        if (k->n_alive == 0 && k->at_ms - k->last_observed_ms > UNOBSERVED_STEPS * step)
+        if (k->n_alive == 0 && k->at_ms - k->last_observed_ms > UNOBSERVED_STEPS * step) {
+            look(m, k, to_ms, false);
             return;
+        }
         look(m, k, k->at_ms + step, true);
     }
 }
@@ -153,7 +171,8 @@ static void observe(struct model *m, struct spot_offer_set *k, const struct kept
                                                                  : -1;
     k->alive[i] += more;
     k->n_alive += more;
-    k->up[i] = what->what == SPOT_THERE || what->what == SPOT_ENDED;
+    k->there[i] = what->what == SPOT_THERE || what->what == SPOT_ENDED;
+    k->away_ms[i] = k->there[i] ? k->away_ms[i] : at_ms;
     k->observed_ms[i] = k->last_observed_ms = at_ms;
     look(m, k, at_ms, true);
 }
@@ -269,7 +288,7 @@ void spot_observations_offer(const struct model *m, const struct spot_offer_set 
     struct spell_watch w = k->of.offers[i];
     int64_t since_ms = k->observed_ms[i] > tried_again.ms ? k->observed_ms[i] : tried_again.ms,
             at_ms = spot_observations_scaled(m, now.ms);
-    if (o->is_up && !k->up[i]) {
+    if (o->is_up && !w.up) {
         int64_t up_ms = spot_observations_scaled(m, since_ms);
         up_ms = up_ms < w.at_ms ? w.at_ms : up_ms;
         spell_watch_see(&w, up_ms < at_ms ? up_ms : at_ms > w.at_ms ? at_ms : w.at_ms, true);
@@ -283,11 +302,6 @@ void spot_observations_offer(const struct model *m, const struct spot_offer_set 
 size_t spot_observations_favourite(const struct spot_offer_set *k)
 {
     return k->of.whole.up ? k->of.favourite : k->of.n;
-}
-
-bool spot_observations_there(const struct spot_offer_set *k, size_t i)
-{
-    return k->up[i];
 }
 
 uint16_t spot_observations_class(

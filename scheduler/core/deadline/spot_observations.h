@@ -8,6 +8,10 @@
  * next observation. Observations of the last weeks are kept; after a restart they are rebuilt from
  * the instances in the database.
  *
+ * Asking for a machine costs nothing. So where a job may use several offers, one that is not known
+ * to be there, but was not refused or reclaimed in the last step, counts as up: it can replace the
+ * one that the job loses. What such an offer is worth is learned like the rest.
+ *
  * The offers that a job may use are an offer set (deadline/spells.h), created from the kept
  * observations when the first such job needs it. The chains, of single offers and of sets of
  * several, are rebuilt periodically, as is a table for each requested set: one slice per EV_TABLE,
@@ -52,8 +56,6 @@ void spot_observations_offer(const struct model *m, const struct spot_offer_set 
     struct wall now, struct wall tried_again, struct deadline_offer *o);
 /* The offer that its class refers to; n: none is up. */
 size_t spot_observations_favourite(const struct spot_offer_set *k);
-/* The last observed state of its i-th offer. */
-bool spot_observations_there(const struct spot_offer_set *k, size_t i);
 uint16_t spot_observations_class(
     const struct model *m, const struct spot_offer_set *k, struct wall now);
 /* NULL: not built yet. */
