@@ -250,8 +250,8 @@ static void consider_spot(struct plan *pl, size_t i)
         costs_of(pl, o->class, (double)job->starting_ms, costs);
         consider(pl, i, DEADLINE_WHY_KEEP,
             costs[DEADLINE_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
-    } else if (i != job->on &&
-               pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms)) {
+    } else if (i != job->on && pl->slack_ms >= max_i64(job->restart_worst_ms - job->loss_worst_ms,
+                                                   job->failed_launch_ms)) {
         costs_of(pl, o->class, pl->longer_ms, costs);
         const double cost = costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
         if (is_worth_leaving_for(pl, o))

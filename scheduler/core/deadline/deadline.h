@@ -80,6 +80,8 @@ struct deadline_job {
     /* Boot, restore and the preceding save: time of any start. The worst case includes the work
      * that a reclaim without notice loses. */
     int64_t restart_ms, restart_worst_ms;
+    /* The part of restart_worst_ms that is such work: a start does not cost it, only a loss. */
+    int64_t loss_worst_ms;
     /* Maximum time of a failed launch before the next try. */
     int64_t failed_launch_ms;
     /* Maximum time to the next decision, > 0. */

@@ -184,7 +184,8 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
     int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms,
             placed_ms = 2 * save_ms + procurement_work_warm_ms(j),
             restart_ms = s->boot_ms + placed_ms;
-    int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms),
+    int64_t loss_worst_ms = loss_ms(j, w, save_ms),
+            worst_ms = RESTART_WORST * restart_ms + loss_worst_ms,
             starting_ms = procurement_work_warming_ms(j, now);
     if (s->starting_since_ms) /* as usual; otherwise a new start would look cheaper */
         starting_ms =
@@ -194,6 +195,7 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
         .left_ms = w->finish_ms - now.ms,
         .restart_ms = restart_ms,
         .restart_worst_ms = worst_ms,
+        .loss_worst_ms = loss_worst_ms,
         /* plus the time to notice it */
         .failed_launch_ms = s->failed_ms + m->deadline.options.look_ms,
         .on = s->on,
@@ -214,8 +216,8 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
 static struct deadline_job scaled(const struct model *m, struct deadline_job k)
 {
     int64_t *const times[] = {&k.work_ms, &k.work_worst_ms, &k.left_ms, &k.restart_ms,
-        &k.restart_worst_ms, &k.failed_launch_ms, &k.look_ms, &k.starting_ms, &k.whole_work_ms,
-        &k.whole_time_ms};
+        &k.restart_worst_ms, &k.loss_worst_ms, &k.failed_launch_ms, &k.look_ms, &k.starting_ms,
+        &k.whole_work_ms, &k.whole_time_ms};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         *times[i] = spot_observations_scaled(m, *times[i]);
     k.look_ms = max_i64(k.look_ms, 1);
