@@ -174,6 +174,17 @@ static bool passes_cap(const struct plan *pl, size_t offer)
     return regret_uusd > most_uusd;
 }
 
+/* Of two spot offers with the same expected cost, the one with the higher share of time up. */
+static bool is_better(const struct plan *pl, size_t offer, double uusd)
+{
+    const struct deadline_choice *best = &pl->best;
+    const bool are_spot = offer != DEADLINE_NOWHERE && best->offer != DEADLINE_NOWHERE &&
+                          !pl->offers[offer].is_sure && !pl->offers[best->offer].is_sure;
+
+    return uusd < best->cost_uusd || (are_spot && uusd <= best->cost_uusd &&
+                                         pl->offers[offer].share > pl->offers[best->offer].share);
+}
+
 static void consider(struct plan *pl, size_t offer, enum deadline_why why, double cost)
 {
     const double uusd = cost * pl->unit_uusd;
@@ -189,7 +200,7 @@ static void consider(struct plan *pl, size_t offer, enum deadline_why why, doubl
         pl->best.meant = offer;
         pl->best.meant_cost_uusd = uusd;
     }
-    if (uusd < pl->best.cost_uusd) {
+    if (is_better(pl, offer, uusd)) {
         pl->best.next_cost_uusd = pl->best.cost_uusd;
         pl->best.cost_uusd = uusd;
         pl->best.offer = offer;
