@@ -377,9 +377,9 @@ static void end_tasks(struct world *w)
         w->wants[i].a.job = 0;
     if (has_no_tasks(w, 0))
         return;
-    if (w->deaf && w->agent) /* it would retry too late */
+    if ((w->deaf || w->deaf_to_output) && w->agent) /* it would retry too late */
         world_kill_agent(w, SIGKILL);
-    w->deaf = w->disown = w->refuse_join = false;
+    w->deaf = w->deaf_to_output = w->disown = w->refuse_join = false;
     if (!w->agent)
         world_start_agent(w);
     world_go(w);
