@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -39,13 +38,7 @@ void launch_reset_signals(void)
 int launch_become_user(const struct job_user *u)
 {
     limits_unprotect();
-    if (u->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -1;
-    if (!u->is_other)
-        return 0;
-    if (initgroups(u->name, u->gid) < 0 || setgid(u->gid) < 0 || setuid(u->uid) < 0)
-        return -1;
-    return 0;
+    return user_become(u);
 }
 
 static int set_files(const struct launch *l)

@@ -82,7 +82,7 @@ struct launched {
 };
 
 /* For a child between fork and exec: resets all signals to their defaults and unblocks them; and
- * takes the user's identity (-1 and errno on failure). */
+ * takes the user's identity (user_become), with the usual score for the out-of-memory killer. */
 void launch_reset_signals(void);
 int launch_become_user(const struct job_user *u);
 

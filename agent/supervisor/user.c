@@ -5,9 +5,11 @@
 #include "base/str.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define PASSWD_BYTES 16384
@@ -80,4 +82,13 @@ int user_admit(const struct job_user *u, const char *system_users, struct err *e
         "users: submit as another user, or have system_users: [%s] added to the node's own "
         "configuration",
         u->name, (unsigned long)u->uid, u->name);
+}
+
+int user_become(const struct job_user *u)
+{
+    if (u->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    if (!u->is_other)
+        return 0;
+    return initgroups(u->name, u->gid) < 0 || setgid(u->gid) < 0 || setuid(u->uid) < 0 ? -1 : 0;
 }

@@ -28,4 +28,8 @@ int user_resolve(const char *name, struct job_user *ret_user, struct err *e);
  * its own user's jobs, so a job gains no rights there. */
 int user_admit(const struct job_user *u, const char *system_users, struct err *e);
 
+/* In a child: becomes the user for good, with no_new_privs if it is set. Returns 0, or -1 and
+ * errno. */
+int user_become(const struct job_user *u);
+
 #endif

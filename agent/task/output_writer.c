@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,13 +41,6 @@ struct opened {
 };
 
 /* ---- the child ---- */
-
-static int become(const struct job_user *u)
-{
-    if (!u->is_other)
-        return 0;
-    return initgroups(u->name, u->gid) < 0 || setgid(u->gid) < 0 || setuid(u->uid) < 0 ? -1 : 0;
-}
 
 static void write_all(int *fd, const char *p, size_t n)
 {
@@ -88,7 +80,7 @@ int output_writer_open_files(const struct output_writer *s, bool again,
 {
     *ret_copy = -1;
     umask(022);
-    if (become(s->user) < 0 || chdir(s->cwd) < 0)
+    if (user_become(s->user) < 0 || chdir(s->cwd) < 0)
         return errno;
     const int64_t until = clock_mono(&clock_system).ms + s->open_wait_ms;
     for (int i = 0; i < OUTPUT_WRITER_SOURCES; i++) {

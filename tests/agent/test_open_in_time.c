@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -136,6 +137,27 @@ static void a_writer_that_replaces_another_waits_for_no_reader_of_a_fifo(void **
     close(from);
 }
 
+/* It opens files that the user names, so it has no more rights than the user's program. */
+static void a_writer_gains_no_rights_where_tasks_gain_none(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct job_user self = {.no_new_privs = i == 1};
+        const struct output_writer s = {
+            .user = &self, .cwd = ".", .copies = {{.from = -1}, {.from = -1}}};
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            int fds[OUTPUT_WRITER_SOURCES][OUTPUT_WRITER_TARGETS], copy;
+            int rc = output_writer_open_files(&s, false, fds, &copy);
+            _exit(rc == 0 ? prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) : 2);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), i);
+    }
+}
+
 int main(void)
 {
     signal(SIGALRM, SIG_IGN);
@@ -144,6 +166,7 @@ int main(void)
         cmocka_unit_test(a_peer_that_comes_is_found_whatever_signals_come_first),
         cmocka_unit_test(files_and_errors_are_those_of_open),
         cmocka_unit_test(a_writer_that_replaces_another_waits_for_no_reader_of_a_fifo),
+        cmocka_unit_test(a_writer_gains_no_rights_where_tasks_gain_none),
     };
     return cmocka_run_group_tests_name("open_in_time", tests, setup, teardown);
 }
