@@ -129,7 +129,8 @@ static void check_array(struct world *w, const struct array_row *r)
 static void check_tasks(struct world *w, const struct sim_job *j, const struct job_row *r)
 {
     /* including an array of which a task that ran has failed */
-    bool may_be_given_up = r->spec.deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE;
+    bool may_be_given_up =
+        r->spec.deadline_ms > 0 || j->waited_for_others || j->after.on != CORE_ID_NONE;
     if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY &&
         r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
         world_fail(w, "array %lld ended after only %lld of its %lld tasks had ended",
@@ -153,11 +154,12 @@ static void check_store(struct world *w, struct sim_job *j, const struct job_row
         r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
         world_fail(w, "job %lld: the full disk of a node was counted as a failure of the job",
             (long long)r->id);
-    j->spaceless = r->end == END_CAPACITY && r->hold == HOLD_NONE ? j->spaceless + is_back : 0;
-    if (j->spaceless >= JOB_NO_SPACE_MAX)
+    j->no_space_starts =
+        r->end == END_CAPACITY && r->hold == HOLD_NONE ? j->no_space_starts + is_back : 0;
+    if (j->no_space_starts >= JOB_NO_SPACE_MAX)
         world_fail(w,
             "job %lld found the disk of a node full %d times in a row, but is queued again",
-            (long long)r->id, (int)j->spaceless);
+            (long long)r->id, (int)j->no_space_starts);
     j->away = r->end == END_STORE_AWAY ? j->away + is_back : 0;
     if (j->away >= JOB_STORE_MAX)
         world_fail(w, "job %lld could not use its store %d times in a row, but is queued again",
@@ -445,8 +447,8 @@ static void note_dependency(struct world *w, const struct dependency_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
     bool dropped = r->state == DEPEND_DROPPED; /* or the job has ended */
-    j->waited_else |= dropped || (j->after.on != CORE_ID_NONE &&
-                                     (j->after.on != r->on || j->after.kind != r->kind));
+    j->waited_for_others |= dropped || (j->after.on != CORE_ID_NONE &&
+                                           (j->after.on != r->on || j->after.kind != r->kind));
     j->after = dropped ? (struct dependency_row){0} : *r;
 }
 
@@ -757,7 +759,7 @@ void check_end(struct world *w)
         else if (row.state != JOB_ENDED || j->ends != 1)
             world_fail(w, "job %lld ended %lld times, state %s", (long long)id, (long long)j->ends,
                 sm_name(&job_sm, row.state));
-        else if (row.end == END_DEPENDENCY && !j->waited_else && !unmet(w, &j->after, -1))
+        else if (row.end == END_DEPENDENCY && !j->waited_for_others && !unmet(w, &j->after, -1))
             world_fail(w, "job %lld was ended as DEPENDENCY, but its dependency was satisfied",
                 (long long)id);
         else if (row.end == END_DEADLINE && j->n_tasks == 0 &&

@@ -390,13 +390,13 @@ static void reply_list(const struct cloud_call *c)
     struct world *w = c->w;
     struct cloud_instance *list = mem_array((size_t)w->n_machines + 1, sizeof(*list));
     size_t n = 0;
-    STR_COPY(w->unseen, w->faults_over || !world_chance(w, 0.1) ? ""
-                        : world_chance(w, 0.5)                  ? "z1"
-                                                                : "z2");
+    STR_COPY(w->hidden_zone, w->faults_over || !world_chance(w, 0.1) ? ""
+                             : world_chance(w, 0.5)                  ? "z1"
+                                                                     : "z2");
     for (int i = 0; i < w->n_machines; i++) {
         const struct sim_machine *m = w->machines[i];
         bool old = m->state == CLOUD_GONE && world_now(w) - m->gone_ms > 3600000 && !cloud_bills(w);
-        if (m->visible_from_ms <= world_now(w) && !old && !str_eq(m->zone, w->unseen))
+        if (m->visible_from_ms <= world_now(w) && !old && !str_eq(m->zone, w->hidden_zone))
             fill(m, &list[n++]);
     }
     c->listed(c->ctx, NULL, list, n);
@@ -548,7 +548,7 @@ static bool sim_hides(const struct cloud_driver *d, const char *id)
 {
     struct world *w = ((const struct sim_driver *)d)->w;
     const struct sim_machine *m = by_id(w, id);
-    return m && str_eq(m->zone, w->unseen);
+    return m && str_eq(m->zone, w->hidden_zone);
 }
 
 static void sim_terminate(struct cloud_driver *d, const char *region, const char *const *ids,

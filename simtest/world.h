@@ -369,9 +369,9 @@ struct sim_job {
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
-    int32_t refusing;  /* number of attempts that its store will refuse */
-    int32_t too_large; /* number of starts that no disk has space for (disks.c) */
-    int32_t spaceless; /* committed: ends of such starts in a row */
+    int32_t refusing;        /* number of attempts that its store will refuse */
+    int32_t too_large;       /* number of starts that no disk has space for (disks.c) */
+    int32_t no_space_starts; /* committed: ends of such starts in a row */
     /* Until then belayd cannot create its credentials: no answer, or denied. */
     int64_t no_grants_until_ms;
     bool is_denied;
@@ -385,7 +385,7 @@ struct sim_job {
     int64_t n_living;
     bool was_gang; /* had several nodes at some time */
     /* had a dependency that was removed */
-    bool waited_else;
+    bool waited_for_others;
     /* Array: its tasks, and those that began and ended. */
     int64_t n_tasks, n_tasks_succeeded, n_tasks_ended;
     struct ranges left; /* array: tasks that have not begun */
@@ -456,7 +456,7 @@ struct world {
     int n_machines;
     struct list cloud_calls;
     struct sim_prices prices[2]; /* of z1 and z2 */
-    char unseen[16];             /* zone missing in the newest listing; "": complete */
+    char hidden_zone[16];        /* zone missing in the newest listing; "": complete */
     struct sim_store_job store[SIM_JOBS_MAX];
     struct sim_job jobs[SIM_JOBS_MAX]; /* by id - 1 */
     int n_jobs;                        /* to be submitted */

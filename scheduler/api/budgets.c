@@ -24,7 +24,7 @@ static json_t *budget_json(const struct budget_view *v)
 {
     const struct budget_options *o = v->options;
     json_t *parts = json_array();
-    int64_t left = o->cap_uusd - v->spent_uusd - v->aside_uusd;
+    int64_t left = o->cap_uusd - v->spent_uusd - v->reserved_uusd;
     for (size_t k = 0; k < o->n_alerts; k++)
         json_array_append_new(parts, json_integer(o->alert_pct[k]));
     json_t *b = json_pack("{s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", json_text(o->name), "match",
@@ -40,7 +40,7 @@ static json_t *budget_json(const struct budget_view *v)
     json_object_set_new(b, "until", api_json_time(v->until));
     json_object_set_new(b, "cap_uusd", json_integer(o->cap_uusd));
     json_object_set_new(b, "spent_uusd", json_integer(v->spent_uusd));
-    json_object_set_new(b, "aside_uusd", json_integer(v->aside_uusd));
+    json_object_set_new(b, "aside_uusd", json_integer(v->reserved_uusd));
     json_object_set_new(b, "left_uusd", json_integer(left > 0 ? left : 0));
     json_object_set_new(b, "uusd_per_hour", json_integer(v->uusd_h));
     json_object_set_new(b, "jobs", json_integer(v->jobs));

@@ -140,7 +140,7 @@ static void add_team(json_t *rows, const struct team *t)
 {
     const struct account **users = NULL;
     size_t n = 0, n_max = 0;
-    json_array_append_new(rows, quota_json(t, NULL, &t->may));
+    json_array_append_new(rows, quota_json(t, NULL, &t->allowance));
     LIST_FOREACH (&t->accounts, l) {
         if (n == n_max)
             users = mem_resize(users, n_max = n_max ? 2 * n_max : 16, sizeof(*users));
@@ -149,7 +149,7 @@ static void add_team(json_t *rows, const struct team *t)
     if (n > 1)
         qsort(users, n, sizeof(*users), by_user);
     for (size_t k = 0; k < n; k++)
-        json_array_append_new(rows, quota_json(t, users[k]->row.user, &users[k]->may));
+        json_array_append_new(rows, quota_json(t, users[k]->row.user, &users[k]->allowance));
     free(users);
 }
 

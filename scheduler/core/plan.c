@@ -225,8 +225,9 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
 {
     int64_t known = unfit_at(p, m, s->demand_class);
     int examined = 0;
-    if (known < s->account->may.freed_version || known < s->account->team->may.freed_version ||
-        known < 0 || (s->in_budgets && known < budgets_freed_version(s)))
+    if (known < s->account->allowance.freed_version ||
+        known < s->account->team->allowance.freed_version || known < 0 ||
+        (s->in_budgets && known < budgets_freed_version(s)))
         return true;
     LIST_FOREACH (nodes_by_growth(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);

@@ -44,30 +44,30 @@ static struct node_sync *node_sync_of(struct agent_sync *s, int64_t node)
 static void node_sync_free(struct node_sync *x)
 {
     timer_stop(x->owner->o.timers, &x->timer);
-    for (struct link *n; (n = list_pop(&x->seen));)
-        free(LIST_ENTRY(n, struct seen, in_sync));
+    for (struct link *n; (n = list_pop(&x->known));)
+        free(LIST_ENTRY(n, struct known_attempt, in_sync));
     free(x);
 }
 
-struct seen *agent_sync_seen(struct node_sync *x, int64_t job, int64_t attempt)
+struct known_attempt *agent_sync_find_known(struct node_sync *x, int64_t job, int64_t attempt)
 {
-    LIST_FOREACH (&x->seen, n) {
-        struct seen *k = LIST_ENTRY(n, struct seen, in_sync);
+    LIST_FOREACH (&x->known, n) {
+        struct known_attempt *k = LIST_ENTRY(n, struct known_attempt, in_sync);
         if (k->job == job && k->attempt == attempt)
             return k;
     }
-    struct seen *k = mem_alloc(sizeof(*k));
+    struct known_attempt *k = mem_alloc(sizeof(*k));
     k->job = job;
     k->attempt = attempt;
-    list_push_back(&x->seen, &k->in_sync);
+    list_push_back(&x->known, &k->in_sync);
     return k;
 }
 
 /* Drops entries that neither the agent nor the model has. */
-static void prune_seen(struct node_sync *x, const struct model *m)
+static void prune_known(struct node_sync *x, const struct model *m)
 {
-    LIST_FOREACH (&x->seen, n) {
-        struct seen *k = LIST_ENTRY(n, struct seen, in_sync);
+    LIST_FOREACH (&x->known, n) {
+        struct known_attempt *k = LIST_ENTRY(n, struct known_attempt, in_sync);
         struct job *job = model_job(m, k->job);
         bool live = job_attempt_on(job, k->attempt, x->node) != NULL;
         if (!live && k->status_no != x->status_no) {
@@ -128,8 +128,8 @@ static void answer(struct agent_sync *s, struct node_sync *x, agent_sync_reply_f
  * got. */
 static bool may_send_omitted(const struct node_sync *x)
 {
-    LIST_FOREACH (&x->seen, n) {
-        const struct seen *k = LIST_ENTRY(n, struct seen, in_sync);
+    LIST_FOREACH (&x->known, n) {
+        const struct known_attempt *k = LIST_ENTRY(n, struct known_attempt, in_sync);
         if (k->sent && !k->reported)
             return false;
     }
@@ -235,7 +235,7 @@ static void on_committed(void *ctx, const struct err *e, int64_t id)
         return;
     }
     struct node_sync *x = node_sync_of(s, in->node);
-    prune_seen(x, tick_model(s->o.tick));
+    prune_known(x, tick_model(s->o.tick));
     if (may_send_omitted(x))
         x->rev++;
     if (in->wait_ms <= 0 || in->have_rev != x->rev ||

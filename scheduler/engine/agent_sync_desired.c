@@ -293,7 +293,7 @@ static bool add_start(struct agent_sync *s, const struct attempt *a, bool must, 
 
 /* Returns false if the attempt is omitted; *ret_why may then have the reason. An attempt that its
  * agent has, or may have, is never omitted, with or without secrets. */
-static bool add_secrets(struct agent_sync *s, const struct seen *k, struct message *m,
+static bool add_secrets(struct agent_sync *s, const struct known_attempt *k, struct message *m,
     struct wire_desired_attempt *d, struct err *ret_why)
 {
     struct wire_secrets x = {0};
@@ -317,8 +317,8 @@ static bool add_secrets(struct agent_sync *s, const struct seen *k, struct messa
     return true;
 }
 
-static bool may_use_store(
-    const struct agent_sync *s, const struct attempt *a, const struct seen *k, struct err *ret_why)
+static bool may_use_store(const struct agent_sync *s, const struct attempt *a,
+    const struct known_attempt *k, struct err *ret_why)
 {
     bool needs_it = a->job->row.spec.method != CKPT_NONE && !attempt_has_no_script(a) &&
                     !k->reported && !k->sent;
@@ -349,7 +349,7 @@ static void post_withheld(struct agent_sync *s, const struct attempt *a, const s
 
 /* Returns false if the attempt waits for credentials or keys of the store. An attempt that is to
  * end before its agent has received it needs none. */
-static bool add_needed(struct agent_sync *s, const struct attempt *a, const struct seen *k,
+static bool add_needed(struct agent_sync *s, const struct attempt *a, const struct known_attempt *k,
     struct message *m, struct wire_desired_attempt *d)
 {
     struct err why = {0};
@@ -362,7 +362,7 @@ static bool add_needed(struct agent_sync *s, const struct attempt *a, const stru
 }
 
 static void add_attempt(
-    struct agent_sync *s, const struct attempt *a, struct seen *k, struct message *m)
+    struct agent_sync *s, const struct attempt *a, struct known_attempt *k, struct message *m)
 {
     struct wire_desired_attempt *d = &m->d->attempts[m->d->n_attempts];
     d->job = a->row.job;
@@ -405,7 +405,7 @@ static void add_attempts(
     for (int is_new = 0; is_new < 2; is_new++) {
         LIST_FOREACH (&node->attempts, l) {
             const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-            struct seen *k = agent_sync_seen(x, a->row.job, a->row.attempt);
+            struct known_attempt *k = agent_sync_find_known(x, a->row.job, a->row.attempt);
             if (!m->is_full && m->d->n_attempts < WIRE_ATTEMPTS_MAX &&
                 (k->reported || k->sent) == !is_new)
                 add_attempt(s, a, k, m);

@@ -12,7 +12,7 @@
 #define REV_BOOT_SHIFT 32 /* the high part of a revision is the run of belayd that issued it */
 
 /* What was last exchanged with the agent about one attempt. Only hints: all of it may be lost. */
-struct seen {
+struct known_attempt {
     struct link in_sync;
     int64_t job, attempt;
     bool reported; /* the agent has reported it, so the script need not be sent again */
@@ -27,7 +27,7 @@ struct node_sync {
     int64_t incarnation, seq;
     int64_t rev;
     int64_t status_no; /* counts accepted statuses */
-    struct list seen;
+    struct list known;
     int64_t kept[WIRE_KEPT_MAX]; /* jobs whose trees the node keeps, from the last status */
     size_t n_kept;
     bool is_full;                  /* as its last status says of its disk */
@@ -48,7 +48,7 @@ struct agent_sync {
 };
 
 /* Created if missing. */
-struct seen *agent_sync_seen(struct node_sync *x, int64_t job, int64_t attempt);
+struct known_attempt *agent_sync_find_known(struct node_sync *x, int64_t job, int64_t attempt);
 
 /* Posts facts for everything in a status that the model does not have yet. */
 void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const struct node *node,

@@ -72,8 +72,8 @@ static void post_failed_save(
 }
 
 /* A status may be the first to report a failed restore and that the attempt has started since. */
-static void post_failed_saves(struct agent_sync *s, struct seen *k, const struct attempt *a,
-    const struct wire_attempt_status *st)
+static void post_failed_saves(struct agent_sync *s, struct known_attempt *k,
+    const struct attempt *a, const struct wire_attempt_status *st)
 {
     if (st->failed_saves > 0 && k->failed_saves == 0)
         k->failed_saves = known_failed_saves(s, a);
@@ -184,7 +184,7 @@ static void post_attempt(
 {
     const struct job *job = model_job(tick_model(s->o.tick), st->job);
     const struct attempt *a = job_attempt_on(job, st->attempt, x->node);
-    struct seen *k = agent_sync_seen(x, st->job, st->attempt);
+    struct known_attempt *k = agent_sync_find_known(x, st->job, st->attempt);
     k->reported = true;
     k->secrets = st->secrets;
     k->status_no = x->status_no;
@@ -236,7 +236,7 @@ static void post_vanished(
     bool knows_us = have_rev >> REV_BOOT_SHIFT == s->o.boots;
     LIST_FOREACH (&node->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        const struct seen *k = agent_sync_seen(x, a->row.job, a->row.attempt);
+        const struct known_attempt *k = agent_sync_find_known(x, a->row.job, a->row.attempt);
         bool had = k->reported || (knows_us && a->row.started_at.ms != TIME_NONE_MS);
         if (!had || k->status_no == x->status_no)
             continue;

@@ -209,9 +209,9 @@ static void drop_if_finished(struct work *w)
 
 void provision_sweep_soon(struct provision *p)
 {
-    if (p->hurried)
+    if (p->is_brought_forward)
         return;
-    p->hurried = true;
+    p->is_brought_forward = true;
     timer_start(p->o.timers, &p->sweep, p->o.busy_sweep_ms);
 }
 
@@ -279,7 +279,8 @@ static void on_launched(void *ctx, const struct err *e, const struct cloud_insta
     w->last_call = provision_now(w->p);
     if (e && e->kind == ERR_THROTTLED && w->launching)
         launch_pace_throttled(w->launching->pace);
-    w->unsure |= e && !is_refusal(e->kind) && e->kind != ERR_THROTTLED && e->kind != ERR_CANCELLED;
+    w->may_exist |=
+        e && !is_refusal(e->kind) && e->kind != ERR_THROTTLED && e->kind != ERR_CANCELLED;
     if (!e) {
         provision_post_launched(w->p, w->instance, instance);
         if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
@@ -336,7 +337,7 @@ static void run_launch(struct tries *t, void *ctx)
  * credentials. */
 static bool is_inconclusive(const struct work *w, enum err_kind k)
 {
-    return w->unsure && is_refusal(k) && !is_shortage(k);
+    return w->may_exist && is_refusal(k) && !is_shortage(k);
 }
 
 static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
@@ -346,9 +347,9 @@ static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
     if (w->launching)
         provision_end_call(w->launching);
     w->launching = NULL;
-    w->doubted = e && is_inconclusive(w, e->kind);
-    w->answered = !e || (is_refusal(e->kind) && !w->doubted);
-    if (w->doubted)
+    w->awaits_listing = e && is_inconclusive(w, e->kind);
+    w->answered = !e || (is_refusal(e->kind) && !w->awaits_listing);
+    if (w->awaits_listing)
         w->misses = 0;
     if (e && w->answered) {
         struct event ev = {.type = EV_LAUNCH_REFUSED,
@@ -390,7 +391,7 @@ static void on_turn(struct launch_turn *turn)
 void provision_launch(struct work *w)
 {
     if (tries_is_running(&w->launch) || launch_turn_is_waiting(&w->turn) || w->answered ||
-        w->doubted)
+        w->awaits_listing)
         return;
     const struct instance *i = model_instance(provision_model(w->p), w->instance);
     const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
@@ -543,7 +544,7 @@ void provision_start(struct provision *p)
     LIST_FOREACH (model_instances(provision_model(p)), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (i->row.state == INSTANCE_INTENDED)
-            provision_work(p, i->row.id)->unsure = true;
+            provision_work(p, i->row.id)->may_exist = true;
         provision_touch(p, i->row.id);
     }
     p->started = true;

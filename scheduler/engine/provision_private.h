@@ -17,10 +17,11 @@ struct work {
     int64_t instance;
     struct launch_turn turn; /* its place in the queue of launches, while it waits */
     struct tries launch;
-    bool answered; /* definitely: its row is about to change, and it is not launched again */
-    bool unsure;   /* a try, perhaps of an earlier process, had no answer: its machine may exist */
-    /* It was refused while unsure: not launched again until listings have settled that. */
-    bool doubted;
+    bool answered;  /* definitely: its row is about to change, and it is not launched again */
+    bool may_exist; /* a try, perhaps of an earlier process, had no answer: its machine may exist */
+    /* It was refused while may_exist was set: not launched again until listings have settled
+     * that. */
+    bool awaits_listing;
     struct provision_region
         *launching; /* the place of the running launch; NULL if its pool is unknown */
     /* the place of the terminate call in progress, whose reply will come; NULL if there is none */
@@ -64,7 +65,7 @@ struct provision {
     struct map works; /* instance id -> struct work */
     struct timer sweep, price, release;
     bool started;
-    bool hurried; /* the next sweep is already brought forward */
+    bool is_brought_forward; /* the next sweep is already brought forward */
     struct provision_stats stats;
 };
 
@@ -85,7 +86,7 @@ void provision_release_soon(struct provision *p);
  * not postpone it. */
 void provision_sweep_soon(struct provision *p);
 /* Launches when its turn comes; no effect if it already waits, is in progress, answered or
- * doubted. */
+ * awaits_listing. */
 void provision_launch(struct work *w);
 /* No effect while a call is in progress or if its id is not known yet. */
 void provision_terminate(struct work *w, const struct instance *i);

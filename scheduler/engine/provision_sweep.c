@@ -90,10 +90,10 @@ static void handle_unlisted(struct provision_region *at, const struct instance *
         return;
     bool is_settled = at->list_began.ms - w->last_call.ms >= p->o.settle_ms;
     if (i->row.state == INSTANCE_INTENDED) {
-        if (w->doubted && (++w->misses < GONE_MISSES || !is_settled))
+        if (w->awaits_listing && (++w->misses < GONE_MISSES || !is_settled))
             return;
-        if (w->doubted)
-            w->unsure = w->doubted = false; /* the next answer is definite */
+        if (w->awaits_listing)
+            w->may_exist = w->awaits_listing = false; /* the next answer is definite */
         w->misses = 0;
         provision_launch(w);
         return;
@@ -158,7 +158,7 @@ void provision_on_sweep(struct timer *t, void *ctx)
     struct provision *p = ctx;
     bool busy = false;
     (void)t;
-    p->hurried = false;
+    p->is_brought_forward = false;
     for (size_t k = 0; k < p->n_regions; k++) {
         struct provision_region *at = p->regions[k];
         if (at->listing || at->retired)

@@ -59,7 +59,7 @@ struct notifier {
     struct http_client *http;
     struct delivery deliveries[DELIVERIES_MAX];
     struct delivery *at_thread;   /* NULL if none */
-    struct log_pace not_notified; /* limits the log of users' URLs that failed */
+    struct log_pace url_failures; /* limits the log of users' URLs that failed */
     bool destroyed, in_use; /* destroyed: freed with the last delivery, but not while in_use */
 };
 
@@ -162,7 +162,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
         struct notifier *n = l->notifier;
         int64_t left_out;
         if (!n->destroyed &&
-            log_pace_admits(&n->not_notified, clock_mono(n->o.timers->clock), &left_out))
+            log_pace_admits(&n->url_failures, clock_mono(n->o.timers->clock), &left_out))
             log_info("a user's URL was not notified", log_s("host", l->host), log_err(&why),
                 log_i("left_out", left_out));
         rc = err_set(&why, ERR_UNAVAILABLE,

@@ -141,7 +141,7 @@ void lab_set_pool(struct lab *l, struct pool_row row)
 /* A placement never exceeds a limit. */
 static void check_limits(const struct account *a)
 {
-    const struct allowance *const of[] = {&a->may, &a->team->may};
+    const struct allowance *const of[] = {&a->allowance, &a->team->allowance};
     for (size_t k = 0; k < 2; k++)
         for (int kind = 0; kind < LIMIT_KINDS; kind++)
             if (kind != LIMIT_SUBMITTED && of[k]->used[kind] > of[k]->most[kind])

@@ -94,8 +94,8 @@ static void explain_queue(
 static const char *limit_owner_text(
     const struct account *a, const struct allowance *w, char *out, size_t size)
 {
-    text_format(
-        out, size, "%s%s", w == &a->may ? "" : "team ", w == &a->may ? a->row.user : a->team->name);
+    text_format(out, size, "%s%s", w == &a->allowance ? "" : "team ",
+        w == &a->allowance ? a->row.user : a->team->name);
     return out;
 }
 
@@ -165,7 +165,7 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     int64_t going = count_preempted_for(s);
     if (list_is_empty(quota_teams(m)) || (s->claims > 0 && qos_preempts(s->qos)))
         return;
-    cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
+    cpus_text(t->allowance.used[LIMIT_MCPU], used, sizeof used);
     cpus_text(t->quota_mcpu, quota, sizeof quota);
     cpus_text(s->mcpu * s->least, need, sizeof need);
     if (shape_is_exclusive(s)) {
@@ -246,23 +246,23 @@ static void explain_too_much(
 static void explain_limits(
     const struct model *m, const struct job *j, const struct survey *v, struct answer *a)
 {
-    const struct allowance *const of[] = {&j->account->may, &j->account->team->may};
+    const struct allowance *const of[] = {&j->account->allowance, &j->account->team->allowance};
     char who[CORE_NAME_MAX + 8], left[32];
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
         int64_t rest = of[k]->most[LIMIT_UUSD_H] - of[k]->used[LIMIT_UUSD_H];
         for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
             if (limits_stop(m, of[k], j->shape, (enum limit_kind)kind))
                 explain_limit(j, of[k], (enum limit_kind)kind, a);
-        if (v->dear > 0 && shape_is_exclusive(j->shape))
-            explain_too_much(j, of[k], v->dear, a);
-        if (v->dear == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
+        if (v->too_expensive > 0 && shape_is_exclusive(j->shape))
+            explain_too_much(j, of[k], v->too_expensive, a);
+        if (v->too_expensive == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
             continue;
         usd_text(rest > 0 ? rest : 0, left, sizeof left);
         explain_add_reason(a, "too-dear",
             "%" PRId64 " machine%s it could run on cost%s more than the %s an hour that %s may "
             "still pay (max_usd_per_hour)",
-            v->dear, explain_plural(v->dear), v->dear == 1 ? "s" : "", left,
-            limit_owner_text(j->account, of[k], who, sizeof who));
+            v->too_expensive, explain_plural(v->too_expensive), v->too_expensive == 1 ? "s" : "",
+            left, limit_owner_text(j->account, of[k], who, sizeof who));
     }
 }
 

@@ -134,14 +134,14 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
         if (n->row.state == NODE_UP && n->throttle != NODE_THROTTLE_NONE)
             v->throttles = v->throttled++ ? v->throttles : n;
         if (n->row.state == NODE_UP && n->disk_full[0])
-            v->fulls = v->full++ ? v->fulls : n;
+            v->full_node = v->full++ ? v->full_node : n;
         v->busy += node_takes_work(n) && !node_has_resources(n, s);
         if (!node_takes_work(n) || !node_has_resources(n, s) || n->row.id == s->avoid)
             continue;
         if (!machine_is_affordable(v, s, n->pool, &n->row.total, n->row.price_uusd_h))
             continue;
         if (!limits_afford(s, &n->row.total, n->row.price_uusd_h)) {
-            v->dear++;
+            v->too_expensive++;
         } else if (node_is_kept_from(n, s)) {
             v->kept++;
         } else if (!rack_has_power_on(n, s)) {
@@ -175,7 +175,7 @@ void explain_survey_offers(const struct model *m, const struct shape *s, struct 
                 continue;
             v->offers++;
             machine_is_affordable(v, s, p, &total, o->row.price_uusd_h);
-            v->dear += !limits_afford(s, &total, o->row.price_uusd_h);
+            v->too_expensive += !limits_afford(s, &total, o->row.price_uusd_h);
         }
     }
 }
@@ -476,7 +476,7 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
             "%" PRId64 " node%s no space on %s disk, and %s no new jobs until there is space: %s "
             "(%.140s)%s",
             v->full, v->full == 1 ? " has" : "s have", v->full == 1 ? "its" : "their",
-            v->full == 1 ? "gets" : "get", v->fulls->row.name, v->fulls->disk_full,
+            v->full == 1 ? "gets" : "get", v->full_node->row.name, v->full_node->disk_full,
             v->full > 1 ? " and others" : "");
     if (v->busy)
         explain_add_reason(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy,

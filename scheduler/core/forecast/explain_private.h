@@ -45,7 +45,7 @@ struct survey {
     /* The first that could serve it, but requires labels that it lacks. */
     const struct pool *unlabelled;
     /* Nodes and offers that exceed what its user or team can still pay, or their limits on size. */
-    int64_t dear;
+    int64_t too_expensive;
     int64_t no_constraints;        /* without required features or named resources */
     char no_constraints_what[128]; /* of the first of those */
     int64_t no_criu;
@@ -53,7 +53,7 @@ struct survey {
     int64_t throttled;                     /* that are UP */
     const struct node *throttles;          /* the first of those */
     int64_t full;                          /* with full disks */
-    const struct node *fulls;
+    const struct node *full_node;
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* node or offer of the right pool */

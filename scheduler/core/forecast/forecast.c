@@ -39,7 +39,8 @@ static int64_t least_uusd_h(
         const struct node_class *of = &p->node_class[k];
         int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
         int64_t uusd_h = s->least * resources_share(shape_takes(s, &of->total), &of->total, price);
-        if (!(of->may[demand / 64] >> (demand % 64) & 1) || (least >= 0 && uusd_h >= least))
+        if (!(of->allowed_demands[demand / 64] >> (demand % 64) & 1) ||
+            (least >= 0 && uusd_h >= least))
             continue;
         least = uusd_h;
         *ret_pool = of->node ? of->node->pool : of->offer->pool;
@@ -109,7 +110,7 @@ static int by_time(const void *a, const void *b)
 static bool any_machine_allows(const struct forecast_snapshot *p)
 {
     for (size_t k = 0; k < p->n_node_classes; k++)
-        if (p->node_class[k].may[p->mine / 64] >> (p->mine % 64) & 1)
+        if (p->node_class[k].allowed_demands[p->mine / 64] >> (p->mine % 64) & 1)
             return true;
     return false;
 }

@@ -21,10 +21,10 @@
 
 /* Machines that are equivalent for the job. */
 struct node_class {
-    const struct node *node;             /* one of them, or NULL */
-    const struct offer *offer;           /* the offer that launches it */
-    uint64_t may[FORECAST_DEMANDS / 64]; /* demands that an empty one could serve */
-    int64_t n_nodes;                     /* existing ones, simulated or not */
+    const struct node *node;                         /* one of them, or NULL */
+    const struct offer *offer;                       /* the offer that launches it */
+    uint64_t allowed_demands[FORECAST_DEMANDS / 64]; /* demands that an empty one could serve */
+    int64_t n_nodes;                                 /* existing ones, simulated or not */
     struct resources total;
 };
 

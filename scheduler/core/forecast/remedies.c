@@ -384,7 +384,7 @@ static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
 {
     struct variant v;
     variant_init(r, &v);
-    struct allowance *w = of_team ? &v.team.may : &v.account.may;
+    struct allowance *w = of_team ? &v.team.allowance : &v.account.allowance;
     int64_t is = w->most[kind];
     if (is == LIMIT_NONE)
         return;

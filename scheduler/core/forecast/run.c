@@ -76,7 +76,7 @@ void run_schedule(struct forecast_run *s, int32_t slot, int64_t at_ms)
 static void count(struct forecast_run *s, const struct run *r, int64_t sign)
 {
     const struct account *a = r->shape->account;
-    const struct allowance *const of[] = {&a->may, &a->team->may};
+    const struct allowance *const of[] = {&a->allowance, &a->team->allowance};
     const struct resources *has =
         r->slot == NO_INDEX ? &r->shape->need : run_takes(s, &s->slots[r->slot], r->shape);
     for (int k = 0; k < 2; k++) {
@@ -280,8 +280,8 @@ static void try_limited_demands(struct forecast_run *s, const struct run *r)
     const struct account *a = r->shape->account;
     for (int32_t k = 0; k < s->p->n_demands && !s->is_done; k++) {
         const struct forecast_demand *l = &s->demands[k];
-        bool same = (l->group[0] && s->groups[l->group[0]].of == &a->may) ||
-                    (l->group[1] && s->groups[l->group[1]].of == &a->team->may);
+        bool same = (l->group[0] && s->groups[l->group[0]].of == &a->allowance) ||
+                    (l->group[1] && s->groups[l->group[1]].of == &a->team->allowance);
         if (l->left > 0 && (same || (licences && has_licences(l))))
             try_demand(s, k);
     }
@@ -366,7 +366,7 @@ static int64_t expected_ms(const struct forecast_run *s, const struct forecast_d
 static bool shares_machines(const struct forecast_run *s, int32_t demand)
 {
     for (size_t k = 0; k < s->p->n_node_classes; k++) {
-        const uint64_t *b = s->p->node_class[k].may;
+        const uint64_t *b = s->p->node_class[k].allowed_demands;
         if ((b[demand / 64] >> (demand % 64) & 1) && (b[s->p->mine / 64] >> (s->p->mine % 64) & 1))
             return true;
     }

@@ -41,7 +41,7 @@ static const struct offer *cheapest_for(
     now.mono.ms += s->t_ms - now.wall.ms;
     for (size_t k = 0; k < s->p->n_node_classes; k++) {
         const struct offer *o = s->p->node_class[k].offer;
-        if (!o || !(s->p->node_class[k].may[demand / 64] >> (demand % 64) & 1) ||
+        if (!o || !(s->p->node_class[k].allowed_demands[demand / 64] >> (demand % 64) & 1) ||
             capacity_lacks(&s->capacity[o->pool->index], o) || capacity_lacks(&s->all, o))
             continue;
         const struct pool *in = o->pool;

@@ -54,7 +54,7 @@ void run_schedule(struct forecast_run *s, int32_t slot, int64_t at_ms);
 static inline bool run_demand_allowed(
     const struct forecast_run *s, const struct slot *c, int32_t demand)
 {
-    return s->p->node_class[c->node_class].may[demand / 64] >> (demand % 64) & 1;
+    return s->p->node_class[c->node_class].allowed_demands[demand / 64] >> (demand % 64) & 1;
 }
 
 /* Jobs of the demand are waiting now. */

@@ -110,7 +110,7 @@ static void fill_allowed_demands(struct forecast_snapshot *p)
         for (int32_t i = 0; i < p->n_demands; i++)
             if (of->node ? node_allows(of->node, p->demands[i].shape)
                          : offer_allows(of->offer, p->demands[i].shape))
-                of->may[i / 64] |= 1ULL << (i % 64);
+                of->allowed_demands[i / 64] |= 1ULL << (i % 64);
     }
 }
 
@@ -131,15 +131,15 @@ static void gather_groups(struct forecast_snapshot *p, const struct account *min
     p->n_groups = 1;
     /* two more: the job's own may be new */
     p->group_of = mem_array((size_t)limits_n_allowances(p->m) + 2, sizeof *p->group_of);
-    add_group(p, &mine->may);
-    add_group(p, &mine->team->may);
+    add_group(p, &mine->allowance);
+    add_group(p, &mine->team->allowance);
     LIST_FOREACH (share_teams(p->m), lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
         if (t != mine->team)
-            add_group(p, &t->may);
+            add_group(p, &t->allowance);
         LIST_FOREACH (&t->accounts, la)
             if (LIST_ENTRY(la, struct account, in_team) != mine)
-                add_group(p, &LIST_ENTRY(la, struct account, in_team)->may);
+                add_group(p, &LIST_ENTRY(la, struct account, in_team)->allowance);
     }
 }
 
@@ -206,7 +206,7 @@ static int32_t new_demand(
         .shape = s,
         .need = s->need,
         .nodes = s->least,
-        .group = {p->group_of[a->may.index], p->group_of[a->team->may.index]}};
+        .group = {p->group_of[a->allowance.index], p->group_of[a->team->allowance.index]}};
     return p->n_demands++;
 }
 
@@ -229,8 +229,8 @@ static void add_history(struct forecast_demand *l, const struct runtimes *r)
 static void add_shape(struct forecast_snapshot *p, struct map *demands, const struct shape *s,
     bool behind, const struct before *b)
 {
-    bool limited =
-        s->account->may.is_limited || s->account->team->may.is_limited || s->owner != CORE_ID_NONE;
+    bool limited = s->account->allowance.is_limited || s->account->team->allowance.is_limited ||
+                   s->owner != CORE_ID_NONE;
     int64_t key = 4 * (limited ? s->id : s->demand_class->id) + 2 * limited + behind;
     int32_t at = (int32_t)(intptr_t)map_get(demands, key) - 1;
     if (at < 0) {
@@ -403,7 +403,7 @@ static void add_if_limited(struct forecast_snapshot *p, const struct node *n)
 
 static bool own_job_allowed(const struct forecast_snapshot *p, int32_t node_class)
 {
-    return p->node_class[node_class].may[p->mine / 64] >> (p->mine % 64) & 1;
+    return p->node_class[node_class].allowed_demands[p->mine / 64] >> (p->mine % 64) & 1;
 }
 
 /* Of a large cluster a sample represents the whole: of the nodes that the job may use, and of the
@@ -424,7 +424,7 @@ static void choose_sample(struct forecast_snapshot *p, int64_t n_nodes)
         double here = 0, all = 0;
         for (size_t k = 0; k < p->n_node_classes; k++) {
             const struct node_class *of = &p->node_class[k];
-            bool may = of->node && of->may[i / 64] >> (i % 64) & 1;
+            bool may = of->node && of->allowed_demands[i / 64] >> (i % 64) & 1;
             double mcpu = may ? (double)of->n_nodes *
                                     (double)priority_mcpu(model_policy(p->m), &of->node->row.total)
                               : 0;

@@ -177,7 +177,7 @@ static void gang_note(struct attempt *a, enum end_kind end, int32_t exit_code)
 
 /* Records the end of a rank. again: the lost work is repeated. Returns the lost work in ms. */
 static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind end,
-    int32_t exit_code, const char *text, bool again)
+    int32_t exit_code, const char *text, bool requeues)
 {
     attempt_move(m, a, ATTEMPT_ENDED);
     a->row.end = end;
@@ -192,8 +192,8 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     if (a->job->row.spec.nodes > 1)
         text_format(which, sizeof which, "rank %" PRId32 ": ", a->row.rank);
     history(m, now, "ended",
-        (struct history_of){.attempt = a, .a = exit_code, .b = again ? lost_ms : 0}, "%s%s", which,
-        what);
+        (struct history_of){.attempt = a, .a = exit_code, .b = requeues ? lost_ms : 0}, "%s%s",
+        which, what);
     if (end != END_SUCCEEDED && end != END_EVICTED) /* its place is for others */
         gang_keep(m, a->job, a->node);
     node_detach(m, a, now);
@@ -216,7 +216,7 @@ static void gang_ended(
     j->row.gang_end = END_NONE;
     j->row.gang_code = 0;
     storage_settle(m, j->row.id, now.wall);
-    if (v->again)
+    if (v->requeues)
         job_requeue(m, j, lost_ms, now);
     else
         job_finish(m, j, now);
@@ -251,18 +251,18 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     struct verdict v = retry_judge(&j->row, j->row.gang_end, saved);
     int64_t pause_ms =
         retry_pause(&j->row, v.end, saved || j->node_went, now.wall.ms - a->row.assigned_at.ms);
-    if (v.again && pause_ms > 0)
+    if (v.requeues && pause_ms > 0)
         /* the begin time of its submit has passed */
         j->row.spec.begin_at = (struct wall){now.wall.ms + pause_ms};
     licences_give(m, j);
     const int64_t node = a->row.node;
     int64_t lost_ms = rank_end(m, now, a, is_gang ? own : v.end, exit_code,
-        v.text[0] && !is_gang ? v.text : text, v.again);
-    drill_attempt_ended(m, a, now, v.end, lost_ms, v.again);
+        v.text[0] && !is_gang ? v.text : text, v.requeues);
+    drill_attempt_ended(m, a, now, v.end, lost_ms, v.requeues);
     runtimes_note(m, j, v.end, now.wall.ms - a->row.assigned_at.ms);
     retire_attempt(m, a);
     gang_ended(m, now, j, &v, lost_ms);
-    if (v.again && should_avoid_node(m, j, node))
+    if (v.requeues && should_avoid_node(m, j, node))
         avoid_for_now(m, j, node, now);
 }
 

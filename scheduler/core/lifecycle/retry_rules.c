@@ -55,8 +55,8 @@ static void describe_over(const struct job_row *j, enum retry_kind kind, char ou
 
 static struct verdict judge_budget(struct job_row *j, enum end_kind end, enum retry_kind kind)
 {
-    struct verdict v = {.end = end, .again = j->used[kind] < j->spec.retries.n[kind]};
-    if (v.again)
+    struct verdict v = {.end = end, .requeues = j->used[kind] < j->spec.retries.n[kind]};
+    if (v.requeues)
         j->used[kind]++;
     else
         describe_over(j, kind, v.text);
@@ -73,7 +73,7 @@ static struct verdict judge_checkpointed(struct job_row *j, bool saved)
     }
     j->used_checkpointed = saved ? 0 : j->used_checkpointed + 1;
     if (j->used_checkpointed < JOB_CHECKPOINTED_MAX)
-        return (struct verdict){.end = END_CHECKPOINTED, .again = true};
+        return (struct verdict){.end = END_CHECKPOINTED, .requeues = true};
     text_format(v.text, sizeof v.text,
         "exited with 85 (checkpointed, continue me) 3 times in a row without a new checkpoint");
     return v;
@@ -90,7 +90,7 @@ static int32_t store_ends(const struct job_row *j)
 static struct verdict judge_store(const struct job_row *j)
 {
     return (struct verdict){
-        .end = store_ends(j) + 1 < JOB_STORE_MAX ? END_STORE_AWAY : END_STORE, .again = true};
+        .end = store_ends(j) + 1 < JOB_STORE_MAX ? END_STORE_AWAY : END_STORE, .requeues = true};
 }
 
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
@@ -100,7 +100,7 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
     switch (rules[end].rule) {
     case NEVER:
     case ALWAYS:
-        return (struct verdict){.end = end, .again = rules[end].rule == ALWAYS};
+        return (struct verdict){.end = end, .requeues = rules[end].rule == ALWAYS};
     case BUDGET:
         return judge_budget(j, end, rules[end].budget);
     case STORE_BOUND:

@@ -10,7 +10,7 @@
 
 struct verdict {
     enum end_kind end; /* effective end */
-    bool again;
+    bool requeues;
     char text[CORE_TEXT_MAX]; /* reason if it differs from the reported end; else "" */
 };
 /* Counts the end in the row's retries. saved: the attempt committed a checkpoint. */

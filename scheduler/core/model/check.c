@@ -97,7 +97,7 @@ static int check_accounts(const struct model *m, struct err *e)
                 sum_use(j, used);
                 sum_use(j, of_team);
             }
-            if (check_use(a->row.user, used, &a->may, e) != 0)
+            if (check_use(a->row.user, used, &a->allowance, e) != 0)
                 return ERR_INTERNAL;
             if (waits != a->n_waits)
                 return BROKEN("jobs of %s wait for %" PRId64 " others, but %" PRId64 " are counted",
@@ -107,7 +107,7 @@ static int check_accounts(const struct model *m, struct err *e)
                               " mcpu, but counts %" PRId64 " and %" PRId64,
                     a->row.user, a->row.team, jobs, mcpu, a->n_jobs, a->mcpu);
         }
-        if (check_use(t->name, of_team, &t->may, e) != 0 || check_claims(m, t, e) != 0)
+        if (check_use(t->name, of_team, &t->allowance, e) != 0 || check_claims(m, t, e) != 0)
             return ERR_INTERNAL;
     }
     return 0;

@@ -222,7 +222,7 @@ static int check_throttled(const struct allowance *w, int64_t *queued, struct er
     for (const struct shape *s = queue_first_throttled(w); s; s = queue_next_throttled(s)) {
         if (s->throttled_by != w || !w->is_limited || s->pending.n == 0 ||
             !list_is_empty(&s->reserved) ||
-            (w != &s->account->may && w != &s->account->team->may) ||
+            (w != &s->account->allowance && w != &s->account->team->allowance) ||
             queue_position_order(queue_position_of(s), last) <= 0)
             return BROKEN("job %" PRId64 " is throttled without a reason, or out of order among "
                           "the throttled jobs",
@@ -238,10 +238,11 @@ static int check_all_throttled(const struct model *m, int64_t *queued, struct er
     int rc = 0;
     LIST_FOREACH (&m->queue.all_teams, lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
-        rc = rc ? rc : check_throttled(&t->may, queued, e);
+        rc = rc ? rc : check_throttled(&t->allowance, queued, e);
         LIST_FOREACH (&t->accounts, la)
-            rc =
-                rc ? rc : check_throttled(&LIST_ENTRY(la, struct account, in_team)->may, queued, e);
+            rc = rc ? rc
+                    : check_throttled(
+                          &LIST_ENTRY(la, struct account, in_team)->allowance, queued, e);
     }
     return rc;
 }

@@ -71,7 +71,7 @@ struct allowance {
 struct team {
     char name[CORE_NAME_MAX];
     int32_t shares;
-    struct allowance may;
+    struct allowance allowance;
     int64_t quota_mcpu;   /* 0 = no quota */
     int64_t claimed_mcpu; /* claimed by preemptions in progress (preempt.c) */
     /* Team with a quota: demand classes of its queued shapes, in that order. */
@@ -87,7 +87,7 @@ struct account {
     int64_t id; /* not stored */
     struct team *team;
     int32_t shares; /* of the team's shares */
-    struct allowance may;
+    struct allowance allowance;
     int64_t mcpu; /* used by its jobs now */
     int64_t n_jobs, n_pending;
     int64_t n_waits;      /* dependencies of its jobs in WAITS */

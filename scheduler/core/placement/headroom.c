@@ -41,16 +41,16 @@ void headroom_compute(struct work *w)
         w->p->headroom, (size_t)limits_n_allowances(w->m) * LIMIT_KINDS, sizeof *w->p->headroom);
     LIST_FOREACH (share_teams(w->m), lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
-        compute_left(w, &t->may);
+        compute_left(w, &t->allowance);
         LIST_FOREACH (&t->accounts, la)
-            compute_left(w, &LIST_ENTRY(la, struct account, in_team)->may);
+            compute_left(w, &LIST_ENTRY(la, struct account, in_team)->allowance);
     }
 }
 
 static bool is_limited(const struct work *w, const struct shape *s)
 {
     return limits_n_limited(w->m) > 0 &&
-           (s->account->may.is_limited || s->account->team->may.is_limited);
+           (s->account->allowance.is_limited || s->account->team->allowance.is_limited);
 }
 
 static int64_t times(int64_t left, int64_t each, int64_t n)
@@ -95,8 +95,8 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
 
 static struct headroom headroom_of(struct work *w, const struct shape *s, int64_t nodes)
 {
-    bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE ||
-                s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
+    bool pays = s->account->allowance.most[LIMIT_UUSD_H] != LIMIT_NONE ||
+                s->account->team->allowance.most[LIMIT_UUSD_H] != LIMIT_NONE;
     struct headroom one = {.gpus = s->need.gpus, .mcpu = s->mcpu};
     if (pays || shape_is_exclusive(s) || s->in_budgets)
         one = cheapest(w, s);
@@ -143,8 +143,8 @@ int64_t headroom_jobs(struct work *w, const struct shape *s, int64_t n)
     n = in_budgets(w, s, &each, n);
     if (!is_limited(w, s))
         return n;
-    n = jobs_of(w, &s->account->may, &each, n);
-    return jobs_of(w, &s->account->team->may, &each, n);
+    n = jobs_of(w, &s->account->allowance, &each, n);
+    return jobs_of(w, &s->account->team->allowance, &each, n);
 }
 
 static int64_t nodes_of(
@@ -164,8 +164,8 @@ int32_t headroom_nodes(struct work *w, const struct shape *s, int32_t n)
     n = (int32_t)in_budgets(w, s, &each, n);
     if (!is_limited(w, s))
         return n;
-    n = (int32_t)nodes_of(w, &s->account->may, &each, n);
-    return (int32_t)nodes_of(w, &s->account->team->may, &each, n);
+    n = (int32_t)nodes_of(w, &s->account->allowance, &each, n);
+    return (int32_t)nodes_of(w, &s->account->team->allowance, &each, n);
 }
 
 static void subtract_from(int64_t *left, int64_t n)
@@ -178,7 +178,7 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
 {
     if (!is_limited(w, s) && !s->in_budgets)
         return;
-    const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
+    const struct allowance *const of[] = {&s->account->allowance, &s->account->team->allowance};
     const struct headroom each = headroom_of(w, s, nodes);
     for (size_t k = 0; s->in_budgets && k < budgets_count(w->m); k++)
         subtract_from(&w->p->budget_left[k], jobs * budget_use_of_job(w, s, &each, k));

@@ -42,12 +42,12 @@ static bool fits_quota(const struct shape *s)
 {
     const struct team *t = s->account->team;
     return t->quota_mcpu > 0 && !shape_is_exclusive(s) &&
-           t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
+           t->allowance.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
 }
 
 bool team_may_be_owed(const struct team *t)
 {
-    return t->claimed_mcpu > 0 || t->may.used[LIMIT_MCPU] < t->quota_mcpu;
+    return t->claimed_mcpu > 0 || t->allowance.used[LIMIT_MCPU] < t->quota_mcpu;
 }
 
 bool quota_owes(const struct shape *s)
@@ -68,7 +68,9 @@ bool shape_preempts(const struct shape *s, const struct shape *other)
 /* Usage of its jobs beyond its quota, in mcpu; at least 0. */
 static int64_t quota_borrowed(const struct team *t)
 {
-    return t->may.used[LIMIT_MCPU] > t->quota_mcpu ? t->may.used[LIMIT_MCPU] - t->quota_mcpu : 0;
+    return t->allowance.used[LIMIT_MCPU] > t->quota_mcpu
+               ? t->allowance.used[LIMIT_MCPU] - t->quota_mcpu
+               : 0;
 }
 
 /* ---- decisions ---- */

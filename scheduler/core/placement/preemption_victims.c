@@ -88,7 +88,7 @@ struct clearable_node {
 
 static int64_t *over_of(const struct search *x, const struct job *j)
 {
-    return &x->p->over[j->account->team->may.index];
+    return &x->p->over[j->account->team->allowance.index];
 }
 
 static int64_t mcpu_of(const struct job *j)
@@ -111,7 +111,7 @@ static void compute_team_excess(const struct search *x)
     p->over = mem_resize(p->over, (size_t)limits_n_allowances(x->m), sizeof *p->over);
     LIST_FOREACH (share_teams(x->m), l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_all);
-        p->over[t->may.index] = t->may.used[LIMIT_MCPU] - t->quota_mcpu;
+        p->over[t->allowance.index] = t->allowance.used[LIMIT_MCPU] - t->quota_mcpu;
     }
     LIST_FOREACH (model_nodes(x->m), ln) {
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {

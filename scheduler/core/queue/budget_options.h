@@ -89,10 +89,10 @@ struct budget_view {
     /* Of the period; if not open, until is the next opening. WALL_NONE: unknown, or never. */
     struct wall since, until;
     int64_t spent_uusd;
-    int64_t aside_uusd;   /* reserved for running jobs, beyond their cost so far */
-    int64_t uusd_h;       /* hourly cost of running jobs */
-    int64_t jobs;         /* running jobs */
-    int32_t notified_pct; /* highest notified threshold; 0 = none */
+    int64_t reserved_uusd; /* reserved for running jobs, beyond their cost so far */
+    int64_t uusd_h;        /* hourly cost of running jobs */
+    int64_t jobs;          /* running jobs */
+    int32_t notified_pct;  /* highest notified threshold; 0 = none */
 };
 
 struct model;

@@ -729,7 +729,7 @@ void core_budget(const struct model *m, size_t i, struct wall now, struct budget
         v.spent_uusd += b->is_open ? cost_by(a, now) : 0;
         most += b->is_open ? s->most_uusd : 0;
     }
-    v.aside_uusd = most > v.spent_uusd ? most - v.spent_uusd : 0;
+    v.reserved_uusd = most > v.spent_uusd ? most - v.spent_uusd : 0;
     for (size_t k = 0; k < b->options->n_alerts; k++)
         if (is_alerted(b, k))
             v.notified_pct = b->options->alert_pct[k];

@@ -70,8 +70,8 @@ int64_t job_submitted(const struct job *j)
 
 void limits_submitted(struct account *a, int64_t n)
 {
-    a->may.used[LIMIT_SUBMITTED] += n;
-    a->team->may.used[LIMIT_SUBMITTED] += n;
+    a->allowance.used[LIMIT_SUBMITTED] += n;
+    a->team->allowance.used[LIMIT_SUBMITTED] += n;
 }
 
 static int check_submit(
@@ -89,8 +89,8 @@ static int check_submit(
 
 int limits_check_submit(const struct account *a, int64_t n, struct err *e)
 {
-    int rc = check_submit(&a->may, "", a->row.user, n, e);
-    return rc ? rc : check_submit(&a->team->may, "team ", a->team->name, n, e);
+    int rc = check_submit(&a->allowance, "", a->row.user, n, e);
+    return rc ? rc : check_submit(&a->team->allowance, "team ", a->team->name, n, e);
 }
 
 /* ---- throttling ---- */
@@ -153,7 +153,7 @@ bool limits_used_up(const struct model *m, const struct shape *s)
 {
     if (m->queue.n_limited == 0)
         return false;
-    const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
+    const struct allowance *const of[] = {&s->account->allowance, &s->account->team->allowance};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
         if (of[k]->was_used_up && (allowance_stops(m, of[k], s, s->least, LIMIT_RUNNING) ||
                                       allowance_stops(m, of[k], s, s->least, LIMIT_UUSD_H)))
@@ -164,9 +164,11 @@ bool limits_used_up(const struct model *m, const struct shape *s)
 struct allowance *limits_exceeded(
     const struct model *m, const struct shape *s, int32_t nodes, enum limit_kind *ret_kind)
 {
-    if (exceeds(m, &s->account->may, s, nodes, ret_kind))
-        return &s->account->may;
-    return exceeds(m, &s->account->team->may, s, nodes, ret_kind) ? &s->account->team->may : NULL;
+    if (exceeds(m, &s->account->allowance, s, nodes, ret_kind))
+        return &s->account->allowance;
+    return exceeds(m, &s->account->team->allowance, s, nodes, ret_kind)
+               ? &s->account->team->allowance
+               : NULL;
 }
 
 /* What one placement would add. */
@@ -202,11 +204,11 @@ bool limits_afford(const struct shape *s, const struct resources *total, int64_t
 {
     const struct account *a = s->account;
     struct load each = {0};
-    if (!a->may.is_limited && !a->team->may.is_limited)
+    if (!a->allowance.is_limited && !a->team->allowance.is_limited)
         return true;
     add_load(&each, s, total, uusd_h);
-    return allowance_affords(&a->may, s, &each, s->least) &&
-           allowance_affords(&a->team->may, s, &each, s->least);
+    return allowance_affords(&a->allowance, s, &each, s->least) &&
+           allowance_affords(&a->team->allowance, s, &each, s->least);
 }
 
 bool limits_allow(
@@ -227,8 +229,8 @@ int32_t limits_count_allowed(
     for (int32_t k = 0; k < n; k++) {
         const struct node *node = model_node(m, nodes[k]);
         add_load(&sum, s, &node->row.total, node->row.price_uusd_h);
-        if (limits_exceeded(m, s, k + 1, &kind) || !allowance_affords(&a->may, s, &sum, 1) ||
-            !allowance_affords(&a->team->may, s, &sum, 1) ||
+        if (limits_exceeded(m, s, k + 1, &kind) || !allowance_affords(&a->allowance, s, &sum, 1) ||
+            !allowance_affords(&a->team->allowance, s, &sum, 1) ||
             (shape_pays(s) && !budgets_afford(s, node->pool, sum.uusd_h)))
             return k;
     }
@@ -245,8 +247,8 @@ static void count_qos(const struct job *j, int64_t more)
 
 static void count(struct account *a, enum limit_kind kind, int64_t more)
 {
-    a->may.used[kind] += more;
-    a->team->may.used[kind] += more;
+    a->allowance.used[kind] += more;
+    a->team->allowance.used[kind] += more;
 }
 
 static bool reservation_is_affordable(const struct model *m, const struct shape *s)
@@ -279,10 +281,10 @@ static void note_used_up(struct model *m, struct allowance *w)
 /* Drops reservations for jobs that may not run there any more. */
 static void usage_rose(struct model *m, struct account *a)
 {
-    if (!a->may.is_limited && !a->team->may.is_limited)
+    if (!a->allowance.is_limited && !a->team->allowance.is_limited)
         return;
-    note_used_up(m, &a->may);
-    note_used_up(m, &a->team->may);
+    note_used_up(m, &a->allowance);
+    note_used_up(m, &a->team->allowance);
     LIST_FOREACH (reserve_shapes(m), l) {
         struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
         if (s->account->team == a->team && !reservation_is_affordable(m, s))
@@ -339,16 +341,16 @@ void limits_less_owed(struct model *m, struct team *t)
 
 void limits_more_owed(struct model *m, struct team *t)
 {
-    if (t->may.used[LIMIT_MCPU] + t->claimed_mcpu >= t->quota_mcpu ||
+    if (t->allowance.used[LIMIT_MCPU] + t->claimed_mcpu >= t->quota_mcpu ||
         list_is_empty(reserve_shapes(m)))
         return;
-    t->may.freed_version = model_note_owed(m);
+    t->allowance.freed_version = model_note_owed(m);
     model_note_rewind(m);
 }
 
 void limits_owed_now(struct model *m, const struct shape *s)
 {
-    s->account->may.freed_version = model_note_owed(m);
+    s->account->allowance.freed_version = model_note_owed(m);
     model_note_rewind(m);
 }
 
@@ -375,8 +377,8 @@ void limits_give(struct model *m, struct attempt *a)
     count(j->account, LIMIT_UUSD_H, -a->uusd_h);
     count(j->account, LIMIT_MCPU, -attempt_mcpu(a));
     limits_more_owed(m, j->account->team);
-    usage_fell(m, &j->account->may, a->uusd_h > 0);
-    usage_fell(m, &j->account->team->may, a->uusd_h > 0);
+    usage_fell(m, &j->account->allowance, a->uusd_h > 0);
+    usage_fell(m, &j->account->team->allowance, a->uusd_h > 0);
 }
 
 void limits_repriced(struct model *m, struct node *n)
@@ -393,8 +395,8 @@ void limits_repriced(struct model *m, struct node *n)
         if (a->uusd_h > before) {
             usage_rose(m, a->job->account);
         } else if (a->uusd_h < before) {
-            usage_fell(m, &a->job->account->may, true);
-            usage_fell(m, &a->job->account->team->may, true);
+            usage_fell(m, &a->job->account->allowance, true);
+            usage_fell(m, &a->job->account->team->allowance, true);
         }
     }
 }
@@ -405,9 +407,9 @@ void limits_recheck_costs(struct model *m)
         return;
     LIST_FOREACH (&m->queue.all_teams, lt) {
         struct team *t = LIST_ENTRY(lt, struct team, in_all);
-        usage_fell(m, &t->may, true);
+        usage_fell(m, &t->allowance, true);
         LIST_FOREACH (&t->accounts, la)
-            usage_fell(m, &LIST_ENTRY(la, struct account, in_team)->may, true);
+            usage_fell(m, &LIST_ENTRY(la, struct account, in_team)->allowance, true);
     }
 }
 

@@ -90,10 +90,10 @@ static void demand_class_key(const struct shape *s, char *out)
     const struct account *a = s->account;
     if (s->is_apart)
         out = add_number(add_text(out, "shape"), s->id);
-    else if (chooses_nodes(&a->may, s))
+    else if (chooses_nodes(&a->allowance, s))
         out = add_number(add_text(out, "account"), a->id);
-    else if (chooses_nodes(&a->team->may, s) || a->team->quota_mcpu > 0)
-        out = add_number(add_text(out, "team"), a->team->may.index);
+    else if (chooses_nodes(&a->team->allowance, s) || a->team->quota_mcpu > 0)
+        out = add_number(add_text(out, "team"), a->team->allowance.index);
     else
         out = add_text(out, "all");
     add_demand(out, s);

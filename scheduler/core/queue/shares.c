@@ -67,7 +67,7 @@ static struct team *team_of(struct model *m, const char *name)
     t = mem_alloc(sizeof *t);
     STR_COPY(t->name, name);
     t->shares = configured(model_policy(m), name, NULL);
-    allowance_init(m, &t->may, name, NULL);
+    allowance_init(m, &t->allowance, name, NULL);
     t->quota_mcpu = policy_quota_mcpu(model_policy(m), name);
     if (t->quota_mcpu > 0)
         list_push_back(&m->queue.quotas, &t->in_quotas);
@@ -97,7 +97,7 @@ struct account *account_of(struct model *m, const char *team, const char *user)
     STR_COPY(a->row.user, user);
     a->team = team_of(m, team);
     a->shares = configured(model_policy(m), team, user);
-    allowance_init(m, &a->may, team, user);
+    allowance_init(m, &a->allowance, team, user);
     smap_put(&m->queue.accounts, key, a);
     list_push_back(&a->team->accounts, &a->in_team);
     return a;
@@ -117,10 +117,10 @@ void account_init_hypothetical(const struct model *m, const char *team, const ch
     STR_COPY(ret_account->row.team, team);
     STR_COPY(ret_account->row.user, user);
     ret_account->row.at = WALL_NONE;
-    allowance_init_hypothetical(m, &ret_team->may, team, NULL);
-    allowance_init_hypothetical(m, &ret_account->may, team, user);
-    ret_team->may.index = m->queue.n_allowances;
-    ret_account->may.index = m->queue.n_allowances + 1;
+    allowance_init_hypothetical(m, &ret_team->allowance, team, NULL);
+    allowance_init_hypothetical(m, &ret_account->allowance, team, user);
+    ret_team->allowance.index = m->queue.n_allowances;
+    ret_account->allowance.index = m->queue.n_allowances + 1;
 }
 
 void accounts_destroy_all(struct model *m)

@@ -455,7 +455,7 @@ static bool gangs_share(const struct model *m)
     LIST_FOREACH (queue_gangs(m), l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, in_gangs);
         const struct account *a = s->account;
-        if (s->in_budgets || a->may.is_limited || a->team->may.is_limited ||
+        if (s->in_budgets || a->allowance.is_limited || a->team->allowance.is_limited ||
             (s->constraints && s->constraints->licences.n > 0))
             return true;
     }

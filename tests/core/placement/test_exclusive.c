@@ -107,7 +107,7 @@ static void an_exclusive_gang_has_all_its_nodes_to_itself(void **state)
     lab_plan(&l);
     assert_true(lab_runs(&l, gang) && !lab_runs(&l, one));
     assert_int_equal(model_job(l.m, gang)->account->mcpu, 12000);
-    assert_int_equal(model_job(l.m, gang)->account->may.used[LIMIT_MCPU], 12000);
+    assert_int_equal(model_job(l.m, gang)->account->allowance.used[LIMIT_MCPU], 12000);
     lab_deinit(&l);
 }
 
@@ -165,7 +165,7 @@ static void limits_count_what_it_holds(void **state)
     lab_ended(&l, shares, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), small);
-    assert_int_equal(model_job(l.m, alone)->account->may.used[LIMIT_GPUS], 4);
+    assert_int_equal(model_job(l.m, alone)->account->allowance.used[LIMIT_GPUS], 4);
     shares = lab_submit_asking(&l, &r, "");
     lab_plan(&l);
     assert_false(lab_runs(&l, shares));

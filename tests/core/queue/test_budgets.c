@@ -27,7 +27,7 @@ static void expected_costs_are_reserved_and_returned(void **state)
     lab_plan(&l);
     assert_true(lab_runs(&l, first));
     assert_false(lab_runs(&l, second)); /* 6 + 6 are more than 10 */
-    assert_int_equal(spending_view(&l, 0).aside_uusd, 6 * USD);
+    assert_int_equal(spending_view(&l, 0).reserved_uusd, 6 * USD);
     assert_true(lab_has_reason(&l, second, "budget",
         "budget all: of its $10.00 for this month, $0.00 are spent and $6.00 are set aside for "
         "running jobs; this job needs $6.11 to start; the next month begins in 30d"));
@@ -68,16 +68,16 @@ static void the_cost_of_reading_the_input_is_reserved_until_it_is_read(void **st
     int64_t third = lab_submit_asking(&l, &r, "input=store:10737418240");
     lab_plan(&l);
     assert_true(lab_runs(&l, third));
-    assert_int_equal(spending_view(&l, 0).aside_uusd, 6 * USD);
+    assert_int_equal(spending_view(&l, 0).reserved_uusd, 6 * USD);
     assert_int_equal(spending_view(&l, 0).spent_uusd, 0);
     lab_wait(&l, 3600); /* $0.001 */
     lab_started(&l, third);
     lab_plan(&l);
     assert_int_equal(spending_view(&l, 0).spent_uusd, 5 * USD + 1000);
-    assert_int_equal(spending_view(&l, 0).aside_uusd, USD - 1000);
+    assert_int_equal(spending_view(&l, 0).reserved_uusd, USD - 1000);
     lab_ended(&l, third, END_SUCCEEDED, 0);
     assert_int_equal(spending_view(&l, 0).spent_uusd, 5 * USD + 1000);
-    assert_int_equal(spending_view(&l, 0).aside_uusd, 0);
+    assert_int_equal(spending_view(&l, 0).reserved_uusd, 0);
     lab_deinit(&l);
 }
 

@@ -73,7 +73,7 @@ static void a_user_runs_as_many_jobs_as_allowed_and_others_overtake(void **state
     assert_true(lab_runs(&l, bob));
     assert_true(lab_has_reason(&l, anns[2], "max-running", "ann has 2 running jobs, of at most 2"));
     assert_ptr_equal(
-        model_job(l.m, anns[2])->shape->throttled_by, &model_job(l.m, anns[2])->account->may);
+        model_job(l.m, anns[2])->shape->throttled_by, &model_job(l.m, anns[2])->account->allowance);
     lab_ended(&l, anns[0], END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_true(lab_runs(&l, anns[2]));
