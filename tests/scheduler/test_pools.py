@@ -362,7 +362,7 @@ class Pools(unittest.TestCase):
         margin = (
             "about 6h00m of work (--work) are left, reckoned as up to 12h00m (work_margin 100 %) "
             "until its program reports progress; it could use spot with --time 7h, after which it "
-            "is ended, or as soon as progress is reported"
+            "is ended, or once its progress shows a twentieth of the work"
         )
         self.assertEqual(done.stderr, "belay: warning: job %s: %s\n" % (job, margin))
         self.assertEqual(reasons(job)["work-margin"], margin)

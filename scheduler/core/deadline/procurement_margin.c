@@ -80,7 +80,7 @@ static int64_t earliest_finish_ms(const struct search *s, const struct work_left
     return 10 * high * MINUTE_MS;
 }
 
-/* Progress shows the work as it was stated. */
+/* Progress shows the work as it was stated, and enough of it for the smallest margin. */
 static bool would_with_progress(const struct search *s, const struct work_left *w)
 {
     struct work_terms t = s->own;

@@ -23,7 +23,7 @@ struct procurement_margin {
     int64_t work_ms, worst_ms; /* remaining: expected, and in the worst case */
     /* Because of the worst case it may not use spot now. The rest is 0 otherwise. */
     bool is_binding;
-    bool progress_helps;   /* it may once its program has reported progress */
+    bool progress_helps;   /* it may once its program has reported a twentieth of the work */
     int64_t time_limit_ms; /* it may with this --time; 0: with none */
     int64_t finish_in_ms;  /* it may with this time to the deadline; only if no --time helps */
 };

@@ -68,9 +68,10 @@ static struct said remedy_of(const struct procurement_margin *g)
         text_format(t.s, sizeof t.s,
             "; it could use spot with --time %s, after which it is ended%s",
             option_time(g->time_limit_ms).s,
-            g->progress_helps ? ", or as soon as progress is reported" : "");
+            g->progress_helps ? ", or once its progress shows a twentieth of the work" : "");
     else if (g->progress_helps)
-        text_format(t.s, sizeof t.s, "; it could use spot as soon as progress is reported");
+        text_format(
+            t.s, sizeof t.s, "; it could use spot once its progress shows a twentieth of the work");
     else if (g->finish_in_ms > 0) {
         time_format_duration(g->finish_in_ms, in, sizeof in);
         text_format(t.s, sizeof t.s,

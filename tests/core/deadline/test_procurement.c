@@ -645,7 +645,7 @@ static void the_margin_and_what_would_shrink_it_are_named(void **state)
     assert_string_equal(reason_of(&l, job, "work-margin")->text,
         "about 6h00m of work (--work) are left, reckoned as up to 12h00m (work_margin 100 %) until "
         "its program reports progress; it could use spot with --time 7h, after which it is ended, "
-        "or as soon as progress is reported");
+        "or once its progress shows a twentieth of the work");
     assert_non_null(strstr(reason_of(&l, job, "finish-by")->text,
         "it uses on-demand: that is expected to meet the deadline, but in the worst case takes "
         "12h"));
@@ -663,6 +663,32 @@ static void the_margin_and_what_would_shrink_it_are_named(void **state)
     assert_string_equal(reason_of(&l, lab_submit(&l, &r), "work")->text,
         "its work is reckoned as what is left of its time limit (--time), 7h00m, because --work is "
         "not given");
+    lab_deinit(&l);
+}
+
+/* The other remedy: a hundredth is not enough, a twentieth is. */
+static void reported_progress_shrinks_the_margin_as_is_said(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 6 * HOUR_MS, 435 * MINUTE_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_non_null(strstr(reason_of(&l, job, "work-margin")->text,
+        "once its progress shows a twentieth of the work"));
+    lab_bring_up(&l, intended(&l, MARKET_ON_DEMAND), 4);
+    lab_plan(&l);
+    lab_started(&l, job);
+    tells(&l, job, 1, 0);
+    lab_wait(&l, 6 * HOUR_MS / 100);
+    tells(&l, job, 1, 1);
+    assert_true(lab_has_reason(&l, job, "work-margin", "as its progress shows"));
+    lab_wait(&l, 6 * HOUR_MS / 25);
+    tells(&l, job, 1, 5);
+    assert_false(lab_has_reason(&l, job, "work-margin", ""));
+    assert_true(lab_has_reason(&l, job, "work", "as its progress shows"));
     lab_deinit(&l);
 }
 
@@ -976,6 +1002,7 @@ int main(void)
         cmocka_unit_test(without_on_demand_it_takes_any_offer),
         cmocka_unit_test(the_reported_figures_are_true),
         cmocka_unit_test(the_margin_and_what_would_shrink_it_are_named),
+        cmocka_unit_test(reported_progress_shrinks_the_margin_as_is_said),
         cmocka_unit_test(an_estimate_has_the_deadline_in_it),
         cmocka_unit_test(a_deadline_that_would_allow_spot_is_found),
         cmocka_unit_test(an_infeasible_deadline_is_said_to_be_so_by_how_much),
