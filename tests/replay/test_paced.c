@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "base/minmax.h"
 #include "base/prng.h"
 #include "base/str.h"
 #include "replay/replay.h"
@@ -70,6 +71,18 @@ static void make_market(const struct wrong *x, struct recorded *m)
     }
 }
 
+static struct offer_row offer(enum market market)
+{
+    bool is_spot = market == MARKET_SPOT;
+    return (struct offer_row){.pool = "burst",
+        .type = "m5",
+        .market = market,
+        .rank = !is_spot,
+        .total = {.cpus = 4, .memory_mib = 16384},
+        .price_uusd_h = is_spot ? SPOT_UUSD_H : SURE_UUSD_H,
+        .on_demand_uusd_h = SURE_UUSD_H};
+}
+
 /* Returns the cost; fails if the job is late. */
 static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rule rule, int start)
 {
@@ -82,13 +95,7 @@ static int64_t play(const struct wrong *x, struct recorded *m, enum deadline_rul
     procurement.rule = rule;
     for (size_t i = 0; i <= ZONES; i++) {
         bool is_spot = i < ZONES;
-        offers[i] = (struct replay_offer){.row = {.pool = "burst",
-                                              .type = "m5",
-                                              .market = is_spot ? MARKET_SPOT : MARKET_ON_DEMAND,
-                                              .rank = !is_spot,
-                                              .total = {.cpus = 4, .memory_mib = 16384},
-                                              .price_uusd_h = is_spot ? SPOT_UUSD_H : SURE_UUSD_H,
-                                              .on_demand_uusd_h = SURE_UUSD_H},
+        offers[i] = (struct replay_offer){.row = offer(is_spot ? MARKET_SPOT : MARKET_ON_DEMAND),
             .trace = is_spot ? &m->traces[i] : NULL,
             .trace_from_ms = x->ends || x->triples ? start * 5 * MINUTE : start * 9 * HOUR,
             .prices_too = is_spot,
@@ -155,8 +162,89 @@ static void wrong_inputs_do_not_make_a_job_late(void **state)
     }
 }
 
+#define LONG_WORK (48 * HOUR)
+#define LONG_WITHIN (52 * HOUR)
+#define LONG_TICKS 360 /* of ten minutes */
+
+static int64_t play_paused(
+    const struct trace *trace, enum deadline_rule rule, struct replay_outcome *ret_outcome)
+{
+    struct procurement_options procurement = procurement_usual;
+    struct replay_offer offers[2];
+    struct replay_result r;
+    struct err e;
+    procurement.rule = rule;
+    offers[0] =
+        (struct replay_offer){.row = offer(MARKET_SPOT), .trace = trace, .notice_ms = 2 * MINUTE};
+    offers[1] = (struct replay_offer){.row = offer(MARKET_ON_DEMAND)};
+    STR_COPY(offers[0].row.zone, "z1");
+    STR_COPY(offers[1].row.zone, "z1");
+    struct replay_job job = {.need = {.cpus = 4, .memory_mib = 1024},
+        .work_ms = LONG_WORK,
+        .time_limit_ms = LONG_WORK,
+        .save_ms = 2 * MINUTE,
+        .ckpt_bytes = 1 << 20,
+        .finish_ms = LONG_WITHIN};
+    struct replay_options o = {.pools = &burst,
+        .n_pools = 1,
+        .offers = offers,
+        .n_offers = 2,
+        .jobs = &job,
+        .n_jobs = 1,
+        .limits.procurement = &procurement,
+        .boot_ms = 2 * MINUTE,
+        .restore_ms = 30000,
+        .until_ms = 5 * 24 * HOUR,
+        .runs_out = true,
+        .seed = 1,
+        .outcomes = ret_outcome};
+    if (replay_run(&o, &r, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(r.finished, 1);
+    return r.uusd[MARKET_SPOT] + r.uusd[MARKET_ON_DEMAND];
+}
+
+/* 48 hours of work, which is also the job's time limit, within 52; saves of two minutes take more
+ * than three hours in all. On-demand needs 51 hours and a quarter. */
+static void pauses_of_saves_do_not_make_a_job_late(void **state)
+{
+    enum { JOBS = 12 };
+    /* chances that spot ends, and that it comes back, within ten minutes */
+    static const struct {
+        const char *what;
+        double ends, returns;
+    } markets[] = {{"flapping", 0.3, 0.6}, {"calm", 0.01, 0.03}};
+    (void)state;
+    for (size_t m = 0; m < sizeof markets / sizeof markets[0]; m++) {
+        int64_t uusd = 0, sure_uusd = 0, late = 0, late_ms = 0;
+        for (int i = 0; i < JOBS; i++) {
+            static int32_t counts[LONG_TICKS];
+            const struct trace trace = {.gap_ms = 10 * MINUTE, .n = LONG_TICKS, .counts = counts};
+            struct replay_outcome out;
+            struct prng prng;
+            bool up = i % 2 == 0;
+            prng_init(&prng, 100 + (uint64_t)i);
+            for (size_t k = 0; k < LONG_TICKS; k++) {
+                up = prng_chance(&prng, up ? markets[m].ends : markets[m].returns) ? !up : up;
+                counts[k] = up;
+            }
+            sure_uusd += play_paused(&trace, DEADLINE_ON_DEMAND, &out);
+            assert_true(out.ended_ms <= LONG_WITHIN);
+            uusd += play_paused(&trace, DEADLINE_PLANNED, &out);
+            late += out.ended_ms > LONG_WITHIN;
+            late_ms = max_i64(late_ms, out.ended_ms - LONG_WITHIN);
+        }
+        printf("pauses of saves, %s: %d of %d jobs late, by up to %d minutes; %.3f of on-demand\n",
+            markets[m].what, (int)late, JOBS, (int)(late_ms / MINUTE),
+            (double)uusd / (double)sure_uusd);
+        assert_int_equal(late, 0);
+        assert_true(uusd < sure_uusd);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_inputs_do_not_make_a_job_late)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_inputs_do_not_make_a_job_late),
+        cmocka_unit_test(pauses_of_saves_do_not_make_a_job_late)};
     return cmocka_run_group_tests_name("paced", tests, NULL, NULL);
 }

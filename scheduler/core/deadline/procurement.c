@@ -165,16 +165,10 @@ int procurement_check(const struct job_row *r, struct wall now, struct err *e)
  * save. */
 static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t save_ms)
 {
-    const struct attempt *a = job_attempt(j);
-    int64_t every = j->row.spec.ckpt_every_ms;
     if (j->row.spec.method == CKPT_NONE)
         return w->unsaved_ms;
-    if (a)
-        every = core_interval_ms(a);
-    else if (every == CKPT_EVERY_AUTO)
-        every = core_save_interval_ms(j->row.pause_ms > 0 ? j->row.pause_ms : j->row.save_ms, 0);
-    every = w->whole_ms < every ? w->whole_ms : every;
-    return max_i64(every + save_ms, w->unsaved_ms);
+    int64_t every = core_interval_with(j, j->row.save_ms, j->row.pause_ms);
+    return max_i64(min_i64(every, w->whole_ms) + save_ms, w->unsaved_ms);
 }
 
 static struct deadline_job build_job_model(const struct model *m, const struct job *j,
@@ -257,8 +251,7 @@ static const struct spot_offer_set *recognise(
 static struct baseline_row baseline_now(
     const struct job *j, const struct work_left *w, struct wall now)
 {
-    return procurement_baseline_now(
-        &j->row.baseline, w->whole_ms, j->row.done_ms + w->unsaved_ms, now);
+    return procurement_baseline_now(&j->row.baseline, w->whole_ms, w->done_ms, now);
 }
 
 static double scale(const struct model *m)

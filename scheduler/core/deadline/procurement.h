@@ -25,7 +25,7 @@ void procurement_leave(struct model *m, struct job *j); /* it is over; no-op wit
 /* Its finish_ms changed or was removed; call before its shape changes. */
 void procurement_meant(struct model *m, struct job *j, struct stamp now);
 /* Call before the job's last good checkpoint is set to this one. */
-void procurement_saved(struct attempt *a, struct wall saved_at);
+void procurement_saved(struct attempt *a, struct wall saved_at, int64_t pause_ms);
 /* its progress had its current value at that time */
 void procurement_progressed(const struct model *m, struct job *j, struct wall at);
 bool procurement_is_looked_at(const struct job *j); /* it has a finish time and is not over */

@@ -15,27 +15,79 @@
 #define SHOWN_LOOKS 1 /* examinations (look_ms) that must pass before progress shows a rate */
 /* assumed remaining work of a job that exceeds its stated work */
 #define OVER_PCT 5
+/* Assumed pause of a save in the worst case while none has been measured: the longest notice of a
+ * provider, because a program that is to be saved after one has to be faster. */
+#define PAUSE_UNKNOWN_MS SECONDS_MS(120)
+#define PAUSE_MAX_MS SECONDS_MS(86400) /* longer ones count as this: sums must not overflow */
+#define PAUSE_PART 4 /* at most this fraction (1/n) of the interval: as for the automatic one */
 
 static int64_t since_ms(struct wall from, struct wall now)
 {
     return wall_is_set(from) && from.ms < now.ms ? now.ms - from.ms : 0;
 }
 
-/* Work of the attempt that is not in the store yet. */
+/* ---- pauses of saves ---- */
+
+/* Periodic saves of a job, each with a pause of its program. */
+struct saves {
+    int64_t every_ms, pause_ms; /* 0 and 0: it has none */
+};
+
+/* As measured by its last save. */
+static struct saves saves_of(const struct job *j)
+{
+    const struct job_row *r = &j->row;
+    return (struct saves){core_interval_with(j, r->save_ms, r->pause_ms),
+        .pause_ms = min_i64(r->pause_ms, PAUSE_MAX_MS)};
+}
+
+/* The worst case of a job that has not been saved yet. */
+static struct saves saves_unknown(const struct job *j)
+{
+    struct saves s = {core_interval_with(j, PAUSE_UNKNOWN_MS, PAUSE_UNKNOWN_MS), PAUSE_UNKNOWN_MS};
+    s.pause_ms = min_i64(s.pause_ms, s.every_ms / PAUSE_PART);
+    return s;
+}
+
+/* Time that the attempt has run since its last save, with the pause of the next one. */
 static int64_t unsaved_ms(const struct attempt *a, struct wall now)
 {
     return since_ms(attempt_has_saved(a) ? a->job->row.last_good_at : a->row.started_at, now);
 }
 
-void procurement_saved(struct attempt *a, struct wall saved_at)
+/* Work in that time: until a save is due, and again after its pause. */
+static int64_t worked_ms(struct saves s, int64_t unsaved_ms)
 {
-    a->job->row.done_ms += unsaved_ms(a, saved_at);
+    return unsaved_ms <= s.every_ms ? unsaved_ms : max_i64(s.every_ms, unsaved_ms - s.pause_ms);
+}
+
+/* Pauses during this much further work, with the rest of the current one. */
+static int64_t pauses_ms(struct saves s, int64_t unsaved_ms, int64_t work_ms)
+{
+    if (s.every_ms == 0 || work_ms == 0)
+        return 0;
+    int64_t since = worked_ms(s, unsaved_ms), paused = max_i64(unsaved_ms - s.every_ms, 0);
+    if (paused >= s.pause_ms) { /* it is over: the next one is due an interval later */
+        since %= s.every_ms;
+        paused = 0;
+    }
+    return (since + work_ms - 1) / s.every_ms * s.pause_ms - paused; /* none at its end */
+}
+
+void procurement_saved(struct attempt *a, struct wall saved_at, int64_t pause_ms)
+{
+    a->job->row.done_ms += max_i64(unsaved_ms(a, saved_at) - pause_ms, 0);
+}
+
+static int64_t since_save_ms(const struct job *j, struct wall now)
+{
+    const struct attempt *a = job_attempt(j);
+    return a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0;
 }
 
 static int64_t done_ms(const struct job *j, struct wall now)
 {
-    const struct attempt *a = job_attempt(j);
-    return j->row.done_ms + (a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0);
+    return j->row.done_ms + worked_ms(saves_of(j), since_save_ms(j, now));
 }
 
 /* ---- progress reports ---- */
@@ -46,8 +98,8 @@ static int64_t began_at(const struct attempt *a)
     return a->row.restored.attempt > 0 ? a->row.restored_progress : 0;
 }
 
-/* Duration of all work, extrapolated from the rate since `progress` in took_ms; 0 if the progress
- * is less than one part'th of all. */
+/* Duration of all work, extrapolated from the rate since `progress` in took_ms, without pauses; 0
+ * if the progress is less than one part'th of all. */
 static int64_t whole_since(
     const struct model *m, const struct job_row *r, int64_t progress, int64_t took_ms, int64_t part)
 {
@@ -74,25 +126,28 @@ void procurement_progressed(const struct model *m, struct job *j, struct wall at
         seen->attempt = a->row.attempt;
         seen->first = r->progress;
         seen->at = at;
+        seen->paused_ms = a->row.save_ms;
     } else if (r->progress == seen->last) {
         return; /* a repeated report has no information about the rate */
     }
     seen->last = r->progress;
     /* An earlier attempt's result is used until this one has shown enough. */
     bool is_new = seen->whole_ms == 0 || seen->rated == a->row.attempt;
-    int64_t began = began_at(a), whole_ms = whole_since(m, r, seen->first, since_ms(seen->at, at),
-                                     is_new ? SHOWN_LEAST : SHOWN_SURE);
+    int64_t began = began_at(a),
+            took_ms = since_ms(seen->at, at) - (a->row.save_ms - seen->paused_ms),
+            whole_ms = whole_since(m, r, seen->first, took_ms, is_new ? SHOWN_LEAST : SHOWN_SURE);
     if (whole_ms > 0) {
         seen->whole_ms = whole_ms;
         seen->rated = a->row.attempt;
         if (began != PROGRESS_NONE)
-            seen->warm_ms = max_i64(
-                since_ms(a->row.started_at, seen->at) - part_of(whole_ms, seen->first - began, r),
+            seen->warm_ms = max_i64(since_ms(a->row.started_at, seen->at) - seen->paused_ms -
+                                        part_of(whole_ms, seen->first - began, r),
                 0);
     } else if (seen->whole_ms > 0) {
         whole_ms = seen->whole_ms;
     } else { /* includes the warm-up, which is not separable yet */
-        whole_ms = whole_since(m, r, began, since_ms(a->row.started_at, at), SHOWN_SURE);
+        whole_ms =
+            whole_since(m, r, began, since_ms(a->row.started_at, at) - a->row.save_ms, SHOWN_SURE);
     }
     if (whole_ms > 0)
         r->shown_ms =
@@ -151,11 +206,11 @@ struct work_terms procurement_work_terms(const struct model *m, const struct job
         .margin_pct = m->deadline.options.work_margin_pct};
 }
 
-struct work_left procurement_work_left_if(
-    const struct job *j, const struct work_terms *t, struct wall now)
+/* Work without pauses; the header says what --time bounds. */
+static struct work_left work_alone(const struct job *j, const struct work_terms *t, struct wall now)
 {
     const struct job_row *r = &j->row;
-    int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
+    int64_t done = max_i64(done_ms(j, now) - warmed_ms(j, now), 0);
     int64_t stated_ms = t->work_ms > 0 ? t->work_ms : t->time_limit_ms,
             margin = t->work_ms > 0 ? over_ms(stated_ms, t->margin_pct) : 0;
     /* better than any estimate at the submit */
@@ -164,12 +219,27 @@ struct work_left procurement_work_left_if(
     if (t->shown_ms > 0)
         worst = done + left + shown_margin_ms(r, t->shown_ms, left);
     if (t->time_limit_ms > 0 && worst > t->time_limit_ms)
-        worst = t->time_limit_ms; /* it is ended then */
-    return (struct work_left){.ms = left,
-        .worst_ms = max_i64(left, worst - done),
-        .whole_ms = whole,
-        .unsaved_ms = ran - r->done_ms,
-        .finish_ms = t->finish_ms};
+        worst = t->time_limit_ms; /* one attempt is ended then */
+    return (struct work_left){
+        .ms = left, .worst_ms = max_i64(left, worst - done), .whole_ms = whole, .done_ms = done};
+}
+
+struct work_left procurement_work_left_if(
+    const struct job *j, const struct work_terms *t, struct wall now)
+{
+    struct saves s = saves_of(j);
+    struct work_left w = work_alone(j, t, now);
+    int64_t unsaved = since_save_ms(j, now), pauses = pauses_ms(s, unsaved, w.ms);
+    if (j->row.save_ms > 0)
+        w.worst_ms += pauses_ms(s, unsaved, w.worst_ms);
+    else /* the margin is for all that is not known yet */
+        w.worst_ms = max_i64(w.worst_ms, w.ms + pauses_ms(saves_unknown(j), 0, w.ms));
+    w.ms += pauses;
+    w.whole_ms += pauses_ms(s, 0, w.whole_ms);
+    w.done_ms += pauses_ms(s, 0, w.done_ms);
+    w.unsaved_ms = unsaved;
+    w.finish_ms = t->finish_ms;
+    return w;
 }
 
 struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Remaining work of a job with a finish time (procurement.c). All times are at full speed on its
- * machine.
+ * Remaining work of a job with a finish time (procurement.c), in time at full speed on its machine.
  *
  * From the submit (--work, else --time) until its program has reported progress for a while; from
  * then on from its progress. A program does not work right from its start: it loads and compiles
@@ -9,17 +8,32 @@
  * already done, is its WARM-UP: part of the cost of a start, not of the work. Rate and warm-up are
  * measured in each attempt and not stored: after a restart of belayd the last result is used until
  * then.
+ *
+ * PAUSES. A save may pause the program. A deadline is a matter of time on the clock, so a pause is
+ * added for each periodic save that the remaining work needs, and nothing else contains pauses:
+ *
+ *     time = work + (time since the last save + work) / interval * pause
+ *
+ * - done_ms and shown_ms of a job, and the rate of its progress, are run time minus its pauses.
+ * - --work is the run time without interruptions, and a save is one.
+ * - --time ends one attempt after that time on the clock, pauses included. It bounds the work all
+ *   the same, and pauses are added: each attempt may use all of it, so all attempts together may
+ *   take longer. If the user meant it with pauses, the reserve is too large by them.
+ *
+ * Pause and interval are those of the last save. Before the first one no pause is expected; in the
+ * worst case it is two minutes, unless the margin on the work is more.
  */
 #ifndef BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_WORK_H
 #define BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_WORK_H
 
 #include "scheduler/core/model/model.h"
 
+/* All with pauses. */
 struct work_left {
-    int64_t ms, worst_ms; /* remaining; worst_ms >= ms >= 0 */
-    int64_t whole_ms;     /* total, with completed work */
-    int64_t unsaved_ms;   /* completed but unsaved: repeated if the machine is lost now */
-    int64_t finish_ms;    /* wall time by which it is to be done */
+    int64_t ms, worst_ms;      /* remaining; worst_ms >= ms >= 0 */
+    int64_t whole_ms, done_ms; /* total, and the completed part */
+    int64_t unsaved_ms;        /* completed but unsaved: repeated if the machine is lost now */
+    int64_t finish_ms;         /* wall time by which it is to be done */
 };
 
 struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now);

@@ -363,7 +363,7 @@ int apply_checkpoint(
     touch_attempt(m, a);
     if (ckpt_ref_compare(ref, j->last_good) <= 0 || ref.attempt < j->from_attempt)
         return 0; /* reported by another rank already, or not used any more (--from-scratch) */
-    procurement_saved(a, saved_at);
+    procurement_saved(a, saved_at, ev->checkpoint.pause_ms);
     j->last_good = ref;
     j->last_good_progress = ev->checkpoint.progress;
     j->last_good_at = saved_at;

@@ -25,18 +25,23 @@ int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour)
     return (int64_t)best;
 }
 
+int64_t core_interval_with(const struct job *j, int64_t save_ms, int64_t pause_ms)
+{
+    const struct job_spec *spec = &j->row.spec;
+    if (spec->method == CKPT_NONE)
+        return 0;
+    if (spec->ckpt_every_ms != CKPT_EVERY_AUTO)
+        return spec->ckpt_every_ms;
+    double rate = core_job_reclaims_per_hour(j);
+    if (save_ms <= 0)
+        return core_save_interval_ms(0, rate);
+    int64_t best = core_save_interval_ms(pause_ms > 0 ? pause_ms : 1, rate);
+    int64_t least =
+        STORING_PART * save_ms < INTERVAL_MAX_MS ? STORING_PART * save_ms : INTERVAL_MAX_MS;
+    return best > least ? best : least;
+}
+
 int64_t core_interval_ms(const struct attempt *a)
 {
-    const struct job_row *j = &a->job->row;
-    if (j->spec.method == CKPT_NONE)
-        return 0;
-    if (j->spec.ckpt_every_ms != CKPT_EVERY_AUTO)
-        return j->spec.ckpt_every_ms;
-    double rate = core_job_reclaims_per_hour(a->job);
-    if (j->save_ms <= 0)
-        return core_save_interval_ms(0, rate);
-    int64_t best = core_save_interval_ms(j->pause_ms > 0 ? j->pause_ms : 1, rate);
-    int64_t least =
-        STORING_PART * j->save_ms < INTERVAL_MAX_MS ? STORING_PART * j->save_ms : INTERVAL_MAX_MS;
-    return best > least ? best : least;
+    return core_interval_with(a->job, a->job->row.save_ms, a->job->row.pause_ms);
 }

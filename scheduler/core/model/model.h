@@ -152,6 +152,7 @@ struct work_seen {
     int64_t warm_ms;
     int64_t attempt, first, last; /* first and last progress of this attempt */
     struct wall at;               /* time of the first report */
+    int64_t paused_ms;            /* in saves of this attempt, up to that report */
 };
 
 /* Rarely used members of a job, allocated on demand: there may be a million jobs. */
@@ -745,6 +746,9 @@ int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
  * least four times the duration of the last save, so that the node and its store bandwidth are
  * mostly free for the program. */
 int64_t core_interval_ms(const struct attempt *a);
+/* The same of any job, if its saves took save_ms (0 = unknown), of which the program was paused for
+ * pause_ms. */
+int64_t core_interval_with(const struct job *j, int64_t save_ms, int64_t pause_ms);
 
 /* Cost of an instance up to a time, each interval at the price then in force. 0 before its
  * launch. */

@@ -68,9 +68,9 @@ struct job_row {
     int64_t reclaims;                               /* attempts ended as RECLAIMED or NODE_LOST */
     struct wall submitted_at, started_at, ended_at; /* started_at: start of the first attempt */
     enum hold hold;
-    int64_t done_ms; /* part of spec.work_ms in the last good checkpoint */
-    /* Total work according to the last progress report; 0 = unknown. */
-    int64_t shown_ms;
+    /* Work without pauses of saves (procurement_work.h). done_ms: part of spec.work_ms in the last
+     * good checkpoint; shown_ms: total according to the last progress report, 0 = unknown. */
+    int64_t done_ms, shown_ms;
     struct baseline_row baseline; /* with a finish_ms */
     /* PROCURE_FREE exactly if finish_ms is 0 or no usable offer is always available. */
     enum procurement procurement;

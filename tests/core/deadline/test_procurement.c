@@ -324,6 +324,22 @@ static int64_t left_ms(const struct lab *l, int64_t job)
     return procurement_work_left(l->m, model_job(l->m, job), l->now.wall).ms;
 }
 
+/* The program has been paused for pause_ms, and goes on. */
+static void saved_with_pause(
+    struct lab *l, int64_t job, int64_t sequence, int64_t progress, int64_t pause_ms)
+{
+    struct event ev = {.type = EV_CHECKPOINT,
+        .checkpoint = {.job = job,
+            .node = job_attempt(model_job(l->m, job))->row.node,
+            .ref = {model_job(l->m, job)->row.attempts, sequence},
+            .took_ms = pause_ms,
+            .pause_ms = pause_ms,
+            .progress = progress,
+            .saved_at = l->now.wall,
+            .cause = "periodic"}};
+    lab_apply(l, ev);
+}
+
 /* The program loads for ten minutes, then does a hundredth in one minute: an hour and 40 minutes of
  * work. Another start would take ten minutes again. */
 static void what_a_program_takes_to_begin_is_not_work(void **state)
@@ -349,7 +365,7 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         assert_in_range(procurement_work_warm_ms(model_job(l.m, job)), 10 * MINUTE_MS - 1000,
             10 * MINUTE_MS + 1000);
         assert_int_equal(procurement_work_warming_ms(model_job(l.m, job), l.now.wall), 0);
-        lab_saved(&l, job, 1, 10);
+        saved_with_pause(&l, job, 1, 10, 0);
         lab_ended(&l, job, END_RECLAIMED, 0);
         lab_plan(&l);
         lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
@@ -425,6 +441,7 @@ static void more_observed_progress_gets_more_weight(void **state)
     lab_init(&l);
     lab_elastic(&l, "burst", 2, "m4", 4);
     struct job_row r = job_by(&l, 10 * HOUR_MS, 60 * HOUR_MS);
+    r.spec.ckpt_every_ms = HOUR_MS; /* pauses of saves are of no account */
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     begins(&l, job);
@@ -461,6 +478,57 @@ static void more_observed_progress_gets_more_weight(void **state)
     assert_in_range(w.ms, 12 * MINUTE_MS - 2000, 12 * MINUTE_MS + 2000);
     assert_in_range(w.worst_ms - w.ms, 10 * MINUTE_MS, 12 * MINUTE_MS);
     lab_deinit(&l);
+}
+
+#define EVERY_MS (30 * MINUTE_MS)
+#define PAUSE_MS (2 * MINUTE_MS)
+
+static void assert_ends_at(const struct lab *l, int64_t job, int64_t at_ms)
+{
+    assert_in_range(l->now.wall.ms + left_ms(l, job), at_ms - 2000, at_ms + 2000);
+}
+
+/* Ten hours of run time, by --time or as the program shows, and a pause of two minutes after each
+ * half an hour of it: 19 saves, and 38 minutes more. The expected end stays, whether the program
+ * runs or is paused. */
+static void pauses_of_saves_are_in_the_work_left(void **state)
+{
+    (void)state;
+    for (int shows = 0; shows < 2; shows++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 2, "m4", 4);
+        struct job_row r = job_by(&l, 0, 60 * HOUR_MS);
+        r.spec.time_limit_ms = (shows ? 100 : 10) * HOUR_MS;
+        r.spec.ckpt_every_ms = EVERY_MS;
+        int64_t job = lab_submit(&l, &r);
+        if (!shows) /* none has been measured yet; two minutes in the worst case */
+            assert_work_left(&l, job, 600, 638);
+        lab_plan(&l);
+        begins(&l, job);
+        const int64_t end_ms = l.now.wall.ms + 638 * MINUTE_MS;
+        if (shows)
+            tells(&l, job, 1, 0);
+        for (int saves = 1; saves <= 3; saves++) {
+            lab_wait(&l, EVERY_MS);
+            if (shows)
+                tells(&l, job, 1, 5 * saves);
+            if (saves > 1)
+                assert_ends_at(&l, job, end_ms);
+            lab_wait(&l, PAUSE_MS / 2);
+            if (saves > 1)
+                assert_ends_at(&l, job, end_ms);
+            lab_wait(&l, PAUSE_MS / 2);
+            saved_with_pause(&l, job, saves, shows ? 5 * saves : PROGRESS_NONE, PAUSE_MS);
+            assert_ends_at(&l, job, end_ms);
+        }
+        const struct work_left w = procurement_work_left(l.m, model_job(l.m, job), l.now.wall);
+        assert_in_range(w.unsaved_ms, 0, 1000);
+        assert_in_range(model_job(l.m, job)->row.done_ms, 90 * MINUTE_MS - 2000, 90 * MINUTE_MS);
+        if (!shows) /* its limit bounds the work, and pauses are added to it */
+            assert_int_equal(w.worst_ms, w.ms);
+        lab_deinit(&l);
+    }
 }
 
 static void passes(struct lab *l, int64_t ms)
@@ -997,6 +1065,7 @@ int main(void)
         cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
         cmocka_unit_test(what_a_program_takes_to_begin_is_not_work),
         cmocka_unit_test(more_observed_progress_gets_more_weight),
+        cmocka_unit_test(pauses_of_saves_are_in_the_work_left),
         cmocka_unit_test(the_baseline_sees_what_the_job_sees),
         cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
         cmocka_unit_test(without_on_demand_it_takes_any_offer),
