@@ -248,10 +248,16 @@ static const struct spot_offer_set *recognise(
     return k;
 }
 
-static struct baseline_row baseline_now(
-    const struct job *j, const struct work_left *w, struct wall now)
+/* A machine of an offer that was refused or reclaimed since the last examination is lost. */
+static struct baseline_row baseline_now(const struct job *j, const struct work_left *w,
+    const struct sight *s, const struct spot_offer_set *k, struct wall now)
 {
-    return procurement_baseline_now(&j->row.baseline, w->whole_ms, w->done_ms, now);
+    struct baseline_row to =
+        procurement_baseline_now(&j->row.baseline, w->whole_ms, w->done_ms, now);
+    for (size_t i = 0; k && i < s->n_spot; i++)
+        if (s->ids[i] == to.on && spot_observations_away_ms(k, i) >= j->row.baseline.at_ms)
+            procurement_baseline_go(&to, NULL, 0);
+    return to;
 }
 
 static double scale(const struct model *m)
@@ -280,7 +286,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
     if (s->n_spot == 0)
         policy.rule = DEADLINE_ON_DEMAND; /* there is no spot to wait for */
     struct deadline_job by_steps = scaled(m, *job);
-    const struct baseline_row row = baseline_now(j, w, now.wall);
+    const struct baseline_row row = baseline_now(j, w, s, k, now.wall);
     const struct baseline baseline = procurement_baseline_among(&row, s->of, s->n, scale(m));
     by_steps.baseline = &baseline;
     by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
@@ -660,8 +666,8 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
             m, s.ids, s.n_spot, m->deadline.options.rule == DEADLINE_PLANNED ? &what : NULL, now);
     if (m->deadline.options.rule != DEADLINE_PLANNED)
         return;
-    struct baseline_row row = baseline_now(j, &w, now.wall);
-    recognise(m, &s, now);
+    const struct spot_offer_set *k = recognise(m, &s, now);
+    struct baseline_row row = baseline_now(j, &w, &s, k, now.wall);
     const struct baseline baseline = procurement_baseline_among(&row, s.of, s.n, scale(m));
     size_t to = baseline_look(&baseline, &by_steps, s.offers, s.n);
     procurement_baseline_go(&row, to == DEADLINE_NOWHERE ? NULL : s.of[to], job.restart_ms);

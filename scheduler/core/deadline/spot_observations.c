@@ -299,6 +299,11 @@ void spot_observations_offer(const struct model *m, const struct spot_offer_set 
         &k->of, i, &w, &deadline_learning_borders, at_ms > w.at_ms ? at_ms : w.at_ms);
 }
 
+int64_t spot_observations_away_ms(const struct spot_offer_set *k, size_t i)
+{
+    return k->away_ms[i];
+}
+
 size_t spot_observations_favourite(const struct spot_offer_set *k)
 {
     return k->of.whole.up ? k->of.favourite : k->of.n;

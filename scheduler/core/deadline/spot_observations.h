@@ -54,6 +54,8 @@ const struct spot_offer_set *spot_observations_offer_set(
  * spell. */
 void spot_observations_offer(const struct model *m, const struct spot_offer_set *k, size_t i,
     struct wall now, struct wall tried_again, struct deadline_offer *o);
+/* When its i-th offer was last refused or reclaimed; 0: never. */
+int64_t spot_observations_away_ms(const struct spot_offer_set *k, size_t i);
 /* The offer that its class refers to; n: none is up. */
 size_t spot_observations_favourite(const struct spot_offer_set *k);
 uint16_t spot_observations_class(

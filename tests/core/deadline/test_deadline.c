@@ -115,6 +115,30 @@ static void an_offer_set_learns_what_stands_behind_an_offer(void **state)
     free(counts);
 }
 
+/* Assumed time is neither time up nor an old spell, and its end is no loss. */
+static void an_offer_that_is_assumed_up_has_no_history(void **state)
+{
+    struct deadline_offer_set m = {.n = 2};
+    bool up[2] = {true, false};
+    int64_t at_ms = 0;
+
+    (void)state;
+    for (int i = 0; i < 100; i++, at_ms += DEADLINE_STEP_MS)
+        deadline_offer_set_see(&m, at_ms, up, NULL);
+    const double share = spell_watch_share(&m.offers[1]);
+    up[1] = m.is_assumed[1] = true;
+    for (int i = 0; i < 100; i++, at_ms += DEADLINE_STEP_MS)
+        deadline_offer_set_see(&m, at_ms, up, NULL);
+    assert_true(m.offers[1].up);
+    assert_int_equal(m.offers[1].since_ms, at_ms - DEADLINE_STEP_MS);
+    assert_true(fabs(spell_watch_share(&m.offers[1]) - share) < 1e-9);
+    assert_int_equal(m.favourite, 0);
+    up[0] = false; /* the other one takes its place */
+    deadline_offer_set_see(&m, at_ms, up, NULL);
+    assert_int_equal(m.favourite, 1);
+    assert_true(m.whole.up);
+}
+
 static void faded_counts_give_way(void **state)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
@@ -247,6 +271,78 @@ static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state
         job.on = 0;
         deadline_decide(&p, &job, offers, 3, offers[0].class, &choice);
         assert_int_equal(choice.offer, both); /* a restart pays for itself */
+    }
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+}
+
+/* Of two that cost the same, the one that was more often up: asking the other one first may end on
+ * a machine that is soon lost. */
+static void of_equal_offers_the_one_more_often_up_is_asked(void **state)
+{
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct deadline_offer offers[3] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 2},
+        {.is_up = true, .price_uusd_h = SURE_UUSD_H / 2},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    const struct deadline_job job = {.work_ms = 5 * HOUR_MS,
+        .work_worst_ms = 5 * HOUR_MS,
+        .left_ms = 10 * HOUR_MS,
+        .restart_ms = 6 * MINUTE_MS,
+        .restart_worst_ms = 6 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE};
+    struct deadline_choice choice;
+    struct spell_watch w = {0};
+
+    (void)state;
+    learn(&c, 100, 5);
+    deadline_table_init(&t, &c, 60, 60, 0.6, 0.5);
+    for (int i = 0; i < 40; i++)
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    offers[0].class = offers[1].class = deadline_class(&c.borders, &w, w.at_ms);
+    for (size_t often = 0; often < 2; often++) {
+        offers[often].share = 0.9;
+        offers[1 - often].share = 0.2;
+        deadline_decide(&p, &job, offers, 3, offers[0].class, &choice);
+        assert_int_equal(choice.offer, often);
+    }
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+}
+
+/* The net has the work that a loss may cost. A start on spot needs the time of a start beyond it,
+ * not that work a second time. */
+static void a_start_on_spot_needs_its_own_time_beyond_the_net(void **state)
+{
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct deadline_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 4},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct deadline_job job = {.work_ms = 5 * HOUR_MS,
+        .work_worst_ms = 5 * HOUR_MS,
+        .restart_ms = 6 * MINUTE_MS,
+        .restart_worst_ms = 48 * MINUTE_MS,
+        .loss_worst_ms = 30 * MINUTE_MS,
+        .look_ms = MINUTE_MS,
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE};
+    struct deadline_choice choice;
+    struct spell_watch w = {0};
+
+    (void)state;
+    learn(&c, 1000, 5);
+    deadline_table_init(&t, &c, 60, 60, 0.6, 0.25);
+    for (int i = 0; i < 200; i++)
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    offers[0].class = deadline_class(&c.borders, &w, w.at_ms);
+    for (int enough = 0; enough < 2; enough++) {
+        job.left_ms = job.work_ms + job.restart_worst_ms + (enough ? 18 : 17) * MINUTE_MS;
+        deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
+        assert_int_equal(choice.offer, enough ? 0 : 1);
     }
     deadline_table_deinit(&t);
     deadline_chain_deinit(&c);
@@ -468,10 +564,13 @@ int main(void)
         cmocka_unit_test(a_chain_without_observations_has_rows_that_sum_to_one),
         cmocka_unit_test(a_favourite_stays_until_it_is_lost),
         cmocka_unit_test(an_offer_set_learns_what_stands_behind_an_offer),
+        cmocka_unit_test(an_offer_that_is_assumed_up_has_no_history),
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
         cmocka_unit_test(spot_is_not_waited_for_because_the_table_has_it_cheaper),
+        cmocka_unit_test(of_equal_offers_the_one_more_often_up_is_asked),
+        cmocka_unit_test(a_start_on_spot_needs_its_own_time_beyond_the_net),
         cmocka_unit_test(the_safety_net_comes_before_the_cost),
         cmocka_unit_test(never_late_when_on_demand_could_make_it),
         cmocka_unit_test(uniform_progress_is_as_published),
