@@ -109,6 +109,7 @@ static const struct column offer_columns[] = {
     COL(offer_row, refused_in_a_row),
     COL(offer_row, boots),
     COL(offer_row, boot_ms),
+    COL(offer_row, boot_ms2),
     COL(offer_row, up_ms),
     COL(offer_row, reclaims),
     COL(offer_row, rebalances),

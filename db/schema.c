@@ -117,6 +117,7 @@ static const char baseline[] =
         " refused_in_a_row INTEGER NOT NULL,"
         " boots INTEGER NOT NULL DEFAULT 0,"
         " boot_ms INTEGER NOT NULL DEFAULT 0,"
+        " boot_ms2 INTEGER NOT NULL DEFAULT 0,"
         " up_ms INTEGER NOT NULL,"
         " reclaims INTEGER NOT NULL,"
         " rebalances INTEGER NOT NULL DEFAULT 0,"

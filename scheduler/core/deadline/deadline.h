@@ -77,7 +77,7 @@ struct deadline_job {
     /* Remaining work at full speed, and its worst case; work_worst_ms >= work_ms >= 0. */
     int64_t work_ms, work_worst_ms;
     int64_t left_ms; /* to the deadline; may be negative */
-    /* Boot, restore and the preceding save: time of any start. The worst case includes the work
+    /* Boot, restore and warm-up: time of any start. The worst case includes the work
      * that a reclaim without notice loses. */
     int64_t restart_ms, restart_worst_ms;
     /* The part of restart_worst_ms that is such work: a start does not cost it, only a loss. */

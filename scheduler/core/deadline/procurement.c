@@ -47,7 +47,7 @@
 #include <stdlib.h>
 
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
-#define RESTART_WORST 3   /* multiple of the observed restart time */
+#define PLACED_WORST 3    /* multiple of the observed time from the join to the first work */
 #define LOOKS_IN_SLACK 16 /* the more slack, the less frequent the examinations */
 #define LETS_GO_PART 4    /* a release must save at least a quarter of a restart's cost */
 #define HOUR_MS 3600000.0
@@ -176,10 +176,11 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
 {
     int64_t unknown_ms = min_i64(m->deadline.options.step_ms, SAVE_UNKNOWN_MS);
     int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms,
-            placed_ms = 2 * save_ms + procurement_work_warm_ms(j),
+            restore_ms = job_side(j)->restore_ms > 0 ? job_side(j)->restore_ms : save_ms,
+            placed_ms = restore_ms + procurement_work_warm_ms(j),
             restart_ms = s->boot_ms + placed_ms;
     int64_t loss_worst_ms = loss_ms(j, w, save_ms),
-            worst_ms = RESTART_WORST * restart_ms + loss_worst_ms,
+            worst_ms = s->boot_worst_ms + PLACED_WORST * placed_ms + loss_worst_ms,
             starting_ms = procurement_work_warming_ms(j, now);
     if (s->starting_since_ms) /* as usual; otherwise a new start would look cheaper */
         starting_ms =

@@ -84,6 +84,7 @@ static void add_all(const struct model *m, const struct shape *shape, const stru
 static void describe_sure(struct sight *s, const struct offer *o)
 {
     s->boot_ms = max_i64(s->boot_ms, offer_boot_ms(o));
+    s->boot_worst_ms = max_i64(s->boot_worst_ms, offer_boot_worst_ms(o));
     s->failed_ms = max_i64(s->failed_ms, o->pool->row.boot_timeout_ms);
     s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
 }

@@ -17,9 +17,10 @@ struct sight {
     struct deadline_offer offers[DEADLINE_OFFERS_MAX + SURE_MAX];
     int64_t ids[DEADLINE_OFFERS_MAX]; /* of the spot offers, ascending */
     size_t n, n_spot, on;
-    int64_t starting_since_ms;        /* since when it is on the way to its place; 0: it is not */
-    bool is_booted;                   /* the machine is up, and the job is placed on it */
-    int64_t boot_ms, failed_ms;       /* of the slowest sure offer */
+    int64_t starting_since_ms; /* since when it is on the way to its place; 0: it is not */
+    bool is_booted;            /* the machine is up, and the job is placed on it */
+    /* Of the slowest sure offer: a boot, as expected and at worst, and a failed one. */
+    int64_t boot_ms, boot_worst_ms, failed_ms;
     int64_t sure_uusd_h, spot_uusd_h; /* lowest prices; 0: no such offers */
     /* Lowest on-demand cost above its maximum price; 0: none. */
     int64_t too_dear_uusd_h;

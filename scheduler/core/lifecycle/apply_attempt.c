@@ -36,6 +36,7 @@
 #include "scheduler/core/queue/windows.h"
 #include "scheduler/core/supply/boots.h"
 
+#include "base/minmax.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <string.h>
@@ -249,6 +250,8 @@ int apply_started(
     a->row.restored_progress = ev->started.restored_progress;
     a->row.behind_ms = ev->started.behind_ms > 0 ? ev->started.behind_ms : 0;
     a->row.restore_ms += ev->started.restore_ms;
+    if (restored.attempt > 0 && j->row.spec.finish_ms > 0)
+        job_make_side(j)->restore_ms = max_i64(ev->started.restore_ms, 1);
     a->row.restored_bytes = ev->started.bytes;
     a->row.nearby_bytes =
         ev->started.nearby_bytes < ev->started.bytes ? ev->started.nearby_bytes : ev->started.bytes;

@@ -28,6 +28,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define BOOT_MOST_MS SECONDS_MS(3600) /* a longer boot counts as this one in the spread of boots */
+
 /* A node named by a user, or NULL with the error set. */
 static struct node *named_node(const struct model *m, int64_t id, struct err *e)
 {
@@ -171,9 +173,11 @@ static void instance_joined(
         return;
     offer_note_size(o, &n->row.total);
     o->row.refused_in_a_row = 0;
-    if (now.wall.ms > i->row.intended_at.ms) {
+    int64_t took_ms = now.wall.ms - i->row.intended_at.ms;
+    if (took_ms > 0) {
         o->row.boots++;
-        o->row.boot_ms += now.wall.ms - i->row.intended_at.ms;
+        o->row.boot_ms += took_ms;
+        o->row.boot_ms2 += min_i64(took_ms, BOOT_MOST_MS) * min_i64(took_ms, BOOT_MOST_MS);
     }
     touch_offer(m, o);
 }

@@ -184,6 +184,7 @@ struct job_side {
     struct tree_link by_procurement; /* with a finish_ms */
     struct mono procurement_at;      /* next procurement decision */
     struct work_seen seen;           /* with a finish_ms; not stored */
+    int64_t restore_ms;              /* with a finish_ms: of its last restore; 0: none yet */
     /* PROCURE_SPOT: the only spot offer it may use; CORE_ID_NONE for any. Not stored: decided again
      * after a restart. */
     int64_t procurement_offer;

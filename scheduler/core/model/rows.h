@@ -344,6 +344,7 @@ struct offer_row {
     int64_t up_ms;           /* observed instance time, for the reclaim rate */
     /* Machines that joined; their time from intent to join, summed. */
     int64_t boots, boot_ms;
+    int64_t boot_ms2; /* the same, squared, summed */
     /* rebalance recommendations; those followed by a reclaim */
     int64_t rebalances, rebalances_true;
 };

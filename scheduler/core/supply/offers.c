@@ -28,11 +28,18 @@
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/offers.h"
 
+#include <math.h>
+
 #define HOUR_MS 3600000
 /* The prior weighs as much as observations of this many hours. */
 #define PRIOR_HOURS 20.0
 #define PRIOR_BOOT_MS SECONDS_MS(90)
 #define PRIOR_BOOT_PART 6 /* at most this fraction of the boot timeout */
+/* The standard deviation of boots before any was observed, relative to their mean; it weighs as
+ * much as so many boots. */
+#define PRIOR_BOOT_DEVIATION (2.0 / 3)
+#define PRIOR_SPREAD 2.0
+#define WORST_DEVIATIONS 3
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
 /* Approximate time within which a recommendation is followed by a reclaim. */
 #define REBALANCE_HOURS (10.0 / 60)
@@ -70,11 +77,25 @@ double core_job_reclaims_per_hour(const struct job *j)
     return sum;
 }
 
-int64_t offer_boot_ms(const struct offer *o)
+/* Counts as one boot. */
+static int64_t prior_boot_ms(const struct offer *o)
 {
     int64_t given = o->pool->row.boot_timeout_ms / PRIOR_BOOT_PART;
-    return (o->row.boot_ms + (given > 0 && given < PRIOR_BOOT_MS ? given : PRIOR_BOOT_MS)) /
-           (o->row.boots + 1);
+    return given > 0 && given < PRIOR_BOOT_MS ? given : PRIOR_BOOT_MS;
+}
+
+int64_t offer_boot_ms(const struct offer *o)
+{
+    return (o->row.boot_ms + prior_boot_ms(o)) / (o->row.boots + 1);
+}
+
+int64_t offer_boot_worst_ms(const struct offer *o)
+{
+    const double n = (double)o->row.boots + 1, prior = (double)prior_boot_ms(o),
+                 mean = (double)offer_boot_ms(o), unknown = mean * PRIOR_BOOT_DEVIATION;
+    const double spread = fmax((double)o->row.boot_ms2 + prior * prior - n * mean * mean, 0);
+    return (int64_t)(mean + WORST_DEVIATIONS * sqrt((spread + (PRIOR_SPREAD * unknown * unknown)) /
+                                                    (n - 1 + PRIOR_SPREAD)));
 }
 
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)

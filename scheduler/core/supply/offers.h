@@ -12,6 +12,9 @@ struct shape;
 struct constraints;
 
 int64_t offer_boot_ms(const struct offer *o); /* from intent to join, as observed */
+/* The longest such time to be expected: the mean and three standard deviations of those observed,
+ * three times the mean as long as there are none. */
+int64_t offer_boot_worst_ms(const struct offer *o);
 /* Cost of reading a job's input once on nodes of the pool; and per node-hour, by the expected
  * number of starts. o is its offer, or NULL if it has none. */
 int64_t pool_input_uusd(const struct pool *p, const struct constraints *x);

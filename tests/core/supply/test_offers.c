@@ -335,6 +335,33 @@ static void boots_are_learned(void **state)
     lab_deinit(&l);
 }
 
+static void see_boot(struct offer *o, int64_t took_ms)
+{
+    o->row.boots++;
+    o->row.boot_ms += took_ms;
+    o->row.boot_ms2 += took_ms * took_ms;
+}
+
+/* Alike boots bring the worst one down to the usual one, however long they take; one that takes long
+ * is remembered. */
+static void the_worst_boot_follows_the_spread_of_boots(void **state)
+{
+    (void)state;
+    struct pool pool = {.row = {.boot_timeout_ms = 600000}};
+    struct offer o = {.pool = &pool};
+    assert_int_equal(offer_boot_worst_ms(&o), 3 * 90000);
+    int64_t before_ms = offer_boot_worst_ms(&o);
+    see_boot(&o, 120000);
+    assert_in_range(
+        offer_boot_worst_ms(&o), 120000, before_ms); /* a usual boot does not raise it */
+    for (int i = 0; i < 200; i++)
+        see_boot(&o, 120000);
+    assert_in_range(offer_boot_worst_ms(&o), 120000, 150000);
+    for (int i = 0; i < 10; i++)
+        see_boot(&o, 400000);
+    assert_in_range(offer_boot_worst_ms(&o), 300000, 400000);
+}
+
 /* Three zones at nearly one price: with a premium for sharing an offer, ten machines are spread
  * over all of them. */
 static void machines_are_spread_as_far_as_the_premium_goes(void **state)
@@ -568,6 +595,7 @@ int main(void)
         cmocka_unit_test(no_pool_exceeds_its_limits),
         cmocka_unit_test(all_pools_together_have_a_limit),
         cmocka_unit_test(no_start_is_promised_that_a_limit_forbids),
+        cmocka_unit_test(the_worst_boot_follows_the_spread_of_boots),
         cmocka_unit_test(gpus_are_limited_too),
         cmocka_unit_test(a_replacement_is_launched_at_the_notice),
         cmocka_unit_test(a_machine_is_kept_for_its_minimum_paid_time),
