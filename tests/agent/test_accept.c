@@ -445,6 +445,19 @@ static void exit_85_stores_the_directory_instead_of_the_queued_commit(void **sta
     assert_int_equal(stored(w)[0], '4');
 }
 
+static bool has_progress(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_reported(w, job);
+    return s && s->done == 4;
+}
+
+/* The agent reads the progress and looks for commits in one scan. */
+static void await_scan(struct world *w)
+{
+    put_control(w, "progress", "{\"done\":4}");
+    world_until(w, has_progress, 1, "the agent has read the control directory");
+}
+
 static void at_a_notice_the_newest_is_stored_before_the_program_is_signalled(void **state)
 {
     struct world *w = start_and_hold_up(state);
@@ -454,6 +467,7 @@ static void at_a_notice_the_newest_is_stored_before_the_program_is_signalled(voi
     await(w, "request", "notice");
     commit(w, 4, false);
     await(w, "commit.4", "");
+    await_scan(w);
     assert_false(is_there(w, "result.4"));
     let_go_on();
     await(w, "result.4", "\"stop\":true");
