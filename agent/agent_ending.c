@@ -22,9 +22,9 @@
 #define ORPHAN_CHECK_MS 5000
 #define CHECK_MAX_MS 4000 /* for the answers of systemd and the metadata service */
 #define CLOSING_CHECK_MS 100
-#define REPORT_MS 10000      /* to report to belayd when all tasks have ended in a shutdown */
-#define REPORT_LEAST_MS 5000 /* of the whole shutdown, unless the deadline is later */
-#define EXIT_UNWANTED 3      /* the cluster does not know this node */
+#define REPORT_MS 10000    /* to report to belayd when all tasks have ended in a shutdown */
+#define REPORT_MIN_MS 5000 /* of the whole shutdown, unless the deadline is later */
+#define EXIT_UNWANTED 3    /* the cluster does not know this node */
 
 static void finish(struct agent *a, int exit_code)
 {
@@ -139,7 +139,7 @@ static int64_t shutdown_ms(const struct agent *a)
 
 static bool closing_is_over(struct agent *a, struct mono now)
 {
-    int64_t until = a->closing_since.ms + REPORT_LEAST_MS;
+    int64_t until = a->closing_since.ms + REPORT_MIN_MS;
     if (mono_is_set(a->notice.deadline_mono) && a->notice.deadline_mono.ms > until)
         until = a->notice.deadline_mono.ms;
     if (!all_ended(a))

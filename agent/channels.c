@@ -64,7 +64,7 @@ struct channel {
 };
 
 static void post_output(struct channel *ch);
-static void ask_input(struct channel *ch);
+static void request_input(struct channel *ch);
 
 /* ---- descriptors ---- */
 
@@ -319,7 +319,7 @@ static void flush_input(struct channel *ch)
     unwatch(ch, IN);
     if (ch->in_ends && ch->in.len == 0 && !ch->tty)
         close_fd(ch, IN);
-    ask_input(ch);
+    request_input(ch);
 }
 
 static void take_frame(struct channel *ch, const struct frame *f)
@@ -372,7 +372,7 @@ static void on_input(void *ctx, const struct err *failed, const struct http_repl
 
 /* This call also shows belayd that the node is alive, and its answer says when the session is no
  * longer wanted. */
-static void ask_input(struct channel *ch)
+static void request_input(struct channel *ch)
 {
     char path[128];
     if (ch->is_over || ch->ends || ch->asking || ch->in.len >= INPUT_MAX ||
@@ -388,7 +388,7 @@ static void on_retry(struct timer *timer, void *ctx)
     struct channel *ch = ctx;
     (void)timer;
     post_output(ch);
-    ask_input(ch);
+    request_input(ch);
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
@@ -494,7 +494,7 @@ static void start(struct channel *ch, const char *order, const struct winsize *s
     watch(ch, OUT, UV_READABLE);
     watch(ch, ERR, UV_READABLE);
     watch(ch, AGENT, UV_READABLE);
-    ask_input(ch);
+    request_input(ch);
 }
 
 /* text: {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80}, or

@@ -28,12 +28,12 @@
 #define PATH_BYTES_MAX 3000
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
 #define SHUTDOWN_TIMEOUT_MS SECONDS_MS(120)
-#define SHUTDOWN_TIMEOUT_MOST_MS SECONDS_MS(3600)
-#define SAMPLE_LEAST_MS 50
-#define SAMPLE_MOST_MS 60000
-#define EVERY_MOST_MS 600000
+#define SHUTDOWN_TIMEOUT_MAX_MS SECONDS_MS(3600)
+#define SAMPLE_MIN_MS 50
+#define SAMPLE_MAX_MS 60000
+#define EVERY_MAX_MS 600000
 #define DIR_DEFAULT "/var/lib/belay-agent"
-#define PIDS_MOST 4194304 /* the kernel's maximum */
+#define PIDS_MAX 4194304 /* the kernel's maximum */
 #define METADATA_URL "http://169.254.169.254"
 
 static void strip_slashes(char *url)
@@ -96,12 +96,12 @@ static void read_gpus(struct yaml_reader *r, struct config *c)
 static void check_telemetry(
     struct yaml_reader *r, const struct yaml_node *at, const struct config *c)
 {
-    bool fits = c->sample_ms >= SAMPLE_LEAST_MS && c->sample_ms <= SAMPLE_MOST_MS &&
-                c->telemetry_ms >= c->sample_ms && c->telemetry_ms <= EVERY_MOST_MS;
+    bool fits = c->sample_ms >= SAMPLE_MIN_MS && c->sample_ms <= SAMPLE_MAX_MS &&
+                c->telemetry_ms >= c->sample_ms && c->telemetry_ms <= EVERY_MAX_MS;
     if (r->rc == 0 && c->telemetry_ms != 0 && !fits)
         yaml_reader_fail(r, at,
             "expected look from %dms to %ds, and every no shorter than look and at most %ds",
-            SAMPLE_LEAST_MS, SAMPLE_MOST_MS / 1000, EVERY_MOST_MS / 1000);
+            SAMPLE_MIN_MS, SAMPLE_MAX_MS / 1000, EVERY_MAX_MS / 1000);
 }
 
 static void read_telemetry(struct yaml_reader *root, struct config *c)
@@ -153,8 +153,7 @@ static void read_guard(struct yaml_reader *r, struct config *c)
         r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
     c->no_new_privs = yaml_opt_enum(r, "no_new_privs", truth, 0) == 1;
     c->private_ipc = yaml_opt_enum(r, "private_ipc", truth, 1) == 1;
-    c->task_pids =
-        yaml_opt_i64(r, "task_pids", LIMITS_PIDS_LEAST, PIDS_MOST, limits_pids_measure(""));
+    c->task_pids = yaml_opt_i64(r, "task_pids", LIMITS_PIDS_MIN, PIDS_MAX, limits_pids_measure(""));
     c->hiding = (enum process_hiding)yaml_opt_enum(r, "hide_processes", hidings,
         is_launched(c) ? PROCESSES_HIDDEN : PROCESSES_HIDDEN_IN_TASKS);
 }
@@ -205,7 +204,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
     c->shutdown_timeout_ms = yaml_opt_duration_ms(r, "shutdown_timeout", SHUTDOWN_TIMEOUT_MS);
     if (!r->rc && (c->shutdown_timeout_ms < SECONDS_MS(1) ||
-                      c->shutdown_timeout_ms > SHUTDOWN_TIMEOUT_MOST_MS))
+                      c->shutdown_timeout_ms > SHUTDOWN_TIMEOUT_MAX_MS))
         yaml_reader_fail(r, yaml_opt(r, "shutdown_timeout"), "expected 1s to 1h");
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define KEY_BYTES_MAX 4096
-#define THIRD_LEAST_MS 200 /* minimum of a third of a certificate's life */
+#define THIRD_MIN_MS 200 /* minimum of a third of a certificate's life */
 
 static int ssl_fail(struct err *e, enum err_kind kind, const char *what)
 {
@@ -300,7 +300,7 @@ void identity_forget(struct identity *id)
 int64_t identity_renew_in_ms(const struct identity *id, const struct clock *clock)
 {
     int64_t third_ms = (id->ends_at.ms - id->issued_at.ms) / 3;
-    third_ms = third_ms < THIRD_LEAST_MS ? THIRD_LEAST_MS : third_ms;
+    third_ms = third_ms < THIRD_MIN_MS ? THIRD_MIN_MS : third_ms;
     int64_t wait_ms = id->issued_at.ms + 2 * third_ms - clock_wall(clock).ms;
     if (mono_is_set(id->taken_at)) {
         int64_t age_ms = clock_mono(clock).ms - id->taken_at.ms;

@@ -20,7 +20,7 @@
 
 #define READ_STEP ((size_t)16 << 10)
 #define LOCK_MS 5000
-#define LOCK_LOOK_MS 20
+#define LOCK_RETRY_MS 20
 
 /* Reads to the end. size is the file's estimated size; more than max bytes are an error. */
 static int read_all(
@@ -96,7 +96,7 @@ int fs_lock(int fd)
     int rc;
     while ((rc = flock(fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK &&
            clock_mono(&clock_system).ms < end)
-        poll(NULL, 0, LOCK_LOOK_MS);
+        poll(NULL, 0, LOCK_RETRY_MS);
     return rc;
 }
 

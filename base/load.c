@@ -6,7 +6,7 @@
 /* Sums saturate here: the values come from agents and are not trusted. */
 #define SUM_MAX (INT64_C(1) << 60)
 
-enum kind { KIND_SUM, KIND_MOST };
+enum kind { KIND_SUM, KIND_MAX };
 struct field {
     size_t offset;
     enum kind kind;
@@ -18,7 +18,7 @@ struct field {
     }
 #define MOST(s, m)                                                                                 \
     {                                                                                              \
-        offsetof(struct s, m), KIND_MOST                                                           \
+        offsetof(struct s, m), KIND_MAX                                                            \
     }
 
 static const struct field task_fields[] = {

@@ -128,9 +128,9 @@ static int check_key(struct reading *r, const yaml_event_t *key, int depth, stru
     if (str_eq(text, "<<"))
         return refuse(r, &key->start_mark, "merge keys (<<) are not allowed: write the values out");
     if (smap_get(keys, text)) {
-        char shown[STR_SHOW_MAX], said[128];
-        snprintf(said, sizeof(said), "duplicate key %s", str_show(text, shown));
-        return refuse(r, &key->start_mark, said);
+        char shown[STR_SHOW_MAX], message[128];
+        snprintf(message, sizeof(message), "duplicate key %s", str_show(text, shown));
+        return refuse(r, &key->start_mark, message);
     }
     smap_put(keys, text, r);
     return 0;

@@ -33,10 +33,10 @@ struct clean {
     int64_t attempt;
     struct ckpt_keep keep;
     const atomic_int *cancel;
-    struct smap kept;         /* full names of kept manifests and chunks */
-    struct layout_ids doomed; /* checkpoints that the rule and the pins do not keep */
-    size_t skip;              /* bytes of the prefix being listed */
-    int64_t kept_bytes;       /* of kept manifests and chunks */
+    struct smap kept;              /* full names of kept manifests and chunks */
+    struct layout_ids removed_ids; /* checkpoints that the rule and the pins do not keep */
+    size_t skip;                   /* bytes of the prefix being listed */
+    int64_t kept_bytes;            /* of kept manifests and chunks */
     struct names remove;
 };
 
@@ -138,7 +138,7 @@ static int choose_kept(struct clean *c, struct err *e)
         bool by_rule = c->keep.every && ids.v[i].sequence % c->keep.every == 0;
 
         if (newest <= 0 && !by_rule && !layout_has_id(&pins, ids.v[i])) {
-            ids.v[c->doomed.n++] = ids.v[i]; /* writes only to positions already read */
+            ids.v[c->removed_ids.n++] = ids.v[i]; /* writes only to positions already read */
             continue;
         }
         rc = check_cancel(c, e);
@@ -148,7 +148,7 @@ static int choose_kept(struct clean *c, struct err *e)
         if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND)
             rc = 0;
     }
-    c->doomed = (struct layout_ids){.v = ids.v, .n = c->doomed.n, .cap = ids.cap};
+    c->removed_ids = (struct layout_ids){.v = ids.v, .n = c->removed_ids.n, .cap = ids.cap};
     layout_ids_deinit(&pins);
     return rc;
 }
@@ -222,10 +222,10 @@ static int keep_rescued(struct clean *c, const struct layout_ids *left, struct e
 {
     int rc = 0;
 
-    for (size_t i = 0; !rc && i < c->doomed.n; i++) {
-        if (c->doomed.v[i].attempt > c->attempt || layout_has_id(left, c->doomed.v[i]))
+    for (size_t i = 0; !rc && i < c->removed_ids.n; i++) {
+        if (c->removed_ids.v[i].attempt > c->attempt || layout_has_id(left, c->removed_ids.v[i]))
             continue;
-        rc = keep_checkpoint(c, c->doomed.v[i], e);
+        rc = keep_checkpoint(c, c->removed_ids.v[i], e);
         if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND)
             rc = 0; /* damaged, or removed by another cleaner */
     }
@@ -237,9 +237,9 @@ static int remove_manifests(struct clean *c, struct err *e)
     struct layout_ids left = {0};
     int rc = 0;
 
-    for (size_t i = 0; !rc && i < c->doomed.n; i++)
-        if (c->doomed.v[i].attempt <= c->attempt)
-            rc = condemn(c->job, c->doomed.v[i], e);
+    for (size_t i = 0; !rc && i < c->removed_ids.n; i++)
+        if (c->removed_ids.v[i].attempt <= c->attempt)
+            rc = condemn(c->job, c->removed_ids.v[i], e);
     if (!rc)
         rc = put_back_pinned(c->job, &left, e);
     if (!rc)
@@ -299,7 +299,7 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     if (!rc && ret_kept_bytes)
         *ret_kept_bytes = c.kept_bytes;
     smap_deinit(&c.kept);
-    layout_ids_deinit(&c.doomed);
+    layout_ids_deinit(&c.removed_ids);
     return rc ? err_wrap(e, "clean the checkpoints of job %" PRId64, j->job) : 0;
 }
 
@@ -331,7 +331,7 @@ bool clean_for_space(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep
         log_warn("could not make space in a full store", log_i("job", j->job), log_err(&e));
     bool gained = may && !rc && after.n < before.n;
     smap_deinit(&c.kept);
-    layout_ids_deinit(&c.doomed);
+    layout_ids_deinit(&c.removed_ids);
     layout_ids_deinit(&before);
     layout_ids_deinit(&after);
     return gained;

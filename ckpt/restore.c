@@ -222,7 +222,7 @@ static int open_file(
 }
 
 /* Does the work of finish_entry while the file is open. */
-static int finish_whole(int fd, const struct manifest_entry *file, struct err *e)
+static int finish_new(int fd, const struct manifest_entry *file, struct err *e)
 {
     struct times times = times_of(file);
     int rc = set_xattrs(fd, file, e);
@@ -274,10 +274,10 @@ static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
             w->choice, w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
     if (rc)
         rc = err_wrap(e, "write '%.300s' of the checkpoint", p->file->path);
-    return rc || !is_whole ? rc : finish_whole(w->fd, p->file, e);
+    return rc || !is_whole ? rc : finish_new(w->fd, p->file, e);
 }
 
-/* Repeats finish_whole for a file in one chunk: an interrupted restore may not have reached it. */
+/* Repeats finish_new for a file in one chunk: an interrupted restore may not have reached it. */
 static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     const struct restore *r = ctx;
@@ -289,7 +289,7 @@ static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e
     if (fd < 0 || fchmod(fd, 0600))
         rc = err_errno(e, errno, "finish '%.300s' of the checkpoint", p->file->path);
     if (!rc)
-        rc = finish_whole(fd, p->file, e);
+        rc = finish_new(fd, p->file, e);
     if (fd >= 0)
         close(fd);
     return rc;

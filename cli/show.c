@@ -511,7 +511,7 @@ static void print_used(const json_t *v)
     if (!used_of(v, &u))
         return;
     int64_t cpus = cli_int(job, "cpus", 1) * u.ranks,
-            asked_mib = cli_int(job, "memory_mib", 0) * u.ranks;
+            requested_mib = cli_int(job, "memory_mib", 0) * u.ranks;
     printf("cpu used      %s of %s on %lld cpus: %lld %%\n",
         cli_duration(u.cpu_ms, cpu, sizeof(cpu)),
         cli_duration(u.ran_ms * cpus, could, sizeof(could)), (long long)cpus,
@@ -519,10 +519,10 @@ static void print_used(const json_t *v)
     if (u.peak_sum == 0)
         return;
     str_format_bytes((uint64_t)u.peak_sum, peak, sizeof(peak));
-    str_format_bytes((uint64_t)asked_mib << 20, asked, sizeof(asked));
+    str_format_bytes((uint64_t)requested_mib << 20, asked, sizeof(asked));
     printf("memory used   at most %s", peak);
-    if (asked_mib > 0)
-        printf(" of %s: %lld %%", asked, (long long)percent(u.peak_sum, asked_mib << 20));
+    if (requested_mib > 0)
+        printf(" of %s: %lld %%", asked, (long long)percent(u.peak_sum, requested_mib << 20));
     putchar('\n');
 }
 

@@ -141,14 +141,14 @@ static void usage_cells(struct table *t, const json_t *job, int64_t nodes)
 {
     const json_t *u = json_object_get(job, "usage");
     char now[32], peak[32], asked[32] = "-";
-    int64_t asked_mib = cli_int(job, "memory_mib", 0) * nodes;
+    int64_t requested_mib = cli_int(job, "memory_mib", 0) * nodes;
     if (!json_is_object(u)) {
         table_cell(t, "-");
         table_cell(t, "-");
         return;
     }
-    if (asked_mib > 0)
-        memory_text(asked_mib << 20, asked, sizeof(asked));
+    if (requested_mib > 0)
+        memory_text(requested_mib << 20, asked, sizeof(asked));
     table_cell(t, "%lld %%",
         (long long)(cli_int(u, "cpu_milli", 0) / (10 * cli_int(job, "cpus", 1) * nodes)));
     table_cell(t, "%s/%s/%s", memory_text(cli_int(u, "memory_bytes", 0), now, sizeof(now)),

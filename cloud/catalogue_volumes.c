@@ -8,8 +8,8 @@
 
 #include "base/str.h"
 
-#define AZURE_LEAST_GIB 4
-#define AZURE_MOST_GIB 32768
+#define AZURE_MIN_GIB 4
+#define AZURE_MAX_GIB 32768
 
 static const struct volume_row {
     const char *provider, *type;
@@ -51,8 +51,8 @@ int64_t catalogue_volume_uusd(const char *provider, const char *type, const char
 int64_t catalogue_volume_billed_gib(const char *provider, const char *type, int64_t gib)
 {
     bool in_sizes = str_eq(provider, "azure") && !str_eq(type, "PremiumV2_LRS");
-    int64_t billed = AZURE_LEAST_GIB;
-    if (!in_sizes || gib > AZURE_MOST_GIB)
+    int64_t billed = AZURE_MIN_GIB;
+    if (!in_sizes || gib > AZURE_MAX_GIB)
         return gib;
     while (billed < gib)
         billed *= 2;

@@ -40,11 +40,11 @@ static void free_reader(struct notice_reader *r)
 /* After a callback: false if the callback stopped the reader, which is then freed. */
 static bool end_call(struct notice_reader *r)
 {
-    bool goes_on = !r->stopped;
+    bool continues = !r->stopped;
     r->calling = false;
-    if (!goes_on)
+    if (!continues)
         free_reader(r);
-    return goes_on;
+    return continues;
 }
 
 bool notice_reader_report(struct notice_reader *r, const struct notice *n)

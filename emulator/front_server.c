@@ -113,7 +113,7 @@ static void on_late(void *ctx, struct http_exchange *x)
     free(a);
 }
 
-static void on_late_gone(void *ctx, struct http_exchange *x)
+static void on_late_client_gone(void *ctx, struct http_exchange *x)
 {
     struct answer *a = ctx;
     (void)x;
@@ -279,7 +279,7 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
         park(s, x, &request, &headers, &a.reply);
         buf_deinit(&a.reply.body);
     } else if (delay_ms > 0) {
-        http_exchange_wait(x, delay_ms, on_late, on_late_gone, mem_dup(&a, sizeof(a)));
+        http_exchange_wait(x, delay_ms, on_late, on_late_client_gone, mem_dup(&a, sizeof(a)));
     } else {
         send_answer(x, &a);
     }

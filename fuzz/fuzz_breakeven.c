@@ -34,7 +34,7 @@ static void check_side(const struct breakeven_side *s)
 static void check_versus(const struct breakeven_versus *v)
 {
     assert(v->month >= 0 && v->month <= BREAKEVEN_MONTHS &&
-           (v->behind_again == 0 || v->behind_again > v->month));
+           (v->behind_from == 0 || v->behind_from > v->month));
     assert(isfinite(v->all.utilisation) && v->all.utilisation >= 0 && v->all.utilisation <= 1);
 }
 

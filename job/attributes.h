@@ -100,7 +100,7 @@ enum job_attribute_mask {
     /* is part of the job's constraints (core/placement/constraints.h) */
     JOB_OF_CONSTRAINTS = 1 << 4,
     /* after a change the job's eligibility and queue are decided again */
-    JOB_WAITS_ANEW = 1 << 5,
+    JOB_OF_ELIGIBILITY = 1 << 5,
     JOB_OF_SHAPE = 1 << 6, /* a change affects which jobs it is planned together with */
     /* properties of a member of struct job_spec */
     JOB_READ_APART = 1 << 7,    /* read by its own function (scheduler/api/jobspec.c) */

@@ -265,7 +265,7 @@ static void rent_side(struct world *w, const struct breakeven_rent *r, struct br
 
 /* ---- comparison ---- */
 
-struct breakeven_point breakeven_meet(struct breakeven_line own, struct breakeven_line rent)
+struct breakeven_point breakeven_intersect(struct breakeven_line own, struct breakeven_line rent)
 {
     double gap = own.fixed - rent.fixed, slope = rent.productive - own.productive;
     double at = slope != 0 ? gap / slope : -1;
@@ -334,12 +334,12 @@ static void find_month(
     const struct breakeven_side *own, const struct breakeven_side *rent, struct breakeven_versus *v)
 {
     int64_t ahead = 0; /* cumulative cash for renting minus that for owning, in micro-dollars */
-    for (int m = 0; m < BREAKEVEN_MONTHS && !v->behind_again; m++) {
+    for (int m = 0; m < BREAKEVEN_MONTHS && !v->behind_from; m++) {
         ahead += cash_in(rent, m) - cash_in(own, m);
         if (!v->month && ahead >= 0)
             v->month = m + 1;
         else if (v->month && ahead < 0)
-            v->behind_again = m + 1;
+            v->behind_from = m + 1;
     }
 }
 
@@ -349,11 +349,11 @@ static void compare(const struct breakeven_plan *p, const struct sides *now,
     *v = (struct breakeven_versus){.line = line_of(p, &idle->rents[i], &full->rents[i], ITEMS_ALL)};
     struct breakeven_line rent_no_staff =
         line_of(p, &idle->rents[i], &full->rents[i], ITEMS_NO_STAFF);
-    v->all = breakeven_meet(line_of(p, &idle->own, &full->own, ITEMS_ALL), v->line);
+    v->all = breakeven_intersect(line_of(p, &idle->own, &full->own, ITEMS_ALL), v->line);
     v->without_staff =
-        breakeven_meet(line_of(p, &idle->own, &full->own, ITEMS_NO_STAFF), rent_no_staff);
-    v->hardware_power =
-        breakeven_meet(line_of(p, &idle->own, &full->own, ITEMS_HARDWARE_POWER), rent_no_staff);
+        breakeven_intersect(line_of(p, &idle->own, &full->own, ITEMS_NO_STAFF), rent_no_staff);
+    v->hardware_power = breakeven_intersect(
+        line_of(p, &idle->own, &full->own, ITEMS_HARDWARE_POWER), rent_no_staff);
     find_month(&now->own, &now->rents[i], v);
 }
 

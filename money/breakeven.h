@@ -227,7 +227,7 @@ struct breakeven_point {
 struct breakeven_line {
     double fixed, productive;
 };
-struct breakeven_point breakeven_meet(struct breakeven_line own, struct breakeven_line rent);
+struct breakeven_point breakeven_intersect(struct breakeven_line own, struct breakeven_line rent);
 
 struct breakeven_versus {
     struct breakeven_line line; /* renting */
@@ -236,7 +236,7 @@ struct breakeven_versus {
     /* first month, from 1, at whose end less has been paid for owning than for renting; 0 = not
      * within BREAKEVEN_MONTHS */
     int month;
-    int behind_again; /* a later month in which that is no longer true; 0 = none */
+    int behind_from; /* a later month in which that is no longer true; 0 = none */
 };
 
 struct breakeven_outcome { /* of a what-if */

@@ -111,7 +111,7 @@ static json_t *versus_json(const struct breakeven_versus *v)
     set(o, "without_staff", point_json(v->without_staff));
     set(o, "hardware_and_power", point_json(v->hardware_power));
     set(o, "month", v->month ? json_integer(v->month) : json_null());
-    set(o, "behind_again", v->behind_again ? json_integer(v->behind_again) : json_null());
+    set(o, "behind_again", v->behind_from ? json_integer(v->behind_from) : json_null());
     return o;
 }
 

@@ -38,7 +38,7 @@ int64_t reserve_size(const struct reserve_load *l)
     int64_t enough = 0, too_large = reserve_peak(l) + 1;
     while (too_large - enough > 1) {
         int64_t size = enough + (too_large - enough) / 2;
-        if (reserve_at(l, size).use >= RESERVE_USE_LEAST)
+        if (reserve_at(l, size).use >= RESERVE_USE_MIN)
             enough = size;
         else
             too_large = size;

@@ -7,8 +7,8 @@
  *     use        sum of min(h[i], s) / (s x n)                       falls as s grows
  *     cost       s x n x price of a reserved hour + sum of max(h[i] - s, 0) x price on-demand, for
  *                each hour of a step
- * The recommended base is the largest whose use would have been at least RESERVE_USE_LEAST, but at
- * most the peak. If the number held hardly changes, more than RESERVE_USE_MOST of the base is used.
+ * The recommended base is the largest whose use would have been at least RESERVE_USE_MIN, but at
+ * most the peak. If the number held hardly changes, more than RESERVE_USE_MAX of the base is used.
  */
 #ifndef BELAY_MONEY_RESERVE_H
 #define BELAY_MONEY_RESERVE_H
@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RESERVE_USE_LEAST 0.75
-#define RESERVE_USE_MOST 0.80
+#define RESERVE_USE_MIN 0.75
+#define RESERVE_USE_MAX 0.80
 
 struct reserve_load {
     const double *held; /* per step, at least 0 */
@@ -37,7 +37,7 @@ struct reserve_point reserve_at(const struct reserve_load *l, int64_t size);
 double reserve_mean(const struct reserve_load *l);
 int64_t reserve_peak(const struct reserve_load *l); /* rounded up */
 
-/* At most the peak; 0 if even one would have been used less than RESERVE_USE_LEAST. */
+/* At most the peak; 0 if even one would have been used less than RESERVE_USE_MIN. */
 int64_t reserve_size(const struct reserve_load *l);
 
 /* The smallest size with the lowest cost; -1 without both prices. */

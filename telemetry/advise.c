@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #define MIB (INT64_C(1) << 20)
-#define COVERED 90               /* a time counts as known if this percentage of it was sampled */
-#define SPARE_PART 5             /* an advised size is the peak use plus 1/SPARE_PART of it */
-#define MEMORY_LEAST (512 * MIB) /* smaller requests are not judged */
+#define COVERED 90             /* a time counts as known if this percentage of it was sampled */
+#define SPARE_PART 5           /* an advised size is the peak use plus 1/SPARE_PART of it */
+#define MEMORY_MIN (512 * MIB) /* smaller requests are not judged */
 
 const struct advise_limits advise_usual = {
     .idle_ms = 30 * 60000,
@@ -122,7 +122,7 @@ static void judge_memory(struct advice_list *p, const struct advise_job *j,
     for (size_t i = 0; i < j->n_ranks; i++)
         most = j->ranks[i].load.memory_bytes > most ? j->ranks[i].load.memory_bytes : most;
     int64_t percent = load_percent(most, j->memory_bytes);
-    if (j->exclusive || seen_ms < l->size_least_ms || j->memory_bytes < MEMORY_LEAST ||
+    if (j->exclusive || seen_ms < l->size_least_ms || j->memory_bytes < MEMORY_MIN ||
         percent >= l->memory_near || most == 0)
         return;
     struct advice *a = begin(p, ADVICE_MEMORY, 0);

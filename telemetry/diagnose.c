@@ -6,7 +6,7 @@
 
 #define MIB (INT64_C(1) << 20)
 /* percentage of a GPU's memory from which a program is taken to use the GPU */
-#define WORKS_LEAST 1
+#define WORKS_MIN 1
 
 const struct diagnose_limits diagnose_usual = {
     .least_ms = 60000,
@@ -71,7 +71,7 @@ struct judge {
     bool has[FINDING_CODES];
 };
 
-static void __attribute__((format(printf, 2, 3))) say(struct finding *f, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) set_text(struct finding *f, const char *fmt, ...)
 {
     VFORMAT(f->text, fmt);
 }
@@ -129,7 +129,7 @@ static struct view view_of(const struct diagnose_input *in, const struct diagnos
             continue;
         known += g->known_ms;
         busy += g->busy_ms;
-        v.works = v.works || load_percent(g->memory_bytes, g->memory_total_bytes) >= WORKS_LEAST;
+        v.works = v.works || load_percent(g->memory_bytes, g->memory_total_bytes) >= WORKS_MIN;
     }
     v.has_gpus = known > 0;
     v.gpu = load_percent(busy, known);
@@ -173,15 +173,15 @@ static void judge_memory(struct judge *j, const struct view *v)
     if (!swaps && !stalls && !thrashes)
         return;
     if (swaps)
-        say(&f,
+        set_text(&f,
             "it swaps: %lld MiB of it are swapped out, and its node moves %lld MiB a second in and "
             "out",
             (long long)(l->swap_bytes / MIB), (long long)(swapped / 1024));
     else if (stalls)
-        say(&f, "it waits for memory %lld %% of the time: pages that it needs were evicted",
+        set_text(&f, "it waits for memory %lld %% of the time: pages that it needs were evicted",
             (long long)v->stall);
     else
-        say(&f, "%lld pages a second were read again, with %lld %% of its memory in use",
+        set_text(&f, "%lld pages a second were read again, with %lld %% of its memory in use",
             (long long)faults, (long long)used);
     show(&f, "memory_stall", v->stall, "%");
     show(&f, "swapped_out", l->swap_bytes, "bytes");
@@ -204,7 +204,7 @@ static void judge_iowait(struct judge *j, const struct view *v)
     char busy[64];
     if (!is_blocked(j, v) || !idles(j, v))
         return;
-    say(&f,
+    set_text(&f,
         "it waits for disks %lld %% of the time, and %s; it reads %lld MiB a second and writes "
         "%lld",
         (long long)v->blocked, busy_words(v, busy),
@@ -243,7 +243,7 @@ static void judge_network(struct judge *j, const struct view *v)
     struct finding f = begin(FINDING_NETWORK, v->r->rank, bytes_s);
     if (l->link_bytes_s > 0)
         snprintf(share, sizeof(share), "%lld %% of its link", (long long)percent);
-    say(&f, "the network carries %lld MiB a second (%s%s), and %s", (long long)(bytes_s / MIB),
+    set_text(&f, "the network carries %lld MiB a second (%s%s), and %s", (long long)(bytes_s / MIB),
         share, l->net_is_nodes ? "; counted for the whole node, not per job" : "",
         busy_words(v, busy));
     show(&f, l->net_is_nodes ? "node_network_in" : "network_in", per_second(l->net_in_bytes, l->ms),
@@ -267,7 +267,7 @@ static void judge_thread(struct judge *j, const struct view *v)
     struct finding f = begin(FINDING_THREAD, v->r->rank, v->thread);
     if (!has_busy_thread(j, v) || !idles(j, v))
         return;
-    say(&f,
+    set_text(&f,
         "one thread uses %lld %% of a cpu and the others almost nothing: its %lld cpus are %lld %% "
         "busy",
         (long long)v->thread, (long long)v->r->cpus, (long long)v->cpu);
@@ -299,7 +299,7 @@ static void judge_starved(struct judge *j, const struct view *v)
     else
         return;
     struct finding f = begin(FINDING_GPU_STARVED, v->r->rank, 100 - v->gpu);
-    say(&f, "its GPUs are %lld %% busy: %s", (long long)v->gpu, why);
+    set_text(&f, "its GPUs are %lld %% busy: %s", (long long)v->gpu, why);
     show_busy(&f, v);
     show(&f, "blocked", v->blocked, "%");
     show(&f, "busiest_thread", v->thread, "%");
@@ -328,7 +328,7 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     int64_t clock = l->ms > 0 ? l->clock_permille_ms / l->ms / 10 : 0;
     if (l->ecc_uncorrected > 0) {
         struct finding f = begin(FINDING_GPU_ERRORS, g->rank, l->ecc_uncorrected);
-        say(&f, "GPU %lld had %lld uncorrectable memory errors", (long long)g->index,
+        set_text(&f, "GPU %lld had %lld uncorrectable memory errors", (long long)g->index,
             (long long)l->ecc_uncorrected);
         f.gpu = g->index;
         show(&f, "ecc_uncorrected", l->ecc_uncorrected, "");
@@ -337,7 +337,7 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     }
     if (thermal >= j->limits->thermal) {
         struct finding f = begin(FINDING_THERMAL, g->rank, thermal);
-        say(&f,
+        set_text(&f,
             "GPU %lld is throttled by heat %lld %% of the time: %lld degrees, its clock at %lld %% "
             "of its maximum",
             (long long)g->index, (long long)thermal, (long long)l->temperature_c, (long long)clock);
@@ -348,7 +348,7 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     /* At full load the power limit is usually reached; it matters only if it lowers the clock. */
     if (power >= j->limits->power && clock > 0 && clock < j->limits->clock) {
         struct finding f = begin(FINDING_POWER, g->rank, power);
-        say(&f,
+        set_text(&f,
             "GPU %lld is throttled by its power limit %lld %% of the time, its clock at %lld %% of "
             "its maximum",
             (long long)g->index, (long long)power, (long long)clock);
@@ -358,7 +358,7 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     }
     if (slowed >= j->limits->thermal && thermal < j->limits->thermal && power < j->limits->power) {
         struct finding f = begin(FINDING_SLOWED, g->rank, slowed);
-        say(&f,
+        set_text(&f,
             "GPU %lld is throttled by its board %lld %% of the time, its clock at %lld %% of its "
             "maximum",
             (long long)g->index, (long long)slowed, (long long)clock);

@@ -16,7 +16,7 @@
  * as the one above. */
 enum walked { WALKED_ON, WALKED_OUT, WALKED_REFUSED };
 
-static bool is_roots_alone(int fd)
+static bool is_root_only(int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && st.st_uid == 0 && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -32,7 +32,7 @@ static enum walked walk(int *fd, const char *name, bool is_trusted)
     *fd = next;
     if (next < 0)
         return why == ENOENT ? WALKED_OUT : WALKED_REFUSED;
-    return is_trusted || is_roots_alone(next) ? WALKED_ON : WALKED_REFUSED;
+    return is_trusted || is_root_only(next) ? WALKED_ON : WALKED_REFUSED;
 }
 
 /* Whether the first n bytes of path are dir or lie below it. */
@@ -51,7 +51,7 @@ static bool is_safe(const char *path, const char *becomes_root)
     if (fd < 0)
         return false;
     char *dir = mem_strndup(path, (size_t)(strrchr(path, '/') - path)), *rest = dir;
-    enum walked walked = is_roots_alone(fd) ? WALKED_ON : WALKED_REFUSED;
+    enum walked walked = is_root_only(fd) ? WALKED_ON : WALKED_REFUSED;
     for (const char *name; walked == WALKED_ON && (name = strsep(&rest, "/"));)
         if (*name)
             walked =

@@ -141,8 +141,8 @@ static void read_device(const struct library *l, struct nvml_device *d, struct n
     struct utilization u;
     struct memory m;
     unsigned n = 0;
-    k->knows_busy = !k->is_slice && l->utilization && l->utilization(d, &u) == NVML_OK;
-    if (k->knows_busy)
+    k->has_busy = !k->is_slice && l->utilization && l->utilization(d, &u) == NVML_OK;
+    if (k->has_busy)
         k->busy_percent = u.gpu < 100 ? (int64_t)u.gpu : 100;
     if (l->memory && l->memory(d, &m) == NVML_OK && m.total <= INT64_MAX / 2 && m.used <= m.total) {
         k->memory_bytes = (int64_t)m.used;
@@ -230,12 +230,12 @@ static bool await_request(struct nvml *n)
     pthread_mutex_lock(&n->mutex);
     while (!n->is_requested && !n->is_stopped)
         pthread_cond_wait(&n->changed, &n->mutex);
-    bool goes_on = !n->is_stopped;
+    bool continues = !n->is_stopped;
     n->is_requested = false;
-    n->is_sampling = goes_on;
+    n->is_sampling = continues;
     n->began_ms = clock_ns(CLOCK_MONOTONIC) / 1000000;
     pthread_mutex_unlock(&n->mutex);
-    return goes_on;
+    return continues;
 }
 
 static void publish(struct nvml *n, const struct nvml_sample *v, size_t count, int64_t at_ms)

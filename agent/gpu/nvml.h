@@ -22,7 +22,7 @@ struct nvml_sample {
     char id[GPUS_ID_MAX]; /* its UUID */
     int64_t index;        /* of the GPU; for a slice, of its GPU */
     bool is_slice;
-    bool knows_busy; /* false for slices and some older GPUs */
+    bool has_busy; /* false for slices and some older GPUs */
     int64_t busy_percent;
     int64_t memory_bytes, memory_total_bytes;
     int64_t power_mw, power_limit_mw, temperature_c;

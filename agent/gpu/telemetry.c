@@ -159,8 +159,8 @@ static struct gpu *find_gpu(
 static struct gpu_load load_of(const struct nvml_sample *k, int64_t ms)
 {
     return (struct gpu_load){.ms = ms,
-        .known_ms = k->knows_busy ? ms : 0,
-        .busy_ms = k->knows_busy ? ms * k->busy_percent / 100 : 0,
+        .known_ms = k->has_busy ? ms : 0,
+        .busy_ms = k->has_busy ? ms * k->busy_percent / 100 : 0,
         .memory_bytes = k->memory_bytes,
         .memory_total_bytes = k->memory_total_bytes,
         .energy_mj = k->power_mw * ms / 1000,

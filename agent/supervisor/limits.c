@@ -20,26 +20,26 @@
 #define OOM_SPARED                                                                                 \
     "-900" /* at -1000 the agent is never killed, and a leak in it could take the machine down */
 
-#define RESERVE_LEAST_MIB 256
-#define RESERVE_MOST_MIB 4096
-#define PIDS_MOST 32768
+#define RESERVE_MIN_MIB 256
+#define RESERVE_MAX_MIB 4096
+#define PIDS_MAX 32768
 #define PROC_TEXT_MAX ((size_t)4 << 20) /* bytes of a file in /proc/self */
 
 int64_t limits_memory_default_mib(int64_t machine_mib)
 {
     int64_t reserve = machine_mib / 20;
-    reserve = reserve < RESERVE_LEAST_MIB  ? RESERVE_LEAST_MIB
-              : reserve > RESERVE_MOST_MIB ? RESERVE_MOST_MIB
-                                           : reserve;
+    reserve = reserve < RESERVE_MIN_MIB   ? RESERVE_MIN_MIB
+              : reserve > RESERVE_MAX_MIB ? RESERVE_MAX_MIB
+                                          : reserve;
     reserve = reserve > machine_mib / 4 ? machine_mib / 4 : reserve;
     return machine_mib - reserve;
 }
 
 int64_t limits_pids_default(int64_t pid_max, int64_t group_max)
 {
-    int64_t most = pid_max > 0 ? min_i64(PIDS_MOST, pid_max / 2) : PIDS_MOST;
+    int64_t most = pid_max > 0 ? min_i64(PIDS_MAX, pid_max / 2) : PIDS_MAX;
     most = group_max > 0 ? min_i64(most, group_max / 2) : most;
-    return most < LIMITS_PIDS_LEAST ? LIMITS_PIDS_LEAST : most;
+    return most < LIMITS_PIDS_MIN ? LIMITS_PIDS_MIN : most;
 }
 
 /* Returns 0 (no limit) if the file is missing or says "max". */

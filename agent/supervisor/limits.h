@@ -21,8 +21,8 @@ struct limits {
 
 /* Processes and threads of a task by default: 32768, but at most half of what the machine
  * (kernel.pid_max) and the agent's cgroup (pids.max) allow, so that no task can use up all. A limit
- * of 0 is not known. The result is at least LIMITS_PIDS_LEAST. */
-#define LIMITS_PIDS_LEAST 16
+ * of 0 is not known. The result is at least LIMITS_PIDS_MIN. */
+#define LIMITS_PIDS_MIN 16
 int64_t limits_pids_default(int64_t pid_max, int64_t group_max);
 /* Same for this machine; root = "", or a directory that holds its proc/ and sys/. */
 int64_t limits_pids_measure(const char *root);

@@ -32,7 +32,7 @@
 #define CUT_CHECK_MS 1000   /* between checks of the free space while output is cut */
 #define RELEASE_SHARE 4     /* releases when the task uses 1/4 of the spare space */
 #define RELEASE_MIN 65536   /* bytes; the step in which space is released */
-#define SHARE_LEAST 65536   /* bytes; a task with less does not count for its user */
+#define SHARE_MIN 65536     /* bytes; a task with less does not count for its user */
 #define REST_MAX (4 << 20) /* bytes read at the end of a pipe that a surviving process keeps open */
 #define CUT_NOTE                                                                                   \
     "\n---- belay: output is missing from here on: this node's disk has no space for it. The job " \
@@ -122,7 +122,7 @@ static int64_t find_space(struct output_pump *p, bool is_last)
         if (!read_spare(p, is_last, &spare))
             return GRANT_MIN;
     }
-    output_shares_set(p->shares, p->user, own >= SHARE_LEAST ? own : 0);
+    output_shares_set(p->shares, p->user, own >= SHARE_MIN ? own : 0);
     return output_space(spare, own, output_shares_others(p->shares, p->user));
 }
 

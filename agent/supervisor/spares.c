@@ -98,8 +98,8 @@ bool spare_use(
 {
     char *from = mem_printf("%s/%s", tasks_dir, spare->name);
     /* the user's uid may have changed */
-    bool is_theirs = spare->uid == u->uid && (!u->is_other || spare->gid == u->gid);
-    bool is = is_theirs && rename(from, dir) == 0;
+    bool is_of_user = spare->uid == u->uid && (!u->is_other || spare->gid == u->gid);
+    bool is = is_of_user && rename(from, dir) == 0;
     free(from);
     if (!is)
         remove_one(tasks_dir, spare->name);

@@ -150,13 +150,13 @@ static void on_disconnected(struct supervisor_client *k)
 static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 {
     struct supervisor_client *k = stream->data;
-    bool goes_on = true;
-    for (ssize_t i = 0; k && goes_on && i < n; i++) {
+    bool continues = true;
+    for (ssize_t i = 0; k && continues && i < n; i++) {
         if (b->base[i] == '\n')
-            goes_on = on_answer(k);
+            continues = on_answer(k);
         else if (k->n_line < sizeof(k->line) - 1)
             k->line[k->n_line++] = b->base[i];
-        k = goes_on ? stream->data : NULL; /* the callback may have detached the client */
+        k = continues ? stream->data : NULL; /* the callback may have detached the client */
     }
     free(b->base);
     if (k && n < 0)

@@ -46,7 +46,7 @@ static int expand(const struct supervisor *s, const char *pattern, char **ret_na
     return pattern_expand(pattern, &v, ret_name, e);
 }
 
-static bool starts_afresh(const struct wire_desired_attempt *t)
+static bool truncates(const struct wire_desired_attempt *t)
 {
     return t->open_mode == WIRE_OPEN_TRUNCATE ||
            (t->open_mode == WIRE_OPEN_UNSAID && t->attempt == 1);
@@ -61,9 +61,8 @@ static int split(struct supervisor *s, int output, int *ret_out, int *ret_error,
         if (fds[i] < 0)
             return fds[i];
     s->writer.copies[0] =
-        (struct output_writer_copy){fds[2], s->output, starts_afresh(s->task), output};
-    s->writer.copies[1] =
-        (struct output_writer_copy){fds[3], s->error, starts_afresh(s->task), output};
+        (struct output_writer_copy){fds[2], s->output, truncates(s->task), output};
+    s->writer.copies[1] = (struct output_writer_copy){fds[3], s->error, truncates(s->task), output};
     *ret_out = fds[0];
     *ret_error = fds[1];
     return 0;
@@ -129,8 +128,7 @@ static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct
         rc = split(s, output, ret_out, ret_error, e);
     } else if (s->output) {
         int from = open_reader("output.log", e);
-        s->writer.copies[0] =
-            (struct output_writer_copy){from, s->output, starts_afresh(s->task), -1};
+        s->writer.copies[0] = (struct output_writer_copy){from, s->output, truncates(s->task), -1};
         rc = from < 0 ? from : 0;
     }
     return rc || s->writer.copies[0].from < 0 ? rc : output_writer_start(&s->writer, e);

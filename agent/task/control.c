@@ -273,9 +273,9 @@ static int64_t result_number(const char *name)
     return k ? k : number_after(name, "stored.");
 }
 
-/* see_name and clear_name return their cost in names of CONTROL_SCAN_MAX. */
+/* note_name and clear_name return their cost in names of CONTROL_SCAN_MAX. */
 
-static int see_name(struct control *c, const char *name)
+static int note_name(struct control *c, const char *name)
 {
     int64_t k = number_after(name, "commit.");
     if (!k) {
@@ -316,7 +316,7 @@ static bool scan_part(struct control *c, int *left)
         const struct dirent *entry = readdir(c->scan);
         if (!entry)
             return true;
-        *left -= c->is_clearing ? clear_name(c, entry->d_name) : see_name(c, entry->d_name);
+        *left -= c->is_clearing ? clear_name(c, entry->d_name) : note_name(c, entry->d_name);
     }
     return false;
 }

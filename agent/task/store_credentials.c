@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *   a thread needs credentials --> on_want (that thread) --> on_wanted (the loop) --> the source
- *     the source --> store_auth_set, or store_auth_fail
+ *   a thread needs credentials --> request_keys (that thread) --> on_keys_requested (the loop)
+ *     --> the source --> store_auth_set, or store_auth_fail
  */
 #include "agent/task/store_credentials.h"
 
@@ -71,7 +71,7 @@ static void get(struct store_credentials *s, enum store_keys_kind kind)
     }
 }
 
-static void on_wanted(uv_async_t *a)
+static void on_keys_requested(uv_async_t *a)
 {
     struct store_credentials *s = a->data;
     for (int k = 0; k < STORE_KEYS_KINDS; k++)
@@ -79,7 +79,7 @@ static void on_wanted(uv_async_t *a)
             get(s, k);
 }
 
-static void on_want(void *ctx, enum store_keys_kind kind)
+static void request_keys(void *ctx, enum store_keys_kind kind)
 {
     struct store_credentials *s = ctx;
     atomic_store(&s->is_wanted[kind], true);
@@ -105,11 +105,11 @@ struct store_credentials *store_credentials_create(
     uv_loop_t *loop, struct timers *timers, struct http_client *http, const struct config *config)
 {
     struct store_credentials *s = mem_alloc(sizeof(*s));
-    s->net = store_net_create(on_want, s);
+    s->net = store_net_create(request_keys, s);
     for (int k = 0; k < STORE_KEYS_KINDS; k++)
         s->slots[k] = (struct slot){s, {.kind = k, .timers = timers, .http = http}};
     set_metadata(s, config);
-    uv_async_init(loop, &s->wanted, on_wanted);
+    uv_async_init(loop, &s->wanted, on_keys_requested);
     s->wanted.data = s;
     return s;
 }

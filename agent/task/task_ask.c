@@ -69,7 +69,7 @@ static int64_t limit_at(const struct task *t)
     return limit_ms(t) > 0 && started != WIRE_NONE ? started + limit_ms(t) : INT64_MAX;
 }
 
-static int64_t ask_deadline(const struct task *t)
+static int64_t start_deadline(const struct task *t)
 {
     if (t->ckpt.ask.cause == SAVE_LIMIT)
         return limit_at(t);
@@ -84,7 +84,7 @@ void task_put_request(struct task *t)
     if (t->ckpt.control.fd < 0 || !t->ckpt.ask.on || task_by_criu(t))
         return;
     if (control_request(
-            &t->ckpt.control, task_wall_ms(t), requests[t->ckpt.ask.cause], ask_deadline(t), &e))
+            &t->ckpt.control, task_wall_ms(t), requests[t->ckpt.ask.cause], start_deadline(t), &e))
         log_error(
             "a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
     send_signal(t);

@@ -35,7 +35,7 @@
 
 #define SECRETS_WAIT_MS 15000     /* for belayd to send the secrets again after a restart */
 #define DUMP_MS 600000            /* time limit of criu without a deadline */
-#define DUMP_LEAST_MS 1000        /* minimum time for criu, however near the deadline is */
+#define DUMP_MIN_MS 1000          /* minimum time for criu, however near the deadline is */
 #define PRE_DUMP_BYTES (64 << 20) /* of memory; less is dumped as fast without a pre-dump */
 
 /* ---- the directory ---- */
@@ -320,7 +320,7 @@ static int prepare_sandbox(struct task *t, const struct job_user *u)
 static int64_t dump_time_ms(const struct task_work *w)
 {
     int64_t left = w->deadline_ms ? w->deadline_ms - clock_mono(&clock_system).ms : DUMP_MS;
-    return left < DUMP_LEAST_MS ? DUMP_LEAST_MS : left;
+    return left < DUMP_MIN_MS ? DUMP_MIN_MS : left;
 }
 
 static int dump(struct task *t)

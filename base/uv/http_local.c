@@ -49,7 +49,7 @@ struct http_call {
     struct http_reading reading;
     bool has_ended;
     struct err error; /* ERR_NONE: the reply is good */
-    struct timer again, deadline, end;
+    struct timer retry, deadline, end;
     int64_t timeout_ms;
     char label[256]; /* "GET http://host/path", for errors: without query */
     http_done_fn done;
@@ -96,7 +96,7 @@ static void call_end(struct http_call *call)
     assert(!call->has_ended);
     call->has_ended = true;
     timer_stop(call->client->timers, &call->deadline);
-    timer_stop(call->client->timers, &call->again);
+    timer_stop(call->client->timers, &call->retry);
     disconnect(call);
     timer_start(call->client->timers, &call->end, 0);
 }
@@ -188,7 +188,7 @@ static void try_connect(struct http_call *call)
         return;
     }
     if (fd >= 0 && errno == EAGAIN)
-        timer_start(call->client->timers, &call->again, QUEUE_FULL_MS);
+        timer_start(call->client->timers, &call->retry, QUEUE_FULL_MS);
     else
         err_set(&call->error, fd < 0 ? ERR_IO : ERR_UNAVAILABLE, "%s: cannot connect to %s: %s",
             call->label, call->address.sun_path, strerror(errno));
@@ -196,7 +196,7 @@ static void try_connect(struct http_call *call)
         close(fd);
 }
 
-static void on_again(struct timer *t, void *ctx)
+static void on_retry(struct timer *t, void *ctx)
 {
     (void)t;
     struct http_call *call = ctx;
@@ -310,7 +310,7 @@ static struct http_call *on_start(
     call->done = done;
     call->ctx = ctx;
     call->timeout_ms = r->timeout_ms;
-    timer_init(&call->again, on_again, call);
+    timer_init(&call->retry, on_retry, call);
     timer_init(&call->deadline, on_deadline, call);
     timer_init(&call->end, on_end, call);
     list_push_back(&c->calls, &call->link);

@@ -325,7 +325,7 @@ static int kill_until_empty(struct kill_target *target, const char *what, struct
 static bool reap_round(const struct kill_target *target, pid_t keep_pid)
 {
     struct proc_table t = {0};
-    bool is_one_dying = false;
+    bool has_dying = false;
     proc_table_read(&t);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
@@ -335,12 +335,12 @@ static bool reap_round(const struct kill_target *target, pid_t keep_pid)
         if (!(is_child && is_seen) && !(target->cgroups && cgroups_owns(target->cgroups, p->pid)))
             continue;
         if (proc_entry_is_alive(p))
-            is_one_dying = true;
+            has_dying = true;
         else if (is_child && p->pid != keep_pid)
             waitpid(p->pid, NULL, WNOHANG);
     }
     proc_table_deinit(&t);
-    return is_one_dying;
+    return has_dying;
 }
 
 static int reap(const struct kill_target *target, pid_t keep_pid, const char *what, struct err *e)

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCKS_ALL_LOOKS 20
-#define BLOCKS_ALL_LOOK_NS 5000000
+#define BLOCKS_ALL_TRIES 20
+#define BLOCKS_ALL_PAUSE_NS 5000000
 
 bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
 {
@@ -97,11 +97,11 @@ static bool blocks_all(const struct masks *m)
  * longer blocks the signals on purpose. */
 bool proc_handles(pid_t pid, int signum)
 {
-    const struct timespec pause = {.tv_nsec = BLOCKS_ALL_LOOK_NS};
+    const struct timespec pause = {.tv_nsec = BLOCKS_ALL_PAUSE_NS};
     if (signum < 1 || signum > 64)
         return false;
     struct masks m = read_masks(pid);
-    for (int i = 0; i < BLOCKS_ALL_LOOKS && !(m.caught >> (signum - 1) & 1) && blocks_all(&m);
+    for (int i = 0; i < BLOCKS_ALL_TRIES && !(m.caught >> (signum - 1) & 1) && blocks_all(&m);
          i++) {
         nanosleep(&pause, NULL);
         m = read_masks(pid);

@@ -58,8 +58,8 @@ static bool from_local(const struct tm *local, struct wall *ret_at)
 static bool is_unit(const char *text, const char *unit)
 {
     size_t n = strlen(unit);
-    bool is_many = n > 1 && strcasecmp(text + strnlen(text, n), "s") == 0;
-    return strncasecmp(text, unit, n) == 0 && (!text[n] || is_many);
+    bool is_plural = n > 1 && strcasecmp(text + strnlen(text, n), "s") == 0;
+    return strncasecmp(text, unit, n) == 0 && (!text[n] || is_plural);
 }
 
 /* The text after now+: "1hour", "30", "2 days", "10s". */

@@ -209,11 +209,11 @@ static void print_result(const struct request *q, const json_t *result)
         (long long)reserve_peak(&q->load), q->use.pools);
     if (size == 0)
         printf("Reserve none: a single one would have been used less than %.0f %% of the time.\n",
-            100 * RESERVE_USE_LEAST);
+            100 * RESERVE_USE_MIN);
     else
         printf("Reserve %lld: %.1f %% of them would have been used on average%s.\n",
             (long long)size, 100 * use,
-            use > RESERVE_USE_MOST ? "; jobs hardly ever held more" : "");
+            use > RESERVE_USE_MAX ? "; jobs hardly ever held more" : "");
     printf("\n");
     print_curve(result);
     if (q->load.on_demand_uusd_h > 0)

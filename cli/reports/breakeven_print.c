@@ -66,8 +66,8 @@ static void cell_month(struct table *t, const struct breakeven_versus *v)
 {
     if (v->month == 0)
         table_cell(t, "not in %d months", BREAKEVEN_MONTHS);
-    else if (v->behind_again)
-        table_cell(t, "month %d, until %d", v->month, v->behind_again);
+    else if (v->behind_from)
+        table_cell(t, "month %d, until %d", v->month, v->behind_from);
     else
         table_cell(t, "month %d", v->month);
 }

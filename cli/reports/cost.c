@@ -242,7 +242,7 @@ static int print_report(const struct query *q, bool as_json)
 
 static int answer(struct query *q, const struct cli_args *a)
 {
-    bool forecast = a->n_rest > 0 && str_eq(a->rest[0], "forecast"), of_past = q->was_asked;
+    bool forecast = a->n_rest > 0 && str_eq(a->rest[0], "forecast"), is_past = q->was_asked;
     if (forecast && a->n_rest > 1) {
         cli_error(
             "unexpected word \"%s\": belay cost forecast reads no script; options describe the "
@@ -257,9 +257,9 @@ static int answer(struct query *q, const struct cli_args *a)
             a->rest[0]);
         return CLI_USAGE;
     }
-    if (forecast != forecast_was_asked(q->forecast) || (forecast && of_past)) {
+    if (forecast != forecast_was_asked(q->forecast) || (forecast && is_past)) {
         cli_error("%s",
-            forecast ? of_past
+            forecast ? is_past
                            ? "--by, --user, --team, --pool, --month, --week, --day, --from, --to "
                              "and --csv select past costs; belay cost forecast takes a job"
                            : "expected a job and pools: belay cost forecast --work 48h --pools FILE"

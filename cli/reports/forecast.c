@@ -14,7 +14,7 @@
 #define MINUTE_MS 60000
 #define LIMIT_MAX 1000 /* of --limit; the default of --json */
 #define LIMIT_USUAL 20
-#define WORTH_SAYING 0.01 /* a remedy that saves less of the cost is not printed */
+#define SHOWN_MIN 0.01 /* a remedy that saves less of the cost is not printed */
 
 struct forecast {
     struct outlook_options o;
@@ -363,7 +363,7 @@ static void print_margin(const struct forecast *f, const struct outlook *all)
     const bool is_hours = o.job.time_limit_ms % (60 * MINUTE_MS) == 0;
     if (o.job.time_limit_ms > 0 && outlook_run_all(&o, &tighter, &e) == 0 &&
         tighter.late <= all->late &&
-        (double)tighter.mean_uusd < (1 - WORTH_SAYING) * (double)all->mean_uusd)
+        (double)tighter.mean_uusd < (1 - SHOWN_MIN) * (double)all->mean_uusd)
         printf(";\nwith --time %lld%s, after which it is ended, it would cost %s instead of %s",
             (long long)(o.job.time_limit_ms / (is_hours ? 60 * MINUTE_MS : MINUTE_MS)),
             is_hours ? "h" : "m", cli_usd(tighter.mean_uusd, cost, sizeof cost),

@@ -418,7 +418,7 @@ static void fill_column(struct column *c, const struct study *s, const struct wa
     add_time(c, "time until the last end", s->r.end_ms);
 }
 
-static struct wanted find_wanted(const struct study *s, size_t n)
+static struct wanted find_columns(const struct study *s, size_t n)
 {
     struct wanted w = {0};
     for (size_t i = 0; i < n; i++) {
@@ -437,7 +437,7 @@ static void print_sums(const struct study *s, size_t n)
 {
     struct column *columns = mem_array(n, sizeof *columns);
     struct table *t = table_create();
-    struct wanted w = find_wanted(s, n);
+    struct wanted w = find_columns(s, n);
     table_column(t, "", false);
     for (size_t i = 0; i < n; i++) {
         table_column(t, s[i].file, true);

@@ -189,12 +189,12 @@ static int run_handshake(struct part_tls *t)
 
 int part_tls_greet(struct part_tls *t, int64_t *ret_part)
 {
-    int came = fill_in(t, MSG_DONTWAIT), rc = run_handshake(t);
+    int received = fill_in(t, MSG_DONTWAIT), rc = run_handshake(t);
     const char accepted = ACCEPTED;
     *ret_part = t->part;
     if (rc == 1 && !part_tls_send(t, &accepted, 1))
         return -1;
-    return rc == 0 && came < 0 ? -1 : rc;
+    return rc == 0 && received < 0 ? -1 : rc;
 }
 
 /* run_handshake(), then waits for srun's confirmation that the part is accepted. Returns as
@@ -222,7 +222,7 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
     struct part_tls **ret_tls, struct err *e)
 {
     struct part_tls *t = create(fd);
-    int rc, came = 0;
+    int rc, received = 0;
     if (!t)
         return err_set(e, ERR_INTERNAL, "TLS cannot be set up");
     t->own_key = key;
@@ -230,11 +230,11 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
     snprintf(t->identity, sizeof(t->identity), "%lld", (long long)part);
     SSL_set_verify(t->ssl, SSL_VERIFY_PEER, NULL); /* no certificate is valid */
     SSL_set_connect_state(t->ssl);
-    while ((rc = handshake_and_confirm(t)) == 0 && came >= 0) {
+    while ((rc = handshake_and_confirm(t)) == 0 && received >= 0) {
         int ready = wait_for(fd, deadline_ms);
         if (ready == 0)
             break;
-        came = ready > 0 ? fill_in(t, MSG_DONTWAIT) : 0;
+        received = ready > 0 ? fill_in(t, MSG_DONTWAIT) : 0;
     }
     t->own_key = NULL;
     if (rc == 1) {
@@ -242,22 +242,22 @@ int part_tls_connect(int fd, int64_t part, const char *key, int64_t deadline_ms,
         return 0;
     }
     part_tls_free(t);
-    if (rc == 0 && came >= 0)
+    if (rc == 0 && received >= 0)
         return err_set(e, ERR_TIMEOUT, "no answer in time");
-    return came < 0 ? err_set(e, ERR_IO, "the connection was closed")
-                    : err_set(e, ERR_DENIED, "the other end does not have this step's key");
+    return received < 0 ? err_set(e, ERR_IO, "the connection was closed")
+                        : err_set(e, ERR_DENIED, "the other end does not have this step's key");
 }
 
 /* ---- data ---- */
 
 bool part_tls_receive(struct part_tls *t, struct buf *in)
 {
-    int came = fill_in(t, MSG_DONTWAIT), n;
+    int received = fill_in(t, MSG_DONTWAIT), n;
     ERR_clear_error();
     while ((n = SSL_read(t->ssl, buf_reserve(in, PIECE), PIECE)) > 0)
         buf_commit(in, (size_t)n);
     int why = SSL_get_error(t->ssl, n);
-    return flush_out(t) && came >= 0 && why == SSL_ERROR_WANT_READ;
+    return flush_out(t) && received >= 0 && why == SSL_ERROR_WANT_READ;
 }
 
 bool part_tls_send(struct part_tls *t, const void *p, size_t n)

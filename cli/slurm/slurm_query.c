@@ -167,11 +167,11 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     if (!is_wanted(w->q, &j))
         goto out;
     const char *node = cli_string(json_object_get(job, "node"));
-    bool asks_attempts =
+    bool needs_attempts =
         w->q->wants_nodes && !pending && (ended || cli_int(job, "nodes", 1) > 1 || !node);
-    if (!detail && (asks_attempts || w->q->wants_detail))
+    if (!detail && (needs_attempts || w->q->wants_detail))
         j.detail = own = slurm_get(w->q->program, w->c, path);
-    if (asks_attempts)
+    if (needs_attempts)
         add_nodes(w, j.detail, job, &nodes);
     else if (!pending && node)
         buf_adds(&nodes, node);

@@ -127,9 +127,9 @@ static int parse_reason(const struct xml_node *item, struct cloud_instance *i, s
     int rc = OPTIONAL_TEXT(reason, "code", code, e);
     if (rc != 0)
         return rc;
-    bool is_going = i->state == CLOUD_STOPPING || i->state == CLOUD_GONE;
-    i->reclaimed = is_going && str_starts(code, "Server.Spot");
-    if (is_going) {
+    bool is_ending = i->state == CLOUD_STOPPING || i->state == CLOUD_GONE;
+    i->reclaimed = is_ending && str_starts(code, "Server.Spot");
+    if (is_ending) {
         char words[REASON_MAX];
         xml_text_cut(item, "reason", words, sizeof(words));
         i->ended_at = parse_transition_time(words);
@@ -435,7 +435,7 @@ int ec2_parse_describe_volumes(
     return read_list(body, n, "DescribeVolumesResponse", "volumeSet", add_volume, list, page, e);
 }
 
-static bool is_going(const struct xml_node *set, const char *id)
+static bool is_ending(const struct xml_node *set, const char *id)
 {
     for (const struct xml_node *item = xml_child(set, "item"); item; item = xml_next(item)) {
         char text[CLOUD_NAME_MAX];
@@ -457,7 +457,7 @@ int ec2_parse_terminate_instances(
         return rc;
     const struct xml_node *set = xml_child(xml_root(&x), "instancesSet");
     for (size_t i = 0; i < n_ids && rc == 0; i++)
-        if (!is_going(set, ids[i]))
+        if (!is_ending(set, ids[i]))
             rc = err_set(e, ERR_INVALID, "the reply does not list %.64s as shutting down", ids[i]);
     return close_reply(&x, rc, e);
 }

@@ -40,7 +40,7 @@ struct aws_leftover {
 /* A fleet launch in progress; for a call that only cleans up, the template and the cluster. */
 struct aws_fleet {
     char template[EC2_TEMPLATE_NAME_MAX];
-    bool may_be_there;  /* the template, and its deletion is not scheduled */
+    bool may_exist;     /* the template, and its deletion is not scheduled */
     struct buf request; /* the body of CreateFleet, prepared at the start */
     char *cluster, *token;
     enum cloud_market market;
@@ -98,7 +98,7 @@ void aws_fleet_free(struct aws_call *c)
     struct aws_fleet *f = c->fleet;
     if (!f)
         return;
-    if (f->may_be_there && c->base.owner) /* otherwise the driver is being destroyed too */
+    if (f->may_exist && c->base.owner) /* otherwise the driver is being destroyed too */
         keep_for_now(c);
     for (size_t i = 0; i < f->n_targets; i++) {
         free((char *)f->targets[i].zone);
@@ -187,7 +187,7 @@ static void tidy(struct aws_driver *d, struct aws_leftover *l)
 /* EC2 has answered, and will not read the template again. */
 static void tidy_after(struct aws_call *c)
 {
-    c->fleet->may_be_there = false;
+    c->fleet->may_exist = false;
     tidy(c->d, remember(c->d, c->fleet, c->base.region));
 }
 
@@ -322,11 +322,11 @@ static int parse_template(struct aws_call *c, const char *body, size_t n, struct
 /* Created by an earlier try: the name implies the same content. */
 static bool template_is_there(struct aws_call *c, const struct err *e)
 {
-    c->fleet->may_be_there = e->kind == ERR_CONFLICT || !is_definite(e);
+    c->fleet->may_exist = e->kind == ERR_CONFLICT || !is_definite(e);
     return e->kind == ERR_CONFLICT;
 }
 
-static bool may_be_at(
+static bool fits_target(
     const struct aws_driver *d, const struct cloud_launch *l, const struct cloud_target *p)
 {
     return !d->machine.subnet || str_eq(p->zone, l->zone);
@@ -335,7 +335,7 @@ static bool may_be_at(
 bool aws_fleet_wanted(const struct aws_driver *d, const struct cloud_launch *l)
 {
     for (size_t i = 0; i < l->n_alternatives; i++)
-        if (may_be_at(d, l, &l->alternatives[i]))
+        if (fits_target(d, l, &l->alternatives[i]))
             return true;
     return false;
 }
@@ -353,7 +353,7 @@ static struct aws_fleet *new_fleet(const struct aws_driver *d, const struct clou
     f->market = l->market;
     add_target(f, l->zone, l->type);
     for (size_t i = 0; i < l->n_alternatives && f->n_targets <= CLOUD_ALTERNATIVES_MAX; i++)
-        if (may_be_at(d, l, &l->alternatives[i]))
+        if (fits_target(d, l, &l->alternatives[i]))
             add_target(f, l->alternatives[i].zone, l->alternatives[i].type);
     return f;
 }
@@ -370,7 +370,7 @@ void aws_fleet_launch(
         ec2_build_create_template(l, &d->machine, f->template, &c->request, e) == 0)
         ec2_build_create_fleet(
             l, &d->machine, f->template, f->targets, f->n_targets, &f->request, e);
-    f->may_be_there = e->kind == ERR_NONE;
+    f->may_exist = e->kind == ERR_NONE;
     c->parse = parse_template;
     c->excuse = template_is_there;
     c->next = next_fleet;

@@ -12,7 +12,7 @@
 #include "cloud/kept.h"
 
 /* A part that a listing showed without its machine. */
-struct lonely {
+struct unattached {
     char name[CLOUD_NAME_MAX];
     struct mono since;
 };
@@ -24,7 +24,7 @@ struct azure_driver {
     struct azure_machine machine; /* its texts are in kept */
     char *endpoint_url, *login_url, *prices_url;
     struct azure_credential_source *credentials;
-    struct lonely *lonely;
+    struct unattached *unattached;
     size_t n_lonely;
 };
 

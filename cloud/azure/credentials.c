@@ -21,7 +21,7 @@ struct azure_credential_source {
     struct azure_principal from_env; /* secret "" = none; client_id may name an identity */
     char *file;                      /* may be NULL */
     char *login_url, *audience, *metadata_url;
-    bool asked_machine; /* the last token was requested for the machine's identity */
+    bool is_of_machine; /* the last token was requested for the machine's identity */
     struct oauth *tokens;
 };
 
@@ -188,8 +188,8 @@ static int build(void *ctx, struct oauth_request *r, struct err *e)
     struct azure_principal p = s->from_env;
     int rc = s->file ? read_file(s->file, &p, e) : 0;
     r->timeout_ms = TOKEN_TIMEOUT_MS;
-    s->asked_machine = !p.secret[0];
-    if (rc == 0 && s->asked_machine)
+    s->is_of_machine = !p.secret[0];
+    if (rc == 0 && s->is_of_machine)
         request_machine(s, r);
     else if (rc == 0)
         request_login(s, &p, r);
@@ -205,7 +205,7 @@ static int parse(
     int rc = oauth_parse_reply(status, buf_str(&reply->body), reply->body.len, ret_token, e);
     if (rc == 0)
         return 0;
-    if (!s->asked_machine)
+    if (!s->is_of_machine)
         return err_wrap(e, "Azure credentials: asking %s", s->login_url);
     /* The service returns these while it starts or is being updated. */
     if (status == 404 || status == 410)

@@ -201,7 +201,7 @@ static void azure_destroy(struct cloud_driver *driver)
     free(d->endpoint_url);
     free(d->login_url);
     free(d->prices_url);
-    free(d->lonely);
+    free(d->unattached);
     free(d);
 }
 

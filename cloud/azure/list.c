@@ -18,11 +18,11 @@
  * leftover. */
 #define LEFTOVER_MS SECONDS_MS(30)
 
-static const struct lonely *find_lonely(const struct azure_driver *d, const char *name)
+static const struct unattached *find_unattached(const struct azure_driver *d, const char *name)
 {
     for (size_t i = 0; i < d->n_lonely; i++)
-        if (str_eq(d->lonely[i].name, name))
-            return &d->lonely[i];
+        if (str_eq(d->unattached[i].name, name))
+            return &d->unattached[i];
     return NULL;
 }
 
@@ -44,21 +44,21 @@ static int add_leftovers(struct azure_call *c, struct err *e)
 {
     struct azure_driver *d = c->d;
     struct mono now = clock_mono(d->calls.timers->clock);
-    struct lonely *lonely = mem_array(c->leftovers.n + 1, sizeof(*lonely));
+    struct unattached *unattached = mem_array(c->leftovers.n + 1, sizeof(*unattached));
     size_t n = 0;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->leftovers.n; i++) {
         const struct cloud_instance *part = &c->leftovers.list[i];
-        const struct lonely *known = find_lonely(d, part->id);
+        const struct unattached *known = find_unattached(d, part->id);
         if (has_machine(c, part->id))
             continue;
-        STR_COPY(lonely[n].name, part->id);
-        lonely[n].since = known ? known->since : now;
-        if (now.ms - lonely[n++].since.ms >= LEFTOVER_MS)
+        STR_COPY(unattached[n].name, part->id);
+        unattached[n].since = known ? known->since : now;
+        if (now.ms - unattached[n++].since.ms >= LEFTOVER_MS)
             rc = cloud_instances_add(&c->base.instances, part, e);
     }
-    free(d->lonely);
-    d->lonely = lonely;
+    free(d->unattached);
+    d->unattached = unattached;
     d->n_lonely = n;
     return rc;
 }

@@ -317,7 +317,7 @@ int gce_parse_list(const char *body, size_t n, const char *region, struct cloud_
 /* ---- disks ---- */
 
 /* Whether it is attached to nothing and neither being created nor deleted. */
-static bool is_lone(struct json_reader *r)
+static bool is_unattached_disk(struct json_reader *r)
 {
     const json_t *users = json_opt_array(r, "users", ITEMS_MAX);
     return str_eq(json_req_str(r, "status", 64), "READY") && json_array_size(users) == 0;
@@ -325,7 +325,7 @@ static bool is_lone(struct json_reader *r)
 
 /* where: the zone, or the region of a disk in several zones. */
 static int read_disk(const json_t *object, const char *where, bool is_regional,
-    struct cloud_volume *v, bool *ret_lone, struct err *e)
+    struct cloud_volume *v, bool *ret_is_unattached, struct err *e)
 {
     struct json_reader r;
     char type[CLOUD_NAME_MAX];
@@ -338,7 +338,7 @@ static int read_disk(const json_t *object, const char *where, bool is_regional,
     const char *made = json_opt_str(&r, "creationTimestamp", 64, ""),
                *detached = json_opt_str(&r, "lastDetachTimestamp", 64, "");
     read_labels(&r, v->cluster, v->token);
-    *ret_lone = is_lone(&r);
+    *ret_is_unattached = is_unattached_disk(&r);
     if (r.rc == 0 && str_to_i64(size, 0, CLOUD_VOLUME_GIB_MAX, "sizeGb", &v->gib, NULL) != 0)
         json_reader_fail(&r, "sizeGb", "expected a number of at most %d", CLOUD_VOLUME_GIB_MAX);
     if (r.rc == 0 && snprintf(v->type, sizeof(v->type), "%s%s", is_regional ? "regional-" : "",
@@ -358,9 +358,10 @@ static int read_disks(const json_t *scope, const char *where, const char *region
         rc = err_set(e, ERR_INVALID, "%s: expected a list of disks", where);
     for (size_t k = 0; rc == 0 && k < json_array_size(disks); k++) {
         struct cloud_volume v;
-        bool lone;
-        rc = read_disk(json_array_get(disks, k), where, str_eq(where, region), &v, &lone, e);
-        if (rc == 0 && lone)
+        bool is_unattached;
+        rc = read_disk(
+            json_array_get(disks, k), where, str_eq(where, region), &v, &is_unattached, e);
+        if (rc == 0 && is_unattached)
             rc = cloud_volumes_add(list, &v, e);
     }
     return rc;

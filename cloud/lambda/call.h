@@ -32,7 +32,7 @@ struct lambda_driver {
 };
 
 /* Of a launch. */
-enum lambda_stage { STAGE_LOOK, STAGE_TYPES, STAGE_ACT };
+enum lambda_stage { STAGE_FIND, STAGE_TYPES, STAGE_ACT };
 
 struct lambda_call {
     struct cloud_call base;

@@ -38,7 +38,7 @@ static void step_launch(struct cloud_call *base)
     if (c->stage == STAGE_ACT && lambda_is_in_doubt(c->d, c->token)) {
         finish_in_doubt(c);
     } else if (lambda_call_is_turn(c, c->stage == STAGE_ACT)) {
-        if (c->stage == STAGE_LOOK)
+        if (c->stage == STAGE_FIND)
             c->is_early = lambda_is_in_doubt(c->d, c->token);
         if (c->stage == STAGE_ACT)
             lambda_begin_doubt(c);
@@ -122,7 +122,7 @@ static void on_launch_reply(struct cloud_call *base, const struct http_reply *re
     int rc;
     if (reply->status != 200)
         rc = lambda_call_refusal(c, reply, &e);
-    else if (c->stage == STAGE_LOOK)
+    else if (c->stage == STAGE_FIND)
         rc = find_launched(c, &reply->body, &is_over, &e);
     else if (c->stage == STAGE_TYPES)
         rc = check_type(c, &reply->body, &e);

@@ -28,7 +28,7 @@ static void drop_questions(struct static_call *c)
         buf_wipe(&c->questions[i].request);
     free(c->questions);
     c->questions = NULL;
-    c->n_questions = c->n_asked = c->n_answered = 0;
+    c->n_questions = c->n_sent = c->n_answered = 0;
 }
 
 /* A silent host is logged once, and once more when it answers again. */
@@ -92,8 +92,8 @@ static void query_host(struct static_call *c, size_t question)
 
 void static_call_query(struct static_call *c)
 {
-    for (; c->n_asked < c->n_questions && c->n_asked - c->n_answered < AT_ONCE; c->n_asked++)
-        query_host(c, c->n_asked);
+    for (; c->n_sent < c->n_questions && c->n_sent - c->n_answered < AT_ONCE; c->n_sent++)
+        query_host(c, c->n_sent);
 }
 
 void static_call_query_all(struct static_call *c, void (*then)(struct static_call *c))

@@ -42,7 +42,7 @@ struct static_call {
     struct cloud_call base;
     struct static_driver *d;
     struct static_question *questions;
-    size_t n_questions, n_asked, n_answered;
+    size_t n_questions, n_sent, n_answered;
     void (*then)(struct static_call *c); /* called after the last answer */
     struct list queries;                 /* struct query, call.c */
     char token[CLOUD_TOKEN_MAX], cluster[CLOUD_NAME_MAX];

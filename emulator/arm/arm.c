@@ -45,7 +45,7 @@ void arm_init(
 static void resource_free(struct arm_resource *v)
 {
     json_decref(v->body);
-    json_decref(v->asked);
+    json_decref(v->request);
     buf_deinit(&v->user_data);
     free(v);
 }
@@ -159,7 +159,7 @@ void arm_remove(struct arm *a, struct arm_resource *v)
             continue;
         part->owner = NULL;
         part->detached = a->region->now;
-        if (part->goes_with_owner)
+        if (part->is_deleted_with_owner)
             drop(a, part);
     }
     drop(a, v);
@@ -247,7 +247,7 @@ static bool settle_evicted(struct arm *a, struct arm_resource *v)
     if (str_eq(arm_str_at(v->body, "properties.evictionPolicy", ""), "Delete")) {
         for (size_t i = 0; i < a->n_resources; i++)
             if (a->resources[i]->owner == v && a->resources[i]->kind == ARM_KIND_DISK)
-                a->resources[i]->goes_with_owner = true;
+                a->resources[i]->is_deleted_with_owner = true;
         arm_remove(a, v);
         return true;
     }

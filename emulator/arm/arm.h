@@ -56,7 +56,7 @@ struct arm_resource {
 
     /* for a network interface or a disk */
     struct arm_resource *owner; /* the virtual machine it is attached to; may be NULL */
-    bool goes_with_owner;       /* deleteOption Delete */
+    bool is_deleted_with_owner; /* deleteOption Delete */
     /* for the machine that was refused with it; WALL_NONE if not reserved */
     struct wall reserved_until;
     char reserved_for[ARM_RESOURCE_NAME_MAX];
@@ -71,7 +71,7 @@ struct arm_resource {
     bool is_deallocated;
     struct wall fails_at; /* when an accepted create will fail; WALL_NONE if it will not */
     char fails_with[64];
-    json_t *asked;        /* the body of its creation, with custom data as a hash */
+    json_t *request;      /* the body of its creation, with custom data as a hash */
     struct buf user_data; /* properties.userData, as given */
     bool has_identity;
     char client_id[ARM_UUID_MAX]; /* of its identity */

@@ -142,13 +142,13 @@ int arm_console_blob(struct arm *a, const struct arm_request *q, struct wall now
     struct form form = {0};
     arm_advance(a, now);
     bool is_form = form_parse(q->query, strlen(q->query), &form, NULL) == 0;
-    bool is_let_in = is_form && is_signed(a, q, &form, now);
+    bool is_allowed = is_form && is_signed(a, q, &form, now);
     form_deinit(&form);
     if (!str_eq(q->method, "GET"))
         return refuse(ret_body, ret_type, 405, "UnsupportedHttpVerb");
     if (q->authorization) /* a token for the API is not valid for storage */
         return refuse(ret_body, ret_type, 400, "InvalidAuthenticationInfo");
-    if (!is_let_in)
+    if (!is_allowed)
         return refuse(ret_body, ret_type, 403, "AuthenticationFailed");
     const struct arm_resource *vm = find_machine(a, q->path);
     if (!vm || !vm->instance || !a->console)

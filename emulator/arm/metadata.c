@@ -241,8 +241,9 @@ static int read_start(const struct metadata_query *l, const json_t *root)
     if (n == 0 || n > START_REQUESTS_MAX)
         return -1;
     for (size_t k = 0; k < n; k++) {
-        const char *asked = json_string_value(json_object_get(json_array_get(list, k), "EventId"));
-        if (!asked || strcasecmp(asked, id) != 0 || !is_announced(l->instance))
+        const char *request =
+            json_string_value(json_object_get(json_array_get(list, k), "EventId"));
+        if (!request || strcasecmp(request, id) != 0 || !is_announced(l->instance))
             return -1;
     }
     return 0;

@@ -29,9 +29,9 @@ static json_t *object_at(json_t *v, const char *path)
 }
 
 /* The body without its secrets: custom data as its hash, so that a repeated call is recognised. */
-static json_t *make_asked(const struct arm_call *c)
+static json_t *make_request(const struct arm_call *c)
 {
-    json_t *asked = json_deep_copy(c->body), *os = object_at(asked, "properties.osProfile");
+    json_t *request = json_deep_copy(c->body), *os = object_at(request, "properties.osProfile");
     const char *data = json_string_value(json_object_get(os, "customData"));
     if (data) {
         char hash[SIGV4_HEX_MAX];
@@ -39,7 +39,7 @@ static json_t *make_asked(const struct arm_call *c)
         json_object_set_new(os, "customData", json_string(hash));
     }
     json_object_del(os, "adminPassword");
-    return asked;
+    return request;
 }
 
 /* Members that may change on an existing machine, or do not matter. */
@@ -62,13 +62,13 @@ static bool is_free(const char *key)
 /* Whether every value in `next` was requested at creation or is present. If not, *ret_key names one
  * that is neither. */
 static bool is_same(
-    const json_t *next, const json_t *asked, const json_t *there, const char **ret_key)
+    const json_t *next, const json_t *request, const json_t *there, const char **ret_key)
 {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)next, key, value)
     {
-        json_t *a = json_object_get(asked, key), *b = json_object_get(there, key);
+        json_t *a = json_object_get(request, key), *b = json_object_get(there, key);
         bool is_ok =
             is_free(key) || json_is_null(value) || json_equal(value, a) || json_equal(value, b);
         if (is_ok)
@@ -116,7 +116,7 @@ static void make_nic(struct arm_call *c, struct arm_resource *vm, bool keeps)
     json_object_set_new(body, "properties", properties);
     struct arm_resource *nic = arm_add(a, ARM_KIND_NIC, c->group, name, body, c->now);
     nic->owner = vm;
-    nic->goes_with_owner = !keeps;
+    nic->is_deleted_with_owner = !keeps;
 
     json_t *list = json_array(), *ref = json_object(), *option = json_object();
     set_ref(ref, "id", a, nic);
@@ -154,7 +154,7 @@ static void make_disk(struct arm_call *c, struct arm_resource *vm, bool keeps)
     json_object_set_new(body, "properties", properties);
     struct arm_resource *disk = arm_add(a, ARM_KIND_DISK, c->group, name, body, c->now);
     disk->owner = vm;
-    disk->goes_with_owner = !keeps;
+    disk->is_deleted_with_owner = !keeps;
 
     json_object_set_new(managed, "storageAccountType", json_text(type));
     set_ref(managed, "id", a, disk);
@@ -186,14 +186,14 @@ static struct arm_resource *make_vm(struct arm_call *c, struct arm_vm_params *w)
     if (w->spec.market == CLOUD_SPOT && !arm_at(properties, "evictionPolicy"))
         json_object_set_new(properties, "evictionPolicy", json_string("Deallocate"));
     struct arm_resource *vm = arm_add(c->arm, ARM_KIND_VM, c->group, c->name, body, c->now);
-    vm->asked = make_asked(c);
+    vm->request = make_request(c);
     vm->user_data = w->user_data;
     w->user_data = (struct buf){0};
     set_identity(c, vm);
     make_disk(c, vm, w->keeps_disk);
     if (w->nic) {
         w->nic->owner = vm;
-        w->nic->goes_with_owner = !w->keeps_nic;
+        w->nic->is_deleted_with_owner = !w->keeps_nic;
     } else {
         make_nic(c, vm, w->keeps_nic);
     }
@@ -353,8 +353,8 @@ static int check_update(struct arm_call *c, const struct arm_resource *vm)
     const char *key = "";
     if (arm_check_location(c) < 0 || arm_check_tags(c, arm_at(c->body, "tags")) < 0)
         return -1;
-    json_t *next = make_asked(c);
-    bool is_ok = is_same(next, vm->asked, vm->body, &key);
+    json_t *next = make_request(c);
+    bool is_ok = is_same(next, vm->request, vm->body, &key);
     int rc = is_ok ? 0
                    : arm_fail(c, "PropertyChangeNotAllowed",
                          "Changing property '%.60s' is not allowed.", key);

@@ -192,17 +192,17 @@ static bool fits(struct lambda_cloud_call *c, const char *pattern, const char *p
 static size_t find_method(struct lambda_cloud_call *c)
 {
     const char *path = c->request->path;
-    bool is_other_way = false;
+    bool is_wrong_method = false;
     for (size_t k = 0; k < N_METHODS && str_starts(path, ROOT); k++) {
         if (!fits(c, methods[k].path, path + strlen(ROOT)))
             continue;
-        is_other_way = true;
+        is_wrong_method = true;
         if (!str_eq(methods[k].method, c->request->method))
             continue;
         STR_COPY(c->reply->action, methods[k].action);
         return k;
     }
-    if (is_other_way)
+    if (is_wrong_method)
         lambda_cloud_fail(c, 405, "global/not-found", "The method is not allowed here.");
     else
         lambda_cloud_fail(c, 404, "global/not-found",

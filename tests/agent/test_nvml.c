@@ -62,7 +62,7 @@ static void each_gpu_and_each_slice_reports_its_load(void **state)
     write_script(script);
     assert_int_equal(look(n, v), 4);
     assert_string_equal(v[0].id, "GPU-a");
-    assert_true(v[0].knows_busy && !v[0].is_slice && v[0].thermal && v[0].power && !v[0].slowed);
+    assert_true(v[0].has_busy && !v[0].is_slice && v[0].thermal && v[0].power && !v[0].slowed);
     assert_int_equal(v[0].busy_percent, 97);
     assert_int_equal(v[0].memory_bytes, INT64_C(40) << 30);
     assert_int_equal(v[0].memory_total_bytes, INT64_C(80) << 30);
@@ -76,13 +76,13 @@ static void each_gpu_and_each_slice_reports_its_load(void **state)
     /* Unsupported values are unknown. */
     assert_string_equal(v[1].id, "GPU-b");
     assert_int_equal(v[1].index, 1);
-    assert_false(v[1].knows_busy);
+    assert_false(v[1].has_busy);
     assert_true(v[1].slowed && v[1].power && !v[1].thermal);
     assert_int_equal(v[1].memory_total_bytes, 0);
     assert_true(v[2].is_slice && v[3].is_slice);
     assert_string_equal(v[2].id, "MIG-1");
     assert_int_equal(v[2].index, 1);
-    assert_false(v[2].knows_busy); /* the GPU does not report a slice's utilisation */
+    assert_false(v[2].has_busy); /* the GPU does not report a slice's utilisation */
     assert_int_equal(v[2].processes, 1);
 
     write_script("gpu uuid=GPU-a busy=3\n");

@@ -95,7 +95,7 @@ static void break_even_utilisation(void **state)
 {
     (void)state;
     const struct breakeven_line rent = {.productive = 5.25}, own = {.fixed = 18628.0 / 8760};
-    struct breakeven_point at = breakeven_meet(own, rent);
+    struct breakeven_point at = breakeven_intersect(own, rent);
     assert_int_equal(at.where, OWN_ABOVE);
     NEAR(at.utilisation, 0.405, 5e-4);
     /* The same for a plan: hardware and power cost $18,628 per year and GPU, 54 % of the total with
@@ -117,14 +117,14 @@ static void lines_meet_once_or_never(void **state)
 {
     (void)state;
     struct breakeven_point at =
-        breakeven_meet((struct breakeven_line){1, 0}, (struct breakeven_line){2, 0});
+        breakeven_intersect((struct breakeven_line){1, 0}, (struct breakeven_line){2, 0});
     assert_int_equal(at.where, OWN_ALWAYS);
-    at = breakeven_meet((struct breakeven_line){3, 0}, (struct breakeven_line){0, 2});
+    at = breakeven_intersect((struct breakeven_line){3, 0}, (struct breakeven_line){0, 2});
     assert_int_equal(at.where, OWN_NEVER);
-    at = breakeven_meet((struct breakeven_line){1, 4}, (struct breakeven_line){2, 0});
+    at = breakeven_intersect((struct breakeven_line){1, 4}, (struct breakeven_line){2, 0});
     assert_int_equal(at.where, OWN_BELOW);
     NEAR(at.utilisation, 0.25, 1e-9);
-    at = breakeven_meet((struct breakeven_line){1, 1}, (struct breakeven_line){1, 1});
+    at = breakeven_intersect((struct breakeven_line){1, 1}, (struct breakeven_line){1, 1});
     assert_int_equal(at.where, OWN_ALWAYS);
 }
 
@@ -219,13 +219,13 @@ static void the_month_of_break_even_is_that_of_the_money(void **state)
               "own: {gpus_per_node: 1, node_usd: 1000000, depreciation_years: 2, kw_per_gpu: 0}\n"
               "rent: [{usd_per_gpu_hour: 136.986301}]\n");
     assert_int_equal(g->result.versus[0].month, 11); /* at $99,999.99973 a month */
-    assert_int_equal(g->result.versus[0].behind_again, 0);
+    assert_int_equal(g->result.versus[0].behind_from, 0);
     free(g);
     g = given("utilisation_percent: 100\n"
               "own: {gpus_per_node: 1, node_usd: 1000000, depreciation_years: 2, kw_per_gpu: 0}\n"
               "rent: [{usd_per_gpu_hour: 60}, {usd_per_gpu_hour: 10}]\n");
     assert_int_equal(g->result.versus[0].month, 23);
-    assert_int_equal(g->result.versus[0].behind_again, 25);
+    assert_int_equal(g->result.versus[0].behind_from, 25);
     assert_int_equal(g->result.versus[1].month, 0);
     assert_int_equal(g->result.versus[1].all.where, OWN_NEVER);
     free(g);

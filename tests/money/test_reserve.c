@@ -75,7 +75,7 @@ static void halving_finds_what_trying_all_finds(void **state)
             struct reserve_point at = reserve_at(&l, size), least = reserve_at(&l, best);
             if (at.reserved_uusd + at.beyond_uusd < least.reserved_uusd + least.beyond_uusd)
                 best = size;
-            if (at.use >= RESERVE_USE_LEAST)
+            if (at.use >= RESERVE_USE_MIN)
                 last = size;
         }
         assert_int_equal(reserve_size(&l), last);

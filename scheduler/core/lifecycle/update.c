@@ -340,8 +340,8 @@ static void apply_change(
 static void change_pending(
     struct model *m, struct job *j, struct changed_job *w, uint64_t fields, struct stamp now)
 {
-    bool anew =
-             changes_any(fields, JOB_WAITS_ANEW) || ((fields & BIT(NAME)) && job_waits_for_name(j)),
+    bool anew = changes_any(fields, JOB_OF_ELIGIBILITY) ||
+                ((fields & BIT(NAME)) && job_waits_for_name(j)),
          queued = tree_has(&j->in_shape);
     char name[CORE_NAME_MAX];
     STR_COPY(name, w->row.spec.name);
