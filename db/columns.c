@@ -25,8 +25,8 @@
 #define COL(row, member, ...) COL_AS(row, #member, member, __VA_ARGS__)
 #define COL_ADDED(row, column, member) \
     {.name = column, .type = COLUMN_I64, AT(row, member), .merges = MERGE_SUM}
-#define COL_MOST(row, column, member) \
-    {.name = column, .type = COLUMN_I64, AT(row, member), .merges = MERGE_MOST}
+#define COL_MAX(row, column, member) \
+    {.name = column, .type = COLUMN_I64, AT(row, member), .merges = MERGE_MAX}
 #define COL_TYPED(row, member, t, ...) {.name = #member, .type = t, AT(row, member), __VA_ARGS__}
 #define COL_STATE(row, member, machine) \
     {.name = #member, .type = COLUMN_NAMED, AT(row, member), .sm = &machine}
@@ -535,17 +535,17 @@ static const struct column task_load_columns[] = {
     COL_ADDED(task_load_row, "blocked_ms", load.blocked_ms),
     COL_ADDED(task_load_row, "stall_ms", load.stall_ms),
     COL_ADDED(task_load_row, "waited_ms", load.waited_ms),
-    COL_MOST(task_load_row, "memory_bytes", load.memory_bytes),
-    COL_MOST(task_load_row, "swap_bytes", load.swap_bytes),
+    COL_MAX(task_load_row, "memory_bytes", load.memory_bytes),
+    COL_MAX(task_load_row, "swap_bytes", load.swap_bytes),
     COL_ADDED(task_load_row, "faults", load.faults),
     COL_ADDED(task_load_row, "refaults", load.refaults),
     COL_ADDED(task_load_row, "read_bytes", load.read_bytes),
     COL_ADDED(task_load_row, "write_bytes", load.write_bytes),
     COL_ADDED(task_load_row, "net_in_bytes", load.net_in_bytes),
     COL_ADDED(task_load_row, "net_out_bytes", load.net_out_bytes),
-    COL_MOST(task_load_row, "net_is_nodes", load.net_is_nodes),
-    COL_MOST(task_load_row, "link_bytes_s", load.link_bytes_s),
-    COL_MOST(task_load_row, "node_cpus", load.node_cpus),
+    COL_MAX(task_load_row, "net_is_nodes", load.net_is_nodes),
+    COL_MAX(task_load_row, "link_bytes_s", load.link_bytes_s),
+    COL_MAX(task_load_row, "node_cpus", load.node_cpus),
     COL_ADDED(task_load_row, "node_cpu_ms", load.node_cpu_ms),
     COL_ADDED(task_load_row, "node_iowait_ms", load.node_iowait_ms),
     COL_ADDED(task_load_row, "node_swapped_bytes", load.node_swapped_bytes),
@@ -563,12 +563,12 @@ static const struct column gpu_load_columns[] = {
     COL_ADDED(gpu_load_row, "ms", load.ms),
     COL_ADDED(gpu_load_row, "known_ms", load.known_ms),
     COL_ADDED(gpu_load_row, "busy_ms", load.busy_ms),
-    COL_MOST(gpu_load_row, "processes", load.processes),
-    COL_MOST(gpu_load_row, "memory_bytes", load.memory_bytes),
-    COL_MOST(gpu_load_row, "memory_total_bytes", load.memory_total_bytes),
+    COL_MAX(gpu_load_row, "processes", load.processes),
+    COL_MAX(gpu_load_row, "memory_bytes", load.memory_bytes),
+    COL_MAX(gpu_load_row, "memory_total_bytes", load.memory_total_bytes),
     COL_ADDED(gpu_load_row, "energy_mj", load.energy_mj),
-    COL_MOST(gpu_load_row, "power_limit_mw", load.power_limit_mw),
-    COL_MOST(gpu_load_row, "temperature_c", load.temperature_c),
+    COL_MAX(gpu_load_row, "power_limit_mw", load.power_limit_mw),
+    COL_MAX(gpu_load_row, "temperature_c", load.temperature_c),
     COL_ADDED(gpu_load_row, "clock_permille_ms", load.clock_permille_ms),
     COL_ADDED(gpu_load_row, "thermal_ms", load.thermal_ms),
     COL_ADDED(gpu_load_row, "power_ms", load.power_ms),

@@ -45,7 +45,7 @@ void query_init_plain(
     const struct table *t = &tables[table];
     struct buf text = {0};
 
-    table_select_sql(t, TABLE_USUAL, "", &text);
+    table_select_sql(t, TABLE_DEFAULT, "", &text);
     buf_printf(&text, " %s", tail);
     query_init_text(q, of, buf_str(&text), e);
     q->table = t;
@@ -109,7 +109,7 @@ bool query_next(struct query *q, void *row)
     if (q->whole && !table_is_plain(q->stmt))
         return read_whole(q, row);
     return (q->rc = table_read(
-                q->table, q->whole ? TABLE_USUAL : TABLE_WHOLE, q->stmt, row, q->e)) == 0;
+                q->table, q->whole ? TABLE_DEFAULT : TABLE_WHOLE, q->stmt, row, q->e)) == 0;
 }
 
 bool query_goes_on(struct query *q, int answer)

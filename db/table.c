@@ -26,7 +26,7 @@ static void add_names(const struct table *t, struct buf *out, int from, int to, 
 static const char *const merge_forms[] = {
     [MERGE_REPLACE] = "%1$s%2$s = excluded.%2$s",
     [MERGE_SUM] = "%1$s%2$s = %2$s + excluded.%2$s",
-    [MERGE_MOST] = "%1$s%2$s = max(%2$s, excluded.%2$s)",
+    [MERGE_MAX] = "%1$s%2$s = max(%2$s, excluded.%2$s)",
 };
 
 void table_insert_sql(const struct table *t, struct buf *out)

@@ -35,7 +35,7 @@ enum column_type {
 
 /* How two rows with the same key are merged, in a table that replaces. Sums must stay below
  * INT64_MAX. */
-enum column_merge { MERGE_REPLACE, MERGE_SUM, MERGE_MOST };
+enum column_merge { MERGE_REPLACE, MERGE_SUM, MERGE_MAX };
 
 struct column {
     const char *name;
@@ -91,7 +91,7 @@ extern const struct table tables[TABLE_COUNT];
 /* INSERT with one parameter a column, in the order of the columns. */
 void table_insert_sql(const struct table *t, struct buf *out);
 /* The columns to read: all, or, in a table with a COLUMN_PLAIN, all that are not rare. */
-enum table_part { TABLE_WHOLE, TABLE_USUAL };
+enum table_part { TABLE_WHOLE, TABLE_DEFAULT };
 /* Writes a SELECT of these columns, in their order, without a WHERE. more is added after the
  * columns: ", x"; or "". */
 void table_select_sql(
@@ -103,7 +103,7 @@ int table_bind(const struct table *t, sqlite3_stmt *s, const void *row);
 /* Reads the current result row. ERR_CORRUPT names the table, the row and the invalid column. */
 int table_read(
     const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e);
-/* Returns whether a result row of TABLE_USUAL is the whole row. */
+/* Returns whether a result row of TABLE_DEFAULT is the whole row. */
 bool table_is_plain(sqlite3_stmt *s);
 /* Empties all rare columns of the row. */
 void table_clear_rare(const struct table *t, void *row);

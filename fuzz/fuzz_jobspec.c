@@ -52,7 +52,7 @@ static json_t *to_json(const struct jobspec *s)
     json_object_set_new(o, "time_limit_ms", json_integer(r->spec.time_limit_ms));
     json_object_set_new(o, "market", json_string(market_wish_names[r->spec.market]));
     for (int k = 0; k < RETRY_KINDS; k++)
-        if (r->spec.retries.n[k] != 0 && r->spec.retries.n[k] != RETRIES_USUAL)
+        if (r->spec.retries.n[k] != 0 && r->spec.retries.n[k] != RETRIES_DEFAULT)
             json_object_set_new(retry, retry_kind_names[k],
                 r->spec.retries.n[k] == RETRIES_UNLIMITED
                     ? json_null()

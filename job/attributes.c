@@ -762,7 +762,7 @@ const size_t job_attributes_count = sizeof(job_attributes) / sizeof(job_attribut
 
 #define RETRIES(kind, of) /* a number, or a RETRIES_ constant of spec.h */                         \
     {                                                                                              \
-        .name = "retry." kind, .min = RETRIES_USUAL, .max = RETRIES_UNLIMITED,                     \
+        .name = "retry." kind, .min = RETRIES_DEFAULT, .max = RETRIES_UNLIMITED,                   \
         MEMBER(retries.n[of]), .field = JOB_FIELD_NONE                                             \
     }
 const struct job_attribute job_stored[] = {

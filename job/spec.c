@@ -14,7 +14,7 @@ const char *const script_on_names[] = {"each", "first", NULL};
 const char *const retry_kind_names[] = {
     "failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
 
-#define RETRIES_OF_USUAL                                                                           \
+#define RETRIES_OF_DEFAULT                                                                         \
     {                                                                                              \
         {                                                                                          \
             [RETRY_FAILED] = 0, [RETRY_TIMEOUT] = 0, [RETRY_NODE_LOST] = 100,                      \
@@ -22,7 +22,7 @@ const char *const retry_kind_names[] = {
             [RETRY_DRAINED] = RETRIES_UNLIMITED                                                    \
         }                                                                                          \
     }
-const struct retries retries_usual = RETRIES_OF_USUAL;
+const struct retries retries_default = RETRIES_OF_DEFAULT;
 
 const struct job_spec job_spec_default = {.need = {.cpus = 1},
     .nodes = 1,
@@ -30,6 +30,6 @@ const struct job_spec job_spec_default = {.need = {.cpus = 1},
     .ckpt_signal = SIGUSR1,
     .ckpt_every_ms = CKPT_EVERY_AUTO,
     .ckpt_keep = 3,
-    .retries = RETRIES_OF_USUAL,
+    .retries = RETRIES_OF_DEFAULT,
     .begin_at = {TIME_NONE_MS},
     .name = "job"};

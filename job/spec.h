@@ -61,7 +61,7 @@ extern const char *const retry_kind_names[];
 #define RETRIES_MAX 1000
 #define RETRIES_UNLIMITED 1000000 /* no limit; no job reaches this number */
 #define RETRIES_NEVER (-1)        /* only in a request: no retries */
-#define RETRIES_USUAL (-2)        /* only in a request: the number in retries_usual */
+#define RETRIES_DEFAULT (-2)      /* only in a request: the number in retries_default */
 
 /* Indexed by retry_kind. In a request (of a submit or a configuration) 0 means not specified. In a
  * job_row: the number of retries, 0 .. RETRIES_UNLIMITED. */
@@ -70,7 +70,7 @@ struct retries {
 };
 /* The numbers if neither the job nor a configuration specifies any: no retries after a failure or
  * after the time limit, 100 after a lost node, unlimited after the other ends. */
-extern const struct retries retries_usual;
+extern const struct retries retries_default;
 
 struct job_spec {
     struct resources need; /* on each of its nodes */
@@ -120,7 +120,7 @@ struct job_spec {
     char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (job/daily.h) */
 };
 
-/* A job that specifies nothing: one CPU on one node, retries_usual. */
+/* A job that specifies nothing: one CPU on one node, retries_default. */
 extern const struct job_spec job_spec_default;
 
 #endif

@@ -318,9 +318,9 @@ static void log_files(const struct open_files *f)
         few ? "few files may be open, so few connections are allowed (ulimit -Hn, or LimitNOFILE= "
               "of the systemd unit)"
             : "connections that are allowed, by the limit of open files",
-        log_i("open_files", f->max), log_i("strangers", f->strangers), log_i("users", f->users),
-        log_i("users_at_socket", f->users_at_socket), log_i("nodes", f->nodes),
-        log_i("outgoing", f->outgoing));
+        log_i("open_files", f->max), log_i("strangers", f->unauthenticated),
+        log_i("users", f->users), log_i("users_at_socket", f->users_at_socket),
+        log_i("nodes", f->nodes), log_i("outgoing", f->outgoing));
 }
 
 int daemon_start(uv_loop_t *loop, const struct config *config, const struct open_files *files,

@@ -34,7 +34,7 @@ static void set_limits(
     const struct open_files *f, struct http_class_limits limits[HTTP_CLASSES], int users)
 {
     limits[HTTP_STRANGER] =
-        (struct http_class_limits){.max_connections = f->strangers, .max_bytes = 8 * MIB};
+        (struct http_class_limits){.max_connections = f->unauthenticated, .max_bytes = 8 * MIB};
     limits[HTTP_USER] = (struct http_class_limits){.max_connections = users,
         .max_connections_each = f->users_each,
         .max_bytes = 64 * MIB,

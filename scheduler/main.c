@@ -121,7 +121,8 @@ static void print_fine(const struct program *p)
         printf("note: belayd may open %lld files at a time (ulimit -Hn, or LimitNOFILE= of its "
                "systemd unit), which is few: connections are limited to %d of nodes, %d of users, "
                "%d at the UNIX socket, %d of strangers and %d to providers\n",
-            (long long)f->max, f->nodes, f->users, f->users_at_socket, f->strangers, f->outgoing);
+            (long long)f->max, f->nodes, f->users, f->users_at_socket, f->unauthenticated,
+            f->outgoing);
 }
 
 /* By default, glibc raises this threshold whenever it frees a mapped block. Bodies of requests

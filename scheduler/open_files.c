@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * If the limit of open files allows all connections of the table in docs/reference/api.md, each
- * class gets its maximum there. Otherwise, strangers get up to a third of the connections: every
- * client begins as one, so their number decides how long a handshake may take in a flood. Nodes get
- * half of the rest, and the users of each of the two listeners half of what then remains.
+ * class gets its maximum there. Otherwise, unauthenticated clients get up to a third of the
+ * connections: every client begins as one, so their number decides how long a handshake may take in
+ * a flood. Nodes get half of the rest, and the users of each of the two listeners half of what then
+ * remains.
  */
 #include "scheduler/open_files.h"
 
@@ -13,7 +14,7 @@
 #include <inttypes.h>
 #include <sys/resource.h>
 
-#define STRANGERS_MAX 2048
+#define UNAUTHENTICATED_MAX 2048
 #define USERS_MAX 8192
 #define NODES_MAX 15000
 #define USERS_EACH_MAX 1024
@@ -32,16 +33,16 @@ static int clamp_to(int64_t n, int64_t min, int64_t max)
 
 int open_files_divide(int64_t max, struct open_files *ret_files, struct err *e)
 {
-    if (max < OPEN_FILES_LEAST)
+    if (max < OPEN_FILES_MIN)
         return err_set(e, ERR_CONFIG,
             "belayd may open %" PRId64 " files at a time and needs at least %d: raise the hard "
             "limit (ulimit -Hn, or LimitNOFILE= of its systemd unit); %d are enough for any "
             "cluster",
-            max, OPEN_FILES_LEAST, OPEN_FILES_MOST);
+            max, OPEN_FILES_MIN, OPEN_FILES_MAX);
     int64_t clients = max - min_i64(RESERVE_MIN + max / 8, RESERVE_MAX);
     struct open_files f = {.max = max};
-    f.strangers = (int)min_i64(STRANGERS_MAX, clients / 3);
-    clients -= f.strangers;
+    f.unauthenticated = (int)min_i64(UNAUTHENTICATED_MAX, clients / 3);
+    clients -= f.unauthenticated;
     f.nodes = (int)min_i64(NODES_MAX, clients / 2);
     f.users = f.users_at_socket = (int)min_i64(USERS_MAX, (clients - f.nodes) / 2);
     f.users_each =
@@ -58,14 +59,14 @@ int open_files_raise(struct open_files *ret_files, struct err *e)
     struct rlimit l;
     if (getrlimit(RLIMIT_NOFILE, &l) != 0)
         return err_errno(e, errno, "reading the limit of open files");
-    rlim_t wanted = l.rlim_max < OPEN_FILES_MOST ? l.rlim_max : OPEN_FILES_MOST;
+    rlim_t wanted = l.rlim_max < OPEN_FILES_MAX ? l.rlim_max : OPEN_FILES_MAX;
     if (l.rlim_cur < wanted) {
         struct rlimit raised = {wanted, l.rlim_max};
         if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
             l = raised;
     }
     return open_files_divide(
-        l.rlim_cur < OPEN_FILES_MOST ? (int64_t)l.rlim_cur : OPEN_FILES_MOST, ret_files, e);
+        l.rlim_cur < OPEN_FILES_MAX ? (int64_t)l.rlim_cur : OPEN_FILES_MAX, ret_files, e);
 }
 
 bool open_files_are_few(const struct open_files *files)

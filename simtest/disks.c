@@ -11,7 +11,7 @@
 
 #include "base/str.h"
 
-#define LONGEST_MS 900000
+#define FULL_MAX_MS 900000
 #define STARTS_MAX 8 /* maximum number of starts of a job that is too large */
 
 static bool disks_enabled(const struct world *w)
@@ -28,7 +28,7 @@ void disks_disturb(struct world *w)
         l = list_next(&w->agents, l);
     if (l)
         LIST_ENTRY(l, struct sim_agent, in_world)->full_until_ms =
-            world_now(w) + world_between(w, 1000, LONGEST_MS);
+            world_now(w) + world_between(w, 1000, FULL_MAX_MS);
 }
 
 static bool image_is_full(const struct sim_agent *a)

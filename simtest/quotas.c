@@ -28,7 +28,7 @@ static void add_team(
 static void set_limit(struct policy_limits *l, enum limit_kind kind, int64_t most)
 {
     l->is_set[kind] = true;
-    l->most[kind] = most;
+    l->max[kind] = most;
 }
 
 /* By seed. Either ann and bob have a quota of half of two small machines each, and cho has none and

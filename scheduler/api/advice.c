@@ -262,7 +262,7 @@ void api_advice(struct request *q)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
             advise_on_node(&x, LIST_ENTRY(l, struct node, in_all));
     api_reply_json(q->x, 200,
-        json_pack("{s:o,s:I,s:o}", "items", api_most_first(x.items, "waste_uusd_per_hour"),
+        json_pack("{s:o,s:I,s:o}", "items", api_sort_descending(x.items, "waste_uusd_per_hour"),
             "looked_at", (json_int_t)n, "next",
             api_json_opt(n < p.n ? p.jobs[n - 1]->row.id : CORE_ID_NONE, CORE_ID_NONE)));
     free(p.jobs);

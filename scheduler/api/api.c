@@ -302,7 +302,7 @@ bool api_read_flags(struct request *q, const struct api_flag *flags, size_t n)
 {
     struct json_reader r;
     struct err e;
-    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
+    json_t *body = q->r->body_len ? api_body(q, API_UNAUTHENTICATED_BODY_MAX) : json_object();
     if (!body)
         return false;
     json_reader_init(&r, body, "body", &e);
@@ -466,7 +466,7 @@ void api_identify(void *ctx, struct http_exchange *x, const struct http_server_r
         ret->class = HTTP_USER;
         STR_COPY(ret->name, attempt.user);
     } else {
-        ret->max_body_bytes = API_STRANGER_BODY_MAX;
+        ret->max_body_bytes = API_UNAUTHENTICATED_BODY_MAX;
     }
 }
 

@@ -43,7 +43,7 @@ struct api_options {
 
 #define API_BODY_MAX (9u << 20) /* a wire message, with some to spare */
 /* without a certificate, token or UNIX socket: enough for a join */
-#define API_STRANGER_BODY_MAX (64u << 10)
+#define API_UNAUTHENTICATED_BODY_MAX (64u << 10)
 
 struct api;
 

@@ -193,7 +193,7 @@ int64_t api_count(const struct list *l);
 json_t *api_json_opt(int64_t value, int64_t none);
 json_t *api_json_time(struct wall w); /* JSON null when not set */
 /* Sorts the array by the key, greatest first; takes the reference. */
-json_t *api_most_first(json_t *items, const char *key);
+json_t *api_sort_descending(json_t *items, const char *key);
 
 /* A job with the values that only the model has. stored_pool: the pool of its newest attempt as
  * returned by db_read_jobs, or NULL to read it. */
@@ -224,7 +224,7 @@ void api_channels_destroy_all(struct api *a);
 
 /* Returns false after an error reply: there is no such job, or it is another user's. what ("judge")
  * is for the error text. */
-bool api_may_judge(struct request *q, const char *what, struct job_row *ret_row);
+bool api_may_compare(struct request *q, const char *what, struct job_row *ret_row);
 /* Likewise, and the job has not ended. */
 bool api_may_change_job(struct request *q, const char *what);
 /* also returns its row */

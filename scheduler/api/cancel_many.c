@@ -131,7 +131,7 @@ void api_jobs_cancel_many(struct request *q)
     struct json_reader r;
     struct err e;
     struct cancel_many *c = NULL;
-    json_t *body = may_begin(q) ? api_body(q, API_STRANGER_BODY_MAX) : NULL;
+    json_t *body = may_begin(q) ? api_body(q, API_UNAUTHENTICATED_BODY_MAX) : NULL;
     if (!body)
         return;
     json_reader_init(&r, body, "body", &e);

@@ -481,7 +481,7 @@ static bool read_exec(struct request *q, struct channel *ch, char text[CORE_TEXT
 {
     struct json_reader r;
     struct err e;
-    json_t *body = api_body(q, API_STRANGER_BODY_MAX * 2);
+    json_t *body = api_body(q, API_UNAUTHENTICATED_BODY_MAX * 2);
     if (!body)
         return false;
     json_reader_init(&r, body, "body", &e);

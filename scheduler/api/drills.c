@@ -35,7 +35,7 @@ static bool read_compared(struct request *q, int64_t *ret_number, struct event *
 {
     struct json_reader r;
     struct err e;
-    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
+    json_t *body = api_body(q, API_UNAUTHENTICATED_BODY_MAX);
     if (!body)
         return false;
     json_reader_init(&r, body, "body", &e);
@@ -77,7 +77,7 @@ void api_jobs_compared(struct request *q)
     struct job_row row;
     struct err e;
     STR_COPY(ev.compared.by, q->caller.user);
-    if (!api_may_judge(q, "judge", &row) || !read_compared(q, &f.number, &ev))
+    if (!api_may_compare(q, "judge", &row) || !read_compared(q, &f.number, &ev))
         return;
     int rc = check_compared(q, &row, ev.compared.with, &e);
     if (rc == 0)

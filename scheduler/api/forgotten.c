@@ -200,8 +200,8 @@ static int read_forgotten(struct db_reader *r, void *of, json_t **ret_reply, str
         add_held_jobs(x);
     if (x->rc == 0)
         *ret_reply = json_pack("{s:o,s:I,s:b,s:O}", "items",
-            api_most_first(json_incref(x->items), "uusd_per_day"), "for_ms", (json_int_t)x->for_ms,
-            "more", (int)x->more, "unlisted", x->unlisted);
+            api_sort_descending(json_incref(x->items), "uusd_per_day"), "for_ms",
+            (json_int_t)x->for_ms, "more", (int)x->more, "unlisted", x->unlisted);
     return x->rc;
 }
 

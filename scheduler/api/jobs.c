@@ -533,7 +533,7 @@ void api_jobs_show(struct request *q)
 
 /* ---- changing ---- */
 
-bool api_may_judge(struct request *q, const char *what, struct job_row *ret_row)
+bool api_may_compare(struct request *q, const char *what, struct job_row *ret_row)
 {
     struct err e;
     if (db_read_job(q->api->o.reader, q->id, ret_row, &e) != 0) {
@@ -551,7 +551,7 @@ bool api_may_judge(struct request *q, const char *what, struct job_row *ret_row)
 
 bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row)
 {
-    if (!api_may_judge(q, what, ret_row))
+    if (!api_may_compare(q, what, ret_row))
         return false;
     if (ret_row->state == JOB_ENDED) {
         api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
@@ -596,7 +596,7 @@ static bool read_tasks(struct request *q, struct ranges *ret_tasks)
     *ret_tasks = (struct ranges){0};
     if (q->r->body_len == 0)
         return true;
-    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
+    json_t *body = api_body(q, API_UNAUTHENTICATED_BODY_MAX);
     if (!body)
         return false;
     json_reader_init(&r, body, "body", &e);

@@ -208,7 +208,7 @@ static void read_retry(struct json_reader *outer, struct job_spec *spec)
 }
 
 /* retries is short for retry.failed. requeue sets the kinds that retry leaves out: true to
- * RETRIES_USUAL, except failed and timeout; false to RETRIES_NEVER. */
+ * RETRIES_DEFAULT, except failed and timeout; false to RETRIES_NEVER. */
 static void read_retries(struct json_reader *r, struct job_spec *spec)
 {
     int64_t failed = json_opt_i64(r, "retries", 0, RETRIES_MAX, RETRIES_UNLIMITED);
@@ -221,7 +221,7 @@ static void read_retries(struct json_reader *r, struct job_spec *spec)
         spec->retries.n[RETRY_FAILED] = failed == 0 ? RETRIES_NEVER : (int32_t)failed;
     for (int k = 0; is_boolean && k < RETRY_KINDS; k++)
         if (spec->retries.n[k] == 0 && (!requeue || (k != RETRY_FAILED && k != RETRY_TIMEOUT)))
-            spec->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
+            spec->retries.n[k] = requeue ? RETRIES_DEFAULT : RETRIES_NEVER;
 }
 
 /* Reads the deadline: a moment (finish_by_ms), a duration from the submit on (finish_in_ms), or the

@@ -25,7 +25,7 @@ static int compare_by_key(const void *a, const void *b, void *key)
     return (x < y) - (x > y);
 }
 
-json_t *api_most_first(json_t *items, const char *key)
+json_t *api_sort_descending(json_t *items, const char *key)
 {
     size_t n = json_array_size(items), i;
     json_t **v = mem_array(n, sizeof(json_t *)), *list = json_array();

@@ -120,7 +120,7 @@ static json_t *quota_json(const struct team *t, const char *user, const struct a
     for (int k = 0; k < LIMIT_KINDS; k++) {
         enum limit_kind kind = (enum limit_kind)k;
         json_object_set_new(row, limit_names[k] + strlen("max_"), limit_json(w->used[k], kind));
-        json_object_set_new(row, limit_names[k], limit_json(w->most[k], kind));
+        json_object_set_new(row, limit_names[k], limit_json(w->max[k], kind));
     }
     return row;
 }

@@ -182,8 +182,8 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     config_read_racks(&r, &c.racks, &c.n_racks);
     config_read_volumes(&r, &c.volume_prices, &c.n_volume_prices);
     config_read_procurement(&r, &c.deadlines);
-    config_read_retries(&r, "retries", &c.retries.usual);
-    config_read_retries(&r, "retries_max", &c.retries.most);
+    config_read_retries(&r, "retries", &c.retries.defaults);
+    config_read_retries(&r, "retries_max", &c.retries.max);
     c.n_licences = yaml_opt_count_list(&r, "licences", c.licences, LICENCES_MAX);
     config_read_notify(&r, &c.notify);
     config_read_telemetry(&r, &c.telemetry);

@@ -87,13 +87,13 @@ static void opt_limit(
     if (!node || r->rc != 0)
         return;
     l->is_set[kind] = true;
-    l->most[kind] = LIMIT_NONE;
+    l->max[kind] = LIMIT_NONE;
     const char *text = yaml_opt_str(r, key, 32, "");
     if (r->rc == 0 && !str_eq(text, "none"))
-        l->most[kind] = kind == LIMIT_UUSD_H ? yaml_opt_uusd(r, key, 0)
-                                             : yaml_opt_i64(r, key, 0, POLICY_LIMIT_MAX, 0);
-    if (kind == LIMIT_MCPU && l->most[kind] != LIMIT_NONE)
-        l->most[kind] *= MCPU_A_CPU;
+        l->max[kind] = kind == LIMIT_UUSD_H ? yaml_opt_uusd(r, key, 0)
+                                            : yaml_opt_i64(r, key, 0, POLICY_LIMIT_MAX, 0);
+    if (kind == LIMIT_MCPU && l->max[kind] != LIMIT_NONE)
+        l->max[kind] *= MCPU_A_CPU;
 }
 
 static void read_limits(struct yaml_reader *r, struct policy_limits *l)
@@ -187,8 +187,8 @@ static void read_quota(struct yaml_reader *r, struct policy_team *t)
         yaml_reader_fail(r, borrow,
             "a team that has no quota and may not borrow could never run anything: give it a "
             "quota");
-    if (!t->limits.is_set[LIMIT_MCPU] || t->limits.most[LIMIT_MCPU] > t->quota_mcpu)
-        t->limits.most[LIMIT_MCPU] = t->quota_mcpu;
+    if (!t->limits.is_set[LIMIT_MCPU] || t->limits.max[LIMIT_MCPU] > t->quota_mcpu)
+        t->limits.max[LIMIT_MCPU] = t->quota_mcpu;
     t->limits.is_set[LIMIT_MCPU] = true;
 }
 
@@ -345,7 +345,7 @@ void config_read_policy(struct yaml_reader *root, struct queue_policy *ret_polic
     opt_limits(root, "each_user", &ret_policy->each_user);
     if (!ret_policy->each_user.is_set[LIMIT_SUBMITTED]) {
         ret_policy->each_user.is_set[LIMIT_SUBMITTED] = true;
-        ret_policy->each_user.most[LIMIT_SUBMITTED] = SUBMITTED_OF_USER;
+        ret_policy->each_user.max[LIMIT_SUBMITTED] = SUBMITTED_OF_USER;
     }
 }
 

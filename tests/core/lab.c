@@ -144,7 +144,7 @@ static void check_limits(const struct account *a)
     const struct allowance *const of[] = {&a->allowance, &a->team->allowance};
     for (size_t k = 0; k < 2; k++)
         for (int kind = 0; kind < LIMIT_KINDS; kind++)
-            if (kind != LIMIT_SUBMITTED && of[k]->used[kind] > of[k]->most[kind])
+            if (kind != LIMIT_SUBMITTED && of[k]->used[kind] > of[k]->max[kind])
                 fail_msg("%s of team %s exceeds %s", k == 0 ? a->row.user : "all", a->row.team,
                     limit_names[kind]);
 }

@@ -446,14 +446,14 @@ static void store(struct storm *st)
 static const struct queue_policy *order_of(uint64_t seed)
 {
     static struct policy_user users[] = {
-        {.name = "ann", .shares = 1, .limits = {.is_set = {true, true}, .most = {2, 1}}},
+        {.name = "ann", .shares = 1, .limits = {.is_set = {true, true}, .max = {2, 1}}},
         {.name = "bob", .shares = 2}};
     static struct policy_team team = {.name = "red",
         .shares = 1,
         .users = users,
         .n_users = 2,
         .limits = {.is_set = {[LIMIT_UUSD_H] = true, [LIMIT_SUBMITTED] = true},
-            .most = {[LIMIT_UUSD_H] = 2500000, [LIMIT_SUBMITTED] = 30}}};
+            .max = {[LIMIT_UUSD_H] = 2500000, [LIMIT_SUBMITTED] = 30}}};
     static struct policy_user ann = {.name = "ann", .shares = 1},
                               bob = {.name = "bob", .shares = 1};
     static struct policy_team teams[] = {

@@ -194,7 +194,7 @@ static void what_a_row_does_not_say_has_its_default(void **state)
     struct db_reader *r = util_reader(*state);
     struct job_row row;
     assert_int_equal(db_read_job(r, 1, &row, &e), 0);
-    assert_memory_equal(&row.spec.retries, &retries_usual, sizeof(retries_usual));
+    assert_memory_equal(&row.spec.retries, &retries_default, sizeof(retries_default));
     assert_int_equal(row.spec.mail, 0);
     db_reader_close(r);
     db_close(d);

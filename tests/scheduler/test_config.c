@@ -42,7 +42,7 @@ static void the_order_is_read_or_the_default(void **state)
     struct config c = parse("");
     struct queue_policy usual = queue_policy_defaults;
     usual.each_user.is_set[LIMIT_SUBMITTED] = true;
-    usual.each_user.most[LIMIT_SUBMITTED] = 200000;
+    usual.each_user.max[LIMIT_SUBMITTED] = 200000;
     assert_memory_equal(&c.policy, &usual, sizeof(c.policy));
     config_deinit(&c);
     c = parse(

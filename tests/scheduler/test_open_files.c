@@ -23,16 +23,17 @@ static struct open_files divide(int64_t max)
 
 static int clients(const struct open_files *f)
 {
-    return f->strangers + f->users + f->users_at_socket + f->nodes;
+    return f->unauthenticated + f->users + f->users_at_socket + f->nodes;
 }
 
 static void all_connections_together_leave_a_reserve(void **state)
 {
     (void)state;
-    for (int64_t max = OPEN_FILES_LEAST; max <= OPEN_FILES_MOST; max++) {
+    for (int64_t max = OPEN_FILES_MIN; max <= OPEN_FILES_MAX; max++) {
         struct open_files f = divide(max);
         assert_true(clients(&f) + f.outgoing + 48 <= max);
-        assert_true(f.strangers >= 8 && f.users >= 2 && f.users_at_socket >= 2 && f.nodes >= 8);
+        assert_true(
+            f.unauthenticated >= 8 && f.users >= 2 && f.users_at_socket >= 2 && f.nodes >= 8);
         assert_in_range(f.users_each, 1, f.users);
         assert_in_range(f.nodes_each, 1, f.nodes);
         assert_true(f.users_each >= 8 || f.users_each == f.users);
@@ -42,11 +43,11 @@ static void all_connections_together_leave_a_reserve(void **state)
 
 static void more_descriptors_are_never_fewer_connections(void **state)
 {
-    struct open_files last = divide(OPEN_FILES_LEAST);
+    struct open_files last = divide(OPEN_FILES_MIN);
     (void)state;
-    for (int64_t max = OPEN_FILES_LEAST + 1; max <= OPEN_FILES_MOST; max++) {
+    for (int64_t max = OPEN_FILES_MIN + 1; max <= OPEN_FILES_MAX; max++) {
         struct open_files f = divide(max);
-        assert_true(f.strangers >= last.strangers && f.outgoing >= last.outgoing);
+        assert_true(f.unauthenticated >= last.unauthenticated && f.outgoing >= last.outgoing);
         assert_true(clients(&f) >= clients(&last));
         last = f;
     }
@@ -54,9 +55,9 @@ static void more_descriptors_are_never_fewer_connections(void **state)
 
 static void where_there_are_enough_the_limits_are_those_of_the_manual(void **state)
 {
-    struct open_files f = divide(OPEN_FILES_MOST);
+    struct open_files f = divide(OPEN_FILES_MAX);
     (void)state;
-    assert_int_equal(f.strangers, 2048);
+    assert_int_equal(f.unauthenticated, 2048);
     assert_int_equal(f.users, 8192);
     assert_int_equal(f.users_at_socket, 8192);
     assert_int_equal(f.nodes, 15000);
@@ -70,12 +71,12 @@ static void too_few_are_refused_with_what_to_do(void **state)
     struct open_files f = {.max = 7};
     struct err e = {0};
     (void)state;
-    assert_int_equal(open_files_divide(OPEN_FILES_LEAST - 1, &f, &e), ERR_CONFIG);
+    assert_int_equal(open_files_divide(OPEN_FILES_MIN - 1, &f, &e), ERR_CONFIG);
     assert_non_null(strstr(e.text, "127 files"));
     assert_non_null(strstr(e.text, "at least 128"));
     assert_non_null(strstr(e.text, "LimitNOFILE="));
     assert_int_equal(f.max, 7);
-    f = divide(OPEN_FILES_LEAST);
+    f = divide(OPEN_FILES_MIN);
     assert_true(open_files_are_few(&f));
 }
 
@@ -86,19 +87,19 @@ static void the_limit_is_raised_and_never_lowered(void **state)
     struct err e;
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    struct rlimit low = {OPEN_FILES_LEAST, before.rlim_max};
+    struct rlimit low = {OPEN_FILES_MIN, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
     assert_int_equal(open_files_raise(&f, &e), 0);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
-    int64_t most = before.rlim_max < OPEN_FILES_MOST ? (int64_t)before.rlim_max : OPEN_FILES_MOST;
+    int64_t most = before.rlim_max < OPEN_FILES_MAX ? (int64_t)before.rlim_max : OPEN_FILES_MAX;
     assert_int_equal(l.rlim_cur, most);
     assert_int_equal(f.max, most);
-    if (before.rlim_max > OPEN_FILES_MOST) {
-        struct rlimit high = {OPEN_FILES_MOST + 1, before.rlim_max};
+    if (before.rlim_max > OPEN_FILES_MAX) {
+        struct rlimit high = {OPEN_FILES_MAX + 1, before.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &high), 0);
         assert_int_equal(open_files_raise(&f, &e), 0);
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
-        assert_int_equal(l.rlim_cur, OPEN_FILES_MOST + 1);
+        assert_int_equal(l.rlim_cur, OPEN_FILES_MAX + 1);
     }
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }

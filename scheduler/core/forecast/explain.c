@@ -202,22 +202,22 @@ static void explain_limit(
     if (kind == LIMIT_RUNNING) {
         explain_add_reason(a, "max-running",
             "%s has %" PRId64 " running jobs, of at most %" PRId64 " (max_running)", who,
-            w->used[kind], w->most[kind]);
+            w->used[kind], w->max[kind]);
     } else if (kind == LIMIT_GPUS) {
         explain_add_reason(a, "max-gpus",
             "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", of at most %" PRId64 " (max_gpus)",
-            (int64_t)j->row.spec.need.gpus * j->least, who, w->used[kind], w->most[kind]);
+            (int64_t)j->row.spec.need.gpus * j->least, who, w->used[kind], w->max[kind]);
     } else if (kind == LIMIT_MCPU) {
         cpus_text(j->shape->mcpu * j->least, need, sizeof need);
         cpus_text(w->used[kind], used, sizeof used);
-        cpus_text(w->most[kind], most, sizeof most);
+        cpus_text(w->max[kind], most, sizeof most);
         explain_add_reason(a, "max-cpus",
             "it needs %s cpus; %s uses %s, of at most %s (max_cpus, or its quota, beyond which it "
             "may not borrow)",
             need, who, used, most);
     } else {
         usd_text(w->used[kind], used, sizeof used);
-        usd_text(w->most[kind], most, sizeof most);
+        usd_text(w->max[kind], most, sizeof most);
         explain_add_reason(a, "max-usd-per-hour",
             "the running jobs of %s cost %s an hour, of at most %s (max_usd_per_hour)", who, used,
             most);
@@ -231,8 +231,8 @@ static void explain_too_much(
     static const enum limit_kind kinds[] = {LIMIT_GPUS, LIMIT_MCPU};
     char who[CORE_NAME_MAX + 8], left[32];
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        int64_t rest = w->most[kinds[k]] - w->used[kinds[k]];
-        if (w->most[kinds[k]] == LIMIT_NONE)
+        int64_t rest = w->max[kinds[k]] - w->used[kinds[k]];
+        if (w->max[kinds[k]] == LIMIT_NONE)
             continue;
         cpus_text((kinds[k] == LIMIT_GPUS ? 1000 : 1) * (rest > 0 ? rest : 0), left, sizeof left);
         explain_add_reason(a, "too-large-for-limit",
@@ -249,13 +249,13 @@ static void explain_limits(
     const struct allowance *const of[] = {&j->account->allowance, &j->account->team->allowance};
     char who[CORE_NAME_MAX + 8], left[32];
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
-        int64_t rest = of[k]->most[LIMIT_UUSD_H] - of[k]->used[LIMIT_UUSD_H];
+        int64_t rest = of[k]->max[LIMIT_UUSD_H] - of[k]->used[LIMIT_UUSD_H];
         for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
             if (limits_stop(m, of[k], j->shape, (enum limit_kind)kind))
                 explain_limit(j, of[k], (enum limit_kind)kind, a);
         if (v->too_expensive > 0 && shape_is_exclusive(j->shape))
             explain_too_much(j, of[k], v->too_expensive, a);
-        if (v->too_expensive == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
+        if (v->too_expensive == 0 || of[k]->max[LIMIT_UUSD_H] == LIMIT_NONE)
             continue;
         usd_text(rest > 0 ? rest : 0, left, sizeof left);
         explain_add_reason(a, "too-dear",

@@ -385,12 +385,12 @@ static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
     struct variant v;
     variant_init(r, &v);
     struct allowance *w = of_team ? &v.team.allowance : &v.account.allowance;
-    int64_t is = w->most[kind];
+    int64_t is = w->max[kind];
     if (is == LIMIT_NONE)
         return;
-    w->most[kind] = LIMIT_NONE;
+    w->max[kind] = LIMIT_NONE;
     int64_t most = needed(r, &v.shape, w, kind);
-    w->most[kind] = most;
+    w->max[kind] = most;
     if (most <= is || !starts(r, &v.shape))
         return;
     char with[32], now[32];

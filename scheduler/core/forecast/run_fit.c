@@ -32,7 +32,7 @@ bool run_exceeds(
             [LIMIT_UUSD_H] = c ? l->nodes * run_price_of(s, c, l->shape) : 0,
             [LIMIT_MCPU] = l->nodes * priority_mcpu(model_policy(s->p->m), each)};
         for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
-            if (more[kind] > 0 && more[kind] > g->of->most[kind] - g->used[kind])
+            if (more[kind] > 0 && more[kind] > g->of->max[kind] - g->used[kind])
                 return true;
     }
     return false;

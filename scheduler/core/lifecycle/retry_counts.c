@@ -74,7 +74,7 @@ void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX])
     out[0] = '\0';
     for (int k = 0; k < RETRY_KINDS; k++) {
         const char *comma = n > 0 ? "," : "";
-        if (r->n[k] == 0 || r->n[k] == RETRIES_USUAL)
+        if (r->n[k] == 0 || r->n[k] == RETRIES_DEFAULT)
             continue;
         if (r->n[k] == RETRIES_UNLIMITED)
             text_format(
@@ -91,7 +91,7 @@ void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX])
 /* The number that a setting stands for; it must be set (not 0). */
 static int32_t retries_of_setting(int32_t wish, int k)
 {
-    return wish == RETRIES_NEVER ? 0 : wish == RETRIES_USUAL ? retries_usual.n[k] : wish;
+    return wish == RETRIES_NEVER ? 0 : wish == RETRIES_DEFAULT ? retries_default.n[k] : wish;
 }
 
 int retries_resolve(const struct retries *job, const struct retries *pool,
@@ -99,14 +99,14 @@ int retries_resolve(const struct retries *job, const struct retries *pool,
 {
     struct retries r;
     for (int k = 0; k < RETRY_KINDS; k++) {
-        int32_t wish = job->n[k] ? job->n[k] : pool && pool->n[k] ? pool->n[k] : o->usual.n[k];
-        int32_t most = o->most.n[k] ? retries_of_setting(o->most.n[k], k) : RETRIES_UNLIMITED;
+        int32_t wish = job->n[k] ? job->n[k] : pool && pool->n[k] ? pool->n[k] : o->defaults.n[k];
+        int32_t most = o->max.n[k] ? retries_of_setting(o->max.n[k], k) : RETRIES_UNLIMITED;
         if (job->n[k] > most)
             return err_set(e, ERR_INVALID,
                 "it requests more requeues after an end as %s than belayd's configuration allows, "
                 "at most %" PRId32,
                 retry_kind_names[k], most);
-        r.n[k] = wish ? retries_of_setting(wish, k) : retries_usual.n[k];
+        r.n[k] = wish ? retries_of_setting(wish, k) : retries_default.n[k];
         r.n[k] = r.n[k] < most ? r.n[k] : most;
     }
     *ret_retries = r;

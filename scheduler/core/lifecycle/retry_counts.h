@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Number of retries per kind of end: "failed=2,timeout=1,node-lost=unlimited". Unset kinds fall
- * back to the pool, then to belayd's configuration, then to retries_usual. The configured maximum
+ * back to the pool, then to belayd's configuration, then to retries_default. The configured maximum
  * applies to all jobs.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRY_COUNTS_H
@@ -11,8 +11,8 @@
 #include "scheduler/core/model/rows.h"
 
 struct retry_options {
-    struct retries usual; /* defaults */
-    struct retries most;  /* 0: no maximum; RETRIES_NEVER: no retries */
+    struct retries defaults;
+    struct retries max; /* 0: no maximum; RETRIES_NEVER: no retries */
 };
 
 /* Each kind at most once, numbers 0 .. RETRIES_MAX; "" sets none. ERR_INVALID. */
@@ -21,7 +21,7 @@ int retries_parse(const char *text, struct retries *ret_retries, struct err *e);
 /* A single number: "3", "unlimited". */
 int retries_parse_number(const char *text, int32_t *ret_n, struct err *e);
 
-/* Format of retries_parse; RETRIES_USUAL is omitted. */
+/* Format of retries_parse; RETRIES_DEFAULT is omitted. */
 void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX]);
 
 /* The effective numbers: the first setting that is set. pool may be NULL. ERR_INVALID: the job

@@ -55,7 +55,7 @@ struct shape; /* jobs with the same demand and account; pending ones in order */
 
 /* Usage and limits of a user or team (limits.c). */
 struct allowance {
-    int64_t most[LIMIT_KINDS]; /* maximum of each kind; LIMIT_NONE = unlimited */
+    int64_t max[LIMIT_KINDS]; /* maximum of each kind; LIMIT_NONE = unlimited */
     int64_t used[LIMIT_KINDS];
     bool is_limited; /* has a limit on running jobs */
     /* Used up at the last change of the usage: no further job may run, or only jobs without
@@ -516,7 +516,7 @@ struct model_options {
     int64_t retention_ms; /* AFTER_AUTO: how long checkpoints of ended jobs stay */
     const struct queue_policy
         *policy; /* borrowed for the model's life; NULL = queue_policy_defaults */
-    const struct retry_options *retries; /* borrowed; NULL = retries_usual without limits */
+    const struct retry_options *retries; /* borrowed; NULL = retries_default without limits */
     const struct window *windows;        /* borrowed; names are unique */
     size_t n_windows;
     /* Licences of the cluster; copied. Names are unique, at most LICENCES_MAX. */

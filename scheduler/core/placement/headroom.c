@@ -26,9 +26,9 @@ static void compute_left(struct work *w, const struct allowance *of)
 {
     int64_t *left = left_of(w, of);
     for (int k = 0; k < LIMIT_KINDS; k++)
-        left[k] = of->most[k] == LIMIT_NONE   ? INT64_MAX
-                  : of->most[k] > of->used[k] ? of->most[k] - of->used[k]
-                                              : 0;
+        left[k] = of->max[k] == LIMIT_NONE   ? INT64_MAX
+                  : of->max[k] > of->used[k] ? of->max[k] - of->used[k]
+                                             : 0;
 }
 
 void headroom_compute(struct work *w)
@@ -95,8 +95,8 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
 
 static struct headroom headroom_of(struct work *w, const struct shape *s, int64_t nodes)
 {
-    bool pays = s->account->allowance.most[LIMIT_UUSD_H] != LIMIT_NONE ||
-                s->account->team->allowance.most[LIMIT_UUSD_H] != LIMIT_NONE;
+    bool pays = s->account->allowance.max[LIMIT_UUSD_H] != LIMIT_NONE ||
+                s->account->team->allowance.max[LIMIT_UUSD_H] != LIMIT_NONE;
     struct headroom one = {.gpus = s->need.gpus, .mcpu = s->mcpu};
     if (pays || shape_is_exclusive(s) || s->in_budgets)
         one = cheapest(w, s);

@@ -34,21 +34,21 @@
 
 static bool is_limited(const struct allowance *w, enum limit_kind kind)
 {
-    return w->most[kind] != LIMIT_NONE;
+    return w->max[kind] != LIMIT_NONE;
 }
 
 /* No job may be added, except perhaps ones without cost. */
 static bool is_used_up(const struct allowance *w)
 {
-    return w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING] ||
-           w->used[LIMIT_UUSD_H] >= w->most[LIMIT_UUSD_H];
+    return w->used[LIMIT_RUNNING] >= w->max[LIMIT_RUNNING] ||
+           w->used[LIMIT_UUSD_H] >= w->max[LIMIT_UUSD_H];
 }
 
 void allowance_init_hypothetical(
     const struct model *m, struct allowance *w, const char *team, const char *user)
 {
     for (int k = 0; k < LIMIT_KINDS; k++) {
-        w->most[k] = policy_limit(model_policy(m), team, user, (enum limit_kind)k);
+        w->max[k] = policy_limit(model_policy(m), team, user, (enum limit_kind)k);
         w->is_limited |= k != LIMIT_SUBMITTED && is_limited(w, (enum limit_kind)k);
     }
     w->was_used_up = is_used_up(w);
@@ -77,7 +77,7 @@ void limits_submitted(struct account *a, int64_t n)
 static int check_submit(
     const struct allowance *w, const char *whose, const char *name, int64_t n, struct err *e)
 {
-    int64_t most = w->most[LIMIT_SUBMITTED], used = w->used[LIMIT_SUBMITTED];
+    int64_t most = w->max[LIMIT_SUBMITTED], used = w->used[LIMIT_SUBMITTED];
     if (most == LIMIT_NONE || n <= most - used)
         return 0;
     return err_set(e, ERR_CONFLICT,
@@ -116,13 +116,13 @@ static bool allowance_stops(const struct model *m, const struct allowance *w, co
     int64_t gpus = (int64_t)nodes * s->need.gpus;
     switch (kind) {
     case LIMIT_RUNNING:
-        return w->used[kind] >= w->most[kind];
+        return w->used[kind] >= w->max[kind];
     case LIMIT_GPUS:
-        return gpus > 0 && gpus > w->most[kind] - w->used[kind];
+        return gpus > 0 && gpus > w->max[kind] - w->used[kind];
     case LIMIT_UUSD_H:
-        return w->used[kind] >= w->most[kind] && !has_free_machine(m, s);
+        return w->used[kind] >= w->max[kind] && !has_free_machine(m, s);
     case LIMIT_MCPU:
-        return nodes * s->mcpu > w->most[kind] - w->used[kind];
+        return nodes * s->mcpu > w->max[kind] - w->used[kind];
     case LIMIT_SUBMITTED:
     case LIMIT_KINDS:
         break;
@@ -187,7 +187,7 @@ static void add_load(
 
 static bool has_left(const struct allowance *w, enum limit_kind kind, int64_t each, int32_t times)
 {
-    return each == 0 || !is_limited(w, kind) || each <= (w->most[kind] - w->used[kind]) / times;
+    return each == 0 || !is_limited(w, kind) || each <= (w->max[kind] - w->used[kind]) / times;
 }
 
 /* Whether this load fits `times` times. GPUs and cpus of non-exclusive shapes do not depend on the
@@ -297,7 +297,7 @@ static void unthrottle(struct model *m, struct allowance *w)
     enum limit_kind kind;
     int taken = 0;
     link_remove(&w->may_return);
-    if (w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING])
+    if (w->used[LIMIT_RUNNING] >= w->max[LIMIT_RUNNING])
         return;
     for (struct shape *s = queue_first_throttled(w), *next; s; s = next) {
         next = queue_next_throttled(s);

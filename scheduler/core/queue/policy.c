@@ -98,12 +98,12 @@ int64_t policy_limit(
     const struct policy_team *t = find_team(o, team);
     const struct policy_user *u = t && user ? find_user(t, user) : NULL;
     if (!user)
-        return t && t->limits.is_set[kind] ? t->limits.most[kind] : LIMIT_NONE;
+        return t && t->limits.is_set[kind] ? t->limits.max[kind] : LIMIT_NONE;
     if (u && u->limits.is_set[kind])
-        return u->limits.most[kind];
+        return u->limits.max[kind];
     if (t && t->each_user.is_set[kind])
-        return t->each_user.most[kind];
-    return o->each_user.is_set[kind] ? o->each_user.most[kind] : LIMIT_NONE;
+        return t->each_user.max[kind];
+    return o->each_user.is_set[kind] ? o->each_user.max[kind] : LIMIT_NONE;
 }
 
 int64_t policy_quota_mcpu(const struct queue_policy *o, const char *team)

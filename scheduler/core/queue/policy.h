@@ -35,8 +35,8 @@ extern const char *const limit_names[];
 #define POLICY_LIMIT_MAX 1000000000LL /* jobs, GPUs, cpus */
 
 struct policy_limits {
-    bool is_set[LIMIT_KINDS];  /* unset: the next level applies (policy_limit) */
-    int64_t most[LIMIT_KINDS]; /* LIMIT_NONE: no limit, whatever the next level has */
+    bool is_set[LIMIT_KINDS]; /* unset: the next level applies (policy_limit) */
+    int64_t max[LIMIT_KINDS]; /* LIMIT_NONE: no limit, whatever the next level has */
 };
 
 struct policy_user {

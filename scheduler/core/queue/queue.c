@@ -35,7 +35,7 @@
  * the node. */
 static bool chooses_nodes(const struct allowance *w, const struct shape *s)
 {
-    return w->most[LIMIT_UUSD_H] != LIMIT_NONE || (w->is_limited && shape_is_exclusive(s));
+    return w->max[LIMIT_UUSD_H] != LIMIT_NONE || (w->is_limited && shape_is_exclusive(s));
 }
 
 /* ---- keys: texts that differ for different values and are fast to build ---- */

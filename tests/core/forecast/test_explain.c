@@ -287,9 +287,9 @@ static void held_and_limited_jobs_are_explained_with_the_remedy(void **state)
     (void)state;
     struct lab l;
     struct policy_limits one = {.is_set[LIMIT_RUNNING] = true,
-        .most = {LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE}};
+        .max = {LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE}};
     struct queue_policy policy = queue_policy_defaults;
-    one.most[LIMIT_RUNNING] = 1;
+    one.max[LIMIT_RUNNING] = 1;
     policy.each_user = one;
     lab_init_policy(&l, &policy);
     lab_join(&l, "n1", 8);

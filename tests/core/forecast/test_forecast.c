@@ -302,7 +302,7 @@ static void a_limit_is_waited_for(void **state)
     struct queue_policy policy = queue_policy_defaults;
     struct job_row r = lab_job(1);
     for (int k = 0; k < LIMIT_KINDS; k++)
-        policy.each_user.most[k] = k == LIMIT_RUNNING ? 1 : LIMIT_NONE;
+        policy.each_user.max[k] = k == LIMIT_RUNNING ? 1 : LIMIT_NONE;
     policy.each_user.is_set[LIMIT_RUNNING] = true;
     lab_init_policy(&l, &policy);
     lab_join(&l, "n1", 4);

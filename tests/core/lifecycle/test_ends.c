@@ -283,15 +283,15 @@ static void retry_wishes_are_a_number(void **state)
     struct err e;
     assert_int_equal(retries_parse("", &job, &e), 0);
     assert_int_equal(retries_parse("failed=2,node-lost=unlimited,timeout=0", &pool, &e), 0);
-    assert_int_equal(retries_parse("failed=7,evicted=3,timeout=9", &o.usual, &e), 0);
+    assert_int_equal(retries_parse("failed=7,evicted=3,timeout=9", &o.defaults, &e), 0);
     assert_int_equal(retries_resolve(&job, &pool, &o, &got, &e), 0);
     assert_int_equal(got.n[RETRY_FAILED], 2);
     assert_int_equal(got.n[RETRY_TIMEOUT], 0);
     assert_int_equal(got.n[RETRY_NODE_LOST], RETRIES_UNLIMITED);
     assert_int_equal(got.n[RETRY_EVICTED], 3);
     assert_int_equal(got.n[RETRY_DRAINED], RETRIES_UNLIMITED);
-    assert_int_equal(retries_parse("failed=1,reclaimed=0", &o.most, &e), 0);
-    job.n[RETRY_EVICTED] = RETRIES_USUAL;
+    assert_int_equal(retries_parse("failed=1,reclaimed=0", &o.max, &e), 0);
+    job.n[RETRY_EVICTED] = RETRIES_DEFAULT;
     assert_int_equal(retries_resolve(&job, &pool, &o, &got, &e), 0);
     assert_int_equal(got.n[RETRY_FAILED], 1);
     assert_int_equal(got.n[RETRY_RECLAIMED], 0);

@@ -334,7 +334,7 @@ static void a_job_moved_to_another_team_counts_there(void **state)
             .users = blue_users,
             .n_users = 2,
             .limits = {.is_set = {[LIMIT_SUBMITTED] = true, [LIMIT_RUNNING] = true},
-                .most = {[LIMIT_SUBMITTED] = 2, [LIMIT_RUNNING] = 1}}},
+                .max = {[LIMIT_SUBMITTED] = 2, [LIMIT_RUNNING] = 1}}},
         {.name = "green", .shares = 1, .users = green_users, .n_users = 1}};
     static struct policy_qos classes[] = {{.name = "high", .boost_ms = 1}};
     struct queue_policy o = queue_policy_defaults;

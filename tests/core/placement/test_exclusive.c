@@ -147,7 +147,7 @@ static void limits_count_what_it_holds(void **state)
     struct lab l;
     struct queue_policy o = queue_policy_defaults;
     o.each_user.is_set[LIMIT_GPUS] = true;
-    o.each_user.most[LIMIT_GPUS] = 4;
+    o.each_user.max[LIMIT_GPUS] = 4;
     begin(&l, &o);
     join_gpus(&l, "large", 64, 8);
     struct job_row r = lab_job(1);

@@ -420,7 +420,7 @@ static void a_team_without_borrowing_stays_within_its_quota(void **state)
     struct queue_policy o = options();
     struct policy_team strict = teams[0];
     strict.limits.is_set[LIMIT_MCPU] = true;
-    strict.limits.most[LIMIT_MCPU] = strict.quota_mcpu;
+    strict.limits.max[LIMIT_MCPU] = strict.quota_mcpu;
     o.teams = &strict;
     o.n_teams = 1;
     begin(&l, &o, 4, 4);
@@ -684,7 +684,7 @@ static void a_team_at_its_limit_does_not_hold_up_others(void **state)
     memcpy(limited, teams, sizeof teams);
     o.teams = limited;
     limited[0].each_user.is_set[LIMIT_RUNNING] = true;
-    limited[0].each_user.most[LIMIT_RUNNING] = 1;
+    limited[0].each_user.max[LIMIT_RUNNING] = 1;
     begin(&l, &o, 2, 4);
     struct job_row r = job_of("red", 4);
     STR_COPY(r.user, "ann");

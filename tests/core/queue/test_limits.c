@@ -17,7 +17,7 @@ static struct policy_limits limit(enum limit_kind kind, int64_t most)
 {
     struct policy_limits l = {0};
     l.is_set[kind] = true;
-    l.most[kind] = most;
+    l.max[kind] = most;
     return l;
 }
 
