@@ -8,71 +8,71 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct seen {
+struct collected {
     int64_t ids[100];
     int n, stop_after; /* 0: never */
     int answer;
 };
 
-static int see(struct seen *s, int64_t id)
+static int collect(struct collected *s, int64_t id)
 {
     s->ids[s->n++] = id;
     return s->stop_after && s->n == s->stop_after ? s->answer : 0;
 }
 
-static int see_job(void *ctx, const struct job_row *row)
+static int collect_job(void *ctx, const struct job_row *row)
 {
     assert_int_equal(row->queued_mono.ms, TIME_NONE_MS);
-    return see(ctx, row->id);
+    return collect(ctx, row->id);
 }
 
-static int see_attempt(void *ctx, const struct attempt_row *row)
+static int collect_attempt(void *ctx, const struct attempt_row *row)
 {
-    return see(ctx, row->attempt);
+    return collect(ctx, row->attempt);
 }
 
-static int see_history(void *ctx, const struct history_row *row)
+static int collect_history(void *ctx, const struct history_row *row)
 {
-    return see(ctx, row->id);
+    return collect(ctx, row->id);
 }
 
-static int see_checkpoint(void *ctx, const struct checkpoint_row *row)
+static int collect_checkpoint(void *ctx, const struct checkpoint_row *row)
 {
-    return see(ctx, row->ref.attempt * 10 + row->ref.sequence);
+    return collect(ctx, row->ref.attempt * 10 + row->ref.sequence);
 }
 
-static int see_drill(void *ctx, const struct drill_row *row)
+static int collect_drill(void *ctx, const struct drill_row *row)
 {
-    return see(ctx, row->job * 10 + row->number);
+    return collect(ctx, row->job * 10 + row->number);
 }
 
-static int see_ledger(void *ctx, const struct ledger_row *row)
+static int collect_ledger(void *ctx, const struct ledger_row *row)
 {
-    return see(ctx, row->uusd);
+    return collect(ctx, row->uusd);
 }
 
-static int see_node(void *ctx, const struct node_row *row)
+static int collect_node(void *ctx, const struct node_row *row)
 {
-    return see(ctx, row->id);
+    return collect(ctx, row->id);
 }
 
-static int see_instance(void *ctx, const struct instance_row *row)
+static int collect_instance(void *ctx, const struct instance_row *row)
 {
-    return see(ctx, row->id);
+    return collect(ctx, row->id);
 }
 
-static int see_offer(void *ctx, const struct offer_row *row)
+static int collect_offer(void *ctx, const struct offer_row *row)
 {
     assert_int_equal(row->avoid_until.ms, TIME_NONE_MS);
-    return see(ctx, row->id);
+    return collect(ctx, row->id);
 }
 
-static int see_token(void *ctx, const struct token_row *row)
+static int collect_token(void *ctx, const struct token_row *row)
 {
-    return see(ctx, row->id);
+    return collect(ctx, row->id);
 }
 
-static void assert_ids(const struct seen *s, int n, ...)
+static void assert_ids(const struct collected *s, int n, ...)
 {
     va_list ap;
     va_start(ap, n);
@@ -98,14 +98,14 @@ static void add_jobs(void)
     ({                                                                                             \
         struct job_filter f_ = {__VA_ARGS__};                                                      \
         memset(&s, 0, sizeof(s));                                                                  \
-        assert_int_equal(db_read_jobs(r, &f_, see_job, &s, NULL, &e), 0);                          \
+        assert_int_equal(db_read_jobs(r, &f_, collect_job, &s, NULL, &e), 0);                      \
         &s;                                                                                        \
     })
 
 static void jobs_are_listed_newest_first_by_filter_and_page(void **state)
 {
     (void)state;
-    struct seen s;
+    struct collected s;
 
     add_jobs();
     assert_ids(SEEN_JOBS(.limit = 100), 8, 8, 7, 6, 5, 4, 3, 2, 1);
@@ -207,7 +207,7 @@ static void options_that_are_only_stored_are_merged_and_a_task_has_those_of_its_
     assert_document(4, NULL);
 }
 
-static int see_restart(void *ctx, const struct restart_moments *m)
+static int collect_restart(void *ctx, const struct restart_moments *m)
 {
     struct restart_moments *all = ctx;
     all[m->attempt * 2 + m->rank] = *m;
@@ -250,7 +250,7 @@ static void restarts_have_the_times_of_their_machines(void **state)
     batch_add(&b, TABLE_LEDGER,
         &(struct ledger_row){.job = 1, .attempt = 2, .node = 4, .kind = LEDGER_USEFUL, .ms = 9});
     util_commit(d, &b);
-    assert_int_equal(db_read_restarts(r, 1, see_restart, m, &e), 0);
+    assert_int_equal(db_read_restarts(r, 1, collect_restart, m, &e), 0);
     assert_int_equal(m[2].attempt, 0); /* the first attempt is no restart */
     assert_int_equal(m[6].attempt, 0); /* the third has not started */
     assert_int_equal(m[4].stopped_at.ms, 151);
@@ -268,13 +268,13 @@ static void restarts_have_the_times_of_their_machines(void **state)
     assert_int_equal(m[8].restore_ms, 4);
     assert_int_equal(m[8].lost_ms, 20 - 6 + 3);
     assert_false(wall_is_set(m[9].intended_at));
-    assert_int_equal(db_read_restarts(r, 2, see_restart, m, &e), 0);
+    assert_int_equal(db_read_restarts(r, 2, collect_restart, m, &e), 0);
 }
 
 static void filters_go_together(void **state)
 {
     (void)state;
-    struct seen s;
+    struct collected s;
 
     add_varied_jobs();
     assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_PENDING | 1u << JOB_ENDED), 4, 5, 3, 2, 1);
@@ -310,7 +310,7 @@ static void filters_go_together(void **state)
 static void a_list_is_sorted_and_continues_after_a_job(void **state)
 {
     (void)state;
-    struct seen s = {0};
+    struct collected s = {0};
     struct job_filter by_end = {.sort = JOBS_BY_END, .limit = 1},
                       f = {.sort = JOBS_OLDEST, .limit = 2, .users = {{"ada"}, 1}};
     int64_t next = -1;
@@ -320,19 +320,19 @@ static void a_list_is_sorted_and_continues_after_a_job(void **state)
     assert_ids(SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END), 3, 1, 3, 2);
     assert_ids(SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END, .since_ms = 20000), 2, 1, 3);
     assert_ids(SEEN_JOBS(.limit = 9, .sort = JOBS_BY_END, .ends = 1u << END_FAILED), 1, 2);
-    s = (struct seen){0};
+    s = (struct collected){0};
     for (int i = 0; i < 4 && next != 0; i++) {
-        assert_int_equal(db_read_jobs(r, &by_end, see_job, &s, &next, &e), 0);
+        assert_int_equal(db_read_jobs(r, &by_end, collect_job, &s, &next, &e), 0);
         by_end.before = next;
     }
     assert_ids(&s, 3, 1, 3, 2);
     assert_int_equal(next, 0);
-    s = (struct seen){0};
-    assert_int_equal(db_read_jobs(r, &f, see_job, &s, &next, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_jobs(r, &f, collect_job, &s, &next, &e), 0);
     assert_ids(&s, 2, 1, 3);
     assert_int_equal(next, 3);
     by_end.before = 4;
-    assert_int_equal(db_read_jobs(r, &by_end, see_job, &s, &next, &e), ERR_INVALID);
+    assert_int_equal(db_read_jobs(r, &by_end, collect_job, &s, &next, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "before"));
 }
 
@@ -342,7 +342,7 @@ static void a_page_looks_at_no_more_than_so_many(void **state)
     (void)state;
     enum { N = JOBS_EXAMINED_MAX * 2 + 10 };
     struct db_batch b = {0};
-    struct seen s = {0};
+    struct collected s = {0};
     static const enum job_sort sorts[] = {JOBS_NEWEST, JOBS_OLDEST, JOBS_BY_END};
 
     for (int64_t id = 1; id <= N; id++) {
@@ -355,9 +355,9 @@ static void a_page_looks_at_no_more_than_so_many(void **state)
         struct job_filter f = {.sort = sorts[i], .teams = {{"red"}, 1}, .limit = 10};
         int64_t next = -1;
         int pages = 0;
-        s = (struct seen){0};
+        s = (struct collected){0};
         for (; next != 0; pages++) {
-            assert_int_equal(db_read_jobs(r, &f, see_job, &s, &next, &e), 0);
+            assert_int_equal(db_read_jobs(r, &f, collect_job, &s, &next, &e), 0);
             f.before = next;
         }
         assert_int_equal(pages, 3);
@@ -371,14 +371,15 @@ static void a_page_looks_at_no_more_than_so_many(void **state)
 static void a_limit_that_cannot_be_is_refused(void **state)
 {
     (void)state;
-    struct seen s = {0};
+    struct collected s = {0};
     int32_t limits[] = {INT32_MIN, -1, 0, 1001, INT32_MAX};
 
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         struct job_filter f = {.limit = limits[i]};
-        assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), ERR_INVALID);
-        assert_int_equal(db_read_history(r, 0, 0, limits[i], see_history, &s, &e), ERR_INVALID);
-        assert_int_equal(db_read_last_history(r, 1, limits[i], see_history, &s, &e), ERR_INVALID);
+        assert_int_equal(db_read_jobs(r, &f, collect_job, &s, NULL, &e), ERR_INVALID);
+        assert_int_equal(db_read_history(r, 0, 0, limits[i], collect_history, &s, &e), ERR_INVALID);
+        assert_int_equal(
+            db_read_last_history(r, 1, limits[i], collect_history, &s, &e), ERR_INVALID);
     }
     assert_int_equal(s.n, 0);
 }
@@ -388,7 +389,7 @@ struct used {
     struct buf all;
 };
 
-static int see_pool(void *ctx, const struct job_row *row)
+static int collect_pool(void *ctx, const struct job_row *row)
 {
     struct used *u = ctx;
     buf_printf(&u->all, "%lld:%s ", (long long)row->id, u->pool);
@@ -401,7 +402,7 @@ static void a_list_tells_the_pool_of_each_newest_attempt(void **state)
     struct used u = {0};
     struct job_filter f = {.limit = 6, .index = -1, .states = UINT32_MAX, .pool_used = u.pool};
     add_varied_jobs();
-    assert_int_equal(db_read_jobs(r, &f, see_pool, &u, NULL, &e), 0);
+    assert_int_equal(db_read_jobs(r, &f, collect_pool, &u, NULL, &e), 0);
     assert_string_equal(buf_str(&u.all), "6:base 5: 4:gpu 3: 2:base 1:base ");
     buf_deinit(&u.all);
 }
@@ -409,14 +410,14 @@ static void a_list_tells_the_pool_of_each_newest_attempt(void **state)
 static void a_callback_can_end_the_walk_well_or_with_an_error(void **state)
 {
     (void)state;
-    struct seen s = {.stop_after = 2, .answer = 1};
+    struct collected s = {.stop_after = 2, .answer = 1};
     struct job_filter f = {.limit = 100};
 
     add_jobs();
-    assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), 0);
+    assert_int_equal(db_read_jobs(r, &f, collect_job, &s, NULL, &e), 0);
     assert_ids(&s, 2, 8, 7);
-    s = (struct seen){.stop_after = 1, .answer = ERR_CANCELLED};
-    assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), ERR_CANCELLED);
+    s = (struct collected){.stop_after = 1, .answer = ERR_CANCELLED};
+    assert_int_equal(db_read_jobs(r, &f, collect_job, &s, NULL, &e), ERR_CANCELLED);
     assert_ids(&s, 1, 8);
     for (sqlite3_stmt *left = sqlite3_next_stmt(d->sql, NULL); left;
          left = sqlite3_next_stmt(d->sql, left))
@@ -463,7 +464,7 @@ static void the_parts_of_a_job_come_in_their_order(void **state)
 {
     (void)state;
     struct db_batch b = {0};
-    struct seen s = {0};
+    struct collected s = {0};
 
     for (int i = 3; i >= 1; i--) {
         for (int64_t job = 1; job <= 2; job++) {
@@ -475,28 +476,28 @@ static void the_parts_of_a_job_come_in_their_order(void **state)
         }
     }
     util_commit(d, &b);
-    assert_int_equal(db_read_attempts(r, 2, see_attempt, &s, &e), 0);
+    assert_int_equal(db_read_attempts(r, 2, collect_attempt, &s, &e), 0);
     assert_ids(&s, 3, 1, 2, 3);
-    s = (struct seen){0};
-    assert_int_equal(db_read_checkpoints(r, 1, see_checkpoint, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_checkpoints(r, 1, collect_checkpoint, &s, &e), 0);
     assert_ids(&s, 6, 32, 31, 22, 21, 12, 11);
-    s = (struct seen){0};
-    assert_int_equal(db_read_history(r, 2, 12, 10, see_history, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_history(r, 2, 12, 10, collect_history, &s, &e), 0);
     assert_ids(&s, 2, 22, 32);
-    s = (struct seen){0};
-    assert_int_equal(db_read_history(r, 0, 12, 3, see_history, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_history(r, 0, 12, 3, collect_history, &s, &e), 0);
     assert_ids(&s, 3, 21, 22, 31);
-    s = (struct seen){0};
-    assert_int_equal(db_read_last_history(r, 2, 2, see_history, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_last_history(r, 2, 2, collect_history, &s, &e), 0);
     assert_ids(&s, 2, 22, 32);
-    s = (struct seen){0};
-    assert_int_equal(db_read_last_history(r, 2, 1000, see_history, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_last_history(r, 2, 1000, collect_history, &s, &e), 0);
     assert_ids(&s, 3, 12, 22, 32);
-    s = (struct seen){0};
-    assert_int_equal(db_read_ledger(r, 1, see_ledger, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_ledger(r, 1, collect_ledger, &s, &e), 0);
     assert_ids(&s, 3, 301, 201, 101); /* in order of insertion */
-    s = (struct seen){0};
-    assert_int_equal(db_read_ledger(r, 0, see_ledger, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_ledger(r, 0, collect_ledger, &s, &e), 0);
     assert_int_equal(s.n, 6);
 }
 
@@ -575,7 +576,7 @@ static void drills_are_listed_and_the_newest_that_says_something_counts(void **s
         {2, 1, DRILL_FAILED, "b"}, {3, 1, DRILL_PASSED, "b"}, {4, 1, DRILL_PASSED, "c"},
         {4, 2, DRILL_FAILED, "c"}, {5, 1, DRILL_RESUMED, "d"}, {6, 1, DRILL_PASSED, ""}};
     struct db_batch b = {0};
-    struct seen s = {0};
+    struct collected s = {0};
     struct drill_row got;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -591,15 +592,15 @@ static void drills_are_listed_and_the_newest_that_says_something_counts(void **s
         batch_add(&b, TABLE_DRILLS, &row);
     }
     util_commit(d, &b);
-    assert_int_equal(db_read_job_drills(r, 4, see_drill, &s, &e), 0);
+    assert_int_equal(db_read_job_drills(r, 4, collect_drill, &s, &e), 0);
     assert_ids(&s, 2, 41, 42);
-    s = (struct seen){0};
-    assert_int_equal(db_read_drills(r, NULL, 3, see_drill, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_drills(r, NULL, 3, collect_drill, &s, &e), 0);
     assert_ids(&s, 3, 61, 51, 42);
-    s = (struct seen){0};
-    assert_int_equal(db_read_drills(r, "ada", 9, see_drill, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_drills(r, "ada", 9, collect_drill, &s, &e), 0);
     assert_ids(&s, 2, 42, 41);
-    assert_int_equal(db_read_drills(r, NULL, 0, see_drill, &s, &e), ERR_INVALID);
+    assert_int_equal(db_read_drills(r, NULL, 0, collect_drill, &s, &e), ERR_INVALID);
     assert_int_equal(db_read_certificate(r, "a", &got, &e), 0);
     assert_int_equal(got.number, 1);
     assert_int_equal(db_read_certificate(r, "b", &got, &e), 0);
@@ -614,7 +615,7 @@ static void nodes_and_instances_can_be_the_live_ones_only(void **state)
 {
     (void)state;
     struct db_batch b = {0};
-    struct seen s = {0};
+    struct collected s = {0};
 
     for (int i = 1; i <= 3; i++) {
         batch_add(
@@ -623,27 +624,27 @@ static void nodes_and_instances_can_be_the_live_ones_only(void **state)
             &(struct instance_row){.id = i, .state = i == 1 ? INSTANCE_GONE : INSTANCE_ENDING});
     }
     util_commit(d, &b);
-    assert_int_equal(db_read_nodes(r, true, see_node, &s, &e), 0);
+    assert_int_equal(db_read_nodes(r, true, collect_node, &s, &e), 0);
     assert_ids(&s, 2, 1, 3);
-    s = (struct seen){0};
-    assert_int_equal(db_read_nodes(r, false, see_node, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_nodes(r, false, collect_node, &s, &e), 0);
     assert_ids(&s, 3, 1, 2, 3);
-    s = (struct seen){0};
-    assert_int_equal(db_read_instances(r, true, see_instance, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_instances(r, true, collect_instance, &s, &e), 0);
     assert_ids(&s, 2, 2, 3);
-    s = (struct seen){0};
-    assert_int_equal(db_read_instances(r, false, see_instance, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_instances(r, false, collect_instance, &s, &e), 0);
     assert_ids(&s, 3, 1, 2, 3);
 }
 
-static int see_sum(void *ctx, const struct ledger_sum *sum)
+static int collect_sum(void *ctx, const struct ledger_sum *sum)
 {
     struct ledger_sum *all = ctx;
     all[sum->instance] = *sum;
     return 0;
 }
 
-static int see_gap(void *ctx, const struct ledger_gap *gap)
+static int collect_gap(void *ctx, const struct ledger_gap *gap)
 {
     struct ledger_gap *last = ctx;
     assert_int_equal(last->job, 0);
@@ -703,12 +704,12 @@ static void the_ledger_is_summed_by_instance_and_its_gaps_are_found(void **state
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         batch_add(&b, TABLE_LEDGER, &rows[i]);
     util_commit(d, &b);
-    assert_int_equal(db_read_ledger_sums(r, see_sum, sums, &e), 0);
+    assert_int_equal(db_read_ledger_sums(r, collect_sum, sums, &e), 0);
     assert_int_equal(sums[2].uusd, 1107);
     assert_int_equal(sums[2].attempts_uusd, 7);
     assert_int_equal(sums[2].ms, 38);
     assert_int_equal(sums[0].instance + sums[1].instance + sums[3].instance, 0);
-    assert_int_equal(db_read_ledger_gaps(r, see_gap, &gap, &e), 0);
+    assert_int_equal(db_read_ledger_gaps(r, collect_gap, &gap, &e), 0);
     assert_int_equal(gap.job, 1);
     assert_int_equal(gap.attempt, 2);
     assert_int_equal(gap.ms, 8);
@@ -719,7 +720,7 @@ static void offers_and_tokens_are_listed_in_order(void **state)
 {
     (void)state;
     struct db_batch b = {0};
-    struct seen s = {0};
+    struct collected s = {0};
     struct token_row token;
 
     batch_add(&b, TABLE_OFFERS, &(struct offer_row){.id = 2});
@@ -728,10 +729,10 @@ static void offers_and_tokens_are_listed_in_order(void **state)
         &b, TABLE_TOKENS, &(struct token_row){.hash = "b", .join = true, .used_at = WALL_NONE});
     batch_add(&b, TABLE_TOKENS, &(struct token_row){.hash = "a", .user = "ada", .used_at = {5}});
     util_commit(d, &b);
-    assert_int_equal(db_read_offers(r, see_offer, &s, &e), 0);
+    assert_int_equal(db_read_offers(r, collect_offer, &s, &e), 0);
     assert_ids(&s, 2, 1, 2);
-    s = (struct seen){0};
-    assert_int_equal(db_read_tokens(r, see_token, &s, &e), 0);
+    s = (struct collected){0};
+    assert_int_equal(db_read_tokens(r, collect_token, &s, &e), 0);
     assert_ids(&s, 2, 1, 2);
     assert_int_equal(db_read_token_by_hash(r, "b", &token, &e), 0);
     assert_true(token.join);
@@ -772,7 +773,7 @@ static void lists_read_no_more_than_they_show(void **state)
 {
     (void)state;
     struct buf last = {0};
-    struct seen s = {0};
+    struct collected s = {0};
     struct token_row token;
 
     sqlite3_trace_v2(d->sql, SQLITE_TRACE_STMT, keep_text, &last);
@@ -796,24 +797,24 @@ static void lists_read_no_more_than_they_show(void **state)
     assert_plan(&last, "INTEGER PRIMARY KEY");
     SEEN_JOBS(.limit = 9, .users = {{"ada"}, 1}, .states = 1u << JOB_PENDING, .names = {{"x*"}, 1});
     assert_plan(&last, "jobs_user_live");
-    assert_int_equal(db_read_history(r, 2, 1, 10, see_history, &s, &e), 0);
+    assert_int_equal(db_read_history(r, 2, 1, 10, collect_history, &s, &e), 0);
     assert_plan(&last, "history_job");
-    assert_int_equal(db_read_checkpoints(r, 2, see_checkpoint, &s, &e), 0);
+    assert_int_equal(db_read_checkpoints(r, 2, collect_checkpoint, &s, &e), 0);
     assert_plan(&last, "PRIMARY KEY");
-    assert_int_equal(db_read_ledger(r, 2, see_ledger, &s, &e), 0);
+    assert_int_equal(db_read_ledger(r, 2, collect_ledger, &s, &e), 0);
     assert_plan(&last, "ledger_job");
-    assert_int_equal(db_read_nodes(r, true, see_node, &s, &e), 0);
+    assert_int_equal(db_read_nodes(r, true, collect_node, &s, &e), 0);
     assert_plan(&last, "nodes_live");
-    assert_int_equal(db_read_instances(r, true, see_instance, &s, &e), 0);
+    assert_int_equal(db_read_instances(r, true, collect_instance, &s, &e), 0);
     assert_plan(&last, "instances_live");
     assert_int_equal(db_read_token_by_hash(r, "aa", &token, &e), ERR_NOT_FOUND);
     assert_plan(&last, "tokens_1");
     struct drill_row drill;
     assert_int_equal(db_read_certificate(r, "aa", &drill, &e), ERR_NOT_FOUND);
     assert_plan(&last, "drills_key");
-    assert_int_equal(db_read_drills(r, NULL, 9, see_drill, &s, &e), 0);
+    assert_int_equal(db_read_drills(r, NULL, 9, collect_drill, &s, &e), 0);
     assert_plan(&last, "drills_asked");
-    assert_int_equal(db_read_job_drills(r, 2, see_drill, &s, &e), 0);
+    assert_int_equal(db_read_job_drills(r, 2, collect_drill, &s, &e), 0);
     assert_plan(&last, "PRIMARY KEY");
     sqlite3_trace_v2(d->sql, 0, NULL, NULL);
     buf_deinit(&last);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct asked {
+struct why_case {
     struct lab *lab;
     int64_t job, node;
     struct reason reasons[EXPLAIN_REASONS_MAX];
@@ -18,10 +18,10 @@ struct asked {
 };
 
 /* A job that runs on the only node. */
-static struct asked begin(struct lab *lab)
+static struct why_case begin(struct lab *lab)
 {
     struct lab_reply r = {0};
-    struct asked a = {.lab = lab, .node = lab_join(lab, "n", 4)};
+    struct why_case a = {.lab = lab, .node = lab_join(lab, "n", 4)};
     lab_submit(lab, 1, &r);
     lab_tick(lab);
     assert_int_equal(r.n, 1);
@@ -29,7 +29,7 @@ static struct asked begin(struct lab *lab)
     return a;
 }
 
-static const struct job_row *row(const struct asked *a)
+static const struct job_row *row(const struct why_case *a)
 {
     return &model_job(a->lab->model, a->job)->row;
 }
@@ -66,7 +66,7 @@ static void heartbeat(struct lab *lab, int64_t node)
 }
 
 /* Until its next attempt is placed; other: another node, or CORE_ID_NONE. */
-static void await_start(const struct asked *a, int64_t other)
+static void await_start(const struct why_case *a, int64_t other)
 {
     for (int k = 0; row(a)->state != JOB_RUNNING; k++) {
         assert_true(k < 100);
@@ -78,7 +78,7 @@ static void await_start(const struct asked *a, int64_t other)
 
 /* The job's attempt ends on the node, with this text of its agent. */
 static void end_on(
-    const struct asked *a, int64_t node, enum end_kind kind, int32_t exit_code, const char *text)
+    const struct why_case *a, int64_t node, enum end_kind kind, int32_t exit_code, const char *text)
 {
     struct event ev = {.type = EV_ATTEMPT_ENDED,
         .ended = {.job = a->job,
@@ -91,13 +91,13 @@ static void end_on(
     lab_tick(a->lab);
 }
 
-static void end(const struct asked *a, enum end_kind kind, int32_t exit_code, const char *text)
+static void end(const struct why_case *a, enum end_kind kind, int32_t exit_code, const char *text)
 {
     await_start(a, CORE_ID_NONE);
     end_on(a, a->node, kind, exit_code, text);
 }
 
-static void explain(struct asked *a, bool may_see)
+static void explain(struct why_case *a, bool may_see)
 {
     struct job_row r;
     struct err e;
@@ -107,7 +107,7 @@ static void explain(struct asked *a, bool may_see)
 }
 
 /* The only one with this code. */
-static const char *text_of(const struct asked *a, const char *code)
+static const char *text_of(const struct why_case *a, const char *code)
 {
     const char *text = NULL;
     for (size_t i = 0; i < a->n; i++) {
@@ -126,7 +126,7 @@ static void assert_has(const char *text, const char *words)
 }
 
 /* Ends starts for lack of space until the job is held. */
-static void hold_for_space(struct asked *a, const char *text)
+static void hold_for_space(struct why_case *a, const char *text)
 {
     for (int k = 1; k <= JOB_NO_SPACE_MAX; k++) {
         char of_this[CORE_TEXT_MAX];
@@ -139,7 +139,7 @@ static void hold_for_space(struct asked *a, const char *text)
 
 static void a_job_held_for_space_has_the_last_text_and_the_cure(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     hold_for_space(&a, "its workdir needs 9 GiB, of 2 GiB free");
     explain(&a, true);
     assert_string_equal(text_of(&a, "no-room"),
@@ -151,7 +151,7 @@ static void a_job_held_for_space_has_the_last_text_and_the_cure(void **state)
 static void a_long_text_leaves_space_for_the_cure(void **state)
 {
     char text[240];
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     memset(text, 'x', sizeof(text));
     snprintf(text + sizeof(text) - 17, 17, " of 2 GiB, full.");
     hold_for_space(&a, text);
@@ -163,7 +163,7 @@ static void a_long_text_leaves_space_for_the_cure(void **state)
 
 static void without_a_text_the_core_says_where_to_look(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     hold_for_space(&a, "");
     explain(&a, true);
     assert_string_equal(text_of(&a, "no-room"),
@@ -173,7 +173,7 @@ static void without_a_text_the_core_says_where_to_look(void **state)
 
 static void others_are_not_shown_what_had_no_space(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     hold_for_space(&a, "/data/secret needs 9 GiB");
     explain(&a, false);
     assert_has(text_of(&a, "no-room"), "no node could start it, 5 times in a row");
@@ -204,7 +204,7 @@ static void add_elastic(struct lab *lab)
 
 static void a_job_that_avoids_a_node_has_the_text_of_that_node(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     add_elastic(a.lab); /* another node may come */
     end(&a, END_CAPACITY, 0, "9 GiB, of 2 GiB free");
     explain(&a, true);
@@ -219,7 +219,7 @@ static void a_job_that_avoids_a_node_has_the_text_of_that_node(void **state)
 static void the_text_is_that_of_the_rank_without_space(void **state)
 {
     struct lab *lab = *state;
-    struct asked a = {.lab = lab, .node = lab_join(lab, "n", 1)};
+    struct why_case a = {.lab = lab, .node = lab_join(lab, "n", 1)};
     int64_t other = lab_join(lab, "n2", 1);
     a.job = submit_gang(lab);
     for (int k = 1; k <= JOB_NO_SPACE_MAX; k++) {
@@ -234,7 +234,7 @@ static void the_text_is_that_of_the_rank_without_space(void **state)
 
 static void a_job_held_for_its_store_has_the_text_and_the_cure(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     end(&a, END_STORE, 0, "s3://jobs: 403 AccessDenied");
     explain(&a, true);
     assert_string_equal(text_of(&a, "store"),
@@ -243,7 +243,7 @@ static void a_job_held_for_its_store_has_the_text_and_the_cure(void **state)
 
 static void a_cure_in_the_text_is_not_said_twice(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     end(&a, END_STORE, 0,
         "no checkpoint 1.4 is there; belay release --from-scratch 1 begins again");
     explain(&a, true);
@@ -253,7 +253,7 @@ static void a_cure_in_the_text_is_not_said_twice(void **state)
 
 static void without_a_text_of_the_store_the_core_says_where_to_look(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     end(&a, END_STORE, 0, "");
     explain(&a, true);
     assert_string_equal(text_of(&a, "store"),
@@ -264,7 +264,7 @@ static void without_a_text_of_the_store_the_core_says_where_to_look(void **state
 /* The core's line says when the next try is, the agent's line why. */
 static void a_job_that_waits_for_its_store_has_both_lines(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     end(&a, END_STORE_AWAY, 0, "s3://jobs: 403 ExpiredToken");
     explain(&a, true);
     assert_true(a.n >= 2);
@@ -280,7 +280,7 @@ static void a_job_that_waits_for_its_store_has_both_lines(void **state)
 
 static void others_are_not_shown_why_the_store_refuses(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     struct event ev = {.type = EV_STORE_REFUSED,
         .store_refused = {.job = a.job, .attempt = 1, .node = a.node, .tries = 2}};
     STR_COPY(ev.store_refused.text, "/data/secret: permission denied");
@@ -295,7 +295,7 @@ static void others_are_not_shown_why_the_store_refuses(void **state)
 
 static void what_ended_says_how_and_where_its_output_is(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     end(&a, END_FAILED, 3, "exit code 3 after 5 s");
     explain(&a, true);
     assert_int_equal(a.n, 2);
@@ -308,7 +308,7 @@ static void what_ended_says_how_and_where_its_output_is(void **state)
 
 static void an_exit_code_that_the_text_lacks_is_added(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     end(&a, END_FAILED, 127, "its interpreter is not there");
     explain(&a, true);
     assert_string_equal(text_of(&a, "ended"),
@@ -317,7 +317,7 @@ static void an_exit_code_that_the_text_lacks_is_added(void **state)
 
 static void without_a_moment_of_the_model_only_the_full_disk_is_known(void **state)
 {
-    struct asked a = begin(*state);
+    struct why_case a = begin(*state);
     const struct api api = {.o = {.tick = a.lab->tick, .reader = a.lab->reader}};
     assert_int_equal(api_explain(&api, NULL, row(&a), true, a.reasons), 1);
     assert_string_equal(a.reasons[0].code, "disk-full");
