@@ -101,13 +101,13 @@ struct sums {
     double cost[COLUMNS]; /* sum, as parts of on-demand only */
     size_t n_best;
     /* sums over windows with an optimum: of the optimum, and of the others */
-    double cost_best, beside[COLUMNS];
+    double cost_best, cost_compared[COLUMNS];
     /* Of OURS to FREE. With several zones: relative to the cheaper of UP's two ways to choose a
      * zone. */
     struct worst worst[FREE + 1];
-    double beside_baseline[FREE + 1]; /* the same relative to the baseline of the cap */
+    double over_baseline[FREE + 1]; /* the same relative to the baseline of the cap */
     /* Greatest extra cost of either way of UP to choose a zone relative to the other. */
-    double next_beside, best_beside;
+    double next_over_best, best_over_next;
 };
 
 static void note_worst(const struct group *g, size_t from, const struct setting *s,
@@ -125,7 +125,7 @@ static void note_worst(const struct group *g, size_t from, const struct setting 
         .theirs = *theirs};
 }
 
-static double best_of(const struct group *g, size_t from, const struct setting *s)
+static double optimum_of(const struct group *g, size_t from, const struct setting *s)
 {
     struct best_case c = {.n_zones = g->n,
         .n_ticks = g->ticks - from,
@@ -154,7 +154,7 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
 {
     const double sure = (double)(WORK_MS + s->restart_ms),
-                 best = with_best ? best_of(g, from, s) : 0;
+                 best = with_best ? optimum_of(g, from, s) : 0;
     struct played played[COLUMNS];
 
     sums->cost_best += best / sure;
@@ -165,7 +165,7 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
         played[k] =
             policy_play(g, from, s, &p, &(struct capped){columns[k].cap, law_of(w, g, k)}, known);
         sums->cost[k] += played[k].cost_ms / sure;
-        sums->beside[k] += with_best ? played[k].cost_ms / sure : 0;
+        sums->cost_compared[k] += with_best ? played[k].cost_ms / sure : 0;
         if (k <= FREE)
             sums->late += played[k].late;
         else
@@ -179,13 +179,13 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
         theirs = &played[UNIFORM_BEST];
     for (size_t k = OURS; k <= FREE; k++) {
         note_worst(g, from, s, &played[k], theirs, &sums->worst[k]);
-        sums->beside_baseline[k] = fmax(sums->beside_baseline[k],
+        sums->over_baseline[k] = fmax(sums->over_baseline[k],
             (played[k].cost_ms - played[g->n > 1 ? UNIFORM_BEST : UNIFORM].cost_ms) / sure);
     }
     if (g->n > 1) {
         const double next = (played[UNIFORM].cost_ms - played[UNIFORM_BEST].cost_ms) / sure;
-        sums->next_beside = fmax(sums->next_beside, next);
-        sums->best_beside = fmax(sums->best_beside, -next);
+        sums->next_over_best = fmax(sums->next_over_best, next);
+        sums->best_over_next = fmax(sums->best_over_next, -next);
     }
     sums->n++;
 }
@@ -205,12 +205,12 @@ struct bars {
         size_t dearer;
         double to_uniform, to_forms, to_all, to_all_most, to_best, to_best_most;
         struct worst worst;
-        double beside_baseline;
+        double over_baseline;
     } of[FREE + 1];
     double best_gain; /* of the optimum, relative to the cheapest form */
     double best_gain_most;
     size_t out_of_reach; /* settings in which it is below AIM */
-    double next_beside, best_beside;
+    double next_over_best, best_over_next;
     /* distance of greedy and UP to the optimum, as a part of on-demand only */
     double greedy_gap, uniform_gap;
 };
@@ -233,10 +233,10 @@ static double least_of(const double *cost, bool of_all)
 static void sum_up(const struct sums *sums, struct bars *bars)
 {
     const double forms = least_of(sums->cost, false), all = least_of(sums->cost, true),
-                 there = least_of(sums->beside, true);
+                 there = least_of(sums->cost_compared, true);
 
     for (size_t k = OURS; k <= FREE; k++) {
-        const double ours = sums->cost[k], to_best = sums->beside[k] / sums->cost_best;
+        const double ours = sums->cost[k], to_best = sums->cost_compared[k] / sums->cost_best;
         bars->of[k].dearer += ours > all * 1.00001;
         bars->of[k].to_all_most = fmax(bars->of[k].to_all_most, ours / all);
         bars->of[k].to_uniform += ours / sums->cost[UNIFORM];
@@ -246,16 +246,16 @@ static void sum_up(const struct sums *sums, struct bars *bars)
         bars->of[k].to_best_most = fmax(bars->of[k].to_best_most, to_best);
         if (!bars->of[k].worst.zone || sums->worst[k].more > bars->of[k].worst.more)
             bars->of[k].worst = sums->worst[k];
-        bars->of[k].beside_baseline = fmax(bars->of[k].beside_baseline, sums->beside_baseline[k]);
+        bars->of[k].over_baseline = fmax(bars->of[k].over_baseline, sums->over_baseline[k]);
     }
     const double gain = (there - sums->cost_best) / there;
     bars->best_gain += gain;
     bars->best_gain_most = fmax(bars->best_gain_most, gain);
     bars->out_of_reach += gain < AIM;
-    bars->next_beside = fmax(bars->next_beside, sums->next_beside);
-    bars->best_beside = fmax(bars->best_beside, sums->best_beside);
-    bars->uniform_gap += (sums->beside[UNIFORM] - sums->cost_best) / (double)sums->n_best;
-    bars->greedy_gap += (sums->beside[GREEDY] - sums->cost_best) / (double)sums->n_best;
+    bars->next_over_best = fmax(bars->next_over_best, sums->next_over_best);
+    bars->best_over_next = fmax(bars->best_over_next, sums->best_over_next);
+    bars->uniform_gap += (sums->cost_compared[UNIFORM] - sums->cost_best) / (double)sums->n_best;
+    bars->greedy_gap += (sums->cost_compared[GREEDY] - sums->cost_best) / (double)sums->n_best;
     bars->settings++;
     bars->late += sums->late;
     bars->late_others += sums->late_others;
@@ -264,7 +264,7 @@ static void sum_up(const struct sums *sums, struct bars *bars)
 static void print_row(const char *what, const struct setting *s, const struct sums *sums)
 {
     const size_t n_columns = sums->cost[UNIFORM_BEST] > 0 ? COLUMNS : GREEDY + 1;
-    const double forms = least_of(sums->cost, true), there = least_of(sums->beside, true),
+    const double forms = least_of(sums->cost, true), there = least_of(sums->cost_compared, true),
                  best = sums->cost_best;
 
     printf("%-14s %3.0f %4.2f %.0f:1 %6.2f", what, (double)s->deadline_ms / HOUR_MS,
@@ -272,12 +272,12 @@ static void print_row(const char *what, const struct setting *s, const struct su
     for (size_t k = OURS; k < n_columns; k++)
         printf(" %6.2f", 100 * sums->cost[k] / (double)sums->n);
     printf(" | %.3f %.3f %.3f | %4.1f %4.0f |", sums->cost[OURS] / sums->cost[UNIFORM],
-        sums->cost[OURS] / forms, sums->beside[OURS] / best, 100 * (there - best) / there,
-        100 * (there - sums->beside[OURS]) / (there - best));
+        sums->cost[OURS] / forms, sums->cost_compared[OURS] / best, 100 * (there - best) / there,
+        100 * (there - sums->cost_compared[OURS]) / (there - best));
     for (size_t k = OURS; k <= FREE; k++)
         printf(" %+5.1f", 100 * sums->worst[k].more);
     if (n_columns == COLUMNS)
-        printf(" %+5.1f %+5.1f", 100 * sums->next_beside, 100 * sums->best_beside);
+        printf(" %+5.1f %+5.1f", 100 * sums->next_over_best, 100 * sums->best_over_next);
     printf(" | %zu %zu\n", sums->late, sums->late_others);
     fflush(stdout);
 }
@@ -307,7 +307,7 @@ static void print_bars(const char *what, const struct bars *b)
             "worst window %+.1f %% (relative to the cap's baseline %+.1f %%)\n",
             columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_all / n,
             b->of[k].to_all_most, b->of[k].dearer, b->of[k].to_best / n, b->of[k].to_best_most,
-            100 * w->more, 100 * b->of[k].beside_baseline);
+            100 * w->more, 100 * b->of[k].over_baseline);
         printf("          worst window: %s from tick %zu, deadline %.0f h, restart %.2f h, %.0f:1; "
                "%zu starts, %.1f h on spot, %.1f h on on-demand; UP: %zu, %.1f h, %.1f h\n",
             w->zone, w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS,
@@ -315,7 +315,7 @@ static void print_bars(const char *what, const struct bars *b)
             (double)w->ours.sure_ms / HOUR_MS, w->theirs.starts,
             (double)w->theirs.spot_ms / HOUR_MS, (double)w->theirs.sure_ms / HOUR_MS);
     }
-    if (b->next_beside > 0 || b->best_beside > 0) {
+    if (b->next_over_best > 0 || b->best_over_next > 0) {
         printf(
             "   possible saving: in a setting, the optimum is at most %.1f %% below the cheapest "
             "form; it is less than %.0f %% below in %zu of %zu settings\n",
@@ -323,7 +323,7 @@ static void print_bars(const char *what, const struct bars *b)
         printf(
             "   UP's two ways to choose a zone, worst window relative to the other way: %+.1f %% "
             "(UP, the next available one), %+.1f %% (UP*, the best so far)\n",
-            100 * b->next_beside, 100 * b->best_beside);
+            100 * b->next_over_best, 100 * b->best_over_next);
     }
     printf("   processor time so far: %.0f s\n\n", (double)clock() / CLOCKS_PER_SEC);
     fflush(stdout);
