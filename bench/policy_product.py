@@ -5,14 +5,17 @@ scripts/bench policy judges the decision alone, among zones whose state is known
 core decides, as in belayd: an offer's state is known only from the launches that were tried, a
 machine boots, a job restores, and waits for its saves.
 
-    scripts/bench policy --product [--windows N] [--zones N,...] [--slack S,...] [--keep DIR]
+    scripts/bench policy --product [--windows N] [--zones N,...] [--slack S,...]
+        [--limit saves|work] [--keep DIR]
 
 A cell is a number of zones and a slack; in each of its windows a log of 60 jobs runs once under
 each policy. The windows differ in their zones and in their part of the trace. --keep keeps the
 inputs in DIR, and prints the command of each run.
 
 A job takes HOURS on an on-demand machine, with the waits for its saves; its slack is the time from
-submit to deadline relative to that. Its time limit is its work alone, without the saves.
+submit to deadline relative to that. Its time limit is that time as well: it counts the saves, as
+belayd does. With --limit work it is the work alone, so that only measured saves can tell that the
+job takes longer.
 
 `belay simulate` is given no history: belayd starts with its built-in expectation of a market, and
 learns during the log from its own launches, as a new installation does.
@@ -42,6 +45,7 @@ ZONES = (1, 2, 4, 9)
 SLACKS = (1.04, 1.08, 1.17, 1.3, 1.6)
 MIXED = "mixed"
 WINDOWS = 3
+LIMIT_SAVES, LIMIT_WORK = "saves", "work"
 
 OURS, ALONE = "belay", "on-dem"
 # The name in the table: the value of `deadlines: {policy: ...}`.
@@ -91,7 +95,7 @@ def pools_text(zones, policy):
     return "\n".join(lines + ["deadlines: {policy: %s}" % policy]) + "\n"
 
 
-def jobs_text(slack, seed):
+def jobs_text(slack, seed, limit):
     rng = random.Random(seed)
     lines = ["submit,run,finish_by,time_limit,cpus,gpus,memory"]
     for i in range(JOBS):
@@ -104,14 +108,17 @@ def jobs_text(slack, seed):
             at += rng.randrange(GAP_S)
         work_s = takes_s * SAVE_EVERY_S // (SAVE_EVERY_S + SAVE_S)
         by = at + int(takes_s * of)
-        lines.append("%d,%d,%d,%d,8,1,60G" % (at, work_s, by, work_s))
+        lines.append(
+            "%d,%d,%d,%d,8,1,60G"
+            % (at, work_s, by, {LIMIT_SAVES: takes_s, LIMIT_WORK: work_s}[limit])
+        )
     return "\n".join(lines) + "\n"
 
 
 class Window:
     """A log on some zones, from some moment of the traces."""
 
-    def __init__(self, belay, top, n_zones, slack, i, n):
+    def __init__(self, belay, top, n_zones, slack, i, n, limit=LIMIT_SAVES):
         all_zones = traces(top)
         names = sorted(all_zones)
         with open(all_zones[names[0]]) as f:
@@ -119,6 +126,7 @@ class Window:
         first = i * len(names) // n
         self.zones = [names[(first + k) % len(names)] for k in range(n_zones)]
         self.slack = slack
+        self.limit = limit
         self.from_s = len(trace["data"]) * i // n * trace["metadata"]["gap_seconds"]
         self.seed = i
         self.belay = belay
@@ -131,7 +139,7 @@ class Window:
         with open(pools, "w") as f:
             f.write(pools_text(self.zones, POLICIES[policy]))
         with open(jobs, "w") as f:
-            f.write(jobs_text(self.slack, self.seed))
+            f.write(jobs_text(self.slack, self.seed, self.limit))
         words = [self.belay, "simulate", "--json", "--pools", pools, "--jobs", jobs]
         words += ["--trace", self.folder]
         words += ["--trace-from", "%ds" % self.from_s, "--save", "%ds" % SAVE_S]
@@ -209,15 +217,17 @@ def row(n_zones, slack, cells):
     )
 
 
-def judge(belay, top, zones, slacks, windows, directory, progress, on_cell):
-    """Runs all cells; calls on_cell(zones, slack, policy -> Cell) in their order."""
-    wanted = [(n, slack) for n in zones for slack in slacks]
+def judge(belay, top, o, directory, progress, on_cell):
+    """Runs the cells of options(); calls on_cell(zones, slack, policy -> Cell) in their order."""
+    wanted = [(n, slack) for n in o.zones for slack in o.slack]
     done = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {
             (n, slack, policy): [
-                pool.submit(Window(belay, top, n, slack, i, windows).run, policy, directory)
-                for i in range(windows)
+                pool.submit(
+                    Window(belay, top, n, slack, i, o.windows, o.limit).run, policy, directory
+                )
+                for i in range(o.windows)
             ]
             for n, slack in wanted
             for policy in POLICIES
@@ -228,28 +238,33 @@ def judge(belay, top, zones, slacks, windows, directory, progress, on_cell):
                 for policy in POLICIES:
                     results = [run.result() for run in runs[n, slack, policy]]
                     done += len(results)
-                    progress(done, len(wanted) * len(POLICIES) * windows, results)
+                    progress(done, len(wanted) * len(POLICIES) * o.windows, results)
                     cells[policy] = Cell([result for result, _ in results])
                 on_cell(n, slack, cells)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def numbers(text, allowed):
-    chosen = [word for word in allowed if str(word) in text.split(",")]
-    if len(chosen) != len(text.split(",")):
-        raise SystemExit(
-            'policy --product: expected some of %s, found "%s"'
-            % (",".join(map(str, allowed)), text)
-        )
+def some_of(*allowed):
+    """The type of an option that chooses some of these."""
+
+    def chosen(text):
+        words = text.split(",")
+        if not set(words) <= set(map(str, allowed)):
+            raise argparse.ArgumentTypeError(
+                'expected some of %s, found "%s"' % (",".join(map(str, allowed)), text)
+            )
+        return [one for one in allowed if str(one) in words]
+
     return chosen
 
 
 def options(words):
     parser = argparse.ArgumentParser(prog="scripts/bench policy --product")
     parser.add_argument("--windows", type=int, default=WINDOWS)
-    parser.add_argument("--zones", default=",".join(map(str, ZONES)))
-    parser.add_argument("--slack", default=",".join(map(str, (*SLACKS, MIXED))))
+    parser.add_argument("--zones", type=some_of(*ZONES), default=ZONES)
+    parser.add_argument("--slack", type=some_of(*SLACKS, MIXED), default=(*SLACKS, MIXED))
+    parser.add_argument("--limit", choices=[LIMIT_SAVES, LIMIT_WORK], default=LIMIT_SAVES)
     parser.add_argument("--keep", metavar="DIR")
     found = parser.parse_args(words)
     if found.windows < 1:
@@ -274,7 +289,6 @@ def bench(belay, top, words):
         for policy in POLICIES:
             late[policy] += cells[policy].late
 
-    zones, slacks = numbers(o.zones, ZONES), numbers(o.slack, (*SLACKS, MIXED))
     try:
         traces(top)
     except NoTraces as e:
@@ -284,14 +298,22 @@ def bench(belay, top, words):
         "Cost in %% of on-demand only; late jobs; the cheapest reference, and belay's cost relative"
         " to it; of belay: restarts, and hours a job of boot, restore, saves and lost work.\n"
         "%d windows of %d jobs a cell. Each job takes %d h on-demand with its saves of %d s; mixed:"
-        " %d to %d h, any slack. belayd starts without history, and learns from its own launches."
-        % (o.windows, JOBS, HOURS, SAVE_S, *MIXED_HOURS)
+        " %d to %d h, any slack. Its time limit %s the saves. belayd starts without history, and"
+        " learns from its own launches."
+        % (
+            o.windows,
+            JOBS,
+            HOURS,
+            SAVE_S,
+            *MIXED_HOURS,
+            "includes" if o.limit == LIMIT_SAVES else "leaves out",
+        )
     )
     print(head(), flush=True)
     with tempfile.TemporaryDirectory(prefix="belay-product-") as scratch:
         if o.keep:
             os.makedirs(o.keep, exist_ok=True)
-        judge(belay, top, zones, slacks, o.windows, o.keep or scratch, progress, on_cell)
+        judge(belay, top, o, o.keep or scratch, progress, on_cell)
     print(
         "mean ratio %.3f, greatest %.3f; late: %s"
         % (
