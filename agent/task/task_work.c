@@ -13,6 +13,7 @@
 #include "agent/task/kept.h"
 #include "agent/keyring.h"
 #include "agent/task/handover.h"
+#include "agent/task/task_workdir.h"
 #include "agent/supervisor/user.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -26,8 +27,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -508,69 +507,23 @@ static int find(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
-/* ---- the working directory ---- */
+/* ---- the working directory, and the checkpoint ---- */
 
-static int fetch_workdir(struct task *t, const struct job_user *u, struct err *e)
-{
-    struct task_work *w = &t->work;
-    if (!*t->spec->workdir)
-        return 0;
-    char *path = mem_printf("%s/" WORKDIR_NAME, t->dir);
-    int rc = workdir_fetch(&w->workdir, path, &w->cancel, e);
-    if (rc == ERR_NO_SPACE) { /* empties the cache and fetches everything */
-        workdir_trim(w->workdir.cache, 0);
-        rc = workdir_fetch(&w->workdir, path, &w->cancel, e);
-    }
-    if (!rc)
-        rc = handover_tree(u, path, e);
-    free(path);
-    return rc;
-}
-
-struct workdir_fetch_job {
-    struct task *t;
-    const struct job_user *u;
-    struct err e;
-    int rc;
-};
-
-static void *fetch_on_thread(void *ctx)
-{
-    struct workdir_fetch_job *b = ctx;
-    b->rc = fetch_workdir(b->t, b->u, &b->e);
-    return NULL;
-}
-
-/* Starts a thread that blocks all signals, which the loop handles. False if there is none. */
-static bool start_thread(pthread_t *ret_thread, void *(*fn)(void *), void *ctx)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int failed = pthread_create(ret_thread, NULL, fn, ctx);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return failed == 0;
-}
-
-/* Fetches the working directory, from belayd, while the checkpoint is restored, from the store:
- * neither reads what the other writes. An error of the restore comes first, because it has more to
- * say of the store (prepare_failed). */
+/* Fetches the working directory from belayd while the checkpoint is restored from the store:
+ * neither reads what the other writes. An error of the restore comes first, because what becomes of
+ * the attempt depends on what is known of the store (prepare_failed). */
 static int fetch_and_restore(struct task *t, const struct job_user *u)
 {
-    struct task_work *w = &t->work;
-    struct workdir_fetch_job b = {.t = t, .u = u};
-    pthread_t thread;
-    bool is_parallel =
-        *t->spec->workdir && task_saves(t) && start_thread(&thread, fetch_on_thread, &b);
-    if (!is_parallel)
-        fetch_on_thread(&b);
-    int rc = task_saves(t) && (is_parallel || b.rc == 0) ? with_store(t, restore) : 0;
-    if (is_parallel)
-        pthread_join(thread, NULL);
-    if (rc || b.rc == 0)
-        return rc;
-    w->e = b.e;
-    return b.rc;
+    struct task_workdir b;
+    int rc = 0;
+    task_workdir_begin(&b, t, u, task_saves(t));
+    if (task_saves(t) && (b.is_parallel || b.rc == 0))
+        rc = with_store(t, restore);
+    struct err e;
+    int rc_workdir = task_workdir_end(&b, &e);
+    if (rc == 0 && rc_workdir)
+        t->work.e = e;
+    return rc ? rc : rc_workdir;
 }
 
 /* ---- kinds ---- */
