@@ -176,6 +176,7 @@ void agent_start_closing(struct agent *a)
     log_info("asked to end while this machine shuts down: saving tasks first",
         log_i("tasks", (int64_t)agent_count_tasks(a)));
     timer_start(a->timers, &a->closing, 0);
+    agent_notice_stop_tasks(a);
 }
 
 /* Handles the shutdown like a provider's notice, towards tasks and belayd, with the time of a
@@ -270,6 +271,7 @@ void agent_ending_init(struct agent *a)
     timer_init(&a->exit_check, on_exit_check, a);
     timer_init(&a->shutdown_check, on_check_deadline, a);
     timer_init(&a->closing, on_closing_check, a);
+    agent_notice_init(a);
     a->closing_since = a->all_ended_since = MONO_NONE;
 }
 
@@ -285,4 +287,5 @@ void agent_ending_stop(struct agent *a)
     timer_stop(a->timers, &a->exit_check);
     timer_stop(a->timers, &a->shutdown_check);
     timer_stop(a->timers, &a->closing);
+    timer_stop(a->timers, &a->last_save);
 }

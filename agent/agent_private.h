@@ -50,6 +50,7 @@ struct agent {
     struct channels channels;
     struct telemetry *telemetry;
     struct timer identity_wait, orphan, exit_check, prune_timer, shutdown_check, closing;
+    struct timer last_save; /* while tasks work on under a notice */
     struct runner *runner;
     struct disk disk;         /* of the agent's directory */
     struct shutdown shutdown; /* whether the machine is shutting down */
@@ -98,6 +99,12 @@ int agent_admit(void *ctx, const struct task *t, struct task_state *s, struct er
 void agent_fill_status(void *ctx, struct wire_status *s);
 void agent_desired(void *ctx, const struct wire_desired *d);
 void agent_list_tasks(void *ctx, struct telemetry *telemetry);
+
+/* ---- agent_notice.c ---- */
+
+void agent_notice_init(struct agent *a);
+/* Has tasks that work on under a notice save and stop now. */
+void agent_notice_stop_tasks(struct agent *a);
 
 /* ---- agent_ending.c ---- */
 

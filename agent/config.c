@@ -206,6 +206,9 @@ static void read_node(struct yaml_reader *r, struct config *c)
     if (!r->rc && (c->shutdown_timeout_ms < SECONDS_MS(1) ||
                       c->shutdown_timeout_ms > SHUTDOWN_TIMEOUT_MAX_MS))
         yaml_reader_fail(r, yaml_opt(r, "shutdown_timeout"), "expected 1s to 1h");
+    c->notice_reserve_ms = yaml_opt_duration_ms(r, "notice_reserve", 0);
+    if (!r->rc && yaml_opt(r, "notice_reserve") && c->notice_reserve_ms < SECONDS_MS(1))
+        yaml_reader_fail(r, yaml_opt(r, "notice_reserve"), "expected at least 1s");
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));
     if (!r->rc && *c->criu && *c->criu != '/' && !str_eq(c->criu, "no"))

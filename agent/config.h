@@ -15,6 +15,7 @@
  *     orphan_timeout: 1h         # elastic nodes: save, stop and power off after this long
  *                                # without belayd
  *     shutdown_timeout: 120s     # for saves when the machine shuts down; below TimeoutStopSec
+ *     notice_reserve: 20s        # default: at a notice of a reclaim jobs save and stop at once
  *     power_off: /sbin/poweroff  # default: the agent just exits
  *     criu: /usr/sbin/criu       # default: searched for; no: not used
  *     gpus: 2                    # default: counted
@@ -70,7 +71,10 @@ struct config {
     /* sampling and reporting intervals of telemetry; telemetry_ms 0 = no reports */
     int64_t sample_ms, telemetry_ms;
     int64_t orphan_timeout_ms;
-    int64_t shutdown_timeout_ms;      /* time for saves during a shutdown of the machine */
+    int64_t shutdown_timeout_ms; /* time for saves during a shutdown of the machine */
+    /* At a notice tasks work on until this long, and the time of their saves, before the deadline
+     * (agent_notice.c). 0 = they stop at once. */
+    int64_t notice_reserve_ms;
     char *power_off;                  /* NULL if none */
     char criu[256];                   /* absolute path, "no", or "" = search for it */
     char features[FEATURES_TEXT_MAX]; /* job/feature.h */

@@ -117,6 +117,12 @@ void task_forget(struct task *t);
 
 /* A notice came, or belayd was silent for too long. */
 void task_notice(struct task *t, const struct notice *n);
+/* A notice of a reclaim came that leaves time to work on: a running task saves at once, so that
+ * this much is durable, and continues. task_notice follows. */
+void task_notice_early(struct task *t, const struct notice *n);
+/* How long a save takes, by the last one; 0 if the task has none to make; -1 = unknown, or it is
+ * saved together with other nodes. */
+int64_t task_save_estimate_ms(const struct task *t);
 /* The deadline of a reclaim already passed to task_notice has moved forward. */
 void task_notice_sooner(struct task *t, const struct notice *n);
 void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int64_t stop_by);

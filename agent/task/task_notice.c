@@ -104,6 +104,28 @@ void task_notice_sooner(struct task *t, const struct notice *n)
     set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->common->timers->clock).ms);
 }
 
+int64_t task_save_estimate_ms(const struct task *t)
+{
+    if (!task_saves(t) || t->phase != WIRE_RUNNING || t->ckpt.ask.stop)
+        return 0;
+    if (task_is_gang(t))
+        return -1;
+    if (t->ckpt.save_took_ms >= 0)
+        return t->ckpt.save_took_ms;
+    return t->spec->save_ms > 0 ? t->spec->save_ms : -1;
+}
+
+void task_notice_early(struct task *t, const struct notice *n)
+{
+    if (t->phase != WIRE_RUNNING) {
+        task_notice(t, n);
+        return;
+    }
+    task_put_notice(t);
+    task_ask_save(t, SAVE_REBALANCE, WIRE_END_NONE, NULL);
+    log_shipper_kick(&t->output.shipper);
+}
+
 void task_notice(struct task *t, const struct notice *n)
 {
     if (t->phase == WIRE_ENDED || t->supervision.killing)

@@ -43,6 +43,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.memory_mib, 0);
     assert_int_equal(c.orphan_timeout_ms, 3600000);
     assert_int_equal(c.shutdown_timeout_ms, 120000);
+    assert_int_equal(c.notice_reserve_ms, 0);
     assert_int_equal(c.sample_ms, 5000);
     assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
@@ -150,6 +151,7 @@ static void mistakes_are_named_with_file_and_line(void **state)
             "agent.yaml:3: telemetry: expected look from"},
         {LEAST "telemetry: {evry: 5s}\n", "every"},
         {LEAST "orphan_timeout: soon\n", "agent.yaml:3: orphan_timeout:"},
+        {LEAST "notice_reserve: 0s\n", "agent.yaml:3: notice_reserve: expected at least 1s"},
         {LEAST "shutdown_timeout: 2h\n", "agent.yaml:3: shutdown_timeout: expected 1s to 1h"},
         {LEAST "sever: x\n", "did you mean \"server\"?"},
         {LEAST "name: [a]\n", "a list"},

@@ -52,6 +52,65 @@ static void a_notice_reaches_the_program_which_saves_and_ends_reclaimed(void **s
     free(path);
 }
 
+static struct world *work_on_under_a_notice(void **state, int64_t notice_ms, int64_t save_ms)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\nnotice_reserve: 1s\n");
+    want_coop(w, 1, coop_script)->save_ms = save_ms;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    world_notice_in(w, notice_ms);
+    world_until(w, is_noticed, 0, "belayd knows of the notice");
+    return w;
+}
+
+static void with_a_reserve_a_task_saves_at_once_and_works_on_until_it_is_needed(void **state)
+{
+    int64_t begun = clock_mono(&clock_system).ms;
+    struct world *w = work_on_under_a_notice(state, 10000, 10);
+    world_until(w, has_checkpoint, 1, "what was done before the notice is saved");
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_REBALANCE);
+    int64_t first = world_reported(w, 1)->checkpoints[0].progress;
+    world_until(w, has_ended, 1, "the attempt ended");
+    int64_t took_ms = clock_mono(&clock_system).ms - begun;
+    assert_end(w, WIRE_END_RECLAIMED);
+    assert_in_range(took_ms, 8000, 60000);
+    const struct wire_attempt_status *s = world_reported(w, 1);
+    const struct wire_checkpoint *last = &s->checkpoints[s->n_checkpoints - 1];
+    assert_int_equal(last->cause, WIRE_CAUSE_NOTICE);
+    assert_true(last->progress > first + 10);
+    assert_int_equal(s->exit_code, 85); /* it was not killed */
+}
+
+/* Nothing says how long a save takes: the reserve may not suffice. */
+static void with_a_reserve_a_task_that_never_saved_stops_at_once(void **state)
+{
+    struct world *w = work_on_under_a_notice(state, 60000, 0);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, WIRE_END_RECLAIMED);
+    assert_int_equal(world_reported(w, 1)->n_checkpoints, 1);
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+}
+
+/* A last save that takes two thirds of the notice leaves no time for another before it. */
+static void with_a_reserve_slow_saves_stop_a_task_at_once(void **state)
+{
+    struct world *w = work_on_under_a_notice(state, 60000, 18000);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
+}
+
+static void a_shutdown_ends_the_work_under_a_notice(void **state)
+{
+    struct world *w = work_on_under_a_notice(state, 100000, 10);
+    world_until(w, has_checkpoint, 1, "what was done before the notice is saved");
+    assert_true(is_running(w, 1));
+    kill(w->agent, SIGTERM);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, WIRE_END_RECLAIMED);
+    const struct wire_attempt_status *s = world_reported(w, 1);
+    assert_int_equal(s->checkpoints[s->n_checkpoints - 1].cause, WIRE_CAUSE_NOTICE);
+}
+
 static void the_saves_of_two_tasks_at_a_notice_are_both_stored(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
@@ -199,6 +258,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         world_test(a_notice_reaches_the_program_which_saves_and_ends_reclaimed),
+        world_test(with_a_reserve_a_task_saves_at_once_and_works_on_until_it_is_needed),
+        world_test(with_a_reserve_a_task_that_never_saved_stops_at_once),
+        world_test(with_a_reserve_slow_saves_stop_a_task_at_once),
+        world_test(a_shutdown_ends_the_work_under_a_notice),
         world_test(the_saves_of_two_tasks_at_a_notice_are_both_stored),
         world_test(a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline),
         world_test(a_task_without_checkpoints_may_finish_during_a_notice),

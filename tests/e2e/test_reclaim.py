@@ -58,6 +58,31 @@ class Reclaim(unittest.TestCase):
             reclaimed = [i for i in l.state()["instances"] if i["instance"] == first][0]
             self.assertTrue(reclaimed["reclaimed"])
 
+    def test_with_a_reserve_the_job_works_on_while_another_machine_boots(self):
+        """The other machine waits for it, although it is idle for longer than idle_timeout."""
+        prelude = (
+            'grep -q notice_reserve "$BELAY_NODE_DIR/agent.yaml" ||\n'
+            '    echo "notice_reserve: 2s" >>"$BELAY_NODE_DIR/agent.yaml"\n'
+        )
+        with Lab(agent_prelude=prelude) as l:
+            job = l.submit("chain.py", 1000000, method="coop", every_ms=2000, market="spot")
+            l.wait_event(job, "saved")
+            l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 15}})
+            l.wait_event(job, "started", 2)
+            l.post("/jobs/%d/cancel" % job)
+            shown = l.wait_ended(job)
+            attempts, restart = shown["attempts"], shown["attempts"][1]["restart"]
+            self.assertEqual([a["end"] for a in attempts], ["reclaimed", "user"])
+            self.assertEqual(
+                [restart[part + "_ms"] for part in ("lost", "wait", "launch", "boot", "agent")],
+                [0] * 5,
+                "the other machine was up before the job stopped",
+            )
+            noticed = [e for e in l.events(job) if e["kind"] == "notice"][0]
+            worked_ms = wall_ms(attempts[0]["ended_at"]) - wall_ms(noticed["at"])
+            self.assertGreater(worked_ms, 8000)
+            self.assertEqual(l.state()["counts"]["launches"], 2)
+
     def test_output_of_the_last_moment_is_kept(self):
         """Several MB of output, with another machine that is idle and takes over the job at
         once."""
