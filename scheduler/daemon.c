@@ -95,6 +95,7 @@ static char *build_user_data(
         .provider = p->row.provider,
         .metadata = p->metadata,
         .metadata_guard = p->metadata_guard,
+        .notice_reserve_s = (p->notice_reserve_ms + 999) / 1000,
         .endpoint = p->endpoint,
         .boot_s = (p->row.boot_timeout_ms + 999) / 1000,
         .orphan_s = (d->config->orphan_ms + 999) / 1000,

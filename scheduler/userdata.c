@@ -26,6 +26,8 @@ static void add_configuration(struct buf *out, const struct userdata *u)
         buf_printf(out, "metadata: \"%s\"\n", u->metadata);
     if (u->metadata_guard)
         buf_printf(out, "metadata_guard: %s\n", u->metadata_guard);
+    if (u->notice_reserve_s > 0)
+        buf_printf(out, "notice_reserve: %llds\n", (long long)u->notice_reserve_s);
     buf_printf(out, "orphan_timeout: %llds\n", (long long)u->orphan_s);
     buf_adds(out, "END\n}\n");
 }

@@ -85,6 +85,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->endpoint = mem_strdup(config_opt_url(r, "endpoint", 512, "https://", "http://", NULL));
     p->metadata = mem_strdup(config_opt_url(r, "metadata", 512, "http://", NULL, NULL));
     read_guard(r, p);
+    p->notice_reserve_ms = config_opt_time(r, "notice_reserve", SECONDS_MS(1), 0);
     p->credentials = config_opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
     read_settings(r, p);

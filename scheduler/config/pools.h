@@ -21,6 +21,7 @@ struct config_pool {
     char *metadata; /* URL of the metadata service for nodes; NULL for the real one */
     /* the setting for its nodes' agents; static; NULL for their default */
     const char *metadata_guard;
+    int64_t notice_reserve_ms;   /* the same; 0 for their default */
     char *credentials;           /* credentials file; NULL for the provider's usual order */
     int64_t disk_gib;            /* 0 = the image's own */
     int64_t launches_per_minute; /* 0 = the provider's limit */

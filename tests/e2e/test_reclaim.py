@@ -60,11 +60,7 @@ class Reclaim(unittest.TestCase):
 
     def test_with_a_reserve_the_job_works_on_while_another_machine_boots(self):
         """The other machine waits for it, although it is idle for longer than idle_timeout."""
-        prelude = (
-            'grep -q notice_reserve "$BELAY_NODE_DIR/agent.yaml" ||\n'
-            '    echo "notice_reserve: 2s" >>"$BELAY_NODE_DIR/agent.yaml"\n'
-        )
-        with Lab(agent_prelude=prelude) as l:
+        with Lab(pool={"notice_reserve": "2s"}) as l:
             job = l.submit("chain.py", 1000000, method="coop", every_ms=2000, market="spot")
             l.wait_event(job, "saved")
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 15}})

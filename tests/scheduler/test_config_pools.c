@@ -128,7 +128,8 @@ static void what_is_missing_makes_no_known_key_unknown(void **state)
         "idle_timeout: 1s, cooldown: 1s, boot_timeout: 1s, refusal_backoff: 1s, "
         "launches_per_minute: 1, paid_minimum: 1s, return_after: 1s, spread: 1, require_drill: no, "
         "drill_valid: 1m, max_gpus: 1, max_usd_per_hour: 1, rank_by: price, criu: no, endpoint: "
-        "\"https://e\", metadata: \"http://m\", metadata_guard: off, credentials: /c, disk_gib: 1, "
+        "\"https://e\", metadata: \"http://m\", metadata_guard: off, notice_reserve: 1s, "
+        "credentials: /c, disk_gib: 1, "
         "types: [], egress_usd_per_gib: 1, upload_usd_per_gib: 1";
     (void)state;
     for (size_t i = 0; cloud_provider_names[i]; i++) {

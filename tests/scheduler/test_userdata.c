@@ -191,10 +191,13 @@ static void without_a_metadata_address_the_agent_takes_the_real_one(void **state
     char *text = userdata_build(&u);
     assert_null(strstr(text, "\nmetadata: "));
     assert_null(strstr(text, "\nmetadata_guard: "));
+    assert_null(strstr(text, "\nnotice_reserve: "));
     assert_non_null(strstr(text, "metadata=''\n"));
     free(text);
     u.metadata_guard = "off";
+    u.notice_reserve_s = 20;
     text = userdata_build(&u);
+    assert_non_null(strstr(text, "\nnotice_reserve: 20s\n"));
     assert_non_null(strstr(text, "\nmetadata_guard: off\n"));
     free(text);
 }
