@@ -14,7 +14,8 @@ import lab
 ROUNDS = 5  # of each kind
 LAUNCH_MS, BOOT_MS, START_MS = 300, 1500, 700
 BULK = 64 << 20  # bytes of a checkpoint; no two share any
-NOTICE_S = 10
+NOTICE_S = 15
+RESERVE = "2s"
 PARTS = ("wait", "launch", "boot", "agent", "place", "prepare", "restore", "warm_up")
 WHOSE = {
     "detect": "belayd: its lease, sweep and the node's silence",
@@ -30,16 +31,19 @@ WHOSE = {
 
 
 def bench(say):
-    with lab.Lab(
-        cloud={"launch_delay_ms": LAUNCH_MS, "boot_delay_ms": BOOT_MS, "start_delay_ms": START_MS}
-    ) as l:
+    notice = {"notice_s": NOTICE_S}
+    bench_with(say, {}, "without notice", {"without_notice": True})
+    bench_with(say, {}, "notice of %d s" % NOTICE_S, notice)
+    what = "the same, notice_reserve %s" % RESERVE
+    bench_with(say, {"notice_reserve": RESERVE}, what, notice)
+
+
+def bench_with(say, pool, what, how):
+    cloud = {"launch_delay_ms": LAUNCH_MS, "boot_delay_ms": BOOT_MS, "start_delay_ms": START_MS}
+    with lab.Lab(cloud=cloud, pool=pool) as l:
         job = l.submit("chain.py", 1000000, 0.02, BULK, method="coop", every_ms=3000, market="spot")
         l.wait_event(job, "saved")
-        for what, how in (
-            ("without notice", {"without_notice": True}),
-            ("notice of %d s" % NOTICE_S, {"notice_s": NOTICE_S}),
-        ):
-            print_parts(say, what, [reclaim(l, job, how) for _ in range(ROUNDS)])
+        print_parts(say, what, [reclaim(l, job, how) for _ in range(ROUNDS)])
         l.post("/jobs/%d/cancel" % job)
         l.wait_ended(job)
 
@@ -76,7 +80,7 @@ def print_parts(say, what, rounds):
     ms = [sum(parts.values()) for parts in rounds]
     own = [total - own_of_others(parts) for total, parts in zip(ms, rounds)]
     say(
-        "  from the machine's end to computing again",
+        "  from the stop to computing again",
         "%d   %d ms" % (statistics.median(ms), max(ms)),
         "of it belay's: median %d, max %d ms" % (statistics.median(own), max(own)),
         "%.2f" % (sum(own) / sum(ms)),
