@@ -352,8 +352,8 @@ static void the_worst_boot_follows_the_spread_of_boots(void **state)
     assert_int_equal(offer_boot_worst_ms(&o), 3 * 90000);
     int64_t before_ms = offer_boot_worst_ms(&o);
     see_boot(&o, 120000);
-    assert_in_range(
-        offer_boot_worst_ms(&o), 120000, before_ms); /* a usual boot does not raise it */
+    /* a boot that takes a third longer than assumed hardly raises it */
+    assert_in_range(offer_boot_worst_ms(&o), 120000, before_ms * 11 / 10);
     for (int i = 0; i < 200; i++)
         see_boot(&o, 120000);
     assert_in_range(offer_boot_worst_ms(&o), 120000, 150000);
