@@ -98,7 +98,7 @@ static void persist_end(struct task *t)
 /* Whether a restarted agent would derive the same end, with the same text, from exit.json. */
 static bool end_is_on_disk(const struct task *t)
 {
-    return t->supervision.has_exit && !t->has_state && !t->ckpt.ask.stop;
+    return t->supervision.has_exit && !t->has_state && !t->ckpt.request.stop;
 }
 
 /* ---- ending ---- */
@@ -207,10 +207,10 @@ static void end_as_found(struct task *t)
 {
     const struct task_exit *x = &t->supervision.exit;
     const bool is_requested = t->state.stop != WIRE_END_NONE;
-    const enum wire_end stop = is_requested       ? t->state.stop
-                               : t->ckpt.ask.stop ? t->ckpt.ask.end
-                                                  : WIRE_END_NONE;
-    const char *stop_text = is_requested ? t->state.stop_text : t->ckpt.ask.text;
+    const enum wire_end stop = is_requested           ? t->state.stop
+                               : t->ckpt.request.stop ? t->ckpt.request.end
+                                                      : WIRE_END_NONE;
+    const char *stop_text = is_requested ? t->state.stop_text : t->ckpt.request.text;
     char words[192];
     bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
     snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
@@ -246,7 +246,7 @@ bool task_wants_final_save(const struct task *t)
 {
     bool by_itself = t->supervision.exit.cause == EXIT_BY_ITSELF;
     bool for_stop =
-        t->supervision.exit.cause == EXIT_STOPPED && t->ckpt.ask.stop && !t->ckpt.stop_saved;
+        t->supervision.exit.cause == EXIT_STOPPED && t->ckpt.request.stop && !t->ckpt.stop_saved;
     return t->supervision.exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) &&
            !t->ckpt.save.is_final && (by_itself || for_stop);
 }
@@ -271,7 +271,7 @@ static void end_unsaved(struct task *t)
 {
     struct err e = t->work.e;
     err_wrap(&e, "exit code 85, but its checkpoint could not be stored");
-    task_end(t, t->ckpt.ask.stop ? t->ckpt.ask.end : end_of_unsaved(&t->work),
+    task_end(t, t->ckpt.request.stop ? t->ckpt.request.end : end_of_unsaved(&t->work),
         t->supervision.exit.code, e.text);
 }
 
@@ -283,8 +283,8 @@ void task_end_unstored(struct task *t, const struct err *why)
         return;
     }
     err_wrap(&e, "exit code 85, but its checkpoint could not be stored");
-    task_end(t, t->ckpt.ask.stop ? t->ckpt.ask.end : WIRE_END_STORE_AWAY, t->supervision.exit.code,
-        e.text);
+    task_end(t, t->ckpt.request.stop ? t->ckpt.request.end : WIRE_END_STORE_AWAY,
+        t->supervision.exit.code, e.text);
 }
 
 void task_finish(struct task *t)
@@ -484,7 +484,7 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     task_set_every(t, d->ckpt_every_ms);
     task_set_limit(t, d->limit_ms);
     if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->supervision.killing)
-        task_ask_user_save(t, d->saves_asked);
+        task_request_user_save(t, d->saves_asked);
     if (d->gang_ended &&
         t->supervision.exited) /* accepted commits would wait for the ended rank for ever */
         task_leave_gang(t);

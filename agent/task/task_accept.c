@@ -49,8 +49,8 @@ static void accept_snapshot(struct task *t)
     s->snapshot = NULL;
     task_note_queued(t);
     task_persist(t);
-    if (s->is_asked && t->ckpt.ask.on && t->ckpt.ask.serial == s->ask_serial)
-        task_ask_save_over(t);
+    if (s->is_requested && t->ckpt.request.on && t->ckpt.request.serial == s->request_serial)
+        task_request_over(t);
     if (s->commit) {
         t->ckpt.unanswered = t->ckpt.unanswered ? t->ckpt.unanswered : s->commit;
         t->ckpt.accepted = s->commit;
@@ -109,10 +109,10 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
 {
     struct task_taking *k = &t->ckpt.taking;
     k->save = (struct task_save){.commit = commit,
-        .ask_serial = t->ckpt.ask.serial,
-        .cause = t->ckpt.ask.on ? t->ckpt.ask.cause : SAVE_PROGRAM,
-        .is_asked = t->ckpt.ask.on,
-        .asked = t->ckpt.ask.asked,
+        .request_serial = t->ckpt.request.serial,
+        .cause = t->ckpt.request.on ? t->ckpt.request.cause : SAVE_PROGRAM,
+        .is_requested = t->ckpt.request.on,
+        .user_requests = t->ckpt.request.user_requests,
         .progress = progress,
         .begun_ms = task_mono_ms(t),
         .pause_ms = TASK_WAITS,
@@ -187,7 +187,7 @@ bool task_accept_is_wanted(const struct task *t)
 {
     if (!task_has_queued(&t->ckpt) || t->supervision.killing || t->ckpt.left_gang)
         return false;
-    return has_succeeded(t) ? !t->ckpt.queued.is_asked || task_is_gang(t)
+    return has_succeeded(t) ? !t->ckpt.queued.is_requested || task_is_gang(t)
                             : !task_wants_final_save(t);
 }
 
@@ -196,7 +196,7 @@ void task_accept_hasten(struct task *t)
     bool is_accepted = task_saves_accepted(t);
     bool of_use =
         t->work.kind == WORK_FIND ||
-        (is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->ckpt.save.is_asked)));
+        (is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->ckpt.save.is_requested)));
     if (t->supervision.killing || (t->supervision.exit.code == 0 && !of_use))
         task_work_cancel(t);
     else if (task_wants_final_save(t))

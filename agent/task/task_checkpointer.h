@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A task's checkpoints: the request put to the program, what it has committed, the save being
- * stored and the one that waits for its turn (task_ask.c, task_save.c, task_accept.c).
+ * stored and the one that waits for its turn (task_request.c, task_save.c, task_accept.c).
  *
  * Invariants.
  *  1. At a time at most one save is being stored (`save`, while work.kind is WORK_SAVE or
@@ -9,7 +9,7 @@
  *     newer than `save`.
  *  2. The program's commits are found by reading the control directory and not stored, so a
  *     restarted agent finds the same.
- *  3. A request is served only by saves that began after it (ask.serial).
+ *  3. A request is served only by saves that began after it (request.serial).
  *  4. A program whose commit was accepted always gets its outcome (unanswered .. accepted).
  *
  * It owns its directory's name, the watches (between task_saves_begin and task_saves_end), the
@@ -35,25 +35,25 @@ enum save_cause {
     SAVE_EXIT
 };
 
-struct task_ask {
+struct save_request {
     bool on;
     bool stop;  /* end the task when the request is served */
     int serial; /* grows with every request: a save that began before does not serve it */
     enum save_cause cause;
-    int64_t asked;     /* number of the last user request that was put to the program */
-    enum wire_end end; /* with stop: how the attempt then ends, and the text */
+    int64_t user_requests; /* number of the last user request that was put to the program */
+    enum wire_end end;     /* with stop: how the attempt then ends, and the text */
     char text[256];
 };
 
 #define TASK_WAITS (-1)
 
 struct task_save {
-    int64_t commit; /* commit being served; 0 = .done, the exit, or a dump by CRIU */
-    int ask_serial; /* ask.serial when it began */
+    int64_t commit;     /* commit being served; 0 = .done, the exit, or a dump by CRIU */
+    int request_serial; /* request.serial when it began */
     enum save_cause cause;
-    bool is_final; /* of a program that has exited with 85 */
-    bool is_asked; /* requested by belay */
-    int64_t asked; /* user requests until it began */
+    bool is_final;         /* of a program that has exited with 85 */
+    bool is_requested;     /* requested by belay */
+    int64_t user_requests; /* user requests until it began */
     int64_t sequence, progress;
     int64_t begun_ms; /* monotonic: the program began to wait */
     int64_t pause_ms; /* how long the program waited; TASK_WAITS = until it is stored */
@@ -79,7 +79,7 @@ struct task_checkpointer {
     char *dir; /* the task's checkpoint directory; NULL when the task's own is */
     struct watch *control_watch, *checkpoint_watch;
     struct control control; /* the files of the protocol with the program */
-    struct task_ask ask;
+    struct save_request request;
     struct task_save save;     /* being stored */
     struct task_taking taking; /* being snapshotted; may be accepted */
     /* accepted, or to be reported to the other ranks; stored when its turn comes */
@@ -94,11 +94,11 @@ struct task_checkpointer {
     int64_t save_took_ms; /* duration of the last stored save; -1 = none by this agent */
     /* period of saves as last set by belayd; 0 = not set, use the spec's */
     int64_t every_ms;
-    struct daily daily;     /* times of day with an extra save */
-    enum save_cause due;    /* cause of the save that the periodic timer starts */
-    bool save_failed;       /* the last save failed */
-    uint64_t failure_cause; /* hash of its error text (task_cause) */
-    int64_t asked_failed;   /* number of the last failed user request */
+    struct daily daily;           /* times of day with an extra save */
+    enum save_cause due;          /* cause of the save that the periodic timer starts */
+    bool save_failed;             /* the last save failed */
+    uint64_t failure_cause;       /* hash of its error text (task_cause) */
+    int64_t user_requests_failed; /* number of the last failed user request */
     struct timer periodic;
     struct timer again;  /* retry: no process handles the signal yet, or a save failed */
     struct timer linger; /* after the end, limits what is still being stored */
@@ -129,19 +129,20 @@ bool task_saves(const struct task *t); /* has checkpoints */
 bool task_by_criu(const struct task *t);
 bool task_by_signal(const struct task *t); /* the program gets a signal and makes .done */
 
-/* task_ask.c */
+/* task_request.c */
 /* WIRE_END_NONE: the task continues after the save, and text is ignored. */
-void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text);
+void task_request_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text);
 void task_set_every(struct task *t, int64_t ms); /* 0 = unchanged */
 void task_set_limit(struct task *t, int64_t ms); /* value as in wire_desired_attempt */
 /* sends the limit to its supervisor, which must be up, if it changed since the start */
 void task_send_limit(struct task *t);
-void task_ask_user_save(struct task *t, int64_t n); /* n: saves that users have asked for so far */
+/* n: saves that users have asked for so far */
+void task_request_user_save(struct task *t, int64_t n);
 void task_signalled(struct task *t, int count);
-void task_ask_save_over(struct task *t);
+void task_request_over(struct task *t);
 bool task_is_gang(const struct task *t); /* one rank of several, or of an elastic gang */
 /* Writes the pending request to its file and signals the program; no-op when none is pending. */
-void task_put_request(struct task *t);
+void task_write_request(struct task *t);
 void task_read_daily(struct task *t);       /* call once the spec is read */
 void task_restart_periodic(struct task *t); /* the period starts now, or at the last save */
 bool task_has_done(const struct task *t);   /* .done exists */

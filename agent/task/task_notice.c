@@ -17,7 +17,7 @@
  * notice (at most its kill_wait) before that. */
 #define LAST_WORDS_MAX_MS 2000
 
-void task_put_notice(struct task *t)
+void task_write_notice(struct task *t)
 {
     const struct notice *n = t->common->notice;
     struct err e;
@@ -46,7 +46,7 @@ static void on_deadline(struct timer *timer, void *ctx)
     if (saving && mono_is_set(t->supervision.hard_at) && left <= 0)
         task_work_cancel(t);
     int64_t grace = mono_is_set(t->supervision.hard_at) ? left : t->spec->kill_wait_ms;
-    task_stop(t, t->ckpt.ask.end, t->ckpt.ask.text, 0, grace < 0 ? 0 : grace);
+    task_stop(t, t->ckpt.request.end, t->ckpt.request.text, 0, grace < 0 ? 0 : grace);
     if (t->supervision.exited)
         task_finish(t);
 }
@@ -69,12 +69,12 @@ static void set_hard_deadline(struct task *t, int64_t left)
 void task_save_and_stop(struct task *t, enum wire_end end, const char *text, int64_t stop_by)
 {
     if (t->phase == WIRE_ENDED || t->supervision.killing || t->state.stop != WIRE_END_NONE ||
-        t->ckpt.ask.stop)
+        t->ckpt.request.stop)
         return;
     if (stop_by > 0 && !mono_is_set(t->supervision.hard_at))
         set_hard_deadline(t, stop_by - clock_wall(t->common->timers->clock).ms);
     if (t->phase != WIRE_STARTING && t->phase != WIRE_RESTORING && task_saves(t))
-        task_ask_save(t, SAVE_EVICT, end, text);
+        task_request_save(t, SAVE_EVICT, end, text);
     else
         task_stop(t, end, text, 0, t->spec->kill_wait_ms);
 }
@@ -85,12 +85,12 @@ static void reclaim(struct task *t, const struct notice *n)
         task_stop(t, WIRE_END_RECLAIMED, "", 0, 0);
         return;
     }
-    task_ask_save(t, SAVE_NOTICE, WIRE_END_RECLAIMED, "");
+    task_request_save(t, SAVE_NOTICE, WIRE_END_RECLAIMED, "");
     /* a job without checkpoints runs until the deadline, because it may end by itself */
-    if (!t->ckpt.ask.stop) {
-        t->ckpt.ask.stop = true;
-        t->ckpt.ask.end = WIRE_END_RECLAIMED;
-        STR_COPY(t->ckpt.ask.text, "");
+    if (!t->ckpt.request.stop) {
+        t->ckpt.request.stop = true;
+        t->ckpt.request.end = WIRE_END_RECLAIMED;
+        STR_COPY(t->ckpt.request.text, "");
     }
     if (mono_is_set(n->deadline_mono))
         set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->common->timers->clock).ms);
@@ -98,15 +98,15 @@ static void reclaim(struct task *t, const struct notice *n)
 
 void task_notice_sooner(struct task *t, const struct notice *n)
 {
-    if (t->phase == WIRE_ENDED || t->supervision.killing || !t->ckpt.ask.stop)
+    if (t->phase == WIRE_ENDED || t->supervision.killing || !t->ckpt.request.stop)
         return;
-    task_put_notice(t);
+    task_write_notice(t);
     set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->common->timers->clock).ms);
 }
 
 int64_t task_save_estimate_ms(const struct task *t)
 {
-    if (!task_saves(t) || t->phase != WIRE_RUNNING || t->ckpt.ask.stop)
+    if (!task_saves(t) || t->phase != WIRE_RUNNING || t->ckpt.request.stop)
         return 0;
     if (task_is_gang(t))
         return -1;
@@ -121,8 +121,8 @@ void task_notice_early(struct task *t, const struct notice *n)
         task_notice(t, n);
         return;
     }
-    task_put_notice(t);
-    task_ask_save(t, SAVE_REBALANCE, WIRE_END_NONE, NULL);
+    task_write_notice(t);
+    task_request_save(t, SAVE_REBALANCE, WIRE_END_NONE, NULL);
     log_shipper_kick(&t->output.shipper);
 }
 
@@ -130,10 +130,10 @@ void task_notice(struct task *t, const struct notice *n)
 {
     if (t->phase == WIRE_ENDED || t->supervision.killing)
         return;
-    task_put_notice(t);
+    task_write_notice(t);
     if (n->kind == NOTICE_RECLAIM)
         reclaim(t, n);
     else
-        task_ask_save(t, SAVE_REBALANCE, WIRE_END_NONE, NULL);
+        task_request_save(t, SAVE_REBALANCE, WIRE_END_NONE, NULL);
     log_shipper_kick(&t->output.shipper);
 }

@@ -117,6 +117,6 @@ int64_t task_store_wait_ms(const struct task *t); /* how long a failing store is
 void task_settle_lost(struct task *t);
 
 /* task_notice.c */
-void task_put_notice(struct task *t); /* writes the notice file, if there is a notice */
+void task_write_notice(struct task *t); /* writes the notice file, if there is a notice */
 
 #endif

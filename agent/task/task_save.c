@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A task's checkpoints: taking what the program commits and storing it. Requests to the program are
- * in task_ask.c.
+ * in save_request.c.
  *
  * Requesting and storing are independent: a notice is put to the program at once, even while an
  * earlier save is being stored, and that save does not serve the request. Commits are found by
@@ -156,11 +156,11 @@ static void store(struct task *t, const struct task_save *s)
 static void save_begin(struct task *t, int64_t commit, int64_t progress, enum save_cause cause)
 {
     const struct task_save s = {.commit = commit,
-        .ask_serial = t->ckpt.ask.serial,
+        .request_serial = t->ckpt.request.serial,
         .cause = cause,
         .is_final = cause == SAVE_EXIT,
-        .is_asked = t->ckpt.ask.on,
-        .asked = t->ckpt.ask.asked,
+        .is_requested = t->ckpt.request.on,
+        .user_requests = t->ckpt.request.user_requests,
         .sequence = next_sequence(t),
         .progress = progress,
         .pause_ms = TASK_WAITS};
@@ -263,8 +263,8 @@ static void note_saved(struct task *t, enum save_cause cause)
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
         .saved_at = waited ? task_wall_ms(t) : t->ckpt.save.of_ms};
     t->ckpt.save_took_ms = stats->took_ms + dump_ms;
-    if (t->ckpt.save.asked > t->state.saves_asked)
-        t->state.saves_asked = t->ckpt.save.asked;
+    if (t->ckpt.save.user_requests > t->state.saves_asked)
+        t->state.saves_asked = t->ckpt.save.user_requests;
     note_checkpoint(t, &c);
     if (t->state.reported.kept_bytes > 0) /* valid until the next cleaning */
         t->state.reported.kept_bytes += stats->stored_bytes;
@@ -276,20 +276,21 @@ static void note_saved(struct task *t, enum save_cause cause)
 static void save_good(struct task *t)
 {
     bool waits = t->ckpt.save.pause_ms == TASK_WAITS;
-    bool serves = waits && ((t->ckpt.ask.on && t->ckpt.save.ask_serial == t->ckpt.ask.serial) ||
-                               t->ckpt.save.is_final);
-    bool stop = serves && t->ckpt.ask.on && t->ckpt.ask.stop;
+    bool serves =
+        waits && ((t->ckpt.request.on && t->ckpt.save.request_serial == t->ckpt.request.serial) ||
+                     t->ckpt.save.is_final);
+    bool stop = serves && t->ckpt.request.on && t->ckpt.request.stop;
     t->ckpt.save_failed = false;
-    note_saved(t, serves && t->ckpt.ask.on ? t->ckpt.ask.cause : t->ckpt.save.cause);
+    note_saved(t, serves && t->ckpt.request.on ? t->ckpt.request.cause : t->ckpt.save.cause);
     answer_accepted(
         t, &t->ckpt.save, NULL); /* while the state on disk says that a save is under way */
     task_persist(t);
     if (serves)
-        task_ask_save_over(t);
+        task_request_over(t);
     if (stop) {
         t->ckpt.stop_saved = true;
         /* A dumped program must not continue here. */
-        task_stop(t, t->ckpt.ask.end, t->ckpt.ask.text, t->ckpt.save.commit ? LEAVE_MS : 0,
+        task_stop(t, t->ckpt.request.end, t->ckpt.request.text, t->ckpt.save.commit ? LEAVE_MS : 0,
             task_by_criu(t) ? 0 : t->spec->kill_wait_ms);
     }
     if (waits)
@@ -325,10 +326,12 @@ static void note_failure(struct task *t, const struct task_save *s, const struct
 {
     uint64_t cause = task_cause(e->text);
     /* A user's request is always answered, also when the save was accepted and failed later. */
-    bool is_answer = (t->ckpt.ask.on && t->ckpt.ask.cause == SAVE_USER && !t->ckpt.ask.stop) ||
-                     (s->asked > t->state.saves_asked && s->asked > t->ckpt.asked_failed);
-    if (s->asked > t->ckpt.asked_failed)
-        t->ckpt.asked_failed = s->asked;
+    bool is_answer =
+        (t->ckpt.request.on && t->ckpt.request.cause == SAVE_USER && !t->ckpt.request.stop) ||
+        (s->user_requests > t->state.saves_asked &&
+            s->user_requests > t->ckpt.user_requests_failed);
+    if (s->user_requests > t->ckpt.user_requests_failed)
+        t->ckpt.user_requests_failed = s->user_requests;
     bool is_known = t->ckpt.save_failed && t->ckpt.failure_cause == cause && !is_answer;
     t->ckpt.save_failed = true;
     t->ckpt.failure_cause = cause;
@@ -349,19 +352,20 @@ void task_save_hangs(struct task *t, const struct err *e)
 
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
 {
-    bool waits = s->pause_ms == TASK_WAITS, asked = t->ckpt.ask.on && !t->ckpt.ask.stop;
+    bool waits = s->pause_ms == TASK_WAITS,
+         is_requested = t->ckpt.request.on && !t->ckpt.request.stop;
     note_failure(t, s, e);
     if (s->sequence) /* 0: no snapshot was taken, so no commit was accepted with it */
         answer_accepted(t, s, e);
     task_persist(t);
-    if (waits && asked) /* otherwise the program would retry at every step */
-        task_ask_save_over(t);
-    if (waits ? asked : s->is_asked)
+    if (waits && is_requested) /* otherwise the program would retry at every step */
+        task_request_over(t);
+    if (waits ? is_requested : s->is_requested)
         timer_start(task_timers(t), &t->ckpt.periodic, failed_pause_ms(t));
     if (!waits)
         return;
     answer(t, s, e, false);
-    if (!s->commit && (!task_by_criu(t) || t->ckpt.ask.on))
+    if (!s->commit && (!task_by_criu(t) || t->ckpt.request.on))
         timer_start(task_timers(t), &t->ckpt.again, RETRY_MS);
 }
 
@@ -407,7 +411,7 @@ static void on_saved(struct task *t)
     task_changed(t);
     if (t->work.fenced) {
         task_stop(t, WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
-        t->ckpt.ask.stop = false;
+        t->ckpt.request.stop = false;
     }
     if (t->supervision.exited)
         task_finish(t);
@@ -429,7 +433,7 @@ static struct control_numbers last_progress(const struct task *t)
 /* Whether a commit must be stored before the task ends. */
 static bool is_for_end(const struct task *t)
 {
-    return (t->ckpt.ask.on && t->ckpt.ask.stop) || t->state.stop != WIRE_END_NONE ||
+    return (t->ckpt.request.on && t->ckpt.request.stop) || t->state.stop != WIRE_END_NONE ||
            t->supervision.exited || mono_is_set(t->supervision.hard_at);
 }
 
@@ -510,12 +514,12 @@ static bool serve_commit(struct task *t, bool *ret_found)
 static void on_dumped(struct task *t)
 {
     enum save_cause cause = t->ckpt.save.cause;
-    int serial = t->ckpt.save.ask_serial;
+    int serial = t->ckpt.save.request_serial;
     if (t->work.rc == 0) {
         struct control_numbers n = last_progress(t);
         t->ckpt.is_dumped = t->work.dumps_stopped;
         save_begin(t, 0, progress_of(&n), cause);
-        t->ckpt.save.ask_serial = serial;
+        t->ckpt.save.request_serial = serial;
         return;
     }
     if (!t->supervision.exited)
@@ -527,27 +531,28 @@ static void on_dumped(struct task *t)
         task_finish(t);
         /* ERR_TIMEOUT, ERR_CORRUPT: criu left the processes damaged */
     } else if (t->work.rc == ERR_TIMEOUT || t->work.rc == ERR_CORRUPT) {
-        task_stop(t, t->ckpt.ask.stop ? t->ckpt.ask.end : WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
-        t->ckpt.ask.stop = false;
+        task_stop(t, t->ckpt.request.stop ? t->ckpt.request.end : WIRE_END_NODE_LOST,
+            t->work.e.text, 0, 0);
+        t->ckpt.request.stop = false;
     }
 }
 
 /* Requests made during a restore are served after it. */
 static void pump_dumps(struct task *t)
 {
-    if (!t->ckpt.ask.on || t->supervision.exited || !t->ckpt.control_watch ||
+    if (!t->ckpt.request.on || t->supervision.exited || !t->ckpt.control_watch ||
         timer_is_running(&t->ckpt.again) || t->state.stop != WIRE_END_NONE)
         return;
     if (t->ckpt.is_dumped) {
         struct control_numbers n = last_progress(t);
-        save_begin(t, 0, progress_of(&n), t->ckpt.ask.cause);
+        save_begin(t, 0, progress_of(&n), t->ckpt.request.cause);
         return;
     }
-    t->ckpt.save = (struct task_save){.ask_serial = t->ckpt.ask.serial,
-        .cause = t->ckpt.ask.cause,
-        .is_asked = true,
+    t->ckpt.save = (struct task_save){.request_serial = t->ckpt.request.serial,
+        .cause = t->ckpt.request.cause,
+        .is_requested = true,
         .pause_ms = TASK_WAITS};
-    t->work.dumps_stopped = t->ckpt.ask.stop;
+    t->work.dumps_stopped = t->ckpt.request.stop;
     if (t->phase == WIRE_RUNNING)
         task_move(t, WIRE_SAVING);
     task_work_start(t, WORK_DUMP, on_dumped);
@@ -641,7 +646,7 @@ static void on_files_changed(void *ctx)
 void task_saves_begin(struct task *t)
 {
     if (t->ckpt.control_watch) { /* the supervisor's connection was lost and restored */
-        task_put_request(t);
+        task_write_request(t);
         return;
     }
     char *control = mem_printf("%s/control", t->dir);
@@ -651,7 +656,7 @@ void task_saves_begin(struct task *t)
         t->ckpt.checkpoint_watch = watch_start(
             t->common->watches, t->ckpt.dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
     task_read_daily(t);
-    task_put_request(t); /* a request made before the program ran */
+    task_write_request(t); /* a request made before the program ran */
     task_restart_periodic(t);
     free(control);
 }

@@ -171,7 +171,7 @@ static void start_supervisor(struct task *t, bool is_new)
 {
     const struct task_common *r = t->common;
     control_open(&t->ckpt.control, t->dir);
-    task_put_notice(t);
+    task_write_notice(t);
     t->supervision.client = (struct supervisor_client){.loop = r->loop,
         .timers = r->timers,
         .supervisors = r->supervisors,

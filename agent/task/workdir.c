@@ -62,7 +62,7 @@ struct fetching {
     struct err *e;
 };
 
-static int ask(const struct fetching *b, const char *what, const struct buf *body,
+static int call(const struct fetching *b, const char *what, const struct buf *body,
     struct http_reply *ret_reply)
 {
     char *url = mem_printf("%s/agent/v1/workdir/%lld/%lld%s", b->s->server, (long long)b->s->job,
@@ -151,7 +151,7 @@ static int fetch_text(struct fetching *b, struct buf *out)
                                       : ERR_NOT_FOUND;
     if (rc == 0)
         return 0;
-    rc = ask(b, "", &nothing, &reply);
+    rc = call(b, "", &nothing, &reply);
     if (rc == 0) {
         chunk_hash(buf_str(&reply.body), reply.body.len, actual);
         if (!str_eq(actual, b->s->hash))
@@ -194,7 +194,7 @@ static int fetch_some(const struct fetching *b, struct smap *wanted)
     const char *hash;
     for (int i = 0; i < WORKDIR_ASK_MAX && smap_next(wanted, &pos, &hash); i++)
         buf_printf(&body, "%s\n", hash);
-    int rc = ask(b, "/pieces", &body, &reply);
+    int rc = call(b, "/pieces", &body, &reply);
     if (rc == 0)
         rc = keep_pack(b, &reply.body, wanted, &n);
     if (rc == 0 && n == 0)

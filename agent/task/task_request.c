@@ -69,22 +69,22 @@ static int64_t limit_at(const struct task *t)
     return limit_ms(t) > 0 && started != WIRE_NONE ? started + limit_ms(t) : INT64_MAX;
 }
 
-static int64_t start_deadline(const struct task *t)
+static int64_t request_deadline(const struct task *t)
 {
-    if (t->ckpt.ask.cause == SAVE_LIMIT)
+    if (t->ckpt.request.cause == SAVE_LIMIT)
         return limit_at(t);
-    if (t->ckpt.ask.cause == SAVE_NOTICE && wall_is_set(t->common->notice->deadline))
+    if (t->ckpt.request.cause == SAVE_NOTICE && wall_is_set(t->common->notice->deadline))
         return t->common->notice->deadline.ms;
-    return t->ckpt.ask.stop ? task_wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
+    return t->ckpt.request.stop ? task_wall_ms(t) + STOP_SAVE_MS : CONTROL_NONE;
 }
 
-void task_put_request(struct task *t)
+void task_write_request(struct task *t)
 {
     struct err e;
-    if (t->ckpt.control.fd < 0 || !t->ckpt.ask.on || task_by_criu(t))
+    if (t->ckpt.control.fd < 0 || !t->ckpt.request.on || task_by_criu(t))
         return;
-    if (control_request(
-            &t->ckpt.control, task_wall_ms(t), requests[t->ckpt.ask.cause], start_deadline(t), &e))
+    if (control_request(&t->ckpt.control, task_wall_ms(t), requests[t->ckpt.request.cause],
+            request_deadline(t), &e))
         log_error(
             "a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
     send_signal(t);
@@ -93,29 +93,29 @@ void task_put_request(struct task *t)
 /* Sets a deadline for a stop that has none of its own (a notice's is set by task_notice). */
 static void limit_wait(struct task *t)
 {
-    if (t->ckpt.ask.stop && !mono_is_set(t->supervision.hard_at))
+    if (t->ckpt.request.stop && !mono_is_set(t->supervision.hard_at))
         timer_start(task_timers(t), &t->supervision.deadline, STOP_SAVE_MS);
 }
 
-void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
+void task_request_save(struct task *t, enum save_cause cause, enum wire_end end, const char *text)
 {
-    bool is_first_stop = end != WIRE_END_NONE && !t->ckpt.ask.stop;
+    bool is_first_stop = end != WIRE_END_NONE && !t->ckpt.request.stop;
     /* an earlier request does not suffice: the save that answers it may already be under way */
-    bool is_new_request = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.ask.stop);
+    bool is_new_request = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ckpt.request.stop);
     if (!task_saves(t) || t->supervision.exited ||
-        (t->ckpt.ask.on && !is_first_stop && !is_new_request))
+        (t->ckpt.request.on && !is_first_stop && !is_new_request))
         return;
     if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
         task_work_cancel(t); /* the store is needed for this save now */
-    t->ckpt.ask.on = true;
-    t->ckpt.ask.cause = cause;
-    t->ckpt.ask.serial++;
+    t->ckpt.request.on = true;
+    t->ckpt.request.cause = cause;
+    t->ckpt.request.serial++;
     if (is_first_stop) {
-        t->ckpt.ask.stop = true;
-        t->ckpt.ask.end = end;
-        STR_COPY(t->ckpt.ask.text, text);
+        t->ckpt.request.stop = true;
+        t->ckpt.request.end = end;
+        STR_COPY(t->ckpt.request.text, text);
     }
-    task_put_request(t);
+    task_write_request(t);
     limit_wait(t);
     if (task_by_criu(t))
         task_pump_saves(t);
@@ -123,20 +123,20 @@ void task_ask_save(struct task *t, enum save_cause cause, enum wire_end end, con
 
 /* n: how many saves users have requested so far. Each request is put to the program once; a
  * restarted agent repeats one that has no save yet. */
-void task_ask_user_save(struct task *t, int64_t n)
+void task_request_user_save(struct task *t, int64_t n)
 {
-    if (n <= t->ckpt.ask.asked || n <= t->state.saves_asked)
+    if (n <= t->ckpt.request.user_requests || n <= t->state.saves_asked)
         return;
-    t->ckpt.ask.asked = n;
-    task_ask_save(t, SAVE_USER, WIRE_END_NONE, NULL);
+    t->ckpt.request.user_requests = n;
+    task_request_save(t, SAVE_USER, WIRE_END_NONE, NULL);
 }
 
 /* Repeats a signal that no process handled: the program may not have installed its handler yet. */
 void task_signalled(struct task *t, int count)
 {
-    if (count == 0 && t->ckpt.ask.on)
-        timer_start(
-            task_timers(t), &t->ckpt.again, t->ckpt.ask.stop ? ASK_RETRY_STOP_MS : ASK_RETRY_MS);
+    if (count == 0 && t->ckpt.request.on)
+        timer_start(task_timers(t), &t->ckpt.again,
+            t->ckpt.request.stop ? ASK_RETRY_STOP_MS : ASK_RETRY_MS);
 }
 
 static void on_ask_retry(struct timer *timer, void *ctx)
@@ -147,14 +147,14 @@ static void on_ask_retry(struct timer *timer, void *ctx)
         task_finish(t);
         return;
     }
-    if (task_by_signal(t) && t->ckpt.ask.on && !task_has_done(t))
+    if (task_by_signal(t) && t->ckpt.request.on && !task_has_done(t))
         send_signal(t);
     task_pump_saves(t);
 }
 
-void task_ask_save_over(struct task *t)
+void task_request_over(struct task *t)
 {
-    t->ckpt.ask.on = false;
+    t->ckpt.request.on = false;
     timer_stop(task_timers(t), &t->ckpt.again);
     if (t->ckpt.control.fd >= 0)
         control_request_done(&t->ckpt.control);
@@ -170,7 +170,7 @@ bool task_is_gang(const struct task *t)
 /* Milliseconds to the next multiple of `every` on the wall clock, which is the same moment for all
  * ranks: a gang can only be saved as a whole. Skips one that follows a save by less than half of
  * `every`. */
-static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
+static int64_t ms_to_gang_save(const struct task *t, int64_t every, int64_t since)
 {
     int64_t now = task_wall_ms(t), left = every - now % every;
     return since != WIRE_NONE && now + left - since < every / 2 ? left + every : left;
@@ -191,7 +191,7 @@ static int64_t ms_to_periodic(const struct task *t)
     if (every <= 0)
         return INT64_MAX;
     if (task_is_gang(t))
-        return left_for_gang(t, every, since);
+        return ms_to_gang_save(t, every, since);
     int64_t left = since == WIRE_NONE ? every : since + every - task_wall_ms(t);
     return left < 0 ? 0 : left > every ? every : left; /* the wall clock may have jumped */
 }
@@ -283,7 +283,7 @@ static void on_periodic(struct timer *timer, void *ctx)
     if (is_early)
         task_restart_periodic(t);
     else
-        task_ask_save(t, t->ckpt.due, WIRE_END_NONE, NULL);
+        task_request_save(t, t->ckpt.due, WIRE_END_NONE, NULL);
 }
 
 /* belayd has checked the text; a newer belayd may know a form that is unknown here. */
