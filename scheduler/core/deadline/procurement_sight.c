@@ -73,7 +73,7 @@ static void add_all(const struct model *m, const struct shape *shape, const stru
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             if (o == under || o->row.market != market || !could_serve(o, shape))
                 continue;
-            if (!budgets_too_dear(shape, pays_uusd_h(shape, o)))
+            if (!budgets_exceed_price(shape, pays_uusd_h(shape, o)))
                 add(s, o, market, most);
             else if (market == MARKET_ON_DEMAND)
                 s->too_dear_uusd_h = lesser_price(s->too_dear_uusd_h, pays_uusd_h(shape, o));

@@ -121,7 +121,7 @@ static float least(float a, float b)
     return a < b ? a : b;
 }
 
-static void look_ahead(struct deadline_maker *m, size_t low, size_t high)
+static void compute_ahead(struct deadline_maker *m, size_t low, size_t high)
 {
     for (unsigned k = 0; k < K; k++) {
         const bool up = deadline_class_is_up((uint16_t)k);
@@ -278,7 +278,7 @@ static void make_time(struct deadline_maker *m, size_t time)
 
     if (time <= m->t->work_steps)
         fill_edge(m, time);
-    look_ahead(m, low, high);
+    compute_ahead(m, low, high);
     for (unsigned k = 0; k < K; k++) {
         find_costs(m, k, low, high);
         settle(m, k, time, low, high);

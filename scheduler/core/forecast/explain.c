@@ -325,7 +325,7 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
     char input[64];
     if (v->unpaid == 0)
         return;
-    if (budgets_too_dear(s, v->unpaid_uusd_h))
+    if (budgets_exceed_price(s, v->unpaid_uusd_h))
         explain_add_reason(a, "max-usd-per-hour",
             "the cheapest of %" PRId64
             " machine%s or offer%s for it costs %s an hour now, above its maximum of %s "

@@ -168,14 +168,14 @@ bool budgets_cap_lacks(const struct shape *s, const struct pool *p, int64_t uusd
            core_cost_uusd(slice_ms(s), uusd_h) + pool_input_uusd(p, s->constraints) > s->left_uusd;
 }
 
-bool budgets_too_dear(const struct shape *s, int64_t uusd_h)
+bool budgets_exceed_price(const struct shape *s, int64_t uusd_h)
 {
     return s->max_uusd_h > 0 && uusd_h > s->max_uusd_h;
 }
 
 bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
-    return !budgets_too_dear(s, uusd_h) && !budgets_cap_lacks(s, p, uusd_h) &&
+    return !budgets_exceed_price(s, uusd_h) && !budgets_cap_lacks(s, p, uusd_h) &&
            !budgets_lacking(s, p, uusd_h);
 }
 

@@ -48,7 +48,7 @@ bool shape_pays(const struct shape *s); /* whether its cost limits where it may 
 bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h);
 /* Which of the reasons applies: exceeds their maximum hourly cost; exceeds the rest of their own
  * cap; the first budget with too little left, or NULL. */
-bool budgets_too_dear(const struct shape *s, int64_t uusd_h);
+bool budgets_exceed_price(const struct shape *s, int64_t uusd_h);
 bool budgets_cap_lacks(const struct shape *s, const struct pool *p, int64_t uusd_h);
 const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h);
 /* Amount reserved for one job at its start; input_uusd is the cost of reading its input. */
