@@ -755,6 +755,7 @@ static void reported_progress_shrinks_the_margin_as_is_said(void **state)
     tells(&l, job, 1, 1);
     assert_true(lab_has_reason(&l, job, "work-margin", "as its progress shows"));
     lab_wait(&l, 6 * HOUR_MS / 25);
+    saved_with_pause(&l, job, 1, 1, 0); /* saves do not pause it; unknown, that is a margin too */
     tells(&l, job, 1, 5);
     assert_false(lab_has_reason(&l, job, "work-margin", ""));
     assert_true(lab_has_reason(&l, job, "work", "as its progress shows"));
