@@ -126,17 +126,6 @@ static void started(struct run *r)
     run_until_next_save(r);
 }
 
-/* Reports the program's progress, at each save. */
-static void report_progress(struct run *r)
-{
-    if (r->job->finish_ms > 0)
-        replay_apply(r->w, (struct event){.type = EV_PROGRESS,
-                               .progress = {.job = r->id,
-                                   .attempt = r->attempt,
-                                   .done = r->done_ms,
-                                   .total = r->job->work_ms}});
-}
-
 /* Counts the checkpoints in the store, of which those beyond REPLAY_KEEP are deleted at once, and
  * reports their size if storage costs money. */
 static void report_kept(struct run *r)
@@ -164,12 +153,23 @@ static void saved(struct run *r)
             .saved_at = clock_wall(&r->w->vt.clock),
             .cause = "periodic"}};
     r->w->jobs[r->id].saved_ms = r->done_ms;
-    report_progress(r);
     for (size_t i = 0; i < r->n_nodes; i++) { /* each rank reports the checkpoint */
         ev.checkpoint.node = r->nodes[i];
         replay_apply(r->w, ev);
     }
     report_kept(r);
+}
+
+/* The program reports its progress, and waits for its save. */
+static void save(struct run *r, enum phase phase)
+{
+    if (r->job->finish_ms > 0)
+        replay_apply(r->w, (struct event){.type = EV_PROGRESS,
+                               .progress = {.job = r->id,
+                                   .attempt = r->attempt,
+                                   .done = r->done_ms,
+                                   .total = r->job->work_ms}});
+    enter(r, phase, r->job->save_ms);
 }
 
 static void finished(struct run *r)
@@ -195,7 +195,7 @@ static void on_run(struct timer *t, void *ctx)
         if (r->done_ms >= r->job->work_ms)
             finished(r);
         else
-            enter(r, SAVE, r->job->save_ms);
+            save(r, SAVE);
         break;
     case SAVE:
         saved(r);
@@ -224,7 +224,7 @@ static void stop(struct run *r, enum end_kind as)
         r->phase = SAVE_AND_STOP;
     } else {
         r->done_ms += ran;
-        enter(r, SAVE_AND_STOP, r->job->save_ms);
+        save(r, SAVE_AND_STOP);
     }
 }
 

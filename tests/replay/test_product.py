@@ -23,9 +23,9 @@ AIM = 1.02  # belay's cost relative to the cheapest reference
 BARS = {
     (1, 1.17, 1, product.LIMIT_SAVES): (AIM, 0),
     (9, 1.17, 0, product.LIMIT_SAVES): (AIM, 0),
-    (9, 1.04, 0, product.LIMIT_SAVES): (1.56, 0),
+    (9, 1.04, 0, product.LIMIT_SAVES): (AIM, 0),
     (9, product.MIXED, 0, product.LIMIT_SAVES): (1.04, 0),
-    (9, product.MIXED, 0, product.LIMIT_WORK): (1.28, 2),
+    (9, product.MIXED, 0, product.LIMIT_WORK): (AIM, 0),
 }
 WINDOWS = 3
 
