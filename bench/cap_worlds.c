@@ -63,7 +63,8 @@ static void look(const struct cap_world *w, const struct deadline_borders *b,
             .price_uusd_h = w->price_uusd_h[z],
             .class = deadline_class(b, &watches[z], (int64_t)i * w->look_ms),
             .share = spell_watch_share(&watches[z]),
-            .rate = spell_watch_rate(&watches[z])};
+            .rate = spell_watch_rate(&watches[z]),
+            .record_ms = spell_watch_record_ms(&watches[z], (int64_t)i * w->look_ms)};
     }
     offers[w->n] = (struct deadline_offer){.is_sure = true, .price_uusd_h = CAP_SURE_UUSD_H};
 }

@@ -154,6 +154,7 @@ static void look(const struct group *g, size_t tick, struct deadline_offer *offe
         offers[i].class = g->class[i][tick];
         offers[i].share = z->share[tick];
         offers[i].rate = z->rate[tick];
+        offers[i].record_ms = z->record_ms[tick];
     }
 }
 

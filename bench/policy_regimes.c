@@ -113,6 +113,7 @@ static void make_zone(const struct regime *r, struct prng *prng, size_t n, struc
     z->class = mem_array(n, sizeof *z->class);
     z->share = mem_array(n, sizeof *z->share);
     z->rate = mem_array(n, sizeof *z->rate);
+    z->record_ms = mem_array(n, sizeof *z->record_ms);
     for (size_t t = 0; t < n; t++) {
         for (; r->shape != CONSTANT && at_ms <= (int64_t)t * TICK_MS; up = !up) {
             end_ms += spell_ms(r, prng, !up);
@@ -128,6 +129,7 @@ static void free_zone(struct zone *z)
     free(z->class);
     free(z->share);
     free(z->rate);
+    free(z->record_ms);
 }
 
 /* One window: the same zones with what was observed before it, and without. */
@@ -166,6 +168,7 @@ static void make_course(const struct regime *r, size_t n, uint64_t seed, const s
         z->class = mem_array(during, sizeof *z->class);
         z->share = mem_array(during, sizeof *z->share);
         z->rate = mem_array(during, sizeof *z->rate);
+        z->record_ms = mem_array(during, sizeof *z->record_ms);
     }
     watch(&c->warm, &c->seen, &warm->single[0]);
     watch(&c->cold, &c->unseen, &cold->single[0]);

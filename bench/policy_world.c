@@ -56,6 +56,7 @@ static void load_zone(struct folder *f, const char *dir, const char *file)
     z->class = mem_array(t.n, sizeof *z->class);
     z->share = mem_array(t.n, sizeof *z->share);
     z->rate = mem_array(t.n, sizeof *z->rate);
+    z->record_ms = mem_array(t.n, sizeof *z->record_ms);
     for (size_t i = 0; i < t.n; i++)
         most = t.counts[i] > most ? t.counts[i] : most;
     for (size_t i = 0; i < t.n; i++)
@@ -239,6 +240,7 @@ void policy_classify(struct folder *f)
             z->class[t] = deadline_class(&f->borders, &watch, (int64_t)t * z->tick_ms);
             z->share[t] = (float)spell_watch_share(&watch);
             z->rate[t] = (float)spell_watch_rate(&watch);
+            z->record_ms[t] = spell_watch_record_ms(&watch, (int64_t)t * z->tick_ms);
         }
     }
 }

@@ -20,6 +20,7 @@ struct zone {
     uint8_t *up;
     uint16_t *class; /* of the zone alone, by the folder's borders */
     float *share, *rate;
+    int64_t *record_ms;
 };
 
 struct folder {

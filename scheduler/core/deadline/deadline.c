@@ -6,12 +6,13 @@
  *    one failed launch, negative before the next examination.
  * 2. Running on spot costs no slack, so it may continue at any slack >= 0. A start costs a restart
  *    of slack, and waiting costs the time to the next examination.
- * 3. An action is excluded if it might exceed the cap relative to the baseline. All are excluded
+ * 3. A start on spot is excluded if all recent spells of the offer ended before it would pay back.
+ * 4. An action is excluded if it might exceed the cap relative to the baseline. All are excluded
  *    only if the baseline's own action is unavailable to the job or does not keep the cap, or after
  *    more interruptions than assumed. Then the job no longer waits until it has caught up with the
  *    baseline, while that is affordable; after that it follows the baseline. If that is impossible
  *    too, all actions are considered.
- * 4. If not even on-demand meets the deadline, the fastest action is taken: stay, or on-demand.
+ * 5. If not even on-demand meets the deadline, the fastest action is taken: stay, or on-demand.
  */
 #include "scheduler/core/deadline/deadline.h"
 
@@ -251,6 +252,17 @@ static bool is_worth_leaving_for(const struct plan *pl, const struct deadline_of
            o->price_uusd_h < pl->offers[pl->job->on].price_uusd_h;
 }
 
+/* Whether a start pays back if the offer is lost when all its recent spells were: the work until
+ * then costs less than on on-demand. Once the spell has outlived them, the offer has changed. The
+ * table does not show this: its ages are whole steps. */
+static bool may_gain(const struct plan *pl, const struct deadline_offer *o)
+{
+    const double up_ms = (double)o->record_ms, work_ms = up_ms - (double)pl->job->restart_ms;
+
+    return up_ms <= 0 ||
+           work_ms * (double)pl->offers[pl->sure].price_uusd_h > up_ms * (double)o->price_uusd_h;
+}
+
 static void consider_spot(struct plan *pl, size_t i)
 {
     const struct deadline_job *job = pl->job;
@@ -265,7 +277,7 @@ static void consider_spot(struct plan *pl, size_t i)
                                                    job->failed_launch_ms)) {
         costs_of(pl, o->class, pl->longer_ms, costs);
         const double cost = costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
-        if (is_worth_leaving_for(pl, o))
+        if (may_gain(pl, o) && is_worth_leaving_for(pl, o))
             consider(pl, i, DEADLINE_WHY_CHEAPEST, cost);
         else if (pl->is_capped && i == pl->baseline_on) /* only to follow the baseline */
             pl->followed_uusd = cost * pl->unit_uusd;

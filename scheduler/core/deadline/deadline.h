@@ -54,6 +54,7 @@ struct deadline_offer {
     int64_t price_uusd_h; /* >= 0: price of a further hour; 0 for owned nodes */
     double share;         /* spot: spell_watch_share(); used by the reference rules */
     double rate;          /* spot: spell_watch_rate(); used by the baseline of a cap */
+    int64_t record_ms;    /* spot: spell_watch_record_ms(); 0: none */
 };
 
 /* State of the simulated Uniform Progress baseline: baseline.h. */

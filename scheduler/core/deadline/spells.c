@@ -19,8 +19,10 @@
 #define PRIOR_MS (2 * HOUR_MS)
 #define PRIOR_SHARE 0.5
 #define PRIOR_RATE_H 0.25
-#define PRIOR_END 0.1   /* chance of a spell's end per step, without any data */
-#define LEAN 40.0       /* weight of the pooled row, in counts */
+#define RECORD_LOSSES                                                                              \
+    5                 /* spells that must have ended, decayed, before their length says anything */
+#define PRIOR_END 0.1 /* chance of a spell's end per step, without any data */
+#define LEAN 40.0     /* weight of the pooled row, in counts */
 #define LEAN_POOLED 2.0 /* weight of the previous row in the pooled one */
 /* an offer with at least this expected life counts as a fallback */
 #define BEHIND_MS (3 * HOUR_MS)
@@ -44,6 +46,9 @@ void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up)
     w->share_weight = w->share_weight * keep_share + gap;
     w->up_weight = w->up_weight * keep_share + (w->up ? gap : 0);
     w->losses = w->losses * keep_rate + (w->up && !up);
+    w->longest_ms *= keep_rate;
+    if (w->up && !up)
+        w->longest_ms = fmax(w->longest_ms, (double)(at_ms - w->since_ms));
     w->rate_weight = w->rate_weight * keep_rate + (w->up ? gap : 0);
     if (w->up != up)
         w->since_ms = at_ms;
@@ -65,6 +70,13 @@ double spell_watch_share(const struct spell_watch *w)
 double spell_watch_rate(const struct spell_watch *w)
 {
     return HOUR_MS * (w->losses + PRIOR_RATE_H * PRIOR_MS / HOUR_MS) / (w->rate_weight + PRIOR_MS);
+}
+
+int64_t spell_watch_record_ms(const struct spell_watch *w, int64_t now_ms)
+{
+    const double left_ms = w->longest_ms - (double)(now_ms - w->since_ms);
+
+    return w->up && w->losses >= RECORD_LOSSES && left_ms > 0 ? (int64_t)left_ms : 0;
 }
 
 static unsigned range_of(const double *borders, unsigned n, double x)

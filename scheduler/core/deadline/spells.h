@@ -43,6 +43,7 @@ struct spell_watch {
     int64_t at_ms;                  /* of the last observation */
     double up_weight, share_weight; /* decaying: observed time up, observed time */
     double losses, rate_weight;     /* decaying: losses, observed time up */
+    double longest_ms;              /* decaying: the longest spell up that ended */
 };
 
 /* An observation. at_ms is not before that of the last one. */
@@ -53,6 +54,9 @@ void spell_watch_assume(struct spell_watch *w, int64_t at_ms);
 double spell_watch_share(const struct spell_watch *w);
 /* Losses per hour of time up; 0.25 without observations. */
 double spell_watch_rate(const struct spell_watch *w);
+/* Time after which a spell that is up would outlive all recent ones; 0: it does already, or too few
+ * have ended. */
+int64_t spell_watch_record_ms(const struct spell_watch *w, int64_t now_ms);
 
 /* The terciles. */
 struct deadline_borders {

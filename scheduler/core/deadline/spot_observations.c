@@ -295,6 +295,7 @@ void spot_observations_offer(const struct model *m, const struct spot_offer_set 
     }
     o->share = spell_watch_share(&w);
     o->rate = spell_watch_rate(&w);
+    o->record_ms = spell_watch_record_ms(&w, at_ms > w.at_ms ? at_ms : w.at_ms);
     o->class = deadline_offer_set_class_of(
         &k->of, i, &w, &deadline_learning_borders, at_ms > w.at_ms ? at_ms : w.at_ms);
 }

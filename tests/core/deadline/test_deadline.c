@@ -236,6 +236,74 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     deadline_chain_deinit(&c);
 }
 
+static void spells_that_ended_set_a_record_until_one_outlives_them(void **state)
+{
+    struct spell_watch w = {0};
+    int64_t at_ms = 0;
+
+    (void)state;
+    for (int i = 0; i < 6; i++, at_ms += 20 * MINUTE_MS) {
+        spell_watch_see(&w, at_ms, true);
+        if (i < 5)
+            assert_int_equal(spell_watch_record_ms(&w, at_ms), 0); /* too few */
+        spell_watch_see(&w, at_ms + 10 * MINUTE_MS, false);
+        assert_int_equal(spell_watch_record_ms(&w, at_ms + 10 * MINUTE_MS), 0);
+    }
+    spell_watch_see(&w, at_ms, true);
+    assert_in_range(spell_watch_record_ms(&w, at_ms), 9 * MINUTE_MS, 10 * MINUTE_MS);
+    assert_in_range(spell_watch_record_ms(&w, at_ms + 6 * MINUTE_MS), 3 * MINUTE_MS, 4 * MINUTE_MS);
+    assert_int_equal(spell_watch_record_ms(&w, at_ms + 10 * MINUTE_MS), 0);
+    spell_watch_see(&w, at_ms + 12 * HOUR_MS, false); /* a long one: the old ones say nothing */
+    assert_int_equal(spell_watch_record_ms(&w, at_ms + 13 * HOUR_MS), 0);
+}
+
+/* The table knows a market of long spells, but this offer was up for ten minutes each time. */
+static void a_start_that_would_not_pay_back_is_not_begun(void **state)
+{
+    static const struct {
+        int restart, age; /* in minutes */
+        bool starts;
+    } cases[] = {
+        {12, 0, false}, {12, 6, false}, {12, 11, true}, {3, 0, true}, {3, 6, false}, {3, 11, true}};
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct deadline_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 2},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct spell_watch w = {0};
+    int64_t at_ms = 0;
+
+    (void)state;
+    learn(&c, 100, 5);
+    deadline_table_init(&t, &c, 60, 60, 1.2, 0.5);
+    for (int i = 0; i < 24; i++, at_ms += 10 * MINUTE_MS)
+        spell_watch_see(&w, at_ms, i % 2);
+    spell_watch_see(&w, at_ms, false);
+    at_ms += 10 * MINUTE_MS;
+    spell_watch_see(&w, at_ms, true);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t now_ms = at_ms + cases[i].age * MINUTE_MS,
+                      restart_ms = cases[i].restart * MINUTE_MS;
+        const struct deadline_job job = {.work_ms = 5 * HOUR_MS,
+            .work_worst_ms = 5 * HOUR_MS,
+            .left_ms = 6 * HOUR_MS,
+            .restart_ms = restart_ms,
+            .restart_worst_ms = restart_ms,
+            .look_ms = MINUTE_MS,
+            .on = DEADLINE_NOWHERE,
+            .last = DEADLINE_NOWHERE};
+        struct deadline_choice choice;
+        offers[0].class = deadline_class(&c.borders, &w, now_ms);
+        offers[0].record_ms = spell_watch_record_ms(&w, now_ms);
+        deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
+        print_message("restart %d min, up for %d min: offer %zd\n", cases[i].restart, cases[i].age,
+            choice.offer);
+        assert_int_equal(choice.offer == 0, cases[i].starts);
+    }
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+}
+
 /* The table was computed for a slightly lower price, but the prices of zones differ: later spot
  * will not be cheaper. */
 static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state)
@@ -568,6 +636,8 @@ int main(void)
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
+        cmocka_unit_test(spells_that_ended_set_a_record_until_one_outlives_them),
+        cmocka_unit_test(a_start_that_would_not_pay_back_is_not_begun),
         cmocka_unit_test(spot_is_not_waited_for_because_the_table_has_it_cheaper),
         cmocka_unit_test(of_equal_offers_the_one_more_often_up_is_asked),
         cmocka_unit_test(a_start_on_spot_needs_its_own_time_beyond_the_net),
