@@ -104,9 +104,15 @@ void task_notice_sooner(struct task *t, const struct notice *n)
     set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->common->timers->clock).ms);
 }
 
+/* Whether the program runs, also during a save. */
+static bool is_running(const struct task *t)
+{
+    return t->phase == WIRE_RUNNING || t->phase == WIRE_SAVING;
+}
+
 int64_t task_save_estimate_ms(const struct task *t)
 {
-    if (!task_saves(t) || t->phase != WIRE_RUNNING || t->ckpt.request.stop)
+    if (!task_saves(t) || !is_running(t) || t->ckpt.request.stop)
         return 0;
     if (task_is_gang(t))
         return -1;
@@ -117,7 +123,7 @@ int64_t task_save_estimate_ms(const struct task *t)
 
 void task_notice_early(struct task *t, const struct notice *n)
 {
-    if (t->phase != WIRE_RUNNING) {
+    if (!is_running(t)) {
         task_notice(t, n);
         return;
     }

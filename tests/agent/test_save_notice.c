@@ -99,6 +99,55 @@ static void with_a_reserve_slow_saves_stop_a_task_at_once(void **state)
     assert_int_equal(world_reported(w, 1)->checkpoints[0].cause, WIRE_CAUSE_NOTICE);
 }
 
+/* Saves all the time, more than a moment each. */
+static const char busy_saver[] = "#!/bin/sh\n"
+                                 "cd \"$BELAY_CONTROL_DIR\"\n"
+                                 "k=1\n"
+                                 "while :; do\n"
+                                 "  head -c 24000000 /dev/urandom >\"$BELAY_CHECKPOINT_DIR/bulk\"\n"
+                                 "  echo \"{\\\"progress\\\":$k}\" >c\n"
+                                 "  mv c commit.$k\n"
+                                 "  while [ ! -e result.$k ]; do sleep 0.01; done\n"
+                                 "  grep -q '\"stop\":true' result.$k && exit 85\n"
+                                 "  k=$((k + 1))\n"
+                                 "done\n";
+
+#define SAVERS 4 /* at any moment, some of them are being saved */
+
+static int64_t newest(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_reported(w, job);
+    return s && s->n_checkpoints > 0 ? s->checkpoints[s->n_checkpoints - 1].sequence : 0;
+}
+
+static bool has_saved_thrice(struct world *w, int64_t before)
+{
+    for (int64_t job = 1; job <= SAVERS; job++)
+        if (newest(w, job) < before + 3)
+            return false;
+    return true;
+}
+
+static void with_a_reserve_tasks_that_are_being_saved_work_on(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\nnotice_reserve: 1s\n");
+    int64_t most = 0;
+    for (int64_t job = 1; job <= SAVERS; job++) {
+        struct wire_desired_attempt *a = world_want(w, job, 1, busy_saver);
+        a->method = WIRE_METHOD_COOP;
+        a->save_ms = 500;
+    }
+    world_start_agent(w);
+    for (int64_t job = 1; job <= SAVERS; job++)
+        world_until(w, has_checkpoint, job, "all are saved, again and again");
+    world_notice_in(w, 60000);
+    world_until(w, is_noticed, 0, "belayd knows of the notice");
+    for (int64_t job = 1; job <= SAVERS; job++)
+        most = newest(w, job) > most ? newest(w, job) : most;
+    /* the save under way, the one that the notice asks for, and another */
+    world_until(w, has_saved_thrice, most, "all programs go on");
+}
+
 static void a_shutdown_ends_the_work_under_a_notice(void **state)
 {
     struct world *w = work_on_under_a_notice(state, 100000, 10);
@@ -261,6 +310,7 @@ int main(int argc, char **argv)
         world_test(with_a_reserve_a_task_saves_at_once_and_works_on_until_it_is_needed),
         world_test(with_a_reserve_a_task_that_never_saved_stops_at_once),
         world_test(with_a_reserve_slow_saves_stop_a_task_at_once),
+        world_test(with_a_reserve_tasks_that_are_being_saved_work_on),
         world_test(a_shutdown_ends_the_work_under_a_notice),
         world_test(the_saves_of_two_tasks_at_a_notice_are_both_stored),
         world_test(a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline),
