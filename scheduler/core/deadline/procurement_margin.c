@@ -111,8 +111,10 @@ bool procurement_margin_of(const struct model *m, const struct job *j, struct st
         return false;
     const struct search s = {.m = m, .j = j, .now = now, .own = procurement_work_terms(m, j)};
     const struct work_left w = procurement_work_left_if(j, &s.own, now.wall);
-    struct procurement_margin r = {
-        .source = source_of(&s.own, &w), .work_ms = w.ms, .worst_ms = w.worst_ms};
+    struct procurement_margin r = {.source = source_of(&s.own, &w),
+        .work_margin_pct = m->deadline.options.work_margin_pct,
+        .work_ms = w.ms,
+        .worst_ms = w.worst_ms};
     if (!procurement_admits_spot(m, j, &w, now) &&
         procurement_hypothetical(m, j, now) == PROCURE_ON_DEMAND &&
         !procurement_is_late_if(m, j, &w, now, &takes_ms)) {

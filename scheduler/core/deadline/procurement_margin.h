@@ -20,6 +20,7 @@ enum margin_source {
 
 struct procurement_margin {
     enum margin_source source;
+    int32_t work_margin_pct;   /* as configured */
     int64_t work_ms, worst_ms; /* remaining: expected, and in the worst case */
     /* Because of the worst case it may not use spot now. The rest is 0 otherwise. */
     bool is_binding;

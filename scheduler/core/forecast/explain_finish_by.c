@@ -26,7 +26,7 @@ static struct said option_time(int64_t ms)
     return t;
 }
 
-static struct said reckoned(const struct model *m, const struct procurement_margin *g)
+static struct said reckoned(const struct procurement_margin *g)
 {
     struct said t = {""};
     char work[32], worst[32];
@@ -36,9 +36,8 @@ static struct said reckoned(const struct model *m, const struct procurement_marg
     case MARGIN_OF_WORK:
         text_format(t.s, sizeof t.s,
             "about %s of work (--work) are left, reckoned as up to %s (work_margin %d %%) until "
-            "its "
-            "program reports progress",
-            work, worst, (int)m->deadline.options.work_margin_pct);
+            "its program reports progress",
+            work, worst, (int)g->work_margin_pct);
         break;
     case MARGIN_TO_LIMIT:
         text_format(t.s, sizeof t.s,
@@ -87,7 +86,7 @@ static void explain_margin(
     struct procurement_margin g;
     if (procurement_margin_of(m, j, now, &g))
         explain_add_reason(
-            a, g.is_binding ? "work-margin" : "work", "%s%s", reckoned(m, &g).s, remedy_of(&g).s);
+            a, g.is_binding ? "work-margin" : "work", "%s%s", reckoned(&g).s, remedy_of(&g).s);
 }
 
 static void explain_late(const struct model *m, struct stamp now, const struct job *j,

@@ -342,8 +342,8 @@ static void see_boot(struct offer *o, int64_t took_ms)
     o->row.boot_ms2 += took_ms * took_ms;
 }
 
-/* Alike boots bring the worst one down to the usual one, however long they take; one that takes long
- * is remembered. */
+/* Alike boots bring the worst one down to the usual one, however long they take. One that takes
+ * long is remembered. */
 static void the_worst_boot_follows_the_spread_of_boots(void **state)
 {
     (void)state;
