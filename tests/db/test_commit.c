@@ -18,6 +18,8 @@ static struct db_batch batch_of_everything(int64_t key)
     for (int t = TABLE_META + 1; t < TABLE_COUNT; t++) {
         void *row = mem_alloc(row_size(t));
         fill_row(t, row, FILL_RANDOM, &p, key);
+        if (t == TABLE_JOBS) /* the sums of ended jobs are a step more */
+            ((struct job_row *)row)->state = JOB_RUNNING;
         batch_add(&b, t, row);
         free(row);
     }
