@@ -40,6 +40,10 @@ void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up)
         return;
     }
     assert(at_ms >= w->at_ms);
+    if (w->is_assumed) {
+        w->is_assumed = false;
+        w->up = up;
+    }
     gap = (double)(at_ms - w->at_ms);
     keep_share = exp(-gap / SHARE_MEMORY_MS);
     keep_rate = exp(-gap / RATE_MEMORY_MS);
@@ -58,7 +62,7 @@ void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up)
 
 void spell_watch_assume(struct spell_watch *w, int64_t at_ms)
 {
-    w->seen = w->up = true;
+    w->seen = w->up = w->is_assumed = true;
     w->since_ms = w->at_ms = at_ms;
 }
 

@@ -38,6 +38,7 @@
 /* One offer, or an offer set as a whole. Zeroed: no observations. */
 struct spell_watch {
     bool seen, up;
+    bool is_assumed; /* up, since the last spell_watch_assume() */
     /* First observation of the spell; its part before the first observation at all is unknown. */
     int64_t since_ms;
     int64_t at_ms;                  /* of the last observation */
@@ -48,7 +49,8 @@ struct spell_watch {
 
 /* An observation. at_ms is not before that of the last one. */
 void spell_watch_see(struct spell_watch *w, int64_t at_ms, bool up);
-/* Up at this time, but not observed: a spell that begins now. */
+/* Up at this time, but not observed: a spell that begins now. The next observation replaces it: no
+ * spell ends, and nothing is lost, if the offer is away. */
 void spell_watch_assume(struct spell_watch *w, int64_t at_ms);
 /* In 0 .. 1; 0.5 without observations. */
 double spell_watch_share(const struct spell_watch *w);

@@ -133,6 +133,15 @@ static void an_offer_that_is_assumed_up_has_no_history(void **state)
     assert_int_equal(m.offers[1].since_ms, at_ms - DEADLINE_STEP_MS);
     assert_true(fabs(spell_watch_share(&m.offers[1]) - share) < 1e-9);
     assert_int_equal(m.favourite, 0);
+    const double rate = spell_watch_rate(&m.offers[1]);
+    m.is_assumed[1] = up[1] = false; /* it was asked and refused */
+    deadline_offer_set_see(&m, at_ms, up, NULL);
+    assert_false(m.offers[1].up);
+    assert_true(spell_watch_rate(&m.offers[1]) <= rate);
+    assert_true(m.offers[1].longest_ms <= 0);
+    at_ms += DEADLINE_STEP_MS;
+    up[1] = m.is_assumed[1] = true;
+    deadline_offer_set_see(&m, at_ms, up, NULL);
     up[0] = false; /* the other one takes its place */
     deadline_offer_set_see(&m, at_ms, up, NULL);
     assert_int_equal(m.favourite, 1);
