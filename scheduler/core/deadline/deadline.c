@@ -31,6 +31,12 @@ int64_t deadline_slack_ms(const struct deadline_job *job)
     return job->left_ms - job->work_worst_ms - job->restart_worst_ms - job->failed_launch_ms;
 }
 
+bool deadline_admits_start(const struct deadline_job *job)
+{
+    return deadline_slack_ms(job) >=
+           max_i64(job->restart_worst_ms - job->loss_worst_ms, job->failed_launch_ms);
+}
+
 static size_t cheapest_sure(const struct deadline_offer *offers, size_t n)
 {
     size_t best = DEADLINE_NOWHERE;
@@ -273,8 +279,7 @@ static void consider_spot(struct plan *pl, size_t i)
         costs_of(pl, o->class, (double)job->starting_ms, costs);
         consider(pl, i, DEADLINE_WHY_KEEP,
             costs[DEADLINE_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
-    } else if (i != job->on && pl->slack_ms >= max_i64(job->restart_worst_ms - job->loss_worst_ms,
-                                                   job->failed_launch_ms)) {
+    } else if (i != job->on && deadline_admits_start(job)) {
         costs_of(pl, o->class, pl->longer_ms, costs);
         const double cost = costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
         if (may_gain(pl, o) && is_worth_leaving_for(pl, o))

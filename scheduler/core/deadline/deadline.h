@@ -146,5 +146,7 @@ void deadline_decide(const struct deadline_policy *p, const struct deadline_job 
  * offer now, after one failed launch, meets the deadline: the condition that the guarantee
  * preserves. */
 int64_t deadline_slack_ms(const struct deadline_job *job);
+/* Whether there is slack for a start on spot: for its time, and for a failed launch before it. */
+bool deadline_admits_start(const struct deadline_job *job);
 
 #endif

@@ -364,9 +364,8 @@ bool procurement_admits_spot(
     struct sight s;
     procurement_sight(m, j, now, &s);
     const struct deadline_job k = build_job_model(m, j, w, &s, now.wall);
-    return s.n_spot > 0 && s.sure_uusd_h > 0 &&
-           deadline_slack_ms(&k) >=
-               max_i64(k.look_ms, max_i64(k.restart_worst_ms, k.failed_launch_ms));
+    return s.n_spot > 0 && s.sure_uusd_h > 0 && deadline_slack_ms(&k) >= k.look_ms &&
+           deadline_admits_start(&k);
 }
 
 static void describe(const struct decision *d, const struct work_left *w, const struct job *j,
