@@ -70,7 +70,7 @@ static void look(const struct cap_world *w, const struct deadline_borders *b,
 }
 
 struct cap_outcome cap_world_play(const struct cap_world *w, const struct deadline_policy *p,
-    const struct deadline_borders *b, double cap_uusd, const struct deadline_law *law)
+    const struct deadline_borders *b, const struct cap_terms *cap)
 {
     struct deadline_job job = {.work_ms = w->work_ms,
         .work_worst_ms = w->work_ms,
@@ -83,15 +83,15 @@ struct cap_outcome cap_world_play(const struct cap_world *w, const struct deadli
         .last = DEADLINE_NOWHERE,
         .whole_work_ms = w->work_ms,
         .whole_time_ms = w->time_ms,
-        .cap_uusd = cap_uusd,
-        .law = law};
+        .cap_uusd = cap->uusd,
+        .law = cap->law};
     struct spell_watch watches[CAP_ZONES_MAX] = {0};
     struct deadline_offer offers[CAP_ZONES_MAX + 1];
     struct baseline baseline;
     bool late = false;
 
-    baseline_init(&baseline);
-    job.baseline = isinf(cap_uusd) ? NULL : &baseline;
+    baseline_init(&baseline, cap->baseline);
+    job.baseline = isinf(cap->uusd) ? NULL : &baseline;
     for (size_t i = 0; i < w->n_looks; i++) {
         struct deadline_choice choice;
         look(w, b, watches, i, offers);

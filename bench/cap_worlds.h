@@ -30,9 +30,16 @@ struct cap_outcome {
 
 /* is_even: all zones have the same price. */
 void cap_world_make(struct prng *prng, bool is_even, struct cap_world *ret_world);
-/* Runs the job by p; with a cap relative to a baseline if cap_uusd is finite. */
+/* The cap on what the job may cost more than its baseline. */
+struct cap_terms {
+    double uusd; /* INFINITY: no cap */
+    const struct deadline_law *law;
+    enum deadline_rule baseline;
+};
+
+/* Runs the job by p. */
 struct cap_outcome cap_world_play(const struct cap_world *w, const struct deadline_policy *p,
-    const struct deadline_borders *b, double cap_uusd, const struct deadline_law *law);
+    const struct deadline_borders *b, const struct cap_terms *cap);
 /* Learns from a different market, ten examinations up and five down: the worlds are mostly unlike
  * it. */
 void cap_world_learn(struct deadline_chain *ret_chain);

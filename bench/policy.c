@@ -47,6 +47,7 @@ enum column {
     OURS,
     TIGHT,
     CERTAIN,
+    OTHER,
     FREE,
     UNIFORM,
     STICKY,
@@ -68,11 +69,13 @@ static const struct {
     bool takes_best;
     double cap;      /* a part of on-demand only; 0: none */
     bool is_certain; /* by the law with a guarantee; otherwise by w->law, or belayd's default */
+    enum deadline_rule baseline; /* 0: Uniform Progress */
 } columns[COLUMNS] = {
     [BEST] = {"optimum", 0},
     [OURS] = {"belay", DEADLINE_PLANNED, .cap = SHIPPED_CAP},
     [TIGHT] = {"cap 10", DEADLINE_PLANNED, .cap = TIGHT_CAP},
     [CERTAIN] = {"certn", DEADLINE_PLANNED, .cap = TIGHT_CAP, .is_certain = true},
+    [OTHER] = {"cap UC", DEADLINE_PLANNED, .cap = SHIPPED_CAP, .baseline = DEADLINE_RC_CR_PLAIN},
     [FREE] = {"no cap", DEADLINE_PLANNED},
     [UNIFORM] = {"UP", DEADLINE_UNIFORM},
     [STICKY] = {"UP+h", DEADLINE_UNIFORM_STICKY},
@@ -150,6 +153,14 @@ static const struct deadline_law *law_of(
     return w->law ? w->law : deadline_law_usual(g->n);
 }
 
+/* The column of the baseline of its cap. */
+static enum column baseline_of(size_t k, bool is_several)
+{
+    if (columns[k].baseline == DEADLINE_RC_CR_PLAIN)
+        return is_several ? RC_CR_PLAIN_BEST : RC_CR_PLAIN;
+    return is_several ? UNIFORM_BEST : UNIFORM;
+}
+
 static void play_window(const struct world *w, const struct group *g, size_t from,
     const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
 {
@@ -162,8 +173,9 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
         const struct deadline_policy p = {
             .rule = columns[k].rule, .takes_best = columns[k].takes_best};
-        played[k] =
-            policy_play(g, from, s, &p, &(struct capped){columns[k].cap, law_of(w, g, k)}, known);
+        const struct capped capped = {columns[k].cap, law_of(w, g, k),
+            columns[k].baseline ? columns[k].baseline : DEADLINE_UNIFORM};
+        played[k] = policy_play(g, from, s, &p, &capped, known);
         sums->cost[k] += played[k].cost_ms / sure;
         sums->cost_compared[k] += with_best ? played[k].cost_ms / sure : 0;
         if (k <= FREE)
@@ -180,7 +192,7 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     for (size_t k = OURS; k <= FREE; k++) {
         note_worst(g, from, s, &played[k], theirs, &sums->worst[k]);
         sums->over_baseline[k] = fmax(sums->over_baseline[k],
-            (played[k].cost_ms - played[g->n > 1 ? UNIFORM_BEST : UNIFORM].cost_ms) / sure);
+            (played[k].cost_ms - played[baseline_of(k, g->n > 1)].cost_ms) / sure);
     }
     if (g->n > 1) {
         const double next = (played[UNIFORM].cost_ms - played[UNIFORM_BEST].cost_ms) / sure;
@@ -447,7 +459,7 @@ static struct played play_wrong(const struct zone *z, const struct deadline_bord
     struct baseline baseline;
     struct played out = {0};
 
-    baseline_init(&baseline);
+    baseline_init(&baseline, DEADLINE_UNIFORM);
     for (size_t t = from; done_ms < WRONG_WORK_MS && t < z->n; t++) {
         const int64_t passed_ms = (int64_t)(t - from) * z->tick_ms;
         const bool half = passed_ms >= WRONG_TIME_MS / 2;
@@ -588,7 +600,8 @@ static void time_decisions(const struct world *w)
         for (size_t i = 0; i < (size_t)JOBS * ROUNDS; i++) {
             const int64_t work_ms = prng_range(&prng, HOUR_MS, WORK_MS),
                           left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS);
-            const struct baseline baseline = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS),
+            const struct baseline baseline = {.rule = DEADLINE_UNIFORM,
+                .done_ms = prng_range(&prng, 0, 2 * HOUR_MS),
                 .on = (i + 1) % OFFERS,
                 .last = DEADLINE_NOWHERE};
             const struct deadline_job job = {.work_ms = work_ms,

@@ -80,7 +80,7 @@ static void try_setting(const struct world *w, const struct group *groups, size_
                 of_forms[k] += form[k];
             }
             for (size_t k = 0; k < LAWS; k++) {
-                const struct capped capped = {CAP, &tried[k].law};
+                const struct capped capped = {CAP, &tried[k].law, DEADLINE_UNIFORM};
                 const double cost =
                     policy_play(&groups[g], from, s, &planned, &capped, known).cost_ms / sure;
                 const double more = cost - form[groups[g].n > 1 ? N_OF(forms) - 1 : 0];

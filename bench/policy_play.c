@@ -197,7 +197,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
     struct played out = {0};
     int64_t beside_ms = 0; /* of a start, while on-demand computes on */
 
-    baseline_init(&baseline);
+    baseline_init(&baseline, capped->baseline);
     job.baseline = capped->law ? &baseline : NULL;
     job.cap_uusd = capped->cap * SURE_UUSD_H * (double)s->work_ms / HOUR_MS;
 

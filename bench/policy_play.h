@@ -85,6 +85,7 @@ size_t policy_offset(
 struct capped {
     double cap;
     const struct deadline_law *law;
+    enum deadline_rule baseline;
 };
 
 /* Simulates one job. */

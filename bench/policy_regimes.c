@@ -304,7 +304,7 @@ static struct played play(const struct world *w, const struct row *row, const st
     const struct setting *s, enum column k)
 {
     const struct deadline_policy p = {.rule = columns[k].rule};
-    struct capped capped = {columns[k].cap, NULL};
+    struct capped capped = {columns[k].cap, NULL, DEADLINE_UNIFORM};
 
     if (columns[k].cap > 0)
         capped.law = k == CERTAIN ? &deadline_law_certain

@@ -32,7 +32,7 @@ static void play_all(const struct world *w, const struct group *groups, size_t n
     overlapped.overlap = 1;
     for (size_t g = 0; g < n_groups; g++) {
         const struct capped capped = {
-            SHIPPED_CAP, w->law ? w->law : deadline_law_usual(groups[g].n)};
+            SHIPPED_CAP, w->law ? w->law : deadline_law_usual(groups[g].n), DEADLINE_UNIFORM};
         for (size_t i = 0; i < w->offsets; i++) {
             const size_t from = policy_offset(w, &groups[g], s, i);
             const struct played plain = policy_play(&groups[g], from, s, &planned, &capped, known),

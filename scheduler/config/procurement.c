@@ -30,6 +30,8 @@ void config_read_procurement(struct yaml_reader *root, struct procurement_option
     ret_options->work_margin_pct =
         (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MAX, procurement_usual.work_margin_pct);
     ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MAX, procurement_usual.cap_pct);
+    ret_options->baseline = (enum deadline_rule)(
+        1 + yaml_opt_enum(&r, "baseline", &policy_words[1], (int)procurement_usual.baseline - 1));
     if (r.rc == 0 && ret_options->step_ms < ret_options->look_ms)
         yaml_reader_fail(&r, step ? step : map,
             "expected a step that is not shorter than look, %lldms",

@@ -219,6 +219,25 @@ static void every_key_is_read(void **state)
     config_deinit(&c);
 }
 
+static void deadlines_are_decided_as_configured(void **state)
+{
+    (void)state;
+    struct config c = parse("");
+    assert_int_equal(c.deadlines.rule, DEADLINE_PLANNED);
+    assert_int_equal(c.deadlines.baseline, DEADLINE_UNIFORM);
+    assert_int_equal(c.deadlines.cap_pct, 35);
+    config_deinit(&c);
+    c = parse("deadlines: {policy: greedy, baseline: rc-cr-threshold-no-condition2, cap: 20}\n");
+    assert_int_equal(c.deadlines.rule, DEADLINE_GREEDY);
+    assert_int_equal(c.deadlines.baseline, DEADLINE_RC_CR_PLAIN);
+    assert_int_equal(c.deadlines.cap_pct, 20);
+    config_deinit(&c);
+    c = parse("deadlines: {policy: rc-cr-threshold, baseline: on-demand}\n");
+    assert_int_equal(c.deadlines.rule, DEADLINE_RC_CR);
+    assert_int_equal(c.deadlines.baseline, DEADLINE_ON_DEMAND);
+    config_deinit(&c);
+}
+
 static void every_key_of_a_pool_is_read(void **state)
 {
     (void)state;
@@ -524,6 +543,7 @@ int main(void)
         cmocka_unit_test(nothing_given_means_one_reserved_pool_and_the_documented_defaults),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(jobs_have_credentials_of_their_own_where_belayd_can_make_them),
+        cmocka_unit_test(deadlines_are_decided_as_configured),
         cmocka_unit_test(every_key_of_a_pool_is_read),
         cmocka_unit_test(offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0),
         cmocka_unit_test(the_state_directory_of_the_command_line_wins),

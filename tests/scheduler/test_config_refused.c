@@ -209,6 +209,7 @@ static const struct refused {
     {"deadlines: {look: 20m, step: 10m}\n", {"lab.yaml:1", "not shorter than look"}},
     {"deadlines: {work_margin: 1000}\n", {"lab.yaml:1", "work_margin"}},
     {"deadlines: {cap: 1001}\n", {"lab.yaml:1", "cap"}},
+    {"deadlines: {baseline: planned}\n", {"lab.yaml:1", "uniform"}},
     {"pools:\n  b: {retries: {failed: -1}}\n", {"lab.yaml:2", "-1"}},
     {"qos:\n  a/b: {}\n", {"lab.yaml:2", "name of a QOS"}},
     {"qos:\n  a: {boost: much}\n", {"lab.yaml:2", "much"}},

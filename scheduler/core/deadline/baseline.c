@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Uniform Progress baseline of a job, and the bound on the extra cost relative to it
+ * The baseline of a job, and the bound on the extra cost relative to it
  * (baseline.h). All money here is in uusd.
  */
 #include "scheduler/core/deadline/baseline.h"
@@ -19,9 +19,9 @@ const struct deadline_law *deadline_law_usual(size_t n_spot)
     return n_spot > 1 ? &deadline_law_several : &deadline_law_one;
 }
 
-void baseline_init(struct baseline *baseline)
+void baseline_init(struct baseline *baseline, enum deadline_rule rule)
 {
-    *baseline = (struct baseline){.on = DEADLINE_NOWHERE, .last = DEADLINE_NOWHERE};
+    *baseline = (struct baseline){.rule = rule, .on = DEADLINE_NOWHERE, .last = DEADLINE_NOWHERE};
 }
 
 struct deadline_job baseline_job(const struct baseline *baseline, const struct deadline_job *job,
@@ -66,7 +66,7 @@ void baseline_go(
 size_t baseline_look(const struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers, size_t n)
 {
-    const struct deadline_policy p = {.rule = DEADLINE_UNIFORM, .takes_best = true};
+    const struct deadline_policy p = {.rule = baseline->rule, .takes_best = true};
     const struct deadline_job r = baseline_job(baseline, job, offers);
     struct deadline_choice choice;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A cap on regret: the plan of deadline.h is kept from costing more than a given amount above what
- * Uniform Progress would have cost the same job. That rule is the baseline. It is simulated next to
- * the job on the same observations: the offers that are up at each examination. It needs no
+ * another rule would have cost the same job: the baseline, usually Uniform Progress. It is simulated
+ * next to the job on the same observations: the offers that are up at each examination. It needs no
  * look-ahead and costs as much as one more decision. The cap holds for every course of the market
  * under deadline_law_certain, and for most under the laws in use.
  *
@@ -51,8 +51,8 @@ extern const struct deadline_law deadline_law_one, deadline_law_several, deadlin
 /* The law in use for a job with this many spot offers. */
 const struct deadline_law *deadline_law_usual(size_t n_spot);
 
-/* For a job that just arrived. */
-void baseline_init(struct baseline *baseline);
+/* For a job that just arrived. rule: not DEADLINE_PLANNED. */
+void baseline_init(struct baseline *baseline, enum deadline_rule rule);
 
 /* The baseline's place until the next examination. job describes the real job; its own work, places
  * and payments are replaced by the baseline's. On a spot offer that is not up, the baseline has

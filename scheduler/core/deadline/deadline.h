@@ -57,8 +57,9 @@ struct deadline_offer {
     int64_t record_ms;    /* spot: spell_watch_record_ms(); 0: none */
 };
 
-/* State of the simulated Uniform Progress baseline: baseline.h. */
+/* State of the simulated baseline: baseline.h. */
 struct baseline {
+    enum deadline_rule rule; /* not DEADLINE_PLANNED */
     int64_t done_ms, starting_ms;
     size_t on, last;
     double paid_uusd;

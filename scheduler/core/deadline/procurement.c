@@ -42,6 +42,7 @@
 #include "job/cron.h"
 #include "base/minmax.h"
 #include "base/str.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@
 #define PLANNED_STEPS 3 /* with less time left nothing is learned, and no table is built */
 
 const struct procurement_options procurement_usual = {.rule = DEADLINE_PLANNED,
+    .baseline = DEADLINE_UNIFORM,
     .look_ms = SECONDS_MS(60),
     .step_ms = DEADLINE_STEP_MS,
     .work_margin_pct = 100,
@@ -62,6 +64,7 @@ const struct procurement_options procurement_usual = {.rule = DEADLINE_PLANNED,
 void procurement_init(struct model *m, const struct procurement_options *o)
 {
     m->deadline.options = o ? *o : procurement_usual;
+    assert(m->deadline.options.baseline != DEADLINE_PLANNED);
     m->deadline.spot_observations = spot_observations_create();
 }
 
@@ -288,7 +291,8 @@ static void choose(const struct model *m, const struct job *j, const struct work
         policy.rule = DEADLINE_ON_DEMAND; /* there is no spot to wait for */
     struct deadline_job by_steps = scaled(m, *job);
     const struct baseline_row row = baseline_now(j, w, s, k, now.wall);
-    const struct baseline baseline = procurement_baseline_among(&row, s->of, s->n, scale(m));
+    const struct baseline baseline =
+        procurement_baseline_among(&row, m->deadline.options.baseline, s->of, s->n, scale(m));
     by_steps.baseline = &baseline;
     by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
     by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS *
@@ -514,6 +518,21 @@ static bool is_late(const struct sight *s, const struct deadline_job *k)
     return start_left_ms(s, k) + k->work_ms > k->left_ms;
 }
 
+static const char *baseline_name(enum deadline_rule rule)
+{
+    switch (rule) {
+    case DEADLINE_RC_CR:
+    case DEADLINE_RC_CR_PLAIN:
+        return "Uniform Progress as its authors published it";
+    case DEADLINE_GREEDY:
+        return "spot as long as there is time";
+    case DEADLINE_ON_DEMAND:
+        return "on-demand from the start";
+    default:
+        return "Uniform Progress";
+    }
+}
+
 /* On-demand is expected to be in time, but not in the worst case. */
 static void why_not_guaranteed(const struct deadline_job *k, char *out, size_t size)
 {
@@ -539,9 +558,9 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
         text_format(out, size, "it uses on-demand: only on-demand guarantees the deadline");
     else if (c->why == DEADLINE_WHY_CAP)
         text_format(out, size,
-            "it uses on-demand: waiting for spot might cost more than Uniform Progress by over the "
-            "cap, %d %% of what its work costs on on-demand",
-            (int)m->deadline.options.cap_pct);
+            "it uses on-demand: waiting for spot might cost more than %s by over the cap, %d %% of "
+            "what its work costs on on-demand",
+            baseline_name(m->deadline.options.baseline), (int)m->deadline.options.cap_pct);
     else if (c->why == DEADLINE_WHY_RULE)
         text_format(out, size, "it uses on-demand: %s", rule_says(m->deadline.options.rule));
     else if (isinf(c->next_cost_uusd))
@@ -668,7 +687,8 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
         return;
     const struct spot_offer_set *k = recognise(m, &s, now);
     struct baseline_row row = baseline_now(j, &w, &s, k, now.wall);
-    const struct baseline baseline = procurement_baseline_among(&row, s.of, s.n, scale(m));
+    const struct baseline baseline =
+        procurement_baseline_among(&row, m->deadline.options.baseline, s.of, s.n, scale(m));
     size_t to = baseline_look(&baseline, &by_steps, s.offers, s.n);
     procurement_baseline_go(&row, to == DEADLINE_NOWHERE ? NULL : s.of[to], job.restart_ms);
     row.job_price_uusd_h = price_of(m, j, &s, ev);

@@ -32,10 +32,11 @@ static size_t index_of(int64_t id, const struct offer *const *of, size_t n)
     return DEADLINE_NOWHERE;
 }
 
-struct baseline procurement_baseline_among(
-    const struct baseline_row *r, const struct offer *const *of, size_t n, double scale)
+struct baseline procurement_baseline_among(const struct baseline_row *r, enum deadline_rule rule,
+    const struct offer *const *of, size_t n, double scale)
 {
-    return (struct baseline){.done_ms = (int64_t)((double)r->done_ms * scale),
+    return (struct baseline){.rule = rule,
+        .done_ms = (int64_t)((double)r->done_ms * scale),
         .starting_ms = (int64_t)((double)r->starting_ms * scale),
         .on = index_of(r->on, of, n),
         .last = index_of(r->last, of, n),

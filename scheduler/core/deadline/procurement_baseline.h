@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Uniform Progress baseline of a job (baseline.h) in its stored form: wall clock times and
+ * The baseline of a job (baseline.h) in its stored form: wall clock times and
  * offer ids. At each examination of the job it advances by the passed time and then decides on the
  * job's observations. A restart of belayd loses only the examinations in between and unstored
  * changes.
@@ -16,9 +16,10 @@
 struct baseline_row procurement_baseline_now(
     const struct baseline_row *r, int64_t whole_ms, int64_t done_ms, struct wall now);
 
-/* The same in deadline.h's form, with these offers; scale: deadline.h's time per real time. */
-struct baseline procurement_baseline_among(
-    const struct baseline_row *r, const struct offer *const *of, size_t n, double scale);
+/* The same in deadline.h's form, by this rule and with these offers; scale: deadline.h's time per
+ * real time. */
+struct baseline procurement_baseline_among(const struct baseline_row *r, enum deadline_rule rule,
+    const struct offer *const *of, size_t n, double scale);
 
 /* Moves to this offer or stays there; NULL: waits. */
 void procurement_baseline_go(struct baseline_row *r, const struct offer *to, int64_t restart_ms);

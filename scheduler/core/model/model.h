@@ -492,11 +492,13 @@ struct procurement_options {
      * run fast. */
     int64_t step_ms;
     int32_t work_margin_pct; /* reported remaining work may be too low by this much */
-    /* DEADLINE_PLANNED: maximum extra cost over the Uniform Progress baseline, as a part of the
+    /* DEADLINE_PLANNED: maximum extra cost over the baseline, another rule, as a part of the
      * on-demand cost of the work. */
     int32_t cap_pct;
+    enum deadline_rule baseline;
 };
-extern const struct procurement_options procurement_usual; /* planned; 1 min; 10 min; 100; 35 */
+extern const struct procurement_options
+    procurement_usual; /* planned; 1 min; 10 min; 100; 35; uniform */
 
 #define MODEL_STORE_UUSD_MAX INT64_C(1000000000000)
 

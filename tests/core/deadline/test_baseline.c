@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cap on regret: in no world does the plan cost more than Uniform Progress plus the cap, nor is
- * it late; and the simulated baseline equals Uniform Progress exactly.
+ * The cap on regret: in no world does the plan cost more than its baseline plus the cap, nor is it
+ * late; and the simulated baseline equals the rule that it simulates exactly.
  */
 #include "base/mem.h"
 #include "bench/cap_worlds.h"
@@ -15,21 +15,62 @@
 #define HOUR_MS 3600000LL
 #define ROUNDS 2000
 
-static void the_baseline_is_uniform_progress(void **state)
+static const enum deadline_rule rules[] = {DEADLINE_UNIFORM, DEADLINE_UNIFORM_STICKY,
+    DEADLINE_UNIFORM_PLAIN, DEADLINE_RC_CR, DEADLINE_RC_CR_PLAIN, DEADLINE_GREEDY,
+    DEADLINE_ON_DEMAND};
+#define RULES (sizeof rules / sizeof rules[0])
+
+/* Relative to Uniform Progress. */
+static struct cap_outcome play(const struct cap_world *w, const struct deadline_policy *p,
+    const struct deadline_borders *b, double cap_uusd, const struct deadline_law *law)
+{
+    const struct cap_terms cap = {cap_uusd, law, DEADLINE_UNIFORM};
+
+    return cap_world_play(w, p, b, &cap);
+}
+
+static void the_baseline_is_its_rule(void **state)
 {
     const struct deadline_borders b = {0};
-    const struct deadline_policy p = {.rule = DEADLINE_UNIFORM, .takes_best = true};
     struct cap_world *w = mem_alloc(sizeof *w);
     struct prng prng;
 
     (void)state;
     prng_init(&prng, 5);
-    for (int round = 0; round < ROUNDS / 10; round++) {
+    for (size_t round = 0; round < ROUNDS / 10 * RULES; round++) {
+        const struct cap_terms none = {INFINITY, NULL, rules[round % RULES]};
+        const struct deadline_policy p = {.rule = none.baseline, .takes_best = true};
         cap_world_make(&prng, false, w);
-        const struct cap_outcome out = cap_world_play(w, &p, &b, INFINITY, NULL);
+        const struct cap_outcome out = cap_world_play(w, &p, &b, &none);
         assert_false(out.late);
         assert_true(fabs(out.paid_uusd - out.baseline_uusd) < 1);
     }
+    free(w);
+}
+
+static void the_certain_cap_holds_for_every_baseline(void **state)
+{
+    struct cap_world *w = mem_alloc(sizeof *w);
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct prng prng;
+
+    (void)state;
+    cap_world_learn(&c);
+    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    prng_init(&prng, 7);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        cap_world_make(&prng, round % 2, w);
+        const struct cap_terms cap = {
+            CAP_WORLD_CAP * CAP_SURE_UUSD_H * (double)w->work_ms / HOUR_MS, &deadline_law_certain,
+            rules[round % RULES]};
+        const struct cap_outcome out = cap_world_play(w, &p, &c.borders, &cap);
+        assert_false(out.late);
+        assert_true(out.paid_uusd - out.baseline_uusd <= cap.uusd + 1);
+    }
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
     free(w);
 }
 
@@ -51,17 +92,15 @@ static void the_cap_holds_in_every_world(void **state)
         cap_world_make(&prng, false, w);
         const double whole_uusd = CAP_SURE_UUSD_H * (double)w->work_ms / HOUR_MS,
                      cap_uusd = whole_uusd * 0.01 * (double)prng_range(&prng, 0, 15);
-        const struct cap_outcome capped = cap_world_play(
-                                     w, &p, &c.borders, cap_uusd, &deadline_law_certain),
-                                 some = cap_world_play(
+        const struct cap_outcome capped = play(w, &p, &c.borders, cap_uusd, &deadline_law_certain),
+                                 some = play(
                                      w, &p, &c.borders, whole_uusd / 10, deadline_law_usual(w->n));
-        const struct cap_outcome uncapped = cap_world_play(w, &p, &c.borders, INFINITY, NULL);
+        const struct cap_outcome uncapped = play(w, &p, &c.borders, INFINITY, NULL);
         assert_false(capped.late || some.late || uncapped.late);
         assert_true(capped.paid_uusd - capped.baseline_uusd <= cap_uusd + 1);
         paid += some.paid_uusd / whole_uusd;
         certain +=
-            cap_world_play(w, &p, &c.borders, whole_uusd / 10, &deadline_law_certain).paid_uusd /
-            whole_uusd;
+            play(w, &p, &c.borders, whole_uusd / 10, &deadline_law_certain).paid_uusd / whole_uusd;
         with_interruptions += some.paid_uusd - some.baseline_uusd > whole_uusd / 10;
         without += uncapped.paid_uusd - uncapped.baseline_uusd > whole_uusd / 10;
     }
@@ -97,8 +136,7 @@ static void the_cap_holds_where_it_once_did_not(void **state)
         prng_init(&prng, all[i].seed);
         cap_world_make(&prng, all[i].is_even, w);
         const double cap_uusd = CAP_WORLD_CAP * CAP_SURE_UUSD_H * (double)w->work_ms / HOUR_MS;
-        const struct cap_outcome out =
-            cap_world_play(w, &p, &c.borders, cap_uusd, &deadline_law_certain);
+        const struct cap_outcome out = play(w, &p, &c.borders, cap_uusd, &deadline_law_certain);
         assert_false(out.late);
         assert_true(out.paid_uusd - out.baseline_uusd <= cap_uusd + 1);
     }
@@ -134,8 +172,7 @@ static void the_cap_follows_no_start_that_gains_nothing(void **state)
     for (size_t i = 0; i < w->n_looks; i++)
         w->up[0][i] = i / 5 % 2 == 0;
     const double sure_uusd = CAP_SURE_UUSD_H * 6.2;
-    const struct cap_outcome out =
-        cap_world_play(w, &p, &c.borders, 0.35 * sure_uusd, deadline_law_usual(1));
+    const struct cap_outcome out = play(w, &p, &c.borders, 0.35 * sure_uusd, deadline_law_usual(1));
     print_message("%.3f of on-demand; Uniform Progress %.3f\n", out.paid_uusd / sure_uusd,
         out.baseline_uusd / sure_uusd);
     assert_false(out.late);
@@ -150,7 +187,8 @@ static void the_cap_follows_no_start_that_gains_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_baseline_is_uniform_progress),
+        cmocka_unit_test(the_baseline_is_its_rule),
+        cmocka_unit_test(the_certain_cap_holds_for_every_baseline),
         cmocka_unit_test(the_cap_holds_in_every_world),
         cmocka_unit_test(the_cap_holds_where_it_once_did_not),
         cmocka_unit_test(the_cap_follows_no_start_that_gains_nothing),

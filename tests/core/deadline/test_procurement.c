@@ -188,6 +188,7 @@ static struct egress no_egress(const char *provider)
 static int64_t begin_on_demand(struct lab *l)
 {
     static const struct procurement_options fast = {.rule = DEADLINE_PLANNED,
+        .baseline = DEADLINE_UNIFORM,
         .look_ms = MINUTE_MS / 10,
         .step_ms = MINUTE_MS,
         .work_margin_pct = 20,
