@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A cap on regret: the plan of deadline.h is kept from costing more than a given amount above what
- * another rule would have cost the same job: the baseline, usually Uniform Progress. It is simulated
- * next to the job on the same observations: the offers that are up at each examination. It needs no
- * look-ahead and costs as much as one more decision. The cap holds for every course of the market
- * under deadline_law_certain, and for most under the laws in use.
+ * another rule would have cost the same job: the baseline, usually Uniform Progress. It is
+ * simulated next to the job on the same observations: the offers that are up at each examination.
+ * It needs no look-ahead and costs as much as one more decision. The cap holds for every course of
+ * the market under deadline_law_certain, and for most under the laws in use.
  *
  * Before an action, its worst-case extra cost is computed. Let w be the job's remaining work
  * including the rest of a start, up to the baseline's place if that differs; w' the baseline's; D
