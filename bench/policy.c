@@ -38,7 +38,6 @@
 
 #define BEST_EVERY 10
 #define AIM 0.05 /* with several zones: wanted saving relative to the cheapest form */
-#define TIGHT_CAP 0.1
 
 /* ---- the table ---- */
 

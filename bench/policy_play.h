@@ -12,7 +12,9 @@
 #define SURE_UUSD_H 3000000
 #define SLACK_STEPS_MAX (32 * 6)
 #define WORK_STEPS_MAX (49 * 6)
-#define SHIPPED_CAP 0.35 /* as in procurement_usual */
+/* Caps, as parts of on-demand only: as in procurement_usual, and a strict one. */
+#define SHIPPED_CAP 0.35
+#define TIGHT_CAP 0.1
 
 #define DEADLINES 4
 #define RESTARTS 3

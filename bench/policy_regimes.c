@@ -74,10 +74,10 @@ static const struct {
     enum deadline_rule rule;
     double cap; /* a part of on-demand only; 0: none */
 } columns[COLUMNS] = {
-    [WARM] = {"belay", DEADLINE_PLANNED, 0.35},
-    [COLD] = {"cold", DEADLINE_PLANNED, 0.35},
-    [TIGHT] = {"cap 10", DEADLINE_PLANNED, 0.1},
-    [CERTAIN] = {"certn", DEADLINE_PLANNED, 0.1},
+    [WARM] = {"belay", DEADLINE_PLANNED, SHIPPED_CAP},
+    [COLD] = {"cold", DEADLINE_PLANNED, SHIPPED_CAP},
+    [TIGHT] = {"cap 10", DEADLINE_PLANNED, TIGHT_CAP},
+    [CERTAIN] = {"certn", DEADLINE_PLANNED, TIGHT_CAP},
     [FREE] = {"no cap", DEADLINE_PLANNED},
     [UNIFORM] = {"UP", DEADLINE_UNIFORM},
     [RC_CR] = {"UC", DEADLINE_RC_CR},

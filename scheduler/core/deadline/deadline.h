@@ -46,7 +46,7 @@ enum deadline_rule {
  * are free. */
 struct deadline_offer {
     bool is_sure;
-    bool is_up; /* spot: available, or not refused since and a launch may be tried */
+    bool is_up; /* spot: a machine is there, or a launch may be tried */
     /* Spot: a machine of it is coming, or up and empty, to which the job may move from a sure
      * offer. */
     bool is_meant;

@@ -19,10 +19,9 @@
 #define PRIOR_MS (2 * HOUR_MS)
 #define PRIOR_SHARE 0.5
 #define PRIOR_RATE_H 0.25
-#define RECORD_LOSSES                                                                              \
-    5                 /* spells that must have ended, decayed, before their length says anything */
-#define PRIOR_END 0.1 /* chance of a spell's end per step, without any data */
-#define LEAN 40.0     /* weight of the pooled row, in counts */
+#define RECORD_LOSSES 5 /* decayed number of ended spells from which on their length counts */
+#define PRIOR_END 0.1   /* chance of a spell's end per step, without any data */
+#define LEAN 40.0       /* weight of the pooled row, in counts */
 #define LEAN_POOLED 2.0 /* weight of the previous row in the pooled one */
 /* an offer with at least this expected life counts as a fallback */
 #define BEHIND_MS (3 * HOUR_MS)

@@ -28,7 +28,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define BOOT_MOST_MS SECONDS_MS(3600) /* a longer boot counts as this one in the spread of boots */
+#define BOOT_MAX_MS SECONDS_MS(3600) /* a longer boot counts as this one in the spread of boots */
 
 /* A node named by a user, or NULL with the error set. */
 static struct node *named_node(const struct model *m, int64_t id, struct err *e)
@@ -177,7 +177,8 @@ static void instance_joined(
     if (took_ms > 0) {
         o->row.boots++;
         o->row.boot_ms += took_ms;
-        o->row.boot_ms2 += min_i64(took_ms, BOOT_MOST_MS) * min_i64(took_ms, BOOT_MOST_MS);
+        took_ms = min_i64(took_ms, BOOT_MAX_MS);
+        o->row.boot_ms2 += took_ms * took_ms;
     }
     touch_offer(m, o);
 }

@@ -12,8 +12,8 @@ struct shape;
 struct constraints;
 
 int64_t offer_boot_ms(const struct offer *o); /* from intent to join, as observed */
-/* The longest such time to be expected: the mean and three standard deviations of those observed,
- * three times the mean as long as there are none. */
+/* Upper estimate of that time: the mean plus three standard deviations of the observed boots.
+ * Before the first one, three times the assumed mean. */
 int64_t offer_boot_worst_ms(const struct offer *o);
 /* Cost of reading a job's input once on nodes of the pool; and per node-hour, by the expected
  * number of starts. o is its offer, or NULL if it has none. */
