@@ -54,11 +54,12 @@ int main(int argc, char **argv)
     struct deadline_chain c;
     struct deadline_table t;
     const struct deadline_policy p = {.table = &t};
+    const struct deadline_starts starts = {.restart = 1.2, .boot = 0.9, .switching = 0.3};
     struct prng prng;
     size_t broken = 0;
 
     cap_world_learn(&c);
-    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    deadline_table_init(&t, &c, 144, 200, &starts, 1.0 / 3);
     for (size_t i = 0; i < n; i++) {
         prng_init(&prng, i);
         cap_world_make(&prng, i % 2, w);

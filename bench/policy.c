@@ -11,8 +11,10 @@
  * The simulation. A job has 48 h of work. At the beginning of each tick of a trace the availability
  * in this tick is known, as in the paper's own simulator; nothing later is. Observations from
  * before the job's submit are known, as to a belayd that was running: age of spells, share of time
- * up. A start costs the restart, in time and at the price of that place. Losing spot costs nothing
- * else. The last tick is paid for as long as it is used. Windows are spread evenly over all offsets
+ * up. A start costs the restart, in time and at the price of that place. Under belay's rule a job
+ * that moves from on-demand to spot computes on there while its spot machine boots, which is all of
+ * a restart but a minute, and pays for both; under the other rules it leaves on-demand first, as in
+ * their authors' simulator. Losing spot costs nothing else. The last tick is paid for as long as it is used. Windows are spread evenly over all offsets
  * at which a whole deadline fits into the trace. On-demand is always available, so no rule reserves
  * time for a failed launch: the net is the paper's two restarts for all rules.
  *
@@ -135,6 +137,7 @@ static double optimum_of(const struct group *g, size_t from, const struct settin
         .work_ms = WORK_MS,
         .deadline_ms = s->deadline_ms,
         .restart_ms = s->restart_ms,
+        .boot_ms = s->boot_ms,
         .price = s->price};
 
     for (size_t i = 0; i < g->n; i++)
@@ -354,15 +357,13 @@ static void judge(const struct world *w, struct group *groups, size_t n_groups, 
     print_head(what, groups[0].n > 1);
     for (size_t r = 0; r < RESTARTS; r++)
         for (size_t p = 0; p < PRICES; p++) {
-            policy_tables_init(k, policy_restarts_ms[r], policy_prices[p]);
+            struct setting s = policy_setting(policy_restarts_ms[r], policy_prices[p]);
+            policy_tables_init(k, &s);
             fprintf(stderr, "%s: restart %.2f h, tables done at %.0f s\n", what,
                 (double)policy_restarts_ms[r] / HOUR_MS, (double)clock() / CLOCKS_PER_SEC);
             for (size_t d = 0; d < DEADLINES; d++) {
-                const struct setting s = {.work_ms = WORK_MS,
-                    .deadline_ms = policy_deadlines_h[d] * HOUR_MS,
-                    .restart_ms = policy_restarts_ms[r],
-                    .price = policy_prices[p]};
                 struct sums sums = {0};
+                s.deadline_ms = policy_deadlines_h[d] * HOUR_MS;
                 for (size_t i = 0; i < n_groups; i++)
                     play_group(w, &groups[i], &s, k, &sums);
                 print_row(f->name, &s, &sums);
@@ -547,8 +548,10 @@ static void judge_wrong(const struct world *w, const struct folder *f)
         double cost[3] = {0};
         size_t late = 0, n = 0;
         struct deadline_table table;
-        deadline_table_init(&table, &chains[cases[k].strange], WORK_STEPS_MAX, SLACK_STEPS_MAX,
-            cases[k].restart * WRONG_RESTART_MS / DEADLINE_STEP_MS, 1.0 / 3);
+        const struct deadline_starts starts =
+            deadline_starts_alike(cases[k].restart * WRONG_RESTART_MS / DEADLINE_STEP_MS);
+        deadline_table_init(
+            &table, &chains[cases[k].strange], WORK_STEPS_MAX, SLACK_STEPS_MAX, &starts, 1.0 / 3);
         for (size_t z = 0; z < f->n; z++)
             for (size_t i = 0; i < w->offsets; i++, n++)
                 for (size_t r = 0; r < 3; r++) {
@@ -577,6 +580,7 @@ static void time_decisions(const struct world *w)
     struct deadline_chain chain;
     struct deadline_table table;
     struct deadline_policy p = {.rule = DEADLINE_PLANNED, .table = &table};
+    const struct deadline_starts starts = {.restart = 1.2, .boot = 1, .switching = 0.2};
     struct prng prng;
     clock_t began;
     double us[2], table_s;
@@ -584,7 +588,7 @@ static void time_decisions(const struct world *w)
     prng_init(&prng, 1);
     policy_learn(w, &w->folders[0], 1, 0, 0, NULL, &chain);
     began = clock();
-    deadline_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, 1.2, policy_prices[0]);
+    deadline_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, &starts, policy_prices[0]);
     table_s = (double)(clock() - began) / CLOCKS_PER_SEC;
     for (size_t i = 0; i + 1 < OFFERS; i++) {
         do

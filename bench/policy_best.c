@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Computes the optimum backwards over ticks. Lost time is counted in units of the greatest common
- * divisor of tick and restart, so no time is rounded. Costs have single precision, with an error
- * below one in ten thousand. The restart counts as lost when a start is made: leaving before its
- * end is never better than idling.
+ * divisor of tick, restart and switch, so no time is rounded. Costs have single precision, with an
+ * error below one in ten thousand. The restart counts as lost when a start is made: leaving before
+ * its end is never better than idling.
  */
 #include "bench/policy_best.h"
 
@@ -21,8 +21,8 @@ static int64_t divisor(int64_t a, int64_t b)
 struct best {
     const struct best_case *c;
     int64_t unit_ms;
-    size_t n, tick, restart; /* time that may be lost, a tick and a restart, in units */
-    size_t modes;            /* zones, on-demand, idle */
+    size_t n, tick, restart, switching; /* time that may be lost, and of these, in units */
+    size_t modes;                       /* zones, on-demand, idle */
     /* [mode][lost]; go: cost of running in this mode in this tick, and of everything after */
     float *next, *now, *go;
 };
@@ -58,12 +58,12 @@ static void go(const struct best *b, size_t t, size_t mode, float price)
         out[x] = whole + next[x];
 }
 
-/* out[x] = min(out[x], from[x + shift]). A lost time above n is too late. */
+/* out[x] = min(out[x], from[x + shift] + more). A lost time above n is too late. */
 static void take(
-    const struct best *b, float *restrict out, const float *restrict from, size_t shift)
+    const struct best *b, float *restrict out, const float *restrict from, size_t shift, float more)
 {
     for (size_t x = 0; x + shift <= b->n; x++)
-        out[x] = from[x + shift] < out[x] ? from[x + shift] : out[x];
+        out[x] = from[x + shift] + more < out[x] ? from[x + shift] + more : out[x];
 }
 
 static void step(struct best *b, size_t t)
@@ -74,20 +74,24 @@ static void step(struct best *b, size_t t)
 
     for (size_t x = 0, some = first_left(b, t, 0); x <= b->n; x++)
         rest[x] = x < some ? 0 : FAR;
-    take(b, rest, row(b, b->next, idle), b->tick);
+    take(b, rest, row(b, b->next, idle), b->tick, 0);
     for (size_t z = 0; z <= sure; z++) {
         if (z < sure && !b->c->up[z][t])
             continue;
         go(b, t, z, z < sure ? (float)b->c->price : 1);
-        take(b, rest, row(b, b->go, z), b->restart);
+        take(b, rest, row(b, b->go, z), b->restart, 0);
     }
     for (size_t z = 0; z <= sure; z++) {
         float *out = row(b, b->now, z);
         for (size_t x = 0; x <= b->n; x++)
             out[x] = rest[x];
         if (z == sure || b->c->up[z][t])
-            take(b, out, row(b, b->go, z), 0);
+            take(b, out, row(b, b->go, z), 0, 0);
     }
+    /* A move: on-demand does the boot's work instead of spot, which is paid too. */
+    for (size_t z = 0; z < sure && b->c->boot_ms > 0; z++)
+        if (b->c->up[z][t])
+            take(b, row(b, b->now, sure), row(b, b->go, z), b->switching, (float)b->c->boot_ms);
     swap = b->now;
     b->now = b->next;
     b->next = swap;
@@ -95,8 +99,9 @@ static void step(struct best *b, size_t t)
 
 double best_cost(const struct best_case *c)
 {
-    struct best b = {
-        .c = c, .unit_ms = divisor(c->tick_ms, c->restart_ms), .modes = c->n_zones + 2};
+    struct best b = {.c = c,
+        .unit_ms = divisor(divisor(c->tick_ms, c->restart_ms), c->restart_ms - c->boot_ms),
+        .modes = c->n_zones + 2};
     const int64_t lost_ms = c->deadline_ms - c->work_ms;
     size_t ticks = (size_t)((c->deadline_ms + c->tick_ms - 1) / c->tick_ms);
     double cost;
@@ -108,6 +113,7 @@ double best_cost(const struct best_case *c)
     b.n = (size_t)(lost_ms / b.unit_ms);
     b.tick = (size_t)(c->tick_ms / b.unit_ms);
     b.restart = (size_t)(c->restart_ms / b.unit_ms);
+    b.switching = (size_t)((c->restart_ms - c->boot_ms) / b.unit_ms);
     b.next = mem_array(b.modes * (b.n + 1), sizeof(float));
     b.now = mem_array(b.modes * (b.n + 1), sizeof(float));
     b.go = mem_array(b.modes * (b.n + 1), sizeof(float));

@@ -103,12 +103,10 @@ static void try_groups(
     policy_known_init(w, groups, n_groups, k);
     for (size_t r = 0; r < RESTARTS; r++)
         for (size_t p = 0; p < PRICES; p++) {
-            policy_tables_init(k, policy_restarts_ms[r], policy_prices[p]);
+            struct setting s = policy_setting(policy_restarts_ms[r], policy_prices[p]);
+            policy_tables_init(k, &s);
             for (size_t d = 0; d < DEADLINES; d++) {
-                const struct setting s = {.work_ms = WORK_MS,
-                    .deadline_ms = policy_deadlines_h[d] * HOUR_MS,
-                    .restart_ms = policy_restarts_ms[r],
-                    .price = policy_prices[p]};
+                s.deadline_ms = policy_deadlines_h[d] * HOUR_MS;
                 try_setting(w, groups, n_groups, &s, k, tried);
             }
             policy_tables_deinit(k);

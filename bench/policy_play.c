@@ -15,6 +15,14 @@ const int64_t policy_deadlines_h[DEADLINES] = {52, 60, 68, 80},
               policy_restarts_ms[RESTARTS] = {180000, 720000, 1440000};
 const double policy_prices[PRICES] = {1.0 / 3, 1.0 / 2};
 
+struct setting policy_setting(int64_t restart_ms, double price)
+{
+    return (struct setting){.work_ms = WORK_MS,
+        .restart_ms = restart_ms,
+        .boot_ms = restart_ms > SWITCH_MS ? restart_ms - SWITCH_MS : 0,
+        .price = price};
+}
+
 void policy_add_zone(struct group *g, const struct folder *f, size_t z)
 {
     const size_t ticks = f->zones[z].n;
@@ -123,11 +131,16 @@ void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k)
     }
 }
 
-void policy_tables_init(struct known *k, int64_t restart_ms, double price)
+void policy_tables_init(struct known *k, const struct setting *s)
 {
+    const double step_ms = DEADLINE_STEP_MS;
+    const struct deadline_starts starts = {.restart = (double)s->restart_ms / step_ms,
+        .boot = (double)s->boot_ms / step_ms,
+        .switching = (double)(s->restart_ms - s->boot_ms) / step_ms};
+
     for (size_t i = 0; i < k->n; i++)
-        deadline_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX,
-            (double)restart_ms / DEADLINE_STEP_MS, price);
+        deadline_table_init(
+            &k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX, &starts, s->price);
 }
 
 void policy_tables_deinit(struct known *k)
@@ -167,13 +180,29 @@ static size_t epoch_at(const struct known *k, size_t tick)
     return e;
 }
 
-/* Spot is gone or no longer wanted: a job that still computes on on-demand stays there. */
-static void stop_start(struct deadline_job *job, size_t sure, int64_t *beside_ms)
+static void lose(struct deadline_job *job, const struct deadline_offer *offers, size_t sure)
 {
-    job->on = *beside_ms > 0 ? sure : DEADLINE_NOWHERE;
-    if (*beside_ms > 0)
-        job->starting_ms = 0;
-    *beside_ms = 0;
+    if (job->on < sure && !offers[job->on].is_up)
+        job->on = DEADLINE_NOWHERE;
+    if (job->moving_to < sure && !offers[job->moving_to].is_up)
+        job->moving_to = DEADLINE_NOWHERE;
+}
+
+/* Advances the job by a tick at its choice, and counts what it paid for. */
+static void advance(struct deadline_job *job, const struct deadline_offer *offers, size_t to,
+    int64_t tick_ms, size_t sure, struct played *out)
+{
+    const struct deadline_job before = *job;
+    const bool starts =
+        to != DEADLINE_NOWHERE && to != before.on && (to != before.moving_to || job->boot_ms == 0);
+    const int64_t used_ms = baseline_go(job, offers, to, tick_ms);
+    const bool is_beside = before.on == sure && to < sure && job->boot_ms > 0;
+
+    out->starts += starts;
+    out->moves += starts && before.on == sure;
+    out->cost_ms = job->paid_uusd * HOUR_MS / SURE_UUSD_H;
+    *(to < sure && !is_beside ? &out->spot_ms : &out->sure_ms) += used_ms;
+    out->late = out->late || (job->work_ms == 0 && before.left_ms < used_ms);
 }
 
 struct played policy_play(const struct group *g, size_t from, const struct setting *s,
@@ -181,6 +210,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
 {
     struct deadline_policy policy = *rule, *p = &policy;
     const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
+    const bool is_certain = capped->law && isinf(capped->law->interruptions);
     struct deadline_offer offers[ZONES_MAX + 1] = {0};
     struct deadline_job job = {.work_ms = s->work_ms,
         .work_worst_ms = s->work_ms,
@@ -190,13 +220,17 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         .look_ms = tick_ms,
         .on = DEADLINE_NOWHERE,
         .last = DEADLINE_NOWHERE,
+        .moving_to = DEADLINE_NOWHERE,
         .whole_work_ms = s->work_ms,
         .whole_time_ms = s->deadline_ms,
         .law = capped->law};
     struct baseline baseline;
     struct played out = {0};
-    int64_t beside_ms = 0; /* of a start, while on-demand computes on */
 
+    if (p->rule == DEADLINE_PLANNED && !is_certain) {
+        job.boot_ms = s->boot_ms;
+        job.switch_ms = job.switch_worst_ms = s->restart_ms - s->boot_ms;
+    }
     baseline_init(&baseline, capped->baseline);
     job.baseline = capped->law ? &baseline : NULL;
     job.cap_uusd = capped->cap * SURE_UUSD_H * (double)s->work_ms / HOUR_MS;
@@ -209,47 +243,13 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         if (t == g->ticks)
             policy_die("a job ran out of its trace");
         look(g, t, offers);
+        lose(&job, offers, g->n);
         policy.table = &known->table[epoch_at(known, t)];
-        if (job.on < g->n && !offers[job.on].is_up)
-            stop_start(&job, g->n, &beside_ms);
         deadline_decide(p, &job, offers, g->n + 1, g->set_class[t], &choice);
         if (capped->law)
             baseline_pass(
                 &baseline, &job, offers, baseline_look(&baseline, &job, offers, g->n + 1), tick_ms);
-        if (choice.offer == g->n && beside_ms > 0)
-            stop_start(&job, g->n, &beside_ms);
-        if (choice.offer != job.on) {
-            const bool leaves_sure = job.on == g->n && choice.offer < g->n;
-            beside_ms = leaves_sure && job.starting_ms == 0
-                            ? llround(s->overlap * (double)s->restart_ms)
-                            : 0;
-            out.moves += leaves_sure;
-        }
-        if (choice.offer != job.on && choice.offer != DEADLINE_NOWHERE) {
-            job.starting_ms = s->restart_ms;
-            out.starts++;
-        }
-        job.on = choice.offer;
-        if (job.on < g->n)
-            job.last = job.on;
-        if (job.on != DEADLINE_NOWHERE) {
-            const int64_t boot = min_i64(job.starting_ms, tick_ms);
-            const int64_t beside = min_i64(min_i64(beside_ms, boot), job.work_ms);
-            job.starting_ms -= boot;
-            beside_ms -= beside;
-            out.sure_ms += beside;
-            out.cost_ms += (double)beside;
-            job.work_ms -= beside;
-            const int64_t ran = min_i64(job.work_ms, tick_ms - boot),
-                          paid = job.work_ms > 0 ? boot + ran : beside;
-            job.work_ms -= ran;
-            *(job.on < g->n ? &out.spot_ms : &out.sure_ms) += paid;
-            out.cost_ms += (job.on < g->n ? s->price : 1) * (double)paid;
-            job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
-            out.late = out.late || (job.work_ms == 0 && job.left_ms < paid);
-        }
-        job.work_worst_ms = job.work_ms;
-        job.left_ms -= tick_ms;
+        advance(&job, offers, choice.offer, tick_ms, g->n, &out);
     }
     return out;
 }

@@ -19,16 +19,22 @@
 #define DEADLINES 4
 #define RESTARTS 3
 #define PRICES 2
+/* The part of a restart that a move does not overlap: save, restore, start of the program. */
+#define SWITCH_MS 60000
 extern const int64_t policy_deadlines_h[DEADLINES], policy_restarts_ms[RESTARTS];
 extern const double policy_prices[PRICES]; /* of spot, relative to on-demand */
 
 struct setting {
     int64_t work_ms, deadline_ms, restart_ms;
     double price;
-    /* Part of a restart during which a job that leaves on-demand computes on there, from its
-     * beginning; both machines are paid. 0: it starts after the other has ended. */
-    double overlap;
+    /* The first part of a restart, during which a job under belay's rule that moves from on-demand
+     * to spot computes on; both machines are paid. Under the other rules it leaves on-demand first,
+     * as published. */
+    int64_t boot_ms;
 };
+
+/* With WORK_MS of work, without a deadline; all of a restart but the switch is overlapped. */
+struct setting policy_setting(int64_t restart_ms, double price);
 
 /* Offers that one job may use. */
 struct group {
@@ -67,15 +73,15 @@ struct known {
 void policy_known_init(
     const struct world *w, struct group *groups, size_t n_groups, struct known *ret_known);
 void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k);
-/* Computes the tables of all epochs for a restart and a price. */
-void policy_tables_init(struct known *k, int64_t restart_ms, double price);
+/* Computes the tables of all epochs for the restart, the boot and the price of a setting. */
+void policy_tables_init(struct known *k, const struct setting *s);
 void policy_tables_deinit(struct known *k);
 
 struct played {
     double cost_ms; /* in ms of on-demand */
     bool late;
     size_t starts, moves;     /* moves: starts that left on-demand for spot */
-    int64_t spot_ms, sure_ms; /* paid time on spot and on on-demand */
+    int64_t spot_ms, sure_ms; /* paid time on spot, and on on-demand with any boot beside it */
 };
 
 /* Returns the tick at which the i-th of w->offsets windows begins. */

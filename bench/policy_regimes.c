@@ -293,6 +293,7 @@ static double optimum(const struct group *g, const struct setting *s)
         .work_ms = s->work_ms,
         .deadline_ms = s->deadline_ms,
         .restart_ms = s->restart_ms,
+        .boot_ms = s->boot_ms,
         .price = s->price};
 
     for (size_t i = 0; i < g->n; i++)
@@ -355,11 +356,10 @@ static void play_settings(const struct world *w, struct row *row)
     for (size_t i = 0; i < N_OF(works_h); i++)
         for (size_t k = 0; k < N_OF(slacks); k++) {
             const int64_t work_ms = works_h[i] * HOUR_MS;
-            play_setting(w, row,
-                &(struct setting){.work_ms = work_ms,
-                    .deadline_ms = llround(slacks[k] * (double)work_ms / TICK_MS) * TICK_MS,
-                    .restart_ms = row->restart_ms,
-                    .price = PRICE});
+            struct setting s = policy_setting(row->restart_ms, PRICE);
+            s.work_ms = work_ms;
+            s.deadline_ms = llround(slacks[k] * (double)work_ms / TICK_MS) * TICK_MS;
+            play_setting(w, row, &s);
         }
 }
 
@@ -395,8 +395,9 @@ static void judge(const struct world *w, const struct regime *r, size_t n_zones)
     for (size_t i = 0; i < N_OF(restarts_ms); i++) {
         struct row row = empty;
         row.restart_ms = restarts_ms[i];
-        policy_tables_init(row.warm, row.restart_ms, PRICE);
-        policy_tables_init(row.cold, row.restart_ms, PRICE);
+        const struct setting s = policy_setting(row.restart_ms, PRICE);
+        policy_tables_init(row.warm, &s);
+        policy_tables_init(row.cold, &s);
         play_settings(w, &row);
         print_row(&row);
         policy_tables_deinit(row.warm);

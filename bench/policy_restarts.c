@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The price of a restart: what belay's rule costs with restarts of different lengths, and what one
- * second less is worth. A job that leaves on-demand can compute there while its spot machine
- * starts. The columns "overlap" play the same decisions with all of that start overlapped: for
- * these decisions, the most that overlapping can save. The decisions do not count on it.
+ * second less is worth. A job that leaves on-demand for spot computes on there while its spot
+ * machine boots, all but the switch. The columns "at once" leave on-demand first: what the overlap
+ * saves.
  */
 #include "cloud/catalogue.h"
 #include "bench/policy_play.h"
@@ -14,62 +14,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t restarts_s[] = {60, 120, 240, 360, 600};
+static const int64_t restarts_s[] = {90, 120, 240, 360, 600};
 #define SECONDS N_OF(restarts_s)
 
 struct priced {
     size_t n, late;
-    double cost, overlapped; /* sums, as parts of on-demand without a restart */
-    double starts, moves;    /* sums; moves: from on-demand to spot */
+    double cost, at_once; /* sums, as parts of on-demand without a restart */
+    double starts, moves; /* sums; moves: from on-demand to spot */
 };
 
 static void play_all(const struct world *w, const struct group *groups, size_t n_groups,
-    const struct setting *s, const struct known *known, struct priced *p)
+    const struct setting *s, const struct known *known, double *cost, struct priced *p)
 {
     const struct deadline_policy planned = {.rule = DEADLINE_PLANNED};
-    struct setting overlapped = *s;
 
-    overlapped.overlap = 1;
     for (size_t g = 0; g < n_groups; g++) {
         const struct capped capped = {
             SHIPPED_CAP, w->law ? w->law : deadline_law_usual(groups[g].n), DEADLINE_UNIFORM};
         for (size_t i = 0; i < w->offsets; i++) {
             const size_t from = policy_offset(w, &groups[g], s, i);
-            const struct played plain = policy_play(&groups[g], from, s, &planned, &capped, known),
-                                beside = policy_play(
-                                    &groups[g], from, &overlapped, &planned, &capped, known);
-            p->cost += plain.cost_ms / WORK_MS;
-            p->overlapped += beside.cost_ms / WORK_MS;
-            p->starts += (double)plain.starts;
-            p->moves += (double)plain.moves;
-            p->late += plain.late + beside.late;
+            const struct played out = policy_play(&groups[g], from, s, &planned, &capped, known);
+            *cost += out.cost_ms / WORK_MS;
+            p->late += out.late;
+            if (s->boot_ms == 0)
+                continue;
+            p->starts += (double)out.starts;
+            p->moves += (double)out.moves;
             p->n++;
         }
     }
 }
 
 /* The difference to the next shorter restart, for the shortest to the next longer one. */
-static double slope(const struct priced *p, size_t r, bool is_overlapped)
+static double slope(const struct priced *p, size_t r, bool is_at_once)
 {
     const size_t b = r > 0 ? r : 1, a = b - 1;
     const double n = (double)p[b].n,
-                 more = is_overlapped ? p[b].overlapped - p[a].overlapped : p[b].cost - p[a].cost;
+                 more = is_at_once ? p[b].at_once - p[a].at_once : p[b].cost - p[a].cost;
 
     return more / n / (double)(restarts_s[b] - restarts_s[a]);
 }
 
 static void print_prices(const char *what, const struct priced *p, double usd_h)
 {
-    printf("%-32s restart   cost starts moves | a second less: %% of the bill, $ | overlap: cost "
-           "saves | a second less: %% of the bill, $ | late\n",
+    printf("%-32s restart   cost starts moves | a second less: %% of the bill, $ | at once: cost "
+           "more | a second less: %% of the bill, $ | late\n",
         what);
     for (size_t r = 0; r < SECONDS; r++) {
-        const double n = (double)p[r].n, cost = p[r].cost / n, beside = p[r].overlapped / n;
-        printf("%-32s %5lld s %6.2f %6.1f %5.1f | %29.4f %6.3f | %12.2f %4.1f%% | %28.4f %6.3f | "
+        const double n = (double)p[r].n, cost = p[r].cost / n, at_once = p[r].at_once / n;
+        printf("%-32s %5lld s %6.2f %6.1f %5.1f | %29.4f %6.3f | %12.2f %4.1f%% | %27.4f %6.3f | "
                "%zu\n",
             "", (long long)restarts_s[r], 100 * cost, p[r].starts / n, p[r].moves / n,
-            100 * slope(p, r, false) / cost, 1000 * slope(p, r, false) * usd_h, 100 * beside,
-            100 * (1 - beside / cost), 100 * slope(p, r, true) / beside,
+            100 * slope(p, r, false) / cost, 1000 * slope(p, r, false) * usd_h, 100 * at_once,
+            100 * (at_once / cost - 1), 100 * slope(p, r, true) / at_once,
             1000 * slope(p, r, true) * usd_h, p[r].late);
     }
     printf("\n");
@@ -85,14 +82,17 @@ static void price(const struct world *w, struct group *groups, size_t n_groups, 
 
     policy_known_init(w, groups, n_groups, known);
     for (size_t r = 0; r < SECONDS; r++) {
-        struct setting s = {
-            .work_ms = WORK_MS, .restart_ms = restarts_s[r] * 1000, .price = policy_prices[0]};
-        policy_tables_init(known, s.restart_ms, s.price);
-        for (size_t d = 0; d < DEADLINES; d++) {
-            s.deadline_ms = policy_deadlines_h[d] * HOUR_MS;
-            play_all(w, groups, n_groups, &s, known, &priced[r]);
+        for (int overlaps = 0; overlaps < 2; overlaps++) {
+            struct setting s = policy_setting(restarts_s[r] * 1000, policy_prices[0]);
+            s.boot_ms = overlaps ? s.boot_ms : 0;
+            policy_tables_init(known, &s);
+            for (size_t d = 0; d < DEADLINES; d++) {
+                s.deadline_ms = policy_deadlines_h[d] * HOUR_MS;
+                play_all(w, groups, n_groups, &s, known,
+                    overlaps ? &priced[r].cost : &priced[r].at_once, &priced[r]);
+            }
+            policy_tables_deinit(known);
         }
-        policy_tables_deinit(known);
     }
     print_prices(what, priced, (double)type->on_demand_uusd_h / 1e6);
     policy_known_deinit(groups, n_groups, known);
@@ -113,7 +113,7 @@ void policy_price_restarts(const struct world *w)
         "What a restart costs: belay's cost in %% of the work on on-demand, mean of deadlines of "
         "%lld to %lld h, on-demand at %.0f times the spot price; starts and moves (from "
         "on-demand to spot) a job. $: for 1,000 job-hours at $%.2f an hour of on-demand (%s). "
-        "overlap: on-demand computes on during the whole restart of a move.\n",
+        "at once: on-demand is left before the spot machine boots, not after.\n",
         (long long)policy_deadlines_h[0], (long long)policy_deadlines_h[DEADLINES - 1],
         1 / policy_prices[0], (double)type.on_demand_uusd_h / 1e6, type.type);
     for (size_t i = 0; i < w->n; i++) {

@@ -31,6 +31,7 @@ struct deadline_job baseline_job(const struct baseline *baseline, const struct d
     const int64_t left_ms = job->whole_work_ms - baseline->done_ms;
 
     r.baseline = NULL;
+    r.boot_ms = 0; /* it leaves on-demand first, as published */
     r.work_ms = left_ms > 0 ? left_ms : 0;
     r.work_worst_ms = r.work_ms + (r.work_ms > 0 ? job->work_worst_ms - job->work_ms : 0);
     r.on = baseline->on;
@@ -42,9 +43,43 @@ struct deadline_job baseline_job(const struct baseline *baseline, const struct d
     return r;
 }
 
-void baseline_go(
+/* Computes on beside the machine of `to` until that is up, which is used from then on, for at most
+ * most_ms. Returns the time. */
+static int64_t compute_beside(
+    struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t most_ms)
+{
+    if (job->moving_to != to)
+        job->coming_ms = job->boot_ms;
+    job->moving_to = to;
+    const int64_t ran = min_i64(min_i64(job->coming_ms, most_ms), job->work_ms);
+
+    job->work_ms -= ran;
+    job->work_worst_ms -= ran;
+    job->left_ms -= ran;
+    job->paid_uusd +=
+        (double)(offers[job->on].price_uusd_h + offers[to].price_uusd_h) * (double)ran / HOUR_MS;
+    job->coming_ms -= ran;
+    if (job->coming_ms == 0 && job->work_ms > 0) {
+        job->on = to;
+        job->starting_ms = job->switch_ms;
+    }
+    return ran;
+}
+
+int64_t baseline_go(
     struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t passed_ms)
 {
+    int64_t beside = 0;
+
+    if (to != DEADLINE_NOWHERE && !offers[to].is_sure && deadline_moves(job, offers)) {
+        beside = compute_beside(job, offers, to, passed_ms);
+        passed_ms -= beside;
+        if (job->on != to) { /* done, or not yet up */
+            job->left_ms -= passed_ms;
+            return beside;
+        }
+    }
+    job->moving_to = DEADLINE_NOWHERE;
     const int64_t boot = to == DEADLINE_NOWHERE ? 0
                          : to == job->on        ? job->starting_ms
                                                 : job->restart_ms;
@@ -57,10 +92,11 @@ void baseline_go(
     job->work_worst_ms -= ran;
     job->on = to;
     if (to == DEADLINE_NOWHERE)
-        return;
+        return 0;
     job->paid_uusd += (double)offers[to].price_uusd_h * (double)(booted + ran) / HOUR_MS;
     if (!offers[to].is_sure)
         job->last = to;
+    return beside + booted + ran;
 }
 
 size_t baseline_look(const struct baseline *baseline, const struct deadline_job *job,

@@ -67,10 +67,11 @@ void baseline_pass(struct baseline *baseline, const struct deadline_job *job,
 
 /* Used by deadline.c. */
 
-/* The job with the baseline's state: now, and after the time to the next examination at `to`. */
+/* The job with the baseline's state: now, and after the time to the next examination at `to`. go
+ * returns the used part of that time: the rest, if any, is after the end of the work, or idle. */
 struct deadline_job baseline_job(const struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers);
-void baseline_go(
+int64_t baseline_go(
     struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t passed_ms);
 
 /* Upper bound on the job's extra cost relative to the baseline, in uusd, both after the same

@@ -59,6 +59,11 @@ static bool is_on_sure(const struct deadline_job *job, const struct deadline_off
     return job->on != DEADLINE_NOWHERE && offers[job->on].is_sure;
 }
 
+bool deadline_moves(const struct deadline_job *job, const struct deadline_offer *offers)
+{
+    return job->boot_ms > 0 && job->starting_ms == 0 && is_on_sure(job, offers);
+}
+
 static struct deadline_choice choose(size_t offer, enum deadline_why why)
 {
     return (struct deadline_choice){.offer = offer,
@@ -269,6 +274,32 @@ static bool may_gain(const struct plan *pl, const struct deadline_offer *o)
            work_ms * (double)pl->offers[pl->sure].price_uusd_h > up_ms * (double)o->price_uusd_h;
 }
 
+/* While it boots nothing is lost: on-demand computes on. */
+static bool admits_spot(const struct plan *pl)
+{
+    return deadline_moves(pl->job, pl->offers) ? pl->slack_ms >= pl->job->switch_worst_ms
+                                               : deadline_admits_start(pl->job);
+}
+
+/* Cost of a start on spot, or of a move to it: each step of a boot more than in the table is one
+ * more of on-demand, beside spot, and one less of spot. */
+static double cost_of_start(const struct plan *pl, size_t offer)
+{
+    const struct deadline_job *job = pl->job;
+    const struct deadline_offer *o = &pl->offers[offer];
+    const struct deadline_starts *s = &pl->p->table->starts;
+    double costs[DEADLINE_ACTS];
+
+    if (!deadline_moves(job, pl->offers)) {
+        costs_of(pl, o->class, pl->longer_ms, costs);
+        return costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
+    }
+    const double boot_ms = (double)(offer == job->moving_to ? job->coming_ms : job->boot_ms);
+    costs_of(pl, o->class, (double)job->switch_ms - s->switching * DEADLINE_STEP_MS, costs);
+    return costs[DEADLINE_SPOT_MOVE] + boot_ms / DEADLINE_STEP_MS - s->boot +
+           dearer(pl, o, (double)job->switch_ms);
+}
+
 static void consider_spot(struct plan *pl, size_t i)
 {
     const struct deadline_job *job = pl->job;
@@ -279,9 +310,8 @@ static void consider_spot(struct plan *pl, size_t i)
         costs_of(pl, o->class, (double)job->starting_ms, costs);
         consider(pl, i, DEADLINE_WHY_KEEP,
             costs[DEADLINE_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
-    } else if (i != job->on && deadline_admits_start(job)) {
-        costs_of(pl, o->class, pl->longer_ms, costs);
-        const double cost = costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
+    } else if (i != job->on && admits_spot(pl)) {
+        const double cost = cost_of_start(pl, i);
         if (may_gain(pl, o) && is_worth_leaving_for(pl, o))
             consider(pl, i, DEADLINE_WHY_CHEAPEST, cost);
         else if (pl->is_capped && i == pl->baseline_on) /* only to follow the baseline */
@@ -418,7 +448,7 @@ void deadline_decide(const struct deadline_policy *p, const struct deadline_job 
         *ret_choice = choose(rescue(job, offers, pl.sure), DEADLINE_WHY_NET);
         return;
     }
-    pl.longer_ms = (double)job->restart_ms - p->table->restart_steps * DEADLINE_STEP_MS;
+    pl.longer_ms = (double)job->restart_ms - p->table->starts.restart * DEADLINE_STEP_MS;
     pl.unit_uusd = (double)offers[pl.sure].price_uusd_h * DEADLINE_STEP_MS / HOUR_MS;
     pl.best = choose(pl.sure, DEADLINE_WHY_NET);
     if (job->baseline)

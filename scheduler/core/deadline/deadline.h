@@ -84,6 +84,14 @@ struct deadline_job {
     int64_t restart_ms, restart_worst_ms;
     /* The part of restart_worst_ms that is such work: a start does not cost it, only a loss. */
     int64_t loss_worst_ms;
+    /* A move from a sure offer to spot: the job computes on there during the new machine's boot,
+     * and both are paid; then it does not compute during the switch, which takes switch_worst_ms at
+     * most. boot_ms 0: the sure offer is left first, and a restart follows. */
+    int64_t boot_ms, switch_ms, switch_worst_ms;
+    /* With a boot_ms: the spot offer whose machine boots beside it, or is up, and the time until it
+     * is; or DEADLINE_NOWHERE. */
+    size_t moving_to;
+    int64_t coming_ms;
     /* Maximum time of a failed launch before the next try. */
     int64_t failed_launch_ms;
     /* Maximum time to the next decision, > 0. */
@@ -149,5 +157,7 @@ void deadline_decide(const struct deadline_policy *p, const struct deadline_job 
 int64_t deadline_slack_ms(const struct deadline_job *job);
 /* Whether there is slack for a start on spot: for its time, and for a failed launch before it. */
 bool deadline_admits_start(const struct deadline_job *job);
+/* Whether a start on spot is a move for this job: it computes on a sure offer, and goes on. */
+bool deadline_moves(const struct deadline_job *job, const struct deadline_offer *offers);
 
 #endif

@@ -9,7 +9,9 @@
 #define UUSD_H 1000000  /* price of on-demand */
 
 struct state {
-    double work, slack, boot; /* in steps; boot: remaining part of the current restart */
+    /* In steps. beside: remaining boot of spot, while on-demand computes; boot: then remaining part
+     * of the current start. */
+    double work, slack, beside, boot;
     enum deadline_mode mode;
     uint16_t set_class;
     double cost, steps;
@@ -19,7 +21,8 @@ struct simulation {
     const struct deadline_policy *p;
     const struct deadline_chain *c;
     const struct deadline_job *job; /* current state */
-    double price, restart;          /* in steps */
+    double price;
+    double restart, beside, switching; /* in steps; of a start, and of a move from on-demand */
 };
 
 /* Stay, start elsewhere or release, whichever is cheapest. */
@@ -36,8 +39,10 @@ static enum deadline_mode by_table(const struct simulation *sim, const struct st
         best = costs[DEADLINE_WAIT];
         to = DEADLINE_MODE_IDLE;
     }
+    const bool moves = s->mode == DEADLINE_MODE_ON_DEMAND;
     if (s->mode != DEADLINE_MODE_SPOT && deadline_class_is_up(s->set_class) &&
-        s->slack >= sim->restart + 1 && costs[DEADLINE_SPOT_START] < best)
+        s->slack >= (moves ? sim->switching : sim->restart + 1) &&
+        costs[moves ? DEADLINE_SPOT_MOVE : DEADLINE_SPOT_START] < best)
         to = DEADLINE_MODE_SPOT;
     return to;
 }
@@ -73,21 +78,33 @@ static void decide(const struct simulation *sim, struct state *s)
     if (s->boot > 0)
         return;
     to = sim->p->rule == DEADLINE_PLANNED ? by_table(sim, s) : by_rule(sim, s);
-    s->boot = to != s->mode && to != DEADLINE_MODE_IDLE ? sim->restart : 0;
+    const bool moves = s->mode == DEADLINE_MODE_ON_DEMAND && to == DEADLINE_MODE_SPOT;
+    if (to != s->mode && to != DEADLINE_MODE_IDLE) {
+        s->beside = moves ? sim->beside : 0;
+        s->boot = moves ? sim->switching : sim->restart;
+    }
     s->mode = to;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
 }
 
 static void pass(const struct simulation *sim, struct prng *prng, struct state *s)
 {
     const struct deadline_chain *c = sim->c;
-    double boot = s->boot < 1 ? s->boot : 1, ran = s->mode == DEADLINE_MODE_IDLE ? 0 : 1 - boot,
-           at = prng_unit(prng), part = 1;
+    double beside = least(s->beside, least(s->work, 1)),
+           boot = least(s->boot, s->work > beside ? 1 - beside : 0),
+           ran = s->mode == DEADLINE_MODE_IDLE ? 0 : 1 - boot, at = prng_unit(prng), part = 1;
     if (s->mode != DEADLINE_MODE_IDLE && s->work < ran) {
         part = boot + s->work;
         ran = s->work;
     }
+    s->cost += beside;
     s->cost +=
         s->mode == DEADLINE_MODE_IDLE ? 0 : part * (s->mode == DEADLINE_MODE_SPOT ? sim->price : 1);
+    s->beside -= beside;
     s->steps += part;
     s->work -= ran;
     s->slack -= s->mode == DEADLINE_MODE_IDLE ? 1 : boot;
@@ -97,8 +114,8 @@ static void pass(const struct simulation *sim, struct prng *prng, struct state *
         at -= (double)c->steps[i++].chance;
     if (s->mode == DEADLINE_MODE_SPOT &&
         (c->steps[i].moved || !deadline_class_is_up(c->steps[i].to))) {
-        s->mode = DEADLINE_MODE_IDLE;
-        s->boot = 0;
+        s->mode = s->beside > 0 ? DEADLINE_MODE_ON_DEMAND : DEADLINE_MODE_IDLE;
+        s->beside = s->boot = 0;
     }
     s->set_class = c->steps[i].to;
 }
@@ -117,7 +134,10 @@ void deadline_outlook(const struct deadline_policy *p, const struct deadline_cha
         .c = c,
         .job = job,
         .price = price,
-        .restart = (double)job->restart_ms / DEADLINE_STEP_MS};
+        .restart = (double)job->restart_ms / DEADLINE_STEP_MS,
+        .beside = (double)job->boot_ms / DEADLINE_STEP_MS,
+        .switching =
+            (double)(job->boot_ms > 0 ? job->switch_ms : job->restart_ms) / DEADLINE_STEP_MS};
     int64_t slack_ms = deadline_slack_ms(job);
     double took[RUNS], cost = 0;
     struct prng prng;

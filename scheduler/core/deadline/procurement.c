@@ -181,7 +181,7 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
     int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms,
             restore_ms = job_side(j)->restore_ms > 0 ? job_side(j)->restore_ms : save_ms,
             placed_ms = restore_ms + procurement_work_warm_ms(j),
-            restart_ms = s->boot_ms + placed_ms;
+            restart_ms = s->boot_ms + placed_ms, switch_ms = save_ms + placed_ms;
     int64_t loss_worst_ms = loss_ms(j, w, save_ms),
             worst_ms = s->boot_worst_ms + PLACED_WORST * placed_ms + loss_worst_ms,
             starting_ms = procurement_work_warming_ms(j, now);
@@ -194,6 +194,11 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
         .restart_ms = restart_ms,
         .restart_worst_ms = worst_ms,
         .loss_worst_ms = loss_worst_ms,
+        .boot_ms = s->boot_ms,
+        .switch_ms = switch_ms,
+        .switch_worst_ms = PLACED_WORST * switch_ms,
+        .moving_to = s->moving_to,
+        .coming_ms = s->coming_ms,
         /* plus the time to notice it */
         .failed_launch_ms = s->failed_ms + m->deadline.options.look_ms,
         .on = s->on,
@@ -214,8 +219,8 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
 static struct deadline_job scaled(const struct model *m, struct deadline_job k)
 {
     int64_t *const times[] = {&k.work_ms, &k.work_worst_ms, &k.left_ms, &k.restart_ms,
-        &k.restart_worst_ms, &k.loss_worst_ms, &k.failed_launch_ms, &k.look_ms, &k.starting_ms,
-        &k.whole_work_ms, &k.whole_time_ms};
+        &k.restart_worst_ms, &k.loss_worst_ms, &k.boot_ms, &k.switch_ms, &k.switch_worst_ms,
+        &k.failed_launch_ms, &k.look_ms, &k.starting_ms, &k.whole_work_ms, &k.whole_time_ms};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         *times[i] = spot_observations_scaled(m, *times[i]);
     k.look_ms = max_i64(k.look_ms, 1);
@@ -225,6 +230,7 @@ static struct deadline_job scaled(const struct model *m, struct deadline_job k)
 static struct spot_observations_ask build_query(const struct sight *s, const struct deadline_job *k)
 {
     return (struct spot_observations_ask){.restart_ms = k->restart_ms,
+        .switch_ms = k->switch_ms,
         .price = s->n_spot ? (double)s->spot_uusd_h / (double)s->sure_uusd_h : 1,
         .work_ms = k->work_ms,
         .slack_ms = k->left_ms - k->work_ms};
@@ -654,7 +660,8 @@ void procurement_refused(struct model *m, const struct offer *o, struct stamp no
     free(jobs);
 }
 
-/* Its hourly price from now on: of its machine, or of the offer planned for it. */
+/* Its hourly price from now on: of its machine, and of one that boots beside it; or of the offer
+ * planned for it. */
 static int64_t price_of(
     const struct model *m, const struct job *j, const struct sight *s, const struct event *ev)
 {
@@ -662,7 +669,8 @@ static int64_t price_of(
     const struct offer *to =
         ev->procurement.procurement == PROCURE_SPOT ? model_offer(m, ev->procurement.offer) : NULL;
     if (a)
-        return a->node->instance ? a->node->instance->offer->row.price_uusd_h : 0;
+        return (a->node->instance ? a->node->instance->offer->row.price_uusd_h : 0) +
+               (to && s->moving_to < s->n_spot ? s->of[s->moving_to]->row.price_uusd_h : 0);
     return ev->procurement.procurement == PROCURE_ON_DEMAND ? s->sure_uusd_h
            : to                                             ? to->row.price_uusd_h
                                                             : 0;

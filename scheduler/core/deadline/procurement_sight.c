@@ -89,33 +89,58 @@ static void describe_sure(struct sight *s, const struct offer *o)
     s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
 }
 
-/* Start time of a coming machine that the job may be meant to use. */
-static int64_t coming_since(const struct job *j, const struct offer *o)
+/* A machine on which the job, which waits, may be meant to start. */
+struct prospect {
+    int64_t since_ms; /* since when it is on the way to it; 0: there is none */
+    bool is_booted;
+};
+
+/* The job is placed on an empty machine at once, unless something else keeps it away. */
+static int64_t empty_since(
+    const struct model *m, const struct job *j, const struct node *n, struct stamp now)
 {
-    if (j->row.state != JOB_PENDING || !procurement_allows(j->row.procurement, o->row.market) ||
-        pool_boots_fail(o->pool))
-        return 0;
-    LIST_FOREACH (&o->instances, l) {
-        const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
-        if (instance_is_coming(i) && !i->row.reclaimed)
-            return i->row.intended_at.ms;
-    }
-    return 0;
+    int64_t waits_ms = now.mono.ms - max_i64(j->row.queued_mono.ms, n->idle_since.ms);
+    bool is_for_it = node_takes_work(n) && list_is_empty(&n->attempts);
+    return is_for_it && waits_ms < m->deadline.options.look_ms ? now.wall.ms - waits_ms : 0;
 }
 
-/* A machine that the job, which runs on on-demand, may be meant to move to. */
-static bool is_meant(const struct job *j, const struct attempt *a, const struct offer *o)
+static struct prospect prospect_of(
+    const struct model *m, const struct job *j, const struct offer *o, struct stamp now)
 {
-    if (!a || a->row.state != ATTEMPT_RUNNING || a->node->row.market != MARKET_ON_DEMAND ||
-        j->row.procurement != PROCURE_SPOT || o->row.market != MARKET_SPOT)
-        return false;
+    struct prospect p = {0};
+    if (j->row.state != JOB_PENDING || !procurement_allows(j->row.procurement, o->row.market))
+        return p;
     LIST_FOREACH (&o->instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
-        if (i->node ? node_takes_work(i->node) && list_is_empty(&i->node->attempts)
-                    : instance_is_coming(i) && !i->row.reclaimed && !pool_boots_fail(o->pool))
-            return true;
+        int64_t since_ms = i->node ? empty_since(m, j, i->node, now) : 0;
+        if (since_ms > 0)
+            return (struct prospect){since_ms, true};
+        if (p.since_ms == 0 && instance_is_coming(i) && !i->row.reclaimed &&
+            !pool_boots_fail(o->pool))
+            p.since_ms = i->row.intended_at.ms;
     }
-    return false;
+    return p;
+}
+
+/* Time until a machine is up to which the job, which runs on on-demand, may be meant to move; -1:
+ * there is none. */
+static int64_t coming_ms(
+    const struct job *j, const struct attempt *a, const struct offer *o, struct wall now)
+{
+    int64_t least_ms = -1;
+    if (!a || a->row.state != ATTEMPT_RUNNING || a->node->row.market != MARKET_ON_DEMAND ||
+        j->row.procurement != PROCURE_SPOT || o->row.market != MARKET_SPOT)
+        return -1;
+    LIST_FOREACH (&o->instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
+        if (!(i->node ? node_takes_work(i->node) && list_is_empty(&i->node->attempts)
+                      : instance_is_coming(i) && !i->row.reclaimed && !pool_boots_fail(o->pool)))
+            continue;
+        int64_t in_ms =
+            i->node ? 0 : max_i64(offer_boot_ms(o) - (now.ms - i->row.intended_at.ms), 1);
+        least_ms = least_ms < 0 ? in_ms : min_i64(in_ms, least_ms);
+    }
+    return least_ms;
 }
 
 void procurement_sight(
@@ -123,7 +148,7 @@ void procurement_sight(
 {
     const struct attempt *a = job_attempt(j);
     const struct offer *under = offer_under(a);
-    *s = (struct sight){.on = DEADLINE_NOWHERE};
+    *s = (struct sight){.on = DEADLINE_NOWHERE, .moving_to = DEADLINE_NOWHERE};
     if (under)
         add(s, under, MARKET_SPOT, DEADLINE_OFFERS_MAX);
     add_all(m, j->shape, under, MARKET_SPOT, DEADLINE_OFFERS_MAX, s);
@@ -135,11 +160,11 @@ void procurement_sight(
     add_all(m, j->shape, under, MARKET_ON_DEMAND, DEADLINE_OFFERS_MAX + SURE_MAX, s);
     for (size_t i = 0; i < s->n; i++) {
         const struct offer *o = s->of[i];
-        int64_t coming = a ? 0 : coming_since(j, o);
-        bool meant = is_meant(j, a, o);
+        const struct prospect p = a ? (struct prospect){0} : prospect_of(m, j, o, now);
+        int64_t meant_in = coming_ms(j, a, o, now.wall);
         s->offers[i] = (struct deadline_offer){.is_sure = i >= s->n_spot,
-            .is_up = o == under || coming > 0 || meant || !is_avoided(o, now),
-            .is_meant = meant,
+            .is_up = o == under || p.since_ms > 0 || meant_in >= 0 || !is_avoided(o, now),
+            .is_meant = meant_in >= 0,
             .price_uusd_h = o->row.price_uusd_h};
         if (i < s->n_spot)
             s->ids[i] = o->row.id;
@@ -147,10 +172,17 @@ void procurement_sight(
             s->spot_uusd_h = lesser_price(s->spot_uusd_h, o->row.price_uusd_h);
         else
             describe_sure(s, o);
-        if (o == under || (coming > 0 && s->on == DEADLINE_NOWHERE))
+        if (meant_in >= 0 && (s->moving_to == DEADLINE_NOWHERE || meant_in < s->coming_ms)) {
+            s->moving_to = i;
+            s->coming_ms = meant_in;
+        }
+        if (o == under)
             s->on = i;
-        if (coming > 0 && s->on == i)
-            s->starting_since_ms = coming;
+        else if (p.since_ms > 0 && (s->on == DEADLINE_NOWHERE || (p.is_booted && !s->is_booted))) {
+            s->on = i;
+            s->starting_since_ms = p.since_ms;
+            s->is_booted = p.is_booted;
+        }
     }
     if (under && a->row.state == ATTEMPT_ASSIGNED) {
         s->starting_since_ms = a->row.assigned_at.ms;

@@ -17,6 +17,10 @@ struct sight {
     struct deadline_offer offers[DEADLINE_OFFERS_MAX + SURE_MAX];
     int64_t ids[DEADLINE_OFFERS_MAX]; /* of the spot offers, ascending */
     size_t n, n_spot, on;
+    /* The spot offer whose machine it may move to from on-demand, and the time until that is up; or
+     * DEADLINE_NOWHERE. */
+    size_t moving_to;
+    int64_t coming_ms;
     int64_t starting_since_ms; /* since when it is on the way to its place; 0: it is not */
     bool is_booted;            /* the machine is up, and the job is placed on it */
     /* Of the slowest sure offer: a boot, as expected and at worst, and a failed one. */

@@ -55,7 +55,8 @@ struct learned {
 
 struct made_table {
     bool of_several;
-    double restart, price;
+    struct deadline_starts starts;
+    double price;
     size_t work, slack; /* size in steps, current or planned */
     bool is_made;
     int64_t number; /* version of the chain that it was built from */
@@ -343,16 +344,34 @@ static double steps_of(const struct model *m, int64_t ms)
     return ms > 0 ? (double)ms / (double)m->deadline.options.step_ms : 0;
 }
 
+/* The difference to a boot that takes longer, with the switch, than a restart does not need a table
+ * of its own (deadline.c). */
+static struct deadline_starts starts_for(
+    const struct model *m, const struct spot_observations_ask *ask)
+{
+    double restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
+           switching = NEAREST(restarts, steps_of(m, ask->switch_ms));
+    return switching < restart ? (struct deadline_starts){restart, restart - switching, switching}
+                               : deadline_starts_alike(restart);
+}
+
+static bool is_same(double a, double b)
+{
+    return fabs(a - b) < 1e-6;
+}
+
 static struct made_table *find_table(
     const struct model *m, bool of_several, const struct spot_observations_ask *ask)
 {
     struct spot_observations *s = m->deadline.spot_observations;
-    double restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
-           price = NEAREST(prices, ask->price);
-    for (size_t i = 0; i < s->n_tables; i++)
-        if (s->tables[i].of_several == of_several && fabs(s->tables[i].restart - restart) < 1e-6 &&
-            fabs(s->tables[i].price - price) < 1e-6)
+    const struct deadline_starts starts = starts_for(m, ask);
+    double price = NEAREST(prices, ask->price);
+    for (size_t i = 0; i < s->n_tables; i++) {
+        const struct made_table *t = &s->tables[i];
+        if (t->of_several == of_several && is_same(t->starts.restart, starts.restart) &&
+            is_same(t->starts.switching, starts.switching) && is_same(t->price, price))
             return &s->tables[i];
+    }
     return NULL;
 }
 
@@ -400,7 +419,7 @@ static void want_table(
         if (!t)
             return;
         *t = (struct made_table){.of_several = of_several,
-            .restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
+            .starts = starts_for(m, ask),
             .price = NEAREST(prices, ask->price)};
     }
     size_t work = grown(t->work, steps_of(m, ask->work_ms), WORK_STEPS),
@@ -410,7 +429,7 @@ static void want_table(
         return;
     t->work = work;
     t->slack = slack;
-    t->maker = deadline_maker_create(&t->next, &l->chain, work, slack, t->restart, t->price);
+    t->maker = deadline_maker_create(&t->next, &l->chain, work, slack, &t->starts, t->price);
     t->next_number = l->number;
     if (!is_making(s))
         s->slice_at = now.mono;

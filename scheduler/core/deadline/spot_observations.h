@@ -35,9 +35,9 @@ void spot_observations_note(
 
 /* Requirements on a job's table. */
 struct spot_observations_ask {
-    int64_t restart_ms;
-    double price;              /* spot price relative to on-demand */
-    int64_t work_ms, slack_ms; /* maximum */
+    int64_t restart_ms, switch_ms; /* of a start; of a move, after its boot */
+    double price;                  /* spot price relative to on-demand */
+    int64_t work_ms, slack_ms;     /* maximum */
 };
 
 /* A job may use these spot offers (ids ascending, 1 .. DEADLINE_OFFERS_MAX): creates their set

@@ -17,23 +17,32 @@
 
 #define K DEADLINE_CLASSES
 #define STAGES (DEADLINE_RESTART_STEPS_MAX + 1)
+#define MOVE_STAGES (2 * DEADLINE_RESTART_STEPS_MAX + 1)
 
 /* Values by class and work, for one time left. Rows of `width` floats. */
 struct values {
     float *idle, *sure, *spot; /* V */
     /* remaining whole steps of a restart, and then the last one */
     float *boot[STAGES], *sure_boot[STAGES];
+    float *move[MOVE_STAGES]; /* the same for a move: last its switch, before that the boot */
 };
 
 /* Values at one step less for a job in a start: not lost, or released. */
 struct ahead {
-    float *boot[STAGES], *sure_boot[STAGES];
+    float *boot[STAGES], *sure_boot[STAGES], *move[MOVE_STAGES];
 };
 
 /* For one class: expectation of the values at one step less, by work. */
 struct expected {
     float *idle, *sure;
-    float *spot; /* on spot: kept, or lost or moved */
+    float *spot;   /* on spot: kept, or lost or moved */
+    float *beside; /* on on-demand beside a spot machine that boots */
+};
+
+/* A time in steps: whole ones, and a remainder below 1. */
+struct steps {
+    size_t whole;
+    float part;
 };
 
 /* Vectors of eight: nearly all of the work is here, so it is vectorised with every compiler,
@@ -44,8 +53,8 @@ struct deadline_maker {
     const struct deadline_chain *c;
     struct deadline_table *t;
     size_t width;
-    size_t whole; /* whole steps of the restart */
-    float part;   /* remainder, 0 <= part < 1 */
+    struct steps restart, boot, switching;
+    size_t moving; /* whole steps of boot and switch */
     float *memory;
     struct values now, before;
     struct ahead ahead;
@@ -74,45 +83,58 @@ static void carve_values(struct deadline_maker *m, struct values *v, float **res
     v->idle = carve(rest, n);
     v->sure = carve(rest, n);
     v->spot = carve(rest, n);
-    for (size_t j = 0; j <= m->whole; j++) {
+    for (size_t j = 0; j <= m->restart.whole; j++) {
         v->boot[j] = carve(rest, n);
         v->sure_boot[j] = carve(rest, n);
     }
+    for (size_t j = 0; j <= m->moving; j++)
+        v->move[j] = carve(rest, n);
 }
 
 static void allocate(struct deadline_maker *m)
 {
     const size_t n = m->width * K;
+    const size_t starts = 2 * m->restart.whole + m->moving;
     float *rest = m->memory = mem_array(
-        2 * (3 + 2 * (m->whole + 1)) * n + 2 * m->whole * n + (DEADLINE_ACTS + 3) * m->width,
-        sizeof(float));
+        2 * (3 + 3 + starts) * n + starts * n + (DEADLINE_ACTS + 4) * m->width, sizeof(float));
 
     carve_values(m, &m->now, &rest);
     carve_values(m, &m->before, &rest);
-    for (size_t j = 0; j < m->whole; j++) {
+    for (size_t j = 0; j < m->restart.whole; j++) {
         m->ahead.boot[j] = carve(&rest, n);
         m->ahead.sure_boot[j] = carve(&rest, n);
     }
+    for (size_t j = 0; j < m->moving; j++)
+        m->ahead.move[j] = carve(&rest, n);
     for (size_t i = 0; i < DEADLINE_ACTS; i++)
         m->costs[i] = carve(&rest, m->width);
     m->expected.idle = carve(&rest, m->width);
     m->expected.sure = carve(&rest, m->width);
     m->expected.spot = carve(&rest, m->width);
+    m->expected.beside = carve(&rest, m->width);
+}
+
+/* Whether the remaining whole steps of a move are those of its switch, on-demand being left. */
+static bool is_switching(const struct deadline_maker *m, size_t stage)
+{
+    return stage < m->switching.whole || (stage == 0 && m->boot.whole + m->boot.part <= 0);
 }
 
 /* Slack -1 at this work, as seen from slack 0: on-demand for good. Actions that lead there are
  * never taken; only their cost is read. */
 static void fill_edge(struct deadline_maker *m, size_t work)
 {
-    const float restart = (float)m->whole + m->part, w = (float)work;
+    const float restart = (float)m->restart.whole + m->restart.part, w = (float)work;
 
     for (unsigned k = 0; k < K; k++) {
         row(m, m->before.idle, k)[work] = row(m, m->before.spot, k)[work] = w + restart;
         row(m, m->before.sure, k)[work] = w;
-        for (size_t j = 0; j <= m->whole; j++) {
+        for (size_t j = 0; j <= m->restart.whole; j++) {
             row(m, m->before.boot[j], k)[work] = w + restart;
-            row(m, m->before.sure_boot[j], k)[work] = w + (float)j + m->part;
+            row(m, m->before.sure_boot[j], k)[work] = w + (float)j + m->restart.part;
         }
+        for (size_t j = 0; j <= m->moving; j++)
+            row(m, m->before.move[j], k)[work] = w + (is_switching(m, j) ? restart : 0);
     }
 }
 
@@ -121,12 +143,27 @@ static float least(float a, float b)
     return a < b ? a : b;
 }
 
+/* In a move on-demand takes over until the switch has begun. */
+static void compute_ahead_of_moves(struct deadline_maker *m, size_t low, size_t high)
+{
+    for (unsigned k = 0; k < K; k++) {
+        const bool up = deadline_class_is_up((uint16_t)k);
+        for (size_t j = 0; j < m->moving; j++) {
+            const float *move = row(m, m->before.move[j], k),
+                        *lost = row(m, is_switching(m, j) ? m->before.idle : m->before.sure, k);
+            float *next = row(m, m->ahead.move[j], k);
+            for (size_t w = low; w <= high; w++)
+                next[w] = up ? least(move[w], lost[w]) : lost[w];
+        }
+    }
+}
+
 static void compute_ahead(struct deadline_maker *m, size_t low, size_t high)
 {
     for (unsigned k = 0; k < K; k++) {
         const bool up = deadline_class_is_up((uint16_t)k);
         const float *idle = row(m, m->before.idle, k);
-        for (size_t j = 0; j < m->whole; j++) {
+        for (size_t j = 0; j < m->restart.whole; j++) {
             const float *boot = row(m, m->before.boot[j], k),
                         *sure_boot = row(m, m->before.sure_boot[j], k);
             float *next = row(m, m->ahead.boot[j], k),
@@ -184,10 +221,10 @@ static void expect_all(struct deadline_maker *m, unsigned k, size_t low, size_t 
 }
 
 /* Running for a step reduces the work; the last step of a start partly does not. */
-static void run_through(const struct deadline_maker *m, const float *e, float price, size_t low,
-    size_t high, float *stay, float *start)
+static void run_through(
+    const float *e, float price, float part, size_t low, size_t high, float *stay, float *start)
 {
-    const float part = m->part, rest = 1 - part;
+    const float rest = 1 - part;
     size_t w = low;
 
     for (; w + 8 <= high + 1; w += 8) {
@@ -202,6 +239,30 @@ static void run_through(const struct deadline_maker *m, const float *e, float pr
     }
 }
 
+/* Of a move to spot; the class is up. Its last step is partly the rest of the boot, beside
+ * on-demand, partly the rest of the switch. */
+static void find_costs_of_moves(struct deadline_maker *m, unsigned k, size_t low, size_t high)
+{
+    const float price = (float)m->t->price, part = m->switching.part;
+    const float *e = m->expected.spot;
+    float *last = row(m, m->now.move[0], k), *beside = m->expected.beside;
+    size_t j = 1;
+
+    for (size_t w = low; w <= high; w++)
+        last[w] = price + m->boot.part + (1 - part) * e[w - 1] + part * e[w];
+    for (; j <= m->switching.whole; j++)
+        expect(m, k, price, m->ahead.move[j - 1], m->before.idle, low, high,
+            row(m, m->now.move[j], k));
+    for (; j <= m->moving; j++) {
+        float *out = row(m, m->now.move[j], k);
+        expect(m, k, 1 + price, m->ahead.move[j - 1], m->before.sure, low - 1, high, beside);
+        for (size_t w = low; w <= high; w++)
+            out[w] = beside[w - 1];
+    }
+    memcpy(m->costs[DEADLINE_SPOT_MOVE] + low, row(m, m->now.move[m->moving], k) + low,
+        (high - low + 1) * sizeof(float));
+}
+
 static void find_costs(struct deadline_maker *m, unsigned k, size_t low, size_t high)
 {
     const struct ahead *a = &m->ahead;
@@ -210,21 +271,22 @@ static void find_costs(struct deadline_maker *m, unsigned k, size_t low, size_t 
 
     expect_all(m, k, low - 1, high);
     memcpy(m->costs[DEADLINE_WAIT] + low, m->expected.idle + low, (high - low + 1) * sizeof(float));
-    run_through(m, m->expected.sure, 1, low, high, m->costs[DEADLINE_ON_DEMAND_STAY],
+    run_through(m->expected.sure, 1, m->restart.part, low, high, m->costs[DEADLINE_ON_DEMAND_STAY],
         row(m, n->sure_boot[0], k));
-    for (size_t j = 1; j <= m->whole; j++)
+    for (size_t j = 1; j <= m->restart.whole; j++)
         expect(m, k, 1, a->sure_boot[j - 1], a->sure_boot[j - 1], low, high,
             row(m, n->sure_boot[j], k));
-    memcpy(m->costs[DEADLINE_ON_DEMAND_START] + low, row(m, n->sure_boot[m->whole], k) + low,
-        (high - low + 1) * sizeof(float));
+    memcpy(m->costs[DEADLINE_ON_DEMAND_START] + low,
+        row(m, n->sure_boot[m->restart.whole], k) + low, (high - low + 1) * sizeof(float));
     if (!deadline_class_is_up((uint16_t)k))
         return;
-    run_through(
-        m, m->expected.spot, price, low, high, m->costs[DEADLINE_SPOT_STAY], row(m, n->boot[0], k));
-    for (size_t j = 1; j <= m->whole; j++)
+    run_through(m->expected.spot, price, m->restart.part, low, high, m->costs[DEADLINE_SPOT_STAY],
+        row(m, n->boot[0], k));
+    for (size_t j = 1; j <= m->restart.whole; j++)
         expect(m, k, price, a->boot[j - 1], b->idle, low, high, row(m, n->boot[j], k));
-    memcpy(m->costs[DEADLINE_SPOT_START] + low, row(m, n->boot[m->whole], k) + low,
+    memcpy(m->costs[DEADLINE_SPOT_START] + low, row(m, n->boot[m->restart.whole], k) + low,
         (high - low + 1) * sizeof(float));
+    find_costs_of_moves(m, k, low, high);
 }
 
 /* The minimum in each mode. */
@@ -235,16 +297,20 @@ static void settle(struct deadline_maker *m, unsigned k, size_t time, size_t low
     float *const *costs = m->costs;
     const float *wait = costs[DEADLINE_WAIT], *sure_start = costs[DEADLINE_ON_DEMAND_START],
                 *sure_stay = costs[DEADLINE_ON_DEMAND_STAY];
-    const float *spot_start = costs[DEADLINE_SPOT_START], *spot_stay = costs[DEADLINE_SPOT_STAY];
-    const float restart = (float)m->whole + m->part;
+    const float *spot_start = costs[DEADLINE_SPOT_START], *spot_move = costs[DEADLINE_SPOT_MOVE],
+                *spot_stay = costs[DEADLINE_SPOT_STAY];
+    const float restart = (float)m->restart.whole + m->restart.part,
+                switching = (float)m->switching.whole + m->switching.part;
     const bool up = deadline_class_is_up((uint16_t)k);
 
     for (size_t w = low; w <= high; w++) {
-        float best = least(wait[w], sure_start[w]);
+        float best = least(wait[w], sure_start[w]), from_sure = least(wait[w], sure_stay[w]);
+        if (up && (float)(time - w) >= switching)
+            from_sure = least(from_sure, spot_move[w]);
         if (up && (float)(time - w) >= restart)
             best = least(best, spot_start[w]);
         idle[w] = best;
-        sure[w] = least(best, sure_stay[w]);
+        sure[w] = from_sure;
         spot[w] = up ? least(best, spot_stay[w]) : best;
     }
     if (high < time)
@@ -279,6 +345,7 @@ static void make_time(struct deadline_maker *m, size_t time)
     if (time <= m->t->work_steps)
         fill_edge(m, time);
     compute_ahead(m, low, high);
+    compute_ahead_of_moves(m, low - 1, high);
     for (unsigned k = 0; k < K; k++) {
         find_costs(m, k, low, high);
         settle(m, k, time, low, high);
@@ -309,18 +376,32 @@ static size_t choose_points(size_t n, size_t most, uint16_t *points, uint16_t *a
     return count;
 }
 
+static struct steps in_steps(double time)
+{
+    const size_t whole = (size_t)time;
+
+    assert(time >= 0 && time <= DEADLINE_RESTART_STEPS_MAX);
+    return (struct steps){whole, (float)(time - (double)whole)};
+}
+
 struct deadline_maker *deadline_maker_create(struct deadline_table *t,
-    const struct deadline_chain *c, size_t work, size_t slack, double restart, double price)
+    const struct deadline_chain *c, size_t work, size_t slack, const struct deadline_starts *starts,
+    double price)
 {
     struct deadline_maker *m = mem_alloc(sizeof *m);
 
     assert(work >= 1 && work <= DEADLINE_WORK_STEPS_MAX && slack >= 1 &&
            slack <= DEADLINE_SLACK_STEPS_MAX);
-    assert(restart >= 0 && restart <= DEADLINE_RESTART_STEPS_MAX && price > 0);
-    *m = (struct deadline_maker){.c = c, .t = t, .whole = (size_t)restart, .width = work + 1};
-    m->part = (float)(restart - (double)m->whole);
+    assert(price > 0);
+    *m = (struct deadline_maker){.c = c,
+        .t = t,
+        .width = work + 1,
+        .restart = in_steps(starts->restart),
+        .boot = in_steps(starts->boot),
+        .switching = in_steps(starts->switching)};
+    m->moving = m->boot.whole + m->switching.whole;
     *t = (struct deadline_table){
-        .restart_steps = restart, .price = price, .work_steps = work, .slack_steps = slack};
+        .starts = *starts, .price = price, .work_steps = work, .slack_steps = slack};
     for (unsigned k = 0; k < K; k++)
         t->life[k] = (float)(c->life_ms[k] / DEADLINE_STEP_MS);
     t->work = mem_array(work + 1, sizeof *t->work);
@@ -351,9 +432,9 @@ void deadline_maker_destroy(struct deadline_maker *m)
 }
 
 void deadline_table_init(struct deadline_table *t, const struct deadline_chain *c, size_t work,
-    size_t slack, double restart, double price)
+    size_t slack, const struct deadline_starts *starts, double price)
 {
-    struct deadline_maker *m = deadline_maker_create(t, c, work, slack, restart, price);
+    struct deadline_maker *m = deadline_maker_create(t, c, work, slack, starts, price);
 
     deadline_maker_go_on(m, work + slack);
     deadline_maker_destroy(m);

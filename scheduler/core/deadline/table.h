@@ -19,6 +19,9 @@
  *     start         floor(r) paid steps that cost slack and do no work, in which spot may be lost;
  *                   then one step of which the fraction r - floor(r) is like that, as a mixture of
  *                   whole steps of both types
+ *     move          from on-demand to spot: on-demand computes on beside the spot machine until
+ *                   that has booted, for 1 + p, and takes over if it is lost; then as a start, but
+ *                   only for as long as the switch takes
  *
  * Computed on the whole grid, w from 0 upwards and s within it; a coarser grid is stored and
  * interpolated bilinearly. Decisions compare the five costs instead of reading a stored decision,
@@ -38,12 +41,29 @@ enum deadline_act {
     DEADLINE_ON_DEMAND_START, /* on-demand, from another place */
     DEADLINE_ON_DEMAND_STAY,
     DEADLINE_SPOT_START,
+    DEADLINE_SPOT_MOVE, /* from on-demand, which computes on while the spot machine boots */
     DEADLINE_SPOT_STAY,
     DEADLINE_ACTS
 };
 
+/* Duration of starts, in steps; each 0 .. DEADLINE_RESTART_STEPS_MAX. */
+struct deadline_starts {
+    double restart; /* of any start */
+    /* A move from on-demand to spot: the spot machine's boot, during which on-demand computes, and
+     * the time without computing that follows. boot 0: on-demand is left first, switching =
+     * restart. */
+    double boot, switching;
+};
+
+/* Starts of this duration; moves too. */
+static inline struct deadline_starts deadline_starts_alike(double restart)
+{
+    return (struct deadline_starts){.restart = restart, .switching = restart};
+}
+
 struct deadline_table {
-    double restart_steps, price;  /* of spot; 0 < price */
+    struct deadline_starts starts;
+    double price;                 /* of spot; 0 < price */
     size_t n_work, n_slack;       /* stored points */
     uint16_t *work, *slack;       /* their positions in steps, ascending; owned */
     uint16_t *work_at, *slack_at; /* by steps: the last point not above; owned */
@@ -53,9 +73,9 @@ struct deadline_table {
 };
 
 /* Sizes in steps: work 1 .. DEADLINE_WORK_STEPS_MAX, slack 1 .. DEADLINE_SLACK_STEPS_MAX; larger
- * queries are answered with the maximum. restart 0 .. DEADLINE_RESTART_STEPS_MAX. */
+ * queries are answered with the maximum. */
 void deadline_table_init(struct deadline_table *t, const struct deadline_chain *c, size_t work,
-    size_t slack, double restart, double price);
+    size_t slack, const struct deadline_starts *starts, double price);
 void deadline_table_deinit(struct deadline_table *t);
 
 /* Incremental build, for callers with other work in between: a number of the work + slack steps at
@@ -63,7 +83,8 @@ void deadline_table_deinit(struct deadline_table *t);
  * t and c are borrowed until then. */
 struct deadline_maker;
 struct deadline_maker *deadline_maker_create(struct deadline_table *t,
-    const struct deadline_chain *c, size_t work, size_t slack, double restart, double price);
+    const struct deadline_chain *c, size_t work, size_t slack, const struct deadline_starts *starts,
+    double price);
 bool deadline_maker_go_on(struct deadline_maker *m, size_t steps);
 void deadline_maker_destroy(struct deadline_maker *m); /* NULL is allowed */
 

@@ -15,6 +15,15 @@
 #define HOUR_MS 3600000LL
 #define ROUNDS 2000
 
+/* Starts take `restart` steps; moves too. */
+static void init_table(struct deadline_table *t, const struct deadline_chain *c, size_t work,
+    size_t slack, double restart, double price)
+{
+    const struct deadline_starts starts = deadline_starts_alike(restart);
+
+    deadline_table_init(t, c, work, slack, &starts, price);
+}
+
 static const enum deadline_rule rules[] = {DEADLINE_UNIFORM, DEADLINE_UNIFORM_STICKY,
     DEADLINE_UNIFORM_PLAIN, DEADLINE_RC_CR, DEADLINE_RC_CR_PLAIN, DEADLINE_GREEDY,
     DEADLINE_ON_DEMAND};
@@ -48,6 +57,41 @@ static void the_baseline_is_its_rule(void **state)
     free(w);
 }
 
+/* 25 minutes of boot beside on-demand, then 5 of switch: seen each 10 minutes. */
+static void a_move_pays_for_both_places_and_loses_its_switch(void **state)
+{
+    const struct deadline_offer offers[2] = {
+        {.is_up = true, .price_uusd_h = 1000000}, {.is_sure = true, .price_uusd_h = 3000000}};
+    struct deadline_job job = {.work_ms = HOUR_MS,
+        .work_worst_ms = HOUR_MS,
+        .left_ms = 2 * HOUR_MS,
+        .restart_ms = HOUR_MS / 2,
+        .boot_ms = 25 * HOUR_MS / 60,
+        .switch_ms = 5 * HOUR_MS / 60,
+        .on = 1,
+        .moving_to = DEADLINE_NOWHERE};
+    const int64_t look_ms = HOUR_MS / 6;
+
+    (void)state;
+    assert_int_equal(baseline_go(&job, offers, 0, look_ms), look_ms);
+    assert_int_equal(job.on, 1);
+    assert_int_equal(job.moving_to, 0);
+    assert_int_equal(job.work_ms, HOUR_MS - look_ms);
+    assert_true(fabs(job.paid_uusd - 4000000 / 6.0) < 1);
+    baseline_go(&job, offers, 0, look_ms);
+    assert_int_equal(job.on, 1);
+    baseline_go(&job, offers, 0, look_ms);
+    assert_int_equal(job.on, 0);
+    assert_int_equal(job.starting_ms, 0);
+    assert_int_equal(job.work_ms, HOUR_MS - 25 * HOUR_MS / 60);
+    assert_int_equal(job.left_ms, 2 * HOUR_MS - 3 * look_ms);
+    assert_true(fabs(job.paid_uusd - (25 * 4000000 + 5 * 1000000) / 60.0) < 1);
+    job.on = 1; /* on-demand again, and done during the boot */
+    job.work_ms = job.work_worst_ms = HOUR_MS / 20;
+    assert_int_equal(baseline_go(&job, offers, 0, look_ms), HOUR_MS / 20);
+    assert_int_equal(job.work_ms, 0);
+}
+
 static void the_certain_cap_holds_for_every_baseline(void **state)
 {
     struct cap_world *w = mem_alloc(sizeof *w);
@@ -58,7 +102,7 @@ static void the_certain_cap_holds_for_every_baseline(void **state)
 
     (void)state;
     cap_world_learn(&c);
-    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    init_table(&t, &c, 144, 200, 1.2, 1.0 / 3);
     prng_init(&prng, 7);
     for (size_t round = 0; round < ROUNDS; round++) {
         cap_world_make(&prng, round % 2, w);
@@ -86,7 +130,7 @@ static void the_cap_holds_in_every_world(void **state)
 
     (void)state;
     cap_world_learn(&c);
-    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    init_table(&t, &c, 144, 200, 1.2, 1.0 / 3);
     prng_init(&prng, 6);
     for (int round = 0; round < ROUNDS; round++) {
         cap_world_make(&prng, false, w);
@@ -131,7 +175,7 @@ static void the_cap_holds_where_it_once_did_not(void **state)
 
     (void)state;
     cap_world_learn(&c);
-    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    init_table(&t, &c, 144, 200, 1.2, 1.0 / 3);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         prng_init(&prng, all[i].seed);
         cap_world_make(&prng, all[i].is_even, w);
@@ -161,7 +205,7 @@ static void the_cap_follows_no_start_that_gains_nothing(void **state)
     for (int i = 0; i < 3000; i++)
         deadline_offer_set_see(&set, (int64_t)i * DEADLINE_STEP_MS, (bool[]){i % 2}, counts);
     deadline_chain_init(&c, counts);
-    deadline_table_init(&t, &c, 144, 200, 1.2, 1.0 / 3);
+    init_table(&t, &c, 144, 200, 1.2, 1.0 / 3);
     *w = (struct cap_world){.n = 1,
         .n_looks = 300,
         .price_uusd_h = {CAP_SURE_UUSD_H / 3},
@@ -188,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_baseline_is_its_rule),
+        cmocka_unit_test(a_move_pays_for_both_places_and_loses_its_switch),
         cmocka_unit_test(the_certain_cap_holds_for_every_baseline),
         cmocka_unit_test(the_cap_holds_in_every_world),
         cmocka_unit_test(the_cap_holds_where_it_once_did_not),

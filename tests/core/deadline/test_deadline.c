@@ -18,6 +18,15 @@
 #define MINUTE_MS 60000LL
 #define SURE_UUSD_H 3000000
 
+/* Starts take `restart` steps; moves too. */
+static void init_table(struct deadline_table *t, const struct deadline_chain *c, size_t work,
+    size_t slack, double restart, double price)
+{
+    const struct deadline_starts starts = deadline_starts_alike(restart);
+
+    deadline_table_init(t, c, work, slack, &starts, price);
+}
+
 /* Chain of a flapping offer: up for `up` examinations, down for `down`, ten minutes apart. */
 static void learn(struct deadline_chain *c, int up, int down)
 {
@@ -173,7 +182,7 @@ static void a_table_knows_what_is_certain(void **state)
 
     (void)state;
     learn(&always, 3000, 0);
-    deadline_table_init(&t, &always, 60, 60, 1.5, 0.25);
+    init_table(&t, &always, 60, 60, 1.5, 0.25);
     for (int i = 0; i <= 300; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
     deadline_table_costs(&t, 40, 30, deadline_class(&always.borders, &w, w.at_ms), costs);
@@ -184,7 +193,7 @@ static void a_table_knows_what_is_certain(void **state)
     deadline_chain_deinit(&always);
 
     learn(&never, 0, 3000);
-    deadline_table_init(&t, &never, 60, 60, 1.5, 0.25);
+    init_table(&t, &never, 60, 60, 1.5, 0.25);
     w = (struct spell_watch){0};
     for (int i = 0; i <= 300; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, false);
@@ -196,6 +205,82 @@ static void a_table_knows_what_is_certain(void **state)
     assert_true(more[DEADLINE_WAIT] <= costs[DEADLINE_WAIT] + 1e-3);
     deadline_table_deinit(&t);
     deadline_chain_deinit(&never);
+}
+
+/* Spot that was never lost, at a quarter of the price: a move pays for a step of boot twice, and
+ * half a step of it without work. */
+static void a_move_computes_on_while_spot_boots(void **state)
+{
+    const struct deadline_starts moves = {.restart = 1.5, .boot = 1, .switching = 0.5},
+                                 alike = deadline_starts_alike(1.5);
+    struct deadline_chain c;
+    struct deadline_table t;
+    double costs[DEADLINE_ACTS];
+    struct spell_watch w = {0};
+
+    (void)state;
+    learn(&c, 3000, 0);
+    for (int i = 0; i <= 300; i++)
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    const uint16_t up = deadline_class(&c.borders, &w, w.at_ms);
+    deadline_table_init(&t, &c, 60, 60, &moves, 0.25);
+    deadline_table_costs(&t, 40, 30, up, costs);
+    assert_true(fabs(costs[DEADLINE_SPOT_MOVE] - (1.25 + 39.5 * 0.25)) < 0.1);
+    assert_true(fabs(costs[DEADLINE_SPOT_START] - 41.5 * 0.25) < 0.1);
+    deadline_table_deinit(&t);
+    deadline_table_init(&t, &c, 60, 60, &alike, 0.25);
+    deadline_table_costs(&t, 40, 30, up, costs);
+    assert_true(fabs(costs[DEADLINE_SPOT_MOVE] - costs[DEADLINE_SPOT_START]) < 1e-3);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+}
+
+/* With 20 minutes to spare a start of 30 minutes is out of the question, a switch of 10 is not. */
+static void a_move_needs_slack_for_its_switch_alone(void **state)
+{
+    const struct deadline_starts starts = {.restart = 3, .boot = 2, .switching = 1};
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct deadline_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 4},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct deadline_job job = {.work_ms = 5 * HOUR_MS,
+        .work_worst_ms = 5 * HOUR_MS,
+        .left_ms = 5 * HOUR_MS + 50 * MINUTE_MS,
+        .restart_ms = 30 * MINUTE_MS,
+        .restart_worst_ms = 30 * MINUTE_MS,
+        .boot_ms = 20 * MINUTE_MS,
+        .switch_ms = 10 * MINUTE_MS,
+        .switch_worst_ms = 10 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .on = 1,
+        .last = DEADLINE_NOWHERE,
+        .moving_to = DEADLINE_NOWHERE};
+    struct deadline_choice choice;
+    struct spell_watch w = {0};
+
+    (void)state;
+    learn(&c, 3000, 0);
+    for (int i = 0; i <= 300; i++)
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    offers[0].class = deadline_class(&c.borders, &w, w.at_ms);
+    deadline_table_init(&t, &c, 60, 60, &starts, 0.25);
+    deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
+    assert_int_equal(choice.offer, 0);
+    const double from_afar = choice.cost_uusd;
+    job.moving_to = 0; /* its machine is up: on-demand is no longer paid beside it */
+    deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
+    assert_int_equal(choice.offer, 0);
+    assert_true(fabs(from_afar - choice.cost_uusd - SURE_UUSD_H / 3.0) < 1);
+    job.switch_worst_ms = 21 * MINUTE_MS;
+    deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
+    assert_int_equal(choice.offer, 1);
+    job.switch_worst_ms = 10 * MINUTE_MS;
+    job.boot_ms = 0; /* on-demand is left first */
+    deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
+    assert_int_equal(choice.offer, 1);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
 }
 
 static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **state)
@@ -218,7 +303,7 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
 
     (void)state;
     learn(&c, 1, 2); /* ten minutes up, twenty down: too short for a restart */
-    deadline_table_init(&t, &c, 60, 60, 2.4, 0.5);
+    init_table(&t, &c, 60, 60, 2.4, 0.5);
     for (int i = 0; i < 300; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, i % 3 == 2);
     offers[0].class = deadline_class(&c.borders, &w, w.at_ms);
@@ -229,7 +314,7 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     deadline_chain_deinit(&c);
 
     learn(&c, 100, 5);
-    deadline_table_init(&t, &c, 60, 60, 2.4, 0.5);
+    init_table(&t, &c, 60, 60, 2.4, 0.5);
     w = (struct spell_watch){0};
     for (int i = 0; i < 40; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
@@ -284,7 +369,7 @@ static void a_start_that_would_not_pay_back_is_not_begun(void **state)
 
     (void)state;
     learn(&c, 100, 5);
-    deadline_table_init(&t, &c, 60, 60, 1.2, 0.5);
+    init_table(&t, &c, 60, 60, 1.2, 0.5);
     for (int i = 0; i < 24; i++, at_ms += 10 * MINUTE_MS)
         spell_watch_see(&w, at_ms, i % 2);
     spell_watch_see(&w, at_ms, false);
@@ -336,7 +421,7 @@ static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state
 
     (void)state;
     learn(&c, 100, 5);
-    deadline_table_init(&t, &c, 60, 60, 0.6, 0.5);
+    init_table(&t, &c, 60, 60, 0.6, 0.5);
     for (int i = 0; i < 40; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
     offers[0].class = offers[1].class = deadline_class(&c.borders, &w, w.at_ms);
@@ -376,7 +461,7 @@ static void of_equal_offers_the_one_more_often_up_is_asked(void **state)
 
     (void)state;
     learn(&c, 100, 5);
-    deadline_table_init(&t, &c, 60, 60, 0.6, 0.5);
+    init_table(&t, &c, 60, 60, 0.6, 0.5);
     for (int i = 0; i < 40; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
     offers[0].class = offers[1].class = deadline_class(&c.borders, &w, w.at_ms);
@@ -412,7 +497,7 @@ static void a_start_on_spot_needs_its_own_time_beyond_the_net(void **state)
 
     (void)state;
     learn(&c, 1000, 5);
-    deadline_table_init(&t, &c, 60, 60, 0.6, 0.25);
+    init_table(&t, &c, 60, 60, 0.6, 0.25);
     for (int i = 0; i < 200; i++)
         spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
     offers[0].class = deadline_class(&c.borders, &w, w.at_ms);
@@ -444,7 +529,7 @@ static void the_safety_net_comes_before_the_cost(void **state)
 
     (void)state;
     learn(&c, 30, 1);
-    deadline_table_init(&t, &c, 60, 60, 1, 0.001);
+    init_table(&t, &c, 60, 60, 1, 0.001);
     job.left_ms = 15 * HOUR_MS; /* spot is gone briefly, and there is time */
     deadline_decide(&p, &job, offers, 2, 0, &choice);
     assert_int_equal(choice.offer, DEADLINE_NOWHERE);
@@ -552,7 +637,7 @@ static void never_late_when_on_demand_could_make_it(void **state)
 
     (void)state;
     learn(&c, 12, 6);
-    deadline_table_init(&t, &c, 120, 120, 1.2, 1.0 / 3);
+    init_table(&t, &c, 120, 120, 1.2, 1.0 / 3);
     prng_init(&prng, 3);
     for (int round = 0; round < 3000; round++) {
         struct world w = {.launch_fails = prng_chance(&prng, 0.5),
@@ -644,6 +729,8 @@ int main(void)
         cmocka_unit_test(an_offer_that_is_assumed_up_has_no_history),
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
+        cmocka_unit_test(a_move_computes_on_while_spot_boots),
+        cmocka_unit_test(a_move_needs_slack_for_its_switch_alone),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
         cmocka_unit_test(spells_that_ended_set_a_record_until_one_outlives_them),
         cmocka_unit_test(a_start_that_would_not_pay_back_is_not_begun),

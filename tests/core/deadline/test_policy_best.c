@@ -10,11 +10,40 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-/* Every sequence of decisions: mode is a zone, n_zones for on-demand, n_zones + 1 for idle. */
+static double try_all(
+    const struct best_case *c, size_t t, size_t mode, int64_t starting_ms, int64_t work_ms);
+
+/* A tick at `to`, and everything after it. beside_ms: while on-demand computes on. */
+static double try_one(const struct best_case *c, size_t t, size_t mode, size_t to,
+    int64_t beside_ms, int64_t starting_ms, int64_t work_ms)
+{
+    const bool idles = to == c->n_zones + 1;
+    const double price = to < c->n_zones ? c->price : 1;
+    int64_t boot = to == mode ? starting_ms : c->restart_ms - beside_ms, used = 0;
+
+    if (beside_ms > work_ms)
+        return INFINITY; /* it stays on on-demand */
+    work_ms -= beside_ms;
+    if (!idles && work_ms > 0) {
+        const int64_t rest = c->tick_ms - beside_ms, starts = boot < rest ? boot : rest,
+                      ran = rest - starts < work_ms ? rest - starts : work_ms;
+        used = starts + ran;
+        boot -= starts;
+        work_ms -= ran;
+    }
+    used += beside_ms;
+    if (work_ms == 0 && (int64_t)t * c->tick_ms + used > c->deadline_ms)
+        return INFINITY;
+    return (idles ? 0 : (double)beside_ms + price * (double)(work_ms == 0 ? used : c->tick_ms)) +
+           try_all(c, t + 1, to, idles ? 0 : boot, work_ms);
+}
+
+/* Every sequence of decisions: mode is a zone, n_zones for on-demand, n_zones + 1 for idle. A boot
+ * beside on-demand ends within a tick. */
 static double try_all(
     const struct best_case *c, size_t t, size_t mode, int64_t starting_ms, int64_t work_ms)
 {
-    const size_t idle = c->n_zones + 1;
+    const size_t sure = c->n_zones, idle = sure + 1;
     double least = INFINITY;
 
     if (work_ms == 0)
@@ -22,22 +51,11 @@ static double try_all(
     if (t >= c->n_ticks || (int64_t)t * c->tick_ms >= c->deadline_ms)
         return INFINITY;
     for (size_t to = 0; to <= idle; to++) {
-        const double price = to < c->n_zones ? c->price : 1;
-        int64_t boot = to == mode ? starting_ms : c->restart_ms, ran = 0, left = work_ms, used = 0;
-        if (to < c->n_zones && !c->up[to][t])
+        if (to < sure && !c->up[to][t])
             continue;
-        if (to != idle) {
-            used = boot < c->tick_ms ? boot : c->tick_ms;
-            ran = c->tick_ms - used < left ? c->tick_ms - used : left;
-            boot -= used;
-            left -= ran;
-            if (left == 0 && (int64_t)t * c->tick_ms + used + ran > c->deadline_ms)
-                continue;
-        }
-        const double cost =
-            (to == idle ? 0 : price * (double)(left == 0 ? used + ran : c->tick_ms)) +
-            try_all(c, t + 1, to, to == idle ? 0 : boot, left);
-        least = fmin(least, cost);
+        least = fmin(least, try_one(c, t, mode, to, 0, starting_ms, work_ms));
+        if (mode == sure && to < sure)
+            least = fmin(least, try_one(c, t, mode, to, c->boot_ms, starting_ms, work_ms));
     }
     return least;
 }
@@ -53,6 +71,7 @@ static void best_is_what_trying_everything_finds(void **state)
         struct best_case c = {
             .n_zones = 1 + prng_below(&prng, 2), .n_ticks = 8, .tick_ms = 6, .up = {up[0], up[1]}};
         c.restart_ms = prng_range(&prng, 0, 9);
+        c.boot_ms = c.restart_ms <= c.tick_ms && round % 2 ? prng_range(&prng, 0, c.restart_ms) : 0;
         c.work_ms = prng_range(&prng, 1, 30);
         c.deadline_ms = c.work_ms + prng_range(&prng, 0, 14);
         c.price = prng_chance(&prng, 0.5) ? 0.25 : 0.5;
