@@ -94,9 +94,9 @@ static enum margin_source source_of(const struct work_terms *t, const struct wor
         return MARGIN_OF_PROGRESS;
     if (t->work_ms == 0)
         return MARGIN_ONLY_LIMIT;
-    return t->time_limit_ms > 0 && w->whole_ms - w->ms + w->worst_ms >= t->time_limit_ms
-               ? MARGIN_TO_LIMIT
-               : MARGIN_OF_WORK;
+    return w->source == WORST_BY_LIMIT    ? MARGIN_TO_LIMIT
+           : w->source == WORST_BY_PAUSES ? MARGIN_OF_PAUSES
+                                          : MARGIN_OF_WORK;
 }
 
 bool procurement_margin_of(const struct model *m, const struct job *j, struct stamp now,
@@ -114,7 +114,8 @@ bool procurement_margin_of(const struct model *m, const struct job *j, struct st
     struct procurement_margin r = {.source = source_of(&s.own, &w),
         .work_margin_pct = m->deadline.options.work_margin_pct,
         .work_ms = w.ms,
-        .worst_ms = w.worst_ms};
+        .worst_ms = w.worst_ms,
+        .worst_pauses_ms = w.worst_pauses_ms};
     if (!procurement_admits_spot(m, j, &w, now) &&
         procurement_hypothetical(m, j, now) == PROCURE_ON_DEMAND &&
         !procurement_is_late_if(m, j, &w, now, &takes_ms)) {

@@ -14,6 +14,7 @@
 enum margin_source {
     MARGIN_OF_WORK,     /* --work plus work_margin */
     MARGIN_TO_LIMIT,    /* the same, but no more than --time */
+    MARGIN_OF_PAUSES,   /* --work plus pauses of saves, of which none has been measured */
     MARGIN_OF_PROGRESS, /* the progress that its program reports */
     MARGIN_ONLY_LIMIT   /* --time, without --work: no margin */
 };
@@ -22,6 +23,7 @@ struct procurement_margin {
     enum margin_source source;
     int32_t work_margin_pct;   /* as configured */
     int64_t work_ms, worst_ms; /* remaining: expected, and in the worst case */
+    int64_t worst_pauses_ms;   /* part of worst_ms: pauses of saves */
     /* Because of the worst case it may not use spot now. The rest is 0 otherwise. */
     bool is_binding;
     bool progress_helps;   /* it may once its program has reported a twentieth of the work */

@@ -218,10 +218,14 @@ static struct work_left work_alone(const struct job *j, const struct work_terms 
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
     if (t->shown_ms > 0)
         worst = done + left + shown_margin_ms(r, t->shown_ms, left);
-    if (t->time_limit_ms > 0 && worst > t->time_limit_ms)
+    bool is_limited = t->time_limit_ms > 0 && worst >= t->time_limit_ms;
+    if (is_limited)
         worst = t->time_limit_ms; /* one attempt is ended then */
-    return (struct work_left){
-        .ms = left, .worst_ms = max_i64(left, worst - done), .whole_ms = whole, .done_ms = done};
+    return (struct work_left){.ms = left,
+        .worst_ms = max_i64(left, worst - done),
+        .whole_ms = whole,
+        .done_ms = done,
+        .source = is_limited ? WORST_BY_LIMIT : WORST_BY_MARGIN};
 }
 
 struct work_left procurement_work_left_if(
@@ -230,10 +234,17 @@ struct work_left procurement_work_left_if(
     struct saves s = saves_of(j);
     struct work_left w = work_alone(j, t, now);
     int64_t unsaved = since_save_ms(j, now), pauses = pauses_ms(s, unsaved, w.ms);
-    if (j->row.save_ms > 0)
-        w.worst_ms += pauses_ms(s, unsaved, w.worst_ms);
-    else /* the margin is for all that is not known yet */
-        w.worst_ms = max_i64(w.worst_ms, w.ms + pauses_ms(saves_unknown(j), 0, w.ms));
+    if (j->row.save_ms > 0) {
+        w.worst_pauses_ms = pauses_ms(s, unsaved, w.worst_ms);
+        w.worst_ms += w.worst_pauses_ms;
+    } else { /* the margin is for all that is not known yet */
+        int64_t assumed = pauses_ms(saves_unknown(j), 0, w.ms);
+        if (w.ms + assumed > w.worst_ms) {
+            w.worst_ms = w.ms + assumed;
+            w.worst_pauses_ms = assumed;
+            w.source = WORST_BY_PAUSES;
+        }
+    }
     w.ms += pauses;
     w.whole_ms += pauses_ms(s, 0, w.whole_ms);
     w.done_ms += pauses_ms(s, 0, w.done_ms);

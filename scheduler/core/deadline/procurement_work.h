@@ -28,12 +28,21 @@
 
 #include "scheduler/core/model/model.h"
 
+/* What the worst case exceeds the expected work by. */
+enum worst_source {
+    WORST_BY_MARGIN, /* work_margin, or that of its progress */
+    WORST_BY_LIMIT,  /* the same, but no more than --time */
+    WORST_BY_PAUSES  /* pauses of saves, which have not been measured yet */
+};
+
 /* All with pauses. */
 struct work_left {
     int64_t ms, worst_ms;      /* remaining; worst_ms >= ms >= 0 */
     int64_t whole_ms, done_ms; /* total, and the completed part */
     int64_t unsaved_ms;        /* completed but unsaved: repeated if the machine is lost now */
     int64_t finish_ms;         /* wall time by which it is to be done */
+    int64_t worst_pauses_ms;   /* pauses in worst_ms */
+    enum worst_source source;
 };
 
 struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now);

@@ -29,9 +29,10 @@ static struct said option_time(int64_t ms)
 static struct said reckoned(const struct procurement_margin *g)
 {
     struct said t = {""};
-    char work[32], worst[32];
+    char work[32], worst[32], pauses[32];
     time_format_duration(g->work_ms, work, sizeof work);
     time_format_duration(g->worst_ms, worst, sizeof worst);
+    time_format_duration(g->worst_pauses_ms, pauses, sizeof pauses);
     switch (g->source) {
     case MARGIN_OF_WORK:
         text_format(t.s, sizeof t.s,
@@ -41,9 +42,18 @@ static struct said reckoned(const struct procurement_margin *g)
         break;
     case MARGIN_TO_LIMIT:
         text_format(t.s, sizeof t.s,
-            "about %s of work (--work) are left, reckoned as up to %s, its time limit (--time), "
+            "about %s of work (--work) are left, reckoned as up to %s, its time limit "
+            "(--time)%s%s%s, "
             "until its program reports progress",
-            work, worst);
+            work, worst, g->worst_pauses_ms > 0 ? " and " : "",
+            g->worst_pauses_ms > 0 ? pauses : "",
+            g->worst_pauses_ms > 0 ? " of pauses of its saves" : "");
+        break;
+    case MARGIN_OF_PAUSES:
+        text_format(t.s, sizeof t.s,
+            "about %s of work (--work) are left, reckoned as up to %s with %s of pauses until one "
+            "of its saves has been measured",
+            work, worst, pauses);
         break;
     case MARGIN_OF_PROGRESS:
         text_format(t.s, sizeof t.s,

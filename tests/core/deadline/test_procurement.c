@@ -736,6 +736,41 @@ static void the_margin_and_what_would_shrink_it_are_named(void **state)
     lab_deinit(&l);
 }
 
+/* Pauses of saves, measured or not, are no part of what the time limit bounds: six hours of work,
+ * and a margin of as much. */
+static void a_worst_case_with_pauses_is_not_called_the_time_limit(void **state)
+{
+    static const struct {
+        int64_t limit_ms;
+        const char *said;
+    } measured[] = {
+        {13 * HOUR_MS, "about 6h30m of work (--work) are left, reckoned as up to 13h42m "
+                       "(work_margin 100 %) until its program reports progress"},
+        {10 * HOUR_MS,
+            "about 6h30m of work (--work) are left, reckoned as up to 11h18m, its time limit "
+            "(--time) and 1h48m of pauses of its saves, until its program reports progress"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 2, "m4", 4);
+        struct job_row r = job_by(&l, 6 * HOUR_MS, 40 * HOUR_MS);
+        r.spec.ckpt_every_ms = EVERY_MS;
+        r.spec.time_limit_ms = measured[i].limit_ms;
+        int64_t job = lab_submit(&l, &r);
+        lab_plan(&l);
+        begins(&l, job);
+        lab_wait(&l, EVERY_MS + 3 * PAUSE_MS);
+        saved_with_pause(&l, job, 1, PROGRESS_NONE, 3 * PAUSE_MS);
+        assert_string_equal(reason_of(&l, job, "work")->text, measured[i].said);
+        r.spec.time_limit_ms = 365 * MINUTE_MS;
+        assert_string_equal(reason_of(&l, lab_submit(&l, &r), "work")->text,
+            "about 6h00m of work (--work) are left, reckoned as up to 6h22m with 22m00s of pauses "
+            "until one of its saves has been measured");
+        lab_deinit(&l);
+    }
+}
+
 /* The other remedy: a hundredth is not enough, a twentieth is. */
 static void reported_progress_shrinks_the_margin_as_is_said(void **state)
 {
@@ -1074,6 +1109,7 @@ int main(void)
         cmocka_unit_test(without_on_demand_it_takes_any_offer),
         cmocka_unit_test(the_reported_figures_are_true),
         cmocka_unit_test(the_margin_and_what_would_shrink_it_are_named),
+        cmocka_unit_test(a_worst_case_with_pauses_is_not_called_the_time_limit),
         cmocka_unit_test(reported_progress_shrinks_the_margin_as_is_said),
         cmocka_unit_test(an_estimate_has_the_deadline_in_it),
         cmocka_unit_test(a_deadline_that_would_allow_spot_is_found),
