@@ -279,6 +279,10 @@ struct ckpt_restore_with {
     const char *ranks_dir;
     /* as in ckpt_expected: checkpoints of earlier attempts are not restored */
     int64_t from_attempt;
+    /* Another attempt may save and clean meanwhile (there is no fence): a chunk that is missing may
+     * have been cleaned. So the store is only read: what fails verification is not set aside, but
+     * ERR_CORRUPT. */
+    bool only_reads;
 };
 
 /* As ckpt_restore. */

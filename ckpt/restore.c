@@ -51,6 +51,7 @@ struct restore {
     struct ckpt_gang gang;
     const char *ranks_dir; /* may be NULL */
     int64_t from_attempt;
+    bool only_reads;
     const atomic_int *cancel;
     int nearby[CKPT_NEARBY_MAX + 1]; /* descriptors of trees that may have the same chunks */
     size_t n_nearby, n_given;        /* the first n_given are the caller's */
@@ -533,7 +534,7 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
             (newest && layout_compare_ids(id, *newest) > 0))
             continue;
         rc = restore_one(r, id, res, e);
-        if (rc == ERR_CORRUPT) {
+        if (rc == ERR_CORRUPT && !r->only_reads) {
             struct layout_name name = layout_manifest(r->job, id);
 
             if (res->damaged++ == 0)
@@ -617,6 +618,7 @@ int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const ch
         .gang = with->gang,
         .ranks_dir = with->ranks_dir,
         .from_attempt = with->from_attempt,
+        .only_reads = with->only_reads,
         .root_fd = -1};
     int rc = layout_check_job(j, e);
 

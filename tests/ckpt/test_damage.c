@@ -3,6 +3,8 @@
  * Damaged bytes in the store.
  */
 #include "tests/ckpt/tools.h"
+
+#include "base/fs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +116,28 @@ static void a_missing_chunk_is_damage(void **state)
     assert_non_null(strstr(r.damage, "missing"));
 }
 
+static void without_a_fence_nothing_is_set_aside(void **state)
+{
+    struct scratch *s = *state;
+    const struct ckpt_restore_with with = {.only_reads = true};
+    struct ckpt_restored r;
+    char names[4][600];
+    struct err e;
+
+    save_state(s, 1);
+    save_state(s, 2);
+    assert_int_equal(ckpt_restore_with(&s->job, 2, s->out, &with, NULL, &r, &e), 0);
+    assert_int_equal(r.id.sequence, 2);
+    assert_same_tree(s->tree, s->out);
+    size_t n = find_objects(s, "/chunks/", names, 4);
+    for (size_t i = 0; i < n; i++)
+        unlink(path_in(s->store, names[i]));
+    assert_int_equal(fs_remove_tree(s->out, &e), 0);
+    assert_int_equal(ckpt_restore_with(&s->job, 2, s->out, &with, NULL, &r, &e), ERR_CORRUPT);
+    assert_int_equal(find_objects(s, "/damaged/", NULL, 0), 0);
+    assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 2);
+}
+
 static void what_is_damaged_is_written_again_by_the_next_save(void **state)
 {
     struct scratch *s = *state;
@@ -193,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_damaged_byte_anywhere_is_found_and_the_checkpoint_before_is_used),
         TEST(a_missing_chunk_is_damage),
+        TEST(without_a_fence_nothing_is_set_aside),
         TEST(what_is_damaged_is_written_again_by_the_next_save),
         TEST(a_damaged_chunk_takes_all_checkpoints_that_share_it),
         TEST(a_clean_counts_intact_manifests_only),
