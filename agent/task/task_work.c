@@ -22,8 +22,6 @@
 #include "base/str.h"
 #include "base/uv/loop.h"
 #include "ckpt/store/layout.h"
-#include "ckpt/store/marker.h"
-#include "ckpt/s3.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,18 +163,6 @@ static int make_dir(struct task *t, const struct job_user *u, struct err *e)
 
 /* ---- the store ---- */
 
-static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct err *e)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->n_checkpoint_keys; i++)
-        rc = crypt_add(c, s->checkpoint_keys[i], e);
-    if (rc == 0 && s->encrypts && c->n == 0)
-        rc = err_set(e, ERR_INVALID, "checkpoints must be encrypted, but there is no key");
-    c->encrypts = s->encrypts;
-    c->refuses_plain = s->refuses_plain;
-    return rc ? err_wrap(e, "belayd's keys of this job's checkpoints") : 0;
-}
-
 /* A restore by CRIU does as root what the images say. Only their seal proves that this job's agents
  * made them. */
 static int check_seal(struct task *t, struct ckpt_crypt *crypt)
@@ -192,76 +178,35 @@ static int check_seal(struct task *t, struct ckpt_crypt *crypt)
         "release the job, or submit it with another --checkpoint");
 }
 
-/* A directory must prove that it is the store, because unmounted it is a local disk. A bucket is
- * identified by its name, and a job's credentials cannot read the marker: there only the job's
- * identity is checked (ckpt_begin), and a new owner of the bucket is not noticed (marker.h). */
-static bool has_marker(const struct task *t)
-{
-    return *t->spec->store_uid && !s3_location_is_one(t->work.store, NULL);
-}
-
-/* Once belayd has created the store (it has a store_uid), a missing directory is an error, and not
- * created. */
-static int open_store(struct task *t, struct store **ret_store)
-{
-    struct task_work *w = &t->work;
-    const struct store_options o = {.net = w->net,
-        .cancel = &w->cancel,
-        .existing = *t->spec->store_uid != '\0',
-        .pulse = &w->pulse};
-    struct store *store;
-    int rc = store_open(w->store, &o, &store, &w->e);
-    if (rc) {
-        w->store_fault = rc == ERR_NOT_FOUND ? STORE_IS_MISSING : STORE_IS_FINE;
-        return rc;
-    }
-    if (has_marker(t))
-        rc = marker_check(store, w->cluster, t->spec->store_uid, &w->e);
-    if (rc == ERR_NOT_FOUND || rc == ERR_DENIED)
-        w->store_fault = rc == ERR_DENIED ? STORE_IS_ANOTHER : STORE_IS_MISSING;
-    if (rc) {
-        store_close(store);
-        return err_wrap(&w->e, "the store %.100s", w->store);
-    }
-    *ret_store = store;
-    return 0;
-}
-
-static int with_keys(
-    struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j), struct store *store)
-{
-    struct ckpt_crypt crypt = {0};
-    const struct ckpt_job j = {.store = store,
-        .cluster = t->work.cluster,
-        .job = t->job,
-        .crypt = &crypt,
-        .owner = has_marker(t) ? t->spec->store_uid : NULL};
-    int rc = take_keys(&t->work.secrets, &crypt, &t->work.e);
-    rc = rc ? rc : check_seal(t, &crypt);
-    if (rc == 0)
-        rc = fn(t, &j);
-    t->work.is_unsealed = rc == ERR_CONFIG && crypt.only_sealed;
-    crypt_wipe(&crypt);
-    return rc;
-}
-
 static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
 {
-    struct store *store;
-    if (t->work.needs_secrets && t->work.secrets.version == 0)
-        return err_set(&t->work.e, ERR_UNAVAILABLE,
+    struct task_work *w = &t->work;
+    struct job_store store;
+    const struct job_store_of of = {.url = w->store,
+        .cluster = w->cluster,
+        .uid = t->spec->store_uid,
+        .job = t->job,
+        .secrets = &w->secrets,
+        .net = w->net,
+        .cancel = &w->cancel,
+        .pulse = &w->pulse};
+    if (w->needs_secrets && w->secrets.version == 0)
+        return err_set(&w->e, ERR_UNAVAILABLE,
             "the keys or credentials of this job's checkpoints are missing: this agent was "
             "restarted, and belayd, which has them, does not answer");
-    int rc = open_store(t, &store);
-    t->work.store_failed = rc != 0;
+    int rc = job_store_open(&of, &store, &w->store_fault, &w->e);
+    w->store_failed = rc != 0;
     if (rc)
         return rc;
-    rc = with_keys(t, fn, store);
-    store_close(store);
-    bool is_disk_full = rc == ERR_NO_SPACE && !t->work.e.of_store;
-    t->work.store_failed = rc != 0 && rc != ERR_CANCELLED && !is_disk_full && !t->work.fenced;
-    if (rc == ERR_DENIED && t->work.net != t->common->net)
-        err_wrap(&t->work.e, "with the credentials that belayd gave for this job");
+    rc = check_seal(t, &store.crypt);
+    if (rc == 0)
+        rc = fn(t, &store.job);
+    w->is_unsealed = rc == ERR_CONFIG && store.crypt.only_sealed;
+    job_store_close(&store);
+    bool is_disk_full = rc == ERR_NO_SPACE && !w->e.of_store;
+    w->store_failed = rc != 0 && rc != ERR_CANCELLED && !is_disk_full && !w->fenced;
+    if (rc == ERR_DENIED && w->net != t->common->net)
+        err_wrap(&w->e, "with the credentials that belayd gave for this job");
     return rc;
 }
 

@@ -14,29 +14,16 @@
 #define BELAY_AGENT_TASK_TASK_WORK_H
 
 #include "agent/supervisor/spares.h"
+#include "agent/task/job_store.h"
 #include "agent/task/store_threads.h"
 #include "agent/task/workdir.h"
 #include "base/wire/wire.h"
-#include "ckpt/ckpt.h"
-#include "ckpt/store/store.h"
 #include <stdatomic.h>
 
 struct task;
 
 /* part of a save's time reserved for its manifest and for reporting a failure */
 #define TASK_COMMIT_MS 300
-
-/* Faults of the store that another attempt would meet again: the job is held (prepare_failed). */
-enum task_store {
-    STORE_IS_FINE, /* or not known */
-    /* it has no marker: retried for a while, because it may still be mounted */
-    STORE_IS_MISSING,
-    /* it belongs to another cluster, or what it has of the job belongs to another job */
-    STORE_IS_ANOTHER,
-    STORE_HAS_LOST_IT, /* it lacks the job's last checkpoint */
-    STORE_IS_DAMAGED,  /* all checkpoints of the job have failed verification */
-    STORE_IS_REFUSED   /* CRIU could restore none of them */
-};
 
 enum work_kind {
     WORK_NONE,
