@@ -134,6 +134,7 @@ static void init_common(struct agent *a)
         .disk_refused = agent_disk_refused,
         .order = agent_order_saves,
         .ctx = a};
+    prefetch_init(&a->prefetch, &a->common);
 }
 
 /* Creates the agent's parts and connects them. */
@@ -216,7 +217,7 @@ static void on_stores_wait(struct timer *timer, void *ctx)
 {
     const struct agent *a = ctx;
     bool is_all = true; /* every other task is idle */
-    size_t n_on_store = 0;
+    size_t n_on_store = !prefetch_is_idle(&a->prefetch);
     LIST_FOREACH (&a->tasks, n) {
         const struct task *t = task_of_link(n);
         is_all &= task_is_idle(t) || task_is_on_store(t);
@@ -227,7 +228,7 @@ static void on_stores_wait(struct timer *timer, void *ctx)
         return;
     }
     log_warn("ending although a store of checkpoints does not answer",
-        log_i("tasks", (int64_t)n_on_store));
+        log_i("waiting", (int64_t)n_on_store));
     _exit(a->exit_code);
 }
 
@@ -246,6 +247,7 @@ static void stop(struct agent *a)
     LIST_FOREACH (&a->tasks, n) {
         task_release(task_of_link(n));
     }
+    prefetch_stop(&a->prefetch);
     channels_stop(&a->channels);
     telemetry_stop(a->telemetry);
     store_credentials_stop(a->store_credentials);
@@ -253,8 +255,9 @@ static void stop(struct agent *a)
     supervisor_pool_stop(a->common.supervisors);
     timer_init(&stores_wait, on_stores_wait, a);
     timer_start(a->timers, &stores_wait, STORES_WAIT_MS);
-    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->pruning ||
-           !supervisor_pool_is_idle(a->common.supervisors) || !telemetry_is_idle(a->telemetry))
+    while (!all_idle(a) || !prefetch_is_idle(&a->prefetch) || !channels_is_idle(&a->channels) ||
+           a->pruning || !supervisor_pool_is_idle(a->common.supervisors) ||
+           !telemetry_is_idle(a->telemetry))
         uv_run(a->loop, UV_RUN_ONCE);
     timer_stop(a->timers, &stores_wait);
     for (struct link *n; (n = list_pop(&a->tasks));)

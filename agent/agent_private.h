@@ -18,6 +18,7 @@
 #include "agent/gpu/telemetry.h"
 #include "agent/shutdown.h"
 #include "agent/task/kept.h"
+#include "agent/task/prefetch.h"
 #include "agent/task/record.h"
 #include "agent/task/store_credentials.h"
 #include "agent/task/task.h"
@@ -61,6 +62,7 @@ struct agent {
     struct mono closing_since, all_ended_since; /* MONO_NONE = not yet */
     struct kept unneeded[WIRE_KEPT_MAX];        /* as last reported by belayd */
     size_t n_unneeded;
+    struct prefetch prefetch;
     bool joining, ending, orphaned, pruning;
     int64_t incarnation;
     int exit_code;

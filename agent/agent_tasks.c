@@ -174,10 +174,11 @@ static void start_pruning(struct agent *a)
         return;
     struct pruning *s = mem_alloc(sizeof(*s));
     s->a = a;
-    s->v = mem_array(a->n_unneeded + agent_count_tasks(a), sizeof(*s->v));
+    s->v = mem_array(a->n_unneeded + 1 + agent_count_tasks(a), sizeof(*s->v));
     for (size_t i = 0; i < a->n_unneeded; i++)
         s->v[s->n++] = a->unneeded[i];
     a->n_unneeded = 0;
+    s->n += prefetch_take_unneeded(&a->prefetch, &s->v[s->n]);
     LIST_FOREACH (&a->tasks, l) {
         const struct task *t = task_of_link(l);
         if (task_is_prepared(t))
@@ -258,6 +259,7 @@ void agent_fill_status(void *ctx, struct wire_status *s)
     STR_COPY(s->disk_full, disk_full(&a->disk));
     fill_notice(a, &s->notice);
     fill_kept(a, s);
+    prefetch_fill(&a->prefetch, s);
     size_t n_reported = 0;
     LIST_FOREACH (&a->tasks, n)
         n_reported += !task_is_leaving(task_of_link(n));
@@ -314,6 +316,7 @@ void agent_desired(void *ctx, const struct wire_desired *d)
     }
     if (made)
         uplink_changed(&a->link);
+    prefetch_desired(&a->prefetch, d);
     channels_desired(&a->channels, d);
     telemetry_taken(a->telemetry, d->task_loads_taken, d->gpu_loads_taken);
     a->n_unneeded = 0;

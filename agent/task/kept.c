@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/time.h"
 
 #include <dirent.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #define AGE_MAX_S (24 * 3600)
+#define PARTIAL ".restoring"
+#define PARTIAL_MARK ".restores"
 #define FIND_MAX 64 /* directories examined; kept_prune removes what exceeds KEPT_MAX */
 
 static int newest_first(const void *a, const void *b)
@@ -26,8 +29,8 @@ static int newest_first(const void *a, const void *b)
     return x->attempt > y->attempt ? -1 : x->attempt < y->attempt;
 }
 
-/* Lists the names in `where` of the exact form "JOB-ATTEMPT", newest first: those of of_job with an
- * attempt lower than `below`, or all if of_job is 0. */
+/* Lists the names in `where` of the exact form "JOB-ATTEMPT" or "JOB-ATTEMPT.restoring", newest
+ * first: those of of_job with an attempt lower than `below`, or all if of_job is 0. */
 static size_t list_in(
     const char *where, int64_t of_job, int64_t below, struct kept *ret, size_t max)
 {
@@ -40,11 +43,14 @@ static size_t list_in(
         int used = 0;
         struct stat st;
         if (sscanf(entry->d_name, "%lld-%lld%n", &job, &attempt, &used) != 2 ||
-            entry->d_name[used] || job < 1 || attempt < 1 ||
-            (of_job && (job != of_job || attempt >= below)) ||
+            (entry->d_name[used] && !str_eq(entry->d_name + used, PARTIAL)) || job < 1 ||
+            attempt < 1 || (of_job && (job != of_job || attempt >= below)) ||
             fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        ret[n++] = (struct kept){.job = job, .attempt = attempt, .since_s = st.st_ctime};
+        ret[n++] = (struct kept){.job = job,
+            .attempt = attempt,
+            .since_s = st.st_ctime,
+            .is_partial = entry->d_name[used] != 0};
     }
     closedir(d);
     qsort(ret, n, sizeof(*ret), newest_first);
@@ -61,9 +67,17 @@ size_t kept_list(const char *dir, struct kept *ret, size_t max)
     return n;
 }
 
+char *kept_path(const char *dir, int64_t job, int64_t attempt)
+{
+    return mem_printf("%s/%lld-%lld", dir, (long long)job, (long long)attempt);
+}
+
 static char *path_of(const char *dir, const struct kept *k)
 {
-    return mem_printf("%s/%lld-%lld", dir, (long long)k->job, (long long)k->attempt);
+    char *whole = kept_path(dir, k->job, k->attempt),
+         *path = mem_printf("%s%s", whole, k->is_partial ? PARTIAL : "");
+    free(whole);
+    return path;
 }
 
 void kept_put(const char *dir, int64_t job, int64_t attempt, const char *tree)
@@ -71,16 +85,27 @@ void kept_put(const char *dir, int64_t job, int64_t attempt, const char *tree)
     struct err e;
     if (rmdir(tree) == 0 || errno == ENOENT) /* it was empty */
         return;
-    char *to = path_of(dir, &(struct kept){.job = job, .attempt = attempt});
+    char *to = kept_path(dir, job, attempt);
     if (fs_mkdirs(dir, 0700, &e) == 0 && fs_remove_tree(to, &e) == 0 && rename(tree, to) < 0)
         log_debug("a checkpoint directory is not kept", log_s("path", tree), log_i("errno", errno));
     free(to);
+}
+
+/* Without its mark, nobody continues what is left of it. */
+static void drop_mark(const char *dir, const struct kept *k)
+{
+    char *whole = kept_path(dir, k->job, k->attempt), *mark = mem_printf("%s" PARTIAL_MARK, whole);
+    unlink(mark);
+    free(mark);
+    free(whole);
 }
 
 static void drop(const char *dir, const struct kept *k, const char *why)
 {
     struct err e;
     char *path = path_of(dir, k);
+    if (k->is_partial)
+        drop_mark(dir, k);
     log_info("removed a kept checkpoint directory", log_i("job", k->job),
         log_i("attempt", k->attempt), log_s("why", why));
     if (fs_remove_tree(path, &e) != 0)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoint directories of ended attempts, kept on this node for the job's next attempt here: its
- * restore copies what has the right hash from there and fetches the rest. Nothing else reads them.
+ * Checkpoint directories of ended attempts, and checkpoints that were fetched ahead (prefetch.h),
+ * kept on this node for the job's next attempt here: its restore copies what has the right hash
+ * from there and fetches the rest. Nothing else reads them.
  *
- *     DIR/kept/JOB-ATTEMPT    the directory as it was; only the agent can enter "kept" (0700)
+ *     DIR/kept/JOB-ATTEMPT              the directory as it was; only the agent can enter "kept"
+ *                                       (0700)
+ *     DIR/kept/JOB-ATTEMPT.restoring    part of a checkpoint that is being fetched, or could not be
+ *     DIR/kept/JOB-ATTEMPT.restores     (ckpt/restore.c)
  *
  * This is a cache, removed when it is of no more use or takes needed space: when the job has ended
  * or a later attempt was prepared here, after a day, beyond KEPT_MAX, and when less than a tenth of
@@ -21,11 +25,15 @@
 struct kept {
     int64_t job, attempt;
     int64_t since_s; /* wall */
+    bool is_partial;
 };
 
 /* Lists the newest first (within one second, the greater attempt first); returns how many, at most
  * max. dir is DIR/kept, which may be missing. */
 size_t kept_list(const char *dir, struct kept *ret, size_t max);
+
+/* The directory's path; free it. */
+char *kept_path(const char *dir, int64_t job, int64_t attempt);
 
 /* Moves tree there if it is not empty. On failure it stays where it is, for the caller to
  * remove. */

@@ -188,6 +188,16 @@ static const struct wire_field kept_fields[] = {
 };
 static const struct wire_table kept_table = {sizeof(struct wire_kept), kept_fields};
 
+static const struct wire_field prefetched_fields[] = {
+    WIRE_I64_OPT(wire_prefetched, job, 0, ID_MAX),
+    WIRE_I64_OPT(wire_prefetched, attempt, 0, ID_MAX),
+    WIRE_I64_OPT(wire_prefetched, sequence, 0, ID_MAX),
+    WIRE_TEXT_OPT(wire_prefetched, text),
+    WIRE_END,
+};
+static const struct wire_table prefetched_table = {
+    sizeof(struct wire_prefetched), prefetched_fields};
+
 static const struct wire_field load_of_task_fields[] = {
     WIRE_I64_OPT(task_load, ms, 0, TIME_MAX),
     WIRE_I64_OPT(task_load, cpu_ms, 0, TIME_MAX),
@@ -282,6 +292,7 @@ static const struct wire_field status_fields[] = {
     WIRE_I64_OPT(wire_status, gpu_memory_mib, 0, MEMORY_MIB_MAX),
     WIRE_STRUCTS(wire_status, attempts, &wire_attempt_status_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),
+    WIRE_STRUCT(wire_status, prefetched, &prefetched_table),
     WIRE_STRUCTS(wire_status, task_loads, &task_load_table, WIRE_LOADS_MAX),
     WIRE_STRUCTS(wire_status, gpu_loads, &gpu_load_table, WIRE_LOADS_MAX),
     WIRE_STRUCTS(wire_status, tails, &tail_table, WIRE_TAILS_MAX),
@@ -379,6 +390,18 @@ static const struct wire_field desired_attempt_fields[] = {
 static const struct wire_table desired_attempt_table = {
     sizeof(struct wire_desired_attempt), desired_attempt_fields};
 
+static const struct wire_field prefetch_fields[] = {
+    WIRE_I64_OPT(wire_prefetch, job, 0, ID_MAX),
+    WIRE_I64_OPT(wire_prefetch, attempt, 0, ID_MAX),
+    WIRE_I64_OPT(wire_prefetch, sequence, 0, ID_MAX),
+    WIRE_I64_OPT(wire_prefetch, from_attempt, 0, ID_MAX),
+    WIRE_TEXT_OPT(wire_prefetch, store_uid),
+    WIRE_BOOL_OPT(wire_prefetch, needs_secrets),
+    WIRE_STRUCT(wire_prefetch, secrets, &secrets_table),
+    WIRE_END,
+};
+static const struct wire_table prefetch_table = {sizeof(struct wire_prefetch), prefetch_fields};
+
 static const struct wire_field channel_fields[] = {
     WIRE_I64_REQ(wire_channel, id, 1, ID_MAX),
     WIRE_I64_REQ(wire_channel, job, 1, ID_MAX),
@@ -393,6 +416,7 @@ static const struct wire_field desired_fields[] = {
     WIRE_I64_REQ(wire_desired, lease_ms, 1, TIME_MAX),
     WIRE_STRUCTS(wire_desired, attempts, &desired_attempt_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_desired, unneeded, &kept_table, WIRE_KEPT_MAX),
+    WIRE_STRUCT(wire_desired, prefetch, &prefetch_table),
     WIRE_STRUCTS(wire_desired, channels, &channel_table, WIRE_CHANNELS_MAX),
     WIRE_I64_OPT(wire_desired, task_loads_taken, 0, ID_MAX),
     WIRE_I64_OPT(wire_desired, gpu_loads_taken, 0, ID_MAX),

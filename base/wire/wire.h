@@ -271,6 +271,12 @@ struct wire_kept {
     int64_t job;
 };
 
+/* What the agent has done about a struct wire_prefetch; job 0 = nothing (yet). */
+struct wire_prefetched {
+    int64_t job, attempt, sequence; /* the checkpoint; sequence 0 = none could be fetched */
+    char text[256];                 /* why the last try failed; "" = it did not */
+};
+
 /* Load of an attempt's processes, and of a GPU or GPU slice while that attempt had it, over about a
  * minute. Each is sent until it is acknowledged; numbers increase within an incarnation. belayd may
  * lose acknowledged loads, which costs a minute of telemetry. */
@@ -321,6 +327,7 @@ struct wire_status {
     size_t n_attempts;
     struct wire_kept *kept;
     size_t n_kept;
+    struct wire_prefetched prefetched;
     struct wire_task_load *task_loads; /* ordered by number */
     size_t n_task_loads;
     struct wire_gpu_load *gpu_loads; /* ordered by number */
@@ -445,6 +452,18 @@ struct wire_desired_attempt {
     bool needs_secrets;
 };
 
+/* A job that will run here next: its newest checkpoint is to be fetched into a kept directory. It
+ * is only read from the store, without a fence, because the attempt still runs elsewhere. Once this
+ * is no longer sent, what was fetched is of no use, unless an attempt of the job is desired. */
+struct wire_prefetch {
+    int64_t job;               /* 0 = nothing is to be fetched */
+    int64_t attempt, sequence; /* newest checkpoint; sequence 0 = nothing (more) is to be fetched */
+    int64_t from_attempt;      /* as in wire_desired_attempt */
+    char store_uid[33];
+    bool needs_secrets;
+    struct wire_secrets secrets; /* of that attempt; sent in every message */
+};
+
 /* A user's session with an attempt (belay exec): claimed, and served while it is desired. A session
  * for which belayd answers 404 is over. */
 struct wire_channel {
@@ -461,6 +480,7 @@ struct wire_desired {
     /* jobs that the last status listed as kept and that have ended */
     struct wire_kept *unneeded;
     size_t n_unneeded;
+    struct wire_prefetch prefetch;
     struct wire_channel *channels;
     size_t n_channels;
     int64_t task_loads_taken, gpu_loads_taken; /* highest acknowledged numbers; 0 = none */

@@ -160,6 +160,28 @@ static void the_oldest_are_removed_when_too_many_or_on_a_full_disk(void **state)
     assert_kept(p, "");
 }
 
+/* A checkpoint that could be fetched ahead only in part. */
+static void a_part_of_a_checkpoint_is_of_use_and_goes_with_its_mark(void **state)
+{
+    const struct place *p = *state;
+    const struct kept over[] = {{.job = 1, .attempt = 3}};
+    struct err e;
+    put(p, 1, 2);
+    char *whole = kept_path(p->kept, 1, 2), *part = mem_printf("%s.restoring", whole),
+         *mark = mem_printf("%s.restores", whole);
+    assert_int_equal(fs_mkdirs(part, 0700, &e), 0);
+    assert_int_equal(fs_write_atomic(mark, "x", 1, 0600, &e), 0);
+    assert_int_equal(fs_remove_tree(whole, &e), 0);
+    assert_kept(p, "1-2 ");
+    assert_found(p, 1, 3, 8, "tasks/1-2/checkpoint kept/1-2.restoring ");
+    kept_prune(p->kept, over, 1, 0);
+    assert_false(fs_exists(part));
+    assert_false(fs_exists(mark));
+    free(mark);
+    free(part);
+    free(whole);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -167,6 +189,7 @@ int main(void)
         TEST(only_earlier_attempts_of_the_job_are_found_the_newest_first),
         TEST(empty_and_missing_directories_are_not_kept),
         TEST(unneeded_directories_are_removed_and_no_others),
+        TEST(a_part_of_a_checkpoint_is_of_use_and_goes_with_its_mark),
         TEST(the_oldest_are_removed_when_too_many_or_on_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ static void reply_desired(struct world *w, struct http_exchange *x)
     struct wire_kept unneeded = {.job = w->ended};
     d.unneeded = &unneeded;
     d.n_unneeded = w->ended != 0;
+    d.prefetch = w->prefetch;
     wire_desired_encode(&d, &out);
     http_reply_bytes(x, 200, "application/json", out.data, out.len);
     buf_deinit(&out);

@@ -45,7 +45,8 @@ struct world {
     struct wire_status status;    /* the newest; seq 0 = none yet */
     int n_status, n_joins, n_renews, n_refused;
     int64_t cert_life_ms, lease_ms;
-    int64_t ended; /* a job whose kept directories are not needed; 0 = none */
+    struct wire_prefetch prefetch; /* job 0 = nothing */
+    int64_t ended;                 /* a job whose kept directories are not needed; 0 = none */
     /* the text of every attempt's working directory; NULL = 404. Its requests wait until
      * world_send_workdir. */
     const char *workdir;

@@ -102,12 +102,24 @@ struct wire_status status_of_everything(void)
         .n_attempts = 2,
         .kept = kept_of(7),
         .n_kept = 1,
+        .prefetched = {.job = 8, .attempt = 2, .sequence = 3, .text = "403 AccessDenied"},
         .task_loads = task_load_of_everything(),
         .n_task_loads = 1,
         .gpu_loads = gpu_loads_of_everything(),
         .n_gpu_loads = 2,
         .tails = tails_of_everything(),
         .n_tails = 1};
+}
+
+static struct wire_prefetch prefetch_of_everything(void)
+{
+    return (struct wire_prefetch){.job = 8,
+        .attempt = 2,
+        .sequence = 4,
+        .from_attempt = 1,
+        .store_uid = "0123456789abcdef",
+        .needs_secrets = true,
+        .secrets = {.version = 3, .store_token = mem_strdup("t"), .store_left_ms = 3600000}};
 }
 
 struct wire_desired desired_of_everything(void)
@@ -183,5 +195,6 @@ struct wire_desired desired_of_everything(void)
         .attempts = a,
         .n_attempts = 2,
         .unneeded = kept_of(9),
-        .n_unneeded = 1};
+        .n_unneeded = 1,
+        .prefetch = prefetch_of_everything()};
 }
