@@ -334,7 +334,7 @@ json_t *api_json_attempt(const struct attempt_row *a, bool may_see)
 static const char *const public_kinds[] = {"submitted", "updated", "held", "park", "reclaim",
     "preempt", "in-vain", "released", "eligible", "placed", "started", "damaged", "restored",
     "saved", "output-cut", "save", "cancel", "requeue", "requeued", "settled", "notice", "move",
-    "pace", "cleaned", "drill", "time-limit"};
+    "prefetch", "prefetched", "pace", "cleaned", "drill", "time-limit"};
 
 bool api_event_is_private(const struct history_row *h)
 {

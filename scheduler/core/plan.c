@@ -550,6 +550,7 @@ static const struct decider deciders[] = {
     {"ends of machines", .decide = decide_end, .valid_until_of = end_until},
     {"drills", .when_due = drill_next},
     {"avoided nodes", .when_due = avoid_due},
+    {"prefetches", .decide = prefetch_next},
     {"moves", .decide = moves_next},
     {"launches", .decide = decide_launch, .valid_until_of = launch_until},
     {"gangs that settle for less", .decide = settles_next},

@@ -25,7 +25,8 @@
  *  4. drills of jobs submitted with one, once they saved or made progress, and drills that timed
  *     out (drill.c);
  *  5. attempts that have been on-demand for the pool's return_ms and have saved move to a node with
- *     capacity where they pay a fifth less, including the cost of reading their input there;
+ *     capacity where they pay a fifth less, including the cost of reading their input there. An
+ *     empty node first fetches their newest checkpoint, for a limited time (prefetch.h);
  *  6. launches for demand that no node, up or coming, will serve. For the oldest demand: an offer
  *     of the lowest market rank; of those one large machine shared by several shapes, or several
  *     small ones, by cost for the waiting jobs (choose_offer.c, offers.c), then id; within the

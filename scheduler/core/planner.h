@@ -99,6 +99,10 @@ struct planner {
     size_t n_settles;
     int64_t *moves; /* jobs that can continue at a lower cost at once */
     size_t n_moves;
+    struct prefetch_pair { /* nodes to which jobs will move and that are not asked yet */
+        int64_t job, attempt, node;
+    } * prefetches;
+    size_t n_prefetches;
 
     /* No preemption is possible at this change count and number of launches, until
      * preempt_until. */
@@ -151,6 +155,9 @@ bool preemption_victims_choose(
 int64_t preemption_victims_unsaved(const struct job *j, struct wall now);
 void preemption_victims_sort(struct victim *list, size_t n); /* preferred victims first */
 
+/* The next node that is to fetch a checkpoint, or false. Call before moves_next. */
+bool prefetch_next(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);
 /* The next attempt to move, or false. */
 bool moves_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);

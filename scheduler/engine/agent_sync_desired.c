@@ -11,6 +11,7 @@
 #include "job/member.h"
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/placement/constraints.h"
+#include "scheduler/core/supply/prefetch.h"
 #include "scheduler/engine/agent_sync_words.h"
 #include <assert.h>
 #include <string.h>
@@ -425,10 +426,42 @@ static void add_unneeded(struct agent_sync *s, const struct node_sync *x, struct
     }
 }
 
+/* While belayd cannot use the store, or has no credentials for it, nothing is fetched. */
+static bool add_prefetch_secrets(const struct agent_sync *s, struct wire_prefetch *x)
+{
+    struct err ignored = {0};
+    if (s->o.store_fault && s->o.store_fault(s->o.store_ctx))
+        return false;
+    if (s->o.secrets && !s->o.secrets(s->o.secrets_ctx, x->job, x->attempt, &x->secrets, &ignored))
+        return false;
+    x->needs_secrets = x->secrets.version != 0;
+    return true;
+}
+
+static void add_prefetch(
+    const struct agent_sync *s, const struct node *node, struct wire_desired *d)
+{
+    const struct model *m = tick_model(s->o.tick);
+    struct wire_prefetch *x = &d->prefetch;
+    struct prefetch_order o;
+    if (!prefetch_order_of(m, node, &o))
+        return;
+    *x = (struct wire_prefetch){.job = o.job, .attempt = o.attempt, .sequence = o.sequence};
+    if (o.sequence == 0)
+        return;
+    x->from_attempt = model_job(m, o.job)->row.from_attempt;
+    STR_COPY(x->store_uid, s->o.cluster_uid);
+    if (!add_prefetch_secrets(s, x)) {
+        wire_secrets_wipe(&x->secrets);
+        x->sequence = 0;
+    }
+}
+
 void agent_sync_build_desired(
     struct agent_sync *s, struct node_sync *x, const struct node *node, struct wire_desired *d)
 {
     struct message m = {.d = d};
     add_attempts(s, x, node, &m);
     add_unneeded(s, x, d);
+    add_prefetch(s, node, d);
 }

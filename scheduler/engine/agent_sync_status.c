@@ -302,6 +302,22 @@ static void post_disk(struct agent_sync *s, struct node_sync *x, const struct no
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+/* Every status repeats it. */
+static void post_prefetched(
+    struct agent_sync *s, const struct node *node, const struct wire_prefetched *x)
+{
+    const struct job *job = x->job ? model_job(tick_model(s->o.tick), x->job) : NULL;
+    const struct attempt *a = job ? job_attempt(job) : NULL;
+    struct event ev = {.type = EV_PREFETCHED,
+        .prefetch = {.job = x->job, .node = node->row.id, .ref = {x->attempt, x->sequence}}};
+    if (!a || a->row.attempt != x->attempt || a->prefetch.node != node->row.id ||
+        a->prefetch.is_over || (x->sequence == 0 && !x->text[0]))
+        return;
+    if (x->sequence == 0)
+        STR_COPY(ev.prefetch.text, x->text);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
 static void take_loads(struct agent_sync *s, struct node_sync *x, const struct wire_status *st)
 {
     if (s->o.loads)
@@ -321,5 +337,6 @@ void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const str
     for (size_t i = 0; i < st->n_attempts; i++)
         post_attempt(s, x, &st->attempts[i]);
     post_vanished(s, x, node, st->have_rev);
+    post_prefetched(s, node, &st->prefetched);
     take_loads(s, x, st);
 }

@@ -10,6 +10,8 @@ void effects_release(const struct db_batch *committed, struct agent_sync *agent_
     const struct changes *c = &committed->changes;
     for (size_t i = 0; i < c->n_attempts; i++)
         agent_sync_touch(agent_sync, c->attempts[i].node);
+    for (size_t i = 0; i < c->n_prefetches; i++)
+        agent_sync_touch(agent_sync, c->prefetches[i]);
     for (size_t i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].state == NODE_GONE)
             agent_sync_touch(agent_sync, c->nodes[i].id);

@@ -252,6 +252,12 @@ static void condition(struct storm *st)
     attempt_event(st, disk);
     again.condition.throttle = below(st, 4) ? NODE_THROTTLE_NONE : NODE_THROTTLE_POWER;
     attempt_event(st, again);
+    struct event fetched = {.type = EV_PREFETCHED,
+        .prefetch = {.job = any_id(st, (int64_t)st->s.n_jobs + 2),
+            .node = ev.condition.node,
+            .ref = {1 + below(st, 3), 1}}};
+    STR_COPY(fetched.prefetch.text, below(st, 3) ? "" : "the store is away");
+    attempt_event(st, fetched);
 }
 
 /* The pool's settings for its nodes. */

@@ -21,6 +21,10 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     a->n_unneeded = d->n_unneeded;
     a->unneeded = d->n_unneeded ? d->unneeded[0].job : 0;
     a->n_scripts = 0;
+    a->prefetch.job = d->prefetch.job;
+    a->prefetch.attempt = d->prefetch.attempt;
+    a->prefetch.sequence = d->prefetch.sequence;
+    a->prefetch.secrets = d->prefetch.secrets.version;
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
         a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, x->reason,
@@ -71,7 +75,8 @@ void agent_send(struct agent *a, int64_t have_rev, int64_t wait_ms, struct answe
         .attempts = a->attempts,
         .n_attempts = a->n_attempts,
         .kept = a->kept,
-        .n_kept = a->n_kept};
+        .n_kept = a->n_kept,
+        .prefetched = a->prefetched};
     STR_COPY(st.disk_full, a->disk_full);
     memset(ret_answer, 0, sizeof(*ret_answer));
     agent_sync_status(a->lab->agent_sync, a->node, &st, on_answer, ret_answer);

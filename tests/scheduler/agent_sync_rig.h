@@ -18,6 +18,9 @@ struct answer {
     struct err e;
     int64_t rev;
     size_t n_attempts, n_scripts, bytes;
+    struct {
+        int64_t job, attempt, sequence, secrets; /* version; 0: none */
+    } prefetch;
     struct shown {
         int64_t job, attempt, acked;
         enum wire_want want;
@@ -38,6 +41,7 @@ struct agent {
     size_t n_attempts;
     struct wire_kept kept[2];
     size_t n_kept;
+    struct wire_prefetched prefetched;
     const char *disk_full; /* NULL: there is space */
 };
 

@@ -34,6 +34,8 @@ static void on_effects(void *ctx, const struct db_batch *committed)
     lab->n_effects++;
     for (size_t i = 0; lab->agent_sync && i < committed->changes.n_attempts; i++)
         agent_sync_touch(lab->agent_sync, committed->changes.attempts[i].node);
+    for (size_t i = 0; lab->agent_sync && i < committed->changes.n_prefetches; i++)
+        agent_sync_touch(lab->agent_sync, committed->changes.prefetches[i]);
     for (size_t i = 0; lab->agent_sync && i < committed->changes.n_nodes; i++)
         if (committed->changes.nodes[i].state == NODE_GONE)
             agent_sync_touch(lab->agent_sync, committed->changes.nodes[i].id);

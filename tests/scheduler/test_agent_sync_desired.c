@@ -374,6 +374,63 @@ static void more_attempts_than_a_message_takes_are_no_bug(void **state)
     assert_int_equal(f->other.n_scripts, 10); /* as many as have ended */
 }
 
+/* ---- prefetching ---- */
+
+static void assert_prefetch(const struct answer *a, int64_t sequence, int64_t secrets)
+{
+    assert_int_equal(a->prefetch.job, 1);
+    assert_int_equal(a->prefetch.attempt, 1);
+    assert_int_equal(a->prefetch.sequence, sequence);
+    assert_int_equal(a->prefetch.secrets, secrets);
+}
+
+static void a_node_is_told_what_to_fetch_until_the_job_is_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets = secrets_of(7);
+    run_one_job(f);
+    struct wire_checkpoint saved = {
+        .sequence = 3, .progress = WIRE_NONE, .pause_ms = WIRE_NONE, .saved_at = 1000};
+    f->agent->attempts[0].checkpoints = &saved;
+    f->agent->attempts[0].n_checkpoints = 1;
+    agent_send(f->agent, 0, 0, &f->answer);
+    struct agent *next = agent_of(f->lab, lab_join(f->lab, "next", 4));
+    agent_send(next, 0, 0, &f->other);
+    assert_int_equal(f->other.prefetch.job, 0);
+    agent_send(next, f->other.rev, 20000, &f->other);
+    assert_int_equal(f->other.n, 0);
+    lab_post(f->lab,
+        (struct event){
+            .type = EV_PREFETCH, .prefetch = {.job = 1, .node = next->node, .ref.attempt = 1}},
+        NULL);
+    lab_tick(f->lab);
+    assert_int_equal(f->other.n, 1); /* at once */
+    assert_prefetch(&f->other, 3, 7);
+    f->lab->secrets_late = true; /* or the store cannot be used: not now */
+    agent_send(next, 0, 0, &f->other);
+    assert_prefetch(&f->other, 0, 0);
+    f->lab->secrets_late = false;
+    f->lab->store_fault = "the store is away";
+    agent_send(next, 0, 0, &f->other);
+    assert_prefetch(&f->other, 0, 0);
+    f->lab->store_fault = NULL;
+    next->prefetched = (struct wire_prefetched){.job = 1, .attempt = 1};
+    agent_send(next, 0, 0, &f->other); /* under way */
+    assert_false(job_attempt(job_of(f, 1))->prefetch.is_over);
+    next->prefetched.sequence = 3;
+    agent_send(next, 0, 0, &f->other);
+    assert_true(job_attempt(job_of(f, 1))->prefetch.is_over);
+    assert_prefetch(&f->other, 3, 7);
+    lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1, .by = "ann"}}, NULL);
+    lab_tick(f->lab);
+    f->agent->attempts[0].phase = WIRE_ENDED;
+    f->agent->attempts[0].end = WIRE_END_USER;
+    agent_send(f->agent, 0, 0, &f->answer);
+    agent_send(next, 0, 0, &f->other);
+    assert_int_equal(f->other.prefetch.job, 0);
+    free(next);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +443,7 @@ int main(void)
         AGENT_SYNC_TEST(a_cancelled_withheld_attempt_is_sent_without_secrets),
         AGENT_SYNC_TEST(an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back),
         AGENT_SYNC_TEST(everything_that_starts_a_job_is_in_the_message),
+        AGENT_SYNC_TEST(a_node_is_told_what_to_fetch_until_the_job_is_elsewhere),
         AGENT_SYNC_TEST(a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first),
         AGENT_SYNC_TEST(an_end_that_is_known_is_not_desired_any_more),
         AGENT_SYNC_TEST(a_job_whose_texts_are_lost_fails_and_says_so),

@@ -35,6 +35,7 @@
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
 #include "scheduler/core/supply/boots.h"
+#include "scheduler/core/supply/prefetch.h"
 
 #include "base/minmax.h"
 #include "base/str.h"
@@ -358,6 +359,7 @@ int apply_checkpoint(
         ev->checkpoint.saved_at.ms < ev->now.wall.ms ? ev->checkpoint.saved_at : ev->now.wall;
     note_save(m, a, false);
     a->row.sequence = ref.sequence;
+    prefetch_note_save(a, ev->checkpoint.bytes, ev->checkpoint.stored_bytes);
     ledger_saved(a, ev->checkpoint.pause_ms, saved_at);
     if (a->row.rank == 0) {
         ledger_stored(m, a, ev->checkpoint.stored_bytes);

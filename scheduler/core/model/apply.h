@@ -15,6 +15,10 @@ int apply_submit(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_settle(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_prefetch(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_prefetched(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cancel(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -237,6 +237,7 @@ void changes_deinit(struct changes *c)
     free(c->jobs);
     free(c->attempts);
     free(c->nodes);
+    free(c->prefetches);
     free(c->instances);
     free(c->pools);
     free(c->offers);

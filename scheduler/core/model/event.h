@@ -29,6 +29,8 @@ enum event_type {
     /* what throttles a node and its power draw; not stored, the agent reports it again */
     EV_CONDITION,
     EV_DISK, /* a node's disk is full, or has space again; not stored either */
+    /* a node has fetched a checkpoint as EV_PREFETCH said, or failed to; in memory only */
+    EV_PREFETCHED,
     EV_NOTICE,
     EV_ATTEMPT_STARTED,
     EV_ATTEMPT_ENDED,
@@ -86,6 +88,8 @@ enum event_type {
     EV_LAUNCH,
     EV_END_INSTANCE,
     EV_NODE_LOST,
+    /* a node fetches the newest checkpoint of a job that will move there (supply/prefetch.h) */
+    EV_PREFETCH,
     /* saves and stops an attempt so that it continues at a lower cost: END_EVICTED */
     EV_MOVE,
     EV_CLEAN, /* cleans an ended job's checkpoints as core_ckpt_gc_keep says */
@@ -359,6 +363,11 @@ struct event {
             int64_t job, attempt;
             char text[CORE_TEXT_MAX];
         } move;
+        struct {
+            int64_t job, node;
+            struct ckpt_ref ref;      /* prefetch: only its attempt */
+            char text[CORE_TEXT_MAX]; /* prefetched: the reason of a failure; else "" */
+        } prefetch;
         struct {
             int64_t job;
             /* throttle, unthrottle: the first job of its demand class */

@@ -239,6 +239,13 @@ struct attempt {
     struct tree_link by_withheld;
     /* Usage at the agent's last report; 0 = unknown or none. Not stored. */
     int64_t cpu_milli, memory_bytes;
+    /* supply/prefetch.h; not stored */
+    struct {
+        int64_t node; /* the last one that was asked; CORE_ID_NONE */
+        struct mono asked_at;
+        bool is_over;            /* the node has reported */
+        int64_t unchanged_bytes; /* of the last checkpoint: in the store before it; 0 = unknown */
+    } prefetch;
     struct resources allocated; /* on its node from placement to end; not stored */
     /* Cost that counts towards the limits of its user and team: its share of the node at the
      * current price. */
@@ -278,8 +285,11 @@ struct node {
     bool is_surplus;
     int64_t draw_w, over_w; /* in the rack, above idle power */
     struct link in_rack;
-    enum node_throttle throttle;     /* not stored */
-    char disk_full[CORE_TEXT_MAX];   /* not stored; the reason, "" = it has space */
+    enum node_throttle throttle;   /* not stored */
+    char disk_full[CORE_TEXT_MAX]; /* not stored; the reason, "" = it has space */
+    struct {
+        int64_t job, attempt;        /* that it was told to fetch for; CORE_ID_NONE */
+    } prefetch;                      /* supply/prefetch.h; not stored */
     struct gpu_kind gpu;             /* elastic: from the offer */
     char features[FEATURES_ALL_MAX]; /* all features */
     struct counts resources;         /* named resources */
@@ -427,6 +437,8 @@ struct changes {
     size_t n_attempts;
     struct node_row *nodes;
     size_t n_nodes;
+    int64_t *prefetches; /* nodes that are to fetch a checkpoint; not stored */
+    size_t n_prefetches;
     struct instance_row *instances;
     size_t n_instances;
     struct pool_row *pools;

@@ -216,7 +216,8 @@ enum withheld {
  *                 drill-passed drill-compared drill-failed drill-interrupted
  *   of nodes:     joined notice(deadline or that of WALL_NONE, 0) lost returned drain undrain
  *                 throttled recovered disk-full disk-room gone
- *   and of jobs   move park reclaim preempt in-vain(current step, times in a row)
+ *   and of jobs   move prefetch prefetched prefetch-failed park reclaim preempt
+ *                 in-vain(current step, times in a row)
  *   of budgets:   budget(threshold in percent, micro-dollars spent)
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending
  *                 gone offer-refused(avoided for ms, 0): an alternative offer of the launch

@@ -38,6 +38,7 @@
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/offers.h"
+#include "scheduler/core/supply/prefetch.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ void launches_deinit(struct planner *p)
 {
     free(p->launches);
     free(p->moves);
+    free(p->prefetches);
     free(p->earmarked);
     free(p->settles);
     free(p->bins);
@@ -369,20 +371,62 @@ static int64_t cost_in_bin(const struct bin *b, const struct job *j)
            pool_input_uusd_h(b->pool, i ? i->offer : b->offer, j);
 }
 
-/* Moves to an up node at once; to a coming machine, or one launched for it, when that is up. */
-static void cover_return(struct work *w, const struct attempt *a)
+static bool is_prefetched_for_other(
+    const struct work *w, const struct bin *b, const struct attempt *a)
+{
+    return b->node && prefetch_is_of_other(b->node, a, w->m);
+}
+
+/* The first bin where it pays enough less; the node that fetches its checkpoint before others. */
+static struct bin *cheaper_bin(struct work *w, const struct attempt *a, int64_t pays)
+{
+    const struct shape *s = a->job->shape;
+    struct bin *first = NULL;
+    for (size_t k = 0; k < w->p->n_bins; k++) {
+        struct bin *b = &w->p->bins[k];
+        bool is_own = b->node && b->node->row.id == a->prefetch.node;
+        if ((first && !is_own) || !bin_admits(b, s) || b->market >= a->node->row.market ||
+            bin_times(b, s) == 0 || cost_in_bin(b, a->job) > MOVE_MAX_UUSD_H(pays) ||
+            is_prefetched_for_other(w, b, a))
+            continue;
+        if (is_own || a->prefetch.node == CORE_ID_NONE)
+            return b;
+        first = b;
+    }
+    return first;
+}
+
+static void prefetch(struct work *w, const struct attempt *a, const struct node *to)
+{
+    *GROW(w->p->prefetches, w->p->n_prefetches) =
+        (struct prefetch_pair){a->row.job, a->row.attempt, to->row.id};
+}
+
+/* Moves to a node that is up: at once, or when it has the newest checkpoint. */
+static void move_to(struct work *w, const struct attempt *a, const struct node *to)
 {
     struct planner *p = w->p;
+    struct mono until;
+    enum prefetch_step step = prefetch_step(a, to, w->now.mono, &until);
+    if (step == PREFETCH_MOVE)
+        *GROW(p->moves, p->n_moves) = a->job->row.id;
+    else if (step == PREFETCH_ASK)
+        prefetch(w, a, to);
+    else
+        limit_validity(w, until.ms);
+    *GROW(p->earmarked, p->n_earmarked) = to->row.id; /* it may have been idle for long */
+}
+
+/* Moves to an up node; to a coming machine, or one launched for it, when that is up. */
+static void cover_return(struct work *w, const struct attempt *a)
+{
     const struct shape *s = a->job->shape;
     int64_t pays = resources_share(&a->allocated, &a->node->row.total, a->node->row.price_uusd_h);
-    for (size_t k = 0; k < p->n_bins; k++) {
-        struct bin *b = &p->bins[k];
-        if (!bin_admits(b, s) || b->market >= a->node->row.market || bin_times(b, s) == 0 ||
-            cost_in_bin(b, a->job) > MOVE_MAX_UUSD_H(pays))
-            continue;
+    struct bin *b = cheaper_bin(w, a, pays);
+    if (b) {
         bin_fill(b, s, 1);
         if (b->node)
-            *GROW(p->moves, p->n_moves) = a->job->row.id;
+            move_to(w, a, b->node);
         return;
     }
     const struct demand d = {.shape = s, .job = a->job, .n = 1, .moves = true};
@@ -422,6 +466,33 @@ static void cover_returns(struct work *w)
     preemption_victims_sort(p->offered, p->n_offered);
     for (size_t k = 0; k < p->n_offered; k++)
         cover_return(w, job_attempt(p->offered[k].job));
+}
+
+/* An empty node that the job may be placed on when its own is gone. */
+static const struct node *refuge_of(struct work *w, const struct attempt *a)
+{
+    const struct shape *s = a->job->shape;
+    for (size_t k = 0; k < w->n_up; k++) {
+        const struct bin *b = &w->p->bins[k];
+        if (bin_admits(b, s) && resources_fit(&s->need, &b->total) &&
+            !is_prefetched_for_other(w, b, a) && prefetch_is_of_use(a, b->node, w->now.mono))
+            return b->node;
+    }
+    return NULL;
+}
+
+/* Jobs on nodes that are about to go wait for nothing, but their checkpoints can be on the way. */
+static void prefetch_for_noticed(struct work *w)
+{
+    LIST_FOREACH (nodes_noticed(w->m), ln) {
+        const struct node *n = LIST_ENTRY(ln, struct node, by_state);
+        LIST_FOREACH (&n->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            const struct node *to = a->job->row.state == JOB_RUNNING ? refuge_of(w, a) : NULL;
+            if (to)
+                prefetch(w, a, to);
+        }
+    }
 }
 
 /* ---- all together ---- */
@@ -468,7 +539,7 @@ static bool gangs_share(const struct model *m)
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
-    p->n_launches = p->n_moves = p->n_earmarked = p->n_settles = p->n_demands = 0;
+    p->n_launches = p->n_moves = p->n_prefetches = p->n_earmarked = p->n_settles = p->n_demands = 0;
     p->change = model_versions(m)->change;
     p->base = model_versions(m)->launches;
     p->valid_until = MONO_NONE;
@@ -491,6 +562,7 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     cover_from_bins(&w);
     cover_by_launches(&w);
     cover_returns(&w);
+    prefetch_for_noticed(&w);
 }
 
 static void recompute(struct planner *p, const struct model *m, struct stamp now)
@@ -504,6 +576,18 @@ void earmarks_refresh(struct planner *p, const struct model *m, struct stamp now
 {
     if (queue_n_gangs(m) > 0 || may_have_movers(m))
         recompute(p, m, now);
+}
+
+bool prefetch_next(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    recompute(p, m, now);
+    if (p->n_prefetches == 0)
+        return false;
+    const struct prefetch_pair *x = &p->prefetches[0];
+    *ret_event = (struct event){.type = EV_PREFETCH,
+        .prefetch = {.job = x->job, .node = x->node, .ref.attempt = x->attempt}};
+    return true;
 }
 
 bool moves_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
