@@ -33,7 +33,7 @@ static int64_t steps_now(const struct sim_attempt *x)
     return steps < total ? steps : total;
 }
 
-static void send_status_now(struct sim_agent *a)
+void agent_report(struct sim_agent *a)
 {
     if (a->up && !a->dead && a->node)
         send_status(a, 0);
@@ -50,7 +50,7 @@ static void end_attempt(struct sim_attempt *x, enum wire_end end, int64_t exit_c
     timer_stop(ts, &x->finish);
     timer_stop(ts, &x->save_done);
     timer_stop(ts, &x->periodic);
-    send_status_now(x->agent);
+    agent_report(x->agent);
 }
 
 static void on_finish(struct timer *t, void *ctx)
@@ -93,7 +93,7 @@ static void note_saved(struct sim_attempt *x)
     x->saved = mem_resize(x->saved, x->n_saved + 1, sizeof(*x->saved));
     struct wire_checkpoint *c = &x->saved[x->n_saved++];
     *c = (struct wire_checkpoint){.sequence = x->sequence,
-        .bytes = SIM_CONTENT_BYTES,
+        .bytes = sim_content_bytes(x->job),
         .stored_bytes = SIM_STORED_BYTES,
         .took_ms = 100,
         .pause_ms = 100,
@@ -140,7 +140,7 @@ static void on_save_done(struct timer *t, void *ctx)
     if (x->stop_after_save)
         end_attempt(x, x->stop_reason, 85);
     else
-        send_status_now(x->agent);
+        agent_report(x->agent);
 }
 
 static void on_periodic(struct timer *t, void *ctx)
@@ -200,7 +200,7 @@ static bool is_refused(struct sim_attempt *x)
         return true;
     }
     timer_start(timers(x->agent), &x->finish, world_between(w, 500, 30000));
-    send_status_now(x->agent);
+    agent_report(x->agent);
     return true;
 }
 
@@ -214,7 +214,7 @@ static void on_restored(struct timer *t, void *ctx)
     if (is_refused(x))
         return;
     if (x->restored.attempt)
-        traffic_read(w, x, SIM_CONTENT_BYTES - x->nearby_bytes);
+        traffic_read(w, x, sim_content_bytes(x->job) - x->nearby_bytes);
     x->phase = SIM_RUNNING;
     x->started_wall = clock_wall(w->vt.timers.clock).ms;
     x->ran_from_ms = world_now(w);
@@ -226,7 +226,7 @@ static void on_restored(struct timer *t, void *ctx)
     }
     if (x->agent->notice.kind == WIRE_NOTICE_RECLAIM)
         save_and_stop(x, WIRE_END_RECLAIMED);
-    send_status_now(x->agent);
+    agent_report(x->agent);
 }
 
 static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_desired_attempt *d)
@@ -278,7 +278,7 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         }
         x->restored = m.ref;
         x->restored_steps = m.steps;
-        x->nearby_bytes = x->attempt % 3 == 0 ? SIM_CONTENT_BYTES / 2 : 0;
+        x->nearby_bytes = prefetches_nearby(a, x);
         x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
     }
     struct sim_job *job = world_job(w, x->job);
@@ -371,6 +371,7 @@ static void apply_desired(struct sim_agent *a, const struct wire_desired *d, int
         else /* cancelled before its agent received it */
             end_attempt(make_attempt(a, want), end_of(want->reason), 0);
     }
+    prefetches_ordered(a, &d->prefetch);
 }
 
 /* ---- messages ---- */
@@ -397,7 +398,7 @@ static void fill_status(const struct sim_attempt *x, struct wire_attempt_status 
         .restored_progress = x->restored.attempt ? x->restored_steps : WIRE_NONE,
         .restore_ms = 10,
         .damaged = x->damaged,
-        .restored_bytes = x->restored.attempt ? SIM_CONTENT_BYTES : 0,
+        .restored_bytes = x->restored.attempt ? sim_content_bytes(x->job) : 0,
         .reused_bytes = x->restored.attempt ? x->nearby_bytes : 0,
         .first_done = reports ? x->base_steps : WIRE_NONE,
         .first_done_ms = reports ? 250 : 0,
@@ -422,7 +423,8 @@ static void build(struct sim_agent *a, int64_t wait_ms, struct wire_status *out)
         .seq = ++a->seq,
         .have_rev = a->rev,
         .wait_ms = wait_ms,
-        .notice = a->notice};
+        .notice = a->notice,
+        .prefetched = a->prefetched};
     struct buf text = {0};
     struct err e = {0};
     if (disks_is_full(a))
@@ -630,6 +632,7 @@ static void on_restart(struct timer *t, void *ctx)
     a->incarnation = clock_wall(a->w->vt.timers.clock).ms;
     a->seq = a->space_seq = 0;
     a->is_full_reported = false;
+    prefetches_forget(a);
     poll_after(a, false);
 }
 
@@ -675,6 +678,7 @@ void agent_boot(struct world *w, struct sim_machine *m)
             n++;
         snprintf(a->key, sizeof(a->key), "key-%s-%d", reserved, n);
     }
+    prefetches_init(a);
     timer_init(&a->poll, on_poll, a);
     timer_init(&a->restart, on_restart, a);
     timer_init(&a->crash, on_crash, a);
@@ -695,7 +699,7 @@ void agent_notice(struct sim_agent *a, enum wire_notice_kind kind, int64_t deadl
         else
             start_save(x, WIRE_CAUSE_REBALANCE);
     }
-    send_status_now(a);
+    agent_report(a);
 }
 
 void agent_kill(struct sim_agent *a)
@@ -706,6 +710,7 @@ void agent_kill(struct sim_agent *a)
     timer_stop(timers(a), &a->poll);
     timer_stop(timers(a), &a->restart);
     timer_stop(timers(a), &a->crash);
+    prefetches_forget(a);
     for (struct link *l; (l = list_first(&a->attempts));)
         forget(LIST_ENTRY(l, struct sim_attempt, in_agent));
 }

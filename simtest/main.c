@@ -34,6 +34,7 @@ static void add(struct sim_result *sum, const struct sim_result *r)
     sum->kills += r->kills;
     sum->launches += r->launches;
     sum->saves += r->saves;
+    sum->prefetches += r->prefetches;
     sum->drilled += r->drilled;
     sum->evictions += r->evictions;
     sum->jobs += r->jobs;
@@ -102,11 +103,12 @@ static int run_all(const struct arguments *a)
     fprintf(a->digest ? stderr : stdout,
         "%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld "
         "reclaims, %lld launches, %lld "
-        "saves, %lld drills, %lld evictions, %.1f virtual days: %s\n",
+        "saves, %lld prefetches, %lld drills, %lld evictions, %.1f virtual days: %s\n",
         a->seeds, (long long)sum.jobs, (long long)sum.events, (long long)sum.crashes,
         (long long)sum.kills, (long long)sum.reclaims, (long long)sum.launches,
-        (long long)sum.saves, (long long)sum.drilled, (long long)sum.evictions,
-        (double)sum.virtual_ms / 86400000.0, failed ? "BROKEN" : "every promise kept");
+        (long long)sum.saves, (long long)sum.prefetches, (long long)sum.drilled,
+        (long long)sum.evictions, (double)sum.virtual_ms / 86400000.0,
+        failed ? "BROKEN" : "every promise kept");
     return failed ? 1 : 0;
 }
 

@@ -441,6 +441,7 @@ static void report(const struct world *w, struct sim_result *r)
         .kills = w->kills,
         .launches = w->launches,
         .saves = w->saves,
+        .prefetches = w->prefetches,
         .drilled = w->drilled,
         .evictions = w->evictions,
         .jobs = w->n_acked,

@@ -37,10 +37,14 @@
 #define SIM_REQUIRE 4        /* one world in this many has a pool that requires drills, */
 #define SIM_VALID_MS 3600000 /* from the last hour */
 
-#define SIM_EXCLUDE 7          /* or exclude an existing node */
-#define SIM_ALONE 5            /* one world in this many has jobs with exclusive nodes */
-#define SIM_CONTENT_BYTES 1024 /* content of a checkpoint */
-#define SIM_STORED_BYTES 512   /* the same compressed */
+#define SIM_EXCLUDE 7        /* or exclude an existing node */
+#define SIM_ALONE 5          /* one world in this many has jobs with exclusive nodes */
+#define SIM_STORED_BYTES 512 /* newly stored by each save, compressed */
+/* Content of a job's checkpoints. Every second job changes little of it between two saves. */
+static inline int64_t sim_content_bytes(int64_t job)
+{
+    return job % 2 == 0 ? 4 * SIM_STORED_BYTES : 2 * SIM_STORED_BYTES;
+}
 #define SIM_STORE_UUSD_GIB_MONTH MODEL_STORE_UUSD_MAX /* high, since the data is small */
 /* One world in this many has a store elsewhere with egress prices (traffic.c). */
 #define SIM_REMOTE_STORE 5
@@ -235,6 +239,9 @@ struct sim_agent {
     int64_t space_seq;     /* of the last status without a full disk, or of one before a restart */
     /* belayd has answered a status with a full disk, and none without one was sent since */
     bool is_full_reported;
+    struct wire_prefetched prefetched; /* as it reports it */
+    int64_t prefetch_tried;            /* newest sequence */
+    struct timer prefetch;             /* running: it fetches */
     struct timer poll, restart, crash;
     int polls; /* in progress */
     int tries;
@@ -243,10 +250,18 @@ struct sim_agent {
 void agent_boot(struct world *w, struct sim_machine *m);
 void agent_kill(struct sim_agent *a); /* with its machine */
 void agent_notice(struct sim_agent *a, enum wire_notice_kind kind, int64_t deadline_ms);
+void agent_report(struct sim_agent *a);                             /* at once, if it is up */
 bool agent_has(const struct world *w, const struct attempt_row *r); /* that of its node */
 void agent_destroy_all(struct world *w);
 struct sim_call;
 void agent_call_broken(struct sim_call *c); /* belayd died while it had the request */
+
+/* ---- prefetches.c ---- */
+void prefetches_init(struct sim_agent *a);
+void prefetches_ordered(struct sim_agent *a, const struct wire_prefetch *x);
+void prefetches_forget(struct sim_agent *a);
+/* How much of the checkpoint that the attempt restores is on its node. */
+int64_t prefetches_nearby(const struct sim_agent *a, const struct sim_attempt *x);
 
 /* ---- disks.c ---- */
 void disks_disturb(struct world *w); /* now and then */
@@ -363,6 +378,8 @@ struct sim_job {
     struct ckpt_ref last_good;
     /* committed; higher than 0: its user discarded the work of earlier attempts */
     int64_t from_attempt;
+    /* Last order to prefetch: its attempt, node and belayd's process, and when it came. */
+    int64_t prefetch_attempt, prefetch_node, prefetch_boots, prefetch_since_ms;
     bool paid;                      /* from the budget */
     int64_t constraints;            /* its committed demands */
     int64_t cost_uusd, ledger_uusd; /* committed cost, and its sum in the ledger */
@@ -498,8 +515,8 @@ struct world {
     int64_t owed_since_ms; /* until then no job within its quota was kept waiting */
     /* counters */
     int32_t no_progress_max; /* see model_options */
-    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled,
-        evictions;
+    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, prefetches, cleanings,
+        drilled, evictions;
     char failure[512]; /* the first broken promise */
     uint64_t digest;   /* see digest.h */
 };
@@ -523,7 +540,7 @@ void check_end(struct world *w);
 
 struct sim_result {
     char failure[512]; /* "" if every promise was kept */
-    int64_t events, crashes, reclaims, kills, launches, saves, jobs, drilled, evictions;
+    int64_t events, crashes, reclaims, kills, launches, saves, prefetches, jobs, drilled, evictions;
     int64_t virtual_ms;
     uint64_t digest; /* of what was committed, see digest.h */
 };
