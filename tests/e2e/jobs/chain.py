@@ -2,11 +2,13 @@
 """A chain of hashes, one link per step: its end shows whether a step was skipped, repeated or done
 on a wrong state.
 
-    chain.py STEPS [SECONDS A STEP [BYTES THAT NO CHECKPOINT SHARES WITH ANOTHER]]
+    chain.py STEPS [SECONDS A STEP [BYTES THAT NO CHECKPOINT SHARES WITH ANOTHER
+        [BYTES THAT ALL CHECKPOINTS SHARE]]]
 """
 
 import hashlib
 import os
+import random
 import sys
 import time
 
@@ -15,6 +17,7 @@ import belay
 steps = int(sys.argv[1])
 pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.02
 bulk = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+constant = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 step, value = 0, "start"
 
 if belay.restored():
@@ -34,6 +37,9 @@ while step < steps:
             if bulk:
                 with open(os.path.join(directory, "bulk"), "wb") as f:
                     f.write(os.urandom(bulk))
+            if constant:
+                with open(os.path.join(directory, "constant"), "wb") as f:
+                    f.write(random.Random(1).randbytes(constant))
         if belay.stopping():
             sys.exit(belay.EXIT_CHECKPOINTED)
 print("chain %s" % value)
