@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,8 +15,14 @@
 /* smaller writes go through the page cache: the disk's latency exceeds the cost of the copy */
 #define DIRECT_MIN ((size_t)(256u << 10))
 
-#define TRIED 4    /* first writes in each mode, direct and cached, to compare their cost */
-#define RETRIED 32 /* later one of this many writes uses the slower mode */
+#define TRIED 1     /* first writes in each mode, direct and cached, to compare their cost */
+#define RETRIED 128 /* later one of this many writes uses the slower mode */
+#define LOOKED 4    /* one of this many writes looks how much of the cache is dirty */
+#define VMSTAT_MAX (32u << 10)
+
+/* Bytes of a write through the cache. For a larger one, Linux may allocate pages of 2 MiB, which on
+ * a virtual machine are those that the hypervisor has to supply first. */
+#define CACHED_BYTES ((size_t)(128u << 10))
 
 static bool is_aligned(const void *p)
 {
@@ -65,21 +73,57 @@ int direct_write(int fd, const void *p, size_t n, struct err *e)
 
 /* ---- Either way ---- */
 
+/* The value of a line "NAME VALUE"; -1 if there is none. */
+static long long vmstat_value(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    const char *line = text;
+
+    while (line && !(strncmp(line, name, n) == 0 && line[n] == ' '))
+        line = (line = strchr(line, '\n')) ? line + 1 : NULL;
+    return line ? strtoll(line + n, NULL, 10) : -1;
+}
+
+bool direct_cache_is_full(const char *vmstat)
+{
+    long long dirty = vmstat_value(vmstat, "nr_dirty"),
+              written = vmstat_value(vmstat, "nr_writeback"),
+              most = vmstat_value(vmstat, "nr_dirty_threshold"),
+              least = vmstat_value(vmstat, "nr_dirty_background_threshold");
+
+    if (dirty < 0 || written < 0 || most <= 0 || least < 0)
+        return false;
+    /* Linux delays writers from (most + least) / 2 on; a sixteenth less, as others write too */
+    return dirty + written >= (most + least) / 2 - (most + least) / 32;
+}
+
+static void look_at_cache(struct direct_choice *c)
+{
+    char text[VMSTAT_MAX];
+
+    atomic_store(&c->is_full,
+        fs_read_start("/proc/vmstat", text, sizeof(text)) && direct_cache_is_full(text));
+}
+
 static bool bypasses_cache(struct direct_choice *c)
 {
     long long n = atomic_fetch_add(&c->n, 1);
     bool is_direct = atomic_load(&c->cost[true]) < atomic_load(&c->cost[false]);
 
+    if (n % LOOKED == 0)
+        look_at_cache(c);
     if (n < 2L * TRIED)
         return n < TRIED;
+    if (atomic_load(&c->is_full))
+        return true;
     return n % RETRIED ? is_direct : !is_direct;
 }
 
-static int64_t now_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
@@ -92,21 +136,44 @@ static void note_cost(struct direct_choice *c, bool is_direct, int64_t took_ns, 
     atomic_store(&c->cost[is_direct], before ? (7 * before + cost) / 8 : cost);
 }
 
+static int write_cached(int fd, const char *p, size_t n, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t done = 0, piece; !rc && done < n; done += piece) {
+        piece = n - done < CACHED_BYTES ? n - done : CACHED_BYTES;
+        rc = fs_write_all(fd, p + done, piece, e);
+    }
+    return rc;
+}
+
+/* Returns how much of p was written. */
+static size_t write_direct(struct direct_choice *c, int fd, const void *p, size_t n)
+{
+    int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    int at_once = atomic_fetch_add(&c->in_flight, 1) + 1;
+    size_t done = write_pages(fd, p, n / PAGE * PAGE);
+
+    atomic_fetch_sub(&c->in_flight, 1);
+    note_cost(c, true, (clock_ns(CLOCK_MONOTONIC) - began_ns) / at_once, n);
+    return done;
+}
+
 int direct_write_at(
     struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e)
 {
     bool may = n >= DIRECT_MIN && offset % (int64_t)PAGE == 0 && is_aligned(p),
          is_direct = may && bypasses_cache(c);
-    int64_t began_ns = now_ns();
     size_t done;
 
     if (lseek(fd, offset, SEEK_SET) < 0)
         return err_errno(e, errno, "seek");
-    done = is_direct ? write_pages(fd, p, n / PAGE * PAGE) : 0;
-    if (done < n && fs_write_all(fd, (const char *)p + done, n - done, e))
+    done = is_direct ? write_direct(c, fd, p, n) : 0;
+    int64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (write_cached(fd, (const char *)p + done, n - done, e))
         return e->kind;
-    if (may)
-        note_cost(c, is_direct, now_ns() - began_ns, n);
+    if (may && !is_direct)
+        note_cost(c, false, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, n);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Writes all of p to fd, open on an empty file, from the start; whole pages go past the cache if p
@@ -17,14 +18,22 @@
 int direct_write(int fd, const void *p, size_t n, struct err *e);
 
 /* Writes that need not be durable yet may go either way; the faster one is measured. The cache is
- * faster where the disk is slow and memory is free; direct I/O is faster where the cache exceeds
- * its dirty limit, or must get memory from a hypervisor. Zeroed is valid; shared by all threads of
- * one operation. */
+ * faster while it has space and memory is free; direct I/O is faster where the cache must get
+ * memory from a hypervisor. Direct I/O is also used while so much of the cache is dirty that Linux
+ * would delay writers. Zeroed is valid; shared by all threads of one operation. */
 struct direct_choice {
     atomic_llong n; /* writes */
-    /* moving average in ns per MiB: through the cache, past it */
+    /* Moving average in ns per MiB. Through the cache: processor time, because the rest of the time
+     * is spent waiting for other threads, which may be direct writes to the same file. Past it: the
+     * time it took, divided by the number of direct writes in flight. */
     atomic_llong cost[2];
+    atomic_int in_flight; /* direct writes */
+    atomic_bool is_full;  /* direct_cache_is_full when it was last read */
 };
+
+/* True if, by the text of /proc/vmstat, nearly as much of the page cache is dirty or being written
+ * as Linux allows before it delays writers. False if the text does not say. */
+bool direct_cache_is_full(const char *vmstat);
 
 /* Writes all of p at offset. Only whole pages of the file go past the cache, and only if p is from
  * mem_pages. */

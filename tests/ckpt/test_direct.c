@@ -4,12 +4,15 @@
 #include "base/mem.h"
 #include "tests/ckpt/tools.h"
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LARGE ((size_t)1 << 20)
@@ -111,6 +114,105 @@ static void writes_at_places_add_up(void **state)
     free(p);
 }
 
+#define COST 1000000000000LL /* ns per MiB: more than any write takes */
+
+/* A direct write excludes all writes through the cache to the same file. */
+static void the_slower_way_is_seldom_tried(void **state)
+{
+    struct direct_choice choice = {.n = 100, .cost = {1, COST}};
+    char path[400], *p = content(LARGE);
+    int tried = 0;
+    struct err e;
+
+    snprintf(path, sizeof(path), "%s/file", ((struct scratch *)*state)->dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    for (int i = 0; i < 128; i++) {
+        long long before = atomic_load(&choice.cost[true]);
+
+        OK(direct_write_at(&choice, fd, p, 256 << 10, 0, &e));
+        tried += atomic_load(&choice.cost[true]) != before && !atomic_load(&choice.is_full);
+    }
+    assert_in_range(tried, 0, 1);
+    close(fd);
+    free(p);
+}
+
+static void *spin(void *stop)
+{
+    while (!atomic_load((atomic_bool *)stop)) {
+    }
+    return NULL;
+}
+
+static long long cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* Other threads have the processor meanwhile, or hold the file's lock. */
+static void waiting_is_no_cost_of_the_cache(void **state)
+{
+    enum { SPINNERS = 4, WRITES = 128 };
+    atomic_bool stop = false;
+    pthread_t spinners[SPINNERS];
+    char path[400], *p = content(LARGE);
+    cpu_set_t all, one;
+    struct err e;
+    int cpu = 0;
+
+    snprintf(path, sizeof(path), "%s/file", ((struct scratch *)*state)->dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0); /* inherited by the threads */
+    for (size_t i = 0; i < SPINNERS; i++)
+        assert_int_equal(pthread_create(&spinners[i], NULL, spin, &stop), 0);
+    long long began = cpu_ns(), cost = 0;
+    for (int i = 0; i < WRITES; i++) {
+        struct direct_choice choice = {.n = 101, .cost = {0, COST}};
+
+        OK(direct_write_at(&choice, fd, p, LARGE - 4096, 0, &e));
+        cost += atomic_load(&choice.cost[false]);
+    }
+    long long took = cpu_ns() - began;
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < SPINNERS; i++)
+        pthread_join(spinners[i], NULL);
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+    assert_true(cost > 0);
+    assert_in_range(cost, 1, took);
+    close(fd);
+    free(p);
+}
+
+static void a_cache_near_its_dirty_limit_is_full(void **state)
+{
+    static const char text[] = "nr_free_pages 5\nnr_dirty %d\nnr_writeback 200\n"
+                               "nr_dirtied 99999\nnr_dirty_threshold 2400\n"
+                               "nr_dirty_background_threshold 800\n";
+    char vmstat[300];
+
+    (void)state;
+    /* Linux delays writers from 1,600 pages on */
+    snprintf(vmstat, sizeof(vmstat), text, 0);
+    assert_false(direct_cache_is_full(vmstat));
+    snprintf(vmstat, sizeof(vmstat), text, 1299);
+    assert_false(direct_cache_is_full(vmstat));
+    snprintf(vmstat, sizeof(vmstat), text, 1300);
+    assert_true(direct_cache_is_full(vmstat));
+    assert_false(direct_cache_is_full(""));
+    assert_false(direct_cache_is_full("nr_dirty 5\nnr_writeback 5\n"));
+    assert_false(direct_cache_is_full("nr_dirty\nnr_writeback\nnr_dirty_threshold"));
+}
+
 static void what_cannot_be_read_is_an_error(void **state)
 {
     const char *dir = ((struct scratch *)*state)->dir;
@@ -155,6 +257,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             bytes_of_any_number_and_offset_are_read_back, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(writes_at_places_add_up, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(
+            the_slower_way_is_seldom_tried, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(
+            waiting_is_no_cost_of_the_cache, scratch_setup, scratch_teardown),
+        cmocka_unit_test(a_cache_near_its_dirty_limit_is_full),
         cmocka_unit_test_setup_teardown(
             what_cannot_be_read_is_an_error, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
