@@ -14,9 +14,10 @@
  * up. A start costs the restart, in time and at the price of that place. Under belay's rule a job
  * that moves from on-demand to spot computes on there while its spot machine boots, which is all of
  * a restart but a minute, and pays for both; under the other rules it leaves on-demand first, as in
- * their authors' simulator. Losing spot costs nothing else. The last tick is paid for as long as it is used. Windows are spread evenly over all offsets
- * at which a whole deadline fits into the trace. On-demand is always available, so no rule reserves
- * time for a failed launch: the net is the paper's two restarts for all rules.
+ * their authors' simulator. Losing spot costs nothing else. The last tick is paid for as long as it
+ * is used. Windows are spread evenly over all offsets at which a whole deadline fits into the
+ * trace. On-demand is always available, so no rule reserves time for a failed launch: the net is
+ * the paper's two restarts for all rules.
  *
  * Computing the optimum takes longer than all rules together, so it is computed in one of
  * BEST_EVERY windows.
