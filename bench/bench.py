@@ -571,7 +571,7 @@ def bench_plan():
 
 def bench_cap():
     """Whether the cap on the cost of jobs with a deadline holds: in 10^6 made-up worlds, or
-    BELAY_BENCH_WORLDS. Some ten minutes of processor time."""
+    BELAY_BENCH_WORLDS. Five minutes of processor time, divided among the processors."""
     subprocess.run(
         [lab.BUILD + "/bench/bench_cap", os.environ.get("BELAY_BENCH_WORLDS", "1000000")],
         check=True,

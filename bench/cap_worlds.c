@@ -97,7 +97,7 @@ struct cap_outcome cap_world_play(const struct cap_world *w, const struct deadli
         job.boot_ms = w->restart_ms - w->restart_ms / 4;
         job.switch_ms = job.switch_worst_ms = w->restart_ms / 4;
     }
-    for (size_t i = 0; i < w->n_looks; i++) {
+    for (size_t i = 0; i < w->n_looks && (job.work_ms > 0 || baseline.done_ms < w->work_ms); i++) {
         struct deadline_choice choice;
         look(w, b, watches, i, offers);
         if (job.on < w->n && !offers[job.on].is_up)
