@@ -20,6 +20,8 @@ path:
 The full contract is docs/reference/checkpoints.md.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -28,6 +30,7 @@ import shutil
 import sys
 import tempfile
 import time
+from typing import Any, Iterator, Mapping
 
 EXIT_CHECKPOINTED = 85
 """Exit code: checkpointed, continue this job elsewhere."""
@@ -42,25 +45,30 @@ _STAGE = ".belay-stage"
 _ACCEPTED_MAX = 8  # the agent keeps no more answers
 
 # Caches of this process's last requests and reports.
-_asked_at = None
+_asked_at: float | None = None
 _asked_answer = False
-_reported_at = None
+_reported_at: float | None = None
 _waited_s = 0.0
-_waited_reported_at = None
+_waited_reported_at: float | None = None
 _stopping = False
 # Accepted commits, as (number, progress), and the outcome of the last settled one.
-_accepted = []
-_durable = None
-_lost = None
+_accepted: list[tuple[int, int | None]] = []
+_durable: tuple[int | None] | None = None
+_lost: str | None = None
 
 
-def _control(name):
+def _control(name: str) -> str | None:
     """The path of a file of the protocol, or None outside belay."""
     directory = os.environ.get("BELAY_CONTROL_DIR")
     return os.path.join(directory, name) if directory else None
 
 
-def _read(path):
+def _inside(name: str) -> str:
+    """The path of a file of the protocol. Only inside belay."""
+    return os.path.join(os.environ["BELAY_CONTROL_DIR"], name)
+
+
+def _read(path: str) -> dict[str, Any] | None:
     """The JSON object in a file, or None if the file is missing or malformed."""
     try:
         with open(path, "rb") as f:
@@ -70,7 +78,7 @@ def _read(path):
     return value if isinstance(value, dict) else None
 
 
-def _publish(path, value, replace):
+def _publish(path: str, value: Mapping[str, Any], replace: bool) -> None:
     """Writes a JSON object to path atomically. replace False: FileExistsError if path exists."""
     temp = os.path.join(os.path.dirname(path), ".belay-%d" % os.getpid())
     with open(temp, "w", encoding="utf-8") as f:
@@ -85,24 +93,24 @@ def _publish(path, value, replace):
         os.unlink(temp)
 
 
-def restored():
+def restored() -> bool:
     """True if checkpoint_dir() holds a checkpoint to resume from."""
     return os.environ.get("BELAY_RESTORED") == "1" and checkpoint_dir() is not None
 
 
-def checkpoint_dir():
+def checkpoint_dir() -> str | None:
     """The directory where the program writes its state and, when restored, finds it. None outside
     belay."""
     return os.environ.get("BELAY_CHECKPOINT_DIR") or None
 
 
-def restored_ranks():
+def restored_ranks() -> int:
     """In a job of several nodes: the number of nodes that made the restored checkpoint; otherwise
     1. 0 = nothing restored."""
     return int(os.environ.get("BELAY_RESTORED_RANKS", "1")) if restored() else 0
 
 
-def restored_dir(rank):
+def restored_dir(rank: int) -> str | None:
     """The directory of that rank's part of the restored checkpoint. If the number of ranks has
     changed, every rank's part is available, so that the program can redistribute it; otherwise only
     this node's own. None if not available."""
@@ -115,7 +123,7 @@ def restored_dir(rank):
     return checkpoint_dir() if rank == int(os.environ.get("BELAY_NODE_RANK", "0")) else None
 
 
-def should_checkpoint():
+def should_checkpoint() -> bool:
     """True if belay wants a checkpoint. Cheap enough for every step."""
     global _asked_at, _asked_answer
     now = time.monotonic()
@@ -127,7 +135,7 @@ def should_checkpoint():
     return _asked_answer
 
 
-def seconds_left():
+def seconds_left() -> float:
     """Seconds until the node is taken away or the save must be done; infinity while there is no
     deadline."""
     left = float("inf")
@@ -138,12 +146,12 @@ def seconds_left():
     return max(left, 0.0)
 
 
-def _asked_to_stop():
+def _asked_to_stop() -> bool:
     request = _control("request")
     return request is not None and (_read(request) or {}).get("reason") in ("notice", "evict")
 
 
-def _create_commit(progress, total, wait):
+def _create_commit(progress: int | None, total: int | None, wait: bool) -> int:
     """Returns the number of the new commit. Two processes of one job never share a number."""
     how = {} if wait else {"wait": False}
     while True:
@@ -156,7 +164,7 @@ def _create_commit(progress, total, wait):
         number = max(used, default=0) + 1
         try:
             _publish(
-                _control("commit.%d" % number),
+                _inside("commit.%d" % number),
                 dict({"progress": progress, "total": total}, **how),
                 replace=False,
             )
@@ -165,10 +173,10 @@ def _create_commit(progress, total, wait):
             pass
 
 
-def _wait_result(number):
+def _wait_result(number: int) -> dict[str, Any]:
     """Waits for the agent's answer. On timeout we write the answer ourselves, unless the agent was
     first, so that the agent does not later save a directory that we have begun to change."""
-    path = _control("result.%d" % number)
+    path = _inside("result.%d" % number)
     late = {"ok": False, "error": "the belay agent did not answer in time"}
     end = time.monotonic() + float(os.environ.get("BELAY_COMMIT_TIMEOUT_S") or _COMMIT_TIMEOUT_S)
     while not os.path.exists(path):
@@ -180,12 +188,12 @@ def _wait_result(number):
     return _read(path) or {"ok": False, "error": "the belay agent's answer is malformed"}
 
 
-def _settle():
+def _settle() -> None:
     """Reads the outcomes of accepted commits."""
     global _durable, _lost
-    while _accepted and os.path.exists(_control("stored.%d" % _accepted[0][0])):
+    while _accepted and os.path.exists(_inside("stored.%d" % _accepted[0][0])):
         number, progress = _accepted.pop(0)
-        stored = _read(_control("stored.%d" % number)) or {
+        stored = _read(_inside("stored.%d" % number)) or {
             "error": "the belay agent's answer is malformed"
         }
         if stored.get("ok") is True:
@@ -195,7 +203,7 @@ def _settle():
             print("belay: not saved, continuing: %s" % _lost, file=sys.stderr, flush=True)
 
 
-def commit(progress=None, total=None, wait=False):
+def commit(progress: int | None = None, total: int | None = None, wait: bool = False) -> bool:
     """Commits the content of checkpoint_dir() as the checkpoint; the directory must not change
     until this returns. Returns True outside belay, and as soon as it is accepted (a snapshot
     exists, and is stored while the program continues); with wait, and when the node will be given
@@ -228,14 +236,14 @@ def commit(progress=None, total=None, wait=False):
     return True
 
 
-def last_durable():
+def last_durable() -> int | None:
     """The `progress` of the newest commit of this process that is known to be durable, or None. For
     a program that must keep data until its checkpoint is durable (consumed input, for example)."""
     _settle()
     return _durable[0] if _durable else None
 
 
-def wait_durable(timeout=None):
+def wait_durable(timeout: float | None = None) -> bool:
     """Waits until the last commit of this process is durable. Returns False if it was lost (a line
     on stderr says why), or after the timeout (in seconds; None = as long as commit() waits)."""
     if timeout is None:
@@ -248,7 +256,7 @@ def wait_durable(timeout=None):
     return not _accepted and _lost is None
 
 
-def progress(done, total=None):
+def progress(done: int, total: int | None = None) -> None:
     """Reports the program's progress. Written to disk at most 5 times a second; the last one, done
     == total, always is."""
     global _reported_at
@@ -263,7 +271,7 @@ def progress(done, total=None):
         _publish(path, {"done": done, "total": total}, replace=True)
 
 
-def waited(seconds):
+def waited(seconds: float) -> None:
     """Reports that this rank has waited so many more seconds for the others, as waiting() measures.
     One process per node should report."""
     global _waited_s, _waited_reported_at
@@ -280,7 +288,7 @@ def waited(seconds):
 
 
 @contextlib.contextmanager
-def waiting():
+def waiting() -> Iterator[None]:
     """Context manager around a wait for other ranks (a barrier, an all-reduce): `belay advise` then
     says which rank the others wait for."""
     began = time.monotonic()
@@ -290,12 +298,12 @@ def waiting():
         waited(time.monotonic() - began)
 
 
-def stopping():
+def stopping() -> bool:
     """True once the last commit() served a notice or an eviction: exit with EXIT_CHECKPOINTED."""
     return _stopping
 
 
-def _fsync(path):
+def _fsync(path: str) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -303,7 +311,7 @@ def _fsync(path):
         os.close(fd)
 
 
-def _move_into_place(stage, directory):
+def _move_into_place(stage: str, directory: str) -> None:
     """Moves every file below stage to the same path below directory, after it is on disk."""
     for root, directories, files in os.walk(stage):
         target = os.path.normpath(os.path.join(directory, os.path.relpath(root, stage)))
@@ -317,7 +325,9 @@ def _move_into_place(stage, directory):
 
 
 @contextlib.contextmanager
-def checkpoint(step=None, total=None, wait=False):
+def checkpoint(
+    step: int | None = None, total: int | None = None, wait: bool = False
+) -> Iterator[str]:
     """Yields a directory to write the new state to. When the block ends without an exception, the
     files are moved to checkpoint_dir() (each replaces the file of its name, others stay) and
     committed; otherwise they are dropped. So a program that is killed while it writes does not

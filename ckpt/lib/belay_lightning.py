@@ -12,8 +12,11 @@ which belay asked for one. Lightning decides how an epoch is resumed in its midd
 state_dict() continues, another one restarts its epoch.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import Any
 
 import belay
 import belay_torch
@@ -26,12 +29,12 @@ except ImportError:
 _NAME = "lightning.ckpt"
 
 
-def restored():
+def restored() -> str | None:
     """The path to give to fit(ckpt_path=...): of the restored checkpoint, or None."""
-    return os.path.join(belay.checkpoint_dir(), _NAME) if belay.restored() else None
+    return os.path.join(belay.checkpoint_dir() or "", _NAME) if belay.restored() else None
 
 
-def exit_if_stopped():
+def exit_if_stopped() -> None:
     """Call after fit(): ends the program if it was stopped for belay to continue it elsewhere."""
     if belay.stopping():
         sys.exit(belay.EXIT_CHECKPOINTED)
@@ -41,7 +44,9 @@ class Checkpoints(Callback):
     """Saves when belay wants it, on all ranks at the same batch, and ends fit() when the node will
     be given up."""
 
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
         step, total = trainer.global_step, trainer.max_steps if trainer.max_steps > 0 else None
         first = trainer.is_global_zero
         if first:

@@ -29,10 +29,13 @@ its generators, which are restored if the number of ranks is the same. A job of 
 continue with another number of ranks: give batches() a global_batch to keep the size of a step.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import random
 import sys
+from typing import Any, Callable, Generator, Iterator, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -41,22 +44,25 @@ from torch.utils.data import DataLoader, Sampler
 import belay
 
 _FORMAT = 1
+T = TypeVar("T")
 
 
-def rank():
-    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+def rank() -> int:
+    """The rank of this process; 0 without torch.distributed."""
+    return int(dist.get_rank()) if dist.is_available() and dist.is_initialized() else 0
 
 
-def world_size():
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+def world_size() -> int:
+    """The number of processes; 1 without torch.distributed."""
+    return int(dist.get_world_size()) if dist.is_available() and dist.is_initialized() else 1
 
 
-def leads():
+def leads() -> bool:
     """True on the process of each node that talks to belay: local rank 0."""
     return int(os.environ.get("LOCAL_RANK", rank())) == 0
 
 
-def any_rank(value):
+def any_rank(value: object) -> bool:
     """True on every rank if it is true on one; all must call it."""
     if world_size() == 1:
         return bool(value)
@@ -67,7 +73,7 @@ def any_rank(value):
     return bool(flag.item())
 
 
-def agree(value):
+def agree(value: T) -> T:
     """Rank 0's value, on every rank; all must call it."""
     if world_size() == 1:
         return value
@@ -76,16 +82,16 @@ def agree(value):
     return box[0]
 
 
-def all_ok(ok):
+def all_ok(ok: bool) -> bool:
     """True on every rank if it was true on all; all must call it."""
     if world_size() == 1:
         return ok
-    answers = [None] * world_size()
+    answers: list[bool | None] = [None] * world_size()
     dist.all_gather_object(answers, bool(ok))
     return all(answers)
 
 
-def rng_state():
+def rng_state() -> dict[str, Any]:
     """The random number generators of this process."""
     state = {"torch": torch.get_rng_state(), "python": random.getstate()}
     if torch.cuda.is_available():
@@ -95,7 +101,8 @@ def rng_state():
     return state
 
 
-def set_rng_state(state):
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Restores what rng_state() returned. The GPUs' generators are left if their number differs."""
     torch.set_rng_state(state["torch"])
     random.setstate(state["python"])
     if (
@@ -110,19 +117,19 @@ def set_rng_state(state):
         numpy.random.set_state(state["numpy"])
 
 
-def _directory_here(directory):
+def _directory_here(directory: str | None) -> str | None:
     """The directory given by this node's leading process; None if any node's gave none. All must
     call it."""
     here = os.environ.get("BELAY_NODE_RANK", "0")
     if world_size() == 1:
         return directory
-    given = [None] * world_size()
+    given: list[Any] = [None] * world_size()
     dist.all_gather_object(given, (here, leads(), directory))
     directories = {node: path for node, does_lead, path in given if does_lead}
     return directories[here] if all(directories.values()) else None
 
 
-def save_together(step, total, write):
+def save_together(step: int, total: int | None, write: Callable[[str], object]) -> None:
     """Makes a checkpoint of the files that write(directory) creates; all ranks call it, and each
     calls write with the directory of its node. Returns when the checkpoint is accepted (see
     belay.commit) or has failed: then a line on stderr says why, the previous checkpoint is kept,
@@ -145,8 +152,8 @@ def save_together(step, total, write):
         _say("not saved, continuing: %s" % error)
 
 
-def _write_together(directory, write):
-    error = None
+def _write_together(directory: str, write: Callable[[str], object]) -> None:
+    error: Exception | None = None
     try:
         write(directory)
     except Exception as caught:  # the ranks must meet below, whatever happened to one
@@ -162,7 +169,7 @@ class _NotWritten(Exception):
     pass
 
 
-def _say(text):
+def _say(text: str) -> None:
     print("belay: " + text, file=sys.stderr, flush=True)
 
 
@@ -176,10 +183,18 @@ class BatchesByStep(Sampler):
     of every such number, because DDP weights ranks equally).
     """
 
-    def __init__(self, n, batch_size, seed, start, total, global_batch=None):
+    def __init__(
+        self,
+        n: int,
+        batch_size: int | None,
+        seed: int,
+        start: int,
+        total: int,
+        global_batch: int | None = None,
+    ) -> None:
         self.n, self.seed, self.start, self.total = n, seed, start, total
         self.rank, self.ranks = rank(), world_size()
-        self.samples = global_batch or batch_size * self.ranks
+        self.samples = global_batch or (batch_size or 0) * self.ranks
         self.per_epoch = n // self.samples
         if self.per_epoch < 1 or self.samples < self.ranks:
             raise ValueError(
@@ -187,16 +202,18 @@ class BatchesByStep(Sampler):
                 % (n, self.samples, self.ranks)
             )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return max(0, self.total - self.start)
 
-    def _order(self, epoch):
+    def _order(self, epoch: int) -> list[int]:
         generator = torch.Generator()
         generator.manual_seed((self.seed * 1000003 + epoch) % 2**63)
-        return torch.randperm(self.n, generator=generator).tolist()
+        order: list[int] = torch.randperm(self.n, generator=generator).tolist()
+        return order
 
-    def __iter__(self):
-        epoch, order = None, None
+    def __iter__(self) -> Iterator[list[int]]:
+        epoch: int | None = None
+        order: list[int] = []
         for step in range(self.start, self.total):
             wanted, place = divmod(step, self.per_epoch)
             if wanted != epoch:
@@ -211,19 +228,19 @@ class Run:
     the parts have their saved states. Do everything that draws random numbers at the start (initial
     weights) before."""
 
-    def __init__(self, total, sharded=False, **parts):
+    def __init__(self, total: int, sharded: bool = False, **parts: Any) -> None:
         self.total, self.sharded, self.parts, self.step = total, sharded, parts, 0
         if belay.restored():
             self._load()
 
     # ---- files ----
 
-    def _names(self):
+    def _names(self) -> tuple[str | None, str]:
         """The files of this rank: of its parts (None if it saves none), and of its generators."""
         own = "state-%d.pt" % rank() if self.sharded else "state.pt" if leads() else None
         return own, "generators-%d.pt" % rank()
 
-    def _write(self, directory):
+    def _write(self, directory: str) -> None:
         own, generators = self._names()
         if own:
             parts = {name: part.state_dict() for name, part in self.parts.items()}
@@ -231,11 +248,12 @@ class Run:
             torch.save(content, os.path.join(directory, own))
         torch.save(rng_state(), os.path.join(directory, generators))
 
-    def _load(self):
+    def _load(self) -> None:
         own, generators = self._names()
-        path = os.path.join(belay.checkpoint_dir(), own or "state.pt")
-        if not self.sharded and not os.path.exists(path) and belay.restored_dir(0):
-            path = os.path.join(belay.restored_dir(0), "state.pt")  # on a node more than there were
+        directory, first = belay.checkpoint_dir() or "", belay.restored_dir(0)
+        path = os.path.join(directory, own or "state.pt")
+        if not self.sharded and not os.path.exists(path) and first:
+            path = os.path.join(first, "state.pt")  # on a node more than there were
         # Every byte was verified by hash before the program started, and the file is this job's
         # own.
         content = torch.load(path, map_location="cpu", weights_only=False)
@@ -254,7 +272,7 @@ class Run:
         for name, part in self.parts.items():
             part.load_state_dict(content["parts"][name])
         self.step = content["step"]
-        path = os.path.join(belay.checkpoint_dir(), generators)
+        path = os.path.join(directory, generators)
         if content["ranks"] == world_size() and os.path.exists(path):
             set_rng_state(torch.load(path, map_location="cpu", weights_only=False))
         if rank() == 0:
@@ -262,11 +280,11 @@ class Run:
 
     # ---- saving ----
 
-    def save(self):
+    def save(self) -> None:
         """Makes a checkpoint of the steps done so far; all ranks call it. See save_together."""
         save_together(self.step, self.total, self._write)
 
-    def done_step(self):
+    def done_step(self) -> bool:
         """Call after each step: counts it, reports it to belay, saves when requested. Returns True
         if the program should end now."""
         self.step += 1
@@ -279,7 +297,7 @@ class Run:
 
     # ---- loops ----
 
-    def steps(self):
+    def steps(self) -> Generator[int, None, None]:
         """Yields the remaining steps, of 0 to total - 1. Ends the program with belay's exit code
         when it should stop."""
         while self.step < self.total:
@@ -287,7 +305,14 @@ class Run:
             if self.done_step():
                 sys.exit(belay.EXIT_CHECKPOINTED)
 
-    def batches(self, dataset, batch_size=None, seed=1, global_batch=None, **loader):
+    def batches(
+        self,
+        dataset: Any,
+        batch_size: int | None = None,
+        seed: int = 1,
+        global_batch: int | None = None,
+        **loader: Any,
+    ) -> Iterator[tuple[int, Any]]:
         """Yields (step, batch) for the remaining steps, with batch_size samples on each rank or
         global_batch on all ranks together; `loader`: further arguments of the DataLoader."""
         if not batch_size and not global_batch:

@@ -13,9 +13,12 @@ and its files below `output_dir` are taken over (as hard links where possible, s
 written twice). Saves that the Trainer makes by its own `save_steps` are committed as well.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys
+from typing import Any
 
 import belay
 import belay_torch
@@ -24,19 +27,19 @@ from transformers import TrainerCallback
 _NAME = "trainer"
 
 
-def restored():
+def restored() -> str | None:
     """What to give to train(resume_from_checkpoint=...): the path of the restored checkpoint, or
     None."""
-    return os.path.join(belay.checkpoint_dir(), _NAME) if belay.restored() else None
+    return os.path.join(belay.checkpoint_dir() or "", _NAME) if belay.restored() else None
 
 
-def exit_if_stopped():
+def exit_if_stopped() -> None:
     """Call after train(): ends the program if it was stopped for belay to continue it elsewhere."""
     if belay.stopping():
         sys.exit(belay.EXIT_CHECKPOINTED)
 
 
-def _link_or_copy(source, target):
+def _link_or_copy(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:  # another file system
@@ -44,7 +47,10 @@ def _link_or_copy(source, target):
 
 
 class Checkpoints(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs):
+    """Lets the Trainer save when belay wants it, and ends train() when the node will be given
+    up."""
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
         first = state.is_world_process_zero
         if first:
             belay.progress(state.global_step, state.max_steps)
@@ -52,7 +58,7 @@ class Checkpoints(TrainerCallback):
             control.should_save = True
         return control
 
-    def on_save(self, args, state, control, **kwargs):
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
         first = state.is_world_process_zero
         if first:
             source = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step)
@@ -62,7 +68,7 @@ class Checkpoints(TrainerCallback):
         return control
 
     @staticmethod
-    def _take(source, state):
+    def _take(source: str, state: Any) -> None:
         try:
             with belay.checkpoint(state.global_step, state.max_steps) as directory:
                 shutil.copytree(source, os.path.join(directory, _NAME), copy_function=_link_or_copy)

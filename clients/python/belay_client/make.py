@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the options of a job into the client: the arguments of submit, estimate and update, with
-their types, and what the docstrings say of them.
+"""Writes into the client what belay's own tables say: the arguments of submit, estimate and update,
+with their types and descriptions, and the docstrings of methods that are one call.
 
     make.py PRINT_ATTRIBUTES PRINT_OPENAPI TEMPLATE >__init__.py
 
 A line @SCHEMA@ of the template is replaced with the arguments that are the members of that schema
 of the API's description, and a line @SCHEMA: help@ with a description of each. Type and description
-are those of the table of options (job/attributes.c) where it has them, else those of the schema.
+are those of the table of options (job/attributes.c) where it has them, else those of the schema. A
+method without a docstring gets the summary of the operation of its name.
 """
 
 import json
@@ -21,6 +22,8 @@ SCALARS = {"integer": "int", "boolean": "bool", "string": "str"}
 OF_TYPE = {"bool": "bool", "true": "bool", "false": "bool", "integer": "int", "duration": "int"}
 OF_TYPE.update({"moment": "int", "money": "int", "text": "str", "name": "str", "url": "str"})
 MARK = re.compile(r"^( *)@(\w+)(: help)?@\n", re.M)
+# The head of a method that has no docstring.
+BARE = re.compile(r'^    def (\w+)\((?:.*\n(?: {8}.*\n)*    )?.*\) -> .*:\n(?! {8}""")', re.M)
 
 
 def literal(words):
@@ -104,11 +107,31 @@ class Options:
         return MARK.sub(replace, template)
 
 
+def described(text, document):
+    """text with the summary of its operation in each method that has no docstring."""
+    summaries = {
+        operation["operationId"]: operation["summary"]
+        for operations in document["paths"].values()
+        for operation in operations.values()
+    }
+
+    def add(found):
+        summary = summaries.get(found[1])
+        if not summary:
+            return found[0]
+        indent = " " * 8
+        said = '"""%s%s."""' % (summary[0].upper(), summary[1:])
+        return found[0] + textwrap.indent(textwrap.fill(said, COLUMNS - 8), indent) + "\n"
+
+    return BARE.sub(add, text)
+
+
 def main(print_attributes, print_openapi, template):
     table = json.loads(subprocess.check_output([print_attributes]))
     document = json.loads(subprocess.check_output([print_openapi]))
     with open(template, encoding="utf-8") as f:
         text = Options(table, document["components"]["schemas"]).filled(f.read())
+    text = described(text, document)
     sys.stdout.reconfigure(encoding="utf-8")
     sys.stdout.write(text)
 

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the wheel of belay's Python packages: the client and the checkpoint libraries.
+
+    wheel.py --version VERSION --output FILE.whl --license FILE --client FILE... --libraries FILE...
+
+--client: the files of the package belay_client. --libraries: modules of one file. Each becomes
+a package of its name (belay/__init__.py), because only of packages a type checker reads that they
+are typed (PEP 561). Programs import the same names as with share/belay on PYTHONPATH.
+
+The wheel is written here, not by a build backend, because a build has no network to fetch one from,
+and so that the same sources give the same bytes.
+"""
+
+import argparse
+import base64
+import hashlib
+import os
+import zipfile
+
+NAME = "belay-scheduler"  # the name belay is another project's in the index of Python packages
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can have
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: %(name)s
+Version: %(version)s
+Summary: The client of belay, and the libraries with which programs take part in its checkpoints
+License: Apache-2.0
+Requires-Python: >=3.9
+Provides-Extra: torch
+Requires-Dist: torch >=1.13 ; extra == 'torch'
+Provides-Extra: lightning
+Requires-Dist: lightning >=2.0 ; extra == 'lightning'
+Provides-Extra: transformers
+Requires-Dist: transformers >=4.30 ; extra == 'transformers'
+Description-Content-Type: text/markdown
+
+`belay_client` is the client of belayd's API; `belay` takes part in checkpoints, `belay_torch`,
+`belay_lightning` and `belay_transformers` do so for training programs. All are typed, and
+`help(belay)` is the manual.
+"""
+
+WHEEL = """\
+Wheel-Version: 1.0
+Generator: belay
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def members(version, license_file, client, libraries):
+    """Yields (name in the wheel, content)."""
+    for path in client:
+        yield "belay_client/" + os.path.basename(path), read(path)
+    for path in libraries:
+        package = os.path.basename(path)[: -len(".py")]
+        yield package + "/__init__.py", read(path)
+        yield package + "/py.typed", b""
+    info = "%s-%s.dist-info/" % (NAME.replace("-", "_"), version)
+    yield info + "licenses/LICENSE", read(license_file)
+    yield info + "METADATA", (METADATA % {"name": NAME, "version": version}).encode()
+    yield info + "WHEEL", WHEEL.encode()
+
+
+def write(output, version, files):
+    record = ""
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as wheel:
+
+        def add(name, content):
+            entry = zipfile.ZipInfo(name, EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o100644 << 16
+            wheel.writestr(entry, content)
+
+        for name, content in files:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
+            record += "%s,sha256=%s,%d\n" % (name, digest.decode(), len(content))
+            add(name, content)
+        name = "%s-%s.dist-info/RECORD" % (NAME.replace("-", "_"), version)
+        add(name, (record + name + ",,\n").encode())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--license", required=True)
+    parser.add_argument("--client", nargs="+", required=True)
+    parser.add_argument("--libraries", nargs="+", required=True)
+    o = parser.parse_args()
+    write(o.output, o.version, members(o.version, o.license, o.client, o.libraries))
+
+
+if __name__ == "__main__":
+    main()
