@@ -42,7 +42,11 @@ def exit_if_stopped() -> None:
 
 class Checkpoints(Callback):
     """Saves when belay wants it, on all ranks at the same batch, and ends fit() when the node will
-    be given up."""
+    be given up. poll: how often the ranks ask belay."""
+
+    def __init__(self, poll: belay_torch.Poll | None = None) -> None:
+        super().__init__()
+        self._poll = poll or belay_torch.Poll()
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -51,7 +55,7 @@ class Checkpoints(Callback):
         first = trainer.is_global_zero
         if first:
             belay.progress(step, total)
-        if not belay_torch.agree(belay.should_checkpoint() if first else None):
+        if not self._poll.wants_save():
             return
         belay_torch.save_together(
             step, total, lambda directory: trainer.save_checkpoint(os.path.join(directory, _NAME))

@@ -48,13 +48,17 @@ def _link_or_copy(source: str, target: str) -> None:
 
 class Checkpoints(TrainerCallback):
     """Lets the Trainer save when belay wants it, and ends train() when the node will be given
-    up."""
+    up. poll: how often the ranks ask belay."""
+
+    def __init__(self, poll: belay_torch.Poll | None = None) -> None:
+        super().__init__()
+        self._poll = poll or belay_torch.Poll()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
         first = state.is_world_process_zero
         if first:
             belay.progress(state.global_step, state.max_steps)
-        if belay_torch.agree(belay.should_checkpoint() if first else None):
+        if self._poll.wants_save():
             control.should_save = True
         return control
 

@@ -8,6 +8,7 @@ import importlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,9 @@ import unittest.mock
 
 sys.dont_write_bytecode = True
 LIB, EXAMPLES = sys.argv.pop(1), sys.argv.pop(1)
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Debian's torch has no libuv.
+LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "USE_LIBUV": "0"}
 sys.path.insert(0, LIB)
 import belay
 
@@ -313,6 +317,59 @@ class Loops(InProcess):
         self.assertEqual((torch.rand(3).tolist(), random.random(), numpy.random.rand()), first)
 
 
+@needs_torch
+class Polls(unittest.TestCase):
+    """Processes with their own clocks, of two nodes: ranks 0 and 1 ask belay, rank 2 does not."""
+
+    def run_ranks(self, durations, ask=((), (), ()), steps=500, **arguments):
+        """Returns the steps of saves and of collectives, which must be the same on all ranks."""
+        directory = tempfile.mkdtemp(prefix="belay-test-")
+        self.addCleanup(shutil.rmtree, directory)
+        ranks = []
+        for rank in range(3):
+            plan = {"steps": steps, "arguments": arguments}
+            plan.update(durations=durations[rank], ask=ask[rank])
+            command = [sys.executable, os.path.join(HERE, "poll_rank.py"), LIB]
+            command += [os.path.join(directory, "meeting"), str(rank), "3", json.dumps(plan)]
+            env = {**os.environ, "LOCAL_RANK": "1" if rank == 2 else "0", **LOOPBACK}
+            ranks.append(
+                subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            )
+        found = []
+        for p in ranks:
+            out, err = p.communicate(timeout=200)
+            self.assertEqual(p.returncode, 0, err.decode())
+            found.append(json.loads(out))
+        self.assertEqual(found[1:], found[:1] * 2)
+        return found[0]["saves"], found[0]["collectives"]
+
+    def test_all_ranks_save_at_the_same_step_by_whichever_clock(self):
+        found, collectives = self.run_ranks(
+            [[[1, 0.010]], [[1, 0.013]], [[1, 0.020], [40, 3.0], [41, 0.020]]],
+            ask=([], [100, 301], [200]),  # nobody asks rank 2
+        )
+        self.assertEqual(len(found), 2)
+        for step, asked in zip(found, (100, 301)):
+            self.assertIn(step - asked, range(51))  # a second of the slowest
+        self.assertLess(len(collectives), 40)
+
+    def test_a_run_that_becomes_slow_is_asked_after_each_step_again(self):
+        fast = [[1, 0.001], [301, 5.0]]
+        _, collectives = self.run_ranks([fast, [[1, 0.001]], [[1, 0.001]]])
+        self.assertEqual(collectives[:8], [1, 3, 7, 15, 31, 63, 127, 255])
+        self.assertEqual(collectives[8:], list(range(255 + 128, 501)))
+
+    def test_every_so_many_steps(self):
+        found, collectives = self.run_ranks(
+            [[[1, 9.0]]] * 3, ask=([3], [20], []), steps=40, every_steps=7
+        )
+        self.assertEqual((found, collectives), ([7, 21], [7, 14, 21, 28, 35]))
+
+    def test_the_least_that_a_rank_was_given_counts(self):
+        _, collectives = self.run_ranks([[[1, 0.125]], [[1, 0.25]], [[1, 0.125]]], every_s=2.0)
+        self.assertEqual(collectives[:5], [1, 3, 7, 15, 23])  # 8 steps of 0.25 s
+
+
 @needs_data
 class Programs(unittest.TestCase):
     """The interrupted example gives the result of an undisturbed run."""
@@ -320,6 +377,7 @@ class Programs(unittest.TestCase):
     def run_once(self, agent, command, restored=False, stop=True):
         environment = {
             **os.environ,
+            **LOOPBACK,
             **(agent.environment(restored) if agent else {}),
             "PYTHONPATH": LIB,
         }
@@ -338,6 +396,8 @@ class Programs(unittest.TestCase):
 
     def check(self, command, codes):
         code, undisturbed, err = self.run_once(None, command)
+        if re.search("without libuv support", err):
+            self.skipTest("this PyTorch has no libuv, and its torchrun does not start without")
         self.assertEqual(code, 0, err)
         agent = Agent(self)
         agent.ask("notice")
@@ -366,7 +426,7 @@ class Programs(unittest.TestCase):
             "--nproc_per_node",
             "2",
         ]
-        # torchrun returns an exit code of its own; belay has already asked the task to end by then.
+        # torchrun returns its own exit code; belay has already asked the task to end by then.
         self.check(run + TRAIN[1:], [1, belay.EXIT_CHECKPOINTED])
 
 
