@@ -28,7 +28,7 @@ static struct timers *timers(const struct sim_agent *a)
 static int64_t steps_now(const struct sim_attempt *x)
 {
     struct world *w = x->agent->w;
-    int64_t steps = x->base_steps + (world_now(w) - x->ran_from_ms) / STEP_MS;
+    int64_t steps = x->base_steps + pauses_ran_ms(x) / STEP_MS;
     int64_t total = world_job(w, x->job)->total_steps;
     return steps < total ? steps : total;
 }
@@ -79,11 +79,13 @@ static void start_save(struct sim_attempt *x, enum wire_cause cause)
     x->saving = true;
     x->saving_steps = steps_now(x);
     x->save_cause = cause;
-    timer_start(
-        timers(x->agent), &x->save_done, world_between(w, 50, world_chance(w, 0.1) ? 60000 : 3000));
+    int64_t takes_ms = world_between(w, 50, world_chance(w, 0.1) ? 60000 : 3000),
+            pause_ms = pauses_begin(x);
+    timer_start(timers(x->agent), &x->save_done, pause_ms > 0 ? pause_ms : takes_ms);
 }
 
-static void note_saved(struct sim_attempt *x)
+/* pause_ms: measured, or 0. */
+static void note_saved(struct sim_attempt *x, int64_t pause_ms)
 {
     struct world *w = x->agent->w;
     if (x->n_saved == WIRE_CHECKPOINTS_MAX) { /* as real agents do */
@@ -95,8 +97,8 @@ static void note_saved(struct sim_attempt *x)
     *c = (struct wire_checkpoint){.sequence = x->sequence,
         .bytes = sim_content_bytes(x->job),
         .stored_bytes = SIM_STORED_BYTES,
-        .took_ms = 100,
-        .pause_ms = 100,
+        .took_ms = pause_ms > 0 ? pause_ms : 100,
+        .pause_ms = pause_ms > 0 ? pause_ms : 100,
         .progress = x->saving_steps,
         .saved_at = clock_wall(w->vt.timers.clock).ms};
     c->cause = x->save_cause;
@@ -106,10 +108,12 @@ static void note_saved(struct sim_attempt *x)
 static void join_save(struct sim_attempt *x)
 {
     struct ckpt_ref newest = store_newest(x->agent->w, x->job);
-    if (newest.attempt != x->attempt || newest.sequence <= x->sequence)
+    bool is_new = newest.attempt == x->attempt && newest.sequence > x->sequence;
+    int64_t pause_ms = pauses_end(x, is_new);
+    if (!is_new)
         return;
     x->sequence = newest.sequence;
-    note_saved(x);
+    note_saved(x, pause_ms);
 }
 
 static void on_save_done(struct timer *t, void *ctx)
@@ -128,12 +132,13 @@ static void on_save_done(struct timer *t, void *ctx)
     } else if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1},
                          x->saving_steps)) {
         x->sequence++;
-        note_saved(x);
+        note_saved(x, pauses_end(x, true));
         traffic_written(w, x, SIM_STORED_BYTES);
         x->kept_bytes += x->kept_bytes > 0 ? SIM_STORED_BYTES : 0;
         if (x->sequence % 4 == 0 && x->n_saved == 1)
             x->kept_bytes = store_clean(w, x->job, x->attempt);
     } else {
+        pauses_end(x, false);
         x->failed_saves++;
     }
     start_periodic(x);
@@ -653,8 +658,10 @@ static void on_crash(struct timer *t, void *ctx)
         if (x->saving && x->stop_after_save)
             timer_start(timers(a), &x->save_done,
                 world_between(w, 1000, 9000)); /* delay until the agent starts again */
-        else
+        else {
             x->saving = false;
+            pauses_end(x, false); /* the program goes on */
+        }
     }
     timer_start(timers(a), &a->restart, world_between(w, 500, 8000));
     timer_start(timers(a), &a->crash, (int64_t)prng_exponential(&w->prng, 1200000));

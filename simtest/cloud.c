@@ -471,6 +471,10 @@ static const struct call_outcome {
 static void choose_outcome(struct cloud_call *c)
 {
     double at = prng_unit(&c->w->prng);
+    if (c->kind == CALL_LAUNCH && c->market == CLOUD_SPOT && pauses_spot_is_away(c->w)) {
+        err_set(&c->e, ERR_NO_CAPACITY, "no capacity");
+        return;
+    }
     for (size_t i = 0; !c->w->faults_over && i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
         const struct call_outcome *f = &outcomes[i];
         if (f->of_launch && c->kind != CALL_LAUNCH)

@@ -210,6 +210,7 @@ static void random_times_and_market(struct world *w, const char *constraints, st
         row->spec.work_ms = world_between(w, 1000, 1800000);
         row->spec.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row->spec.work_ms);
     }
+    pauses_make_submission(w, row);
 }
 
 /* A job's behaviour follows from its number, so that it is known even if its user never got a

@@ -63,6 +63,7 @@ struct sim_job *world_job(struct world *w, int64_t id)
         j->total_steps = prng_range(&p, 10, prng_chance(&p, 0.2) ? 15000 : 3000);
         j->fails = prng_chance(&p, 0.1);
         j->forgets = prng_chance(&p, 0.1);
+        pauses_make_job(w, &p, j);
     }
     return j;
 }

@@ -59,6 +59,8 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_DISKS 6
 /* one world in this many has an image that leaves no space on the disk (disks.c) */
 #define SIM_FULL_IMAGES 11
+/* one world in this many has programs that stand still while they are saved (pauses.c) */
+#define SIM_PAUSES 10
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
 
@@ -199,6 +201,8 @@ struct sim_attempt {
     int64_t restored_steps;
     int64_t base_steps;  /* progress at which it resumes, unless it forgets */
     int64_t ran_from_ms; /* monotonic, when running began */
+    /* pauses.c: monotonic, since when it stands still, or 0; and how long it did before */
+    int64_t stands_since_ms, stood_ms;
     struct ckpt_ref restored;
     int64_t nearby_bytes; /* of the restored content */
     int64_t kept_bytes;   /* in the store after its last cleaning; 0: not cleaned */
@@ -357,6 +361,23 @@ bool boots_fail_now(struct world *w);
 void boots_committed(struct world *w, const struct changes *c);
 void boots_deinit(struct world *w);
 
+/* ---- pauses.c ---- */
+struct sim_job;
+bool pauses_enabled(const struct world *w);
+/* No launch on spot is granted now. */
+bool pauses_spot_is_away(const struct world *w);
+/* Make a job of such a world. */
+void pauses_make_job(const struct world *w, struct prng *p, struct sim_job *j);
+void pauses_make_submission(struct world *w, struct job_row *row);
+/* How long its program has worked. */
+int64_t pauses_ran_ms(const struct sim_attempt *x);
+/* Its save begins; returns how long the program stands still, or 0 if it works on. */
+int64_t pauses_begin(struct sim_attempt *x);
+/* Returns how long it stood still. is_reported: belayd will learn of it. */
+int64_t pauses_end(struct sim_attempt *x, bool is_reported);
+/* What belayd must expect of this much work: from the last measured pause. */
+int64_t pauses_left_ms(const struct job *j, int64_t work_ms);
+
 /* ---- grants.c ---- */
 #define SIM_NO_GRANTS "the simulated token service gives nothing"
 bool grants_of_job(
@@ -365,13 +386,15 @@ void grants_committed_attempt(struct world *w, const struct attempt_row *r);
 
 /* ---- world.c ---- */
 struct sim_job {
-    /* since when the job waits for spot with less time left than work; 0: it does not (check.c) */
-    int64_t waits_since_ms;
+    /* how long the job waits for spot with less time left than it takes (check.c) */
+    int64_t waits_ms;
     int64_t id; /* 0: not acknowledged */
     int64_t total_steps;
     bool fails, cancelled;
-    bool forgets;   /* saves, but starts over all the same */
-    int64_t losses; /* attempts that ended with their machine */
+    bool forgets;          /* saves, but starts over all the same */
+    int64_t losses;        /* attempts that ended with their machine */
+    int32_t pause_pct;     /* of the interval: pause of a save; 0: it works on (pauses.c) */
+    int64_t unreported_ms; /* pauses of saves that failed */
     char script[65];
     enum job_state seen;
     struct job_spec spec; /* committed */
