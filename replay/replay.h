@@ -103,7 +103,9 @@ struct replay_options {
     /* the model's options; the cluster's id and the lease are set by the replay */
     struct model_options limits;
     struct wall start; /* ms 0 = 2026-01-01 */
-    int64_t boot_ms;   /* from the provider's answer to the join */
+    int64_t boot_ms;   /* from the provider's answer to the join; the median, if boot_p95_ms > 0 */
+    /* > boot_ms: boots vary, and one in 20 takes longer than this; 0 = all take boot_ms */
+    int64_t boot_p95_ms;
     int64_t answer_ms; /* time to answer a launch; 0 = 2 s */
     /* from the decision to end a machine until it is no longer paid for; 0 = 30 s */
     int64_t gone_ms;
@@ -111,7 +113,7 @@ struct replay_options {
     int64_t until_ms;   /* the end, in any case; required */
     /* continue after the last job until only owned machines are left */
     bool runs_out;
-    uint64_t seed; /* selects the machines that are reclaimed */
+    uint64_t seed; /* selects the machines that are reclaimed, and the times of boots */
     /* called for each reclaim of a running job; may be NULL */
     void (*lost)(void *ctx, const struct replay_loss *l);
     /* called at each end of a job; may be NULL */

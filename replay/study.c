@@ -166,6 +166,9 @@ static int add_pools(struct setup *u, struct err *e)
     size_t n = 0, n_spot = 0;
     for (size_t i = 0; i < c->n_pools; i++)
         n += c->pools[i].n_offers;
+    if (u->o->boot_p95_ms > 0 && (u->o->boot_ms == 0 || u->o->boot_p95_ms < u->o->boot_ms))
+        return err_set(
+            e, ERR_CONFIG, "--boot-tail is less than --boot, the median, or the median is 0");
     u->pools = mem_array(c->n_pools, sizeof *u->pools);
     u->offers = mem_array(n + 1, sizeof *u->offers);
     for (size_t i = 0; i < c->n_pools; i++) {
@@ -624,6 +627,7 @@ static struct replay_options replay_of(
             .n_racks = c->n_racks},
         .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,
         .boot_ms = o->boot_ms,
+        .boot_p95_ms = o->boot_p95_ms,
         .answer_ms = o->answer_ms,
         .gone_ms = o->gone_ms,
         .restore_ms = o->restore_ms,

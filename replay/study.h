@@ -39,6 +39,7 @@ struct study_options {
     const struct study_owned *owned;
     size_t n_owned;
     int64_t boot_ms, restore_ms;
+    int64_t boot_p95_ms;        /* as in replay.h */
     int64_t answer_ms, gone_ms; /* as in replay.h */
     int64_t save_ms;            /* for jobs without a value in the log; 0 = cannot be saved */
     int64_t notice_ms;          /* may be STUDY_BY_PROVIDER */

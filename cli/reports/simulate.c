@@ -31,6 +31,7 @@ enum {
     VAL_TO,
     VAL_DAYS,
     VAL_BOOT,
+    VAL_BOOT_TAIL,
     VAL_ANSWER,
     VAL_GONE,
     VAL_RESTORE,
@@ -162,6 +163,8 @@ static int on_option(void *ctx, int val, const char *arg)
         return read_number("days", arg, 1, 36600, &q->days);
     case VAL_BOOT:
         return read_duration("boot", arg, &q->o.boot_ms);
+    case VAL_BOOT_TAIL:
+        return read_some_time("boot-tail", arg, &q->o.boot_p95_ms);
     case VAL_ANSWER:
         return read_some_time("answer", arg, &q->o.answer_ms);
     case VAL_GONE:
@@ -681,6 +684,8 @@ static const struct poptOption options[] = {
         "time until an ended machine is no longer paid for (default 30s)", "DURATION"},
     {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT,
         "time from the answer until the machine joins (default 2m)", "DURATION"},
+    {"boot-tail", 0, POPT_ARG_STRING, NULL, VAL_BOOT_TAIL,
+        "boots vary: --boot is the median, and one in 20 takes longer than this", "DURATION"},
     {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "restore time of a checkpoint (default 30s)",
         "DURATION"},
     {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE,
@@ -696,7 +701,7 @@ static const struct poptOption options[] = {
     {"after", 0, POPT_ARG_STRING, NULL, VAL_AFTER, "time limit after the last submit (default 30d)",
         "DURATION"},
     {"seed", 0, POPT_ARG_STRING, NULL, VAL_SEED,
-        "selects the machines that are reclaimed (default 1)", "N"},
+        "selects the machines that are reclaimed, and the times of boots (default 1)", "N"},
     {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML,
         "also write a page with plots, self-contained in one file", "FILE"},
     POPT_TABLEEND,

@@ -107,6 +107,64 @@ static void an_undisturbed_job_costs_boot_run_and_saves(void **state)
     assert_int_equal(r.ms[LEDGER_SAVE], 8 * 5000);
 }
 
+#define BOOTS 400
+
+static int by_wait(const void *a, const void *b)
+{
+    const struct replay_outcome *x = a, *y = b;
+    return (x->started_ms > y->started_ms) - (x->started_ms < y->started_ms);
+}
+
+/* Jobs at once, each with a machine of its own. */
+static void boot_all(int64_t p95_ms, uint64_t seed, struct replay_outcome *outcomes)
+{
+    struct pool_row wide = burst;
+    struct replay_offer o = offer(MARKET_ON_DEMAND, "z1", NULL);
+    struct replay_job jobs[BOOTS];
+    struct replay_result r;
+    struct err e;
+    wide.max_nodes = BOOTS;
+    for (size_t i = 0; i < BOOTS; i++)
+        jobs[i] = job(0, 4, HOUR);
+    struct replay_options options = {.pools = &wide,
+        .n_pools = 1,
+        .offers = &o,
+        .n_offers = 1,
+        .jobs = jobs,
+        .n_jobs = BOOTS,
+        .boot_ms = MINUTE,
+        .boot_p95_ms = p95_ms,
+        .restore_ms = 5000,
+        .until_ms = 24 * HOUR,
+        .outcomes = outcomes,
+        .seed = seed};
+    if (replay_run(&options, &r, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(r.finished, BOOTS);
+    qsort(outcomes, BOOTS, sizeof *outcomes, by_wait);
+}
+
+static void boots_vary_by_their_median_and_95th_percentile(void **state)
+{
+    struct replay_outcome outcomes[BOOTS], again[BOOTS];
+    size_t longer = 0;
+    (void)state;
+    boot_all(0, 1, outcomes);
+    assert_int_equal(outcomes[0].started_ms, MINUTE + 2000);
+    assert_int_equal(outcomes[BOOTS - 1].started_ms, MINUTE + 2000);
+    boot_all(3 * MINUTE, 1, outcomes);
+    for (size_t i = 0; i < BOOTS; i++)
+        longer += outcomes[i].started_ms > 3 * MINUTE + 2000;
+    assert_in_range(outcomes[BOOTS / 2].started_ms, 54000 + 2000, 66000 + 2000);
+    assert_in_range(longer, BOOTS / 20 - 8, BOOTS / 20 + 8);
+    assert_true(outcomes[0].started_ms < MINUTE / 3);
+    boot_all(3 * MINUTE, 1, again);
+    for (size_t i = 0; i < BOOTS; i++)
+        assert_int_equal(again[i].started_ms, outcomes[i].started_ms);
+    boot_all(3 * MINUTE, 2, again);
+    assert_true(again[BOOTS / 2].started_ms != outcomes[BOOTS / 2].started_ms);
+}
+
 static void a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_interval(void **state)
 {
     (void)state;
@@ -341,6 +399,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_undisturbed_job_costs_boot_run_and_saves),
+        cmocka_unit_test(boots_vary_by_their_median_and_95th_percentile),
         cmocka_unit_test(a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_interval),
         cmocka_unit_test(no_reclaim_costs_more_than_its_bound),
         cmocka_unit_test(demand_around_a_boundary_does_not_cause_flapping),

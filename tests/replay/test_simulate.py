@@ -237,6 +237,9 @@ class Simulate(unittest.TestCase):
         self.assertGreater(
             one("--answer", "2m")["all"]["wait_ms"]["mean"], usual["all"]["wait_ms"]["mean"]
         )
+        self.assertGreater(
+            one("--boot-tail", "9m")["all"]["wait_ms"]["p95"], usual["all"]["wait_ms"]["p95"]
+        )
         self.assertGreater(one("--gone", "20m")["cost_uusd"], usual["cost_uusd"])
         self.assertNotEqual(one("--trace-from", "10d")["cost_uusd"], usual["cost_uusd"])
 

@@ -308,6 +308,10 @@ static void mistakes_in_the_command_line_and_the_log_are_reported(void **state)
     done(g, &s);
     g = given(POOL, "submit,run\n0,1h\n2026-08-01T00:00:00Z,1h\n");
     struct err e;
+    g->o.boot_p95_ms = g->o.boot_ms - 1;
+    assert_int_equal(study_run(&g->o, &s, &e), ERR_CONFIG);
+    assert_non_null(strstr(e.text, "--boot-tail is less than --boot"));
+    g->o.boot_p95_ms = 0;
     assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
     assert_non_null(
         strstr(e.text, "from 1970-01-01T00:00:00Z to 2026-08-01T00:00:00Z, and at most 20 years"));
