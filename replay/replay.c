@@ -2,7 +2,8 @@
  *
  * See replay.h. Every event is a timer. After each one the core decides until nothing is left to
  * decide, and the decisions are executed: machines boot and are reclaimed (replay_machines.c),
- * attempts restore, run, save and end (replay_attempts.c).
+ * attempts restore, run, save and end (replay_attempts.c). What the core knows of spot before that
+ * is in replay_observed.c.
  */
 #include "replay/replay_parts.h"
 
@@ -289,6 +290,7 @@ static void set_up(struct replay *w)
     }
     for (size_t i = 0; i < o->n_offers; i++)
         replay_open_seller(w, i);
+    replay_load_observed(w);
 }
 
 static int by_time(const void *a, const void *b)

@@ -28,7 +28,9 @@ struct replay_offer {
     int64_t trace_from_ms; /* offset into the trace */
     /* machines for each one of its counts; 0 = unlimited wherever the count is not 0 */
     int32_t trace_times;
-    bool prices_too;   /* use the trace's prices, if it has any */
+    bool prices_too; /* use the trace's prices, if it has any */
+    /* availability before the start, which the core has observed; may be NULL */
+    const struct trace *observed;
     int64_t notice_ms; /* time of notice before a machine is reclaimed; 0 = none */
 };
 

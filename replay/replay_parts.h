@@ -127,4 +127,9 @@ void replay_launch(struct replay *w, int64_t instance, int64_t offer);
 void replay_end_machine(struct replay *w, int64_t instance);
 void replay_take_machines(struct replay *w); /* the replay is over: removes all machines */
 
+/* ---- Observations before the start (replay_observed.c) ---- */
+
+/* Call when the sellers are open. */
+void replay_load_observed(struct replay *w);
+
 #endif

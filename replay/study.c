@@ -111,7 +111,7 @@ struct setup {
     struct replay_owned *owned;
     size_t n_owned;
     struct pool_row *pools;
-    size_t n_without_trace, n_fits_nowhere, n_other_pool, n_other_team;
+    size_t n_without_trace, n_observed, n_fits_nowhere, n_other_pool, n_other_team;
     const struct log_job *big; /* the first job that fits nowhere */
     int64_t start_ms;
 };
@@ -144,14 +144,18 @@ static void add_offer(struct setup *u, const struct config_pool *p, const struct
     const struct market_trace *t = market_find(u->o->traces, row, &r->prices_too);
     u->n_without_trace += t == NULL;
     r->trace = t ? &t->trace : NULL;
+    bool prices;
+    t = u->o->observed ? market_find(u->o->observed, row, &prices) : NULL;
+    u->n_observed += t != NULL;
+    r->observed = t ? &t->trace : NULL;
 }
 
 /* Notes traces that were given for a named offer and match none. Traces of a directory may be left
  * over. */
-static void note_unused_traces(struct setup *u)
+static void note_unused_traces(struct setup *u, const struct traces *traces)
 {
-    for (size_t i = 0; i < u->o->traces->n; i++) {
-        const struct market_trace *t = &u->o->traces->list[i];
+    for (size_t i = 0; i < traces->n; i++) {
+        const struct market_trace *t = &traces->list[i];
         bool is_used = !t->is_explicit;
         for (size_t k = 0; !is_used && k < u->n_offers; k++)
             is_used = u->offers[k].row.market == MARKET_SPOT && market_is_for(t, &u->offers[k].row);
@@ -184,7 +188,12 @@ static int add_pools(struct setup *u, struct err *e)
             n_spot += p->offers[k].market == MARKET_SPOT;
         }
     }
-    note_unused_traces(u);
+    note_unused_traces(u, u->o->traces);
+    if (u->o->observed) {
+        note_unused_traces(u, u->o->observed);
+        note(u->s, "%zu of %zu spot offers were observed before the first job", u->n_observed,
+            n_spot);
+    }
     if (u->n_without_trace > 0)
         note(u->s,
             "%zu of %zu spot offers have no trace: they are always available and never "

@@ -32,10 +32,11 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
 
 struct study_options {
     const char *file; /* name of the pool file, for people */
-    /* config, log, traces and owned are borrowed and must outlive the study */
+    /* config, log, traces, observed and owned are borrowed and must outlive the study */
     const struct config *config;
     const struct joblog *log;
     const struct traces *traces;
+    const struct traces *observed; /* as traces, before the first job; NULL: nothing was observed */
     const struct study_owned *owned;
     size_t n_owned;
     int64_t boot_ms, restore_ms;

@@ -18,7 +18,7 @@
 
 #define FILES_MAX 16
 #define OWNED_MAX 64
-#define TRACES_MAX 256 /* arguments of --trace */
+#define TRACES_MAX 256
 #define BAR_WIDTH 40
 #define DAY_MS SECONDS_MS(86400)
 
@@ -26,6 +26,7 @@ enum {
     VAL_POOLS = 1,
     VAL_JOBS,
     VAL_TRACE,
+    VAL_OBSERVED,
     VAL_OWNED,
     VAL_FROM,
     VAL_TO,
@@ -45,15 +46,21 @@ enum {
     VAL_HTML
 };
 
+/* Arguments of --trace or of --observed. */
+struct trace_words {
+    const char *option;
+    char *list[TRACES_MAX];
+    size_t n;
+};
+
 struct request {
     char *pools[FILES_MAX];
     struct config *configs[FILES_MAX];
     size_t n_pools;
     char *jobs, *html;
-    char *trace_words[TRACES_MAX];
-    size_t n_trace_words;
+    struct trace_words traced, observed;
     struct joblog log;
-    struct traces traces;
+    struct traces traces, observed_traces;
     struct study_owned owned[OWNED_MAX];
     size_t n_owned;
     struct wall from, to;
@@ -81,6 +88,14 @@ static int add_pools(struct request *q, const char *arg)
     if (q->n_pools == FILES_MAX)
         return too_many("pools", FILES_MAX);
     q->pools[q->n_pools++] = mem_strdup(arg);
+    return CLI_OK;
+}
+
+static int add_word(struct trace_words *w, const char *arg)
+{
+    if (w->n == TRACES_MAX)
+        return too_many(w->option, TRACES_MAX);
+    w->list[w->n++] = mem_strdup(arg);
     return CLI_OK;
 }
 
@@ -149,10 +164,9 @@ static int on_option(void *ctx, int val, const char *arg)
     case VAL_HTML:
         return set_text(&q->html, arg);
     case VAL_TRACE:
-        if (q->n_trace_words == TRACES_MAX)
-            return too_many("trace", TRACES_MAX);
-        q->trace_words[q->n_trace_words++] = mem_strdup(arg);
-        return CLI_OK;
+        return add_word(&q->traced, arg);
+    case VAL_OBSERVED:
+        return add_word(&q->observed, arg);
     case VAL_OWNED:
         return add_owned(q, arg);
     case VAL_FROM:
@@ -243,20 +257,15 @@ static int load_log(struct request *q)
     return q->log.n > 0 ? CLI_OK : no_jobs(q, first, last, n);
 }
 
-/* The trace of a database begins with the first job of the log. */
-static int load_traces(struct request *q)
+/* The trace of a database begins at `from`, or else with its first observation. */
+static int load_traces(const struct trace_words *w, struct wall from, struct traces *traces)
 {
     struct err e;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < q->n_trace_words; i++) {
-        const char *word = q->trace_words[i];
-        if (history_is_database(word))
-            rc = history_read_traces(
-                word, q->log.n > 0 ? q->log.jobs[0].submit : WALL_NONE, &q->traces, &e);
-        else
-            rc = market_read(&q->traces, word, &e);
-    }
-    return rc == 0 ? CLI_OK : usage("trace", &e);
+    for (size_t i = 0; rc == 0 && i < w->n; i++)
+        rc = history_is_database(w->list[i]) ? history_read_traces(w->list[i], from, traces, &e)
+                                             : market_read(traces, w->list[i], &e);
+    return rc == 0 ? CLI_OK : usage(w->option, &e);
 }
 
 static int load(struct request *q)
@@ -278,7 +287,9 @@ static int load(struct request *q)
         }
     }
     int rc = load_log(q);
-    return rc == CLI_OK ? load_traces(q) : rc;
+    if (rc == CLI_OK)
+        rc = load_traces(&q->traced, q->log.n > 0 ? q->log.jobs[0].submit : WALL_NONE, &q->traces);
+    return rc == CLI_OK ? load_traces(&q->observed, WALL_NONE, &q->observed_traces) : rc;
 }
 
 /* ---- output ---- */
@@ -606,6 +617,7 @@ static int simulate(struct request *q, bool as_json)
     q->shown = !as_json && isatty(STDERR_FILENO) ? 0 : -1;
     q->o.log = &q->log;
     q->o.traces = &q->traces;
+    q->o.observed = q->observed.n > 0 ? &q->observed_traces : NULL;
     q->o.owned = q->owned;
     q->o.n_owned = q->n_owned;
     q->o.progress = on_progress;
@@ -628,11 +640,19 @@ static int simulate(struct request *q, bool as_json)
     return rc;
 }
 
+static void free_words(struct trace_words *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->list[i]);
+}
+
 static int run(int argc, const char **argv)
 {
     struct request *q = mem_alloc(sizeof *q);
     struct cli_args a;
     q->from = q->to = WALL_NONE;
+    q->traced.option = "trace";
+    q->observed.option = "observed";
     q->o = (struct study_options){.boot_ms = SECONDS_MS(120),
         .restore_ms = SECONDS_MS(30),
         .save_ms = SECONDS_MS(15),
@@ -649,12 +669,13 @@ static int run(int argc, const char **argv)
         free(q->pools[i]);
         study_free_pools(q->configs[i]);
     }
-    for (size_t i = 0; i < q->n_trace_words; i++)
-        free(q->trace_words[i]);
+    free_words(&q->traced);
+    free_words(&q->observed);
     free(q->jobs);
     free(q->html);
     joblog_deinit(&q->log);
     market_deinit(&q->traces);
+    market_deinit(&q->observed_traces);
     free(q);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -670,6 +691,9 @@ static const struct poptOption options[] = {
     {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE,
         "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's "
         "database; repeatable",
+        "FILE"},
+    {"observed", 0, POPT_ARG_STRING, NULL, VAL_OBSERVED,
+        "availability before the first job, from which belayd has learned; as --trace; repeatable",
         "FILE"},
     {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED,
         "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; repeatable", "POOL=N,..."},

@@ -242,9 +242,73 @@ static void pauses_of_saves_do_not_make_a_job_late(void **state)
     }
 }
 
+#define OBSERVED_TICKS (20 * 144) /* of ten minutes */
+
+static int64_t play_observed(const struct trace *observed)
+{
+    /* ten minutes of every hour */
+    static int32_t counts[TICKS];
+    const struct trace trace = {.gap_ms = 10 * MINUTE, .n = TICKS, .counts = counts};
+    struct replay_outcome out;
+    struct replay_offer offers[2] = {
+        {.row = offer(MARKET_SPOT), .trace = &trace, .observed = observed, .notice_ms = 2 * MINUTE},
+        {.row = offer(MARKET_ON_DEMAND)}};
+    struct replay_job job = {.need = {.cpus = 4, .memory_mib = 1024},
+        .work_ms = WORK,
+        .time_limit_ms = WORK,
+        .save_ms = 5000,
+        .ckpt_bytes = 1 << 20,
+        .finish_ms = WITHIN};
+    struct replay_options o = {.pools = &burst,
+        .n_pools = 1,
+        .offers = offers,
+        .n_offers = 2,
+        .jobs = &job,
+        .n_jobs = 1,
+        .boot_ms = 2 * MINUTE,
+        .restore_ms = 30000,
+        .until_ms = 3 * 24 * HOUR,
+        .runs_out = true,
+        .seed = 1,
+        .outcomes = &out};
+    struct replay_result r;
+    struct err e;
+    for (size_t i = 0; i < TICKS; i++)
+        counts[i] = i % 6 == 0;
+    STR_COPY(offers[0].row.zone, "z1");
+    STR_COPY(offers[1].row.zone, "z1");
+    if (replay_run(&o, &r, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(r.finished, 1);
+    assert_true(out.ended_ms <= WITHIN);
+    return r.uusd[MARKET_SPOT] + r.uusd[MARKET_ON_DEMAND];
+}
+
+/* Starts that do not pay back are not tried when it is known that spot stays for ten minutes only.
+ */
+static void what_was_observed_before_the_first_job_is_learned(void **state)
+{
+    static int32_t lasting[OBSERVED_TICKS], rare[OBSERVED_TICKS];
+    const struct trace good = {.gap_ms = 10 * MINUTE, .n = OBSERVED_TICKS, .counts = lasting},
+                       bad = {.gap_ms = 10 * MINUTE, .n = OBSERVED_TICKS, .counts = rare};
+    (void)state;
+    for (size_t i = 0; i < OBSERVED_TICKS; i++) {
+        lasting[i] = i % 150 >= 6;
+        rare[i] = i % 31 == 0;
+    }
+    const int64_t good_uusd = play_observed(&good), bad_uusd = play_observed(&bad),
+                  none_uusd = play_observed(NULL);
+    printf("observed before: lasting spot %.2f dollars, rare spot %.2f, nothing %.2f\n",
+        (double)good_uusd / 1e6, (double)bad_uusd / 1e6, (double)none_uusd / 1e6);
+    assert_true(bad_uusd < none_uusd - none_uusd / 20);
+    assert_true(bad_uusd < good_uusd - good_uusd / 20);
+    assert_int_equal(play_observed(&bad), bad_uusd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_inputs_do_not_make_a_job_late),
+        cmocka_unit_test(what_was_observed_before_the_first_job_is_learned),
         cmocka_unit_test(pauses_of_saves_do_not_make_a_job_late)};
     return cmocka_run_group_tests_name("paced", tests, NULL, NULL);
 }

@@ -243,6 +243,15 @@ class Simulate(unittest.TestCase):
         self.assertGreater(one("--gone", "20m")["cost_uusd"], usual["cost_uusd"])
         self.assertNotEqual(one("--trace-from", "10d")["cost_uusd"], usual["cost_uusd"])
 
+    def test_what_was_observed_before_the_log(self):
+        words = ("--pools", self.quick(), "--jobs", "jobs.csv", "--days", "2", "--owned", OWNED)
+        printed = belay(*words, "--trace", "traces", "--observed", "traces")
+        self.assertIn("\n3 of 3 spot offers were observed before the first job.\n", printed)
+        self.assertIn(
+            "--observed: traces/none.json",
+            belay(*words, "--observed", "traces/none.json", expect=2),
+        )
+
     def test_what_jobs_read_is_paid_for_at_each_start(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "jobs.csv")

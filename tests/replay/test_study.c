@@ -304,6 +304,16 @@ static void mistakes_in_the_command_line_and_the_log_are_reported(void **state)
         "Pool burst is elastic, so machines are launched in it: those of --owned are left out");
     assert_string_equal(
         s.notes[2], "There is no pool bose in the file: its machines of --owned are left out");
+    study_deinit(&s);
+    g->o.traces = &no_traces;
+    g->o.observed = &traces;
+    g->o.n_owned = 0;
+    s = run(g);
+    assert_int_equal(s.n_notes, 3);
+    assert_string_equal(
+        s.notes[0], "The trace given for us-east-1z matches no spot offer, and is not used");
+    assert_string_equal(s.notes[1], "1 of 1 spot offers were observed before the first job");
+    assert_non_null(strstr(s.notes[2], "1 of 1 spot offers have no trace"));
     market_deinit(&traces);
     done(g, &s);
     g = given(POOL, "submit,run\n0,1h\n2026-08-01T00:00:00Z,1h\n");
