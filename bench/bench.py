@@ -763,7 +763,12 @@ def main(names):
         PEERS[names[1]]()
         return
     if names[:2] == ["policy", "--product"]:
-        policy_product.bench(lab.BUILD + "/cli/belay", traces_top(), names[2:])
+        policy_product.bench(
+            lab.BUILD + "/cli/belay",
+            lab.BUILD + "/bench/bench_product_best",
+            traces_top(),
+            names[2:],
+        )
         return
     for name in names or BENCHES:
         bench = BENCHES.get(name) or LONG.get(name)

@@ -6,7 +6,7 @@ core decides, as in belayd: an offer's state is known only from the launches tha
 machine boots, a job restores, and waits for its saves.
 
     scripts/bench policy --product [--windows N] [--zones N,...] [--slack S,...]
-        [--limit saves|work] [--keep DIR]
+        [--limit saves|work] [--history 2022|none] [--boots varied|constant] [--keep DIR]
 
 A cell is a number of zones and a slack; in each of its windows a log of 60 jobs runs once under
 each policy. The windows differ in their zones and in their part of the trace. --keep keeps the
@@ -17,8 +17,13 @@ submit to deadline relative to that. Its time limit is that time as well: it cou
 belayd does. With --limit work it is the work alone, so that only measured saves can tell that the
 job takes longer.
 
-`belay simulate` is given no history: belayd starts with its built-in expectation of a market, and
-learns during the log from its own launches, as a new installation does.
+belayd has observed spot in another year before the log (--observed), learned from that, and learns
+during the log from its own launches; with --history none it starts with its built-in expectation of
+a market, as a new installation does. Boots vary, so that belayd has to estimate the worst one from
+those that it has seen; with --boots constant all take the median.
+
+Beside each cell stands the optimum's own figure: what the jobs would have cost, each alone, if the
+future was known (bench/product_best.c).
 """
 
 import argparse
@@ -32,12 +37,14 @@ import sys
 import tempfile
 
 FOLDER = "availability/1-node/aws-02-15-2023"
-TYPE = "p3.2xlarge"
+OBSERVED_FOLDER = "availability/1-node/aws-10-26-2022"
+TYPE, USD_H, SPOT_USD_H = "p3.2xlarge", 3.06, 0.612
 JOBS = 60
 HOURS = 24
 MIXED_HOURS = (4, 48)
 GAP_S = 12 * 3600  # between submits, so that a log lasts a month, as the traces
-SAVE_S = 120
+SAVE_S, RESTORE_S, NOTICE_S = 120, 30, 120
+BOOT_S, BOOT_P95_S = 120, 300  # median, and what one boot in 20 exceeds
 SAVE_EVERY_S = 1800  # belay's choice with no or few reclaims (lifecycle/save_interval.c)
 START_S = 1767225600  # 2026-01-01, the first submit
 
@@ -46,6 +53,8 @@ SLACKS = (1.04, 1.08, 1.17, 1.3, 1.6)
 MIXED = "mixed"
 WINDOWS = 3
 LIMIT_SAVES, LIMIT_WORK = "saves", "work"
+HISTORY_2022, HISTORY_NONE = "2022", "none"
+BOOTS_VARIED, BOOTS_CONSTANT = "varied", "constant"
 
 OURS, ALONE = "belay", "on-dem"
 # The name in the table: the value of `deadlines: {policy: ...}`.
@@ -79,6 +88,15 @@ def traces(top):
     return found
 
 
+def observed(top):
+    """The traces of another year; its nearest type first, for there are not nine of one."""
+    return [
+        os.path.join(top, OBSERVED_FOLDER, "us-west-2%s_%s.json" % (zone, kind))
+        for kind in ("v100_1", "v100_8", "k80_1", "k80_8")
+        for zone in "ab"
+    ]
+
+
 # ---- inputs ----
 
 
@@ -89,39 +107,56 @@ def pools_text(zones, policy):
     lines = ["pools:"]
     for region, of in regions.items():
         lines.append(
-            "  %s: {provider: aws, region: %s, zones: [%s], types: [%s], markets: [spot, on-demand],"
-            " max_nodes: 200, image: ami-0123456789abcdef0}" % (region, region, ", ".join(of), TYPE)
+            "  %s: {provider: aws, region: %s, zones: [%s], markets: [spot, on-demand],"
+            " types: [{type: %s, usd_per_hour: %g, spot_usd_per_hour: %g}],"
+            " max_nodes: 200, image: ami-0123456789abcdef0}"
+            % (region, region, ", ".join(of), TYPE, USD_H, SPOT_USD_H)
         )
     return "\n".join(lines + ["deadlines: {policy: %s}" % policy]) + "\n"
 
 
-def jobs_text(slack, seed, limit):
+def jobs_of(slack, seed):
+    """Of each job of a log: its submit after the first moment, its time on an on-demand machine,
+    its work, and its time to the deadline, in seconds."""
     rng = random.Random(seed)
-    lines = ["submit,run,finish_by,time_limit,cpus,gpus,memory"]
     for i in range(JOBS):
         takes_s, of = HOURS * 3600, slack
-        at = START_S + i * GAP_S
+        at = i * GAP_S
         if slack == MIXED:
             low, high = MIXED_HOURS
             takes_s = int(3600 * low * (high / low) ** rng.random())
             of = rng.choice(SLACKS)
             at += rng.randrange(GAP_S)
-        work_s = takes_s * SAVE_EVERY_S // (SAVE_EVERY_S + SAVE_S)
-        by = at + int(takes_s * of)
-        lines.append(
-            "%d,%d,%d,%d,8,1,60G"
-            % (at, work_s, by, {LIMIT_SAVES: takes_s, LIMIT_WORK: work_s}[limit])
-        )
+        yield at, takes_s, takes_s * SAVE_EVERY_S // (SAVE_EVERY_S + SAVE_S), int(takes_s * of)
+
+
+def jobs_text(slack, seed, limit):
+    lines = ["submit,run,finish_by,time_limit,cpus,gpus,memory"]
+    for at, takes_s, work_s, within_s in jobs_of(slack, seed):
+        at += START_S
+        limit_s = {LIMIT_SAVES: takes_s, LIMIT_WORK: work_s}[limit]
+        lines.append("%d,%d,%d,%d,8,1,60G" % (at, work_s, at + within_s, limit_s))
     return "\n".join(lines) + "\n"
 
 
 class Window:
     """A log on some zones, from some moment of the traces."""
 
-    def __init__(self, belay, top, n_zones, slack, i, n, limit=LIMIT_SAVES):
-        all_zones = traces(top)
-        names = sorted(all_zones)
-        with open(all_zones[names[0]]) as f:
+    def __init__(
+        self,
+        belay,
+        top,
+        n_zones,
+        slack,
+        i,
+        n,
+        limit=LIMIT_SAVES,
+        history=HISTORY_2022,
+        boots=BOOTS_VARIED,
+    ):
+        self.traces = traces(top)
+        names = sorted(self.traces)
+        with open(self.traces[names[0]]) as f:
             trace = json.load(f)
         first = i * len(names) // n
         self.zones = [names[(first + k) % len(names)] for k in range(n_zones)]
@@ -131,6 +166,13 @@ class Window:
         self.seed = i
         self.belay = belay
         self.folder = os.path.join(top, FOLDER)
+        self.market = ["--trace", self.folder, "--trace-from", "%ds" % self.from_s]
+        self.market += ["--boot", "%ds" % BOOT_S, "--restore", "%ds" % RESTORE_S]
+        self.market += ["--notice", "%ds" % NOTICE_S]
+        if boots == BOOTS_VARIED:
+            self.market += ["--boot-tail", "%ds" % BOOT_P95_S]
+        for zone, path in zip(self.zones, observed(top) if history == HISTORY_2022 else ()):
+            self.market += ["--observed", "%s=%s" % (zone, path)]
 
     def run(self, policy, directory):
         """The simulation's results, and its command."""
@@ -141,12 +183,28 @@ class Window:
         with open(jobs, "w") as f:
             f.write(jobs_text(self.slack, self.seed, self.limit))
         words = [self.belay, "simulate", "--json", "--pools", pools, "--jobs", jobs]
-        words += ["--trace", self.folder]
-        words += ["--trace-from", "%ds" % self.from_s, "--save", "%ds" % SAVE_S]
+        words += [*self.market, "--save", "%ds" % SAVE_S]
         done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise SystemExit("%s: %s" % (" ".join(words), done.stderr))
         return json.loads(done.stdout)["simulations"][0], " ".join(words)
+
+    def optimum_uusd(self, program):
+        """What the jobs would have cost, each alone, if the future was known: a lower bound."""
+        words = [BOOT_S, RESTORE_S, NOTICE_S, SPOT_USD_H / USD_H, self.from_s]
+        jobs = "".join(
+            "%d %d %d\n" % (at, work_s + (work_s - 1) // SAVE_EVERY_S * SAVE_S, within_s)
+            for at, _, work_s, within_s in jobs_of(self.slack, self.seed)
+        )
+        done = subprocess.run(
+            [program, *map(str, words), *(self.traces[zone] for zone in self.zones)],
+            input=jobs,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            raise SystemExit("%s: %s" % (program, done.stderr or "a deadline is infeasible"))
+        return float(done.stdout) / 3600 * USD_H * 1e6
 
 
 # ---- results ----
@@ -187,19 +245,21 @@ HEAD = "%-5s %-5s" % ("zones", "slack")
 
 
 def head():
-    return "%s %s | %s | %-6s %6s | %s" % (
+    return "%s %s | %s | %-6s %6s | %7s %6s | %s" % (
         HEAD,
         " ".join("%6s" % name for name in POLICIES if name != ALONE),
         " ".join("%6s" % name for name in POLICIES),
         "least",
         "ratio",
+        "optimum",
+        "ratio",
         "restarts boot restore save lost, h a job",
     )
 
 
-def row(n_zones, slack, cells):
+def row(n_zones, slack, cells, optimum_uusd):
     ours = cells[OURS]
-    return "%-5s %-5s %s | %s | %-6s %6.3f | %8.2f %s" % (
+    return "%-5s %-5s %s | %s | %-6s %6.3f | %7.2f %6.3f | %8.2f %s" % (
         n_zones,
         slack,
         " ".join(
@@ -210,6 +270,8 @@ def row(n_zones, slack, cells):
         " ".join("%6d" % cells[name].late for name in POLICIES),
         cheapest(cells),
         ratio(cells),
+        100 * optimum_uusd / cells[ALONE].uusd,
+        ours.uusd / optimum_uusd,
         ours.restarts,
         " ".join(
             "%*.2f" % (len(kind), ours.hours[kind]) for kind in ("boot", "restore", "save", "lost")
@@ -217,21 +279,24 @@ def row(n_zones, slack, cells):
     )
 
 
-def judge(belay, top, o, directory, progress, on_cell):
-    """Runs the cells of options(); calls on_cell(zones, slack, policy -> Cell) in their order."""
+def judge(belay, optimum, top, o, directory, progress, on_cell):
+    """Runs the cells of options(); calls on_cell(zones, slack, policy -> Cell, cost of the optimum)
+    in their order. optimum: bench_product_best."""
     wanted = [(n, slack) for n in o.zones for slack in o.slack]
+    windows = {
+        (n, slack): [
+            Window(belay, top, n, slack, i, o.windows, o.limit, o.history, o.boots)
+            for i in range(o.windows)
+        ]
+        for n, slack in wanted
+    }
     done = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {
-            (n, slack, policy): [
-                pool.submit(
-                    Window(belay, top, n, slack, i, o.windows, o.limit).run, policy, directory
-                )
-                for i in range(o.windows)
-            ]
-            for n, slack in wanted
-            for policy in POLICIES
-        }
+        runs, optima = {}, {}
+        for of, logs in windows.items():
+            for policy in POLICIES:
+                runs[*of, policy] = [pool.submit(log.run, policy, directory) for log in logs]
+            optima[of] = [pool.submit(log.optimum_uusd, optimum) for log in logs]
         try:
             for n, slack in wanted:
                 cells = {}
@@ -240,7 +305,7 @@ def judge(belay, top, o, directory, progress, on_cell):
                     done += len(results)
                     progress(done, len(wanted) * len(POLICIES) * o.windows, results)
                     cells[policy] = Cell([result for result, _ in results])
-                on_cell(n, slack, cells)
+                on_cell(n, slack, cells, sum(run.result() for run in optima[n, slack]))
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -265,6 +330,8 @@ def options(words):
     parser.add_argument("--zones", type=some_of(*ZONES), default=ZONES)
     parser.add_argument("--slack", type=some_of(*SLACKS, MIXED), default=(*SLACKS, MIXED))
     parser.add_argument("--limit", choices=[LIMIT_SAVES, LIMIT_WORK], default=LIMIT_SAVES)
+    parser.add_argument("--history", choices=[HISTORY_2022, HISTORY_NONE], default=HISTORY_2022)
+    parser.add_argument("--boots", choices=[BOOTS_VARIED, BOOTS_CONSTANT], default=BOOTS_VARIED)
     parser.add_argument("--keep", metavar="DIR")
     found = parser.parse_args(words)
     if found.windows < 1:
@@ -272,9 +339,9 @@ def options(words):
     return found
 
 
-def bench(belay, top, words):
+def bench(belay, optimum, top, words):
     o = options(words)
-    ratios, late = [], {policy: 0 for policy in POLICIES}
+    ratios, to_optimum, late = [], [], {policy: 0 for policy in POLICIES}
 
     def progress(done, of, results):
         if o.keep:
@@ -283,9 +350,10 @@ def bench(belay, top, words):
         if sys.stderr.isatty():
             print("\r%d of %d simulations" % (done, of), end="\r", file=sys.stderr, flush=True)
 
-    def on_cell(n, slack, cells):
-        print(row(n, slack, cells), flush=True)
+    def on_cell(n, slack, cells, optimum_uusd):
+        print(row(n, slack, cells, optimum_uusd), flush=True)
         ratios.append(ratio(cells))
+        to_optimum.append(cells[OURS].uusd / optimum_uusd)
         for policy in POLICIES:
             late[policy] += cells[policy].late
 
@@ -296,9 +364,10 @@ def bench(belay, top, words):
         return
     print(
         "Cost in %% of on-demand only; late jobs; the cheapest reference, and belay's cost relative"
-        " to it; of belay: restarts, and hours a job of boot, restore, saves and lost work.\n"
+        " to it; the optimum, and belay's cost relative to that; of belay: restarts, and hours a job"
+        " of boot, restore, saves and lost work.\n"
         "%d windows of %d jobs a cell. Each job takes %d h on-demand with its saves of %d s; mixed:"
-        " %d to %d h, any slack. Its time limit %s the saves. belayd starts without history, and"
+        " %d to %d h, any slack. Its time limit %s the saves.\nBoots take %d s%s. belayd %s, and"
         " learns from its own launches."
         % (
             o.windows,
@@ -307,18 +376,25 @@ def bench(belay, top, words):
             SAVE_S,
             *MIXED_HOURS,
             "includes" if o.limit == LIMIT_SAVES else "leaves out",
+            BOOT_S,
+            ", one in 20 more than %d s" % BOOT_P95_S if o.boots == BOOTS_VARIED else "",
+            "has observed other traces before, of %s" % o.history
+            if o.history != HISTORY_NONE
+            else "starts without history",
         )
     )
     print(head(), flush=True)
     with tempfile.TemporaryDirectory(prefix="belay-product-") as scratch:
         if o.keep:
             os.makedirs(o.keep, exist_ok=True)
-        judge(belay, top, o, o.keep or scratch, progress, on_cell)
+        judge(belay, optimum, top, o, o.keep or scratch, progress, on_cell)
     print(
-        "mean ratio %.3f, greatest %.3f; late: %s"
+        "mean ratio %.3f, greatest %.3f; to the optimum %.3f, greatest %.3f; late: %s"
         % (
             sum(ratios) / len(ratios),
             max(ratios),
+            sum(to_optimum) / len(to_optimum),
+            max(to_optimum),
             ", ".join("%s %d" % of for of in late.items()),
         )
     )
