@@ -410,14 +410,16 @@ static void consider_under_cap(struct plan *pl)
         pl->best.why = DEADLINE_WHY_CAP;
 }
 
-/* The net is violated: on-demand now, unless the job is on an offer that is equally fast and a
- * restart would take too long. */
+/* The net is violated. A job on spot stays: it is late only if it loses that and a launch of
+ * on-demand fails, while one that leaves is late if that launch fails. It leaves at the last
+ * examination at which on-demand meets the deadline. */
 static size_t rescue(
     const struct deadline_job *job, const struct deadline_offer *offers, size_t sure)
 {
-    const bool makes_it = job->left_ms >= job->work_worst_ms + job->restart_worst_ms;
+    const int64_t spare_ms = job->left_ms - job->work_worst_ms - job->restart_worst_ms;
 
-    if (is_on_sure(job, offers) || (is_on_spot(job, offers) && !makes_it))
+    if (is_on_sure(job, offers) ||
+        (is_on_spot(job, offers) && (spare_ms < 0 || spare_ms >= job->look_ms)))
         return job->on;
     return sure;
 }

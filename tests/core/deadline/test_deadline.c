@@ -283,6 +283,46 @@ static void a_move_needs_slack_for_its_switch_alone(void **state)
     deadline_chain_deinit(&c);
 }
 
+/* Slack is negative: what was assumed at the start is exceeded. */
+static void running_spot_is_left_at_the_last_moment(void **state)
+{
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    const struct deadline_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 4},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct deadline_job job = {.work_ms = 5 * HOUR_MS,
+        .work_worst_ms = 5 * HOUR_MS,
+        .restart_ms = 10 * MINUTE_MS,
+        .restart_worst_ms = 30 * MINUTE_MS,
+        .failed_launch_ms = 20 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .last = DEADLINE_NOWHERE};
+    const int64_t least_ms = job.work_worst_ms + job.restart_worst_ms;
+    const struct {
+        int64_t left_ms;
+        size_t offer;
+    } all[] = {{least_ms + 19 * MINUTE_MS, 0}, {least_ms + 5 * MINUTE_MS, 0},
+        {least_ms + 4 * MINUTE_MS, 1}, {least_ms, 1}, {least_ms - MINUTE_MS, 0}};
+
+    (void)state;
+    learn(&c, 3000, 0);
+    init_table(&t, &c, 60, 60, 1, 0.25);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct deadline_choice choice;
+        job.left_ms = all[i].left_ms;
+        job.on = 0;
+        deadline_decide(&p, &job, offers, 2, 0, &choice);
+        assert_int_equal(choice.offer, all[i].offer);
+        assert_int_equal(choice.why, DEADLINE_WHY_NET);
+        job.on = DEADLINE_NOWHERE;
+        deadline_decide(&p, &job, offers, 2, 0, &choice);
+        assert_int_equal(choice.offer, 1);
+    }
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+}
+
 static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **state)
 {
     struct deadline_chain c;
@@ -731,6 +771,7 @@ int main(void)
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(a_move_computes_on_while_spot_boots),
         cmocka_unit_test(a_move_needs_slack_for_its_switch_alone),
+        cmocka_unit_test(running_spot_is_left_at_the_last_moment),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
         cmocka_unit_test(spells_that_ended_set_a_record_until_one_outlives_them),
         cmocka_unit_test(a_start_that_would_not_pay_back_is_not_begun),
