@@ -1,77 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belayd has observed of spot offers before the first job, as if it had always wanted one
- * machine of each: granted when a spell begins, reclaimed at its end, and refused every ten minutes
- * until the next one.
+ * What belayd has observed of spot before the first job, as if it had always run one job that may
+ * use all of the offers, on spot: on one of them until that is lost, then on the next one that is
+ * there. While none is there, each is asked every ten minutes.
  */
 #include "replay/replay_parts.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include <stdlib.h>
 
 #define ASK_MS (10 * 60000)
 
-struct observation {
-    int64_t offer, at_ms;
-    enum spot_observation what;
-};
-
-struct observations {
-    struct observation *list;
+/* Spot offers that were observed. */
+struct before {
+    const struct replay_offer **offers;
+    int64_t *ids;
     size_t n;
-    int64_t start_ms, span_ms; /* of the replay; of the longest trace */
+    int64_t begin_ms, end_ms, step_ms; /* step_ms: the shortest of the traces */
 };
 
-static void add(struct observations *w, int64_t offer, int64_t at_ms, enum spot_observation what)
+/* All traces begin at the same time; after the end of a shorter one its offer is away. */
+static bool is_up(const struct before *b, size_t i, int64_t at_ms)
 {
-    if ((w->n & (w->n - 1)) == 0)
-        w->list = mem_resize(w->list, w->n ? 2 * w->n : 1, sizeof *w->list);
-    w->list[w->n++] = (struct observation){offer, at_ms, what};
+    const struct trace *t = b->offers[i]->observed;
+    const size_t tick = (size_t)((at_ms - b->begin_ms) / t->gap_ms);
+    return tick < t->n && t->counts[tick] > 0;
 }
 
-/* All traces begin at the same time, and the longest ends at the start. */
-static void observe(struct observations *w, int64_t offer, const struct trace *t)
+/* Asks the offers in turn, beginning after the last one, and not the one that was lost just now.
+ * Returns the one that is there; n: none. */
+static size_t ask(
+    struct replay *w, const struct before *b, size_t last, size_t lost, struct wall at)
 {
-    const int64_t begin_ms = w->start_ms - w->span_ms;
-    int64_t refused_ms = INT64_MIN;
-    bool was_up = false;
-    for (size_t i = 0; i < t->n; i++) {
-        int64_t at_ms = begin_ms + (int64_t)i * t->gap_ms;
-        bool is_up = t->counts[i] > 0;
-        if (is_up != was_up)
-            add(w, offer, at_ms, is_up ? SPOT_THERE : SPOT_LOST);
-        else if (!is_up && at_ms >= refused_ms + ASK_MS)
-            add(w, offer, at_ms, SPOT_AWAY);
-        refused_ms = w->n > 0 && !is_up ? w->list[w->n - 1].at_ms : refused_ms;
-        was_up = is_up;
+    for (size_t k = 1; k <= b->n; k++) {
+        const size_t i = (last + k) % b->n;
+        const bool is_there = is_up(b, i, at.ms);
+        if (i != lost)
+            model_load_spot_observation(w->m, b->ids[i], is_there ? SPOT_THERE : SPOT_AWAY, at);
+        if (is_there)
+            return i;
     }
-    if (was_up)
-        add(w, offer, begin_ms + (int64_t)t->n * t->gap_ms, SPOT_ENDED);
+    return b->n;
 }
 
-static int by_time(const void *a, const void *b)
+static void observe(struct replay *w, const struct before *b)
 {
-    const struct observation *x = a, *y = b;
-    if (x->at_ms != y->at_ms)
-        return x->at_ms < y->at_ms ? -1 : 1;
-    return (x->offer > y->offer) - (x->offer < y->offer);
+    size_t on = b->n, last = b->n - 1;
+    int64_t ask_at_ms = b->begin_ms;
+    for (int64_t at_ms = b->begin_ms; at_ms < b->end_ms; at_ms += b->step_ms) {
+        const struct wall at = {at_ms};
+        size_t lost = b->n;
+        if (on < b->n && !is_up(b, on, at_ms)) {
+            model_load_spot_observation(w->m, b->ids[on], SPOT_LOST, at);
+            lost = on;
+            on = b->n;
+            ask_at_ms = at_ms;
+        }
+        if (on < b->n || at_ms < ask_at_ms)
+            continue;
+        on = ask(w, b, last, lost, at);
+        last = on < b->n ? on : last;
+        ask_at_ms = at_ms + ASK_MS;
+    }
+    if (on < b->n)
+        model_load_spot_observation(w->m, b->ids[on], SPOT_ENDED, (struct wall){b->end_ms});
 }
 
+/* The longest trace ends at the start of the replay. */
 void replay_load_observed(struct replay *w)
 {
-    struct observations all = {.start_ms = w->start.ms};
+    struct before b = {.offers = mem_array(w->o->n_offers, sizeof *b.offers),
+        .ids = mem_array(w->o->n_offers, sizeof *b.ids),
+        .begin_ms = w->start.ms,
+        .end_ms = w->start.ms,
+        .step_ms = ASK_MS};
     for (size_t i = 0; i < w->o->n_offers; i++) {
         const struct trace *t = w->o->offers[i].observed;
-        int64_t ms = t ? (int64_t)t->n * t->gap_ms : 0;
-        all.span_ms = ms > all.span_ms ? ms : all.span_ms;
+        if (!t)
+            continue;
+        b.offers[b.n] = &w->o->offers[i];
+        b.ids[b.n++] = w->sellers[i].id;
+        b.begin_ms = min_i64(b.begin_ms, w->start.ms - (int64_t)t->n * t->gap_ms);
+        b.step_ms = min_i64(b.step_ms, t->gap_ms);
     }
-    for (size_t i = 0; i < w->o->n_offers; i++)
-        if (w->o->offers[i].observed)
-            observe(&all, w->sellers[i].id, w->o->offers[i].observed);
-    if (all.n > 0)
-        qsort(all.list, all.n, sizeof *all.list, by_time);
-    for (size_t i = 0; i < all.n; i++)
-        model_load_spot_observation(
-            w->m, all.list[i].offer, all.list[i].what, (struct wall){all.list[i].at_ms});
-    free(all.list);
+    if (b.n > 0)
+        observe(w, &b);
+    free(b.offers);
+    free(b.ids);
 }

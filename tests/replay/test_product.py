@@ -34,7 +34,7 @@ BARS = {
     (9, product.MIXED, 0, product.LIMIT_SAVES, NEW): (1.06, 0),
     (9, product.MIXED, 0, product.LIMIT_WORK, NEW): (1.04, 0),
     (1, 1.17, 1, product.LIMIT_SAVES, TAUGHT): (AIM, 0),
-    (4, 1.08, 1, product.LIMIT_SAVES, TAUGHT): (1.04, 0),
+    (4, 1.08, 1, product.LIMIT_SAVES, TAUGHT): (AIM, 0),
 }
 WINDOWS = 3
 
