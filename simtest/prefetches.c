@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Prefetching by simulated agents: it may take longer than belayd waits, fail, or never end. Checks
- * what they are told to fetch, and that a job waits for one node at a time.
+ * what they are told to fetch, and that a job waits for one node at a time and not for ever.
  */
 #include "simtest/world.h"
 
 #include "base/str.h"
 #include "scheduler/core/supply/prefetch.h"
+
+#define SIM_PREFETCH_MAX_MS 31000 /* for which a job waits, by the size of its checkpoints */
 
 static struct timers *timers(const struct sim_agent *a)
 {
@@ -69,6 +71,22 @@ static void check_node(struct sim_agent *a, const struct wire_prefetch *x)
     j->prefetch_since_ms = world_now(w);
 }
 
+/* Whatever its node reports, the job waits for a limited time. */
+static void check_wait(const struct sim_agent *a, const struct wire_prefetch *x)
+{
+    struct world *w = a->w;
+    const struct job *j = w->up ? model_job(w->model, x->job) : NULL;
+    const struct attempt *t = j ? job_attempt(j) : NULL;
+    const struct node *n = w->up ? model_node(w->model, a->node) : NULL;
+    struct mono now = world_stamp(w).mono, until;
+    if (t && n && t->row.attempt == x->attempt &&
+        prefetch_step(t, n, now, &until) == PREFETCH_WAIT &&
+        now.ms - t->prefetch.asked_at.ms > SIM_PREFETCH_MAX_MS)
+        world_fail(w, "job %lld still waits for node %lld to fetch its checkpoint, after %lld s",
+            (long long)x->job, (long long)a->node,
+            (long long)(now.ms - t->prefetch.asked_at.ms) / 1000);
+}
+
 static void check_order(struct sim_agent *a, const struct wire_prefetch *x)
 {
     struct ckpt_ref ref = {x->attempt, x->sequence};
@@ -82,6 +100,7 @@ static void check_order(struct sim_agent *a, const struct wire_prefetch *x)
         world_fail(a->w, "node %lld is to fetch the checkpoint of job %lld, which it runs",
             (long long)a->node, (long long)x->job);
     check_node(a, x);
+    check_wait(a, x);
 }
 
 void prefetches_ordered(struct sim_agent *a, const struct wire_prefetch *x)
@@ -100,7 +119,7 @@ void prefetches_ordered(struct sim_agent *a, const struct wire_prefetch *x)
     w->prefetches++;
     if (!world_chance(w, 0.1))
         timer_start(timers(a), &a->prefetch,
-            world_between(w, 50, world_chance(w, 0.1) ? 2 * PREFETCH_WAIT_MS : 20000));
+            world_between(w, 50, world_chance(w, 0.1) ? 2 * SIM_PREFETCH_MAX_MS : 20000));
 }
 
 /* Some nodes have content of an earlier attempt; those that prefetched have most of it. */

@@ -374,7 +374,7 @@ static int64_t cost_in_bin(const struct bin *b, const struct job *j)
 static bool is_prefetched_for_other(
     const struct work *w, const struct bin *b, const struct attempt *a)
 {
-    return b->node && prefetch_is_of_other(b->node, a, w->m);
+    return b->node && prefetch_is_of_other(b->node, a, w->m, w->now.mono);
 }
 
 /* The first bin where it pays enough less; the node that fetches its checkpoint before others. */

@@ -7,9 +7,11 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 
-#include "base/str.h"
+#include "base/minmax.h"
 #include <inttypes.h>
 
+#define WAIT_MIN_MS 30000
+#define BYTES_PER_MS ((10 << 20) / 1000) /* slower ones are not waited for */
 #define LEAST_UNCHANGED 2 /* divisor: this part of the content must have been in the store */
 
 void prefetch_note_save(struct attempt *a, int64_t bytes, int64_t stored_bytes)
@@ -35,12 +37,17 @@ bool prefetch_is_of_use(const struct attempt *a, const struct node *to, struct m
            list_is_empty(&to->attempts) && !was_asked_lately(a, now);
 }
 
+int64_t prefetch_wait_ms(const struct attempt *a)
+{
+    return min_i64(WAIT_MIN_MS + a->job->row.ckpt_bytes / BYTES_PER_MS, PREFETCH_WAIT_MAX_MS);
+}
+
 enum prefetch_step prefetch_step(
     const struct attempt *a, const struct node *to, struct mono now, struct mono *ret_until)
 {
     if (prefetch_is_of_use(a, to, now))
         return PREFETCH_ASK;
-    *ret_until = (struct mono){a->prefetch.asked_at.ms + PREFETCH_WAIT_MS};
+    *ret_until = (struct mono){a->prefetch.asked_at.ms + prefetch_wait_ms(a)};
     return a->prefetch.node == to->row.id && !a->prefetch.is_over && now.ms < ret_until->ms
                ? PREFETCH_WAIT
                : PREFETCH_MOVE;
@@ -54,10 +61,11 @@ static const struct attempt *attempt_of(const struct model *m, const struct node
     return a && a->row.attempt == n->prefetch.attempt && a->prefetch.node == n->row.id ? a : NULL;
 }
 
-bool prefetch_is_of_other(const struct node *n, const struct attempt *a, const struct model *m)
+bool prefetch_is_of_other(
+    const struct node *n, const struct attempt *a, const struct model *m, struct mono now)
 {
     const struct attempt *of = attempt_of(m, n);
-    return of && of != a;
+    return of && of != a && now.ms - of->prefetch.asked_at.ms < prefetch_wait_ms(of);
 }
 
 bool prefetch_order_of(const struct model *m, const struct node *n, struct prefetch_order *ret)
@@ -66,11 +74,12 @@ bool prefetch_order_of(const struct model *m, const struct node *n, struct prefe
     const struct attempt *a = attempt_of(m, n);
     if (!j || j->row.state == JOB_ENDED)
         return false;
+    bool is_here = job_attempt_on(j, j->row.attempts, n->row.id);
+    if (!is_here && !list_is_empty(&n->attempts))
+        return false;
     *ret = (struct prefetch_order){
         .job = j->row.id, .attempt = n->prefetch.attempt, .sequence = a ? a->row.sequence : 0};
-    /* between two attempts, or placed here */
-    return a || j->row.attempts == n->prefetch.attempt ||
-           job_attempt_on(j, j->row.attempts, n->row.id);
+    return a || is_here || j->row.attempts == n->prefetch.attempt; /* or between two attempts */
 }
 
 int apply_prefetch(

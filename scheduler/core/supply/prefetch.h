@@ -6,7 +6,7 @@
  *   EV_PREFETCH (decision) --> the node's agent is told --> EV_PREFETCHED (fact) --> the job moves
  *
  * Invariants:
- *  1. A move to a cheaper machine waits for a prefetch for at most PREFETCH_WAIT_MS, and at most
+ *  1. A move to a cheaper machine waits for a prefetch for at most prefetch_wait_ms, and at most
  *     once in PREFETCH_AGAIN_MS, whatever the agent reports. A failed prefetch ends the wait.
  *  2. Whatever was prefetched, the restore uses the newest checkpoint in the store: the agent
  *     copies only content with the right hash from what it has (ckpt/restore.c).
@@ -21,7 +21,7 @@
 
 #include "scheduler/core/model/model.h"
 
-#define PREFETCH_WAIT_MS 300000
+#define PREFETCH_WAIT_MAX_MS 300000
 #define PREFETCH_AGAIN_MS 3600000
 
 /* What to do before an attempt moves to a node that is up. */
@@ -33,11 +33,15 @@ enum prefetch_step {
 enum prefetch_step prefetch_step(
     const struct attempt *a, const struct node *to, struct mono now, struct mono *ret_until);
 
+/* The longest wait, by the size of the checkpoint; at most PREFETCH_WAIT_MAX_MS. */
+int64_t prefetch_wait_ms(const struct attempt *a);
+
 /* The same for an attempt that must leave its node, which waits for nothing: whether to ask. */
 bool prefetch_is_of_use(const struct attempt *a, const struct node *to, struct mono now);
 
-/* The node fetches for another attempt, which still runs. */
-bool prefetch_is_of_other(const struct node *n, const struct attempt *a, const struct model *m);
+/* The node fetches for another attempt, which still runs and waits for it. */
+bool prefetch_is_of_other(
+    const struct node *n, const struct attempt *a, const struct model *m, struct mono now);
 
 /* What the agent of a node is to fetch. */
 struct prefetch_order {
@@ -46,7 +50,8 @@ struct prefetch_order {
      * use */
     int64_t sequence;
 };
-/* False: nothing, and what was fetched is of no use any more. */
+/* False: nothing, and what was fetched is of no use any more: the job is elsewhere or over, or the
+ * node runs another one. */
 bool prefetch_order_of(const struct model *m, const struct node *n, struct prefetch_order *ret);
 
 /* What was in the store already of an attempt's last checkpoint. */

@@ -125,23 +125,30 @@ static void a_job_moves_when_its_checkpoint_is_there(void **state)
     lab_deinit(&l);
 }
 
-/* Longer than idle machines are kept, too. */
+/* Longer than idle machines are kept, too: by its size, up to five minutes. */
 static void a_move_waits_no_longer_than_the_limit(void **state)
 {
     (void)state;
-    struct lab l;
-    in_a_drought(&l, 1, 100);
-    int64_t node = lab_bring_up(&l, 3, 4);
-    lab_plan(&l);
-    wait_with_heartbeats(&l, PREFETCH_WAIT_MS - 10000);
-    assert_int_equal(lab_plan(&l), 0);
-    assert_false(is_moving(&l, 1));
-    assert_int_equal(model_node(l.m, node)->row.state, NODE_UP);
-    lab_check_wake(&l);
-    wait_with_heartbeats(&l, 10000);
-    assert_int_equal(lab_plan(&l), 1);
-    assert_true(is_moving(&l, 1));
-    lab_deinit(&l);
+    static const struct {
+        int64_t bytes, wait_ms;
+    } cases[] = {{1000, 30000}, {INT64_C(1) << 30, 130000}, {INT64_C(1) << 40, 300000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct lab l;
+        in_a_drought(&l, 1, 100);
+        model_job(l.m, 1)->row.ckpt_bytes = cases[i].bytes;
+        attempt_of(&l, 1)->prefetch.unchanged_bytes = cases[i].bytes;
+        int64_t node = lab_bring_up(&l, 3, 4);
+        lab_plan(&l);
+        wait_with_heartbeats(&l, cases[i].wait_ms - 10000);
+        assert_int_equal(lab_plan(&l), 0);
+        assert_false(is_moving(&l, 1));
+        assert_int_equal(model_node(l.m, node)->row.state, NODE_UP);
+        lab_check_wake(&l);
+        wait_with_heartbeats(&l, 20000);
+        assert_int_equal(lab_plan(&l), 1);
+        assert_true(is_moving(&l, 1));
+        lab_deinit(&l);
+    }
 }
 
 static void a_failed_prefetch_delays_nothing(void **state)
@@ -198,6 +205,7 @@ static void a_job_waits_for_one_prefetch_only(void **state)
     int64_t other = lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, other), first);
+    assert_false(has_order(&l, first)); /* what was fetched takes space of another job */
     assert_false(is_moving(&l, 1));
     int64_t next = 0;
     for (int64_t k = 4; model_instance(l.m, k); k++)
