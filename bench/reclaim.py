@@ -13,7 +13,8 @@ import lab
 
 ROUNDS = 5  # of each kind
 LAUNCH_MS, BOOT_MS, START_MS = 300, 1500, 700
-BULK = 64 << 20  # bytes of a checkpoint; no two share any
+BULK = 64 << 20  # bytes of a checkpoint
+FRESH, SHARED = (BULK, 0), (0, BULK)  # no two checkpoints share any; all share all but one file
 NOTICE_S = 15
 RESERVE = "2s"
 PARTS = ("wait", "launch", "boot", "agent", "place", "prepare", "restore", "warm_up")
@@ -36,12 +37,16 @@ def bench(say):
     bench_with(say, {}, "notice of %d s" % NOTICE_S, notice)
     what = "the same, notice_reserve %s" % RESERVE
     bench_with(say, {"notice_reserve": RESERVE}, what, notice)
+    what += ", prefetched"
+    bench_with(say, {"notice_reserve": RESERVE}, what, notice, SHARED)
 
 
-def bench_with(say, pool, what, how):
+def bench_with(say, pool, what, how, bulk=FRESH):
     cloud = {"launch_delay_ms": LAUNCH_MS, "boot_delay_ms": BOOT_MS, "start_delay_ms": START_MS}
     with lab.Lab(cloud=cloud, pool=pool) as l:
-        job = l.submit("chain.py", 1000000, 0.02, BULK, method="coop", every_ms=3000, market="spot")
+        job = l.submit(
+            "chain.py", 1000000, 0.02, *bulk, method="coop", every_ms=3000, market="spot"
+        )
         l.wait_event(job, "saved")
         print_parts(say, what, [reclaim(l, job, how) for _ in range(ROUNDS)])
         l.post("/jobs/%d/cancel" % job)
