@@ -35,7 +35,8 @@ static void write_constant(const char *dir)
 }
 
 /* Attempt 1 of job 1 saves much that stays the same, and this state. */
-static void save(struct world *w, int64_t sequence, const char *state)
+static void save_sealed(
+    struct world *w, int64_t sequence, const char *state, const struct ckpt_crypt *crypt)
 {
     char *dir = mem_printf("%s/elsewhere", w->dir), *path = mem_printf("%s/state", dir);
     struct store *store;
@@ -47,12 +48,17 @@ static void save(struct world *w, int64_t sequence, const char *state)
     }
     world_write(path, state);
     assert_int_equal(store_open(w->store_url, NULL, &store, &e), 0);
-    const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
+    const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1, .crypt = crypt};
     if (ckpt_save(&j, (struct ckpt_id){1, sequence}, dir, sequence, NULL, &stats, &e) != 0)
         fail_msg("%s", e.text);
     store_close(store);
     free(path);
     free(dir);
+}
+
+static void save(struct world *w, int64_t sequence, const char *state)
+{
+    save_sealed(w, sequence, state, NULL);
 }
 
 static void remove_chunks(struct world *w)
@@ -78,6 +84,11 @@ static bool is_prefetched(struct world *w, int64_t sequence)
 static bool has_failed(struct world *w, int64_t job)
 {
     return w->status.prefetched.job == job && w->status.prefetched.text[0];
+}
+
+static bool is_ordered(struct world *w, int64_t job)
+{
+    return w->status.prefetched.job == job;
 }
 
 static char *kept_tree(struct world *w)
@@ -180,7 +191,40 @@ static void what_was_fetched_goes_when_the_job_runs_elsewhere(void **state)
     assert_int_equal(w->status.prefetched.job, 0);
 }
 
-/* A part that an agent left behind is continued by the next one. */
+static void an_encrypted_checkpoint_waits_for_the_jobs_keys(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    static char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    static char *keys[] = {key};
+    const struct wire_secrets secrets = {
+        .version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true};
+    struct ckpt_crypt crypt = {.encrypts = true};
+    struct err e;
+    assert_int_equal(crypt_add(&crypt, key, &e), 0);
+    save_sealed(w, 1, "one\n", &crypt);
+    crypt_wipe(&crypt);
+    world_start_agent(w);
+    w->prefetch = (struct wire_prefetch){.job = 1, .attempt = 1, .sequence = 1};
+    w->prefetch.needs_secrets = true;
+    world_go(w);
+    world_until(w, is_ordered, 1, "the agent has the order");
+    assert_int_equal(w->status.prefetched.sequence, 0);
+    assert_string_equal(w->status.prefetched.text, "");
+    w->prefetch.secrets = secrets;
+    world_go(w);
+    world_until(w, is_prefetched, 1, "the checkpoint is fetched");
+    assert_false(world_log_has(w, key));
+    remove_chunks(w);
+    struct wire_desired_attempt *a = want_coop(w, 2, resume_script);
+    a->needs_secrets = true;
+    a->secrets = secrets;
+    world_go(w);
+    world_until(w, has_ended, 1, "the next attempt ended");
+    assert_end(w, WIRE_END_SUCCEEDED);
+    assert_string_equal(world_output(w, 1), "1 one\n");
+    assert_int_equal(world_reported(w, 1)->reused_bytes, (int64_t)CONSTANT_BYTES + 4);
+}
+
 static void a_prefetch_survives_a_restart_of_the_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -202,6 +246,7 @@ int main(int argc, char **argv)
         world_test(a_newer_checkpoint_is_fetched_too),
         world_test(a_failure_is_reported_and_the_job_starts_without_it),
         world_test(what_was_fetched_goes_when_the_job_runs_elsewhere),
+        world_test(an_encrypted_checkpoint_waits_for_the_jobs_keys),
         world_test(a_prefetch_survives_a_restart_of_the_agent),
     };
     return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
