@@ -47,6 +47,7 @@
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
+#include "scheduler/core/supply/prefetch.h"
 #include <stdlib.h>
 
 #define LOST_LEASES 2       /* an instance with a lost node is ended after this many leases */
@@ -250,6 +251,7 @@ static bool find_place(struct planner *p, const struct model *m, const struct sh
         ret_event->place.n_more = n ? (size_t)n - 1 : 0;
     } else {
         const struct node *n = nodes_best(m, s, now);
+        n = n ? prefetch_place(m, s, n, now) : NULL;
         ret_event->place.node = n ? n->row.id : CORE_ID_NONE;
     }
     return ret_event->place.node != CORE_ID_NONE;

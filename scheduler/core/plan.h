@@ -14,7 +14,8 @@
  *     those (reserve.c);
  *  2. places for pending jobs, in queue order (a shape that does not fit lets others pass). Owned
  *     nodes come before spot before on-demand; then the lowest cost of reading the job's input;
- *     then the node with the least left (gpus, then cpus, then memory, then id). A job that can
+ *     then, if no dearer, the node that prefetched its checkpoint (prefetch.h); then the node with
+ *     the least left (gpus, then cpus, then memory, then id). A job that can
  *     start does: it never waits for a nearer or cheaper machine. A requested market limits only
  *     capacity that is paid by the hour: owned nodes serve every job. Jobs within their team's
  *     quota go before borrowing ones, and preempt those where they do not fit; so do jobs of a

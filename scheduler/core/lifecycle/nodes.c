@@ -178,6 +178,7 @@ void node_unindex(struct model *m, struct node *n)
     assert(n->row.state == NODE_GONE && list_is_empty(&n->attempts));
     node_refresh(m, n, false);
     rack_leave(m, n);
+    link_remove(&n->prefetch.in_all);
     model_remove_node(m, n);
     if (n->instance) {
         boots_left(n->instance);
@@ -205,6 +206,7 @@ void node_attach(struct model *m, struct node *n, struct attempt *a)
     resources_take(&n->free, &a->allocated);
     node_take_stock(n, a->job, 1);
     list_push_back(&n->attempts, &a->on_node);
+    link_remove(&n->prefetch.in_all);
     a->node = n;
     if (n->row.market == MARKET_ON_DEMAND)
         supply_note_costly(m, a);

@@ -289,6 +289,7 @@ struct node {
     char disk_full[CORE_TEXT_MAX]; /* not stored; the reason, "" = it has space */
     struct {
         int64_t job, attempt;        /* that it was told to fetch for; CORE_ID_NONE */
+        struct link in_all;          /* until it runs something: the model's nodes that were told */
     } prefetch;                      /* supply/prefetch.h; not stored */
     struct gpu_kind gpu;             /* elastic: from the offer */
     char features[FEATURES_ALL_MAX]; /* all features */

@@ -6,6 +6,9 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/constraints_model.h"
+#include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/reserve.h"
 
 #include "base/minmax.h"
 #include <inttypes.h>
@@ -82,6 +85,28 @@ bool prefetch_order_of(const struct model *m, const struct node *n, struct prefe
     return a || is_here || j->row.attempts == n->prefetch.attempt; /* or between two attempts */
 }
 
+/* As good as `best` otherwise. */
+static bool may_replace(
+    const struct node *n, const struct node *best, const struct shape *s, struct stamp now)
+{
+    return n->pool == best->pool && n->row.market == best->row.market &&
+           n->row.price_uusd_h <= best->row.price_uusd_h && node_takes_work(n) &&
+           node_has_capacity(n, s) && node_suits(n, s) && reserve_allows(n, s, now);
+}
+
+const struct node *prefetch_place(
+    const struct model *m, const struct shape *s, const struct node *best, struct stamp now)
+{
+    const struct job *j = model_job(m, s->head);
+    LIST_FOREACH (&m->supply.prefetches, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, prefetch.in_all);
+        if (n->prefetch.job == s->head && n->prefetch.attempt == j->row.attempts &&
+            may_replace(n, best, s, now))
+            return n;
+    }
+    return best;
+}
+
 int apply_prefetch(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
@@ -97,6 +122,8 @@ int apply_prefetch(
     a->prefetch.is_over = false;
     n->prefetch.job = j->row.id;
     n->prefetch.attempt = a->row.attempt;
+    link_remove(&n->prefetch.in_all);
+    list_push_back(&m->supply.prefetches, &n->prefetch.in_all);
     *ADD_ROW(m, prefetches) = n->row.id;
     model_note_change(m);
     history(m, ev->now, "prefetch", (struct history_of){.attempt = a, .node = n},

@@ -43,6 +43,11 @@ bool prefetch_is_of_use(const struct attempt *a, const struct node *to, struct m
 bool prefetch_is_of_other(
     const struct node *n, const struct attempt *a, const struct model *m, struct mono now);
 
+/* For the first job of a shape, which `best` would be chosen for: the node that has its checkpoint,
+ * if that is as good; else `best`. */
+const struct node *prefetch_place(
+    const struct model *m, const struct shape *s, const struct node *best, struct stamp now);
+
 /* What the agent of a node is to fetch. */
 struct prefetch_order {
     int64_t job, attempt;

@@ -9,8 +9,9 @@
 #include "scheduler/core/model/model.h"
 
 struct supply_state {
-    struct capacity used; /* by all pools together (offers.c) */
-    struct list costly;   /* attempts on on-demand machines, longest first (launch.c) */
+    struct capacity used;   /* by all pools together (offers.c) */
+    struct list costly;     /* attempts on on-demand machines, longest first (launch.c) */
+    struct list prefetches; /* empty nodes that were told to prefetch (prefetch.c) */
 };
 
 #endif

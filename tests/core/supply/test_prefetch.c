@@ -236,6 +236,9 @@ static void each_of_two_jobs_has_its_own_node(void **state)
     assert_false(is_moving(&l, o[0].job));
     report(&l, o[1].job, nodes[0], ""); /* of another job's node: changes nothing */
     assert_int_equal(lab_plan(&l), 0);
+    lab_ended(&l, o[1].job, END_EVICTED, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, o[1].job), nodes[1]); /* although the other has a lower id */
     lab_deinit(&l);
 }
 
