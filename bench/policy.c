@@ -24,7 +24,9 @@
  *
  * Tables are learned from other times than those that are judged: for 2022 from 2023, for 2023 from
  * 2022, for other folders from both and from the first 40 % of their own time, which is not judged.
- * A tick of a 16-node trace counts as up when all 16 nodes are available.
+ * Every four days they learn from the folder's own time so far, and most from the judged set of
+ * zones itself, as belayd observes what its own jobs use. A tick of a 16-node trace counts as up
+ * when all 16 nodes are available.
  */
 #include "base/mem.h"
 #include "base/minmax.h"

@@ -95,6 +95,24 @@ size_t policy_regions(const struct folder *f, struct group *groups)
     return group_by(f, groups, has_same_region);
 }
 
+/* Learns from the folder, and then, with more weight, from the sets of zones that are judged:
+ * belayd observes the offers of its own jobs. */
+static void learn_sets(const struct world *w, const struct group *groups, size_t n_groups,
+    size_t until, size_t like, const struct deadline_chain *single,
+    struct deadline_chain *ret_chain)
+{
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+
+    policy_count(w, groups[0].f, groups[0].n, until, like, single, counts);
+    if (until > 0)
+        deadline_counts_fade(counts, POLICY_FADE);
+    for (size_t i = 0; i < n_groups; i++)
+        policy_watch(
+            groups[i].f, groups[i].zones, groups[i].n, until, single, counts, NULL, NULL, NULL);
+    deadline_chain_init(ret_chain, counts);
+    free(counts);
+}
+
 void policy_known_init(
     const struct world *w, struct group *groups, size_t n_groups, struct known *k)
 {
@@ -107,7 +125,10 @@ void policy_known_init(
         const size_t until = i * (size_t)(EPOCH_MS / k->tick_ms);
         k->begins_ms[i] = (int64_t)i * EPOCH_MS;
         policy_learn(w, f, 1, until, like, NULL, &k->single[i]);
-        policy_learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
+        if (n > 1)
+            learn_sets(w, groups, n_groups, until, like, &k->single[i], &k->chain[i]);
+        else
+            policy_learn(w, f, 1, until, like, NULL, &k->chain[i]);
     }
     for (size_t i = 0; i < n_groups; i++) {
         groups[i].set_class = mem_array(groups[i].ticks, sizeof(uint16_t));

@@ -15,8 +15,6 @@
 #include <string.h>
 
 #define SUBSETS 12
-/* weight, in counts, that a row learned elsewhere keeps next to the folder's own counts */
-#define FADE 50
 
 void policy_die(const char *text)
 {
@@ -212,20 +210,27 @@ static void learn_folder(const struct folder *f, double part, size_t ticks_most,
     }
 }
 
+void policy_count(const struct world *w, const struct folder *judged, size_t n, size_t until,
+    size_t like, const struct deadline_chain *single, struct deadline_counts *ret_counts)
+{
+    memset(ret_counts, 0, sizeof *ret_counts);
+    ret_counts->borders = judged->borders;
+    ret_counts->of_several = n > 1;
+    for (size_t i = 0; i < w->n; i++)
+        learn_folder(
+            &w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, ret_counts);
+    if (until > 0) {
+        deadline_counts_fade(ret_counts, POLICY_FADE);
+        learn_folder(judged, 1, until, like, n, single, ret_counts);
+    }
+}
+
 void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until,
     size_t like, const struct deadline_chain *single, struct deadline_chain *ret_chain)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
 
-    counts->borders = judged->borders;
-    counts->of_several = n > 1;
-    for (size_t i = 0; i < w->n; i++)
-        learn_folder(
-            &w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, counts);
-    if (until > 0) {
-        deadline_counts_fade(counts, FADE);
-        learn_folder(judged, 1, until, like, n, single, counts);
-    }
+    policy_count(w, judged, n, until, like, single, counts);
     deadline_chain_init(ret_chain, counts);
     free(counts);
 }

@@ -58,8 +58,14 @@ void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t 
     const struct deadline_chain *single, struct deadline_counts *counts,
     const struct deadline_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);
 
-/* Learns the chain of n zones together: counts from elsewhere, faded, then those of the folder
- * itself up to tick `until`, from traces of length `like`. */
+/* Weight, in counts, that a row learned elsewhere keeps next to counts from closer to the job. */
+#define POLICY_FADE 50
+
+/* Counts the transitions of n zones together: elsewhere, faded, then those of the folder itself up
+ * to tick `until`, from traces of length `like`. */
+void policy_count(const struct world *w, const struct folder *judged, size_t n, size_t until,
+    size_t like, const struct deadline_chain *single, struct deadline_counts *ret_counts);
+/* The chain of these counts. */
 void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until,
     size_t like, const struct deadline_chain *single, struct deadline_chain *ret_chain);
 
