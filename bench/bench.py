@@ -547,7 +547,8 @@ def bench_fair():
 def bench_policy():
     """Windows a trace: 300, or BELAY_BENCH_OFFSETS. BELAY_BENCH_ONLY: a word of a heading, or a
     folder. BELAY_BENCH_CHOOSE=1 prints, instead, what sets of the cap's constants cost on each
-    year. BELAY_BENCH_LAW=LOSSES,INTERRUPTIONS,PART uses other constants.
+    year. BELAY_BENCH_LAW=LOSSES,INTERRUPTIONS,PART uses other constants. BELAY_BENCH_HINDSIGHT=1
+    learns from the judged time itself.
     """
     only, law = os.environ.get("BELAY_BENCH_ONLY"), os.environ.get("BELAY_BENCH_LAW")
     done = subprocess.run(
@@ -559,6 +560,7 @@ def bench_policy():
         + (["--only", only] if only else [])
         + (["--law", law] if law else [])
         + (["--choose"] if os.environ.get("BELAY_BENCH_CHOOSE") else [])
+        + (["--hindsight"] if os.environ.get("BELAY_BENCH_HINDSIGHT") else [])
         + [traces_top()]
     )
     if done.returncode not in (0, 77):  # 77: no traces; it has printed so

@@ -4,7 +4,8 @@
  * "Can't Be Late", NSDI 2024): under belay's rule (scheduler/core/deadline/deadline.h), under the
  * rules that it is compared with, and at the optimum.
  *
- *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,INTERRUPTIONS,PART] [DIR]
+ *     bench_policy [--offsets N] [--only WORD] [--choose] [--hindsight]
+ *                  [--law LOSSES,INTERRUPTIONS,PART] [DIR]
  *
  * DIR, or BELAY_TRACES, contains availability/; the default is ../shared/traces.
  *
@@ -25,8 +26,9 @@
  * Tables are learned from other times than those that are judged: for 2022 from 2023, for 2023 from
  * 2022, for other folders from both and from the first 40 % of their own time, which is not judged.
  * Every four days they learn from the folder's own time so far, and most from the judged set of
- * zones itself, as belayd observes what its own jobs use. A tick of a 16-node trace counts as up
- * when all 16 nodes are available.
+ * zones itself, as belayd observes what its own jobs use. --hindsight: from the judged time itself,
+ * and with several zones from nothing else: the most that better learning could bring. A tick of a
+ * 16-node trace counts as up when all 16 nodes are available.
  */
 #include "base/mem.h"
 #include "base/minmax.h"
@@ -656,6 +658,8 @@ int main(int argc, char **argv)
             w->law = &law;
         } else if (str_eq(argv[i], "--choose"))
             chooses = true;
+        else if (str_eq(argv[i], "--hindsight"))
+            w->in_hindsight = true;
         else
             dir = argv[i];
     }

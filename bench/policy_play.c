@@ -105,7 +105,7 @@ static void learn_sets(const struct world *w, const struct group *groups, size_t
 
     policy_count(w, groups[0].f, groups[0].n, until, like, single, counts);
     if (until > 0)
-        deadline_counts_fade(counts, POLICY_FADE);
+        deadline_counts_fade(counts, w->in_hindsight ? 0 : POLICY_FADE);
     for (size_t i = 0; i < n_groups; i++)
         policy_watch(
             groups[i].f, groups[i].zones, groups[i].n, until, single, counts, NULL, NULL, NULL);
@@ -120,9 +120,13 @@ void policy_known_init(
     const size_t n = groups[0].n, like = f->zones[groups[0].zones[0]].n;
 
     *k = (struct known){.tick_ms = f->zones[groups[0].zones[0]].tick_ms};
-    k->n = (size_t)((int64_t)groups[0].ticks * k->tick_ms / EPOCH_MS) + 1;
+    if (w->in_hindsight)
+        k->n = 1;
+    else
+        k->n = (size_t)((int64_t)groups[0].ticks * k->tick_ms / EPOCH_MS) + 1;
     for (size_t i = 0; i < k->n; i++) {
-        const size_t until = i * (size_t)(EPOCH_MS / k->tick_ms);
+        const size_t until =
+            w->in_hindsight ? groups[0].ticks : i * (size_t)(EPOCH_MS / k->tick_ms);
         k->begins_ms[i] = (int64_t)i * EPOCH_MS;
         policy_learn(w, f, 1, until, like, NULL, &k->single[i]);
         if (n > 1)

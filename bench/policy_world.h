@@ -36,6 +36,7 @@ struct world {
     struct folder folders[FOLDERS_MAX];
     size_t offsets;
     const char *only;
+    bool in_hindsight;              /* learns from the judged time itself */
     const struct deadline_law *law; /* constants of belay's cap; NULL: belayd's default */
 };
 
