@@ -119,7 +119,9 @@ static int evict(char *dir, struct err *e)
 
         if (fd < 0)
             continue;
-        fdatasync(fd);
+        /* without the flush of fdatasync, which takes a millisecond a file */
+        sync_file_range(fd, 0, 0,
+            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
         posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
         close(fd);
     }

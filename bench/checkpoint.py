@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saves and restores, compared with tar | zstd, restic, rclone and the aws command on the same
-trees, where these are installed, and with the limit of the disk or the server.
+trees, where these are installed, with cp, and with the limit of the disk or the server.
 
 BELAY_BENCH_MIB: size of the large trees (4096). BELAY_BENCH_DIR: where all data is written.
+BELAY_BENCH_TREES: names of the trees, separated by spaces (all).
 BELAY_BENCH_S3: ceph or swift, a server of tests/s3server.py; only for tools that speak S3
 (BELAY_BENCH_S3_MIB: 1024).
 """
@@ -22,11 +23,13 @@ import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
 import s3server  # noqa: E402
+import trees  # noqa: E402
 
 SMALL_FILES = 10000
 CHANGED = 20  # one file in this many
 PUTS, PUT_MIB = 8, 4  # in parallel, of this size
 ROUNDS = 3  # of limit and figure alternately: a virtual disk varies from second to second
+LONG_MS = 20000  # a round that takes longer is the last one
 
 
 class Tool:
@@ -57,19 +60,6 @@ def timed(act):
     began = time.monotonic()
     act()
     return 1000 * (time.monotonic() - began)
-
-
-def sync(path):
-    """Syncs a file or a tree of this machine; does nothing for a URL."""
-    for folder, _, files in (
-        os.walk(path)
-        if os.path.isdir(path)
-        else [(os.path.dirname(path), [], [os.path.basename(path)])]
-    ):
-        for name in files:
-            fd = os.open(os.path.join(folder, name), os.O_RDONLY)
-            os.fsync(fd)
-            os.close(fd)
 
 
 def shell(line, **names):
@@ -118,13 +108,25 @@ class Restic:
 
 class Rclone:
     name, commands = "rclone", ("rclone",)
-    quiet = "rclone -q --config /dev/null "
+    quiet = "rclone -q --links --config /dev/null "
 
     def save(self, tree, at):
         shell(self.quiet + 'sync "$TREE" "$AT"', TREE=tree, AT=at)
 
     def restore(self, at, tree):
         shell(self.quiet + 'sync "$AT" "$TREE"', TREE=tree, AT=at)
+
+
+class Cp:
+    """No peer, since it compresses and verifies nothing: the time of the plainest copy."""
+
+    name, commands = "cp", ("cp",)
+
+    def save(self, tree, at):
+        shell('cp -a "$TREE" "$AT"', TREE=tree, AT=at)
+
+    def restore(self, at, tree):
+        shell('cp -a "$AT" "$TREE"', TREE=tree, AT=at)
 
 
 class Aws:
@@ -151,7 +153,7 @@ class Aws:
 class Disk:
     """A directory."""
 
-    title, peers, mib = "", (TarZstd, Restic, Rclone), 4096
+    title, peers, mib, rounds = "", (TarZstd, Restic, Rclone, Cp), 4096, ROUNDS
     takes, gives = "the disk writes", "the disk reads"
 
     def __init__(self, dir):
@@ -178,7 +180,8 @@ class Disk:
         self.fresh(name)
 
     def sync(self, _):
-        sync(self.path("peer"))
+        """Syncs once: an fsync of each file would take longer than a peer needs for durability."""
+        shell('sync -f "$AT"', AT=self.path("peer"))
 
     def evict(self, tool, name):
         path = self.path(name)
@@ -198,7 +201,7 @@ class Disk:
 class Bucket:
     """A bucket of a server that is started for it."""
 
-    peers, mib = (Rclone, Aws, Restic), 1024
+    peers, mib, rounds = (Rclone, Aws, Restic), 1024, 1
     takes, gives = "curl, %d PUTs at once" % PUTS, "curl, %d GETs at once" % PUTS
 
     def __init__(self, which, dir):
@@ -337,27 +340,29 @@ class Bench:
         saved = self.again(change, lambda: tool("save", tree)) or saved
         snapshot = tool("snapshot", tree)
         pause = snapshot["ms"] if snapshot["bytes"] else saved["ms"]
-        self.place.evict(tool, "store")
-        back = tool("restore", self.out)
-        subprocess.run(["diff", "-r", tree, self.out], check=True)
-        others = {}
+        backs = [self.restore(tool)]
+        subprocess.run(["diff", "-r", "--no-dereference", tree, self.out], check=True)
+        shutil.rmtree(self.out)
+        others, ratios = {}, {}
         for p in [peer() for peer in self.peers]:
             at = self.place.peer(p)
+            os.sync()
             took = timed(lambda: p.save(tree, at))
             if change:
                 self.place.sync(at)
             took = self.again(change, lambda: timed(lambda: p.save(tree, at))) or took
             synced = took + timed(lambda: self.place.sync(at))
-            self.place.evict(tool, "peer")
-            shutil.rmtree(self.out)
-            others[p.name] = (took, timed(lambda: p.restore(at, self.out)), synced)
+            theirs, mine = self.restore_in_turn(tool, p, at)
+            backs += mine
+            ratios[p.name] = statistics.median(t / max(m["ms"], 1) for t, m in zip(theirs, mine))
+            others[p.name] = (took, statistics.median(theirs), synced)
             self.place.drop("peer")
-        shutil.rmtree(self.out)
+        back = {key: statistics.median(b[key] for b in backs) for key in ("ms", "peak_kib")}
         what += self.place.title
         self.line("%s, save" % what, saved["ms"], {n: o[0] for n, o in others.items()})
         if isinstance(self.place, Disk):
             self.line("  the others with sync", saved["ms"], {n: o[2] for n, o in others.items()})
-        self.line("%s, restore" % what, back["ms"], {n: o[1] for n, o in others.items()})
+        self.line("%s, restore" % what, back["ms"], {n: o[1] for n, o in others.items()}, ratios)
         self.say(
             "  the program waits",
             "%d ms" % pause,
@@ -368,7 +373,26 @@ class Bench:
             "  peak memory of save and restore",
             "%.0f MiB, %.0f MiB" % (saved["peak_kib"] / 1024, back["peak_kib"] / 1024),
         )
-        return saved, back
+        return saved
+
+    def restore(self, tool):
+        self.place.evict(tool, "store")
+        return tool("restore", self.out)
+
+    def restore_in_turn(self, tool, peer, at):
+        """Restores with the peer and with belay alternately; returns the results of each."""
+        theirs, mine = [], []
+        for _ in range(self.place.rounds):
+            os.sync()
+            self.place.evict(tool, "peer")
+            theirs.append(timed(lambda: peer.restore(at, self.out)))
+            shutil.rmtree(self.out)
+            os.sync()
+            mine.append(self.restore(tool))
+            shutil.rmtree(self.out)
+            if theirs[-1] + mine[-1]["ms"] > LONG_MS:
+                break
+        return theirs, mine
 
     def again(self, change, save):
         if change:
@@ -376,16 +400,21 @@ class Bench:
             return save()
         return None
 
-    def line(self, what, mine, others):
-        if not others:
-            self.say(what, "%.2f s" % (mine / 1000))
-            return
-        best = min(others, key=lambda name: others[name])
+    def line(self, what, mine, others, ratios=None):
+        """ratios: medians of pairs; otherwise the figures are compared."""
+        ratios = ratios or {name: o / max(mine, 1) for name, o in others.items()}
+        peers = [name for name in ratios if name != Cp.name]
+        parts = []
+        if peers:
+            best = min(peers, key=lambda name: ratios[name])
+            parts.append("%.2f x as fast as %s" % (ratios[best], best))
+        if Cp.name in ratios:
+            parts.append("%.2f of cp" % ratios[Cp.name])
         self.say(
             what,
             "%.2f s" % (mine / 1000),
             ", ".join("%s: %.2f s" % (name, o / 1000) for name, o in others.items()),
-            "%.2f x as fast as %s" % (others[best] / mine, best),
+            ", ".join(parts),
         )
 
     def tool(self):
@@ -460,7 +489,7 @@ class Bench:
             for i in range(0, n, CHANGED):
                 tool("fill", os.path.join(tree, "%05d" % i), str(size), str(next(seeds)))
 
-        saved, _ = self.measure(
+        saved = self.measure(
             "%d MiB in %d files, 1 of %d changed" % (n * size, n, CHANGED), tree, tool, change
         )
         self.say(
@@ -470,11 +499,36 @@ class Bench:
         )
         self.close_tool(tool)
 
-    def run(self):
+    def others_tree(self, name, fill, mib):
+        tree = self.fresh("tree")
         try:
-            self.one_file()
-            self.small_files()
-            self.changed()
+            fill(tree, mib)
+        except (FileNotFoundError, ImportError) as e:
+            self.say(name, "cannot be made: %s" % e)
+            return
+        files = [os.path.join(d, n) for d, _, names in os.walk(tree) for n in names]
+        size = sum(os.lstat(path).st_size for path in files)
+        tool = self.tool()
+        self.measure("%s, %d files, %d MiB" % (name, len(files), size >> 20), tree, tool)
+        self.close_tool(tool)
+
+    def run(self):
+        runs = {
+            "file": self.one_file,
+            "small": self.small_files,
+            "changed": self.changed,
+            "usr": lambda: self.others_tree("/usr", trees.system, self.mib),
+            "git": lambda: self.others_tree("git repository", trees.repository, self.mib),
+            "state": lambda: self.others_tree("state_dict", trees.state_dict, self.mib * 5 // 4),
+        }
+        names = os.environ.get("BELAY_BENCH_TREES", " ".join(runs)).split()
+        try:
+            for name in names:
+                if name not in runs:
+                    raise SystemExit(
+                        "bench: BELAY_BENCH_TREES has %s: %s" % (name, ", ".join(runs))
+                    )
+                runs[name]()
         finally:
             self.close()
 
