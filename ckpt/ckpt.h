@@ -3,8 +3,9 @@
  * Checkpoints of one job in a store: save a directory, restore the newest that verifies, keep N.
  *
  * Layout under the job's prefix "<cluster>/jobs/<job>/":
- *     chunks/ATTEMPT/<sha-256 of the content>   raw or zstd, as the manifest says; encrypted with
- *                                               crypt_seal, and named with crypt_name
+ *     chunks/ATTEMPT/<sha-256 of the content>   chunks, and packs of chunks (pack.h); raw or zstd,
+ *                                               as the manifest says; encrypted with crypt_seal,
+ *                                               and named with crypt_name
  *     manifests/ATTEMPT-SEQUENCE.json           written last, by conditional create; encrypted as
  *                                               sealed.h says
  *     fences/ATTEMPT                            an attempt's claim: written when it starts
@@ -54,7 +55,7 @@
 #include <stdbool.h>
 
 #define CKPT_CHUNK_BYTES (4u << 20)
-#define CKPT_MANIFEST_BYTES_MAX (160u << 20) /* a million entries with paths of about 80 bytes */
+#define CKPT_MANIFEST_BYTES_MAX (192u << 20) /* a million entries with paths of about 80 bytes */
 #define CKPT_FILES_MAX 1000000
 #define CKPT_PATH_MAX 4096
 #define CKPT_NUMBER_MAX INT64_C(9999999999) /* of an attempt or a sequence: 10 digits */

@@ -100,13 +100,21 @@ static void keep_name(struct clean *c, const struct layout_name *name)
     smap_put(&c->kept, name->s, c);
 }
 
-static void keep_chunks(struct clean *c, const struct manifest *m)
+static void keep_object(
+    struct clean *c, const struct manifest *m, const struct manifest_chunk *object)
 {
-    for (size_t i = 0; i < m->n_chunks; i++) {
-        struct layout_name name = layout_chunk(c->job, m->key, m->id.attempt, m->chunks[i].sha256);
+    struct layout_name name = layout_chunk(c->job, m->key, m->id.attempt, object->sha256);
 
-        keep_name(c, &name);
-    }
+    keep_name(c, &name);
+}
+
+static void keep_objects(struct clean *c, const struct manifest *m)
+{
+    for (size_t i = 0; i < m->n_chunks; i++)
+        if (!m->chunks[i].pack)
+            keep_object(c, m, &m->chunks[i]);
+    for (size_t i = 0; i < m->n_packs; i++)
+        keep_object(c, m, &m->packs[i]);
 }
 
 /* Keeps the checkpoint's manifest and chunks. A damaged manifest is set aside (ERR_CORRUPT). */
@@ -114,14 +122,14 @@ static int keep_checkpoint(struct clean *c, struct ckpt_id id, struct err *e)
 {
     struct layout_name name = layout_manifest(c->job, id);
     struct manifest m;
-    int rc = layout_read_manifest(c->job, id, &m, e);
+    int rc = layout_read_chunks(c->job, id, &m, e);
 
     if (rc == ERR_CORRUPT)
         layout_set_aside(c->job, name.s, e);
     if (rc)
         return rc;
     keep_name(c, &name);
-    keep_chunks(c, &m);
+    keep_objects(c, &m);
     manifest_deinit(&m);
     return 0;
 }
@@ -320,7 +328,7 @@ bool clean_for_space(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep
     if (may && !rc)
         rc = choose_kept(&c, &e);
     if (may && !rc && being_saved)
-        keep_chunks(&c, being_saved);
+        keep_objects(&c, being_saved);
     if (may && !rc)
         rc = remove_manifests(&c, &e);
     if (may && !rc)

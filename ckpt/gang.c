@@ -494,6 +494,7 @@ static int add_part(struct manifest *m, int32_t rank, const struct manifest *par
 {
     char dir[GANG_RANK_DIR_MAX];
     struct manifest_entry *top = manifest_add_entry(m);
+    uint32_t n_packs = (uint32_t)m->n_packs;
     int rc = 0;
 
     gang_rank_dir(rank, dir);
@@ -501,8 +502,14 @@ static int add_part(struct manifest *m, int32_t rank, const struct manifest *par
         .path = manifest_text(m, dir, strlen(dir)), .type = MANIFEST_DIR, .mode = 0700};
     for (size_t i = 0; !rc && i < part->n_entries; i++)
         rc = add_entry(m, dir, &part->entries[i], e);
-    for (size_t i = 0; !rc && i < part->n_chunks; i++)
-        *manifest_add_chunk(m) = part->chunks[i];
+    for (size_t i = 0; !rc && i < part->n_chunks; i++) {
+        struct manifest_chunk *c = manifest_add_chunk(m);
+
+        *c = part->chunks[i];
+        c->pack += c->pack ? n_packs : 0;
+    }
+    for (size_t i = 0; !rc && i < part->n_packs; i++)
+        *manifest_add_pack(m) = part->packs[i];
     return rc;
 }
 
@@ -738,7 +745,8 @@ int32_t gang_ranks(const struct manifest *m)
     return n;
 }
 
-/* Keeps only the chunks of bytes from .. to - 1 of the content. Parts share no chunks. */
+/* Keeps only the chunks of bytes from .. to - 1 of the content. Parts share no chunks. All packs
+ * stay, so that their numbers do: those without chunks are not read. */
 static void keep_chunks(struct manifest *m, int64_t from, int64_t to)
 {
     size_t n = 0;

@@ -3,6 +3,7 @@
  * The manifest as a structure: rules, cuts and pieces. Its text is in manifest_json.c.
  */
 #include "ckpt/manifest.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>
@@ -35,6 +36,7 @@ void manifest_deinit(struct manifest *m)
 {
     manifest_drop_entries(m);
     free(m->chunks);
+    free(m->packs);
     *m = (struct manifest){0};
 }
 
@@ -155,6 +157,13 @@ struct manifest_chunk *manifest_add_chunk(struct manifest *m)
     return &m->chunks[m->n_chunks++];
 }
 
+struct manifest_chunk *manifest_add_pack(struct manifest *m)
+{
+    m->packs = grown(m->packs, m->n_packs, &m->cap_packs, sizeof(m->packs[0]));
+    m->packs[m->n_packs] = (struct manifest_chunk){0};
+    return &m->packs[m->n_packs++];
+}
+
 int manifest_check_path(const char *path, struct err *e)
 {
     size_t len = strlen(path);
@@ -181,41 +190,53 @@ int manifest_check_path(const char *path, struct err *e)
     }
 }
 
-static void end_chunk(struct manifest *m, int64_t *open_bytes)
+/* Adds a chunk of n bytes, if n is not 0. */
+static void add_cut(struct manifest *m, int64_t n, uint32_t pack)
 {
     struct manifest_chunk *c;
 
-    if (*open_bytes == 0)
+    if (n == 0)
         return;
     c = manifest_add_chunk(m);
-    c->size = c->stored = *open_bytes;
-    *open_bytes = 0;
+    c->size = c->stored = n;
+    c->pack = pack;
+}
+
+static bool is_small(const struct manifest_entry *entry)
+{
+    return manifest_content(entry) > 0 && manifest_content(entry) < MANIFEST_CUT_BYTES;
+}
+
+/* One of how many small files ends a chunk. */
+static uint64_t cut_every(const struct manifest *m)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < m->n_entries; i++)
+        n += is_small(&m->entries[i]);
+    return 1 + n / MANIFEST_PACKED_MAX;
 }
 
 void manifest_cut(struct manifest *m)
 {
-    int64_t open_bytes = 0; /* of the current chunk */
+    uint64_t every = cut_every(m);
+    int64_t open_bytes = 0; /* of the current chunk of small files */
 
     m->n_chunks = 0;
     for (size_t i = 0; i < m->n_entries; i++) {
-        int64_t left = manifest_content(&m->entries[i]);
-        bool large = left >= MANIFEST_CUT_BYTES;
+        const struct manifest_entry *entry = &m->entries[i];
+        int64_t left = manifest_content(entry);
+        bool small = is_small(entry), ends = every == 1 || hash_text(entry->path) % every == 0;
 
-        if (large)
-            end_chunk(m, &open_bytes);
-        while (left > 0) {
-            int64_t space = (int64_t)CKPT_CHUNK_BYTES - open_bytes;
-            int64_t n = left < space ? left : space;
-
-            open_bytes += n;
-            left -= n;
-            if (open_bytes == CKPT_CHUNK_BYTES)
-                end_chunk(m, &open_bytes);
+        open_bytes += small ? left : 0;
+        if (left > 0 && (!small || ends || open_bytes >= MANIFEST_CUT_BYTES)) {
+            add_cut(m, open_bytes, MANIFEST_NO_PACK);
+            open_bytes = 0;
         }
-        if (large)
-            end_chunk(m, &open_bytes);
+        for (; !small && left > 0; left -= CKPT_CHUNK_BYTES)
+            add_cut(m, left < (int64_t)CKPT_CHUNK_BYTES ? left : (int64_t)CKPT_CHUNK_BYTES, 0);
     }
-    end_chunk(m, &open_bytes);
+    add_cut(m, open_bytes, MANIFEST_NO_PACK);
 }
 
 static int compare_path(const void *path, const void *entry)
@@ -294,6 +315,41 @@ int manifest_lay_out(struct manifest *m, struct err *e)
         return err_set(e, ERR_CORRUPT, "the files have %lld bytes, the chunks %lld",
             (long long)content, (long long)chunks);
     return 0;
+}
+
+void manifest_objects_init(struct manifest_objects *o, const struct manifest *m)
+{
+    size_t *next = mem_array(m->n_packs + 1, sizeof(*next)), n = 0;
+
+    *o = (struct manifest_objects){.n = m->n_packs};
+    for (size_t i = 0; i < m->n_chunks; i++)
+        if (m->chunks[i].pack)
+            next[m->chunks[i].pack - 1]++;
+        else
+            o->n++;
+    o->first = mem_array(o->n + 1, sizeof(o->first[0]));
+    o->chunks = mem_array(m->n_chunks + 1, sizeof(o->chunks[0]));
+    for (size_t i = 0; i < m->n_packs; i++) {
+        o->first[i] = n;
+        n += next[i];
+        next[i] = o->first[i];
+    }
+    for (size_t i = 0, single = m->n_packs; i < m->n_chunks; i++)
+        if (m->chunks[i].pack) {
+            o->chunks[next[m->chunks[i].pack - 1]++] = (uint32_t)i;
+        } else {
+            o->first[single++] = n;
+            o->chunks[n++] = (uint32_t)i;
+        }
+    o->first[o->n] = n;
+    free(next);
+}
+
+void manifest_objects_deinit(struct manifest_objects *o)
+{
+    free(o->first);
+    free(o->chunks);
+    *o = (struct manifest_objects){0};
 }
 
 int64_t manifest_bytes(const struct manifest *m)

@@ -4,7 +4,9 @@
  *
  * The content of all files, in the order of the entries, is one stream; the chunks are pieces of
  * that stream, in order. So a chunk may contain many small files, and a large file spans many
- * chunks; the writer chooses where to cut (manifest_cut), and the reader accepts any cuts.
+ * chunks; the writer chooses where to cut (manifest_cut), and the reader accepts any cuts. A chunk
+ * is an object of its own in the store, or a part of a pack: an object that has the content of many
+ * chunks, also of chunks that only earlier checkpoints have (pack.h says which, and why).
  *
  * Text: one JSON object, which must have one line for each entry and each chunk, so that it is read
  * and written without building a tree in memory:
@@ -21,8 +23,18 @@
  * All up to "entries":[ is one line; without "progress" it is unknown. "hard" is another name of
  * the inode of a file that comes before it; "data" says where in a sparse file its content is (in
  * order, not overlapping; the rest are holes); "xattrs" are in the order of their names, their
- * values in hex. Version 1, which is still read, has none of the three, and is one line. Version 3
- * is version 2 encrypted: sealed.h. Everything here is pure: no I/O.
+ * values in hex. Version 1, which is still read, has none of the three, and is one line.
+ *
+ * Version 4 is written if there are packs. It has chunks of a second form, and a third list:
+ *     {"pack":1,"at":8192,"size":512,"sha256":"<hex>"}, ...
+ *     ],"packs":[
+ *     {"sha256":"<hex>","size":4194304,"stored":1048576}
+ *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}
+ * "pack" counts from 1, "at" is an offset in the content of that pack. Two chunks may be in the
+ * same place, if their content is the same: the hash of each is checked.
+ *
+ * Version 3 is the stored form of an encrypted manifest (sealed.h), version 5 that of a compressed
+ * one (shrunk.h). Everything here is pure: no I/O.
  */
 #ifndef BELAY_CKPT_MANIFEST_H
 #define BELAY_CKPT_MANIFEST_H
@@ -35,8 +47,13 @@
 
 #define MANIFEST_VERSION 2
 #define MANIFEST_VERSION_SEALED 3    /* of an encrypted manifest: sealed.h */
+#define MANIFEST_VERSION_PACKS 4     /* of one with packs */
+#define MANIFEST_VERSION_SHRUNK 5    /* of a compressed one: shrunk.h */
 #define MANIFEST_DEPTH_MAX 64        /* components of a path */
-#define MANIFEST_CUT_BYTES (1 << 20) /* a file of at least this size starts and ends a chunk */
+#define MANIFEST_CUT_BYTES (1 << 20) /* files below this size are in packs */
+/* above so many small files, several of them share a chunk */
+#define MANIFEST_PACKED_MAX 250000
+#define MANIFEST_NO_PACK UINT32_MAX /* to be in a pack that is not known yet */
 #define MANIFEST_BYTES_TOTAL_MAX ((int64_t)1 << 50)
 #define MANIFEST_EXTENTS_MAX 4096            /* of one file */
 #define MANIFEST_XATTRS_MAX 256              /* of one entry */
@@ -80,8 +97,10 @@ struct manifest_entry {
 struct manifest_chunk {
     char sha256[CHUNK_HEX_SIZE]; /* of the content */
     int64_t size;                /* 1 .. CKPT_CHUNK_BYTES, of the content */
-    int64_t stored;              /* 1 .. size; smaller: a zstd frame */
+    int64_t stored;              /* 1 .. size; smaller: a zstd frame; of an object */
     int64_t offset;              /* in the stream; derived by manifest_lay_out */
+    uint32_t pack;               /* from 1: its content is in this pack; 0 = it is an object */
+    uint32_t at;                 /* offset in the pack's content */
 };
 
 struct manifest {
@@ -98,6 +117,8 @@ struct manifest {
     size_t n_entries, cap_entries;
     struct manifest_chunk *chunks;
     size_t n_chunks, cap_chunks;
+    struct manifest_chunk *packs; /* objects; only sha256, size and stored are used */
+    size_t n_packs, cap_packs;
     struct manifest_block *blocks; /* memory of texts and extras */
     size_t extra_bytes;
 };
@@ -110,6 +131,7 @@ void manifest_drop_entries(struct manifest *m);
 /* Adds a zeroed entry or chunk at the end; borrowed until the next add. */
 struct manifest_entry *manifest_add_entry(struct manifest *m);
 struct manifest_chunk *manifest_add_chunk(struct manifest *m);
+struct manifest_chunk *manifest_add_pack(struct manifest *m);
 
 /* A copy of n bytes and a NUL, which lives as long as the entries. */
 const char *manifest_text(struct manifest *m, const char *s, size_t n);
@@ -133,7 +155,9 @@ static inline int64_t manifest_content(const struct manifest_entry *entry)
 int manifest_check_path(const char *path, struct err *e);
 
 /* Cuts the stream of the entries' contents into chunks (replacing m->chunks; hashes empty, stored =
- * size). */
+ * size). A file of MANIFEST_CUT_BYTES or more has chunks of 4 MiB; each other one is a chunk of its
+ * own, to be in a pack (MANIFEST_NO_PACK). Over MANIFEST_PACKED_MAX of these, a hash of the names
+ * says which neighbours share a chunk, so that a new or longer file changes only that chunk. */
 void manifest_cut(struct manifest *m);
 
 /* Sets the offsets and checks what a reader relies on: order and uniqueness of paths, every path
@@ -155,6 +179,15 @@ typedef int (*manifest_piece_fn)(void *ctx, const struct manifest_piece *p, stru
 int manifest_each_piece(const struct manifest *m, const struct manifest_chunk *c,
     manifest_piece_fn fn, void *ctx, struct err *e);
 
+/* The objects of a manifest, packs first, and which chunks are in each. A pack may have none. */
+struct manifest_objects {
+    size_t n;
+    size_t *first;    /* n + 1 positions in chunks */
+    uint32_t *chunks; /* positions in m->chunks */
+};
+void manifest_objects_init(struct manifest_objects *o, const struct manifest *m);
+void manifest_objects_deinit(struct manifest_objects *o); /* zeroed is valid and empty */
+
 /* Writes the text of m (laid out) to out (cleared first). ERR_INVALID if it would be over
  * CKPT_MANIFEST_BYTES_MAX.
  */
@@ -168,5 +201,9 @@ bool manifest_tail_fits(const char *text, size_t n); /* also false if n is too s
 /* Reads and lays out a manifest. ERR_CORRUPT if its hash or form is wrong; ERR_UNSUPPORTED if it is
  * intact but of a later version. *ret is untouched on failure. */
 int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err *e);
+
+/* As manifest_parse, for callers that need only chunks and packs: reads no entries, sets no
+ * offsets. */
+int manifest_parse_chunks(const char *text, size_t n, struct manifest *ret, struct err *e);
 
 #endif

@@ -17,7 +17,8 @@
 #define HEAD_START "{\"format\":\"" FORMAT "\",\"version\":"
 #define ENTRIES_OPEN ",\"entries\":["
 #define ENTRIES_CLOSE "],\"chunks\":["
-#define CHUNKS_CLOSE "]"
+#define CHUNKS_CLOSE_PACKS "],\"packs\":["
+#define LIST_CLOSE "]"
 #define LINE_MAX_BYTES                                                                             \
     (1u << 20) /* twice the longest path, 64 KiB of attributes in hex and 4096 extents */
 #define TAIL_START ",\"sha256\":\""
@@ -82,9 +83,16 @@ static json_t *chunk_json(const struct manifest_chunk *c)
 {
     json_t *o = json_object();
 
+    if (c->pack) {
+        json_object_set_new(o, "pack", json_integer(c->pack));
+        json_object_set_new(o, "at", json_integer(c->at));
+        json_object_set_new(o, "size", json_integer(c->size));
+    }
     json_object_set_new(o, "sha256", json_string(c->sha256));
-    json_object_set_new(o, "size", json_integer(c->size));
-    json_object_set_new(o, "stored", json_integer(c->stored));
+    if (!c->pack) {
+        json_object_set_new(o, "size", json_integer(c->size));
+        json_object_set_new(o, "stored", json_integer(c->stored));
+    }
     return o;
 }
 
@@ -96,7 +104,8 @@ static void add_head(struct buf *out, const struct manifest *m)
 
     time_format_iso(m->saved_at, saved_at);
     json_object_set_new(o, "format", json_string(FORMAT));
-    json_object_set_new(o, "version", json_integer(MANIFEST_VERSION));
+    json_object_set_new(
+        o, "version", json_integer(m->n_packs ? MANIFEST_VERSION_PACKS : MANIFEST_VERSION));
     json_object_set_new(o, "cluster", json_text(m->cluster));
     json_object_set_new(o, "job", json_integer(m->job));
     json_object_set_new(o, "attempt", json_integer(m->id.attempt));
@@ -148,7 +157,13 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *e)
         add_line(out, chunk_json(&m->chunks[i]), i + 1 == m->n_chunks);
         rc = check_size(m, out, e);
     }
-    buf_adds(out, CHUNKS_CLOSE);
+    if (m->n_packs)
+        buf_adds(out, CHUNKS_CLOSE_PACKS "\n");
+    for (size_t i = 0; !rc && i < m->n_packs; i++) {
+        add_line(out, chunk_json(&m->packs[i]), i + 1 == m->n_packs);
+        rc = check_size(m, out, e);
+    }
+    buf_adds(out, LIST_CLOSE);
     if (rc)
         return rc;
     manifest_add_tail(out);
@@ -282,18 +297,65 @@ static int parse_entry(const json_t *v, const char *path, struct manifest *m, st
     return json_reader_finish(&r);
 }
 
-static int parse_chunk(const json_t *v, const char *path, struct manifest *m, struct err *e)
+static void parse_content(struct json_reader *r, struct manifest_chunk *c)
 {
-    struct manifest_chunk *c = manifest_add_chunk(m);
+    json_req_strcpy(r, "sha256", c->sha256, sizeof(c->sha256));
+    if (!r->rc && !is_hash(c->sha256))
+        json_reader_fail(r, "sha256", "is not 64 lower-case hex digits");
+    c->size = json_req_i64(r, "size", 1, CKPT_CHUNK_BYTES);
+}
+
+static int parse_object(const json_t *v, const char *path, struct manifest_chunk *c, struct err *e)
+{
     struct json_reader r;
 
     json_reader_init(&r, v, path, e);
-    json_req_strcpy(&r, "sha256", c->sha256, sizeof(c->sha256));
-    if (!r.rc && !is_hash(c->sha256))
-        json_reader_fail(&r, "sha256", "is not 64 lower-case hex digits");
-    c->size = json_req_i64(&r, "size", 1, CKPT_CHUNK_BYTES);
+    parse_content(&r, c);
     c->stored = json_req_i64(&r, "stored", 1, r.rc ? 1 : c->size);
     return json_reader_finish(&r);
+}
+
+static int parse_chunk(const json_t *v, const char *path, struct manifest *m, struct err *e)
+{
+    return parse_object(v, path, manifest_add_chunk(m), e);
+}
+
+static int parse_pack(const json_t *v, const char *path, struct manifest *m, struct err *e)
+{
+    return parse_object(v, path, manifest_add_pack(m), e);
+}
+
+/* Of version 4: in a pack, or not. check_packs checks that it lies in its pack. */
+static int parse_any_chunk(const json_t *v, const char *path, struct manifest *m, struct err *e)
+{
+    struct manifest_chunk *c;
+    struct json_reader r;
+
+    if (!json_object_get(v, "pack"))
+        return parse_chunk(v, path, m, e);
+    c = manifest_add_chunk(m);
+    json_reader_init(&r, v, path, e);
+    parse_content(&r, c);
+    c->stored = c->size;
+    c->pack = (uint32_t)json_req_i64(&r, "pack", 1, CHUNKS_MAX);
+    c->at = (uint32_t)json_req_i64(&r, "at", 0, CKPT_CHUNK_BYTES - 1);
+    return json_reader_finish(&r);
+}
+
+static int check_packs(const struct manifest *m, struct err *e)
+{
+    for (size_t i = 0; i < m->n_chunks; i++) {
+        const struct manifest_chunk *c = &m->chunks[i];
+
+        if (c->pack > m->n_packs)
+            return err_set(e, ERR_INVALID, "chunks[%zu] is in pack %" PRIu32 " of %zu", i, c->pack,
+                m->n_packs);
+        if (c->pack && c->at + c->size > m->packs[c->pack - 1].size)
+            return err_set(e, ERR_INVALID,
+                "chunks[%zu]: %" PRId64 " bytes at %" PRIu32 " end after its pack of %" PRId64, i,
+                c->size, c->at, m->packs[c->pack - 1].size);
+    }
+    return 0;
 }
 
 typedef int (*parse_item_fn)(const json_t *v, const char *path, struct manifest *m, struct err *e);
@@ -332,7 +394,7 @@ static int64_t version_of(const char *text, size_t n)
 static void parse_head(struct json_reader *r, struct manifest *m, const char **ret_saved_at)
 {
     json_req_str(r, "format", 64);
-    json_req_i64(r, "version", 1, MANIFEST_VERSION);
+    json_req_i64(r, "version", 1, MANIFEST_VERSION_PACKS);
     json_req_strcpy(r, "cluster", m->cluster, sizeof(m->cluster));
     m->job = json_req_i64(r, "job", 1, INT64_MAX);
     m->id.attempt = json_req_i64(r, "attempt", 1, CKPT_NUMBER_MAX);
@@ -445,21 +507,44 @@ static int parse_lines(struct lines *l, const char *close, const char *name, siz
     return rc ? rc : err_set(e, ERR_INVALID, "%s: the list has no end", name);
 }
 
-static int parse_version_2(const char *text, size_t n, struct manifest *m, struct err *e)
+/* Skips all lines up to the line `close`. */
+static int skip_lines(struct lines *l, const char *close, const char *name, struct err *e)
 {
+    const char *line;
+    size_t n;
+
+    while (take_line(l, &line, &n))
+        if (n == strlen(close) && memcmp(line, close, n) == 0)
+            return 0;
+    return err_set(e, ERR_INVALID, "%s: the list has no end", name);
+}
+
+/* Versions 2 and 4. */
+static int parse_by_lines(const char *text, size_t n, int64_t version, bool only_chunks,
+    struct manifest *m, struct err *e)
+{
+    bool packs = version == MANIFEST_VERSION_PACKS;
     struct lines l = {.at = text, .end = text + n};
     int rc = parse_head_line(&l, m, e);
 
-    if (!rc)
+    if (!rc && only_chunks)
+        rc = skip_lines(&l, ENTRIES_CLOSE, "entries", e);
+    else if (!rc)
         rc = parse_lines(&l, ENTRIES_CLOSE, "entries", CKPT_FILES_MAX, parse_entry, m, e);
     if (!rc)
-        rc = parse_lines(&l, CHUNKS_CLOSE, "chunks", CHUNKS_MAX, parse_chunk, m, e);
+        rc = parse_lines(&l, packs ? CHUNKS_CLOSE_PACKS : LIST_CLOSE, "chunks", CHUNKS_MAX,
+            packs ? parse_any_chunk : parse_chunk, m, e);
+    if (!rc && packs)
+        rc = parse_lines(&l, LIST_CLOSE, "packs", CHUNKS_MAX, parse_pack, m, e);
     if (!rc && l.at != l.end)
         rc = err_set(e, ERR_INVALID, "unexpected text after its chunks");
-    return rc;
+    if (!rc && packs && m->n_packs == 0)
+        rc = err_set(e, ERR_INVALID, "version 4 without packs");
+    return rc ? rc : check_packs(m, e);
 }
 
-static int parse_text(const char *text, size_t n, struct manifest *m, struct err *e)
+static int parse_text(
+    const char *text, size_t n, bool only_chunks, struct manifest *m, struct err *e)
 {
     int64_t version = version_of(text, n);
     json_t *o = NULL;
@@ -467,13 +552,15 @@ static int parse_text(const char *text, size_t n, struct manifest *m, struct err
 
     if (version < 1)
         return err_set(e, ERR_INVALID, "it does not begin as one of " FORMAT " does");
-    if (version > MANIFEST_VERSION)
+    if (version > MANIFEST_VERSION_SHRUNK || version == MANIFEST_VERSION_SEALED)
         return err_set(e, ERR_UNSUPPORTED,
             "it was written by a later belay (format version %" PRId64
             ", this one reads %d): upgrade this machine",
-            version, MANIFEST_VERSION_SEALED);
-    if (version == 2)
-        return parse_version_2(text, n - TAIL_LEN, m, e);
+            version, MANIFEST_VERSION_SHRUNK);
+    if (version == MANIFEST_VERSION_SHRUNK)
+        return err_set(e, ERR_INVALID, "it is compressed twice");
+    if (version != 1)
+        return parse_by_lines(text, n - TAIL_LEN, version, only_chunks, m, e);
     rc = json_parse(text, n, VERSION_1_BYTES_MAX, &o, e);
     if (!rc)
         rc = parse_version_1(o, m, e);
@@ -481,7 +568,7 @@ static int parse_text(const char *text, size_t n, struct manifest *m, struct err
     return rc;
 }
 
-int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err *e)
+static int parse(const char *text, size_t n, bool only_chunks, struct manifest *ret, struct err *e)
 {
     struct manifest m = {0};
     int rc;
@@ -491,8 +578,8 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err 
             TAIL_LEN + 1, CKPT_MANIFEST_BYTES_MAX);
     if (!manifest_tail_fits(text, n))
         return err_set(e, ERR_CORRUPT, "the manifest does not match its own hash");
-    rc = parse_text(text, n, &m, e);
-    if (!rc)
+    rc = parse_text(text, n, only_chunks, &m, e);
+    if (!rc && !only_chunks)
         rc = manifest_lay_out(&m, e);
     if (!rc) {
         memcpy(m.sha256, text + n - strlen(TAIL_END) - (CHUNK_HEX_SIZE - 1), CHUNK_HEX_SIZE - 1);
@@ -503,4 +590,14 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err 
     if (rc != ERR_UNSUPPORTED)
         e->kind = ERR_CORRUPT;
     return err_wrap(e, "the manifest");
+}
+
+int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err *e)
+{
+    return parse(text, n, false, ret, e);
+}
+
+int manifest_parse_chunks(const char *text, size_t n, struct manifest *ret, struct err *e)
+{
+    return parse(text, n, true, ret, e);
 }

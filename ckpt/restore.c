@@ -56,6 +56,7 @@ struct restore {
     int nearby[CKPT_NEARBY_MAX + 1]; /* descriptors of trees that may have the same chunks */
     size_t n_nearby, n_given;        /* the first n_given are the caller's */
     struct manifest manifest;
+    struct manifest_objects objects;
     unsigned char *whole; /* per entry: its whole content is in one chunk */
     int root_fd;          /* of the directory being built; -1 = verify only */
     bool resumes;         /* continues an interrupted restore of this manifest */
@@ -305,37 +306,92 @@ static bool is_in_place(struct restore *r, const struct manifest_chunk *c, struc
            manifest_each_piece(&r->manifest, c, finish_piece, r, &ignored) == 0;
 }
 
-/* *ret_p is borrowed until the next call with w. */
-static int find_chunk(struct restore *r, const struct manifest_chunk *c, struct chunk_work *w,
-    const void **ret_p, struct err *e)
+static int write_chunk(
+    struct restore *r, const struct manifest_chunk *c, const void *content, struct err *e)
 {
-    for (size_t i = 0; i < r->n_nearby; i++)
-        if (nearby_read(r->nearby[i], &r->manifest, c, w)) {
-            atomic_fetch_add(&r->reused, c->size);
-            *ret_p = w->content;
-            return 0;
-        }
-    return layout_read_chunk(r->job, &r->manifest, c, w, ret_p, e);
-}
-
-static int restore_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
-{
-    struct restore *r = ctx;
-    const struct manifest_chunk *c = &r->manifest.chunks[i];
-    struct writing writing = {.restore = r, .choice = &r->choice};
-    const void *content;
+    struct writing writing = {.restore = r, .choice = &r->choice, .content = content};
     int rc;
 
-    if (is_in_place(r, c, w)) {
-        atomic_fetch_add(&r->reused, c->size);
+    if (r->root_fd < 0)
         return 0;
-    }
-    rc = find_chunk(r, c, w, &content, e);
-    if (rc || r->root_fd < 0)
-        return rc;
-    writing.content = content;
     rc = manifest_each_piece(&r->manifest, c, write_piece, &writing, e);
     stop_writing(&writing);
+    return rc;
+}
+
+/* Restores c if it is in place, or *ret_found is true and its content in w, from nearby. */
+static bool is_here(
+    struct restore *r, const struct manifest_chunk *c, struct chunk_work *w, bool *ret_in_place)
+{
+    bool is_nearby = false;
+
+    *ret_in_place = is_in_place(r, c, w);
+    for (size_t i = 0; i < r->n_nearby && !*ret_in_place && !is_nearby; i++)
+        is_nearby = nearby_read(r->nearby[i], &r->manifest, c, w);
+    if (*ret_in_place || is_nearby)
+        atomic_fetch_add(&r->reused, c->size);
+    return *ret_in_place || is_nearby;
+}
+
+/* Restores a chunk that needs no reading from the store; *ret_done says if it was one. */
+static int restore_here(struct restore *r, const struct manifest_chunk *c, struct chunk_work *w,
+    bool *ret_done, struct err *e)
+{
+    bool in_place;
+
+    *ret_done = is_here(r, c, w, &in_place);
+    return *ret_done && !in_place ? write_chunk(r, c, w->content, e) : 0;
+}
+
+/* Content of a chunk of a pack, which was read. */
+static int write_packed(
+    struct restore *r, const struct manifest_chunk *c, const char *pack, struct err *e)
+{
+    char hash[CHUNK_HEX_SIZE];
+
+    chunk_hash(pack + c->at, (size_t)c->size, hash);
+    if (!str_eq(hash, c->sha256))
+        return err_set(e, ERR_CORRUPT,
+            "%" PRId64 " bytes at %" PRIu32 " of a pack are not what its manifest says", c->size,
+            c->at);
+    return write_chunk(r, c, pack + c->at, e);
+}
+
+/* Restores all chunks of object i of r->objects, which is read if one of them needs it. */
+static int restore_object(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+{
+    struct restore *r = ctx;
+    const struct manifest *m = &r->manifest;
+    size_t first = r->objects.first[i], n = r->objects.first[i + 1] - first, n_left = 0;
+    const uint32_t *chunks = r->objects.chunks + first;
+    uint32_t *left = mem_array(n + 1, sizeof(*left));
+    const void *content = NULL;
+    int rc = 0;
+
+    for (size_t k = 0; !rc && k < n; k++) {
+        bool done;
+
+        rc = restore_here(r, &m->chunks[chunks[k]], w, &done, e);
+        if (!done)
+            left[n_left++] = chunks[k];
+    }
+    if (!rc && n_left)
+        rc = layout_read_chunk(
+            r->job, m, i < m->n_packs ? &m->packs[i] : &m->chunks[left[0]], w, &content, e);
+    for (size_t k = 0; !rc && k < n_left; k++)
+        rc = i < m->n_packs ? write_packed(r, &m->chunks[left[k]], content, e)
+                            : write_chunk(r, &m->chunks[left[k]], content, e);
+    free(left);
+    return rc;
+}
+
+static int restore_objects(struct restore *r, struct err *e)
+{
+    int rc;
+
+    manifest_objects_init(&r->objects, &r->manifest);
+    rc = chunk_for_each(r->objects.n, restore_object, r, r->cancel, e);
+    manifest_objects_deinit(&r->objects);
     return rc;
 }
 
@@ -348,7 +404,7 @@ static int build_tree(struct restore *r, struct err *e)
     for (size_t i = 0; !rc && i < m->n_entries; i++)
         rc = r->whole[i] ? 0 : make_entry(r, &m->entries[i], e);
     if (!rc)
-        rc = chunk_for_each(m->n_chunks, restore_chunk, r, r->cancel, e);
+        rc = restore_objects(r, e);
     for (size_t i = m->n_entries; !rc && i > 0; i--)
         rc = r->whole[i - 1] ? 0 : finish_entry(r, &m->entries[i - 1], e);
     free(r->whole);
@@ -656,7 +712,7 @@ int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     if (!rc)
         rc = layout_read_manifest(j, id, &r.manifest, e);
     if (!rc)
-        rc = chunk_for_each(r.manifest.n_chunks, restore_chunk, &r, NULL, e);
+        rc = restore_objects(&r, e);
     manifest_deinit(&r.manifest);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Saving: scan -> cut -> chunks -> scan again -> manifest. A few threads handle the chunks: each is
- * read, hashed, and found in the store or written.
+ * read, hashed, and found in the store or written; small files share objects, as pack.h says.
  *
  * Invariants (of ckpt.h), and where they are kept.
  *  1. The manifest is created after chunk_for_each has returned 0 and the store has flushed what
@@ -19,6 +19,7 @@
  */
 #include "base/log.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/clean.h"
 #include "ckpt/gang.h"
@@ -26,6 +27,7 @@
 #include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include "ckpt/own.h"
+#include "ckpt/pack.h"
 #include "ckpt/scan.h"
 #include "ckpt/seen.h"
 #include "ckpt/snapshot.h"
@@ -33,10 +35,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define STEP_BYTES ((size_t)128 << 10) /* read and hashed at a time, to stay in the CPU cache */
+
+/* Chunks that one thread handles at a time: one that is an object, or neighbours that are to be in
+ * packs, with at most CKPT_CHUNK_BYTES together. */
+struct save_part {
+    size_t first, n;
+};
 
 struct save {
     const struct ckpt_job *job;
@@ -47,7 +56,10 @@ struct save {
     struct manifest manifest;    /* being built; scan has the stamps of its entries */
     struct manifest previous;    /* the newest in the store, or empty */
     struct own own;              /* content of chunks/<own attempt>/ */
-    struct smap previous_chunks; /* hash -> its struct manifest_chunk */
+    struct smap previous_chunks; /* hash -> its struct manifest_chunk: objects, packs included */
+    struct packs packs;
+    struct save_part *parts;
+    size_t n_parts;
     atomic_int_least64_t stored_bytes, reused_bytes, unread_bytes;
     struct seen_save seen;
     int64_t deadline_ms, started_ms;  /* for storing chunks, monotonic; deadline 0 = none */
@@ -78,13 +90,17 @@ static int load_previous(struct save *s, struct err *e)
             "-%" PRId64 " would not be the newest",
             newest.attempt, newest.sequence, s->job->job, s->manifest.id.attempt,
             s->manifest.id.sequence);
-    if (n && layout_read_manifest(s->job, newest, &s->previous, &why))
+    if (n && layout_read_chunks(s->job, newest, &s->previous, &why))
         log_warn("the previous checkpoint cannot be read: saving everything",
             log_i("job", s->job->job), log_err(&why));
-    manifest_drop_entries(&s->previous);
     /* Content encrypted with another key, or unencrypted, has other bytes. */
-    for (size_t i = 0; s->previous.key == s->manifest.key && i < s->previous.n_chunks; i++)
-        smap_put(&s->previous_chunks, s->previous.chunks[i].sha256, &s->previous.chunks[i]);
+    if (s->previous.key != s->manifest.key)
+        manifest_deinit(&s->previous);
+    for (size_t i = 0; i < s->previous.n_chunks; i++)
+        if (!s->previous.chunks[i].pack)
+            smap_put(&s->previous_chunks, s->previous.chunks[i].sha256, &s->previous.chunks[i]);
+    for (size_t i = 0; i < s->previous.n_packs; i++)
+        smap_put(&s->previous_chunks, s->previous.packs[i].sha256, &s->previous.packs[i]);
     return 0;
 }
 
@@ -101,8 +117,28 @@ static int plan_tree(struct save *s, struct err *e)
     return rc;
 }
 
+static void plan_parts(struct save *s)
+{
+    const struct manifest *m = &s->manifest;
+    struct save_part *p = NULL;
+    int64_t bytes = 0;
+
+    s->parts = mem_array(m->n_chunks + 1, sizeof(*p));
+    for (size_t i = 0; i < m->n_chunks; i++) {
+        if (!p || !m->chunks[i].pack || !m->chunks[p->first].pack ||
+            bytes + m->chunks[i].size > (int64_t)CKPT_CHUNK_BYTES) {
+            p = &s->parts[s->n_parts++];
+            p->first = i;
+            bytes = 0;
+        }
+        p->n++;
+        bytes += m->chunks[i].size;
+    }
+}
+
 static void plan_chunks(struct save *s)
 {
+    plan_parts(s);
     s->total_bytes = manifest_bytes(&s->manifest);
     for (size_t i = 0; i < s->manifest.n_chunks; i++)
         s->read_bytes +=
@@ -129,6 +165,7 @@ struct reading {
     struct save *save;
     size_t chunk;
     struct chunk_work *work;
+    char *to;                          /* where the chunk's content goes */
     const struct manifest_entry *file; /* that fd is open on; NULL if none */
     int fd;
 };
@@ -155,7 +192,7 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct reading *r = ctx;
     struct save *s = r->save;
-    char *to = (char *)r->work->content + p->chunk_offset;
+    char *to = r->to + p->chunk_offset;
     size_t entry = (size_t)(p->file - s->manifest.entries);
     int rc = 0;
 
@@ -175,6 +212,23 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
             chunk_hash_add(r->work, to + at, n);
     }
     return rc;
+}
+
+/* Reads chunk i to `to`, and sets its hash. */
+static int read_chunk(struct save *s, struct chunk_work *w, size_t i, char *to, struct err *e)
+{
+    struct manifest_chunk *c = &s->manifest.chunks[i];
+    struct reading r = {.save = s, .chunk = i, .work = w, .to = to};
+    int rc;
+
+    chunk_hash_begin(w);
+    rc = manifest_each_piece(&s->manifest, c, read_piece, &r, e);
+    stop_reading(&r);
+    if (rc)
+        return rc;
+    chunk_hash_end(w, c->sha256);
+    atomic_fetch_add(&s->pace->done_bytes, c->size);
+    return 0;
 }
 
 /* ---- storing ---- */
@@ -288,36 +342,117 @@ static bool find_unread(struct save *s, size_t i)
 {
     struct manifest_chunk *c = &s->manifest.chunks[i];
     struct layout_name name;
+    bool found;
 
     if (!seen_find(&s->seen, i, c))
         return false;
-    name = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
-    c->stored = find_own(s, &name, c, c->stored);
-    return c->stored != 0;
+    if (c->pack) {
+        found = packs_find(&s->packs, c);
+    } else {
+        name = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
+        c->stored = find_own(s, &name, c, c->stored);
+        found = c->stored != 0;
+    }
+    atomic_fetch_add(&s->unread_bytes, found ? c->size : 0);
+    atomic_fetch_add(&s->reused_bytes, found ? c->size : 0);
+    return found;
 }
 
-static int save_chunk(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+static int save_object(struct save *s, struct chunk_work *w, size_t i, struct err *e)
 {
-    struct save *s = ctx;
-    struct manifest_chunk *c = &s->manifest.chunks[i];
-    struct reading r = {.save = s, .chunk = i, .work = w};
     int rc = check_time(s, e);
 
+    if (rc || find_unread(s, i))
+        return rc;
+    rc = read_chunk(s, w, i, w->content, e);
+    return rc ? rc : put_chunk(s, w, &s->manifest.chunks[i], e);
+}
+
+/* Adds a chunk that is to be in a pack to c, whose bytes are w's, unless an old pack has it. */
+static int gather(
+    struct save *s, struct chunk_work *w, size_t i, struct pack_content *c, struct err *e)
+{
+    struct manifest_chunk *chunk = &s->manifest.chunks[i];
+    int rc = check_time(s, e);
+
+    if (rc || find_unread(s, i))
+        return rc;
+    rc = read_chunk(s, w, i, (char *)w->content + c->n_bytes, e);
     if (rc)
         return rc;
-    if (find_unread(s, i)) {
-        atomic_fetch_add(&s->unread_bytes, c->size);
-        atomic_fetch_add(&s->reused_bytes, c->size);
-        return 0;
+    if (packs_find(&s->packs, chunk))
+        atomic_fetch_add(&s->reused_bytes, chunk->size);
+    else
+        pack_append(c, (uint32_t)i, (size_t)chunk->size);
+    return 0;
+}
+
+/* Stores the pack with this content, which is in w. */
+static int put_pack(
+    struct save *s, struct chunk_work *w, const struct pack_content *c, struct err *e)
+{
+    struct manifest_chunk pack = {.size = (int64_t)c->n_bytes};
+    int rc;
+
+    chunk_hash(w->content, c->n_bytes, pack.sha256);
+    rc = put_chunk(s, w, &pack, e);
+    if (!rc)
+        packs_place(&s->packs, c, &pack);
+    return rc;
+}
+
+static int save_part(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+{
+    struct save *s = ctx;
+    const struct save_part *p = &s->parts[i];
+    struct pack_content c = {.bytes = w->content};
+    bool is_whole;
+    int rc = 0;
+
+    if (!s->manifest.chunks[p->first].pack)
+        return save_object(s, w, p->first, e);
+    for (size_t k = 0; !rc && k < p->n; k++)
+        rc = gather(s, w, p->first + k, &c, e);
+    is_whole = c.n_bytes >= PACK_ALONE_BYTES;
+    if (!rc && c.n_bytes && (is_whole || packs_add_rest(&s->packs, &c))) {
+        w->content = c.bytes;
+        rc = put_pack(s, w, &c, e);
     }
-    chunk_hash_begin(w);
-    rc = manifest_each_piece(&s->manifest, c, read_piece, &r, e);
-    stop_reading(&r);
-    if (rc)
-        return rc;
-    chunk_hash_end(w, c->sha256);
-    rc = put_chunk(s, w, c, e);
-    atomic_fetch_add(&s->pace->done_bytes, c->size);
+    free(c.chunks);
+    return rc;
+}
+
+/* The last pack. */
+static int save_rest(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+{
+    struct save *s = ctx;
+
+    (void)i;
+    memcpy(w->content, s->packs.rest.bytes, s->packs.rest.n_bytes);
+    return put_pack(s, w, &s->packs.rest, e);
+}
+
+/* Finds an old pack that is worth keeping in the store, or links it to a name of this attempt. */
+static int find_pack(void *ctx, struct chunk_work *w, size_t i, struct err *e)
+{
+    struct save *s = ctx;
+    const struct manifest_chunk *pack = &s->previous.packs[i];
+    struct layout_name name =
+        layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, pack->sha256);
+    bool is_own = s->previous.id.attempt == s->manifest.id.attempt;
+    int64_t stored;
+    int rc = 0;
+
+    (void)w;
+    if (!s->packs.old[i].is_used)
+        return 0;
+    stored = find_own(s, &name, pack, pack->stored);
+    if (!stored && !is_own) {
+        rc = link_previous(s, &name, pack, e);
+        if (!rc)
+            rc = find_new(s, &name, pack, &stored, e);
+    }
+    s->packs.old[i].is_used = stored == pack->stored;
     return rc;
 }
 
@@ -340,8 +475,15 @@ static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
     atomic_store(&s->pace->started_ms, s->started_ms);
     atomic_store(&s->pace->total_bytes, s->read_bytes);
     rc = own_init(&s->own, s->job->store, prefix.s, e);
+    packs_init(&s->packs, &s->manifest, &s->previous, s->gang.job ? s->gang.gang.nodes : 1,
+        s->deadline_ms == 0);
     if (!rc)
-        rc = chunk_for_each(s->manifest.n_chunks, save_chunk, s, cancel, e);
+        rc = chunk_for_each(s->previous.n_packs, find_pack, s, cancel, e);
+    if (!rc)
+        rc = chunk_for_each(s->n_parts, save_part, s, cancel, e);
+    if (!rc)
+        rc = chunk_for_each(s->packs.rest.n_bytes > 0, save_rest, s, cancel, e);
+    packs_deinit(&s->packs);
     own_deinit(&s->own);
     if (rc && rc != ERR_CANCELLED)
         flush_chunks(s, &ignored); /* so that the next save finds them */
@@ -556,6 +698,7 @@ static void save_deinit(struct save *s)
     manifest_deinit(&s->manifest);
     manifest_deinit(&s->previous);
     smap_deinit(&s->previous_chunks);
+    free(s->parts);
     scan_deinit(&s->scan);
     seen_save_deinit(&s->seen);
 }

@@ -6,6 +6,7 @@
 #include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include "ckpt/sealed.h"
+#include "ckpt/shrunk.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -261,6 +262,8 @@ int layout_seal_manifest(
 {
     int rc = manifest_encode(m, out, e);
 
+    if (!rc)
+        shrunk_close(out);
     if (!rc && m->key)
         sealed_close(m->key, seal->s, out);
     return rc;
@@ -372,20 +375,13 @@ int layout_expect_text(const struct ckpt_job *j, const char *name, const char *w
     return read_verified(j, name, strlen(want), read_text, &r, e);
 }
 
-int layout_read_manifest(
-    const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
-{
-    struct layout_name name = layout_manifest(j, id), seal = manifest_seal(j, id);
-
-    return layout_read_sealed(j, id, &name, &seal, ret, e);
-}
-
 #define MANIFEST_OBJECT_MAX (CKPT_MANIFEST_BYTES_MAX + SEALED_MORE_MAX)
 
 struct sealed_read {
     const struct ckpt_job *job;
     struct ckpt_id id;
     const struct layout_name *name, *seal;
+    int (*parse)(const char *text, size_t n, struct manifest *ret, struct err *e);
     struct manifest m;
 };
 
@@ -405,8 +401,10 @@ static int read_sealed(void *ctx, size_t *ret_came, struct err *e)
             e, ERR_CORRUPT, "the manifest is larger than %u bytes", CKPT_MANIFEST_BYTES_MAX);
     if (!rc)
         rc = open_manifest(j, r->seal, &text, &key, e);
+    if (!rc && shrunk_is(&text))
+        rc = shrunk_open(&text, e);
     if (!rc)
-        rc = manifest_parse(buf_str(&text), text.len, &m, e);
+        rc = r->parse(buf_str(&text), text.len, &m, e);
     m.key = rc ? NULL : key;
     if (!rc &&
         (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, r->id)))
@@ -422,15 +420,39 @@ static int read_sealed(void *ctx, size_t *ret_came, struct err *e)
     return rc;
 }
 
+static int read_one(struct sealed_read *r, struct manifest *ret, struct err *e)
+{
+    if (read_verified(r->job, r->name->s, MANIFEST_OBJECT_MAX, read_sealed, r, e))
+        return err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, r->id.attempt, r->id.sequence);
+    *ret = r->m;
+    return 0;
+}
+
 int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
     const struct layout_name *seal, struct manifest *ret, struct err *e)
 {
-    struct sealed_read r = {.job = j, .id = id, .name = name, .seal = seal};
+    struct sealed_read r = {
+        .job = j, .id = id, .name = name, .seal = seal, .parse = manifest_parse};
 
-    if (read_verified(j, name->s, MANIFEST_OBJECT_MAX, read_sealed, &r, e))
-        return err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, id.attempt, id.sequence);
-    *ret = r.m;
-    return 0;
+    return read_one(&r, ret, e);
+}
+
+int layout_read_manifest(
+    const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
+{
+    struct layout_name name = layout_manifest(j, id), seal = manifest_seal(j, id);
+
+    return layout_read_sealed(j, id, &name, &seal, ret, e);
+}
+
+int layout_read_chunks(
+    const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
+{
+    struct layout_name name = layout_manifest(j, id), seal = manifest_seal(j, id);
+    struct sealed_read r = {
+        .job = j, .id = id, .name = &name, .seal = &seal, .parse = manifest_parse_chunks};
+
+    return read_one(&r, ret, e);
 }
 
 static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key,

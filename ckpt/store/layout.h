@@ -75,6 +75,10 @@ int layout_expect_text(const struct ckpt_job *j, const char *name, const char *w
 int layout_read_manifest(
     const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
 
+/* As layout_read_manifest, of the chunks and packs only (manifest_parse_chunks). */
+int layout_read_chunks(
+    const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
+
 /* As layout_read_manifest, given the object's name and the text that it is sealed with. */
 int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
     const struct layout_name *seal, struct manifest *ret, struct err *e);
@@ -87,8 +91,8 @@ int layout_seal_manifest(
  * and after. */
 int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err *e);
 
-/* Reads one chunk of m's into w, decrypts and verifies it; *ret_p as chunk_unpack. A missing one is
- * ERR_CORRUPT too. */
+/* Reads one object of m's (a pack, or a chunk that is in none) into w, decrypts and verifies it;
+ * *ret_p as chunk_unpack. A missing one is ERR_CORRUPT too. */
 int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m,
     const struct manifest_chunk *c, struct chunk_work *w, const void **ret_p, struct err *e);
 

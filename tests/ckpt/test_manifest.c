@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define HASH "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+#define OTHER_HASH "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 static void add(struct manifest *m, enum manifest_type type, const char *path, int64_t size)
 {
@@ -40,8 +41,12 @@ static void example(struct manifest *m)
     add(m, MANIFEST_FILE, "naïve \"name\"\n", 0);
     manifest_cut(m);
     assert_int_equal(m->n_chunks, 1);
+    assert_int_equal(m->chunks[0].pack, MANIFEST_NO_PACK);
     STR_COPY(m->chunks[0].sha256, HASH);
-    m->chunks[0].stored = 4;
+    m->chunks[0].pack = 1;
+    m->chunks[0].at = 3;
+    *manifest_add_pack(m) = (struct manifest_chunk){.size = 8, .stored = 4};
+    STR_COPY(m->packs[0].sha256, OTHER_HASH);
     OK(manifest_lay_out(m, &e));
 }
 
@@ -74,7 +79,12 @@ static void a_manifest_comes_back_as_it_was_written(void **state)
     assert_string_equal(back.entries[3].target, "model/w.bin");
     assert_int_equal(back.entries[2].mtime_ns, -5);
     assert_string_equal(back.chunks[0].sha256, HASH);
-    assert_int_equal(back.chunks[0].stored, 4);
+    assert_int_equal(back.chunks[0].pack, 1);
+    assert_int_equal(back.chunks[0].at, 3);
+    assert_int_equal(back.n_packs, 1);
+    assert_string_equal(back.packs[0].sha256, OTHER_HASH);
+    assert_int_equal(back.packs[0].size, 8);
+    assert_int_equal(back.packs[0].stored, 4);
     assert_int_equal(manifest_bytes(&back), 5);
     manifest_deinit(&back);
     m.progress = -1;
@@ -346,6 +356,56 @@ static void chunks_that_do_not_hold_the_files_are_refused(void **state)
         parse_with(FILE_("a", "1125899906842624") NEXT FILE_("b", "1"), CHUNK_("1", "1"), &e));
 }
 
+#define IN_PACK_(pack, at, size)                                                                   \
+    "{\"pack\":" pack ",\"at\":" at ",\"size\":" size ",\"sha256\":\"" HASH "\"}"
+
+static void chunks_outside_their_packs_are_refused(void **state)
+{
+    static const char form[] = HEAD_("4") "\n" FILE_("a", "5") "%s],\"chunks\":[\n%s\n%s%s]";
+    static const char packs[] = "],\"packs\":[\n" CHUNK_("8", "6");
+    static const char *const bad[] = {
+        IN_PACK_("1", "4", "5"),
+        IN_PACK_("1", "-1", "5"),
+        IN_PACK_("1", "4194304", "5"),
+        IN_PACK_("1", "4294967295", "5"),
+        IN_PACK_("0", "0", "5"),
+        IN_PACK_("2", "0", "5"),
+        IN_PACK_("4294967297", "0", "5"),
+        IN_PACK_("1", "0", "6"),
+        IN_PACK_("1", "0", "0"),
+        "{\"pack\":1,\"size\":5,\"sha256\":\"" HASH "\"}",
+        "{\"pack\":1,\"at\":0,\"size\":5,\"sha256\":\"ba78\"}",
+        "{\"pack\":1,\"at\":0,\"size\":5,\"stored\":5,\"sha256\":\"" HASH "\"}",
+        "{\"at\":0,\"size\":5,\"stored\":5,\"sha256\":\"" HASH "\"}",
+    };
+    struct err e;
+    char *body;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        body = mem_printf(form, "\n", bad[i], packs, "\n");
+        FAILS(ERR_CORRUPT, parse_body(body, &e));
+        free(body);
+    }
+    body = mem_printf(form, "\n", IN_PACK_("1", "3", "5"), packs, "\n");
+    OK(parse_body(body, &e));
+    free(body);
+    /* Parts of one place overlap without harm: each has its hash. */
+    body =
+        mem_printf(form, "\n", IN_PACK_("1", "3", "3") NEXT IN_PACK_("1", "4", "2"), packs, "\n");
+    OK(parse_body(body, &e));
+    free(body);
+    body = mem_printf(form, "\n", CHUNK_("5", "5"), "],\"packs\":[", "\n");
+    FAILS(ERR_CORRUPT, parse_body(body, &e)); /* not version 4 */
+    free(body);
+    body = mem_printf(form, "\n", IN_PACK_("1", "0", "5"), "", "");
+    FAILS(ERR_CORRUPT, parse_body(body, &e));
+    free(body);
+    FAILS(ERR_CORRUPT, parse_with(FILE_("a", "5"), IN_PACK_("1", "0", "5"), &e));
+    FAILS(ERR_CORRUPT,
+        parse_body("{\"format\":\"belay-checkpoint\",\"version\":5,\"zstd\":\"\"", &e));
+}
+
 static void a_later_version_is_not_called_damaged(void **state)
 {
     struct err e;
@@ -407,15 +467,15 @@ static void pieces_of_a_sparse_file_are_its_data(void **state)
     manifest_deinit(&m);
 }
 
-static void small_files_share_a_chunk_and_large_ones_have_their_own(void **state)
+static void small_files_are_chunks_for_packs_and_large_ones_have_their_own(void **state)
 {
     static const char *const expected[] = {
-        "a:0+10@0 c:0+20@10 ",
+        "a:0+10@0 ",
+        "c:0+20@0 ",
         "d:0+4194304@0 ",
         "d:4194304+100@0 ",
-        "e:0+1000000@0 f:0+1000000@1000000 g:0+1000000@2000000 h:0+1000000@3000000 "
-        "i:0+194304@4000000 ",
-        "i:194304+805696@0 ",
+        "e:0+1048575@0 ",
+        "f:0+1048576@0 ",
         "j:0+4194304@0 ",
     };
     struct manifest m = {0};
@@ -426,19 +486,76 @@ static void small_files_share_a_chunk_and_large_ones_have_their_own(void **state
     add(&m, MANIFEST_FILE, "b", 0);
     add(&m, MANIFEST_FILE, "c", 20);
     add(&m, MANIFEST_FILE, "d", CKPT_CHUNK_BYTES + 100);
-    for (char name[] = "e"; name[0] <= 'i'; name[0]++)
-        add(&m, MANIFEST_FILE, name, 1000000);
+    add(&m, MANIFEST_FILE, "e", MANIFEST_CUT_BYTES - 1);
+    add(&m, MANIFEST_FILE, "f", MANIFEST_CUT_BYTES);
     add(&m, MANIFEST_FILE, "j", CKPT_CHUNK_BYTES);
     add(&m, MANIFEST_FILE, "k", 0);
     manifest_cut(&m);
     OK(manifest_lay_out(&m, &e));
-    assert_int_equal(m.n_chunks, 6);
-    for (size_t i = 0; i < 6; i++) {
+    assert_int_equal(m.n_chunks, 7);
+    for (size_t i = 0; i < 7; i++) {
         struct seen seen = {""};
 
         OK(manifest_each_piece(&m, &m.chunks[i], note_piece, &seen, &e));
         assert_string_equal(seen.text, expected[i]);
+        assert_true((m.chunks[i].pack != 0) == (i < 2 || i == 4));
     }
+    manifest_deinit(&m);
+}
+
+/* Very many small files, without one of them (less = -1 for none), of another size (longer). */
+static void add_many(struct manifest *m, int n, int less, int longer)
+{
+    struct err e;
+
+    *m = (struct manifest){0};
+    for (int i = 0; i < n; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "%07d", i);
+        if (i != less)
+            add(m, MANIFEST_FILE, name, i == longer ? 20 : 10);
+    }
+    manifest_cut(m);
+    OK(manifest_lay_out(m, &e));
+}
+
+static int note_first(void *ctx, const struct manifest_piece *p, struct err *e)
+{
+    (void)e;
+    *(const struct manifest_entry **)ctx = p->file;
+    return 1;
+}
+
+/* The sum of the numbers of names that begin a chunk: the same cuts have the same. */
+static int64_t sum_of_cuts(const struct manifest *m)
+{
+    const struct manifest_entry *file = NULL;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < m->n_chunks; i++) {
+        manifest_each_piece(m, &m->chunks[i], note_first, &file, NULL);
+        sum += strtol(file->path, NULL, 10);
+    }
+    return sum;
+}
+
+static void very_many_small_files_share_chunks_by_their_names(void **state)
+{
+    enum { N = MANIFEST_PACKED_MAX * 5 / 2 };
+    struct manifest m, other;
+
+    (void)state;
+    add_many(&m, N, -1, -1);
+    assert_in_range(m.n_chunks, MANIFEST_PACKED_MAX / 2, MANIFEST_PACKED_MAX * 11 / 10);
+    add_many(&other, N, -1, N / 2);
+    assert_int_equal(other.n_chunks, m.n_chunks);
+    assert_int_equal(sum_of_cuts(&other), sum_of_cuts(&m));
+    manifest_deinit(&other);
+    add_many(&other, N, N / 2, -1); /* at most the two chunks that were at this name are others */
+    assert_in_range(other.n_chunks, m.n_chunks - 1, m.n_chunks);
+    assert_in_range(llabs(sum_of_cuts(&other) - sum_of_cuts(&m)), 0, N);
+    manifest_deinit(&other);
     manifest_deinit(&m);
 }
 
@@ -454,7 +571,9 @@ int main(void)
         cmocka_unit_test(chunks_that_do_not_hold_the_files_are_refused),
         cmocka_unit_test(a_later_version_is_not_called_damaged),
         cmocka_unit_test(pieces_of_a_sparse_file_are_its_data),
-        cmocka_unit_test(small_files_share_a_chunk_and_large_ones_have_their_own),
+        cmocka_unit_test(small_files_are_chunks_for_packs_and_large_ones_have_their_own),
+        cmocka_unit_test(very_many_small_files_share_chunks_by_their_names),
+        cmocka_unit_test(chunks_outside_their_packs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,12 +436,48 @@ static void check_large(struct world *w, bool is_done)
     assert_same_tree(w->s.tree, w->s.out);
 }
 
+/* Of the first pack little is live by now: its rest is stored again, and cleaning removes it. */
+static void prepare_sparse(struct world *w)
+{
+    prepare_one(w);
+    save(&w->s, 1, 2);
+    make_tree(w->s.tree, 3);
+}
+
+static int act_compact(struct world *w, struct err *e)
+{
+    struct ckpt_stats stats;
+    int rc = ckpt_save(&w->s.job, (struct ckpt_id){1, 3}, w->s.tree, 3, NULL, &stats, e);
+
+    return rc ? rc : keep_one(w, 1, 1, e);
+}
+
+static void check_compact(struct world *w, bool is_done)
+{
+    struct ckpt_restored r = restored(w, 2);
+    struct store *s = w->s.job.store;
+    struct err e;
+    int n = 0;
+
+    assert_int_equal(r.damaged, 0);
+    assert_in_range(r.id.sequence, is_done ? 3 : 2, 3);
+    assert_tree_is(w->s.out, r.id.sequence);
+    if (!is_done)
+        save(&w->s, 1, 4);
+    OK(keep_one(w, 1, 1, &e));
+    assert_int_equal(restored(w, 2).id.sequence, is_done ? 3 : 4);
+    assert_tree_is(w->s.out, 3);
+    OK(s->ops->list(s, "lab/jobs/7/chunks/", count_names, &n, &e));
+    assert_int_equal(n, 1);
+}
+
 static const struct deed deeds[] = {
     {"save", prepare_one, act_save, check_save},
     {"save what another attempt has", prepare_second, act_link, check_link},
     {"fence", prepare_one, act_fence, check_fence},
     {"restore", prepare_two, act_restore, check_restore},
     {"restore with damage", prepare_damaged, act_fall_back, check_fall_back},
+    {"compact", prepare_sparse, act_compact, check_compact},
     {"clean", prepare_many, act_clean, check_clean},
     {"end", prepare_many, act_end, check_end},
     {"save in parts", prepare_large, act_save, check_large, .needs_parts = true},
@@ -708,7 +744,7 @@ static void when_any_byte_of_any_object_is_damaged_the_previous_checkpoint_is_us
     OK(w->s.job.store->ops->list(w->s.job.store, "", note_name, &all, &e));
     take(w);
     close_store(w);
-    assert_int_equal(all.n, 4 + 2 + 1 + 1); /* chunks, manifests, a fence, a pin */
+    assert_int_equal(all.n, 3 + 2 + 1 + 1); /* two packs, a large file, manifests, a fence, a pin */
     for (size_t i = 0; i < all.n; i++) {
         doing = (struct doing){"damage", all.names[i], 0};
         damage_object(w, all.names[i], &prng);

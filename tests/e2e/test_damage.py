@@ -50,11 +50,14 @@ class Damage(unittest.TestCase):
             f.write(bytes([byte ^ 1]))
 
     def flip_content(self, l, job, which):
-        """Damages one byte of one chunk of a checkpoint."""
+        """Damages one byte of one object of a checkpoint: a pack, or a chunk of its own."""
         store = l.store_of(job)
         with open(os.path.join(store, "manifests", "%010d-%010d.json" % which)) as f:
-            chunk = json.load(f)["chunks"][0]["sha256"]
-        self.flip(os.path.join(store, "chunks", "%010d" % which[0], chunk))
+            manifest = json.load(f)
+        chunk = manifest["chunks"][0]
+        if "pack" in chunk:
+            chunk = manifest["packs"][chunk["pack"] - 1]
+        self.flip(os.path.join(store, "chunks", "%010d" % which[0], chunk["sha256"]))
 
     def flip_manifest(self, l, job, which):
         self.flip(os.path.join(l.store_of(job), "manifests", "%010d-%010d.json" % which))
