@@ -29,7 +29,9 @@ struct walk {
     struct manifest *m;            /* receives the entries; NULL = compare them with before */
     const struct manifest *before; /* entries of the first scan; used if m is NULL */
     size_t n_same;                 /* entries found unchanged */
-    char *list, *values;           /* buffers for all attributes of an entry */
+    scan_file_fn fn;               /* may be NULL */
+    void *ctx;
+    char *list, *values; /* buffers for all attributes of an entry */
     struct manifest_extent extents[MANIFEST_EXTENTS_MAX];
     size_t n_extents;
     int64_t hole_min;
@@ -404,6 +406,8 @@ static int add_file(struct walk *w, int dir_fd, const char *name, const char *pa
         rc = add_holes(w, fd, entry, e);
     if (!rc && st->st_nlink > 1)
         entry->target = entry->path;
+    if (!rc && w->fn && st->st_nlink == 1 && !w->fn(w->ctx, manifest_content(entry)))
+        rc = err_set(e, ERR_CANCELLED, "the scan was ended");
     close(fd);
     return rc;
 }
@@ -577,12 +581,20 @@ static void link_names(struct manifest *m, struct scan *s, uint32_t *order)
 
 int scan_tree(int root_fd, struct manifest *m, struct scan *ret, struct err *e)
 {
+    return scan_tree_while(root_fd, m, NULL, NULL, ret, e);
+}
+
+int scan_tree_while(
+    int root_fd, struct manifest *m, scan_file_fn fn, void *ctx, struct scan *ret, struct err *e)
+{
     struct scan s = {0};
     struct walk *w = mem_alloc(sizeof(*w));
     int rc;
 
     w->scan = &s;
     w->m = m;
+    w->fn = fn;
+    w->ctx = ctx;
     w->list = mem_alloc(MANIFEST_XATTR_BYTES_MAX);
     w->values = mem_alloc(MANIFEST_XATTR_BYTES_MAX);
     rc = walk(w, root_fd, e);

@@ -31,6 +31,12 @@ int64_t scan_stamp_ns(const struct timespec *t);
  * naming what cannot be saved (scan_check_owner included); ERR_UNAVAILABLE if the tree changes
  * under the scan; ERR_INVALID over CKPT_FILES_MAX or a limit of the manifest. */
 int scan_tree(int root_fd, struct manifest *m, struct scan *ret, struct err *e);
+
+/* As scan_tree, but calls fn with the bytes of each file that has one name, in any order.
+ * ERR_CANCELLED as soon as it returns false; m then has a part of the entries. */
+typedef bool (*scan_file_fn)(void *ctx, int64_t bytes);
+int scan_tree_while(
+    int root_fd, struct manifest *m, scan_file_fn fn, void *ctx, struct scan *ret, struct err *e);
 void scan_deinit(struct scan *s);
 
 /* Scans the tree again. ERR_UNAVAILABLE naming a path that has changed since m and s were

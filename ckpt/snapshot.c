@@ -3,6 +3,9 @@
  * Taking a snapshot: scan -> copy, clone or keep open each file -> wait until a write would change
  * a stamp -> scan again. If the second scan finds no change, the program did not touch its files
  * meanwhile, so all of them are of one moment. The content is read afterwards, from the snapshot.
+ *
+ * A tree of too many files for a snapshot is left to a save for which the program waits. The first
+ * scan ends where that is certain, so that such a save begins at once.
  */
 #include "ckpt/snapshot.h"
 #include "base/fs.h"
@@ -40,6 +43,8 @@ struct snapshot_work {
     int64_t copied_max;
     size_t kept_open_max;
     bool can_clone, can_keep_open;
+    int64_t copied_left; /* as the first scan expects it */
+    size_t kept_open_left;
     char *block;
     char why[160]; /* why there can be no snapshot; "" = no reason so far */
 };
@@ -67,6 +72,18 @@ static void open_spool(struct snapshot_work *t)
     else
         unlink(path);
     free(path);
+}
+
+/* Whether the spool's file system shares blocks. */
+static bool shares_blocks(struct snapshot_work *t)
+{
+    struct file_clone_range range = {
+        .src_fd = t->s->spool, .src_length = CLONE_ALIGN, .dest_offset = CLONE_ALIGN};
+    bool shares = t->s->spool >= 0 &&
+                  pwrite(t->s->spool, t->block, CLONE_ALIGN, 0) == (ssize_t)CLONE_ALIGN &&
+                  ioctl(t->s->spool, FICLONERANGE, &range) == 0;
+
+    return t->s->spool >= 0 && ftruncate(t->s->spool, 0) == 0 && shares;
 }
 
 static void add_spooled(struct snapshot_work *t, size_t i, int64_t offset)
@@ -263,22 +280,54 @@ static int keep_files(struct snapshot_work *t, const atomic_int *cancel, struct 
     return rc;
 }
 
+/* The choice of keep_open_file for a file of so many bytes. */
+static bool has_room(void *ctx, int64_t bytes)
+{
+    struct snapshot_work *t = ctx;
+    bool fits = bytes <= t->copied_left;
+
+    if (bytes == 0 || t->can_clone)
+        return true;
+    if (t->kept_open_left > 0 && !(fits && bytes <= COPIED_FILE_MAX)) {
+        t->kept_open_left--;
+        return true;
+    }
+    t->copied_left -= fits ? bytes : 0;
+    return fits;
+}
+
+static int scan_files(struct snapshot_work *t, struct err *e)
+{
+    struct ckpt_snapshot *s = t->s;
+    int rc;
+
+    t->copied_left = t->copied_max;
+    t->kept_open_left = t->can_keep_open ? t->kept_open_max : 0;
+    rc = scan_tree_while(t->root_fd, &s->manifest, has_room, t, &s->scan, e);
+    if (rc == ERR_CANCELLED)
+        snprintf(t->why, sizeof(t->why), "%s",
+            t->can_keep_open
+                ? "it has too many files to be copied or kept open"
+                : "it is too large to be copied, and its file system cannot share its blocks");
+    return rc == ERR_CANCELLED ? 0 : rc;
+}
+
 static int take(struct snapshot_work *t, const atomic_int *cancel, struct err *e)
 {
     struct ckpt_snapshot *s = t->s;
     int rc;
 
     seen_begin(&s->seen, t->root_fd);
-    t->can_clone = true;
+    open_spool(t);
+    t->can_clone = shares_blocks(t);
     t->can_keep_open = s->seen.usable && !t->how->in_place;
-    rc = scan_tree(t->root_fd, &s->manifest, &s->scan, e);
-    if (rc)
+    rc = *t->why ? 0 : scan_files(t, e);
+    if (rc || *t->why)
         return rc;
     manifest_cut(&s->manifest);
     rc = manifest_lay_out(&s->manifest, e);
     if (rc)
         return rc;
-    open_spool(t);
     seen_plan(&s->seen, &s->manifest, &s->scan);
     rc = keep_files(t, cancel, e);
     if (!rc && !*t->why)

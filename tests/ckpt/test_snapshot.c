@@ -305,6 +305,47 @@ static void files_that_cannot_be_kept_open_are_not(void **state)
     close(fd);
 }
 
+static bool is_one_of_three(void *ctx, int64_t bytes)
+{
+    int *n = ctx;
+
+    assert_int_equal(bytes, 10000);
+    return ++*n < 3;
+}
+
+static void a_tree_of_too_many_files_is_not_scanned_to_its_end(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_snapshot_stats stats;
+    struct manifest m = {0};
+    struct scan scan;
+    struct err e, why;
+    int n = 0;
+
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "file%d", i);
+        write_random(s->tree, name, 10000, (uint64_t)i);
+    }
+    int root = open(s->tree, O_RDONLY | O_DIRECTORY);
+    assert_true(root >= 0);
+    FAILS(ERR_CANCELLED, scan_tree_while(root, &m, is_one_of_three, &n, &scan, &e));
+    assert_int_equal(n, 3);
+    assert_int_equal(m.n_entries, 3);
+    manifest_deinit(&m);
+    close(root);
+    if (!can_keep_open(s))
+        return;
+    assert_null(take(s,
+        (struct ckpt_snapshot_how){.scratch = s->dir, .copied_max = 370000, .kept_open_max = 2},
+        &stats, &why));
+    assert_non_null(strstr(why.text, "it has too many files"));
+    ckpt_snapshot_destroy(must_take(s,
+        (struct ckpt_snapshot_how){.scratch = s->dir, .copied_max = 380000, .kept_open_max = 2},
+        &stats));
+}
+
 /* ---- errors ---- */
 
 static void what_cannot_be_saved_is_said_at_once(void **state)
@@ -556,6 +597,7 @@ int main(void)
         TEST(a_write_to_a_file_kept_open_is_noticed),
         TEST(links_and_new_names_are_no_writes),
         TEST(files_that_cannot_be_kept_open_are_not),
+        TEST(a_tree_of_too_many_files_is_not_scanned_to_its_end),
         TEST(what_cannot_be_saved_is_said_at_once),
         TEST(what_was_read_of_a_snapshot_is_not_read_again),
         cmocka_unit_test(killed_between_any_two_calls_nothing_is_half_and_nothing_is_left),
