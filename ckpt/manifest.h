@@ -53,6 +53,9 @@
 #define MANIFEST_CUT_BYTES (1 << 20) /* files below this size are in packs */
 /* above so many small files, several of them share a chunk */
 #define MANIFEST_PACKED_MAX 250000
+/* Entries and chunks of a large manifest. Its memory is in blocks too small to return to the kernel
+ * by themselves, of several threads: mem_trim after its use, or the agent keeps it. */
+#define MANIFEST_LARGE 10000
 #define MANIFEST_NO_PACK UINT32_MAX /* to be in a pack that is not known yet */
 #define MANIFEST_BYTES_TOTAL_MAX ((int64_t)1 << 50)
 #define MANIFEST_EXTENTS_MAX 4096            /* of one file */

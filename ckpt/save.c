@@ -39,6 +39,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TRIM_FROM 10000                /* entries and chunks */
 #define STEP_BYTES ((size_t)128 << 10) /* read and hashed at a time, to stay in the CPU cache */
 
 /* Chunks that one thread handles at a time: one that is an object, or neighbours that are to be in
@@ -693,14 +694,20 @@ static int run_save(struct save *s, struct ckpt_id id, int64_t progress, const a
     return 0;
 }
 
+/* The memory of a large manifest is in blocks too small to return to the kernel by themselves, of
+ * several threads: the agent would keep it until the next save. */
 static void save_deinit(struct save *s)
 {
+    bool is_large = s->manifest.n_entries + s->previous.n_chunks >= TRIM_FROM;
+
     manifest_deinit(&s->manifest);
     manifest_deinit(&s->previous);
     smap_deinit(&s->previous_chunks);
     free(s->parts);
     scan_deinit(&s->scan);
     seen_save_deinit(&s->seen);
+    if (is_large)
+        mem_trim();
 }
 
 int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,

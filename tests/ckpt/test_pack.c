@@ -323,6 +323,35 @@ static void a_checkpoint_of_version_2_is_restored_and_built_upon(void **state)
     assert_same_tree(s->tree, s->out);
 }
 
+/* ---- the memory of a save ---- */
+
+static int n_trims;
+
+void __real_mem_trim(void);
+void __wrap_mem_trim(void);
+void __wrap_mem_trim(void)
+{
+    n_trims++;
+    __real_mem_trim();
+}
+
+static void the_memory_of_a_large_manifest_is_given_back(void **state)
+{
+    struct scratch *s = *state;
+
+    write_text(s->tree, "a", "x");
+    save(s, 1, 1);
+    assert_int_equal(n_trims, 0);
+    for (int i = 0; i < 10000; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "d%d", i);
+        make_dir(s->tree, name);
+    }
+    save(s, 1, 2);
+    assert_int_equal(n_trims, 1);
+}
+
 /* ---- compressed manifests ---- */
 
 static void a_large_manifest_is_stored_compressed(void **state)
@@ -415,6 +444,7 @@ int main(void)
         TEST(a_damaged_pack_takes_only_checkpoints_that_name_it),
         TEST(a_manifest_that_says_wrong_places_is_set_aside),
         TEST(a_checkpoint_of_version_2_is_restored_and_built_upon),
+        TEST(the_memory_of_a_large_manifest_is_given_back),
         TEST(a_large_manifest_is_stored_compressed),
         cmocka_unit_test(a_compressed_manifest_is_read_only_if_it_is_whole),
     };
