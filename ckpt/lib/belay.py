@@ -17,6 +17,8 @@ path:
             if belay.stopping():
                 sys.exit(belay.EXIT_CHECKPOINTED)
 
+Functions may be called by several threads, for example to commit in one while another trains.
+
 The full contract is docs/reference/checkpoints.md.
 """
 
@@ -29,11 +31,14 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from typing import Any, Iterator, Mapping
 
 EXIT_CHECKPOINTED = 85
 """Exit code: checkpointed, continue this job elsewhere."""
+STAGE = ".belay-stage"
+"""Where checkpoint() lets the program write, in checkpoint_dir()."""
 
 _ASK_EVERY_S = 0.02
 _PROGRESS_EVERY_S = 0.2
@@ -41,7 +46,6 @@ _WAITED_EVERY_S = 1.0
 _WAITED_MAX_S = 1e9
 _POLL_S = 0.01
 _COMMIT_TIMEOUT_S = 600.0  # BELAY_COMMIT_TIMEOUT_S overrides it
-_STAGE = ".belay-stage"
 _ACCEPTED_MAX = 8  # the agent keeps no more answers
 
 # Caches of this process's last requests and reports.
@@ -55,6 +59,7 @@ _stopping = False
 _accepted: list[tuple[int, int | None]] = []
 _durable: tuple[int | None] | None = None
 _lost: str | None = None
+_settling = threading.Lock()
 
 
 def _control(name: str) -> str | None:
@@ -80,7 +85,8 @@ def _read(path: str) -> dict[str, Any] | None:
 
 def _publish(path: str, value: Mapping[str, Any], replace: bool) -> None:
     """Writes a JSON object to path atomically. replace False: FileExistsError if path exists."""
-    temp = os.path.join(os.path.dirname(path), ".belay-%d" % os.getpid())
+    own = ".belay-%d-%d" % (os.getpid(), threading.get_ident())
+    temp = os.path.join(os.path.dirname(path), own)
     with open(temp, "w", encoding="utf-8") as f:
         json.dump(value, f)
         f.write("\n")
@@ -146,7 +152,8 @@ def seconds_left() -> float:
     return max(left, 0.0)
 
 
-def _asked_to_stop() -> bool:
+def asked_to_stop() -> bool:
+    """True if the save that belay wants is one before the node is given up."""
     request = _control("request")
     return request is not None and (_read(request) or {}).get("reason") in ("notice", "evict")
 
@@ -191,16 +198,17 @@ def _wait_result(number: int) -> dict[str, Any]:
 def _settle() -> None:
     """Reads the outcomes of accepted commits."""
     global _durable, _lost
-    while _accepted and os.path.exists(_inside("stored.%d" % _accepted[0][0])):
-        number, progress = _accepted.pop(0)
-        stored = _read(_inside("stored.%d" % number)) or {
-            "error": "the belay agent's answer is malformed"
-        }
-        if stored.get("ok") is True:
-            _durable, _lost = (progress,), None
-        else:
-            _lost = str(stored.get("error"))
-            print("belay: not saved, continuing: %s" % _lost, file=sys.stderr, flush=True)
+    with _settling:
+        while _accepted and os.path.exists(_inside("stored.%d" % _accepted[0][0])):
+            number, progress = _accepted.pop(0)
+            stored = _read(_inside("stored.%d" % number)) or {
+                "error": "the belay agent's answer is malformed"
+            }
+            if stored.get("ok") is True:
+                _durable, _lost = (progress,), None
+            else:
+                _lost = str(stored.get("error"))
+                print("belay: not saved, continuing: %s" % _lost, file=sys.stderr, flush=True)
 
 
 def commit(progress: int | None = None, total: int | None = None, wait: bool = False) -> bool:
@@ -216,7 +224,7 @@ def commit(progress: int | None = None, total: int | None = None, wait: bool = F
     if _control("") is None:
         return True
     _settle()
-    stop = _asked_to_stop()
+    stop = asked_to_stop()
     try:
         number = _create_commit(progress, total, wait)
         result = _wait_result(number)
@@ -227,12 +235,13 @@ def commit(progress: int | None = None, total: int | None = None, wait: bool = F
         print("belay: not saved, continuing: %s" % result.get("error"), file=sys.stderr, flush=True)
         return False
     _stopping = bool(result.get("stop", stop))
-    if result.get("durable", True):
-        _durable, _lost = (progress,), None
-        del _accepted[:]  # this one is newer
-    else:
-        _accepted.append((number, progress))
-        del _accepted[:-_ACCEPTED_MAX]
+    with _settling:
+        if result.get("durable", True):
+            _durable, _lost = (progress,), None
+            del _accepted[:]  # this one is newer
+        else:
+            _accepted.append((number, progress))
+            del _accepted[:-_ACCEPTED_MAX]
     return True
 
 
@@ -341,7 +350,7 @@ def checkpoint(
         with tempfile.TemporaryDirectory() as scratch:
             yield scratch
         return
-    stage = os.path.join(directory, _STAGE)
+    stage = os.path.join(directory, STAGE)
     shutil.rmtree(stage, ignore_errors=True)  # of a process that was killed
     os.makedirs(stage)
     try:
@@ -350,3 +359,17 @@ def checkpoint(
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     commit(step, total, wait)
+
+
+def commit_stage(step: int | None = None, total: int | None = None) -> bool:
+    """For libraries that write the files of STAGE by several processes: does what the end of
+    checkpoint() does."""
+    directory = checkpoint_dir()
+    if directory is None:
+        return True
+    stage = os.path.join(directory, STAGE)
+    try:
+        _move_into_place(stage, directory)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    return commit(step, total)

@@ -75,6 +75,54 @@ class UnderBelay(unittest.TestCase):
         thread.start()
         self.addCleanup(thread.join)
 
+    def test_threads_may_commit_and_report_at_the_same_time(self):
+        answers = {"durable": False, "ok": True}
+        reads, malformed, ended = [0], [], threading.Event()
+
+        def serve():  # reads each file as soon as it is there, as an agent does
+            number = 1
+            while not ended.is_set():
+                for name in ["progress"] + ["commit.%d" % number]:
+                    try:
+                        with open(os.path.join(self.control, name)) as f:
+                            json.load(f)
+                        reads[0] += 1
+                    except FileNotFoundError:
+                        continue
+                    except ValueError:
+                        malformed.append(name)
+                    if name != "progress":
+                        self.put("result.%d" % number, answers)
+                        self.put("stored.%d" % number, {"ok": True})
+                        number += 1
+
+        failed = []
+
+        def work():
+            try:
+                for n in range(25):
+                    belay._reported_at = None
+                    belay.progress(n, 50)
+                    if not belay.commit(n):
+                        failed.append("not committed")
+                    belay.last_durable()
+            except Exception as error:
+                failed.append(repr(error))
+
+        server = threading.Thread(target=serve)
+        server.start()
+        workers = [threading.Thread(target=work) for _ in range(6)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        ended.set()
+        server.join()
+        self.assertEqual((failed, malformed), ([], []))
+        self.assertEqual((belay.wait_durable(5), belay.last_durable()), (True, 24))
+        self.assertGreater(reads[0], 150)
+        self.assertEqual([n for n in os.listdir(self.control) if n.startswith(".")], [])
+
     def test_what_each_rank_had_saved_is_found(self):
         self.assertEqual((belay.restored_ranks(), belay.restored_dir(0)), (0, None))
         os.environ["BELAY_RESTORED"] = "1"
