@@ -5,8 +5,8 @@ machine shows in both.
     scripts/bench            # builds, then runs everything but flood
     scripts/bench policy --product      # bench/policy_product.py
     bench/bench.py NAME...   # only these: submits jobs notice requeue latency startup queue restart
-                             # market agents checkpoint lost reclaim fair plan policy pace
-                             # telemetry ledger flood (BELAY_BUILD names the build)
+                             # market agents checkpoint state_dict lost reclaim fair plan policy
+                             # pace telemetry ledger flood (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -36,6 +36,7 @@ import lost  # noqa: E402
 import policy_product  # noqa: E402
 import reclaim  # noqa: E402
 import slurm  # noqa: E402
+import state_dict  # noqa: E402
 
 # As `belay up` writes it, but without a limit on the jobs of one user.
 CONFIG = "cluster: local\nlisten: 127.0.0.1:0\neach_user: {max_submitted: none}\n"
@@ -536,6 +537,10 @@ def bench_flood():
         flood.bench(l, say, resident)
 
 
+def bench_state_dict():
+    state_dict.bench(say)
+
+
 def bench_checkpoint():
     checkpoint.bench(lab.BUILD, say)
 
@@ -744,6 +749,7 @@ BENCHES = {
     "market": bench_market,
     "agents": bench_agents,
     "checkpoint": bench_checkpoint,
+    "state_dict": bench_state_dict,
     "lost": bench_lost,
     "reclaim": bench_reclaim,
     "fair": bench_fair,

@@ -112,22 +112,23 @@ class Poll:
         self._longest_s = 0.0
         self._before: float | None = None
 
-    def wants_save(self) -> bool:
-        """True on all ranks if belay asked the leading process of any node for a save."""
+    def wants_save(self, asked: Callable[[], bool] | None = None) -> bool:
+        """True on all ranks if asked() is on the leading process of any node; by default that is
+        belay.should_checkpoint()."""
+        asked = asked or belay.should_checkpoint
         if world_size() == 1:
-            return belay.should_checkpoint()
+            return asked()
         now = time.monotonic()
         if self._before is not None:
             self._longest_s = max(self._longest_s, now - self._before)
         self._before = now
         self._left -= 1
-        return self._left <= 0 and self._ask()
+        return self._left <= 0 and self._ask(leads() and asked())
 
-    def _ask(self) -> bool:
+    def _ask(self, asked: bool) -> bool:
         # Both numbers in one reduction to the greatest; of the interval the least is wanted.
         device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-        asked = int(leads() and belay.should_checkpoint())
-        answer = torch.tensor([asked, -self._proposal()], device=device)
+        answer = torch.tensor([int(asked), -self._proposal()], device=device)
         dist.all_reduce(answer, op=dist.ReduceOp.MAX)
         wanted, interval = answer.tolist()
         self._interval = self._left = -interval
@@ -203,7 +204,7 @@ def save_together(step: int, total: int | None, write: Callable[[str], object]) 
     except (OSError, _NotWritten) as error:
         if not notified:
             _directory_here(None)
-        _say("not saved, continuing: %s" % error)
+        say("not saved, continuing: %s" % error)
 
 
 def _write_together(directory: str, write: Callable[[str], object]) -> None:
@@ -216,14 +217,15 @@ def _write_together(directory: str, write: Callable[[str], object]) -> None:
         return
     if leads():
         raise _NotWritten(error or "another rank could not write its part")
-    _say("rank %d: %s" % (rank(), error or "another rank could not write its part"))
+    say("rank %d: %s" % (rank(), error or "another rank could not write its part"))
 
 
 class _NotWritten(Exception):
     pass
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """A line on stderr."""
     print("belay: " + text, file=sys.stderr, flush=True)
 
 

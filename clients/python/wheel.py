@@ -36,8 +36,8 @@ Requires-Dist: transformers >=4.30 ; extra == 'transformers'
 Description-Content-Type: text/markdown
 
 `belay_client` is the client of belayd's API; `belay` takes part in checkpoints, `belay_torch`,
-`belay_lightning` and `belay_transformers` do so for training programs. All are typed, and
-`help(belay)` is the manual.
+`belay_dcp`, `belay_lightning` and `belay_transformers` do so for training programs. All are typed,
+and `help(belay)` is the manual.
 """
 
 WHEEL = """\

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a training loop waits for an asynchronous save of a state_dict by belay_dcp.py, against
+copying the state in memory, and against PyTorch's own writer in the same directory.
+
+BELAY_BENCH_MIB: size of the state (4096); the memory that is needed is four times that.
+BELAY_BENCH_DIR: where the checkpoint is written. Needs PyTorch 2.6 or later.
+"""
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import warnings
+
+LIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ckpt", "lib")
+LARGE_MIB = 64  # of one large tensor
+SMALL, SMALL_BYTES = 500, 4096
+ROUNDS = 5  # of limit and figure alternately
+
+
+class Agent:
+    """Answers commits at once: what belay-agent does with them is not measured here."""
+
+    def __init__(self, directory):
+        self.control = os.path.join(directory, "control")
+        self.ended = threading.Event()
+        os.mkdir(self.control)
+        os.mkdir(os.path.join(directory, "checkpoint"))
+        os.environ["BELAY_CONTROL_DIR"] = self.control
+        os.environ["BELAY_CHECKPOINT_DIR"] = os.path.join(directory, "checkpoint")
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        number = 1
+        while not self.ended.wait(0.005):
+            if os.path.exists(os.path.join(self.control, "commit.%d" % number)):
+                temp = os.path.join(self.control, ".answer")
+                with open(temp, "w") as f:
+                    f.write('{"ok": true}')
+                os.rename(temp, os.path.join(self.control, "result.%d" % number))
+                number += 1
+
+    def close(self):
+        self.ended.set()
+        self.thread.join()
+        del os.environ["BELAY_CONTROL_DIR"], os.environ["BELAY_CHECKPOINT_DIR"]
+
+
+def timed(act):
+    began = time.monotonic()
+    result = act()
+    return time.monotonic() - began, result
+
+
+def measure(mib, directory, say):
+    import torch
+    import torch.distributed.checkpoint as dcp
+
+    import belay_dcp
+
+    state = {"large.%d" % n: torch.rand(LARGE_MIB << 18) for n in range(max(1, mib // LARGE_MIB))}
+    state.update({"small.%d" % n: torch.rand(SMALL_BYTES // 4) for n in range(SMALL)})
+    stager = belay_dcp.Stager()
+
+    def belay_save():
+        return dcp.async_save(state, storage_writer=belay_dcp.Writer(1, stager=stager))
+
+    def torch_save():
+        place = os.path.join(directory, "torch")
+        return dcp.async_save(state, storage_writer=dcp.FileSystemWriter(place))
+
+    first, kept = timed(lambda: {name: t.clone() for name, t in state.items()})
+    begun, saving = timed(belay_save)
+    saving.result()
+    name = "%d MiB of state, loop waits for" % mib
+    report(say, name + " first save", begun, "a copy into new memory", first)
+    copies, saves, whole, own = [], [], [], []
+    for _ in range(ROUNDS):
+        copies.append(timed(lambda: [kept[name].copy_(t) for name, t in state.items()])[0])
+        began = time.monotonic()
+        waited, saving = timed(belay_save)
+        saving.result()
+        saves.append(waited)
+        whole.append(time.monotonic() - began)
+        waited, saving = timed(torch_save)
+        saving.result()
+        own.append(waited)
+    waited = statistics.median(saves)
+    report(say, name + " a later save", waited, "a copy", statistics.median(copies))
+    report(say, "", waited, "PyTorch's FileSystemWriter", statistics.median(own))
+    say("%d MiB of state, accepted after" % mib, "%.2f s" % statistics.median(whole))
+
+
+def report(say, name, value, what, reference):
+    say(
+        name,
+        "%.3f s" % value,
+        "%s %.3f s" % (what, reference),
+        "%.2f of it" % (value / reference),
+    )
+
+
+def bench(say):
+    sys.path.insert(0, LIB)
+    try:
+        import torch.distributed.tensor  # noqa: F401
+    except ImportError:
+        say("state_dict", "skipped", "PyTorch 2.6 or later is not installed")
+        return
+    directory = tempfile.mkdtemp(prefix="belay-bench.", dir=os.environ.get("BELAY_BENCH_DIR"))
+    agent = Agent(directory)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one process, and PyTorch overwrites its own files
+            measure(int(os.environ.get("BELAY_BENCH_MIB", 4096)), directory, say)
+    finally:
+        agent.close()
+        shutil.rmtree(directory)
+
+
+if __name__ == "__main__":
+    bench(lambda *words: print(*words, sep="   ", flush=True))
