@@ -15,14 +15,15 @@
 /* smaller writes go through the page cache: the disk's latency exceeds the cost of the copy */
 #define DIRECT_MIN ((size_t)(256u << 10))
 
-#define TRIED 1     /* first writes in each mode, direct and cached, to compare their cost */
-#define RETRIED 128 /* later one of this many writes uses the slower mode */
+#define TRIED 4     /* first writes in each mode, direct and cached, to compare their cost */
+#define RETRIED 512 /* TRIED of this many later ones, in a row, use the slower mode */
 #define LOOKED 4    /* one of this many writes looks how much of the cache is dirty */
 #define VMSTAT_MAX (32u << 10)
 
-/* Bytes of a write through the cache. For a larger one, Linux may allocate pages of 2 MiB, which on
- * a virtual machine are those that the hypervisor has to supply first. */
-#define CACHED_BYTES ((size_t)(128u << 10))
+/* Bytes of a write through the cache. The larger it is, the larger are the pages that Linux
+ * allocates for it, and on a virtual machine those are the ones that the hypervisor has to supply
+ * first. */
+#define CACHED_BYTES ((size_t)(32u << 10))
 
 static bool is_aligned(const void *p)
 {
@@ -116,7 +117,7 @@ static bool bypasses_cache(struct direct_choice *c)
         return n < TRIED;
     if (atomic_load(&c->is_full))
         return true;
-    return n % RETRIED ? is_direct : !is_direct;
+    return n % RETRIED < TRIED ? !is_direct : is_direct;
 }
 
 static int64_t clock_ns(clockid_t clock)
@@ -151,11 +152,12 @@ static int write_cached(int fd, const char *p, size_t n, struct err *e)
 static size_t write_direct(struct direct_choice *c, int fd, const void *p, size_t n)
 {
     int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
-    int at_once = atomic_fetch_add(&c->in_flight, 1) + 1;
+    int at_first = atomic_fetch_add(&c->in_flight, 1) + 1;
     size_t done = write_pages(fd, p, n / PAGE * PAGE);
+    int at_last = atomic_fetch_sub(&c->in_flight, 1);
 
-    atomic_fetch_sub(&c->in_flight, 1);
-    note_cost(c, true, (clock_ns(CLOCK_MONOTONIC) - began_ns) / at_once, n);
+    note_cost(c, true,
+        (clock_ns(CLOCK_MONOTONIC) - began_ns) / (at_first > at_last ? at_first : at_last), n);
     return done;
 }
 

@@ -127,13 +127,13 @@ static void the_slower_way_is_seldom_tried(void **state)
     snprintf(path, sizeof(path), "%s/file", ((struct scratch *)*state)->dir);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
-    for (int i = 0; i < 128; i++) {
+    for (int i = 0; i < 512; i++) {
         long long before = atomic_load(&choice.cost[true]);
 
         OK(direct_write_at(&choice, fd, p, 256 << 10, 0, &e));
         tried += atomic_load(&choice.cost[true]) != before && !atomic_load(&choice.is_full);
     }
-    assert_in_range(tried, 0, 1);
+    assert_in_range(tried, 0, 4);
     close(fd);
     free(p);
 }
