@@ -37,6 +37,7 @@ struct clean {
     struct layout_ids removed_ids; /* checkpoints that the rule and the pins do not keep */
     size_t skip;                   /* bytes of the prefix being listed */
     int64_t kept_bytes;            /* of kept manifests and chunks */
+    size_t n_read;                 /* chunks of manifests that were read */
     struct names remove;
 };
 
@@ -130,6 +131,7 @@ static int keep_checkpoint(struct clean *c, struct ckpt_id id, struct err *e)
         return rc;
     keep_name(c, &name);
     keep_objects(c, &m);
+    c->n_read += m.n_chunks;
     manifest_deinit(&m);
     return 0;
 }
@@ -308,6 +310,8 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
         *ret_kept_bytes = c.kept_bytes;
     smap_deinit(&c.kept);
     layout_ids_deinit(&c.removed_ids);
+    if (c.n_read >= MANIFEST_LARGE)
+        mem_trim();
     return rc ? err_wrap(e, "clean the checkpoints of job %" PRId64, j->job) : 0;
 }
 

@@ -39,7 +39,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TRIM_FROM 10000                /* entries and chunks */
 #define STEP_BYTES ((size_t)128 << 10) /* read and hashed at a time, to stay in the CPU cache */
 
 /* Chunks that one thread handles at a time: one that is an object, or neighbours that are to be in
@@ -694,11 +693,9 @@ static int run_save(struct save *s, struct ckpt_id id, int64_t progress, const a
     return 0;
 }
 
-/* The memory of a large manifest is in blocks too small to return to the kernel by themselves, of
- * several threads: the agent would keep it until the next save. */
 static void save_deinit(struct save *s)
 {
-    bool is_large = s->manifest.n_entries + s->previous.n_chunks >= TRIM_FROM;
+    bool is_large = s->manifest.n_entries + s->previous.n_chunks >= MANIFEST_LARGE;
 
     manifest_deinit(&s->manifest);
     manifest_deinit(&s->previous);
