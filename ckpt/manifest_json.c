@@ -19,6 +19,11 @@
 #define ENTRIES_CLOSE "],\"chunks\":["
 #define CHUNKS_CLOSE_PACKS "],\"packs\":["
 #define LIST_CLOSE "]"
+#define PACKED_START "{\"pack\":"
+#define PACKED_AT ",\"at\":"
+#define PACKED_SIZE ",\"size\":"
+#define PACKED_HASH ",\"sha256\":\""
+#define DIGITS_MAX 10 /* of their numbers */
 #define LINE_MAX_BYTES                                                                             \
     (1u << 20) /* twice the longest path, 64 KiB of attributes in hex and 4096 extents */
 #define TAIL_START ",\"sha256\":\""
@@ -83,16 +88,9 @@ static json_t *chunk_json(const struct manifest_chunk *c)
 {
     json_t *o = json_object();
 
-    if (c->pack) {
-        json_object_set_new(o, "pack", json_integer(c->pack));
-        json_object_set_new(o, "at", json_integer(c->at));
-        json_object_set_new(o, "size", json_integer(c->size));
-    }
     json_object_set_new(o, "sha256", json_string(c->sha256));
-    if (!c->pack) {
-        json_object_set_new(o, "size", json_integer(c->size));
-        json_object_set_new(o, "stored", json_integer(c->stored));
-    }
+    json_object_set_new(o, "size", json_integer(c->size));
+    json_object_set_new(o, "stored", json_integer(c->stored));
     return o;
 }
 
@@ -121,6 +119,15 @@ static void add_line(struct buf *out, json_t *item, bool is_last)
 {
     json_add(out, item);
     buf_adds(out, is_last ? "\n" : ",\n");
+}
+
+/* There may be very many of these, so they are written, and take_packed reads them, without a
+ * JSON object in between. */
+static void add_packed(struct buf *out, const struct manifest_chunk *c, bool is_last)
+{
+    buf_printf(out,
+        PACKED_START "%" PRIu32 PACKED_AT "%" PRIu32 PACKED_SIZE "%" PRId64 PACKED_HASH "%s\"}%s\n",
+        c->pack, c->at, c->size, c->sha256, is_last ? "" : ",");
 }
 
 static int check_size(const struct manifest *m, const struct buf *out, struct err *e)
@@ -154,7 +161,10 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *e)
     }
     buf_adds(out, ENTRIES_CLOSE "\n");
     for (size_t i = 0; !rc && i < m->n_chunks; i++) {
-        add_line(out, chunk_json(&m->chunks[i]), i + 1 == m->n_chunks);
+        if (m->chunks[i].pack)
+            add_packed(out, &m->chunks[i], i + 1 == m->n_chunks);
+        else
+            add_line(out, chunk_json(&m->chunks[i]), i + 1 == m->n_chunks);
         rc = check_size(m, out, e);
     }
     if (m->n_packs)
@@ -468,6 +478,49 @@ static int parse_head_line(struct lines *l, struct manifest *m, struct err *e)
     return rc;
 }
 
+/* Takes `before` and a number of min .. max, without leading zeros, from *at. */
+static bool take_number(struct lines *l, const char *before, int64_t min, int64_t max, int64_t *ret)
+{
+    size_t n = strlen(before), digits = 0;
+    int64_t number = 0;
+
+    if ((size_t)(l->end - l->at) < n || memcmp(l->at, before, n) != 0)
+        return false;
+    for (l->at += n; l->at < l->end && *l->at >= '0' && *l->at <= '9'; l->at++) {
+        if (++digits > DIGITS_MAX || (digits == 2 && number == 0))
+            return false;
+        number = 10 * number + (*l->at - '0');
+    }
+    *ret = number;
+    return digits > 0 && number >= min && number <= max;
+}
+
+/* Adds the chunk that add_packed has written as this line; false if it has another form, which may
+ * be valid too. */
+static bool take_packed(const char *line, size_t n, struct manifest *m)
+{
+    static const size_t hash = sizeof(PACKED_HASH) - 1, hex = CHUNK_HEX_SIZE - 1;
+    struct lines l = {.at = line, .end = line + n};
+    int64_t pack, at, size;
+    char sha256[CHUNK_HEX_SIZE] = "";
+    struct manifest_chunk *c;
+
+    if (!take_number(&l, PACKED_START, 1, CHUNKS_MAX, &pack) ||
+        !take_number(&l, PACKED_AT, 0, CKPT_CHUNK_BYTES - 1, &at) ||
+        !take_number(&l, PACKED_SIZE, 1, CKPT_CHUNK_BYTES, &size) ||
+        (size_t)(l.end - l.at) != hash + hex + 2 || memcmp(l.at, PACKED_HASH, hash) != 0 ||
+        memcmp(l.end - 2, "\"}", 2) != 0)
+        return false;
+    memcpy(sha256, l.at + hash, hex);
+    if (!is_hash(sha256))
+        return false;
+    c = manifest_add_chunk(m);
+    *c = (struct manifest_chunk){
+        .size = size, .stored = size, .pack = (uint32_t)pack, .at = (uint32_t)at};
+    memcpy(c->sha256, sha256, sizeof(sha256));
+    return true;
+}
+
 static int parse_line(const char *line, size_t n, const char *path, parse_item_fn fn,
     struct manifest *m, struct err *e)
 {
@@ -502,7 +555,8 @@ static int parse_lines(struct lines *l, const char *close, const char *name, siz
         if (i >= max)
             return err_set(e, ERR_INVALID, "%s: over %zu", name, max);
         comma = n > 0 && line[n - 1] == ',';
-        rc = parse_line(line, n - comma, path, fn, m, e);
+        if (fn != parse_any_chunk || !take_packed(line, n - comma, m))
+            rc = parse_line(line, n - comma, path, fn, m, e);
     }
     return rc ? rc : err_set(e, ERR_INVALID, "%s: the list has no end", name);
 }

@@ -373,6 +373,13 @@ static void chunks_outside_their_packs_are_refused(void **state)
         IN_PACK_("4294967297", "0", "5"),
         IN_PACK_("1", "0", "6"),
         IN_PACK_("1", "0", "0"),
+        IN_PACK_("1", "00", "5"),
+        IN_PACK_("01", "0", "5"),
+        IN_PACK_("1", "", "5"),
+        IN_PACK_("1", "0", "5") ",",
+        IN_PACK_("1", "0", "5") "}",
+        "{\"pack\":1,\"at\":0,\"size\":5,\"sha256\":\"" HASH "0\"}",
+        "{\"pack\":1,\"at\":0,\"size\":5,\"sha256\":\"" HASH "\"",
         "{\"pack\":1,\"size\":5,\"sha256\":\"" HASH "\"}",
         "{\"pack\":1,\"at\":0,\"size\":5,\"sha256\":\"ba78\"}",
         "{\"pack\":1,\"at\":0,\"size\":5,\"stored\":5,\"sha256\":\"" HASH "\"}",
@@ -388,6 +395,11 @@ static void chunks_outside_their_packs_are_refused(void **state)
         free(body);
     }
     body = mem_printf(form, "\n", IN_PACK_("1", "3", "5"), packs, "\n");
+    OK(parse_body(body, &e));
+    free(body);
+    /* Another order, or spaces, say the same. */
+    body = mem_printf(
+        form, "\n", "{\"sha256\": \"" HASH "\",\"at\":3, \"pack\":1,\"size\":5}", packs, "\n");
     OK(parse_body(body, &e));
     free(body);
     /* Parts of one place overlap without harm: each has its hash. */
