@@ -333,17 +333,33 @@ def _move_into_place(stage: str, directory: str) -> None:
         _fsync(target)
 
 
+def _remove_others(stage: str, directory: str, name: str) -> None:
+    """Removes what the directory of this name has and the one to replace it does not."""
+    old, new = os.path.join(directory, name), os.path.join(stage, name)
+    for root, directories, files in os.walk(old, topdown=False):
+        beside = os.path.normpath(os.path.join(new, os.path.relpath(root, old)))
+        for entry in files + [d for d in directories if os.path.islink(os.path.join(root, d))]:
+            other = os.path.join(beside, entry)
+            if not os.path.lexists(other) or os.path.isdir(other):
+                os.unlink(os.path.join(root, entry))
+        if not os.path.isdir(beside):
+            os.rmdir(root)
+
+
 @contextlib.contextmanager
 def checkpoint(
-    step: int | None = None, total: int | None = None, wait: bool = False
+    step: int | None = None,
+    total: int | None = None,
+    wait: bool = False,
+    replaces: str | None = None,
 ) -> Iterator[str]:
     """Yields a directory to write the new state to. When the block ends without an exception, the
-    files are moved to checkpoint_dir() (each replaces the file of its name, others stay) and
-    committed; otherwise they are dropped. So a program that is killed while it writes does not
-    damage the previous checkpoint's files. The program may continue, and enter the next such
-    block, at once; with wait it continues when the checkpoint is durable. A failed commit is
-    reported as by commit(). Outside belay the files are written to a temporary directory and
-    dropped.
+    files are moved to checkpoint_dir() (each replaces the file of its name, others stay, except in
+    the directory `replaces`) and committed; otherwise they are dropped. So a program that is killed
+    while it writes does not damage the previous checkpoint's files. The program may continue, and
+    enter the next such block, at once; with wait it continues when the checkpoint is durable. A
+    failed commit is reported as by commit(). Outside belay the files are written to a temporary
+    directory and dropped.
     """
     directory = checkpoint_dir()
     if directory is None:
@@ -355,13 +371,17 @@ def checkpoint(
     os.makedirs(stage)
     try:
         yield stage
+        if replaces:
+            _remove_others(stage, directory, replaces)
         _move_into_place(stage, directory)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     commit(step, total, wait)
 
 
-def commit_stage(step: int | None = None, total: int | None = None) -> bool:
+def commit_stage(
+    step: int | None = None, total: int | None = None, replaces: str | None = None
+) -> bool:
     """For libraries that write the files of STAGE by several processes: does what the end of
     checkpoint() does."""
     directory = checkpoint_dir()
@@ -369,6 +389,8 @@ def commit_stage(step: int | None = None, total: int | None = None) -> bool:
         return True
     stage = os.path.join(directory, STAGE)
     try:
+        if replaces:
+            _remove_others(stage, directory, replaces)
         _move_into_place(stage, directory)
     finally:
         shutil.rmtree(stage, ignore_errors=True)

@@ -198,14 +198,8 @@ class Writer(FileSystemWriter):
             self._commit()
 
     def _commit(self) -> None:
-        directory = self._directory or ""
-        new = set(os.listdir(self.path))
-        place = os.path.join(directory, _NAME)
-        os.makedirs(place, exist_ok=True)
-        for name in os.listdir(place):
-            if name not in new:  # of a save by more ranks
-                os.unlink(os.path.join(place, name))
-        belay.commit_stage(self._step, self._total)
+        # What is replaced may have files of more ranks.
+        belay.commit_stage(self._step, self._total, replaces=_NAME)
 
 
 class _Places(FileSystem):

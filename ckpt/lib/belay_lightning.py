@@ -9,7 +9,8 @@
 
 A checkpoint is Lightning's own, with loops, optimizers and schedules; it is made after the batch in
 which belay asked for one. Lightning decides how an epoch is resumed in its middle: a loader with
-state_dict() continues, another one restarts its epoch.
+state_dict() continues, another one restarts its epoch. Lightning before 2.5 trains the last batch
+before the save again (its issues 18060 and 19815).
 """
 
 from __future__ import annotations

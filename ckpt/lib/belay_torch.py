@@ -184,11 +184,16 @@ def _directory_here(directory: str | None) -> str | None:
     return directories[here] if all(directories.values()) else None
 
 
-def save_together(step: int, total: int | None, write: Callable[[str], object]) -> None:
+def save_together(
+    step: int,
+    total: int | None,
+    write: Callable[[str], object],
+    replaces: str | None = None,
+) -> None:
     """Makes a checkpoint of the files that write(directory) creates; all ranks call it, and each
     calls write with the directory of its node. Returns when the checkpoint is accepted (see
     belay.commit) or has failed: then a line on stderr says why, the previous checkpoint is kept,
-    and the program should continue."""
+    and the program should continue. replaces: see belay.checkpoint."""
     if not leads():
         directory = _directory_here(None)
         if directory:
@@ -196,7 +201,7 @@ def save_together(step: int, total: int | None, write: Callable[[str], object]) 
         return
     notified = False
     try:
-        with belay.checkpoint(step, total) as directory:
+        with belay.checkpoint(step, total, replaces=replaces) as directory:
             notified = True
             if not _directory_here(directory):
                 raise _NotWritten("another node has no directory for it")

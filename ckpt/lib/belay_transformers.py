@@ -10,7 +10,12 @@
 
 A checkpoint is the Trainer's own: the Trainer saves after the step in which belay asked for one,
 and its files below `output_dir` are taken over (as hard links where possible, so that no byte is
-written twice). Saves that the Trainer makes by its own `save_steps` are committed as well.
+written twice). Saves that the Trainer makes by its own `save_steps` are committed as well. What the
+checkpoint before had and this one does not, such as DeepSpeed's `global_stepN/`, is removed.
+`save_total_limit` limits what stays below `output_dir`.
+
+In a job of several nodes each node needs all files that it resumes from: give the arguments
+`save_on_each_node=True` and an `output_dir` on the node's own disk.
 """
 
 from __future__ import annotations
@@ -54,27 +59,29 @@ class Checkpoints(TrainerCallback):
         super().__init__()
         self._poll = poll or belay_torch.Poll()
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if int(os.environ.get("BELAY_NNODES", "1")) > 1 and not args.save_on_each_node:
+            raise ValueError(
+                "in a job of several nodes the Trainer must save on each: give TrainingArguments("
+                "save_on_each_node=True) and an output_dir on the node's own disk"
+            )
+
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
-        first = state.is_world_process_zero
-        if first:
+        if belay_torch.leads():
             belay.progress(state.global_step, state.max_steps)
         if self._poll.wants_save():
             control.should_save = True
         return control
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
-        first = state.is_world_process_zero
-        if first:
-            source = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step)
-            self._take(source, state)
-        if belay_torch.agree(belay.stopping() if first else None):
+        source = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step)
+
+        def take(directory: str) -> None:
+            if belay_torch.leads():
+                target = os.path.join(directory, _NAME)
+                shutil.copytree(source, target, copy_function=_link_or_copy)
+
+        belay_torch.save_together(state.global_step, state.max_steps, take, replaces=_NAME)
+        if belay_torch.any_rank(belay_torch.leads() and belay.stopping()):
             control.should_training_stop = True
         return control
-
-    @staticmethod
-    def _take(source: str, state: Any) -> None:
-        try:
-            with belay.checkpoint(state.global_step, state.max_steps) as directory:
-                shutil.copytree(source, os.path.join(directory, _NAME), copy_function=_link_or_copy)
-        except OSError as error:
-            print("belay: not saved, continuing: %s" % error, file=sys.stderr, flush=True)

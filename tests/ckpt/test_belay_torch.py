@@ -4,7 +4,7 @@ this test. Tests that need PyTorch are skipped where it is not installed; the tr
 and transformers are fakes that make the same calls as the real ones."""
 
 import contextlib
-import importlib
+import importlib.util
 import io
 import json
 import os
@@ -30,6 +30,12 @@ try:
     import torch
 except ImportError:
     torch = None
+
+
+def has(module):
+    return torch is not None and importlib.util.find_spec(module) is not None
+
+
 needs_torch = unittest.skipUnless(torch, "PyTorch (python3-torch) is not installed")
 
 TRAIN = [
@@ -240,6 +246,48 @@ class Callbacks(InProcess):
         with open(os.path.join(module.restored(), "trainer_state.json")) as f:
             self.assertEqual(f.read(), "seven")
 
+    def test_what_an_earlier_checkpoint_of_the_trainer_had_does_not_pile_up(self):
+        """DeepSpeed writes a directory of a new name into each."""
+        self.stand_in("transformers", TrainerCallback=object)
+        import belay_transformers as module
+
+        self.addCleanup(sys.modules.pop, "belay_transformers")
+        output = os.path.join(self.agent.dir, "output")
+        args = types.SimpleNamespace(output_dir=output)
+        state = types.SimpleNamespace(max_steps=10, is_world_process_zero=True)
+        control = types.SimpleNamespace(should_save=False, should_training_stop=False)
+        callback = module.Checkpoints()
+        with open(os.path.join(self.agent.checkpoint, "of the program"), "w"):
+            pass
+        with self.served(False):
+            for state.global_step in (7, 8, 9):
+                saved = os.path.join(output, "checkpoint-%d" % state.global_step)
+                states = os.path.join(saved, "global_step%d" % state.global_step)
+                os.makedirs(states)
+                for path in (os.path.join(saved, "latest"), os.path.join(states, "optimizer.pt")):
+                    with open(path, "w") as f:
+                        f.write("at %d" % state.global_step)
+                callback.on_save(args, state, control)
+        self.begin(restored=True)
+        found = [os.path.relpath(at, module.restored()) for at, _, _ in os.walk(module.restored())]
+        self.assertEqual(found, [".", "global_step9"])
+        with open(os.path.join(module.restored(), "latest")) as f:
+            self.assertEqual(f.read(), "at 9")
+        self.assertEqual(sorted(os.listdir(self.agent.checkpoint)), ["of the program", "trainer"])
+
+    def test_the_trainer_of_several_nodes_has_to_save_on_each(self):
+        self.stand_in("transformers", TrainerCallback=object)
+        import belay_transformers as module
+
+        self.addCleanup(sys.modules.pop, "belay_transformers")
+        with unittest.mock.patch.dict(os.environ, {"BELAY_NNODES": "2"}):
+            for each in (True, False):
+                args = types.SimpleNamespace(save_on_each_node=each)
+                with contextlib.nullcontext() if each else self.assertRaisesRegex(
+                    ValueError, "save_on_each_node=True"
+                ):
+                    module.Checkpoints().on_train_begin(args, None, None)
+
     def test_transformers_whose_checkpoint_is_missing_goes_on(self):
         self.stand_in("transformers", TrainerCallback=object)
         import belay_transformers as module
@@ -370,9 +418,9 @@ class Polls(unittest.TestCase):
         self.assertEqual(collectives[:5], [1, 3, 7, 15, 23])  # 8 steps of 0.25 s
 
 
-@needs_data
+@needs_torch
 class Programs(unittest.TestCase):
-    """The interrupted example gives the result of an undisturbed run."""
+    """The interrupted program gives the result of an undisturbed run."""
 
     def run_once(self, agent, command, restored=False, stop=True):
         environment = {
@@ -410,9 +458,23 @@ class Programs(unittest.TestCase):
         self.assertIn("resumed at step %d\n" % agent.commits[0]["progress"], second)
         self.assertEqual(second.splitlines()[-1], undisturbed.splitlines()[-1])
 
+    @unittest.skipUnless(has("transformers"), "transformers is not installed")
+    def test_the_trainer_of_transformers(self):
+        output = tempfile.mkdtemp(prefix="belay-test-")
+        self.addCleanup(shutil.rmtree, output)
+        command = [sys.executable, os.path.join(HERE, "trainer.py"), output]
+        self.check(command, [belay.EXIT_CHECKPOINTED])
+
+    @unittest.skipUnless(has("accelerate"), "accelerate is not installed")
+    def test_a_loop_of_accelerate(self):
+        command = [sys.executable, os.path.join(HERE, "accelerated.py")]
+        self.check(command, [belay.EXIT_CHECKPOINTED])
+
+    @needs_data
     def test_one_process(self):
         self.check(TRAIN, [belay.EXIT_CHECKPOINTED])
 
+    @needs_data
     def test_two_ranks_under_torchrun(self):
         run = [
             sys.executable,
