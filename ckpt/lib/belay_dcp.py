@@ -33,7 +33,7 @@ import pickle
 import shutil
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Generator
+from typing import Any, Generator, Mapping
 
 import torch
 import torch.distributed as dist
@@ -355,12 +355,17 @@ class Run(belay_torch.Run):
     as App; see belay_torch.Run. Saves go on in a thread. threads: how many write files."""
 
     def __init__(
-        self, total: int, poll: belay_torch.Poll | None = None, threads: int = 1, **parts: Any
+        self,
+        total: int,
+        poll: belay_torch.Poll | None = None,
+        threads: int = 1,
+        each: Mapping[str, Any] | None = None,
+        **parts: Any,
     ) -> None:
         self._stager, self._threads = Stager(), threads
         self._saving: Future[Any] | None = None
         self._writer: Writer | None = None
-        super().__init__(total, poll=poll, **parts)
+        super().__init__(total, poll=poll, each=each, **parts)
 
     def _load(self) -> None:
         reader = Reader()
@@ -371,8 +376,8 @@ class Run(belay_torch.Run):
             state[own] = torch.empty(held[own].size, dtype=torch.uint8)
         dcp.load(state, storage_reader=reader, process_group=reader.group)
         self.step = state["step"]
-        if state["ranks"] == belay_torch.world_size():
-            belay_torch.set_rng_state(pickle.loads(state[own].numpy().tobytes()))
+        has_own = state["ranks"] == belay_torch.world_size()
+        self._set_own_state(pickle.loads(state[own].numpy().tobytes()) if has_own else None)
         if belay_torch.rank() == 0:
             print("resumed at step %d" % self.step, flush=True)
 
@@ -380,7 +385,7 @@ class Run(belay_torch.Run):
         """Begins a checkpoint of the steps done so far; all ranks call it. Returns when the state
         is copied. A failure is reported by a line on stderr, and the previous checkpoint kept."""
         self.wait()
-        generators = bytearray(pickle.dumps(belay_torch.rng_state()))
+        generators = bytearray(pickle.dumps(self._own_state()))
         state = {
             "step": self.step,
             "ranks": belay_torch.world_size(),

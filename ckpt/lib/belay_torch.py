@@ -37,7 +37,7 @@ import os
 import random
 import sys
 import time
-from typing import Any, Callable, Generator, Iterator, TypeVar
+from typing import Any, Callable, Generator, Iterator, Mapping, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -287,12 +287,20 @@ class Run:
     """A training run of `total` steps over parts that have state_dict() and load_state_dict().
     Loads the last checkpoint: afterwards `run.step` is the step to continue from, initially 0, and
     the parts have their saved states. Do everything that draws random numbers at the start (initial
-    weights) before. poll: how often the ranks ask belay."""
+    weights) before. poll: how often the ranks ask belay. each: further parts that differ from rank
+    to rank, such as a loader with a state (torchdata's StatefulDataLoader); they continue if the
+    number of ranks is the same, otherwise they begin anew and a line on stderr says so."""
 
     def __init__(
-        self, total: int, sharded: bool = False, poll: Poll | None = None, **parts: Any
+        self,
+        total: int,
+        sharded: bool = False,
+        poll: Poll | None = None,
+        each: Mapping[str, Any] | None = None,
+        **parts: Any,
     ) -> None:
         self.total, self.sharded, self.parts, self.step = total, sharded, parts, 0
+        self.each = each or {}
         self.poll = poll or Poll()
         if belay.restored():
             self._load()
@@ -310,7 +318,22 @@ class Run:
             parts = {name: part.state_dict() for name, part in self.parts.items()}
             content = {"format": _FORMAT, "step": self.step, "ranks": world_size(), "parts": parts}
             torch.save(content, os.path.join(directory, own))
-        torch.save(rng_state(), os.path.join(directory, generators))
+        torch.save(self._own_state(), os.path.join(directory, generators))
+
+    def _own_state(self) -> dict[str, Any]:
+        """What differs from rank to rank."""
+        each = {name: part.state_dict() for name, part in self.each.items()}
+        return {**rng_state(), "each": each}
+
+    def _set_own_state(self, state: dict[str, Any] | None) -> None:
+        if state is None:
+            if self.each:
+                say("the number of ranks has changed: %s begin anew" % ", ".join(self.each))
+            return
+        for name, part in self.each.items():
+            if name in state.get("each", {}):
+                part.load_state_dict(state["each"][name])
+        set_rng_state(state)  # last, because loading may draw random numbers
 
     def _load(self) -> None:
         own, generators = self._names()
@@ -337,8 +360,10 @@ class Run:
             part.load_state_dict(content["parts"][name])
         self.step = content["step"]
         path = os.path.join(directory, generators)
-        if content["ranks"] == world_size() and os.path.exists(path):
-            set_rng_state(torch.load(path, map_location="cpu", weights_only=False))
+        has_own = content["ranks"] == world_size() and os.path.exists(path)
+        self._set_own_state(
+            torch.load(path, map_location="cpu", weights_only=False) if has_own else None
+        )
         if rank() == 0:
             print("resumed at step %d" % self.step, flush=True)
 

@@ -33,7 +33,10 @@ except ImportError:
 
 
 def has(module):
-    return torch is not None and importlib.util.find_spec(module) is not None
+    try:
+        return torch is not None and importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of its parent
+        return False
 
 
 needs_torch = unittest.skipUnless(torch, "PyTorch (python3-torch) is not installed")
@@ -351,6 +354,56 @@ class Loops(InProcess):
             RuntimeError, r"has the parts \['layer'\], the run \['model'\]"
         ):
             belay_torch.Run(5, model=layer)
+
+    def test_a_loader_with_a_state_goes_on_where_it_was(self):
+        class Loader:
+            def __init__(self):
+                self.at = 0
+
+            def __iter__(self):
+                while True:
+                    self.at += 1
+                    yield self.at
+
+            def state_dict(self):
+                torch.rand(1)  # as one that draws a seed
+                return {"at": self.at}
+
+            def load_state_dict(self, state):
+                self.at = state["at"]
+                torch.rand(1)
+
+        kinds = ["belay_torch"] + (["belay_dcp"] if has("torch.distributed.tensor") else [])
+        for kind in kinds:
+            with self.subTest(kind):
+                self.begin(restored=False)
+                module = importlib.import_module(kind)
+                loader = Loader()
+                run = module.Run(5, each={"loader": loader})
+                for _, batch in zip(range(3), loader):
+                    run.step = batch
+                with self.served(False):
+                    run.save()
+                    getattr(run, "wait", lambda: None)()
+                self.begin(restored=True)
+                module = importlib.reload(importlib.import_module(kind))
+                expected = torch.rand(1)
+                for ranks, begins in ((1, run.step + 1), (2, 1)):
+                    loader = Loader()
+                    with contextlib.ExitStack() as stack:
+                        said = stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+                        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+                        if ranks > 1:  # the checkpoint is of another number
+                            path = os.path.join(self.agent.checkpoint, "state.pt")
+                            if kind == "belay_dcp":
+                                continue
+                            content = torch.load(path, weights_only=False)
+                            torch.save({**content, "ranks": ranks}, path)
+                        run = module.Run(5, each={"loader": loader})
+                    self.assertEqual((run.step, next(iter(loader))), (3, begins))
+                    self.assertEqual("loader begin anew" in said.getvalue(), ranks > 1)
+                    if ranks == 1:
+                        self.assertTrue(torch.equal(torch.rand(1), expected))
 
     def test_generators_go_on_where_they_were(self):
         import random
