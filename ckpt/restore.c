@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "ckpt/entry.h"
 #include "ckpt/gang.h"
 #include "ckpt/store/direct.h"
 #include "ckpt/store/layout.h"
@@ -37,7 +38,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #define HOLE_BYTES 4096
@@ -83,115 +83,6 @@ static unsigned char *find_whole(const struct manifest *m)
     return whole;
 }
 
-/* Allocates space for a file without holes, so that a full disk is noticed before anything is
- * fetched, and several threads can write to it at once. */
-static bool allocate(int fd, const struct manifest_entry *entry)
-{
-    int rc = 0;
-
-    if ((entry->extra && entry->extra->is_sparse) || entry->size == 0)
-        return true;
-    do
-        rc = fallocate(fd, 0, 0, entry->size);
-    while (rc && errno == EINTR);
-    return rc == 0 || errno == EOPNOTSUPP || errno == ENOSYS;
-}
-
-/* Makes directories, and files of several chunks with their size but no content: chunks are then
- * written into place in any order. */
-static int make_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
-{
-    int root_fd = r->root_fd, fd, rc = 0;
-
-    if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
-        return 0;
-    /* A failure is ignored: a missing entry is created below, and the open of an entry that cannot
-     * be changed fails there with the reason. */
-    if (r->resumes &&
-        fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0) < 0)
-        errno = 0;
-    if (entry->type == MANIFEST_DIR)
-        return mkdirat(root_fd, entry->path, 0700) && !(r->resumes && errno == EEXIST)
-                   ? err_errno(e, errno, "create directory '%.300s' of the checkpoint", entry->path)
-                   : 0;
-    fd = openat(root_fd, entry->path,
-        O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->resumes ? 0 : O_EXCL), 0600);
-    if (fd < 0 || ftruncate(fd, entry->size) || !allocate(fd, entry))
-        rc = err_errno(e, errno, "create file '%.300s' of the checkpoint", entry->path);
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-static int set_xattrs(int fd, const struct manifest_entry *entry, struct err *e)
-{
-    int rc = 0;
-
-    for (size_t i = 0; !rc && entry->extra && i < entry->extra->n_xattrs; i++) {
-        const struct manifest_xattr *x = &entry->extra->xattrs[i];
-
-        if (fsetxattr(fd, x->name, x->value, x->size, 0))
-            rc = err_errno(e, errno,
-                "set the extended attribute %.255s of '%.200s' (this file system has to support "
-                "them)",
-                x->name, entry->path);
-    }
-    return rc;
-}
-
-static int open_and_set_xattrs(int root_fd, const struct manifest_entry *entry, struct err *e)
-{
-    int fd, rc;
-
-    if (!entry->extra || entry->extra->n_xattrs == 0)
-        return 0;
-    fd = openat(root_fd, entry->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(e, errno, "open '%.300s' of the checkpoint", entry->path);
-    rc = set_xattrs(fd, entry, e);
-    close(fd);
-    return rc;
-}
-
-struct times {
-    struct timespec v[2];
-};
-
-static struct times times_of(const struct manifest_entry *entry)
-{
-    struct timespec t = {
-        .tv_sec = entry->mtime_ns / 1000000000, .tv_nsec = entry->mtime_ns % 1000000000};
-
-    if (t.tv_nsec < 0) {
-        t.tv_sec--;
-        t.tv_nsec += 1000000000;
-    }
-    return (struct times){{t, t}};
-}
-
-/* Links come after all contents, so that no write can go through one; then modes and times,
- * innermost first. A hard link comes before its file's mode and time, which they share. */
-static int finish_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
-{
-    struct times times = times_of(entry);
-    int root_fd = r->root_fd;
-
-    if (r->resumes && (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD))
-        unlinkat(root_fd, entry->path, 0);
-    if (entry->type == MANIFEST_HARD)
-        return linkat(root_fd, entry->target, root_fd, entry->path, 0)
-                   ? err_errno(e, errno, "link '%.200s' of the checkpoint to '%.200s'", entry->path,
-                         entry->target)
-                   : 0;
-    if (open_and_set_xattrs(root_fd, entry, e))
-        return e->kind;
-    if ((entry->type == MANIFEST_LINK && symlinkat(entry->target, root_fd, entry->path)) ||
-        (entry->type != MANIFEST_LINK && fchmodat(root_fd, entry->path, (mode_t)entry->mode, 0)) ||
-        utimensat(root_fd, entry->path, times.v, AT_SYMLINK_NOFOLLOW))
-        return err_errno(e, errno, "finish '%.300s' of the checkpoint", entry->path);
-    return 0;
-}
-
 struct writing {
     const struct restore *restore;
     struct direct_choice *choice;
@@ -223,11 +114,11 @@ static int open_file(
     return 0;
 }
 
-/* Does the work of finish_entry while the file is open. */
+/* Does the work of entry_finish while the file is open. */
 static int finish_new(int fd, const struct manifest_entry *file, struct err *e)
 {
-    struct times times = times_of(file);
-    int rc = set_xattrs(fd, file, e);
+    struct entry_times times = entry_times(file);
+    int rc = entry_set_xattrs(fd, file, e);
 
     if (!rc && (fchmod(fd, (mode_t)file->mode) || futimens(fd, times.v)))
         rc = err_errno(e, errno, "finish '%.300s' of the checkpoint", file->path);
@@ -402,11 +293,11 @@ static int build_tree(struct restore *r, struct err *e)
 
     r->whole = find_whole(m);
     for (size_t i = 0; !rc && i < m->n_entries; i++)
-        rc = r->whole[i] ? 0 : make_entry(r, &m->entries[i], e);
+        rc = r->whole[i] ? 0 : entry_make(r->root_fd, r->resumes, &m->entries[i], e);
     if (!rc)
         rc = restore_objects(r, e);
     for (size_t i = m->n_entries; !rc && i > 0; i--)
-        rc = r->whole[i - 1] ? 0 : finish_entry(r, &m->entries[i - 1], e);
+        rc = r->whole[i - 1] ? 0 : entry_finish(r->root_fd, r->resumes, &m->entries[i - 1], e);
     free(r->whole);
     r->whole = NULL;
     return rc;

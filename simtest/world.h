@@ -559,6 +559,9 @@ void check_launch(struct world *w, const char *token);
 void check_alternatives(struct world *w, const struct cloud_launch *l);
 void check_terminate(struct world *w, const char *token);
 void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node);
+
+/* ---- check_deadlines.c ---- */
+void check_deadlines(struct world *w); /* part of check_model() */
 void check_end(struct world *w);
 
 struct sim_result {
