@@ -34,12 +34,15 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TRIES 10000
 /* An operation on a tree that changes meanwhile may fail. Enough successes show that the operation
  * had something to do; some failures show that the racer interfered. */
 #define LEAST_MADE (TRIES / 20)
+#define REST_EVERY 1024 /* swaps: some twenty milliseconds */
+#define REST_MS 30
 #define NOBODY 65534
 #define PLAIN_FILES 4     /* to make a walk take longer */
 #define SECRET_BYTES 7777 /* a size that no file of the user has */
@@ -151,6 +154,22 @@ struct prey {
     bool by_hard_link; /* hard link to "open"; if false, symbolic link to "secret" */
 };
 
+static int64_t monotonic_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* For longer than an operation takes with sanitizers, so that some are made however slow they are
+ * and however fast the racer is. */
+static void rest(void)
+{
+    const int64_t until_ms = monotonic_ms() + REST_MS;
+    while (monotonic_ms() < until_ms)
+        continue;
+}
+
 /* In *dir, an open descriptor of the tree or of one that was in its place before: a descriptor
  * stays valid when its directory is moved. -1 = not opened yet. */
 static void swap_once(const struct prey *prey, int *dir, const char *victim, unsigned turn)
@@ -164,6 +183,8 @@ static void swap_once(const struct prey *prey, int *dir, const char *victim, uns
         swap_back(*dir, prey->f, "file-aside");
     for (volatile unsigned spin = 0; spin < turn % 64; spin++)
         continue;
+    if (turn % REST_EVERY == 0)
+        rest();
     if (is_swapped)
         swap_back(*dir, prey->d, "aside");
     if (!is_swapped && *dir >= 0) {
