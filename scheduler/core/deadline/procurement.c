@@ -315,13 +315,22 @@ static double restart_uusd(const struct sight *s, const struct deadline_job *k)
     return (double)s->sure_uusd_h * (double)k->restart_ms / HOUR_MS;
 }
 
-/* A machine, up or coming, is released only if that saves a good part of a restart's cost. Near the
- * break-even point the table's steps would otherwise start and release repeatedly. */
+/* What a save costs before the job leaves its machine: the program is paused. */
+static double leaving_uusd(const struct sight *s, const struct deadline_job *k)
+{
+    int64_t placed_ms = k->restart_ms - k->boot_ms;
+    return (double)s->sure_uusd_h * (double)(k->switch_ms - placed_ms) / HOUR_MS;
+}
+
+/* A machine, up or coming, is released only if that saves a good part of a restart's cost, and the
+ * save before it. Near the break-even point the table's steps would otherwise start and release
+ * repeatedly. */
 static bool is_worth_letting_go(
     const struct sight *s, const struct deadline_job *k, const struct deadline_choice *c)
 {
-    return c->next_cost_uusd - c->cost_uusd >
-           restart_uusd(s, k) / (s->starting_since_ms ? 1 : LETS_GO_PART);
+    double costs = s->starting_since_ms ? restart_uusd(s, k)
+                                        : restart_uusd(s, k) / LETS_GO_PART + leaving_uusd(s, k);
+    return c->next_cost_uusd - c->cost_uusd > costs;
 }
 
 /* Whether it should stay although a machine was acquired for its move: only if that saves a good
