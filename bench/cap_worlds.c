@@ -93,17 +93,14 @@ struct cap_outcome cap_world_play(const struct cap_world *w, const struct deadli
 
     baseline_init(&baseline, cap->baseline);
     job.baseline = isinf(cap->uusd) ? NULL : &baseline;
-    if (p->rule == DEADLINE_PLANNED && !(cap->law && isinf(cap->law->interruptions))) {
+    if (p->rule == DEADLINE_PLANNED) {
         job.boot_ms = w->restart_ms - w->restart_ms / 4;
         job.switch_ms = job.switch_worst_ms = w->restart_ms / 4;
     }
     for (size_t i = 0; i < w->n_looks && (job.work_ms > 0 || baseline.done_ms < w->work_ms); i++) {
         struct deadline_choice choice;
         look(w, b, watches, i, offers);
-        if (job.on < w->n && !offers[job.on].is_up)
-            job.on = DEADLINE_NOWHERE;
-        if (job.moving_to < w->n && !offers[job.moving_to].is_up)
-            job.moving_to = DEADLINE_NOWHERE;
+        baseline_lose(&job, offers);
         deadline_decide(p, &job, offers, w->n + 1, offers[0].class, &choice);
         /* following the baseline is not reported as DEADLINE_WHY_NET */
         assert(choice.why != DEADLINE_WHY_NET || deadline_slack_ms(&job) < 0);

@@ -34,7 +34,6 @@
 #include "base/minmax.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "bench/policy_best.h"
 #include "bench/policy_play.h"
 #include <inttypes.h>
 #include <math.h>
@@ -134,22 +133,6 @@ static void note_worst(const struct group *g, size_t from, const struct setting 
         .theirs = *theirs};
 }
 
-static double optimum_of(const struct group *g, size_t from, const struct setting *s)
-{
-    struct best_case c = {.n_zones = g->n,
-        .n_ticks = g->ticks - from,
-        .tick_ms = g->f->zones[g->zones[0]].tick_ms,
-        .work_ms = WORK_MS,
-        .deadline_ms = s->deadline_ms,
-        .restart_ms = s->restart_ms,
-        .boot_ms = s->boot_ms,
-        .price = s->price};
-
-    for (size_t i = 0; i < g->n; i++)
-        c.up[i] = g->f->zones[g->zones[i]].up + from;
-    return best_cost(&c);
-}
-
 static const struct deadline_law *law_of(
     const struct world *w, const struct group *g, enum column k)
 {
@@ -172,7 +155,7 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
 {
     const double sure = (double)(WORK_MS + s->restart_ms),
-                 best = with_best ? optimum_of(g, from, s) : 0;
+                 best = with_best ? policy_optimum(g, from, s) : 0;
     struct played played[COLUMNS];
 
     sums->cost_best += best / sure;

@@ -2,6 +2,7 @@
  *
  * See policy_play.h.
  */
+#include "bench/policy_best.h"
 #include "bench/policy_play.h"
 
 #include "base/mem.h"
@@ -184,6 +185,22 @@ size_t policy_offset(
     return g->from + (g->ticks - g->from - need) * i / w->offsets;
 }
 
+double policy_optimum(const struct group *g, size_t from, const struct setting *s)
+{
+    struct best_case c = {.n_zones = g->n,
+        .n_ticks = g->ticks - from,
+        .tick_ms = g->f->zones[g->zones[0]].tick_ms,
+        .work_ms = s->work_ms,
+        .deadline_ms = s->deadline_ms,
+        .restart_ms = s->restart_ms,
+        .boot_ms = s->boot_ms,
+        .price = s->price};
+
+    for (size_t i = 0; i < g->n; i++)
+        c.up[i] = g->f->zones[g->zones[i]].up + from;
+    return best_cost(&c);
+}
+
 static void look(const struct group *g, size_t tick, struct deadline_offer *offers)
 {
     for (size_t i = 0; i < g->n; i++) {
@@ -205,28 +222,20 @@ static size_t epoch_at(const struct known *k, size_t tick)
     return e;
 }
 
-static void lose(struct deadline_job *job, const struct deadline_offer *offers, size_t sure)
-{
-    if (job->on < sure && !offers[job->on].is_up)
-        job->on = DEADLINE_NOWHERE;
-    if (job->moving_to < sure && !offers[job->moving_to].is_up)
-        job->moving_to = DEADLINE_NOWHERE;
-}
-
 /* Advances the job by a tick at its choice, and counts what it paid for. */
 static void advance(struct deadline_job *job, const struct deadline_offer *offers, size_t to,
     int64_t tick_ms, size_t sure, struct played *out)
 {
     const struct deadline_job before = *job;
-    const bool starts =
-        to != DEADLINE_NOWHERE && to != before.on && (to != before.moving_to || job->boot_ms == 0);
+    const bool moves = to < sure && deadline_moves(job, offers),
+               starts =
+                   to != DEADLINE_NOWHERE && to != before.on && !(moves && to == before.moving_to);
     const int64_t used_ms = baseline_go(job, offers, to, tick_ms);
-    const bool is_beside = before.on == sure && to < sure && job->boot_ms > 0;
 
     out->starts += starts;
     out->moves += starts && before.on == sure;
     out->cost_ms = job->paid_uusd * HOUR_MS / SURE_UUSD_H;
-    *(to < sure && !is_beside ? &out->spot_ms : &out->sure_ms) += used_ms;
+    *(to < sure && !moves ? &out->spot_ms : &out->sure_ms) += used_ms;
     out->late = out->late || (job->work_ms == 0 && before.left_ms < used_ms);
 }
 
@@ -235,7 +244,6 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
 {
     struct deadline_policy policy = *rule, *p = &policy;
     const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
-    const bool is_certain = capped->law && isinf(capped->law->interruptions);
     struct deadline_offer offers[ZONES_MAX + 1] = {0};
     struct deadline_job job = {.work_ms = s->work_ms,
         .work_worst_ms = s->work_ms,
@@ -252,7 +260,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
     struct baseline baseline;
     struct played out = {0};
 
-    if (p->rule == DEADLINE_PLANNED && !is_certain) {
+    if (p->rule == DEADLINE_PLANNED) {
         job.boot_ms = s->boot_ms;
         job.switch_ms = job.switch_worst_ms = s->restart_ms - s->boot_ms;
     }
@@ -268,7 +276,7 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
         if (t == g->ticks)
             policy_die("a job ran out of its trace");
         look(g, t, offers);
-        lose(&job, offers, g->n);
+        baseline_lose(&job, offers);
         policy.table = &known->table[epoch_at(known, t)];
         deadline_decide(p, &job, offers, g->n + 1, g->set_class[t], &choice);
         if (capped->law)

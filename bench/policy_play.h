@@ -88,6 +88,9 @@ struct played {
 size_t policy_offset(
     const struct world *w, const struct group *g, const struct setting *s, size_t i);
 
+/* Returns the lowest possible cost of the job, in ms of on-demand, if the future is known. */
+double policy_optimum(const struct group *g, size_t from, const struct setting *s);
+
 /* Maximum extra cost over Uniform Progress in a window, as a part of on-demand only, and how it is
  * kept; law NULL: no cap. */
 struct capped {

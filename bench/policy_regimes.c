@@ -15,7 +15,6 @@
  */
 #include "base/mem.h"
 #include "base/prng.h"
-#include "bench/policy_best.h"
 #include "bench/policy_play.h"
 #include "scheduler/core/deadline/learning.h"
 #include <math.h>
@@ -285,22 +284,6 @@ struct row {
     struct setting worst;
 };
 
-static double optimum(const struct group *g, const struct setting *s)
-{
-    struct best_case c = {.n_zones = g->n,
-        .n_ticks = g->ticks,
-        .tick_ms = TICK_MS,
-        .work_ms = s->work_ms,
-        .deadline_ms = s->deadline_ms,
-        .restart_ms = s->restart_ms,
-        .boot_ms = s->boot_ms,
-        .price = s->price};
-
-    for (size_t i = 0; i < g->n; i++)
-        c.up[i] = g->f->zones[i].up;
-    return best_cost(&c);
-}
-
 static struct played play(const struct world *w, const struct row *row, const struct course *c,
     const struct setting *s, enum column k)
 {
@@ -332,7 +315,7 @@ static void play_setting(const struct world *w, struct row *row, const struct se
 
     for (size_t i = 0; i < row->n_windows; i++) {
         const struct course *c = &row->courses[i];
-        const double best = optimum(&c->unseen, s);
+        const double best = policy_optimum(&c->unseen, 0, s);
         for (size_t k = 0; k < COLUMNS; k++) {
             const struct played p = play(w, row, c, s, k);
             *(k < UNIFORM ? &row->late : &row->late_others) += p.late;

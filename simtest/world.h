@@ -386,7 +386,8 @@ void grants_committed_attempt(struct world *w, const struct attempt_row *r);
 
 /* ---- world.c ---- */
 struct sim_job {
-    /* how long the job waits for spot with less time left than it takes (check.c) */
+    /* how long the job waits for spot with less time left than it takes
+     * (check_deadlines.c) */
     int64_t waits_ms;
     int64_t id; /* 0: not acknowledged */
     int64_t total_steps;
@@ -559,10 +560,10 @@ void check_launch(struct world *w, const char *token);
 void check_alternatives(struct world *w, const struct cloud_launch *l);
 void check_terminate(struct world *w, const char *token);
 void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node);
+void check_end(struct world *w);
 
 /* ---- check_deadlines.c ---- */
 void check_deadlines(struct world *w); /* part of check_model() */
-void check_end(struct world *w);
 
 struct sim_result {
     char failure[512]; /* "" if every promise was kept */

@@ -24,6 +24,19 @@ void baseline_init(struct baseline *baseline, enum deadline_rule rule)
     *baseline = (struct baseline){.rule = rule, .on = DEADLINE_NOWHERE, .last = DEADLINE_NOWHERE};
 }
 
+static bool is_lost(const struct deadline_offer *offers, size_t on)
+{
+    return on != DEADLINE_NOWHERE && !offers[on].is_sure && !offers[on].is_up;
+}
+
+void baseline_lose(struct deadline_job *job, const struct deadline_offer *offers)
+{
+    if (is_lost(offers, job->on))
+        job->on = DEADLINE_NOWHERE;
+    if (job->boot_ms > 0 && is_lost(offers, job->moving_to))
+        job->moving_to = DEADLINE_NOWHERE;
+}
+
 struct deadline_job baseline_job(const struct baseline *baseline, const struct deadline_job *job,
     const struct deadline_offer *offers)
 {
@@ -35,8 +48,7 @@ struct deadline_job baseline_job(const struct baseline *baseline, const struct d
     r.work_ms = left_ms > 0 ? left_ms : 0;
     r.work_worst_ms = r.work_ms + (r.work_ms > 0 ? job->work_worst_ms - job->work_ms : 0);
     r.on = baseline->on;
-    if (r.on != DEADLINE_NOWHERE && !offers[r.on].is_sure && !offers[r.on].is_up)
-        r.on = DEADLINE_NOWHERE;
+    baseline_lose(&r, offers);
     r.last = baseline->last;
     r.starting_ms = baseline->starting_ms;
     r.paid_uusd = baseline->paid_uusd;

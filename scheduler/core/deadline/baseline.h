@@ -74,6 +74,10 @@ struct deadline_job baseline_job(const struct baseline *baseline, const struct d
 int64_t baseline_go(
     struct deadline_job *job, const struct deadline_offer *offers, size_t to, int64_t passed_ms);
 
+/* The job without spot machines of offers that are not up: its own, and one that boots beside
+ * it. */
+void baseline_lose(struct deadline_job *job, const struct deadline_offer *offers);
+
 /* Upper bound on the job's extra cost relative to the baseline, in uusd, both after the same
  * examination; sure: the cheapest sure offer. */
 double baseline_regret(const struct deadline_job *job, const struct deadline_job *baseline,

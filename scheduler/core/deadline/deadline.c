@@ -5,14 +5,15 @@
  * 1. An action is excluded if it would make the net, time left - worst work left - worst restart -
  *    one failed launch, negative before the next examination.
  * 2. Running on spot costs no slack, so it may continue at any slack >= 0. A start costs a restart
- *    of slack, and waiting costs the time to the next examination.
+ *    of slack, a move from on-demand its switch, and waiting the time to the next examination.
  * 3. A start on spot is excluded if all recent spells of the offer ended before it would pay back.
  * 4. An action is excluded if it might exceed the cap relative to the baseline. All are excluded
  *    only if the baseline's own action is unavailable to the job or does not keep the cap, or after
  *    more interruptions than assumed. Then the job no longer waits until it has caught up with the
  *    baseline, while that is affordable; after that it follows the baseline. If that is impossible
  *    too, all actions are considered.
- * 5. If not even on-demand meets the deadline, the fastest action is taken: stay, or on-demand.
+ * 5. If the net is negative already, a job without a machine takes on-demand; one on spot stays
+ *    until the last examination at which on-demand meets the deadline (rescue).
  */
 #include "scheduler/core/deadline/deadline.h"
 
@@ -61,7 +62,9 @@ static bool is_on_sure(const struct deadline_job *job, const struct deadline_off
 
 bool deadline_moves(const struct deadline_job *job, const struct deadline_offer *offers)
 {
-    return job->boot_ms > 0 && job->starting_ms == 0 && is_on_sure(job, offers);
+    const bool is_certain = job->law && isinf(job->law->interruptions);
+
+    return job->boot_ms > 0 && !is_certain && job->starting_ms == 0 && is_on_sure(job, offers);
 }
 
 static struct deadline_choice choose(size_t offer, enum deadline_why why)

@@ -157,7 +157,8 @@ void deadline_decide(const struct deadline_policy *p, const struct deadline_job 
 int64_t deadline_slack_ms(const struct deadline_job *job);
 /* Whether there is slack for a start on spot: for its time, and for a failed launch before it. */
 bool deadline_admits_start(const struct deadline_job *job);
-/* Whether a start on spot is a move for this job: it computes on a sure offer, and goes on. */
+/* Whether a start on spot is a move for this job: it computes on a sure offer, and goes on. Not
+ * under a law with a guarantee, which knows no boot that is paid beside on-demand (baseline.h). */
 bool deadline_moves(const struct deadline_job *job, const struct deadline_offer *offers);
 
 #endif

@@ -2,6 +2,7 @@
 #include "scheduler/core/deadline/outlook.h"
 
 #include "base/prng.h"
+#include <math.h>
 #include <stdlib.h>
 
 #define RUNS 41         /* simulated courses; odd, for the median */
@@ -86,16 +87,11 @@ static void decide(const struct simulation *sim, struct state *s)
     s->mode = to;
 }
 
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 static void pass(const struct simulation *sim, struct prng *prng, struct state *s)
 {
     const struct deadline_chain *c = sim->c;
-    double beside = least(s->beside, least(s->work, 1)),
-           boot = least(s->boot, s->work > beside ? 1 - beside : 0),
+    double beside = fmin(s->beside, fmin(s->work, 1)),
+           boot = fmin(s->boot, s->work > beside ? 1 - beside : 0),
            ran = s->mode == DEADLINE_MODE_IDLE ? 0 : 1 - boot, at = prng_unit(prng), part = 1;
     if (s->mode != DEADLINE_MODE_IDLE && s->work < ran) {
         part = boot + s->work;

@@ -207,6 +207,16 @@ static void a_table_knows_what_is_certain(void **state)
     deadline_chain_deinit(&never);
 }
 
+/* Up for fifty hours, and never lost. */
+static uint16_t class_of_old_spot(const struct deadline_chain *c)
+{
+    struct spell_watch w = {0};
+
+    for (int i = 0; i <= 300; i++)
+        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
+    return deadline_class(&c->borders, &w, w.at_ms);
+}
+
 /* Spot that was never lost, at a quarter of the price: a move pays for a step of boot twice, and
  * half a step of it without work. */
 static void a_move_computes_on_while_spot_boots(void **state)
@@ -216,13 +226,10 @@ static void a_move_computes_on_while_spot_boots(void **state)
     struct deadline_chain c;
     struct deadline_table t;
     double costs[DEADLINE_ACTS];
-    struct spell_watch w = {0};
 
     (void)state;
     learn(&c, 3000, 0);
-    for (int i = 0; i <= 300; i++)
-        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
-    const uint16_t up = deadline_class(&c.borders, &w, w.at_ms);
+    const uint16_t up = class_of_old_spot(&c);
     deadline_table_init(&t, &c, 60, 60, &moves, 0.25);
     deadline_table_costs(&t, 40, 30, up, costs);
     assert_true(fabs(costs[DEADLINE_SPOT_MOVE] - (1.25 + 39.5 * 0.25)) < 0.1);
@@ -257,13 +264,10 @@ static void a_move_needs_slack_for_its_switch_alone(void **state)
         .last = DEADLINE_NOWHERE,
         .moving_to = DEADLINE_NOWHERE};
     struct deadline_choice choice;
-    struct spell_watch w = {0};
 
     (void)state;
     learn(&c, 3000, 0);
-    for (int i = 0; i <= 300; i++)
-        spell_watch_see(&w, i * DEADLINE_STEP_MS, true);
-    offers[0].class = deadline_class(&c.borders, &w, w.at_ms);
+    offers[0].class = class_of_old_spot(&c);
     deadline_table_init(&t, &c, 60, 60, &starts, 0.25);
     deadline_decide(&p, &job, offers, 2, offers[0].class, &choice);
     assert_int_equal(choice.offer, 0);
