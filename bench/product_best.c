@@ -53,6 +53,7 @@ static double cost_s(const struct market *m, int64_t submit_s, int64_t takes_s, 
         .work_ms = 1000 * work_s,
         .deadline_ms = 1000 * (work_s + lost_s),
         .restart_ms = 1000 * (m->boot_s + m->restore_s),
+        .boot_ms = 1000 * m->boot_s,
         .price = m->price};
     uint8_t *up = mem_array(m->n * c.n_ticks, 1);
     double cost;
