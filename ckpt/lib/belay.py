@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import operator
 import os
 import re
 import shutil
@@ -85,11 +86,11 @@ def _read(path: str) -> dict[str, Any] | None:
 
 def _publish(path: str, value: Mapping[str, Any], replace: bool) -> None:
     """Writes a JSON object to path atomically. replace False: FileExistsError if path exists."""
+    text = json.dumps(value) + "\n"
     own = ".belay-%d-%d" % (os.getpid(), threading.get_ident())
     temp = os.path.join(os.path.dirname(path), own)
     with open(temp, "w", encoding="utf-8") as f:
-        json.dump(value, f)
-        f.write("\n")
+        f.write(text)
     if replace:
         os.replace(temp, path)
         return
@@ -97,6 +98,12 @@ def _publish(path: str, value: Mapping[str, Any], replace: bool) -> None:
         os.link(temp, path)
     finally:
         os.unlink(temp)
+
+
+def _plain(number: Any) -> Any:
+    """A step as an int: programs also count with NumPy's or PyTorch's integers, which json does not
+    know. Anything else stays as it is."""
+    return operator.index(number) if hasattr(number, "__index__") else number
 
 
 def restored() -> bool:
@@ -172,7 +179,7 @@ def _create_commit(progress: int | None, total: int | None, wait: bool) -> int:
         try:
             _publish(
                 _inside("commit.%d" % number),
-                dict({"progress": progress, "total": total}, **how),
+                dict({"progress": _plain(progress), "total": _plain(total)}, **how),
                 replace=False,
             )
             return number
@@ -277,7 +284,7 @@ def progress(done: int, total: int | None = None) -> None:
         return
     _reported_at = now
     with contextlib.suppress(OSError):  # it is for show: a full disk must not end the program
-        _publish(path, {"done": done, "total": total}, replace=True)
+        _publish(path, {"done": _plain(done), "total": _plain(total)}, replace=True)
 
 
 def waited(seconds: float) -> None:

@@ -281,6 +281,26 @@ class UnderBelay(unittest.TestCase):
         os.environ["BELAY_CONTROL_DIR"] = os.path.join(self.dir, "none")
         belay.progress(2001, 2001)
 
+    def test_steps_may_be_integers_of_numpy_or_pytorch(self):
+        class Integer:
+            def __init__(self, value):
+                self.value = value
+
+            def __index__(self):
+                return self.value
+
+            def __eq__(self, other):
+                return self.value == getattr(other, "value", other)
+
+        belay.progress(Integer(30), Integer(40))
+        self.assertEqual(self.read("progress"), {"done": 30, "total": 40})
+        self.agent(1, {"ok": True})
+        self.assertTrue(belay.commit(Integer(30), Integer(40)))
+        self.assertEqual(self.read("commit.1"), {"progress": 30, "total": 40, "wait": False})
+        with self.assertRaises(TypeError):
+            belay.commit(object())
+        self.assertEqual(sorted(os.listdir(self.control)), ["commit.1", "progress", "result.1"])
+
     def test_waits_for_other_ranks_add_up(self):
         belay.waited(0.25)
         self.assertEqual(self.read("waited"), {"ms": 250})
