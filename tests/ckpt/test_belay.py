@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv.pop(1))
@@ -249,6 +250,19 @@ class UnderBelay(unittest.TestCase):
         )
         self.assertEqual(self.read("commit.1"), {"progress": 3, "total": 9, "wait": False})
         self.assertFalse(os.path.exists(directory))
+
+    def test_a_checkpoint_block_does_not_wait_for_the_disk(self):
+        def synced(*_):
+            self.fail("the program waited for the disk")
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(unittest.mock.patch.object(belay, "commit"))
+            for name in ("fsync", "fdatasync", "sync"):
+                stack.enter_context(unittest.mock.patch.object(os, name, synced))
+            with belay.checkpoint(5) as directory:
+                with open(os.path.join(directory, "state"), "w") as f:
+                    f.write("5")
+        self.assertEqual(os.listdir(self.checkpoint), ["state"])
 
     def test_a_checkpoint_block_that_fails_changes_nothing(self):
         with self.assertRaises(ZeroDivisionError):
