@@ -115,10 +115,10 @@ int fs_write_all(int fd, const void *p, size_t n, struct err *e)
     return 0;
 }
 
-/* Writes a finished, fsynced file next to path; the caller frees *ret_temporary. A failure leaves
- * no file. */
-static int write_temporary(
-    const char *path, const void *p, size_t n, mode_t mode, char **ret_temporary, struct err *e)
+/* Writes a finished, fsynced file next to path; the caller frees *ret_temporary. owner may be NULL.
+ * A failure leaves no file. */
+static int write_temporary(const struct fs_owner *owner, const char *path, const void *p, size_t n,
+    mode_t mode, char **ret_temporary, struct err *e)
 {
     char *temporary = mem_printf("%s.XXXXXX", path);
     int rc = 0, fd = mkostemp(temporary, O_CLOEXEC);
@@ -130,6 +130,8 @@ static int write_temporary(
     struct err why;
     if (fs_write_all(fd, p, n, &why))
         rc = err_set(e, why.kind, "cannot write %s: %s", temporary, why.text);
+    else if (owner && fchown(fd, owner->uid, owner->gid) < 0 && errno != EPERM)
+        rc = err_errno(e, errno, "cannot change the owner of %s", temporary);
     else if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
         rc = err_errno(e, errno, "cannot write %s", temporary);
     if (close(fd) < 0 && rc == 0)
@@ -157,7 +159,7 @@ static int sync_parent(const char *path, struct err *e)
 int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
     char *temporary;
-    int rc = write_temporary(path, p, n, mode, &temporary, e);
+    int rc = write_temporary(NULL, path, p, n, mode, &temporary, e);
     if (rc)
         return rc;
     if (rename(temporary, path) < 0) {
@@ -170,8 +172,14 @@ int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, stru
 
 int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e)
 {
+    return fs_create_atomic_for(NULL, path, p, n, mode, e);
+}
+
+int fs_create_atomic_for(const struct fs_owner *owner, const char *path, const void *p, size_t n,
+    mode_t mode, struct err *e)
+{
     char *temporary;
-    int rc = write_temporary(path, p, n, mode, &temporary, e);
+    int rc = write_temporary(owner, path, p, n, mode, &temporary, e);
     if (rc)
         return rc;
     if (link(temporary, path) < 0) /* link, unlike rename, never replaces */

@@ -32,6 +32,16 @@ int fs_write_atomic(const char *path, const void *p, size_t n, mode_t mode, stru
  * exists, even as a dangling symbolic link. Of several concurrent calls exactly one succeeds. */
 int fs_create_atomic(const char *path, const void *p, size_t n, mode_t mode, struct err *e);
 
+struct fs_owner {
+    uid_t uid;
+    gid_t gid;
+};
+
+/* As fs_create_atomic, with an owner, who has the file before it has its name; NULL: the caller.
+ * Where root may not give files away (NFS with root_squash), it stays the caller's. */
+int fs_create_atomic_for(const struct fs_owner *owner, const char *path, const void *p, size_t n,
+    mode_t mode, struct err *e);
+
 /* mkdir -p; parents get mode too (less umask). An existing directory is left unchanged and is not
  * an error. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *e);

@@ -12,6 +12,9 @@
  *  2. An object is never rewritten. Empty directories are removed, so a create that finds its
  *     directory gone makes it again.
  *
+ * What root creates belongs to the owner of the store's directory: agents run as root, and a belayd
+ * that does not must be able to read and remove what they saved.
+ *
  * What a killed create leaves ("name.XXXXXX") is listed like any object and removed by the next
  * cleaning of that prefix. This file does not lock: its users need only the conditional create,
  * also over NFS.
@@ -49,6 +52,8 @@ struct store_file {
     /* /proc path of fd: mounts over the root, or renames of it, do not change where objects are
      * written. The same as root where there is no /proc */
     char *at;
+    const struct fs_owner *owner; /* of new objects; NULL: the caller */
+    struct fs_owner of_root;
     pthread_mutex_t lock; /* guards the members below */
     struct pending pending[PENDING_MAX];
     size_t n_pending;
@@ -89,6 +94,22 @@ static int sync_parent(const char *path, struct err *e)
     return rc;
 }
 
+/* See fs_create_atomic_for for EPERM. */
+static int give(const struct store_file *f, const char *path, struct err *e)
+{
+    if (!f->owner || lchown(path, f->owner->uid, f->owner->gid) == 0 || errno == EPERM)
+        return 0;
+    /* removed meanwhile: made again by whoever needs it */
+    return errno == ENOENT ? 0 : err_errno(e, errno, "change the owner of %s", path);
+}
+
+static int make_directory(const struct store_file *f, const char *path, struct err *e)
+{
+    if (mkdir(path, 0700) == 0)
+        return give(f, path, e);
+    return errno == EEXIST ? 0 : err_errno(e, errno, "create directory %s", path);
+}
+
 /* Makes the directories between the root and path, each durably. */
 static int make_parents(struct store *s, const char *path, struct err *e)
 {
@@ -98,9 +119,8 @@ static int make_parents(struct store *s, const char *path, struct err *e)
 
     for (char *p = dir + strlen(f->at) + 1; !rc && (p = strchr(p, '/')); p++) {
         *p = '\0';
-        if (mkdir(dir, 0700) && errno != EEXIST)
-            rc = err_errno(e, errno, "create directory %s", dir);
-        else
+        rc = make_directory(f, dir, e);
+        if (!rc)
             rc = sync_parent(dir, e);
         *p = '/';
     }
@@ -129,6 +149,7 @@ static int with_parents(struct store *s, const char *path,
 }
 
 struct content {
+    const struct fs_owner *owner;
     const void *p;
     size_t n;
     struct pending *made;
@@ -138,16 +159,17 @@ static int create_atomic(void *ctx, const char *path, struct err *e)
 {
     const struct content *c = ctx;
 
-    return fs_create_atomic(path, c->p, c->n, 0600, e);
+    return fs_create_atomic_for(c->owner, path, c->p, c->n, 0600, e);
 }
 
 static int file_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
+    struct content c = {.owner = ((struct store_file *)s)->owner, .p = p, .n = n};
     char *path = NULL;
     int rc = object_path(s, name, &path, e);
 
     if (!rc)
-        rc = with_parents(s, path, create_atomic, &(struct content){.p = p, .n = n}, e);
+        rc = with_parents(s, path, create_atomic, &c, e);
     free(path);
     return rc;
 }
@@ -168,7 +190,10 @@ static int write_temporary(void *ctx, const char *path, struct err *e)
         free(made->temporary);
         return rc;
     }
-    if (direct_write(made->fd, c->p, c->n, e)) {
+    int rc = 0;
+    if (c->owner && fchown(made->fd, c->owner->uid, c->owner->gid) < 0 && errno != EPERM)
+        rc = err_errno(e, errno, "change the owner");
+    if (rc || direct_write(made->fd, c->p, c->n, e)) {
         err_wrap(e, "write %s", made->temporary);
         unlink(made->temporary);
         close(made->fd);
@@ -228,8 +253,8 @@ static int file_put(
     if (access(path, F_OK) == 0)
         rc = err_set(e, ERR_CONFLICT, "%s exists", path);
     else
-        rc = with_parents(
-            s, path, write_temporary, &(struct content){.p = p, .n = n, .made = &made}, e);
+        rc = with_parents(s, path, write_temporary,
+            &(struct content){.owner = f->owner, .p = p, .n = n, .made = &made}, e);
     free(path);
     if (rc)
         return rc;
@@ -551,6 +576,7 @@ static char *name_of_fd(int fd, const char *root)
 int store_file_open(const char *root, bool existing, struct store **ret_store, struct err *e)
 {
     struct store_file *f;
+    struct stat st;
     size_t n = strlen(root);
     int fd, rc = 0;
 
@@ -573,6 +599,10 @@ int store_file_open(const char *root, bool existing, struct store **ret_store, s
     pthread_mutex_init(&f->lock, NULL);
     f->root = mem_strndup(root, n);
     f->fd = fd;
+    if (geteuid() == 0 && fstat(fd, &st) == 0 && st.st_uid != 0) {
+        f->of_root = (struct fs_owner){.uid = st.st_uid, .gid = st.st_gid};
+        f->owner = &f->of_root;
+    }
     f->at = name_of_fd(fd, f->root);
     *ret_store = &f->base;
     return 0;

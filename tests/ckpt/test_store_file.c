@@ -272,6 +272,47 @@ static void errors_are_marked_as_the_stores(void **state)
     buf_deinit(&out);
 }
 
+static int has_owner(void *ctx, const char *name, int64_t size_bytes)
+{
+    struct scratch *s = ctx;
+    struct stat st;
+    char path[600], *slash;
+
+    (void)size_bytes;
+    snprintf(path, sizeof(path), "%s/%s", s->store, name);
+    while (strlen(path) > strlen(s->store)) { /* the object, and the directories above it */
+        assert_int_equal(lstat(path, &st), 0);
+        assert_int_equal(st.st_uid, 1);
+        assert_int_equal(st.st_gid, 2);
+        slash = strrchr(path, '/');
+        *slash = '\0';
+    }
+    return 0;
+}
+
+static void what_root_creates_belongs_to_the_owner_of_the_store(void **state)
+{
+    struct scratch *s = *state;
+    char url[400];
+    struct err e;
+    int n = 0;
+
+    if (geteuid() != 0)
+        skip();
+    store_close(s->job.store);
+    assert_int_equal(chown(s->store, 1, 2), 0);
+    snprintf(url, sizeof(url), "file://%s", s->store);
+    OK(store_open(url, NULL, &s->job.store, &e));
+    OK(DO(create, "lab/jobs/1/fence", "x", 1, &e));
+    OK(DO(put, "lab/jobs/1/chunks/a", "x", 1, NULL, &e));
+    OK(DO(flush, "lab/jobs/1/chunks/", &e));
+    OK(DO(link, "lab/jobs/1/chunks/a", "lab/jobs/2/chunks/a", &e));
+    OK(DO(rename, "lab/jobs/1/fence", "lab/old/1/fence", &e));
+    OK(DO(list, "", count, &n, &e));
+    assert_int_equal(n, 3);
+    OK(DO(list, "", has_owner, s, &e));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
@@ -287,6 +328,7 @@ int main(void)
         TEST(a_url_that_is_not_supported_is_refused_with_what_is),
         TEST(what_was_put_and_is_gone_is_not_flushed),
         TEST(errors_are_marked_as_the_stores),
+        TEST(what_root_creates_belongs_to_the_owner_of_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
