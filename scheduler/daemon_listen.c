@@ -146,8 +146,7 @@ static int listen_unix(struct daemon *d, struct err *e)
 {
     struct http_server_options o = {
         .unix_path = d->config->socket,
-        /* as root, belayd serves every local user, identified by the peer's credentials */
-        .unix_mode = geteuid() == 0 ? 0666 : 0600,
+        .unix_mode = d->config->socket_users == SOCKET_ALL ? 0666 : 0600,
         .max_body_bytes = API_BODY_MAX,
         .identify = api_identify,
         .idle_timeout_ms = IDLE_MS,

@@ -11,6 +11,7 @@
 #include "scheduler/config/store.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NO_PROGRESS_MAX 10
 #define HOST_MAX 253
@@ -114,6 +115,8 @@ static void read_logs(struct yaml_reader *r, struct config *c)
     c->workdir_user_bytes = opt_bytes(r, "workdir_max_per_user", "20G");
 }
 
+static const char *const socket_users_words[] = {"owner", "all", NULL};
+
 /* Reads the state directory and the socket. state_dir: from the command line, overrides the file's;
  * may be NULL. */
 static void read_state(struct yaml_reader *r, struct config *c, const char *state_dir)
@@ -133,6 +136,8 @@ static void read_state(struct yaml_reader *r, struct config *c, const char *stat
             r, socket_node, "expected an absolute path, found %s", str_show(socket, shown));
     config_copy_path(
         r, "socket", socket, "", c->state_dir, "/belayd.sock", c->socket, sizeof(c->socket));
+    c->socket_users = (enum config_socket_users)yaml_opt_enum(
+        r, "socket_users", socket_users_words, geteuid() == 0 ? SOCKET_ALL : SOCKET_OWNER);
 }
 
 static void read_cluster(struct yaml_reader *r, struct config *c)

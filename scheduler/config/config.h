@@ -30,10 +30,17 @@ enum config_encryption {
     ENCRYPTION_REQUIRED /* unencrypted ones are not restored */
 };
 
+/* Who may connect to the UNIX socket; the kernel identifies them in either case. */
+enum config_socket_users {
+    SOCKET_OWNER, /* root and the user who runs belayd; default, unless that is root */
+    SOCKET_ALL    /* every user of this machine */
+};
+
 struct config {
     char cluster[CORE_NAME_MAX]; /* default "belay" */
     char state_dir[1024];
     char socket[HTTP_UNIX_PATH_MAX + 1]; /* UNIX socket of the API; default STATE/belayd.sock */
+    enum config_socket_users socket_users;
     char listen_host[CORE_NAME_MAX];
     int listen_port;               /* 0 = any free one, remembered in the state directory */
     char server_url[256];          /* the URL for agents; "" = https://HOST:PORT of listen */

@@ -8,6 +8,7 @@
 #include "scheduler/config/egress.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void limits_are_read_along_the_path(void **state)
 {
@@ -92,6 +93,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_string_equal(c.cluster, "belay");
     assert_string_equal(c.state_dir, "/var/lib/belay");
     assert_string_equal(c.socket, "/var/lib/belay/belayd.sock");
+    assert_int_equal(c.socket_users, geteuid() == 0 ? SOCKET_ALL : SOCKET_OWNER);
     assert_string_equal(c.store, "file:///var/lib/belay/store");
     assert_string_equal(c.listen_host, "127.0.0.1");
     assert_int_equal(c.listen_port, 7443);
@@ -124,6 +126,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
 static const char everything[] = "cluster: lab\n"
                                  "state: /srv/belay\n"
                                  "socket: /run/belay.sock\n"
+                                 "socket_users: owner\n"
                                  "store: file:///data/store%20one\n"
                                  "encryption: required\n"
                                  "key_file: /etc/belay/lab.keys\n"
@@ -179,6 +182,7 @@ static void every_key_is_read(void **state)
     assert_string_equal(c.cluster, "lab");
     assert_string_equal(c.state_dir, "/srv/belay");
     assert_string_equal(c.socket, "/run/belay.sock");
+    assert_int_equal(c.socket_users, SOCKET_OWNER);
     assert_string_equal(c.store, "file:///data/store%20one");
     assert_int_equal(c.encryption, ENCRYPTION_REQUIRED);
     assert_string_equal(c.key_file, "/etc/belay/lab.keys");

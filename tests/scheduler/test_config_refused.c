@@ -143,6 +143,7 @@ static const struct refused {
     {"store: file:///srv/%00\n", {"lab.yaml:1: store:"}},
     {"state: relative\n", {"state:", "absolute", "relative"}},
     {"socket: relative\n", {"socket:", "absolute"}},
+    {"socket_users: everybody\n", {"socket_users:", "everybody", "owner"}},
     {"state: \"a\\e[2J\"\n", {"state:", "found \"a?[2J\""}},
     {"socket: \"a\\nb\"\n", {"socket:", "found \"a?b\""}},
     {"pools:\n  \"a\\nb\": {}\n", {"lab.yaml:2: \"a?b\": \"a?b\" is not a pool's name"}},
