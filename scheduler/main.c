@@ -6,8 +6,10 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include "base/uv/timers.h"
 #include "base/yaml.h"
 #include "scheduler/daemon.h"
+#include "scheduler/service_manager.h"
 #include <malloc.h>
 #include <popt.h>
 #include <stdio.h>
@@ -19,6 +21,8 @@ struct program {
     struct open_files files;
     struct daemon *daemon;
     struct uv_signals *signals;
+    struct timers *timers;
+    struct service_manager *manager;
 };
 
 struct arguments {
@@ -77,6 +81,7 @@ static void on_signal(void *ctx, int signum)
 {
     struct program *p = ctx;
     log_info("stopping", log_i("signal", signum));
+    service_manager_stopping(p->manager);
     daemon_stop(p->daemon, on_stopped, p);
 }
 
@@ -86,13 +91,19 @@ static int run(struct program *p, struct err *e)
     if (rc != 0)
         return rc;
     uv_loop_init(&p->loop);
-    rc = daemon_start(&p->loop, &p->config, &p->files, &p->daemon, e);
+    p->timers = uv_timers_create(&p->loop);
+    rc = service_manager_open(p->timers, &p->manager, e); /* before anything runs a program */
+    if (rc == 0)
+        rc = daemon_start(&p->loop, &p->config, &p->files, &p->daemon, e);
     if (rc == 0) {
         p->signals = uv_signals_create(&p->loop, on_signal, p);
+        service_manager_ready(p->manager);
         uv_run(&p->loop, UV_RUN_DEFAULT);
         uv_signals_destroy(p->signals);
         daemon_destroy(p->daemon);
     }
+    service_manager_close(p->manager);
+    uv_timers_destroy(p->timers);
     uv_loop_finish(&p->loop);
     return rc;
 }
