@@ -24,6 +24,8 @@
 #define CALL_MS 90000
 #define TOKEN_MAX 1024
 #define PEM_MAX 65536
+#define RETRIES_MAX 6 /* of a call beyond the rate of its user */
+#define RETRY_MAX_S 60
 
 struct client {
     uv_loop_t loop;
@@ -40,6 +42,7 @@ struct waiting {
     struct err *e;
     int rc;
     bool done;
+    int64_t retry_s; /* > 0: belayd did nothing, and asks to be called again after this time */
 };
 
 char *cli_home(void)
@@ -208,6 +211,9 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
         if (e->kind == ERR_UNAVAILABLE)
             explain_unreachable(w->client, w->e);
     } else if (r->status < 200 || r->status > 299) {
+        const char *after = r->status == 429 ? http_reply_header(r, "Retry-After") : NULL;
+        if (after)
+            str_to_i64(after, 1, RETRY_MAX_S, "seconds", &w->retry_s, NULL);
         w->rc = error_of(r, w->e);
     } else {
         const char *next = http_reply_header(r, "Belay-Log-Next");
@@ -218,6 +224,31 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
         w->reply->log_end = http_reply_header(r, "Belay-Log-End") != NULL;
         w->reply->channel_end = http_reply_header(r, "Belay-Channel-End") != NULL;
     }
+}
+
+static void on_waited(uv_timer_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+static void wait_for(struct client *c, int64_t ms)
+{
+    uv_timer_t timer;
+    bool done = false, closed = false;
+    uv_timer_init(&c->loop, &timer);
+    timer.data = &done;
+    uv_timer_start(&timer, on_waited, (uint64_t)ms, 0);
+    while (!done)
+        uv_run(&c->loop, UV_RUN_ONCE);
+    timer.data = &closed;
+    uv_close((uv_handle_t *)&timer, on_timer_closed);
+    while (!closed)
+        uv_run(&c->loop, UV_RUN_ONCE);
 }
 
 static int call(struct client *c, const char *method, const char *path, const char *content_type,
@@ -237,9 +268,16 @@ static int call(struct client *c, const char *method, const char *path, const ch
         .tls = {.ca_pem = c->ca_pem},
     };
     *ret_reply = (struct client_reply){0};
-    http_start(c->http, &r, on_reply, &w);
-    while (!w.done)
-        uv_run(&c->loop, UV_RUN_ONCE);
+    for (int tries = 1;; tries++) {
+        w.done = false;
+        w.retry_s = 0;
+        http_start(c->http, &r, on_reply, &w);
+        while (!w.done)
+            uv_run(&c->loop, UV_RUN_ONCE);
+        if (w.retry_s == 0 || tries == RETRIES_MAX)
+            break;
+        wait_for(c, w.retry_s * 1000 * tries); /* each time longer: others wait, too */
+    }
     free(url);
     return w.rc;
 }

@@ -589,6 +589,8 @@ static const struct column token_columns[] = {
     COL(token_row, used_at),
     COL(token_row, key_hash),
     COL(token_row, revoked),
+    COL(token_row, role),
+    COL(token_row, scope),
 };
 /* clang-format on */
 

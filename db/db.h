@@ -66,6 +66,8 @@ struct token_row {
     bool join;                /* a one-use join token; else an API token */
     char user[CORE_NAME_MAX]; /* API token: its user */
     bool admin;
+    char role[16]; /* API token: gives no more than this role; "" = what its user has */
+    char scope[CORE_NAME_MAX + 8];               /* API token: what it is for; "" = everything */
     char pool[CORE_NAME_MAX];                    /* join token: the pool the node joins */
     struct wall created_at, expires_at, used_at; /* used_at WALL_NONE = never */
     char key_hash[65];                           /* join token: the key that used it */

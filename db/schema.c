@@ -773,7 +773,10 @@ static const char baseline[] =
         " expires_at INTEGER,"
         " used_at INTEGER,"
         " key_hash TEXT NOT NULL,"
-        " revoked INTEGER NOT NULL"
+        " revoked INTEGER NOT NULL,"
+        /* what limits an API token; '' = nothing does */
+        " role TEXT NOT NULL DEFAULT '',"
+        " scope TEXT NOT NULL DEFAULT ''"
     ") STRICT;";
 /* clang-format on */
 

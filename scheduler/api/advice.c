@@ -21,7 +21,8 @@
 struct advice_query {
     const struct api *api;
     struct stamp now;
-    const char *user; /* only jobs of this user; NULL = all */
+    const struct caller *viewer; /* only jobs that they may read */
+    const char *user;            /* only jobs of this user; NULL = all */
     json_t *items;
 };
 
@@ -216,6 +217,12 @@ static int by_number(const void *a, const void *b)
     return (*x)->row.id < (*y)->row.id ? -1 : (*x)->row.id > (*y)->row.id;
 }
 
+static bool may_read(const struct advice_query *x, const struct job *j)
+{
+    const struct access_object object = api_object_of_job(&j->row);
+    return access_may(x->viewer, RIGHT_READ_JOB, &object);
+}
+
 static void find_jobs(const struct advice_query *x, struct page *p)
 {
     size_t cap = 0;
@@ -223,7 +230,7 @@ static void find_jobs(const struct advice_query *x, struct page *p)
         LIST_FOREACH (&LIST_ENTRY(l, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || a->job->row.id <= p->after ||
-                (x->user && !str_eq(x->user, a->job->row.user)))
+                (x->user && !str_eq(x->user, a->job->row.user)) || !may_read(x, a->job))
                 continue;
             if (p->n == cap) {
                 cap = cap ? 2 * cap : 64;
@@ -248,8 +255,10 @@ static size_t advise_on_jobs(struct advice_query *x, const struct page *p, int64
 
 void api_advice(struct request *q)
 {
-    struct advice_query x = {
-        .api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
+    struct advice_query x = {.api = q->api,
+        .now = tick_now(q->api->o.tick),
+        .viewer = &q->caller,
+        .user = http_request_query(q->x, "user")};
     struct page p = {0};
     int64_t limit;
     if (!api_query_i64(q, "after", 0, INT64_MAX, 0, &p.after) ||
@@ -306,7 +315,8 @@ static void on_reclaimed(void *ctx, const struct err *e, int64_t id)
 
 void api_jobs_reclaim(struct request *q)
 {
-    if (!api_may_change_job(q, "take back what is held by"))
+    struct job_row row;
+    if (!api_find_live_job(q, RIGHT_CHANGE, "take back", &row))
         return;
     struct reclaiming *c = mem_alloc(sizeof(*c));
     c->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);

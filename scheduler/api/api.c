@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NEED_WRITER: a user whose request stores data and is charged (charge); requests that end
- * something need NEED_USER. NEED_OWN_WRITER: the same, or a job that changes itself. NEED_SESSION:
- * a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or a machine with an
- * unused join token. */
+/* Who calls. NEED_WRITER: a user whose request stores data and is charged (charge); requests that
+ * end something need NEED_USER. NEED_OWN_WRITER: the same, or a job that changes itself.
+ * NEED_SESSION: a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or a machine
+ * with an unused join token. */
 enum need {
     NEED_NOTHING,
     NEED_USER,
@@ -33,83 +33,84 @@ struct route {
     const char *path; /* '#' matches a number */
     enum need need;
     void (*handle)(struct request *q);
+    enum right right; /* the roles and scopes that have it: scheduler/access/access.c */
 };
 
 static const struct route routes[] = {
-    {"POST", "/api/v1/jobs", NEED_WRITER, api_jobs_submit},
-    {"GET", "/api/v1/jobs", NEED_USER, api_jobs_list},
-    {"GET", "/api/v1/jobs/#", NEED_USER, api_jobs_show},
-    {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why},
-    {"GET", "/api/v1/jobs/#/diagnose", NEED_USER, api_jobs_diagnose},
-    {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events},
-    {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
-    {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate},
-    {"POST", "/api/v1/jobs/cancel", NEED_USER, api_jobs_cancel_many},
-    {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
-    {"POST", "/api/v1/jobs/#/reclaim", NEED_USER, api_jobs_reclaim},
-    {"POST", "/api/v1/jobs/#/requeue", NEED_WRITER, api_jobs_requeue},
-    {"POST", "/api/v1/jobs/#/update", NEED_OWN_WRITER, api_jobs_update},
-    {"POST", "/api/v1/jobs/#/hold", NEED_WRITER, api_jobs_hold},
-    {"POST", "/api/v1/jobs/#/release", NEED_WRITER, api_jobs_release},
-    {"POST", "/api/v1/jobs/#/drill", NEED_WRITER, api_jobs_drill},
-    {"POST", "/api/v1/jobs/#/compared", NEED_WRITER, api_jobs_compared},
-    {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
-    {"POST", "/api/v1/jobs/#/save", NEED_WRITER, api_jobs_save},
-    {"POST", "/api/v1/jobs/#/exec", NEED_SESSION, api_jobs_exec},
-    {"GET", "/api/v1/channels/#/output", NEED_SESSION, api_channel_output},
-    {"POST", "/api/v1/channels/#/input", NEED_SESSION, api_channel_input},
-    {"POST", "/api/v1/channels/#/close", NEED_SESSION, api_channel_close},
-    {"POST", "/api/v1/workdirs", NEED_USER, api_workdirs_put},
-    {"POST", "/api/v1/workdirs/pieces", NEED_USER, api_workdirs_add},
-    {"POST", "/api/v1/crons", NEED_WRITER, api_crons_add},
-    {"GET", "/api/v1/crons", NEED_USER, api_crons_list},
-    {"GET", "/api/v1/crons/#", NEED_USER, api_crons_show},
-    {"POST", "/api/v1/crons/#", NEED_WRITER, api_crons_edit},
-    {"POST", "/api/v1/crons/#/pause", NEED_USER, api_crons_pause},
-    {"POST", "/api/v1/crons/#/resume", NEED_WRITER, api_crons_resume},
-    {"POST", "/api/v1/crons/#/remove", NEED_USER, api_crons_remove},
-    {"POST", "/api/v1/crons/#/run", NEED_WRITER, api_crons_run},
-    {"GET", "/api/v1/crons/#/runs", NEED_USER, api_crons_runs},
-    {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},
-    {"GET", "/api/v1/shares", NEED_USER, api_shares_list},
-    {"GET", "/api/v1/quotas", NEED_USER, api_quotas_list},
-    {"GET", "/api/v1/budgets", NEED_USER, api_budgets_list},
-    {"GET", "/api/v1/racks", NEED_USER, api_racks_list},
-    {"GET", "/api/v1/summary", NEED_USER, api_summary},
-    {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain},
-    {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain},
-    {"POST", "/api/v1/nodes/#/delete", NEED_USER, api_nodes_delete},
-    {"GET", "/api/v1/instances", NEED_USER, api_instances_list},
-    {"GET", "/api/v1/pools", NEED_USER, api_pools_list},
-    {"POST", "/api/v1/pools", NEED_USER, api_pools_apply},
-    {"GET", "/api/v1/pools/detail", NEED_USER, api_pools_detail},
-    {"GET", "/api/v1/offers", NEED_USER, api_offers_list},
-    {"POST", "/api/v1/audit", NEED_USER, api_audit},
-    {"GET", "/api/v1/advice", NEED_USER, api_advice},
-    {"GET", "/api/v1/forgotten", NEED_USER, api_forgotten},
-    {"GET", "/api/v1/cost", NEED_USER, api_cost},
-    {"GET", "/api/v1/cost/jobs", NEED_USER, api_cost_jobs},
-    {"POST", "/api/v1/cost/report", NEED_USER, api_report_send},
-    {"GET", "/api/v1/use", NEED_USER, api_use},
-    {"GET", "/api/v1/events", NEED_USER, api_events},
-    {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create},
-    {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list},
-    {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke},
-    {"GET", "/api/v1/version", NEED_USER, api_version},
-    {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi},
-    {"GET", "/healthz", NEED_NOTHING, api_health},
-    {"GET", "/metrics", NEED_USER, api_metrics},
-    {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle},
-    {"GET", "/agent/v1/bundle/sha256", NEED_MACHINE, api_agent_bundle_sha256},
-    {"POST", "/agent/v1/join", NEED_NOTHING, api_agent_join},
-    {"POST", "/agent/v1/renew", NEED_NODE, api_agent_renew},
-    {"POST", "/agent/v1/sync", NEED_NODE, api_agent_sync},
-    {"POST", "/agent/v1/output/#/#", NEED_NODE, api_agent_output},
-    {"POST", "/agent/v1/workdir/#/#", NEED_NODE, api_agent_workdir},
-    {"POST", "/agent/v1/workdir/#/#/pieces", NEED_NODE, api_agent_workdir_pieces},
-    {"POST", "/agent/v1/channels/#/claim", NEED_NODE, api_agent_channel_claim},
-    {"POST", "/agent/v1/channels/#/output", NEED_NODE, api_agent_channel_output},
-    {"POST", "/agent/v1/channels/#/input", NEED_NODE, api_agent_channel_input},
+    {"POST", "/api/v1/jobs", NEED_WRITER, api_jobs_submit, RIGHT_SUBMIT},
+    {"GET", "/api/v1/jobs", NEED_USER, api_jobs_list, RIGHT_READ_JOB},
+    {"GET", "/api/v1/jobs/#", NEED_USER, api_jobs_show, RIGHT_READ_JOB},
+    {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why, RIGHT_READ_JOB},
+    {"GET", "/api/v1/jobs/#/diagnose", NEED_USER, api_jobs_diagnose, RIGHT_READ_JOB},
+    {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events, RIGHT_READ_JOB},
+    {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs, RIGHT_READ_JOB},
+    {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate, RIGHT_SUBMIT},
+    {"POST", "/api/v1/jobs/cancel", NEED_USER, api_jobs_cancel_many, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/reclaim", NEED_USER, api_jobs_reclaim, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/requeue", NEED_WRITER, api_jobs_requeue, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/update", NEED_OWN_WRITER, api_jobs_update, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/hold", NEED_WRITER, api_jobs_hold, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/release", NEED_WRITER, api_jobs_release, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/drill", NEED_WRITER, api_jobs_drill, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/compared", NEED_WRITER, api_jobs_compared, RIGHT_CHANGE},
+    {"GET", "/api/v1/drills", NEED_USER, api_drills_list, RIGHT_READ_JOB},
+    {"POST", "/api/v1/jobs/#/save", NEED_WRITER, api_jobs_save, RIGHT_CHANGE},
+    {"POST", "/api/v1/jobs/#/exec", NEED_SESSION, api_jobs_exec, RIGHT_ENTER},
+    {"GET", "/api/v1/channels/#/output", NEED_SESSION, api_channel_output, RIGHT_ENTER},
+    {"POST", "/api/v1/channels/#/input", NEED_SESSION, api_channel_input, RIGHT_ENTER},
+    {"POST", "/api/v1/channels/#/close", NEED_SESSION, api_channel_close, RIGHT_ENTER},
+    {"POST", "/api/v1/workdirs", NEED_USER, api_workdirs_put, RIGHT_SUBMIT},
+    {"POST", "/api/v1/workdirs/pieces", NEED_USER, api_workdirs_add, RIGHT_SUBMIT},
+    {"POST", "/api/v1/crons", NEED_WRITER, api_crons_add, RIGHT_CRON_EDIT},
+    {"GET", "/api/v1/crons", NEED_USER, api_crons_list, RIGHT_READ_JOB},
+    {"GET", "/api/v1/crons/#", NEED_USER, api_crons_show, RIGHT_READ_JOB},
+    {"POST", "/api/v1/crons/#", NEED_WRITER, api_crons_edit, RIGHT_CRON_EDIT},
+    {"POST", "/api/v1/crons/#/pause", NEED_USER, api_crons_pause, RIGHT_CRON},
+    {"POST", "/api/v1/crons/#/resume", NEED_WRITER, api_crons_resume, RIGHT_CRON},
+    {"POST", "/api/v1/crons/#/remove", NEED_USER, api_crons_remove, RIGHT_CRON},
+    {"POST", "/api/v1/crons/#/run", NEED_WRITER, api_crons_run, RIGHT_CRON_RUN},
+    {"GET", "/api/v1/crons/#/runs", NEED_USER, api_crons_runs, RIGHT_READ_JOB},
+    {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list, RIGHT_READ},
+    {"GET", "/api/v1/shares", NEED_USER, api_shares_list, RIGHT_READ},
+    {"GET", "/api/v1/quotas", NEED_USER, api_quotas_list, RIGHT_READ},
+    {"GET", "/api/v1/budgets", NEED_USER, api_budgets_list, RIGHT_READ},
+    {"GET", "/api/v1/racks", NEED_USER, api_racks_list, RIGHT_READ},
+    {"GET", "/api/v1/summary", NEED_USER, api_summary, RIGHT_READ},
+    {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain, RIGHT_OPERATE},
+    {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain, RIGHT_OPERATE},
+    {"POST", "/api/v1/nodes/#/delete", NEED_USER, api_nodes_delete, RIGHT_OPERATE},
+    {"GET", "/api/v1/instances", NEED_USER, api_instances_list, RIGHT_READ},
+    {"GET", "/api/v1/pools", NEED_USER, api_pools_list, RIGHT_READ},
+    {"POST", "/api/v1/pools", NEED_USER, api_pools_apply, RIGHT_ADMIN},
+    {"GET", "/api/v1/pools/detail", NEED_USER, api_pools_detail, RIGHT_READ},
+    {"GET", "/api/v1/offers", NEED_USER, api_offers_list, RIGHT_READ},
+    {"POST", "/api/v1/audit", NEED_USER, api_audit, RIGHT_ADMIN},
+    {"GET", "/api/v1/advice", NEED_USER, api_advice, RIGHT_READ_JOB},
+    {"GET", "/api/v1/forgotten", NEED_USER, api_forgotten, RIGHT_READ_JOB},
+    {"GET", "/api/v1/cost", NEED_USER, api_cost, RIGHT_READ_JOB},
+    {"GET", "/api/v1/cost/jobs", NEED_USER, api_cost_jobs, RIGHT_READ_JOB},
+    {"POST", "/api/v1/cost/report", NEED_USER, api_report_send, RIGHT_ADMIN},
+    {"GET", "/api/v1/use", NEED_USER, api_use, RIGHT_READ},
+    {"GET", "/api/v1/events", NEED_USER, api_events, RIGHT_READ_JOB},
+    {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create, RIGHT_TOKENS},
+    {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list, RIGHT_TOKENS},
+    {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke, RIGHT_TOKENS},
+    {"GET", "/api/v1/version", NEED_USER, api_version, RIGHT_READ},
+    {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi, RIGHT_READ},
+    {"GET", "/healthz", NEED_NOTHING, api_health, RIGHT_NONE},
+    {"GET", "/metrics", NEED_USER, api_metrics, RIGHT_READ},
+    {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle, RIGHT_NONE},
+    {"GET", "/agent/v1/bundle/sha256", NEED_MACHINE, api_agent_bundle_sha256, RIGHT_NONE},
+    {"POST", "/agent/v1/join", NEED_NOTHING, api_agent_join, RIGHT_NONE},
+    {"POST", "/agent/v1/renew", NEED_NODE, api_agent_renew, RIGHT_NONE},
+    {"POST", "/agent/v1/sync", NEED_NODE, api_agent_sync, RIGHT_NONE},
+    {"POST", "/agent/v1/output/#/#", NEED_NODE, api_agent_output, RIGHT_NONE},
+    {"POST", "/agent/v1/workdir/#/#", NEED_NODE, api_agent_workdir, RIGHT_NONE},
+    {"POST", "/agent/v1/workdir/#/#/pieces", NEED_NODE, api_agent_workdir_pieces, RIGHT_NONE},
+    {"POST", "/agent/v1/channels/#/claim", NEED_NODE, api_agent_channel_claim, RIGHT_NONE},
+    {"POST", "/agent/v1/channels/#/output", NEED_NODE, api_agent_channel_output, RIGHT_NONE},
+    {"POST", "/agent/v1/channels/#/input", NEED_NODE, api_agent_channel_input, RIGHT_NONE},
 };
 
 /* ---- answering ---- */
@@ -218,6 +219,7 @@ struct model_read {
     struct turn turn;
     struct deferred_reply *deferred;
     api_read_model_fn fn;
+    struct caller viewer;
     int64_t arg;
 };
 
@@ -227,14 +229,14 @@ static void run_model_read(struct turn *turn, void *moment)
     const struct api *a = k->deferred->api;
     struct http_exchange *x = deferred_reply_take(k->deferred);
     if (x)
-        k->fn(a, x, moment ? tick_model(moment) : NULL, k->arg);
+        k->fn(a, x, &k->viewer, moment ? tick_model(moment) : NULL, k->arg);
     free(k);
 }
 
 void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg)
 {
     struct model_read *k = mem_alloc(sizeof(*k));
-    *k = (struct model_read){.turn.run = run_model_read, .fn = fn, .arg = arg};
+    *k = (struct model_read){.turn.run = run_model_read, .fn = fn, .viewer = q->caller, .arg = arg};
     if (api_take_turn(q, &k->turn))
         k->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     else
@@ -315,13 +317,14 @@ bool api_read_flags(struct request *q, const struct api_flag *flags, size_t n)
     return rc == 0;
 }
 
-bool api_need_admin(struct request *q)
+bool api_may(
+    struct request *q, enum right right, const struct access_object *object, const char *what)
 {
-    if (q->caller.admin)
+    struct err e;
+    if (access_may(&q->caller, right, object))
         return true;
-    api_reply_failure(q->x, ERR_DENIED,
-        "this needs an administrator: use the UNIX socket as the user who runs belayd, or "
-        "an administrator's token");
+    access_refuse(&q->caller, right, object, what, &e);
+    http_reply_err(q->x, &e);
     return false;
 }
 
@@ -347,8 +350,8 @@ static void identify_local(struct request *q)
 {
     uid_t uid = q->r->peer_uid;
     find_local(&q->api->local, uid, clock_mono(q->api->o.timers->clock));
-    STR_COPY(q->caller.user, q->api->local.name);
-    q->caller.admin = uid == 0 || uid == q->api->o.owner_uid;
+    access_init(
+        &q->caller, q->api->o.config, q->api->local.name, uid == 0 || uid == q->api->o.owner_uid);
 }
 
 /* Replies 401 and returns false. */
@@ -401,8 +404,28 @@ static bool find_attempt(const struct api *a, const char *token, struct caller *
     const struct job *j = model_job(tick_model(a->o.tick), job);
     if (!str_secret_eq(expected, token) || !api_attempt_lives(j, attempt))
         return false;
-    *ret_caller = (struct caller){.job = job, .attempt = attempt};
-    STR_COPY(ret_caller->user, j->row.user);
+    access_init(ret_caller, a->o.config, j->row.user, false);
+    access_narrow(ret_caller, ROLE_MEMBER, &(struct scope){.kind = SCOPE_JOB, .id = job});
+    ret_caller->job = job;
+    ret_caller->attempt = attempt;
+    return true;
+}
+
+/* The user of an API token, with the rights that the token leaves. */
+static bool become(struct request *q, const struct token_row *t)
+{
+    struct scope scope;
+    struct err e;
+    int most = ROLE_ADMIN;
+    if (scope_parse(t->scope, &scope, &e) != 0) {
+        http_reply_err(q->x, &e);
+        return false;
+    }
+    while (most > ROLE_VIEWER && t->role[0] && !str_eq(role_names[most], t->role))
+        most--;
+    access_init(&q->caller, q->api->o.config, t->user, t->admin);
+    access_narrow(&q->caller, (enum role)most, &scope);
+    q->caller.expires_at = t->expires_at;
     return true;
 }
 
@@ -424,9 +447,7 @@ static bool identify_by_token(struct request *q)
             "the token is not known, has expired or was revoked: ask an administrator for "
             "a new one (belay token create)");
     token_uses_note(q->api->token_uses, &t);
-    STR_COPY(q->caller.user, t.user);
-    q->caller.admin = t.admin;
-    return true;
+    return become(q, &t);
 }
 
 static bool identify_user_or_job(struct request *q)
@@ -555,6 +576,27 @@ static bool charge(struct request *q)
     return false;
 }
 
+/* Counts the request of a user against their rate; administrators have none, and pieces of sessions
+ * are not counted, because a session has limits of its own. Returns false after an error reply. */
+static bool pace(struct request *q, const struct route *route)
+{
+    char seconds[24];
+    const struct config_access *limits = &q->api->o.config->access;
+    if (route->right == RIGHT_NONE || route->need == NEED_SESSION || q->caller.admin)
+        return true;
+    int64_t wait_ms =
+        rates_take(&q->api->rates, q->caller.user, clock_mono(q->api->o.timers->clock));
+    if (wait_ms == 0)
+        return true;
+    snprintf(seconds, sizeof(seconds), "%lld", (long long)(wait_ms + 999) / 1000);
+    http_reply_add_header(q->x, "Retry-After", seconds);
+    api_reply_failure(q->x, ERR_THROTTLED,
+        "%s has made more than %lld requests a second (requests_per_second, requests_burst in "
+        "belayd's configuration): nothing was done; try again in %s s",
+        q->caller.user, (long long)limits->requests_per_second, seconds);
+    return false;
+}
+
 /* ---- routing ---- */
 
 bool api_match(const char *route, const char *path, int64_t ret_ids[2])
@@ -594,12 +636,13 @@ void api_openapi(struct request *q)
     http_reply_text(q->x, 200, "application/json", q->api->openapi);
 }
 
-bool api_route(size_t i, const char **ret_method, const char **ret_path)
+bool api_route(size_t i, const char **ret_method, const char **ret_path, enum right *ret_right)
 {
     if (i >= sizeof(routes) / sizeof(routes[0]))
         return false;
     *ret_method = routes[i].method;
     *ret_path = routes[i].path;
+    *ret_right = routes[i].right;
     return true;
 }
 
@@ -633,7 +676,8 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
                       (routes[i].handle == api_jobs_exec && !q.caller.job);
         if (!is_known)
             q.api->n_refused++;
-        else if (!stores || charge(&q))
+        else if (pace(&q, &routes[i]) && api_may(&q, routes[i].right, NULL, NULL) &&
+                 (!stores || charge(&q)))
             routes[i].handle(&q);
         buf_deinit(&allowed);
         return;
@@ -672,6 +716,8 @@ struct api *api_create(const struct api_options *o)
         log_quota_create(&(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
+    a->rates = (struct rates){.per_second = o->config->access.requests_per_second,
+        .burst = o->config->access.requests_burst};
     turns_init(&a->turns, o->timers, request_commit, a);
     agent_sync_set_channels(o->agent_sync, api_channels_of_node, a);
     return a;
@@ -687,6 +733,7 @@ void api_destroy(struct api *a)
     volumes_destroy(a->volumes);
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);
+    rates_deinit(&a->rates);
     for (struct turn *turn; (turn = turns_drop(&a->turns));)
         turn->run(turn, NULL); /* its client is gone */
     turns_deinit(&a->turns);

@@ -11,6 +11,8 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/wire/wire.h"
+#include "scheduler/access/access.h"
+#include "scheduler/access/rates.h"
 #include "scheduler/api/api.h"
 #include "scheduler/api/jobspec.h"
 #include "scheduler/notify/notify_seal.h"
@@ -25,6 +27,7 @@
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
 
 #define API_LISTENERS_MAX 2
+#define API_HIDDEN "-" /* in place of the name of a job that the caller may not read */
 
 /* A local user, as last read from the system's user database. */
 struct local_user {
@@ -45,6 +48,7 @@ struct api {
     struct volumes *volumes;
     struct token_uses *token_uses;
     struct log_quota *stored;     /* bytes stored by requests of users */
+    struct rates rates;           /* of requests of users */
     struct map watchers;          /* job (0 = all) -> struct watchers */
     struct list channels;         /* api/channels.c */
     struct list session_requests; /* channels whose event is being committed */
@@ -55,21 +59,6 @@ struct api {
     char *openapi;                                          /* scheduler/api/openapi.c */
     struct local_user local; /* who asked last over the UNIX socket */
 };
-
-/* The caller of a request. */
-struct caller {
-    char user[CORE_NAME_MAX];
-    bool admin;
-    /* set if the caller runs inside this attempt (api_job_token); 0 for a person */
-    int64_t job, attempt;
-};
-
-/* Returns true for the owner and administrators. Script, environment, arguments, output, and texts
- * that may quote them are shown only to these. */
-static inline bool caller_may_see(const struct caller *c, const char *owner)
-{
-    return c->admin || str_eq(c->user, owner);
-}
 
 struct request {
     struct api *api;
@@ -109,17 +98,17 @@ bool api_take_turn(struct request *q, struct turn *turn);
 /* For answers from the model, which may be ahead of the disk: in its turn, fn is called at a moment
  * when the whole model is committed. model is NULL if there will be no such moment soon (the disk
  * is full); then fn may use only the database. */
-typedef void (*api_read_model_fn)(
-    const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg);
+typedef void (*api_read_model_fn)(const struct api *a, struct http_exchange *x,
+    const struct caller *viewer, const struct model *model, int64_t arg);
 void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg);
 
 /* Returns true if path matches the route, in which '#' stands for a number from 1; at most two of
  * them. */
 bool api_match(const char *route, const char *path, int64_t ret_ids[2]);
 
-/* Returns the i-th route, from 0, or false beyond the last. For the test that compares openapi.json
- * with the routes. */
-bool api_route(size_t i, const char **ret_method, const char **ret_path);
+/* Returns the i-th route, from 0, with the right that it needs, or false beyond the last. For the
+ * tests that compare the routes with openapi.json, and with what each role may do. */
+bool api_route(size_t i, const char **ret_method, const char **ret_path, enum right *ret_right);
 
 /* Reads a query parameter; fallback if it is absent. Returns false after an error reply if it is
  * malformed. */
@@ -157,29 +146,33 @@ void read_pool_run(const struct api *a, struct http_exchange *x, const struct ca
 struct read_pool *read_pool_create(uv_loop_t *loop, struct timers *timers, const char *path);
 void read_pool_destroy(struct read_pool *in);
 
-/* Returns false after a 403 unless the caller is an administrator. */
-bool api_need_admin(struct request *q);
+/* Returns false after a 403 unless the caller has the right to the object (access_may,
+ * access_refuse). */
+bool api_may(
+    struct request *q, enum right right, const struct access_object *object, const char *what);
+/* The job as an object of access_may; borrows from the row. */
+struct access_object api_object_of_job(const struct job_row *row);
+/* Reads job q->id for a caller who has the right to it. Returns false after an error reply: there
+ * is no such job, or the caller has not. */
+bool api_find_job(struct request *q, enum right right, struct job_row *ret_row);
+/* Likewise, and the job has not ended. what ("cancel") is for the error text. */
+bool api_find_live_job(
+    struct request *q, enum right right, const char *what, struct job_row *ret_row);
 
 /* api/json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
-/* may_see: as returned by caller_may_see. Without it, text and script_key are null: a hash lets
- * others confirm a guess at the script. */
-json_t *api_json_drill(const struct drill_row *d, bool may_see);
+json_t *api_json_drill(const struct drill_row *d);
 json_t *api_json_array(const struct array_row *a);
 json_t *api_json_dependency(const struct dependency_row *d);
 /* live is NULL if it was removed or is not committed yet */
 json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);
 json_t *api_json_cron_run(const struct cron_run_row *r);
 json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
-/* without may_see, text is null: it may quote the script or name files of the job */
 /* Without its restart. */
-json_t *api_json_attempt(const struct attempt_row *a, bool may_see);
+json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_restart(const struct restart_moments *m);
-/* Whether the text of such an event may quote what the job's user wrote, or what an agent reported
- * about the job's programs and files: of each kind that is not known to be public. */
-bool api_event_is_private(const struct history_row *h);
-/* hides_text: says instead of the text who sees it */
-json_t *api_json_event(const struct history_row *h, bool hides_text);
+/* is_hidden: the viewer may not read its job, so only kind, time and numbers of objects are shown */
+json_t *api_json_event(const struct history_row *h, bool is_hidden);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);
 json_t *api_json_ledger(const struct ledger_row *l);
 /* live is NULL if it is gone */
@@ -222,14 +215,6 @@ void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d);
 void api_channels_shut_down(struct api *a);
 void api_channels_destroy_all(struct api *a);
 
-/* Returns false after an error reply: there is no such job, or it is another user's. what ("judge")
- * is for the error text. */
-bool api_may_compare(struct request *q, const char *what, struct job_row *ret_row);
-/* Likewise, and the job has not ended. */
-bool api_may_change_job(struct request *q, const char *what);
-/* also returns its row */
-bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row);
-
 /* Sets the script_key of the specification's job; its user must be set. */
 void api_script_key(struct jobspec *s);
 
@@ -270,10 +255,9 @@ void api_advice(struct request *q);        /* api/advice.c */
 void api_forgotten(struct request *q);
 void api_jobs_reclaim(struct request *q);
 /* Returns the number of reasons why a job waits, or of texts on how it ended. model is NULL if
- * there was no moment when all of it was on disk. Without may_see (caller_may_see), texts of its
- * agents are left out. Uses only the tick and the reader of a. */
+ * there was no moment when all of it was on disk. Uses only the tick and the reader of a. */
 size_t api_explain(const struct api *a, const struct model *model, const struct job_row *row,
-    bool may_see, struct reason reasons[EXPLAIN_REASONS_MAX]);
+    struct reason reasons[EXPLAIN_REASONS_MAX]);
 /* Returns in short why a job waits and its warnings, {"reasons", "warnings"}, at a moment when the
  * whole model is on disk. model is NULL if there was no such moment. Returns NULL if it cannot be
  * read, else a new reference. */

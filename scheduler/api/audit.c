@@ -200,8 +200,6 @@ static void on_listed(void *ctx, const struct err *e, const struct cloud_instanc
 void api_audit(struct request *q)
 {
     struct api *a = q->api;
-    if (!api_need_admin(q))
-        return;
     if (a->auditing) {
         api_reply_failure(
             q->x, ERR_CONFLICT, "an audit is in progress: try again when it has ended");

@@ -48,9 +48,10 @@ static json_t *budget_json(const struct budget_view *v)
     return b;
 }
 
-static void reply_budgets(
-    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void reply_budgets(const struct api *api, struct http_exchange *x,
+    const struct caller *viewer, const struct model *m, int64_t arg)
 {
+    (void)viewer;
     const struct wall now = tick_now(api->o.tick).wall;
     json_t *rows = json_array();
     (void)arg;

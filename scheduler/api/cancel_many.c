@@ -18,8 +18,7 @@
 struct cancel_many {
     struct link in_api;
     struct deferred_reply *deferred;
-    char by[CORE_NAME_MAX];
-    bool admin;
+    struct caller by;
     int64_t n_cancelled, n_ended, n_denied;
     size_t n;
     struct {
@@ -35,10 +34,13 @@ static void cancel_one(struct cancel_many *c, struct tick *t, int64_t id)
     int64_t ret;
     if (!j || j->row.state == JOB_ENDED) {
         c->n_ended++;
-    } else if (!c->admin && !str_eq(j->row.user, c->by)) {
+        return;
+    }
+    const struct access_object object = api_object_of_job(&j->row);
+    if (!access_may(&c->by, RIGHT_CHANGE, &object)) {
         c->n_denied++;
     } else {
-        STR_COPY(ev.cancel.by, c->by);
+        STR_COPY(ev.cancel.by, c->by.user);
         c->n_cancelled += tick_apply(t, &ev, &ret, &ignored) == 0;
     }
 }
@@ -116,7 +118,7 @@ static bool may_begin(struct request *q)
 {
     int n = 0;
     LIST_FOREACH (&q->api->cancels, l)
-        n += str_eq(LIST_ENTRY(l, struct cancel_many, in_api)->by, q->caller.user);
+        n += str_eq(LIST_ENTRY(l, struct cancel_many, in_api)->by.user, q->caller.user);
     if (n < CANCELS_PER_USER_MAX)
         return true;
     api_reply_failure(q->x, ERR_THROTTLED,
@@ -147,8 +149,7 @@ void api_jobs_cancel_many(struct request *q)
         free(c);
         return;
     }
-    c->admin = q->caller.admin;
-    STR_COPY(c->by, q->caller.user);
+    c->by = q->caller;
     c->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     list_push_back(&q->api->cancels, &c->in_api);
     tick_post_work(q->api->o.tick, apply, on_done, c);

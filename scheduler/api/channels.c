@@ -55,10 +55,11 @@ struct channel {
     int64_t id, job, attempt, node;
     int32_t rank;
     char user[CORE_NAME_MAX];
-    json_t *order;        /* the command, as the agent reads it */
-    bool of_job;          /* opened by a job for one of its steps */
-    bool claimed, closed; /* closed: the agent no longer needs it */
-    char why[160];        /* why it ended before its command; "" = it did not */
+    char pool[CORE_NAME_MAX]; /* that the job was submitted for */
+    json_t *order;            /* the command, as the agent reads it */
+    bool of_job;              /* opened by a job for one of its steps */
+    bool claimed, closed;     /* closed: the agent no longer needs it */
+    char why[160];            /* why it ended before its command; "" = it did not */
     struct stream up, down;
     struct timer check_timer;
     struct mono client_at, agent_at; /* time of the last call */
@@ -510,12 +511,14 @@ void api_jobs_exec(struct request *q)
             (long long)q->caller.job);
         return;
     }
-    if (!q->caller.job && !api_may_change_job(q, "run a command in"))
+    struct job_row row;
+    if (!api_find_live_job(q, RIGHT_ENTER, "run a command in", &row))
         return;
     struct session_request *b = mem_alloc(sizeof(*b));
     struct channel *ch = b->channel = mem_alloc(sizeof(*ch));
     *ch = (struct channel){.api = q->api, .job = q->id, .of_job = q->caller.job != 0};
     STR_COPY(ch->user, q->caller.user);
+    STR_COPY(ch->pool, row.spec.pool);
     if (!read_exec(q, ch, b->text)) {
         free(ch);
         free(b);
@@ -541,18 +544,22 @@ static struct channel *find(struct request *q)
 static struct channel *of_client(struct request *q)
 {
     struct channel *ch = find(q);
-    if (!ch)
+    char what[40];
+    if (!ch) {
         api_reply_failure(q->x, ERR_NOT_FOUND,
             "there is no session %lld: it has ended, or belayd was restarted, which ends all",
             (long long)q->id);
-    else if (q->caller.job ? ch->job != q->caller.job || !ch->of_job
-                           : !q->caller.admin && !str_eq(ch->user, q->caller.user))
-        api_reply_failure(q->x, ERR_DENIED, "session %lld is %s's", (long long)q->id, ch->user);
-    else {
-        ch->client_at = now_of(q->api);
-        return ch;
+        return NULL;
     }
-    return NULL;
+    /* a job may use only the sessions that it has opened */
+    const struct access_object object = {.user = ch->user,
+        .pool = ch->pool,
+        .job = q->caller.job && !ch->of_job ? CORE_ID_NONE : ch->job};
+    snprintf(what, sizeof(what), "session %lld", (long long)q->id);
+    if (!api_may(q, RIGHT_ENTER, &object, what))
+        return NULL;
+    ch->client_at = now_of(q->api);
+    return ch;
 }
 
 static bool check_piece_size(struct request *q)

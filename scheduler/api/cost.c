@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "db/cost_sums.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define DAY_MS 86400000LL
 #define JOBS_MAX 1000
@@ -18,6 +19,7 @@
 /* The query: its strings outlive the request. */
 struct cost_request {
     struct cost_query of;
+    struct caller viewer;
     char *by, *user, *team, *pool;
     int64_t limit;
 };
@@ -149,7 +151,7 @@ static json_t *total_json(const struct costs *c, const char *by)
 /* NULL after an error reply. */
 static struct cost_request *parse_request(struct request *q, const char *fallback_by)
 {
-    struct cost_request a = {0};
+    struct cost_request a = {.viewer = q->caller};
     if (!api_query_time(q, "from", &a.of.from) || !api_query_time(q, "to", &a.of.to) ||
         !api_query_i64(q, "limit", 1, JOBS_MAX, JOBS_DEFAULT, &a.limit))
         return NULL;
@@ -182,23 +184,58 @@ static int cost_read(struct db_reader *r, void *of, json_t **ret_reply, struct e
     return rc;
 }
 
+/* Whether a key of the lines is a label. */
+static bool has_label_key(const char *by)
+{
+    char *words = mem_strdup(by), *rest = words;
+    bool found = false;
+    for (const char *word; (word = strsep(&rest, ",")) != NULL;)
+        found = found || str_eq(word, "project") || str_starts(word, "label:");
+    free(words);
+    return found;
+}
+
+/* The values of labels tell what jobs do, so only who may read the jobs gets lines by them. Returns
+ * false after an error reply. */
+static bool may_read_labels(struct request *q, const struct cost_query *of)
+{
+    const struct access_object object = {.user = of->user, .team = of->team};
+    if (!has_label_key(of->by) || access_may(&q->caller, RIGHT_READ_JOB, &object))
+        return true;
+    api_reply_failure(q->x, ERR_DENIED,
+        "by=%.100s: the labels of other users' jobs are not shown to %s: ask for your own jobs "
+        "(user=%s), or for those of a team that shows you its jobs (team=NAME)",
+        of->by, q->caller.user, q->caller.user);
+    return false;
+}
+
 void api_cost(struct request *q)
 {
     struct cost_request *a = parse_request(q, "job");
-    if (a)
+    if (a && !may_read_labels(q, &a->of))
+        cost_request_free(a);
+    else if (a)
         read_pool_run(q->api, q->x, &q->caller, READ_POOL_WAIT_MS, cost_read, a, cost_request_free);
 }
 
 /* ---- jobs ---- */
 
+struct costly_jobs {
+    const struct caller *viewer;
+    json_t *list;
+};
+
 static int add_job(void *ctx, const struct costly_job *j)
 {
-    json_array_append_new(
-        ctx, json_pack("{s:I,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id, "name",
-                 json_text(j->name), "user", json_text(j->user), "team", json_text(j->team), "end",
-                 j->end, "cost_uusd", (json_int_t)j->uusd, "on_demand_uusd",
-                 (json_int_t)j->on_demand_uusd, "lost_ms", (json_int_t)j->lost_ms, "reclaims",
-                 (json_int_t)j->reclaims, "ended_at", api_json_time(j->ended_at)));
+    const struct costly_jobs *c = ctx;
+    const struct access_object object = {.user = j->user, .team = j->team, .job = j->id};
+    bool is_hidden = !access_may(c->viewer, RIGHT_READ_JOB, &object);
+    json_array_append_new(c->list,
+        json_pack("{s:I,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id, "name",
+            json_text(is_hidden ? API_HIDDEN : j->name), "user", json_text(j->user), "team",
+            json_text(j->team), "end", j->end, "cost_uusd", (json_int_t)j->uusd, "on_demand_uusd",
+            (json_int_t)j->on_demand_uusd, "lost_ms", (json_int_t)j->lost_ms, "reclaims",
+            (json_int_t)j->reclaims, "ended_at", api_json_time(j->ended_at)));
     return 0;
 }
 
@@ -206,7 +243,8 @@ static int jobs_read(struct db_reader *r, void *of, json_t **ret_reply, struct e
 {
     const struct cost_request *a = of;
     json_t *jobs = json_array();
-    int rc = db_read_costliest_jobs(r, &a->of, (int32_t)a->limit, add_job, jobs, e);
+    int rc = db_read_costliest_jobs(
+        r, &a->of, (int32_t)a->limit, add_job, &(struct costly_jobs){&a->viewer, jobs}, e);
     if (rc == 0)
         *ret_reply = json_pack("{s:O}", "jobs", jobs);
     json_decref(jobs);

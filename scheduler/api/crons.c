@@ -143,55 +143,61 @@ void api_crons_add(struct request *q)
     put(q, &row);
 }
 
-/* Reads the entry. to_change: the verb of a change, which needs its owner or an administrator; NULL
- * to show it. Returns false after an error reply. */
-static bool find(struct request *q, const char *to_change, struct cron_row *ret_row)
+/* The team of an entry is that of its jobs. live may be NULL: then nobody's. */
+static struct access_object object_of(const struct cron_row *row, const struct cron_entry *live)
+{
+    return (struct access_object){
+        .user = row->user, .team = live ? live->job.spec.team : NULL, .cron = row->id};
+}
+
+/* Reads the entry for a caller who has the right to it; only RIGHT_READ_JOB shows one that was
+ * removed. Returns false after an error reply. */
+static bool find(struct request *q, enum right right, struct cron_row *ret_row)
 {
     struct err e;
+    char what[40];
     int rc = db_read_cron(q->api->o.reader, q->id, ret_row, &e);
-    if (rc == 0 && to_change && ret_row->state == CRON_REMOVED)
+    if (rc == 0 && right != RIGHT_READ_JOB && ret_row->state == CRON_REMOVED)
         rc = err_set(&e, ERR_NOT_FOUND, "cron entry %lld was removed", (long long)q->id);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return false;
     }
-    if (!to_change || q->caller.admin || str_eq(ret_row->user, q->caller.user))
-        return true;
-    api_reply_failure(q->x, ERR_DENIED,
-        "cron entry %lld is %s's: only they or an administrator can %s it", (long long)q->id,
-        ret_row->user, to_change);
-    return false;
+    const struct access_object object =
+        object_of(ret_row, model_cron(tick_model(q->api->o.tick), q->id));
+    snprintf(what, sizeof(what), "cron entry %lld", (long long)q->id);
+    return api_may(q, right, &object, what);
 }
 
 void api_crons_edit(struct request *q)
 {
     struct cron_row row;
-    if (find(q, "change", &row))
+    if (find(q, RIGHT_CRON_EDIT, &row))
         put(q, &row);
 }
 
-static void set_state(struct request *q, const char *what, enum cron_state to)
+static void set_state(struct request *q, enum cron_state to)
 {
     struct cron_row row;
     struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = q->id, .to = to}};
-    if (find(q, what, &row))
+    if (find(q, RIGHT_CRON, &row))
         tick_post(q->api->o.tick, &ev, api_on_done,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_crons_pause(struct request *q)
 {
-    set_state(q, "pause", CRON_PAUSED);
+    set_state(q, CRON_PAUSED);
 }
 
 void api_crons_resume(struct request *q)
 {
-    set_state(q, "resume", CRON_ACTIVE);
+    set_state(q, CRON_ACTIVE);
 }
 
 void api_crons_remove(struct request *q)
 {
-    set_state(q, "remove", CRON_REMOVED);
+    set_state(q, CRON_REMOVED);
 }
 
 void api_crons_run(struct request *q)
@@ -199,7 +205,7 @@ void api_crons_run(struct request *q)
     struct cron_row row;
     struct event ev = {.type = EV_CRON_RUN, .cron_run = {.cron = q->id}};
     STR_COPY(ev.cron_run.by, q->caller.user);
-    if (find(q, "run", &row))
+    if (find(q, RIGHT_CRON_RUN, &row))
         tick_post(q->api->o.tick, &ev, api_on_created,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
@@ -207,7 +213,7 @@ void api_crons_run(struct request *q)
 /* ---- showing ---- */
 
 struct listing {
-    const struct api *api;
+    const struct request *q;
     json_t *list;
     int64_t last;
     int32_t n;
@@ -216,14 +222,16 @@ struct listing {
 static int add_cron(void *ctx, const struct cron_row *row)
 {
     struct listing *l = ctx;
-    json_array_append_new(
-        l->list, api_json_cron(row, model_cron(tick_model(l->api->o.tick), row->id)));
+    const struct cron_entry *live = model_cron(tick_model(l->q->api->o.tick), row->id);
+    const struct access_object object = object_of(row, live);
+    if (access_may(&l->q->caller, RIGHT_READ_JOB, &object))
+        json_array_append_new(l->list, api_json_cron(row, live));
     return 0;
 }
 
 void api_crons_list(struct request *q)
 {
-    struct listing l = {.api = q->api, .list = json_array()};
+    struct listing l = {.q = q, .list = json_array()};
     struct err e;
     if (db_read_crons(q->api->o.reader, http_request_query(q->x, "user"), add_cron, &l, &e) == 0) {
         api_reply_json(q->x, 200, json_pack("{s:o}", "crons", l.list));
@@ -233,14 +241,11 @@ void api_crons_list(struct request *q)
     }
 }
 
-/* Reads the entry's job. null for other users: it may contain private data. */
 static int read_job(
     const struct request *q, const struct cron_row *row, json_t **ret_job, struct err *e)
 {
     char *text;
     *ret_job = json_null();
-    if (!q->caller.admin && !str_eq(q->caller.user, row->user))
-        return 0;
     int rc = db_read_cron_job(q->api->o.reader, row->id, &text, e);
     if (rc == 0) {
         rc = json_parse(text, strlen(text), JOBSPEC_BYTES_MAX, ret_job, e);
@@ -254,7 +259,7 @@ void api_crons_show(struct request *q)
     struct cron_row row;
     json_t *job;
     struct err e;
-    if (!find(q, NULL, &row))
+    if (!find(q, RIGHT_READ_JOB, &row))
         return;
     if (read_job(q, &row, &job, &e) != 0)
         http_reply_err(q->x, &e);
@@ -279,9 +284,9 @@ void api_crons_runs(struct request *q)
     int64_t before, limit;
     struct err e;
     if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &before) ||
-        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !find(q, NULL, &row))
+        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !find(q, RIGHT_READ_JOB, &row))
         return;
-    struct listing l = {.api = q->api, .list = json_array()};
+    struct listing l = {.q = q, .list = json_array()};
     if (db_read_cron_runs(q->api->o.reader, q->id, before, (int32_t)limit, add_run, &l, &e) != 0) {
         json_decref(l.list);
         http_reply_err(q->x, &e);

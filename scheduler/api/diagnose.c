@@ -132,17 +132,13 @@ void api_jobs_diagnose(struct request *q)
     struct job_loads l;
     struct err e;
     int64_t over_ms;
-    if (!api_query_i64(q, "over_ms", PERIOD_MIN_MS, PERIOD_MAX_MS, c->over_ms, &over_ms))
+    if (!api_query_i64(q, "over_ms", PERIOD_MIN_MS, PERIOD_MAX_MS, c->over_ms, &over_ms) ||
+        !api_find_job(q, RIGHT_READ_JOB, &row))
         return;
-    int rc = db_read_job(q->api->o.reader, q->id, &row, &e);
-    if (rc != 0) {
-        http_reply_err(q->x, &e);
-        return;
-    }
     struct wall now = clock_wall(q->api->o.timers->clock);
     struct wall to = row.state == JOB_ENDED && wall_is_set(row.ended_at) ? row.ended_at : now,
                 from = {to.ms - over_ms};
-    rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from,
+    int rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from,
         finest(c, now.ms - from.ms), &e);
     if (rc == 0)
         api_reply_json(q->x, 200, reply_json(q, &row, &l, from));

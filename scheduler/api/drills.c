@@ -11,7 +11,8 @@ void api_jobs_drill(struct request *q)
     struct event ev = {.type = EV_DRILL, .drill = {.job = q->id}};
     STR_COPY(ev.drill.by, q->caller.user);
     const struct api_flag flag = {"without_notice", &ev.drill.without_notice};
-    if (api_may_change_job(q, "drill") && api_read_flags(q, &flag, 1))
+    struct job_row row;
+    if (api_find_live_job(q, RIGHT_CHANGE, "drill", &row) && api_read_flags(q, &flag, 1))
         tick_post(q->api->o.tick, &ev, api_on_done,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
@@ -77,7 +78,7 @@ void api_jobs_compared(struct request *q)
     struct job_row row;
     struct err e;
     STR_COPY(ev.compared.by, q->caller.user);
-    if (!api_may_compare(q, "judge", &row) || !read_compared(q, &f.number, &ev))
+    if (!api_find_job(q, RIGHT_CHANGE, &row) || !read_compared(q, &f.number, &ev))
         return;
     int rc = check_compared(q, &row, ev.compared.with, &e);
     if (rc == 0)
@@ -95,14 +96,20 @@ void api_jobs_compared(struct request *q)
 }
 
 struct drill_list {
-    const struct caller *viewer;
+    const struct request *q;
     json_t *list;
 };
 
 static int add_drill(void *ctx, const struct drill_row *d)
 {
     const struct drill_list *l = ctx;
-    json_array_append_new(l->list, api_json_drill(d, caller_may_see(l->viewer, d->user)));
+    struct job_row row;
+    struct err e;
+    int rc = db_read_job(l->q->api->o.reader, d->job, &row, &e);
+    const struct access_object object =
+        rc == 0 ? api_object_of_job(&row) : (struct access_object){.user = d->user};
+    if (access_may(&l->q->caller, RIGHT_READ_JOB, &object))
+        json_array_append_new(l->list, api_json_drill(d));
     return 0;
 }
 
@@ -116,7 +123,7 @@ void api_drills_list(struct request *q)
         return;
     }
     if (db_read_drills(q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit,
-            add_drill, &(struct drill_list){&q->caller, list}, &e) == 0) {
+            add_drill, &(struct drill_list){q, list}, &e) == 0) {
         api_reply_json(q->x, 200, json_pack("{s:o}", "drills", list));
     } else {
         json_decref(list);

@@ -10,31 +10,20 @@
 
 #define LOG_PIECE_MAX (256 << 10)
 
+static bool may_read(struct request *q)
+{
+    struct job_row row;
+    return api_find_job(q, RIGHT_READ_JOB, &row);
+}
+
 void api_jobs_events(struct request *q)
 {
     struct watch_of of = {.kind = WATCH_EVENTS, .job = q->id, .viewer = q->caller};
     int64_t wait_ms;
-    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &of.after) &&
+    if (may_read(q) && api_query_i64(q, "after", 0, INT64_MAX, 0, &of.after) &&
         api_query_i64(q, "tail", 1, API_EVENTS_MAX, 0, &of.tail) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
         api_watch(q, &of, wait_ms);
-}
-
-/* Returns false after an error reply: no such job, or another user's. */
-static bool may_read_output(struct request *q)
-{
-    struct job_row row;
-    struct err e;
-    if (db_read_job(q->api->o.reader, q->id, &row, &e) != 0)
-        http_reply_err(q->x, &e);
-    else if (!caller_may_see(&q->caller, row.user))
-        api_reply_failure(q->x, ERR_DENIED,
-            "job %lld is %s's: only they or an administrator can read its output; ask %s for it, "
-            "or use an administrator's token",
-            (long long)q->id, row.user, row.user);
-    else
-        return true;
-    return false;
 }
 
 /* A time before 1970 counts as none. */
@@ -82,8 +71,7 @@ void api_jobs_logs(struct request *q)
     struct watch_of of = {
         .kind = WATCH_LOGS, .job = q->id, .viewer = q->caller, .part = {.job = q->id}};
     int64_t wait_ms, rank;
-    if (!may_read_output(q) ||
-        !api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||
+    if (!may_read(q) || !api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||
         !read_since(q, &of.part.since) ||
         !api_query_i64(q, "tail", 1, LOGS_TAIL_MAX, 0, &of.part.tail) ||
         !api_query_i64(q, "attempt", 1, INT32_MAX, 0, &of.part.attempt) ||

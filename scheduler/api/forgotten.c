@@ -59,11 +59,23 @@ static bool count_item(struct forgotten_query *x)
     return x->n++ >= ITEMS_MAX;
 }
 
+static bool may_read(const struct forgotten_query *x, const struct job_row *row)
+{
+    const struct access_object object = api_object_of_job(row);
+    return access_may(&x->caller, RIGHT_READ_JOB, &object);
+}
+
 /* ---- checkpoints that stay ---- */
 
 static int add_kept(void *ctx, const struct kept_row *k)
 {
     struct forgotten_query *x = ctx;
+    struct job_row row;
+    x->rc = db_read_job(x->r, k->job, &row, x->e);
+    if (x->rc != 0)
+        return x->rc;
+    if (!may_read(x, &row))
+        return 0;
     if (count_item(x))
         return 1;
     add(x, "kept-checkpoints", k->job, CORE_ID_NONE, k->name, k->user, k->ended_at, k->bytes,
@@ -96,7 +108,7 @@ static int add_held(void *ctx, const struct job_row *r)
     struct forgotten_query *x = ctx;
     struct wall at;
     int64_t bytes = r->last_good.attempt > 0 ? r->ckpt_bytes : 0;
-    if (r->hold == HOLD_NONE || r->submitted_at.ms >= x->before.ms)
+    if (r->hold == HOLD_NONE || r->submitted_at.ms >= x->before.ms || !may_read(x, r))
         return 0;
     if (last_event_at(x, r, &at) != 0)
         return x->rc;
@@ -241,7 +253,7 @@ static bool read_wanted(struct request *q, bool has_user, enum volumes_wanted *r
         api_reply_failure(
             q->x, ERR_INVALID, "volumes: their owners are unknown: request them without user");
     else
-        return *ret_wanted != VOLUMES_ALL || api_need_admin(q);
+        return *ret_wanted != VOLUMES_ALL || api_may(q, RIGHT_ADMIN, NULL, NULL);
     return false;
 }
 

@@ -159,6 +159,15 @@ int api_check_method(const struct api *a, const struct job_row *r, struct err *e
         "belayd, or submit the job with \"coop\" or \"signal\"");
 }
 
+/* Checks that the caller, and the scope of their token, may submit this job. */
+static int check_right(const struct request *q, const struct job_row *row, struct err *e)
+{
+    const struct access_object object = api_object_of_job(row);
+    return access_may(&q->caller, RIGHT_SUBMIT, &object)
+               ? 0
+               : access_refuse(&q->caller, RIGHT_SUBMIT, &object, "this job", e);
+}
+
 bool api_read_submission(struct request *q, struct jobspec *ret_spec)
 {
     struct jobspec s = {0};
@@ -170,12 +179,15 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     if (rc == 0)
         rc = jobspec_parse(body, &s, &e);
     json_decref(body);
+    if (rc == 0 && !s.row.spec.pool[0])
+        STR_COPY(s.row.spec.pool, q->caller.scope.pool); /* "" unless its token is for one pool */
     if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.spec.pool, "spec", &e)) != 0)
         jobspec_deinit(&s);
     STR_COPY(s.row.user, q->caller.user);
-    if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
-                       (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
-                       (rc = api_pin_workdir(q->api, &s, &e)) != 0))
+    if (rc == 0 &&
+        ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
+            (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
+            (rc = check_right(q, &s.row, &e)) != 0 || (rc = api_pin_workdir(q->api, &s, &e)) != 0))
         jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);
@@ -327,6 +339,7 @@ json_t *api_live_job(const struct api *api, const struct job_row *row, const cha
         row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
     const struct array *a = j ? j->array : NULL;
     json_t *o = job_json(api, row, j);
+    json_object_set_new(o, "hidden", json_false());
     json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
     json_object_set_new(o, "pool_used", pool_used(api, row, j, stored_pool));
     struct constraints_row constraints = {0};
@@ -357,17 +370,15 @@ static json_t *expects_json(const struct api *api, int64_t id)
         known ? json_integer(o.uusd) : json_null());
 }
 
-/* What the callbacks of a job's rows collect. */
+/* What the callbacks of a job's attempts collect. */
 struct shown {
     json_t *list;
-    bool may_see;
     size_t next; /* add_restart: where the next attempt is looked for */
 };
 
 static int add_attempt(void *ctx, const struct attempt_row *a)
 {
-    const struct shown *s = ctx;
-    json_array_append_new(s->list, api_json_attempt(a, s->may_see));
+    json_array_append_new(ctx, api_json_attempt(a));
     return 0;
 }
 
@@ -440,35 +451,31 @@ static json_t *spec_json(const struct spec_change *s)
 
 static int add_job_drill(void *ctx, const struct drill_row *d)
 {
-    const struct shown *s = ctx;
-    json_array_append_new(s->list, api_json_drill(d, s->may_see));
+    json_array_append_new(ctx, api_json_drill(d));
     return 0;
 }
 
 /* Adds the certificate of the job's script; null if there is none. */
-static int add_certificate(
-    struct db_reader *r, const struct job_row *row, bool may_see, json_t *o, struct err *e)
+static int add_certificate(struct db_reader *r, const struct job_row *row, json_t *o, struct err *e)
 {
     struct drill_row d;
     int rc = db_read_certificate(r, row->script_key, &d, e);
     if (rc != 0 && rc != ERR_NOT_FOUND)
         return rc;
     bool is_certified = rc == 0 && d.state == DRILL_PASSED;
-    json_object_set_new(o, "certificate", is_certified ? api_json_drill(&d, may_see) : json_null());
+    json_object_set_new(o, "certificate", is_certified ? api_json_drill(&d) : json_null());
     return 0;
 }
 
 /* Adds the event of the last save if the job runs and the save failed, else null. */
-static int add_failed_save(
-    struct db_reader *r, const struct job_row *row, bool may_see, json_t *o, struct err *e)
+static int add_failed_save(struct db_reader *r, const struct job_row *row, json_t *o, struct err *e)
 {
     struct history_row h;
     bool runs = row->state == JOB_RUNNING || row->state == JOB_CANCELLING;
     int rc = runs ? db_read_failed_save(r, row->id, row->attempts, &h, e) : ERR_NOT_FOUND;
     if (rc != 0 && rc != ERR_NOT_FOUND)
         return rc;
-    bool hides = rc == 0 && !may_see && api_event_is_private(&h);
-    json_object_set_new(o, "failed_save", rc == 0 ? api_json_event(&h, hides) : json_null());
+    json_object_set_new(o, "failed_save", rc == 0 ? api_json_event(&h, false) : json_null());
     return 0;
 }
 
@@ -481,29 +488,28 @@ void api_jobs_show(struct request *q)
     struct array_row array;
     bool left = false;
     struct err e;
+    if (!api_find_job(q, RIGHT_READ_JOB, &row))
+        return;
     json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(),
            *ledger = json_array();
     json_t *drills = json_array(), *depends = json_array();
-    int rc = db_read_job(r, q->id, &row, &e);
-    bool may_see = rc == 0 && caller_may_see(&q->caller, row.user);
+    int rc = db_read_spec(r, q->id, &spec, &e);
     if (rc == 0)
-        rc = db_read_spec(r, q->id, &spec, &e);
+        rc = db_read_attempts(r, q->id, add_attempt, attempts, &e);
     if (rc == 0)
-        rc = db_read_attempts(r, q->id, add_attempt, &(struct shown){attempts, may_see, 0}, &e);
-    if (rc == 0)
-        rc = db_read_restarts(r, q->id, add_restart, &(struct shown){attempts, may_see, 0}, &e);
+        rc = db_read_restarts(r, q->id, add_restart, &(struct shown){attempts, 0}, &e);
     if (rc == 0)
         rc = db_read_checkpoints(r, q->id, add_checkpoint, checkpoints, &e);
     if (rc == 0)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
     if (rc == 0)
-        rc = db_read_job_drills(r, q->id, add_job_drill, &(struct shown){drills, may_see, 0}, &e);
+        rc = db_read_job_drills(r, q->id, add_job_drill, drills, &e);
     if (rc == 0)
         rc = db_read_dependencies(r, q->id, add_dependency, depends, &e);
     if (rc == 0)
-        rc = add_certificate(r, &row, may_see, o, &e);
+        rc = add_certificate(r, &row, o, &e);
     if (rc == 0)
-        rc = add_failed_save(r, &row, may_see, o, &e);
+        rc = add_failed_save(r, &row, o, &e);
     if (rc == 0) {
         rc = db_read_ckpt_gc(r, q->id, &ckpt_gc, &e);
         left = rc == 0;
@@ -515,7 +521,7 @@ void api_jobs_show(struct request *q)
             db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "expects", expects_json(q->api, q->id));
         json_object_set_new(o, "leftover", left ? api_json_ckpt_gc(&ckpt_gc) : json_null());
-        json_object_set_new(o, "spec", may_see ? spec_json(&spec) : json_null());
+        json_object_set_new(o, "spec", spec_json(&spec));
     }
     spec_change_deinit(&spec);
     json_object_set_new(o, "attempts", attempts);
@@ -533,25 +539,32 @@ void api_jobs_show(struct request *q)
 
 /* ---- changing ---- */
 
-bool api_may_compare(struct request *q, const char *what, struct job_row *ret_row)
+struct access_object api_object_of_job(const struct job_row *row)
 {
+    return (struct access_object){.user = row->user,
+        .team = row->spec.team,
+        .pool = row->spec.pool,
+        .job = row->id,
+        .cron = row->cron};
+}
+
+bool api_find_job(struct request *q, enum right right, struct job_row *ret_row)
+{
+    char what[32];
     struct err e;
     if (db_read_job(q->api->o.reader, q->id, ret_row, &e) != 0) {
         http_reply_err(q->x, &e);
         return false;
     }
-    if (!caller_may_see(&q->caller, ret_row->user)) {
-        api_reply_failure(q->x, ERR_DENIED,
-            "job %lld is %s's: only they or an administrator can %s it", (long long)q->id,
-            ret_row->user, what);
-        return false;
-    }
-    return true;
+    const struct access_object object = api_object_of_job(ret_row);
+    snprintf(what, sizeof(what), "job %lld", (long long)q->id);
+    return api_may(q, right, &object, what);
 }
 
-bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row)
+bool api_find_live_job(
+    struct request *q, enum right right, const char *what, struct job_row *ret_row)
 {
-    if (!api_may_compare(q, what, ret_row))
+    if (!api_find_job(q, right, ret_row))
         return false;
     if (ret_row->state == JOB_ENDED) {
         api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
@@ -561,10 +574,10 @@ bool api_may_change_row(struct request *q, const char *what, struct job_row *ret
     return true;
 }
 
-bool api_may_change_job(struct request *q, const char *what)
+static bool may_change(struct request *q, const char *what)
 {
     struct job_row row;
-    return api_may_change_row(q, what, &row);
+    return api_find_live_job(q, RIGHT_CHANGE, what, &row);
 }
 
 /* A cancel that waits for its tick. It owns its set of tasks, because the request ends before. */
@@ -613,7 +626,7 @@ static bool read_tasks(struct request *q, struct ranges *ret_tasks)
 void api_jobs_cancel(struct request *q)
 {
     struct ranges tasks;
-    if (!api_may_change_job(q, "cancel") || !read_tasks(q, &tasks))
+    if (!may_change(q, "cancel") || !read_tasks(q, &tasks))
         return;
     struct cancelling *c = mem_alloc(sizeof(*c));
     c->tasks = tasks;
@@ -630,7 +643,7 @@ void api_jobs_requeue(struct request *q)
     STR_COPY(ev.requeue.by, q->caller.user);
     const struct api_flag flags[] = {
         {"from_scratch", &ev.requeue.from_scratch}, {"force", &ev.requeue.force}};
-    if (api_may_change_job(q, "requeue") && api_read_flags(q, flags, 2))
+    if (may_change(q, "requeue") && api_read_flags(q, flags, 2))
         tick_post(q->api->o.tick, &ev, api_on_done,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
@@ -640,21 +653,21 @@ void api_jobs_hold(struct request *q)
     struct event ev = {.type = EV_HOLD, .hold = {.job = q->id}};
     struct job_row row;
     STR_COPY(ev.hold.by, q->caller.user);
-    if (!api_may_change_row(q, "hold", &row))
+    if (!api_find_live_job(q, RIGHT_CHANGE, "hold", &row))
         return;
-    /* an administrator's own job is held as a user's job */
-    ev.hold.by_operator = q->caller.admin && !str_eq(row.user, q->caller.user);
+    /* an operator's own job is held as a user's job */
+    ev.hold.by_operator = q->caller.role >= ROLE_OPERATOR && !str_eq(row.user, q->caller.user);
     tick_post(
         q->api->o.tick, &ev, api_on_done, deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_jobs_release(struct request *q)
 {
-    struct event ev = {
-        .type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
+    struct event ev = {.type = EV_RELEASE,
+        .release = {.job = q->id, .by_operator = q->caller.role >= ROLE_OPERATOR}};
     STR_COPY(ev.release.by, q->caller.user);
     const struct api_flag flag = {"from_scratch", &ev.release.from_scratch};
-    if (api_may_change_job(q, "release") && api_read_flags(q, &flag, 1))
+    if (may_change(q, "release") && api_read_flags(q, &flag, 1))
         tick_post(q->api->o.tick, &ev, api_on_done,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
@@ -663,7 +676,7 @@ void api_jobs_save(struct request *q)
 {
     struct event ev = {.type = EV_SAVE, .save = {.job = q->id}};
     STR_COPY(ev.save.by, q->caller.user);
-    if (api_may_change_job(q, "save"))
+    if (may_change(q, "save"))
         tick_post(q->api->o.tick, &ev, api_on_done,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }

@@ -231,14 +231,14 @@ json_t *api_json_cron_run(const struct cron_run_row *r)
     return o;
 }
 
-json_t *api_json_drill(const struct drill_row *d, bool may_see)
+json_t *api_json_drill(const struct drill_row *d)
 {
     json_t *o = json_object();
     set_i(o, "job", d->job);
     set_i(o, "number", d->number);
     set(o, "state", json_string(sm_name(&drill_sm, d->state)));
-    set(o, "text", may_see ? opt_text(d->text) : json_null());
-    set(o, "script_key", may_see ? opt_text(d->script_key) : json_null());
+    set(o, "text", opt_text(d->text));
+    set(o, "script_key", opt_text(d->script_key));
     set(o, "user", json_text(d->user));
     set(o, "name", json_text(d->name));
     set(o, "method", json_string(ckpt_method_names[d->method]));
@@ -298,7 +298,7 @@ json_t *api_json_restart(const struct restart_moments *m)
     return o;
 }
 
-json_t *api_json_attempt(const struct attempt_row *a, bool may_see)
+json_t *api_json_attempt(const struct attempt_row *a)
 {
     json_t *o = json_object();
     set_i(o, "attempt", a->attempt);
@@ -325,26 +325,11 @@ json_t *api_json_attempt(const struct attempt_row *a, bool may_see)
     set_i(o, "price_uusd_h", a->price_uusd_h);
     set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);
     set(o, "restart", json_null());
-    set(o, "text", may_see ? opt_text(a->text) : json_null());
+    set(o, "text", opt_text(a->text));
     return o;
 }
 
-/* Kinds of a job's events whose texts are belayd's own words, names and numbers. A kind that is not
- * listed is private: its text may have come from an agent or a user. */
-static const char *const public_kinds[] = {"submitted", "updated", "held", "park", "reclaim",
-    "preempt", "in-vain", "released", "eligible", "placed", "started", "damaged", "restored",
-    "saved", "output-cut", "save", "cancel", "requeue", "requeued", "settled", "notice", "move",
-    "prefetch", "prefetched", "pace", "cleaned", "drill", "time-limit"};
-
-bool api_event_is_private(const struct history_row *h)
-{
-    bool is_public = h->job == CORE_ID_NONE;
-    for (size_t i = 0; !is_public && i < sizeof(public_kinds) / sizeof(public_kinds[0]); i++)
-        is_public = str_eq(h->kind, public_kinds[i]);
-    return !is_public;
-}
-
-json_t *api_json_event(const struct history_row *h, bool hides_text)
+json_t *api_json_event(const struct history_row *h, bool is_hidden)
 {
     json_t *o = json_object();
     set_i(o, "id", h->id);
@@ -355,10 +340,9 @@ json_t *api_json_event(const struct history_row *h, bool hides_text)
     set(o, "at", api_json_time(h->at));
     set(o, "kind", json_text(h->kind));
     set(o, "text",
-        hides_text ? json_string("shown to its owner and administrators only")
-                   : json_text(h->text));
-    set(o, "a", api_json_opt(h->a, PROGRESS_NONE));
-    set(o, "b", api_json_opt(h->b, PROGRESS_NONE));
+        is_hidden ? json_string("not shown: the job is another user's") : json_text(h->text));
+    set(o, "a", is_hidden ? json_null() : api_json_opt(h->a, PROGRESS_NONE));
+    set(o, "b", is_hidden ? json_null() : api_json_opt(h->b, PROGRESS_NONE));
     return o;
 }
 
@@ -563,6 +547,8 @@ json_t *api_json_token(const struct token_row *t, struct wall last_use)
     set(o, "kind", json_string(t->join ? "join" : "api"));
     set(o, "user", opt_text(t->user));
     set(o, "admin", json_boolean(t->admin));
+    set(o, "role", opt_text(t->admin ? role_names[ROLE_ADMIN] : t->role));
+    set(o, "scope", opt_text(t->scope));
     set(o, "pool", opt_text(t->pool));
     set(o, "created_at", api_json_time(t->created_at));
     set(o, "expires_at", api_json_time(t->expires_at));

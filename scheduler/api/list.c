@@ -307,10 +307,49 @@ static void query_deinit(struct list_query *l)
         free(l->copies[i]);
 }
 
+/* ---- jobs of others ---- */
+
+/* What the list shows of a job that the caller may not read, so that the queue can be understood:
+ * whose it is, its state, size and times. Everything else, and what is added to a job later, is
+ * null; the name is API_HIDDEN. */
+static const char *const shown_of_others[] = {"id", "ref", "user", "team", "qos", "nice",
+    "priority", "pool", "pool_used", "market", "state", "end", "exit_code", "hold", "hidden",
+    "nodes", "nodes_min", "on_loss", "ranks", "script_on", "cpus", "memory_mib", "gpus",
+    "gpu_model", "gpu_memory_mib", "exclusive", "node", "attempts", "reclaims", "requeue", "retry",
+    "checkpoint", "drill", "save_ms", "pause_ms", "save_interval_ms", "reclaims_per_hour",
+    "requeue_asked_at", "lost_ms", "cost_uusd", "on_demand_uusd", "array_id", "array_index",
+    "time_limit_ms", "work_ms", "begin_at", "deadline_at", "finish_by", "finish_in_ms", "pace",
+    "window", "max_uusd", "max_uusd_per_hour", "depends_any", "kill_on_invalid_dep", "submitted_at",
+    "eligible_at", "started_at", "attempt_started_at", "ended_at", NULL};
+
+static bool is_shown(const char *key)
+{
+    for (size_t i = 0; shown_of_others[i]; i++)
+        if (str_eq(shown_of_others[i], key))
+            return true;
+    return false;
+}
+
+static void hide(json_t *job)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(job, next, key, value)
+    {
+        if (!is_shown(key))
+            json_object_set_new(job, key, json_null());
+    }
+    json_object_set_new(job, "name", json_string(API_HIDDEN));
+    json_object_set_new(job, "hidden", json_true());
+}
+
 /* ---- the list ---- */
 
 struct job_list {
     const struct api *api;
+    const struct caller *viewer;
+    bool by_secret; /* the query matches on what is hidden: such a match would tell it */
     json_t *jobs;
     bool why;
     const struct model *model; /* for why; NULL if the disk is full */
@@ -331,16 +370,28 @@ static json_t *why_json(struct job_list *l, const struct job_row *row)
 static int add_job(void *ctx, const struct job_row *row)
 {
     struct job_list *l = ctx;
+    const struct access_object object = api_object_of_job(row);
+    bool is_hidden = !access_may(l->viewer, RIGHT_READ_JOB, &object);
+    if (is_hidden && l->by_secret)
+        return 0;
     json_t *o = api_live_job(l->api, row, l->pool_used);
-    json_object_set_new(o, "why", why_json(l, row));
+    if (is_hidden)
+        hide(o);
+    else
+        json_object_set_new(o, "why", why_json(l, row));
     json_array_append_new(l->jobs, o);
     return 0;
 }
 
-static void reply_list(const struct api *a, struct http_exchange *x, const struct list_query *query,
-    const struct model *model)
+static void reply_list(const struct api *a, struct http_exchange *x, const struct caller *viewer,
+    const struct list_query *query, const struct model *model)
 {
-    struct job_list l = {.api = a, .jobs = json_array(), .why = query->why, .model = model};
+    struct job_list l = {.api = a,
+        .viewer = viewer,
+        .by_secret = query->f.names.n > 0 || query->f.n_labels > 0,
+        .jobs = json_array(),
+        .why = query->why,
+        .model = model};
     struct job_filter f = query->f;
     int64_t next = 0;
     struct err e;
@@ -354,14 +405,14 @@ static void reply_list(const struct api *a, struct http_exchange *x, const struc
 }
 
 /* Runs when the model is on disk. Parses the query again, which has been checked before. */
-static void reply_list_with_reasons(
-    const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
+static void reply_list_with_reasons(const struct api *a, struct http_exchange *x,
+    const struct caller *viewer, const struct model *model, int64_t arg)
 {
     struct list_query query;
     struct err e;
     (void)arg;
     if (read_query(x, &query, &e) == 0)
-        reply_list(a, x, &query, model);
+        reply_list(a, x, viewer, &query, model);
     else
         http_reply_err(x, &e);
     query_deinit(&query);
@@ -376,6 +427,6 @@ void api_jobs_list(struct request *q)
     else if (query.why)
         api_read_model(q, reply_list_with_reasons, 0);
     else
-        reply_list(q->api, q->x, &query, NULL);
+        reply_list(q->api, q->x, &q->caller, &query, NULL);
     query_deinit(&query);
 }

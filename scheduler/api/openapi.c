@@ -3,7 +3,8 @@
  * The OpenAPI document: the embedded openapi.json, which is written by hand, and the options of
  * jobs as job/attributes.c has them. For an option that is a member of struct job_spec, or that is
  * only stored, everything comes from its row; openapi.json may add to it (an example, a pattern).
- * For every other option the row adds what openapi.json does not say: range and description.
+ * For every other option the row adds what openapi.json does not say: range and description. The
+ * role that an operation needs comes from the table of routes.
  */
 #include "scheduler/api/api_private.h"
 
@@ -172,9 +173,51 @@ static bool has(const json_t *object, const char *name)
     return own && (!dot || has(own, dot + 1));
 }
 
+/* True if "/api/v1/jobs/{id}/why" is the path of the route "/api/v1/jobs/#/why". */
+static bool is_path_of(const char *path, const char *route)
+{
+    for (; *path && *route; path++, route++) {
+        if (*path == '{' && *route == '#')
+            path = strchr(path, '}');
+        else if (*path != *route)
+            return false;
+        if (!path)
+            return false;
+    }
+    return *path == *route;
+}
+
+/* Says of each operation of a user which role it needs at least, and that a lesser one is
+ * refused. */
+static void add_roles(json_t *paths)
+{
+    const char *method, *route, *path, *verb;
+    enum right right;
+    json_t *item, *operation;
+    for (size_t i = 0; api_route(i, &method, &route, &right); i++)
+        json_object_foreach(paths, path, item)
+        {
+            if (right == RIGHT_NONE || right == RIGHT_UNSET || !is_path_of(path, route))
+                continue;
+            json_object_foreach(item, verb, operation)
+            {
+                json_t *responses = json_object_get(operation, "responses");
+                if (strcasecmp(verb, method) != 0)
+                    continue;
+                json_object_set_new(
+                    operation, "x-belay-role", json_string(role_names[right_least_role(right)]));
+                json_object_set_new(operation, "x-belay-right", json_string(right_names[right]));
+                if (!json_object_get(responses, "403"))
+                    json_object_set_new(
+                        responses, "403", json_pack("{s:s}", "$ref", "#/components/responses/403"));
+            }
+        }
+}
+
 char *openapi_text(void)
 {
     json_t *doc = json_loads(openapi_json, 0, NULL);
+    add_roles(json_object_get(doc, "paths"));
     json_t *schemas = json_object_get(json_object_get(doc, "components"), "schemas"),
            *spec = json_object_get(schemas, "JobSpec"),
            *change = json_object_get(schemas, "JobChange"),

@@ -24,11 +24,11 @@ static bool is_listed(const struct api *a, const struct model *m, const struct p
 /* ---- the list ---- */
 
 /* Right after the start the configured pools are listed only once they are stored. */
-static void reply_pools(
-    const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
+static void reply_pools(const struct api *a, struct http_exchange *x, const struct caller *viewer,
+    const struct model *model, int64_t arg)
 {
     json_t *list = json_array();
-    (void)arg;
+    (void)viewer, (void)arg;
     if (!model) {
         json_decref(list);
         api_reply_failure(x, ERR_NO_SPACE, "the disk that holds belayd's state is full");
@@ -172,7 +172,7 @@ void api_pools_apply(struct request *q)
 {
     struct json_reader r;
     struct err e;
-    json_t *body = api_need_admin(q) ? api_body(q, BODY_MAX) : NULL;
+    json_t *body = api_body(q, BODY_MAX);
     if (!body)
         return;
     json_reader_init(&r, body, "", &e);

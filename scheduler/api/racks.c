@@ -12,9 +12,10 @@ static json_t *rack_json(const struct rack_view *v)
         "nodes", (json_int_t)v->nodes, "joined", (json_int_t)v->joined);
 }
 
-static void reply_racks(
-    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void reply_racks(const struct api *api, struct http_exchange *x, const struct caller *viewer,
+    const struct model *m, int64_t arg)
 {
+    (void)viewer;
     json_t *rows = json_array();
     (void)api, (void)arg;
     for (size_t k = 0; m && k < core_racks(m); k++) {

@@ -56,9 +56,10 @@ static json_t *share_json(const struct share *s, const struct sum *all)
         (json_int_t)(a->n_jobs - a->n_pending), "fair_ms", (json_int_t)a->fair_ms);
 }
 
-static void reply_shares(
-    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void reply_shares(const struct api *api, struct http_exchange *x,
+    const struct caller *viewer, const struct model *m, int64_t arg)
 {
+    (void)viewer;
     struct wall now = tick_now(api->o.tick).wall;
     struct share *list = NULL;
     struct sum all = {0};
@@ -153,9 +154,10 @@ static void add_team(json_t *rows, const struct team *t)
     free(users);
 }
 
-static void reply_quotas(
-    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void reply_quotas(const struct api *api, struct http_exchange *x,
+    const struct caller *viewer, const struct model *m, int64_t arg)
 {
+    (void)viewer;
     const struct team **teams = NULL;
     size_t n = 0, n_max = 0;
     struct err e;

@@ -89,14 +89,14 @@ static void sum_nodes(const struct model *m, struct sum *all, struct sum *pools,
     }
 }
 
-static void reply_summary(
-    const struct api *a, struct http_exchange *x, const struct model *m, int64_t arg)
+static void reply_summary(const struct api *a, struct http_exchange *x, const struct caller *viewer,
+    const struct model *m, int64_t arg)
 {
     struct model_counts c;
     struct sum all = {0};
     size_t n = 0;
     struct err e;
-    (void)arg;
+    (void)viewer, (void)arg;
     if (!m) {
         err_set(&e, ERR_NO_SPACE, "the disk that holds belayd's state is full");
         http_reply_err(x, &e);

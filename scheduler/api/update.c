@@ -20,14 +20,12 @@ struct update_call {
 };
 
 /* Refuses a change that the token of an attempt does not allow. */
-static int check_inside(const struct caller *caller, int64_t id, const json_t *body, struct err *e)
+static int check_inside(const struct caller *caller, const json_t *body, struct err *e)
 {
     const char *key;
     json_t *value;
     if (!caller->job)
         return 0;
-    if (caller->job != id)
-        return err_set(e, ERR_DENIED, "job %lld may change itself only", (long long)caller->job);
     json_object_foreach((json_t *)(uintptr_t)body, key, value)
     {
         const struct job_attribute *a = job_attribute_by_name(key);
@@ -66,28 +64,36 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     free(x);
 }
 
-/* Checks names that must be in belayd's configuration. */
-static int check_names(const struct api *a, const struct update_request *u, struct err *e)
+/* Checks names that must be in belayd's configuration, and that the job stays in the caller's reach:
+ * a token for one pool moves no job to another. */
+static int check_names(const struct request *q, const struct update_request *u, struct err *e)
 {
+    const struct api *a = q->api;
     const struct job_row *to = &u->to.row;
+    const struct scope *scope = &q->caller.scope;
+    if ((u->fields & UPDATE_BIT(UPDATE_POOL)) && scope->kind == SCOPE_POOL &&
+        !str_eq(to->spec.pool, scope->pool))
+        return err_set(
+            e, ERR_DENIED, "changes.pool: the token is for jobs of pool %s only", scope->pool);
     if ((u->fields & UPDATE_BIT(UPDATE_POOL)) &&
         pools_check_names(a->o.pools, to->spec.pool, "changes", e) != 0)
         return ERR_INVALID;
     return u->fields & UPDATE_BIT(UPDATE_WINDOW) ? api_check_window(a, to, e) : 0;
 }
 
-static int parse(const struct api *a, const struct job_row *row, const json_t *body,
+static int parse(const struct request *q, const struct job_row *row, const json_t *body,
     struct update_request *ret_update, struct err *e)
 {
     struct spec_change spec = {0};
     struct constraints_row constraints = {0};
+    const struct api *a = q->api;
     int rc = db_read_spec(a->o.reader, row->id, &spec, e);
     if (rc == 0 && row->constraints != CONSTRAINTS_NONE)
         rc = db_read_constraints(a->o.reader, row->constraints, &constraints, e);
     const struct update_request_of of = {row, constraints.text, spec.launch_json};
     if (rc == 0)
         rc = update_request_parse(body, &of, ret_update, e);
-    if (rc == 0 && (rc = check_names(a, ret_update, e)) != 0)
+    if (rc == 0 && (rc = check_names(q, ret_update, e)) != 0)
         update_request_deinit(ret_update);
     spec_change_deinit(&spec);
     return rc;
@@ -98,14 +104,14 @@ void api_jobs_update(struct request *q)
     struct update_request u;
     struct job_row row;
     struct err e;
-    if (!api_may_change_row(q, "change", &row))
+    if (!api_find_live_job(q, RIGHT_CHANGE, "change", &row))
         return;
     json_t *body = api_body(q, UPDATE_REQUEST_BYTES_MAX);
     if (!body)
         return;
-    int rc = check_inside(&q->caller, q->id, body, &e);
+    int rc = check_inside(&q->caller, body, &e);
     if (rc == 0)
-        rc = parse(q->api, &row, body, &u, &e);
+        rc = parse(q, &row, body, &u, &e);
     json_decref(body);
     if (rc != 0) {
         http_reply_err(q->x, &e);

@@ -29,27 +29,29 @@ struct watch {
 struct event_page {
     const struct api *api;
     const struct caller *viewer;
+    bool may_read_all; /* the viewer was allowed to read the job whose events these are */
     json_t *events;
     int64_t last;
 };
 
-/* Hides the text if the job's owner cannot be read. */
-static bool hides_text(const struct event_page *f, const struct history_row *h)
+/* Whether the event is of a job that the viewer may not read, or whose owner cannot be read. */
+static bool is_hidden(const struct event_page *f, const struct history_row *h)
 {
     struct job_row row;
     struct err e;
-    if (f->viewer->admin || !api_event_is_private(h))
+    if (h->job == CORE_ID_NONE || f->may_read_all)
         return false;
     const struct job *j = model_job(tick_model(f->api->o.tick), h->job);
     if (!j && db_read_job(f->api->o.reader, h->job, &row, &e) != 0)
         return true;
-    return !caller_may_see(f->viewer, j ? j->row.user : row.user);
+    const struct access_object object = api_object_of_job(j ? &j->row : &row);
+    return !access_may(f->viewer, RIGHT_READ_JOB, &object);
 }
 
 static int add_event(void *ctx, const struct history_row *h)
 {
     struct event_page *f = ctx;
-    json_array_append_new(f->events, api_json_event(h, hides_text(f, h)));
+    json_array_append_new(f->events, api_json_event(h, is_hidden(f, h)));
     f->last = h->id;
     return 0;
 }
@@ -58,8 +60,11 @@ static int add_event(void *ctx, const struct history_row *h)
 static bool answer_events(
     struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
 {
-    struct event_page f = {
-        .api = a, .viewer = &of->viewer, .events = json_array(), .last = of->after};
+    struct event_page f = {.api = a,
+        .viewer = &of->viewer,
+        .may_read_all = of->job != 0,
+        .events = json_array(),
+        .last = of->after};
     int64_t job = of->job;
     struct job_row row = {0};
     struct err e;

@@ -20,27 +20,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct why_query {
+    struct turn turn;
+    struct deferred_reply *deferred;
+    int64_t id;
+    bool brief;
+    struct caller viewer;
+};
+
 static int keep_text(void *ctx, const struct attempt_row *r)
 {
     STR_COPY(*(char(*)[CORE_TEXT_MAX])ctx, r->text);
     return 0;
 }
 
-/* Shows the text of the last attempt (they are sorted by number) and where the output is, both only
- * with may_see. */
-static size_t explain_ended(const struct api *a, const struct job_row *row, bool may_see,
-    struct reason reasons[EXPLAIN_REASONS_MAX])
+/* Shows the text of the last attempt (they are sorted by number) and where the output is. */
+static size_t explain_ended(
+    const struct api *a, const struct job_row *row, struct reason reasons[EXPLAIN_REASONS_MAX])
 {
     char text[CORE_TEXT_MAX] = "", code[32] = "";
     struct err e;
-    if (may_see && db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
+    if (db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
         log_warn("why a job ended cannot be read", log_i("job", row->id), log_err(&e));
     if (row->end == END_FAILED && !str_starts(text, "exit code "))
         snprintf(code, sizeof(code), ", exit code %d", (int)row->exit_code);
     STR_COPY(reasons[0].code, "ended");
     snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s%s%s%.180s",
         end_kind_names[row->end], code, text[0] ? ", " : "", text);
-    if (row->attempts == 0 || !may_see)
+    if (row->attempts == 0)
         return 1;
     STR_COPY(reasons[1].code, "output");
     snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld",
@@ -131,20 +138,11 @@ static void explain_no_space(
             (long long)row->attempts, why);
 }
 
-/* Hides the texts of agents about the store, which may name files of the job. */
-static void hide_store(struct reason *reasons, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (str_eq(reasons[i].code, "store-refused"))
-            STR_COPY(reasons[i].text,
-                "it cannot use the store of its checkpoints: its owner and administrators see why");
-}
-
 size_t api_explain(const struct api *a, const struct model *model, const struct job_row *row,
-    bool may_see, struct reason reasons[EXPLAIN_REASONS_MAX])
+    struct reason reasons[EXPLAIN_REASONS_MAX])
 {
     if (row->state == JOB_ENDED)
-        return explain_ended(a, row, may_see, reasons);
+        return explain_ended(a, row, reasons);
     if (!model) {
         STR_COPY(reasons[0].code, "disk-full");
         STR_COPY(
@@ -152,11 +150,8 @@ size_t api_explain(const struct api *a, const struct model *model, const struct 
         return 1;
     }
     size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
-    if (may_see) {
-        explain_store(a, row, reasons, &n);
-        explain_no_space(a, row, reasons, n);
-    } else
-        hide_store(reasons, n);
+    explain_store(a, row, reasons, &n);
+    explain_no_space(a, row, reasons, n);
     return n;
 }
 
@@ -187,17 +182,28 @@ static json_t *reasons_json(const struct reason *r, size_t n)
     return list;
 }
 
-static json_t *ahead_json(const struct api *a, const struct model *model, int64_t id)
+/* The name of a job for a viewer, who may not see what it is. */
+static json_t *name_for(
+    const struct caller *viewer, const struct model *model, int64_t id, const char *name)
+{
+    const struct job *j = model_job(model, id);
+    struct access_object object = {0};
+    if (j)
+        object = api_object_of_job(&j->row);
+    return access_may(viewer, RIGHT_READ_JOB, &object) ? json_text(name) : json_string(API_HIDDEN);
+}
+
+static json_t *ahead_json(const struct api *a, const struct model *model, const struct why_query *w)
 {
     struct ahead h;
-    if (!model || !core_ahead(model, tick_now(a->o.tick), id, &h))
+    if (!model || !core_ahead(model, tick_now(a->o.tick), w->id, &h))
         return json_null();
     json_t *first = json_array();
     for (size_t i = 0; i < h.n_first; i++) {
         const struct ahead_job *j = &h.first[i];
-        json_array_append_new(
-            first, json_pack("{s:I,s:o,s:o,s:o}", "id", (json_int_t)j->job, "name",
-                       json_text(j->name), "user", json_text(j->user), "why", json_text(j->why)));
+        json_array_append_new(first, json_pack("{s:I,s:o,s:o,s:o}", "id", (json_int_t)j->job,
+                                         "name", name_for(&w->viewer, model, j->job, j->name),
+                                         "user", json_text(j->user), "why", json_text(j->why)));
     }
     return json_pack("{s:I,s:b,s:o}", "count", (json_int_t)h.n, "exact", h.exact, "first", first);
 }
@@ -230,11 +236,10 @@ static json_t *estimate_json(const struct api *a, const struct model *model, int
                                                                       : json_null();
 }
 
-static json_t *brief_json(
-    const struct api *a, const struct model *model, const struct job_row *row, bool may_see)
+static json_t *brief_json(const struct api *a, const struct model *model, const struct job_row *row)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
-    size_t n = api_explain(a, model, row, may_see, reasons);
+    size_t n = api_explain(a, model, row, reasons);
     json_t *list = reasons_json(reasons, n),
            *warnings = advice_on_job(a->o.pools, a->o.reader, row);
     warn_of_criu(warnings, model, row);
@@ -244,16 +249,8 @@ static json_t *brief_json(
 json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id, struct err *e)
 {
     struct job_row row;
-    return db_read_job(a->o.reader, id, &row, e) == 0 ? brief_json(a, model, &row, true) : NULL;
+    return db_read_job(a->o.reader, id, &row, e) == 0 ? brief_json(a, model, &row) : NULL;
 }
-
-struct why_query {
-    struct turn turn;
-    struct deferred_reply *deferred;
-    int64_t id;
-    bool brief;
-    struct caller viewer;
-};
 
 static void reply_why(const struct api *a, struct http_exchange *x, const struct model *model,
     const struct why_query *w)
@@ -264,10 +261,10 @@ static void reply_why(const struct api *a, struct http_exchange *x, const struct
         http_reply_err(x, &e);
         return;
     }
-    json_t *o = brief_json(a, model, &row, caller_may_see(&w->viewer, row.user));
+    json_t *o = brief_json(a, model, &row);
     json_object_set_new(o, "id", json_integer(w->id));
     json_object_set_new(o, "state", json_string(sm_name(&job_sm, row.state)));
-    json_object_set_new(o, "ahead", w->brief ? json_null() : ahead_json(a, model, w->id));
+    json_object_set_new(o, "ahead", w->brief ? json_null() : ahead_json(a, model, w));
     json_object_set_new(o, "estimate", w->brief ? json_null() : estimate_json(a, model, w->id));
     json_object_set_new(o, "changes", w->brief ? json_array() : changes_json(a, model, w->id));
     api_reply_json(x, 200, o);
@@ -286,7 +283,8 @@ static void why_now(struct turn *turn, void *moment)
 void api_jobs_why(struct request *q)
 {
     int64_t brief;
-    if (!api_query_i64(q, "brief", 0, 1, 0, &brief))
+    struct job_row row;
+    if (!api_find_job(q, RIGHT_READ_JOB, &row) || !api_query_i64(q, "brief", 0, 1, 0, &brief))
         return;
     struct why_query *w = mem_alloc(sizeof(*w));
     *w = (struct why_query){.turn.run = why_now, .id = q->id, .brief = brief, .viewer = q->caller};

@@ -8,6 +8,7 @@
 #define BELAY_SCHEDULER_CONFIG_CONFIG_H
 
 #include "base/http.h"
+#include "scheduler/config/access.h"
 #include "scheduler/config/budgets.h"
 #include "scheduler/config/windows.h"
 #include "scheduler/config/procurement.h"
@@ -77,6 +78,7 @@ struct config {
     /* limits of all elastic pools together; 0 = unlimited */
     int64_t max_nodes, max_gpus, max_uusd_h;
     struct queue_policy policy;          /* the order of the queue */
+    struct config_access access;         /* roles of users, and who sees whose jobs */
     struct count licences[LICENCES_MAX]; /* of the cluster */
     size_t n_licences;
     struct config_window *windows; /* in which some run only */

@@ -175,6 +175,25 @@ static void read_users(struct yaml_reader *r, struct policy_team *t)
     }
 }
 
+/* Reads the members who lead the team. */
+static void read_leads(struct yaml_reader *r, struct policy_team *t)
+{
+    const struct yaml_node *list = yaml_opt_seq(r, "leads", CONFIG_MEMBERS_MAX);
+    char shown[STR_SHOW_MAX];
+    for (size_t k = 0; list && k < list->n_items && r->rc == 0; k++) {
+        const struct yaml_node *item = list->items[k];
+        const char *name = item->type == YAML_SCALAR ? item->text : "";
+        size_t i = 0;
+        while (i < t->n_users && !str_eq(t->users[i].name, name))
+            i++;
+        if (i < t->n_users)
+            t->users[i].is_lead = true;
+        else
+            yaml_reader_fail(r, item, "leads: expected a user of this team's users:, found %s",
+                item->type == YAML_SCALAR ? str_show(name, shown) : "something else");
+    }
+}
+
 /* Reads quota and borrow. For a team that may not borrow, the quota is also its limit of cpus. */
 static void read_quota(struct yaml_reader *r, struct policy_team *t)
 {
@@ -203,6 +222,7 @@ static void read_team(struct yaml_reader *root, const struct yaml_node *node, st
     read_quota(&r, t);
     opt_limits(&r, "each_user", &t->each_user);
     read_users(&r, t);
+    read_leads(&r, t);
     yaml_reader_finish_in(root, &r);
 }
 

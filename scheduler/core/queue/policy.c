@@ -55,6 +55,24 @@ const char *policy_team_of(const struct queue_policy *o, const char *user)
     return o->default_team[0] ? o->default_team : user;
 }
 
+bool policy_is_member(const struct queue_policy *o, const char *team, const char *user)
+{
+    const struct policy_team *t = find_team(o, team);
+    bool is_listed = false;
+    if (!t || names_user(t, user))
+        return t != NULL;
+    for (size_t k = 0; k < o->n_teams; k++)
+        is_listed = is_listed || names_user(&o->teams[k], user);
+    return !is_listed && str_eq(o->default_team, team);
+}
+
+bool policy_is_lead(const struct queue_policy *o, const char *team, const char *user)
+{
+    const struct policy_team *t = find_team(o, team);
+    const struct policy_user *u = t ? find_user(t, user) : NULL;
+    return u && u->is_lead;
+}
+
 int policy_check_member(
     const struct queue_policy *o, const char *team, const char *user, struct err *e)
 {

@@ -42,6 +42,7 @@ struct policy_limits {
 struct policy_user {
     char name[CORE_NAME_MAX];
     int32_t shares; /* of the team's; 1 .. POLICY_SHARES_MAX */
+    bool is_lead;   /* may act on the jobs of the team (scheduler/access) */
     struct policy_limits limits;
 };
 
@@ -92,6 +93,10 @@ const char *policy_team_of(const struct queue_policy *o, const char *user);
  * member. Without configured teams any user may. */
 int policy_check_member(
     const struct queue_policy *o, const char *team, const char *user, struct err *e);
+/* Whether the user is one of the team, not only someone who may submit to it: named in the team's
+ * list, or without a list of any team if it is the default team. */
+bool policy_is_member(const struct queue_policy *o, const char *team, const char *user);
+bool policy_is_lead(const struct queue_policy *o, const char *team, const char *user);
 /* Sets the row's team and QOS to the effective ones. Without configured teams the team is the
  * user's own, and without a configured QOS there is none, whatever the row names, so that scripts
  * from other clusters run. ERR_INVALID: unknown team or QOS; ERR_DENIED: the user is not a
