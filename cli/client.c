@@ -270,6 +270,7 @@ static int call(struct client *c, const char *method, const char *path, const ch
     *ret_reply = (struct client_reply){0};
     for (int tries = 1;; tries++) {
         w.done = false;
+        w.rc = 0;
         w.retry_s = 0;
         http_start(c->http, &r, on_reply, &w);
         while (!w.done)

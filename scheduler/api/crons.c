@@ -143,11 +143,14 @@ void api_crons_add(struct request *q)
     put(q, &row);
 }
 
-/* The team of an entry is that of its jobs. live may be NULL: then nobody's. */
-static struct access_object object_of(const struct cron_row *row, const struct cron_entry *live)
+/* The team of an entry is that of its jobs. live may be NULL. */
+static struct access_object object_of(
+    const struct request *q, const struct cron_row *row, const struct cron_entry *live)
 {
-    return (struct access_object){
-        .user = row->user, .team = live ? live->job.spec.team : NULL, .cron = row->id};
+    const char *team = live && live->job.spec.team[0]
+                           ? live->job.spec.team
+                           : policy_team_of(&q->api->o.config->policy, row->user);
+    return (struct access_object){.user = row->user, .team = team, .cron = row->id};
 }
 
 /* Reads the entry for a caller who has the right to it; only RIGHT_READ_JOB shows one that was
@@ -164,7 +167,7 @@ static bool find(struct request *q, enum right right, struct cron_row *ret_row)
         return false;
     }
     const struct access_object object =
-        object_of(ret_row, model_cron(tick_model(q->api->o.tick), q->id));
+        object_of(q, ret_row, model_cron(tick_model(q->api->o.tick), q->id));
     snprintf(what, sizeof(what), "cron entry %lld", (long long)q->id);
     return api_may(q, right, &object, what);
 }
@@ -223,7 +226,7 @@ static int add_cron(void *ctx, const struct cron_row *row)
 {
     struct listing *l = ctx;
     const struct cron_entry *live = model_cron(tick_model(l->q->api->o.tick), row->id);
-    const struct access_object object = object_of(row, live);
+    const struct access_object object = object_of(l->q, row, live);
     if (access_may(&l->q->caller, RIGHT_READ_JOB, &object))
         json_array_append_new(l->list, api_json_cron(row, live));
     return 0;
