@@ -97,7 +97,7 @@ static int adopt(const struct store_location *location, struct store *s,
     if (!yes && !confirm())
         return err_set(e, ERR_CANCELLED, "nothing was changed");
     if (mark.generation == 0 || mark.uid[0] || is_torn)
-        rc = marker_write(s, location->cluster, &mark, "", clock_wall(&clock_system).ms, e);
+        rc = marker_write(s, location->cluster, &mark, "", 0, clock_wall(&clock_system).ms, e);
     if (rc == 0 && o->json) {
         json_t *v = json_pack("{s:s,s:s,s:s,s:I,s:I}", "store", location->store, "cluster",
             location->cluster, "was_uid", mark.uid, "jobs", (json_int_t)there.jobs, "last_job",

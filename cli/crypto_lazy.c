@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenSSL's libcrypto, loaded at its first call (cli/lazy.h). Used for uploaded working
- * directories, stores and their keys.
+ * directories, stores and their keys, and backups.
  */
 #include "cli/lazy.h"
 
 #pragma GCC visibility push(hidden)
+#include <openssl/cms.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/sha.h>
+#include <openssl/x509.h>
 #pragma GCC visibility pop
 
 #define LIBCRYPTO "libcrypto.so.3"
@@ -78,4 +80,35 @@ RETURNS(EVP_PKEY *, PEM_read_bio_PrivateKey,
 VOID(EVP_PKEY_free, (EVP_PKEY *key), (key))
 RETURNS(int, EVP_PKEY_get_base_id, (const EVP_PKEY *key), (key))
 RETURNS(int, EVP_PKEY_get_bits, (const EVP_PKEY *key), (key))
+
+/* messages of CMS: backups */
+RETURNS(const EVP_CIPHER *, EVP_aes_256_cbc, (void), ())
+RETURNS(long, BIO_ctrl, (BIO *b, int cmd, long n, void *p), (b, cmd, n, p))
+RETURNS(void *, CRYPTO_memdup, (const void *p, size_t n, const char *file, int line),
+    (p, n, file, line))
+RETURNS(OPENSSL_STACK *, OPENSSL_sk_new_null, (void), ())
+RETURNS(int, OPENSSL_sk_push, (OPENSSL_STACK *s, const void *p), (s, p))
+VOID(OPENSSL_sk_free, (OPENSSL_STACK *s), (s))
+RETURNS(X509 *, PEM_read_bio_X509, (BIO *b, X509 **x, pem_password_cb *ask, void *ctx),
+    (b, x, ask, ctx))
+VOID(X509_free, (X509 *x), (x))
+RETURNS(CMS_ContentInfo *, CMS_encrypt,
+    (STACK_OF(X509) *to, BIO *in, const EVP_CIPHER *cipher, unsigned flags),
+    (to, in, cipher, flags))
+RETURNS(CMS_RecipientInfo *, CMS_add0_recipient_password,
+    (CMS_ContentInfo *c, int rounds, int wrap, int derive, unsigned char *pass, ossl_ssize_t n,
+     const EVP_CIPHER *cipher),
+    (c, rounds, wrap, derive, pass, n, cipher))
+RETURNS(int, CMS_final, (CMS_ContentInfo *c, BIO *in, BIO *detached, unsigned flags),
+    (c, in, detached, flags))
+RETURNS(int, CMS_decrypt,
+    (CMS_ContentInfo *c, EVP_PKEY *key, X509 *cert, BIO *detached, BIO *out, unsigned flags),
+    (c, key, cert, detached, out, flags))
+RETURNS(int, CMS_decrypt_set1_password, (CMS_ContentInfo *c, unsigned char *pass, ossl_ssize_t n),
+    (c, pass, n))
+RETURNS(int, CMS_decrypt_set1_pkey, (CMS_ContentInfo *c, EVP_PKEY *key, X509 *cert),
+    (c, key, cert))
+RETURNS(int, i2d_CMS_bio, (BIO *out, CMS_ContentInfo *c), (out, c))
+RETURNS(CMS_ContentInfo *, d2i_CMS_bio, (BIO *in, CMS_ContentInfo **c), (in, c))
+VOID(CMS_ContentInfo_free, (CMS_ContentInfo *c), (c))
 /* clang-format on */

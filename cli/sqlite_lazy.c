@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SQLite, loaded at its first call (cli/lazy.h). Used by `belay simulate` and other readers of a
- * belayd database.
+ * SQLite, loaded at its first call (cli/lazy.h). Used by `belay simulate`, `belay admin backup`
+ * and others that read a belayd database.
  */
 #include "cli/lazy.h"
 
@@ -28,6 +28,12 @@ RETURNS(int, sqlite3_system_errno, (sqlite3 *db), (db))
 RETURNS(int, sqlite3_get_autocommit, (sqlite3 *db), (db))
 LAZY_VOID(LIBSQLITE, sqlite3_progress_handler,
     (sqlite3 *db, int n, int (*fn)(void *), void *ctx), (db, n, fn, ctx))
+
+RETURNS(sqlite3_backup *, sqlite3_backup_init,
+    (sqlite3 *to, const char *to_name, sqlite3 *from, const char *from_name),
+    (to, to_name, from, from_name))
+RETURNS(int, sqlite3_backup_step, (sqlite3_backup *b, int pages), (b, pages))
+RETURNS(int, sqlite3_backup_finish, (sqlite3_backup *b), (b))
 
 RETURNS(int, sqlite3_prepare_v2,
     (sqlite3 *db, const char *sql, int n, sqlite3_stmt **s, const char **tail),

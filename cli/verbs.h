@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of verbs. Each NAME has a `struct verb verb_NAME` in NAME.c, here or in reports/; but
- * attach is in exec.c, release in hold.c, and slurm in slurm/slurm_verb.c. A new verb is a row, at
- * its place in `belay --help`, and a line in meson.build.
+ * The list of verbs. Each NAME has a `struct verb verb_NAME` in NAME.c, here, in admin/ or in
+ * reports/; but attach is in exec.c, release in hold.c, and slurm in slurm/slurm_verb.c. A new verb
+ * is a row, at its place in `belay --help`, and a line in meson.build.
  */
 #ifndef BELAY_CLI_VERBS_H
 #define BELAY_CLI_VERBS_H
@@ -42,6 +42,7 @@
     VERB(advise) \
     VERB(simulate) \
     VERB(audit) \
+    VERB(admin) \
     VERB(slurm) \
     VERB(token) \
     VERB(completion) \

@@ -42,6 +42,7 @@ static const struct column meta_columns[] = {
     COL(db_meta, cluster_uid),
     COL(db_meta, secret),
     COL(db_meta, boots),
+    COL(db_meta, epoch),
     COL_AS(db_meta, "next_job", counters.next_job),
     COL_AS(db_meta, "next_node", counters.next_node),
     COL_AS(db_meta, "next_instance", counters.next_instance),

@@ -41,6 +41,7 @@ struct db_meta {
      * logged */
     char secret[65];
     int64_t boots; /* how often belayd has opened it; the high part of revisions */
+    int64_t epoch; /* how often the cluster was restored from a backup */
     struct model_counters counters;
 };
 
@@ -52,9 +53,14 @@ int db_startup(struct db *d, struct db_meta *ret_meta, struct err *e);
 int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct err *e);
 /* Returns whether a checkpoint of any job was ever recorded. */
 int db_has_checkpoints(struct db *d, bool *ret_has, struct err *e);
-/* Reads the cluster's uid, and whether there are checkpoints, from a database that may be in use
- * and of any schema. Changes nothing. ERR_NOT_FOUND if there is no database. */
-int db_identify(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e);
+struct db_identity {
+    char uid[17]; /* the cluster's */
+    int64_t schema, epoch;
+    bool has_checkpoints;
+};
+/* Reads them from a database that may be in use and of any schema. Changes nothing. ERR_NOT_FOUND
+ * if there is no database. */
+int db_identify(const char *path, struct db_identity *ret_identity, struct err *e);
 
 /* Loads every live row into m, as model.h's recovery requires. */
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e);

@@ -30,22 +30,25 @@ static void add_uri(const char *path, bool is_written, struct buf *out)
     buf_adds(out, is_written ? "?mode=ro" : "?mode=ro&immutable=1");
 }
 
-static int read_uid(sqlite3 *sql, char ret_uid[17], struct err *e)
+static int read_meta(sqlite3 *sql, struct db_identity *ret_identity, struct err *e)
 {
     sqlite3_stmt *s = NULL;
-    int code = sqlite3_prepare_v2(sql, "SELECT cluster_uid FROM meta", -1, &s, NULL);
+    int code = sqlite3_prepare_v2(sql, "SELECT cluster_uid, epoch FROM meta", -1, &s, NULL);
     int rc = 0;
 
     if (code != SQLITE_OK || (code = sqlite3_step(s)) != SQLITE_ROW)
         rc = sql_err(e, sql, code, "read the cluster's uid");
-    else
-        str_copy(ret_uid, 17, (const char *)sqlite3_column_text(s, 0));
+    else {
+        STR_COPY(ret_identity->uid, (const char *)sqlite3_column_text(s, 0));
+        ret_identity->epoch = sqlite3_column_int64(s, 1);
+    }
     sqlite3_finalize(s);
     return rc;
 }
 
-int db_identify(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e)
+int db_identify(const char *path, struct db_identity *ret_identity, struct err *e)
 {
+    struct db_identity found = {0};
     char *log = mem_printf("%s-wal", path);
     struct buf uri = {0};
     sqlite3 *sql = NULL;
@@ -61,12 +64,15 @@ int db_identify(const char *path, char ret_uid[17], bool *ret_has_checkpoints, s
     }
     if (!rc) {
         sqlite3_busy_timeout(sql, DB_BUSY_MS);
-        rc = read_uid(sql, ret_uid, e);
+        rc = sql_get_i64(sql, "PRAGMA user_version", &found.schema, e);
     }
     if (!rc)
-        rc = sql_get_i64(sql, HAS_CHECKPOINTS, &has, e);
+        rc = read_meta(sql, &found, e);
     if (!rc)
-        *ret_has_checkpoints = has != 0;
+        rc = sql_get_i64(sql, HAS_CHECKPOINTS, &has, e);
+    found.has_checkpoints = has != 0;
+    if (!rc)
+        *ret_identity = found;
     sqlite3_close(sql);
     buf_deinit(&uri);
     free(log);

@@ -36,6 +36,8 @@ static const char baseline[] =
         " cluster_uid TEXT NOT NULL,"
         " secret TEXT NOT NULL,"
         " boots INTEGER NOT NULL DEFAULT 0,"
+        /* grows with each restore of a backup: the store's marker has the highest */
+        " epoch INTEGER NOT NULL DEFAULT 0,"
         /* ids are never reused, so these only grow */
         " next_job INTEGER NOT NULL DEFAULT 1,"
         " next_node INTEGER NOT NULL DEFAULT 1,"

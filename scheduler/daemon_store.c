@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include <signal.h>
 #include <stdlib.h>
 
 static int raise_next_job(void *ctx, int64_t next, struct err *e)
@@ -28,6 +29,15 @@ static void on_store_ours(void *ctx)
     agent_sync_touch_all(d->agent_sync);
 }
 
+/* The restored belayd, or the new owner, has the jobs and machines from now on. Those of here are
+ * left alone, as by any stop. */
+static void on_store_lost(void *ctx, const char *text)
+{
+    (void)ctx;
+    log_error("stopping: the checkpoint store is no longer this belayd's", log_s("why", text));
+    raise(SIGTERM);
+}
+
 int daemon_claim_store(struct daemon *d, struct err *e)
 {
     bool had_checkpoints = false;
@@ -44,8 +54,10 @@ int daemon_claim_store(struct daemon *d, struct err *e)
                                  .cluster_uid = d->meta.cluster_uid,
                                  .had_checkpoints = had_checkpoints,
                                  .next_job = d->meta.counters.next_job,
+                                 .epoch = d->meta.epoch,
                                  .raise = raise_next_job,
                                  .changed = on_store_ours,
+                                 .lost = on_store_lost,
                                  .ctx = d},
         &d->claim, e);
 }
@@ -53,9 +65,8 @@ int daemon_claim_store(struct daemon *d, struct err *e)
 int daemon_check_store(struct daemon *d, const struct config *config, struct err *e)
 {
     char *path = mem_printf("%s/belay.db", config->state_dir);
-    char uid[17] = "";
-    bool had_checkpoints = false;
-    int rc = db_identify(path, uid, &had_checkpoints, e);
+    struct db_identity found = {0};
+    int rc = db_identify(path, &found, e);
 
     free(path);
     if (rc != 0 && rc != ERR_NOT_FOUND) {
@@ -69,12 +80,13 @@ int daemon_check_store(struct daemon *d, const struct config *config, struct err
                                .state_dir = config->state_dir,
                                .store = config->store,
                                .cluster = config->cluster,
-                               .cluster_uid = uid,
-                               .had_checkpoints = had_checkpoints,
+                               .cluster_uid = found.uid,
+                               .had_checkpoints = found.has_checkpoints,
+                               .epoch = found.epoch,
                                .reads_only = true},
         &d->claim, e);
     if (rc == 0)
-        store_claim_destroy(d->claim); /* it borrows uid, and is not needed further */
+        store_claim_destroy(d->claim); /* it borrows found.uid, and is not needed further */
     d->claim = NULL;
     return rc;
 }

@@ -34,6 +34,7 @@ int marker_parse(const char *text, size_t n, struct marker *ret_mark, struct err
     json_req_i64(&r, "format", FORMAT, FORMAT);
     json_req_strcpy(&r, "uid", mark.uid, sizeof(mark.uid));
     mark.created_at_ms = json_req_i64(&r, "created_at_ms", 0, INT64_MAX);
+    mark.epoch = json_opt_i64(&r, "epoch", 0, INT32_MAX, 0);
     if (!uid_is_valid(mark.uid))
         json_reader_fail(&r, "uid", "expected lower-case hex digits");
     rc = json_reader_finish_lenient(&r);
@@ -88,13 +89,13 @@ int marker_read(struct store *s, const char *cluster, struct marker *ret_mark, s
 }
 
 int marker_write(struct store *s, const char *cluster, const struct marker *over, const char *uid,
-    int64_t now_ms, struct err *e)
+    int64_t epoch, int64_t now_ms, struct err *e)
 {
     struct layout_name name = marker_name(cluster, over->generation + 1),
                        before = marker_name(cluster, over->generation);
     const char *const names[] = {before.s};
-    json_t *v = json_pack("{s:i,s:o,s:o,s:I}", "format", FORMAT, "cluster", json_text(cluster),
-        "uid", json_text(uid), "created_at_ms", (json_int_t)now_ms);
+    json_t *v = json_pack("{s:i,s:o,s:o,s:I,s:I}", "format", FORMAT, "cluster", json_text(cluster),
+        "uid", json_text(uid), "created_at_ms", (json_int_t)now_ms, "epoch", (json_int_t)epoch);
     char *text = json_dump_text(v);
     int rc = s->ops->create(s, name.s, text, strlen(text), e);
 

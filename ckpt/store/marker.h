@@ -15,7 +15,9 @@
  *     read the marker, so agents of an earlier owner continue to save there. No other job resumes
  *     from these saves: job numbers start above those in the store, and the job's identity
  *     (begin.c) reveals a number given twice.
- *  3. The uid "" marks a store that was given up: the next belayd that starts with it may claim it.
+ *  3. A cluster that was restored from a backup writes a marker with its uid and a higher epoch. A
+ *     belayd with the state from before finds it and stops.
+ *  4. The uid "" marks a store that was given up: the next belayd that starts with it may claim it.
  *
  * All calls block.
  */
@@ -31,16 +33,17 @@ struct marker {
     int64_t generation; /* 0 = no marker */
     char uid[MARKER_UID_MAX];
     int64_t created_at_ms; /* wall */
+    int64_t epoch;         /* how often the owner was restored from a backup */
 };
 
 /* Reads the valid marker; generation 0 = none. ERR_CORRUPT: malformed, or over MARKER_BYTES_MAX;
  * then ret_mark has only the generation, so that the store can be given up. */
 int marker_read(struct store *s, const char *cluster, struct marker *ret_mark, struct err *e);
 
-/* Writes the next marker after `over` (of marker_read), with this uid and time, and removes the
- * earlier ones. ERR_CONFLICT: another process was first. */
+/* Writes the next marker after `over` (of marker_read), with this uid, epoch and time, and removes
+ * the earlier ones. ERR_CONFLICT: another process was first. */
 int marker_write(struct store *s, const char *cluster, const struct marker *over, const char *uid,
-    int64_t now_ms, struct err *e);
+    int64_t epoch, int64_t now_ms, struct err *e);
 
 /* Returns 0 if the store belongs to this cluster. ERR_NOT_FOUND: no marker; ERR_DENIED: it belongs
  * to another cluster, or was given up. */

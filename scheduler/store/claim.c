@@ -23,12 +23,13 @@
 #define CHECK_MS 60000 /* then a check is interrupted */
 #define RETRY_BASE_MS 2000
 #define RETRY_CAP_MS 30000
+#define WATCH_MS 10000 /* between two looks at the marker of a store that is ours */
 #define PLACES_BYTES_MAX (64u << 10)
 
 /* The result of a check of the store. */
 enum finding {
     FOUND_OURS,
-    FOUND_OTHER_OWNER, /* refused: another cluster's, or its owner is unknown */
+    FOUND_OTHER_OWNER, /* refused: another cluster's, a later epoch's, or its owner is unknown */
     FOUND_MISSING,     /* this cluster's marker is gone */
     FOUND_NUMBERS,     /* given up by its owner; its jobs have numbers that ours would get */
     FOUND_NOTHING      /* no answer */
@@ -38,7 +39,8 @@ struct check {
     struct store_claim *claim; /* NULL after it was destroyed */
     char url[1024], cluster[64], uid[MARKER_UID_MAX];
     bool is_known, had_checkpoints, reads_only;
-    int64_t next_job, now_ms;
+    bool is_watch; /* the store was ours: nothing is written */
+    int64_t next_job, epoch, now_ms;
     struct store_net *net; /* NULL for a store of this machine */
     atomic_int cancel;
     enum finding found;
@@ -107,7 +109,7 @@ static int claim_unmarked(
     if (!rc && k->reads_only)
         return 0;
     if (!rc)
-        rc = marker_write(s, k->cluster, none, k->uid, k->now_ms, e);
+        rc = marker_write(s, k->cluster, none, k->uid, k->epoch, k->now_ms, e);
     k->is_new = rc == 0;
     return rc;
 }
@@ -132,15 +134,47 @@ static int claim_given_up(
             k->url, there.last_job);
     }
     if (!rc)
-        rc = marker_write(s, k->cluster, mark, k->uid, k->now_ms, e);
+        rc = marker_write(s, k->cluster, mark, k->uid, k->epoch, k->now_ms, e);
     k->is_new = rc == 0;
     return rc;
 }
 
+/* The marker is this cluster's. A lower epoch is of before the restore that made this state. */
+static int check_epoch(struct check *k, struct store *s, const struct marker *mark, struct err *e)
+{
+    char at[TIME_ISO_MAX];
+    if (mark->epoch == k->epoch || (mark->epoch < k->epoch && k->reads_only))
+        return 0;
+    if (mark->epoch < k->epoch)
+        return marker_write(s, k->cluster, mark, k->uid, k->epoch, k->now_ms, e);
+    time_format_iso((struct wall){mark->created_at_ms}, at);
+    k->found = FOUND_OTHER_OWNER;
+    return err_set(e, ERR_CONFIG,
+        "the cluster %s was restored from a backup at %s, and this state is from before: its jobs "
+        "and machines belong to the restored belayd, so this one must not run. Remove or move away "
+        "this state directory",
+        k->cluster, at);
+}
+
+/* The result for a store that was ours: only the marker counts. */
+static int watch_store(struct check *k, struct store *s, struct err *e)
+{
+    struct marker mark;
+    int rc = marker_read(s, k->cluster, &mark, e);
+    if (rc != 0 || mark.generation == 0)
+        return rc;
+    if (str_eq(mark.uid, k->uid))
+        return check_epoch(k, s, &mark, e);
+    k->found = FOUND_OTHER_OWNER;
+    return err_set(e, ERR_CONFIG, "the store %.200s was taken over by %s%s", k->url,
+        mark.uid[0] ? "the cluster " : "belay checkpoint adopt", mark.uid);
+}
+
 static int check_store(struct check *k, struct err *e)
 {
-    const struct store_options o = {
-        .net = k->net, .cancel = &k->cancel, .existing = k->is_known || k->reads_only};
+    const struct store_options o = {.net = k->net,
+        .cancel = &k->cancel,
+        .existing = k->is_known || k->reads_only || k->is_watch};
     struct marker mark;
     char whose[128];
     struct store *s;
@@ -154,8 +188,10 @@ static int check_store(struct check *k, struct err *e)
     }
     if (rc)
         return rc;
-    rc = marker_read(s, k->cluster, &mark, e);
-    if (rc == ERR_CORRUPT)
+    rc = k->is_watch ? watch_store(k, s, e) : marker_read(s, k->cluster, &mark, e);
+    if (k->is_watch)
+        ; /* done */
+    else if (rc == ERR_CORRUPT)
         rc = refuse_torn(k, e);
     else if (!rc && mark.generation == 0)
         rc = claim_unmarked(k, s, &mark, e);
@@ -165,6 +201,8 @@ static int check_store(struct check *k, struct err *e)
         snprintf(whose, sizeof(whose), "another cluster (uid %s, this one %s%s)", mark.uid,
             k->uid[0] ? "is " : "has none yet", k->uid);
         rc = refuse(k, e, whose);
+    } else if (!rc) {
+        rc = check_epoch(k, s, &mark, e);
     }
     store_close(s);
     if (!rc)
@@ -249,8 +287,22 @@ static void take_ours(struct store_claim *c, const struct check *k)
             log_s("uid", k->uid));
     c->text[0] = '\0';
     c->is_ours = c->is_over = true;
+    if (!c->o.reads_only)
+        timer_start(c->o.timers, &c->retry, WATCH_MS);
     if (!c->is_starting)
         c->o.changed(c->o.ctx);
+}
+
+/* A store that does not answer, or has lost its marker, stays ours: those who use it report it. */
+static void watched(struct store_claim *c, const struct check *k)
+{
+    if (k->found != FOUND_OTHER_OWNER) {
+        timer_start(c->o.timers, &c->retry, WATCH_MS);
+        return;
+    }
+    c->is_ours = false;
+    STR_COPY(c->text, k->e.text);
+    c->o.lost(c->o.ctx, c->text);
 }
 
 static void finish(struct check *k)
@@ -267,7 +319,9 @@ static void finish(struct check *k)
     timer_stop(c->o.timers, &c->limit);
     if (k->rc == ERR_DENIED)
         keys_source_refused(&c->keys);
-    if (k->rc == 0) {
+    if (k->is_watch) {
+        watched(c, k);
+    } else if (k->rc == 0) {
         take_ours(c, k);
     } else if (k->found == FOUND_NUMBERS && c->is_starting &&
                c->o.raise(c->o.ctx, k->last_job + 1, &e) == 0) {
@@ -331,6 +385,8 @@ static void start_check(struct store_claim *c)
     struct check *k = mem_alloc(sizeof(*k));
     bool any;
     *k = (struct check){.claim = c, .next_job = c->next_job, .found = FOUND_NOTHING};
+    k->epoch = c->o.epoch;
+    k->is_watch = c->is_ours;
     k->is_known = is_known(c, &any);
     k->had_checkpoints = c->o.had_checkpoints && !any;
     k->reads_only = c->o.reads_only;

@@ -7,6 +7,7 @@
  *
  *   marker              checkpoints   place known   then
  *   ours                any           any           it is ours
+ *   ours, later epoch   any           any           refused: this state is from before a restore
  *   another cluster's   any           any           refused
  *   given up (adopted)  any           any           ours; jobs get numbers above all there
  *   none                any           yes           missing (not mounted, emptied): checked again
@@ -15,7 +16,9 @@
  *                                                   markers, else refused
  *
  * A store that does not answer at the start is tried again, with growing pauses; meanwhile attempts
- * that need it are withheld.
+ * that need it are withheld. Once it is ours the marker is read again from time to time: a belayd
+ * whose cluster was restored from a backup elsewhere, or whose store was adopted, learns of it
+ * (`lost`).
  */
 #ifndef BELAY_SCHEDULER_STORE_CLAIM_H
 #define BELAY_SCHEDULER_STORE_CLAIM_H
@@ -39,10 +42,13 @@ struct store_claim_options {
     /* for `belayd --check`: neither marker nor place is written, and any reason why the store
      * cannot be used is an error */
     bool reads_only;
-    int64_t next_job;
+    int64_t next_job, epoch;
     /* Called while store_claim_begin runs: no lower number may be issued any more. */
     int (*raise)(void *ctx, int64_t next_job, struct err *e);
     void (*changed)(void *ctx); /* called later, when the store has become ours */
+    /* Called once, later: the store has another owner now, or a later epoch of this one. text says
+     * which, and is borrowed. */
+    void (*lost)(void *ctx, const char *text);
     void *ctx;
 };
 

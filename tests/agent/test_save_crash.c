@@ -161,7 +161,8 @@ static void another_clusters_store_is_no_fault_of_the_node(void **state)
     struct err e;
 
     assert_int_equal(store_open(w->store_url, NULL, &store, &e), 0);
-    assert_int_equal(marker_write(store, "lab", &(struct marker){0}, "fedcba9876543210", 1, &e), 0);
+    assert_int_equal(
+        marker_write(store, "lab", &(struct marker){0}, "fedcba9876543210", 0, 1, &e), 0);
     store_close(store);
     assert_int_equal(end_with_store(w, 1), WIRE_END_STORE);
     assert_non_null(strstr(world_reported(w, 1)->text, "another cluster"));

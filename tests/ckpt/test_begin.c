@@ -240,8 +240,8 @@ static void a_store_has_one_owner(void **state)
     OK(marker_read(s->job.store, "lab", &none, &e));
     assert_int_equal(none.generation, 0);
     FAILS(ERR_NOT_FOUND, marker_check(s->job.store, "lab", UID, &e));
-    OK(marker_write(s->job.store, "lab", &none, UID, 5, &e));
-    FAILS(ERR_CONFLICT, marker_write(s->job.store, "lab", &none, ANOTHER, 6, &e));
+    OK(marker_write(s->job.store, "lab", &none, UID, 0, 5, &e));
+    FAILS(ERR_CONFLICT, marker_write(s->job.store, "lab", &none, ANOTHER, 0, 6, &e));
     OK(marker_check(s->job.store, "lab", UID, &e));
     FAILS(ERR_DENIED, marker_check(s->job.store, "lab", ANOTHER, &e));
     FAILS(ERR_NOT_FOUND, marker_check(s->job.store, "lab2", UID, &e));
@@ -257,14 +257,14 @@ static void a_store_that_is_given_up_is_nobodys_until_it_is_taken(void **state)
     struct marker none = {0}, mark;
     struct err e;
 
-    OK(marker_write(s->job.store, "lab", &none, UID, 5, &e));
+    OK(marker_write(s->job.store, "lab", &none, UID, 0, 5, &e));
     OK(marker_read(s->job.store, "lab", &mark, &e));
-    OK(marker_write(s->job.store, "lab", &mark, "", 6, &e));
+    OK(marker_write(s->job.store, "lab", &mark, "", 0, 6, &e));
     FAILS(ERR_DENIED, marker_check(s->job.store, "lab", UID, &e));
     OK(marker_read(s->job.store, "lab", &mark, &e));
     assert_string_equal(mark.uid, "");
     assert_int_equal(find_objects(s, "owner/", NULL, 0), 1); /* the earlier one is removed */
-    OK(marker_write(s->job.store, "lab", &mark, ANOTHER, 7, &e));
+    OK(marker_write(s->job.store, "lab", &mark, ANOTHER, 0, 7, &e));
     OK(marker_check(s->job.store, "lab", ANOTHER, &e));
 }
 
@@ -294,7 +294,7 @@ static void a_damaged_marker_is_nobodys(void **state)
     assert_int_equal(mark.generation, 7);
     FAILS(ERR_CORRUPT, marker_check(s->job.store, "lab", UID, &e));
     /* It can still be given up. */
-    OK(marker_write(s->job.store, "lab", &mark, "", 6, &e));
+    OK(marker_write(s->job.store, "lab", &mark, "", 0, 6, &e));
     OK(marker_read(s->job.store, "lab", &mark, &e));
     assert_int_equal(mark.generation, 8);
     free(large);
@@ -335,7 +335,7 @@ static void nothing_is_committed_into_a_store_that_is_not_ours(void **state)
     s->job.owner = UID;
     FAILS(ERR_NOT_FOUND, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
     assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 0);
-    OK(marker_write(s->job.store, "lab", &none, UID, 5, &e));
+    OK(marker_write(s->job.store, "lab", &none, UID, 0, 5, &e));
     OK(ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
     s->job.owner = ANOTHER;
     FAILS(ERR_DENIED, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay admin: the words and options of its actions.
+ */
+#include "cli/admin/backup.h"
+#include "cli/admin/restore.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/verbs.h"
+#include <stdlib.h>
+
+enum { VAL_STATE = 1, VAL_CONFIG, VAL_PASSPHRASE, VAL_ENCRYPT_TO, VAL_KEY_FILE, VAL_NO_FENCE };
+
+#define BIT(val) (1U << (val))
+#define SEALS (BIT(VAL_PASSPHRASE) | BIT(VAL_KEY_FILE))
+
+struct action {
+    const char *name;
+    const char *word; /* what its one word is; NULL = it takes none */
+    unsigned takes;   /* BIT(val) of its options */
+    int (*run)(const struct admin_options *o, const char *word);
+};
+
+static const struct action actions[] = {
+    {"backup", "FILE or DIR",
+        BIT(VAL_STATE) | BIT(VAL_CONFIG) | BIT(VAL_PASSPHRASE) | BIT(VAL_ENCRYPT_TO), admin_backup},
+    {"verify", "FILE", SEALS, admin_verify},
+    {"restore", "FILE", BIT(VAL_STATE) | BIT(VAL_NO_FENCE) | SEALS, admin_restore},
+};
+#define N_ACTIONS (sizeof(actions) / sizeof(actions[0]))
+
+static const struct poptOption options[] = {
+    {"state", 's', POPT_ARG_STRING, NULL, VAL_STATE,
+        "backup, restore: the state directory (default for backup: that of belay up, if there is "
+        "one, else /var/lib/belay)",
+        "DIR"},
+    {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG,
+        "backup: the configuration, which is copied too (default: belayd.yaml in the state "
+        "directory, else /etc/belay/belayd.yaml)",
+        "FILE"},
+    {"passphrase-file", 0, POPT_ARG_STRING, NULL, VAL_PASSPHRASE,
+        "encrypt or decrypt with the passphrase in the first line of FILE", "FILE"},
+    {"encrypt-to", 0, POPT_ARG_STRING, NULL, VAL_ENCRYPT_TO,
+        "backup: encrypt for who has the key of this certificate (PEM)", "FILE"},
+    {"key-file", 0, POPT_ARG_STRING, NULL, VAL_KEY_FILE,
+        "verify, restore: the key of that certificate (PEM)", "FILE"},
+    {"no-fence", 0, POPT_ARG_NONE, NULL, VAL_NO_FENCE,
+        "restore: do not mark the checkpoint store; only if no other belayd of the cluster can "
+        "come back",
+        NULL},
+    POPT_TABLEEND,
+};
+
+struct given {
+    struct admin_options o;
+    unsigned vals; /* BIT(val) of the options that were given */
+};
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct given *g = ctx;
+    char **const texts[] = {
+        NULL, &g->o.state, &g->o.config, &g->o.passphrase_file, &g->o.encrypt_to, &g->o.key_file};
+    g->vals |= BIT(val);
+    if (val == VAL_NO_FENCE) {
+        g->o.no_fence = true;
+        return CLI_OK;
+    }
+    free(*texts[val]);
+    *texts[val] = mem_strdup(arg);
+    return CLI_OK;
+}
+
+static int expected_action(const char *word)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < N_ACTIONS; i++)
+        buf_printf(&names, "%s%s",
+            i == 0               ? ""
+            : i + 1 == N_ACTIONS ? " or "
+                                 : ", ",
+            actions[i].name);
+    cli_error("expected %s, found %s", buf_str(&names),
+        word ? str_show(word, (char[STR_SHOW_MAX]){0}) : "nothing");
+    buf_deinit(&names);
+    return CLI_USAGE;
+}
+
+static int check_options(const struct action *a, const struct given *g)
+{
+    for (const struct poptOption *o = options; o->longName; o++)
+        if ((g->vals & BIT(o->val)) && !(a->takes & BIT(o->val))) {
+            cli_error(
+                "--%s is not for belay admin %s (see belay admin --help)", o->longName, a->name);
+            return CLI_USAGE;
+        }
+    if ((g->vals & BIT(VAL_PASSPHRASE)) && (g->vals & (BIT(VAL_ENCRYPT_TO) | BIT(VAL_KEY_FILE)))) {
+        cli_error("--passphrase-file and a certificate or key exclude each other: give one");
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static int act(const struct given *g, const struct cli_args *args)
+{
+    const struct action *a = NULL;
+    for (size_t i = 0; i < N_ACTIONS && args->n_rest > 0; i++)
+        if (str_eq(actions[i].name, args->rest[0]))
+            a = &actions[i];
+    if (!a)
+        return expected_action(args->n_rest > 0 ? args->rest[0] : NULL);
+    if (args->n_rest != (a->word ? 2 : 1)) {
+        cli_error(
+            "expected belay admin %s%s%s", a->name, a->word ? " " : "", a->word ? a->word : "");
+        return CLI_USAGE;
+    }
+    int rc = check_options(a, g);
+    return rc != 0 ? rc : a->run(&g->o, args->rest[1]);
+}
+
+static int run(int argc, const char **argv)
+{
+    struct given g = {0};
+    struct cli_args a;
+    int rc = cli_parse(&verb_admin, argc, argv, false, on_option, &g, &a);
+    g.o.json = a.json;
+    if (rc == 0)
+        rc = act(&g, &a);
+    free(g.o.state);
+    free(g.o.config);
+    free(g.o.passphrase_file);
+    free(g.o.encrypt_to);
+    free(g.o.key_file);
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+const struct verb verb_admin = {"admin", "[OPTION...] backup|verify|restore FILE",
+    "back up belayd's state, verify a backup and restore it", run, options, false};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/admin/fence.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "ckpt/store/marker.h"
+#include "ckpt/store/store_net.h"
+#include "cli/keys.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACES_BYTES_MAX (64u << 10)
+
+struct fence {
+    const char *uid;
+    int64_t epoch;
+    bool writes;
+    int n;
+};
+
+static int fence_marker(struct fence *f, struct store *s, const char *cluster, struct err *e)
+{
+    struct marker mark;
+    int rc = marker_read(s, cluster, &mark, e);
+    if (rc != 0 || mark.generation == 0 || !str_eq(mark.uid, f->uid))
+        return rc; /* another cluster's store by now: it is no place to fence */
+    if (!f->writes && mark.epoch > f->epoch)
+        f->epoch = mark.epoch;
+    if (f->writes)
+        rc = marker_write(s, cluster, &mark, f->uid, f->epoch, clock_wall(&clock_system).ms, e);
+    f->n += rc == 0;
+    return rc;
+}
+
+static int fence_place(struct fence *f, const char *cluster, const char *url, struct err *e)
+{
+    struct store_net *net = NULL;
+    struct store *s;
+    int rc = keys_get(url, &net, e);
+    if (rc == 0)
+        rc = store_open(url, &(struct store_options){.net = net, .existing = true}, &s, e);
+    if (rc == 0) {
+        rc = fence_marker(f, s, cluster, e);
+        store_close(s);
+    }
+    store_net_destroy(net);
+    if (rc == ERR_NOT_FOUND && str_starts(url, "file:"))
+        return 0; /* gone with the machine */
+    return rc == 0 ? 0 : err_wrap(e, "fence the earlier belayd in the checkpoint store %s", url);
+}
+
+/* Lines of a cluster's name and a URL. */
+static int each_place(const char *places, struct fence *f, struct err *e)
+{
+    struct buf text = {0};
+    char *rest = NULL;
+    int rc = fs_read(places, PLACES_BYTES_MAX, &text, e);
+    if (rc == ERR_NOT_FOUND) /* no store was ever claimed */
+        rc = 0;
+    else if (rc == 0)
+        for (char *line = strtok_r(text.data, "\n", &rest); line && rc == 0;
+             line = strtok_r(NULL, "\n", &rest)) {
+            char *blank = strchr(line, ' ');
+            if (!blank)
+                continue;
+            *blank = '\0';
+            rc = fence_place(f, line, blank + 1, e);
+        }
+    buf_deinit(&text);
+    return rc;
+}
+
+int fence_read(
+    const char *places, const char *uid, int64_t least, int64_t *ret_epoch, struct err *e)
+{
+    struct fence f = {.uid = uid, .epoch = least};
+    int rc = each_place(places, &f, e);
+    if (rc == 0)
+        *ret_epoch = f.epoch;
+    return rc;
+}
+
+int fence_write(const char *places, const char *uid, int64_t epoch, int *ret_n, struct err *e)
+{
+    struct fence f = {.uid = uid, .epoch = epoch, .writes = true};
+    int rc = each_place(places, &f, e);
+    *ret_n = f.n;
+    return rc;
+}
