@@ -102,30 +102,25 @@ int master_read(const char *path, struct master *ret, struct err *e)
     int rc = fs_read_secret(path, MASTER_FILE_MAX, &text, e);
 
     if (rc)
-        err_wrap(e, "the key file of encrypted checkpoints");
+        err_wrap(e, "the key file");
     else
         rc = master_parse(path, buf_str(&text), text.len, ret, e);
     buf_wipe(&text);
     return rc;
 }
 
-int master_make(const char *path, const char *cluster_uid, struct err *e)
+int master_make(const char *path, const char *about, const char *cluster_uid, struct err *e)
 {
     char hex[CRYPT_KEY_HEX + 1];
     struct buf text = {0};
     int rc;
 
     random_hex(CRYPT_KEY_BYTES, hex);
-    buf_printf(&text,
-        "# The keys of this cluster's encrypted checkpoints: whoever has this file can read them; "
-        "without it they are lost.\n"
-        "# Keep a copy where the store is not. The first key is for new checkpoints "
-        "(belayd(8)).\n" CLUSTER "%s\n" KEY "%s\n",
-        cluster_uid, hex);
+    buf_printf(&text, "%s" CLUSTER "%s\n" KEY "%s\n", about, cluster_uid, hex);
     rc = fs_create_atomic(path, text.data, text.len, 0600, e);
     OPENSSL_cleanse(hex, sizeof(hex));
     buf_wipe(&text);
-    return rc ? err_wrap(e, "create the key file of encrypted checkpoints") : 0;
+    return rc ? err_wrap(e, "create the key file") : 0;
 }
 
 void master_key_id(const struct master *m, size_t i, char out[CRYPT_ID_HEX + 1])

@@ -2,7 +2,7 @@
  *
  * The key file of a cluster: the master keys of its encrypted checkpoints. The keys of a job are
  * derived from them, so whoever has the file can read every job's checkpoints, and whoever has a
- * job's keys can read that job's.
+ * job's keys can read that job's. The key file of belayd's database has the same form.
  *
  *     # comment
  *     cluster 0123456789abcdef         the uid from the cluster's database: one file per cluster
@@ -29,8 +29,9 @@ struct master {
 int master_parse(const char *file, const char *text, size_t n, struct master *ret, struct err *e);
 /* ERR_NOT_FOUND; ERR_DENIED: its group or others may read it; ERR_INVALID. Wipe *ret after use. */
 int master_read(const char *path, struct master *ret, struct err *e);
-/* Creates the file, mode 0600, with one random key, and syncs it. ERR_CONFLICT: it exists. */
-int master_make(const char *path, const char *cluster_uid, struct err *e);
+/* Creates the file, mode 0600, with one random key, and syncs it. about: lines of comment for its
+ * head. ERR_CONFLICT: it exists. */
+int master_make(const char *path, const char *about, const char *cluster_uid, struct err *e);
 void master_wipe(struct master *m);
 
 /* An identifier of key i that reveals nothing about it: CRYPT_ID_HEX digits. */

@@ -40,7 +40,7 @@
 
 static const struct column meta_columns[] = {
     COL(db_meta, cluster_uid),
-    COL(db_meta, secret),
+    COL(db_meta, seal_key),
     COL(db_meta, boots),
     COL(db_meta, epoch),
     COL_AS(db_meta, "next_job", counters.next_job),
@@ -578,6 +578,16 @@ static const struct column gpu_load_columns[] = {
     COL_ADDED(gpu_load_row, "ecc_uncorrected", load.ecc_uncorrected),
 };
 
+static const struct column secret_columns[] = {
+    COL_TYPED(secret_row, owner, COLUMN_TEXT),
+    COL_TYPED(secret_row, name, COLUMN_TEXT),
+    COL_TYPED(secret_row, sealed, COLUMN_TEXT_HEAP),
+    COL(secret_row, bytes),
+    COL_TYPED(secret_row, grants, COLUMN_TEXT),
+    COL(secret_row, set_at),
+    COL_TYPED(secret_row, set_by, COLUMN_TEXT),
+};
+
 static const struct column token_columns[] = {
     COL_TYPED(token_row, id, COLUMN_NEW_ID),
     COL(token_row, hash),
@@ -621,5 +631,6 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),
     [TABLE_TASK_LOADS] = TABLE("task_loads", task_load_columns, 5, true),
     [TABLE_GPU_LOADS] = TABLE("gpu_loads", gpu_load_columns, 6, true),
+    [TABLE_SECRETS] = TABLE("secrets", secret_columns, 2, true),
     [TABLE_TOKENS] = TABLE("tokens", token_columns, 1, true),
 };

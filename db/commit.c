@@ -121,6 +121,27 @@ static bool delete_outbox_done(struct db *d, const struct changes *c, struct fai
     return true;
 }
 
+static bool write_secrets(struct db *d, const struct db_batch *b, struct failure *f)
+{
+    for (size_t i = 0; i < b->n_secrets; i++) {
+        const struct secret_row *row = &b->secrets[i];
+        if (!row->removed && !WRITE(d, TABLE_SECRETS, row, 1, f))
+            return false;
+        if (!row->removed)
+            continue;
+        int code = sqlite3_bind_text(d->secret_removed, 1, row->owner, -1, SQLITE_STATIC);
+        if (code == SQLITE_OK)
+            code = sqlite3_bind_text(d->secret_removed, 2, row->name, -1, SQLITE_STATIC);
+        if (code != SQLITE_OK) {
+            *f = (struct failure){.code = code, .what = "secrets"};
+            return false;
+        }
+        if (!step(d, d->secret_removed, "secrets", f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_late_costs(struct db *d, const struct changes *c, struct failure *f)
 {
     for (size_t i = 0; i < c->n_late_costs; i++) {
@@ -204,7 +225,8 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_GPU_LOADS, b->loads.gpus, b->loads.n_gpus, f) &&
            thin_out_loads(d, b, d->thin_task_loads, "task_loads", f) &&
            thin_out_loads(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
-           WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_counters(d, c, f);
+           WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_secrets(d, b, f) &&
+           write_counters(d, c, f);
 }
 
 /* SQLite may have rolled back by itself. Returns true if no transaction is open with certainty. */
@@ -250,6 +272,9 @@ void db_batch_deinit(struct db_batch *b)
 {
     changes_deinit(&b->changes);
     free(b->tokens);
+    for (size_t i = 0; i < b->n_secrets; i++)
+        secret_row_deinit(&b->secrets[i]);
+    free(b->secrets);
     free(b->loads.tasks);
     free(b->loads.gpus);
     *b = (struct db_batch){0};

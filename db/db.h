@@ -30,16 +30,16 @@ struct db;
  * tests. Takes an exclusive lock next to it (path.lock): a second belayd on the same state gets
  * ERR_CONFLICT. */
 int db_open(const char *path, struct db **ret_db, struct err *e);
-/* Resets the database to its initial state, except the cluster's name and secret: for simulations,
+/* Resets the database to its initial state, except the cluster's name and key: for simulations,
  * which need thousands of new ones. Only for a database in memory. */
 int db_empty(struct db *d, struct err *e);
 void db_close(struct db *d); /* d may be NULL */
 
 struct db_meta {
     char cluster_uid[17];
-    /* 32 random bytes, hex: the one-use join tokens of instances are derived from it. Never
-     * logged */
-    char secret[65];
+    /* id of the key that the database was last sealed with (scheduler/secrets/seal.h); "" = nothing
+     * is sealed yet */
+    char seal_key[17];
     int64_t boots; /* how often belayd has opened it; the high part of revisions */
     int64_t epoch; /* how often the cluster was restored from a backup */
     struct model_counters counters;
@@ -48,6 +48,9 @@ struct db_meta {
 /* Reads the meta row (created at the first open) and counts this start of belayd, durably. */
 int db_startup(struct db *d, struct db_meta *ret_meta, struct err *e);
 
+/* Records the key that seals from now on; call before the writer is created. Durable when it
+ * returns 0. */
+int db_set_seal_key(struct db *d, struct db_meta *meta, const char *id, struct err *e);
 /* Call before db_load and before the writer is created: no job gets a number below `next` from now
  * on. Durable when it returns 0. */
 int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct err *e);
@@ -80,8 +83,26 @@ struct token_row {
     bool revoked;
 };
 
+/* Secrets of users: likewise part of a tick's changes. */
+#define DB_SECRET_NAME_MAX 64
+#define DB_SECRET_GRANTS_MAX 4096
+struct secret_row {
+    char owner[CORE_NAME_MAX];
+    char name[DB_SECRET_NAME_MAX];
+    char *sealed;  /* owned */
+    int64_t bytes; /* of the value */
+    /* who may use it besides its owner, "user:NAME", "team:NAME" or "pool:NAME", with blanks */
+    char grants[DB_SECRET_GRANTS_MAX];
+    struct wall set_at;
+    char set_by[CORE_NAME_MAX];
+    bool removed; /* not stored: the row is to be deleted */
+};
+void secret_row_deinit(struct secret_row *row);
+
 struct db_batch {
     struct changes changes;
+    struct secret_row *secrets;
+    size_t n_secrets; /* new, changed or removed */
     struct token_row *tokens;
     size_t n_tokens; /* new (id 0) or changed */
     struct loads_batch loads;
@@ -258,6 +279,13 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
 int db_read_token_by_hash(
     struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
+/* A secret with its sealed value; secret_row_deinit frees. ERR_NOT_FOUND. */
+int db_read_secret(struct db_reader *r, const char *owner, const char *name,
+    struct secret_row *ret_row, struct err *e);
+/* Reads the secrets by owner and name, of one owner or all (NULL). */
+typedef int (*db_secret_fn)(void *ctx, const struct secret_row *row);
+int db_read_secrets(
+    struct db_reader *r, const char *owner, db_secret_fn fn, void *ctx, struct err *e);
 
 /* Returns whether a live job or cron entry has this working directory (launch.workdir of its
  * spec). */

@@ -25,18 +25,15 @@ int migrate_newest(const struct schema *s)
 /* Creates the meta row: the identity of this cluster. */
 static int make_meta(sqlite3 *sql, struct err *e)
 {
-    char uid[17], secret[65];
+    char uid[17];
     sqlite3_stmt *s = NULL;
     int rc;
 
     random_hex(8, uid);
-    random_hex(32, secret);
     if ((rc = sql_prepare(sql,
-             "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '', ?1, ?2)",
-             &s, e)) != 0)
+             "INSERT INTO meta (one, belay_version, cluster_uid) VALUES (1, '', ?1)", &s, e)) != 0)
         return rc;
     sqlite3_bind_text(s, 1, uid, -1, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, secret, -1, SQLITE_STATIC);
     int code = sqlite3_step(s);
     if (code != SQLITE_DONE)
         rc = sql_err(e, sql, code, "create the meta row");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opening: first the lock, so that nothing below happens twice at the same time; then the file
- * (readable by its owner only, because it has the cluster's secret), its header, the connection,
+ * (readable by its owner only, because it has the scripts of users), its header, the connection,
  * the migrations, and the statements that every commit uses.
  */
 #include "db/conn.h"
@@ -154,6 +154,8 @@ static int prepare_all(struct db *d, struct err *e)
              &d->workdirs, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2",
              &d->outbox_done, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM secrets WHERE owner = ?1 AND name = ?2",
+             &d->secret_removed, e)) != 0 ||
         (rc = sql_prepare(d->sql,
              "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost,
              e)) != 0 ||
@@ -215,8 +217,8 @@ int db_empty(struct db *d, struct err *e)
     int rc;
 
     assert(is_memory(d->path));
-    buf_adds(&text, "BEGIN; REPLACE INTO meta (one, belay_version, cluster_uid, secret) SELECT "
-                    "one, belay_version, cluster_uid, secret FROM meta;");
+    buf_adds(&text, "BEGIN; REPLACE INTO meta (one, belay_version, cluster_uid, seal_key) SELECT "
+                    "one, belay_version, cluster_uid, seal_key FROM meta;");
     query_init_text(&q, &d->statements,
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'meta' AND name NOT LIKE "
         "'sqlite%'",
@@ -241,6 +243,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->document);
     sqlite3_finalize(d->workdirs);
     sqlite3_finalize(d->outbox_done);
+    sqlite3_finalize(d->secret_removed);
     sqlite3_finalize(d->late_cost);
     sqlite3_finalize(d->thin_task_loads);
     sqlite3_finalize(d->thin_gpu_loads);

@@ -34,7 +34,8 @@ static const char baseline[] =
         /* the release that created or last migrated the file */
         " belay_version TEXT NOT NULL,"
         " cluster_uid TEXT NOT NULL,"
-        " secret TEXT NOT NULL,"
+        /* id of the key with which the database is sealed (scheduler/secrets/seal.h) */
+        " seal_key TEXT NOT NULL DEFAULT '',"
         " boots INTEGER NOT NULL DEFAULT 0,"
         /* grows with each restore of a backup: the store's marker has the highest */
         " epoch INTEGER NOT NULL DEFAULT 0,"
@@ -762,6 +763,19 @@ static const char baseline[] =
         " PRIMARY KEY (job, attempt, node, gpu, span_ms, at)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX gpu_loads_age ON gpu_loads (span_ms, at);"
+
+    /* Secrets of users (scheduler/secrets/store.h). The value is sealed. */
+    "CREATE TABLE secrets ("
+        " owner TEXT NOT NULL,"
+        " name TEXT NOT NULL,"
+        " sealed TEXT,"
+        " bytes INTEGER NOT NULL,"
+        /* who may use it besides its owner: "user:NAME", "team:NAME", "pool:NAME", with blanks */
+        " grants TEXT NOT NULL,"
+        " set_at INTEGER,"
+        " set_by TEXT NOT NULL,"
+        " PRIMARY KEY (owner, name)"
+    ") STRICT, WITHOUT ROWID;"
 
     /* API tokens, and one-use join tokens of nodes; only their hashes are stored. */
     "CREATE TABLE tokens ("

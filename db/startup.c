@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What belayd does with the database once per start: counts the start in the meta row and reads
- * that row, raises the number of the next job, and checks whether there are checkpoints.
+ * that row, raises the number of the next job, records the key that seals, and checks whether there
+ * are checkpoints.
  */
+#include "base/str.h"
 #include "db/conn.h"
 #include "db/query.h"
 
@@ -35,6 +37,19 @@ int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct e
         return err_wrap(e, "the database %s", d->path);
     if (meta->counters.next_job < next)
         meta->counters.next_job = next;
+    return 0;
+}
+
+int db_set_seal_key(struct db *d, struct db_meta *meta, const char *id, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, &d->statements, "UPDATE meta SET seal_key = ?1", e);
+    query_text(&q, 1, id);
+    query_step(&q);
+    if (query_finish(&q) != 0)
+        return err_wrap(e, "the database %s", d->path);
+    STR_COPY(meta->seal_key, id);
     return 0;
 }
 

@@ -82,6 +82,7 @@ enum table_id {
     TABLE_OUTBOX,
     TABLE_TASK_LOADS,
     TABLE_GPU_LOADS,
+    TABLE_SECRETS,
     TABLE_TOKENS,
     TABLE_COUNT
 };

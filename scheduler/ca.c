@@ -12,7 +12,6 @@
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -326,14 +325,5 @@ void ca_sha256_hex(const char *text, char out[65])
 {
     unsigned char digest[32];
     EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL);
-    str_hex(digest, sizeof(digest), out);
-}
-
-void ca_hmac_hex(const char *key, const char *text, char out[65])
-{
-    unsigned char digest[32];
-    unsigned n = sizeof(digest);
-    HMAC(
-        EVP_sha256(), key, (int)strlen(key), (const unsigned char *)text, strlen(text), digest, &n);
     str_hex(digest, sizeof(digest), out);
 }

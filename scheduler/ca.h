@@ -34,8 +34,7 @@ int ca_issue_node(struct ca *c, const char *csr_pem, const char *cn, int64_t lif
 /* Returns the SHA-256 of the public key in a request, as hex, after the same checks. */
 int ca_csr_key_hash(const char *csr_pem, char ret_key_hash[65], struct err *e);
 
-/* Hex SHA-256, and hex HMAC-SHA-256 of text under key, for tokens. out: 65 bytes. */
+/* Hex SHA-256 of a text, for tokens. */
 void ca_sha256_hex(const char *text, char out[65]);
-void ca_hmac_hex(const char *key, const char *text, char out[65]);
 
 #endif

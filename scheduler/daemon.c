@@ -5,8 +5,8 @@
  * listeners, and last the parts that spend money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (pools applied by
- * command), port, belayd.json, logs/, workdirs/, store/ and checkpoint.keys (unless configured
- * elsewhere), checkpoint.key-ids, belayd.sock.
+ * command), port, belayd.json, logs/, workdirs/, store/, secret.keys and checkpoint.keys
+ * (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
  */
 #include "scheduler/daemon_private.h"
 
@@ -21,6 +21,7 @@
 #include "scheduler/config/checks.h"
 #include "scheduler/config/own_name.h"
 #include "scheduler/engine/effects.h"
+#include "scheduler/secrets/env_seal.h"
 #include "scheduler/userdata.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +88,7 @@ static char *build_user_data(
     struct daemon *d = ctx;
     char token[129];
     const struct config_pool *p = pools_find(d->pools, pool->name);
-    api_instance_token(&d->meta, i->id, token);
+    api_instance_token(d->sealer, i->id, token);
     struct userdata u = {
         .server_url = d->server_url,
         .ca_pem = ca_pem(d->ca),
@@ -109,7 +110,14 @@ static void give_job_token(
     void *ctx, int64_t job, int64_t attempt, char out[WIRE_JOB_TOKEN_MAX + 1])
 {
     struct daemon *d = ctx;
-    api_job_token(&d->meta, job, attempt, out);
+    api_job_token(d->sealer, job, attempt, out);
+}
+
+static int open_env(
+    void *ctx, const char *user, const char *stored, json_t **ret_env, struct err *e)
+{
+    struct daemon *d = ctx;
+    return env_open(d->sealer, user, stored, ret_env, e);
 }
 
 static void take_loads(
@@ -149,6 +157,8 @@ static void make_agent_sync(struct daemon *d)
         .store_wait_ms = c->store_wait_ms,
         .secrets = daemon_give_secrets,
         .secrets_ctx = d,
+        .env = open_env,
+        .env_ctx = d,
         .job_token = give_job_token,
         .job_token_ctx = d,
         .loads = take_loads,
@@ -194,7 +204,6 @@ static void make_cleaner(struct daemon *d)
 static void make_outbox(struct daemon *d)
 {
     const struct config *c = d->config;
-    notify_sealer_init(&d->sealer, d->meta.secret);
     d->notifier = notifier_create(&(struct notifier_options){.loop = d->loop,
         .timers = d->timers,
         .runner = d->runner,
@@ -202,7 +211,7 @@ static void make_outbox(struct daemon *d)
         .config = &c->notify,
         .budgets = c->budgets,
         .n_budgets = c->n_budgets,
-        .sealer = &d->sealer,
+        .sealer = d->sealer,
         .cluster_uid = d->meta.cluster_uid,
         .cluster = c->cluster});
     d->outbox = outbox_create(d->tick, d->timers, &d->prng, notifier_port(d->notifier));
@@ -224,7 +233,7 @@ static void make_api(struct daemon *d)
     char *db_path = mem_printf("%s/belay.db", d->config->state_dir);
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .notifier = d->notifier,
-        .sealer = &d->sealer,
+        .sealer = d->sealer,
         .agent_sync = d->agent_sync,
         .provision = d->provision,
         .grants = d->grants,
@@ -381,7 +390,10 @@ int daemon_check(
     STR_COPY(scratch.state_dir, dir);
     scratch.encryption = ENCRYPTION_NONE; /* the keys are checked in their real place */
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
+    snprintf(scratch.secret_key_file, sizeof(scratch.secret_key_file), "%s/secret.keys", dir);
     int rc = config_check_paths(config, e);
+    if (rc == 0)
+        rc = key_file_check(config, e);
     if (rc == 0)
         rc = daemon_check_port(config, e);
     if (rc == 0)
@@ -449,7 +461,6 @@ void daemon_destroy(struct daemon *d)
     cleaner_destroy(d->cleaner);
     notifier_destroy(d->notifier);
     outbox_destroy(d->outbox);
-    notify_sealer_wipe(&d->sealer);
     pools_destroy(d->pools);
     own_name_destroy(d->own_name);
     logs_close(&d->logs);          /* before the API, which owns its waiting callers */
@@ -466,6 +477,7 @@ void daemon_destroy(struct daemon *d)
     timer_stop(d->timers, &d->name_check);
     ca_close(d->ca);
     keyring_close(d->keyring);
+    sealer_destroy(d->sealer);
     bundles_close(&d->bundles);
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);

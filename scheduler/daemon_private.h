@@ -16,6 +16,7 @@
 #include "scheduler/keyring.h"
 #include "scheduler/notify/notifier.h"
 #include "scheduler/pools.h"
+#include "scheduler/secrets/key_file.h"
 #include "scheduler/store/claim.h"
 #include "scheduler/store/grants.h"
 #include "scheduler/store/store_cleaner.h"
@@ -50,7 +51,7 @@ struct daemon {
     struct store_claim *claim;
     struct store_cleaner *store_cleaner;
     struct cleaner *cleaner;
-    struct notify_sealer sealer;
+    struct sealer *sealer;
     struct notifier *notifier;
     struct outbox *outbox;
     struct own_name *own_name;

@@ -35,6 +35,15 @@ static void on_log_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, co
     tick_post(d->tick, &ev, NULL, NULL);
 }
 
+/* Opens the keys of the database, and records the current one. */
+static int open_keys(struct daemon *d, struct err *e)
+{
+    int rc = key_file_open(d->config, d->meta.cluster_uid, d->meta.seal_key, &d->sealer, e);
+    if (rc == 0 && !str_eq(d->meta.seal_key, sealer_key_id(d->sealer)))
+        rc = db_set_seal_key(d->db, &d->meta, sealer_key_id(d->sealer), e);
+    return rc;
+}
+
 int daemon_open_state(struct daemon *d, struct err *e)
 {
     char *path = mem_printf("%s/belay.db", d->config->state_dir);
@@ -44,6 +53,8 @@ int daemon_open_state(struct daemon *d, struct err *e)
         rc = db_open(path, &d->db, e);
     if (rc == 0)
         rc = db_startup(d->db, &d->meta, e);
+    if (rc == 0)
+        rc = open_keys(d, e);
     if (rc == 0)
         rc = db_reader_open(path, &d->reader, e);
     if (rc == 0)

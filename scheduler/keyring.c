@@ -74,7 +74,12 @@ static int note_ids(const struct master *m, const char *ids_file, struct buf *te
 
 static int make(struct keyring *k, const struct config *c, const char *cluster_uid, struct err *e)
 {
-    int rc = master_make(c->key_file, cluster_uid, e);
+    int rc = master_make(c->key_file,
+        "# The keys of this cluster's encrypted checkpoints: whoever has this file can read them; "
+        "without it they are lost.\n"
+        "# Keep a copy where the store is not. The first key is for new checkpoints "
+        "(belayd(8)).\n",
+        cluster_uid, e);
     if (rc == 0)
         log_warn("created the key file of encrypted checkpoints: keep a copy; without it they "
                  "cannot be read",

@@ -32,19 +32,19 @@ int64_t api_node_of_cn(const char *cn)
     return id;
 }
 
-void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129])
+void api_instance_token(const struct sealer *s, int64_t instance, char out[129])
 {
     char text[64], mac[65];
     snprintf(text, sizeof(text), "join:%lld", (long long)instance);
-    ca_hmac_hex(meta->secret, text, mac);
+    sealer_mac(s, text, mac);
     snprintf(out, 129, "i%lld.%s", (long long)instance, mac);
 }
 
-void api_job_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129])
+void api_job_token(const struct sealer *s, int64_t job, int64_t attempt, char out[129])
 {
     char text[64], mac[65];
     snprintf(text, sizeof(text), "job:%lld.%lld", (long long)job, (long long)attempt);
-    ca_hmac_hex(meta->secret, text, mac);
+    sealer_mac(s, text, mac);
     snprintf(out, 129, "j%lld.%lld.%s", (long long)job, (long long)attempt, mac);
 }
 
@@ -69,7 +69,7 @@ static int64_t instance_of_token(const struct api *a, const char *token)
     digits[len] = '\0';
     if (str_to_i64(digits, 1, INT64_MAX, "instance", &id, NULL) != 0)
         return CORE_ID_NONE;
-    api_instance_token(a->o.meta, id, expected);
+    api_instance_token(a->o.sealer, id, expected);
     return str_secret_eq(expected, token) ? id : CORE_ID_NONE;
 }
 

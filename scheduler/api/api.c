@@ -400,7 +400,7 @@ static bool find_attempt(const struct api *a, const char *token, struct caller *
     if (str_to_i64(copy + 1, 1, INT64_MAX, "job", &job, NULL) != 0 ||
         str_to_i64(end + 1, 1, INT64_MAX, "attempt", &attempt, NULL) != 0)
         return false;
-    api_job_token(a->o.meta, job, attempt, expected);
+    api_job_token(a->o.sealer, job, attempt, expected);
     const struct job *j = model_job(tick_model(a->o.tick), job);
     if (!str_secret_eq(expected, token) || !api_attempt_lives(j, attempt))
         return false;

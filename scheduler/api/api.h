@@ -14,6 +14,7 @@
 #include "scheduler/engine/agent_sync.h"
 #include "scheduler/logs/logs.h"
 #include "scheduler/pools.h"
+#include "scheduler/secrets/seal.h"
 #include "scheduler/engine/provision.h"
 #include "scheduler/store/grants.h"
 #include "scheduler/engine/tick.h"
@@ -35,7 +36,7 @@ struct api_options {
     const struct bundles *bundles;
     const struct config *config;
     const struct db_meta *meta;
-    const struct notify_sealer *sealer;
+    const struct sealer *sealer;
     struct notifier *notifier;
     struct timers *timers;
     uid_t owner_uid; /* the user who runs belayd: an administrator on the UNIX socket, like root */

@@ -325,14 +325,14 @@ void api_agent_output(struct request *q);
 /* The subject of a node's certificate, "node-17", and the reverse (0 if it is not one). */
 int64_t api_node_of_cn(const char *cn);
 
-/* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the cluster's
- * secret. */
-void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129]);
+/* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the key
+ * file of the database. */
+void api_instance_token(const struct sealer *s, int64_t instance, char out[129]);
 
 /* The token of an attempt, "j<job>.<attempt>.<hmac>", valid while the attempt runs. With it, a
  * program of the attempt can change the options of its own job that JOB_UPDATE_INSIDE allows and,
  * if the script runs on the first node only, start tasks on the other nodes; nothing else. */
-void api_job_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129]);
+void api_job_token(const struct sealer *s, int64_t job, int64_t attempt, char out[129]);
 /* Whether the token of that attempt is still valid. j may be NULL. */
 bool api_attempt_lives(const struct job *j, int64_t attempt);
 

@@ -5,6 +5,7 @@
 #include "scheduler/api/api_private.h"
 
 #include "base/str.h"
+#include "scheduler/secrets/env_seal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +121,8 @@ static void put(struct request *q, struct cron_row *row)
     if (rc == 0 && job) {
         api_script_key(&s);
         STR_COPY(row->script_key, s.row.script_key);
+        env_seal(q->api->o.sealer, row->user, &s.texts.env_json);
+        json_object_set_new((json_t *)job, "env", json_loads(s.texts.env_json, 0, NULL));
         text = json_dump_text(job);
         ev.cron_put.job = &s.row;
         ev.cron_put.texts = &s.texts;
@@ -132,7 +135,7 @@ static void put(struct request *q, struct cron_row *row)
         http_reply_err(q->x, &e);
     free(text);
     jobspec_deinit(&s);
-    json_decref(body);
+    json_wipe(body);
 }
 
 void api_crons_add(struct request *q)
@@ -244,6 +247,23 @@ void api_crons_list(struct request *q)
     }
 }
 
+/* Shows the environment of an entry's job in clear. */
+static int open_env(const struct request *q, const char *user, json_t *job, struct err *e)
+{
+    const json_t *stored = json_object_get(job, "env");
+    json_t *env = NULL;
+    if (!stored)
+        return 0;
+    char *text = json_dump_text(stored);
+    int rc = env_open(q->api->o.sealer, user, text, &env, e);
+    free(text);
+    if (rc == 0)
+        json_object_set_new(job, "env", env);
+    else
+        json_decref(job);
+    return rc;
+}
+
 static int read_job(
     const struct request *q, const struct cron_row *row, json_t **ret_job, struct err *e)
 {
@@ -251,10 +271,10 @@ static int read_job(
     *ret_job = json_null();
     int rc = db_read_cron_job(q->api->o.reader, row->id, &text, e);
     if (rc == 0) {
-        rc = json_parse(text, strlen(text), JOBSPEC_BYTES_MAX, ret_job, e);
+        rc = json_parse(text, strlen(text), JOBSPEC_STORED_MAX, ret_job, e);
         free(text);
     }
-    return rc;
+    return rc == 0 ? open_env(q, row->user, *ret_job, e) : rc;
 }
 
 void api_crons_show(struct request *q)

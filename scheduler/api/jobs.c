@@ -11,6 +11,7 @@
 #include "scheduler/ca.h"
 #include "scheduler/api/jobspec.h"
 #include "scheduler/api/json_constraints.h"
+#include "scheduler/secrets/env_seal.h"
 #include <stdlib.h>
 
 /* ---- submit ---- */
@@ -178,7 +179,7 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     int rc = notify_seal_spec(q->api->o.sealer, q->caller.user, body, &e);
     if (rc == 0)
         rc = jobspec_parse(body, &s, &e);
-    json_decref(body);
+    json_wipe(body);
     if (rc == 0 && !s.row.spec.pool[0])
         STR_COPY(s.row.spec.pool, q->caller.scope.pool); /* "" unless its token is for one pool */
     if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.spec.pool, "spec", &e)) != 0)
@@ -194,6 +195,7 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
         return false;
     }
     api_script_key(&s);
+    env_seal(q->api->o.sealer, s.row.user, &s.texts.env_json);
     *ret_spec = s;
     return true;
 }
@@ -435,12 +437,32 @@ static json_t *notify_json(const char *text)
     return o;
 }
 
-static json_t *spec_json(const struct spec_change *s)
+/* The variables of a job, with their values only for its owner and administrators. */
+static json_t *env_json(const struct api *api, const struct job_row *row, const char *stored,
+    const struct caller *viewer)
+{
+    json_t *env, *value;
+    struct err e;
+    const char *name;
+    if (env_open(api->o.sealer, row->user, stored, &env, &e) != 0) {
+        log_error("an environment cannot be read", log_i("job", row->id), log_err(&e));
+        return json_null();
+    }
+    if (viewer->admin || str_eq(viewer->user, row->user))
+        return env;
+    json_t *names = json_object();
+    json_object_foreach(env, name, value) json_object_set_new(names, name, json_null());
+    json_wipe(env);
+    return names;
+}
+
+static json_t *spec_json(const struct api *api, const struct job_row *row,
+    const struct spec_change *s, const struct caller *viewer)
 {
     json_t *o = json_object();
     json_object_set_new(o, "script", json_text(s->script));
     json_object_set_new(o, "args", json_loads(s->args_json, 0, NULL));
-    json_object_set_new(o, "env", json_loads(s->env_json, 0, NULL));
+    json_object_set_new(o, "env", env_json(api, row, s->env_json, viewer));
     json_object_set_new(o, "cwd", json_text(s->cwd));
     json_object_set_new(o, "labels", json_loads(s->labels_json, 0, NULL));
     json_object_set_new(
@@ -521,7 +543,7 @@ void api_jobs_show(struct request *q)
             db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "expects", expects_json(q->api, q->id));
         json_object_set_new(o, "leftover", left ? api_json_ckpt_gc(&ckpt_gc) : json_null());
-        json_object_set_new(o, "spec", spec_json(&spec));
+        json_object_set_new(o, "spec", spec_json(q->api, &row, &spec, &q->caller));
     }
     spec_change_deinit(&spec);
     json_object_set_new(o, "attempts", attempts);

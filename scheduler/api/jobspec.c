@@ -18,6 +18,7 @@
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/queue/policy.h"
 #include "scheduler/notify/notify_seal.h"
+#include "scheduler/secrets/env_seal.h"
 #include <assert.h>
 #include <ctype.h>
 #include <signal.h>
@@ -615,10 +616,19 @@ int jobspec_read(
 {
     struct jobspec s;
     json_t *v;
-    int rc = json_parse(text, strlen(text), JOBSPEC_BYTES_MAX, &v, e);
+    int rc = json_parse(text, strlen(text), JOBSPEC_STORED_MAX, &v, e);
     if (rc != 0)
         return rc;
+    json_t *env = json_incref(json_object_get(v, "env"));
+    bool is_sealed = json_object_get(env, ENV_SEALED) != NULL;
+    if (is_sealed)
+        json_object_del(v, "env");
     rc = jobspec_parse(v, &s, e);
+    if (rc == 0 && is_sealed) {
+        free((char *)s.texts.env_json);
+        s.texts.env_json = json_dump_text(env);
+    }
+    json_decref(env);
     json_decref(v);
     if (rc != 0)
         return rc;

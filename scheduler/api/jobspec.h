@@ -9,6 +9,7 @@
 #include "scheduler/core/model/event.h"
 
 #define JOBSPEC_BYTES_MAX (2u << 20)
+#define JOBSPEC_STORED_MAX (2 * JOBSPEC_BYTES_MAX) /* with its environment sealed */
 #define JOBSPEC_SCRIPT_MAX (1u << 20)
 #define JOBSPEC_ARGS_MAX 256
 #define JOBSPEC_ENV_MAX 1000 /* sbatch sends the whole environment of a user */
@@ -30,7 +31,8 @@ struct jobspec {
 int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
 void jobspec_deinit(struct jobspec *s);
 
-/* The same for a text, with the members that a cron entry's job has: for model_options.read_job.
+/* The same for a stored text, with the members that a cron entry's job has and its environment
+ * sealed: for model_options.read_job.
  * Free ret_texts's members with job_texts_deinit. */
 int jobspec_read(
     const char *text, struct job_row *ret_row, struct job_texts *ret_texts, struct err *e);

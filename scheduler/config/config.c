@@ -117,6 +117,16 @@ static void read_logs(struct yaml_reader *r, struct config *c)
 
 static const char *const socket_users_words[] = {"owner", "all", NULL};
 
+static void read_secret_keys(struct yaml_reader *r, struct config *c)
+{
+    const struct yaml_node *node = yaml_opt(r, "secret_key_file");
+    const char *path = yaml_opt_str(r, "secret_key_file", sizeof(c->secret_key_file) - 1, "");
+    char shown[STR_SHOW_MAX];
+    if (*path && path[0] != '/')
+        yaml_reader_fail(r, node, "expected an absolute path, found %s", str_show(path, shown));
+    STR_COPY(c->secret_key_file, path);
+}
+
 /* Reads the state directory and the socket. state_dir: from the command line, overrides the file's;
  * may be NULL. */
 static void read_state(struct yaml_reader *r, struct config *c, const char *state_dir)
@@ -136,6 +146,7 @@ static void read_state(struct yaml_reader *r, struct config *c, const char *stat
             r, socket_node, "expected an absolute path, found %s", str_show(socket, shown));
     config_copy_path(
         r, "socket", socket, "", c->state_dir, "/belayd.sock", c->socket, sizeof(c->socket));
+    read_secret_keys(r, c);
     c->socket_users = (enum config_socket_users)yaml_opt_enum(
         r, "socket_users", socket_users_words, geteuid() == 0 ? SOCKET_ALL : SOCKET_OWNER);
 }

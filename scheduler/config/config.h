@@ -58,7 +58,8 @@ struct config {
     char *store_role, *store_kms_key, *store_sts; /* for job credentials; NULL if not set */
     int64_t store_life_ms;                        /* 0 = not set */
     enum config_encryption encryption;
-    char key_file[1024]; /* of encrypted checkpoints; default STATE/checkpoint.keys */
+    char key_file[1024];        /* of encrypted checkpoints; default STATE/checkpoint.keys */
+    char secret_key_file[1024]; /* of the database; "" = see scheduler/secrets/key_file.h */
     int64_t lease_ms, sync_ms, kill_wait_ms, store_wait_ms;
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t log_job_bytes, log_user_day_bytes; /* limits of stored output; 0 = unlimited */

@@ -11,6 +11,7 @@
 #ifndef BELAY_SCHEDULER_ENGINE_AGENT_SYNC_H
 #define BELAY_SCHEDULER_ENGINE_AGENT_SYNC_H
 
+#include "base/json.h"
 #include "base/wire/wire.h"
 #include "scheduler/engine/tick.h"
 
@@ -26,6 +27,10 @@ struct agent_sync;
  * they are available, when they change, or when the reason changes. */
 typedef bool (*agent_sync_secrets_fn)(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
+
+/* The environment of a job of this user, from its stored form; the caller wipes it (json_wipe). */
+typedef int (*agent_sync_env_fn)(
+    void *ctx, const char *user, const char *stored, json_t **ret_env, struct err *e);
 
 /* The token with which this attempt speaks of itself. */
 typedef void (*agent_sync_job_token_fn)(
@@ -60,6 +65,8 @@ struct agent_sync_options {
     void *store_ctx;
     agent_sync_secrets_fn secrets; /* may be NULL: none */
     void *secrets_ctx;
+    agent_sync_env_fn env; /* NULL: environments are stored in clear */
+    void *env_ctx;
     agent_sync_job_token_fn job_token; /* NULL: attempts have none */
     void *job_token_ctx;
     agent_sync_channels_fn channels; /* may be NULL: none */

@@ -31,9 +31,8 @@ static void parse_args(const char *json, struct wire_desired_attempt *d)
     json_decref(v);
 }
 
-static void parse_env(const char *json, struct wire_desired_attempt *d)
+static void add_env(json_t *v, struct wire_desired_attempt *d)
 {
-    json_t *v = json_loads(json, 0, NULL);
     const char *name;
     json_t *value;
     d->env = mem_array(json_object_size(v), sizeof(*d->env));
@@ -42,7 +41,16 @@ static void parse_env(const char *json, struct wire_desired_attempt *d)
         d->env[d->n_env].name = mem_strdup(name);
         d->env[d->n_env++].value = mem_strdup(json_string_value(value));
     }
-    json_decref(v);
+}
+
+/* ERR_NOT_FOUND, ERR_CORRUPT: it was sealed with a missing key, or modified. */
+static int open_env(const struct agent_sync *s, const char *user, const char *stored,
+    json_t **ret_env, struct err *e)
+{
+    if (s->o.env)
+        return s->o.env(s->o.env_ctx, user, stored, ret_env, e);
+    *ret_env = json_loads(stored, 0, NULL);
+    return 0;
 }
 
 static char *text_of(const json_t *o, const char *key)
@@ -77,12 +85,12 @@ static void parse_launch(const char *json, struct wire_desired_attempt *d)
 }
 
 /* Takes ownership of the script. */
-static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
+static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec, json_t *env)
 {
     d->script = spec->script;
     spec->script = NULL;
     parse_args(spec->args_json, d);
-    parse_env(spec->env_json, d);
+    add_env(env, d);
     STR_COPY(d->cwd, spec->cwd);
     parse_launch(spec->launch_json, d);
     d->slurm_env = d->slurm_env || strstr(d->script, "\n#SBATCH");
@@ -149,8 +157,7 @@ static void end_unstartable(struct agent_sync *s, const struct attempt *a, const
     struct event ev = {.type = EV_ATTEMPT_ENDED,
         .ended = {
             .job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_FAILED}};
-    log_error("an attempt cannot be started: its script cannot be read", log_i("job", a->row.job),
-        log_err(why));
+    log_error("an attempt cannot be started", log_i("job", a->row.job), log_err(why));
     STR_COPY(ev.ended.text, why->text);
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
@@ -269,7 +276,10 @@ static bool add_start(struct agent_sync *s, const struct attempt *a, bool must, 
 {
     struct spec_change spec = {0};
     struct err e = {0};
-    if (db_read_spec(s->o.reader, d->job, &spec, &e) != 0) {
+    json_t *env = NULL;
+    if (db_read_spec(s->o.reader, d->job, &spec, &e) != 0 ||
+        open_env(s, a->job->row.user, spec.env_json, &env, &e) != 0) {
+        spec_change_deinit(&spec);
         end_unstartable(s, a, &e);
         return false;
     }
@@ -283,11 +293,12 @@ static bool add_start(struct agent_sync *s, const struct attempt *a, bool must, 
         add_peers(a, d);
         STR_COPY(d->pool, a->node->row.pool);
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
-        add_spec(d, &spec);
+        add_spec(d, &spec, env);
         add_token(s, d);
         add_script_on(a, d);
         add_expected(s, &a->job->row, d);
     }
+    json_wipe(env);
     spec_change_deinit(&spec);
     return !m->is_full;
 }

@@ -243,6 +243,21 @@ void tick_put_token(struct tick *t, const struct token_row *token)
     b->tokens[b->n_tokens++] = *token;
 }
 
+void tick_put_secret(struct tick *t, struct secret_row *row)
+{
+    assert(t->running && !t->committing);
+    struct db_batch *b = &t->batch;
+    b->secrets = mem_resize(b->secrets, b->n_secrets + 1, sizeof(*b->secrets));
+    b->secrets[b->n_secrets++] = *row;
+    *row = (struct secret_row){0};
+}
+
+const struct secret_row *tick_secrets(const struct tick *t, size_t *ret_n)
+{
+    *ret_n = t->batch.n_secrets;
+    return t->batch.secrets;
+}
+
 /* At most one caller puts loads in a tick. */
 void tick_put_loads(struct tick *t, struct loads_batch *b)
 {
@@ -359,7 +374,7 @@ static void run(struct tick *t)
     model_take_changes(t->o.model, &t->batch.changes);
     t->running = false;
     arm_wake(t);
-    if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 &&
+    if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 && t->batch.n_secrets == 0 &&
         loads_is_empty(&t->batch.loads)) {
         batch_done(t);
         send_replies(t);

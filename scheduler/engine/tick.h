@@ -54,11 +54,15 @@ typedef void (*tick_reply_fn)(void *ctx, const struct err *e, int64_t id);
 void tick_post(struct tick *t, const struct event *ev, tick_reply_fn reply, void *ctx);
 
 /* Work that runs during the drain: it may read the model, and change it only by tick_apply and
- * tick_put_token. */
+ * tick_put_token and the like. */
 typedef int (*tick_work_fn)(void *ctx, struct tick *t, int64_t *ret_id, struct err *e);
 void tick_post_work(struct tick *t, tick_work_fn work, tick_reply_fn reply, void *ctx);
 int tick_apply(struct tick *t, struct event *ev, int64_t *ret_id, struct err *e); /* sets ev->now */
 void tick_put_token(struct tick *t, const struct token_row *token);
+/* Likewise a secret, whose last row in a tick counts; *row is emptied. */
+void tick_put_secret(struct tick *t, struct secret_row *row);
+/* The secrets put in this tick, which readers do not see yet. */
+const struct secret_row *tick_secrets(const struct tick *t, size_t *ret_n);
 /* Adds the loads to the commit of this tick; *b is emptied. */
 struct loads_batch;
 void tick_put_loads(struct tick *t, struct loads_batch *b);

@@ -26,7 +26,7 @@ struct notifier_options {
     const struct config_notify *config;
     const struct config_budget *budgets; /* for the addresses of budgets */
     size_t n_budgets;
-    const struct notify_sealer *sealer;
+    const struct sealer *sealer;
     const char *cluster_uid, *cluster;
 };
 

@@ -26,13 +26,14 @@ static void a_file_that_is_made_is_its_owners_only_and_is_read_again(void **stat
     struct stat st;
     struct err e;
 
-    OK(master_make(path, UID, &e));
+    OK(master_make(path, "# keys\n", UID, &e));
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     OK(master_read(path, &m, &e));
     assert_string_equal(m.cluster_uid, UID);
     assert_int_equal(m.n, 1);
-    FAILS(ERR_CONFLICT, master_make(path, UID, &e)); /* a key is never replaced by a new one */
+    /* a key is never replaced by a new one */
+    FAILS(ERR_CONFLICT, master_make(path, "# keys\n", UID, &e));
     OK(master_read(path, &again, &e));
     assert_memory_equal(&m, &again, sizeof(m));
     assert_int_equal(chmod(path, 0640), 0);

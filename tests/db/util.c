@@ -254,6 +254,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_OUTBOX, outbox, outbox_row),
     PLACE_IN_LOADS(TABLE_TASK_LOADS, tasks, task_load_row),
     PLACE_IN_LOADS(TABLE_GPU_LOADS, gpus, gpu_load_row),
+    PLACE(TABLE_SECRETS, secrets, secret_row),
     PLACE(TABLE_TOKENS, tokens, token_row),
 };
 

@@ -409,14 +409,12 @@ static void a_key_without_its_certificate_is_begun_anew(void **state)
     free(path);
 }
 
-static void hashes_are_those_of_the_standards(void **state)
+static void a_hash_is_that_of_the_standard(void **state)
 {
     char out[65];
     (void)state;
     ca_sha256_hex("abc", out); /* FIPS 180-2, B.1 */
     assert_string_equal(out, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    ca_hmac_hex("Jefe", "what do ya want for nothing?", out); /* RFC 4231, 4.3 */
-    assert_string_equal(out, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -438,7 +436,7 @@ int main(void)
         TEST(the_hash_of_a_key_is_the_same_in_every_request_for_it),
         TEST(files_that_do_not_belong_together_are_refused_and_kept),
         TEST(a_key_without_its_certificate_is_begun_anew),
-        cmocka_unit_test(hashes_are_those_of_the_standards),
+        cmocka_unit_test(a_hash_is_that_of_the_standard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

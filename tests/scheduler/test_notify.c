@@ -155,19 +155,18 @@ static void what_the_configuration_lists_is_all_there_is(void **state)
     assert_int_equal(notify_guard_add(&g, "a", &e), ERR_INVALID);
 }
 
-#define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-
 static void a_sealed_url_opens_for_its_user_only(void **state)
 {
     (void)state;
-    struct notify_sealer s, other;
+    struct master m = {.cluster_uid = "0123456789abcdef", .n = 1};
+    struct sealer *s = sealer_create(&m);
+    m.keys[0][0]++;
+    struct sealer *other = sealer_create(&m);
     struct err e;
     char host[NOTIFY_HOST_MAX], *url = NULL;
-    notify_sealer_init(&s, SECRET);
-    notify_sealer_init(&other, "100102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
     json_t *spec = json_pack("{s:{s:[s,s]}}", "notify", "urls", "https://hooks.example.com/token",
         "https://[fd00::1]/x");
-    assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0);
+    assert_int_equal(notify_seal_spec(s, "ann", spec, &e), 0);
     json_t *urls = json_object_get(json_object_get(spec, "notify"), "urls");
     const char *sealed = json_string_value(json_array_get(urls, 0));
     assert_null(strstr(sealed, "token"));
@@ -175,22 +174,22 @@ static void a_sealed_url_opens_for_its_user_only(void **state)
     assert_string_equal(host, "hooks.example.com");
     assert_true(notify_sealed_host(json_string_value(json_array_get(urls, 1)), host));
     assert_string_equal(host, "fd00::1");
-    assert_int_equal(notify_unseal(&s, "ann", sealed, &url, &e), 0);
+    assert_int_equal(notify_unseal(s, "ann", sealed, &url, &e), 0);
     assert_string_equal(url, "https://hooks.example.com/token");
     free(url);
-    assert_int_equal(notify_unseal(&s, "bob", sealed, &url, &e), ERR_INVALID);
-    assert_int_equal(notify_unseal(&other, "ann", sealed, &url, &e), ERR_INVALID);
-    assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0); /* her own, a second time */
-    assert_int_equal(notify_seal_spec(&s, "bob", spec, &e), ERR_INVALID);
+    assert_int_equal(notify_unseal(s, "bob", sealed, &url, &e), ERR_INVALID);
+    assert_int_equal(notify_unseal(other, "ann", sealed, &url, &e), ERR_INVALID);
+    assert_int_equal(notify_seal_spec(s, "ann", spec, &e), 0); /* her own, a second time */
+    assert_int_equal(notify_seal_spec(s, "bob", spec, &e), ERR_INVALID);
     json_decref(spec);
     static const char *const bad[] = {
         "sealed:", "sealed:a:", "sealed:a:00", "sealed::00", "sealed:a:zz", "https://a"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_false(notify_sealed_host(bad[i], host));
-        assert_int_equal(notify_unseal(&s, "ann", bad[i], &url, &e), ERR_INVALID);
+        assert_int_equal(notify_unseal(s, "ann", bad[i], &url, &e), ERR_INVALID);
     }
-    notify_sealer_wipe(&s);
-    notify_sealer_wipe(&other);
+    sealer_destroy(s);
+    sealer_destroy(other);
 }
 
 static struct outbox_row row = {.event = 77,
