@@ -321,7 +321,7 @@ def stopping() -> bool:
 
 def _move_into_place(stage: str, directory: str) -> None:
     """Moves every file below stage to the same path below directory. Nothing is synced: the agent
-    reads the page cache, and what survives a crash of the machine is the store."""
+    reads the page cache, and what has to survive the machine is the copy in the store."""
     for root, directories, files in os.walk(stage):
         target = os.path.normpath(os.path.join(directory, os.path.relpath(root, stage)))
         os.makedirs(target, exist_ok=True)
