@@ -171,13 +171,13 @@ static void print_leftover(const json_t *left, bool has_saved)
             (long long)cli_int(left, "tries", 0));
 }
 
-/* The end `user` of an attempt means a cancel, or a requeue if the job continued. */
+/* The end `cancelled` of an attempt means a cancel, or a requeue if the job continued. */
 static const char *end_of(const json_t *attempt, const json_t *job)
 {
     bool goes_on = !str_eq(cli_text(job, "state"), "ended") ||
                    cli_int(attempt, "attempt", 0) < cli_int(job, "attempts", 0);
     const char *end = cli_text(attempt, "end");
-    return str_eq(end, "user") && goes_on ? "requeued" : end;
+    return str_eq(end, "cancelled") && goes_on ? "requeued" : end;
 }
 
 /* Bytes fetched of the bytes restored: the others were on the node already. */

@@ -131,7 +131,7 @@ static void check_tasks(struct world *w, const struct sim_job *j, const struct j
     /* including an array of which a task that ran has failed */
     bool may_be_given_up =
         r->spec.deadline_ms > 0 || j->waited_for_others || j->after.on != CORE_ID_NONE;
-    if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY &&
+    if (!j->cancelled && !may_be_given_up && r->end != END_CANCELLED && r->end != END_DEPENDENCY &&
         r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
         world_fail(w, "array %lld ended after only %lld of its %lld tasks had ended",
             (long long)r->id, (long long)j->n_tasks_ended, (long long)j->n_tasks);
@@ -722,7 +722,7 @@ void check_end(struct world *w)
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);
         /* or cancelled by a request whose response was lost */
-        else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY &&
+        else if (!j->cancelled && row.end != END_CANCELLED && row.end != END_DEPENDENCY &&
                  row.end != END_DEADLINE && row.end != (j->fails ? END_FAILED : END_SUCCEEDED) &&
                  !retries_used_up(&row))
             world_fail(w, "job %lld ended as %s instead of %s after %lld attempts", (long long)id,

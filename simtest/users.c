@@ -85,7 +85,7 @@ static bool ask_for_a_task(struct world *w, struct depend_ask *a)
         return false;
     bool never_began = row.id == CORE_ID_NONE && a->has_ended;
     a->has_ended = never_began || (row.id != CORE_ID_NONE && row.state == JOB_ENDED);
-    a->end = never_began ? END_USER : row.end;
+    a->end = never_began ? END_CANCELLED : row.end;
     a->started_at = never_began ? WALL_NONE : row.started_at;
     return true;
 }

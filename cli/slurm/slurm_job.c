@@ -46,7 +46,7 @@ static const char *ended_state(const struct slurm_job *j)
     static const struct {
         const char *end, *state;
     } ends[] = {{"succeeded", "COMPLETED"}, {"failed", "FAILED"}, {"checkpointed", "FAILED"},
-        {"user", "CANCELLED"}, {"timeout", "TIMEOUT"}, {"dependency", "CANCELLED"},
+        {"cancelled", "CANCELLED"}, {"timeout", "TIMEOUT"}, {"dependency", "CANCELLED"},
         {"reclaimed", "PREEMPTED"}, {"evicted", "PREEMPTED"}, {"drained", "PREEMPTED"},
         {"drilled", "PREEMPTED"}, {"store", "PREEMPTED"}, {"store-away", "PREEMPTED"},
         {"node-lost", "NODE_FAIL"}, {"gang", "NODE_FAIL"}, {"capacity", "BOOT_FAIL"},
@@ -93,9 +93,9 @@ static void slurm_job_exit(const struct slurm_job *j, int *ret_code, int *ret_si
         code > 128 && (!j->detail || strstr(end_text(j), "signal") || !str_eq(end, "failed"));
     *ret_code = killed ? 0 : code;
     *ret_signal = killed ? code - 128 : 0;
-    if (ended && (str_eq(end, "user") || str_eq(end, "timeout"))) {
+    if (ended && (str_eq(end, "cancelled") || str_eq(end, "timeout"))) {
         *ret_code = 0;
-        *ret_signal = str_eq(end, "user") ? 15 : 0;
+        *ret_signal = str_eq(end, "cancelled") ? 15 : 0;
     }
 }
 

@@ -73,7 +73,7 @@ static int read_task(
     if (rc == 0)
         rc = ranges_parse(array.tasks, &all, e);
     if (rc == 0 && ranges_has(&all, a->task))
-        *ret_row = (struct job_row){.state = JOB_ENDED, .end = END_USER, .started_at = WALL_NONE};
+        *ret_row = (struct job_row){.state = JOB_ENDED, .end = END_CANCELLED, .started_at = WALL_NONE};
     return rc;
 }
 

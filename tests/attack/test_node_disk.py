@@ -210,7 +210,7 @@ class NodeDisk(unittest.TestCase):
             status = node.d.call("POST", "/api/v1/jobs/%d/cancel" % filler, token=token)[0]
             self.assertEqual(status, 200)
             shown = node.wait_state(filler, "ended")
-            self.assertEqual((shown["job"]["end"], len(shown["attempts"])), ("user", 1))
+            self.assertEqual((shown["job"]["end"], len(shown["attempts"])), ("cancelled", 1))
             node.wait(lambda: node.free() > 8 << 20, "its files are removed")
             node.wait(lambda: node.node()["disk"] == "ok", "the node has space again")
             self.check_ended(node, node.submit(ANN, "#!/bin/sh\necho mine\n"))

@@ -333,7 +333,7 @@ class StoreFaults(unittest.TestCase):
                 self.assertEqual(l.job(stopped)["state"], "running")
                 l.post("/jobs/%d/cancel" % stopped)
                 self.assertEqual(l.wait_ended(short)["job"]["end"], "succeeded")
-                self.assertEqual(l.wait_ended(stopped)["job"]["end"], "user")
+                self.assertEqual(l.wait_ended(stopped)["job"]["end"], "cancelled")
                 self.check_given_back(l)
 
     def check_silence(self, l, job):
@@ -352,7 +352,7 @@ class StoreFaults(unittest.TestCase):
             "the job is tried on another node",
         )
         l.post("/jobs/%d/cancel" % job)
-        self.assertEqual(l.wait_ended(job)["job"]["end"], "user")
+        self.assertEqual(l.wait_ended(job)["job"]["end"], "cancelled")
         self.check_given_back(l)
 
     def test_a_job_that_waits_for_its_credentials_is_cancelled_at_once(self):
@@ -361,7 +361,7 @@ class StoreFaults(unittest.TestCase):
             job = l.submit("chain.py", 5, method="coop")
             l.wait_event(job, "no-credentials")
             l.post("/jobs/%d/cancel" % job)
-            self.assertEqual(l.wait_ended(job)["job"]["end"], "user")
+            self.assertEqual(l.wait_ended(job)["job"]["end"], "cancelled")
 
 
 if __name__ == "__main__":

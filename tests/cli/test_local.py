@@ -489,7 +489,7 @@ class Local(unittest.TestCase):
         self.ok("cancel", "%d_[2-8]" % held, "%d_0" % held)
         self.assertEqual(self.json("show", str(held))["job"]["ref"], "%d_[1,9]" % held)
         self.ok("cancel", str(held))
-        self.assertEqual(self.json("show", str(held))["job"]["end"], "user")
+        self.assertEqual(self.json("show", str(held))["job"]["end"], "cancelled")
         for what, word in (
             ("5-1", "expected numbers"),
             ("1-3%0", "after %"),
@@ -851,9 +851,9 @@ class Local(unittest.TestCase):
         self.assertEqual(self.ok("cancel", str(job), str(second)).count("is being cancelled"), 2)
         err = waiter.communicate(timeout=WAIT_S)[1]
         self.assertNotEqual(waiter.returncode, 0)
-        self.assertIn("job %d ended: user" % second, err)
+        self.assertIn("job %d ended: cancelled" % second, err)
         self.ok("logs", "-f", str(job))
-        self.assertEqual(self.json("show", str(job))["job"]["end"], "user")
+        self.assertEqual(self.json("show", str(job))["job"]["end"], "cancelled")
         self.assertEqual([p for p in self.h.processes() if mark in self.h.command_line(p)], [])
         done = self.h.belay("cancel", str(job), "999999", "x")
         self.assertEqual(done.returncode, 2)
@@ -1470,7 +1470,7 @@ class Local(unittest.TestCase):
         )
         self.talk(other, "", "here\r\n")
         self.ok("cancel", str(self.last_job()))
-        self.talk(other, "", "ended: user")
+        self.talk(other, "", "ended: cancelled")
         self.assertNotEqual(p.wait(WAIT_S), 0)
         self.assertEqual(termios.tcgetattr(terminal), usual)
 
@@ -1500,7 +1500,7 @@ class Local(unittest.TestCase):
         self.talk(other, "", r"belay: job \d+ waits: ")
         os.write(other, b"\x03")
         self.assertEqual(p.wait(WAIT_S), 130)
-        self.assertEqual(self.json("show", str(self.last_job()))["job"]["end"], "user")
+        self.assertEqual(self.json("show", str(self.last_job()))["job"]["end"], "cancelled")
 
     def usual_terminal(self):
         other, terminal = pty.openpty()
@@ -2249,7 +2249,7 @@ class DownAndUp(unittest.TestCase):
             os.unlink(pipe)
             self.assertEqual(h.belay("requeue", "1").returncode, 0)
             self.assertIn("attempt 2", follower.stdout.readline() + follower.stdout.readline())
-            self.assertEqual(show()["attempts"][0]["end"], "user")
+            self.assertEqual(show()["attempts"][0]["end"], "cancelled")
             self.assertEqual(show()["job"]["last_checkpoint"]["attempt"], 1)
             open(os.path.join(h.dir, "go"), "w").close()
             follower.communicate(timeout=WAIT_S)

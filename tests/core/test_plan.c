@@ -186,7 +186,7 @@ static void capacity_that_becomes_free_is_used(void **state)
     lab_plan(&l);
     assert_true(lab_node_of(&l, b) && !lab_node_of(&l, c));
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {b, "ann"}});
-    lab_ended(&l, b, END_USER, 0);
+    lab_ended(&l, b, END_CANCELLED, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, c), 1);
     lab_deinit(&l);

@@ -302,7 +302,7 @@ class Gang(unittest.TestCase):
             slurm("scancel", "-w", "other")
             self.assertEqual(l.job(job)["state"], "running")
             slurm("scancel", "-w", names[1])
-            self.assertEqual(l.wait_ended(job)["job"]["end"], "user")
+            self.assertEqual(l.wait_ended(job)["job"]["end"], "cancelled")
             job = int(slurm("sbatch", "--parsable", "first.sh")[0])
             l.wait_log(job, "^up\nup\nup$")
             slurm("scancel", "-s", "USR1", str(job))

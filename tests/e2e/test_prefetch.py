@@ -44,7 +44,7 @@ class Prefetch(unittest.TestCase):
             job = self.submit(l, exclusive=True)  # it pays for the whole machine
             l.cloud({"capacity": {**PLACE, "market": "spot", "n": 2}})
             shown = self.check(l, job, ["move"])
-            self.assertEqual([a["end"] for a in shown["attempts"]], ["evicted", "user"])
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["evicted", "cancelled"])
             restart = shown["attempts"][1]["restart"]
             self.assertEqual(restart["restore_ms"], shown["attempts"][1]["restore_ms"])
 
@@ -53,7 +53,7 @@ class Prefetch(unittest.TestCase):
             job = self.submit(l, market="spot")
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 15}})
             shown = self.check(l, job, ["ended"])
-            self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "user"])
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "cancelled"])
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Reclaim(unittest.TestCase):
             l.post("/jobs/%d/cancel" % job)
             shown = l.wait_ended(job)
             attempts, restart = shown["attempts"], shown["attempts"][1]["restart"]
-            self.assertEqual([a["end"] for a in attempts], ["reclaimed", "user"])
+            self.assertEqual([a["end"] for a in attempts], ["reclaimed", "cancelled"])
             self.assertEqual(
                 [restart[part + "_ms"] for part in ("lost", "wait", "launch", "boot", "agent")],
                 [0] * 5,

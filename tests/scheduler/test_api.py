@@ -248,7 +248,7 @@ class Notices(unittest.TestCase):
             told = json.loads(body)
             self.assertEqual(
                 (told["event"], told["job"], told["end"], told["id"]),
-                ("end", job, "user", headers["X-Belay-Id"]),
+                ("end", job, "cancelled", headers["X-Belay-Id"]),
             )
             self.assertIsNone(posts["/mine/t0ken"][0]["X-Belay-Signature"])
             self.assertEqual(json.loads(posts["/mine/t0ken"][1])["id"], told["id"])
@@ -1067,7 +1067,7 @@ class Api(unittest.TestCase):
             ("state=all", ["e,f", "d", "c", "b", "a"]),
             ("", ["e,f", "c", "b", "a"]),
             ("state=ended", ["d"]),
-            ("state=user,running", ["d"]),
+            ("state=cancelled,running", ["d"]),
             ("sort=ended", ["d"]),
             ("sort=ended&state=failed", []),
             ("sort=oldest&name=flt-*", ["a", "b", "c", "e,f"]),
@@ -1477,7 +1477,7 @@ class Api(unittest.TestCase):
         )
         self.assertEqual((status, value), (200, {"cancelled": 4, "ended": 2, "denied": 0}))
         for job in jobs:
-            self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["end"], "user")
+            self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["end"], "cancelled")
         for body, text in (
             ({}, "jobs"),
             ({"jobs": "1"}, "jobs"),
@@ -1784,7 +1784,7 @@ class Api(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             waiting = pool.submit(local.wait, jobs[0], WAIT_S)
             self.assertEqual(ann.cancel(jobs[0]), {"id": jobs[0]})
-            self.assertEqual(waiting.result(WAIT_S)["end"], "user")
+            self.assertEqual(waiting.result(WAIT_S)["end"], "cancelled")
         self.assertEqual((ann.read_log(jobs[0]), list(ann.follow_log(jobs[0], tail=3))), (b"", []))
         self.assertIn("belay_jobs_pending", ann.metrics())
         with self.assertRaises(belay_client.Error) as refused:

@@ -127,7 +127,7 @@ class Kill(unittest.TestCase):
                 for i, name in load.acknowledged.items()
                 if i not in stored or stored[i]["name"] != name
             ]
-            undone = [i for i in load.cancelled if stored[i]["end"] != "user"]
+            undone = [i for i in load.cancelled if stored[i]["end"] != "cancelled"]
             names = collections.Counter(j["name"] for j in stored.values())
             doubled = [name for name, n in names.items() if n > 1]
             events = d.call("GET", "/api/v1/events?after=0")[1]["events"]

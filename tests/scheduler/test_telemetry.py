@@ -213,7 +213,7 @@ class Telemetry(unittest.TestCase):
         self.sync(
             [
                 {**first, "phase": "ended", "end": "succeeded"},
-                {**second, "phase": "ended", "end": "user"},
+                {**second, "phase": "ended", "end": "cancelled"},
             ]
         )
         end, items = time.monotonic() + WAIT_S, []
@@ -420,7 +420,7 @@ class Telemetry(unittest.TestCase):
                 )
                 self.assertIn("2 times in a row", item["text"])
             self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/requeue" % job)[0], 200)
-            self.sync([{**attempt, "phase": "ended", "end": "user"}])
+            self.sync([{**attempt, "phase": "ended", "end": "cancelled"}])
             if n == 3:
                 break
             end = time.monotonic() + WAIT_S

@@ -214,7 +214,7 @@ static void the_text_is_that_of_the_rank_without_space(void **state)
     for (int k = 1; k <= JOB_NO_SPACE_MAX; k++) {
         await_start(&a, other);
         end_on(&a, a.node, END_CAPACITY, 0, "9 GiB, of 2 GiB free");
-        end_on(&a, other, END_USER, 0, "stopped with its gang");
+        end_on(&a, other, END_CANCELLED, 0, "stopped with its gang");
     }
     assert_int_equal(row(&a)->hold, HOLD_USER);
     explain(&a);

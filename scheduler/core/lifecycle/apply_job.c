@@ -298,10 +298,10 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
         "cancelled by %s", by);
     if (job_attempt(j)) {
         job_move(m, j, JOB_CANCELLING);
-        job_stop(m, j, END_USER, false);
+        job_stop(m, j, END_CANCELLED, false);
         model_note_change(m); /* it needs no machine any more */
     } else {
-        j->row.end = END_USER;
+        j->row.end = END_CANCELLED;
         history(m, now, "ended", (struct history_of){.job = j}, "user: cancelled before it ran%s",
             j->row.attempts ? " again" : "");
         job_finish(m, j, now);
@@ -311,7 +311,7 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
 static int cancel_array(struct model *m, struct job *j, const struct event *ev, struct err *e)
 {
     const struct ranges *which = ev->cancel.tasks;
-    int rc = array_drop(m, j, which, END_USER, ev->now, e);
+    int rc = array_drop(m, j, which, END_CANCELLED, ev->now, e);
     if (rc)
         return rc;
     history(m, ev->now, "cancel", (struct history_of){.job = j}, "%s cancelled by %s",

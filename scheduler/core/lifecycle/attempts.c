@@ -102,7 +102,7 @@ static enum end_kind effective_end(const struct attempt *a, enum end_kind report
 {
     const struct attempt *first = job_attempt(a->job);
     if (reported == END_CHECKPOINTED && first && wall_is_set(first->row.requeue_asked_at))
-        return END_USER; /* it saved as requested and ended thereby */
+        return END_CANCELLED; /* it saved as requested and ended thereby */
     bool no_script = attempt_has_no_script(a),
          is_loss = reported == END_RECLAIMED || reported == END_NODE_LOST;
     bool itself = is_loss || (reported == END_SUCCEEDED && !no_script);
@@ -120,7 +120,7 @@ static const char *const end_words[] = {
     [END_NONE] = "ended",
     [END_SUCCEEDED] = "succeeded",
     [END_FAILED] = "failed",
-    [END_USER] = "stopped by its user",
+    [END_CANCELLED] = "stopped by its user",
     [END_TIMEOUT] = "reached its time limit",
     [END_RECLAIMED] = "its node was reclaimed",
     [END_NODE_LOST] = "its node was lost",

@@ -19,7 +19,7 @@ static const struct {
     [END_NONE] = {NEVER},
     [END_SUCCEEDED] = {NEVER},
     [END_FAILED] = {BUDGET, RETRY_FAILED},
-    [END_USER] = {ALWAYS}, /* of a job that is not cancelled */
+    [END_CANCELLED] = {ALWAYS}, /* of a job that is not cancelled */
     [END_TIMEOUT] = {BUDGET, RETRY_TIMEOUT},
     [END_RECLAIMED] = {BUDGET, RETRY_RECLAIMED},
     [END_NODE_LOST] = {BUDGET, RETRY_NODE_LOST},
@@ -96,7 +96,7 @@ static struct verdict judge_store(const struct job_row *j)
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 {
     if (j->state == JOB_CANCELLING)
-        return (struct verdict){.end = end == END_SUCCEEDED ? END_SUCCEEDED : END_USER};
+        return (struct verdict){.end = end == END_SUCCEEDED ? END_SUCCEEDED : END_CANCELLED};
     switch (rules[end].rule) {
     case NEVER:
     case ALWAYS:

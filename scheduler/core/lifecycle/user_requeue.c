@@ -6,7 +6,7 @@
  * the job continues. With `force`, without checkpoints, or before the program runs, the attempt is
  * stopped at once.
  *
- *   requested --saved--> stopping (END_USER)
+ *   requested --saved--> stopping (END_CANCELLED)
  *     |--failed, or no checkpoint in time--> dropped
  *     `--stopped or ended for another reason--> over
  *
@@ -83,7 +83,7 @@ static void restart_from_scratch(struct model *m, struct job *j, const char *by,
         "%s requested a restart from scratch: its checkpoints are not used any more", by);
     no_progress_from_scratch(m, j);
     if (a) /* a save during the stop would not be used either */
-        job_stop(m, j, END_USER, false);
+        job_stop(m, j, END_CANCELLED, false);
     else if (j->row.hold == HOLD_STORE)
         dependencies_release(m, j, now);
 }
@@ -104,7 +104,7 @@ static void requeue(struct model *m, struct job *j, const struct event *ev)
     }
     history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s requested a requeue%s",
         by, ev->requeue.force ? ", even if the job cannot be saved" : "");
-    job_stop(m, j, END_USER, true);
+    job_stop(m, j, END_CANCELLED, true);
 }
 
 int apply_requeue(
@@ -131,7 +131,7 @@ void user_requeue_saved(struct model *m, struct job *j)
 {
     const struct attempt *a = job_attempt(j);
     if (a && wall_is_set(a->row.requeue_asked_at))
-        job_stop(m, j, END_USER, true);
+        job_stop(m, j, END_CANCELLED, true);
 }
 
 static void drop_request(struct model *m, struct attempt *a, struct stamp now, const char *why)

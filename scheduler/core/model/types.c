@@ -117,7 +117,7 @@ const char *const end_kind_names[] = {
     "none",
     "succeeded",
     "failed",
-    "user",
+    "cancelled",
     "timeout",
     "reclaimed",
     "node-lost",

@@ -215,7 +215,7 @@ void dependencies_started(struct model *m, struct job *j, struct stamp now)
 void dependencies_dropped(struct model *m, struct job *array, struct stamp now)
 {
     for (struct dependency *d; (d = task_dependent(array, NULL, false));)
-        dependency_ends(m, d, dependencies_judge(d->row.kind, END_USER), now);
+        dependency_ends(m, d, dependencies_judge(d->row.kind, END_CANCELLED), now);
     array_dependencies_dropped(m, array, now);
 }
 
@@ -275,7 +275,7 @@ static int task_dependency_state(const struct model *m, const struct depend_ask 
         if (!on || !ranges_has(&on->array->all, a->task))
             return err_set(e, ERR_NOT_FOUND, "%s: there is no task %" PRId32 " of job %" PRId64,
                 requested_text(a).s, a->task, a->on);
-        *ret_end = END_USER;
+        *ret_end = END_CANCELLED;
     }
     *ret_state = dependencies_judge(a->kind, *ret_end);
     return 0;

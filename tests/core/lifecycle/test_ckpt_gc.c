@@ -157,7 +157,7 @@ static void an_ended_job_cannot_be_queued_again_and_a_queued_one_is_not_cleaned(
     lab_started(&l, job);
     lab_saved(&l, job, 1, 10);
     lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue.job = job});
-    lab_ended(&l, job, END_USER, 85);
+    lab_ended(&l, job, END_CANCELLED, 85);
     assert_int_equal(left(&l), 0);
     assert_true(lab_decision(&l, &ev));
     assert_int_equal(ev.type, EV_PLACE);

@@ -300,8 +300,8 @@ static void other_stops_interrupt_a_drill(void **state)
         enum end_kind end;
         enum job_state then;
     } cases[] = {{0, END_SUCCEEDED, JOB_ENDED}, {0, END_RECLAIMED, JOB_PENDING},
-        {0, END_NODE_LOST, JOB_PENDING}, {0, END_USER, JOB_ENDED}, {1, END_USER, JOB_ENDED},
-        {2, END_USER, JOB_ENDED}, {2, END_RECLAIMED, JOB_PENDING}, {2, END_NODE_LOST, JOB_PENDING},
+        {0, END_NODE_LOST, JOB_PENDING}, {0, END_CANCELLED, JOB_ENDED}, {1, END_CANCELLED, JOB_ENDED},
+        {2, END_CANCELLED, JOB_ENDED}, {2, END_RECLAIMED, JOB_PENDING}, {2, END_NODE_LOST, JOB_PENDING},
         {2, END_SUCCEEDED, JOB_ENDED}, {2, END_TIMEOUT, JOB_ENDED}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct drilled d;
@@ -311,7 +311,7 @@ static void other_stops_interrupt_a_drill(void **state)
             save_and_end(&d);
         if (cases[k].stage > 1)
             resume(&d);
-        if (cases[k].end == END_USER)
+        if (cases[k].end == END_CANCELLED)
             lab_apply(&d.l, (struct event){.type = EV_CANCEL, .cancel = {d.job, "ann"}});
         if (cases[k].stage != 1)
             lab_ended(&d.l, d.job, cases[k].end, 0);

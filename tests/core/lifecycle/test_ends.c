@@ -18,7 +18,7 @@ static void every_end_has_its_retry(void **state)
     } rules[] = {
         {END_SUCCEEDED, false},
         {END_FAILED, true /* one retry in lab_job */},
-        {END_USER, true},
+        {END_CANCELLED, true},
         {END_TIMEOUT, false},
         {END_RECLAIMED, true},
         {END_NODE_LOST, true},
@@ -546,7 +546,7 @@ static void another_end_begins_the_count_of_starts_without_space_again(void **st
         wait_and_plan(&r, pause);
         if (k % 4 < 3)
             continue;
-        lab_ended(&r.l, r.job, END_USER, 0);
+        lab_ended(&r.l, r.job, END_CANCELLED, 0);
         wait_and_plan(&r, 0);
     }
     lab_deinit(&r.l);
@@ -691,7 +691,7 @@ static void an_attempt_that_cannot_use_the_store_says_so(void **state)
     struct reason reasons[EXPLAIN_REASONS_MAX];
     struct running r;
     start(&r);
-    lab_ended(&r.l, r.job, END_USER, 0);
+    lab_ended(&r.l, r.job, END_CANCELLED, 0);
     lab_plan(&r.l);
     int64_t attempt = row(&r)->attempts;
     for (int n = 1; n <= 3; n++)
@@ -742,7 +742,7 @@ static void a_job_whose_work_is_given_up_starts_from_nothing(void **state)
     assert_int_equal(row(&r)->from_attempt, 3);
     lab_saved(&r.l, r.job, 2, 20);
     assert_int_equal(row(&r)->last_good.attempt, 0);
-    lab_ended(&r.l, r.job, END_USER, 0);
+    lab_ended(&r.l, r.job, END_CANCELLED, 0);
     lab_plan(&r.l);
     assert_int_equal(row(&r)->attempts, 3);
     lab_deinit(&r.l);

@@ -220,8 +220,8 @@ static void it_grows_again_when_it_is_queued_again(void **state)
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 2);
     lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {job, "ann"}});
-    ranks_ended(&l, job, 0, END_USER, 85);
-    ranks_ended(&l, job, 1, END_USER, 85);
+    ranks_ended(&l, job, 0, END_CANCELLED, 85);
+    ranks_ended(&l, job, 1, END_CANCELLED, 85);
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 3);
     lab_deinit(&l);
@@ -265,7 +265,7 @@ static void nodes_left_by_a_fixed_gang_are_kept_for_it_too(void **state)
     assert_string_equal(why[0].code, "nodes-busy");
     lab_apply(&t.l, (struct event){.type = EV_CANCEL, .cancel = {t.job, "ann"}});
     for (int32_t n = 0; n < 3; n++)
-        ranks_ended(&t.l, t.job, n, END_USER, 0);
+        ranks_ended(&t.l, t.job, n, END_CANCELLED, 0);
     lab_plan(&t.l);
     assert_int_not_equal(lab_node_of(&t.l, small), CORE_ID_NONE);
     lab_deinit(&t.l);

@@ -74,7 +74,7 @@ static void a_pending_job_is_cancelled_at_once(void **state)
     assert_null(model_job(l.m, job));
     lab_take(&l);
     assert_int_equal(lab_row(&l, job)->state, JOB_ENDED);
-    assert_int_equal(lab_row(&l, job)->end, END_USER);
+    assert_int_equal(lab_row(&l, job)->end, END_CANCELLED);
     assert_string_equal(lab_history(&l, "cancel")->text, "cancelled by bob");
     struct event again = {.type = EV_CANCEL, .cancel = {job, "bob"}};
     assert_int_equal(lab_try(&l, &again, NULL), ERR_NOT_FOUND);
@@ -90,7 +90,7 @@ static void a_running_job_is_cancelled_when_its_attempt_has_ended(void **state)
     assert_int_equal(row(&r)->state, JOB_CANCELLING);
     const struct attempt_row *a = &job_attempt(model_job(r.l.m, r.job))->row;
     assert_int_equal(a->state, ATTEMPT_STOPPING);
-    assert_int_equal(a->stop_reason, END_USER);
+    assert_int_equal(a->stop_reason, END_CANCELLED);
     assert_false(a->save_first);
     /* repeated: no effect */
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
@@ -99,7 +99,7 @@ static void a_running_job_is_cancelled_when_its_attempt_has_ended(void **state)
     lab_ended(&r.l, r.job, END_RECLAIMED, 0);
     lab_take(&r.l);
     assert_int_equal(lab_row(&r.l, r.job)->state, JOB_ENDED);
-    assert_int_equal(lab_row(&r.l, r.job)->end, END_USER);
+    assert_int_equal(lab_row(&r.l, r.job)->end, END_CANCELLED);
     assert_int_equal(lab_row(&r.l, r.job)->lost_ms, 0); /* no work is repeated */
     lab_deinit(&r.l);
 }
@@ -124,7 +124,7 @@ static void a_cancel_overrides_a_drain(void **state)
     lab_apply(&r.l, (struct event){.type = EV_DRAIN, .drain.node = r.node});
     assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.stop_reason, END_DRAINED);
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
-    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.stop_reason, END_USER);
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.stop_reason, END_CANCELLED);
     assert_false(job_attempt(model_job(r.l.m, r.job))->row.save_first);
     lab_ended(&r.l, r.job, END_DRAINED, 0);
     assert_null(row(&r));
@@ -348,7 +348,7 @@ static void what_exits_as_it_is_saved_for_a_requeue_counts_as_requeued(void **st
     ask_requeue(&r, false);
     lab_ended(&r.l, r.job, END_CHECKPOINTED, 85);
     assert_int_equal(row(&r)->state, JOB_PENDING);
-    assert_int_equal(row(&r)->end, END_USER);
+    assert_int_equal(row(&r)->end, END_CANCELLED);
     lab_deinit(&r.l);
 }
 
@@ -378,14 +378,14 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     assert_int_equal(a->saves_asked, 1);
     lab_saved(&r.l, r.job, 1, 40);
     assert_int_equal(a->state, ATTEMPT_STOPPING);
-    assert_int_equal(a->stop_reason, END_USER);
+    assert_int_equal(a->stop_reason, END_CANCELLED);
     assert_true(a->save_first);
     assert_false(wall_is_set(a->requeue_asked_at));
     /* already in progress */
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     lab_ended(&r.l, r.job, END_FAILED, 143); /* killed by the stop */
     assert_int_equal(row(&r)->state, JOB_PENDING);
-    assert_int_equal(row(&r)->end, END_USER);
+    assert_int_equal(row(&r)->end, END_CANCELLED);
     assert_int_equal(row(&r)->used[RETRY_FAILED], 0);
     /* pending: no effect */
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});

@@ -416,7 +416,7 @@ static void the_number_of_nodes_can_be_changed(void **state)
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = j, .by = "ann"}});
     lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = j, .by = "ann"}});
     while (job_attempt(model_job(l.m, j)))
-        lab_ended(&l, j, END_USER, 0);
+        lab_ended(&l, j, END_CANCELLED, 0);
     updates_apply(
         &l, j, BIT(NODES) | BIT(CPUS), (struct job_row){.spec.nodes = 1, .spec.need.cpus = 1});
     shelf_restart(&s, &l);

@@ -42,7 +42,7 @@ static void dependencies_are_replaced_at_both_ends(void **state)
     shelf_restart(&s, &l);
     assert_int_equal(n_depends(&l, third), 1);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = first, .by = "ann"}});
-    lab_ended(&l, first, END_USER, 1); /* no job waits for it any more */
+    lab_ended(&l, first, END_CANCELLED, 1); /* no job waits for it any more */
     assert_false(updates_waits(&l, second));
     assert_true(model_job(l.m, third)->is_waiting);
     lab_apply(&l, updates_depends(third, NULL, 0, false));
@@ -61,7 +61,7 @@ static void dependencies_are_replaced_at_both_ends(void **state)
     updates_refuse_event(&l,
         updates_depends(third,
             &(struct depend_ask){
-                .kind = DEPEND_AFTEROK, .on = first, .has_ended = true, .end = END_USER},
+                .kind = DEPEND_AFTEROK, .on = first, .has_ended = true, .end = END_CANCELLED},
             1, false),
         ERR_CONFLICT, "can never be satisfied");
     shelf_deinit(&s);

@@ -20,7 +20,7 @@ static void withhold(struct running *r, enum withheld why, const char *text)
 static void start_withheld(struct running *r, enum withheld why)
 {
     start(r);
-    lab_ended(&r->l, r->job, END_USER, 0);
+    lab_ended(&r->l, r->job, END_CANCELLED, 0);
     lab_plan(&r->l);
     withhold(r, why, "the issuer gives none; to do: give some");
 }
@@ -109,7 +109,7 @@ static void an_attempt_withheld_late_is_tried_for_half_a_minute(void **state)
     for (int waited_s = 500; waited_s <= 1500; waited_s += 500) {
         struct running r;
         start(&r);
-        lab_ended(&r.l, r.job, END_USER, 0);
+        lab_ended(&r.l, r.job, END_CANCELLED, 0);
         lab_plan(&r.l);
         for (int s = 0; s < waited_s; s += 10) {
             lab_wait(&r.l, 10000);

@@ -61,7 +61,7 @@ static void a_reloaded_model_continues_unchanged(void **state)
     assert_int_equal(lab_submit_cpus(&w.l, 1), w.pending + 1);
     assert_ptr_equal(model_instance_by_provider_id(m, "r1", "i-1"), model_instance(m, 1));
     assert_int_equal(model_node(m, w.owned)->free.cpus, 0);
-    lab_ended(&w.l, w.cancelling, END_USER, 0);
+    lab_ended(&w.l, w.cancelling, END_CANCELLED, 0);
     lab_ended(&w.l, w.running, END_SUCCEEDED, 0);
     lab_take(&w.l);
     shelf_put(&w.s, &w.l.c);

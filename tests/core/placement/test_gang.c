@@ -258,11 +258,11 @@ static void a_cancel_stops_all_ranks_and_is_the_end(void **state)
     trio_start(&t);
     lab_apply(&t.l, (struct event){.type = EV_CANCEL, .cancel = {t.job, "ann"}});
     ranks_ended(&t.l, t.job, 0, END_FAILED, 143);
-    assert_int_equal(ranks_get(&t.l, t.job, 1)->row.stop_reason, END_USER);
+    assert_int_equal(ranks_get(&t.l, t.job, 1)->row.stop_reason, END_CANCELLED);
     ranks_ended(&t.l, t.job, 1, END_FAILED, 143);
     ranks_ended(&t.l, t.job, 2, END_FAILED, 143);
     lab_take(&t.l);
-    assert_int_equal(lab_row(&t.l, t.job)->end, END_USER);
+    assert_int_equal(lab_row(&t.l, t.job)->end, END_CANCELLED);
     lab_deinit(&t.l);
 }
 
@@ -326,10 +326,10 @@ static void nodes_that_wait_for_the_rest_are_not_idle(void **state)
     lab_join_instance(&l, 3, 4);
     lab_plan(&l);
     assert_int_equal(ranks_node_of(&l, job, 2), 3);
-    ranks_ended(&l, job, 0, END_USER, 0);
+    ranks_ended(&l, job, 0, END_CANCELLED, 0);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {job, "ann"}});
-    ranks_ended(&l, job, 1, END_USER, 0);
-    ranks_ended(&l, job, 2, END_USER, 0);
+    ranks_ended(&l, job, 1, END_CANCELLED, 0);
+    ranks_ended(&l, job, 2, END_CANCELLED, 0);
     lab_wait(&l, LAB_IDLE_MS + LAB_COOLDOWN_MS);
     lab_heartbeats(&l);
     lab_plan(&l);

@@ -176,11 +176,11 @@ static void only_the_task_whose_counterpart_failed_is_given_up(void **state)
     lab_cancel(&l, first, "2");
     lab_cancel(&l, first, "3"); /* while they run */
     end_task(&l, first, 0, END_SUCCEEDED);
-    end_task(&l, first, 2, END_USER);
+    end_task(&l, first, 2, END_CANCELLED);
     lab_plan(&l);
     end_task(&l, second, 0, END_SUCCEEDED);
     lab_plan(&l);
-    end_task(&l, first, 3, END_USER);
+    end_task(&l, first, 3, END_CANCELLED);
     lab_plan(&l);
     assert_null(model_job(l.m, second));
     end_task(&l, third, 0, END_SUCCEEDED);
@@ -313,7 +313,7 @@ static void turn(struct run *p)
     } else if (what == 2 && p->fate[i] == OPEN && model_job(p->l.m, p->first)) {
         lab_cancel(&p->l, p->first, text);
         if (lab_task(&p->l, p->first, i))
-            end_task(&p->l, p->first, i, END_USER);
+            end_task(&p->l, p->first, i, END_CANCELLED);
         p->fate[i] = BAD;
     } else if (what == 3 && p->fate[i] == OPEN) {
         end_task(&p->l, p->first, i, END_RECLAIMED);

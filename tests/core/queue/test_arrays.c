@@ -280,7 +280,7 @@ static void some_or_all_tasks_are_cancelled(void **state)
     end_task(&l, job, 2, END_FAILED, 143);
     assert_null(model_job(l.m, job));
     lab_take(&l);
-    assert_int_equal(lab_row(&l, job)->end, END_USER);
+    assert_int_equal(lab_row(&l, job)->end, END_CANCELLED);
 
     int64_t second = submit(&l, "0-9", 0);
     lab_cancel(&l, second, NULL); /* none has begun */

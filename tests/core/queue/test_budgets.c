@@ -187,7 +187,7 @@ static void a_parked_job_returns_the_reserved_cost_of_its_input(void **state)
         assert_true(
             budgets_at(l.m, 0)->reserved >= 8 * USD && budgets_at(l.m, 0)->reserved < 9 * USD);
         lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
-        lab_ended(&l, id, END_USER, 0);
+        lab_ended(&l, id, END_CANCELLED, 0);
         assert_true(budgets_at(l.m, 0)->reserved < USD / 100);
     }
     assert_int_equal(spending_view(&l, 0).spent_uusd, 0);

@@ -326,7 +326,7 @@ static void with_replace_the_next_job_starts_when_the_cancelled_one_has_ended(vo
     assert_int_equal(model_job(b.l.m, first)->row.state, JOB_CANCELLING);
     live(&b, HOUR_MS);
     check_runs(&b, "started 15T01:00, skipped 15T02:00"); /* it did not end before the next */
-    lab_ended(&b.l, first, END_USER, 143);
+    lab_ended(&b.l, first, END_CANCELLED, 143);
     live(&b, MINUTE_MS);
     check_runs(&b, "started 15T03:00");
     /* A waiting job is cancelled at once. */
