@@ -50,5 +50,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_audit = {
-    "audit", CLI_NO_WORDS, "cross-check provider, database and ledger", run, NULL, false};
+const struct verb verb_audit = {"audit", CLI_NO_WORDS, "cross-check provider, database and ledger",
+    run, NULL, false, .examples = "belay audit\n"};

@@ -109,4 +109,6 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_budget = {"budget", "[OPTION...] [list|show NAME]",
-    "list budgets with the amounts spent, set aside and left", run, NULL, false};
+    "list budgets with the amounts spent, set aside and left", run, NULL, false,
+    .examples = "belay budget\n"
+                "belay budget show nlp\n"};

@@ -189,4 +189,7 @@ const struct verb verb_checkpoint = {"checkpoint",
     "[JOB[@ATTEMPT.SEQUENCE]] [DIR]",
     "commit a checkpoint inside a job (exit code 85: stop now); ask a job to save; list, fetch, "
     "verify, pin or delete a job's checkpoints; adopt the store of a cluster that is gone",
-    run, options, false};
+    run, options, false,
+    .examples = "belay checkpoint list 42\n"
+                "belay checkpoint get 42 /tmp/state\n"
+                "belay checkpoint commit    # in a job script\n"};

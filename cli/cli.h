@@ -33,8 +33,9 @@ struct verb {
     int (*run)(int argc, const char **argv);
     /* in addition to --json and --help; may be NULL. vals from 1, no arg pointers */
     const struct poptOption *options;
-    bool job_flags; /* also takes the flags of jobs (flags/directives.h) */
-    bool job_keys;  /* and words KEY=VALUE (flags/updates.h) */
+    bool job_flags;       /* also takes the flags of jobs (flags/directives.h) */
+    bool job_keys;        /* and words KEY=VALUE (flags/updates.h) */
+    const char *examples; /* command lines, each with a newline; shown by --help */
 };
 
 /* The verb's next flag of jobs after `a` (NULL: the first), without those that its own options
@@ -42,6 +43,8 @@ struct verb {
 const struct job_attribute *cli_next_flag(const struct verb *v, const struct job_attribute *a);
 
 extern const struct verb *const cli_verbs[]; /* NULL-terminated, in the order of `belay --help` */
+/* The heading of the group of cli_verbs[i] there. */
+const char *cli_verb_group(size_t i);
 
 /* ---- arguments ---- */
 
@@ -134,7 +137,8 @@ char *cli_home(void);
  * them control it. */
 void cli_print_json(const json_t *v);
 
-/* A table: columns in the given order; cut to the terminal's width, never on a pipe. */
+/* A table: columns in the given order; cut to the terminal's width, never on a pipe. Words for
+ * states are coloured in columns STATE and END, as --color says. */
 struct table;
 struct table *table_create(void);
 void table_column(struct table *t, const char *name, bool right);
@@ -163,14 +167,19 @@ const char *cli_name(const char *name, char mem[CLI_NAME_MAX]);
 void cli_words(const json_t *v, struct buf *out);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
 struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE if absent or not a time */
-/* In this machine's time zone. full: "2026-11-27 10:42:03"; else "10:42" for a time of today and
- * "2026-11-27 10:42" for any other. "-" for WALL_NONE. */
+/* In this machine's time zone, or in UTC with --utc. full: "2026-11-27 10:42:03"; else "10:42" for a
+ * time of today and "2026-11-27 10:42" for any other. "-" for WALL_NONE. */
 #define CLI_LOCAL_MAX 32
 const char *cli_local(struct wall at, bool full, char mem[CLI_LOCAL_MAX]);
+/* cli_local of a JSON member, full. */
+const char *cli_when(const json_t *o, const char *key, char mem[CLI_LOCAL_MAX]);
 /* "3m10s" since an ISO time */
 const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size);
 const char *cli_duration(int64_t ms, char *mem, size_t size);
 const char *cli_usd(int64_t uusd, char *mem, size_t size);
+/* "1 cpu", "2 cpus" */
+#define CLI_COUNT_MAX 48
+const char *cli_count(int64_t n, const char *one, char mem[CLI_COUNT_MAX]);
 
 /* ---- jobs ---- */
 

@@ -26,6 +26,8 @@ static void each_option(const struct verb *v, option_fn fn)
     for (const struct job_attribute *a = NULL; (a = cli_next_flag(v, a));)
         fn(v, &(struct option_shown){a->flag, a->letter, a->takes, a->help});
     fn(v, &(struct option_shown){"json", 0, NULL, "print JSON"});
+    fn(v, &(struct option_shown){"utc", 0, NULL, "times in UTC"});
+    fn(v, &(struct option_shown){"color", 0, "auto|always|never", "colours in tables"});
     fn(v, &(struct option_shown){"help", 'h', NULL, "print the options"});
 }
 
@@ -318,5 +320,6 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_completion = {
-    "completion", "bash|zsh|fish", "print a completion script for a shell", run, NULL, false};
+const struct verb verb_completion = {"completion", "bash|zsh|fish",
+    "print a completion script for a shell", run, NULL, false,
+    .examples = "belay completion bash > ~/.local/share/bash-completion/completions/belay\n"};

@@ -475,4 +475,7 @@ static const struct poptOption options[] = {
 
 const struct verb verb_cron = {"cron",
     "[add|list|edit|pause|resume|run|remove|history] [OPTION...] [ENTRY|SCHEDULE SCRIPT [ARG...]]",
-    "submit a job at the times of a schedule", run, options, true};
+    "submit a job at the times of a schedule", run, options, true,
+    .examples = "belay cron add --name nightly '0 1 * * *' train.sh\n"
+                "belay cron list\n"
+                "belay cron history nightly\n"};

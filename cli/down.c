@@ -227,5 +227,6 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_down = {
-    "down", CLI_NO_WORDS, "save running jobs, then stop belayd and the agent", run, options, false};
+const struct verb verb_down = {"down", CLI_NO_WORDS,
+    "save running jobs, then stop belayd and the agent", run, options, false,
+    .examples = "belay down\n"};

@@ -116,13 +116,14 @@ static void print_resumed(const json_t *d)
 
 void drill_print(const json_t *d)
 {
+    char at[CLI_LOCAL_MAX];
     printf("drill %lld.%lld   %s: %s\n", (long long)cli_int(d, "job", 0),
         (long long)cli_int(d, "number", 0), verdict(d), cli_text(d, "text"));
     print_saved(d);
     print_resumed(d);
     printf("  job         \"%s\" of %s, %s, script %.12s, %s, belay %s, method %lld\n",
         cli_text(d, "name"), cli_text(d, "user"), cli_text(d, "method"), cli_text(d, "script_key"),
-        cli_text(d, "asked_at"), cli_text(d, "version"),
+        cli_when(d, "asked_at", at), cli_text(d, "version"),
         (long long)cli_int(d, "method_version", 0));
 }
 
@@ -375,4 +376,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_drill = {"drill", "[OPTION...] JOB | --list",
-    "save, kill and resume a running job, and certify that it resumes", run, options, false};
+    "save, kill and resume a running job, and certify that it resumes", run, options, false,
+    .examples = "belay drill 42\n"
+                "belay drill --list\n"};

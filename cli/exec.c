@@ -420,7 +420,8 @@ static const struct poptOption attach_options[] = {
 };
 
 const struct verb verb_attach = {"attach", "[OPTION...] JOB",
-    "show a running job's output, and send it input", run_attach, attach_options, false};
+    "show a running job's output, and send it input", run_attach, attach_options, false,
+    .examples = "belay attach 42\n"};
 
 static const struct poptOption options[] = {
     {"tty", 't', POPT_ARG_NONE, NULL, VAL_TTY, "allocate a terminal, for shells and editors", NULL},
@@ -430,4 +431,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_exec = {"exec", "[OPTION...] JOB -- COMMAND [ARG...]",
-    "run a command inside a running job", run, options, false};
+    "run a command inside a running job", run, options, false,
+    .examples = "belay exec 42 -- nvidia-smi\n"
+                "belay exec --pty 42 -- bash\n"};

@@ -17,6 +17,9 @@ static int run_release(int argc, const char **argv)
 }
 
 const struct verb verb_hold = {"hold", "[OPTION...] JOB...",
-    "keep jobs from starting; running jobs continue", run_hold, NULL, false};
+    "keep jobs from starting; running jobs continue", run_hold, NULL, false,
+    .examples = "belay hold 42 43\n"};
 const struct verb verb_release = {"release", "[OPTION...] JOB...", "let held jobs be started again",
-    run_release, change_from_scratch, false};
+    run_release, change_from_scratch, false,
+    .examples = "belay release 42\n"
+                "belay release --from-scratch 42\n"};

@@ -148,5 +148,7 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_logs = {
-    "logs", "[OPTION...] JOB", "print a job's output", run, options, false};
+const struct verb verb_logs = {"logs", "[OPTION...] JOB", "print a job's output", run, options,
+    false,
+    .examples = "belay logs -f 42\n"
+                "belay logs --tail 20 42_7\n"};

@@ -15,16 +15,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void usage(FILE *f)
 {
     fprintf(f,
         "belay: batch jobs on the cheapest capacity, resumed elsewhere when it is reclaimed\n\n"
         "usage: belay VERB [OPTION...] [ARGUMENT...]\n\n");
-    for (size_t i = 0; cli_verbs[i]; i++)
+    const char *group = "";
+    for (size_t i = 0; cli_verbs[i]; i++) {
+        if (!str_eq(cli_verb_group(i), group))
+            fprintf(f, "%s%s:\n", i ? "\n" : "", cli_verb_group(i));
+        group = cli_verb_group(i);
         fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    fprintf(f, "\nbelay VERB --help shows a verb's options. A first job: belay up; belay submit "
-               "train.sh; belay logs -f 1\n");
+    }
+    fprintf(f, "\nbelay help VERB shows a verb's options, with examples. A first job: belay up; "
+               "belay submit train.sh; belay logs -f 1\n");
 }
 
 static const struct verb *find_verb(const char *name)
@@ -54,7 +60,7 @@ static int unknown_verb(const char *name)
 
 /* ---- options ---- */
 
-enum { VAL_JSON = 900, VAL_HELP };
+enum { VAL_JSON = 900, VAL_HELP, VAL_UTC, VAL_COLOR };
 
 /* The flags of jobs as a terminated popt table. The caller frees it. */
 static struct poptOption *job_flag_table(const struct verb *v)
@@ -71,6 +77,26 @@ static struct poptOption *job_flag_table(const struct verb *v)
     return t;
 }
 
+/* The long option of the verb that is most like the name; NULL if none is. */
+static const char *nearest_option(const struct verb *v, const char *name)
+{
+    size_t n = 2;
+    for (const struct poptOption *o = v->options; o && o->longName; o++)
+        n++;
+    const char **names = mem_array(n + job_attributes_count + 1, sizeof(*names));
+    names[0] = "json", names[1] = "help", n = 2;
+    for (const struct poptOption *o = v->options; o && o->longName; o++)
+        names[n++] = o->longName;
+    for (const struct job_attribute *a = NULL; (a = cli_next_flag(v, a));)
+        names[n++] = a->flag;
+    names[n] = NULL;
+    char *word = mem_strndup(name, strcspn(name, "="));
+    const char *near = str_nearest(word, names);
+    free(word);
+    free(names);
+    return near;
+}
+
 static void print_job_keys(void)
 {
     struct updates_shown shown;
@@ -82,6 +108,56 @@ static void print_job_keys(void)
     }
 }
 
+static void print_examples(const struct verb *v)
+{
+    if (!v->examples)
+        return;
+    puts("\nExamples:");
+    for (const char *line = v->examples; *line;) {
+        size_t n = strcspn(line, "\n");
+        printf("  %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* Reports an option that popt refused; suggests the verb's nearest one for an unknown name. */
+static void option_error(const struct verb *v, poptContext pc, int val)
+{
+    const char *bad = poptBadOption(pc, 0), *near = NULL;
+    if (val == POPT_ERROR_BADOPT && str_starts(bad, "--"))
+        near = nearest_option(v, bad + 2);
+    if (near)
+        cli_error("%s: %s; did you mean --%s?", bad, poptStrerror(val), near);
+    else
+        cli_error("%s: %s (belay %s --help lists the options)", bad, poptStrerror(val), v->name);
+}
+
+/* The choice is passed on as the variables that other programs use. */
+static int set_colours(const char *when)
+{
+    if (!str_eq(when, "auto") && !str_eq(when, "always") && !str_eq(when, "never")) {
+        cli_error("--color: expected auto, always or never, found \"%s\"", when);
+        return CLI_USAGE;
+    }
+    if (str_eq(when, "always"))
+        setenv("CLICOLOR_FORCE", "1", 1);
+    else
+        unsetenv("CLICOLOR_FORCE");
+    if (str_eq(when, "never"))
+        setenv("NO_COLOR", "1", 1);
+    return 0;
+}
+
+/* An option that stands where a value is expected: the value was forgotten. */
+static int check_value(const struct verb *v, const char *arg)
+{
+    if (!arg || !str_starts(arg, "--") || !arg[2] || !str_eq(nearest_option(v, arg + 2), arg + 2))
+        return 0;
+    cli_error(
+        "the option before %s needs a value (belay %s --help lists the options)", arg, v->name);
+    return CLI_USAGE;
+}
+
 /* Reads all options; prints help if requested. */
 static int read_options(
     const struct verb *v, poptContext pc, cli_option_fn on_option, void *ctx, struct cli_args *a)
@@ -91,20 +167,26 @@ static int read_options(
         char *arg = poptGetOptArg(pc);
         if (val == VAL_JSON) {
             a->json = 1;
+        } else if (val == VAL_UTC) {
+            setenv("TZ", "UTC0", 1);
+            tzset();
+        } else if (val == VAL_COLOR) {
+            rc = set_colours(arg);
         } else if (val == VAL_HELP) {
             printf("belay %s: %s\n", v->name, v->summary);
             poptPrintHelp(pc, stdout, 0);
             if (v->job_keys)
                 print_job_keys();
+            print_examples(v);
             rc = -1;
         } else {
-            rc = on_option(ctx, val, arg);
+            rc = check_value(v, arg);
+            rc = rc == 0 ? on_option(ctx, val, arg) : rc;
         }
         free(arg);
     }
     if (rc == 0 && val < -1) {
-        cli_error("%s: %s (belay %s --help lists the options)", poptBadOption(pc, 0),
-            poptStrerror(val), v->name);
+        option_error(v, pc, val);
         rc = CLI_USAGE;
     }
     return rc;
@@ -121,6 +203,11 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
         {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(job_flags ? job_flags : none), 0,
             job_flags ? "The job:" : NULL, NULL},
         {"json", 0, POPT_ARG_NONE, NULL, VAL_JSON, "print JSON", NULL},
+        {"utc", 0, POPT_ARG_NONE, NULL, VAL_UTC, "times in UTC instead of this machine's zone",
+            NULL},
+        {"color", 0, POPT_ARG_STRING, NULL, VAL_COLOR,
+            "colours in tables (default auto: on a terminal, unless NO_COLOR is set)",
+            "auto|always|never"},
         {"help", 'h', POPT_ARG_NONE, NULL, VAL_HELP, "print this help and exit", NULL},
         POPT_TABLEEND,
     };
@@ -200,6 +287,12 @@ static int finish(int rc)
     return rc;
 }
 
+static int run_verb(const char *name, int argc, const char **argv)
+{
+    const struct verb *v = find_verb(name);
+    return v ? v->run(argc, argv) : unknown_verb(name);
+}
+
 int main(int argc, char **argv)
 {
     /* for character widths; texts are English, with decimal points */
@@ -209,13 +302,14 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : NULL;
     if (program)
         return finish(slurm_program_run(program, argc, argv));
+    const char *of[] = {argv[0], "--help", NULL}; /* belay help VERB */
+    if (name && str_eq(name, "help") && argc > 2)
+        return finish(run_verb(argv[2], 2, of));
     if (!name || str_eq(name, "--help") || str_eq(name, "-h") || str_eq(name, "help")) {
         usage(name ? stdout : stderr);
-        return name ? CLI_OK : CLI_USAGE;
+        return name ? finish(CLI_OK) : CLI_USAGE;
     }
-    if (str_eq(name, "--version"))
+    if (str_eq(name, "--version") || str_eq(name, "-V"))
         name = "version";
-    const struct verb *v = find_verb(name);
-    int rc = v ? v->run(argc - 1, (const char **)argv + 1) : unknown_verb(name);
-    return finish(rc);
+    return finish(run_verb(name, argc - 1, (const char **)argv + 1));
 }

@@ -157,4 +157,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_nodes = {"nodes", "[OPTION...] [drain|undrain|delete NODE...]",
-    "list, drain or remove nodes", run, options, false};
+    "list, drain or remove nodes", run, options, false,
+    .examples = "belay nodes\n"
+                "belay nodes drain gpu-07\n"};

@@ -74,5 +74,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_offers = {
-    "offers", CLI_NO_WORDS, "list offers with prices and observations", run, options, false};
+const struct verb verb_offers = {"offers", CLI_NO_WORDS, "list offers with prices and observations",
+    run, options, false, .examples = "belay offers\n"};

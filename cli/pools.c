@@ -323,4 +323,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_pools = {"pools", "[OPTION...] [show [POOL] | apply FILE]",
-    "list, show or change pools", run, options, false};
+    "list, show or change pools", run, options, false,
+    .examples = "belay pools\n"
+                "belay pools apply --dry-run pools.yaml\n"};

@@ -48,7 +48,32 @@ struct table {
     struct libscols_table *t;
     struct libscols_line *line;
     size_t column;
+    unsigned states; /* a bit for each column that shows states */
 };
+
+/* Set by --color (main.c) or by the user. */
+static bool has_colours(FILE *out)
+{
+    const char *no = getenv("NO_COLOR"), *force = getenv("CLICOLOR_FORCE");
+    if (force && *force && !str_eq(force, "0"))
+        return true;
+    return !(no && *no) && out == stdout && isatty(STDOUT_FILENO);
+}
+
+static const char *colour_of(const char *state)
+{
+    static const struct {
+        const char *state, *colour;
+    } colours[] = {{"running", "green"}, {"up", "green"}, {"active", "green"},
+        {"succeeded", "green"}, {"pending", "yellow"}, {"cancelling", "yellow"},
+        {"draining", "yellow"}, {"noticed", "yellow"}, {"reclaimed", "yellow"},
+        {"paused", "yellow"}, {"failed", "red"}, {"timeout", "red"}, {"node-lost", "red"},
+        {"lost", "red"}, {"deadline", "red"}, {"over", "red"}};
+    for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
+        if (str_eq(colours[i].state, state))
+            return colours[i].colour;
+    return NULL;
+}
 
 struct table *table_create(void)
 {
@@ -64,6 +89,9 @@ void table_column(struct table *t, const char *name, bool right)
 {
     if (!scols_table_new_column(t->t, name, 0, right ? SCOLS_FL_RIGHT : 0))
         abort();
+    size_t i = scols_table_get_ncols(t->t) - 1;
+    if (i < 32 && (str_eq(name, "STATE") || str_eq(name, "END")))
+        t->states |= 1u << i;
 }
 
 void table_row(struct table *t)
@@ -78,7 +106,10 @@ void table_cell(struct table *t, const char *fmt, ...)
 {
     char text[512];
     VFORMAT(text, fmt);
-    scols_line_set_data(t->line, t->column++, text);
+    scols_line_set_data(t->line, t->column, text);
+    if (t->column < 32 && (t->states >> t->column & 1) && colour_of(text))
+        scols_cell_set_color(scols_line_get_cell(t->line, t->column), colour_of(text));
+    t->column++;
 }
 
 void table_print(struct table *t)
@@ -91,6 +122,7 @@ void table_print_to(struct table *t, FILE *out)
     if (out != stdout)
         /* not cut to the width of a terminal */
         scols_table_set_termforce(t->t, SCOLS_TERMFORCE_NEVER);
+    scols_table_enable_colors(t->t, has_colours(out));
     scols_table_set_stream(t->t, out);
     scols_print_table(t->t);
     scols_unref_table(t->t);
@@ -172,6 +204,11 @@ const char *cli_local(struct wall at, bool full, char mem[CLI_LOCAL_MAX])
     return strftime(mem, CLI_LOCAL_MAX, form, &tm) > 0 ? mem : "-";
 }
 
+const char *cli_when(const json_t *o, const char *key, char mem[CLI_LOCAL_MAX])
+{
+    return cli_local(cli_time(o, key), true, mem);
+}
+
 const char *cli_duration(int64_t ms, char *mem, size_t size)
 {
     time_format_duration(ms, mem, size);
@@ -181,6 +218,12 @@ const char *cli_duration(int64_t ms, char *mem, size_t size)
 const char *cli_usd(int64_t uusd, char *mem, size_t size)
 {
     str_format_usd(uusd, mem, size);
+    return mem;
+}
+
+const char *cli_count(int64_t n, const char *one, char mem[CLI_COUNT_MAX])
+{
+    snprintf(mem, CLI_COUNT_MAX, "%lld %s%s", (long long)n, one, n == 1 ? "" : "s");
     return mem;
 }
 

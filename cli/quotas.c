@@ -22,5 +22,5 @@ static int run(int argc, const char **argv)
     return list_verb(&verb_quotas, "/api/v1/quotas", "quotas", columns, argc, argv);
 }
 
-const struct verb verb_quotas = {
-    "quotas", CLI_NO_WORDS, "list users' and teams' use of their limits", run, NULL, false};
+const struct verb verb_quotas = {"quotas", CLI_NO_WORDS,
+    "list users' and teams' use of their limits", run, NULL, false, .examples = "belay quotas\n"};

@@ -11,4 +11,5 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_requeue = {"requeue", "[OPTION...] JOB...",
-    "save jobs, stop them and queue them again", run, change_requeue, false};
+    "save jobs, stop them and queue them again", run, change_requeue, false,
+    .examples = "belay requeue 42\n"};

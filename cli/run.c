@@ -96,4 +96,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_run = {"run", "[OPTION...] COMMAND [ARG...]",
-    "run one command as a job and show its output", run, options, true};
+    "run one command as a job and show its output", run, options, true,
+    .examples = "belay run -- make -j8 check\n"
+                "belay run -G 1 -- python3 train.py --epochs 3\n"};

@@ -152,6 +152,7 @@ static void print_leftover(const json_t *left, bool has_saved)
     bool is_all = str_eq(keep, "all");
     const char *what = is_all                 ? "all checkpoints"
                        : str_eq(keep, "last") ? "the last checkpoint"
+    char at[CLI_LOCAL_MAX];
                                               : "none";
     if (!json_is_object(left) || (!has_saved && cli_int(left, "tries", 0) == 0))
         return;
@@ -163,7 +164,7 @@ static void print_leftover(const json_t *left, bool has_saved)
     else if (str_eq(cli_text(left, "state"), "cleaning"))
         printf("%s; the rest is being removed", what);
     else
-        printf("all checkpoints until %s, then %s", cli_text(left, "due_at"), what);
+        printf("all checkpoints until %s, then %s", cli_when(left, "due_at", at), what);
     putchar('\n');
     if (cli_int(left, "tries", 0) > 0)
         printf("              cleaning has failed %lld times: see its events clean-failed, or "
@@ -360,11 +361,11 @@ static void print_notify(const json_t *v)
 static void print_finish_by(const json_t *job)
 {
     struct wall by, ended;
-    char in[32];
+    char in[32], at[CLI_LOCAL_MAX];
     bool is_done = str_eq(cli_text(job, "end"), "succeeded") &&
                    time_parse_iso(cli_text(job, "ended_at"), &ended, NULL) == 0 &&
                    time_parse_iso(cli_text(job, "finish_by"), &by, NULL) == 0;
-    printf("finish by     %s", cli_text(job, "finish_by"));
+    printf("finish by     %s", cli_when(job, "finish_by", at));
     if (is_done) {
         cli_duration(ended.ms > by.ms ? ended.ms - by.ms : by.ms - ended.ms, in, sizeof in);
         printf(", done %s %s\n", in, ended.ms > by.ms ? "late" : "early");
@@ -433,13 +434,13 @@ static void print_options(const json_t *job)
 
 static void print_times(const json_t *job)
 {
-    char usd[32];
+    char usd[32], at[CLI_LOCAL_MAX];
     if (cli_int(job, "cron", 0) > 0)
         printf("cron          entry %lld, for %s\n", (long long)cli_int(job, "cron", 0),
-            json_is_string(json_object_get(job, "cron_at")) ? cli_text(job, "cron_at")
+            json_is_string(json_object_get(job, "cron_at")) ? cli_when(job, "cron_at", at)
                                                             : "no time: by hand");
     if (json_is_string(json_object_get(job, "begin_at")))
-        printf("begins        not before %s\n", cli_text(job, "begin_at"));
+        printf("begins        not before %s\n", cli_when(job, "begin_at", at));
     if (json_is_string(json_object_get(job, "finish_by")))
         print_finish_by(job);
     if (json_is_integer(json_object_get(job, "max_uusd")))
@@ -448,18 +449,19 @@ static void print_times(const json_t *job)
         printf(
             "max usd/h     %s\n", cli_usd(cli_int(job, "max_uusd_per_hour", 0), usd, sizeof usd));
     if (json_is_string(json_object_get(job, "deadline_at")))
-        printf("deadline      %s\n", cli_text(job, "deadline_at"));
+        printf("deadline      %s\n", cli_when(job, "deadline_at", at));
 }
 
 static void print_expects(const json_t *e)
 {
-    char usd[32];
+    char usd[32], at[CLI_LOCAL_MAX], late[CLI_LOCAL_MAX];
     if (!json_is_object(e))
         return;
     printf("              %s\n", cli_text(e, "why"));
     if (json_is_string(json_object_get(e, "done_at")))
-        printf("expected      done %s (95th percentile: %s), for %s more\n", cli_text(e, "done_at"),
-            cli_text(e, "late_at"), cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
+        printf("expected      done %s (95th percentile: %s), for %s more\n",
+            cli_when(e, "done_at", at), cli_when(e, "late_at", late),
+            cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
 }
 
 /* Constraints other than the size. */
@@ -507,14 +509,13 @@ static void print_used(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
     struct used u;
-    char cpu[32], could[32], peak[32], asked[32];
+    char cpu[32], could[32], peak[32], asked[32], n_cpus[CLI_COUNT_MAX];
     if (!used_of(v, &u))
         return;
     int64_t cpus = cli_int(job, "cpus", 1) * u.ranks,
             requested_mib = cli_int(job, "memory_mib", 0) * u.ranks;
-    printf("cpu used      %s of %s on %lld cpus: %lld %%\n",
-        cli_duration(u.cpu_ms, cpu, sizeof(cpu)),
-        cli_duration(u.ran_ms * cpus, could, sizeof(could)), (long long)cpus,
+    printf("cpu used      %s of %s on %s: %lld %%\n", cli_duration(u.cpu_ms, cpu, sizeof(cpu)),
+        cli_duration(u.ran_ms * cpus, could, sizeof(could)), cli_count(cpus, "cpu", n_cpus),
         (long long)percent(u.cpu_ms, u.ran_ms * cpus));
     if (u.peak_sum == 0)
         return;
@@ -529,7 +530,8 @@ static void print_used(const json_t *v)
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
-    char age[32], lost[32], limit[32], memory[32] = "no memory limit";
+    char age[32], lost[32], limit[32], memory[32] = "no memory limit", cpus[CLI_COUNT_MAX],
+                                       gpus[CLI_COUNT_MAX];
     printf("job           %lld \"%s\" of %s\n", (long long)cli_int(job, "id", 0),
         cli_text(job, "name"), cli_text(job, "user"));
     printf("state         %s", cli_text(job, "state"));
@@ -541,9 +543,10 @@ static void print_job(const json_t *v)
         snprintf(memory, sizeof(memory), "%lld MiB", (long long)cli_int(job, "memory_mib", 0));
     fputs("needs         ", stdout);
     print_nodes(job);
-    printf("%lld cpus, %s, %lld gpus, market %s, pool %s, time limit %s\n",
-        (long long)cli_int(job, "cpus", 0), memory, (long long)cli_int(job, "gpus", 0),
-        cli_text(job, "market"), cli_text(job, "pool"),
+    printf("%s, %s, %s, market %s, pool %s, time limit %s\n",
+        cli_count(cli_int(job, "cpus", 0), "cpu", cpus), memory,
+        cli_count(cli_int(job, "gpus", 0), "gpu", gpus), cli_text(job, "market"),
+        cli_text(job, "pool"),
         cli_int(job, "time_limit_ms", 0)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");
@@ -627,4 +630,5 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_show = {"show", "[OPTION...] JOB",
-    "show one job, its attempts, its cost and its last events", run, options, false};
+    "show one job, its attempts, its cost and its last events", run, options, false,
+    .examples = "belay show 42\n"};

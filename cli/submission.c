@@ -189,17 +189,31 @@ static int load_wrapped(struct submission *s, const char *wrap, int n_words, str
     return rc;
 }
 
+/* Without a script. Often its name was taken as the value of the last option. */
+static int no_script(const struct submission *s, const char *verb, struct err *e)
+{
+    const json_t *last = json_array_get(s->flags, json_array_size(s->flags) - 1);
+    const char *flag = json_string_value(json_array_get(last, 0)),
+               *value = json_string_value(json_array_get(last, 1));
+    if (value && access(value, R_OK) == 0)
+        return err_set(e, ERR_INVALID,
+            "which script? %s was read as the value of --%s, and nothing follows", value, flag);
+    return err_set(e, ERR_INVALID,
+        "which script? %s%s SCRIPT [ARG...], a script on standard input, or --wrap COMMAND",
+        s->slurm ? "" : "belay ", verb);
+}
+
 static int load_script(struct submission *s, const char *verb, const char *path, const char **args,
     int n_args, struct err *e)
 {
     struct buf script = {0};
     if (!path)
-        return err_set(e, ERR_INVALID,
-            "which script? %s%s SCRIPT [ARG...], a script on standard input, or --wrap COMMAND",
-            s->slurm ? "" : "belay ", verb);
+        return no_script(s, verb, e);
     const char *slash = strrchr(path, '/');
     bool is_input = str_eq(path, "-");
     int rc = read_script(path, &script, e);
+    if (rc == 0 && is_input && script.len == 0)
+        rc = no_script(s, verb, e);
     if (rc == 0)
         rc = submission_build(s, is_input ? "(standard input)" : path, buf_str(&script), script.len,
             is_input ? (s->slurm ? s->slurm : "job")

@@ -55,4 +55,7 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_submit = {"submit", "[OPTION...] SCRIPT [ARG...] | --wrap COMMAND",
-    "submit a job script", run, options, true};
+    "submit a job script", run, options, true,
+    .examples = "belay submit train.sh\n"
+                "belay submit -G 1 --mem 32G -t 8h --finish-by 07:00 train.sh\n"
+                "belay submit -a 0-99%10 --wrap 'python3 step.py $BELAY_ARRAY_INDEX'\n"};

@@ -76,6 +76,7 @@ static void warn_of_user(const char *name)
 /* The token is shown only here: belayd keeps a hash of it. */
 static int create(const json_t *request, bool json)
 {
+    char at[CLI_LOCAL_MAX];
     json_t *v = cli_post("/api/v1/tokens", request);
     const char *user = json_string_value(json_object_get(request, "user"));
     if (v && user)
@@ -86,7 +87,7 @@ static int create(const json_t *request, bool json)
         printf("%s\n", cli_text(v, "token"));
     if (v && !json && isatty(STDERR_FILENO) && json_is_string(json_object_get(v, "expires_at")))
         fprintf(stderr, "token %lld expires at %s\n", (long long)cli_int(v, "id", 0),
-            cli_text(v, "expires_at"));
+            cli_when(v, "expires_at", at));
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
@@ -147,4 +148,7 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_token = {"token", "[OPTION...] create|list|revoke [ID]",
-    "make, list and revoke tokens", run, options, false};
+    "make, list and revoke tokens", run, options, false,
+    .examples = "belay token create --user ann\n"
+                "belay token create --join --pool base\n"
+                "belay token list\n"};

@@ -274,4 +274,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_top = {"top", CLI_NO_WORDS,
-    "show the cluster and running jobs, refreshed continuously", run, options, false};
+    "show the cluster and running jobs, refreshed continuously", run, options, false,
+    .examples = "belay top\n"
+                "belay top --once --user ann\n"};

@@ -375,13 +375,15 @@ static void report(const struct up *u, bool json)
         json_decref(o);
         return;
     }
+    char cpus[CLI_COUNT_MAX];
     printf("belayd is up in %s\n", u->home);
     if (!u->node && !u->no_agent)
         printf("no agent was started: no pool of the configuration is reserved, so this machine "
                "runs no jobs\n");
     if (u->node)
-        printf("node %s: %lld cpus, %lld MiB\n", cli_text(u->node, "name"),
-            (long long)cli_int(u->node, "cpus", 0), (long long)cli_int(u->node, "memory_mib", 0));
+        printf("node %s: %s, %lld MiB\n", cli_text(u->node, "name"),
+            cli_count(cli_int(u->node, "cpus", 0), "cpu", cpus),
+            (long long)cli_int(u->node, "memory_mib", 0));
     printf("submit a job with: belay submit train.sh\n");
 }
 
@@ -426,5 +428,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_up = {
-    "up", CLI_NO_WORDS, "start belayd and an agent on this machine", run, options, false};
+const struct verb verb_up = {"up", CLI_NO_WORDS, "start belayd and an agent on this machine", run,
+    options, false, .examples = "belay up\n"};

@@ -125,4 +125,6 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_update = {"update", "[OPTION...] [JOB] KEY=VALUE...",
-    "change options of submitted jobs", run, NULL, false, true};
+    "change options of submitted jobs", run, NULL, false, true,
+    .examples = "belay update 42 time=12h\n"
+                "belay update 42 priority=50 market=spot\n"};

@@ -2,7 +2,7 @@
  *
  * The list of verbs. Each NAME has a `struct verb verb_NAME` in NAME.c, here, in admin/ or in
  * reports/; but attach is in exec.c, release in hold.c, and slurm in slurm/slurm_verb.c. A new verb
- * is a row, at its place in `belay --help`, and a line in meson.build.
+ * is a row with its group, at its place in `belay --help`, and a line in meson.build.
  */
 #ifndef BELAY_CLI_VERBS_H
 #define BELAY_CLI_VERBS_H
@@ -11,45 +11,45 @@
 
 /* clang-format off */
 #define VERBS(VERB) \
-    VERB(up) \
-    VERB(down) \
-    VERB(submit) \
-    VERB(run) \
-    VERB(list) \
-    VERB(top) \
-    VERB(show) \
-    VERB(why) \
-    VERB(diagnose) \
-    VERB(exec) \
-    VERB(attach) \
-    VERB(logs) \
-    VERB(cancel) \
-    VERB(update) \
-    VERB(requeue) \
-    VERB(hold) \
-    VERB(release) \
-    VERB(drill) \
-    VERB(cron) \
-    VERB(checkpoint) \
-    VERB(nodes) \
-    VERB(shares) \
-    VERB(quotas) \
-    VERB(budget) \
-    VERB(pools) \
-    VERB(offers) \
-    VERB(cost) \
-    VERB(breakeven) \
-    VERB(advise) \
-    VERB(simulate) \
-    VERB(audit) \
-    VERB(admin) \
-    VERB(slurm) \
-    VERB(token) \
-    VERB(completion) \
-    VERB(version)
+    VERB(MACHINE, up) \
+    VERB(MACHINE, down) \
+    VERB(JOBS, submit) \
+    VERB(JOBS, run) \
+    VERB(JOBS, list) \
+    VERB(JOBS, top) \
+    VERB(JOBS, show) \
+    VERB(JOBS, why) \
+    VERB(JOBS, diagnose) \
+    VERB(JOBS, exec) \
+    VERB(JOBS, attach) \
+    VERB(JOBS, logs) \
+    VERB(JOBS, cancel) \
+    VERB(JOBS, update) \
+    VERB(JOBS, requeue) \
+    VERB(JOBS, hold) \
+    VERB(JOBS, release) \
+    VERB(JOBS, drill) \
+    VERB(JOBS, cron) \
+    VERB(JOBS, checkpoint) \
+    VERB(CLUSTER, nodes) \
+    VERB(CLUSTER, shares) \
+    VERB(CLUSTER, quotas) \
+    VERB(CLUSTER, budget) \
+    VERB(CLUSTER, pools) \
+    VERB(CLUSTER, offers) \
+    VERB(MONEY, cost) \
+    VERB(MONEY, breakeven) \
+    VERB(MONEY, advise) \
+    VERB(MONEY, simulate) \
+    VERB(ADMIN, audit) \
+    VERB(ADMIN, admin) \
+    VERB(ADMIN, slurm) \
+    VERB(ADMIN, token) \
+    VERB(ADMIN, completion) \
+    VERB(ADMIN, version)
 /* clang-format on */
 
-#define VERB_DECLARE(name) extern const struct verb verb_##name;
+#define VERB_DECLARE(group, name) extern const struct verb verb_##name;
 VERBS(VERB_DECLARE)
 #undef VERB_DECLARE
 

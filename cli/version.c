@@ -41,5 +41,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_version = {
-    "version", CLI_NO_WORDS, "print the versions of belay and belayd", run, NULL, false};
+const struct verb verb_version = {"version", CLI_NO_WORDS, "print the versions of belay and belayd",
+    run, NULL, false, .examples = "belay version\n"};

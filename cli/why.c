@@ -63,4 +63,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_why = {"why", "[OPTION...] JOB", "say why a job waits", run, NULL, false};
+const struct verb verb_why = {"why", "[OPTION...] JOB", "say why a job waits", run, NULL, false,
+    .examples = "belay why 42\n"};

@@ -318,4 +318,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_breakeven = {"breakeven", "[OPTION...] [FILE]",
-    "rent or buy: compare the cost of owned and rented GPUs", run, options, false};
+    "rent or buy: compare the cost of owned and rented GPUs", run, options, false,
+    .examples = "belay breakeven\n"
+                "belay breakeven gpus.yaml\n"};

@@ -373,4 +373,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_cost = {"cost", "[forecast] [OPTION...]",
-    "show what was spent, or forecast what a job will cost", run, options, false};
+    "show what was spent, or forecast what a job will cost", run, options, false,
+    .examples = "belay cost --by team,month\n"
+                "belay cost forecast -G 8 -t 24h\n"};

@@ -731,5 +731,6 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_simulate = {
-    "simulate", CLI_NO_WORDS, "simulate other pools on the jobs that ran", run, options, false};
+const struct verb verb_simulate = {"simulate", CLI_NO_WORDS,
+    "simulate other pools on the jobs that ran", run, options, false,
+    .examples = "belay simulate --pools=pools.yaml --jobs=jobs.csv\n"};

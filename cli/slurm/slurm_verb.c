@@ -25,4 +25,5 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_slurm = {"slurm", "PROGRAM [ARGUMENT...]",
-    "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun or salloc", run, NULL, false};
+    "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun or salloc", run, NULL, false,
+    .examples = "belay slurm squeue --me\n"};

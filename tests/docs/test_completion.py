@@ -62,7 +62,8 @@ class Completion(unittest.TestCase):
             ("belay token ", ["create", "list", "revoke"]),
             ("belay nodes dr", ["drain"]),
             ("belay completion f", ["fish"]),
-            ("belay why -", ["--json", "--help"]),
+            ("belay why -", ["--json", "--utc", "--color", "--help"]),
+            ("belay why --color ", ["auto", "always", "never"]),
             ("belay submit tra", []),  # a file name: completed by bash itself
             ("belay update 42 ti", ["time="]),
             ("belay update 42 market=", ["any", "spot", "on-demand", "none"]),

@@ -3,13 +3,14 @@
 
 import os
 import re
+import shlex
 import shutil
 import unittest
 from pathlib import Path
 
 import manual
 
-COMMON = {"-h", "--help", "--json"}
+COMMON = {"-h", "--help", "--json", "--utc", "--color"}
 
 
 def sections(page, macro):
@@ -54,6 +55,20 @@ class Man(unittest.TestCase):
             with self.subTest(verb):
                 self.assertEqual(described, manual.options_of_verb(verb))
         self.assertEqual(options_described(sections("belay.1", "Sh")["VERBS"]) & COMMON, COMMON)
+
+    def test_every_verb_has_examples_with_its_own_options(self):
+        for verb in manual.verbs():
+            _, out, _ = manual.run(os.environ["BELAY"], "help", verb)
+            examples = out.partition("\nExamples:\n")[2].splitlines()
+            self.assertTrue(examples, verb)
+            for line in examples:
+                with self.subTest(line):
+                    words = shlex.split(line, comments=True)
+                    self.assertEqual(words[:2], ["belay", verb])
+                    own = words[: words.index("--")] if "--" in words else words
+                    options = {w.split("=")[0] for w in own if re.match(r"--?[A-Za-z]", w)}
+                    if verb != "slurm":
+                        self.assertLessEqual(options, manual.options_of_verb(verb))
 
     def test_every_key_of_update_is_described(self):
         described = " ".join(
