@@ -108,6 +108,16 @@ const struct poptOption change_requeue[] = {
     POPT_TABLEEND,
 };
 
+int change_words(const struct cli_args *a, const char *action, const json_t *body, const char *done)
+{
+    int rc = CLI_OK;
+    for (int i = 0; (rc == CLI_OK || rc == CLI_FAILED) && i < a->n_rest; i++) {
+        int one = change_one(a->rest[i], action, body, done, a->json);
+        rc = one > rc ? one : rc;
+    }
+    return rc;
+}
+
 int change_jobs(
     const struct verb *v, const char *action, const char *done, int argc, const char **argv)
 {
@@ -121,11 +131,9 @@ int change_jobs(
     json_t *body = NULL;
     if (w.from_scratch || w.force)
         body = json_pack("{s:b}", w.from_scratch ? "from_scratch" : "force", 1);
-    for (int i = 0; (rc == CLI_OK || rc == CLI_FAILED) && i < a.n_rest; i++) {
-        int one = change_one(a.rest[i], action, body,
-            w.from_scratch ? "starts again from the beginning" : done, a.json);
-        rc = one > rc ? one : rc;
-    }
+    if (rc == 0)
+        rc = change_words(
+            &a, action, body, w.from_scratch ? "starts again from the beginning" : done);
     json_decref(body);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

@@ -6,28 +6,15 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/job_table.h"
+#include "cli/selection.h"
 #include "cli/since.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 200
 #define LIMIT_MAX 100000
 
-enum {
-    VAL_ALL = 1,
-    VAL_ENDED,
-    VAL_STATE,
-    VAL_USER,
-    VAL_TEAM,
-    VAL_POOL,
-    VAL_NAME,
-    VAL_LABEL,
-    VAL_SINCE,
-    VAL_UNTIL,
-    VAL_SORT,
-    VAL_LIMIT,
-    VAL_WHY
-};
+enum { VAL_ALL = 1, VAL_ENDED, VAL_SINCE, VAL_UNTIL, VAL_SORT, VAL_LIMIT, VAL_WHY };
 
 /* Sort keys that are applied here, to the listed jobs. belayd's own orders decide which jobs are
  * listed. */
@@ -96,11 +83,6 @@ static int add_states(struct choice *c, const char *states, struct err *e)
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    static const char *const plain[] = {[VAL_USER] = "user",
-        [VAL_TEAM] = "team",
-        [VAL_POOL] = "pool",
-        [VAL_NAME] = "name",
-        [VAL_LABEL] = "label"};
     struct choice *c = ctx;
     struct err e;
     int rc = 0;
@@ -116,7 +98,7 @@ static int on_option(void *ctx, int val, const char *arg)
             add(c, "sort", "ended");
         c->is_sort_given = true;
         break;
-    case VAL_STATE:
+    case SELECTION_STATE:
         c->all = true;
         rc = add_states(c, arg, &e);
         break;
@@ -137,7 +119,7 @@ static int on_option(void *ctx, int val, const char *arg)
         add(c, "why", "1");
         break;
     default:
-        add(c, plain[val], arg);
+        selection_add(&c->query, val, arg);
     }
     if (rc == 0)
         return CLI_OK;
@@ -146,31 +128,6 @@ static int on_option(void *ctx, int val, const char *arg)
 }
 
 /* ---- the list ---- */
-
-/* Fetches pages up to the limit. *ret_next: where belayd would continue. */
-static int read_jobs(
-    struct client *c, const struct choice *choice, json_t *all, json_t **ret_next, struct err *e)
-{
-    int64_t before = 0;
-    do {
-        struct buf path = {0};
-        int64_t left = choice->limit - (int64_t)json_array_size(all);
-        json_t *v = NULL;
-        buf_printf(&path, "/api/v1/jobs?limit=%lld%s", (long long)(left < PAGE ? left : PAGE),
-            buf_str(&choice->query));
-        if (before > 0)
-            buf_printf(&path, "&before=%lld", (long long)before);
-        int rc = client_json(c, "GET", buf_str(&path), NULL, &v, e);
-        buf_deinit(&path);
-        if (rc != 0)
-            return rc;
-        json_array_extend(all, json_object_get(v, "jobs"));
-        before = cli_int(v, "next", 0);
-        json_decref(v);
-    } while (before > 0 && (int64_t)json_array_size(all) < choice->limit);
-    *ret_next = before > 0 ? json_integer(before) : json_null();
-    return 0;
-}
 
 static int compare(const void *a, const void *b, void *ctx)
 {
@@ -197,65 +154,26 @@ static json_t *sorted(const json_t *jobs, const struct sort_key *key)
     return out;
 }
 
-static void print_job(struct table *t, const json_t *job, bool why)
-{
-    char progress[48] = "-", money[32], age[32];
-    int64_t done = cli_int(job, "progress", -1), total = cli_int(job, "progress_total", -1);
-    if (done >= 0 && total > 0)
-        snprintf(progress, sizeof(progress), "%lld/%lld", (long long)done, (long long)total);
-    else if (done >= 0)
-        snprintf(progress, sizeof(progress), "%lld", (long long)done);
-    bool ended = str_eq(cli_text(job, "state"), "ended");
-    table_row(t);
-    table_cell(t, "%s", cli_text(job, "ref"));
-    table_cell(t, "%s", cli_text(job, "name"));
-    table_cell(t, "%s", cli_text(job, "user"));
-    table_cell(t, "%s", cli_text(job, ended ? "end" : "state"));
-    table_cell(t, "%lld", (long long)cli_int(job, "attempts", 0));
-    table_cell(t, "%lld", (long long)cli_int(job, "reclaims", 0));
-    table_cell(t, "%s", progress);
-    table_cell(t, "%s", cli_text(job, "node"));
-    table_cell(t, "%s", cli_usd(cli_int(job, "cost_uusd", 0), money, sizeof(money)));
-    table_cell(t, "%s", cli_ago(job, "submitted_at", age, sizeof(age)));
-    if (why)
-        table_cell(t, "%s", cli_text(json_object_get(job, "why"), "text"));
-}
-
-static void print_jobs(const json_t *jobs, const struct choice *c)
-{
-    static const struct {
-        const char *title;
-        bool right;
-    } columns[] = {{"ID", true}, {"NAME", false}, {"USER", false}, {"STATE", false},
-        {"ATTEMPTS", true}, {"RECLAIMS", true}, {"PROGRESS", true}, {"NODE", false}, {"COST", true},
-        {"AGE", true}, {"WHY", false}};
-    struct table *t = table_create();
-    size_t i;
-    json_t *job;
-    for (i = 0; i < sizeof(columns) / sizeof(columns[0]) - !c->why; i++)
-        table_column(t, columns[i].title, columns[i].right);
-    json_array_foreach(jobs, i, job) print_job(t, job, c->why);
-    table_print(t);
-    if (json_array_size(jobs) == 0)
-        cli_print_empty(
-            c->all ? "no such jobs" : "no such active jobs (belay list -a includes ended ones)");
-}
-
 static int list(const struct choice *choice, bool json, struct err *e)
 {
     struct client *c = NULL;
-    json_t *all = json_array(), *next = NULL;
+    json_t *all = json_array();
+    int64_t next = 0;
     int rc = client_create(&c, e);
     if (rc == 0)
-        rc = read_jobs(c, choice, all, &next, e);
+        rc = selection_read(c, buf_str(&choice->query), 0, choice->limit, all, &next, e);
     client_destroy(c);
     if (rc == 0) {
-        json_t *jobs = sorted(all, choice->key),
-               *v = json_pack("{s:o,s:o}", "jobs", jobs, "next", next);
+        json_t *jobs = sorted(all, choice->key), *v = json_pack("{s:o,s:o}", "jobs", jobs, "next",
+                                                     next > 0 ? json_integer(next) : json_null());
         if (json)
             cli_print_json(v);
         else
-            print_jobs(jobs, choice);
+            job_table(jobs, choice->why);
+        if (!json && json_array_size(jobs) == 0)
+            cli_print_empty(choice->all
+                                ? "no such jobs"
+                                : "no such active jobs (belay list -a includes ended ones)");
         json_decref(v);
     }
     json_decref(all);
@@ -280,20 +198,7 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "include ended jobs", NULL},
     {"ended", 'e', POPT_ARG_NONE, NULL, VAL_ENDED, "only ended jobs, latest end first", NULL},
-    {"state", 's', POPT_ARG_STRING, NULL, VAL_STATE,
-        "only jobs in these states: pending, running, cancelling, unfolded, ended; or that ended "
-        "like this: succeeded, failed, ...",
-        "LIST"},
-    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only jobs of these users", "LIST"},
-    {"account", 'A', POPT_ARG_STRING, NULL, VAL_TEAM, "only jobs of these teams", "LIST"},
-    {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "alias of --account", "LIST"},
-    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
-        "only jobs that may run, run or ran in these pools", "LIST"},
-    {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME,
-        "only jobs of this name, where * matches any text; repeatable", "NAME"},
-    {"label", 'l', POPT_ARG_STRING, NULL, VAL_LABEL,
-        "only jobs with this label, or NAME with any value; repeated labels must all match",
-        "NAME=VALUE"},
+    SELECTION_OPTIONS,
     {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE, "leave out jobs that had ended by then", "TIME"},
     {"until", 0, POPT_ARG_STRING, NULL, VAL_UNTIL, "leave out jobs submitted later", "TIME"},
     {"sort", 0, POPT_ARG_STRING, NULL, VAL_SORT,
@@ -306,4 +211,7 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_list = {"list", CLI_NO_WORDS, "list jobs", run, options, false};
+const struct verb verb_list = {"list", CLI_NO_WORDS, "list jobs", run, options, false,
+    .examples = "belay list\n"
+                "belay list --ended --since 24h --user ann\n"
+                "belay list --state pending --why\n"};

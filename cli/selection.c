@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See selection.h.
+ */
+#include "cli/selection.h"
+
+#include "base/str.h"
+#include <string.h>
+
+#define PAGE 200
+
+void selection_add(struct buf *query, int val, const char *arg)
+{
+    static const char *const names[] = {[SELECTION_STATE] = "state",
+        [SELECTION_USER] = "user",
+        [SELECTION_TEAM] = "team",
+        [SELECTION_POOL] = "pool",
+        [SELECTION_NAME] = "name",
+        [SELECTION_LABEL] = "label"};
+    buf_printf(query, "&%s=", names[val]);
+    str_url_encode(query, arg, strlen(arg));
+}
+
+int selection_read(struct client *c, const char *query, int64_t before, int64_t limit, json_t *jobs,
+    int64_t *ret_next, struct err *e)
+{
+    do {
+        struct buf path = {0};
+        int64_t left = limit - (int64_t)json_array_size(jobs);
+        json_t *v = NULL;
+        buf_printf(
+            &path, "/api/v1/jobs?limit=%lld%s", (long long)(left < PAGE ? left : PAGE), query);
+        if (before > 0)
+            buf_printf(&path, "&before=%lld", (long long)before);
+        int rc = client_json(c, "GET", buf_str(&path), NULL, &v, e);
+        buf_deinit(&path);
+        if (rc != 0)
+            return rc;
+        json_array_extend(jobs, json_object_get(v, "jobs"));
+        before = cli_int(v, "next", 0);
+        json_decref(v);
+    } while (before > 0 && (int64_t)json_array_size(jobs) < limit);
+    *ret_next = before;
+    return 0;
+}
