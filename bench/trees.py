@@ -70,6 +70,7 @@ def system(tree, mib):
 def git(tree, *words):
     subprocess.run(
         ["git", "-C", tree, "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+        + ["-c", "gc.auto=0"]  # in the background, it locks out the gc below
         + list(words),
         check=True,
         stdout=subprocess.DEVNULL,
