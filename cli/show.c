@@ -9,6 +9,7 @@
 #include "cli/flags/notify.h"
 #include "cli/flags/retry.h"
 #include "cli/reports/job_use.h"
+#include "cli/timeline.h"
 #include "cli/verbs.h"
 
 #include "base/str.h"
@@ -16,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define TIMELINE_WIDTH 64
 
 enum { VAL_EVENTS = 1 };
 
@@ -149,10 +152,10 @@ static void print_priority(const json_t *job)
 static void print_leftover(const json_t *left, bool has_saved)
 {
     const char *keep = cli_text(left, "keep");
+    char at[CLI_LOCAL_MAX];
     bool is_all = str_eq(keep, "all");
     const char *what = is_all                 ? "all checkpoints"
                        : str_eq(keep, "last") ? "the last checkpoint"
-    char at[CLI_LOCAL_MAX];
                                               : "none";
     if (!json_is_object(left) || (!has_saved && cli_int(left, "tries", 0) == 0))
         return;
@@ -570,6 +573,8 @@ static void print_job(const json_t *v)
     print_money(job);
     print_drills(v);
     if (json_array_size(json_object_get(v, "attempts")) > 0) {
+        putchar('\n');
+        timeline_print(v, TIMELINE_WIDTH);
         putchar('\n');
         print_attempts(json_object_get(v, "attempts"), job);
     }
