@@ -433,4 +433,4 @@ static const struct poptOption options[] = {
 const struct verb verb_exec = {"exec", "[OPTION...] JOB -- COMMAND [ARG...]",
     "run a command inside a running job", run, options, false,
     .examples = "belay exec 42 -- nvidia-smi\n"
-                "belay exec --pty 42 -- bash\n"};
+                "belay exec -t 42 -- bash\n"};

@@ -839,6 +839,35 @@ class Local(unittest.TestCase):
         self.assertEqual((job["max_uusd"], job.get("max_uusd_per_hour")), (9000000, None))
         self.ok("cron", "remove", "dear-nightly.sh")
 
+    def test_cancel_selects_jobs(self):
+        script = self.h.script("true\n")
+        jobs = [self.submit("--hold", "--name", "pick-%d" % i, script) for i in range(5)]
+        first, last = jobs[0], jobs[-1]
+        left = lambda: [j["id"] for j in self.json("list", "--name", "pick-*")["jobs"]][::-1]
+        of_these = "%d-%d" % (jobs[1], jobs[2])
+
+        dry = self.ok("cancel", "--dry-run", of_these)
+        self.assertIn("2 jobs would be cancelled", dry)
+        self.assertIn(" pick-1 ", dry)
+        self.assertEqual(
+            [j["id"] for j in self.json("cancel", "-n", "--name", "pick-*")["jobs"]], jobs[::-1]
+        )
+        self.assertEqual(left(), jobs)
+        none = self.ok("cancel", "--name", "pick-*", "--user", "another-user")
+        self.assertEqual(none, "0 jobs are being cancelled\n")
+
+        self.assertEqual(self.ok("cancel", of_these), "2 jobs are being cancelled\n")
+        self.assertEqual(left(), [first, jobs[3], last])
+        both = self.ok("cancel", "--name", "pick-*", "%d-%d" % (first, jobs[2]))
+        self.assertEqual(both, "1 job is being cancelled\n")
+        self.assertEqual(left(), [jobs[3], last])
+        counts = self.json("cancel", "--name", "pick-*", "--state", "pending")
+        self.assertEqual(counts, {"cancelled": 2, "ended": 0, "denied": 0})
+        self.assertEqual(left(), [])
+        for words in ([], ["--dry-run"], ["--dry-run", "42_7"], ["-n", "9-3"], ["--name"]):
+            with self.subTest(words):
+                self.assertEqual(self.h.belay("cancel", *words).returncode, 2)
+
     def test_cancel_ends_a_job_and_its_processes(self):
         mark = os.path.join(self.h.dir, "sleeper")
         os.symlink("/bin/sleep", mark)
