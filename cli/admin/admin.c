@@ -137,4 +137,7 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_admin = {"admin", "[OPTION...] backup|verify|restore FILE",
-    "back up belayd's state, verify a backup and restore it", run, options, false};
+    "back up belayd's state, verify a backup and restore it", run, options, false,
+    .examples = "belay admin backup /backup/belay.tar\n"
+                "belay admin verify /backup/belay.tar\n"
+                "belay admin restore --state /var/lib/belay /backup/belay.tar\n"};
