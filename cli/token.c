@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { VAL_JOIN = 1, VAL_POOL, VAL_USER, VAL_ADMIN, VAL_TTL };
+enum { VAL_JOIN = 1, VAL_POOL, VAL_USER, VAL_ADMIN, VAL_ROLE, VAL_SCOPE, VAL_TTL };
 
 static const struct list_column columns[] = {
     {"ID", "id", COLUMN_INT},
     {"KIND", "kind", COLUMN_TEXT},
     {"USER", "user", COLUMN_TEXT},
+    {"ROLE", "role", COLUMN_TEXT},
+    {"SCOPE", "scope", COLUMN_TEXT},
     {"POOL", "pool", COLUMN_TEXT},
     {"MADE", "created_at", COLUMN_AGO},
     {"USED", "used_at", COLUMN_AGO},
@@ -28,6 +30,8 @@ static const struct list_column columns[] = {
 
 static int on_option(void *ctx, int val, const char *arg)
 {
+    static const char *const names[] = {
+        [VAL_POOL] = "pool", [VAL_USER] = "user", [VAL_ROLE] = "role", [VAL_SCOPE] = "scope"};
     json_t *o = ctx;
     int64_t ms;
     struct err e;
@@ -35,8 +39,8 @@ static int on_option(void *ctx, int val, const char *arg)
         json_object_set_new(o, "kind", json_string("join"));
     else if (val == VAL_ADMIN)
         json_object_set_new(o, "admin", json_true());
-    else if (val == VAL_POOL || val == VAL_USER)
-        json_object_set_new(o, val == VAL_POOL ? "pool" : "user", json_text(arg));
+    else if (val != VAL_TTL)
+        json_object_set_new(o, names[val], json_text(arg));
     else if (time_parse_duration(arg, false, &ms, &e) != 0) {
         cli_error("--ttl: %s", e.text);
         return CLI_USAGE;
@@ -49,13 +53,16 @@ static int on_option(void *ctx, int val, const char *arg)
 static int check_request(const json_t *request)
 {
     bool join = str_eq(cli_text(request, "kind"), "join");
-    bool has_user = json_object_get(request, "user") || json_object_get(request, "admin");
+    bool has_user = json_object_get(request, "user") || json_object_get(request, "admin") ||
+                    json_object_get(request, "role") || json_object_get(request, "scope");
     if (!join && json_object_get(request, "pool")) {
-        cli_error("--pool is for join tokens: add --join, or leave --pool out for an API token");
+        cli_error("--pool is for join tokens: add --join, or for an API token that is for one pool "
+                  "use --scope pool=NAME");
         return CLI_USAGE;
     }
     if (join && has_user) {
-        cli_error("--user and --admin are for API tokens: leave them out, or leave out --join");
+        cli_error("--user, --admin, --role and --scope are for API tokens: leave them out, or leave "
+                  "out --join");
         return CLI_USAGE;
     }
     return CLI_OK;
@@ -142,6 +149,10 @@ static const struct poptOption options[] = {
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "user of the API token (default: you)", "NAME"},
     {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN,
         "create an API token with an administrator's rights", NULL},
+    {"role", 0, POPT_ARG_STRING, NULL, VAL_ROLE,
+        "give no more than this role: viewer, member, lead, operator or admin", "ROLE"},
+    {"scope", 0, POPT_ARG_STRING, NULL, VAL_SCOPE,
+        "only for this: read-only, ci, pool=NAME or cron=ENTRY", "SCOPE"},
     {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL,
         "lifetime; 0 is unlimited (default: API 90d, join 1h)", "TIME"},
     POPT_TABLEEND,

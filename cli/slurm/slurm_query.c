@@ -158,8 +158,9 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     json_t *own = NULL, *why = NULL, *start = NULL;
     const char *path = CLI_PATH("/api/v1/jobs/%lld", (long long)cli_int(job, "id", 0));
     bool pending = str_eq(cli_text(job, "state"), "pending"),
-         ended = str_eq(cli_text(job, "state"), "ended");
-    if (!detail && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
+         ended = str_eq(cli_text(job, "state"), "ended"),
+         hidden = json_is_true(json_object_get(job, "hidden")); /* there is no more to ask for */
+    if (!detail && !hidden && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
         /* to distinguish out of memory from killed */
         j.detail = detail = own = slurm_get(w->q->program, w->c, path);
     add_pools(w, job, &pools);
@@ -169,7 +170,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     const char *node = cli_string(json_object_get(job, "node"));
     bool needs_attempts =
         w->q->wants_nodes && !pending && (ended || cli_int(job, "nodes", 1) > 1 || !node);
-    if (!detail && (needs_attempts || w->q->wants_detail))
+    if (!detail && !hidden && (needs_attempts || w->q->wants_detail))
         j.detail = own = slurm_get(w->q->program, w->c, path);
     if (needs_attempts)
         add_nodes(w, j.detail, job, &nodes);
@@ -178,7 +179,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     const char *listed = json_string_value(json_object_get(json_object_get(job, "why"), "code"));
     if (pending && listed)
         j.reason = slurm_reason(listed);
-    else if (pending && w->q->wants_reasons && w->reasons < REASONS_MAX) {
+    else if (pending && !hidden && w->q->wants_reasons && w->reasons < REASONS_MAX) {
         struct err e;
         char *ask = mem_printf("%s/why?brief=1", path);
         w->reasons++;
@@ -187,7 +188,7 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
                 slurm_reason(cli_text(json_array_get(json_object_get(why, "reasons"), 0), "code"));
         free(ask);
     }
-    if (pending && w->q->wants_starts && w->starts++ < STARTS_MAX) {
+    if (pending && !hidden && w->q->wants_starts && w->starts++ < STARTS_MAX) {
         struct err e;
         char *ask = mem_printf("%s/why", path);
         if (client_json(w->c, "GET", ask, NULL, &start, &e) == 0)

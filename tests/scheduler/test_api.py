@@ -976,11 +976,12 @@ class Api(unittest.TestCase):
 
     def test_administration_is_for_administrators(self):
         ann = self.d.token(kind="api", user="ann")
+        bobs = self.d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "bob"})[1]["id"]
         for path, body in (
             ("tokens", {"kind": "api", "admin": True}),
             ("tokens", {"kind": "api", "user": "bob"}),
             ("tokens", {"kind": "join", "pool": "base"}),
-            ("tokens/1/revoke", None),
+            ("tokens/%d/revoke" % bobs, None),
             ("nodes/1/drain", None),
             ("nodes/1/undrain", None),
             ("nodes/1/delete", None),

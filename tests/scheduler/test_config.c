@@ -37,6 +37,34 @@ static void limits_are_read_along_the_path(void **state)
     config_deinit(&c);
 }
 
+static void roles_and_visibility_are_read_or_the_default(void **state)
+{
+    (void)state;
+    struct config c = parse("");
+    assert_int_equal(c.access.visibility, VISIBILITY_TEAM);
+    assert_int_equal(config_role_of(&c.access, "ann"), ROLE_MEMBER);
+    assert_int_equal(c.access.requests_per_second, 100);
+    assert_int_equal(c.access.requests_burst, 1000);
+    config_deinit(&c);
+    c = parse("visibility: all\ndefault_role: viewer\nrequests_per_second: none\n"
+              "requests_burst: 7\nusers: {zoe: admin, ann: operator, bob: viewer, cho: member}\n"
+              "teams:\n  red: {users: [ann, bob, dee], leads: [dee, bob, ann]}\n"
+              "  blue: {users: {dee: 2}, leads: [dee]}\n");
+    assert_int_equal(c.access.visibility, VISIBILITY_ALL);
+    assert_int_equal(config_role_of(&c.access, "zoe"), ROLE_ADMIN);
+    assert_int_equal(config_role_of(&c.access, "ann"), ROLE_OPERATOR);
+    assert_int_equal(config_role_of(&c.access, "bob"), ROLE_LEAD);
+    assert_int_equal(config_role_of(&c.access, "cho"), ROLE_MEMBER);
+    assert_int_equal(config_role_of(&c.access, "dee"), ROLE_LEAD);
+    assert_int_equal(config_role_of(&c.access, "eve"), ROLE_VIEWER);
+    assert_int_equal(c.access.n_users, 5);
+    assert_int_equal(c.access.requests_per_second, 0);
+    assert_int_equal(c.access.requests_burst, 7);
+    assert_true(policy_is_lead(&c.policy, "blue", "dee"));
+    assert_false(policy_is_lead(&c.policy, "blue", "bob"));
+    config_deinit(&c);
+}
+
 static void the_order_is_read_or_the_default(void **state)
 {
     (void)state;
@@ -542,6 +570,7 @@ static void jobs_have_credentials_of_their_own_where_belayd_can_make_them(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roles_and_visibility_are_read_or_the_default),
         cmocka_unit_test(the_order_is_read_or_the_default),
         cmocka_unit_test(limits_are_read_along_the_path),
         cmocka_unit_test(nothing_given_means_one_reserved_pool_and_the_documented_defaults),

@@ -42,6 +42,7 @@ class Roles(unittest.TestCase):
     def test_each_call_is_refused_to_each_lesser_role(self):
         with self.belayd() as d:
             tokens = {role: d.token(kind="api", user=user) for role, user in USERS.items()}
+            connections = {role: d.connect(tls=True) for role in ROLES}
             for role, token in tokens.items():
                 self.assertEqual(d.call("GET", "/api/v1/version", token=token)[1]["role"], role)
             n = 0
@@ -54,7 +55,10 @@ class Roles(unittest.TestCase):
                 for role in ROLES:
                     # numbers that nothing has, and no body: nothing is changed
                     status, body, _ = d.call(
-                        method, re.sub(r"\{\w+\}", "4711", path), token=tokens[role]
+                        method,
+                        re.sub(r"\{\w+\}", "4711", path),
+                        token=tokens[role],
+                        on=connections[role],
                     )
                     refused = status == 403 and re.search(
                         "needs (the role|an administrator)", body["error"]["text"]
@@ -66,6 +70,8 @@ class Roles(unittest.TestCase):
                             # this call asks for an object, too: nobody's
                             self.assertIn("nodes", path, body)
                     n += 1
+            for c in connections.values():
+                c.close()
             self.assertGreater(n, 250)
 
     def test_a_lead_changes_the_jobs_of_the_team_and_an_operator_all(self):
@@ -167,10 +173,12 @@ class Roles(unittest.TestCase):
             if method == "GET" and (path.startswith("/api/") or path == "/metrics"):
                 ids = [entry] if "/crons/" in path else jobs
                 more += [path.replace("{id}", str(i)) for i in ids]
+        c = d.connect(tls=True)
         for path in more:
-            status, body, _ = d.call("GET", path, token=token)
+            status, body, _ = d.call("GET", path, token=token, on=c)
             text = body.decode() if isinstance(body, bytes) else json.dumps(body)
             answers[path] = (status, text)
+        c.close()
         return answers
 
     def test_visibility_says_who_reads_the_jobs_of_others(self):
