@@ -61,8 +61,9 @@ static int check_request(const json_t *request)
         return CLI_USAGE;
     }
     if (join && has_user) {
-        cli_error("--user, --admin, --role and --scope are for API tokens: leave them out, or leave "
-                  "out --join");
+        cli_error(
+            "--user, --admin, --role and --scope are for API tokens: leave them out, or leave "
+            "out --join");
         return CLI_USAGE;
     }
     return CLI_OK;

@@ -160,7 +160,8 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     bool pending = str_eq(cli_text(job, "state"), "pending"),
          ended = str_eq(cli_text(job, "state"), "ended"),
          hidden = json_is_true(json_object_get(job, "hidden")); /* there is no more to ask for */
-    if (!detail && !hidden && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
+    if (!detail && !hidden && str_eq(cli_text(job, "end"), "failed") &&
+        cli_int(job, "exit_code", 0) > 128)
         /* to distinguish out of memory from killed */
         j.detail = detail = own = slurm_get(w->q->program, w->c, path);
     add_pools(w, job, &pools);

@@ -67,18 +67,18 @@ static void read_user(
     ret_user->role = (enum role)role;
 }
 
-static void read_users(struct yaml_reader *root, struct config_access *o)
+static void read_users(struct yaml_reader *r, struct config_access *o)
 {
-    const struct yaml_node *map = yaml_opt_map(root, "users");
-    if (!map || root->rc != 0)
+    const struct yaml_node *map = yaml_opt_map(r, "users");
+    if (!map || r->rc != 0)
         return;
     if (map->n_items > CONFIG_USERS_MAX) {
-        yaml_reader_fail(root, map, "users: at most %d, found %zu", CONFIG_USERS_MAX, map->n_items);
+        yaml_reader_fail(r, map, "users: at most %d, found %zu", CONFIG_USERS_MAX, map->n_items);
         return;
     }
     o->users = mem_array(map->n_items, sizeof(*o->users));
-    for (size_t k = 0; k < map->n_items && root->rc == 0; k++)
-        read_user(root, map->items[k], &o->users[o->n_users++]);
+    for (size_t k = 0; k < map->n_items && r->rc == 0; k++)
+        read_user(r, map->items[k], &o->users[o->n_users++]);
 }
 
 /* Adds the leads of teams, sorts, and leaves of each name one entry, with the highest role. */
@@ -119,17 +119,17 @@ static int64_t opt_requests(struct yaml_reader *r, const char *key, int64_t fall
 }
 
 void config_read_access(
-    struct yaml_reader *root, const struct queue_policy *policy, struct config_access *ret_access)
+    struct yaml_reader *r, const struct queue_policy *policy, struct config_access *ret_access)
 {
     static const char *const default_roles[] = {"viewer", "member", NULL};
     struct config_access o = {0};
     o.visibility =
-        (enum visibility)yaml_opt_enum(root, "visibility", visibility_names, VISIBILITY_TEAM);
-    o.default_role = (enum role)yaml_opt_enum(root, "default_role", default_roles, ROLE_MEMBER);
-    read_users(root, &o);
+        (enum visibility)yaml_opt_enum(r, "visibility", visibility_names, VISIBILITY_TEAM);
+    o.default_role = (enum role)yaml_opt_enum(r, "default_role", default_roles, ROLE_MEMBER);
+    read_users(r, &o);
     add_leads(&o, policy);
-    o.requests_per_second = opt_requests(root, "requests_per_second", 100);
-    o.requests_burst = yaml_opt_i64(root, "requests_burst", 1, REQUESTS_MAX, 1000);
+    o.requests_per_second = opt_requests(r, "requests_per_second", 100);
+    o.requests_burst = yaml_opt_i64(r, "requests_burst", 1, REQUESTS_MAX, 1000);
     *ret_access = o;
 }
 

@@ -43,7 +43,7 @@ struct config_access {
 /* Reads the keys; call it while the caller's reader is at the file's root. policy is already read.
  * Deinit *ret_access in all cases. */
 void config_read_access(
-    struct yaml_reader *root, const struct queue_policy *policy, struct config_access *ret_access);
+    struct yaml_reader *r, const struct queue_policy *policy, struct config_access *ret_access);
 void config_access_deinit(struct config_access *o);
 
 /* The user's role: that of `users:`, at least lead if the user leads a team, else the default. */

@@ -87,6 +87,7 @@ class Configuration(unittest.TestCase):
         agent = agent.split("\n## belay\n")[0]
         read = set()
         for part in (
+            "access",
             "config",
             "notify",
             "offers",
