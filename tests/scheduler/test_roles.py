@@ -8,10 +8,14 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 import unittest
 
 from belayd import BUILD, CONFIG, JOB, WAIT_S, Belayd, Node
+
+sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
+import belay_client  # noqa: E402
 
 ROLES = ["viewer", "member", "lead", "operator", "admin"]
 USERS = dict(zip(ROLES, ["vic", "ben", "lea", "ola", "ada"]))
@@ -114,8 +118,12 @@ class Roles(unittest.TestCase):
                 token=ann,
             )[1]["id"]
             path = "/api/v1/crons/%d" % entry
-            self.check_denied(d.call("POST", path, {"name": "x"}, token=lea), "runs commands as ann")
-            self.check_denied(d.call("POST", path, {"name": "x"}, token=ola), "runs commands as ann")
+            self.check_denied(
+                d.call("POST", path, {"name": "x"}, token=lea), "runs commands as ann"
+            )
+            self.check_denied(
+                d.call("POST", path, {"name": "x"}, token=ola), "runs commands as ann"
+            )
             self.check_denied(d.call("POST", path + "/pause", token=ben), "cron entry")
             for what in ("pause", "resume", "run"):
                 self.assertIn(d.call("POST", path + "/" + what, token=lea)[0], (200, 201))
@@ -150,9 +158,7 @@ class Roles(unittest.TestCase):
             {"name": SECRET, "schedule": "0 3 * * *", "job": spec},
             token=token,
         )[1]["id"]
-        self.assertEqual(
-            d.call("POST", "/api/v1/jobs/%d/cancel" % jobs[1], token=token)[0], 200
-        )
+        self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % jobs[1], token=token)[0], 200)
         Node(d).begin(jobs[0])
         return jobs, entry
 
@@ -364,6 +370,52 @@ class Roles(unittest.TestCase):
                     stderr=subprocess.PIPE,
                 )
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
+            client = belay_client.Client(
+                server=d.url, token=token, ca_file=os.path.join(d.state, "ca.pem")
+            )
+            for _ in range(3):
+                self.assertEqual(client.version()["user"], "ann")
+
+    def test_the_lists_of_the_commands_have_the_jobs_of_others_without_what_they_are(self):
+        with self.belayd() as d:
+            jobs, _ = self.secrets(d, d.token(kind="api", user="ann"))
+            pending = d.call(
+                "POST", "/api/v1/jobs", {**JOB, "cpus": 4000}, token=d.token(kind="api", user="ann")
+            )[1]["id"]
+            path = os.path.join(d.dir, "token")
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+                f.write(d.token(kind="api", user="cho"))
+            squeue = os.path.join(d.dir, "squeue")
+            os.symlink(os.path.join(BUILD, "cli/belay"), squeue)
+
+            def run(*words):
+                return subprocess.run(
+                    words,
+                    env={
+                        **os.environ,
+                        "BELAY_SERVER": d.url,
+                        "BELAY_TOKEN_FILE": path,
+                        "BELAY_CA_FILE": os.path.join(d.state, "ca.pem"),
+                    },
+                    timeout=WAIT_S,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    universal_newlines=True,
+                )
+
+            for words in (
+                (squeue, "-h", "-o", "%i %j %u %t %r %N %Z"),
+                (os.path.join(BUILD, "cli/belay"), "list"),
+                (os.path.join(BUILD, "cli/belay"), "top", "-1"),
+            ):
+                done = run(*words)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+                self.assertNotIn(SECRET, done.stdout)
+                self.assertIn("ann", done.stdout)
+            self.assertIn("%d - ann PD" % pending, run(squeue, "-h", "-o", "%i %j %u %t").stdout)
+            done = run(squeue, "-h", "-j", str(jobs[0]))
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("job %d is ann's" % jobs[0], done.stderr)
 
 
 if __name__ == "__main__":
