@@ -32,7 +32,7 @@ void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE])
 
 void chunk_hash_begin(struct chunk_work *w)
 {
-    int ok = EVP_DigestInit_ex(w->hash, EVP_sha256(), NULL);
+    int ok = EVP_DigestInit_ex(w->hash, w->sha256, NULL);
 
     assert(ok == 1);
     (void)ok;
@@ -54,6 +54,13 @@ void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE])
 
     assert(ok == 1 && len == sizeof(digest));
     str_hex(digest, sizeof(digest), out);
+}
+
+void chunk_hash_with(struct chunk_work *w, const void *p, size_t n, char out[CHUNK_HEX_SIZE])
+{
+    chunk_hash_begin(w);
+    chunk_hash_add(w, p, n);
+    chunk_hash_end(w, out);
 }
 
 /* Compresses p into w->packed. Returns the compressed size, or 0 if it saves less than 5 %. */
@@ -87,11 +94,10 @@ void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored
     *ret_stored = packed ? packed : n;
 }
 
-int chunk_unpack(
+int chunk_expand(
     struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e)
 {
     const void *p = w->object.data;
-    char hash[CHUNK_HEX_SIZE];
 
     if (w->object.len < n) {
         size_t got = ZSTD_decompressDCtx(w->dctx, w->content, CKPT_CHUNK_BYTES, p, w->object.len);
@@ -106,7 +112,20 @@ int chunk_unpack(
         return err_set(
             e, ERR_CORRUPT, "chunk %s: %zu bytes instead of %zu", sha256, w->object.len, n);
     }
-    chunk_hash(p, n, hash);
+    *ret_p = p;
+    return 0;
+}
+
+int chunk_unpack(
+    struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e)
+{
+    char hash[CHUNK_HEX_SIZE];
+    const void *p;
+    int rc = chunk_expand(w, n, sha256, &p, e);
+
+    if (rc)
+        return rc;
+    chunk_hash_with(w, p, n, hash);
     if (!str_eq(hash, sha256))
         return err_set(e, ERR_CORRUPT, "chunk %s: its content does not have this hash", sha256);
     *ret_p = p;
@@ -121,10 +140,11 @@ static void work_init(struct chunk_work *w)
         .object = {.data = mem_pages(CKPT_CHUNK_BYTES + DIRECT_MORE),
             .cap = CKPT_CHUNK_BYTES + DIRECT_MORE},
         .hash = EVP_MD_CTX_new(),
+        .sha256 = EVP_MD_fetch(NULL, "SHA256", NULL),
         .cctx = ZSTD_createCCtx(),
         .dctx = ZSTD_createDCtx(),
     };
-    if (!w->hash || !w->cctx || !w->dctx)
+    if (!w->hash || !w->sha256 || !w->cctx || !w->dctx)
         abort(); /* out of memory */
     w->object.data[0] = '\0';
 }
@@ -134,6 +154,7 @@ static void work_deinit(struct chunk_work *w)
     free(w->content);
     free(w->packed);
     EVP_MD_CTX_free(w->hash);
+    EVP_MD_free(w->sha256);
     ZSTD_freeCCtx(w->cctx);
     ZSTD_freeDCtx(w->dctx);
     buf_deinit(&w->object);

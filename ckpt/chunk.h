@@ -21,6 +21,7 @@ struct chunk_work {
     void *content; /* CKPT_CHUNK_BYTES, and CRYPT_MORE */
     void *packed;  /* space for a frame of the worst case, and CRYPT_MORE */
     struct evp_md_ctx_st *hash;
+    struct evp_md_st *sha256; /* fetched once, which takes longer than hashing a small file */
     struct ZSTD_CCtx_s *cctx;
     struct ZSTD_DCtx_s *dctx;
     struct buf object; /* read from the store */
@@ -32,6 +33,9 @@ void chunk_hash_begin(struct chunk_work *w);
 void chunk_hash_add(struct chunk_work *w, const void *p, size_t n);
 void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
 
+/* As chunk_hash, faster for small n. */
+void chunk_hash_with(struct chunk_work *w, const void *p, size_t n, char out[CHUNK_HEX_SIZE]);
+
 /* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is w->content or
  * w->packed, so there is space for CRYPT_MORE after it, until the next call with w. zstd level 1,
  * and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
@@ -40,6 +44,11 @@ void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored
 /* The inverse: unpacks w->object into w->content. ERR_CORRUPT unless it is exactly n bytes with
  * this hash. *ret_p is borrowed until the next call with w. */
 int chunk_unpack(
+    struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e);
+
+/* As chunk_unpack, but leaves the hash of the content to the caller: of a pack, each chunk has
+ * one. */
+int chunk_expand(
     struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e);
 
 /* Runs fn for 0 .. n-1 on a few threads, the caller's included, each with its own memory. Stops at

@@ -25,13 +25,15 @@
  * order, not overlapping; the rest are holes); "xattrs" are in the order of their names, their
  * values in hex. Version 1, which is still read, has none of the three, and is one line.
  *
- * Version 4 is written if there are packs. It has chunks of a second form, and a third list:
+ * Version 6 is written if there are packs. It has chunks of a second form, and a third list:
  *     {"pack":1,"at":8192,"size":512,"sha256":"<hex>"}, ...
  *     ],"packs":[
  *     {"sha256":"<hex>","size":4194304,"stored":1048576}
  *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}
  * "pack" counts from 1, "at" is an offset in the content of that pack. Two chunks may be in the
- * same place, if their content is the same: the hash of each is checked.
+ * same place, if their content is the same: the hash of each is checked. The hash of a pack names
+ * it, and need not be that of its content (pack.h). In version 4, otherwise the same and still
+ * read, it is.
  *
  * Version 3 is the stored form of an encrypted manifest (sealed.h), version 5 that of a compressed
  * one (shrunk.h). Everything here is pure: no I/O.
@@ -47,8 +49,9 @@
 
 #define MANIFEST_VERSION 2
 #define MANIFEST_VERSION_SEALED 3    /* of an encrypted manifest: sealed.h */
-#define MANIFEST_VERSION_PACKS 4     /* of one with packs */
+#define MANIFEST_VERSION_PACKS_4 4   /* of one with packs that are named by their content */
 #define MANIFEST_VERSION_SHRUNK 5    /* of a compressed one: shrunk.h */
+#define MANIFEST_VERSION_PACKS 6     /* of one with packs */
 #define MANIFEST_DEPTH_MAX 64        /* components of a path */
 #define MANIFEST_CUT_BYTES (1 << 20) /* files below this size are in packs */
 /* above so many small files, several of them share a chunk */

@@ -335,7 +335,7 @@ static int parse_pack(const json_t *v, const char *path, struct manifest *m, str
     return parse_object(v, path, manifest_add_pack(m), e);
 }
 
-/* Of version 4: in a pack, or not. check_packs checks that it lies in its pack. */
+/* Of versions 4 and 6: in a pack, or not. check_packs checks that it lies in its pack. */
 static int parse_any_chunk(const json_t *v, const char *path, struct manifest *m, struct err *e)
 {
     struct manifest_chunk *c;
@@ -573,11 +573,11 @@ static int skip_lines(struct lines *l, const char *close, const char *name, stru
     return err_set(e, ERR_INVALID, "%s: the list has no end", name);
 }
 
-/* Versions 2 and 4. */
+/* Versions 2, 4 and 6. */
 static int parse_by_lines(const char *text, size_t n, int64_t version, bool only_chunks,
     struct manifest *m, struct err *e)
 {
-    bool packs = version == MANIFEST_VERSION_PACKS;
+    bool packs = version == MANIFEST_VERSION_PACKS || version == MANIFEST_VERSION_PACKS_4;
     struct lines l = {.at = text, .end = text + n};
     int rc = parse_head_line(&l, m, e);
 
@@ -593,7 +593,7 @@ static int parse_by_lines(const char *text, size_t n, int64_t version, bool only
     if (!rc && l.at != l.end)
         rc = err_set(e, ERR_INVALID, "unexpected text after its chunks");
     if (!rc && packs && m->n_packs == 0)
-        rc = err_set(e, ERR_INVALID, "version 4 without packs");
+        rc = err_set(e, ERR_INVALID, "version %" PRId64 " without packs", version);
     return rc ? rc : check_packs(m, e);
 }
 
@@ -606,11 +606,11 @@ static int parse_text(
 
     if (version < 1)
         return err_set(e, ERR_INVALID, "it does not begin as one of " FORMAT " does");
-    if (version > MANIFEST_VERSION_SHRUNK || version == MANIFEST_VERSION_SEALED)
+    if (version > MANIFEST_VERSION_PACKS || version == MANIFEST_VERSION_SEALED)
         return err_set(e, ERR_UNSUPPORTED,
             "it was written by a later belay (format version %" PRId64
             ", this one reads %d): upgrade this machine",
-            version, MANIFEST_VERSION_SHRUNK);
+            version, MANIFEST_VERSION_PACKS);
     if (version == MANIFEST_VERSION_SHRUNK)
         return err_set(e, ERR_INVALID, "it is compressed twice");
     if (version != 1)

@@ -59,6 +59,6 @@ bool nearby_read(
     stop_reading(&r);
     if (missing)
         return false;
-    chunk_hash(w->content, (size_t)c->size, hash);
+    chunk_hash_with(w, w->content, (size_t)c->size, hash);
     return str_eq(hash, c->sha256);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/pack.h"
+#include "base/hash.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +17,39 @@ void pack_append(struct pack_content *c, uint32_t chunk, size_t n_bytes)
     c->n_bytes += n_bytes;
 }
 
-static int by_hash(const void *a, const void *b)
+static void index_init(struct pack_index *x, const struct manifest *m)
 {
-    const struct manifest_chunk *const *x = a, *const *y = b;
+    size_t cap = 16;
 
-    return strcmp((*x)->sha256, (*y)->sha256);
+    while (cap < 2 * m->n_chunks)
+        cap *= 2;
+    *x = (struct pack_index){
+        .chunks = m->chunks, .slots = mem_array(cap, sizeof(x->slots[0])), .mask = cap - 1};
+}
+
+/* The slot of the chunk with this content, or the free slot where it would be. */
+static uint32_t *index_find(const struct pack_index *x, const struct manifest_chunk *c)
+{
+    size_t i = hash_bytes(HASH_INIT, c->sha256, 16) & x->mask;
+
+    while (x->slots[i]) {
+        const struct manifest_chunk *other = &x->chunks[x->slots[i] - 1];
+
+        if (other->size == c->size && str_eq(other->sha256, c->sha256))
+            break;
+        i = (i + 1) & x->mask;
+    }
+    return &x->slots[i];
 }
 
 static void index_previous(struct packs *p)
 {
     const struct manifest *m = p->previous;
 
-    p->by_hash = mem_array(m->n_chunks + 1, sizeof(p->by_hash[0]));
+    index_init(&p->before, m);
     for (size_t i = 0; i < m->n_chunks; i++)
         if (m->chunks[i].pack && p->old[m->chunks[i].pack - 1].is_used)
-            p->by_hash[p->n_by_hash++] = &m->chunks[i];
-    if (p->n_by_hash)
-        qsort(p->by_hash, p->n_by_hash, sizeof(p->by_hash[0]), by_hash);
+            *index_find(&p->before, &m->chunks[i]) = (uint32_t)i + 1;
 }
 
 static int64_t *count_live(const struct manifest *m)
@@ -71,13 +89,17 @@ void packs_init(struct packs *p, struct manifest *m, const struct manifest *prev
     p->old = mem_array(previous->n_packs + 1, sizeof(p->old[0]));
     choose_old(p, ranks, compacts);
     index_previous(p);
+    index_init(&p->claimed, m);
+    p->same = mem_array(m->n_chunks + 1, sizeof(p->same[0]));
     p->rest.bytes = mem_pages(CKPT_CHUNK_BYTES + CRYPT_MORE);
 }
 
 void packs_deinit(struct packs *p)
 {
     free(p->old);
-    free(p->by_hash);
+    free(p->before.slots);
+    free(p->claimed.slots);
+    free(p->same);
     free(p->rest.bytes);
     free(p->rest.chunks);
     pthread_mutex_destroy(&p->lock);
@@ -85,7 +107,7 @@ void packs_deinit(struct packs *p)
 }
 
 /* Call with the lock held. */
-static uint32_t name(struct packs *p, const struct manifest_chunk *object)
+static uint32_t add_pack(struct packs *p, const struct manifest_chunk *object)
 {
     struct manifest_chunk *pack = manifest_add_pack(p->m);
 
@@ -96,21 +118,32 @@ static uint32_t name(struct packs *p, const struct manifest_chunk *object)
 
 bool packs_find(struct packs *p, struct manifest_chunk *c)
 {
-    const struct manifest_chunk *key = c, *const * found, *old;
+    uint32_t found = *index_find(&p->before, c);
+    const struct manifest_chunk *old = found ? &p->previous->chunks[found - 1] : NULL;
 
-    found = p->n_by_hash ? bsearch(&key, p->by_hash, p->n_by_hash, sizeof(p->by_hash[0]), by_hash)
-                         : NULL;
-    old = found ? *found : NULL;
-    if (!old || old->size != c->size || !p->old[old->pack - 1].is_used)
+    if (!old || !p->old[old->pack - 1].is_used)
         return false;
     struct pack_old *pack = &p->old[old->pack - 1];
     pthread_mutex_lock(&p->lock);
     if (!pack->as)
-        pack->as = name(p, &p->previous->packs[old->pack - 1]);
+        pack->as = add_pack(p, &p->previous->packs[old->pack - 1]);
     pthread_mutex_unlock(&p->lock);
     c->pack = pack->as;
     c->at = old->at;
     return true;
+}
+
+bool packs_claim(struct packs *p, size_t i)
+{
+    uint32_t *slot;
+
+    pthread_mutex_lock(&p->lock);
+    slot = index_find(&p->claimed, &p->m->chunks[i]);
+    p->same[i] = *slot;
+    if (!*slot)
+        *slot = (uint32_t)i + 1;
+    pthread_mutex_unlock(&p->lock);
+    return p->same[i] == 0;
 }
 
 bool packs_add_rest(struct packs *p, struct pack_content *c)
@@ -135,12 +168,32 @@ bool packs_add_rest(struct packs *p, struct pack_content *c)
     return !fits;
 }
 
+void packs_name(const struct packs *p, const struct pack_content *c, struct chunk_work *w,
+    struct manifest_chunk *object)
+{
+    chunk_hash_begin(w);
+    for (size_t i = 0; i < c->n_chunks; i++)
+        chunk_hash_add(w, p->m->chunks[c->chunks[i]].sha256, CHUNK_HEX_SIZE - 1);
+    chunk_hash_end(w, object->sha256);
+}
+
+void packs_finish(struct packs *p)
+{
+    for (size_t i = 0; i < p->m->n_chunks; i++)
+        if (p->same[i]) {
+            const struct manifest_chunk *claimed = &p->m->chunks[p->same[i] - 1];
+
+            p->m->chunks[i].pack = claimed->pack;
+            p->m->chunks[i].at = claimed->at;
+        }
+}
+
 void packs_place(struct packs *p, const struct pack_content *c, const struct manifest_chunk *object)
 {
     uint32_t number, at = 0;
 
     pthread_mutex_lock(&p->lock);
-    number = name(p, object);
+    number = add_pack(p, object);
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < c->n_chunks; i++) {
         struct manifest_chunk *chunk = &p->m->chunks[c->chunks[i]];

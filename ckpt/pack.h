@@ -13,11 +13,14 @@
  *
  * A small file is a chunk of its own (manifest_cut), named in the manifest by its hash and its
  * place in a pack. A pack is an object like any other: at most 4 MiB of content, compressed as a
- * whole, named by its hash, stored below chunks/ATTEMPT/ and never changed. So linking, encryption,
- * damage, cleaning and fences need nothing new: a pack stays as long as a kept manifest names it.
+ * whole, stored below chunks/ATTEMPT/ and never changed. So linking, encryption, damage, cleaning
+ * and fences need nothing new: a pack stays as long as a kept manifest names it. Its name is the
+ * hash of the hashes of its chunks, so their content is hashed only once; a reader verifies each
+ * chunk that it needs. (It may also be that of the content, as in manifests of version 4.)
  *
  * A save reads the new and changed files and looks for the hash of each in the manifest before. If
- * an old pack has it, the new manifest names that place; all other content goes to new packs.
+ * an old pack has it, the new manifest names that place. All other content goes to new packs, once
+ * even if several files have it.
  *
  * There is no separate compaction: a save that finds an old pack not worth keeping does not name
  * it, and stores its live content again, read from the job's own files. As ever, the new pack is
@@ -51,12 +54,20 @@ struct pack_content {
 
 void pack_append(struct pack_content *c, uint32_t chunk, size_t n_bytes); /* n_bytes are there */
 
+/* Positions of chunks by their hash: open addressing. */
+struct pack_index {
+    const struct manifest_chunk *chunks; /* borrowed */
+    uint32_t *slots;                     /* from 1; 0 = free */
+    size_t mask;
+};
+
 /* Packs of one save. Thread-safe where not said otherwise. */
 struct packs {
     struct manifest *m;              /* being built; only its chunks in packs, and its packs */
     const struct manifest *previous; /* the manifest before, or empty */
-    const struct manifest_chunk **by_hash; /* chunks of previous that are in packs */
-    size_t n_by_hash;
+    struct pack_index before;        /* chunks of previous that are in packs */
+    struct pack_index claimed;       /* chunks of m for new packs */
+    uint32_t *same;                  /* of m's chunks: the claimed one, from 1; 0 = none */
     struct pack_old {
         bool is_used;         /* worth keeping, and, once the caller has looked, in the store */
         uint32_t as;          /* its number in m; 0 = not named yet */
@@ -74,12 +85,23 @@ void packs_deinit(struct packs *p);
 /* If an old pack in use has the content of c (by hash and size), sets where. */
 bool packs_find(struct packs *p, struct manifest_chunk *c);
 
+/* For chunk i of m, whose hash is known and which no old pack has: true if it is to be stored. If
+ * not, another chunk of this save has the same content, and packs_finish says where. */
+bool packs_claim(struct packs *p, size_t i);
+
 /* Adds c to the rest and leaves c empty; or, if the two do not fit into one pack, exchanges them:
  * true, and c is then to be stored. c->bytes may be another buffer in any case. */
 bool packs_add_rest(struct packs *p, struct pack_content *c);
 
-/* Names a stored pack, and says of its chunks where they are. */
+/* Sets the name of the object that is to have this content, which is m's. */
+void packs_name(const struct packs *p, const struct pack_content *c, struct chunk_work *w,
+    struct manifest_chunk *object);
+
+/* Records a stored pack, and says of its chunks where they are. */
 void packs_place(
     struct packs *p, const struct pack_content *c, const struct manifest_chunk *object);
+
+/* Call when all packs are placed, from one thread. */
+void packs_finish(struct packs *p);
 
 #endif

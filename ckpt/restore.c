@@ -234,20 +234,6 @@ static int restore_here(struct restore *r, const struct manifest_chunk *c, struc
     return *ret_done && !in_place ? write_chunk(r, c, w->content, e) : 0;
 }
 
-/* Content of a chunk of a pack, which was read. */
-static int write_packed(
-    struct restore *r, const struct manifest_chunk *c, const char *pack, struct err *e)
-{
-    char hash[CHUNK_HEX_SIZE];
-
-    chunk_hash(pack + c->at, (size_t)c->size, hash);
-    if (!str_eq(hash, c->sha256))
-        return err_set(e, ERR_CORRUPT,
-            "%" PRId64 " bytes at %" PRIu32 " of a pack are not what its manifest says", c->size,
-            c->at);
-    return write_chunk(r, c, pack + c->at, e);
-}
-
 /* Restores all chunks of object i of r->objects, which is read if one of them needs it. */
 static int restore_object(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
@@ -257,6 +243,7 @@ static int restore_object(void *ctx, struct chunk_work *w, size_t i, struct err 
     const uint32_t *chunks = r->objects.chunks + first;
     uint32_t *left = mem_array(n + 1, sizeof(*left));
     const void *content = NULL;
+    bool is_pack = i < m->n_packs;
     int rc = 0;
 
     for (size_t k = 0; !rc && k < n; k++) {
@@ -267,11 +254,13 @@ static int restore_object(void *ctx, struct chunk_work *w, size_t i, struct err 
             left[n_left++] = chunks[k];
     }
     if (!rc && n_left)
-        rc = layout_read_chunk(
-            r->job, m, i < m->n_packs ? &m->packs[i] : &m->chunks[left[0]], w, &content, e);
-    for (size_t k = 0; !rc && k < n_left; k++)
-        rc = i < m->n_packs ? write_packed(r, &m->chunks[left[k]], content, e)
-                            : write_chunk(r, &m->chunks[left[k]], content, e);
+        rc = is_pack ? layout_read_pack(r->job, m, &m->packs[i], left, n_left, w, &content, e)
+                     : layout_read_chunk(r->job, m, &m->chunks[left[0]], w, &content, e);
+    for (size_t k = 0; !rc && k < n_left; k++) {
+        const struct manifest_chunk *c = &m->chunks[left[k]];
+
+        rc = write_chunk(r, c, (const char *)content + (is_pack ? c->at : 0), e);
+    }
     free(left);
     return rc;
 }

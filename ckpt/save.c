@@ -301,7 +301,8 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
 
         crypt_seal(key, what.s, p, stored);
     }
-    rc = store_put(s->job->store, name->s, p, n, !key && p == w->content ? c->sha256 : NULL, e);
+    bool has_hash = !key && p == w->content && !c->pack; /* a pack's is another one */
+    rc = store_put(s->job->store, name->s, p, n, has_hash ? c->sha256 : NULL, e);
     if (rc == ERR_CONFLICT) { /* another chunk of this save has the same content */
         rc = find_new(s, name, c, &c->stored, e);
         if (!rc && !c->stored)
@@ -380,10 +381,10 @@ static int gather(
     rc = read_chunk(s, w, i, (char *)w->content + c->n_bytes, e);
     if (rc)
         return rc;
-    if (packs_find(&s->packs, chunk))
-        atomic_fetch_add(&s->reused_bytes, chunk->size);
-    else
+    if (!packs_find(&s->packs, chunk) && packs_claim(&s->packs, i))
         pack_append(c, (uint32_t)i, (size_t)chunk->size);
+    else
+        atomic_fetch_add(&s->reused_bytes, chunk->size);
     return 0;
 }
 
@@ -391,10 +392,15 @@ static int gather(
 static int put_pack(
     struct save *s, struct chunk_work *w, const struct pack_content *c, struct err *e)
 {
-    struct manifest_chunk pack = {.size = (int64_t)c->n_bytes};
+    struct manifest_chunk pack = {.size = (int64_t)c->n_bytes, .pack = MANIFEST_NO_PACK};
+    /* without packs, neighbouring files shared chunks: this may be the content of one */
+    bool by_content = s->previous.n_chunks && !s->previous.n_packs;
     int rc;
 
-    chunk_hash(w->content, c->n_bytes, pack.sha256);
+    if (by_content)
+        chunk_hash(w->content, c->n_bytes, pack.sha256);
+    else
+        packs_name(&s->packs, c, w, &pack);
     rc = put_chunk(s, w, &pack, e);
     if (!rc)
         packs_place(&s->packs, c, &pack);
@@ -483,6 +489,8 @@ static int store_chunks(struct save *s, const atomic_int *cancel, struct err *e)
         rc = chunk_for_each(s->n_parts, save_part, s, cancel, e);
     if (!rc)
         rc = chunk_for_each(s->packs.rest.n_bytes > 0, save_rest, s, cancel, e);
+    if (!rc)
+        packs_finish(&s->packs);
     packs_deinit(&s->packs);
     own_deinit(&s->own);
     if (rc && rc != ERR_CANCELLED)

@@ -7,6 +7,7 @@
 #include "ckpt/chunk.h"
 #include "base/mem.h"
 #include "fuzz/check.h"
+#include <openssl/evp.h>
 #include <stdint.h>
 #include <zstd.h>
 
@@ -18,6 +19,8 @@ static struct chunk_work *the_work(void)
     if (!w.content)
         w = (struct chunk_work){.content = mem_alloc(CKPT_CHUNK_BYTES),
             .packed = mem_alloc(ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)),
+            .hash = EVP_MD_CTX_new(),
+            .sha256 = EVP_MD_fetch(NULL, "SHA256", NULL),
             .cctx = ZSTD_createCCtx(),
             .dctx = ZSTD_createDCtx()};
     return &w;

@@ -473,9 +473,30 @@ struct chunk_read {
     const struct manifest *m;
     const struct manifest_chunk *c;
     struct layout_name name;
+    const uint32_t *chunks; /* of a pack, to be verified; else NULL */
+    size_t n_chunks;
     struct chunk_work *work;
     const void *p; /* the content */
 };
+
+/* Sets r->p and verifies the chunks there. id: of the pack, for errors. */
+static int open_pack(struct chunk_read *r, const char *id, struct err *e)
+{
+    const struct manifest_chunk *pack = r->c;
+    char hash[CHUNK_HEX_SIZE];
+    int rc = chunk_expand(r->work, (size_t)pack->size, id, &r->p, e);
+
+    for (size_t i = 0; !rc && i < r->n_chunks; i++) {
+        const struct manifest_chunk *c = &r->m->chunks[r->chunks[i]];
+
+        chunk_hash_with(r->work, (const char *)r->p + c->at, (size_t)c->size, hash);
+        if (!str_eq(hash, c->sha256))
+            rc = err_set(e, ERR_CORRUPT,
+                "%" PRId64 " bytes at %" PRIu32 " of pack %s are not what its manifest says",
+                c->size, c->at, id);
+    }
+    return rc;
+}
 
 static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
 {
@@ -499,24 +520,40 @@ static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
         return err_wrap(e, "chunk %s", id);
     if (rc)
         return rc;
+    if (r->chunks)
+        return open_pack(r, id, e);
     rc = chunk_unpack(w, (size_t)c->size, c->sha256, &r->p, e);
     if (rc && key)
         rc = err_set(e, ERR_CORRUPT, "chunk %s: its content does not match its manifest", id);
     return rc;
 }
 
+static int read_object(struct chunk_read *r, const void **ret_p, struct err *e)
+{
+    const struct manifest *m = r->m;
+    size_t bytes = (size_t)layout_chunk_bytes(m->key, r->c->stored);
+    int rc;
+
+    r->name = layout_chunk(r->job, m->key, m->id.attempt, r->c->sha256);
+    rc = read_verified(r->job, r->name.s, bytes, read_chunk, r, e);
+    if (!rc)
+        *ret_p = r->p;
+    return rc;
+}
+
 int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m,
     const struct manifest_chunk *c, struct chunk_work *w, const void **ret_p, struct err *e)
 {
-    struct chunk_read r = {.job = j, .m = m, .c = c, .work = w};
-    int rc;
+    return read_object(&(struct chunk_read){.job = j, .m = m, .c = c, .work = w}, ret_p, e);
+}
 
-    r.name = layout_chunk(j, m->key, m->id.attempt, c->sha256);
-    rc = read_verified(
-        j, r.name.s, (size_t)layout_chunk_bytes(m->key, c->stored), read_chunk, &r, e);
-    if (!rc)
-        *ret_p = r.p;
-    return rc;
+int layout_read_pack(const struct ckpt_job *j, const struct manifest *m,
+    const struct manifest_chunk *pack, const uint32_t *chunks, size_t n, struct chunk_work *w,
+    const void **ret_p, struct err *e)
+{
+    struct chunk_read r = {.job = j, .m = m, .c = pack, .chunks = chunks, .n_chunks = n, .work = w};
+
+    return read_object(&r, ret_p, e);
 }
 
 void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why)

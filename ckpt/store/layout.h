@@ -91,10 +91,15 @@ int layout_seal_manifest(
  * and after. */
 int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err *e);
 
-/* Reads one object of m's (a pack, or a chunk that is in none) into w, decrypts and verifies it;
- * *ret_p as chunk_unpack. A missing one is ERR_CORRUPT too. */
+/* Reads a chunk of m's that is in no pack into w, decrypts and verifies it; *ret_p as chunk_unpack.
+ * A missing one is ERR_CORRUPT too. */
 int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m,
     const struct manifest_chunk *c, struct chunk_work *w, const void **ret_p, struct err *e);
+
+/* As layout_read_chunk, of a pack. Verifies n of its chunks (positions in m->chunks). */
+int layout_read_pack(const struct ckpt_job *j, const struct manifest *m,
+    const struct manifest_chunk *pack, const uint32_t *chunks, size_t n, struct chunk_work *w,
+    const void **ret_p, struct err *e);
 
 /* Moves a damaged object (a full name) to "damaged/", with a log line; a failure is only logged. */
 void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why);

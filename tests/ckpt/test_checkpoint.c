@@ -587,7 +587,7 @@ static void a_manifest_in_a_wrong_place_is_damage(void **state)
 
 static void a_checkpoint_of_a_later_belay_is_not_passed_over(void **state)
 {
-    static const char body[] = "{\"format\":\"belay-checkpoint\",\"version\":6,";
+    static const char body[] = "{\"format\":\"belay-checkpoint\",\"version\":7,";
     struct scratch *s = *state;
     struct ckpt_restored r;
     char hash[CHUNK_HEX_SIZE], text[300];

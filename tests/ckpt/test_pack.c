@@ -101,6 +101,31 @@ static void a_changed_file_costs_its_own_bytes(void **state)
     assert_same_tree(s->tree, s->out);
 }
 
+static void the_same_content_is_stored_once(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+
+    for (int i = 0; i < 50; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "f%02d", i);
+        write_random(s->tree, name, FILE_BYTES, (uint64_t)(i % 2));
+    }
+    stats = save(s, 1, 1);
+    assert_in_range(stats.stored_bytes, 2 * FILE_BYTES, 2 * FILE_BYTES + 200);
+    assert_int_equal(stats.reused_bytes, 48 * FILE_BYTES);
+    restore(s, 2);
+    assert_same_tree(s->tree, s->out);
+    write_random(s->tree, "a", FILE_BYTES, 1);
+    write_random(s->tree, "b", FILE_BYTES, 2);
+    write_random(s->tree, "z", FILE_BYTES, 2);
+    stats = save(s, 2, 1);
+    assert_in_range(stats.stored_bytes, FILE_BYTES, FILE_BYTES + 200);
+    restore(s, 3);
+    assert_same_tree(s->tree, s->out);
+}
+
 /* Each save changes other files: all content is replaced several times. */
 static void packs_of_which_little_is_live_are_stored_again(void **state)
 {
@@ -323,6 +348,35 @@ static void a_checkpoint_of_version_2_is_restored_and_built_upon(void **state)
     assert_same_tree(s->tree, s->out);
 }
 
+/* A store of the belay that named packs by their content, byte for byte. */
+static void a_checkpoint_of_version_4_is_restored_and_built_upon(void **state)
+{
+    struct scratch *s = *state;
+    struct copying c = {.s = s};
+    struct ckpt_job old = {.store = s->job.store, .cluster = "bench", .job = 1};
+    struct ckpt_restored r;
+    struct ckpt_stats stats;
+    struct err e;
+
+    OK(store_open("file://" DATA "/version4", NULL, &c.from, &e));
+    OK(c.from->ops->list(c.from, "", copy_object, &c, &e));
+    store_close(c.from);
+    OK(ckpt_restore(&old, 2, s->out, NULL, &r, &e));
+    assert_int_equal(r.stats.bytes, 19);
+    OK(fs_remove_tree(s->tree, &e));
+    assert_int_equal(rename(s->out, s->tree), 0);
+    OK(ckpt_fence(&old, 2, &e));
+    OK(ckpt_save(&old, (struct ckpt_id){2, 1}, s->tree, -1, NULL, &stats, &e));
+    assert_int_equal(stats.stored_bytes, 0);
+    write_text(s->tree, "sub/b", "another second\n");
+    OK(ckpt_save(&old, (struct ckpt_id){2, 2}, s->tree, -1, NULL, &stats, &e));
+    assert_int_equal(stats.stored_bytes, 15);
+    OK(ckpt_clean(&old, 2, (struct ckpt_keep){.newest = 1}, NULL, NULL, &e));
+    OK(ckpt_restore(&old, 3, s->out, NULL, &r, &e));
+    assert_int_equal(r.id.sequence, 2);
+    assert_same_tree(s->tree, s->out);
+}
+
 /* ---- the memory of a save ---- */
 
 static int n_trims;
@@ -438,12 +492,14 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_changed_file_costs_its_own_bytes),
+        TEST(the_same_content_is_stored_once),
         TEST(packs_of_which_little_is_live_are_stored_again),
         TEST(a_save_that_is_in_a_hurry_does_not_compact),
         TEST(many_small_saves_leave_few_packs),
         TEST(a_damaged_pack_takes_only_checkpoints_that_name_it),
         TEST(a_manifest_that_says_wrong_places_is_set_aside),
         TEST(a_checkpoint_of_version_2_is_restored_and_built_upon),
+        TEST(a_checkpoint_of_version_4_is_restored_and_built_upon),
         TEST(the_memory_of_a_large_manifest_is_given_back),
         TEST(a_large_manifest_is_stored_compressed),
         cmocka_unit_test(a_compressed_manifest_is_read_only_if_it_is_whole),
