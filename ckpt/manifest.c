@@ -244,6 +244,12 @@ static int compare_path(const void *path, const void *entry)
     return strcmp(path, ((const struct manifest_entry *)entry)->path);
 }
 
+/* Whether two paths have the same parent, of n bytes. */
+static bool same_parent(const char *path, const char *before, size_t n)
+{
+    return strncmp(path, before, n + 1) == 0 && !strchr(before + n + 1, '/');
+}
+
 /* The entry before i that is path's parent must be a directory. */
 static int check_parent(const struct manifest *m, size_t i, struct err *e)
 {
@@ -252,8 +258,8 @@ static int check_parent(const struct manifest *m, size_t i, struct err *e)
     const struct manifest_entry *parent;
     char *name;
 
-    if (!slash)
-        return 0;
+    if (!slash || (i > 0 && same_parent(path, m->entries[i - 1].path, (size_t)(slash - path))))
+        return 0; /* of the one before it was checked */
     name = mem_strndup(path, (size_t)(slash - path));
     parent = bsearch(name, m->entries, i, sizeof(m->entries[0]), compare_path);
     free(name);

@@ -23,7 +23,12 @@
 #define PACKED_AT ",\"at\":"
 #define PACKED_SIZE ",\"size\":"
 #define PACKED_HASH ",\"sha256\":\""
-#define DIGITS_MAX 10 /* of their numbers */
+#define ENTRY_PATH "{\"path\":\""
+#define ENTRY_TYPE "\",\"type\":\""
+#define ENTRY_TARGET ",\"target\":\""
+#define ENTRY_MODE ",\"mode\":"
+#define ENTRY_MTIME ",\"mtime_ns\":"
+#define ENTRY_SIZE ",\"size\":"
 #define LINE_MAX_BYTES                                                                             \
     (1u << 20) /* twice the longest path, 64 KiB of attributes in hex and 4096 extents */
 #define TAIL_START ",\"sha256\":\""
@@ -121,8 +126,38 @@ static void add_line(struct buf *out, json_t *item, bool is_last)
     buf_adds(out, is_last ? "\n" : ",\n");
 }
 
-/* There may be very many of these, so they are written, and take_packed reads them, without a
- * JSON object in between. */
+/* True if JSON has this text as it is between its quotes. */
+static bool is_plain(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] < 0x20 || s[i] == '"' || s[i] == '\\')
+            return false;
+    return true;
+}
+
+/* There may be very many entries, and chunks in packs, so they are written, and take_entry and
+ * take_packed read them, without a JSON object in between. */
+static void add_entry(struct buf *out, const struct manifest_entry *entry, bool is_last)
+{
+    const char *target = entry->target;
+
+    if (entry->extra || !is_plain(entry->path, strlen(entry->path)) ||
+        (target && !is_plain(target, strlen(target)))) {
+        add_line(out, entry_json(entry), is_last);
+        return;
+    }
+    buf_printf(out, ENTRY_PATH "%s" ENTRY_TYPE "%s\"", entry->path, type_names[entry->type]);
+    if (target)
+        buf_printf(out, ENTRY_TARGET "%s\"", target);
+    else
+        buf_printf(out, ENTRY_MODE "%" PRId32, entry->mode);
+    if (entry->type != MANIFEST_HARD)
+        buf_printf(out, ENTRY_MTIME "%" PRId64, entry->mtime_ns);
+    if (entry->type == MANIFEST_FILE)
+        buf_printf(out, ENTRY_SIZE "%" PRId64, entry->size);
+    buf_adds(out, is_last ? "}\n" : "},\n");
+}
+
 static void add_packed(struct buf *out, const struct manifest_chunk *c, bool is_last)
 {
     buf_printf(out,
@@ -156,7 +191,7 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *e)
     add_head(out, m);
     buf_adds(out, ENTRIES_OPEN "\n");
     for (size_t i = 0; !rc && i < m->n_entries; i++) {
-        add_line(out, entry_json(&m->entries[i]), i + 1 == m->n_entries);
+        add_entry(out, &m->entries[i], i + 1 == m->n_entries);
         rc = check_size(m, out, e);
     }
     buf_adds(out, ENTRIES_CLOSE "\n");
@@ -478,16 +513,26 @@ static int parse_head_line(struct lines *l, struct manifest *m, struct err *e)
     return rc;
 }
 
-/* Takes `before` and a number of min .. max, without leading zeros, from *at. */
+static bool take_text(struct lines *l, const char *text)
+{
+    size_t n = strlen(text);
+
+    if ((size_t)(l->end - l->at) < n || memcmp(l->at, text, n) != 0)
+        return false;
+    l->at += n;
+    return true;
+}
+
+/* Takes `before` and a number of min .. max, without leading zeros. */
 static bool take_number(struct lines *l, const char *before, int64_t min, int64_t max, int64_t *ret)
 {
-    size_t n = strlen(before), digits = 0;
     int64_t number = 0;
+    size_t digits = 0;
 
-    if ((size_t)(l->end - l->at) < n || memcmp(l->at, before, n) != 0)
+    if (!take_text(l, before))
         return false;
-    for (l->at += n; l->at < l->end && *l->at >= '0' && *l->at <= '9'; l->at++) {
-        if (++digits > DIGITS_MAX || (digits == 2 && number == 0))
+    for (; l->at < l->end && *l->at >= '0' && *l->at <= '9'; l->at++) {
+        if (number > (INT64_MAX - 9) / 10 || (++digits == 2 && number == 0))
             return false;
         number = 10 * number + (*l->at - '0');
     }
@@ -521,12 +566,77 @@ static bool take_packed(const char *line, size_t n, struct manifest *m)
     return true;
 }
 
-static int parse_line(const char *line, size_t n, const char *path, parse_item_fn fn,
+/* Takes `before` and a string up to its closing quote, which JSON has as it is. */
+static bool take_string(struct lines *l, const char *before, const char **ret, size_t *ret_n)
+{
+    const char *end, *start = l->at + strlen(before);
+
+    if (!take_text(l, before))
+        return false;
+    end = memchr(start, '"', (size_t)(l->end - start));
+    if (!end || end == start || end - start >= CKPT_PATH_MAX ||
+        !is_plain(start, (size_t)(end - start)))
+        return false;
+    l->at = end + 1;
+    *ret = start;
+    *ret_n = (size_t)(end - start);
+    return true;
+}
+
+static bool take_type(struct lines *l, enum manifest_type *ret)
+{
+    const char *name;
+    size_t n;
+
+    if (!take_string(l, ENTRY_TYPE + 1, &name, &n))
+        return false;
+    for (int i = 0; type_names[i]; i++)
+        if (strlen(type_names[i]) == n && memcmp(type_names[i], name, n) == 0) {
+            *ret = (enum manifest_type)i;
+            return true;
+        }
+    return false;
+}
+
+/* As take_packed, of an entry that add_entry has written. */
+static bool take_entry(const char *line, size_t n, struct manifest *m)
+{
+    struct lines l = {.at = line, .end = line + n};
+    const char *path, *target = NULL;
+    struct manifest_entry entry = {0}, *added;
+    size_t n_path, n_target = 0;
+    int64_t mode = 0;
+    bool links;
+
+    if (!take_string(&l, ENTRY_PATH, &path, &n_path) || !take_type(&l, &entry.type))
+        return false;
+    links = entry.type == MANIFEST_LINK || entry.type == MANIFEST_HARD;
+    if (links &&
+        (!take_string(&l, ENTRY_TARGET, &target, &n_target) || !str_is_utf8(target, n_target)))
+        return false;
+    if ((!links && !take_number(&l, ENTRY_MODE, 0, 01777, &mode)) ||
+        (entry.type != MANIFEST_HARD &&
+            !take_number(&l, ENTRY_MTIME, 0, INT64_MAX, &entry.mtime_ns)) ||
+        (entry.type == MANIFEST_FILE &&
+            !take_number(&l, ENTRY_SIZE, 0, MANIFEST_BYTES_TOTAL_MAX, &entry.size)) ||
+        !take_text(&l, "}") || l.at != l.end || !str_is_utf8(path, n_path))
+        return false;
+    entry.mode = (int32_t)mode;
+    entry.path = manifest_text(m, path, n_path);
+    entry.target = links ? manifest_text(m, target, n_target) : NULL;
+    added = manifest_add_entry(m);
+    *added = entry;
+    return true;
+}
+
+static int parse_line(const char *line, size_t n, const char *name, size_t i, parse_item_fn fn,
     struct manifest *m, struct err *e)
 {
     json_t *v = NULL;
     int rc = json_parse(line, n, LINE_MAX_BYTES, &v, e);
+    char path[64];
 
+    snprintf(path, sizeof(path), "%s[%zu]", name, i);
     if (rc)
         return err_wrap(e, "%s", path);
     rc = fn(v, path, m, e);
@@ -545,18 +655,17 @@ static int parse_lines(struct lines *l, const char *close, const char *name, siz
 
     for (size_t i = 0; !rc && take_line(l, &line, &n); i++) {
         bool closes = n == strlen(close) && memcmp(line, close, n) == 0;
-        char path[64];
 
-        snprintf(path, sizeof(path), "%s[%zu]", name, i);
         if (i > 0 && comma == closes)
-            return err_set(e, ERR_INVALID, "%s: a comma is missing or superfluous", path);
+            return err_set(e, ERR_INVALID, "%s[%zu]: a comma is missing or superfluous", name, i);
         if (closes)
             return 0;
         if (i >= max)
             return err_set(e, ERR_INVALID, "%s: over %zu", name, max);
         comma = n > 0 && line[n - 1] == ',';
-        if (fn != parse_any_chunk || !take_packed(line, n - comma, m))
-            rc = parse_line(line, n - comma, path, fn, m, e);
+        if (!(fn == parse_any_chunk && take_packed(line, n - comma, m)) &&
+            !(fn == parse_entry && take_entry(line, n - comma, m)))
+            rc = parse_line(line, n - comma, name, i, fn, m, e);
     }
     return rc ? rc : err_set(e, ERR_INVALID, "%s: the list has no end", name);
 }

@@ -97,6 +97,48 @@ static void a_manifest_comes_back_as_it_was_written(void **state)
     buf_deinit(&again);
 }
 
+/* Entries are written without JSON objects, and read so if they have that form. */
+static void entries_are_written_as_json_has_them(void **state)
+{
+    static const char *const paths[] = {
+        "!", "a \"b\"", "back\\slash", "naïve", "new\nline", "slash", "slash/x", "\x7f"};
+    static const char *const lines[] = {"",
+        "{\"path\":\"a \\\"b\\\"\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":-5,\"size\":0},",
+        "{\"path\":\"back\\\\slash\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":-5,\"size\":0},",
+        "{\"path\":\"naïve\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":-5,\"size\":0},",
+        "{\"path\":\"new\\nline\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":-5,\"size\":0},",
+        "{\"path\":\"slash\",\"type\":\"dir\",\"mode\":420,\"mtime_ns\":-5},",
+        "{\"path\":\"slash/x\",\"type\":\"link\",\"target\":\"some/where\",\"mtime_ns\":-5},",
+        "{\"path\":\"\x7f\",\"type\":\"hard\",\"target\":\"!\"}"};
+    static const enum manifest_type types[] = {MANIFEST_FILE, MANIFEST_FILE, MANIFEST_FILE,
+        MANIFEST_FILE, MANIFEST_FILE, MANIFEST_DIR, MANIFEST_LINK, MANIFEST_HARD};
+    struct manifest m = {.job = 1, .id = {1, 1}, .progress = -1}, back;
+    struct buf text = {0};
+    struct err e;
+
+    (void)state;
+    STR_COPY(m.cluster, "lab");
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        add(&m, types[i], paths[i], 0);
+    m.entries[7].target = "!";
+    m.entries[0].mtime_ns = INT64_MAX;
+    OK(manifest_lay_out(&m, &e));
+    OK(manifest_encode(&m, &text, &e));
+    for (size_t i = 1; i < sizeof(lines) / sizeof(lines[0]); i++)
+        assert_non_null(strstr(buf_str(&text), lines[i]));
+    assert_non_null(strstr(buf_str(&text), "\"mtime_ns\":9223372036854775807,\"size\":0}"));
+    OK(manifest_parse(buf_str(&text), text.len, &back, &e));
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        assert_string_equal(back.entries[i].path, paths[i]);
+        assert_int_equal(back.entries[i].type, types[i]);
+        assert_int_equal(back.entries[i].mode, m.entries[i].mode);
+        assert_int_equal(back.entries[i].mtime_ns, m.entries[i].mtime_ns);
+    }
+    manifest_deinit(&back);
+    manifest_deinit(&m);
+    buf_deinit(&text);
+}
+
 static void any_changed_byte_is_found(void **state)
 {
     struct manifest m, back;
@@ -183,6 +225,15 @@ static void an_unsafe_or_impossible_tree_is_refused(void **state)
         DIR_("a") NEXT FILE_("a/", "0"),
         DIR_("a") NEXT FILE_("a/./x", "0"),
         FILE_("a\\u0000b", "0"),
+        FILE_("a\x01", "0"),
+        FILE_("a\xff", "0"),
+        FILE_("a", "00"),
+        FILE_("a", "99999999999999999999"),
+        FILE_("a", "0") "}",
+        "{\"path\":\"a\",\"type\":\"file\",\"mode\":0420,\"mtime_ns\":1,\"size\":0}",
+        "{\"path\":\"a\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":9223372036854775808,\"size\":"
+        "0}",
+        "{\"path\":\"a\",\"type\":\"link\",\"target\":\"\xff\",\"mtime_ns\":1}",
         FILE_("a", "0") NEXT FILE_("a", "0"),
         FILE_("b", "0") NEXT FILE_("a", "0"),
         FILE_("a/x", "0"),
@@ -575,6 +626,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_manifest_comes_back_as_it_was_written),
+        cmocka_unit_test(entries_are_written_as_json_has_them),
         cmocka_unit_test(any_changed_byte_is_found),
         cmocka_unit_test(an_unsafe_or_impossible_tree_is_refused),
         cmocka_unit_test(the_lines_of_a_manifest_have_one_form),
