@@ -60,6 +60,7 @@ struct restore {
     unsigned char *whole; /* per entry: its whole content is in one chunk */
     int root_fd;          /* of the directory being built; -1 = verify only */
     bool resumes;         /* continues an interrupted restore of this manifest */
+    mode_t masked;        /* bits of a mode that a new file does not get */
     struct direct_choice choice;
     atomic_llong reused; /* bytes of content not read from the store */
 };
@@ -98,15 +99,26 @@ static void stop_writing(struct writing *w)
     w->file = NULL;
 }
 
+/* Whether a file in one chunk gets its mode when it is created. (Attributes can be set only on a
+ * file that its owner may write to.) */
+static bool has_mode_at_once(const struct restore *r, const struct manifest_entry *file)
+{
+    bool has_xattrs = file->extra && file->extra->n_xattrs;
+
+    return !has_xattrs && ((mode_t)file->mode & (r->masked | ~(mode_t)0777)) == 0;
+}
+
 static int open_file(
     struct writing *w, const struct manifest_entry *file, bool is_whole, struct err *e)
 {
+    bool has_mode = is_whole && has_mode_at_once(w->restore, file);
     int root_fd = w->restore->root_fd, fd;
 
     if (is_whole && w->restore->resumes)
         unlinkat(root_fd, file->path, 0);
     fd = openat(root_fd, file->path,
-        O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0), 0600);
+        O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0),
+        has_mode ? (mode_t)file->mode : 0600);
     if (fd < 0)
         return err_errno(e, errno, "open '%.300s' of the checkpoint", file->path);
     w->file = file;
@@ -115,12 +127,12 @@ static int open_file(
 }
 
 /* Does the work of entry_finish while the file is open. */
-static int finish_new(int fd, const struct manifest_entry *file, struct err *e)
+static int finish_new(int fd, const struct manifest_entry *file, bool has_mode, struct err *e)
 {
     struct entry_times times = entry_times(file);
     int rc = entry_set_xattrs(fd, file, e);
 
-    if (!rc && (fchmod(fd, (mode_t)file->mode) || futimens(fd, times.v)))
+    if (!rc && ((!has_mode && fchmod(fd, (mode_t)file->mode)) || futimens(fd, times.v)))
         rc = err_errno(e, errno, "finish '%.300s' of the checkpoint", file->path);
     return rc;
 }
@@ -167,7 +179,8 @@ static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
             w->choice, w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
     if (rc)
         rc = err_wrap(e, "write '%.300s' of the checkpoint", p->file->path);
-    return rc || !is_whole ? rc : finish_new(w->fd, p->file, e);
+    return rc || !is_whole ? rc
+                           : finish_new(w->fd, p->file, has_mode_at_once(w->restore, p->file), e);
 }
 
 /* Repeats finish_new for a file in one chunk: an interrupted restore may not have reached it. */
@@ -182,7 +195,7 @@ static int finish_piece(void *ctx, const struct manifest_piece *p, struct err *e
     if (fd < 0 || fchmod(fd, 0600))
         rc = err_errno(e, errno, "finish '%.300s' of the checkpoint", p->file->path);
     if (!rc)
-        rc = finish_new(fd, p->file, e);
+        rc = finish_new(fd, p->file, false, e);
     if (fd >= 0)
         close(fd);
     return rc;
@@ -324,6 +337,18 @@ static int make_root(const struct restore *r, struct err *e)
     return rc;
 }
 
+/* The process's umask, which cannot be read without changing it, and what a default ACL denies. */
+static mode_t find_masked(const struct restore *r)
+{
+    struct stat st;
+    int fd = openat(r->root_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0777);
+    mode_t masked = fd >= 0 && fstat(fd, &st) == 0 ? 0777 & ~st.st_mode : 0777;
+
+    if (fd >= 0)
+        close(fd);
+    return masked;
+}
+
 static int open_root(struct restore *r, struct err *e)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -331,13 +356,16 @@ static int open_root(struct restore *r, struct err *e)
 
     r->root_fd = is_marked(r) ? open(r->temp, flags) : -1;
     r->resumes = r->root_fd >= 0;
-    if (r->resumes)
-        return 0;
-    rc = make_root(r, e);
-    if (rc)
-        return rc;
-    r->root_fd = open(r->temp, flags);
-    return r->root_fd < 0 ? err_errno(e, errno, "open directory %s", r->temp) : 0;
+    if (!r->resumes) {
+        rc = make_root(r, e);
+        if (rc)
+            return rc;
+        r->root_fd = open(r->temp, flags);
+        if (r->root_fd < 0)
+            return err_errno(e, errno, "open directory %s", r->temp);
+    }
+    r->masked = find_masked(r);
+    return 0;
 }
 
 /* Renames temp to dir. If dir was not empty, temp then is its old content. */

@@ -13,10 +13,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -65,25 +67,16 @@ int scan_check_owner(const struct scan *s, const struct stat *st, const char *pa
         path, (unsigned)st->st_uid, (unsigned)s->owner);
 }
 
-/* Opens only regular files; anything else in its place is only examined. */
-static int open_regular(int dir, const char *name)
+/* Opens for examination alone; the path has no link. */
+static int examine(int root_fd, const char *path)
 {
-    int found = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1, why = ELOOP;
-    struct stat st;
+    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int dir = root_fd, fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 
-    if (found < 0)
-        return -1;
-    if (fstat(found, &st) == 0 && S_ISREG(st.st_mode) && (fd = fs_reopen(found)) < 0)
-        why = errno;
-    close(found);
-    errno = why;
-    return fd;
-}
-
-int scan_open(int root_fd, const char *path)
-{
-    int dir = root_fd, fd;
-
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))
+        return fd;
+    /* an older kernel, or a filter of system calls */
     for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
         char *name = mem_strndup(path, (size_t)(slash - path));
 
@@ -95,10 +88,31 @@ int scan_open(int root_fd, const char *path)
             return -1;
         dir = fd;
     }
-    fd = open_regular(dir, path);
+    fd = openat(dir, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (dir != root_fd)
         close(dir);
     return fd;
+}
+
+/* Opens only regular files; anything else in its place is only examined. */
+static int open_regular(int root_fd, const char *path, struct stat *ret_st)
+{
+    int found = examine(root_fd, path), fd = -1, why = ELOOP;
+
+    if (found < 0)
+        return -1;
+    if (fstat(found, ret_st) == 0 && S_ISREG(ret_st->st_mode) && (fd = fs_reopen(found)) < 0)
+        why = errno;
+    close(found);
+    errno = why;
+    return fd;
+}
+
+int scan_open(int root_fd, const char *path)
+{
+    struct stat st;
+
+    return open_regular(root_fd, path, &st);
 }
 
 int scan_read(int fd, char *p, size_t n, int64_t offset, const char *path, struct err *e)
@@ -124,14 +138,13 @@ int scan_open_entry(
     int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e)
 {
     const struct scan_stamp *scanned = &s->stamps[i];
-    int fd = scan_open(root_fd, path);
     struct stat st;
-    int rc;
+    int fd = open_regular(root_fd, path, &st), rc;
 
     if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
         return err_errno(e, errno, "open '%.300s' of the checkpoint directory", path);
     /* A link in the path cannot lead outside. */
-    if (fd < 0 || fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
+    if (fd < 0 || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
         rc = err_set(
             e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", path);
     else
@@ -386,29 +399,59 @@ static int visit_directory(
     return scan_directory(w, fd, path, e); /* closes fd */
 }
 
-/* A file with several names gets its own path as target, until link_names knows all names. */
-static int add_file(struct walk *w, int dir_fd, const char *name, const char *path,
-    const struct stat *st, struct err *e)
+/* Whether a file may have holes or user attributes, for which it is opened. Most have none, which
+ * one call shows. If another file has its place meanwhile, the second scan notices. */
+static bool has_more(struct walk *w, int dir_fd, const char *name, const struct stat *st)
+{
+    char at[sizeof("/proc/self/fd//") + 3 * sizeof(int) + NAME_MAX];
+    ssize_t n;
+
+    if ((int64_t)st->st_blocks * 512 < st->st_size)
+        return true;
+    snprintf(at, sizeof(at), "/proc/self/fd/%d/%s", dir_fd, name);
+    n = llistxattr(at, w->list, MANIFEST_XATTR_BYTES_MAX);
+    if (n < 0)
+        return errno != ENOTSUP && errno != ENOSYS;
+    for (const char *p = w->list; p < w->list + n; p += strlen(p) + 1)
+        if (str_starts(p, "user."))
+            return true;
+    return false;
+}
+
+/* Reads holes and attributes of a file. */
+static int add_more(struct walk *w, int dir_fd, const char *name, const struct stat *st,
+    struct manifest_entry *entry, struct err *e)
 {
     int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc = 0;
-    struct manifest_entry *entry;
+    const char *path = entry->path;
     struct stat now;
 
     if (fd < 0)
         return errno == ENOENT ? changed(path, e) : err_errno(e, errno, "open '%.300s'", path);
     if (fstat(fd, &now) || now.st_dev != st->st_dev || now.st_ino != st->st_ino)
         rc = changed(path, e); /* a replacement's owner was not checked */
-    if (!rc) {
-        add(w, MANIFEST_FILE, path, st, &entry);
+    if (!rc)
         rc = add_xattrs(w, fd, entry, e);
-    }
     if (!rc && (int64_t)st->st_blocks * 512 < entry->size)
         rc = add_holes(w, fd, entry, e);
+    close(fd);
+    return rc;
+}
+
+/* A file with several names gets its own path as target, until link_names knows all names. */
+static int add_file(struct walk *w, int dir_fd, const char *name, const char *path,
+    const struct stat *st, struct err *e)
+{
+    struct manifest_entry *entry;
+    int rc = 0;
+
+    add(w, MANIFEST_FILE, path, st, &entry);
+    if (has_more(w, dir_fd, name, st))
+        rc = add_more(w, dir_fd, name, st, entry, e);
     if (!rc && st->st_nlink > 1)
         entry->target = entry->path;
     if (!rc && w->fn && st->st_nlink == 1 && !w->fn(w->ctx, manifest_content(entry)))
         rc = err_set(e, ERR_CANCELLED, "the scan was ended");
-    close(fd);
     return rc;
 }
 

@@ -137,20 +137,24 @@ static void note_cost(struct direct_choice *c, bool is_direct, int64_t took_ns, 
     atomic_store(&c->cost[is_direct], before ? (7 * before + cost) / 8 : cost);
 }
 
-static int write_cached(int fd, const char *p, size_t n, struct err *e)
+static int write_cached(int fd, const char *p, size_t n, int64_t offset, struct err *e)
 {
-    int rc = 0;
+    for (size_t done = 0; done < n;) {
+        size_t piece = n - done < CACHED_BYTES ? n - done : CACHED_BYTES;
+        ssize_t written = pwrite(fd, p + done, piece, offset + (int64_t)done);
 
-    for (size_t done = 0, piece; !rc && done < n; done += piece) {
-        piece = n - done < CACHED_BYTES ? n - done : CACHED_BYTES;
-        rc = fs_write_all(fd, p + done, piece, e);
+        if (written < 0 && errno != EINTR)
+            return err_errno(e, errno, "write failed");
+        done += written < 0 ? 0 : (size_t)written;
     }
-    return rc;
+    return 0;
 }
 
 /* Returns how much of p was written. */
-static size_t write_direct(struct direct_choice *c, int fd, const void *p, size_t n)
+static size_t write_direct(struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset)
 {
+    if (lseek(fd, offset, SEEK_SET) < 0)
+        return 0;
     int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
     int at_first = atomic_fetch_add(&c->in_flight, 1) + 1;
     size_t done = write_pages(fd, p, n / PAGE * PAGE);
@@ -164,18 +168,20 @@ static size_t write_direct(struct direct_choice *c, int fd, const void *p, size_
 int direct_write_at(
     struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e)
 {
-    bool may = n >= DIRECT_MIN && offset % (int64_t)PAGE == 0 && is_aligned(p),
-         is_direct = may && bypasses_cache(c);
+    bool may = n >= DIRECT_MIN && offset % (int64_t)PAGE == 0 && is_aligned(p);
+    int64_t began_ns;
     size_t done;
 
-    if (lseek(fd, offset, SEEK_SET) < 0)
-        return err_errno(e, errno, "seek");
-    done = is_direct ? write_direct(c, fd, p, n) : 0;
-    int64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    if (write_cached(fd, (const char *)p + done, n - done, e))
+    if (!may)
+        return write_cached(fd, p, n, offset, e);
+    if (bypasses_cache(c)) {
+        done = write_direct(c, fd, p, n, offset);
+        return write_cached(fd, (const char *)p + done, n - done, offset + (int64_t)done, e);
+    }
+    began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (write_cached(fd, p, n, offset, e))
         return e->kind;
-    if (may && !is_direct)
-        note_cost(c, false, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, n);
+    note_cost(c, false, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, n);
     return 0;
 }
 

@@ -306,7 +306,7 @@ static void a_file_is_opened_without_following_links(void **state)
     assert_int_equal(symlink("../away", path_in(s->tree, "d")), 0);
     assert_int_equal(access(path_in(s->tree, "d/e/f"), R_OK), 0);
     assert_int_equal(scan_open(root, "d/e/f"), -1);
-    assert_int_equal(errno, ENOTDIR);
+    assert_true(errno == ELOOP || errno == ENOTDIR); /* the latter without openat2(2) */
     assert_int_equal(symlink("../away/e/f", path_in(s->tree, "f")), 0);
     assert_int_equal(scan_open(root, "f"), -1);
     assert_int_equal(errno, ELOOP);
