@@ -26,9 +26,11 @@ import s3server  # noqa: E402
 import trees  # noqa: E402
 
 SMALL_FILES = 10000
-CHANGED = 20  # one file in this many
+FEW_FILES, FEW_CHANGED = 20000, 50  # one file in this many
+CHANGED = 20
 PUTS, PUT_MIB = 8, 4  # in parallel, of this size
 ROUNDS = 3  # of limit and figure alternately: a virtual disk varies from second to second
+MANY_FILES = 1000
 LONG_MS = 20000  # a round that takes longer is the last one
 
 
@@ -60,6 +62,23 @@ def timed(act):
     began = time.monotonic()
     act()
     return 1000 * (time.monotonic() - began)
+
+
+def discard(path):
+    """Deletes a tree. Of many files, only their content: their names stay until the end, under
+    another name. ext4 does not reuse a deleted inode for minutes, and for each new file it looks at
+    every such one, so that creating files would take many times as long.
+    """
+    if not os.path.isdir(path):
+        return os.path.lexists(path) and os.unlink(path)
+    files = [os.path.join(d, n) for d, _, names in os.walk(path) for n in names]
+    if len(files) < MANY_FILES:
+        return shutil.rmtree(path)
+    for file in files:
+        if os.path.isfile(file) and not os.path.islink(file):
+            os.truncate(file, 0)
+    gone = tempfile.mkdtemp(prefix="gone.", dir=os.path.dirname(path))
+    os.rename(path, os.path.join(gone, "tree"))
 
 
 def shell(line, **names):
@@ -169,9 +188,16 @@ class Disk:
         return os.path.join(self.dir, name)
 
     def fresh(self, name):
-        path = self.path(name)
-        shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.unlink(path)
-        return path
+        discard(self.path(name))
+        return self.path(name)
+
+    def size(self, name):
+        """Bytes stored."""
+        return sum(
+            os.path.getsize(os.path.join(d, n))
+            for d, _, names in os.walk(self.path(name))
+            for n in names
+        )
 
     def peer(self, _):
         return self.fresh("peer")
@@ -239,6 +265,16 @@ class Bucket:
             'aws --endpoint-url "$AWS_ENDPOINT_URL" s3 rm --only-show-errors --recursive "$AT"',
             AT="s3://" + self.at[name],
         )
+
+    def size(self, name):
+        """Bytes stored."""
+        line = (
+            'aws --endpoint-url "$AWS_ENDPOINT_URL" s3 ls --recursive --summarize "$AT" | tail -1'
+        )
+        text = subprocess.check_output(
+            ["bash", "-c", line], env=dict(os.environ, AT="s3://%s/" % self.at[name])
+        )
+        return int(text.split()[-1])  # Total Size: BYTES
 
     def sync(self, _):
         pass
@@ -329,7 +365,7 @@ class Bench:
 
     def fresh(self, name):
         path = os.path.join(self.dir, name)
-        shutil.rmtree(path, ignore_errors=True)
+        discard(path)
         return path
 
     def measure(self, what, tree, tool, change=None):
@@ -342,7 +378,7 @@ class Bench:
         pause = snapshot["ms"] if snapshot["bytes"] else saved["ms"]
         backs = [self.restore(tool)]
         subprocess.run(["diff", "-r", "--no-dereference", tree, self.out], check=True)
-        shutil.rmtree(self.out)
+        discard(self.out)
         others, ratios = {}, {}
         for p in [peer() for peer in self.peers]:
             at = self.place.peer(p)
@@ -386,10 +422,10 @@ class Bench:
             os.sync()
             self.place.evict(tool, "peer")
             theirs.append(timed(lambda: peer.restore(at, self.out)))
-            shutil.rmtree(self.out)
+            discard(self.out)
             os.sync()
             mine.append(self.restore(tool))
-            shutil.rmtree(self.out)
+            discard(self.out)
             if theirs[-1] + mine[-1]["ms"] > LONG_MS:
                 break
         return theirs, mine
@@ -449,7 +485,7 @@ class Bench:
             limit = self.place.read_limit(tool, self.mib)
             self.place.evict(tool, "store")
             restores.append((tool("restore", self.out)["ms"], limit))
-            shutil.rmtree(self.out)
+            discard(self.out)
             self.close_tool(tool)
         for verb, pairs, means in (
             ("save", saves, self.place.takes),
@@ -465,13 +501,16 @@ class Bench:
                 % (statistics.median(ratios), ", ".join("%.2f" % r for r in ratios)),
             )
 
+    def write_small(self, tree, i):
+        folder = os.path.join(tree, "%03d" % (i % 100))
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "%05d" % i), "wb") as f:
+            f.write(os.urandom(1000 + i % 5000) + b"text " * (i % 500))
+
     def small_files(self):
         tree = self.fresh("tree")
         for i in range(SMALL_FILES):
-            folder = os.path.join(tree, "%03d" % (i % 100))
-            os.makedirs(folder, exist_ok=True)
-            with open(os.path.join(folder, "%05d" % i), "wb") as f:
-                f.write(os.urandom(1000 + i % 5000) + b"text " * (i % 500))
+            self.write_small(tree, i)
         tool = self.tool()
         self.measure("%d files of about 5 KB" % SMALL_FILES, tree, tool)
         self.close_tool(tool)
@@ -499,6 +538,44 @@ class Bench:
         )
         self.close_tool(tool)
 
+    def few_changed(self):
+        """Small files, of which a few change: what a save then takes and stores."""
+        tree = self.fresh("tree")
+        for i in range(FEW_FILES):
+            self.write_small(tree, i)
+        tool, restic = self.tool(), Restic() if Restic in self.peers else None
+        at = self.place.peer(restic) if restic else None
+        saves = {"store": lambda: tool("save", tree)["ms"]}
+        if restic:
+            saves["peer"] = lambda: timed(lambda: restic.save(tree, at))
+        for save in saves.values():
+            save()
+        took, stored = {name: [] for name in saves}, {name: [] for name in saves}
+        for turn in range(ROUNDS):
+            for i in range(turn, FEW_FILES, FEW_CHANGED):
+                self.write_small(tree, i)
+            os.sync()
+            for name, save in saves.items():
+                before = self.place.size(name)
+                took[name].append(save())
+                stored[name].append(self.place.size(name) - before)
+        self.report_few({n: statistics.median(took[n]) for n in saves}, stored)
+        self.close_tool(tool)
+        if restic:
+            self.place.drop("peer")
+
+    def report_few(self, took, stored):
+        mib = {name: statistics.median(sizes) / (1 << 20) for name, sizes in stored.items()}
+        others = {"restic": took["peer"]} if "peer" in took else {}
+        what = "%d files of about 5 KB, 1 of %d changed%s, save"
+        self.line(what % (FEW_FILES, FEW_CHANGED, self.place.title), took["store"], others)
+        self.say(
+            "  stored, with the manifest",
+            "%.1f MiB" % mib["store"],
+            "restic: %.1f MiB" % mib["peer"] if others else "",
+            "%.2f x its bytes" % (mib["store"] / mib["peer"]) if others else "",
+        )
+
     def others_tree(self, name, fill, mib):
         tree = self.fresh("tree")
         try:
@@ -517,6 +594,7 @@ class Bench:
             "file": self.one_file,
             "small": self.small_files,
             "changed": self.changed,
+            "few": self.few_changed,
             "usr": lambda: self.others_tree("/usr", trees.system, self.mib),
             "git": lambda: self.others_tree("git repository", trees.repository, self.mib),
             "state": lambda: self.others_tree("state_dict", trees.state_dict, self.mib * 5 // 4),
