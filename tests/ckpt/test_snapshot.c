@@ -160,6 +160,72 @@ static void small_files_are_copied_and_may_be_written_in_place(void **state)
     assert_saved_is_then(s, 2);
 }
 
+static void write_at(const char *path, int flags, const char *text)
+{
+    int fd = open(path, O_WRONLY | flags);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+/* More files than one thread copies at a time, of sizes on both sides of what is copied so. */
+static void many_small_files_are_copied_and_may_be_written_in_place(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_snapshot_stats stats;
+    struct ckpt_stats saved;
+    struct ckpt_snapshot *snapshot;
+    struct err e;
+    char name[32];
+
+    for (int i = 0; i < 700; i++) {
+        snprintf(name, sizeof(name), "file%d", i);
+        write_random(s->tree, name, (size_t)(i % 7 ? i : 130 * i), (uint64_t)i);
+    }
+    assert_int_equal(truncate(path_in(s->tree, "file1"), 200000), 0); /* has a hole */
+    assert_int_equal(link(path_in(s->tree, "file2"), path_in(s->tree, "again")), 0);
+    remember(s);
+    snapshot = must_take(s, (struct ckpt_snapshot_how){0}, &stats);
+    assert_int_equal(stats.kept_open_bytes + stats.cloned_bytes, 0);
+    for (int i = 0; i < 700; i++) {
+        snprintf(name, sizeof(name), "file%d", i);
+        write_at(path_in(s->tree, name), O_TRUNC, "something else");
+    }
+    OK(store_it(s, 2, snapshot, NULL, &saved, &e));
+    assert_int_equal(saved.bytes, stats.copied_bytes);
+    ckpt_snapshot_destroy(snapshot);
+    assert_saved_is_then(s, 2);
+}
+
+static int n_trims;
+
+void __real_mem_trim(void);
+void __wrap_mem_trim(void);
+void __wrap_mem_trim(void)
+{
+    n_trims++;
+    __real_mem_trim();
+}
+
+static void the_memory_of_a_large_snapshot_is_given_back(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_snapshot_stats stats;
+
+    write_text(s->tree, "a", "x");
+    ckpt_snapshot_destroy(must_take(s, (struct ckpt_snapshot_how){0}, &stats));
+    assert_int_equal(n_trims, 0);
+    for (int i = 0; i < 10000; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "d%d", i);
+        make_dir(s->tree, name);
+    }
+    ckpt_snapshot_destroy(must_take(s, (struct ckpt_snapshot_how){0}, &stats));
+    assert_int_equal(n_trims, 1);
+}
+
 static void a_tree_without_files_and_a_snapshot_that_is_not_saved(void **state)
 {
     struct scratch *s = *state;
@@ -177,15 +243,6 @@ static void a_tree_without_files_and_a_snapshot_that_is_not_saved(void **state)
 }
 
 /* ---- files kept open that are written in place ---- */
-
-static void write_at(const char *path, int flags, const char *text)
-{
-    int fd = open(path, O_WRONLY | flags);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
-}
 
 static void by_write(const char *path)
 {
@@ -593,6 +650,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_saved_is_the_moment_whatever_is_replaced_and_removed_meanwhile),
         TEST(small_files_are_copied_and_may_be_written_in_place),
+        TEST(many_small_files_are_copied_and_may_be_written_in_place),
+        TEST(the_memory_of_a_large_snapshot_is_given_back),
         TEST(a_tree_without_files_and_a_snapshot_that_is_not_saved),
         TEST(a_write_to_a_file_kept_open_is_noticed),
         TEST(links_and_new_names_are_no_writes),
