@@ -5,8 +5,8 @@ machine shows in both.
     scripts/bench            # builds, then runs everything but flood
     scripts/bench policy --product      # bench/policy_product.py
     bench/bench.py NAME...   # only these: submits jobs notice requeue latency startup queue restart
-                             # market agents checkpoint state_dict lost reclaim fair plan policy
-                             # pace telemetry ledger flood (BELAY_BUILD names the build)
+                             # market agents checkpoint commit state_dict lost reclaim fair plan
+                             # policy pace telemetry ledger flood (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -29,6 +29,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import agents  # noqa: E402
 import checkpoint  # noqa: E402
+import commit  # noqa: E402
 import flood  # noqa: E402
 import lab  # noqa: E402
 import load  # noqa: E402
@@ -545,6 +546,11 @@ def bench_checkpoint():
     checkpoint.bench(lab.BUILD, say)
 
 
+def bench_commit():
+    with Local() as l:
+        commit.bench(l, say)
+
+
 def bench_fair():
     subprocess.run([lab.BUILD + "/bench/bench_fair"], check=True)
 
@@ -749,6 +755,7 @@ BENCHES = {
     "market": bench_market,
     "agents": bench_agents,
     "checkpoint": bench_checkpoint,
+    "commit": bench_commit,
     "state_dict": bench_state_dict,
     "lost": bench_lost,
     "reclaim": bench_reclaim,
