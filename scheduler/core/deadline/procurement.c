@@ -401,10 +401,15 @@ static void describe(const struct decision *d, const struct work_left *w, const 
     text_format(out, size, "%s: about %s of work, %s left", what[d->procurement], work, left);
 }
 
+static bool is_on_owned(const struct attempt *a)
+{
+    return a && a->node->row.market == MARKET_OWNED;
+}
+
 /* Its procurement has no effect now: it runs on an owned node, or is stopping. */
 static bool is_settled(const struct attempt *a)
 {
-    return a && (a->row.state == ATTEMPT_STOPPING || a->node->row.market == MARKET_OWNED);
+    return a && (a->row.state == ATTEMPT_STOPPING || is_on_owned(a));
 }
 
 /* Also of a job outside the model; of one in it, the same as procurement_is_looked_at(). */
@@ -595,15 +600,21 @@ bool procurement_is_late_if(const struct model *m, const struct job *j, const st
     struct sight s;
     procurement_sight(m, j, now, &s);
     const struct deadline_job k = build_job_model(m, j, w, &s, now.wall);
-    *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
-    return is_late(&s, &k);
+    *ret_takes_ms =
+        k.work_ms + (is_on_owned(job_attempt(j)) ? procurement_work_warming_ms(j, now.wall)
+                                                 : start_left_ms(&s, &k));
+    return *ret_takes_ms > k.left_ms;
 }
 
-bool core_procurement_late(
-    const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms)
+bool core_procurement_late(const struct model *m, const struct job *j, struct stamp now,
+    int64_t *ret_takes_ms, bool *ret_on_demand)
 {
-    if (!procurement_is_decided(j))
+    struct sight s;
+    const struct attempt *a = job_attempt(j);
+    if (!has_deadline(j) || (a && a->row.state == ATTEMPT_STOPPING))
         return false;
+    procurement_sight(m, j, now, &s);
+    *ret_on_demand = s.sure_uusd_h > 0 && !is_on_owned(a);
     const struct work_left w = procurement_work_left(m, j, now.wall);
     return procurement_is_late_if(m, j, &w, now, ret_takes_ms);
 }
@@ -618,7 +629,7 @@ bool core_procurement_why(
     if (!has_deadline(j))
         return false;
     struct work_left w = procurement_work_left(m, j, now.wall);
-    if (a && a->node->row.market == MARKET_OWNED) {
+    if (is_on_owned(a)) {
         text_format(out, size, "it runs on an owned machine");
         return true;
     }

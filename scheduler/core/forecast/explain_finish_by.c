@@ -100,7 +100,7 @@ static void explain_margin(
 }
 
 static void explain_late(const struct model *m, struct stamp now, const struct job *j,
-    int64_t takes_ms, struct answer *a)
+    int64_t takes_ms, bool on_demand, struct answer *a)
 {
     char takes[32], left[32], by[32], in[32], remedy[160] = "";
     int64_t left_ms = j->row.spec.finish_ms - now.wall.ms, in_ms;
@@ -115,13 +115,13 @@ static void explain_late(const struct model *m, struct stamp now, const struct j
     if (in_ms > 0) {
         time_format_duration(in_ms, in, sizeof in);
         text_format(remedy, sizeof remedy,
-            "; on-demand is expected to meet a deadline %s from now (--finish-by +%s)", in,
-            option_time(in_ms).s);
+            "; %s is expected to meet a deadline %s from now (--finish-by +%s)",
+            on_demand ? "on-demand" : "it", in, option_time(in_ms).s);
     }
     explain_add_reason(a, "late",
-        "it is expected to be late: it takes about %s, on-demand from now on, and %s are left, so "
-        "the deadline is infeasible by %s%s",
-        takes, left, by, remedy);
+        "it is expected to be late: it takes about %s%s, and %s are left, so the deadline is "
+        "infeasible by %s%s",
+        takes, on_demand ? ", on-demand from now on" : " if it runs from now on", left, by, remedy);
 }
 
 void explain_finish_by(
@@ -131,12 +131,13 @@ void explain_finish_by(
     int64_t takes_ms, left_ms = j->row.spec.finish_ms - now.wall.ms;
     if (a->n == a->max || !core_procurement_why(m, j, now, why, sizeof why))
         return;
-    bool is_late = core_procurement_late(m, j, now, &takes_ms);
+    bool on_demand;
+    bool is_late = core_procurement_late(m, j, now, &takes_ms, &on_demand);
     if (!is_late)
         explain_margin(m, now, j, a);
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
     explain_add_reason(a, "finish-by",
         left_ms > 0 ? "its finish time is in %s; %s" : "its finish time was %s ago; %s", in, why);
     if (is_late)
-        explain_late(m, now, j, takes_ms, a);
+        explain_late(m, now, j, takes_ms, on_demand, a);
 }

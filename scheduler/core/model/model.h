@@ -727,9 +727,11 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
 /* Why it waits or uses on-demand; false if it has no finish time. */
 bool core_procurement_why(
     const struct model *m, const struct job *j, struct stamp now, char *out, size_t size);
-/* The expected on-demand completion time exceeds the remaining time. */
-bool core_procurement_late(
-    const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms);
+/* The expected completion time exceeds the remaining time. *ret_on_demand: it is that of on-demand;
+ * otherwise of the owned machine that the job runs on, or of any machine, without a usable on-demand
+ * offer. Both are set if it is late. */
+bool core_procurement_late(const struct model *m, const struct job *j, struct stamp now,
+    int64_t *ret_takes_ms, bool *ret_on_demand);
 
 /* Expected reclaims per hour of a future machine of this offer. */
 double core_offer_reclaims_per_hour(const struct offer *o);

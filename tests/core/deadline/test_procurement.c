@@ -882,6 +882,35 @@ static void an_infeasible_deadline_is_said_to_be_so_by_how_much(void **state)
     lab_deinit(&l);
 }
 
+/* Only owned machines: on-demand is not spoken of, and a job that runs is late too. */
+static void on_owned_machines_a_job_is_said_to_be_late(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct job_row r = job_by(&l, 10 * HOUR_MS, 6 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    for (int is_placed = 0; is_placed <= 1; is_placed++) {
+        if (is_placed) {
+            lab_join(&l, "n1", 4);
+            lab_plan(&l);
+        }
+        assert_int_equal(job_attempt(model_job(l.m, job)) != NULL, is_placed);
+        const char *text = reason_of(&l, job, "late")->text;
+        assert_non_null(strstr(text, " if it runs from now on, and 6h00m are left, so the "));
+        assert_non_null(strstr(text, " is infeasible by 4h0"));
+        assert_non_null(strstr(text, "; it is expected to meet a deadline 10h"));
+        assert_null(strstr(text, "on-demand"));
+    }
+    r.spec.finish_ms = l.now.wall.ms + 11 * HOUR_MS;
+    lab_join(&l, "n2", 4);
+    job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_non_null(job_attempt(model_job(l.m, job)));
+    assert_false(lab_has_reason(&l, job, "late", ""));
+    lab_deinit(&l);
+}
+
 /* Spot costs $1 per hour, on-demand $3; a job of half a machine pays half. */
 static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
 {
@@ -1114,6 +1143,7 @@ int main(void)
         cmocka_unit_test(an_estimate_has_the_deadline_in_it),
         cmocka_unit_test(a_deadline_that_would_allow_spot_is_found),
         cmocka_unit_test(an_infeasible_deadline_is_said_to_be_so_by_how_much),
+        cmocka_unit_test(on_owned_machines_a_job_is_said_to_be_late),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
         cmocka_unit_test(a_cost_cap_is_reported_with_the_expected_cost),
         cmocka_unit_test(the_expected_cost_is_that_of_all_nodes_or_of_a_task),
