@@ -198,7 +198,15 @@ static int read_until(
 {
     struct err why;
     int64_t in_ms;
+    char shown[STR_SHOW_MAX];
     const char *text = field(r, c);
+    if (text[0] != '+' && !is_nothing(text) && joblog_time(text, ret_at, &why) != 0) {
+        err_set(&why, ERR_INVALID,
+            "expected a time such as 2026-08-01T00:00:00Z, seconds since 1970, or +8h from its "
+            "submit, found %s",
+            str_show(text, shown));
+        return fail(r, name_of(c), &why);
+    }
     if (text[0] != '+')
         return read_time(r, c, ret_at);
     if (time_parse_duration(text + 1, true, &in_ms, &why) != 0)

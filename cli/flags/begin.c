@@ -203,18 +203,30 @@ static bool parse(const char *text, struct wall now, struct wall *ret_at)
     return read_date(text, &tm) && from_local(&tm, ret_at);
 }
 
-int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e)
+/* also: what else the option accepts, for the error */
+static int parse_as(
+    const char *text, struct wall now, const char *also, struct wall *ret_at, struct err *e)
 {
     char shown[STR_SHOW_MAX];
     struct wall at;
     if (!parse(text, now, &at) && time_parse_iso(text, &at, NULL) != 0)
         return err_set(e, ERR_INVALID,
             "expected a time such as now+1hour, now+90s, 16:00, tomorrow, 2026-12-01, "
-            "2026-12-01T10:00, or with Z appended in UTC, found %s",
-            str_show(text, shown));
+            "2026-12-01T10:00, or with Z appended in UTC%s, found %s",
+            also, str_show(text, shown));
     if (at.ms < now.ms || at.ms - now.ms > AHEAD_MAX_MS)
         return err_set(e, ERR_INVALID, "%s %s", str_show(text, shown),
             at.ms < now.ms ? "has passed" : "is more than ten years ahead");
     *ret_at = at;
     return 0;
+}
+
+int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e)
+{
+    return parse_as(text, now, "", ret_at, e);
+}
+
+int begin_parse_finish(const char *text, struct wall now, struct wall *ret_at, struct err *e)
+{
+    return parse_as(text, now, ", or +8h from now", ret_at, e);
 }

@@ -20,4 +20,7 @@
  * the past. */
 int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e);
 
+/* The same for --finish-by, whose error also names the form +8h. The caller reads that form. */
+int begin_parse_finish(const char *text, struct wall now, struct wall *ret_at, struct err *e);
+
 #endif

@@ -274,7 +274,7 @@ static int apply_finish_by(const struct directive_context *c, const char *value,
     int64_t in_ms;
     int minute;
     int rc = from_submit ? read_some_time(value + 1, &in_ms, e)
-                         : begin_parse(value, clock_wall(&clock_system), &at, e);
+                         : begin_parse_finish(value, clock_wall(&clock_system), &at, e);
     if (rc != 0)
         return rc;
     json_object_del(c->spec, FINISH_OF_DAY);

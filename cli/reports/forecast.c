@@ -7,6 +7,7 @@
 #include "cli/flags/directives.h"
 #include "replay/history.h"
 #include "replay/outlook.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,15 +93,23 @@ static int read_count(const char *option, const char *arg, int64_t min, int64_t 
     return CLI_OK;
 }
 
-/* "60h" or "+60h", or a time as for submit --finish-by. */
+/* A time as for submit --finish-by, where "+90" is 90 minutes, or "60h". */
 static int read_finish_by(const char *arg, int64_t *ret_within_ms)
 {
     struct wall at, now = clock_wall(&clock_system);
     struct err e;
-    if (time_parse_duration(arg + (*arg == '+'), false, ret_within_ms, NULL) == 0 &&
-        *ret_within_ms > 0)
+    bool has_unit = *arg && isalpha((unsigned char)arg[strlen(arg) - 1]);
+    if (*arg == '+') {
+        int rc = read_time("finish-by", arg + 1, true, ret_within_ms);
+        if (rc == CLI_OK && *ret_within_ms == 0) {
+            cli_error("--finish-by: expected at least one second, found \"%s\"", arg);
+            rc = CLI_USAGE;
+        }
+        return rc;
+    }
+    if (has_unit && time_parse_duration(arg, false, ret_within_ms, NULL) == 0 && *ret_within_ms > 0)
         return CLI_OK;
-    if (begin_parse(arg, now, &at, &e) != 0)
+    if (begin_parse_finish(arg, now, &at, &e) != 0)
         return usage("finish-by", &e);
     *ret_within_ms = at.ms > now.ms ? at.ms - now.ms : 1;
     return CLI_OK;
@@ -175,7 +184,7 @@ int forecast_option(struct forecast *f, int val, const char *arg)
     case FORECAST_TRACE:
         return add_trace(f, arg);
     case FORECAST_WORK:
-        return read_duration("work", arg, &f->work_ms);
+        return read_time("work", arg, true, &f->work_ms);
     case FORECAST_TIME:
         return read_time("time", arg, true, &f->time_limit_ms);
     case FORECAST_FINISH_BY:
@@ -399,8 +408,9 @@ static int load(struct forecast *f)
     f->o.job.work_ms = f->work_ms > 0 ? f->work_ms : f->time_limit_ms;
     f->o.job.time_limit_ms = f->time_limit_ms;
     if (!f->pools || f->o.job.work_ms <= 0 || f->o.job.work_ms > OUTLOOK_WORK_MAX_MS) {
-        cli_error("expected a job and pools: --work, how long it runs (at most 100d), and --pools "
-                  "FILE, what it may run on");
+        cli_error(
+            "expected a job and pools: --work or --time, how long it runs (at most 100d), and "
+            "--pools FILE, what it may run on");
         return CLI_USAGE;
     }
     if (f->time_limit_ms > 0 && f->work_ms > f->time_limit_ms) {

@@ -102,6 +102,8 @@ static void every_flag_sets_its_option(void **state)
     check_repeated(
         "#BELAY --finish-by +8h\n#BELAY --finish-by 23:59\n", "{\"finish_at\":\"23:59\"}");
     check_refused("#BELAY --finish-by +soon\n", "train.sh:1: --finish-by: expected a duration");
+    check_refused(
+        "#BELAY --finish-by 8h\n", "or with Z appended in UTC, or +8h from now, found \"8h\"");
     check_refused("#BELAY --finish-by +0\n",
         "train.sh:1: --finish-by: expected at least one second, found \"0\"");
     check_refused("#BELAY --work 0\n", "train.sh:1: --work: expected at least one second");

@@ -178,6 +178,8 @@ static void deadlines_may_be_relative_to_the_submit(void **state)
     static const char soon[] = "submit,run,finish_by\n10,1h,+soon\n",
                       never[] = "submit,run,finish_by\n,1h,+8h\n";
     refuse("f.csv", soon, sizeof soon - 1, "f.csv:2: finish_by: expected a duration");
+    static const char bare[] = "submit,run,finish_by\n10,1h,8h\n";
+    refuse("f.csv", bare, sizeof bare - 1, "or +8h from its submit, found \"8h\"");
     refuse("f.csv", never, sizeof never - 1, "f.csv:2: submit: expected a time");
 }
 

@@ -502,6 +502,8 @@ class Simulate(unittest.TestCase):
                 "--from, --to and --csv select past costs",
             ),
             (("forecast", "--finish-by", "soon"), "--finish-by: expected a time such as now+1hour"),
+            (("forecast", "--finish-by", "8"), "or +8h from now, found"),
+            (("forecast", "--finish-by", "+0"), "--finish-by: expected at least one second"),
             (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "has passed"),
             (
                 ("forecast", "--input", "data.csv"),
@@ -532,6 +534,8 @@ class Simulate(unittest.TestCase):
     def test_a_forecast_says_nothing_twice_and_what_it_reckons_with(self):
         job = ("-c", "4", "-G", "1", "-m", "14G", "--pools", "pools.yaml")
         near = ("--work", "6h", "--finish-by", "8h", *job)
+        # as belay submit takes them: a bare number is minutes
+        self.assertEqual(forecast(*near), forecast("--work", "360", "--finish-by", "+480", *job))
         traces = ("--trace", "traces", "--starts", "6")
         text = forecast(*near)
         # three zones without traces have the same result, and a single run has no distribution
