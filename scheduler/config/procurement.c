@@ -32,10 +32,14 @@ void config_read_procurement(struct yaml_reader *root, struct procurement_option
     ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MAX, procurement_usual.cap_pct);
     ret_options->baseline = (enum deadline_rule)(
         1 + yaml_opt_enum(&r, "baseline", &policy_words[1], (int)procurement_usual.baseline - 1));
-    if (r.rc == 0 && ret_options->step_ms < ret_options->look_ms)
+    if (r.rc == 0 && ret_options->step_ms < ret_options->look_ms) {
+        char at_least[32], found[32];
+        time_format_duration(ret_options->look_ms, at_least, sizeof at_least);
+        time_format_duration(ret_options->step_ms, found, sizeof found);
         yaml_reader_fail(&r, step ? step : map,
-            "expected a step that is not shorter than look, %lldms",
-            (long long)ret_options->look_ms);
+            "expected a step that is not shorter than look, %s, found %s%s", at_least, found,
+            step ? "" : " (the default)");
+    }
     int rc = yaml_reader_finish(&r);
     root->rc = root->rc ? root->rc : rc;
 }
