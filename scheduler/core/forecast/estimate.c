@@ -182,6 +182,8 @@ static void answer(const struct model *m, const struct event *submit, struct hyp
         forecast_for(m, submit->now, &a, &t->start);
     runtimes_range(history, i->job.row.spec.time_limit_ms, &t->least_ms, &t->most_ms);
     t->expected_ms = t->most_ms > 0 ? runtimes_mean(history, i->job.row.spec.time_limit_ms, 0) : 0;
+    if (t->most_ms == 0) /* without a limit and a history, what was stated; or 0 */
+        t->least_ms = t->expected_ms = t->most_ms = i->job.row.spec.work_ms;
     price(m, i, t);
     bool waits =
         a.from_ms > submit->now.wall.ms || (t->start.why[0] && !wall_is_set(t->start.median));

@@ -818,6 +818,8 @@ static void an_estimate_has_the_deadline_in_it(void **state)
     struct event ev = {.type = EV_SUBMIT, .now = l.now, .submit = {.job = &r, .texts = &texts}};
     assert_int_equal(core_estimate(l.m, &ev, t, &l.e), 0);
     assert_int_equal(t->start.offer, ON_DEMAND);
+    assert_int_equal(t->expected_ms, 6 * HOUR_MS);
+    assert_in_range(t->expected_uusd, 18000000, 18500000); /* $3 an hour */
     size_t i = 0;
     while (i < t->n_reasons && !str_eq(t->reasons[i].code, "work-margin"))
         i++;
