@@ -63,6 +63,8 @@ int keyring_put(const char *dir, const struct wire_secrets *s, struct wall now, 
     struct buf text = {0};
     char *name = name_of(dir);
     long key;
+    one.secrets.of_job = NULL; /* too large, and only needed until the start */
+    one.secrets.n_of_job = 0;
     /* a buffer that grows is moved, and would leave a copy of the secrets */
     buf_reserve(&text, (size_t)PAYLOAD_MAX);
     buf_printf(&text, "%" PRId64 "\n", now.ms);

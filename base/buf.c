@@ -16,6 +16,24 @@
 
 #define BUF_CAP_MIN 64
 
+/* Larger memory is moved by the kernel (mremap), which leaves no copy behind. */
+#define BUF_COPIED_MAX ((size_t)128 << 10)
+
+/* What a buffer leaves behind when it is moved is overwritten: it may be a secret. */
+static void grow(struct buf *b, size_t cap)
+{
+    char *old = b->cap <= BUF_COPIED_MAX ? b->data : NULL;
+    if (!old) {
+        b->data = mem_resize(b->data, cap, 1);
+    } else {
+        b->data = mem_resize(NULL, cap, 1);
+        memcpy(b->data, old, b->len);
+        explicit_bzero(old, b->len);
+        free(old);
+    }
+    b->cap = cap;
+}
+
 char *buf_reserve(struct buf *b, size_t n)
 {
     if (n >= SIZE_MAX / 2 - b->len)
@@ -24,8 +42,7 @@ char *buf_reserve(struct buf *b, size_t n)
         size_t cap = b->cap ? b->cap : n + 1 > BUF_CAP_MIN ? n + 1 : BUF_CAP_MIN;
         while (cap < b->len + n + 1)
             cap *= 2;
-        b->data = mem_resize(b->data, cap, 1);
-        b->cap = cap;
+        grow(b, cap);
         b->data[b->len] = 0;
     }
     return b->data + b->len;

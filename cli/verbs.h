@@ -44,6 +44,7 @@
     VERB(ADMIN, audit) \
     VERB(ADMIN, admin) \
     VERB(ADMIN, slurm) \
+    VERB(ADMIN, secret) \
     VERB(ADMIN, token) \
     VERB(ADMIN, completion) \
     VERB(ADMIN, version)

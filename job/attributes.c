@@ -415,6 +415,12 @@ const struct job_attribute job_attributes[] = {
         .help = "upload: send its contents, except what .gitignore and .belayignore name; default "
                 "shared: nodes have it",
         .field = JOB_FIELD_NONE},
+    {.flag = "secret",
+        .takes = "NAME[=VARIABLE]",
+        .help = "give the job this secret (belay secret) as a file in $BELAY_SECRETS_DIR, or as "
+                "that variable; repeatable",
+        .field = JOB_FIELD_NONE,
+        .masks = JOB_NOT_SLURM},
     {.flag = "image",
         .takes = "IMAGE",
         .help = "run the script in this container image, with podman or apptainer: "
@@ -775,6 +781,7 @@ const struct job_attribute job_stored[] = {
     {.name = "drill_tries", .max = INT32_MAX, MEMBER(drill_tries), .field = JOB_FIELD_NONE},
     {.name = "mail", .max = INT32_MAX, MEMBER(mail), .field = JOB_FIELD_NONE},
     {.name = "urls", .max = INT32_MAX, MEMBER(urls), .field = JOB_FIELD_NONE},
+    {.name = "secrets", .max = INT32_MAX, MEMBER(secrets), .field = JOB_FIELD_NONE},
 };
 const size_t job_stored_count = sizeof(job_stored) / sizeof(job_stored[0]);
 

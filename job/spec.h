@@ -112,6 +112,8 @@ struct job_spec {
     int64_t max_uusd_h; /* limit of the cost of all its nodes per hour; 0: none */
     /* number of the user's URLs that are notified of changes, 0 .. NOTIFY_URLS_MAX */
     int32_t urls;
+    /* number of secrets that it gets (job/secret_ref.h), 0 .. SECRET_REFS_MAX */
+    int32_t secrets;
     char name[JOB_NAME_MAX];
     char pool[JOB_NAME_MAX];      /* list of allowed pools (base/names.h); "": any pool */
     char team[JOB_NAME_MAX];      /* set at submit; the job is charged to its share */

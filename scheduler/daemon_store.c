@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "scheduler/secrets/store.h"
 #include <signal.h>
 #include <stdlib.h>
 
@@ -93,10 +94,44 @@ int daemon_check_store(struct daemon *d, const struct config *config, struct err
 
 /* ---- secrets for agents ---- */
 
+/* The attempt, while one of its ranks has not started; NULL if there is none. */
+static const struct attempt *starting(const struct daemon *d, int64_t job, int64_t attempt)
+{
+    const struct job *j = model_job(tick_model(d->tick), job);
+    if (!j || j->row.attempts != attempt || j->row.spec.secrets == 0)
+        return NULL;
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        if (a->row.state == ATTEMPT_ASSIGNED)
+            return a;
+    }
+    return NULL;
+}
+
+/* Adds what the job itself asked for. ERR_INVALID: it may not have one of them any more. */
+static int give_job_secrets(
+    struct daemon *d, const struct attempt *a, struct wire_secrets *x, struct err *e)
+{
+    const struct job_row *j = &a->job->row;
+    const struct secret_user u = {
+        .user = j->user, .team = j->spec.team, .pools = a->node->row.pool};
+    struct spec_change spec = {0};
+    int rc = db_read_spec(d->reader, j->id, &spec, e);
+    if (rc == 0)
+        rc = secrets_give(d->reader, d->sealer, &d->config->policy, spec.launch_json, &u, x, e);
+    spec_change_deinit(&spec);
+    return rc;
+}
+
 bool daemon_give_secrets(
     void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why)
 {
     struct daemon *d = ctx;
+    const struct attempt *a = starting(d, job, attempt);
+    if (a && give_job_secrets(d, a, ret_secrets, ret_why) != 0)
+        return false;
+    if (a)
+        ret_secrets->version = (d->meta.boots << 32) + 1;
     keyring_fill(d->keyring, job, ret_secrets);
     if (ret_secrets->n_checkpoint_keys > 0)
         /* the keys of a job do not change while belayd runs */

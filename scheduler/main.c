@@ -3,6 +3,7 @@
  * belayd: arguments, configuration file, loop.
  */
 #include "base/fs.h"
+#include "base/json_memory.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
@@ -148,6 +149,7 @@ int main(int argc, char **argv)
     struct err e = {0};
     int status = 0;
     mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
+    json_memory_wipe_freed(); /* secrets and environments of jobs */
     if (read_arguments(argc, (const char **)argv, &a) != 0) {
         status = 2;
     } else if (a.version) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/supervisor/env.h"
 
+#include "agent/task/job_secrets.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -271,6 +272,20 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     }
 }
 
+static void add_secrets(struct list_of_env *l, const struct task_env *t)
+{
+    for (size_t i = 0; t->secrets && i < t->secrets->n_of_job; i++) {
+        const struct wire_secret *s = &t->secrets->of_job[i];
+        size_t n;
+        char *value = s->variable && *s->variable ? job_secret_value(s, &n) : NULL;
+        if (!value)
+            continue;
+        put_text(l, s->variable, value);
+        explicit_bzero(value, n);
+        free(value);
+    }
+}
+
 char **env_build(const struct task_env *t)
 {
     struct list_of_env l = {0};
@@ -279,8 +294,11 @@ char **env_build(const struct task_env *t)
         put_path(&l, "TMPDIR", t->dir, t->checkpoint);
     for (size_t i = 0; i < t->spec->n_env; i++)
         put_text(&l, t->spec->env[i].name, t->spec->env[i].value);
+    add_secrets(&l, t);
     if (t->spec->slurm_env)
         add_slurm(&l, t);
     add_belay(&l, t);
+    if (t->secrets_dir)
+        put_text(&l, "BELAY_SECRETS_DIR", t->secrets_dir);
     return l.items;
 }

@@ -22,14 +22,16 @@
 struct task_env {
     const struct wire_desired_attempt *spec;
     const struct job_user *user;
-    const char *node;         /* its name */
-    const char *cwd;          /* its working directory, if it was sent with the job */
-    const char *dir;          /* the task's, absolute, as the task sees it */
-    const char *checkpoint;   /* name of BELAY_CHECKPOINT_DIR in dir */
-    bool own_tmp;             /* BELAY_CHECKPOINT_DIR is also TMPDIR */
-    const char *bin, *python; /* struct tools */
-    enum gpu_maker gpu_maker; /* from struct task_state, as is gpus */
-    const char *gpus;         /* borrowed */
+    const char *node;                   /* its name */
+    const char *cwd;                    /* its working directory, if it was sent with the job */
+    const char *dir;                    /* the task's, absolute, as the task sees it */
+    const char *checkpoint;             /* name of BELAY_CHECKPOINT_DIR in dir */
+    bool own_tmp;                       /* BELAY_CHECKPOINT_DIR is also TMPDIR */
+    const char *bin, *python;           /* struct tools */
+    enum gpu_maker gpu_maker;           /* from struct task_state, as is gpus */
+    const char *gpus;                   /* borrowed */
+    const struct wire_secrets *secrets; /* of_job; may be NULL */
+    const char *secrets_dir;            /* where the files of these are; NULL = none */
     bool restored;
     int64_t restored_ranks; /* how many ranks' restored saves are in dir/ranks; 0 = none */
     int64_t grace_ms;       /* time for the program to write its state after a notice */

@@ -97,6 +97,8 @@ static void bind_all(struct words *w, const struct image_run *r, bool podman)
     bind(w, podman, r->dir, r->dir, "");
     if (!str_eq(r->cwd, "/") && !str_starts(r->cwd, r->dir))
         bind(w, podman, r->cwd, r->cwd, "");
+    if (r->secrets)
+        bind(w, podman, r->secrets, r->secrets, ":ro");
     if (belay)
         bind(w, podman, belay, INSIDE "/bin/belay", ":ro");
     if (real) { /* a bundle: its libraries, and its loader at the same path */

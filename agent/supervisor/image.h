@@ -42,6 +42,7 @@ struct image_run {
     const char *dir;  /* the task's, absolute, with image.sh and script in it */
     const char *cwd;
     const char *bin, *python; /* from struct tools; NULL if none */
+    const char *secrets;      /* directory of the job's secrets; NULL if none */
     char *const *env;         /* the job's environment */
     bool is_root;             /* the job's user is root */
     const char *gpus;         /* NVIDIA GPUs, "0,2"; NULL if none */

@@ -212,11 +212,19 @@ static bool put(struct output_pump *p, struct output_stream *s, bool is_last)
     return true;
 }
 
-/* False if there is nothing to read for now. */
-static bool read_stream(struct output_stream *s)
+static void make_piece(const struct output_pump *p, struct output_stream *s)
 {
-    if (!s->piece) /* not zeroed: the next fork would copy its pages */
-        s->piece = mem_resize(NULL, OUTPUT_PIECE, 1);
+    if (s->piece)
+        return;
+    /* not zeroed: the next fork would copy its pages */
+    s->piece = mem_resize(NULL, p->mask ? mask_room(p->mask, OUTPUT_PIECE) : OUTPUT_PIECE, 1);
+    s->masked = p->mask ? mask_stream_create(p->mask) : NULL;
+}
+
+/* False if there is nothing to read for now. */
+static bool read_stream(const struct output_pump *p, struct output_stream *s)
+{
+    make_piece(p, s);
     ssize_t n = read(s->from, s->piece, OUTPUT_PIECE);
     s->at = 0;
     s->n = n > 0 ? (size_t)n : 0;
@@ -224,7 +232,9 @@ static bool read_stream(struct output_stream *s)
         close(s->from);
         s->from = -1;
     }
-    return n > 0;
+    if (s->masked)
+        s->n = mask_turn(s->masked, s->piece, s->n, s->from < 0);
+    return n > 0 || s->n > 0;
 }
 
 static void stall(struct output_pump *p)
@@ -253,7 +263,7 @@ static void check_space(struct output_pump *p)
 static void pump_stream(struct output_pump *p, struct output_stream *s)
 {
     for (int i = 0; i < PIECES_A_TURN; i++) {
-        if (s->at == s->n && (s->from < 0 || !read_stream(s)))
+        if (s->at == s->n && (s->from < 0 || !read_stream(p, s)))
             return;
         if (!put(p, s, false)) {
             stall(p);
@@ -335,9 +345,16 @@ static void finish_stream(struct output_pump *p, struct output_stream *s)
         left -= (int64_t)(s->n - s->at);
         if (!put(p, s, true))
             drop_piece(s);
-    } while (s->from >= 0 && left > 0 && read_stream(s));
+    } while (s->from >= 0 && left > 0 && read_stream(p, s));
+    if (s->from >= 0 && s->masked) { /* what it holds back: no more of it will come */
+        s->at = 0;
+        s->n = mask_turn(s->masked, s->piece, 0, true);
+        if (!put(p, s, true))
+            drop_piece(s);
+    }
     if (s->from >= 0)
         close(s->from);
+    mask_stream_destroy(s->masked);
     free(s->piece);
     *s = (struct output_stream){.from = -1, .to = s->to, .lost = s->lost};
 }

@@ -24,6 +24,7 @@
 #ifndef BELAY_AGENT_SUPERVISOR_OUTPUT_PUMP_H
 #define BELAY_AGENT_SUPERVISOR_OUTPUT_PUMP_H
 
+#include "agent/supervisor/mask.h"
 #include "agent/supervisor/output_shares.h"
 #include "agent/task/output_writer.h"
 #include "base/err.h"
@@ -45,14 +46,16 @@ struct output_stream {
     int from, to; /* the pipe's end, -1 = none or over; the file */
     char *piece;  /* read and not written yet */
     size_t at, n;
-    int64_t released; /* bytes of the file */
-    int64_t lost;     /* bytes lost since the output was cut */
+    struct mask_stream *masked; /* NULL = nothing is masked */
+    int64_t released;           /* bytes of the file */
+    int64_t lost;               /* bytes lost since the output was cut */
 };
 
 struct output_pump {
     /* set by the caller; borrowed */
     struct output_shares *shares;       /* may be NULL */
     const struct output_writer *writer; /* it copies the streams' files; may be zeroed */
+    const struct mask *mask;            /* may be NULL: secrets that are replaced in the output */
     uid_t user;
     int64_t stall_ms;
     int log; /* output.log, open for reading and writing; stays the caller's */

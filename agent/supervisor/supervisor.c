@@ -25,6 +25,7 @@
 #include "agent/supervisor/namespaces.h"
 #include "agent/supervisor/supervisor_pool.h"
 #include "agent/supervisor/supervise_loop.h"
+#include "agent/task/job_secrets.h"
 #include "agent/task/record.h"
 #include "agent/task/output_writer.h"
 #include "agent/task/workdir.h"
@@ -129,6 +130,31 @@ static int check_gpus(const struct supervisor *s, struct err *e)
     return 0;
 }
 
+/* Takes the secrets that the agent left for this task. */
+static int take_secrets(struct supervisor *s, struct err *e)
+{
+    if (!s->task->has_job_secrets)
+        return 0;
+    /* the /dev/shm of namespaces that were kept from the task before is not the agent's */
+    if (!namespaces_leave(s->namespaces) || chdir(s->dir) < 0)
+        return err_errno(e, errno, "leave the namespaces of the task before");
+    int rc = job_secrets_take(s->dir, &s->secrets, e);
+    if (rc != 0 || s->secrets.n_of_job == 0)
+        return rc;
+    s->secrets_dir = job_secrets_dir(s->dir);
+    s->mask = mask_create();
+    for (size_t i = 0; i < s->secrets.n_of_job; i++) {
+        size_t n;
+        char *value = job_secret_value(&s->secrets.of_job[i], &n);
+        if (!value)
+            return err_set(e, ERR_INTERNAL, "the value of a secret is not hex");
+        mask_add(s->mask, value, n);
+        explicit_bzero(value, n);
+        free(value);
+    }
+    return 0;
+}
+
 /* An earlier supervisor died: kills every process that it started. */
 static int clean_up(struct supervisor *s, struct err *e)
 {
@@ -146,6 +172,8 @@ static int clean_up(struct supervisor *s, struct err *e)
         start.init_ticks > 0)
         rc = proc_tree_kill((pid_t)start.init_pid, KILL_WAIT_MS, e);
     struct err unused;
+    if (s->task->has_job_secrets)
+        job_secrets_remove(s->dir);
     if (s->task->image && user_resolve(s->task->user, &s->user, &unused) == 0)
         supervisor_forget_container(s);
     return rc;
@@ -224,9 +252,12 @@ static int run(struct supervisor *s, struct err *e)
     if (!rc)
         rc = supervise_loop_open(&s->loop, e);
     if (!rc)
+        rc = take_secrets(s, e);
+    if (!rc)
         rc = supervisor_open_group(s, e);
     if (!rc)
         rc = supervisor_start_program(s, e);
+    wire_secrets_wipe(&s->secrets);
     if (rc == ERR_NO_SPACE) {
         const struct err why = *e;
         return give_up_for_space(s, &why, e);
@@ -246,6 +277,8 @@ static int run(struct supervisor *s, struct err *e)
         supervisor_note_usage(s);
     if (s->image.image)
         supervisor_forget_container(s);
+    if (s->task->has_job_secrets)
+        job_secrets_remove(s->dir);
     rc = supervisor_write_exit_when_space(s, e);
     if (rc == ERR_NO_SPACE && !s->has_run)
         discard_records(s);
@@ -278,6 +311,8 @@ static void deinit(struct supervisor *s)
     free(s->error);
     free(s->input);
     free(s->workdir);
+    free(s->secrets_dir);
+    mask_destroy(s->mask);
     mem_free_texts(s->env);
     record_deinit_state(&s->state);
     close_others(s);

@@ -97,6 +97,7 @@ static int open_pump(struct supervisor *s, int *out, int *error, struct err *e)
     size_t n = *out == *error ? 1 : 2;
     s->pump.shares = s->common->shares;
     s->pump.writer = &s->writer;
+    s->pump.mask = s->mask;
     s->pump.user = s->user.uid;
     s->pump.stall_ms = OUTPUT_STALL_MS;
     int rc = output_pump_open(&s->pump, files, n, s->user.uid, s->user.gid, ends, e);

@@ -12,6 +12,7 @@
 
 #include "agent/supervisor/image.h"
 #include "agent/supervisor/launch.h"
+#include "agent/supervisor/mask.h"
 #include "agent/supervisor/output_pump.h"
 #include "agent/supervisor/namespaces.h"
 #include "agent/supervisor/supervise_loop.h"
@@ -47,6 +48,9 @@ struct supervisor {
     char *output, *error, *input; /* the user's files; NULL if none */
     char *workdir;                /* the directory sent with the job; NULL if none */
     char **env;                   /* the program's environment */
+    struct wire_secrets secrets;  /* of_job only, until the program has started */
+    char *secrets_dir;            /* of their files; NULL = none */
+    struct mask *mask;            /* hides them in the output; NULL = none */
     char name[PROC_NAME_MAX + 1]; /* name of its cgroup and its container */
     struct image_run image;       /* its container; image.image is NULL if it has none */
 };

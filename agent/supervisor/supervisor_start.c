@@ -89,6 +89,7 @@ static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err 
         .cwd = supervisor_work_dir(s),
         .bin = s->common->tools.bin,
         .python = s->common->tools.python,
+        .secrets = s->secrets_dir,
         .env = s->env,
         .is_root = s->user.uid == 0,
         .gpus = s->state.gpu_maker == GPU_MAKER_NVIDIA && *s->state.gpus ? s->state.gpus : NULL};
@@ -126,6 +127,8 @@ static int fork_program(struct supervisor *s, int output, int error, struct err 
         .gpus = s->state.gpus,
         .bin = s->common->tools.bin,
         .python = s->common->tools.python,
+        .secrets = &s->secrets,
+        .secrets_dir = s->secrets_dir,
         .restored = is_restored,
         .restored_ranks = restored_ranks(),
         .grace_ms = grace_ms(s)};
@@ -164,13 +167,19 @@ static int note_start(struct supervisor *s, struct err *e)
     return record_add_start(s->pid_file, &start, e);
 }
 
+static bool is_in_shm(const char *path)
+{
+    return path && str_starts(path, "/dev/shm/");
+}
+
 /* Everything that is started for the task from here on is inside the namespaces. Not with CRIU,
  * whose images expect those of the node. */
 static void separate(struct supervisor *s)
 {
     const struct limits *l = &s->common->limits;
-    /* a private /dev/shm would cover the task's own directory there */
-    const struct namespaces_want want = {.ipc = l->private_ipc && !str_starts(s->dir, "/dev/shm/"),
+    /* a private /dev/shm would cover the task's own directories there */
+    const struct namespaces_want want = {
+        .ipc = l->private_ipc && !is_in_shm(s->dir) && !is_in_shm(s->secrets_dir),
         .hides_processes = l->hides_processes,
         .shm_mib = supervisor_memory_limit_mib(s)};
     struct err e;
@@ -182,6 +191,8 @@ static void separate(struct supervisor *s)
     if (namespaces_enter(s->namespaces, &want, &e))
         log_warn("a task is not isolated from the node's shared memory and processes",
             log_i("job", s->task->job), log_err(&e));
+    if (chdir(s->dir) < 0) /* leaving the namespaces of the task before leads to / */
+        log_error("a task's directory cannot be entered", log_s("dir", s->dir));
 }
 
 /* Closes our copies of the program's ends, so that its output ends with the program. */

@@ -455,6 +455,15 @@ static void keep_secrets(struct task *t, const struct wire_secrets *s)
             log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
 }
 
+/* They are in the files of the task now, or it does not start. */
+void task_drop_job_secrets(struct task *t)
+{
+    struct wire_secrets of_job = {.of_job = t->secrets.of_job, .n_of_job = t->secrets.n_of_job};
+    t->secrets.of_job = NULL;
+    t->secrets.n_of_job = 0;
+    wire_secrets_wipe(&of_job);
+}
+
 void task_take_secrets(struct task *t, const struct wire_secrets *s)
 {
     if (s->version == 0 || s->version == t->secrets.version)
@@ -463,6 +472,8 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
         keep_secrets(t, s);
     wire_secrets_wipe(&t->secrets);
     wire_secrets_copy(s, &t->secrets);
+    if (t->state.prepared || t->phase == WIRE_ENDED)
+        task_drop_job_secrets(t);
     if (s->store_token) {
         t->net = t->net ? t->net : store_credentials_create_of_job();
         store_credentials_give_job(t->net, t->common->peer->id->node.store, s);

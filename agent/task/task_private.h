@@ -90,6 +90,7 @@ void task_log(const struct task *t, const char *what, const struct err *e);
 void task_changed(struct task *t); /* reports the change to belayd */
 void task_remove(struct task *t);
 void task_take_secrets(struct task *t, const struct wire_secrets *s);
+void task_drop_job_secrets(struct task *t);
 void task_move(struct task *t, enum wire_phase to); /* no-op when already in that phase */
 void task_persist(struct task *t);
 void task_stop(

@@ -345,6 +345,7 @@ static void on_prepared(struct task *t)
     }
     note_restored(t);
     t->state.prepared = true;
+    task_drop_job_secrets(t);
     if (task_needs_state(t))
         task_persist(t);
     if (!t->output.shipper.started)
@@ -610,11 +611,14 @@ static int read_records(struct task *t, struct err *e)
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* Takes the secrets that the previous agent left; otherwise belayd sends them again. */
+/* Takes the secrets that the previous agent left; otherwise, and before a start, belayd sends them
+ * again. */
 static void find_secrets(struct task *t)
 {
     struct wire_secrets s = {0};
     struct err e;
+    if (t->spec->has_job_secrets && !t->state.prepared)
+        return; /* the keyring has no secrets of jobs */
     if (keyring_get(t->dir, clock_wall(t->common->timers->clock), &s, &e) == 0)
         task_take_secrets(t, &s);
     wire_secrets_wipe(&s);

@@ -13,6 +13,7 @@
 #include "agent/task/kept.h"
 #include "agent/keyring.h"
 #include "agent/task/handover.h"
+#include "agent/task/job_secrets.h"
 #include "agent/task/task_workdir.h"
 #include "agent/supervisor/user.h"
 #include "base/fs.h"
@@ -485,6 +486,8 @@ static int prepare(struct task *t)
     w->of_records = rc == ERR_NO_SPACE && !w->e.of_user;
     if (!rc)
         rc = fetch_and_restore(t, &u);
+    if (!rc && t->spec->has_job_secrets)
+        rc = job_secrets_put(t->dir, &u, &w->secrets, &w->e);
     if (!rc && task_by_criu(t))
         return prepare_sandbox(t, &u);
     if (!rc && task_saves(t))
@@ -501,6 +504,8 @@ static const char *const plain_files[] = {"spec.json", "state.json", "script", T
 
 static int remove_all(struct task *t)
 {
+    if (t->spec->has_job_secrets)
+        job_secrets_remove(t->dir);
     if (t->work.keeps)
         kept_put(t->common->kept_dir, t->job, t->attempt, t->ckpt.dir);
     t->work.is_spare =
@@ -637,8 +642,9 @@ void task_work_cancel(struct task *t)
 static bool lacks_secrets(const struct task *t)
 {
     enum work_kind kind = t->work.kind;
-    return kind != WORK_REMOVE && kind != WORK_DUMP && task_saves(t) && needs_secrets(t) &&
-           t->secrets.version == 0;
+    bool needs =
+        (task_saves(t) && needs_secrets(t)) || (kind == WORK_PREPARE && t->spec->has_job_secrets);
+    return kind != WORK_REMOVE && kind != WORK_DUMP && needs && t->secrets.version == 0;
 }
 
 static void start_work(struct task *t)

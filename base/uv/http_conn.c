@@ -195,7 +195,7 @@ void http_conn_close(struct http_conn *c)
         explicit_bzero(c->authorization, strlen(c->authorization));
     free(c->authorization);
     buf_wipe(&c->in);
-    buf_deinit(&c->out);
+    buf_wipe(&c->out);
     link_remove(&c->link);
     uv_close((uv_handle_t *)&c->poll, on_poll_closed);
     close(c->fd);
@@ -288,6 +288,8 @@ static bool flush(struct http_conn *c, size_t *turn)
         c->n_moved += (uint64_t)n;
         c->moved_at_ms = now_of(c->server);
     }
+    if (c->out.len > 0)
+        explicit_bzero(c->out.data, c->out.len); /* a reply may be a secret */
     buf_clear(&c->out);
     if (c->out.cap > OUT_JOINED_MAX)
         buf_deinit(&c->out);
@@ -527,6 +529,7 @@ static bool read_more(struct http_conn *c, size_t *turn)
     *turn += (size_t)n;
     if (c->phase != CONN_LINGERING) {
         feed(c, s->scratch, (size_t)n);
+        explicit_bzero(s->scratch, (size_t)n); /* a request may be a secret */
         return true;
     }
     c->n_moved += (uint64_t)n;

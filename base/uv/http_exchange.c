@@ -43,7 +43,7 @@ void http_exchange_drop_body(struct http_exchange *x)
 {
     if (x->conn)
         http_admission_give_back(&x->server->admission, &x->conn->holder, x->body.len);
-    buf_deinit(&x->body);
+    buf_wipe(&x->body); /* may have a secret, as the reply below */
     x->request.body = NULL;
     x->request.body_len = 0;
 }
@@ -64,7 +64,7 @@ void http_exchange_destroy(struct http_exchange *x)
     http_head_deinit(&x->head);
     http_target_deinit(&x->target);
     buf_deinit(&x->reply_fields);
-    buf_deinit(&x->reply_body);
+    buf_wipe(&x->reply_body);
     free(x->head_text);
     free(x);
 }

@@ -302,10 +302,19 @@ static const struct wire_table status_table = {sizeof(struct wire_status), statu
 
 static const struct wire_field env_fields[] = {
     WIRE_STRING_REQ(wire_env, name, WIRE_ENV_NAME_MAX, WIRE_CHECK_ENV_NAME),
-    WIRE_STRING_REQ(wire_env, value, WIRE_ENV_VALUE_MAX, WIRE_CHECK_NONE),
+    {WIRE_FIELD_STRING, WIRE_AT(wire_env, value), .required = true, .max = WIRE_ENV_VALUE_MAX,
+        .secret = true},
     WIRE_END,
 };
 static const struct wire_table env_table = {sizeof(struct wire_env), env_fields};
+
+static const struct wire_field secret_fields[] = {
+    WIRE_STRING_REQ(wire_secret, name, SECRET_NAME_MAX - 1, WIRE_CHECK_NONE),
+    WIRE_STRING_OPT(wire_secret, variable, SECRET_NAME_MAX - 1),
+    WIRE_STRING_SECRET(wire_secret, value, 2 * SECRET_BYTES_MAX),
+    WIRE_END,
+};
+static const struct wire_table secret_table = {sizeof(struct wire_secret), secret_fields};
 
 static const struct wire_field secrets_fields[] = {
     WIRE_I64_OPT(wire_secrets, version, 0, ID_MAX),
@@ -316,6 +325,7 @@ static const struct wire_field secrets_fields[] = {
     WIRE_STRING_SECRET(wire_secrets, store_secret_key, WIRE_STORE_KEY_MAX),
     WIRE_STRING_SECRET(wire_secrets, store_token, WIRE_STORE_TOKEN_MAX),
     WIRE_I64_OPT(wire_secrets, store_left_ms, 0, TIME_MAX),
+    WIRE_STRUCTS(wire_secrets, of_job, &secret_table, WIRE_JOB_SECRETS_MAX),
     WIRE_END,
 };
 static const struct wire_table secrets_table = {sizeof(struct wire_secrets), secrets_fields};
@@ -385,6 +395,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_TEXT_OPT(wire_desired_attempt, cluster),
     WIRE_TEXT_OPT(wire_desired_attempt, pool),
     WIRE_BOOL_OPT(wire_desired_attempt, needs_secrets),
+    WIRE_BOOL_OPT(wire_desired_attempt, has_job_secrets),
     WIRE_END,
 };
 static const struct wire_table desired_attempt_table = {
@@ -507,6 +518,13 @@ void wire_secrets_copy(const struct wire_secrets *m, struct wire_secrets *ret_m)
     ret_m->store_access_key = mem_strdup(m->store_access_key);
     ret_m->store_secret_key = mem_strdup(m->store_secret_key);
     ret_m->store_token = mem_strdup(m->store_token);
+    ret_m->of_job = m->n_of_job ? mem_array(m->n_of_job, sizeof(*m->of_job)) : NULL;
+    for (size_t i = 0; i < m->n_of_job; i++) {
+        const struct wire_secret *s = &m->of_job[i];
+        ret_m->of_job[i] = (struct wire_secret){.name = mem_strdup(s->name),
+            .variable = mem_strdup(s->variable),
+            .value = mem_strdup(s->value)};
+    }
 }
 
 void wire_secrets_wipe(struct wire_secrets *m)

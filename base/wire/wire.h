@@ -46,6 +46,7 @@
 #include "base/err.h"
 #include "job/feature.h"
 #include "job/gpu.h"
+#include "job/secret_ref.h"
 #include "job/spec.h"
 #include "base/load.h"
 #include <stdbool.h>
@@ -75,6 +76,7 @@
 #define WIRE_STORE_KEY_MAX 256
 #define WIRE_STORE_TOKEN_MAX 8192
 #define WIRE_JOB_TOKEN_MAX 128
+#define WIRE_JOB_SECRETS_MAX SECRET_REFS_MAX
 #define WIRE_OUTPUT_MAX (256u << 10) /* bytes of one piece of output */
 #define WIRE_OUTPUT_CUT (1LL << 50)  /* a size that says: no more of this output is wanted */
 #define WIRE_TAILS_MAX 16
@@ -345,6 +347,13 @@ struct wire_env {
     char *value; /* at most WIRE_ENV_VALUE_MAX bytes */
 };
 
+/* A secret that the job asked for, for its user. */
+struct wire_secret {
+    char *name;     /* job/secret_ref.h */
+    char *variable; /* the variable that has it; NULL = a file */
+    char *value;    /* hex */
+};
+
 /* Secrets of one attempt, for its agent only. They stay in memory at both ends: never in a record,
  * a log or a job's environment. Level-triggered like the rest: belayd sends them with an attempt,
  * whatever its desired state, as long as the agent reports another version. So an agent that lost
@@ -363,6 +372,9 @@ struct wire_secrets {
      * this was sent. */
     char *store_access_key, *store_secret_key, *store_token;
     int64_t store_left_ms;
+    /* Sent until the attempt has started. The agent passes them to the job, and keeps no copy. */
+    struct wire_secret *of_job;
+    size_t n_of_job;
 };
 
 /* The node of one rank of a multi-node job. */
@@ -450,6 +462,8 @@ struct wire_desired_attempt {
     char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "" if not sent */
     /* do not read or write its part of the store before the secrets have arrived */
     bool needs_secrets;
+    /* the job asked for secrets: do not start it before they have arrived (secrets.of_job) */
+    bool has_job_secrets;
 };
 
 /* A job that will run here next: its newest checkpoint is to be fetched into a kept directory. It

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "job/pattern.h"
+#include "job/secret_ref.h"
 #include "base/names.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -248,6 +249,23 @@ static int apply_image(const struct directive_context *c, const char *value, str
     return 0;
 }
 
+/* Each adds one. belayd checks whether there is such a secret. */
+static int apply_secret(const struct directive_context *c, const char *value, struct err *e)
+{
+    json_t *launch = directive_object(c->spec, "launch"),
+           *list = json_object_get(launch, "secrets");
+    struct secret_ref ref;
+    int rc = secret_ref_parse(value, &ref, e);
+    if (rc != 0)
+        return rc;
+    if (!list) {
+        list = json_array();
+        json_object_set_new(launch, "secrets", list);
+    }
+    json_array_append_new(list, json_text(value));
+    return 0;
+}
+
 static int apply_dependency(const struct directive_context *c, const char *value, struct err *e)
 {
     return depend_parse(value, c->spec, e);
@@ -437,6 +455,7 @@ static const struct {
     {"export", directive_export},
     {"chdir", apply_chdir},
     {"workdir", apply_workdir},
+    {"secret", apply_secret},
     {"image", apply_image},
     {"container-image", apply_image},
     {"dependency", apply_dependency},

@@ -28,13 +28,14 @@ static const enum reach reaches[RIGHTS][ROLES] = {
     [RIGHT_CRON_EDIT] = { NO,    OWN,   OWN,  OWN,     ANY },
     [RIGHT_CRON]      = { NO,    OWN,   TEAM, ANY,     ANY },
     [RIGHT_CRON_RUN]  = { NO,    OWN,   TEAM, ANY,     ANY },
+    [RIGHT_SECRETS]   = { NO,    OWN,   OWN,  OWN,     ANY },
     [RIGHT_TOKENS]    = { NO,    OWN,   OWN,  OWN,     ANY },
     [RIGHT_OPERATE]   = { NO,    NO,    NO,   ANY,     ANY },
     [RIGHT_ADMIN]     = { NO,    NO,    NO,   NO,      ANY },
 };
 
 const char *const right_names[] = {"unset", "none", "read", "read-job", "submit", "change", "enter",
-    "cron-edit", "cron", "cron-run", "tokens", "operate", "admin", NULL};
+    "cron-edit", "cron", "cron-run", "secrets", "tokens", "operate", "admin", NULL};
 
 #define BIT(right) (1u << (right))
 #define READS (BIT(RIGHT_NONE) | BIT(RIGHT_READ) | BIT(RIGHT_READ_JOB))

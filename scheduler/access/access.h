@@ -26,6 +26,7 @@ enum right {
     RIGHT_CRON_EDIT, /* what a cron entry runs, as its user */
     RIGHT_CRON,      /* pause, resume and remove a cron entry */
     RIGHT_CRON_RUN,  /* run a cron entry now */
+    RIGHT_SECRETS,   /* list, set, grant and remove secrets */
     RIGHT_TOKENS,    /* API tokens */
     RIGHT_OPERATE,   /* nodes: drain, undrain, delete */
     RIGHT_ADMIN,     /* pools, join tokens, reports, comparisons with the providers */

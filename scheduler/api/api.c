@@ -96,6 +96,10 @@ static const struct route routes[] = {
     {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create, RIGHT_TOKENS},
     {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list, RIGHT_TOKENS},
     {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke, RIGHT_TOKENS},
+    {"GET", "/api/v1/secrets", NEED_USER, api_secrets_list, RIGHT_SECRETS},
+    {"POST", "/api/v1/secrets", NEED_WRITER, api_secrets_set, RIGHT_SECRETS},
+    {"POST", "/api/v1/secrets/grant", NEED_WRITER, api_secrets_grant, RIGHT_SECRETS},
+    {"POST", "/api/v1/secrets/remove", NEED_USER, api_secrets_remove, RIGHT_SECRETS},
     {"GET", "/api/v1/version", NEED_USER, api_version, RIGHT_READ},
     {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi, RIGHT_READ},
     {"GET", "/healthz", NEED_NOTHING, api_health, RIGHT_NONE},
@@ -119,6 +123,7 @@ void api_reply_json(struct http_exchange *x, int status, json_t *v)
 {
     char *text = json_dump_text(v);
     http_reply_text(x, status, "application/json", text);
+    explicit_bzero(text, strlen(text)); /* may have the environment of a job */
     free(text);
     json_decref(v);
 }

@@ -231,6 +231,8 @@ struct event api_submit_event(const struct jobspec *s); /* the event borrows s *
 
 /* ERR_INVALID if its window is not configured. */
 int api_check_window(const struct api *a, const struct job_row *r, struct err *e);
+/* ERR_INVALID if the job asks for a secret that it may not use; its user must be set. */
+int api_check_secrets(const struct api *a, const struct jobspec *s, struct err *e);
 /* ERR_INVALID if its checkpoints would be restored as root although they are not encrypted, so that
  * nothing proves who made them. */
 int api_check_method(const struct api *a, const struct job_row *r, struct err *e);
@@ -308,6 +310,10 @@ void api_events(struct request *q);
 void api_tokens_create(struct request *q);
 void api_tokens_list(struct request *q);
 void api_tokens_revoke(struct request *q);
+void api_secrets_list(struct request *q); /* api/secrets.c */
+void api_secrets_set(struct request *q);
+void api_secrets_grant(struct request *q);
+void api_secrets_remove(struct request *q);
 void api_version(struct request *q);
 void api_openapi(struct request *q);
 /* Returns the OpenAPI document: the embedded text with the options of jobs that are only stored.

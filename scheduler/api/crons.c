@@ -117,6 +117,8 @@ static void put(struct request *q, struct cron_row *row)
     struct event ev = {.type = EV_CRON_PUT, .cron_put = {.row = row}};
     STR_COPY(s.row.user, row->user);
     if (rc == 0 && job)
+        rc = api_check_secrets(q->api, &s, &e);
+    if (rc == 0 && job)
         rc = api_pin_workdir(q->api, &s, &e);
     if (rc == 0 && job) {
         api_script_key(&s);

@@ -188,7 +188,9 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     if (rc == 0 &&
         ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
             (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
-            (rc = check_right(q, &s.row, &e)) != 0 || (rc = api_pin_workdir(q->api, &s, &e)) != 0))
+            (rc = check_right(q, &s.row, &e)) != 0 ||
+            (rc = api_check_secrets(q->api, &s, &e)) != 0 ||
+            (rc = api_pin_workdir(q->api, &s, &e)) != 0))
         jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);

@@ -12,6 +12,7 @@
 #include "ckpt/workdir.h"
 #include "job/attributes.h"
 #include "job/notify_address.h"
+#include "job/secret_ref.h"
 #include "job/spec_json.h"
 #include "scheduler/config/egress.h"
 #include "scheduler/core/queue/budget_options.h"
@@ -407,6 +408,28 @@ static void check_image(struct json_reader *r, const struct job_row *row)
         json_reader_fail(r, "image", "with checkpoint.method \"criu\" a job runs in no container");
 }
 
+/* Checks which secrets the job gets. Not for CRIU: the processes that it restores have the values
+ * of an earlier attempt. */
+static void read_secrets(struct json_reader *r, struct job_row *row)
+{
+    const json_t *list = json_opt_array(r, "secrets", SECRET_REFS_MAX), *item;
+    struct secret_ref ref;
+    struct err why;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        const char *text = json_string_value(item);
+        if (!text || strlen(text) != json_string_length(item))
+            json_reader_fail(r, "secrets", "expected texts");
+        else if (secret_ref_parse(text, &ref, &why) != 0)
+            json_reader_fail(r, "secrets", "%s", why.text);
+    }
+    row->spec.secrets = (int32_t)json_array_size(list);
+    if (r->rc == 0 && row->spec.secrets > 0 && row->spec.method == CKPT_CRIU)
+        json_reader_fail(r, "secrets",
+            "with checkpoint.method \"criu\" a restored job would have old values: leave them out");
+}
+
 static void read_grace(struct json_reader *outer)
 {
     const json_t *object = json_opt_object(outer, "grace");
@@ -480,7 +503,7 @@ static char *read_notify(struct json_reader *outer, struct job_row *row)
 }
 
 /* Checks launch, which only the agent uses. Returns its JSON unchanged; the caller frees it. */
-static char *read_launch(struct json_reader *outer, const struct job_row *row)
+static char *read_launch(struct json_reader *outer, struct job_row *row)
 {
     static const char *const modes[] = {"", "append", "truncate", NULL};
     const json_t *object = json_opt_object(outer, "launch");
@@ -495,6 +518,7 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     json_opt_bool(&r, "slurm", false);
     check_workdir(&r, row);
     check_image(&r, row);
+    read_secrets(&r, row);
     read_grace(&r);
     int64_t tasks = json_opt_i64(&r, "tasks", 1, 4096, 1);
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);

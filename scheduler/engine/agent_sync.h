@@ -21,7 +21,8 @@
 struct agent_sync;
 
 /* Fills *ret_secrets (zeroed; the caller wipes it) with the secrets that the agent of this attempt
- * needs now; version 0 = none. Returns false if they are not available yet; *ret_why (zeroed; the
+ * needs now; version 0 = none. ERR_INVALID in *ret_why: it will never get them, and ends as failed.
+ * Else returns false if they are not available yet; *ret_why (zeroed; the
  * same for the same cause) may then have the reason of the last failure. An attempt that its agent
  * does not have yet then waits for them, with the reason as EV_WITHHELD. Call agent_sync_touch when
  * they are available, when they change, or when the reason changes. */

@@ -124,6 +124,7 @@ static void add_row(const struct model *m, const struct attempt *a, struct wire_
     if (x)
         counts_format(&x->resources, d->resources);
     d->method = agent_sync_method(j->spec.method);
+    d->has_job_secrets = j->spec.secrets > 0;
     d->save_ms = j->save_ms;
 }
 
@@ -142,6 +143,8 @@ static size_t secrets_bytes(const struct wire_secrets *x)
     size_t n = x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 256; /* and the names, and numbers */
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         n += texts[i] ? json_bytes(texts[i]) : 0;
+    for (size_t i = 0; i < x->n_of_job; i++)
+        n += strlen(x->of_job[i].value) + 3 * SECRET_NAME_MAX;
     return n;
 }
 
@@ -368,6 +371,10 @@ static bool add_needed(struct agent_sync *s, const struct attempt *a, const stru
     if (d->want != WIRE_RUN && !k->reported && !k->sent)
         return true;
     bool ready = may_use_store(s, a, k, &why) && add_secrets(s, k, m, d, &why);
+    if (!ready && why.kind == ERR_INVALID) {
+        end_unstartable(s, a, &why);
+        return false;
+    }
     if (ready || why.kind != ERR_NONE)
         post_withheld(s, a, ready ? NULL : &why);
     return ready;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sealing: what is sealed opens only with its key, for its owner, unchanged; and a database is only
- * used with the key file that belongs to it.
+ * Sealing: what is sealed opens only with its key, for its owner, unchanged; a database is only
+ * used with the key file that belongs to it; and a secret is for those to whom it was granted.
  */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/secrets/env_seal.h"
 #include "scheduler/secrets/key_file.h"
+#include "scheduler/secrets/store.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -135,6 +136,53 @@ static void an_environment_keeps_no_value_in_clear(void **state)
     sealer_destroy(s);
 }
 
+/* ---- grants ---- */
+
+static bool may(const struct secret_row *row, const char *user, const char *team, const char *pools)
+{
+    struct policy_team teams[] = {{.name = "vision"}};
+    const struct queue_policy p = {.teams = teams, .n_teams = 1};
+    const struct secret_user u = {.user = user, .team = team, .pools = pools};
+    return secret_is_granted(row, &p, &u);
+}
+
+static void a_secret_is_for_its_owner_and_those_granted(void **state)
+{
+    struct secret_row row = {.owner = "ann", .name = "wandb"};
+    struct err e;
+    (void)state;
+    assert_true(may(&row, "ann", "", ""));
+    assert_false(may(&row, "bob", "", ""));
+    assert_int_equal(secret_grant(&row, "user:bob", true, &e), 0);
+    assert_int_equal(secret_grant(&row, "user:bob", true, &e), 0);
+    assert_string_equal(row.grants, "user:bob");
+    assert_int_equal(secret_grant(&row, "team:vision", true, &e), 0);
+    assert_int_equal(secret_grant(&row, "team:other", true, &e), 0);
+    assert_int_equal(secret_grant(&row, "pool:cfd", true, &e), 0);
+    assert_true(may(&row, "bob", "", ""));
+    assert_false(may(&row, "bo", "", ""));
+    assert_false(may(&row, "user:bob", "", ""));
+    assert_true(may(&row, "eve", "vision", ""));
+    assert_false(may(&row, "eve", "other", "")); /* no team of the configuration */
+    assert_true(may(&row, "eve", "", "cfd"));
+    assert_false(may(&row, "eve", "", "cfd,base")); /* it might run in the other one */
+    assert_false(may(&row, "eve", "", ""));
+    assert_int_equal(secret_grant(&row, "user:bob", false, &e), 0);
+    assert_string_equal(row.grants, "team:vision team:other pool:cfd");
+    assert_int_equal(secret_grant(&row, "user:bob", false, &e), ERR_NOT_FOUND);
+    assert_int_equal(secret_grant(&row, "pool:cfd", false, &e), 0);
+    assert_string_equal(row.grants, "team:vision team:other");
+    static const char *const bad[] = {"", "user:", "bob", "user:a b", "group:x", "user:a\n"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(secret_grant(&row, bad[i], true, &e), ERR_INVALID);
+    for (int i = 2; i < SECRET_GRANTS_MAX; i++) {
+        char grant[32];
+        snprintf(grant, sizeof(grant), "user:u%d", i);
+        assert_int_equal(secret_grant(&row, grant, true, &e), 0);
+    }
+    assert_int_equal(secret_grant(&row, "user:one-more", true, &e), ERR_INVALID);
+}
+
 /* ---- the key file ---- */
 
 static int setup(void **state)
@@ -210,6 +258,7 @@ int main(void)
         cmocka_unit_test(each_changed_byte_is_noticed),
         cmocka_unit_test(a_new_first_key_opens_what_the_old_one_sealed),
         cmocka_unit_test(an_environment_keeps_no_value_in_clear),
+        cmocka_unit_test(a_secret_is_for_its_owner_and_those_granted),
         TEST(a_lost_key_file_is_not_replaced),
         TEST(a_credential_of_the_unit_comes_first),
     };

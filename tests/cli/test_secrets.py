@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets of jobs, with a real belayd and agent: who gets one, where its value is, and that it is
+nowhere else: not in the database, its log, a backup, output of jobs, logs, or a core dump."""
+
+import contextlib
+import glob
+import hashlib
+import os
+import resource
+import secrets
+import signal
+import sqlite3
+import unittest
+
+from test_local import BUILD, Home, is_gone, wait_until
+
+PLANTED = 50
+WAIT_S = 90
+
+
+class Secrets(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.h = Home().__enter__()
+        done = cls.h.belay("up")
+        if done.returncode != 0:
+            cls.h.__exit__(AssertionError, AssertionError(), None)
+            raise AssertionError(done.stderr)
+        cls.client = cls.h.client()
+        cls.user = cls.client.version()["user"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.h.__exit__(None, None, None)
+
+    def set(self, name, value):
+        done = self.h.belay("secret", "set", name, text=value)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def submit(self, *arguments):
+        done = self.h.belay("submit", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return int(done.stdout.split()[-1])
+
+    def end_of(self, job):
+        def ended():
+            return self.client.show_job(job)["job"]["state"] == "ended"
+
+        wait_until(ended, "job %d ends" % job)
+        return self.client.show_job(job)
+
+    def output(self, job):
+        self.end_of(job)
+        return self.h.belay("logs", str(job)).stdout
+
+    def test_a_job_gets_its_secrets_and_shows_none(self):
+        value = secrets.token_hex(20)
+        self.set("wandb", value + "\n")
+        self.set("key.pem", "line one\nline two " + value)
+        script = self.h.script(
+            'printf %s "$WANDB" | sha256sum\n'
+            'echo "key is $WANDB."\n'
+            'printf "${WANDB%??????????}"; printf "%s\\n" "${WANDB#??????????????????????????????}"\n'
+            'cat "$BELAY_SECRETS_DIR/key.pem"; echo\n'
+            'stat -c "%a %U" "$BELAY_SECRETS_DIR/key.pem"\n'
+            'stat -f -c %T "$BELAY_SECRETS_DIR"\n'
+            'echo "$BELAY_SECRETS_DIR"\n',
+            "secret.sh",
+        )
+        job = self.submit("--secret", "wandb=WANDB", "--secret", "key.pem", script)
+        lines = self.output(job).splitlines()
+        digest = hashlib.sha256(value.encode()).hexdigest()
+        self.assertNotIn(value, "\n".join(lines))
+        self.assertIn("key is ***.", lines)
+        self.assertIn("***", lines)
+        self.assertIn("400 " + self.user, lines)
+        self.assertIn("tmpfs", lines)
+        self.assertFalse(os.path.exists(lines[-1]), lines[-1])
+        self.assertEqual(lines[0].split()[0], digest)
+        shown = self.h.belay("secret", "show", "--json", "wandb").stdout
+        self.assertNotIn(value, shown)
+        self.assertIn('"bytes": 40', shown)
+
+    def test_what_is_not_there_is_refused(self):
+        script = self.h.script("true\n", "true.sh")
+        done = self.h.belay("submit", "--secret", "nosuch", script)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("%s has no secret nosuch" % self.user, done.stderr)
+        done = self.h.belay("submit", "--secret", "bob/nosuch", script)
+        self.assertIn("granted to this job", done.stderr)
+        for bad in ("../x", "", "a=b=c", "a/", "a=1X"):
+            self.assertEqual(self.h.belay("submit", "--secret", bad, script).returncode, 2, bad)
+        for value, why in (("short", "at least 8"), ("x" * 70000, "more than"), ("x\n" * 3, "8")):
+            done = self.h.belay("secret", "set", "bad", text=value)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(why, done.stderr)
+        self.assertIn("is not a secret's name", self.h.belay("secret", "rm", ".x").stderr)
+
+    def test_a_removed_secret_ends_a_job_that_waits(self):
+        self.set("gone", secrets.token_hex(20))
+        script = self.h.script("true\n", "true.sh")
+        job = self.submit("--hold", "--secret", "gone", script)
+        self.assertEqual(self.h.belay("secret", "rm", "gone").returncode, 0)
+        self.assertEqual(self.h.belay("release", str(job)).returncode, 0)
+        shown = self.end_of(job)
+        self.assertEqual(shown["job"]["end"], "failed")
+        text = shown["attempts"][-1]["text"]
+        self.assertIn("has no secret gone", text)
+
+    def test_grants_are_kept_and_taken_back(self):
+        self.set("shared", secrets.token_hex(20))
+        ok = self.h.belay("secret", "grant", "shared", "--user", "bob", "--pool", "cfd")
+        self.assertEqual((ok.returncode, ok.stderr), (0, ""))
+        self.set("shared", secrets.token_hex(20))  # a new value keeps them
+
+        def grants():
+            all_ = self.client.list_secrets()["secrets"]
+            return [s["grants"] for s in all_ if s["name"] == "shared"][0]
+
+        self.assertEqual(grants(), ["user:bob", "pool:cfd"])
+        self.h.belay("secret", "grant", "shared", "--user", "bob", "--revoke")
+        self.assertEqual(grants(), ["pool:cfd"])
+        done = self.h.belay("secret", "grant", "shared", "--user", "bob", "--revoke")
+        self.assertIn("is not granted to user:bob", done.stderr)
+
+
+def files_below(*places):
+    for place in places:
+        for top, _, names in os.walk(place):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    with open(os.path.join(top, name), "rb") as f:
+                        yield os.path.join(top, name), f.read()
+
+
+class Nowhere(unittest.TestCase):
+    """Fifty secrets are planted and used. None is found where it should not be."""
+
+    def test_none_of_fifty_is_found(self):
+        if os.environ.get("ASAN_OPTIONS") and os.path.basename(BUILD) == "build-test":
+            self.skipTest("the sanitizers keep freed memory")
+        with Home() as h:
+            self.plant(h)
+
+    def plant(self, h):
+        core = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (core[1], core[1]))
+        self.assertEqual(h.belay("up").returncode, 0)
+        values = [secrets.token_hex(16) for _ in range(PLANTED)]
+        stored, exported, urls = values[:30], values[30:44], values[44:]
+        for i, value in enumerate(stored):
+            self.assertEqual(h.belay("secret", "set", "s%d" % i, text=value).returncode, 0)
+        client, jobs = h.client(), []
+        script = h.script('env; cat "$BELAY_SECRETS_DIR"/* 2>/dev/null\n', "all.sh")
+        for at in range(0, 30, 10):
+            flags = []
+            for i in range(at, at + 10):
+                flags += ["--secret", "s%d%s" % (i, "=V%d" % i if i % 2 else "")]
+            jobs.append(h.belay("submit", *flags, script))
+        quiet = h.script('test -n "$A"\n', "quiet.sh")
+        for value in exported:
+            jobs.append(h.belay("submit", "--export", "A=" + value, quiet))
+        for value in urls:
+            url = "https://hooks.example.com/" + value
+            jobs.append(h.belay("submit", "--hold", "--notify", url, quiet))
+        numbers = []
+        for done in jobs:
+            self.assertEqual(done.returncode, 0, done.stderr)
+            numbers.append(int(done.stdout.split()[-1]))
+        for job in numbers[: 3 + len(exported)]:
+            wait_until(lambda: client.show_job(job)["job"]["state"] == "ended", "job %d" % job)
+            self.assertEqual(client.show_job(job)["job"]["end"], "succeeded")
+        log = h.belay("logs", str(numbers[0])).stdout
+        self.assertGreaterEqual(log.count("***"), 6)  # adjacent files are one
+        shown = client.show_job(numbers[3])["spec"]["env"]
+        self.assertEqual(shown, {"A": exported[0]})
+        database = sqlite3.connect(os.path.join(h.home, "belay.db"))
+        backup = os.path.join(h.home, "backup.db")
+        with sqlite3.connect(backup) as copy:
+            database.backup(copy)
+        database.close()
+        copy.close()
+        pid = h.pid("belayd.json")
+        where = os.readlink("/proc/%d/cwd" % pid)
+        os.kill(pid, signal.SIGABRT)
+        wait_until(lambda: is_gone(pid), "belayd ends at SIGABRT")
+        cores = glob.glob(os.path.join(where, "core*"))
+        found, bytes_read = set(), 0
+        looked = list(files_below(h.home))
+        for path in cores:
+            with open(path, "rb") as f:
+                looked.append((path, f.read()))
+        with open(os.path.join(h.home, "secret.keys")) as f:
+            key = f.read().split("key ")[1].strip()
+        for path, content in looked:
+            bytes_read += len(content)
+            for value in values:
+                if value.encode() in content or value.encode().hex().encode() in content:
+                    found.add((path, "secret" if value in stored else "other"))
+            if key.encode() in content and not path.endswith("/secret.keys"):
+                found.add((path, "key"))
+            if bytes.fromhex(key) in content:
+                found.add((path, "key"))
+        for path in cores:
+            if not path.startswith(h.home):
+                os.unlink(path)
+        self.assertGreater(bytes_read, 100000)
+        with open("/proc/sys/kernel/core_pattern") as f:
+            if f.read().strip() == "core":
+                self.assertTrue(cores, "SIGABRT of belayd left no core in %s" % where)
+        self.assertEqual(sorted(found), [])
+        self.assertEqual(h.belay("up").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
