@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See interrupt.h. A thread with its own connection waits for the signals.
+ * See interrupt.h. A thread waits for the signals, and cancels with its own connection.
  */
 #include "cli/interrupt.h"
 
 #include "cli/cli.h"
 #include "cli/slurm/slurm.h"
+#include <stdio.h>
+#include <unistd.h>
+
+/* Receives SIGINT. SIGUSR2 ends the thread. */
+static void *explain_at_interrupt(void *ctx)
+{
+    const struct interrupt *i = ctx;
+    const long long job = (long long)i->job;
+    int number;
+    if (sigwait(&i->signals, &number) != 0 || number == SIGUSR2)
+        return NULL;
+    fprintf(stderr,
+        "\nbelay: job %lld goes on. belay logs -f %lld follows its output, belay cancel %lld ends "
+        "it\n",
+        job, job, job);
+    _exit(128 + number);
+}
 
 /* Receives the signals, which are blocked in all threads. SIGUSR2 ends the thread. */
 static void *cancel_at_interrupt(void *ctx)
@@ -27,16 +44,28 @@ static void *cancel_at_interrupt(void *ctx)
     return NULL;
 }
 
+static void watch(struct interrupt *i, void *(*act)(void *))
+{
+    sigaddset(&i->signals, SIGINT);
+    sigaddset(&i->signals, SIGUSR2);
+    i->watched = pthread_sigmask(SIG_BLOCK, &i->signals, NULL) == 0 &&
+                 pthread_create(&i->thread, NULL, act, i) == 0;
+}
+
 void interrupt_watch(struct interrupt *i, const char *program, int64_t job)
 {
     *i = (struct interrupt){.job = job, .program = program};
     sigemptyset(&i->signals);
-    sigaddset(&i->signals, SIGINT);
     sigaddset(&i->signals, SIGTERM);
     sigaddset(&i->signals, SIGHUP);
-    sigaddset(&i->signals, SIGUSR2);
-    i->watched = pthread_sigmask(SIG_BLOCK, &i->signals, NULL) == 0 &&
-                 pthread_create(&i->thread, NULL, cancel_at_interrupt, i) == 0;
+    watch(i, cancel_at_interrupt);
+}
+
+void interrupt_explain(struct interrupt *i, int64_t job)
+{
+    *i = (struct interrupt){.job = job};
+    sigemptyset(&i->signals);
+    watch(i, explain_at_interrupt);
 }
 
 void interrupt_end(struct interrupt *i)

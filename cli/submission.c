@@ -238,15 +238,20 @@ int submission_load(
     return s->slurm ? CLI_FAILED : CLI_USAGE;
 }
 
+/* Call it before the job's number is printed: who sees that may interrupt. */
+static void watch(const struct submission *s, struct interrupt *i, int64_t id)
+{
+    if (s->wait && s->cancel_on_interrupt)
+        interrupt_watch(i, s->slurm ? s->slurm : "belay", id);
+    else if (s->wait && !s->slurm)
+        interrupt_explain(i, id);
+}
+
 static int wait_for(struct submission *s, struct client *c, int64_t id)
 {
     int code = 0;
     struct err e = {0};
-    struct interrupt interrupt = {0};
-    if (s->cancel_on_interrupt)
-        interrupt_watch(&interrupt, s->slurm ? s->slurm : "belay", id);
     int rc = cli_wait_job(c, id, s->follow, &code, &e);
-    interrupt_end(&interrupt);
     if (rc == 0)
         return code;
     cli_error("job %lld was submitted, but waiting for it failed: %s", (long long)id, e.text);
@@ -330,6 +335,7 @@ static int estimate(struct submission *s)
 int submission_send(struct submission *s)
 {
     struct client *c = NULL;
+    struct interrupt interrupt = {0};
     json_t *reply = NULL;
     struct err e = {0};
     int code = CLI_FAILED;
@@ -345,6 +351,7 @@ int submission_send(struct submission *s)
     json_t *why = json_incref(json_object_get(reply, "why"));
     json_object_del(reply, "why"); /* reported as warnings */
     s->follow = s->follow && !s->json;
+    watch(s, &interrupt, id);
     if (s->slurm)
         /* warnings come first: a reader of both streams takes the last word as the number */
         warn_of_trouble(s, why, id);
@@ -357,6 +364,7 @@ int submission_send(struct submission *s)
         warn_of_trouble(s, why, id);
     json_decref(why);
     code = s->wait ? wait_for(s, c, id) : CLI_OK;
+    interrupt_end(&interrupt);
     json_decref(reply);
     client_destroy(c);
     return code;
