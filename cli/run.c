@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { VAL_TTY = 1, VAL_INTERACTIVE };
@@ -30,6 +32,18 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
+/* A file or a pipe with something in it. */
+static bool has_input(void)
+{
+    struct stat st;
+    int n = 0;
+    if (fstat(STDIN_FILENO, &st) != 0)
+        return false;
+    if (S_ISREG(st.st_mode))
+        return st.st_size > lseek(STDIN_FILENO, 0, SEEK_CUR);
+    return S_ISFIFO(st.st_mode) && ioctl(STDIN_FILENO, FIONREAD, &n) == 0 && n > 0;
+}
+
 static int submit(struct submission *s, const struct cli_args *a)
 {
     struct buf script = {0};
@@ -38,6 +52,9 @@ static int submit(struct submission *s, const struct cli_args *a)
         cli_error("expected a command: belay run COMMAND [ARG...]");
         return CLI_USAGE;
     }
+    if (has_input())
+        cli_warn(
+            "the command does not get the standard input; belay run --interactive passes it on");
     buf_adds(&script, "#!/bin/sh\nexec");
     for (int i = 0; i < a->n_rest; i++) {
         buf_addc(&script, ' ');
