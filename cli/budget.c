@@ -90,7 +90,7 @@ static int act(const struct cli_args *a)
 {
     const char *action = a->n_rest > 0 ? a->rest[0] : "list";
     if (str_eq(action, "list") && a->n_rest <= 1)
-        return list_print("/api/v1/budgets", "budgets", columns, a->json);
+        return list_print(a, "/api/v1/budgets", "budgets", columns);
     if (str_eq(action, "show") && a->n_rest == 2)
         return show(a->rest[1], a->json);
     cli_error(str_eq(action, "show") ? "expected a budget: belay budget show NAME"
@@ -109,6 +109,6 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_budget = {"budget", "[OPTION...] [list|show NAME]",
-    "list budgets with the amounts spent, set aside and left", run, NULL, false,
+    "list budgets with the amounts spent, set aside and left", run, NULL, false, .lists = true,
     .examples = "belay budget\n"
                 "belay budget show nlp\n"};

@@ -132,15 +132,11 @@ static int cancel_from(
     return rc;
 }
 
-static const char *jobs_text(int64_t n)
-{
-    return n == 1 ? "job" : "jobs";
-}
-
 static int cancel_all(
     struct client *c, const struct choice *choice, const json_t *jobs, struct err *e)
 {
     struct counts n = {0};
+    char text[CLI_COUNT_MAX];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < json_array_size(jobs); i += JOBS_PER_REQUEST)
         rc = cancel_from(c, jobs, i, &n, e);
@@ -152,27 +148,27 @@ static int cancel_all(
         return 0;
     }
     if (n.cancelled > 0 || rc == 0)
-        printf("%lld %s %s being cancelled\n", (long long)n.cancelled, jobs_text(n.cancelled),
+        printf("%s %s being cancelled\n", cli_count(n.cancelled, "job", text),
             n.cancelled == 1 ? "is" : "are");
     if (n.ended > 0)
         printf("%lld had ended before\n", (long long)n.ended);
     if (n.denied > 0)
-        return err_set(e, ERR_DENIED, "%lld %s of other users: not cancelled", (long long)n.denied,
-            jobs_text(n.denied));
+        return err_set(
+            e, ERR_DENIED, "%s of other users: not cancelled", cli_count(n.denied, "job", text));
     return rc;
 }
 
-static void print_dry_run(const struct choice *choice, json_t *jobs)
+static void print_dry_run(const struct cli_args *a, json_t *jobs)
 {
-    if (choice->json) {
-        json_t *v = json_pack("{s:O}", "jobs", jobs);
+    json_t *v = json_pack("{s:O}", "jobs", jobs);
+    char n[CLI_COUNT_MAX];
+    if (a->json)
         cli_print_json(v);
-        json_decref(v);
-        return;
-    }
-    job_table(jobs, false);
-    printf("%zu %s would be cancelled\n", json_array_size(jobs),
-        jobs_text((int64_t)json_array_size(jobs)));
+    else
+        list_table(jobs, job_columns);
+    if (!a->json)
+        printf("%s would be cancelled\n", cli_count((int64_t)json_array_size(jobs), "job", n));
+    json_decref(v);
 }
 
 static int cancel_selected(struct choice *choice, const struct cli_args *a)
@@ -184,7 +180,7 @@ static int cancel_selected(struct choice *choice, const struct cli_args *a)
     if (rc == 0)
         rc = read_jobs(c, choice, a, jobs, &e);
     if (rc == 0 && choice->dry_run)
-        print_dry_run(choice, jobs);
+        print_dry_run(a, jobs);
     else if (rc == 0)
         rc = cancel_all(c, choice, jobs, &e);
     if (rc != 0)

@@ -23,6 +23,11 @@
 
 #define CLI_NO_WORDS "[OPTION...]"
 
+/* --output of verbs that list */
+#define CLI_OUTPUT_TAKES "wide|name|json|yaml|KEY,..."
+#define CLI_OUTPUT_HELP                                                                            \
+    "print more columns, names only, JSON, YAML, or these keys of the JSON as columns"
+
 struct job_attribute;
 
 struct verb {
@@ -35,6 +40,7 @@ struct verb {
     const struct poptOption *options;
     bool job_flags;       /* also takes the flags of jobs (flags/directives.h) */
     bool job_keys;        /* and words KEY=VALUE (flags/updates.h) */
+    bool lists;           /* prints a list, and takes --output (list_table.h) */
     const char *examples; /* command lines, each with a newline; shown by --help */
 };
 
@@ -52,6 +58,7 @@ const char *cli_verb_group(size_t i);
 
 struct cli_args {
     int json;          /* --json */
+    char *output;      /* --output, unless it is json; NULL = a table */
     const char **rest; /* words that are not options */
     int n_rest;
     poptContext pc; /* owns rest */
@@ -146,6 +153,7 @@ void table_row(struct table *t);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_print(struct table *t); /* and frees t */
 void table_print_to(struct table *t, FILE *out);
+void table_drop(struct table *t); /* frees t unprinted */
 
 /* For an empty table, which prints nothing: prints the text on stderr if standard output is a
  * terminal. */
@@ -167,8 +175,8 @@ const char *cli_name(const char *name, char mem[CLI_NAME_MAX]);
 void cli_words(const json_t *v, struct buf *out);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
 struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE if absent or not a time */
-/* In this machine's time zone, or in UTC with --utc. full: "2026-11-27 10:42:03"; else "10:42" for a
- * time of today and "2026-11-27 10:42" for any other. "-" for WALL_NONE. */
+/* In this machine's time zone, or in UTC with --utc. full: "2026-11-27 10:42:03"; else "10:42" for
+ * a time of today and "2026-11-27 10:42" for any other. "-" for WALL_NONE. */
 #define CLI_LOCAL_MAX 32
 const char *cli_local(struct wall at, bool full, char mem[CLI_LOCAL_MAX]);
 /* cli_local of a JSON member, full. */

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "cli/flags/updates.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ static void each_option(const struct verb *v, option_fn fn)
         fn(v, &(struct option_shown){o->longName, o->shortName, o->argDescrip, o->descrip});
     for (const struct job_attribute *a = NULL; (a = cli_next_flag(v, a));)
         fn(v, &(struct option_shown){a->flag, a->letter, a->takes, a->help});
+    if (v->lists)
+        fn(v, &(struct option_shown){"output", 'o', CLI_OUTPUT_TAKES, CLI_OUTPUT_HELP});
     fn(v, &(struct option_shown){"json", 0, NULL, "print JSON"});
     fn(v, &(struct option_shown){"utc", 0, NULL, "times in UTC"});
     fn(v, &(struct option_shown){"color", 0, "auto|always|never", "colours in tables"});
@@ -59,6 +62,21 @@ static void print_choices(const char *text)
         printf("%s%.*s", before, len, word);
 }
 
+/* The command that lists what a word of this description may be; NULL if none does. */
+static const char *lister_of(const char *takes)
+{
+    static const struct {
+        const char *word, *command;
+    } listers[] = {{"JOB", "belay list -n 1000 -o name"}, {"NODE", "belay nodes -o name"},
+        {"POOL", "belay pools -o name"}};
+    for (size_t i = 0; takes && i < sizeof(listers) / sizeof(listers[0]); i++) {
+        const char *at = strstr(takes, listers[i].word);
+        if (at && !isupper((unsigned char)at[strlen(listers[i].word)]))
+            return listers[i].command;
+    }
+    return NULL;
+}
+
 static bool takes_file(const struct option_shown *o)
 {
     return str_eq(o->takes, "FILE") || str_eq(o->takes, "DIR");
@@ -76,7 +94,10 @@ static void print_keys(const struct verb *v, const char *before, const char *end
 
 static void print_bash_values(const struct verb *v, const struct option_shown *o)
 {
-    if (!has_choices(o->takes))
+    const char *lister = lister_of(o->takes);
+    if (lister)
+        printf("    \"%s --%s\") words=$(%s 2>/dev/null) ;;\n", v->name, o->name, lister);
+    if (lister || !has_choices(o->takes))
         return;
     printf("    \"%s --%s\") words=\"", v->name, o->name);
     print_choices(o->takes);
@@ -107,7 +128,10 @@ static void print_bash_verb(const struct verb *v)
     printf("\"\n        arguments=\"");
     print_choices(v->arguments);
     print_keys(v, " ", "=");
-    printf("\"\n        ;;\n");
+    printf("\"\n");
+    if (lister_of(v->arguments))
+        printf("        lister=\"%s\"\n", lister_of(v->arguments));
+    printf("        ;;\n");
 }
 
 static void print_bash(void)
@@ -118,7 +142,7 @@ static void print_bash(void)
            "    local verb=${COMP_WORDS[1]} verbs=\"");
     for (size_t i = 0; cli_verbs[i]; i++)
         printf("%s%s", i ? " " : "", cli_verbs[i]->name);
-    printf("\" options=\"\" arguments=\"\" words=\"\"\n"
+    printf("\" options=\"\" arguments=\"\" words=\"\" lister=\"\"\n"
            "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
            "        COMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$cur\"))\n"
            "        return\n"
@@ -135,7 +159,7 @@ static void print_bash(void)
     printf("    esac\n"
            "    case \"$cur\" in\n"
            "    -*) words=$options ;;\n"
-           "    *) words=$arguments ;;\n"
+           "    *) words=\"$arguments $($lister 2>/dev/null)\" ;;\n"
            "    esac\n"
            "    case \"$verb $prev\" in\n");
     for (size_t i = 0; cli_verbs[i]; i++)
@@ -165,7 +189,9 @@ static void print_zsh_text(const char *text)
 
 static void print_zsh_value(const struct option_shown *o)
 {
-    if (has_choices(o->takes)) {
+    if (lister_of(o->takes)) {
+        printf(":($(%s 2>/dev/null))", lister_of(o->takes));
+    } else if (has_choices(o->takes)) {
         printf(":(");
         print_choices(o->takes);
         putchar(')');
@@ -208,7 +234,11 @@ static void print_zsh_verb(const struct verb *v)
         printf("'\n        ;;\n");
         return;
     }
-    printf(" \\\n            '*:argument:_files'\n        ;;\n");
+    if (lister_of(v->arguments))
+        printf(" \\\n            '*:argument:($(%s 2>/dev/null))'\n        ;;\n",
+            lister_of(v->arguments));
+    else
+        printf(" \\\n            '*:argument:_files'\n        ;;\n");
 }
 
 static void print_zsh(void)
@@ -259,7 +289,9 @@ static void print_fish_option(const struct verb *v, const struct option_shown *o
         printf(" -s %c", o->letter);
     if (o->takes)
         printf(takes_file(o) ? " -r" : " -x");
-    if (has_choices(o->takes)) {
+    if (lister_of(o->takes)) {
+        printf(" -a '(%s 2>/dev/null)'", lister_of(o->takes));
+    } else if (has_choices(o->takes)) {
         printf(" -a '");
         print_choices(o->takes);
         putchar('\'');
@@ -280,6 +312,9 @@ static void print_fish_verb(const struct verb *v)
         print_keys(v, "", "= ");
         printf("'\n");
     }
+    if (lister_of(v->arguments))
+        printf("complete -c belay -n '__belay_verb %s' -f -a '(%s 2>/dev/null)'\n", v->name,
+            lister_of(v->arguments));
     if (!has_choices(v->arguments))
         return;
     printf("complete -c belay -n '__belay_verb %s' -f -a '", v->name);

@@ -5,9 +5,9 @@
 #ifndef BELAY_CLI_JOB_TABLE_H
 #define BELAY_CLI_JOB_TABLE_H
 
-#include "cli/cli.h"
+#include "cli/list_table.h"
 
-/* jobs: as GET /api/v1/jobs lists them. why: with a column for the reason why a job waits. */
-void job_table(const json_t *jobs, bool why);
+/* Of GET /api/v1/jobs; the second ends with a column for the reason why a job waits. */
+extern const struct list_column job_columns[], job_columns_why[];
 
 #endif

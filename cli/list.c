@@ -154,7 +154,7 @@ static json_t *sorted(const json_t *jobs, const struct sort_key *key)
     return out;
 }
 
-static int list(const struct choice *choice, bool json, struct err *e)
+static int list(const struct choice *choice, const struct cli_args *a, int *ret_code, struct err *e)
 {
     struct client *c = NULL;
     json_t *all = json_array();
@@ -166,14 +166,7 @@ static int list(const struct choice *choice, bool json, struct err *e)
     if (rc == 0) {
         json_t *jobs = sorted(all, choice->key), *v = json_pack("{s:o,s:o}", "jobs", jobs, "next",
                                                      next > 0 ? json_integer(next) : json_null());
-        if (json)
-            cli_print_json(v);
-        else
-            job_table(jobs, choice->why);
-        if (!json && json_array_size(jobs) == 0)
-            cli_print_empty(choice->all
-                                ? "no such jobs"
-                                : "no such active jobs (belay list -a includes ended ones)");
+        *ret_code = list_output(a, v, "jobs", choice->why ? job_columns_why : job_columns);
         json_decref(v);
     }
     json_decref(all);
@@ -186,7 +179,7 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     struct err e;
     int rc = cli_parse(&verb_list, argc, argv, false, on_option, &c, &a);
-    if (rc == 0 && list(&c, a.json, &e) != 0) {
+    if (rc == 0 && list(&c, &a, &rc, &e) != 0) {
         cli_error("%s", e.text);
         rc = e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
     }
@@ -212,6 +205,7 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_list = {"list", CLI_NO_WORDS, "list jobs", run, options, false,
+    .lists = true,
     .examples = "belay list\n"
                 "belay list --ended --since 24h --user ann\n"
                 "belay list --state pending --why\n"};

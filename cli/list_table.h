@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verbs that fetch one list and print it as a table.
+ * Verbs that fetch one list and print it: as a table, JSON, YAML, names or chosen columns.
  */
 #ifndef BELAY_CLI_LIST_TABLE_H
 #define BELAY_CLI_LIST_TABLE_H
@@ -22,16 +22,28 @@ struct list_column {
         COLUMN_WORDS, /* a list, or names and numbers */
         COLUMN_OF,    /* a number followed by its maximum from key max_KEY: 3/10, 3/- */
         COLUMN_CPUS_USED,
-        COLUMN_MEMORY_USED /* of a node: used by its tasks, and total: 2.3/8, 11.5/64 GiB */
+        COLUMN_MEMORY_USED, /* of a node: used by its tasks, and total: 2.3/8, 11.5/64 GiB */
+        COLUMN_JOB_STATE,   /* of a job; of one that has ended: how */
+        COLUMN_PROGRESS,    /* of a job: steps done, and in all */
+        COLUMN_WHY          /* of a job: the text of its reason */
     } kind;
+    bool is_wide;  /* only with --output wide */
+    bool is_name;  /* what --output name prints; the first column if none has it */
+    bool is_right; /* a text that is aligned as numbers are */
 };
 
 /* Prints the rows as a table with these columns (ended by title NULL). */
 void list_table(const json_t *rows, const struct list_column *columns);
 void list_table_to(const json_t *rows, const struct list_column *columns, FILE *out);
 
-/* GET path; prints member `name` of the reply with these columns (ended by title NULL). */
-int list_print(const char *path, const char *name, const struct list_column *columns, bool json);
+/* Prints member `name` of the reply as --json and --output of the verb say; as a table with these
+ * columns (ended by title NULL) by default. Returns the exit code. */
+int list_output(const struct cli_args *a, const json_t *reply, const char *name,
+    const struct list_column *columns);
+
+/* GET path; prints the reply by list_output. */
+int list_print(const struct cli_args *a, const char *path, const char *name,
+    const struct list_column *columns);
 
 /* Columns shared by several verbs. */
 extern const struct list_column node_columns[], offer_columns[];

@@ -60,7 +60,7 @@ static int unknown_verb(const char *name)
 
 /* ---- options ---- */
 
-enum { VAL_JSON = 900, VAL_HELP, VAL_UTC, VAL_COLOR };
+enum { VAL_JSON = 900, VAL_HELP, VAL_UTC, VAL_COLOR, VAL_OUTPUT };
 
 /* The flags of jobs as a terminated popt table. The caller frees it. */
 static struct poptOption *job_flag_table(const struct verb *v)
@@ -80,11 +80,13 @@ static struct poptOption *job_flag_table(const struct verb *v)
 /* The long option of the verb that is most like the name; NULL if none is. */
 static const char *nearest_option(const struct verb *v, const char *name)
 {
-    size_t n = 2;
+    size_t n = 3;
     for (const struct poptOption *o = v->options; o && o->longName; o++)
         n++;
     const char **names = mem_array(n + job_attributes_count + 1, sizeof(*names));
     names[0] = "json", names[1] = "help", n = 2;
+    if (v->lists)
+        names[n++] = "output";
     for (const struct poptOption *o = v->options; o && o->longName; o++)
         names[n++] = o->longName;
     for (const struct job_attribute *a = NULL; (a = cli_next_flag(v, a));)
@@ -167,6 +169,11 @@ static int read_options(
         char *arg = poptGetOptArg(pc);
         if (val == VAL_JSON) {
             a->json = 1;
+        } else if (val == VAL_OUTPUT && str_eq(arg, "json")) {
+            a->json = 1;
+        } else if (val == VAL_OUTPUT) {
+            free(a->output);
+            a->output = mem_strdup(arg);
         } else if (val == VAL_UTC) {
             setenv("TZ", "UTC0", 1);
             tzset();
@@ -196,12 +203,17 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
     cli_option_fn on_option, void *ctx, struct cli_args *ret_args)
 {
     static const struct poptOption none[] = {POPT_TABLEEND};
+    static const struct poptOption output[] = {
+        {"output", 'o', POPT_ARG_STRING, NULL, VAL_OUTPUT, CLI_OUTPUT_HELP, CLI_OUTPUT_TAKES},
+        POPT_TABLEEND,
+    };
     struct poptOption *job_flags = v->job_flags ? job_flag_table(v) : NULL;
     const struct poptOption table[] = {
         {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->options ? v->options : none), 0,
             v->options ? "Options:" : NULL, NULL},
         {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(job_flags ? job_flags : none), 0,
             job_flags ? "The job:" : NULL, NULL},
+        {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(v->lists ? output : none), 0, NULL, NULL},
         {"json", 0, POPT_ARG_NONE, NULL, VAL_JSON, "print JSON", NULL},
         {"utc", 0, POPT_ARG_NONE, NULL, VAL_UTC, "times in UTC instead of this machine's zone",
             NULL},
@@ -236,6 +248,7 @@ void cli_args_deinit(struct cli_args *a)
 {
     if (a->pc)
         poptFreeContext(a->pc);
+    free(a->output);
     *a = (struct cli_args){0};
 }
 

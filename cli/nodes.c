@@ -16,7 +16,7 @@ struct node_options {
 
 const struct list_column node_columns[] = {
     {"ID", "id", COLUMN_INT},
-    {"NODE", "name", COLUMN_TEXT},
+    {"NODE", "name", COLUMN_TEXT, .is_name = true},
     {"POOL", "pool", COLUMN_TEXT},
     {"STATE", "state", COLUMN_TEXT},
     {"CPUS", "cpus", COLUMN_INT},
@@ -141,10 +141,10 @@ static int run(int argc, const char **argv)
     if (rc == 0 && a.n_rest > 0)
         rc = change_all(&a);
     else if (rc == 0 && w.racks)
-        rc = list_print("/api/v1/racks", "racks", rack_columns, a.json);
+        rc = list_print(&a, "/api/v1/racks", "racks", rack_columns);
     else if (rc == 0)
         rc = list_print(
-            w.all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns, a.json);
+            &a, w.all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -157,6 +157,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_nodes = {"nodes", "[OPTION...] [drain|undrain|delete NODE...]",
-    "list, drain or remove nodes", run, options, false,
+    "list, drain or remove nodes", run, options, false, .lists = true,
     .examples = "belay nodes\n"
                 "belay nodes drain gpu-07\n"};

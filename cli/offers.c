@@ -57,12 +57,8 @@ static int run(int argc, const char **argv)
         rc = CLI_FAILED;
     if (v && !all)
         offers_drop_withdrawn(json_object_get(v, "offers"));
-    if (v && a.json)
-        cli_print_json(v);
-    else if (v)
-        list_table(json_object_get(v, "offers"), offer_columns);
-    if (v && !a.json && json_array_size(json_object_get(v, "offers")) == 0)
-        cli_print_empty("no offers");
+    if (v)
+        rc = list_output(&a, v, "offers", offer_columns);
     json_decref(v);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
@@ -75,4 +71,4 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_offers = {"offers", CLI_NO_WORDS, "list offers with prices and observations",
-    run, options, false, .examples = "belay offers\n"};
+    run, options, false, .lists = true, .examples = "belay offers\n"};

@@ -301,7 +301,7 @@ static int run(int argc, const char **argv)
     int rc = cli_parse(&verb_pools, argc, argv, false, on_option, &w, &a);
     const char *action = a.n_rest > 0 ? a.rest[0] : "";
     if (rc == 0 && a.n_rest == 0) {
-        rc = list_print("/api/v1/pools", "pools", columns, a.json);
+        rc = list_print(&a, "/api/v1/pools", "pools", columns);
     } else if (rc == 0 && str_eq(action, "show") && a.n_rest <= 2) {
         rc = show(a.n_rest == 2 ? a.rest[1] : NULL, a.json);
     } else if (rc == 0 && str_eq(action, "apply") && a.n_rest == 2) {
@@ -323,6 +323,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_pools = {"pools", "[OPTION...] [show [POOL] | apply FILE]",
-    "list, show or change pools", run, options, false,
+    "list, show or change pools", run, options, false, .lists = true,
     .examples = "belay pools\n"
                 "belay pools apply --dry-run pools.yaml\n"};

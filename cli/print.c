@@ -129,6 +129,12 @@ void table_print_to(struct table *t, FILE *out)
     free(t);
 }
 
+void table_drop(struct table *t)
+{
+    scols_unref_table(t->t);
+    free(t);
+}
+
 void cli_print_empty(const char *text)
 {
     if (isatty(STDOUT_FILENO))

@@ -23,4 +23,5 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_quotas = {"quotas", CLI_NO_WORDS,
-    "list users' and teams' use of their limits", run, NULL, false, .examples = "belay quotas\n"};
+    "list users' and teams' use of their limits", run, NULL, false, .lists = true,
+    .examples = "belay quotas\n"};

@@ -189,10 +189,10 @@ static int show(const struct secret_options *o, const char *name, bool json)
     return rc;
 }
 
-static int list(const struct secret_options *o, bool json)
+static int list(const struct secret_options *o, const struct cli_args *a)
 {
     struct buf path = {0};
-    int rc = list_print(list_path(o, &path), "secrets", columns, json);
+    int rc = list_print(a, list_path(o, &path), "secrets", columns);
     buf_deinit(&path);
     return rc;
 }
@@ -201,7 +201,7 @@ static int act(struct secret_options *o, const struct cli_args *a)
 {
     const char *action = a->n_rest > 0 ? a->rest[0] : "list";
     if (str_eq(action, "list") && a->n_rest <= 1)
-        return list(o, a->json);
+        return list(o, a);
     if (a->n_rest == 2) {
         json_object_set_new(o->request, "name", json_text(a->rest[1]));
         if (str_eq(action, "set"))
@@ -248,7 +248,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_secret = {"secret", "[OPTION...] set|list|show|grant|rm [NAME]",
-    "keep secrets for jobs: set, list, grant and remove them", run, options, false,
+    "keep secrets for jobs: set, list, grant and remove them", run, options, false, .lists = true,
     .examples = "belay secret set wandb < key.txt\n"
-                "belay secret grant wandb --team vision\n"
-                "belay submit --secret wandb=WANDB_API_KEY train.sh\n"};
+                "belay secret grant wandb --team vision\n"};

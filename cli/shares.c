@@ -25,5 +25,5 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_shares = {"shares", CLI_NO_WORDS,
-    "list what users and teams have used of their shares", run, NULL, false,
+    "list what users and teams have used of their shares", run, NULL, false, .lists = true,
     .examples = "belay shares\n"};

@@ -130,7 +130,7 @@ static int run(int argc, const char **argv)
     if (rc == 0 && str_eq(action, "create") && a.n_rest == 1) {
         rc = create(request, a.json);
     } else if (rc == 0 && str_eq(action, "list") && a.n_rest == 1) {
-        rc = list_print("/api/v1/tokens", "tokens", columns, a.json);
+        rc = list_print(&a, "/api/v1/tokens", "tokens", columns);
     } else if (rc == 0 && str_eq(action, "revoke") && a.n_rest == 2) {
         rc = revoke_one(a.rest[1], a.json);
     } else if (rc == 0) {
@@ -160,7 +160,7 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_token = {"token", "[OPTION...] create|list|revoke [ID]",
-    "make, list and revoke tokens", run, options, false,
+    "make, list and revoke tokens", run, options, false, .lists = true,
     .examples = "belay token create --user ann\n"
                 "belay token create --join --pool base\n"
                 "belay token list\n"};

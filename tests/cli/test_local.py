@@ -868,6 +868,47 @@ class Local(unittest.TestCase):
             with self.subTest(words):
                 self.assertEqual(self.h.belay("cancel", *words).returncode, 2)
 
+    def test_lists_are_printed_in_other_forms(self):
+        job = self.submit("--hold", "--name", "forms", self.h.script("true\n"))
+        of_it = ("list", "--name", "forms", "-o")
+        self.assertEqual(self.ok(*of_it, "name"), "%d\n" % job)
+        self.assertEqual(
+            [row.split() for row in self.ok(*of_it, "id,state,array_id").splitlines()],
+            [["id", "state", "array_id"], [str(job), "pending", "-"]],
+        )
+        self.assertIn("\n  name: forms\n", self.ok(*of_it, "yaml"))
+        self.assertEqual(json.loads(self.ok(*of_it, "json"))["jobs"][0]["id"], job)
+        self.assertIn("TEAM", self.ok(*of_it, "wide").splitlines()[0])
+        self.assertNotIn("TEAM", self.ok("list").splitlines()[0])
+        node = self.json("nodes")["nodes"][0]["name"]
+        self.assertEqual(self.ok("nodes", "-o", "name"), node + "\n")
+        wrong = self.h.belay(*of_it, "id,nonsense")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertRegex(wrong.stderr, 'found "nonsense". Its keys: id, name, ')
+        self.ok("cancel", str(job))
+
+    def test_an_interrupt_of_a_wait_says_how_to_go_on(self):
+        waiter = self.h.start("submit", "--wait", self.h.script("exec sleep 1000\n"))
+        job = re.search(r"(\d+)$", waiter.stdout.readline()).group(1)
+        waiter.send_signal(signal.SIGINT)
+        _, err = waiter.communicate(timeout=WAIT_S)
+        self.assertEqual(waiter.returncode, 130)
+        self.assertIn("job %s goes on. belay logs -f %s" % (job, job), err)
+        self.assertIsNone(self.json("show", job)["job"]["end"])
+        self.ok("cancel", job)
+
+    def test_a_forgotten_value_or_script_is_named(self):
+        script = self.h.script("true\n", "train.sh")
+        for words, text in (
+            (("--name", "--mem", "1G", script), "the option before --mem needs a value"),
+            (("--name", script), "train.sh was read as the value of --name"),
+            (("--nmae", "x", script), "did you mean --name?"),
+        ):
+            with self.subTest(words):
+                done = self.h.belay("submit", *words)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(text, done.stderr)
+
     def test_cancel_ends_a_job_and_its_processes(self):
         mark = os.path.join(self.h.dir, "sleeper")
         os.symlink("/bin/sleep", mark)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import manual
 
@@ -72,6 +73,24 @@ class Completion(unittest.TestCase):
         ):
             with self.subTest(line):
                 self.assertEqual(self.bash(line), offered)
+
+    def test_bash_asks_belay_for_jobs_nodes_and_pools(self):
+        with tempfile.TemporaryDirectory() as folder:
+            belay = os.path.join(folder, "belay")
+            with open(belay, "w") as f:
+                f.write('#!/bin/sh\necho "$1"-7\n')
+            os.chmod(belay, 0o755)
+            path = folder + ":" + os.environ["PATH"]
+            with unittest.mock.patch.dict(os.environ, {"PATH": path}):
+                for line, offered in (
+                    ("belay cancel ", ["list-7"]),
+                    ("belay show li", ["list-7"]),
+                    ("belay nodes drain ", ["drain", "undrain", "delete", "nodes-7"]),
+                    ("belay submit --pool ", ["pools-7"]),
+                    ("belay submit tra", []),
+                ):
+                    with self.subTest(line):
+                        self.assertEqual(self.bash(line), offered)
 
     def test_every_verb_and_option_is_offered(self):
         verbs = [v for v in self.bash("belay ") if not v.startswith("-")]

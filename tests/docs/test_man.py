@@ -10,6 +10,7 @@ from pathlib import Path
 
 import manual
 
+LISTS = {"list", "nodes", "shares", "quotas", "budget", "pools", "offers", "secret", "token"}
 COMMON = {"-h", "--help", "--json", "--utc", "--color"}
 
 
@@ -50,6 +51,8 @@ class Man(unittest.TestCase):
         for title, lines in sections("belay.1", "Ss").items():
             verb = title.split()[1]
             described = options_described(lines) | COMMON
+            if verb in LISTS:
+                described |= {"-o", "--output"}
             if any("THE FLAGS OF JOBS" in line for line in lines):
                 described |= of_jobs
             with self.subTest(verb):
