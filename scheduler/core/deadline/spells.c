@@ -123,12 +123,28 @@ static double lasts_ms(const struct deadline_offer_set *m, size_t i, int64_t now
                      : (double)(now_ms - w->since_ms);
 }
 
+static bool is_known_up(const struct deadline_offer_set *m, size_t i)
+{
+    return m->offers[i].up && !m->is_assumed[i];
+}
+
+static bool any_known_up(const struct deadline_offer_set *m)
+{
+    size_t i = 0;
+
+    while (i < m->n && !is_known_up(m, i))
+        i++;
+    return i < m->n;
+}
+
+/* An offer that is only assumed to be up is never seen to be lost. */
 static void choose_favourite(struct deadline_offer_set *m, int64_t now_ms)
 {
+    const bool is_known = any_known_up(m);
     double best = -1;
 
     for (size_t i = 0; i < m->n; i++)
-        if (m->offers[i].up && lasts_ms(m, i, now_ms) > best) {
+        if ((is_known ? is_known_up(m, i) : m->offers[i].up) && lasts_ms(m, i, now_ms) > best) {
             best = lasts_ms(m, i, now_ms);
             m->favourite = i;
         }
@@ -185,14 +201,19 @@ void deadline_offer_set_see(
     if (any && (!had || !m->offers[m->favourite].up)) {
         m->moved = m->moved || had;
         choose_favourite(m, at_ms);
+    } else if (any && m->is_assumed[m->favourite] && any_known_up(m)) {
+        choose_favourite(m, at_ms);
+        m->counting = false; /* the step began with another favourite, which was not lost */
     }
     if (had && !any)
         m->moved = true;
     if (!counts || (m->counting && at_ms - m->from_ms < DEADLINE_STEP_MS))
         return;
     const uint16_t to = deadline_offer_set_class(m, &counts->borders, at_ms);
-    if (m->counting)
+    const bool is_assumed = any && m->is_assumed[m->favourite];
+    if (m->counting && !(m->was_assumed && is_assumed && !m->moved))
         counts->steps[m->from][m->moved][to]++;
+    m->was_assumed = is_assumed;
     /* Prevents drift: a step that began slightly late ends on time. */
     m->from_ms = m->counting && at_ms - m->from_ms < 2 * DEADLINE_STEP_MS
                      ? m->from_ms + DEADLINE_STEP_MS

@@ -157,6 +157,47 @@ static void an_offer_that_is_assumed_up_has_no_history(void **state)
     assert_true(m.whole.up);
 }
 
+static double sum_of_counts(const struct deadline_counts *counts)
+{
+    double sum = 0;
+
+    for (unsigned k = 0; k < DEADLINE_CLASSES; k++)
+        for (unsigned i = 0; i < 2 * DEADLINE_CLASSES; i++)
+            sum += counts->steps[k][i / DEADLINE_CLASSES][i % DEADLINE_CLASSES];
+    return sum;
+}
+
+/* It is not seen to be lost: if it counted, spells would look endless. */
+static void only_known_offers_teach(void **state)
+{
+    struct deadline_counts *counts = mem_alloc(sizeof *counts);
+    struct deadline_offer_set m = {.n = 2};
+    bool up[2] = {true, false};
+    int64_t at_ms = 0;
+
+    (void)state;
+    counts->borders = deadline_learning_borders;
+    counts->of_several = true;
+    m.is_assumed[0] = true;
+    for (int i = 0; i < 50; i++, at_ms += DEADLINE_STEP_MS)
+        deadline_offer_set_see(&m, at_ms, up, counts);
+    assert_int_equal(m.favourite, 0);
+    assert_true(sum_of_counts(counts) <= 0);
+    up[1] = true; /* a machine is there: it is the favourite, and nothing was lost */
+    for (int i = 0; i < 11; i++, at_ms += DEADLINE_STEP_MS)
+        deadline_offer_set_see(&m, at_ms, up, counts);
+    assert_int_equal(m.favourite, 1);
+    assert_true(fabs(sum_of_counts(counts) - 10) < 1e-9);
+    up[1] = false; /* the assumed one takes its place */
+    deadline_offer_set_see(&m, at_ms, up, counts);
+    assert_int_equal(m.favourite, 0);
+    assert_true(fabs(sum_of_counts(counts) - 11) < 1e-9);
+    up[0] = m.is_assumed[0] = false; /* it was asked and refused */
+    deadline_offer_set_see(&m, at_ms + DEADLINE_STEP_MS, up, counts);
+    assert_true(fabs(sum_of_counts(counts) - 12) < 1e-9);
+    free(counts);
+}
+
 static void faded_counts_give_way(void **state)
 {
     struct deadline_counts *counts = mem_alloc(sizeof *counts);
@@ -771,6 +812,7 @@ int main(void)
         cmocka_unit_test(a_favourite_stays_until_it_is_lost),
         cmocka_unit_test(an_offer_set_learns_what_stands_behind_an_offer),
         cmocka_unit_test(an_offer_that_is_assumed_up_has_no_history),
+        cmocka_unit_test(only_known_offers_teach),
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(a_move_computes_on_while_spot_boots),
