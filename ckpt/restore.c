@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "ckpt/clone.h"
 #include "ckpt/entry.h"
 #include "ckpt/gang.h"
 #include "ckpt/store/direct.h"
@@ -61,6 +62,7 @@ struct restore {
     int root_fd;          /* of the directory being built; -1 = verify only */
     bool resumes;         /* continues an interrupted restore of this manifest */
     mode_t masked;        /* bits of a mode that a new file does not get */
+    atomic_bool no_clones[CKPT_NEARBY_MAX + 2]; /* sources that share no blocks; restore_clone */
     struct direct_choice choice;
     atomic_llong reused; /* bytes of content not read from the store */
 };
@@ -223,6 +225,28 @@ static int write_chunk(
     return rc;
 }
 
+/* Restores c by sharing the blocks of the tree nearby[from] or, if that is n_nearby, of its object in
+ * the store. */
+static bool restore_clone(
+    struct restore *r, const struct manifest_chunk *c, struct chunk_work *w, size_t from)
+{
+    struct clone_source source = {.never = &r->no_clones[from]};
+    struct layout_name name;
+
+    if (r->root_fd < 0)
+        return false;
+    if (from < r->n_nearby) {
+        source.root_fd = r->nearby[from];
+    } else {
+        if (r->manifest.key || c->stored != c->size)
+            return false;
+        name = layout_chunk(r->job, NULL, r->manifest.id.attempt, c->sha256);
+        source.store = r->job->store;
+        source.name = name.s;
+    }
+    return clone_chunk(&source, r->root_fd, &r->manifest, c, w);
+}
+
 /* Restores c if it is in place, or *ret_found is true and its content in w, from nearby. */
 static bool is_here(
     struct restore *r, const struct manifest_chunk *c, struct chunk_work *w, bool *ret_in_place)
@@ -230,6 +254,8 @@ static bool is_here(
     bool is_nearby = false;
 
     *ret_in_place = is_in_place(r, c, w);
+    for (size_t i = 0; i < r->n_nearby && !*ret_in_place; i++)
+        *ret_in_place = restore_clone(r, c, w, i);
     for (size_t i = 0; i < r->n_nearby && !*ret_in_place && !is_nearby; i++)
         is_nearby = nearby_read(r->nearby[i], &r->manifest, c, w);
     if (*ret_in_place || is_nearby)
@@ -266,6 +292,8 @@ static int restore_object(void *ctx, struct chunk_work *w, size_t i, struct err 
         if (!done)
             left[n_left++] = chunks[k];
     }
+    if (!rc && n_left && !is_pack && restore_clone(r, &m->chunks[left[0]], w, r->n_nearby))
+        n_left = 0;
     if (!rc && n_left)
         rc = is_pack ? layout_read_pack(r->job, m, &m->packs[i], left, n_left, w, &content, e)
                      : layout_read_chunk(r->job, m, &m->chunks[left[0]], w, &content, e);

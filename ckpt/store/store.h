@@ -22,6 +22,12 @@ struct store {
     const struct store_ops *ops;
 };
 
+enum clone_result {
+    CLONE_DONE,
+    CLONE_MISSING, /* the source does not have this range, or not as whole blocks */
+    CLONE_REFUSED  /* never possible: not one file system, or one that cannot */
+};
+
 /* non-zero stops the walk */
 typedef int (*store_each_fn)(void *ctx, const char *name, int64_t size_bytes);
 
@@ -56,6 +62,10 @@ struct store_ops {
      * a copy inside the store), durably once flush has returned 0. ERR_NOT_FOUND; ERR_CONFLICT if
      * `to` exists; ERR_UNSUPPORTED if this store cannot: the caller then writes the bytes. */
     int (*link)(struct store *s, const char *from, const char *to, struct err *e);
+    /* Makes n bytes at `offset` of the file fd the same blocks as those of the object, which has n
+     * bytes: clone.h. Nothing is verified. The slot may be NULL: CLONE_REFUSED. */
+    enum clone_result (*clone)(
+        struct store *s, const char *name, int fd, int64_t offset, int64_t n);
     void (*close)(struct store *s);
 };
 
@@ -95,6 +105,12 @@ static inline int store_put(
 static inline int store_flush(struct store *s, const char *prefix, struct err *e)
 {
     return s->ops->flush ? s->ops->flush(s, prefix, e) : 0;
+}
+
+static inline enum clone_result store_clone(
+    struct store *s, const char *name, int fd, int64_t offset, int64_t n)
+{
+    return s->ops->clone ? s->ops->clone(s, name, fd, offset, n) : CLONE_REFUSED;
 }
 
 /* For implementations of stores: whether name follows the rule above and has at most STORE_NAME_MAX

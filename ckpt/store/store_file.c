@@ -23,6 +23,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/clone.h"
 #include "ckpt/store/direct.h"
 #include "ckpt/store/names.h"
 #include <dirent.h>
@@ -483,6 +484,25 @@ static int file_link(struct store *s, const char *from, const char *to, struct e
     return link_or_rename(s, link, from, to, e);
 }
 
+static enum clone_result file_clone(
+    struct store *s, const char *name, int fd, int64_t offset, int64_t n)
+{
+    enum clone_result result = CLONE_MISSING;
+    char *path = NULL;
+    struct stat st;
+    struct err e;
+    int from = -1;
+
+    if (object_path(s, name, &path, &e) == 0)
+        from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    free(path);
+    if (from >= 0 && fstat(from, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == n)
+        result = clone_range(from, 0, fd, offset, n);
+    if (from >= 0)
+        close(from);
+    return result;
+}
+
 /* ---- slots of store_ops ---- */
 
 static int op_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
@@ -559,6 +579,7 @@ static const struct store_ops file_ops = {
     .remove = op_remove,
     .rename = op_rename,
     .link = op_link,
+    .clone = file_clone,
     .close = file_close,
 };
 

@@ -119,6 +119,16 @@ static int origin_flush(struct store *s, const char *prefix, struct err *e)
     return end(s, store_flush(begin(s), prefix, e), e);
 }
 
+static enum clone_result origin_clone(
+    struct store *s, const char *name, int fd, int64_t offset, int64_t n)
+{
+    enum clone_result result = store_clone(begin(s), name, fd, offset, n);
+    struct err none;
+
+    end(s, 0, &none);
+    return result;
+}
+
 static void origin_close(struct store *s)
 {
     store_close(((struct origin *)s)->inner);
@@ -136,6 +146,7 @@ static const struct store_ops origin_ops = {
     .remove = origin_remove,
     .rename = origin_rename,
     .link = origin_link,
+    .clone = origin_clone,
     .close = origin_close,
 };
 
