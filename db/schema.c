@@ -779,20 +779,16 @@ static const char baseline[] =
 
     /* API tokens, and one-use join tokens of nodes; only their hashes are stored. */
     "CREATE TABLE tokens ("
-        " id INTEGER PRIMARY KEY,"
-        " hash TEXT NOT NULL UNIQUE,"
+        " id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE,"
         " is_join INTEGER NOT NULL,"
         " user TEXT NOT NULL,"
         " admin INTEGER NOT NULL,"
         " pool TEXT NOT NULL,"
-        " created_at INTEGER,"
-        " expires_at INTEGER,"
-        " used_at INTEGER,"
+        " created_at INTEGER, expires_at INTEGER, used_at INTEGER,"
         " key_hash TEXT NOT NULL,"
         " revoked INTEGER NOT NULL,"
         /* what limits an API token; '' = nothing does */
-        " role TEXT NOT NULL DEFAULT '',"
-        " scope TEXT NOT NULL DEFAULT ''"
+        " role TEXT NOT NULL DEFAULT '', scope TEXT NOT NULL DEFAULT ''"
     ") STRICT;";
 /* clang-format on */
 

@@ -140,6 +140,13 @@ static void make_telemetry(struct daemon *d)
         .limits = &c->diagnose});
 }
 
+static const char *account_of(void *ctx, const char *pool, const char *user)
+{
+    const struct daemon *d = ctx;
+    const struct config_pool *p = pools_find(d->pools, pool);
+    return p ? run_as_account(&p->run_as, user) : user;
+}
+
 static void make_agent_sync(struct daemon *d)
 {
     const struct config *c = d->config;
@@ -159,6 +166,8 @@ static void make_agent_sync(struct daemon *d)
         .secrets_ctx = d,
         .env = open_env,
         .env_ctx = d,
+        .run_as = account_of,
+        .run_as_ctx = d,
         .job_token = give_job_token,
         .job_token_ctx = d,
         .loads = take_loads,

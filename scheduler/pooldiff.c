@@ -124,6 +124,20 @@ static void set_elastic(json_t *o, const struct config_pool *p)
                 : text(p->settings[i]));
 }
 
+static json_t *run_as(const struct run_as *a)
+{
+    json_t *o = json_object();
+    if (a->n_users == 0) {
+        json_decref(o);
+        return text(a->others[0] ? a->others : NULL);
+    }
+    for (size_t i = 0; i < a->n_users; i++)
+        set(o, a->users[i].user, json_text(a->users[i].account));
+    if (a->others[0])
+        set(o, "*", json_text(a->others));
+    return o;
+}
+
 json_t *pool_settings(const struct config_pool *p)
 {
     json_t *o = json_object();
@@ -136,6 +150,7 @@ json_t *pool_settings(const struct config_pool *p)
     set(o, "upload_usd_per_gib", usd(p->row.upload_uusd_gib));
     set(o, "retries", text(p->row.retries));
     set(o, "required_labels", json_features(p->row.required_labels));
+    set(o, "run_as", run_as(&p->run_as));
     set(o, "features", json_features(p->row.features));
     set(o, "resources", json_counts_text(p->row.resources));
     return o;

@@ -191,6 +191,7 @@ static int read_pool(const char *file, const struct yaml_node *node, const struc
     config_read_retries(&r, "retries", &retries);
     retries_format(&retries, p->row.retries);
     read_required_labels(&r, p);
+    config_read_run_as(&r, &p->run_as);
     yaml_opt_features(&r, "features", p->row.features);
     yaml_opt_counts(&r, "resources", p->row.resources);
     const struct yaml_node *provider = yaml_opt(&r, "provider");
@@ -256,6 +257,7 @@ void config_pools_free(struct config_pool *pools, size_t n)
         free(p->endpoint);
         free(p->metadata);
         free(p->credentials);
+        run_as_deinit(&p->run_as);
         free(p->offers);
     }
     free(pools);

@@ -7,6 +7,7 @@
 
 #include "base/yaml.h"
 #include "cloud/provider.h"
+#include "scheduler/config/run_as.h"
 #include "scheduler/core/model/model.h"
 
 #define CONFIG_POOLS_MAX 64
@@ -25,6 +26,7 @@ struct config_pool {
     char *credentials;           /* credentials file; NULL for the provider's usual order */
     int64_t disk_gib;            /* 0 = the image's own */
     int64_t launches_per_minute; /* 0 = the provider's limit */
+    struct run_as run_as;        /* accounts on its nodes */
     struct offer_row *offers;    /* id unset */
     size_t n_offers;
 };

@@ -33,6 +33,10 @@ typedef bool (*agent_sync_secrets_fn)(
 typedef int (*agent_sync_env_fn)(
     void *ctx, const char *user, const char *stored, json_t **ret_env, struct err *e);
 
+/* The account on the nodes of this pool as which the user's jobs run. Borrowed until the next call,
+ * or from user. */
+typedef const char *(*agent_sync_run_as_fn)(void *ctx, const char *pool, const char *user);
+
 /* The token with which this attempt speaks of itself. */
 typedef void (*agent_sync_job_token_fn)(
     void *ctx, int64_t job, int64_t attempt, char out[WIRE_JOB_TOKEN_MAX + 1]);
@@ -68,6 +72,8 @@ struct agent_sync_options {
     void *secrets_ctx;
     agent_sync_env_fn env; /* NULL: environments are stored in clear */
     void *env_ctx;
+    agent_sync_run_as_fn run_as; /* NULL: that of the same name */
+    void *run_as_ctx;
     agent_sync_job_token_fn job_token; /* NULL: attempts have none */
     void *job_token_ctx;
     agent_sync_channels_fn channels; /* may be NULL: none */

@@ -111,12 +111,15 @@ static void add_expected(
     d->from_attempt = j->from_attempt;
 }
 
-static void add_row(const struct model *m, const struct attempt *a, struct wire_desired_attempt *d)
+static void add_row(
+    const struct agent_sync *s, const struct attempt *a, struct wire_desired_attempt *d)
 {
     const struct job_row *j = &a->job->row;
+    const struct model *m = tick_model(s->o.tick);
     const struct constraints *x = model_constraints(m, j->constraints);
     job_spec_for_agent(&j->spec, &d->options);
-    STR_COPY(d->user, j->user);
+    STR_COPY(
+        d->user, s->o.run_as ? s->o.run_as(s->o.run_as_ctx, a->node->row.pool, j->user) : j->user);
     d->cpus = a->allocated.cpus;
     d->gpus = a->allocated.gpus;
     d->memory_mib = a->allocated.memory_mib;
@@ -291,7 +294,7 @@ static bool add_start(struct agent_sync *s, const struct attempt *a, bool must, 
         m->is_full = true;
     } else {
         m->bytes += bytes;
-        add_row(tick_model(s->o.tick), a, d);
+        add_row(s, a, d);
         add_array(a->job, d);
         add_peers(a, d);
         STR_COPY(d->pool, a->node->row.pool);

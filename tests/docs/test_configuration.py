@@ -88,6 +88,7 @@ class Configuration(unittest.TestCase):
         read = set()
         for part in (
             "access",
+            "run_as",
             "config",
             "notify",
             "offers",

@@ -206,9 +206,25 @@ static void a_pool_says_which_labels_its_jobs_have(void **state)
     config_deinit(&c);
 }
 
+static void accounts_on_the_nodes_are_read(void **state)
+{
+    (void)state;
+    struct config c = parse("pools:\n  a: {}\n  b: {run_as: batch}\n"
+                            "  c: {run_as: {ann: a.smith, \"*\": guest}}\n"
+                            "  d: {run_as: {ann: a.smith}}\n");
+    static const char *const accounts[][2] = {
+        {"ann", "bob"}, {"batch", "batch"}, {"a.smith", "guest"}, {"a.smith", "bob"}};
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(run_as_account(&c.pools[i].run_as, "ann"), accounts[i][0]);
+        assert_string_equal(run_as_account(&c.pools[i].run_as, "bob"), accounts[i][1]);
+    }
+    config_deinit(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accounts_on_the_nodes_are_read),
         cmocka_unit_test(a_type_that_the_catalogue_does_not_have_says_what_it_is),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
         cmocka_unit_test(a_machine_with_gpus_attached_is_a_type),

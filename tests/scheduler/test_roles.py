@@ -135,6 +135,28 @@ class Roles(unittest.TestCase):
                 d.call("POST", "/api/v1/nodes/%d/drain" % node.number, token=ola)[0], 200
             )
 
+    def test_jobs_run_as_the_account_of_their_pool(self):
+        config = (
+            "cluster: lab\nlisten: 127.0.0.1:0\npools:\n  base: {}\n"
+            "  spare: {run_as: {ann: a.smith, '*': batch}}\n"
+        )
+        with Belayd(config) as d:
+            nodes = {pool: Node(d, pool) for pool in ("base", "spare")}
+            for user, pool, account in (
+                ("ann", "base", "ann"),
+                ("ann", "spare", "a.smith"),
+                ("bob", "spare", "batch"),
+            ):
+                token = d.token(kind="api", user=user)
+                job = d.call("POST", "/api/v1/jobs", {**JOB, "pool": pool}, token=token)[1]["id"]
+                desired, end = nodes[pool].sync(), time.monotonic() + WAIT_S
+                while job not in [a["job"] for a in desired.get("attempts", [])]:
+                    self.assertLess(time.monotonic(), end)
+                    desired = nodes[pool].sync(have_rev=desired["rev"], wait_ms=10000)
+                self.assertEqual(
+                    [a["user"] for a in desired["attempts"] if a["job"] == job], [account]
+                )
+
     # ---- visibility ----
 
     def secrets(self, d, token):
