@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static char *find_path(const struct config *c)
@@ -32,6 +34,23 @@ static int create(const char *path, const char *cluster_uid, struct master *ret,
                  "without it secrets and environments of jobs cannot be read",
             log_s("file", path));
     return rc == 0 ? master_read(path, ret, e) : rc;
+}
+
+/* A new database in an old state directory: the file of the one before is kept under another name,
+ * because a copy of that database may come back. */
+static int set_aside(const struct config *c, const char *path, const char *uid, struct err *e)
+{
+    char *own = mem_printf("%s/secret.keys", c->state_dir), *kept = mem_printf("%s.%s", path, uid);
+    int rc = 0;
+    if (!str_eq(own, path))
+        rc = ERR_CONFIG; /* not ours to rename; check reports it */
+    else if (rename(path, kept) < 0)
+        rc = err_errno(e, errno, "rename %s", path);
+    else
+        log_warn("the key file belongs to another database and was renamed", log_s("file", kept));
+    free(own);
+    free(kept);
+    return rc;
 }
 
 static int check(const char *path, const struct master *m, const struct sealer *s,
@@ -63,6 +82,9 @@ int key_file_open(const struct config *c, const char *cluster_uid, const char *k
             "its copy",
             path, known_id);
     else if (rc == ERR_NOT_FOUND)
+        rc = create(path, cluster_uid, &m, e);
+    if (rc == 0 && !*known_id && !str_eq(m.cluster_uid, cluster_uid) &&
+        set_aside(c, path, m.cluster_uid, e) == 0)
         rc = create(path, cluster_uid, &m, e);
     if (rc == 0) {
         s = sealer_create(&m);

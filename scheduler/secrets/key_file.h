@@ -7,7 +7,8 @@
  *     $CREDENTIALS_DIRECTORY/belay.keys     a credential of the systemd unit, if it exists
  *     STATE/secret.keys                     created at the first start
  *
- * The database has only the id of the current key: a lost file is not replaced by a new one.
+ * The database has only the id of the current key: a lost file is not replaced by a new one. A new
+ * database does not use the file of the one before, which is renamed to STATE/secret.keys.UID.
  */
 #ifndef BELAY_SCHEDULER_SECRETS_KEY_FILE_H
 #define BELAY_SCHEDULER_SECRETS_KEY_FILE_H
