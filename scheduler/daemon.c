@@ -364,6 +364,8 @@ int daemon_start(uv_loop_t *loop, const struct config *config, const struct open
     provision_start(d->provision);
     cleaner_start(d->cleaner);
     outbox_start(d->outbox);
+    d->reseal = (struct reseal){.tick = d->tick, .reader = d->reader, .sealer = d->sealer};
+    reseal_start(&d->reseal);
     daemon_watch_ca(d);
     daemon_watch_name(d);
     log_info("belayd is ready", log_s("url", d->server_url), log_s("socket", config->socket),

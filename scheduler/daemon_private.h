@@ -17,6 +17,7 @@
 #include "scheduler/notify/notifier.h"
 #include "scheduler/pools.h"
 #include "scheduler/secrets/key_file.h"
+#include "scheduler/secrets/reseal.h"
 #include "scheduler/store/claim.h"
 #include "scheduler/store/grants.h"
 #include "scheduler/store/store_cleaner.h"
@@ -52,6 +53,7 @@ struct daemon {
     struct store_cleaner *store_cleaner;
     struct cleaner *cleaner;
     struct sealer *sealer;
+    struct reseal reseal;
     struct notifier *notifier;
     struct outbox *outbox;
     struct own_name *own_name;

@@ -22,6 +22,15 @@ char *secret_seal(
     return sealed;
 }
 
+int secret_open(
+    const struct sealer *s, const struct secret_row *row, struct buf *ret, struct err *e)
+{
+    char *what = bound_to(row->owner, row->name);
+    int rc = seal_open(s, what, row->sealed ? row->sealed : "", ret, e);
+    free(what);
+    return rc;
+}
+
 /* ---- grants ---- */
 
 /* The word in a text of words with blanks between; NULL if it is not there. */
@@ -212,9 +221,7 @@ static int give(
     struct wire_secret *out = &g->x->of_job[g->x->n_of_job];
     struct buf value = {0};
     struct err why;
-    char *what = bound_to(row->owner, row->name);
-    int rc = seal_open(g->sealer, what, row->sealed ? row->sealed : "", &value, &why);
-    free(what);
+    int rc = secret_open(g->sealer, row, &value, &why);
     if (rc != 0)
         rc = err_set(e, ERR_INVALID, "the secret %s of %s cannot be opened: %s", row->name,
             row->owner, why.text);

@@ -30,6 +30,10 @@ struct secret_user {
 char *secret_seal(
     const struct sealer *s, const char *owner, const char *name, const void *value, size_t n);
 
+/* Appends the value of a row to ret, which the caller wipes. Errors as seal_open. */
+int secret_open(
+    const struct sealer *s, const struct secret_row *row, struct buf *ret, struct err *e);
+
 /* Whether the row's grants, or its ownership, let this job use it. */
 bool secret_is_granted(
     const struct secret_row *row, const struct queue_policy *policy, const struct secret_user *u);

@@ -124,6 +124,49 @@ class Secrets(unittest.TestCase):
         self.assertIn("is not granted to user:bob", done.stderr)
 
 
+class Rotation(unittest.TestCase):
+    """A new first key seals all secrets again, and the old one still opens environments."""
+
+    def test_a_new_key_seals_the_secrets_again(self):
+        with Home() as h:
+            self.rotate(h)
+
+    def sealed(self, h):
+        database = sqlite3.connect("file:%s/belay.db?mode=ro" % h.home, uri=True)
+        with contextlib.closing(database):
+            return dict(database.execute("SELECT name, sealed FROM secrets"))
+
+    def rotate(self, h):
+        self.assertEqual(h.belay("up").returncode, 0)
+        value = secrets.token_hex(20)
+        for i in range(40):  # more than two slices
+            done = h.belay("secret", "set", "s%d" % i, text=value + "%d" % i)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        script = h.script('printf %s "$V" | sha256sum; test "$A" = b\n', "s.sh")
+        words = ["submit", "--hold", "--export", "A=b", "--secret", "s7=V", script]
+        job = int(h.belay(*words).stdout.split()[-1])
+        self.assertEqual(h.belay("down").returncode, 0)
+        old = {text.split(".")[1] for text in self.sealed(h).values()}
+        self.assertEqual(len(old), 1)
+        path = os.path.join(h.home, "secret.keys")
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(text.replace("\nkey ", "\nkey %s\nkey " % secrets.token_hex(32)))
+        self.assertEqual(h.belay("up").returncode, 0)
+        wait_until(
+            lambda: not old & {text.split(".")[1] for text in self.sealed(h).values()},
+            "all secrets are sealed with the new key",
+        )
+        self.assertEqual(len(self.sealed(h)), 40)
+        self.assertEqual(h.belay("release", str(job)).returncode, 0)
+        client = h.client()
+        wait_until(lambda: client.show_job(job)["job"]["state"] == "ended", "the job ends")
+        self.assertEqual(client.show_job(job)["job"]["end"], "succeeded")
+        digest = hashlib.sha256((value + "7").encode()).hexdigest()
+        self.assertIn(digest, h.belay("logs", str(job)).stdout)
+
+
 def files_below(*places):
     for place in places:
         for top, _, names in os.walk(place):
@@ -191,7 +234,7 @@ class Nowhere(unittest.TestCase):
             with open(path, "rb") as f:
                 looked.append((path, f.read()))
         with open(os.path.join(h.home, "secret.keys")) as f:
-            key = f.read().split("key ")[1].strip()
+            key = f.read().split("\nkey ")[1].strip()
         for path, content in looked:
             bytes_read += len(content)
             for value in values:

@@ -226,13 +226,27 @@ static void a_lost_key_file_is_not_replaced(void **state)
     assert_int_equal(open_in(*state, UID, id, again), 0);
     assert_string_equal(again, id);
     assert_int_equal(open_in(*state, UID, "0000000000000000", NULL), ERR_CONFIG);
-    assert_int_equal(open_in(*state, "fedcba9876543210", "", NULL), ERR_CONFIG);
+    assert_int_equal(open_in(*state, "fedcba9876543210", id, NULL), ERR_CONFIG);
     assert_int_equal(chmod(path, 0640), 0);
     assert_int_equal(open_in(*state, UID, id, NULL), ERR_DENIED);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(open_in(*state, UID, id, NULL), ERR_CONFIG);
     assert_int_equal(stat(path, &st), -1);
     free(path);
+}
+
+static void a_new_database_gets_a_file_of_its_own(void **state)
+{
+    char *path = mem_printf("%s/secret.keys", (char *)*state), *kept = mem_printf("%s." UID, path);
+    char id[17], other[17], again[17];
+    assert_int_equal(open_in(*state, UID, "", id), 0);
+    assert_int_equal(open_in(*state, "fedcba9876543210", "", other), 0);
+    assert_string_not_equal(other, id);
+    assert_int_equal(rename(kept, path), 0);
+    assert_int_equal(open_in(*state, UID, id, again), 0);
+    assert_string_equal(again, id);
+    free(path);
+    free(kept);
 }
 
 static void a_credential_of_the_unit_comes_first(void **state)
@@ -260,6 +274,7 @@ int main(void)
         cmocka_unit_test(an_environment_keeps_no_value_in_clear),
         cmocka_unit_test(a_secret_is_for_its_owner_and_those_granted),
         TEST(a_lost_key_file_is_not_replaced),
+        TEST(a_new_database_gets_a_file_of_its_own),
         TEST(a_credential_of_the_unit_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
