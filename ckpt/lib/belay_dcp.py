@@ -31,7 +31,7 @@ import copy
 import os
 import pickle
 import shutil
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Generator, Mapping
 
@@ -129,8 +129,12 @@ class Writer(FileSystemWriter):
     save. Outside belay nothing is written.
 
     As with every storage, one save must have ended before the next begins, and async_save() needs a
-    process group of its own when the program uses gloo: process_group=writer.group.
+    process group of its own when the program uses gloo: process_group=writer.group. On other nodes
+    than the first the commit may take longer than the save: wait() before belay.stopping().
     """
+
+    # Of the last save of this process, if another node's process finishes that save.
+    _committing: Future[None] | None = None
 
     def __init__(
         self, step: int, total: int | None = None, threads: int = 1, stager: Stager | None = None
@@ -158,6 +162,7 @@ class Writer(FileSystemWriter):
             raise ValueError("belay needs a checkpoint of all ranks: use_collectives=True")
         super().set_up_storage_writer(is_coordinator, *args, **kwargs)
         self._coordinates = is_coordinator
+        self.wait()
         if self._directory and belay_torch.leads():
             shutil.rmtree(self._stage, ignore_errors=True)  # of a save that failed
             os.makedirs(self.path)
@@ -188,7 +193,11 @@ class Writer(FileSystemWriter):
                 shutil.rmtree(self._stage, ignore_errors=True)
             raise error or OSError(self.failure)
         if belay_torch.leads() and not self._coordinates:
-            self._commit()
+            # Before a node is given up a commit returns when all nodes have committed; the first
+            # one does so when this function has returned on all.
+            executor = ThreadPoolExecutor(1, "belay-commit")
+            Writer._committing = executor.submit(self._commit)
+            executor.shutdown(wait=False)
         return written
 
     def finish(self, metadata: Any, results: Any) -> None:
@@ -196,6 +205,13 @@ class Writer(FileSystemWriter):
         if self._directory:
             super().finish(metadata, results)
             self._commit()
+
+    @staticmethod
+    def wait() -> None:
+        """Waits until this node's part of the last save is committed, or has failed to be."""
+        committing, Writer._committing = Writer._committing, None
+        if committing is not None:
+            committing.result()
 
     def _commit(self) -> None:
         # What is replaced may have files of more ranks.
@@ -401,6 +417,7 @@ class Run(belay_torch.Run):
         try:
             if saving is not None:
                 saving.result()
+            Writer.wait()
         except (Exception, CheckpointException) as error:  # the latter is none of the former
             why = self._writer and self._writer.failure
             # PyTorch's text has the trace of every rank, or that it could not be pickled.

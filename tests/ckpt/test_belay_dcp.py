@@ -194,6 +194,9 @@ class Node:
                 shutil.copytree(self.checkpoint, self.job.part(progress, self.number))
                 self.job.committed(progress)
             stop, self.reason = self.reason in ("notice", "evict"), None
+            # Before a node is given up the answer comes when the checkpoint of all is durable.
+            while stop and progress not in self.job.stored and not ended.wait(0.01):
+                pass
             os.unlink(os.path.join(self.control, "request"))
             self.put("result.%d" % number, {"ok": True, "sequence": number, "stop": stop})
             number += 1
