@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/pytorch on several nodes: a machine is reclaimed, the gang continues from its
 checkpoint, and the weights equal those of an undisturbed run, bit for bit. Skipped where PyTorch or
-the data set is not installed; scripts/test --real installs both."""
+the data set is not installed; scripts/test --real installs both. Sharded state, saved in the
+background and resumed on other numbers of nodes, needs PyTorch 2.6 (Debian 13)."""
 
 import os
 import re
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import unittest
 
-from lab import BUILD, PYTHON, Lab
+from lab import BUILD, JOBS, PYTHON, Lab
 
 EXAMPLE = os.path.abspath(
     os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "pytorch")
@@ -17,6 +18,13 @@ EXAMPLE = os.path.abspath(
 DATA = "/usr/share/datasets/fashion-mnist"
 HAS_TORCH = (
     subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+)
+HAS_DCP = (
+    subprocess.run(
+        [PYTHON, "-c", "import torch.distributed.tensor, torch.distributed.checkpoint.state_dict"],
+        stderr=subprocess.DEVNULL,
+    ).returncode
+    == 0
 )
 STEPS = ["--steps", "120", "--batch", "16"]
 RANKS = 4
@@ -137,6 +145,75 @@ class Torch(unittest.TestCase):
             l.wait_log(job, "^step 40 loss", timeout_s=RUN_S)
             self.take_away(l, job, 0, notice_s=30)
             self.assertEqual(self.check(l, job)["job"]["lost_steps"], 0)
+
+
+@unittest.skipUnless(HAS_DCP, "needs PyTorch 2.6 or later")
+class Sharded(unittest.TestCase):
+    """belay_dcp.py: each rank has a part of the state."""
+
+    STEPS, STEP_S = 400, 0.05
+
+    def program(self, directory):
+        return ["sharded.py", directory, self.STEPS, self.STEP_S]
+
+    def expected(self, directory):
+        """The state of an undisturbed run of one rank."""
+        program, *arguments = map(str, self.program(directory))
+        done = subprocess.run(
+            [PYTHON, os.path.join(JOBS, program), *arguments[:-1], "0"],
+            env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib")},
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+            check=True,
+            timeout=RUN_S,
+        )
+        return re.findall(r"^state ([0-9a-f]{64})$", done.stdout, re.M)
+
+    def submit(self, l, **spec):
+        program, *arguments = self.program(l.dir)
+        return l.submit(program, *arguments, method="coop", every_ms=2000, **spec)
+
+    def check(self, l, job, ranks):
+        shown = l.wait_ended(job, timeout_s=RUN_S)
+        log = l.log(job)
+        self.assertEqual(shown["job"]["end"], "succeeded", log)
+        attempts = [a["attempt"] for a in shown["attempts"]]
+        self.assertEqual([attempts.count(n) for n in range(1, max(attempts) + 1)], ranks, log)
+        resumed = re.findall("^resumed at step [1-9]", log, re.M)
+        self.assertEqual(len(resumed), len(ranks) - 1, log)
+        self.assertEqual(re.findall(r"^state ([0-9a-f]{64})$", log, re.M), self.expected(l.dir))
+        return shown, log
+
+    def take_away(self, l, job, rank, **how):
+        node = [a["node"] for a in l.show(job)["attempts"] if a["rank"] == rank][-1]
+        machine = l.wait(
+            lambda: [
+                i["provider_id"]
+                for i in l.get("/instances?state=all")["instances"]
+                if i["node"] == node and i["provider_id"]
+            ],
+            "the machine of node %d" % node,
+        )[0]
+        l.cloud({"reclaim": {"instance": machine, **how}})
+
+    def test_three_nodes_two_and_three_again(self):
+        with Lab() as l:
+            job = self.submit(l, nodes=3, nodes_min=2)
+            l.wait_event(job, "saved", timeout_s=RUN_S)
+            self.take_away(l, job, 1, notice_s=60)
+            l.wait_log(job, "(?s)resumed at step.*^step [0-9]+", timeout_s=RUN_S)
+            self.assertEqual(l.job(job)["ranks"], 2)
+            l.belay("requeue", str(job))
+            shown, _ = self.check(l, job, [3, 2, 3])
+            self.assertEqual(shown["job"]["lost_steps"], 0)
+
+    def test_a_node_that_vanishes_costs_what_was_not_saved(self):
+        with Lab() as l:
+            job = self.submit(l, nodes=3, nodes_min=2)
+            l.wait_event(job, "saved", 2, timeout_s=RUN_S)
+            self.take_away(l, job, 2, without_notice=True)
+            shown, log = self.check(l, job, [3, 2])
+            self.assertEqual(shown["job"]["reclaims"], 1, log)
 
 
 if __name__ == "__main__":
