@@ -11,6 +11,7 @@
 #include "agent/host.h"
 #include "agent/supervisor/holder.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ int main(int argc, char **argv)
     bool only_check = false;
     enum log_level level = LOG_INFO;
     log_init("belay-agent", level);
+    mem_return_large(); /* saves and restores have buffers and lists of megabytes */
     if (argc >= 2 && strcmp(argv[1], "criu-dump") == 0)
         return criu_sandbox_dump_main(argc, argv);
     if (argc == 2 && strcmp(argv[1], "criu-files") == 0)

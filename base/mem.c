@@ -109,3 +109,8 @@ void mem_trim(void)
 {
     malloc_trim(0);
 }
+
+void mem_return_large(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* setting it ends its adjustment */
+}

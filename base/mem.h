@@ -32,4 +32,9 @@ _Noreturn void mem_out_of_memory(void);
  * free blocks: usually less than a millisecond. */
 void mem_trim(void);
 
+/* For a process that lives long and needs much memory now and then: from now on, blocks of a
+ * megabyte and more are returned to the kernel as soon as they are freed. glibc would otherwise keep
+ * those of sizes that were freed before, in the heap of each thread. */
+void mem_return_large(void);
+
 #endif
