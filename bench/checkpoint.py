@@ -3,9 +3,10 @@
 trees, where these are installed, with cp, and with the limit of the disk or the server.
 
 BELAY_BENCH_MIB: size of the large trees (4096). BELAY_BENCH_DIR: where all data is written.
-BELAY_BENCH_TREES: names of the trees, separated by spaces (all).
+BELAY_BENCH_TREES: names of the trees, separated by spaces (all; empty: none, only nginx).
 BELAY_BENCH_S3: ceph or swift, a server of tests/s3server.py; only for tools that speak S3
-(BELAY_BENCH_S3_MIB: 1024).
+(BELAY_BENCH_S3_MIB: 1024). Or nginx, which drops what is saved and has prepared answers
+(nginx_s3.py): compared with as many curl processes as belay has threads.
 """
 
 import datetime
@@ -13,6 +14,7 @@ import hashlib
 import hmac
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -22,6 +24,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests"))
+import nginx_s3  # noqa: E402
 import s3server  # noqa: E402
 import trees  # noqa: E402
 
@@ -29,6 +32,8 @@ SMALL_FILES = 10000
 FEW_FILES, FEW_CHANGED = 20000, 50  # one file in this many
 CHANGED = 20
 PUTS, PUT_MIB = 8, 4  # in parallel, of this size
+THREADS = 6  # of a save or restore: THREADS_MAX of ckpt/chunk.c
+PAIRS = 5  # with nginx
 ROUNDS = 3  # of limit and figure alternately: a virtual disk varies from second to second
 MANY_FILES = 1000
 LONG_MS = 20000  # a round that takes longer is the last one
@@ -52,6 +57,12 @@ class Tool:
         if not answer.startswith("{"):
             raise SystemExit("bench: %s: %s" % (" ".join(words), answer.strip() or "it died"))
         return json.loads(answer)
+
+    def cpu_s(self):
+        """Its processor time so far."""
+        with open("/proc/%d/stat" % self.process.pid) as f:
+            ticks = f.read().rpartition(")")[2].split()[11:13]
+        return sum(int(word) for word in ticks) / os.sysconf("SC_CLK_TCK")
 
     def close(self):
         self.process.stdin.close()
@@ -227,11 +238,11 @@ class Disk:
 class Bucket:
     """A bucket of a server that is started for it."""
 
-    peers, mib, rounds = (Rclone, Aws, Restic), 1024, 1
+    peers, rounds = (Rclone, Aws, Restic), 1
     takes, gives = "curl, %d PUTs at once" % PUTS, "curl, %d GETs at once" % PUTS
 
-    def __init__(self, which, dir):
-        self.server, self.number, self.at = s3server.start(which, dir), 0, {}
+    def __init__(self, which, server):
+        self.server, self.number, self.at = server, 0, {}
         self.title = ", S3 (%s)" % which
         self.env = {**os.environ, **self.server.env}
         os.environ.pop("AWS_CA_BUNDLE", None)  # rclone does not accept it
@@ -285,18 +296,8 @@ class Bucket:
     def curl(self, method, mib):
         """Sends or fetches prepared bytes in parallel, with presigned URLs; returns ms."""
         with tempfile.TemporaryDirectory() as d:
-            block, config = os.path.join(d, "block"), os.path.join(d, "config")
-            with open(block, "wb") as f:
-                f.write(os.urandom(PUT_MIB << 20))
-            with open(config, "w") as f:
-                for i in range(mib // PUT_MIB):
-                    f.write(
-                        'url = "%s"\noutput = "/dev/null"\n%s'
-                        % (
-                            self.signed(method, "%s/%d" % (self.at["limit"], i)),
-                            'upload-file = "%s"\n' % block if method == "PUT" else "",
-                        )
-                    )
+            names = ["%s/%d" % (self.at["limit"], i) for i in range(mib // PUT_MIB)]
+            config = self.curl_config(d, 0, method, names)
             return timed(
                 lambda: shell(
                     'curl -s --no-progress-meter --fail -Z --parallel-immediate --parallel-max %d -K "$CONFIG"'
@@ -304,6 +305,18 @@ class Bucket:
                     CONFIG=config,
                 )
             )
+
+    def curl_config(self, d, number, method, names):
+        """Writes a configuration file for curl: PUTs of prepared bytes, or GETs."""
+        block, config = os.path.join(d, "block"), os.path.join(d, "config%d" % number)
+        if not os.path.exists(block):
+            with open(block, "wb") as f:
+                f.write(os.urandom(PUT_MIB << 20))
+        with open(config, "w") as f:
+            for name in names:
+                f.write('url = "%s"\noutput = "/dev/null"\n' % self.signed(method, name))
+                f.write('upload-file = "%s"\n' % block if method == "PUT" else "")
+        return config
 
     def write_limit(self, _, mib):
         self.next("limit")
@@ -347,6 +360,110 @@ class Bucket:
             query,
             hmac.new(last, text.encode(), hashlib.sha256).hexdigest(),
         )
+
+
+class Prepared(Bucket):
+    """nginx: what is saved is dropped, and what is restored was prepared."""
+
+    def ready(self):
+        """Where a save into a directory makes what a restore finds in the bucket."""
+        return "file://" + os.path.join(self.server.objects, self.next("ready"))
+
+    def restored(self):
+        return "s3://%s?endpoint=%s" % (self.at["ready"], self.server.endpoint)
+
+    def chunks(self):
+        """The names of the prepared chunks."""
+        top = self.server.objects
+        walk = os.walk(os.path.join(top, self.at["ready"]))
+        paths = [os.path.join(d, name) for d, _, names in walk for name in names]
+        return [os.path.relpath(path, top) for path in paths if "/chunks/" in path]
+
+    def curls(self, method, names):
+        """THREADS processes of curl divide the requests; returns ms, and seconds of their processor
+        time."""
+        with tempfile.TemporaryDirectory() as d:
+            configs = [
+                self.curl_config(d, i, method, names[i::THREADS])
+                for i in range(THREADS)
+                if names[i::THREADS]
+            ]
+
+            def run():
+                words = ["curl", "-s", "--no-progress-meter", "--fail", "-K"]
+                processes = [
+                    subprocess.Popen([*words, config], stdin=subprocess.DEVNULL)
+                    for config in configs
+                ]
+                if any([p.wait() for p in processes]):
+                    raise SystemExit("bench: curl failed")
+
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            took = timed(run)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def tool_does(self, build, store, *words):
+        """As curls, for bench_checkpoint with that store."""
+        tool = Tool(build, store, self.env)
+        before = tool.cpu_s()
+        took = tool(*words)["ms"]
+        used = tool.cpu_s() - before
+        tool.close()
+        return took, used
+
+    def bench(self, build, say, mib):
+        """Saves and restores a file, in turn with curl. The file and the objects are in the page
+        cache, and files are restored into memory where there is a file system for that."""
+        memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        with tempfile.TemporaryDirectory(dir=memory) as out:
+            with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as tree:
+                self.pairs(build, say, mib, tree, os.path.join(out, "restored"))
+
+    def pairs(self, build, say, mib, tree, out):
+        tool, file = Tool(build, self.ready(), None), os.path.join(tree, "random")
+        tool("fill", file, str(mib), "1")
+        tool("save", tree)
+        tool.close()
+        saves, restores = [], []
+        for _ in range(PAIRS):
+            for warm in (tree, os.path.join(self.server.objects, self.at["ready"])):
+                shell('find "$AT" -type f -exec cat {} + >/dev/null', AT=warm)
+            os.sync()
+            names = ["%s/chunks/%d" % (self.next("limit"), i) for i in range(mib // PUT_MIB)]
+            curl = self.curls("PUT", names)
+            saves.append((self.tool_does(build, self.store(), "save", tree), curl))
+            curl = self.curls("GET", self.chunks())
+            restores.append((self.tool_does(build, self.restored(), "restore", out), curl))
+            subprocess.run(["cmp", file, os.path.join(out, "random")], check=True)
+            shutil.rmtree(out)
+        for verb, measured, what in (("save", saves, "PUT"), ("restore", restores, "GET")):
+            say_limit(
+                say,
+                "%d MiB%s, %s" % (mib, self.title, verb),
+                mib,
+                [(mine[0], curl[0]) for mine, curl in measured],
+                "%d curl processes, %ss" % (THREADS, what),
+            )
+            mine, curl = (1024 / mib * statistics.median(p[i][1] for p in measured) for i in (0, 1))
+            say(
+                "  processor time",
+                "%.2f s a GiB" % mine,
+                "curl %.2f s a GiB" % curl,
+                "%.2f x" % (mine / curl),
+            )
+
+
+def say_limit(say, what, mib, pairs, means):
+    """pairs of ms: belay's, and those of the limit measured before."""
+    mine, limit = (1000 * mib / statistics.median(p[i] for p in pairs) for i in (0, 1))
+    ratios = sorted(p[1] / p[0] for p in pairs)
+    say(
+        what,
+        "%.0f MiB/s" % mine,
+        "%s: %.0f MiB/s" % (means, limit),
+        "%.2f x, median of %s" % (statistics.median(ratios), ", ".join("%.2f" % r for r in ratios)),
+    )
 
 
 class Bench:
@@ -491,15 +608,7 @@ class Bench:
             ("save", saves, self.place.takes),
             ("restore", restores, self.place.gives),
         ):
-            mine, limit = (1000 * self.mib / statistics.median(p[i] for p in pairs) for i in (0, 1))
-            ratios = sorted(p[1] / p[0] for p in pairs)
-            self.say(
-                "  compared with the limit, %s" % verb,
-                "%.0f MiB/s" % mine,
-                "%s: %.0f MiB/s" % (means, limit),
-                "%.2f x, median of %s"
-                % (statistics.median(ratios), ", ".join("%.2f" % r for r in ratios)),
-            )
+            say_limit(self.say, "  compared with the limit, %s" % verb, self.mib, pairs, means)
 
     def write_small(self, tree, i):
         folder = os.path.join(tree, "%03d" % (i % 100))
@@ -611,19 +720,28 @@ class Bench:
             self.close()
 
 
+def bench_s3(build, say, which):
+    top, mib = os.environ.get("BELAY_BENCH_DIR"), int(os.environ.get("BELAY_BENCH_S3_MIB", "1024"))
+    if which == "nginx":
+        place = Prepared(which, nginx_s3.Nginx(top))
+    else:
+        place = Bucket(which, s3server.start(which, top))
+    try:
+        if which == "nginx":
+            place.bench(build, say, mib)
+        else:
+            Bench(build, say, place, mib).run()
+    finally:
+        place.close()
+
+
 def bench(build, say):
-    top = os.environ.get("BELAY_BENCH_DIR")
+    top, which = os.environ.get("BELAY_BENCH_DIR"), os.environ.get("BELAY_BENCH_S3")
     Bench(
         build,
         say,
         Disk(tempfile.mkdtemp(prefix="belay-bench.", dir=top)),
         int(os.environ.get("BELAY_BENCH_MIB", Disk.mib)),
     ).run()
-    which = os.environ.get("BELAY_BENCH_S3")
-    if not which:
-        return
-    place = Bucket(which, top)
-    try:
-        Bench(build, say, place, int(os.environ.get("BELAY_BENCH_S3_MIB", Bucket.mib))).run()
-    finally:
-        place.close()
+    if which:
+        bench_s3(build, say, which)
