@@ -105,8 +105,7 @@ static void usd_text(int64_t uusd_h, char *out, size_t size)
     if (uusd_h > 0 && uusd_h < 10000)
         str_format_usd(uusd_h, out, size);
     else
-        text_format(
-            out, size, "$%" PRId64 ".%02" PRId64, uusd_h / 1000000, uusd_h % 1000000 / 10000);
+        str_format_usd((uusd_h + 5000) / 10000 * 10000, out, size);
 }
 
 struct money {

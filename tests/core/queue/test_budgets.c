@@ -30,7 +30,7 @@ static void expected_costs_are_reserved_and_returned(void **state)
     assert_int_equal(spending_view(&l, 0).reserved_uusd, 6 * USD);
     assert_true(lab_has_reason(&l, second, "budget",
         "budget all: of its $10.00 for this month, $0.00 are spent and $6.00 are set aside for "
-        "running jobs; this job needs $6.11 to start; the next month begins in 30d"));
+        "running jobs; this job needs $6.12 to start; the next month begins in 30d"));
     lab_started(&l, first);
     spending_run_for(&l, HOUR_MS);
     lab_ended(&l, first, END_SUCCEEDED, 0); /* for $1 */
@@ -343,6 +343,14 @@ static void a_job_waits_until_a_price_is_within_its_maximum(void **state)
     assert_true(lab_has_reason(&l, job, "max-usd-per-hour",
         "costs $1.00 an hour now, above its maximum of $0.50 (--max-usd-per-hour): it waits for a "
         "lower price"));
+    struct event rise = {.type = EV_PRICE,
+        .price = {.region = "r1",
+            .zone = "z1",
+            .type = "m5.large",
+            .market = MARKET_SPOT,
+            .uusd_h = 1006000}};
+    lab_apply(&l, rise);
+    assert_true(lab_has_reason(&l, job, "max-usd-per-hour", "costs $1.01 an hour now"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(wall_is_set(f.median));
