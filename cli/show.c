@@ -365,6 +365,7 @@ static void print_finish_by(const json_t *job)
 {
     struct wall by, ended;
     char in[32], at[CLI_LOCAL_MAX];
+    const char *pace = cli_text(job, "pace");
     bool is_done = str_eq(cli_text(job, "end"), "succeeded") &&
                    time_parse_iso(cli_text(job, "ended_at"), &ended, NULL) == 0 &&
                    time_parse_iso(cli_text(job, "finish_by"), &by, NULL) == 0;
@@ -373,8 +374,8 @@ static void print_finish_by(const json_t *job)
         cli_duration(ended.ms > by.ms ? ended.ms - by.ms : by.ms - ended.ms, in, sizeof in);
         printf(", done %s %s\n", in, ended.ms > by.ms ? "late" : "early");
     } else {
-        printf(
-            str_eq(cli_text(job, "state"), "ended") ? "\n" : ", now %s\n", cli_text(job, "pace"));
+        printf(str_eq(cli_text(job, "state"), "ended") ? "\n" : ", now %s\n",
+            str_eq(pace, "free") ? "any market" : pace);
     }
 }
 
@@ -565,7 +566,7 @@ static void print_job(const json_t *v)
     print_failed_save(v);
     print_leftover(
         json_object_get(v, "leftover"), json_array_size(json_object_get(v, "checkpoints")) > 0);
-    printf("attempts      %lld, %lld reclaimed by the provider, %s of work lost\n",
+    printf("attempts      %lld, %lld ended by a reclaim or a lost node, %s of work lost\n",
         (long long)cli_int(job, "attempts", 0), (long long)cli_int(job, "reclaims", 0),
         cli_duration(cli_int(job, "lost_ms", 0), lost, sizeof(lost)));
     print_used(v);

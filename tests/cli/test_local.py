@@ -517,6 +517,16 @@ class Local(unittest.TestCase):
         later = self.submit("--begin", "now+1hour", self.h.script("true\n", "later.sh"))
         self.assertRegex(self.ok("show", str(later)), r"begins +not before 20")
         self.assertIn("its begin time is in", self.ok("why", str(later)))
+        day = "2031-05-06T"
+        times = ("--begin", day + "07:08:09", "--deadline", day + "18:00", "--finish-by")
+        timed = self.submit(
+            "--hold", *times, day + "12:00", "--work", "1h", self.h.script("true\n", "timed.sh")
+        )
+        shown = self.ok("show", str(timed))  # by this machine's clock, as they were given
+        self.assertRegex(shown, r"(?m)^begins +not before 2031-05-06 07:08:09$")
+        self.assertRegex(shown, r"(?m)^finish by +2031-05-06 12:00:00, now any market$")
+        self.assertRegex(shown, r"(?m)^deadline +2031-05-06 18:00:00$")
+        self.ok("cancel", str(timed))
         self.assertEqual(self.ok("release", str(first)), "job %d is released\n" % first)
         self.assertRegex(self.ok("logs", "-f", str(after)), r"after\n\Z")
         done = self.h.belay("logs", "-f", str(never))  # until it has ended

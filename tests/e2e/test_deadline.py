@@ -136,7 +136,8 @@ def expected_of(l, job):
     return (
         shown
         if re.search(
-            r"(?m)^expected      done \S+ \(95th percentile: \S+\), for \$\d\S* more$", shown
+            r"(?m)^expected      done \S+ \S+ \(95th percentile: \S+ \S+\), for \$\d\S* more$",
+            shown,
         )
         else None
     )
@@ -157,7 +158,7 @@ def check(name):
         l.wait_event(job, "restored")
         shown = l.wait(lambda: expected_of(l, job), "what is expected of job %d" % job)
         assert re.search(
-            r"(?m)^finish by     \S+, now (wait|spot|on-demand)$", shown
+            r"(?m)^finish by     \S+ \S+, now (wait|spot|on-demand)$", shown
         ) and re.search(r"(?m)^              (it|on-demand|only) \S", shown), shown
         shown = l.wait_ended(job, timeout_s=WITHIN_S + WAIT_S)["job"]
         l.wait(lambda: not l.get("/instances")["instances"], "the end of all machines")
