@@ -437,6 +437,16 @@ static int take_keys(struct call *c, const struct store_location *location, stru
     return rc;
 }
 
+/* Which checkpoint an object's error is about, and what else there is. */
+static int name_checkpoint(const struct call *c, struct err *e)
+{
+    const struct err inner = *e;
+    return err_set(e, inner.kind,
+        "checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64
+        " cannot be used: %s. belay checkpoint list %" PRId64 " shows the others",
+        c->id.attempt, c->id.sequence, c->job.job, inner.text, c->job.job);
+}
+
 static int with_store(const struct action *a, struct call *c, struct err *e)
 {
     struct store_location location;
@@ -455,6 +465,8 @@ static int with_store(const struct action *a, struct call *c, struct err *e)
             rc = newest(c, e);
         if (rc == 0)
             rc = a->run(c, e);
+        if (rc == ERR_CORRUPT && a->takes_id)
+            rc = name_checkpoint(c, e);
         store_close(c->job.store);
     }
     store_net_destroy(net);

@@ -172,7 +172,8 @@ class Checkpoints(unittest.TestCase):
             byte = f.read(1)
             f.seek(1000)
             f.write(bytes([byte[0] ^ 1]))
-        self.refused(1, "chunk", "verify", "7@2.1")
+        others = "belay checkpoint list 7 shows the others"
+        self.refused(1, "checkpoint 2.1 of job 7 .*: chunk .*[.] " + others, "verify", "7@2.1")
         self.refused(1, "chunk", "get", "7@2.1", "out")
         self.refused(1, "chunk", "export", "7@2.1", "out.tar")
         self.assertEqual(sorted(os.listdir(self.dir)), ["st ore", "tree"])
