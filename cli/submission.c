@@ -270,8 +270,9 @@ static bool is_impossible(const json_t *reason, bool is_first)
     return str_eq(cli_text(reason, "code"), "too-many-nodes");
 }
 
-/* Warns of reasons for which the job cannot run at all, of a required drill, a missed deadline and
- * a margin that keeps it off spot, and repeats belayd's own warnings. */
+/* Warns of reasons for which the job cannot run at all, of a required drill, a missed deadline, a
+ * time limit below its work and a margin that keeps it off spot, and repeats belayd's own
+ * warnings. */
 static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
 {
     const json_t *reasons = json_object_get(why, "reasons"), *warning;
@@ -284,7 +285,7 @@ static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
         snprintf(text, sizeof(text), "job %lld%s: %s", (long long)id,
             is_never ? " waits until this changes" : "", cli_text(warning, "text"));
         if (is_never || str_eq(code, "drill-required") || str_eq(code, "late") ||
-            str_eq(code, "work-margin"))
+            str_eq(code, "work-margin") || str_eq(code, "time-limit"))
             on_warning(s, text);
     }
     json_array_foreach(json_object_get(why, "warnings"), i, warning)

@@ -527,6 +527,10 @@ class Local(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^finish by +2031-05-06 12:00:00, now any market$")
         self.assertRegex(shown, r"(?m)^deadline +2031-05-06 18:00:00$")
         self.ok("cancel", str(timed))
+        short = ("submit", "--hold", "--finish-by", "+8h", "--work", "1h", "--time", "30m")
+        done = self.h.belay(*short, self.h.script("true\n", "short.sh"))
+        self.assertIn("it is ended after 30m00s (--time), before its work of 1h00m", done.stderr)
+        self.ok("cancel", done.stdout.split()[-1])
         self.assertEqual(self.ok("release", str(first)), "job %d is released\n" % first)
         self.assertRegex(self.ok("logs", "-f", str(after)), r"after\n\Z")
         done = self.h.belay("logs", "-f", str(never))  # until it has ended

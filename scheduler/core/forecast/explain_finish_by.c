@@ -5,6 +5,7 @@
 #include "scheduler/core/forecast/explain_private.h"
 
 #include "scheduler/core/deadline/procurement_margin.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 #include "scheduler/core/model/text.h"
 #include <inttypes.h>
 
@@ -124,6 +125,22 @@ static void explain_late(const struct model *m, struct stamp now, const struct j
         takes, on_demand ? ", on-demand from now on" : " if it runs from now on", left, by, remedy);
 }
 
+/* The limit ends each attempt, and nothing starts another one. */
+static void explain_time_limit(const struct job *j, struct answer *a)
+{
+    char limit[32], work[32];
+    const struct job_spec *s = &j->row.spec;
+    if (s->time_limit_ms == 0 || s->work_ms <= s->time_limit_ms ||
+        retries_left(&j->row, RETRY_TIMEOUT) != 0)
+        return;
+    time_format_duration(s->time_limit_ms, limit, sizeof limit);
+    time_format_duration(s->work_ms, work, sizeof work);
+    explain_add_reason(a, "time-limit",
+        "it is ended after %s (--time), before its work of %s (--work) is done; a higher --time "
+        "or --retry timeout=N prevents that",
+        limit, work);
+}
+
 void explain_finish_by(
     const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
@@ -138,6 +155,7 @@ void explain_finish_by(
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
     explain_add_reason(a, "finish-by",
         left_ms > 0 ? "its finish time is in %s; %s" : "its finish time was %s ago; %s", in, why);
+    explain_time_limit(j, a);
     if (is_late)
         explain_late(m, now, j, takes_ms, on_demand, a);
 }

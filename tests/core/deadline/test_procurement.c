@@ -884,6 +884,27 @@ static void an_infeasible_deadline_is_said_to_be_so_by_how_much(void **state)
     lab_deinit(&l);
 }
 
+static void a_time_limit_below_the_work_is_said_to_end_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 3 * HOUR_MS, 10 * HOUR_MS);
+    for (int hours = 2; hours <= 3; hours++) {
+        r.spec.time_limit_ms = hours * HOUR_MS;
+        int64_t job = lab_submit(&l, &r);
+        lab_plan(&l);
+        assert_int_equal(lab_has_reason(&l, job, "time-limit",
+                             "it is ended after 2h00m (--time), before its work of 3h00m"),
+            hours == 2);
+    }
+    r.spec.time_limit_ms = 2 * HOUR_MS;
+    r.spec.retries.n[RETRY_TIMEOUT] = 3;
+    assert_false(lab_has_reason(&l, lab_submit(&l, &r), "time-limit", ""));
+    lab_deinit(&l);
+}
+
 /* Only owned machines: on-demand is not spoken of, and a job that runs is late too. */
 static void on_owned_machines_a_job_is_said_to_be_late(void **state)
 {
@@ -1145,6 +1166,7 @@ int main(void)
         cmocka_unit_test(an_estimate_has_the_deadline_in_it),
         cmocka_unit_test(a_deadline_that_would_allow_spot_is_found),
         cmocka_unit_test(an_infeasible_deadline_is_said_to_be_so_by_how_much),
+        cmocka_unit_test(a_time_limit_below_the_work_is_said_to_end_it),
         cmocka_unit_test(on_owned_machines_a_job_is_said_to_be_late),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
         cmocka_unit_test(a_cost_cap_is_reported_with_the_expected_cost),
