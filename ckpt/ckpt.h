@@ -338,4 +338,10 @@ int ckpt_remove(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
 int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     const atomic_int *cancel, int64_t *ret_kept_bytes, struct err *e);
 
+/* As ckpt_clean, but reads no manifest that the attempt's saves with `seen` (may be NULL) have
+ * written, or that an earlier cleaning with it has read: after a save, none. Damage that has
+ * happened to one since is found by a restore, or by the next attempt's first cleaning. */
+int ckpt_clean_with(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
+    struct ckpt_seen *seen, const atomic_int *cancel, int64_t *ret_kept_bytes, struct err *e);
+
 #endif

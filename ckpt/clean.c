@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning first decides which manifests stay, by reading them. The others are condemned (moved to
+ * Cleaning first decides which manifests stay, by reading them, or from what the attempt remembers. The others are condemned (moved to
  * "removing/"), checked again for pins, and removed; then everything that no kept manifest names.
  * If a kept manifest cannot be read for another reason than damage, nothing is removed.
  *
@@ -21,6 +21,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/named.h"
+#include "ckpt/seen.h"
 #include "ckpt/store/fence.h"
 #include "ckpt/store/layout.h"
 #include <inttypes.h>
@@ -33,6 +35,7 @@ struct clean {
     int64_t attempt;
     struct ckpt_keep keep;
     const atomic_int *cancel;
+    struct named *named;           /* may be NULL */
     struct smap kept;              /* full names of kept manifests and chunks */
     struct layout_ids removed_ids; /* checkpoints that the rule and the pins do not keep */
     size_t skip;                   /* bytes of the prefix being listed */
@@ -118,12 +121,30 @@ static void keep_objects(struct clean *c, const struct manifest *m)
         keep_object(c, m, &m->packs[i]);
 }
 
+static void keep_known(struct clean *c, struct named_one *known)
+{
+    known->is_kept = true;
+    for (size_t i = 0; i < known->n; i++) {
+        struct layout_name name = layout_chunk(c->job, NULL, known->id.attempt, known->names[i]);
+
+        keep_name(c, &name);
+    }
+}
+
 /* Keeps the checkpoint's manifest and chunks. A damaged manifest is set aside (ERR_CORRUPT). */
 static int keep_checkpoint(struct clean *c, struct ckpt_id id, struct err *e)
 {
     struct layout_name name = layout_manifest(c->job, id);
+    struct named_one *known = c->named ? named_find(c->named, id) : NULL;
     struct manifest m;
-    int rc = layout_read_chunks(c->job, id, &m, e);
+    int rc;
+
+    if (known) {
+        keep_name(c, &name);
+        keep_known(c, known);
+        return 0;
+    }
+    rc = layout_read_chunks(c->job, id, &m, e);
 
     if (rc == ERR_CORRUPT)
         layout_set_aside(c->job, name.s, e);
@@ -131,6 +152,8 @@ static int keep_checkpoint(struct clean *c, struct ckpt_id id, struct err *e)
         return rc;
     keep_name(c, &name);
     keep_objects(c, &m);
+    if (c->named)
+        named_add(c->named, c->job, &m)->is_kept = true;
     c->n_read += m.n_chunks;
     manifest_deinit(&m);
     return 0;
@@ -284,9 +307,21 @@ static int check_arguments(
 int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     const atomic_int *cancel, int64_t *ret_kept_bytes, struct err *e)
 {
-    struct clean c = {.job = j, .attempt = attempt, .keep = keep, .cancel = cancel};
+    return ckpt_clean_with(j, attempt, keep, NULL, cancel, ret_kept_bytes, e);
+}
+
+int ckpt_clean_with(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
+    struct ckpt_seen *seen, const atomic_int *cancel, int64_t *ret_kept_bytes, struct err *e)
+{
+    struct clean c = {.job = j,
+        .attempt = attempt,
+        .keep = keep,
+        .cancel = cancel,
+        .named = seen ? seen_named(seen) : NULL};
     int rc = check_arguments(j, attempt, keep, e);
 
+    if (c.named)
+        named_start(c.named);
     if (!rc)
         rc = fence_check(j, attempt, e);
     if (!rc)
@@ -306,6 +341,8 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
         rc = remove_collected(&c, "fences/", collect_old_fence, e);
     if (!rc && keep.newest == 0)
         rc = remove_collected(&c, "damaged/", collect_any, e);
+    if (!rc && c.named)
+        named_end(c.named);
     if (!rc && ret_kept_bytes)
         *ret_kept_bytes = c.kept_bytes;
     smap_deinit(&c.kept);

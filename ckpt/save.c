@@ -686,6 +686,8 @@ static int run_save(struct save *s, struct ckpt_id id, int64_t progress, const a
             s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
     if (rc && must_report_failure(s, rc))
         rc = fail_gang(s, e);
+    if (!rc && with->seen)
+        named_add(seen_named(with->seen), s->job, &s->manifest);
     if (rc)
         return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt,
             s->manifest.id.sequence, s->job->job);

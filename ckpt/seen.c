@@ -36,6 +36,7 @@ struct ckpt_seen {
     struct seen_chunk *v; /* by key */
     size_t n;
     int64_t distance_ns; /* clock_distance when the entries were recorded */
+    struct named named;
 };
 
 struct ckpt_seen *ckpt_seen_create(void)
@@ -48,7 +49,13 @@ void ckpt_seen_destroy(struct ckpt_seen *seen)
     if (!seen)
         return;
     free(seen->v);
+    named_deinit(&seen->named);
     free(seen);
+}
+
+struct named *seen_named(struct ckpt_seen *seen)
+{
+    return &seen->named;
 }
 
 static int64_t clock_ns(clockid_t id)

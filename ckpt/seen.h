@@ -24,6 +24,7 @@
 #define BELAY_CKPT_SEEN_H
 
 #include "ckpt/manifest.h"
+#include "ckpt/named.h"
 #include "ckpt/scan.h"
 
 #define SEEN_KEY_BYTES 32
@@ -43,6 +44,9 @@ struct seen_save {
     /* 2. is true of all of the chunk's files, and 3. unless found otherwise */
     unsigned char *fits;
 };
+
+/* What the manifests that the attempt has written or read name. */
+struct named *seen_named(struct ckpt_seen *seen);
 
 /* Call before the scan. */
 void seen_begin(struct seen_save *u, int root_fd);

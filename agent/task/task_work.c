@@ -425,7 +425,8 @@ static int save(struct task *t, const struct ckpt_job *j)
 
 static int clean(struct task *t, const struct ckpt_job *j)
 {
-    return ckpt_clean(j, t->attempt, keep_of(t), &t->work.cancel, &t->work.kept_bytes, &t->work.e);
+    return ckpt_clean_with(
+        j, t->attempt, keep_of(t), t->ckpt.seen, &t->work.cancel, &t->work.kept_bytes, &t->work.e);
 }
 
 static int note_found(void *ctx, const struct ckpt_info *info)

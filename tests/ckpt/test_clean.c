@@ -51,6 +51,52 @@ static void a_chunk_that_a_kept_manifest_names_stays(void **state)
     assert_same_tree(s->tree, s->out);
 }
 
+static void save_and_clean(struct scratch *s, struct ckpt_seen *seen, int sequence)
+{
+    const struct ckpt_save_with with = {.seen = seen};
+    struct ckpt_stats stats;
+    struct err e;
+
+    make_tree(s->tree, sequence);
+    write_random(s->tree, "large", 2u << 20, (uint64_t)sequence);
+    OK(ckpt_save_with(
+        &s->job, (struct ckpt_id){1, sequence}, s->tree, -1, NULL, &with, &stats, &e));
+    OK(ckpt_clean_with(&s->job, 1, (struct ckpt_keep){.newest = 2}, seen, NULL, NULL, &e));
+}
+
+/* Shown by one that is damaged: to read it would be to set it aside. */
+static void a_manifest_that_the_attempt_knows_is_not_read(void **state)
+{
+    static const char damaged[] = "lab/jobs/7/manifests/0000000001-0000000003.json";
+    struct ckpt_seen *seen = ckpt_seen_create();
+    struct scratch *s = *state;
+    struct err e;
+
+    OK(ckpt_fence(&s->job, 1, &e));
+    for (int i = 1; i <= 4; i++)
+        save_and_clean(s, seen, i);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 3}, &e));
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 4}, &e));
+    size_t n = find_objects(s, "/chunks/", NULL, 0);
+    OK(clean_job(&s->job, 1, 2, &e)); /* finds nothing else to remove */
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), n);
+    write_text(s->store, damaged, "x");
+    OK(ckpt_clean_with(&s->job, 1, (struct ckpt_keep){.newest = 2}, seen, NULL, NULL, &e));
+    assert_int_equal(find_objects(s, "/damaged/", NULL, 0), 0);
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), n);
+    OK(clean_job(&s->job, 1, 2, &e));
+    assert_int_equal(find_objects(s, "/damaged/", NULL, 0), 1);
+    /* What another cleaning read is remembered, too. */
+    ckpt_seen_destroy(seen);
+    seen = ckpt_seen_create();
+    save_and_clean(s, seen, 5);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 4}, &e));
+    save_and_clean(s, seen, 6);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 5}, &e));
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 6}, &e));
+    ckpt_seen_destroy(seen);
+}
+
 static void what_killed_saves_left_is_removed(void **state)
 {
     struct scratch *s = *state;
@@ -265,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_newest_are_kept_and_nothing_else),
         TEST(a_chunk_that_a_kept_manifest_names_stays),
+        TEST(a_manifest_that_the_attempt_knows_is_not_read),
         TEST(what_killed_saves_left_is_removed),
         TEST(every_kth_is_kept_besides_the_newest),
         TEST(a_pinned_checkpoint_stays_until_it_is_unpinned),
