@@ -8,13 +8,17 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -76,6 +80,40 @@ static void files_are_on_a_tmpfs_for_their_user_only(void **state)
     free(dir);
 }
 
+/* The error of opening the file as that user; 0 if it can. In a process of its own. */
+static int error_as(uid_t uid, const char *path)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (setgid(uid) < 0 || setuid(uid) < 0)
+            _exit(255);
+        _exit(open(path, O_RDONLY) < 0 ? errno : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+}
+
+static void another_user_cannot_read_them(void **state)
+{
+    const struct job_user u = {.uid = 64001, .gid = 64001, .is_other = true};
+    struct err e;
+    if (geteuid() != 0) {
+        printf("SKIP: only root can act as several users\n");
+        return;
+    }
+    assert_int_equal(job_secrets_put(*state, &u, &both, &e), 0);
+    char *dir = job_secrets_dir(*state), *path = mem_printf("%s/key.pem", dir),
+         *values = mem_printf("%s/../values", dir);
+    assert_int_equal(error_as(64001, path), 0);
+    assert_int_equal(error_as(64002, path), EACCES);
+    assert_int_equal(error_as(64001, values), EACCES);
+    assert_int_equal(error_as(64001, dir), EACCES); /* it cannot list them */
+    free(values);
+    free(path);
+    free(dir);
+}
+
 static void the_supervisor_takes_them_once(void **state)
 {
     const struct job_user u = own_user();
@@ -119,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(files_are_on_a_tmpfs_for_their_user_only),
+        TEST(another_user_cannot_read_them),
         TEST(the_supervisor_takes_them_once),
         TEST(a_value_that_is_no_hex_is_refused),
     };
