@@ -40,7 +40,7 @@ static int open_sealed(
 int env_open(
     const struct sealer *s, const char *user, const char *env_json, json_t **ret_env, struct err *e)
 {
-    json_t *outer, *inner = NULL;
+    json_t *outer = NULL, *inner = NULL;
     int rc = json_parse(env_json, strlen(env_json), SEAL_SIZE(SEAL_PLAIN_MAX) + 4096, &outer, e);
     const char *sealed = rc == 0 ? json_string_value(json_object_get(outer, ENV_SEALED)) : NULL;
     if (sealed)
