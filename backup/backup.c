@@ -143,10 +143,10 @@ static int add_file(struct writer *w, const char *path, const char *name, struct
 }
 
 /* Files of the state directory that a backup leaves out: the database, which is copied apart, logs,
- * locks, and what a start writes. */
+ * locks, the head of the audit log, which would be ahead of the copy, and what a start writes. */
 static bool is_left_out(const char *name)
 {
-    static const char *const names[] = {"belayd.json", MANIFEST_NAME, NULL};
+    static const char *const names[] = {"belayd.json", "audit.head", MANIFEST_NAME, NULL};
     return !archive_name_is_valid(name) || str_starts(name, BACKUP_DATABASE) ||
            str_is_one_of(name, names) || str_ends(name, ".log") || str_ends(name, ".lock") ||
            str_ends(name, ".pid") || str_ends(name, SEAL_SUFFIX);
@@ -191,6 +191,8 @@ static int add_files(struct writer *w, struct err *e)
     }
     if (rc == 0 && w->o->key_file)
         rc = add_file(w, w->o->key_file, BACKUP_KEY_FILE, e);
+    if (rc == 0 && w->o->secret_key_file)
+        rc = add_file(w, w->o->secret_key_file, BACKUP_SECRET_KEY_FILE, e);
     return rc != 0 ? rc : add_state_files(w, e);
 }
 

@@ -13,13 +13,16 @@
 #include "backup/seal.h"
 
 #define BACKUP_DATABASE "belay.db"
-#define BACKUP_CONFIG "belayd.yaml"       /* the configuration's name in the backup */
-#define BACKUP_KEY_FILE "checkpoint.keys" /* of a key file outside of the state directory, too */
+#define BACKUP_CONFIG "belayd.yaml" /* the configuration's name in the backup */
+/* Also of key files outside of the state directory: */
+#define BACKUP_KEY_FILE "checkpoint.keys"
+#define BACKUP_SECRET_KEY_FILE "secret.keys"
 
 struct backup_options {
     const char *state;
-    const char *config;      /* NULL = leave it out */
-    const char *key_file;    /* of checkpoints, if outside of the state directory; may be NULL */
+    const char *config; /* NULL = leave it out */
+    /* key files outside of the state directory, of checkpoints and of the database; may be NULL */
+    const char *key_file, *secret_key_file;
     const char *to;          /* must not exist */
     const struct seal *seal; /* may be NULL */
 };

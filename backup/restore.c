@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "db/audit_log.h"
 #include "db/copy.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -202,6 +203,18 @@ int backup_unpack(const char *file, const struct seal *seal, const char *dir,
 
 /* ---- the database ---- */
 
+static int check_audit_log(struct db *d, struct err *e)
+{
+    struct db_reader *r;
+    struct audit_head head;
+    int rc = db_reader_of(d, &r, e);
+    if (rc == 0) {
+        rc = audit_log_verify(r, NULL, &head, e);
+        db_reader_close(r);
+    }
+    return rc;
+}
+
 int backup_check_database(const char *dir, const struct contents *m, int64_t epoch, struct err *e)
 {
     char *path = mem_printf("%s/" BACKUP_DATABASE, dir);
@@ -210,6 +223,8 @@ int backup_check_database(const char *dir, const struct contents *m, int64_t epo
     int rc = db_open(path, &d, e);
     if (rc == 0)
         rc = db_check_integrity(d, e);
+    if (rc == 0)
+        rc = check_audit_log(d, e);
     if (rc == 0)
         rc = db_identify(path, &found, e);
     if (rc == 0 && !str_eq(found.uid, m->cluster_uid))

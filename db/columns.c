@@ -588,6 +588,18 @@ static const struct column secret_columns[] = {
     COL_TYPED(secret_row, set_by, COLUMN_TEXT),
 };
 
+static const struct column audit_columns[] = {
+    COL(audit_row, seq),
+    COL(audit_row, at),
+    COL(audit_row, request),
+    COL(audit_row, user),
+    COL(audit_row, source),
+    COL(audit_row, route),
+    COL(audit_row, object),
+    COL(audit_row, result),
+    COL(audit_row, hash),
+};
+
 static const struct column token_columns[] = {
     COL_TYPED(token_row, id, COLUMN_NEW_ID),
     COL(token_row, hash),
@@ -626,6 +638,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_ARRAYS] = TABLE("arrays", array_columns, 1, true),
     [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 5, true),
     [TABLE_CRONS] = TABLE("crons", cron_columns, 1, true),
+    [TABLE_AUDIT_LOG] = TABLE("audit_log", audit_columns, 1, false),
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
     [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),

@@ -187,6 +187,19 @@ static bool thin_out_loads(
     return true;
 }
 
+/* The place of a row in the log is known only here, where commits are in order. */
+static bool write_audit(struct db *d, const struct db_batch *b, struct failure *f)
+{
+    d->audit_next = d->audit;
+    for (size_t i = 0; i < b->n_audit; i++) {
+        struct audit_row row = b->audit[i];
+        audit_log_link(&d->audit_next, &row);
+        if (!WRITE(d, TABLE_AUDIT_LOG, &row, 1, f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
     const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history,
@@ -226,6 +239,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            thin_out_loads(d, b, d->thin_task_loads, "task_loads", f) &&
            thin_out_loads(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_secrets(d, b, f) &&
+           write_audit(d, b, f) &&
            write_counters(d, c, f);
 }
 
@@ -262,8 +276,10 @@ int db_commit(struct db *d, const struct db_batch *b, struct err *e)
     assert(sqlite3_get_autocommit(d->sql));
     if (step(d, d->begin, "begin", &f) && write_batch(d, b, &f)) {
         in_commit = true;
-        if (step(d, d->end, "end", &f))
+        if (step(d, d->end, "end", &f)) {
+            d->audit = d->audit_next;
             return 0;
+        }
     }
     return fail(d, &f, in_commit, e ? e : &scrap);
 }
@@ -277,5 +293,6 @@ void db_batch_deinit(struct db_batch *b)
     free(b->secrets);
     free(b->loads.tasks);
     free(b->loads.gpus);
+    free(b->audit);
     *b = (struct db_batch){0};
 }

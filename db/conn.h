@@ -7,6 +7,7 @@
 #define BELAY_DB_CONN_H
 
 #include "db/db.h"
+#include "db/audit_log.h"
 #include "db/statements.h"
 #include "db/table.h"
 
@@ -35,7 +36,8 @@ struct db {
     sqlite3_stmt *insert[TABLE_COUNT];
     sqlite3_stmt *thin_task_loads, *thin_gpu_loads;
     struct rollup rollup;
-    struct statements statements; /* SELECTs */
+    struct audit_head audit, audit_next; /* committed; in the transaction */
+    struct statements statements;        /* SELECTs */
     /* Fault injection */
     int64_t fail_in;
     int fail_code;

@@ -99,6 +99,19 @@ struct secret_row {
 };
 void secret_row_deinit(struct secret_row *row);
 
+/* A call that changes something, or tried to: who made it, from where, and what came of it. */
+struct audit_row {
+    int64_t seq; /* 1, 2, ... without gaps; set by the commit */
+    struct wall at;
+    char request[40];         /* X-Request-Id of its reply */
+    char user[CORE_NAME_MAX]; /* "" = nobody that is known */
+    char source[128];         /* address or socket, with uid, token or node */
+    char route[72];           /* "POST /api/v1/jobs/#/cancel" */
+    char object[48];          /* the numbers in its path, or of what it made; may be "" */
+    char result[24];          /* "ok", or the kind of the error */
+    char hash[65];            /* of the row before and this one (audit_log.h); set by the commit */
+};
+
 struct db_batch {
     struct changes changes;
     struct secret_row *secrets;
@@ -106,6 +119,8 @@ struct db_batch {
     struct token_row *tokens;
     size_t n_tokens; /* new (id 0) or changed */
     struct loads_batch loads;
+    struct audit_row *audit;
+    size_t n_audit; /* appended to the audit log, in this order */
 };
 
 void db_batch_deinit(struct db_batch *b);
@@ -131,6 +146,10 @@ void db_writer_start(struct db_writer *w, const struct db_batch *b);
 /* Returns false while the commit is in progress; else true, with *ret_rc 0 or the kind, and e
  * filled. */
 bool db_writer_finished(struct db_writer *w, int *ret_rc, struct err *e);
+/* The last row of the audit log that is committed; no commit may be in progress. */
+struct audit_head;
+void db_get_audit_head(const struct db *d, struct audit_head *ret_head);
+void db_writer_get_audit_head(const struct db_writer *w, struct audit_head *ret_head);
 /* waits for a commit in progress; closes d. w may be NULL */
 void db_writer_destroy(struct db_writer *w);
 

@@ -199,7 +199,7 @@ int db_open(const char *path, struct db **ret_db, struct err *e)
     d->lock_fd = -1;
     if (!is_memory(path) && ((rc = take_lock(d, e)) != 0 || (rc = check_file(path, e)) != 0))
         goto out;
-    if ((rc = open_sql(d, e)) != 0)
+    if ((rc = open_sql(d, e)) != 0 || (rc = audit_log_load(d, &d->audit, e)) != 0)
         err_wrap(e, "the database %s", path);
 out:
     if (rc == 0)
@@ -228,6 +228,7 @@ int db_empty(struct db *d, struct err *e)
     buf_adds(&text, "COMMIT");
     if ((rc = query_finish(&q)) == 0)
         rc = sql_exec(d->sql, buf_str(&text), e);
+    d->audit = (struct audit_head){0};
     buf_deinit(&text);
     return rc;
 }

@@ -777,6 +777,19 @@ static const char baseline[] =
         " PRIMARY KEY (owner, name)"
     ") STRICT, WITHOUT ROWID;"
 
+    /* Calls that change something: append-only, chained by hashes (audit_log.h). */
+    "CREATE TABLE audit_log ("
+        " seq INTEGER PRIMARY KEY,"
+        " at INTEGER,"
+        " request TEXT NOT NULL,"
+        " user TEXT NOT NULL,"
+        " source TEXT NOT NULL,"
+        " route TEXT NOT NULL,"
+        " object TEXT NOT NULL,"
+        " result TEXT NOT NULL,"
+        " hash TEXT NOT NULL"
+    ") STRICT;"
+
     /* API tokens, and one-use join tokens of nodes; only their hashes are stored. */
     "CREATE TABLE tokens ("
         " id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE,"

@@ -6,7 +6,7 @@
  *   IDLE --- start ---> WORK --- commit ended ---> DONE --- finished asked ---> IDLE
  */
 #include "base/mem.h"
-#include "db/db.h"
+#include "db/conn.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -102,6 +102,11 @@ bool db_writer_finished(struct db_writer *w, int *ret_rc, struct err *e)
     }
     pthread_mutex_unlock(&w->mutex);
     return done;
+}
+
+void db_writer_get_audit_head(const struct db_writer *w, struct audit_head *ret_head)
+{
+    *ret_head = w->db->audit;
 }
 
 void db_writer_destroy(struct db_writer *w)

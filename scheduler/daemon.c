@@ -5,7 +5,7 @@
  * listeners, and last the parts that spend money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (pools applied by
- * command), port, belayd.json, logs/, workdirs/, store/, secret.keys and checkpoint.keys
+ * command), audit.head, port, belayd.json, logs/, workdirs/, store/, secret.keys and checkpoint.keys
  * (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
  */
 #include "scheduler/daemon_private.h"
@@ -70,6 +70,9 @@ static void on_fatal(void *ctx, const struct err *e)
 static void on_effects(void *ctx, const struct db_batch *committed)
 {
     struct daemon *d = ctx;
+    struct audit_head head;
+    db_writer_get_audit_head(d->writer, &head);
+    audit_head_put(d->audit_head, &head);
     if (d->grants)
         grants_committed(d->grants, committed);
     effects_release(committed, d->agent_sync, d->provision, d->cleaner, d->outbox);
@@ -489,6 +492,7 @@ void daemon_destroy(struct daemon *d)
     ca_close(d->ca);
     keyring_close(d->keyring);
     sealer_destroy(d->sealer);
+    audit_head_close(d->audit_head);
     bundles_close(&d->bundles);
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);

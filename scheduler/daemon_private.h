@@ -11,6 +11,7 @@
 #include "base/uv/http_server.h"
 #include "base/uv/loop.h"
 #include "scheduler/api/api.h"
+#include "scheduler/audit_head.h"
 #include "scheduler/conditions.h"
 #include "scheduler/engine/outbox.h"
 #include "scheduler/keyring.h"
@@ -62,6 +63,7 @@ struct daemon {
     struct workdirs *workdirs;
     struct ca *ca;
     struct keyring *keyring;
+    struct audit_head_file *audit_head;
     struct bundles bundles;
     struct timer ca_check, name_check;
     struct api *api;

@@ -44,6 +44,28 @@ static int open_keys(struct daemon *d, struct err *e)
     return rc;
 }
 
+/* A log without the row of its head was cut off or replaced. The head stays, for `belay admin
+ * audit-log verify`. */
+static int open_audit_head(struct daemon *d, struct err *e)
+{
+    struct audit_head kept, found;
+    bool has = true;
+    int rc = audit_head_open(d->config->state_dir, &d->audit_head, e);
+    if (rc != 0)
+        return rc;
+    audit_head_get(d->audit_head, &kept);
+    db_get_audit_head(d->db, &found);
+    log_info("the audit log ends at this row", log_i("seq", found.seq), log_s("hash", found.hash));
+    rc = audit_log_has(d->reader, &kept, &has, e);
+    if (rc == 0 && !has) {
+        log_error("the end of the audit log was cut off or changed while belayd was down",
+            log_i("seq", found.seq), log_i("seq_before", kept.seq),
+            log_s("hash_before", kept.hash));
+        audit_head_freeze(d->audit_head);
+    }
+    return rc;
+}
+
 int daemon_open_state(struct daemon *d, struct err *e)
 {
     char *path = mem_printf("%s/belay.db", d->config->state_dir);
@@ -68,6 +90,8 @@ int daemon_open_state(struct daemon *d, struct err *e)
         logs_share_disk(&d->logs, path, d->config->log_full_wait_ms);
     if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
+    if (rc == 0)
+        rc = open_audit_head(d, e);
     if (rc == 0)
         rc = keyring_open(d->config, d->meta.cluster_uid, &d->keyring, e);
     if (rc == 0)

@@ -14,8 +14,17 @@
 #include <string.h>
 #include <strings.h>
 
+void http_exchange_tell_answer(struct http_exchange *x, int status)
+{
+    http_answer_fn fn = x->on_answer;
+    x->on_answer = NULL;
+    if (fn)
+        fn(x->answer_ctx, status);
+}
+
 static void set_answered(struct http_exchange *x)
 {
+    http_exchange_tell_answer(x, x->status);
     x->state = ANSWERED;
     timer_stop(x->server->timers, &x->timer);
     link_remove(&x->link);
@@ -128,11 +137,13 @@ void http_reply_text(
     http_reply_bytes(x, status, content_type, text, strlen(text));
 }
 
-static char *error_text(const struct err *e)
+static char *error_text(const struct http_exchange *x, int status, const struct err *e)
 {
     json_t *body = json_object(), *error = json_object();
     json_object_set_new(error, "kind", json_string(err_kind_name(e->kind)));
     json_object_set_new(error, "text", json_text(e->text));
+    if (status >= 500 && x->id[0])
+        json_object_set_new(error, "request", json_string(x->id));
     json_object_set_new(body, "error", error);
     char *text = json_dump_text(body);
     json_decref(body);
@@ -141,18 +152,23 @@ static char *error_text(const struct err *e)
 
 void http_reply_status_err(struct http_exchange *x, int status, const struct err *e)
 {
-    char *text = error_text(e);
+    char *text = error_text(x, status, e);
+    if (status == 500 && x->id[0])
+        log_error("a request failed", log_s("request", x->id), log_s("method", x->request.method),
+            log_s("path", x->request.path), log_err(e));
     http_reply_text(x, status, "application/json", text);
     free(text);
 }
 
 void http_reply_instead(struct http_exchange *x, const struct err *e)
 {
-    char *text = error_text(e);
+    char *text = error_text(x, http_status_of(e->kind), e);
     assert(x->state == ANSWERED && x->reply_kind != REPLY_FILE);
     buf_deinit(&x->reply_body);
     buf_deinit(&x->reply_fields);
     buf_adds(&x->reply_fields, "Content-Type: application/json\r\n");
+    if (x->id[0])
+        buf_printf(&x->reply_fields, "X-Request-Id: %s\r\n", x->id);
     buf_adds(&x->reply_body, text);
     x->reply_kind = REPLY_BYTES;
     x->status = http_status_of(e->kind);
@@ -236,6 +252,19 @@ void http_request_each_header(struct http_exchange *x, http_each_fn fn, void *ct
 {
     for (size_t i = 0; i < x->head.n_fields; i++)
         fn(ctx, x->head.fields[i].name, x->head.fields[i].value);
+}
+
+void http_exchange_on_answer(struct http_exchange *x, http_answer_fn fn, void *ctx)
+{
+    assert(x->state != ANSWERED && !x->on_answer);
+    x->on_answer = fn;
+    x->answer_ctx = ctx;
+}
+
+void http_exchange_set_id(struct http_exchange *x, const char *id)
+{
+    STR_COPY(x->id, id);
+    http_reply_add_header(x, "X-Request-Id", id);
 }
 
 /* ---- Waiting ---- */

@@ -48,6 +48,16 @@ void http_reply_torn(struct http_exchange *x, int status, const char *content_ty
 /* Adds a header to the coming reply; call before http_reply*. */
 void http_reply_add_header(struct http_exchange *x, const char *name, const char *value);
 
+/* fn(ctx, status) runs once: when x is answered, or with status 0 when it ends without an answer.
+ * It may not reply. */
+typedef void (*http_answer_fn)(void *ctx, int status);
+void http_exchange_on_answer(struct http_exchange *x, http_answer_fn fn, void *ctx);
+
+/* Names the request, for people who compare a reply with logs: the reply has X-Request-Id, and an
+ * error of the server's own (from 500) has it in its body. */
+#define HTTP_REQUEST_ID_MAX 40
+void http_exchange_set_id(struct http_exchange *x, const char *id);
+
 /* Marks x as waiting: after max_wait_ms on_timeout(ctx, x) runs and must reply. The default is 30 s
  * and 503. on_gone (may be NULL) runs if the server stops or the peer is known to be gone before a
  * reply; the exchange is then freed and must not be answered. */

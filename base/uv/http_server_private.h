@@ -62,6 +62,9 @@ struct http_exchange {
     struct timer timer;
     http_wait_fn on_timeout, on_gone;
     void *wait_ctx;
+    http_answer_fn on_answer;
+    void *answer_ctx;
+    char id[HTTP_REQUEST_ID_MAX]; /* "" = none */
 };
 
 enum conn_phase {
@@ -177,6 +180,8 @@ size_t http_exchange_take_body(struct http_exchange *x, const char *p, size_t n)
 void http_exchange_drop_body(struct http_exchange *x);
 void http_exchange_destroy(struct http_exchange *x);
 struct http_exchange *http_exchange_create(struct http_conn *c);
+/* Runs on_answer, once. */
+void http_exchange_tell_answer(struct http_exchange *x, int status);
 
 /* ---- http_reply.c ---- */
 

@@ -2,7 +2,9 @@
  *
  * belay admin: the words and options of its actions.
  */
+#include "cli/admin/audit_log.h"
 #include "cli/admin/backup.h"
+#include "cli/admin/doctor.h"
 #include "cli/admin/restore.h"
 
 #include "base/mem.h"
@@ -10,7 +12,16 @@
 #include "cli/verbs.h"
 #include <stdlib.h>
 
-enum { VAL_STATE = 1, VAL_CONFIG, VAL_PASSPHRASE, VAL_ENCRYPT_TO, VAL_KEY_FILE, VAL_NO_FENCE };
+enum {
+    VAL_STATE = 1,
+    VAL_CONFIG,
+    VAL_PASSPHRASE,
+    VAL_ENCRYPT_TO,
+    VAL_KEY_FILE,
+    VAL_SINCE,
+    VAL_HEAD,
+    VAL_NO_FENCE
+};
 
 #define BIT(val) (1U << (val))
 #define SEALS (BIT(VAL_PASSPHRASE) | BIT(VAL_KEY_FILE))
@@ -18,21 +29,26 @@ enum { VAL_STATE = 1, VAL_CONFIG, VAL_PASSPHRASE, VAL_ENCRYPT_TO, VAL_KEY_FILE, 
 struct action {
     const char *name;
     const char *word; /* what its one word is; NULL = it takes none */
+    bool is_optional; /* the word */
     unsigned takes;   /* BIT(val) of its options */
     int (*run)(const struct admin_options *o, const char *word);
 };
 
 static const struct action actions[] = {
-    {"backup", "FILE or DIR",
+    {"backup", "FILE or DIR", false,
         BIT(VAL_STATE) | BIT(VAL_CONFIG) | BIT(VAL_PASSPHRASE) | BIT(VAL_ENCRYPT_TO), admin_backup},
-    {"verify", "FILE", SEALS, admin_verify},
-    {"restore", "FILE", BIT(VAL_STATE) | BIT(VAL_NO_FENCE) | SEALS, admin_restore},
+    {"verify", "FILE", false, SEALS, admin_verify},
+    {"restore", "FILE", false, BIT(VAL_STATE) | BIT(VAL_NO_FENCE) | SEALS, admin_restore},
+    {"audit-log", "verify", true, BIT(VAL_SINCE) | BIT(VAL_HEAD), admin_audit_log},
+    {"log-level", "LEVEL", false, 0, admin_log_level},
+    {"doctor", NULL, true, BIT(VAL_STATE), admin_doctor},
 };
 #define N_ACTIONS (sizeof(actions) / sizeof(actions[0]))
 
 static const struct poptOption options[] = {
     {"state", 's', POPT_ARG_STRING, NULL, VAL_STATE,
-        "backup, restore: the state directory (default for backup: that of belay up, if there is "
+        "backup, restore, doctor: the state directory (default but for restore: that of belay up, "
+        "if there is "
         "one, else /var/lib/belay)",
         "DIR"},
     {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG,
@@ -45,6 +61,11 @@ static const struct poptOption options[] = {
         "backup: encrypt for who has the key of this certificate (PEM)", "FILE"},
     {"key-file", 0, POPT_ARG_STRING, NULL, VAL_KEY_FILE,
         "verify, restore: the key of that certificate (PEM)", "FILE"},
+    {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE,
+        "audit-log: calls since TIME: 20:44, today, 2026-11-21, or 10m (ago)", "TIME"},
+    {"head", 0, POPT_ARG_STRING, NULL, VAL_HEAD,
+        "audit-log verify: the head that an earlier verify printed, which the log must still have",
+        "SEQ:HASH"},
     {"no-fence", 0, POPT_ARG_NONE, NULL, VAL_NO_FENCE,
         "restore: do not mark the checkpoint store; only if no other belayd of the cluster can "
         "come back",
@@ -60,8 +81,8 @@ struct given {
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct given *g = ctx;
-    char **const texts[] = {
-        NULL, &g->o.state, &g->o.config, &g->o.passphrase_file, &g->o.encrypt_to, &g->o.key_file};
+    char **const texts[] = {NULL, &g->o.state, &g->o.config, &g->o.passphrase_file,
+        &g->o.encrypt_to, &g->o.key_file, &g->o.since, &g->o.head};
     g->vals |= BIT(val);
     if (val == VAL_NO_FENCE) {
         g->o.no_fence = true;
@@ -110,13 +131,16 @@ static int act(const struct given *g, const struct cli_args *args)
             a = &actions[i];
     if (!a)
         return expected_action(args->n_rest > 0 ? args->rest[0] : NULL);
-    if (args->n_rest != (a->word ? 2 : 1)) {
-        cli_error(
-            "expected belay admin %s%s%s", a->name, a->word ? " " : "", a->word ? a->word : "");
+    if (args->n_rest > (a->word ? 2 : 1) || (args->n_rest < 2 && !a->is_optional)) {
+        cli_error("expected belay admin %s%s%s%s", a->name,
+            !a->word         ? ""
+            : a->is_optional ? " ["
+                             : " ",
+            a->word ? a->word : "", a->word && a->is_optional ? "]" : "");
         return CLI_USAGE;
     }
     int rc = check_options(a, g);
-    return rc != 0 ? rc : a->run(&g->o, args->rest[1]);
+    return rc != 0 ? rc : a->run(&g->o, args->n_rest > 1 ? args->rest[1] : NULL);
 }
 
 static int run(int argc, const char **argv)
@@ -132,12 +156,19 @@ static int run(int argc, const char **argv)
     free(g.o.passphrase_file);
     free(g.o.encrypt_to);
     free(g.o.key_file);
+    free(g.o.since);
+    free(g.o.head);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_admin = {"admin", "[OPTION...] backup|verify|restore FILE",
-    "back up belayd's state, verify a backup and restore it", run, options, false,
-    .examples = "belay admin backup /backup/belay.tar\n"
-                "belay admin verify /backup/belay.tar\n"
-                "belay admin restore --state /var/lib/belay /backup/belay.tar\n"};
+const struct verb verb_admin = {"admin",
+    "[OPTION...] backup|verify|restore FILE | audit-log [verify] | log-level LEVEL | doctor",
+    "back up belayd's state, verify and restore a backup; read and verify the audit log; look for "
+    "faults",
+    run, options, false,
+    .examples = "belay admin backup /backup\n"
+                "belay admin verify /backup/belay-20261127T230000Z.tar\n"
+                "belay admin restore --state /var/lib/belay /backup/belay-20261127T230000Z.tar\n"
+                "belay admin audit-log verify\n"
+                "belay admin doctor\n"};

@@ -6,12 +6,13 @@
 #include "cli/admin/backup.h"
 
 #include "backup/backup.h"
+#include "cli/admin/state.h"
 #include "cli/cli.h"
-#include "cli/store_location.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/yaml.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,20 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STATE_DEFAULT "/var/lib/belay"
 #define CONFIG_DEFAULT "/etc/belay/belayd.yaml"
-
-static char *find_state(const struct admin_options *o)
-{
-    char *home = cli_home(), *database = mem_printf("%s/" BACKUP_DATABASE, home), *state;
-    if (o->state)
-        state = mem_strdup(o->state);
-    else
-        state = mem_strdup(fs_exists(database) ? home : STATE_DEFAULT);
-    free(database);
-    free(home);
-    return state;
-}
 
 /* NULL if there is none. */
 static char *find_config(const struct admin_options *o, const char *state)
@@ -83,42 +71,72 @@ static void print_backup(const struct contents *m, const char *file, bool json)
         m->cluster_uid, m->belay, cli_local(m->made_at, true, (char[CLI_LOCAL_MAX]){0}));
 }
 
-/* A key file in the state directory is copied with it; that of the default one is another
- * cluster's. */
-static const char *key_file_outside(const struct store_location *l, const char *state)
+/* Of a configuration: belayd checks the rest. */
+struct named_files {
+    char *key_file, *secret_key_file; /* NULL = not named */
+};
+
+static char *named(const struct yaml_node *root, const char *key)
 {
-    bool is_outside = l->key_file && !str_starts(l->key_file, state) &&
-                      !str_eq(l->key_file, STATE_DEFAULT "/" BACKUP_KEY_FILE);
-    return is_outside ? l->key_file : NULL;
+    for (size_t i = 0; i < root->n_items; i++)
+        if (str_eq(root->items[i]->key, key) && root->items[i]->type == YAML_SCALAR &&
+            !yaml_is_null(root->items[i]))
+            return mem_strdup(root->items[i]->text);
+    return NULL;
+}
+
+static int read_config(const char *config, struct named_files *ret_files, struct err *e)
+{
+    struct buf text = {0};
+    struct yaml_node *root = NULL;
+    int rc = fs_read(config, YAML_BYTES_MAX, &text, e);
+    if (rc == 0)
+        rc = yaml_parse(config, buf_str(&text), text.len, &root, e);
+    if (rc == 0) {
+        ret_files->key_file = named(root, "key_file");
+        ret_files->secret_key_file = named(root, "secret_key_file");
+    }
+    yaml_node_free(root);
+    buf_deinit(&text);
+    return rc;
+}
+
+static void warn_of_missing(const struct contents *m, const char *config)
+{
+    if (!config)
+        cli_warn("no configuration was found: name it with --config, or copy it yourself");
+    if (!contents_find(m, BACKUP_SECRET_KEY_FILE))
+        cli_warn("the keys of the database are not in the state directory (a credential of "
+                 "belayd's unit?): without a copy of them, the backup's secrets cannot be read");
 }
 
 static int make(const char *state, const char *config, const char *to, const struct seal *seal,
     bool json, struct err *e)
 {
-    struct store_location location = {0};
+    struct named_files files = {0};
     struct contents *m = mem_alloc(sizeof(*m));
-    int rc = config ? store_location_find(
-                          &(struct store_location_options){.config = config}, &location, e)
-                    : 0;
+    int rc = config ? read_config(config, &files, e) : 0;
     if (rc == 0)
         rc = backup_make(&(struct backup_options){.state = state,
                              .config = config,
-                             .key_file = key_file_outside(&location, state),
+                             .key_file = files.key_file,
+                             .secret_key_file = files.secret_key_file,
                              .to = to,
                              .seal = seal},
             m, e);
-    store_location_deinit(&location);
-    if (rc == 0 && !config)
-        cli_warn("no configuration was found: name it with --config, or copy it yourself");
-    if (rc == 0)
+    if (rc == 0) {
+        warn_of_missing(m, config);
         print_backup(m, to, json);
+    }
+    free(files.key_file);
+    free(files.secret_key_file);
     free(m);
     return rc;
 }
 
 int admin_backup(const struct admin_options *o, const char *word)
 {
-    char *state = find_state(o), *config = find_config(o, state);
+    char *state = admin_find_state(o->state), *config = find_config(o, state);
     char *to = target(word, clock_wall(&clock_system));
     struct seal *seal = NULL;
     struct err e;

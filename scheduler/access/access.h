@@ -71,6 +71,7 @@ struct caller {
     struct wall expires_at; /* of the token; WALL_NONE: never, or there is no token */
     /* set if the caller runs inside this attempt (api_job_token); 0 for a person */
     int64_t job, attempt;
+    int64_t token; /* the number of the API token that was sent; 0 = none */
 };
 
 /* Sets the user, with the role that the configuration has for them; is_admin: an administrator

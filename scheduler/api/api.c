@@ -5,6 +5,7 @@
  */
 #include "scheduler/api/api_private.h"
 
+#include "scheduler/api/audit_trail.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -100,6 +101,9 @@ static const struct route routes[] = {
     {"POST", "/api/v1/secrets", NEED_WRITER, api_secrets_set, RIGHT_SECRETS},
     {"POST", "/api/v1/secrets/grant", NEED_WRITER, api_secrets_grant, RIGHT_SECRETS},
     {"POST", "/api/v1/secrets/remove", NEED_USER, api_secrets_remove, RIGHT_SECRETS},
+    {"GET", "/api/v1/admin/audit-log", NEED_USER, api_audit_log, RIGHT_ADMIN},
+    {"GET", "/api/v1/admin/audit-log/verify", NEED_USER, api_audit_log_verify, RIGHT_ADMIN},
+    {"POST", "/api/v1/admin/log-level", NEED_USER, api_log_level, RIGHT_ADMIN},
     {"GET", "/api/v1/version", NEED_USER, api_version, RIGHT_READ},
     {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi, RIGHT_READ},
     {"GET", "/healthz", NEED_NOTHING, api_health, RIGHT_NONE},
@@ -431,6 +435,7 @@ static bool become(struct request *q, const struct token_row *t)
     access_init(&q->caller, q->api->o.config, t->user, t->admin);
     access_narrow(&q->caller, (enum role)most, &scope);
     q->caller.expires_at = t->expires_at;
+    q->caller.token = t->id;
     return true;
 }
 
@@ -626,21 +631,6 @@ bool api_match(const char *route, const char *path, int64_t ret_ids[2])
     return *route == '\0' && *path == '\0';
 }
 
-void api_health(struct request *q)
-{
-    if (q->api->shutting_down)
-        http_reply_text(q->x, 503, "text/plain", "shutting down\n");
-    else if (tick_is_full(q->api->o.tick))
-        http_reply_text(q->x, 503, "text/plain", "the disk that holds the state is full\n");
-    else
-        http_reply_text(q->x, 200, "text/plain", "ok\n");
-}
-
-void api_openapi(struct request *q)
-{
-    http_reply_text(q->x, 200, "application/json", q->api->openapi);
-}
-
 bool api_route(size_t i, const char **ret_method, const char **ret_path, enum right *ret_right)
 {
     if (i >= sizeof(routes) / sizeof(routes[0]))
@@ -661,11 +651,33 @@ static void refuse_method(
     reply_status(x, 405, &e);
 }
 
+static void handle_route(struct request *q, const struct route *route)
+{
+    struct tick_call *call = audit_trail_has(route->method, route->path)
+                                 ? audit_trail_begin(q, route->method, route->path)
+                                 : NULL;
+    if (!identify(q, route->need)) {
+        q->api->n_refused++;
+        return;
+    }
+    bool stores = route->need == NEED_WRITER || route->need == NEED_OWN_WRITER ||
+                  (route->handle == api_jobs_exec && !q->caller.job);
+    if (call)
+        audit_trail_set_caller(q, call);
+    if (!pace(q, route) || !api_may(q, route->right, NULL, NULL) || (stores && !charge(q)))
+        return;
+    /* all that the handler posts is part of the call */
+    tick_begin_call(q->api->o.tick, call);
+    route->handle(q);
+    tick_end_call(q->api->o.tick);
+}
+
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
     struct request q = {.api = ctx, .x = x, .r = r};
     struct buf allowed = {0};
     q.api->n_requests++;
+    audit_trail_name_request(&q);
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
         int64_t ids[2] = {0};
         if (!api_match(routes[i].path, r->path, ids))
@@ -676,14 +688,7 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
         }
         q.id = ids[0];
         q.id2 = ids[1];
-        bool is_known = identify(&q, routes[i].need);
-        bool stores = routes[i].need == NEED_WRITER || routes[i].need == NEED_OWN_WRITER ||
-                      (routes[i].handle == api_jobs_exec && !q.caller.job);
-        if (!is_known)
-            q.api->n_refused++;
-        else if (pace(&q, &routes[i]) && api_may(&q, routes[i].right, NULL, NULL) &&
-                 (!stores || charge(&q)))
-            routes[i].handle(&q);
+        handle_route(&q, &routes[i]);
         buf_deinit(&allowed);
         return;
     }
@@ -742,6 +747,7 @@ void api_destroy(struct api *a)
     for (struct turn *turn; (turn = turns_drop(&a->turns));)
         turn->run(turn, NULL); /* its client is gone */
     turns_deinit(&a->turns);
+    smap_deinit(&a->audit_limit.users);
     for (struct link *n; (n = list_pop(&a->deferred_replies));)
         free(LIST_ENTRY(n, struct deferred_reply, in_api));
     free(a->openapi);

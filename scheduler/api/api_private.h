@@ -36,6 +36,14 @@ struct local_user {
     char name[CORE_NAME_MAX];
 };
 
+/* Refused calls in the audit log (audit_trail.h) within the minute until `until`. */
+struct audit_limit {
+    struct smap users; /* user -> the number of rows */
+    struct mono until;
+    int n;
+    int64_t n_left_out; /* not recorded since the last row */
+};
+
 struct api {
     struct api_options o;
     char server_url[256];
@@ -57,6 +65,7 @@ struct api {
     struct log_pace joins_refused, output_lost;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
     char *openapi;                                          /* scheduler/api/openapi.c */
+    struct audit_limit audit_limit;
     struct local_user local; /* who asked last over the UNIX socket */
 };
 
@@ -66,6 +75,7 @@ struct request {
     const struct http_server_request *r;
     struct caller caller;
     int64_t id, id2; /* the numbers in the path */
+    char request_id[HTTP_REQUEST_ID_MAX];
 };
 
 /* An exchange that is answered later. The peer or the server may disappear first; then
@@ -314,6 +324,9 @@ void api_secrets_list(struct request *q); /* api/secrets.c */
 void api_secrets_set(struct request *q);
 void api_secrets_grant(struct request *q);
 void api_secrets_remove(struct request *q);
+void api_audit_log(struct request *q); /* api/audit_log.c */
+void api_audit_log_verify(struct request *q);
+void api_log_level(struct request *q);
 void api_version(struct request *q);
 void api_openapi(struct request *q);
 /* Returns the OpenAPI document: the embedded text with the options of jobs that are only stored.

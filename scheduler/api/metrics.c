@@ -171,3 +171,13 @@ void api_metrics(struct request *q)
     http_reply_bytes(q->x, 200, "text/plain; version=0.0.4", out.data, out.len);
     buf_deinit(&out);
 }
+
+void api_health(struct request *q)
+{
+    if (q->api->shutting_down)
+        http_reply_text(q->x, 503, "text/plain", "shutting down\n");
+    else if (tick_is_full(q->api->o.tick))
+        http_reply_text(q->x, 503, "text/plain", "the disk that holds the state is full\n");
+    else
+        http_reply_text(q->x, 200, "text/plain", "ok\n");
+}

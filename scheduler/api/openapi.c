@@ -238,3 +238,8 @@ char *openapi_text(void)
     json_decref(doc);
     return text;
 }
+
+void api_openapi(struct request *q)
+{
+    http_reply_text(q->x, 200, "application/json", q->api->openapi);
+}

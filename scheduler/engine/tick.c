@@ -12,7 +12,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +46,7 @@ struct post {
     void *ctx;
     int64_t id;
     struct err e;
+    struct tick_call *call; /* may be NULL */
 };
 
 struct tick {
@@ -62,14 +65,22 @@ struct tick {
     struct timer wake;    /* fires at the time of plan_wake, when time alone changes something */
     struct timer retry;   /* retries a commit that found no space */
     struct tick_stats stats;
+    struct tick_call *call; /* for which posts are made now; may be NULL */
 };
 
 static void run(struct tick *t);
 static void renew_leases(struct tick *t);
 static void start_commit(struct tick *t);
 
+void tick_call_release(struct tick_call *call)
+{
+    if (call && --call->refs == 0)
+        free(call);
+}
+
 static void post_free(struct post *p)
 {
+    tick_call_release(p->call);
     job_texts_deinit(&p->texts);
     free(p->job_json);
     free(p);
@@ -181,8 +192,18 @@ static void copy_pointees(struct post *p)
     }
 }
 
+static int no_work(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    (void)ctx, (void)t, (void)ret_id, (void)e;
+    return 0;
+}
+
 static void enqueue(struct tick *t, struct post *p)
 {
+    if (t->call && p->work != no_work) {
+        p->call = t->call;
+        p->call->refs++;
+    }
     list_push_back(&t->inbox, &p->in_list);
     t->n_inbox++;
     if (t->stats.inbox_max < (int64_t)t->n_inbox)
@@ -208,12 +229,6 @@ void tick_post_work(struct tick *t, tick_work_fn work, tick_reply_fn reply, void
     p->reply = reply;
     p->ctx = ctx;
     enqueue(t, p);
-}
-
-static int no_work(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
-{
-    (void)ctx, (void)t, (void)ret_id, (void)e;
-    return 0;
 }
 
 void tick_when_durable(struct tick *t, tick_reply_fn fn, void *ctx)
@@ -272,6 +287,66 @@ const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n)
     return t->batch.tokens;
 }
 
+/* ---- the audit log ---- */
+
+void tick_begin_call(struct tick *t, struct tick_call *call)
+{
+    t->call = call;
+}
+
+void tick_end_call(struct tick *t)
+{
+    t->call = NULL;
+}
+
+static void put_audit(struct tick *t, struct tick_call *call, int64_t id, const char *result)
+{
+    struct audit_row *row = &call->row;
+    struct db_batch *b = &t->batch;
+    assert(t->running && !t->committing);
+    row->at = t->now.wall;
+    STR_COPY(row->result, result);
+    if (!row->object[0] && id > 0)
+        snprintf(row->object, sizeof(row->object), "%lld", (long long)id);
+    if (!call->may_record(call->ctx, row))
+        return;
+    b->audit = mem_resize(b->audit, b->n_audit + 1, sizeof(*b->audit));
+    b->audit[b->n_audit++] = *row;
+}
+
+/* Of a post that was applied, or refused by the model. */
+static void record_post(struct tick *t, const struct post *p)
+{
+    if (!p->call || p->call->is_recorded)
+        return;
+    p->call->is_recorded = true;
+    put_audit(t, p->call, p->id, p->e.kind ? err_kind_name(p->e.kind) : "ok");
+}
+
+static int record_call(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct tick_call *call = ctx;
+    (void)ret_id, (void)e;
+    put_audit(t, call, 0, call->row.result);
+    return 0;
+}
+
+static void on_call_recorded(void *ctx, const struct err *e, int64_t id)
+{
+    (void)e, (void)id;
+    tick_call_release(ctx);
+}
+
+void tick_record_call(struct tick *t, struct tick_call *call, const char *result)
+{
+    if (call->is_recorded)
+        return;
+    call->is_recorded = true;
+    call->refs++;
+    STR_COPY(call->row.result, result);
+    tick_post_work(t, record_call, on_call_recorded, call);
+}
+
 /* Refuses all posts while the disk is full. Agents repeat theirs, users get the error. */
 static void refuse_inbox(struct tick *t)
 {
@@ -297,6 +372,7 @@ static void drain(struct tick *t)
             p->work(p->ctx, t, &p->id, &p->e);
         else
             tick_apply(t, &p->ev, &p->id, &p->e);
+        record_post(t, p);
         list_push_back(&t->answered, &p->in_list);
     }
 }
@@ -375,7 +451,7 @@ static void run(struct tick *t)
     t->running = false;
     arm_wake(t);
     if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 && t->batch.n_secrets == 0 &&
-        loads_is_empty(&t->batch.loads)) {
+        t->batch.n_audit == 0 && loads_is_empty(&t->batch.loads)) {
         batch_done(t);
         send_replies(t);
         return;

@@ -66,6 +66,23 @@ const struct secret_row *tick_secrets(const struct tick *t, size_t *ret_n);
 /* Adds the loads to the commit of this tick; *b is emptied. */
 struct loads_batch;
 void tick_put_loads(struct tick *t, struct loads_batch *b);
+/* A call from outside that is to be in the audit log. Between tick_begin_call and tick_end_call all
+ * posts are made for it; the first that is applied puts its row into the same commit, with the
+ * result. row: all but seq, at, result and hash. may_record decides, by the result, whether the log
+ * takes the row, and may add to its object. Counted: free with tick_call_release. */
+struct tick_call {
+    struct audit_row row;
+    bool is_recorded;
+    bool (*may_record)(void *ctx, struct audit_row *row);
+    void *ctx;
+    int refs;
+};
+void tick_begin_call(struct tick *t, struct tick_call *call);
+void tick_end_call(struct tick *t);
+void tick_call_release(struct tick_call *call);
+/* Puts its row, with this result, unless it is recorded; for calls that posted nothing. */
+void tick_record_call(struct tick *t, struct tick_call *call, const char *result);
+
 /* The tokens put in this tick, which readers do not see yet. */
 const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n);
 

@@ -31,7 +31,7 @@ def run(*arguments, env=None):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=WAIT_S,
+        timeout=3 * WAIT_S,  # a passphrase is slow by intention
         env={
             **{k: v for k, v in os.environ.items() if not k.startswith("BELAY_")},
             "BELAY_HOME": "/nonexistent",
@@ -102,7 +102,14 @@ class Admin(unittest.TestCase):
                     names = tar.getnames()
                     manifest = json.load(tar.extractfile("manifest.json"))
                 self.assertEqual(names[-1], "manifest.json")
-                for name in ("ca.pem", "ca.key", "store.places", "belayd.yaml", "belay.db.00000"):
+                for name in (
+                    "ca.pem",
+                    "ca.key",
+                    "secret.keys",
+                    "store.places",
+                    "belayd.yaml",
+                    "belay.db.00000",
+                ):
                     self.assertIn(name, names)
                 self.assertEqual(manifest["config"], self.config(d))
                 self.assertFalse([name for name in names if "lock" in name or "wal" in name])
@@ -265,14 +272,91 @@ class Admin(unittest.TestCase):
             "was not fenced", self.ok("restore", file, "--state", self.path("b"), "--no-fence")
         )
 
+    # ---- the audit log ----
+
+    def test_the_audit_log_is_listed_exported_and_verified(self):
+        with Belayd() as d:
+            env = {"BELAY_HOME": d.state}
+            out = run("admin", "audit-log", env=env)
+            self.assertEqual((out.returncode, out.stdout), (0, ""))
+            for _ in range(3):
+                d.submit()
+            out = run("admin", "audit-log", "--since", "1h", env=env).stdout
+            self.assertRegex(out, r"(?m)^ *3 .* POST /api/v1/jobs +3 +ok +1-")
+            lines = run("admin", "audit-log", "--json", env=env).stdout.splitlines()
+            self.assertEqual([json.loads(line)["seq"] for line in lines], [1, 2, 3])
+            out = run("admin", "audit-log", "verify", env=env)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            head = out.stdout.split()[-1]
+            self.assertRegex(head, r"^3:[0-9a-f]{64}$")
+            out = run("admin", "audit-log", "verify", "--head", "3:" + "0" * 64, env=env)
+            self.assertEqual((out.returncode, out.stdout), (1, ""))
+            self.assertIn("is not the one whose hash was kept", out.stderr)
+            out = run("admin", "log-level", "debug", env=env)
+            self.assertEqual(out.stdout, "belayd logs at level debug until it ends\n")
+            self.ok("backup", self.path("log.tar"), "-s", d.state, "-c", self.config(d))
+            self.ok("verify", self.path("log.tar"))
+            d.stop()
+            with contextlib.closing(sqlite3.connect(os.path.join(d.state, "belay.db"))) as db:
+                db.execute("UPDATE audit_log SET user = 'eve' WHERE seq = 2")
+                db.commit()
+            self.ok("backup", self.path("bad.tar"), "-s", d.state, "-c", self.config(d))
+            self.refused("row 2 of the audit log was changed", "verify", self.path("bad.tar"))
+
+    def test_the_doctor_names_a_cure_for_each_fault(self):
+        with Belayd() as d:
+            env = {"BELAY_HOME": d.state}
+
+            def checks(**more):
+                done = run("admin", "doctor", "--json", env={**env, **more})
+                found = json.loads(done.stdout)
+                self.assertEqual(done.returncode, 1 if found["faults"] else 0)
+                for c in found["checks"]:
+                    self.assertTrue(c["result"] != "fault" or c["cure"], c)
+                return {c["check"]: c for c in found["checks"]}
+
+            found = checks()
+            names = [
+                "belayd",
+                "clock",
+                "rights",
+                "disk",
+                "DNS",
+                "TLS",
+                "store",
+                "pools",
+                "audit log",
+            ]
+            self.assertEqual(list(found), names)
+            found.pop("clock")  # of this machine
+            self.assertEqual({c["result"] for c in found.values()}, {"ok"}, found)
+            os.chmod(os.path.join(d.state, "ca.key"), 0o644)
+            os.rename(os.path.join(d.state, "store"), os.path.join(d.dir, "away"))
+            found = checks()
+            self.assertEqual(found["rights"]["cure"], "chmod 600")
+            self.assertEqual(found["store"]["result"], "fault")
+            os.chmod(os.path.join(d.state, "ca.key"), 0o600)
+            os.rename(os.path.join(d.dir, "away"), os.path.join(d.state, "store"))
+            out = run("admin", "doctor", env=env).stdout
+            self.assertRegex(out, r"(?m)^belayd +ok +version")
+            d.stop()
+            found = checks()
+            self.assertEqual(found["belayd"]["result"], "fault")
+            self.assertIn("start it", found["belayd"]["cure"])
+            self.assertEqual(list(found), ["belayd", "clock", "rights", "disk"])
+
     def test_words_and_options(self):
         for words, pattern in (
             ([], "expected backup, verify"),
-            (["back"], 'or restore, found "back"'),
+            (["back"], 'or doctor, found "back"'),
             (["backup"], "expected belay admin backup FILE or DIR"),
             (["verify", "a", "b"], "expected belay admin verify FILE"),
             (["verify", "a", "--no-fence"], "--no-fence is not for belay admin verify"),
             (["restore", "a"], "name the state directory"),
+            (["audit-log", "x"], "or belay admin audit-log verify"),
+            (["audit-log", "--since", "never"], "--since: expected a time"),
+            (["log-level"], "expected belay admin log-level LEVEL"),
+            (["doctor", "x"], "expected belay admin doctor"),
             (["backup", "a", "--passphrase-file", "x", "--encrypt-to", "y"], "exclude each other"),
         ):
             with self.subTest(words):

@@ -256,6 +256,7 @@ static struct {
     PLACE_IN_LOADS(TABLE_GPU_LOADS, gpus, gpu_load_row),
     PLACE(TABLE_SECRETS, secrets, secret_row),
     PLACE(TABLE_TOKENS, tokens, token_row),
+    PLACE(TABLE_AUDIT_LOG, audit, audit_row),
 };
 
 size_t row_size(enum table_id t)

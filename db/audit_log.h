@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The audit log: a row for each call that changes something, chained by hashes. A row's hash is the
+ * SHA-256 of the hash of the row before and of its own columns, so no row can be changed, removed
+ * or inserted without changing all that follow. The end can be cut off: the *head* (the last row's
+ * number and hash) is therefore kept outside of the database too, and compared.
+ *
+ * Rows are only inserted.
+ */
+#ifndef BELAY_DB_AUDIT_LOG_H
+#define BELAY_DB_AUDIT_LOG_H
+
+#include "db/db.h"
+
+struct audit_head {
+    int64_t seq;   /* 0 = the log is empty */
+    char hash[65]; /* "" if so */
+};
+
+/* Gives the row the place after the head: its seq and hash. The head becomes the row's. */
+void audit_log_link(struct audit_head *head, struct audit_row *row);
+
+/* Reads the head when the database is opened. */
+int audit_log_load(struct db *d, struct audit_head *ret_head, struct err *e);
+
+/* Reads rows with a seq above `after`, made at or after since (WALL_NONE = any), oldest first, at
+ * most limit (1 .. 1000). Callbacks as in db.h. */
+typedef int (*audit_log_fn)(void *ctx, const struct audit_row *row);
+int audit_log_read(struct db_reader *r, int64_t after, struct wall since, int32_t limit,
+    audit_log_fn fn, void *ctx, struct err *e);
+
+/* Whether the log has the head's row; true for an empty head. */
+int audit_log_has(struct db_reader *r, const struct audit_head *head, bool *ret_has, struct err *e);
+
+/* Follows the whole chain. ERR_CORRUPT: a row was changed, removed or inserted, the text says
+ * which; or the log does not have the row of `kept` (may be NULL, or empty), so its end was cut off
+ * or all of it replaced. ret_head is the head that was found. */
+int audit_log_verify(
+    struct db_reader *r, const struct audit_head *kept, struct audit_head *ret_head, struct err *e);
+
+#endif
