@@ -106,7 +106,7 @@ static int read_typed(struct buf *out, struct err *e)
     return 0;
 }
 
-static int set(struct secret_options *o)
+static int set(struct secret_options *o, bool json)
 {
     struct buf value = {0};
     struct err e;
@@ -127,7 +127,9 @@ static int set(struct secret_options *o)
     free(hex);
     buf_wipe(&value);
     json_t *v = cli_post("/api/v1/secrets", o->request);
-    if (v)
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
         printf("secret %s set\n", cli_text(v, "name"));
     json_decref(v);
     return v ? CLI_OK : CLI_FAILED;
@@ -205,7 +207,7 @@ static int act(struct secret_options *o, const struct cli_args *a)
     if (a->n_rest == 2) {
         json_object_set_new(o->request, "name", json_text(a->rest[1]));
         if (str_eq(action, "set"))
-            return set(o);
+            return set(o, a->json);
         if (str_eq(action, "show"))
             return show(o, a->rest[1], a->json);
         if (str_eq(action, "grant"))
