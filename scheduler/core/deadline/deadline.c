@@ -189,15 +189,20 @@ static bool passes_cap(const struct plan *pl, size_t offer)
     return regret_uusd > most_uusd;
 }
 
-/* Of two spot offers with the same expected cost, the one with the higher share of time up. */
+/* Of two spot offers with the same expected cost, the one with the higher share of time up; for a
+ * last start, which a loss ends, the one with the lower loss rate. */
 static bool is_better(const struct plan *pl, size_t offer, double uusd)
 {
     const struct deadline_choice *best = &pl->best;
-    const bool are_spot = offer != DEADLINE_NOWHERE && best->offer != DEADLINE_NOWHERE &&
-                          !pl->offers[offer].is_sure && !pl->offers[best->offer].is_sure;
+    const struct deadline_offer *a, *b;
 
-    return uusd < best->cost_uusd || (are_spot && uusd <= best->cost_uusd &&
-                                         pl->offers[offer].share > pl->offers[best->offer].share);
+    if (uusd < best->cost_uusd || offer == DEADLINE_NOWHERE || best->offer == DEADLINE_NOWHERE)
+        return uusd < best->cost_uusd;
+    a = &pl->offers[offer];
+    b = &pl->offers[best->offer];
+    if (a->is_sure || b->is_sure || uusd > best->cost_uusd)
+        return false;
+    return pl->job->is_last_start ? a->rate < b->rate : a->share > b->share;
 }
 
 static void consider(struct plan *pl, size_t offer, enum deadline_why why, double cost)
@@ -226,12 +231,15 @@ static void consider(struct plan *pl, size_t offer, enum deadline_why why, doubl
 }
 
 /* Costs of all actions, with part of a restart counted as additional work: the rest of the current
- * restart, or the time by which a start exceeds the table's. */
+ * restart, or the time by which a start exceeds the table's. After a last start there is no slack:
+ * on-demand is for good, and spot until it is lost. */
 static void costs_of(
     const struct plan *pl, uint16_t class, double extra_ms, double ret_costs[DEADLINE_ACTS])
 {
+    const double slack_ms = pl->job->is_last_start ? 0 : (double)pl->slack_ms;
+
     deadline_table_costs(pl->p->table, ((double)pl->job->work_ms + extra_ms) / DEADLINE_STEP_MS,
-        ((double)pl->slack_ms - extra_ms) / DEADLINE_STEP_MS, class, ret_costs);
+        (slack_ms - extra_ms) / DEADLINE_STEP_MS, class, ret_costs);
 }
 
 /* Price of spot in the offer set: of the job's offer, or of the favourite. The table has one spot
@@ -291,9 +299,15 @@ static double cost_of_start(const struct plan *pl, size_t offer)
     const struct deadline_job *job = pl->job;
     const struct deadline_offer *o = &pl->offers[offer];
     const struct deadline_starts *s = &pl->p->table->starts;
+    const bool moves = deadline_moves(job, pl->offers);
     double costs[DEADLINE_ACTS];
 
-    if (!deadline_moves(job, pl->offers)) {
+    if (job->is_last_start) { /* without slack the table has no start */
+        costs_of(pl, o->class, (double)(moves ? job->switch_ms : job->restart_ms), costs);
+        return costs[DEADLINE_SPOT_STAY] + dearer(pl, o, (double)job->restart_ms) +
+               (moves ? (double)job->boot_ms / DEADLINE_STEP_MS : 0);
+    }
+    if (!moves) {
         costs_of(pl, o->class, pl->longer_ms, costs);
         return costs[DEADLINE_SPOT_START] + dearer(pl, o, (double)job->restart_ms);
     }

@@ -92,6 +92,9 @@ struct deadline_job {
      * is; or DEADLINE_NOWHERE. */
     size_t moving_to;
     int64_t coming_ms;
+    /* It has not been saved yet, and once it is, its worst case will admit no start on spot: the
+     * present slack is of use only until then. */
+    bool is_last_start;
     /* Maximum time of a failed launch before the next try. */
     int64_t failed_launch_ms;
     /* Maximum time to the next decision, > 0. */

@@ -174,6 +174,20 @@ static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t s
     return max_i64(min_i64(every, w->whole_ms) + save_ms, w->unsaved_ms);
 }
 
+/* The first save shows how long a restore takes, and what a loss costs from then on. */
+static bool is_last_start(const struct job *j, const struct work_left *w, const struct sight *s,
+    const struct deadline_job *k)
+{
+    if (j->row.save_ms > 0 || j->row.spec.method == CKPT_NONE)
+        return false;
+    const struct first_save f = procurement_work_first_save(j, w);
+    int64_t start_ms = s->boot_worst_ms + PLACED_WORST * (f.pause_ms + procurement_work_warm_ms(j)),
+            lost_ms = max_i64(min_i64(f.every_ms, w->whole_ms) + f.pause_ms, w->unsaved_ms),
+            worst_ms = max_i64(start_ms + lost_ms, k->restart_worst_ms);
+    return k->left_ms - f.worst_ms - worst_ms - k->failed_launch_ms <
+           max_i64(start_ms, k->failed_launch_ms);
+}
+
 static struct deadline_job build_job_model(const struct model *m, const struct job *j,
     const struct work_left *w, const struct sight *s, struct wall now)
 {
@@ -212,6 +226,7 @@ static struct deadline_job build_job_model(const struct model *m, const struct j
     k.look_ms = !is_on_spot || k.look_ms < m->deadline.options.look_ms ? m->deadline.options.look_ms
                 : k.look_ms > m->deadline.options.step_ms              ? m->deadline.options.step_ms
                                                                        : k.look_ms;
+    k.is_last_start = is_last_start(j, w, s, &k);
     return k;
 }
 

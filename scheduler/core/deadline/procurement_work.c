@@ -253,6 +253,13 @@ struct work_left procurement_work_left_if(
     return w;
 }
 
+struct first_save procurement_work_first_save(const struct job *j, const struct work_left *w)
+{
+    const struct saves s = saves_unknown(j);
+    const int64_t shown_ms = w->ms + over_ms(w->ms, SHOWN_PCT) + pauses_ms(s, 0, w->ms);
+    return (struct first_save){s.pause_ms, s.every_ms, max_i64(w->worst_ms, shown_ms)};
+}
+
 struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now)
 {
     const struct work_terms t = procurement_work_terms(m, j);

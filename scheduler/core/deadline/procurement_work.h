@@ -47,6 +47,13 @@ struct work_left {
 
 struct work_left procurement_work_left(const struct model *m, const struct job *j, struct wall now);
 
+/* What the first save of a job is assumed to show: its pause, the interval of the next ones, and
+ * the worst case of the remaining work once its progress is known too. */
+struct first_save {
+    int64_t pause_ms, every_ms, worst_ms;
+};
+struct first_save procurement_work_first_save(const struct job *j, const struct work_left *w);
+
 /* What the remaining work is computed from: the job's own, or changed for a what-if. */
 struct work_terms {
     int64_t work_ms, time_limit_ms, finish_ms; /* as in struct job_spec */

@@ -328,6 +328,46 @@ static void a_move_needs_slack_for_its_switch_alone(void **state)
     deadline_chain_deinit(&c);
 }
 
+/* Of two offers with the same expected cost a last start takes the one that is lost less often, any
+ * other one the one with the higher share. On-demand is then for good: it costs all of the work. */
+static void a_last_start_takes_what_is_lost_least(void **state)
+{
+    struct deadline_chain c;
+    struct deadline_table t;
+    const struct deadline_policy p = {.table = &t};
+    struct deadline_offer offers[3] = {
+        {.is_up = true, .price_uusd_h = SURE_UUSD_H / 4, .share = 0.9, .rate = 0.2},
+        {.is_up = true, .price_uusd_h = SURE_UUSD_H / 4, .share = 0.8, .rate = 0.1},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct deadline_job job = {.work_ms = 5 * HOUR_MS,
+        .work_worst_ms = 5 * HOUR_MS,
+        .left_ms = 9 * HOUR_MS,
+        .restart_ms = 10 * MINUTE_MS,
+        .restart_worst_ms = 10 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .on = DEADLINE_NOWHERE,
+        .last = DEADLINE_NOWHERE,
+        .moving_to = DEADLINE_NOWHERE};
+    struct deadline_choice choice;
+
+    (void)state;
+    learn(&c, 3000, 0);
+    offers[0].class = offers[1].class = class_of_old_spot(&c);
+    init_table(&t, &c, 60, 60, 1, 0.25);
+    deadline_decide(&p, &job, offers, 3, offers[0].class, &choice);
+    assert_int_equal(choice.offer, 0);
+    job.is_last_start = true;
+    deadline_decide(&p, &job, offers, 3, offers[0].class, &choice);
+    assert_int_equal(choice.offer, 1);
+    job.on = 2;
+    offers[0].is_up = offers[1].is_up = false;
+    deadline_decide(&p, &job, offers, 3, offers[0].class, &choice);
+    assert_int_equal(choice.offer, 2);
+    assert_true(fabs(choice.cost_uusd - 5.0 * SURE_UUSD_H) < SURE_UUSD_H / 100.0);
+    deadline_table_deinit(&t);
+    deadline_chain_deinit(&c);
+}
+
 /* Slack is negative: what was assumed at the start is exceeded. */
 static void running_spot_is_left_at_the_last_moment(void **state)
 {
@@ -817,6 +857,7 @@ int main(void)
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(a_move_computes_on_while_spot_boots),
         cmocka_unit_test(a_move_needs_slack_for_its_switch_alone),
+        cmocka_unit_test(a_last_start_takes_what_is_lost_least),
         cmocka_unit_test(running_spot_is_left_at_the_last_moment),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
         cmocka_unit_test(spells_that_ended_set_a_record_until_one_outlives_them),
