@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fresh Debian with its own systemd as process 1, in namespaces of this machine.
+
+debootstrap makes its file system; BELAY_DEBIAN_ROOT may name one that it made before. It has the
+mirror's packages while it does not run, and no network when it runs.
+"""
+
+import contextlib
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+WAIT_S = 120
+MIRROR = "http://deb.debian.org/debian"
+RELEASE = "bookworm"
+INCLUDE = "systemd,systemd-sysv,ca-certificates,python3-minimal"
+NAMESPACES = ["--pid", "--mount", "--ipc", "--uts", "--cgroup", "--net"]
+
+# Becomes systemd. What is mounted goes with the namespaces.
+INIT = """\
+set -e
+echo $$ >%(cgroup)s/cgroup.procs
+exec unshare %(namespaces)s --fork --mount-proc --kill-child sh -ec '
+ip link set lo up
+hostname machine
+mount --bind %(root)s %(root)s
+cd %(root)s
+mount -t proc proc proc
+mount -t sysfs -o ro sysfs sys
+mount -t cgroup2 none sys/fs/cgroup
+mount -t tmpfs -o mode=755 tmpfs dev
+for d in null zero full random urandom tty; do
+    touch dev/$d
+    mount --bind /dev/$d dev/$d
+done
+ln -s /proc/self/fd dev/fd
+mkdir dev/pts dev/shm
+mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
+ln -s pts/ptmx dev/ptmx
+mount -t tmpfs -o mode=1777 tmpfs dev/shm
+mount -t tmpfs -o mode=755 tmpfs run
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mkdir -p .old
+pivot_root . .old
+umount -l /.old
+rmdir /.old
+export container=belay
+exec /lib/systemd/systemd --log-target=console --log-level=notice'
+"""
+# A machine for one test need not survive a power failure.
+UNSAFE = {"DPKG_FORCE": "unsafe-io"}
+PROBE = "mount -t cgroup2 none /sys/fs/cgroup && mount --bind / /mnt"
+
+
+def cgroups():
+    """The mount point of cgroup v2; "" if none."""
+    with open("/proc/mounts") as f:
+        found = [line.split() for line in f]
+    return next((fields[1] for fields in found if fields[2] == "cgroup2"), "")
+
+
+def lacks():
+    """Why there can be no machine here; "" if there can."""
+    if os.geteuid() != 0:
+        return "it takes root"
+    for program in "debootstrap", "nsenter", "unshare", "ip", "pivot_root":
+        if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
+            return "there is no %s" % program
+    if not cgroups():
+        return "there are no cgroups of version 2"
+    done = subprocess.run(
+        ["unshare", *NAMESPACES, "--fork", "--mount-proc", "sh", "-ec", PROBE],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    return "" if done.returncode == 0 else done.stderr.strip()
+
+
+def run(command, timeout=WAIT_S, **more):
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout,
+        **more,
+    )
+    if done.returncode != 0:
+        raise AssertionError("%s: exit code %d\n%s" % (command, done.returncode, done.stdout))
+    return done.stdout
+
+
+class Machine:
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="belay-packaging.")
+        self.root = os.path.join(self.dir, "root")
+        self.console = os.path.join(self.dir, "console")
+        self.cgroup = os.path.join(cgroups(), "belay-packaging-%d" % os.getpid())
+        self.process = None
+
+    def __enter__(self):
+        made = os.environ.get("BELAY_DEBIAN_ROOT")
+        if made:
+            run(["cp", "-a", "--reflink=auto", made, self.root])
+        else:
+            what = ["--variant=minbase", "--include=" + INCLUDE, RELEASE, self.root, MIRROR]
+            run(["debootstrap", *what], timeout=1500, env={**os.environ, **UNSAFE})
+        self.write("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 machine\n")
+        self.write("/etc/apt/apt.conf.d/90test", 'APT::Install-Recommends "false";\n')
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error:
+            with contextlib.suppress(OSError), open(self.console) as f:
+                print("==== console\n%s" % f.read()[-8000:])
+            with contextlib.suppress(AssertionError, IndexError, OSError):
+                print("==== journal\n%s" % self.sh("journalctl -n 150 --no-pager"))
+        if self.process and self.process.poll() is None:
+            self.process.kill()  # and with it, by --kill-child, all of its namespace
+            self.process.wait(WAIT_S)
+        self.remove_cgroup()
+        shutil.rmtree(self.dir)
+
+    def remove_cgroup(self):
+        if not os.path.isdir(self.cgroup):
+            return
+        end = time.monotonic() + WAIT_S
+        with open(os.path.join(self.cgroup, "cgroup.events")) as f:
+            changes = select.poll()
+            changes.register(f, select.POLLPRI)
+            while "populated 1" in f.read() and time.monotonic() < end:
+                changes.poll(1000)
+                f.seek(0)
+        for root, names, _ in os.walk(self.cgroup, topdown=False):
+            for name in names:
+                os.rmdir(os.path.join(root, name))
+        os.rmdir(self.cgroup)
+
+    def write(self, path, text, mode=0o644):
+        os.makedirs(os.path.dirname(self.root + path), exist_ok=True)
+        with open(self.root + path, "w") as f:
+            f.write(text)
+        os.chmod(self.root + path, mode)
+
+    def before_boot(self, *command):
+        """Runs a command in its file system, with this machine's network."""
+        shutil.copy("/etc/resolv.conf", self.root + "/etc/resolv.conf")
+        mounts = "mount -t proc proc %s/proc && exec chroot %s" % (self.root, self.root)
+        env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"}
+        env.update(UNSAFE)
+        script = ["unshare", "--mount", "sh", "-c", mounts + ' "$@"', "sh", *command]
+        return run(script, timeout=900, env=env)
+
+    def boot(self):
+        os.mkdir(self.cgroup)
+        values = {"cgroup": self.cgroup, "namespaces": " ".join(NAMESPACES), "root": self.root}
+        with open(self.console, "a") as log:
+            self.process = subprocess.Popen(
+                ["sh", "-c", INIT % values],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        end = time.monotonic() + WAIT_S
+        while True:
+            with contextlib.suppress(AssertionError, IndexError, OSError):
+                # degraded: a unit that a container cannot have is no fault of ours
+                self.sh("systemctl is-system-running --wait | grep -E '^(running|degraded)$'")
+                return
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise AssertionError("the machine did not start")
+            time.sleep(0.1)  # there is nobody yet to ask for an event
+
+    def init(self):
+        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as f:
+            return int(f.read().split()[0])
+
+    def sh(self, script, user=None, timeout=WAIT_S):
+        """Runs a shell script in it, as a user who logs in or as root; returns what it printed."""
+        command = ["sh", "-ec", script]
+        if user:
+            command = ["runuser", "-l", user, "-s", "/bin/sh", "-c", "set -e\n" + script]
+        inside = ["nsenter", "-t", str(self.init()), "-p", "-m", "-C", "-n", "-i", "-u", "--"]
+        env = {
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "DEBIAN_FRONTEND": "noninteractive",
+            "LC_ALL": "C.UTF-8",
+            **UNSAFE,
+        }
+        return run([*inside, *command], timeout=timeout, env=env, cwd="/")
+
+    def files(self, without):
+        """Paths of everything in its file system, except below the folders `without`."""
+        found = set()
+        for folder, folders, names in os.walk(self.root):
+            at = folder[len(self.root) :] + "/"
+            folders[:] = [name for name in folders if at + name not in without]
+            found.update(at + name for name in folders + names)
+        return found
