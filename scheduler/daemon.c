@@ -333,6 +333,14 @@ fail:
     return rc;
 }
 
+/* For who compares it later: the log is where belayd's user cannot change it. */
+static void log_audit_head(const struct daemon *d)
+{
+    struct audit_head head;
+    db_writer_get_audit_head(d->writer, &head);
+    log_info("the audit log ends at this row", log_i("seq", head.seq), log_s("hash", head.hash));
+}
+
 static void log_files(const struct open_files *f)
 {
     bool few = open_files_are_few(f);
@@ -354,6 +362,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, const struct open
     if (rc != 0)
         return rc;
     log_files(files);
+    log_audit_head(d);
     if (config_check_pools(pools_in_force(d->pools), &why) != 0)
         log_error("a part of the configuration cannot work", log_err(&why));
     if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &why) != 0)

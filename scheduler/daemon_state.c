@@ -55,7 +55,6 @@ static int open_audit_head(struct daemon *d, struct err *e)
         return rc;
     audit_head_get(d->audit_head, &kept);
     db_get_audit_head(d->db, &found);
-    log_info("the audit log ends at this row", log_i("seq", found.seq), log_s("hash", found.hash));
     rc = audit_log_has(d->reader, &kept, &has, e);
     if (rc == 0 && !has) {
         log_error("the end of the audit log was cut off or changed while belayd was down",
