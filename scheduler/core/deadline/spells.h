@@ -13,12 +13,12 @@
  * The spot offers that one job may use are an OFFER SET. Its favourite is the offer that a job
  * would run on: kept until it is lost, then replaced by the one that is up with the longest
  * expected life. An offer that is only assumed to be up is the favourite only while none is known
- * to be: it is never seen to be lost. The set's class is that of its favourite; with none up, that of the set as a
- * whole, treated as an offer that is up when any is. A step in which the favourite was lost and
- * another offer was up is a MOVE. A set of nine zones thus has the same chain as one with a single
- * zone, only with other numbers, and one table (deadline/table.h) format serves both. In a set of
- * several, an offer that is up has instead of its loss rate what is BEHIND it: no offer, offers not
- * expected to last three hours, or one that is.
+ * to be: it is never seen to be lost. The set's class is that of its favourite; with none up, that
+ * of the set as a whole, treated as an offer that is up when any is. A step in which the favourite
+ * was lost and another offer was up is a MOVE. A set of nine zones thus has the same chain as one
+ * with a single zone, only with other numbers, and one table (deadline/table.h) format serves both.
+ * In a set of several, an offer that is up has instead of its loss rate what is BEHIND it: no
+ * offer, offers not expected to last three hours, or one that is.
  *
  * PURE. Times are milliseconds since any fixed moment and never decrease.
  */
@@ -116,7 +116,7 @@ struct deadline_offer_set {
     size_t favourite; /* below n, if any offer is up */
     /* for learning */
     bool counting, moved;
-    bool was_assumed; /* the favourite, when the step began: unless it is seen, nothing is learned */
+    bool was_assumed; /* the favourite, when the step began */
     uint16_t from;
     int64_t from_ms;
 };

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "scheduler/core/deadline/deadline.h"
+#include "scheduler/core/deadline/learning.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
