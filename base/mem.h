@@ -33,8 +33,8 @@ _Noreturn void mem_out_of_memory(void);
 void mem_trim(void);
 
 /* For a process that lives long and needs much memory now and then: from now on, blocks of a
- * megabyte and more are returned to the kernel as soon as they are freed. glibc would otherwise keep
- * those of sizes that were freed before, in the heap of each thread. */
+ * megabyte and more are returned to the kernel as soon as they are freed. glibc would otherwise
+ * keep those of sizes that were freed before, in the heap of each thread. */
 void mem_return_large(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning first decides which manifests stay, by reading them, or from what the attempt remembers. The others are condemned (moved to
- * "removing/"), checked again for pins, and removed; then everything that no kept manifest names.
- * If a kept manifest cannot be read for another reason than damage, nothing is removed.
+ * Cleaning first decides which manifests stay, by reading them, or from what the attempt remembers.
+ * The others are condemned (moved to "removing/"), checked again for pins, and removed; then
+ * everything that no kept manifest names. If a kept manifest cannot be read for another reason than
+ * damage, nothing is removed.
  *
  *     manifests/X --- condemn ---> removing/X --- not pinned ---> gone --- then its chunks
  *          ^                           |

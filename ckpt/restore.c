@@ -225,8 +225,8 @@ static int write_chunk(
     return rc;
 }
 
-/* Restores c by sharing the blocks of the tree nearby[from] or, if that is n_nearby, of its object in
- * the store. */
+/* Restores c by sharing the blocks of the tree nearby[from] or, if that is n_nearby, of its object
+ * in the store. */
 static bool restore_clone(
     struct restore *r, const struct manifest_chunk *c, struct chunk_work *w, size_t from)
 {

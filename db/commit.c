@@ -239,8 +239,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            thin_out_loads(d, b, d->thin_task_loads, "task_loads", f) &&
            thin_out_loads(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_secrets(d, b, f) &&
-           write_audit(d, b, f) &&
-           write_counters(d, c, f);
+           write_audit(d, b, f) && write_counters(d, c, f);
 }
 
 /* SQLite may have rolled back by itself. Returns true if no transaction is open with certainty. */

@@ -5,8 +5,8 @@
  * listeners, and last the parts that spend money.
  *
  * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (pools applied by
- * command), audit.head, port, belayd.json, logs/, workdirs/, store/, secret.keys and checkpoint.keys
- * (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
+ * command), audit.head, port, belayd.json, logs/, workdirs/, store/, secret.keys and
+ * checkpoint.keys (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
  */
 #include "scheduler/daemon_private.h"
 

@@ -126,8 +126,8 @@ static bool is_all_tasks(const json_t *job)
 {
     const char *state = cli_text(job, "state"), *end = cli_text(job, "end");
     return str_eq(state, "unfolded") ||
-           (str_eq(state, "ended") && cli_int(job, "attempts", 0) == 0 && !str_eq(end, "cancelled") &&
-               !str_eq(end, "dependency") && !str_eq(end, "deadline"));
+           (str_eq(state, "ended") && cli_int(job, "attempts", 0) == 0 &&
+               !str_eq(end, "cancelled") && !str_eq(end, "dependency") && !str_eq(end, "deadline"));
 }
 
 static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)

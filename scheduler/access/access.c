@@ -45,7 +45,8 @@ static const unsigned scope_rights[SCOPES] = {
     [SCOPE_NONE]      = ~0u,
     [SCOPE_READ_ONLY] = READS,
     [SCOPE_CI]        = READS | BIT(RIGHT_SUBMIT) | BIT(RIGHT_CHANGE),
-    [SCOPE_POOL]      = READS | BIT(RIGHT_SUBMIT) | BIT(RIGHT_CHANGE) | BIT(RIGHT_ENTER) | BIT(RIGHT_OPERATE),
+    [SCOPE_POOL]      = READS | BIT(RIGHT_SUBMIT) | BIT(RIGHT_CHANGE) | BIT(RIGHT_ENTER) |
+                        BIT(RIGHT_OPERATE),
     [SCOPE_CRON]      = READS | BIT(RIGHT_CRON_RUN),
     [SCOPE_JOB]       = BIT(RIGHT_CHANGE) | BIT(RIGHT_ENTER),
 };

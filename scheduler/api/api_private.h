@@ -181,7 +181,7 @@ json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
 /* Without its restart. */
 json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_restart(const struct restart_moments *m);
-/* is_hidden: the viewer may not read its job, so only kind, time and numbers of objects are shown */
+/* is_hidden: the viewer may not read its job: only kind, time and numbers of objects are shown */
 json_t *api_json_event(const struct history_row *h, bool is_hidden);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);
 json_t *api_json_ledger(const struct ledger_row *l);

@@ -73,7 +73,8 @@ static int read_task(
     if (rc == 0)
         rc = ranges_parse(array.tasks, &all, e);
     if (rc == 0 && ranges_has(&all, a->task))
-        *ret_row = (struct job_row){.state = JOB_ENDED, .end = END_CANCELLED, .started_at = WALL_NONE};
+        *ret_row =
+            (struct job_row){.state = JOB_ENDED, .end = END_CANCELLED, .started_at = WALL_NONE};
     return rc;
 }
 
@@ -185,12 +186,11 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.spec.pool, "spec", &e)) != 0)
         jobspec_deinit(&s);
     STR_COPY(s.row.user, q->caller.user);
-    if (rc == 0 &&
-        ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
-            (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
-            (rc = check_right(q, &s.row, &e)) != 0 ||
-            (rc = api_check_secrets(q->api, &s, &e)) != 0 ||
-            (rc = api_pin_workdir(q->api, &s, &e)) != 0))
+    if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
+                       (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
+                       (rc = check_right(q, &s.row, &e)) != 0 ||
+                       (rc = api_check_secrets(q->api, &s, &e)) != 0 ||
+                       (rc = api_pin_workdir(q->api, &s, &e)) != 0))
         jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);

@@ -64,8 +64,8 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     free(x);
 }
 
-/* Checks names that must be in belayd's configuration, and that the job stays in the caller's reach:
- * a token for one pool moves no job to another. */
+/* Checks names that must be in belayd's configuration, and that the job stays in the caller's
+ * reach: a token for one pool moves no job to another. */
 static int check_names(const struct request *q, const struct update_request *u, struct err *e)
 {
     const struct api *a = q->api;

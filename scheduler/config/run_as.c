@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Accounts on the nodes of a pool (see run_as.h). None may be root's: a job is never given more than
- * its user has.
+ * Accounts on the nodes of a pool (see run_as.h). None may be root's: a job is never given more
+ * than its user has.
  */
 #include "scheduler/config/run_as.h"
 

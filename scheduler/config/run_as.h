@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `run_as:` of a pool: the accounts on its nodes as which the jobs of users run. Absent: that of the
- * same name. A name: one account for everybody. A mapping: of each user the named one, where "*" is
- * every other user.
+ * `run_as:` of a pool: the accounts on its nodes as which the jobs of users run. Absent: that of
+ * the same name. A name: one account for everybody. A mapping: of each user the named one, where
+ * "*" is every other user.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_RUN_AS_H
 #define BELAY_SCHEDULER_CONFIG_RUN_AS_H

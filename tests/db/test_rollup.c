@@ -259,7 +259,10 @@ static void jobs_that_end_together_count_each_on_its_day(void **state)
     struct db *d = util_open(*state);
     struct db_batch b = {0};
     for (int64_t i = 1; i <= 1000; i++)
-        add_job(&b, i, "ada", NULL, i % 4 == 1 ? END_SUCCEEDED : i % 4 == 3 ? END_NONE : END_CANCELLED);
+        add_job(&b, i, "ada", NULL,
+            i % 4 == 1   ? END_SUCCEEDED
+            : i % 4 == 3 ? END_NONE
+                         : END_CANCELLED);
     batch_add(&b, TABLE_ARRAYS, &(struct array_row){.job = 2, .tasks = "0-9"});
     util_commit(d, &b);
     for (int64_t i = 1001; i <= 1010; i++)

@@ -9,9 +9,9 @@
 #include "base/str.h"
 #include "scheduler/api/api_private.h"
 
-/* The roles that may call a route at all: v(iewer) m(ember) l(ead) o(perator) a(dmin); "" for routes
- * that are not for users. The scopes that leave it to an administrator's token: r(ead-only) c(i)
- * p(ool) k (cron). */
+/* The roles that may call a route at all: v(iewer) m(ember) l(ead) o(perator) a(dmin); "" for
+ * routes that are not for users. The scopes that leave it to an administrator's token: r(ead-only)
+ * c(i) p(ool) k (cron). */
 static const struct {
     const char *method, *path, *roles, *scopes;
 } expected[] = {

@@ -1478,7 +1478,9 @@ class Api(unittest.TestCase):
         )
         self.assertEqual((status, value), (200, {"cancelled": 4, "ended": 2, "denied": 0}))
         for job in jobs:
-            self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["end"], "cancelled")
+            self.assertEqual(
+                self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["end"], "cancelled"
+            )
         for body, text in (
             ({}, "jobs"),
             ({"jobs": "1"}, "jobs"),

@@ -152,8 +152,8 @@ static struct runtimes *of_name(struct model *m, const struct job_row *r)
 
 static bool end_shows_runtime(enum end_kind end)
 {
-    return end == END_SUCCEEDED || end == END_FAILED || end == END_TIMEOUT || end == END_CANCELLED ||
-           end == END_CHECKPOINTED;
+    return end == END_SUCCEEDED || end == END_FAILED || end == END_TIMEOUT ||
+           end == END_CANCELLED || end == END_CHECKPOINTED;
 }
 
 void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms)

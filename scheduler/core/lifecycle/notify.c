@@ -248,9 +248,9 @@ void notify_ended(struct model *m, const struct job *j, struct stamp now)
     enum end_kind end = j->row.end;
     notify(m, j,
         end == END_SUCCEEDED || end == END_CANCELLED ? NOTIFY_END
-        : end == END_TIMEOUT                    ? NOTIFY_TIME_LIMIT
-        : end == END_DEPENDENCY                 ? NOTIFY_INVALID_DEPEND
-                                                : NOTIFY_FAIL,
+        : end == END_TIMEOUT                         ? NOTIFY_TIME_LIMIT
+        : end == END_DEPENDENCY                      ? NOTIFY_INVALID_DEPEND
+                                                     : NOTIFY_FAIL,
         now);
 }
 

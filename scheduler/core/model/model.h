@@ -728,8 +728,8 @@ bool core_procurement_expects(const struct model *m, const struct job *j, struct
 bool core_procurement_why(
     const struct model *m, const struct job *j, struct stamp now, char *out, size_t size);
 /* The expected completion time exceeds the remaining time. *ret_on_demand: it is that of on-demand;
- * otherwise of the owned machine that the job runs on, or of any machine, without a usable on-demand
- * offer. Both are set if it is late. */
+ * otherwise of the owned machine that the job runs on, or of any machine, without a usable
+ * on-demand offer. Both are set if it is late. */
 bool core_procurement_late(const struct model *m, const struct job *j, struct stamp now,
     int64_t *ret_takes_ms, bool *ret_on_demand);
 

@@ -93,7 +93,7 @@ enum end_kind {
     END_SUCCEEDED,
     /* the program failed: an exit code other than 0 and 85, or a signal of its own */
     END_FAILED,
-    END_CANCELLED,      /* cancelled, or requeued by its user */
+    END_CANCELLED, /* cancelled, or requeued by its user */
     END_TIMEOUT,   /* time limit reached */
     END_RECLAIMED, /* the provider took the node, with notice */
     /* the node vanished: lease expired, instance gone without notice, or supervisor dead */

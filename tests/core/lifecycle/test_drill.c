@@ -300,8 +300,9 @@ static void other_stops_interrupt_a_drill(void **state)
         enum end_kind end;
         enum job_state then;
     } cases[] = {{0, END_SUCCEEDED, JOB_ENDED}, {0, END_RECLAIMED, JOB_PENDING},
-        {0, END_NODE_LOST, JOB_PENDING}, {0, END_CANCELLED, JOB_ENDED}, {1, END_CANCELLED, JOB_ENDED},
-        {2, END_CANCELLED, JOB_ENDED}, {2, END_RECLAIMED, JOB_PENDING}, {2, END_NODE_LOST, JOB_PENDING},
+        {0, END_NODE_LOST, JOB_PENDING}, {0, END_CANCELLED, JOB_ENDED},
+        {1, END_CANCELLED, JOB_ENDED}, {2, END_CANCELLED, JOB_ENDED},
+        {2, END_RECLAIMED, JOB_PENDING}, {2, END_NODE_LOST, JOB_PENDING},
         {2, END_SUCCEEDED, JOB_ENDED}, {2, END_TIMEOUT, JOB_ENDED}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct drilled d;
