@@ -38,6 +38,9 @@ RETURNS(int, EVP_Q_digest,
     (OSSL_LIB_CTX *lib, const char *name, const char *propq, const void *p, size_t n,
      unsigned char *md, size_t *md_len),
     (lib, name, propq, p, n, md, md_len))
+RETURNS(EVP_MD *, EVP_MD_fetch, (OSSL_LIB_CTX *c, const char *name, const char *properties),
+    (c, name, properties))
+VOID(EVP_MD_free, (EVP_MD *md), (md))
 RETURNS(EVP_MD_CTX *, EVP_MD_CTX_new, (void), ())
 VOID(EVP_MD_CTX_free, (EVP_MD_CTX *c), (c))
 RETURNS(int, EVP_DigestInit_ex,

@@ -167,6 +167,10 @@ static int list(const struct choice *choice, const struct cli_args *a, int *ret_
         json_t *jobs = sorted(all, choice->key), *v = json_pack("{s:o,s:o}", "jobs", jobs, "next",
                                                      next > 0 ? json_integer(next) : json_null());
         *ret_code = list_output(a, v, "jobs", choice->why ? job_columns_why : job_columns);
+        if (!a->json && json_array_size(jobs) == 0)
+            cli_print_empty(choice->all
+                                ? "no such jobs"
+                                : "no such active jobs (belay list -a includes ended ones)");
         json_decref(v);
     }
     json_decref(all);

@@ -249,11 +249,6 @@ int list_output(const struct cli_args *a, const json_t *reply, const char *name,
         return print_keys(rows, a->output);
     else
         print_table(rows, columns, a->output != NULL, stdout);
-    if (!a->json && json_array_size(rows) == 0) {
-        char none[64];
-        snprintf(none, sizeof(none), "no %s", name);
-        cli_print_empty(none);
-    }
     return CLI_OK;
 }
 
@@ -262,6 +257,11 @@ int list_print(
 {
     json_t *v = cli_get(path);
     int rc = v ? list_output(a, v, name, columns) : CLI_FAILED;
+    if (v && !a->json && json_array_size(json_object_get(v, name)) == 0) {
+        char none[64];
+        snprintf(none, sizeof(none), "no %s", name);
+        cli_print_empty(none);
+    }
     json_decref(v);
     return rc;
 }

@@ -59,6 +59,8 @@ static int run(int argc, const char **argv)
         offers_drop_withdrawn(json_object_get(v, "offers"));
     if (v)
         rc = list_output(&a, v, "offers", offer_columns);
+    if (v && !a.json && json_array_size(json_object_get(v, "offers")) == 0)
+        cli_print_empty("no offers");
     json_decref(v);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

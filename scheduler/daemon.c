@@ -363,6 +363,9 @@ int daemon_start(uv_loop_t *loop, const struct config *config, const struct open
         return rc;
     log_files(files);
     log_audit_head(d);
+    if (d->has_new_keys)
+        log_warn("created the key file of the database: keep a copy apart from the database; "
+                 "without it secrets and environments of jobs cannot be read");
     if (config_check_pools(pools_in_force(d->pools), &why) != 0)
         log_error("a part of the configuration cannot work", log_err(&why));
     if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &why) != 0)

@@ -54,6 +54,7 @@ struct daemon {
     struct store_cleaner *store_cleaner;
     struct cleaner *cleaner;
     struct sealer *sealer;
+    bool has_new_keys; /* the sealer's key file was created by this start */
     struct reseal reseal;
     struct notifier *notifier;
     struct outbox *outbox;

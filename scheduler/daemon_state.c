@@ -38,7 +38,8 @@ static void on_log_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, co
 /* Opens the keys of the database, and records the current one. */
 static int open_keys(struct daemon *d, struct err *e)
 {
-    int rc = key_file_open(d->config, d->meta.cluster_uid, d->meta.seal_key, &d->sealer, e);
+    int rc = key_file_open(
+        d->config, d->meta.cluster_uid, d->meta.seal_key, &d->sealer, &d->has_new_keys, e);
     if (rc == 0 && !str_eq(d->meta.seal_key, sealer_key_id(d->sealer)))
         rc = db_set_seal_key(d->db, &d->meta, sealer_key_id(d->sealer), e);
     return rc;

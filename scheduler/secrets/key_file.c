@@ -29,10 +29,6 @@ static int create(const char *path, const char *cluster_uid, struct master *ret,
         "# Keep a copy where no copy of the database is. The first key seals, the others only "
         "open (belayd(8)).\n",
         cluster_uid, e);
-    if (rc == 0)
-        log_warn("created the key file of the database: keep a copy apart from the database; "
-                 "without it secrets and environments of jobs cannot be read",
-            log_s("file", path));
     return rc == 0 ? master_read(path, ret, e) : rc;
 }
 
@@ -70,7 +66,7 @@ static int check(const char *path, const struct master *m, const struct sealer *
 }
 
 int key_file_open(const struct config *c, const char *cluster_uid, const char *known_id,
-    struct sealer **ret_sealer, struct err *e)
+    struct sealer **ret_sealer, bool *ret_created, struct err *e)
 {
     char *path = find_path(c);
     struct master m = {0};
@@ -81,11 +77,11 @@ int key_file_open(const struct config *c, const char *cluster_uid, const char *k
             "the key file of the database, %s, is gone, and with it the key %s: put it back from "
             "its copy",
             path, known_id);
-    else if (rc == ERR_NOT_FOUND)
-        rc = create(path, cluster_uid, &m, e);
+    else if (rc == ERR_NOT_FOUND && (rc = create(path, cluster_uid, &m, e)) == 0)
+        *ret_created = true;
     if (rc == 0 && !*known_id && !str_eq(m.cluster_uid, cluster_uid) &&
-        set_aside(c, path, m.cluster_uid, e) == 0)
-        rc = create(path, cluster_uid, &m, e);
+        set_aside(c, path, m.cluster_uid, e) == 0 && (rc = create(path, cluster_uid, &m, e)) == 0)
+        *ret_created = true;
     if (rc == 0) {
         s = sealer_create(&m);
         rc = check(path, &m, s, cluster_uid, known_id, e);

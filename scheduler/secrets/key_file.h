@@ -19,10 +19,10 @@
 #define KEY_FILE_CREDENTIAL "belay.keys"
 
 /* known_id: the key that the database was last sealed with; "" = nothing is sealed yet. Creates the
- * file only then. ERR_CONFIG: it is missing, is another cluster's, or lacks that key; the text says
+ * file only then, and sets *ret_created. ERR_CONFIG: it is missing, is another cluster's, or lacks that key; the text says
  * what to do. ERR_DENIED, ERR_INVALID: errors of the file. */
 int key_file_open(const struct config *c, const char *cluster_uid, const char *known_id,
-    struct sealer **ret_sealer, struct err *e);
+    struct sealer **ret_sealer, bool *ret_created, struct err *e);
 
 /* Whether the file can be used, if it exists; a start creates a missing one. */
 int key_file_check(const struct config *c, struct err *e);

@@ -728,7 +728,7 @@ class Local(unittest.TestCase):
         for arguments, code, text in (
             (("add", "61 * * * *", script), 2, "cron.schedule: minute"),
             (("add",), 2, "expected a schedule"),
-            (("add", "@daily"), 2, "a job script begins with"),
+            (("add", "@daily"), 2, "which script?"),
             (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
             (("edit", "nightly.sh"), 2, "nothing to change"),
             (("edit",), 2, "expected an entry"),
@@ -1652,7 +1652,7 @@ class Local(unittest.TestCase):
         self.ok("cancel", str(job))
         self.wait_event(job, "ended")
         self.assertRegex(
-            self.ok("show", str(job)), r"(?m)^cpu used +\S+ of \S+ on 1 cpus: [1-9]\d* %"
+            self.ok("show", str(job)), r"(?m)^cpu used +\S+ of \S+ on 1 cpu: [1-9]\d* %"
         )
         node = client.list_nodes()["nodes"][0]["name"]
         told = self.ok(
@@ -1770,7 +1770,7 @@ class Local(unittest.TestCase):
         job = self.submit("--wait", self.h.script("true\n"))
         shown = self.ok("show", str(job))
         self.assertRegex(shown, r"(?m)^checkpoints   none$")
-        self.assertIn(" cpus, no memory limit, ", shown)
+        self.assertIn(" 1 cpu, no memory limit, 0 gpus, ", shown)
         self.assertNotIn("-0 %", shown)
         self.assertIn(
             "job %d is ended\n  - the job has ended: succeeded\n  - its output: belay logs %d\n"
@@ -1852,7 +1852,7 @@ class Local(unittest.TestCase):
                 ("cleaning", "all", 0, 1, "all checkpoints$"),
                 ("waiting", "all", 1, 1, "all checkpoints\n +cleaning has failed 1 times: see its"),
                 ("cleaning", "last", 0, 1, "the last checkpoint; the rest is being removed$"),
-                ("waiting", "none", 0, 1, "all checkpoints until 2026-01-01T00:00:00Z, then none$"),
+                ("waiting", "none", 0, 1, "all checkpoints until 2026-01-01 00:00:00, then none$"),
                 ("done", "last", 0, 1, "the last checkpoint$"),
             ):
                 canned.replies = {
@@ -1870,7 +1870,7 @@ class Local(unittest.TestCase):
                     "/api/v1/jobs/%s/events" % job: {"events": [], "last": 0, "state": "ended"},
                 }
                 with self.subTest((state, keep, tries, n)):
-                    done = self.h.belay("show", job, env={"BELAY_SOCKET": path})
+                    done = self.h.belay("show", "--utc", job, env={"BELAY_SOCKET": path})
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
                     if kept:
                         self.assertRegex(done.stdout, "(?m)^kept          " + kept)

@@ -490,8 +490,8 @@ static void states_have_slurms_words(void **state)
         "{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 3}", "FAILED", "F", "3:0");
     check_job(
         "{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 139}", "FAILED", "F", "0:11");
-    check_job(
-        "{\"state\": \"ended\", \"end\": \"user\", \"exit_code\": 143}", "CANCELLED", "CA", "0:15");
+    check_job("{\"state\": \"ended\", \"end\": \"cancelled\", \"exit_code\": 143}", "CANCELLED",
+        "CA", "0:15");
     check_job(
         "{\"state\": \"ended\", \"end\": \"timeout\", \"exit_code\": 143}", "TIMEOUT", "TO", "0:0");
     check_job("{\"state\": \"ended\", \"end\": \"node-lost\", \"exit_code\": 0}", "NODE_FAIL", "NF",

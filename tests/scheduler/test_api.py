@@ -1717,7 +1717,9 @@ class Api(unittest.TestCase):
                     spec.update(
                         nodes=2,
                         script_on="first",
-                        launch={k: v for k, v in spec["launch"].items() if k != "image"},
+                        launch={
+                            k: v for k, v in spec["launch"].items() if k not in ("image", "secrets")
+                        },
                     )
                 job = self.d.submit(**spec)
                 self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)

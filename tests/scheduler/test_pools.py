@@ -367,7 +367,7 @@ class Pools(unittest.TestCase):
         self.assertEqual(done.stderr, "belay: warning: job %s: %s\n" % (job, margin))
         self.assertEqual(reasons(job)["work-margin"], margin)
         self.assertIn("  - %s\n  - its finish time is in " % margin, asked)
-        self.assertIn("it would cost $0.048 an hour;", asked)  # 1 of 4 CPUs, on-demand
+        self.assertIn(", at $0.048 an hour\n", asked)  # 1 of 4 CPUs, on-demand
         self.assertNotIn("finish time", self.d.belay(*words, "--test-only").stdout)
         self.assertIn("  - %s\n" % margin, self.d.belay("why", job).stdout)
         self.assertEqual(self.d.belay("update", job, "time=7h").returncode, 0)

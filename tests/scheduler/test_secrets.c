@@ -209,7 +209,8 @@ static int open_in(const char *dir, const char *uid, const char *known, char ret
     struct sealer *s = NULL;
     struct err e;
     STR_COPY(c.state_dir, dir);
-    int rc = key_file_open(&c, uid, known, &s, &e);
+    bool created = false;
+    int rc = key_file_open(&c, uid, known, &s, &created, &e);
     if (rc == 0 && ret_id)
         str_copy(ret_id, 17, sealer_key_id(s));
     sealer_destroy(s);
