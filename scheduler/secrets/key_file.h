@@ -19,8 +19,8 @@
 #define KEY_FILE_CREDENTIAL "belay.keys"
 
 /* known_id: the key that the database was last sealed with; "" = nothing is sealed yet. Creates the
- * file only then, and sets *ret_created. ERR_CONFIG: it is missing, is another cluster's, or lacks that key; the text says
- * what to do. ERR_DENIED, ERR_INVALID: errors of the file. */
+ * file only then, and sets *ret_created. ERR_CONFIG: it is missing, is another cluster's, or lacks
+ * that key; the text says what to do. ERR_DENIED, ERR_INVALID: errors of the file. */
 int key_file_open(const struct config *c, const char *cluster_uid, const char *known_id,
     struct sealer **ret_sealer, bool *ret_created, struct err *e);
 
