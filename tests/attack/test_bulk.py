@@ -14,7 +14,7 @@ import unittest
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path[:0] = [os.path.join(TOP, "tests", "scheduler"), os.path.join(TOP, "bench")]
 import flood  # noqa: E402
-from belayd import JOB, LONG_READ, WAIT_S, Belayd  # noqa: E402
+from belayd import CONFIG, JOB, LONG_READ, WAIT_S, Belayd  # noqa: E402
 
 CROWD = 300
 CROWDS_MAX = 5  # tries of a crowd, while this process is slower than belayd
@@ -32,7 +32,8 @@ SLOWEST_S = 10
 
 class Bulk(unittest.TestCase):
     def setUp(self):
-        self.d = Belayd()
+        # by their number and turns alone: not by the rate of a user, which others have to share
+        self.d = Belayd(CONFIG + "visibility: all\nrequests_per_second: none\n")
         self.d.start()
         self.addCleanup(self.d.__exit__, None, None, None)
         self.answers = []  # statuses in order of arrival

@@ -159,7 +159,7 @@ class Inside(unittest.TestCase):
             self.check_options(l, thief, job)
             self.check_forged(thief, job, other)
             status, text = self.update(thief, other, {"url": "https://stolen.example.org/"})
-            self.assertEqual((status, "may change itself only" in text), (403, True), text)
+            self.assertEqual((status, "is for that job only" in text), (403, True), text)
             self.assertEqual(l.show(other), before)
             now = l.show(job)["job"]
             for name in shown.keys() - {"usage", "run_ms", "cost_uusd", "on_demand_uusd"}:
