@@ -41,8 +41,8 @@
 /* An operation on a tree that changes meanwhile may fail. Enough successes show that the operation
  * had something to do; some failures show that the racer interfered. */
 #define LEAST_MADE (TRIES / 20)
-#define REST_EVERY 1024 /* swaps: some twenty milliseconds */
-#define REST_MS 30
+#define REST_EVERY 1024 /* swaps: some twenty milliseconds; a save under load takes longer */
+#define REST_MS 120
 #define NOBODY 65534
 #define PLAIN_FILES 4     /* to make a walk take longer */
 #define SECRET_BYTES 7777 /* a size that no file of the user has */
