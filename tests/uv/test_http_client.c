@@ -495,7 +495,12 @@ void __real_explicit_bzero(void *p, size_t n);
 void __wrap_explicit_bzero(void *p, size_t n);
 void __wrap_explicit_bzero(void *p, size_t n)
 {
-    buf_add(&wiped, p, n);
+    static bool adding; /* a buffer that grows wipes what it leaves */
+    if (!adding) {
+        adding = true;
+        buf_add(&wiped, p, n);
+        adding = false;
+    }
     __real_explicit_bzero(p, n);
 }
 
