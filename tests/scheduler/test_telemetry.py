@@ -386,7 +386,7 @@ class Telemetry(unittest.TestCase):
         desired = self.sync([first, second, third])
         wants = {a["job"]: (a["want"], a.get("reason")) for a in desired["attempts"]}
         self.assertEqual(
-            wants, {idle: ("save-stop", "user"), large: ("run", None), well: ("run", None)}
+            wants, {idle: ("save-stop", "cancelled"), large: ("run", None), well: ("run", None)}
         )
         self.sync([{**first, "phase": "ended", "end": wants[idle][1]}, second, third])
         row = self.d.call("GET", "/api/v1/jobs/%d" % idle)[1]["job"]
