@@ -588,7 +588,7 @@ static bool take_type(struct lines *l, enum manifest_type *ret)
     const char *name;
     size_t n;
 
-    if (!take_string(l, ENTRY_TYPE + 1, &name, &n))
+    if (!take_string(l, &ENTRY_TYPE[1], &name, &n))
         return false;
     for (int i = 0; type_names[i]; i++)
         if (strlen(type_names[i]) == n && memcmp(type_names[i], name, n) == 0) {
