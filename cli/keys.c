@@ -50,3 +50,19 @@ int keys_get(const char *url, struct store_net **ret_net, struct err *e)
     }
     return a.rc;
 }
+
+int keys_with_store(
+    const char *url, int (*fn)(void *ctx, struct store *s, struct err *e), void *ctx, struct err *e)
+{
+    struct store_net *net = NULL;
+    struct store *s;
+    int rc = keys_get(url, &net, e);
+    if (rc == 0)
+        rc = store_open(url, &(struct store_options){.net = net, .existing = true}, &s, e);
+    if (rc == 0) {
+        rc = fn(ctx, s, e);
+        store_close(s);
+    }
+    store_net_destroy(net);
+    return rc;
+}

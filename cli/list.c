@@ -26,19 +26,13 @@ static const struct sort_key {
 #define N_SORT_KEYS (sizeof(sort_keys) / sizeof(sort_keys[0]))
 
 struct choice {
-    struct buf query; /* query parameters, each followed by '&' */
+    struct buf query; /* parameters, by cli_add_parameter */
     bool is_state_given, is_sort_given, all, why;
     const struct sort_key *key; /* NULL for belayd's order */
     int64_t limit;
 };
 
 /* ---- options ---- */
-
-static void add(struct choice *c, const char *name, const char *value)
-{
-    buf_printf(&c->query, "&%s=", name);
-    str_url_encode(&c->query, value, strlen(value));
-}
 
 static int add_time(struct choice *c, const char *name, const char *text, struct err *e)
 {
@@ -48,7 +42,7 @@ static int add_time(struct choice *c, const char *name, const char *text, struct
     if (rc != 0)
         return err_wrap(e, "--%s", name);
     time_format_iso(at, iso);
-    add(c, name, iso);
+    cli_add_parameter(&c->query, name, iso);
     return 0;
 }
 
@@ -58,7 +52,7 @@ static int add_sort(struct choice *c, const char *text, struct err *e)
     for (size_t i = 0; own[i]; i++)
         if (str_eq(text, own[i])) {
             c->is_sort_given = true;
-            add(c, "sort", text);
+            cli_add_parameter(&c->query, "sort", text);
             return 0;
         }
     for (size_t i = 0; i < N_SORT_KEYS; i++)
@@ -77,7 +71,7 @@ static int add_states(struct choice *c, const char *states, struct err *e)
     if (c->is_state_given)
         return err_set(e, ERR_INVALID, "choose one of --all, --ended and --state");
     c->is_state_given = true;
-    add(c, "state", states);
+    cli_add_parameter(&c->query, "state", states);
     return 0;
 }
 
@@ -95,7 +89,7 @@ static int on_option(void *ctx, int val, const char *arg)
         c->all = true;
         rc = add_states(c, "ended", &e);
         if (!c->is_sort_given)
-            add(c, "sort", "ended");
+            cli_add_parameter(&c->query, "sort", "ended");
         c->is_sort_given = true;
         break;
     case SELECTION_STATE:
@@ -116,7 +110,7 @@ static int on_option(void *ctx, int val, const char *arg)
         break;
     case VAL_WHY:
         c->why = true;
-        add(c, "why", "1");
+        cli_add_parameter(&c->query, "why", "1");
         break;
     default:
         selection_add(&c->query, val, arg);

@@ -181,8 +181,10 @@ static void print_value(struct table *t, const json_t *v)
         cli_words(v, &words);
     else if (json_is_boolean(v))
         buf_adds(&words, json_is_true(v) ? "true" : "false");
-    else
-        number_text(v, text, sizeof(text)), buf_adds(&words, text);
+    else if (json_is_number(v)) {
+        number_text(v, text, sizeof(text));
+        buf_adds(&words, text);
+    }
     table_cell(t, "%s", words.len ? buf_str(&words) : "-");
     buf_deinit(&words);
 }

@@ -4,9 +4,6 @@
  */
 #include "cli/selection.h"
 
-#include "base/str.h"
-#include <string.h>
-
 #define PAGE 200
 
 void selection_add(struct buf *query, int val, const char *arg)
@@ -17,8 +14,7 @@ void selection_add(struct buf *query, int val, const char *arg)
         [SELECTION_POOL] = "pool",
         [SELECTION_NAME] = "name",
         [SELECTION_LABEL] = "label"};
-    buf_printf(query, "&%s=", names[val]);
-    str_url_encode(query, arg, strlen(arg));
+    cli_add_parameter(query, names[val], arg);
 }
 
 int selection_read(struct client *c, const char *query, int64_t before, int64_t limit, json_t *jobs,
@@ -28,8 +24,8 @@ int selection_read(struct client *c, const char *query, int64_t before, int64_t 
         struct buf path = {0};
         int64_t left = limit - (int64_t)json_array_size(jobs);
         json_t *v = NULL;
-        buf_printf(
-            &path, "/api/v1/jobs?limit=%lld%s", (long long)(left < PAGE ? left : PAGE), query);
+        buf_printf(&path, "/api/v1/jobs%s%climit=%lld", query, *query ? '&' : '?',
+            (long long)(left < PAGE ? left : PAGE));
         if (before > 0)
             buf_printf(&path, "&before=%lld", (long long)before);
         int rc = client_json(c, "GET", buf_str(&path), NULL, &v, e);

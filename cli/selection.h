@@ -39,12 +39,12 @@ enum {
             "NAME=VALUE"                                                                           \
     }
 
-/* Appends the parameter of an option of SELECTION_OPTIONS to the query. */
+/* Appends the parameter of an option of SELECTION_OPTIONS to the query, by cli_add_parameter. */
 void selection_add(struct buf *query, int val, const char *arg);
 
-/* Appends jobs of a query ("&user=ann&...") to `jobs` in pages, at most up to `limit` in all, from
- * the one after job `before` on (0 = the first one in the query's order). *ret_next: the job after
- * which belayd would continue, 0 after the last one. */
+/* Appends jobs of a query ("?user=ann&..."; may be empty) to `jobs` in pages, at most up to `limit`
+ * in all, from the one after job `before` on (0 = the first one in the query's order). *ret_next:
+ * the job after which belayd would continue, 0 after the last one. */
 int selection_read(struct client *c, const char *query, int64_t before, int64_t limit, json_t *jobs,
     int64_t *ret_next, struct err *e);
 

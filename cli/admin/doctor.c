@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/vformat.h"
 #include "ckpt/store/marker.h"
-#include "ckpt/store/store_net.h"
 #include "cli/admin/state.h"
 #include "cli/cli.h"
 #include "cli/keys.h"
@@ -262,32 +261,28 @@ static void check_tls(struct doctor *d)
 
 /* ---- the store ---- */
 
-static int read_marker(const char *url, const char *cluster, struct marker *mark, struct err *e)
+struct marker_query {
+    const char *cluster;
+    struct marker mark;
+};
+
+static int read_marker(void *ctx, struct store *s, struct err *e)
 {
-    struct store_net *net = NULL;
-    struct store *s;
-    int rc = keys_get(url, &net, e);
-    if (rc == 0)
-        rc = store_open(url, &(struct store_options){.net = net, .existing = true}, &s, e);
-    if (rc == 0) {
-        rc = marker_read(s, cluster, mark, e);
-        store_close(s);
-    }
-    store_net_destroy(net);
-    return rc;
+    struct marker_query *q = ctx;
+    return marker_read(s, q->cluster, &q->mark, e);
 }
 
 static void check_store(struct doctor *d)
 {
     const char *url = cli_text(d->version, "store");
-    struct marker mark = {0};
+    struct marker_query q = {.cluster = cli_text(d->version, "cluster")};
     struct err e;
     if (!d->version)
         return;
-    if (read_marker(url, cli_text(d->version, "cluster"), &mark, &e) != 0)
+    if (keys_with_store(url, read_marker, &q, &e) != 0)
         fault(d, "store", "mount it, or give this machine the rights of docs/reference/stores.md",
             "%s", e.text);
-    else if (!str_eq(mark.uid, cli_text(d->version, "cluster_uid")))
+    else if (!str_eq(q.mark.uid, cli_text(d->version, "cluster_uid")))
         fault(d, "store", "see docs/reference/stores.md, \"Whose the store is\"",
             "%s is not marked as this cluster's", url);
     else

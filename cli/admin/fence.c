@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "ckpt/store/marker.h"
-#include "ckpt/store/store_net.h"
 #include "cli/keys.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,34 +17,28 @@ struct fence {
     int64_t epoch;
     bool writes;
     int n;
+    const char *cluster; /* of the place in hand */
 };
 
-static int fence_marker(struct fence *f, struct store *s, const char *cluster, struct err *e)
+static int fence_marker(void *ctx, struct store *s, struct err *e)
 {
+    struct fence *f = ctx;
     struct marker mark;
-    int rc = marker_read(s, cluster, &mark, e);
+    int rc = marker_read(s, f->cluster, &mark, e);
     if (rc != 0 || mark.generation == 0 || !str_eq(mark.uid, f->uid))
         return rc; /* another cluster's store by now: it is no place to fence */
     if (!f->writes && mark.epoch > f->epoch)
         f->epoch = mark.epoch;
     if (f->writes)
-        rc = marker_write(s, cluster, &mark, f->uid, f->epoch, clock_wall(&clock_system).ms, e);
+        rc = marker_write(s, f->cluster, &mark, f->uid, f->epoch, clock_wall(&clock_system).ms, e);
     f->n += rc == 0;
     return rc;
 }
 
 static int fence_place(struct fence *f, const char *cluster, const char *url, struct err *e)
 {
-    struct store_net *net = NULL;
-    struct store *s;
-    int rc = keys_get(url, &net, e);
-    if (rc == 0)
-        rc = store_open(url, &(struct store_options){.net = net, .existing = true}, &s, e);
-    if (rc == 0) {
-        rc = fence_marker(f, s, cluster, e);
-        store_close(s);
-    }
-    store_net_destroy(net);
+    f->cluster = cluster;
+    int rc = keys_with_store(url, fence_marker, f, e);
     if (rc == ERR_NOT_FOUND && str_starts(url, "file:"))
         return 0; /* gone with the machine */
     return rc == 0 ? 0 : err_wrap(e, "fence the earlier belayd in the checkpoint store %s", url);
