@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Blocks that two files share (FICLONERANGE: XFS, btrfs, bcachefs): a restore need not write
- * content that is on this disk already. What was cloned is verified in the restored file, which
- * nobody else can change, and not in its source.
+ * content that is on this disk already. The hash is computed from the restored file, which only the
+ * agent can change, not from the source.
  */
 #ifndef BELAY_CKPT_CLONE_H
 #define BELAY_CKPT_CLONE_H

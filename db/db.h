@@ -76,7 +76,7 @@ struct token_row {
     char user[CORE_NAME_MAX]; /* API token: its user */
     bool admin;
     char role[16]; /* API token: gives no more than this role; "" = what its user has */
-    char scope[CORE_NAME_MAX + 8];               /* API token: what it is for; "" = everything */
+    char scope[CORE_NAME_MAX + 8];               /* API token: its scope; "" = unlimited */
     char pool[CORE_NAME_MAX];                    /* join token: the pool the node joins */
     struct wall created_at, expires_at, used_at; /* used_at WALL_NONE = never */
     char key_hash[65];                           /* join token: the key that used it */
@@ -104,7 +104,7 @@ struct audit_row {
     int64_t seq; /* 1, 2, ... without gaps; set by the commit */
     struct wall at;
     char request[40];         /* X-Request-Id of its reply */
-    char user[CORE_NAME_MAX]; /* "" = nobody that is known */
+    char user[CORE_NAME_MAX]; /* "" = not authenticated */
     char source[128];         /* address or socket, with uid, token or node */
     char route[72];           /* "POST /api/v1/jobs/#/cancel" */
     char object[48];          /* the numbers in its path, or of what it made; may be "" */

@@ -100,7 +100,7 @@ static int give(const struct store_file *f, const char *path, struct err *e)
 {
     if (!f->owner || lchown(path, f->owner->uid, f->owner->gid) == 0 || errno == EPERM)
         return 0;
-    /* removed meanwhile: made again by whoever needs it */
+    /* a concurrent cleaning has removed it; the create that needs it makes it again */
     return errno == ENOENT ? 0 : err_errno(e, errno, "change the owner of %s", path);
 }
 
