@@ -329,7 +329,7 @@ static void a_stop_is_recorded_on_a_full_disk(void **state)
     world_until_said(w, "stopping");
     world_kill_agent(w, SIGKILL);
     char *path = world_task_path(w, 1, 1, "state.json"), *text = world_read(path);
-    assert_true(text && strstr(text, "\"stop\":\"user\""));
+    assert_true(text && strstr(text, "\"stop\":\"cancelled\""));
     world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "it has ended");

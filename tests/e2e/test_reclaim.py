@@ -48,7 +48,7 @@ class Reclaim(unittest.TestCase):
             self.assertRegex(
                 l.belay("show", str(job)),
                 "RESTART +LOST +WAIT +LAUNCH +BOOT +AGENT +PLACE +PREPARE +RESTORE +DOWN +WARM-UP *\n"
-                r" +2( +\d+m?s){10} *\n",
+                r" +2( +[\d.]+m?s){10} *\n",
             )
             self.check_log(l.log(job), shown)
             self.assertEqual(followed, l.log(job))
