@@ -8,6 +8,7 @@
  *   3. Prices change only inside a step, after all running instances were billed up to it.
  */
 #include "emulator/region.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -74,7 +75,9 @@ void region_init(struct region *r, const struct region_options *o, struct journa
         .o = o, .journal = journal, .ops = ops, .ctx = ctx, .start = now, .now = now};
     market_init(&r->market, pools, n_pools, now);
     prng_init(&r->prng, o->seed);
-    prng_init(&r->ids, o->seed + 1);
+    /* Unique among the providers too, whose seeds are the same by default: the machines of all have
+     * their directories in one. */
+    prng_init(&r->ids, o->seed + 1 + hash_text(o->provider ? o->provider : "aws"));
     prng_init(&r->request_ids, o->seed + 2);
     prng_init(&r->volume_ids, o->seed + 3);
     add_first_volumes(r, now);

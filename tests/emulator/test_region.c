@@ -385,6 +385,28 @@ static void ids_do_not_depend_on_how_often_was_asked(void **state)
     world_stop(&b);
 }
 
+/* The machines of two providers with the same seed are in one directory. Azure draws numbers for
+ * other ids between those of its instances. */
+static void ids_of_two_providers_differ(void **state)
+{
+    struct region_options aws = {.seed = 1}, azure = {.provider = "azure", .seed = 1};
+    struct region a, b;
+    struct journal journal = {0};
+    uint64_t ids[100];
+    (void)state;
+    region_init(&a, &aws, &journal, NULL, 0, NULL, NULL, (struct wall){0});
+    region_init(&b, &azure, &journal, NULL, 0, NULL, NULL, (struct wall){0});
+    for (size_t i = 0; i < 100; i++)
+        ids[i] = prng_u64(&a.ids);
+    for (size_t k = 0; k < 100; k++) {
+        uint64_t other = prng_u64(&b.ids);
+        for (size_t i = 0; i < 100; i++)
+            assert_int_not_equal(ids[i], other);
+    }
+    region_deinit(&a);
+    region_deinit(&b);
+}
+
 static void the_journal_tells_the_story_and_the_state_the_sums(void **state)
 {
     struct world w;
@@ -538,6 +560,7 @@ int main(void)
         cmocka_unit_test(scripted_events_happen_in_order_and_on_time),
         cmocka_unit_test(events_reach_only_those_they_mean),
         cmocka_unit_test(ids_do_not_depend_on_how_often_was_asked),
+        cmocka_unit_test(ids_of_two_providers_differ),
         cmocka_unit_test(the_journal_tells_the_story_and_the_state_the_sums),
         cmocka_unit_test(events_find_their_provider),
         cmocka_unit_test(bad_events_are_refused_with_the_reason),
