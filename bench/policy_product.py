@@ -6,7 +6,8 @@ core decides, as in belayd: an offer's state is known only from the launches tha
 machine boots, a job restores, and waits for its saves.
 
     scripts/bench policy --product [--windows N] [--zones N,...] [--slack S,...]
-        [--limit saves|work] [--history 2022|none] [--boots varied|constant] [--keep DIR]
+        [--limit saves|work] [--history 2022|none] [--boots varied|constant] [--hindsight]
+        [--keep DIR]
 
 A cell is a number of zones and a slack; in each of its windows a log of 60 jobs runs once under
 each policy. The windows differ in their zones and in their part of the trace. --keep keeps the
@@ -23,7 +24,9 @@ a market, as a new installation does. Boots vary, so that belayd has to estimate
 those that it has seen; with --boots constant all take the median.
 
 Beside each cell stands the optimum's own figure: what the jobs would have cost, each alone, if the
-future was known (bench/product_best.c).
+future was known (bench/product_best.c). With --hindsight another one does: belay's cost if it has
+observed the judged traces themselves before the log. That bounds what better learning could gain,
+the classes of the table being what they are.
 """
 
 import argparse
@@ -53,7 +56,7 @@ SLACKS = (1.04, 1.08, 1.17, 1.3, 1.6)
 MIXED = "mixed"
 WINDOWS = 3
 LIMIT_SAVES, LIMIT_WORK = "saves", "work"
-HISTORY_2022, HISTORY_NONE = "2022", "none"
+HISTORY_2022, HISTORY_NONE, HISTORY_JUDGED = "2022", "none", "judged"
 BOOTS_VARIED, BOOTS_CONSTANT = "varied", "constant"
 
 OURS, ALONE = "belay", "on-dem"
@@ -171,7 +174,11 @@ class Window:
         self.market += ["--notice", "%ds" % NOTICE_S]
         if boots == BOOTS_VARIED:
             self.market += ["--boot-tail", "%ds" % BOOT_P95_S]
-        for zone, path in zip(self.zones, observed(top) if history == HISTORY_2022 else ()):
+        before = {
+            HISTORY_2022: observed(top),
+            HISTORY_JUDGED: [self.traces[zone] for zone in self.zones],
+        }
+        for zone, path in zip(self.zones, before.get(history, ())):
             self.market += ["--observed", "%s=%s" % (zone, path)]
 
     def run(self, policy, directory):
@@ -245,21 +252,22 @@ HEAD = "%-5s %-5s" % ("zones", "slack")
 
 
 def head():
-    return "%s %s | %s | %-6s %6s | %7s %6s | %s" % (
+    return "%s %s | %s | %-6s %6s %6s | %7s %6s | %s" % (
         HEAD,
         " ".join("%6s" % name for name in POLICIES if name != ALONE),
         " ".join("%6s" % name for name in POLICIES),
         "least",
         "ratio",
+        "hindsg",
         "optimum",
         "ratio",
         "restarts boot restore save lost, h a job",
     )
 
 
-def row(n_zones, slack, cells, optimum_uusd):
+def row(n_zones, slack, cells, optimum_uusd, hindsight):
     ours = cells[OURS]
-    return "%-5s %-5s %s | %s | %-6s %6.3f | %7.2f %6.3f | %8.2f %s" % (
+    return "%-5s %-5s %s | %s | %-6s %6.3f %6s | %7.2f %6.3f | %8.2f %s" % (
         n_zones,
         slack,
         " ".join(
@@ -270,6 +278,7 @@ def row(n_zones, slack, cells, optimum_uusd):
         " ".join("%6d" % cells[name].late for name in POLICIES),
         cheapest(cells),
         ratio(cells),
+        "%.3f" % (hindsight.uusd / cells[cheapest(cells)].uusd) if hindsight else "-",
         100 * optimum_uusd / cells[ALONE].uusd,
         ours.uusd / optimum_uusd,
         ours.restarts,
@@ -280,23 +289,31 @@ def row(n_zones, slack, cells, optimum_uusd):
 
 
 def judge(belay, optimum, top, o, directory, progress, on_cell):
-    """Runs the cells of options(); calls on_cell(zones, slack, policy -> Cell, cost of the optimum)
-    in their order. optimum: bench_product_best."""
+    """Runs the cells of options(); calls on_cell(zones, slack, policy -> Cell, cost of the optimum,
+    Cell in hindsight or None) in their order. optimum: bench_product_best."""
     wanted = [(n, slack) for n in o.zones for slack in o.slack]
-    windows = {
-        (n, slack): [
-            Window(belay, top, n, slack, i, o.windows, o.limit, o.history, o.boots)
-            for i in range(o.windows)
-        ]
-        for n, slack in wanted
-    }
+
+    def windows_after(history):
+        return {
+            (n, slack): [
+                Window(belay, top, n, slack, i, o.windows, o.limit, history, o.boots)
+                for i in range(o.windows)
+            ]
+            for n, slack in wanted
+        }
+
+    windows = windows_after(o.history)
+    judged = windows_after(HISTORY_JUDGED) if o.hindsight else {}
+    apart = os.path.join(directory, HISTORY_JUDGED)  # its inputs have the same names
+    os.makedirs(apart, exist_ok=True)
     done = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs, optima = {}, {}
+        runs, optima, hindsight = {}, {}, {}
         for of, logs in windows.items():
             for policy in POLICIES:
                 runs[*of, policy] = [pool.submit(log.run, policy, directory) for log in logs]
             optima[of] = [pool.submit(log.optimum_uusd, optimum) for log in logs]
+            hindsight[of] = [pool.submit(log.run, OURS, apart) for log in judged.get(of, ())]
         try:
             for n, slack in wanted:
                 cells = {}
@@ -305,7 +322,9 @@ def judge(belay, optimum, top, o, directory, progress, on_cell):
                     done += len(results)
                     progress(done, len(wanted) * len(POLICIES) * o.windows, results)
                     cells[policy] = Cell([result for result, _ in results])
-                on_cell(n, slack, cells, sum(run.result() for run in optima[n, slack]))
+                least = sum(run.result() for run in optima[n, slack])
+                known = [run.result()[0] for run in hindsight[n, slack]]
+                on_cell(n, slack, cells, least, Cell(known) if known else None)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -332,6 +351,7 @@ def options(words):
     parser.add_argument("--limit", choices=[LIMIT_SAVES, LIMIT_WORK], default=LIMIT_SAVES)
     parser.add_argument("--history", choices=[HISTORY_2022, HISTORY_NONE], default=HISTORY_2022)
     parser.add_argument("--boots", choices=[BOOTS_VARIED, BOOTS_CONSTANT], default=BOOTS_VARIED)
+    parser.add_argument("--hindsight", action="store_true")
     parser.add_argument("--keep", metavar="DIR")
     found = parser.parse_args(words)
     if found.windows < 1:
@@ -342,6 +362,7 @@ def options(words):
 def bench(belay, optimum, top, words):
     o = options(words)
     ratios, to_optimum, late = [], [], {policy: 0 for policy in POLICIES}
+    in_hindsight = []
 
     def progress(done, of, results):
         if o.keep:
@@ -350,10 +371,12 @@ def bench(belay, optimum, top, words):
         if sys.stderr.isatty():
             print("\r%d of %d simulations" % (done, of), end="\r", file=sys.stderr, flush=True)
 
-    def on_cell(n, slack, cells, optimum_uusd):
-        print(row(n, slack, cells, optimum_uusd), flush=True)
+    def on_cell(n, slack, cells, optimum_uusd, hindsight):
+        print(row(n, slack, cells, optimum_uusd, hindsight), flush=True)
         ratios.append(ratio(cells))
         to_optimum.append(cells[OURS].uusd / optimum_uusd)
+        if hindsight:
+            in_hindsight.append(hindsight.uusd / cells[cheapest(cells)].uusd)
         for policy in POLICIES:
             late[policy] += cells[policy].late
 
@@ -364,7 +387,7 @@ def bench(belay, optimum, top, words):
         return
     print(
         "Cost in %% of on-demand only; late jobs; the cheapest reference, and belay's cost relative"
-        " to it; the optimum, and belay's cost relative to that; of belay: restarts, and hours a job"
+        " to it, and if it has learned from the judged traces; the optimum, and belay's cost relative to that; of belay: restarts, and hours a job"
         " of boot, restore, saves and lost work.\n"
         "%d windows of %d jobs a cell. Each job takes %d h on-demand with its saves of %d s; mixed:"
         " %d to %d h, any slack. Its time limit %s the saves.\nBoots take %d s%s. belayd %s, and"
@@ -398,3 +421,5 @@ def bench(belay, optimum, top, words):
             ", ".join("%s %d" % of for of in late.items()),
         )
     )
+    if in_hindsight:
+        print("learned from the judged traces: mean ratio %.3f" % (sum(in_hindsight) / len(ratios)))
