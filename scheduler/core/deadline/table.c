@@ -45,9 +45,19 @@ struct steps {
     float part;
 };
 
-/* Vectors of eight: nearly all of the work is here, so it is vectorised with every compiler,
- * optimisation level and sanitizer. */
-typedef float eight_floats __attribute__((vector_size(32), aligned(4), may_alias));
+/* Nearly all of the work is in loops over a row. They are vectorised with every compiler and
+ * optimisation level, and sanitizers do not check them: that took four times as long. They work on
+ * whole blocks, and a row has room for one after its last element. */
+#define BLOCK 16
+#define VECTORISED __attribute__((no_sanitize("address", "undefined")))
+typedef float four_floats __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t four_masks __attribute__((vector_size(16)));
+
+/* A part of an expected value. */
+struct term {
+    const float *from;
+    float chance;
+};
 
 struct deadline_maker {
     const struct deadline_chain *c;
@@ -59,8 +69,9 @@ struct deadline_maker {
     struct values now, before;
     struct ahead ahead;
     struct expected expected;
-    float *costs[DEADLINE_ACTS]; /* of one class, by work */
-    size_t time;                 /* computed up to there */
+    float *costs[DEADLINE_ACTS]; /* of one class, by work; only those to stay are rows of its own */
+    struct term terms[2 * K];
+    size_t time; /* computed up to there */
 };
 
 static float *row(const struct deadline_maker *m, float *values, unsigned k)
@@ -95,8 +106,8 @@ static void allocate(struct deadline_maker *m)
 {
     const size_t n = m->width * K;
     const size_t starts = 2 * m->restart.whole + m->moving;
-    float *rest = m->memory = mem_array(
-        2 * (3 + 3 + starts) * n + starts * n + (DEADLINE_ACTS + 4) * m->width, sizeof(float));
+    float *rest = m->memory =
+        mem_array(2 * (3 + 3 + starts) * n + starts * n + (2 + 4) * m->width, sizeof(float));
 
     carve_values(m, &m->now, &rest);
     carve_values(m, &m->before, &rest);
@@ -106,8 +117,8 @@ static void allocate(struct deadline_maker *m)
     }
     for (size_t j = 0; j < m->moving; j++)
         m->ahead.move[j] = carve(&rest, n);
-    for (size_t i = 0; i < DEADLINE_ACTS; i++)
-        m->costs[i] = carve(&rest, m->width);
+    m->costs[DEADLINE_ON_DEMAND_STAY] = carve(&rest, m->width);
+    m->costs[DEADLINE_SPOT_STAY] = carve(&rest, m->width);
     m->expected.idle = carve(&rest, m->width);
     m->expected.sure = carve(&rest, m->width);
     m->expected.spot = carve(&rest, m->width);
@@ -138,9 +149,34 @@ static void fill_edge(struct deadline_maker *m, size_t work)
     }
 }
 
-static float least(float a, float b)
+VECTORISED static inline four_floats load(const float *from)
 {
-    return a < b ? a : b;
+    return *(const four_floats *)from;
+}
+
+VECTORISED static inline void store(float *to, four_floats v)
+{
+    *(four_floats *)to = v;
+}
+
+/* to = the lesser of both; `to` may be one of them. */
+VECTORISED static void take_least(
+    const float *a, const float *b, size_t low, size_t high, float *to)
+{
+    size_t w = low;
+
+    for (; w + 4 <= high + 1; w += 4) {
+        const four_floats x = load(a + w), y = load(b + w);
+        const four_masks less = x < y;
+        store(to + w, (four_floats)((less & (four_masks)x) | (~less & (four_masks)y)));
+    }
+    for (; w <= high; w++)
+        to[w] = a[w] < b[w] ? a[w] : b[w];
+}
+
+static void copy(const float *from, size_t low, size_t high, float *to)
+{
+    memcpy(to + low, from + low, (high + 1 - low) * sizeof *to);
 }
 
 /* In a move on-demand takes over until the switch has begun. */
@@ -152,8 +188,10 @@ static void compute_ahead_of_moves(struct deadline_maker *m, size_t low, size_t 
             const float *move = row(m, m->before.move[j], k),
                         *lost = row(m, is_switching(m, j) ? m->before.idle : m->before.sure, k);
             float *next = row(m, m->ahead.move[j], k);
-            for (size_t w = low; w <= high; w++)
-                next[w] = up ? least(move[w], lost[w]) : lost[w];
+            if (up)
+                take_least(move, lost, low, high, next);
+            else
+                copy(lost, low, high, next);
         }
     }
 }
@@ -168,99 +206,100 @@ static void compute_ahead(struct deadline_maker *m, size_t low, size_t high)
                         *sure_boot = row(m, m->before.sure_boot[j], k);
             float *next = row(m, m->ahead.boot[j], k),
                   *next_sure = row(m, m->ahead.sure_boot[j], k);
-            for (size_t w = low; w <= high; w++) {
-                next[w] = up ? least(boot[w], idle[w]) : idle[w];
-                next_sure[w] = least(sure_boot[w], idle[w]);
-            }
+            if (up)
+                take_least(boot, idle, low, high, next);
+            else
+                copy(idle, low, high, next);
+            take_least(sure_boot, idle, low, high, next_sure);
         }
     }
 }
 
-static void add(
-    float chance, const float *restrict from, size_t low, size_t high, float *restrict to)
+/* out = base + the sum of n terms, added in their order. */
+VECTORISED static void sum_terms(
+    const struct term *terms, size_t n, float base, size_t low, size_t high, float *out)
 {
-    size_t w = low;
-
-    for (; w + 8 <= high + 1; w += 8)
-        *(eight_floats *)(to + w) += chance * *(const eight_floats *)(from + w);
-    for (; w <= high; w++)
-        to[w] += chance * from[w];
+    for (size_t w = low; w <= high; w += BLOCK) {
+        const four_floats none = {0};
+        four_floats a = none + base, b = a, c = a, d = a;
+        for (const struct term *t = terms; t < terms + n; t++) {
+            const float chance = t->chance, *from = t->from + w;
+            a += chance * load(from);
+            b += chance * load(from + 4);
+            c += chance * load(from + 8);
+            d += chance * load(from + 12);
+        }
+        store(out + w, a);
+        store(out + w + 4, b);
+        store(out + w + 8, c);
+        store(out + w + 12, d);
+    }
 }
 
 /* out = base + E[kept, or lost if the favourite moved]; one class. */
 static void expect(struct deadline_maker *m, unsigned k, float base, float *kept, float *lost,
     size_t low, size_t high, float *out)
 {
-    for (size_t w = low; w <= high; w++)
-        out[w] = base;
-    for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
-        const struct deadline_step *s = &m->c->steps[i];
-        add(s->chance, row(m, s->moved ? lost : kept, s->to), low, high, out);
+    const size_t first = m->c->first[k], n = m->c->first[k + 1] - first;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct deadline_step *s = &m->c->steps[first + i];
+        m->terms[i] = (struct term){row(m, s->moved ? lost : kept, s->to), s->chance};
     }
+    sum_terms(m->terms, n, base, low, high, out);
 }
 
-/* Terms common to all actions. */
-static void expect_all(struct deadline_maker *m, unsigned k, size_t low, size_t high)
+/* On spot: kept, or lost or moved. */
+static void expect_on_spot(struct deadline_maker *m, unsigned k, size_t low, size_t high)
 {
-    const bool up = deadline_class_is_up((uint16_t)k);
-    const struct expected *e = &m->expected;
-    const size_t bytes = (high - low + 1) * sizeof(float);
+    const size_t first = m->c->first[k], n = m->c->first[k + 1] - first;
 
-    memset(e->idle + low, 0, bytes);
-    memset(e->sure + low, 0, bytes);
-    memset(e->spot + low, 0, bytes);
-    for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
-        const struct deadline_step *s = &m->c->steps[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct deadline_step *s = &m->c->steps[first + i];
         const bool kept = !s->moved && deadline_class_is_up(s->to);
-        add(s->chance, row(m, m->before.idle, s->to), low, high, e->idle);
-        add(s->chance, row(m, m->before.sure, s->to), low, high, e->sure);
-        if (up)
-            add(s->chance, row(m, kept ? m->before.spot : m->before.idle, s->to), low, high,
-                e->spot);
+        m->terms[i] =
+            (struct term){row(m, kept ? m->before.spot : m->before.idle, s->to), s->chance};
     }
+    sum_terms(m->terms, n, 0, low, high, m->expected.spot);
 }
 
-/* Running for a step reduces the work; the last step of a start partly does not. */
-static void run_through(
-    const float *e, float price, float part, size_t low, size_t high, float *stay, float *start)
+/* Running for a step reduces the work ... */
+VECTORISED static void run_through(
+    const float *e, float price, size_t low, size_t high, float *stay)
+{
+    for (size_t w = low; w <= high; w += 4)
+        store(stay + w, price + load(e + w - 1));
+}
+
+/* ... and the last step of a start partly does not. */
+VECTORISED static void start_through(
+    const float *e, float price, float part, size_t low, size_t high, float *start)
 {
     const float rest = 1 - part;
-    size_t w = low;
 
-    for (; w + 8 <= high + 1; w += 8) {
-        const eight_floats less = *(const eight_floats *)(e + w - 1),
-                           same = *(const eight_floats *)(e + w);
-        *(eight_floats *)(stay + w) = price + less;
-        *(eight_floats *)(start + w) = price + rest * less + part * same;
-    }
-    for (; w <= high; w++) {
-        stay[w] = price + e[w - 1];
-        start[w] = price + rest * e[w - 1] + part * e[w];
-    }
+    for (size_t w = low; w <= high; w += 4)
+        store(start + w, price + rest * load(e + w - 1) + part * load(e + w));
 }
 
 /* Of a move to spot; the class is up. Its last step is partly the rest of the boot, beside
  * on-demand, partly the rest of the switch. */
 static void find_costs_of_moves(struct deadline_maker *m, unsigned k, size_t low, size_t high)
 {
-    const float price = (float)m->t->price, part = m->switching.part;
-    const float *e = m->expected.spot;
-    float *last = row(m, m->now.move[0], k), *beside = m->expected.beside;
+    const float price = (float)m->t->price;
+    float *beside = m->expected.beside;
     size_t j = 1;
 
-    for (size_t w = low; w <= high; w++)
-        last[w] = price + m->boot.part + (1 - part) * e[w - 1] + part * e[w];
+    start_through(m->expected.spot, price + m->boot.part, m->switching.part, low, high,
+        row(m, m->now.move[0], k));
     for (; j <= m->switching.whole; j++)
         expect(m, k, price, m->ahead.move[j - 1], m->before.idle, low, high,
             row(m, m->now.move[j], k));
     for (; j <= m->moving; j++) {
         float *out = row(m, m->now.move[j], k);
         expect(m, k, 1 + price, m->ahead.move[j - 1], m->before.sure, low - 1, high, beside);
-        for (size_t w = low; w <= high; w++)
-            out[w] = beside[w - 1];
+        copy(beside - 1, low, high, out);
     }
-    memcpy(m->costs[DEADLINE_SPOT_MOVE] + low, row(m, m->now.move[m->moving], k) + low,
-        (high - low + 1) * sizeof(float));
+    m->costs[DEADLINE_SPOT_MOVE] = row(m, m->now.move[m->moving], k);
 }
 
 static void find_costs(struct deadline_maker *m, unsigned k, size_t low, size_t high)
@@ -269,24 +308,34 @@ static void find_costs(struct deadline_maker *m, unsigned k, size_t low, size_t 
     const struct values *b = &m->before, *n = &m->now;
     const float price = (float)m->t->price;
 
-    expect_all(m, k, low - 1, high);
-    memcpy(m->costs[DEADLINE_WAIT] + low, m->expected.idle + low, (high - low + 1) * sizeof(float));
-    run_through(m->expected.sure, 1, m->restart.part, low, high, m->costs[DEADLINE_ON_DEMAND_STAY],
-        row(m, n->sure_boot[0], k));
+    expect(m, k, 0, b->idle, b->idle, low - 1, high, m->expected.idle);
+    expect(m, k, 0, b->sure, b->sure, low - 1, high, m->expected.sure);
+    m->costs[DEADLINE_WAIT] = m->expected.idle;
+    run_through(m->expected.sure, 1, low, high, m->costs[DEADLINE_ON_DEMAND_STAY]);
+    start_through(m->expected.sure, 1, m->restart.part, low, high, row(m, n->sure_boot[0], k));
     for (size_t j = 1; j <= m->restart.whole; j++)
         expect(m, k, 1, a->sure_boot[j - 1], a->sure_boot[j - 1], low, high,
             row(m, n->sure_boot[j], k));
-    memcpy(m->costs[DEADLINE_ON_DEMAND_START] + low,
-        row(m, n->sure_boot[m->restart.whole], k) + low, (high - low + 1) * sizeof(float));
+    m->costs[DEADLINE_ON_DEMAND_START] = row(m, n->sure_boot[m->restart.whole], k);
     if (!deadline_class_is_up((uint16_t)k))
         return;
-    run_through(m->expected.spot, price, m->restart.part, low, high, m->costs[DEADLINE_SPOT_STAY],
-        row(m, n->boot[0], k));
+    expect_on_spot(m, k, low - 1, high);
+    run_through(m->expected.spot, price, low, high, m->costs[DEADLINE_SPOT_STAY]);
+    start_through(m->expected.spot, price, m->restart.part, low, high, row(m, n->boot[0], k));
     for (size_t j = 1; j <= m->restart.whole; j++)
         expect(m, k, price, a->boot[j - 1], b->idle, low, high, row(m, n->boot[j], k));
-    memcpy(m->costs[DEADLINE_SPOT_START] + low, row(m, n->boot[m->restart.whole], k) + low,
-        (high - low + 1) * sizeof(float));
+    m->costs[DEADLINE_SPOT_START] = row(m, n->boot[m->restart.whole], k);
     find_costs_of_moves(m, k, low, high);
+}
+
+/* The least of `to` and of an action that needs this much slack. */
+static void admit(
+    const float *action, struct steps slack, size_t time, size_t low, size_t high, float *to)
+{
+    const size_t need = slack.whole + (slack.part > 0);
+
+    if (time >= low + need)
+        take_least(to, action, low, time - need < high ? time - need : high, to);
 }
 
 /* The minimum in each mode. */
@@ -295,30 +344,24 @@ static void settle(struct deadline_maker *m, unsigned k, size_t time, size_t low
     float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k),
           *spot = row(m, m->now.spot, k);
     float *const *costs = m->costs;
-    const float *wait = costs[DEADLINE_WAIT], *sure_start = costs[DEADLINE_ON_DEMAND_START],
-                *sure_stay = costs[DEADLINE_ON_DEMAND_STAY];
-    const float *spot_start = costs[DEADLINE_SPOT_START], *spot_move = costs[DEADLINE_SPOT_MOVE],
-                *spot_stay = costs[DEADLINE_SPOT_STAY];
-    const float restart = (float)m->restart.whole + m->restart.part,
-                switching = (float)m->switching.whole + m->switching.part;
+    const float restart = (float)m->restart.whole + m->restart.part;
     const bool up = deadline_class_is_up((uint16_t)k);
 
-    for (size_t w = low; w <= high; w++) {
-        float best = least(wait[w], sure_start[w]), from_sure = least(wait[w], sure_stay[w]);
-        if (up && (float)(time - w) >= switching)
-            from_sure = least(from_sure, spot_move[w]);
-        if (up && (float)(time - w) >= restart)
-            best = least(best, spot_start[w]);
-        idle[w] = best;
-        sure[w] = from_sure;
-        spot[w] = up ? least(best, spot_stay[w]) : best;
+    take_least(costs[DEADLINE_WAIT], costs[DEADLINE_ON_DEMAND_START], low, high, idle);
+    take_least(costs[DEADLINE_WAIT], costs[DEADLINE_ON_DEMAND_STAY], low, high, sure);
+    if (up) {
+        admit(costs[DEADLINE_SPOT_MOVE], m->switching, time, low, high, sure);
+        admit(costs[DEADLINE_SPOT_START], m->restart, time, low, high, idle);
+        take_least(idle, costs[DEADLINE_SPOT_STAY], low, high, spot);
+    } else {
+        copy(idle, low, high, spot);
     }
     if (high < time)
         return;
     /* Without slack: on-demand for good, unless spot is still up. */
     idle[high] = (float)high + restart;
     sure[high] = (float)high;
-    spot[high] = up ? spot_stay[high] : idle[high];
+    spot[high] = up ? costs[DEADLINE_SPOT_STAY][high] : idle[high];
 }
 
 static void keep(const struct deadline_maker *m, unsigned k, size_t time, size_t low, size_t high)
@@ -342,6 +385,7 @@ static void make_time(struct deadline_maker *m, size_t time)
     const size_t high = time < m->t->work_steps ? time : m->t->work_steps;
     struct values swap = m->now;
 
+    assert(low >= 1 && high + BLOCK < m->width);
     if (time <= m->t->work_steps)
         fill_edge(m, time);
     compute_ahead(m, low, high);
@@ -395,7 +439,7 @@ struct deadline_maker *deadline_maker_create(struct deadline_table *t,
     assert(price > 0);
     *m = (struct deadline_maker){.c = c,
         .t = t,
-        .width = work + 1,
+        .width = work + 1 + BLOCK,
         .restart = in_steps(starts->restart),
         .boot = in_steps(starts->boot),
         .switching = in_steps(starts->switching)};
