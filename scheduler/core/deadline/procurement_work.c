@@ -5,6 +5,7 @@
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/lifecycle/apply_job.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 #include "scheduler/core/model/state.h"
 
 /* Assumed error of the remaining work shown by progress: 5 % once a twentieth is done, five times
@@ -72,6 +73,12 @@ static int64_t pauses_ms(struct saves s, int64_t unsaved_ms, int64_t work_ms)
         paused = 0;
     }
     return (since + work_ms - 1) / s.every_ms * s.pause_ms - paused; /* none at its end */
+}
+
+/* The most work in this time on the clock, of which pauses are a part. */
+static int64_t work_within_ms(struct saves s, int64_t ms)
+{
+    return s.every_ms == 0 || ms == 0 ? ms : ms - (ms - 1) / (s.every_ms + s.pause_ms) * s.pause_ms;
 }
 
 void procurement_saved(struct attempt *a, struct wall saved_at, int64_t pause_ms)
@@ -206,8 +213,21 @@ struct work_terms procurement_work_terms(const struct model *m, const struct job
         .margin_pct = m->deadline.options.work_margin_pct};
 }
 
+/* Whether an attempt that reaches --time ends the job. */
+static bool is_ended_by_limit(const struct job *j)
+{
+    return retries_left(&j->row, RETRY_TIMEOUT) == 0;
+}
+
+/* The most work that --time leaves it; 0: there is no limit. */
+static int64_t limit_ms(const struct job *j, struct saves s, int64_t time_limit_ms)
+{
+    return is_ended_by_limit(j) ? work_within_ms(s, time_limit_ms) : time_limit_ms;
+}
+
 /* Work without pauses; the header says what --time bounds. */
-static struct work_left work_alone(const struct job *j, const struct work_terms *t, struct wall now)
+static struct work_left work_alone(
+    const struct job *j, const struct work_terms *t, struct saves s, struct wall now)
 {
     const struct job_row *r = &j->row;
     int64_t done = max_i64(done_ms(j, now) - warmed_ms(j, now), 0);
@@ -218,9 +238,10 @@ static struct work_left work_alone(const struct job *j, const struct work_terms 
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
     if (t->shown_ms > 0)
         worst = done + left + shown_margin_ms(r, t->shown_ms, left);
-    bool is_limited = t->time_limit_ms > 0 && worst >= t->time_limit_ms;
+    const int64_t most = limit_ms(j, s, t->time_limit_ms);
+    bool is_limited = most > 0 && worst >= most;
     if (is_limited)
-        worst = t->time_limit_ms; /* one attempt is ended then */
+        worst = most;
     return (struct work_left){.ms = left,
         .worst_ms = max_i64(left, worst - done),
         .whole_ms = whole,
@@ -232,11 +253,12 @@ struct work_left procurement_work_left_if(
     const struct job *j, const struct work_terms *t, struct wall now)
 {
     struct saves s = saves_of(j);
-    struct work_left w = work_alone(j, t, now);
+    struct work_left w = work_alone(j, t, s, now);
     int64_t unsaved = since_save_ms(j, now), pauses = pauses_ms(s, unsaved, w.ms);
     if (j->row.save_ms > 0) {
-        w.worst_pauses_ms = pauses_ms(s, unsaved, w.worst_ms);
-        w.worst_ms += w.worst_pauses_ms;
+        int64_t added = pauses_ms(s, unsaved, w.worst_ms);
+        w.worst_pauses_ms = w.source == WORST_BY_LIMIT && is_ended_by_limit(j) ? 0 : added;
+        w.worst_ms += added;
     } else { /* the margin is for all that is not known yet */
         int64_t assumed = pauses_ms(saves_unknown(j), 0, w.ms);
         if (w.ms + assumed > w.worst_ms) {
@@ -256,7 +278,11 @@ struct work_left procurement_work_left_if(
 struct first_save procurement_work_first_save(const struct job *j, const struct work_left *w)
 {
     const struct saves s = saves_unknown(j);
-    const int64_t shown_ms = w->ms + over_ms(w->ms, SHOWN_PCT) + pauses_ms(s, 0, w->ms);
+    const int64_t most_ms = limit_ms(j, s, j->row.spec.time_limit_ms);
+    int64_t shown_ms = w->ms + over_ms(w->ms, SHOWN_PCT);
+    if (most_ms > 0)
+        shown_ms = max_i64(w->ms, min_i64(shown_ms, most_ms - w->done_ms));
+    shown_ms += pauses_ms(s, 0, shown_ms);
     return (struct first_save){s.pause_ms, s.every_ms, max_i64(w->worst_ms, shown_ms)};
 }
 

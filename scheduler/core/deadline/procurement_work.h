@@ -16,9 +16,10 @@
  *
  * - done_ms and shown_ms of a job, and the rate of its progress, are run time minus its pauses.
  * - --work is the run time without interruptions, and a save is one.
- * - --time ends one attempt after that time on the clock, pauses included. It bounds the work all
- *   the same, and pauses are added: each attempt may use all of it, so all attempts together may
- *   take longer. If the user meant it with pauses, the reserve is too large by them.
+ * - --time ends an attempt after that time on the clock, pauses included, and with it the job: so
+ *   the work and its pauses are bounded by it, or a run without interruptions would be ended. If
+ *   the job is requeued then (--retry timeout=N), all attempts together may take longer: it bounds
+ *   the work, and pauses are added. It is never less than the expected work and pauses.
  *
  * Pause and interval are those of the last save. Before the first one no pause is expected; in the
  * worst case it is two minutes, unless the margin on the work is more.
@@ -41,7 +42,7 @@ struct work_left {
     int64_t whole_ms, done_ms; /* total, and the completed part */
     int64_t unsaved_ms;        /* completed but unsaved: repeated if the machine is lost now */
     int64_t finish_ms;         /* wall time by which it is to be done */
-    int64_t worst_pauses_ms;   /* pauses in worst_ms */
+    int64_t worst_pauses_ms;   /* pauses in worst_ms that are added to what bounds it */
     enum worst_source source;
 };
 

@@ -526,7 +526,7 @@ static void pauses_of_saves_are_in_the_work_left(void **state)
         const struct work_left w = procurement_work_left(l.m, model_job(l.m, job), l.now.wall);
         assert_in_range(w.unsaved_ms, 0, 1000);
         assert_in_range(model_job(l.m, job)->row.done_ms, 90 * MINUTE_MS - 2000, 90 * MINUTE_MS);
-        if (!shows) /* its limit bounds the work, and pauses are added to it */
+        if (!shows) /* the worst case is never less than what is expected */
             assert_int_equal(w.worst_ms, w.ms);
         lab_deinit(&l);
     }
@@ -736,19 +736,27 @@ static void the_margin_and_what_would_shrink_it_are_named(void **state)
     lab_deinit(&l);
 }
 
-/* Pauses of saves, measured or not, are no part of what the time limit bounds: six hours of work,
- * and a margin of as much. */
-static void a_worst_case_with_pauses_is_not_called_the_time_limit(void **state)
+/* Six hours of work, a margin of as much, and pauses of six minutes each half an hour. The time
+ * limit includes them, unless the job is retried after it. */
+static void pauses_of_saves_are_in_the_time_limit(void **state)
 {
     static const struct {
         int64_t limit_ms;
+        int32_t retries;
         const char *said;
     } measured[] = {
-        {13 * HOUR_MS, "about 6h30m of work (--work) are left, reckoned as up to 13h42m "
-                       "(work_margin 100 %) until its program reports progress"},
-        {10 * HOUR_MS,
+        {15 * HOUR_MS, 0,
+            "about 6h30m of work (--work) are left, reckoned as up to 13h42m (work_margin 100 %) "
+            "until its program reports progress"},
+        {10 * HOUR_MS, 0,
+            "about 6h30m of work (--work) are left, reckoned as up to 9h24m, its time limit "
+            "(--time), until its program reports progress"},
+        {10 * HOUR_MS, 1,
             "about 6h30m of work (--work) are left, reckoned as up to 11h18m, its time limit "
-            "(--time) and 1h48m of pauses of its saves, until its program reports progress"}};
+            "(--time) and 1h48m of pauses of its saves, until its program reports progress"},
+        {380 * MINUTE_MS, 0,
+            "about 6h30m of work (--work) are left, reckoned as up to 6h30m, its time limit "
+            "(--time), until its program reports progress"}};
     (void)state;
     for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
         struct lab l;
@@ -757,6 +765,7 @@ static void a_worst_case_with_pauses_is_not_called_the_time_limit(void **state)
         struct job_row r = job_by(&l, 6 * HOUR_MS, 40 * HOUR_MS);
         r.spec.ckpt_every_ms = EVERY_MS;
         r.spec.time_limit_ms = measured[i].limit_ms;
+        r.spec.retries.n[RETRY_TIMEOUT] = measured[i].retries;
         int64_t job = lab_submit(&l, &r);
         lab_plan(&l);
         begins(&l, job);
@@ -769,6 +778,31 @@ static void a_worst_case_with_pauses_is_not_called_the_time_limit(void **state)
             "until one of its saves has been measured");
         lab_deinit(&l);
     }
+}
+
+/* Without interruptions a job ends within its time limit, so at each save its worst case is what is
+ * left of that: 6 hours of work and 12 pauses of two minutes are 6 h 22 min of 6 h 30. */
+static void a_time_limit_that_includes_the_pauses_leaves_the_slack_as_it_is(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 6 * HOUR_MS, 8 * HOUR_MS);
+    r.spec.ckpt_every_ms = EVERY_MS;
+    r.spec.time_limit_ms = 390 * MINUTE_MS;
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    begins(&l, job);
+    const int64_t end_ms = l.now.wall.ms + r.spec.time_limit_ms;
+    for (int saves = 1; saves <= 4; saves++) {
+        lab_wait(&l, EVERY_MS + PAUSE_MS);
+        saved_with_pause(&l, job, saves, PROGRESS_NONE, PAUSE_MS);
+        const struct work_left w = procurement_work_left(l.m, model_job(l.m, job), l.now.wall);
+        assert_in_range(l.now.wall.ms + w.worst_ms, end_ms - 2000, end_ms + 2000);
+        assert_true(w.worst_ms > w.ms);
+    }
+    lab_deinit(&l);
 }
 
 /* The other remedy: a hundredth is not enough, a twentieth is. */
@@ -1161,7 +1195,8 @@ int main(void)
         cmocka_unit_test(without_on_demand_it_takes_any_offer),
         cmocka_unit_test(the_reported_figures_are_true),
         cmocka_unit_test(the_margin_and_what_would_shrink_it_are_named),
-        cmocka_unit_test(a_worst_case_with_pauses_is_not_called_the_time_limit),
+        cmocka_unit_test(pauses_of_saves_are_in_the_time_limit),
+        cmocka_unit_test(a_time_limit_that_includes_the_pauses_leaves_the_slack_as_it_is),
         cmocka_unit_test(reported_progress_shrinks_the_margin_as_is_said),
         cmocka_unit_test(an_estimate_has_the_deadline_in_it),
         cmocka_unit_test(a_deadline_that_would_allow_spot_is_found),
