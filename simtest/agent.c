@@ -319,7 +319,7 @@ static void acknowledge(struct sim_attempt *x, int64_t sequence)
 
 static enum wire_end end_of(enum wire_end reason)
 {
-    return reason == WIRE_END_NONE ? WIRE_END_USER : reason;
+    return reason == WIRE_END_NONE ? WIRE_END_CANCELLED : reason;
 }
 
 /* A running save that began before the request does not count: the next response repeats it. */

@@ -171,7 +171,7 @@ int record_read_state(const char *path, struct task_state *ret_state, struct err
 {
     int rc = read_table(&state_table, path, ret_state, e);
     if (!rc && ret_state->stop == WIRE_END_UNKNOWN) /* a newer agent's word: cannot be written */
-        ret_state->stop = WIRE_END_USER;
+        ret_state->stop = WIRE_END_CANCELLED;
     return rc;
 }
 

@@ -105,7 +105,7 @@ static bool end_is_on_disk(const struct task *t)
 
 enum wire_end task_end_of(enum wire_end reason)
 {
-    return reason == WIRE_END_NONE || reason == WIRE_END_UNKNOWN ? WIRE_END_USER : reason;
+    return reason == WIRE_END_NONE || reason == WIRE_END_UNKNOWN ? WIRE_END_CANCELLED : reason;
 }
 
 void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)

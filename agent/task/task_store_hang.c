@@ -38,7 +38,7 @@ static bool is_preparing(const struct task *t)
  * that answers with errors, because the data may exist nowhere else. */
 static bool is_unwanted(const struct task *t)
 {
-    return t->supervision.killing || t->state.stop == WIRE_END_USER ||
+    return t->supervision.killing || t->state.stop == WIRE_END_CANCELLED ||
            atomic_load(&t->work.cancel) || (is_preparing(t) && t->state.stop != WIRE_END_NONE);
 }
 

@@ -169,10 +169,10 @@ static void a_task_that_waits_for_a_gpu_can_be_stopped(void **state)
     world_until(w, lacks_gpus, 1, "it waits for one that is not there");
     struct wire_desired_attempt *a = &world_find(w, 1)->a;
     a->want = WIRE_STOP;
-    a->reason = WIRE_END_USER;
+    a->reason = WIRE_END_CANCELLED;
     world_go(w);
     world_until(w, has_ended, 1, "it is stopped");
-    assert_int_equal(world_reported(w, 1)->end, WIRE_END_USER);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_CANCELLED);
     world_forget(w, 1);
     world_go(w);
     world_until(w, is_forgotten, 1, "it is forgotten");

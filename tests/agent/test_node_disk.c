@@ -280,7 +280,7 @@ static void want_stopped(struct world *w, int64_t job)
 {
     struct wire_desired_attempt *a = &world_find(w, job)->a;
     a->want = WIRE_STOP;
-    a->reason = WIRE_END_USER;
+    a->reason = WIRE_END_CANCELLED;
     a->kill_wait_ms = 1000;
     world_go(w);
 }
@@ -307,7 +307,7 @@ static void an_agent_starts_on_a_full_disk_and_stops_the_job_that_filled_it(void
     want_stopped(w, 2);
     make_space(w);
     world_until(w, has_ended, 2, "the filler is stopped");
-    assert_int_equal(world_reported(w, 2)->end, WIRE_END_USER);
+    assert_int_equal(world_reported(w, 2)->end, WIRE_END_CANCELLED);
     world_forget(w, 2);
     world_go(w);
     world_until(w, is_forgotten, 2, "its files are removed");
@@ -333,7 +333,7 @@ static void a_stop_is_recorded_on_a_full_disk(void **state)
     world_forget_reports(w);
     world_start_agent(w);
     world_until(w, has_ended, 1, "it has ended");
-    assert_int_equal(world_reported(w, 1)->end, WIRE_END_USER);
+    assert_int_equal(world_reported(w, 1)->end, WIRE_END_CANCELLED);
     free(text);
     free(path);
 }

@@ -80,7 +80,7 @@ static void a_stop_for_an_unknown_reason_is_still_one(void **state)
     assert_int_equal(record_read_state("state.json", &s, &e), 0);
     assert_int_equal(record_write_state("state.json", &s, &e), 0);
     assert_int_equal(record_read_state("state.json", &back, &e), 0);
-    assert_int_equal(back.stop, WIRE_END_USER);
+    assert_int_equal(back.stop, WIRE_END_CANCELLED);
     record_deinit_state(&s);
     record_deinit_state(&back);
 }

@@ -176,10 +176,10 @@ static void a_stop_sends_sigterm_and_the_end_has_its_reason(void **state)
     world_start_agent(w);
     world_until(w, is_ready, 1, "the job has set its trap");
     a->want = WIRE_STOP;
-    a->reason = WIRE_END_USER;
+    a->reason = WIRE_END_CANCELLED;
     world_go(w);
     world_until(w, has_ended, 1, "the job is stopped");
-    assert_ended(w, 1, WIRE_END_USER, 0, "");
+    assert_ended(w, 1, WIRE_END_CANCELLED, 0, "");
 }
 
 /* A fake podman of a few lines, first in PATH: the agent finds it, and it runs the command
@@ -221,10 +221,10 @@ static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(voi
     assert_non_null(strstr(w->join.features, ",podman,"));
     world_until(w, is_ready, 2, "the other has set its trap");
     a->want = WIRE_STOP;
-    a->reason = WIRE_END_USER;
+    a->reason = WIRE_END_CANCELLED;
     world_go(w);
     world_until(w, has_ended, 2, "it is stopped");
-    assert_ended(w, 2, WIRE_END_USER, 0, "");
+    assert_ended(w, 2, WIRE_END_CANCELLED, 0, "");
     assert_non_null(strstr(world_output(w, 2), "got TERM"));
 }
 
@@ -252,10 +252,10 @@ static void a_stop_before_the_start_is_reported_as_an_end(void **state)
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\n");
     a->want = WIRE_STOP;
-    a->reason = WIRE_END_USER;
+    a->reason = WIRE_END_CANCELLED;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the end is reported");
-    assert_ended(w, 1, WIRE_END_USER, 0, "it had not started");
+    assert_ended(w, 1, WIRE_END_CANCELLED, 0, "it had not started");
 }
 
 static void an_attempt_without_a_record_is_reported_as_lost(void **state)

@@ -187,10 +187,10 @@ static void an_attempt_whose_save_is_looked_for_can_be_cancelled(void **state)
     struct world *w = restart(state);
     world_until(w, is_running, 1, "it still runs");
     world_find(w, 1)->a.want = WIRE_STOP;
-    world_find(w, 1)->a.reason = WIRE_END_USER;
+    world_find(w, 1)->a.reason = WIRE_END_CANCELLED;
     world_go(w);
     world_until(w, has_ended, 1, "it is cancelled");
-    assert_end(w, WIRE_END_USER);
+    assert_end(w, WIRE_END_CANCELLED);
 }
 
 /* For example during an upgrade: the tasks are left to the next agent. */

@@ -202,7 +202,7 @@ static void a_cancelled_withheld_attempt_is_sent_without_secrets(void **state)
     assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
     assert_int_equal(f->answer.shown[0].secrets, 0);
     assert_false(f->answer.shown[0].needs_secrets);
-    agent_add_attempt(f->agent, 1, 1, WIRE_ENDED)->end = WIRE_END_USER;
+    agent_add_attempt(f->agent, 1, 1, WIRE_ENDED)->end = WIRE_END_CANCELLED;
     agent_send(f->agent, 0, 0, &f->answer);
     assert_null(job_of(f, 1));
 }
@@ -252,7 +252,7 @@ static void a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first(void
     lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].want, WIRE_SAVE_STOP);
-    assert_int_equal(f->answer.shown[0].reason, WIRE_END_USER);
+    assert_int_equal(f->answer.shown[0].reason, WIRE_END_CANCELLED);
     lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1}}, NULL);
     lab_tick(f->lab);
     agent_send(f->agent, 0, 0, &f->answer);
@@ -424,7 +424,7 @@ static void a_node_is_told_what_to_fetch_until_the_job_is_elsewhere(void **state
     lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1, .by = "ann"}}, NULL);
     lab_tick(f->lab);
     f->agent->attempts[0].phase = WIRE_ENDED;
-    f->agent->attempts[0].end = WIRE_END_USER;
+    f->agent->attempts[0].end = WIRE_END_CANCELLED;
     agent_send(f->agent, 0, 0, &f->answer);
     agent_send(next, 0, 0, &f->other);
     assert_int_equal(f->other.prefetch.job, 0);
