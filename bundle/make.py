@@ -19,7 +19,19 @@ import sys
 import tarfile
 import tempfile
 
-SLURM_NAMES = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+SLURM_NAMES = (
+    "sacct",
+    "salloc",
+    "sbatch",
+    "scancel",
+    "scontrol",
+    "seff",
+    "sinfo",
+    "squeue",
+    "srun",
+    "sshare",
+    "sstat",
+)
 # belay loads these at run time (cli/lazy.h); the other programs are linked with them. SQLite is not
 # included, because nodes do not run `belay simulate`.
 LATE = ("libcrypto.so.3", "libcurl.so.4", "libssl.so.3")

@@ -299,6 +299,9 @@ const struct slurm_program slurm_programs[] = {
     {"scontrol", scontrol_main},
     {"srun", srun_main},
     {"salloc", salloc_main},
+    {"sstat", sstat_main},
+    {"sshare", sshare_main},
+    {"seff", seff_main},
     {NULL, NULL},
 };
 

@@ -14,5 +14,8 @@ int sacct_main(int argc, char **argv);
 int scontrol_main(int argc, char **argv);
 int srun_main(int argc, char **argv);
 int salloc_main(int argc, char **argv);
+int sstat_main(int argc, char **argv);
+int sshare_main(int argc, char **argv);
+int seff_main(int argc, char **argv);
 
 #endif

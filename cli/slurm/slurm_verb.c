@@ -15,7 +15,7 @@ static int run(int argc, const char **argv)
     const struct slurm_program *p = rc == 0 && a.n_rest > 0 ? slurm_program_find(a.rest[0]) : NULL;
     if (rc == 0 && (!p || a.json)) {
         cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, "
-                  "followed by its own options");
+                  "sstat, sshare, seff, followed by its own options");
         rc = CLI_USAGE;
     } else if (rc == 0) {
         rc = slurm_program_run(p, a.n_rest, (char **)(uintptr_t)a.rest);
@@ -25,5 +25,5 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_slurm = {"slurm", "PROGRAM [ARGUMENT...]",
-    "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun or salloc", run, NULL, false,
-    .examples = "belay slurm squeue --me\n"};
+    "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, sstat, sshare or seff", run,
+    NULL, false, .examples = "belay slurm squeue --me\n"};

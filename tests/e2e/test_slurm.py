@@ -24,7 +24,19 @@ from test_local import belay_client  # noqa: E402
 
 BUILD, WAIT_S = test_local.BUILD, test_local.WAIT_S
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurm")
-PROGRAMS = ("sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun", "salloc")
+PROGRAMS = (
+    "sbatch",
+    "squeue",
+    "scancel",
+    "sinfo",
+    "sacct",
+    "scontrol",
+    "srun",
+    "salloc",
+    "sstat",
+    "sshare",
+    "seff",
+)
 HOST = socket.gethostname().split(".")[0]
 USER = getpass.getuser()
 
@@ -441,11 +453,43 @@ class Slurm(unittest.TestCase):
             (("scontrol", "suspend", "1"), "not supported"),
             (("scontrol", "show", "node", "x"), "Node x not found"),
             (("srun",), "No command given"),
+            (("seff",), "expected one job"),
+            (("seff", "999999"), "Job not found"),
+            (("sstat",), "expected jobs"),
+            (("sstat", "-j", "999999"), "no running job"),
+            (("sstat", "-o", "nonsense", "-j", "1"), "Invalid field requested"),
+            (("sshare", "-M", "other"), "other is not supported"),
+            (("sshare", "word"), "unexpected word: word"),
         ):
             done = self.run_program(*words)
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(text, done.stderr)
         self.assertEqual(self.ok("sacct", "-n", "-j", "999999"), "")
+
+    def test_use_and_shares_are_shown(self):
+        job = self.ok("sbatch", "--parsable", "-c", "1", "--wrap", "exec sleep 1000").strip()
+        while "RUNNING" not in self.ok("squeue", "-h", "-j", job, "-o", "%T"):
+            pass
+        self.assertEqual(
+            self.ok("sstat", "-nPj", job + ".batch", "-o", "jobid,ntasks"), job + "|1\n"
+        )
+        self.assertRegex(self.ok("sstat", "-j", job), r"(?s)^JobID +MaxRSS .*-----.*\n%s " % job)
+        self.assertRegex(self.ok("seff", job), "State: RUNNING.*(?s:.*)WARNING: Efficiency")
+        user = self.ok("squeue", "-h", "-j", job, "-o", "%u").strip()
+        lines = [x.split("|") for x in self.ok("sshare", "-anP").splitlines()]
+        self.assertIn(user, [x[1] for x in lines])
+        self.assertEqual(lines[0][1], "")  # the team comes first
+        self.assertEqual([len(x) for x in lines], [7] * len(lines))
+        self.assertEqual(self.ok("sshare", "-nPU", "-u", "nobody-here"), "")
+        self.ok("scancel", job)
+        while self.ok("squeue", "-h", "-j", job):
+            pass
+        shown = self.ok("seff", job)
+        self.assertRegex(
+            shown, r"\AJob ID: %s\nCluster: belay\nUser: %s\nState: CANCELLED" % (job, user)
+        )
+        done = self.run_program("sstat", "-j", job)
+        self.assertEqual((done.returncode, done.stderr.count("no running job")), (1, 1))
 
     def test_a_variable_counts_more_than_the_script_and_less_than_a_flag(self):
         self.h.env["SBATCH_JOB_NAME"] = "variable"
