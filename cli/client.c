@@ -3,6 +3,7 @@
  * Talking to belayd: one blocking call at a time, on a loop of its own.
  */
 #include "cli/cli.h"
+#include "cli/flags/api_words.h"
 #include "cli/local.h"
 
 #include "base/fs.h"
@@ -175,17 +176,22 @@ void client_destroy(struct client *c)
 
 /* ---- one call ---- */
 
-/* Reads belayd's {"error":{...}}, or reports another server's reply. */
+/* Reads belayd's {"error":{...}}, in the words of the command line, or reports another server's
+ * reply. */
 static int error_of(const struct http_reply *r, struct err *e)
 {
     json_t *v = NULL;
     const char *kind = NULL, *text = NULL;
     if (json_parse(buf_str(&r->body), r->body.len, 1 << 20, &v, NULL) == 0)
         json_unpack(v, "{s:{s:s,s:s}}", "error", "kind", &kind, "text", &text);
+    struct buf words = {0};
+    if (text)
+        api_words_to_flags(text, &words);
     int rc =
         text ? err_set(e, err_kind_from_name(kind) ? err_kind_from_name(kind) : ERR_INTERNAL, "%s",
-                   text)
+                   buf_str(&words))
              : err_set(e, ERR_IO, "belayd answered with HTTP status %d and no reason", r->status);
+    buf_deinit(&words);
     json_decref(v);
     return rc;
 }
