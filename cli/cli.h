@@ -3,8 +3,7 @@
  * Shared by the verbs of `belay`. One file per verb; each exports one function and one popt table
  * through struct verb.
  *
- * Exit codes: 0 success; 1 belayd or the machine refused; 2 a bad command line or file; with --wait
- * the job's exit code.
+ * Exit codes: enum cli_exit; with --wait the job's exit code. belay(1) lists them.
  */
 #ifndef BELAY_CLI_CLI_H
 #define BELAY_CLI_CLI_H
@@ -17,9 +16,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define CLI_OK 0
-#define CLI_FAILED 1
-#define CLI_USAGE 2
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1, /* belayd or the machine refused */
+    CLI_USAGE = 2,  /* a bad command line or file, or a value that belayd refused */
+    /* belay checkpoint commit returns BELAY_EXIT_CHECKPOINTED, 85 (ckpt/lib/belay.h) */
+    CLI_INTERRUPTED = 130 /* a wait; the job goes on */
+};
 
 #define CLI_NO_WORDS "[OPTION...]"
 

@@ -21,7 +21,7 @@ static void *explain_at_interrupt(void *ctx)
         "\nbelay: job %lld goes on. belay logs -f %lld follows its output, belay cancel %lld ends "
         "it\n",
         job, job, job);
-    _exit(128 + number);
+    _exit(CLI_INTERRUPTED);
 }
 
 /* Receives the signals, which are blocked in all threads. SIGUSR2 ends the thread. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of verbs. Each NAME has a `struct verb verb_NAME` in NAME.c, here, in admin/ or in
- * reports/; but attach is in exec.c, release in hold.c, and slurm in slurm/slurm_verb.c. A new verb
+ * The list of verbs. Each NAME has a `struct verb verb_NAME` in NAME.c, here, in admin/, reports/
+ * or top/; but attach is in exec.c, release in hold.c, and slurm in slurm/slurm_verb.c. A new verb
  * is a row with its group, at its place in `belay --help`, and a line in meson.build.
  */
 #ifndef BELAY_CLI_VERBS_H

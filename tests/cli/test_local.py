@@ -1623,6 +1623,54 @@ class Local(unittest.TestCase):
         self.assertNotIn("busy", self.ok("top", "-1", "-u", "nobody"))
         self.ok("cancel", str(job))
 
+    def test_top_has_keys(self):
+        job = self.submit("-J", "busy", self.h.script("echo go; exec sleep 1000\n"))
+        self.wait_log(job, "^go$")
+        size = struct.pack("HHHH", 24, 80, 0, 0)
+        p, other, terminal = self.start_on_terminal("top", "-d", "3600")
+        self.talk(other, "", "h help")
+        self.assertFalse(termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON))
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)  # its signal draws again
+        seen = self.talk(other, "", r"(?s)\x1b\[H.*h help")
+        shown = seen[seen.rindex("\x1b[H") :].replace("\x1b[H\x1b[J", "")
+        self.assertLessEqual(max(map(len, shown.splitlines())), 80, shown)
+        self.assertIn("busy", shown)
+        for key, text in (
+            ("m", "sorted by memory"),
+            ("r", "sorted by memory reversed"),
+            ("c", "sorted by cpu reversed"),
+            ("?", "Keys of belay top"),
+            ("x", "sorted by cpu"),
+            ("/bu", "/bu"),
+            ("\x7fusy\r", "only busy"),
+            ("/none\r", "only none"),
+            ("\x1b", r"busy(?s:.*)reversed   q quit"),
+        ):
+            with self.subTest(key):
+                self.talk(other, key, text)
+        p.send_signal(signal.SIGTSTP)
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(p.pid, os.WUNTRACED)[1]))
+        self.assertEqual(termios.tcgetattr(terminal), self.usual_terminal())
+        p.send_signal(signal.SIGCONT)
+        self.talk(other, "", "q quit")
+        self.assertFalse(termios.tcgetattr(terminal)[3] & termios.ICANON)
+        os.write(other, b"q")
+        self.assertEqual(p.wait(WAIT_S), 0)
+        self.assertEqual(termios.tcgetattr(terminal), self.usual_terminal())
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            p, other, terminal = self.start_on_terminal("top")
+            self.talk(other, "", "h help")
+            if signum == signal.SIGINT:
+                os.write(other, b"\x03")
+            else:
+                p.send_signal(signum)
+            self.assertEqual(p.wait(WAIT_S), -signum)
+            self.assertEqual(termios.tcgetattr(terminal), self.usual_terminal())
+        wrong = self.h.belay("top", "--sort", "size")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("expected id, cpu, memory, time, cost or name", wrong.stderr)
+        self.ok("cancel", str(job))
+
     def test_what_a_job_uses_is_shown_while_it_runs_and_afterwards(self):
         job = self.submit(
             "-J",
