@@ -123,6 +123,21 @@ static void find_gpus(struct agent *a, struct node_resources *r)
     }
 }
 
+/* Of one GPU; 0 = not known. For models whose names do not say it, as "NVIDIA H200". */
+static int64_t query_gpu_memory_mib(void)
+{
+    char program[256], *csv = mem_alloc(GPUS_LISTING_MAX);
+    const char *const argv[] = {
+        program, "--query-gpu=memory.total", "--format=csv,noheader,nounits", NULL};
+    int64_t mib = 0;
+    struct err e;
+    if (criu_find_program("nvidia-smi", program, sizeof(program)) &&
+        criu_call(argv, "nvidia-smi", NULL, CRIU_PROBE_MS, csv, GPUS_LISTING_MAX, &e) == 0)
+        mib = gpus_memory_mib(csv);
+    free(csv);
+    return mib;
+}
+
 void agent_measure(struct agent *a)
 {
     struct node_resources r = resources_measure();
@@ -135,6 +150,8 @@ void agent_measure(struct agent *a)
         STR_COPY(r.gpu.model, a->config->gpu.model);
     if (a->config->gpu.memory_mib > 0)
         r.gpu.memory_mib = a->config->gpu.memory_mib;
+    else if (r.gpu.model[0] && r.gpu.memory_mib == 0)
+        r.gpu.memory_mib = query_gpu_memory_mib();
     features_add(a->config->features, sizeof(a->config->features), r.arch);
     add_runtimes(a->config);
     a->enroll.resources = r;

@@ -35,6 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct criu_gpu about;
     if (criu_gpu_parse(listing, &about))
         assert(about.driver > 0 && about.used_mib >= 0);
+    int64_t mib = gpus_memory_mib(listing);
+    assert(mib >= 0 && mib % 1024 == 0);
     free(g);
     free(listing);
     return 0;

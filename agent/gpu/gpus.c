@@ -106,6 +106,21 @@ void gpus_read(struct gpus *g, const char *listing)
         add(g, r.slices.v[i].id, r.slices.v[i].slice);
 }
 
+int64_t gpus_memory_mib(const char *csv)
+{
+    int64_t least = 0;
+    for (const char *p = csv; *p;) {
+        long long mib;
+        size_t n = strcspn(p, "\n");
+        if (n > 0 && (sscanf(p, "%9lld", &mib) != 1 || mib <= 0))
+            return 0;
+        if (n > 0 && (least == 0 || mib < least))
+            least = mib;
+        p += n + (p[n] == '\n');
+    }
+    return (least + 1023) / 1024 * 1024;
+}
+
 void gpus_count_slices(const struct gpus *g, const struct counts *others, struct counts *ret_counts)
 {
     struct counts c = {0};

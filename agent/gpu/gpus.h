@@ -47,6 +47,10 @@ void gpus_number(struct gpus *g, int64_t n);
  * GPUs. Lines of another form are ignored. */
 void gpus_read(struct gpus *g, const char *listing);
 int64_t gpus_whole(const struct gpus *g);
+/* The least memory of a GPU in the output of `nvidia-smi --query-gpu=memory.total
+ * --format=csv,noheader,nounits`, in MiB and rounded up to GiB, because the driver keeps some for
+ * itself. 0 if that of one is unknown. */
+int64_t gpus_memory_mib(const char *csv);
 /* Counts the slices by profile, and appends the counts of `others` that have other names, as far as
  * there is space. */
 void gpus_count_slices(

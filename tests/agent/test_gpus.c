@@ -126,6 +126,19 @@ static void a_malformed_listing_has_no_gpus(void **state)
     assert_string_equal(g.v[1].id, "1");
 }
 
+static void the_memory_of_a_gpu_is_what_the_driver_says_in_whole_gib(void **state)
+{
+    static const struct {
+        const char *csv;
+        int64_t mib;
+    } cases[] = {{"143771\n", 144384}, {"81920\n", 81920}, {"23034\n23034\n15360\n", 15360},
+        {"23034", 23552}, {"[N/A]\n", 0}, {"23034\n[N/A]\n", 0}, {"", 0}, {"\n", 0}, {"0\n", 0},
+        {"-5\n", 0}, {"99999999999999999999\n", 1000000512}, {"No devices were found\n", 0}};
+    (void)state;
+    for (size_t i = 0; i < N(cases); i++)
+        assert_int_equal(gpus_memory_mib(cases[i].csv), cases[i].mib);
+}
+
 static void put(const char *root, const char *path, const char *text)
 {
     char *name = mem_printf("%s/%s", root, path), *slash = strrchr(name, '/');
@@ -306,6 +319,7 @@ int main(void)
         cmocka_unit_test(the_gpus_of_the_largest_node_fit_into_a_text),
         cmocka_unit_test(slices_are_given_by_their_profiles),
         cmocka_unit_test(a_malformed_listing_has_no_gpus),
+        cmocka_unit_test(the_memory_of_a_gpu_is_what_the_driver_says_in_whole_gib),
         cmocka_unit_test(a_task_is_kept_from_the_devices_of_others),
         cmocka_unit_test(a_reserve_is_left_to_the_node),
         cmocka_unit_test(a_task_may_have_half_of_the_processes_of_its_machine),
