@@ -8,7 +8,8 @@
     belay_lightning.exit_if_stopped()
 
 A checkpoint is Lightning's own, with loops, optimizers and schedules; it is made after the batch in
-which belay asked for one. Lightning decides how an epoch is resumed in its middle: a loader with
+which belay asked for one. The callback adds the states of the random number generators, which
+Lightning does not save. Lightning decides how an epoch is resumed in its middle: a loader with
 state_dict() continues, another one restarts its epoch. Lightning before 2.5 trains the last batch
 before the save again (its issues 18060 and 19815).
 """
@@ -16,6 +17,7 @@ before the save again (its issues 18060 and 19815).
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from typing import Any
 
@@ -48,6 +50,26 @@ class Checkpoints(Callback):
     def __init__(self, poll: belay_torch.Poll | None = None) -> None:
         super().__init__()
         self._poll = poll or belay_torch.Poll()
+        self._generators: bytes | None = None  # to restore when training begins
+
+    def state_dict(self) -> dict[str, Any]:
+        """The generators of each rank: Lightning calls it on all, and keeps that of the first."""
+        own = pickle.dumps(belay_torch.rng_state())
+        # Numbers, because Lightning loads its checkpoints as data that may not name classes.
+        return {"generators": [list(state) for state in belay_torch.gather(own)]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restores what state_dict() returned, when training begins; not on another number of
+        ranks."""
+        states = state_dict["generators"]
+        if len(states) == belay_torch.world_size():
+            self._generators = bytes(states[belay_torch.rank()])
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Restores the generators: what Lightning and the loader draw at the start is done."""
+        state, self._generators = self._generators, None
+        if state is not None:
+            belay_torch.set_rng_state(pickle.loads(state))
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int

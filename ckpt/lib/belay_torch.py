@@ -85,13 +85,18 @@ def agree(value: T) -> T:
     return box[0]
 
 
+def gather(value: T) -> list[T]:
+    """Each rank's value, on every rank; all must call it."""
+    if world_size() == 1:
+        return [value]
+    values: list[Any] = [None] * world_size()
+    dist.all_gather_object(values, value)
+    return values
+
+
 def all_ok(ok: bool) -> bool:
     """True on every rank if it was true on all; all must call it."""
-    if world_size() == 1:
-        return ok
-    answers: list[bool | None] = [None] * world_size()
-    dist.all_gather_object(answers, bool(ok))
-    return all(answers)
+    return all(gather(bool(ok)))
 
 
 class Poll:

@@ -211,6 +211,21 @@ class Callbacks(InProcess):
         with open(module.restored()) as f:
             self.assertEqual(f.read(), "state at 8")
 
+    @needs_torch
+    def test_lightning_goes_on_with_the_generators_of_its_rank(self):
+        module = self.lightning()
+        saved = module.Checkpoints().state_dict()
+        self.assertTrue(all(type(n) is int for state in saved["generators"] for n in state))
+        expected = torch.rand(3).tolist()
+        for states, same in ((1, True), (2, False)):  # 2: saved by another number of ranks
+            callback = module.Checkpoints()
+            callback.load_state_dict({"generators": saved["generators"] * states})
+            torch.rand(5)  # what is drawn before the training begins
+            callback.on_train_start(None, None)
+            self.assertEqual(torch.rand(3).tolist() == expected, same)
+            callback.on_train_start(None, None)  # of a second fit()
+            self.assertNotEqual(torch.rand(3).tolist(), expected)
+
     def test_lightning_that_cannot_write_goes_on(self):
         module, trainer = self.lightning(), self.trainer()
 
