@@ -5,7 +5,7 @@ machine shows in both.
     scripts/bench            # builds, then runs everything but flood
     scripts/bench policy --product      # bench/policy_product.py
     bench/bench.py NAME...   # only these: submits jobs notice requeue latency startup queue restart
-                             # market agents checkpoint commit state_dict lost reclaim fair plan
+                             # market agents checkpoint commit state_dict gpu lost reclaim fair plan
                              # policy pace telemetry ledger flood (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
@@ -38,6 +38,7 @@ import policy_product  # noqa: E402
 import reclaim  # noqa: E402
 import slurm  # noqa: E402
 import state_dict  # noqa: E402
+import suspend  # noqa: E402
 
 # As `belay up` writes it, but without a limit on the jobs of one user.
 CONFIG = "cluster: local\nlisten: 127.0.0.1:0\neach_user: {max_submitted: none}\n"
@@ -542,6 +543,12 @@ def bench_state_dict():
     state_dict.bench(say)
 
 
+def bench_gpu():
+    suspend.bench(say)
+    if glob.glob("/dev/nvidia[0-9]*"):
+        state_dict.bench(say, "cuda")
+
+
 def bench_checkpoint():
     checkpoint.bench(lab.BUILD, say)
 
@@ -757,6 +764,7 @@ BENCHES = {
     "checkpoint": bench_checkpoint,
     "commit": bench_commit,
     "state_dict": bench_state_dict,
+    "gpu": bench_gpu,
     "lost": bench_lost,
     "reclaim": bench_reclaim,
     "fair": bench_fair,

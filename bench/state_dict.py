@@ -3,6 +3,7 @@
 copying the state in memory, and against PyTorch's own writer in the same directory.
 
 BELAY_BENCH_MIB: size of the state (4096); the memory that is needed is three times that.
+BELAY_BENCH_DEVICE: where it is, cpu or cuda (cpu). From a GPU it is copied into pinned memory.
 BELAY_BENCH_DIR: where the checkpoint is written. Needs PyTorch 2.6 or later.
 """
 
@@ -56,14 +57,24 @@ def timed(act):
     return time.monotonic() - began, result
 
 
-def measure(mib, directory, say):
+def make_state(mib, device):
+    import torch
+
+    def rand(n):
+        return torch.rand(n, device=device)
+
+    state = {"large.%d" % n: rand(LARGE_MIB << 18) for n in range(max(1, mib // LARGE_MIB))}
+    state.update({"small.%d" % n: rand(SMALL_BYTES // 4) for n in range(SMALL)})
+    return state
+
+
+def measure(mib, directory, say, device):
     import torch
     import torch.distributed.checkpoint as dcp
 
     import belay_dcp
 
-    state = {"large.%d" % n: torch.rand(LARGE_MIB << 18) for n in range(max(1, mib // LARGE_MIB))}
-    state.update({"small.%d" % n: torch.rand(SMALL_BYTES // 4) for n in range(SMALL)})
+    state, on_gpu = make_state(mib, device), device != "cpu"
     stager = belay_dcp.Stager()
 
     def belay_save():
@@ -76,12 +87,16 @@ def measure(mib, directory, say):
     def copy():
         """Into the memory that the last save has left."""
         for name, tensor in state.items():
-            stager._kept[(name,)].copy_(tensor)
+            stager._kept[(name,)].copy_(tensor, non_blocking=on_gpu)
+        if on_gpu:
+            torch.cuda.synchronize()
 
-    first = timed(lambda: {name: t.clone() for name, t in state.items()})[0]
+    if on_gpu:
+        torch.cuda.synchronize()
+    first = timed(lambda: {n: t.cpu() if on_gpu else t.clone() for n, t in state.items()})[0]
     begun, saving = timed(belay_save)
     saving.result()
-    name = "%d MiB of state, loop waits for" % mib
+    name = "%d MiB of state%s, loop waits for" % (mib, " on a GPU" if on_gpu else "")
     report(say, name + " first save", begun, "a copy into new memory", first)
     copies, saves, whole, own = [], [], [], []
     for n in range(ROUNDS):
@@ -106,7 +121,10 @@ def measure(mib, directory, say):
     one = torch.rand(4)
     if dcp.FileSystemWriter(directory).stage({"": one})[""].data_ptr() == one.data_ptr():
         say("", "which does not copy what is in memory: a step meanwhile changes what is saved")
-    say("%d MiB of state, accepted after" % mib, "%.2f s" % statistics.median(whole))
+    whole = statistics.median(whole)
+    gib = mib / 1024
+    say("  accepted after", "%.2f s" % whole)
+    say("  a GiB", "waits %.3f s, accepted %.2f s" % (waited / gib, whole / gib))
 
 
 def report(say, name, value, what, reference):
@@ -118,7 +136,7 @@ def report(say, name, value, what, reference):
     )
 
 
-def bench(say):
+def bench(say, device=None):
     sys.path.insert(0, LIB)
     try:
         import torch.distributed.tensor  # noqa: F401
@@ -130,7 +148,8 @@ def bench(say):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # one process, and PyTorch overwrites its own files
-            measure(int(os.environ.get("BELAY_BENCH_MIB", 4096)), directory, say)
+            device = device or os.environ.get("BELAY_BENCH_DEVICE", "cpu")
+            measure(int(os.environ.get("BELAY_BENCH_MIB", 4096)), directory, say, device)
     finally:
         agent.close()
         shutil.rmtree(directory)
