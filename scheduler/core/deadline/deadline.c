@@ -73,6 +73,7 @@ static struct deadline_choice choose(size_t offer, enum deadline_why why)
         .why = why,
         .cost_uusd = INFINITY,
         .next_cost_uusd = INFINITY,
+        .next_offer = DEADLINE_NOWHERE,
         .meant = DEADLINE_NOWHERE,
         .meant_cost_uusd = INFINITY};
 }
@@ -222,11 +223,13 @@ static void consider(struct plan *pl, size_t offer, enum deadline_why why, doubl
     }
     if (is_better(pl, offer, uusd)) {
         pl->best.next_cost_uusd = pl->best.cost_uusd;
+        pl->best.next_offer = pl->best.offer;
         pl->best.cost_uusd = uusd;
         pl->best.offer = offer;
         pl->best.why = why;
     } else if (uusd < pl->best.next_cost_uusd) {
         pl->best.next_cost_uusd = uusd;
+        pl->best.next_offer = offer;
     }
 }
 

@@ -130,6 +130,7 @@ struct deadline_choice {
     enum deadline_why why;
     double cost_uusd;      /* expected cost to the end with this action; DEADLINE_PLANNED only */
     double next_cost_uusd; /* of the best alternative; INFINITY: none */
+    size_t next_offer;     /* that alternative */
     /* The cheapest offer that is meant, if moving there now is allowed; else DEADLINE_NOWHERE. */
     size_t meant;
     double meant_cost_uusd;

@@ -339,7 +339,7 @@ static double leaving_uusd(const struct sight *s, const struct deadline_job *k)
 
 /* A machine, up or coming, is released only if that saves a good part of a restart's cost, and the
  * save before it. Near the break-even point the table's steps would otherwise start and release
- * repeatedly. */
+ * repeatedly. On on-demand the next best action is taken then: to stay, or to move to spot. */
 static bool is_worth_letting_go(
     const struct sight *s, const struct deadline_job *k, const struct deadline_choice *c)
 {
@@ -373,13 +373,13 @@ static void decide(const struct model *m, const struct job *j, const struct work
     const struct deadline_job job = build_job_model(m, j, w, &s, now.wall);
     choose(m, j, w, &s, &job, now, &d->choice);
     size_t to = d->choice.offer;
+    bool is_on_sure = s.on != DEADLINE_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
     if ((to == DEADLINE_NOWHERE || to == s.on) && !is_worth_staying(&s, &job, &d->choice))
         to = d->choice.meant;
     else if (to == DEADLINE_NOWHERE && s.on != DEADLINE_NOWHERE &&
              m->deadline.options.rule == DEADLINE_PLANNED &&
              !is_worth_letting_go(&s, &job, &d->choice))
-        to = s.on;
-    bool is_on_sure = s.on != DEADLINE_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
+        to = is_on_sure && d->choice.next_offer < s.n_spot ? d->choice.next_offer : s.on;
     d->look_ms = job.look_ms;
     if (to == DEADLINE_NOWHERE)
         d->procurement =
