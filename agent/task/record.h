@@ -50,7 +50,8 @@ struct task_state {
     char gpus[GPUS_TEXT_MAX];
     /* the last checkpoint that CRIU failed to restore here; 0 = none */
     int64_t refused_attempt, refused_sequence;
-    /* the end that was requested; WIRE_END_NONE = none. Unknown words are read as WIRE_END_CANCELLED */
+    /* the end that was requested; WIRE_END_NONE = none. Unknown words are read as
+     * WIRE_END_CANCELLED */
     enum wire_end stop;
     char stop_text[256];
 };
