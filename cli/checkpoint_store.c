@@ -158,17 +158,26 @@ static json_t *json_entry(const struct manifest_entry *entry)
         (json_int_t)entry->size, "mtime_ns", (json_int_t)entry->mtime_ns);
 }
 
+/* The program that saved chose the names. */
+static void print_path(struct table *t, const struct manifest_entry *entry)
+{
+    char *text = entry->target ? mem_printf("%s -> %s", entry->path, entry->target)
+                               : mem_strdup(entry->path);
+    str_sanitize(text, strlen(text));
+    table_cell(t, "%s", text);
+    free(text);
+}
+
 static void print_entries(const struct manifest *m)
 {
-    char saved[TIME_ISO_MAX], size[32];
+    char saved[CLI_LOCAL_MAX], size[32], files[CLI_COUNT_MAX], chunks[CLI_COUNT_MAX];
     struct table *t = table_create();
-    time_format_iso(m->saved_at, saved);
     str_format_bytes((uint64_t)manifest_bytes(m), size, sizeof(size));
     printf("checkpoint    %" PRId64 ".%" PRId64 " of job %" PRId64 " of cluster %s\n",
         m->id.attempt, m->id.sequence, m->job, m->cluster);
-    printf("saved         %s\n", saved);
-    printf("holds         %s in %" PRId64 " files, %zu chunks\n", size, manifest_files(m),
-        m->n_chunks);
+    printf("saved         %s\n", cli_local(m->saved_at, true, saved));
+    printf("holds         %s in %s, %s\n", size, cli_count(manifest_files(m), "file", files),
+        cli_count((int64_t)m->n_chunks, "chunk", chunks));
     if (m->progress >= 0)
         printf("step          %" PRId64 "\n", m->progress);
     putchar('\n');
@@ -181,10 +190,7 @@ static void print_entries(const struct manifest *m)
         table_cell(t, "%c%04o", types[entry->type].letter, (unsigned int)entry->mode);
         str_format_bytes((uint64_t)entry->size, size, sizeof(size));
         table_cell(t, "%s", entry->type == MANIFEST_FILE ? size : "-");
-        if (entry->target)
-            table_cell(t, "%s -> %s", entry->path, entry->target);
-        else
-            table_cell(t, "%s", entry->path);
+        print_path(t, entry);
     }
     table_print(t);
 }

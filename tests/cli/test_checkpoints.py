@@ -127,6 +127,16 @@ class Checkpoints(unittest.TestCase):
 
     # ---- list and show ----
 
+    def test_names_of_files_cannot_act_on_the_terminal(self):
+        open(self.tree + "/a\u202egpj\x1b[2J", "w").close()
+        os.symlink("to\x9b\nforged", self.tree + "/link")
+        self.save(3, 1)
+        shown = self.ok("show", "7@3.1")
+        self.assertRegex(shown, r"(?m) a\?+gpj\?\[2J$")
+        self.assertRegex(shown, r"(?m) link -> to\?+forged$")
+        paths = [e["path"] for e in self.json("show", "7@3.1")["entries"]]
+        self.assertIn("a\u202egpj\x1b[2J", paths)
+
     def test_list_and_show(self):
         lines = self.ok("list", "7").splitlines()
         self.assertEqual(
