@@ -45,14 +45,15 @@ static bool is_saved_first(int64_t id)
     return is_first;
 }
 
-static void print_change(const char *action, int64_t id, const char *done)
+/* word: the job as it was named, "42" or "42_7". */
+static void print_change(const char *word, const char *action, int64_t id, const char *done)
 {
     if (str_eq(action, "requeue") && is_saved_first(id))
-        printf("job %lld is being saved, then it is stopped and queued again. If the save fails it "
-               "keeps running: belay show %lld has the reason (--force stops it in any case)\n",
-            (long long)id, (long long)id);
+        printf("job %s is being saved, then it is stopped and queued again. If the save fails it "
+               "keeps running: belay show %s has the reason (--force stops it in any case)\n",
+            word, word);
     else
-        printf("job %lld %s\n", (long long)id, done);
+        printf("job %s %s\n", word, done);
 }
 
 static int change_one(
@@ -67,7 +68,7 @@ static int change_one(
     if (v && json)
         cli_print_json(v);
     else if (v)
-        print_change(action, id, done);
+        print_change(word, action, id, done);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;

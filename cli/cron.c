@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/cron.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,6 +325,13 @@ static int add(struct entry_options *w, const struct cli_args *a)
 {
     if (a->n_rest < 1) {
         cli_error("expected a schedule: belay cron add [OPTION...] '30 2 * * *' SCRIPT [ARG...]");
+        return CLI_USAGE;
+    }
+    struct cron schedule;
+    struct err e = {0};
+    if (cron_parse(a->rest[0], &schedule, &e) != 0) {
+        cli_error(
+            "the schedule: %s: belay cron add [OPTION...] '30 2 * * *' SCRIPT [ARG...]", e.text);
         return CLI_USAGE;
     }
     json_object_set_new(w->entry, "schedule", json_text(a->rest[0]));

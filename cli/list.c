@@ -69,7 +69,8 @@ static int add_sort(struct choice *c, const char *text, struct err *e)
 static int add_states(struct choice *c, const char *states, struct err *e)
 {
     if (c->is_state_given)
-        return err_set(e, ERR_INVALID, "choose one of --all, --ended and --state");
+        return err_set(e, ERR_INVALID,
+            "--all, --ended and --state exclude each other; --state finds ended jobs too");
     c->is_state_given = true;
     cli_add_parameter(&c->query, "state", states);
     return 0;

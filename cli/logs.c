@@ -88,8 +88,9 @@ static int print_as_json(struct client *c, int64_t id, const struct log_part *pa
     return rc;
 }
 
-/* ERR_INVALID for an array's own number, which has no output. */
-static int check_is_job(struct client *c, int64_t id, struct err *e)
+/* ERR_INVALID for an array's own number, which has no output. Says that there is none yet, unless it
+ * is waited for. */
+static int check_is_job(struct client *c, int64_t id, bool waits, struct err *e)
 {
     json_t *v = NULL;
     int rc = client_json(c, "GET", CLI_PATH("/api/v1/jobs/%lld", (long long)id), NULL, &v, e);
@@ -99,6 +100,11 @@ static int check_is_job(struct client *c, int64_t id, struct err *e)
             "job %lld is an array of the tasks %.100s, each with an output of its own: belay logs "
             "%lld_%.*s shows one",
             (long long)id, tasks, (long long)id, (int)strspn(tasks, "0123456789"), tasks);
+    const json_t *job = json_object_get(v, "job");
+    if (rc == 0 && !waits && str_eq(cli_text(job, "state"), "pending") &&
+        cli_int(job, "attempts", 0) == 0)
+        fprintf(stderr, "belay: job %s has not started; belay why %s says what it waits for\n",
+            cli_text(job, "ref"), cli_text(job, "ref"));
     json_decref(v);
     return rc;
 }
@@ -120,7 +126,7 @@ static int run(int argc, const char **argv)
     if (rc == 0) {
         int failed = client_create(&c, &e);
         if (failed == 0)
-            failed = check_is_job(c, id, &e);
+            failed = check_is_job(c, id, choice.follow, &e);
         if (failed == 0)
             failed = a.json ? print_as_json(c, id, &choice.part, &e)
                             : cli_print_logs(c, id, &choice.part, choice.follow, &e);

@@ -94,6 +94,9 @@ static const char *nearest_option(const struct verb *v, const char *name)
     names[n] = NULL;
     char *word = mem_strndup(name, strcspn(name, "="));
     const char *near = str_nearest(word, names);
+    for (size_t i = 0; !near && strlen(word) > 2 && i < n; i++) /* --depend */
+        if (str_starts(names[i], word))
+            near = names[i];
     free(word);
     free(names);
     return near;

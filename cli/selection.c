@@ -4,6 +4,8 @@
  */
 #include "cli/selection.h"
 
+#include "base/str.h"
+
 #define PAGE 200
 
 void selection_add(struct buf *query, int val, const char *arg)
@@ -15,6 +17,15 @@ void selection_add(struct buf *query, int val, const char *arg)
         [SELECTION_NAME] = "name",
         [SELECTION_LABEL] = "label"};
     cli_add_parameter(query, names[val], arg);
+}
+
+/* The error of a parameter begins with its name. Its flag has the same. */
+static int name_flag(struct err *e)
+{
+    struct err copy = *e;
+    if (e->kind == ERR_INVALID && str_starts(e->text, "state: "))
+        err_set(e, copy.kind, "--%s", copy.text);
+    return copy.kind;
 }
 
 int selection_read(struct client *c, const char *query, int64_t before, int64_t limit, json_t *jobs,
@@ -31,7 +42,7 @@ int selection_read(struct client *c, const char *query, int64_t before, int64_t 
         int rc = client_json(c, "GET", buf_str(&path), NULL, &v, e);
         buf_deinit(&path);
         if (rc != 0)
-            return rc;
+            return name_flag(e);
         json_array_extend(jobs, json_object_get(v, "jobs"));
         before = cli_int(v, "next", 0);
         json_decref(v);

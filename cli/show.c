@@ -536,8 +536,8 @@ static void print_job(const json_t *v)
     const json_t *job = json_object_get(v, "job");
     char age[32], lost[32], limit[32], memory[32] = "no memory limit", cpus[CLI_COUNT_MAX],
                                        gpus[CLI_COUNT_MAX];
-    printf("job           %lld \"%s\" of %s\n", (long long)cli_int(job, "id", 0),
-        cli_text(job, "name"), cli_text(job, "user"));
+    printf("job           %s \"%s\" of %s\n", cli_text(job, "ref"), cli_text(job, "name"),
+        cli_text(job, "user"));
     printf("state         %s", cli_text(job, "state"));
     if (str_eq(cli_text(job, "state"), "ended"))
         printf(
@@ -550,7 +550,7 @@ static void print_job(const json_t *v)
     printf("%s, %s, %s, market %s, pool %s, time limit %s\n",
         cli_count(cli_int(job, "cpus", 0), "cpu", cpus), memory,
         cli_count(cli_int(job, "gpus", 0), "gpu", gpus), cli_text(job, "market"),
-        cli_text(job, "pool"),
+        json_is_string(json_object_get(job, "pool")) ? cli_text(job, "pool") : "any",
         cli_int(job, "time_limit_ms", 0)
             ? cli_duration(cli_int(job, "time_limit_ms", 0), limit, sizeof(limit))
             : "none");

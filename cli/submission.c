@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define SCRIPT_MAX (1u << 20)
+#define COMMAND_LINE "command line"
 
 static void on_warning(void *ctx, const char *text)
 {
@@ -63,17 +64,27 @@ int submission_add_flag(struct submission *s, int val, const char *arg)
     return 0;
 }
 
+/* An error of a flag begins with the flag, as it was typed. */
+static void drop_where(struct err *e)
+{
+    if (str_starts(e->text, COMMAND_LINE ": "))
+        memmove(e->text, e->text + strlen(COMMAND_LINE ": "),
+            strlen(e->text + strlen(COMMAND_LINE ": ")) + 1);
+}
+
 static int apply_flags(struct submission *s, struct err *e)
 {
     size_t i;
     json_t *pair;
     json_array_foreach(s->flags, i, pair)
     {
-        int rc = directives_apply_flag("command line", json_string_value(json_array_get(pair, 0)),
+        int rc = directives_apply_flag(COMMAND_LINE, json_string_value(json_array_get(pair, 0)),
             json_string_value(json_array_get(pair, 1)), s->slurm != NULL, s->spec, on_warning, s,
             e);
-        if (rc != 0)
+        if (rc != 0) {
+            drop_where(e);
             return rc;
+        }
     }
     return 0;
 }
@@ -166,6 +177,10 @@ static int read_script(const char *path, struct buf *out, struct err *e)
 {
     char piece[8192];
     size_t n;
+    if (!str_eq(path, "-") && access(path, F_OK) != 0 && errno == ENOENT)
+        return err_set(e, ERR_INVALID,
+            "there is no script %s (its arguments follow it, options precede it)",
+            str_show(path, (char[STR_SHOW_MAX]){0}));
     if (!str_eq(path, "-"))
         return fs_read(path, SCRIPT_MAX, out, e);
     while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0)
@@ -311,6 +326,41 @@ int submission_upload(struct submission *s, struct client *c, struct err *e)
     return 0;
 }
 
+/* What the job would cost an hour where it would start, if it were not held; 0 = unknown. */
+static int64_t price_of(const struct submission *s, struct client *c)
+{
+    struct err e;
+    json_t *reply = NULL, *free_of = json_copy(s->spec);
+    json_object_del(free_of, "hold");
+    json_object_del(free_of, "max_uusd");
+    client_json(c, "POST", "/api/v1/jobs/estimate", free_of, &reply, &e);
+    int64_t uusd_h = cli_int(json_object_get(reply, "cost"), "uusd_per_hour", 0);
+    json_decref(free_of);
+    json_decref(reply);
+    return uusd_h;
+}
+
+/* Warns of a job whose --max-usd ends it before its work is done. No warning if the price is
+ * unknown. */
+static void warn_of_cap(struct submission *s, struct client *c)
+{
+    char cap[32], cost[32], price[32], text[256];
+    int64_t max_uusd = cli_int(s->spec, "max_uusd", 0), work_ms = cli_int(s->spec, "work_ms", 0);
+    bool is_work = work_ms > 0;
+    if (!is_work)
+        work_ms = cli_int(s->spec, "time_limit_ms", 0);
+    int64_t uusd_h = max_uusd > 0 && work_ms > 0 ? price_of(s, c) : 0;
+    double uusd = (double)uusd_h * (double)work_ms / 3600000;
+    if (uusd <= (double)max_uusd || uusd > 1e18)
+        return;
+    snprintf(text, sizeof(text),
+        "--max-usd %s does not pay for all of --%s: that costs %s at %s an hour, so the job is "
+        "parked before its end",
+        cli_usd(max_uusd, cap, sizeof(cap)), is_work ? "work" : "time",
+        cli_usd((int64_t)uusd, cost, sizeof(cost)), cli_usd(uusd_h, price, sizeof(price)));
+    on_warning(s, text);
+}
+
 /* The working directory is not sent: the estimate does not depend on it. */
 static int estimate(struct submission *s)
 {
@@ -342,8 +392,14 @@ int submission_send(struct submission *s)
     int code = CLI_FAILED;
     if (s->test_only)
         return estimate(s);
-    if (client_create(&c, &e) != 0 || submission_upload(s, c, &e) != 0 ||
-        client_json(c, "POST", "/api/v1/jobs?why=1", s->spec, &reply, &e) != 0) {
+    int rc = client_create(&c, &e);
+    if (rc == 0)
+        rc = submission_upload(s, c, &e);
+    if (rc == 0)
+        warn_of_cap(s, c);
+    if (rc == 0)
+        rc = client_json(c, "POST", "/api/v1/jobs?why=1", s->spec, &reply, &e);
+    if (rc != 0) {
         submission_error(s, e.text);
         client_destroy(c);
         return e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;

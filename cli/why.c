@@ -24,13 +24,15 @@ static void print_ahead(const json_t *ahead)
             json_is_true(json_object_get(ahead, "exact")) ? "" : "about ", (long long)more);
 }
 
-static void print_reasons(const json_t *v)
+/* word: the job as it was named, "42" or "42_7". */
+static void print_reasons(const char *word, const json_t *v)
 {
     const json_t *ahead = json_object_get(v, "ahead");
     const bool has_ahead = json_array_size(json_object_get(ahead, "first")) > 0;
     size_t i;
     json_t *r;
-    printf("job %lld is %s\n", (long long)cli_int(v, "id", 0), cli_text(v, "state"));
+    printf("job %s %s%s\n", word, str_eq(cli_text(v, "state"), "ended") ? "has " : "is ",
+        cli_text(v, "state"));
     json_array_foreach(json_object_get(v, "reasons"), i, r)
     {
         if (!has_ahead || !str_eq(cli_text(r, "code"), "queue-ahead"))
@@ -55,7 +57,7 @@ static int run(int argc, const char **argv)
         if (v && a.json)
             cli_print_json(v);
         else if (v)
-            print_reasons(v);
+            print_reasons(a.rest[0], v);
         rc = v ? CLI_OK : CLI_FAILED;
         json_decref(v);
     }

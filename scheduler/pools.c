@@ -110,13 +110,30 @@ const struct config_pool *pools_find(const struct pools *p, const char *name)
     return config_pool_find(pools_in_force(p), name);
 }
 
+static const char *nearest_name(const struct config *c, const char *name)
+{
+    const char **names = mem_array(c->n_pools + 1, sizeof(*names));
+    for (size_t i = 0; i < c->n_pools; i++)
+        names[i] = c->pools[i].row.name;
+    names[c->n_pools] = NULL;
+    const char *near = str_nearest(name, names);
+    free(names);
+    return near;
+}
+
 int pools_check_names(const struct pools *p, const char *names, const char *where, struct err *e)
 {
     char name[CORE_NAME_MAX];
     for (const char *at = names; names_next(&at, name, sizeof(name));)
-        if (!pools_find(p, name))
-            return err_set(e, ERR_INVALID,
-                "%s.pool: there is no pool \"%s\" (belay pools lists them)", where, name);
+        if (!pools_find(p, name)) {
+            const char *near = nearest_name(pools_in_force(p), name);
+            return near ? err_set(e, ERR_INVALID,
+                              "%s.pool: there is no pool \"%s\"; did you mean \"%s\"?", where, name,
+                              near)
+                        : err_set(e, ERR_INVALID,
+                              "%s.pool: there is no pool \"%s\" (belay pools lists them)", where,
+                              name);
+        }
     return 0;
 }
 

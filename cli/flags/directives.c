@@ -534,6 +534,14 @@ static int refuse_unknown(const struct directive_context *c, const char *name, s
         near ? "?" : "");
 }
 
+/* The flag says which option it is: "--cpus: expected ...", not "--cpus: cpus: expected ...". */
+static void drop_member(const struct job_attribute *a, struct err *e)
+{
+    size_t n = a->name ? strlen(a->name) : 0;
+    if (n > 0 && str_starts(e->text, a->name) && str_starts(e->text + n, ": "))
+        memmove(e->text, e->text + n + 2, strlen(e->text + n + 2) + 1);
+}
+
 static int apply(
     const struct directive_context *c, const char *name, const char *value, struct err *e)
 {
@@ -555,6 +563,8 @@ static int apply(
         return err_set(
             e, ERR_INVALID, "%s: --%s takes no value, found %s", c->where, a->flag, SHOWN(value));
     int rc = apply_attribute(a, c, value, e);
+    if (rc != 0)
+        drop_member(a, e);
     return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, a->flag);
 }
 

@@ -42,8 +42,14 @@ static int unknown(const char *key, struct err *e)
     for (const struct job_attribute *a = NULL; (a = updates_next(a, &unused));)
         names[n++] = a->key;
     names[n] = NULL;
-    str_list_names(&list, key, names);
-    int rc = err_set(e, ERR_INVALID, "expected %s, found %s", buf_str(&list), str_show(key, shown));
+    const char *near = str_nearest(key, names);
+    str_list_names(&list, NULL, names);
+    int rc =
+        near ? err_set(e, ERR_INVALID,
+                   "there is no key %s; did you mean \"%s\"? belay update --help lists the keys",
+                   str_show(key, shown), near)
+             : err_set(
+                   e, ERR_INVALID, "expected %s, found %s", buf_str(&list), str_show(key, shown));
     buf_deinit(&list);
     free(names);
     return rc;

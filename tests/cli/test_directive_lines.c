@@ -103,7 +103,7 @@ static void malformed_directives_are_refused_with_their_line(void **state)
     check_refused("#BELAY --job-name='a b\n", "is not closed");
     check_refused("#BELAY 'x\n", "found \"x\"");
     check_refused("#BELAY --cpus-per-task four\n",
-        "train.sh:1: --cpus-per-task: cpus: expected an integer in 1 .. 4096");
+        "train.sh:1: --cpus-per-task: expected an integer in 1 .. 4096");
     check_refused("#BELAY --cpus-per-task=\n", "--cpus-per-task");
     check_refused("#BELAY --mem lots\n", "--mem");
     check_refused("#BELAY --market cheap\n", "--market: expected one of any, spot, on-demand");

@@ -603,7 +603,7 @@ class Local(unittest.TestCase):
             (("x", "time=1h"), 2, "expected a job's number"),
             ((str(job),), 2, "nothing to change"),
             ((str(job), "time"), 2, "expected KEY=VALUE"),
-            ((str(job), "tim=2h"), 2, "nearest: time"),
+            ((str(job), "tim=2h"), 2, 'did you mean "time"'),
             ((str(job), "time=x"), 2, "--time"),
             ((str(job), "requeue=perhaps"), 2, "yes or no"),
             ((str(job), "cpus="), 2, "expected a value"),
@@ -726,10 +726,10 @@ class Local(unittest.TestCase):
         self.ok("logs", "-f", job)  # to its end
         self.ok("cron", "remove", "by-seven")
         for arguments, code, text in (
-            (("add", "61 * * * *", script), 2, "cron.schedule: minute"),
+            (("add", "61 * * * *", script), 2, "the schedule: minute"),
             (("add",), 2, "expected a schedule"),
             (("add", "@daily"), 2, "which script?"),
-            (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
+            (("add", "--tz", "Nowhere", "@daily", script), 2, "--tz: there is no time zone"),
             (("edit", "nightly.sh"), 2, "nothing to change"),
             (("edit",), 2, "expected an entry"),
             (("edit", "nightly.sh", "--mem", "1G"), 2, "need the job"),
@@ -1641,8 +1641,8 @@ class Local(unittest.TestCase):
             ("c", "sorted by cpu reversed"),
             ("?", "Keys of belay top"),
             ("x", "sorted by cpu"),
-            ("/bu", "/bu"),
-            ("\x7fusy\r", "only busy"),
+            ("/busy ", "/busy "),
+            ("\x7f\r", "only busy "),
             ("/none\r", "only none"),
             ("\x1b", r"busy(?s:.*)reversed   q quit"),
         ):
@@ -1821,7 +1821,7 @@ class Local(unittest.TestCase):
         self.assertIn(" 1 cpu, no memory limit, 0 gpus, ", shown)
         self.assertNotIn("-0 %", shown)
         self.assertIn(
-            "job %d is ended\n  - the job has ended: succeeded\n  - its output: belay logs %d\n"
+            "job %d has ended\n  - the job has ended: succeeded\n  - its output: belay logs %d\n"
             % (job, job),
             self.ok("why", str(job)),
         )
@@ -1966,7 +1966,7 @@ class Local(unittest.TestCase):
             (("list", "--limit", "0"), "--limit"),
             (("top", "-d", "0"), "--every"),
             (("list", "--al"), "--al"),
-            (("list", "-a", "-s", "failed"), "choose one"),
+            (("list", "-a", "-s", "failed"), "exclude each other"),
             (("list", "-s", "pendng"), "nearest: pending"),
             (("list", "--since", "soon"), "--since: expected a time"),
             (("list", "--sort", "size"), "--sort: expected"),
