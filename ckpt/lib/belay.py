@@ -20,6 +20,11 @@ path:
 Functions may be called by several threads, for example to commit in one while another trains.
 
 The full contract is docs/reference/checkpoints.md.
+
+belay.Client is the client of belayd's API (help(belay.Client)), where the package belay_client is
+installed too, as by the wheel and by Debian's python3-belay:
+
+    job = belay.Client().submit(script="#!/bin/sh\\necho hello\\n", cwd="/tmp")["id"]
 """
 
 from __future__ import annotations
@@ -34,7 +39,12 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
+
+if TYPE_CHECKING:
+    from belay_client import Client as Client  # noqa: F401
+    from belay_client import Error as Error  # noqa: F401
+    from belay_client import Unavailable as Unavailable  # noqa: F401
 
 EXIT_CHECKPOINTED = 85
 """Exit code: checkpointed, continue this job elsewhere."""
@@ -61,6 +71,20 @@ _accepted: list[tuple[int, int | None]] = []
 _durable: tuple[int | None] | None = None
 _lost: str | None = None
 _settling = threading.Lock()
+
+
+def __getattr__(name: str) -> Any:
+    """The client's names. They are loaded when used, because programs under belay need none."""
+    if name not in ("Client", "Error", "Unavailable"):
+        raise AttributeError("module 'belay' has no attribute %r" % name)
+    try:
+        import belay_client
+    except ImportError as e:
+        raise ImportError(
+            "belay.%s needs the package belay_client: install belay's wheel, or python3-belay"
+            % name
+        ) from e
+    return getattr(belay_client, name)
 
 
 def _control(name: str) -> str | None:

@@ -35,9 +35,10 @@ Provides-Extra: transformers
 Requires-Dist: transformers >=4.30 ; extra == 'transformers'
 Description-Content-Type: text/markdown
 
-`belay_client` is the client of belayd's API; `belay` takes part in checkpoints, `belay_torch`,
-`belay_dcp`, `belay_lightning` and `belay_transformers` do so for training programs. All are typed,
-and `help(belay)` is the manual.
+`import belay` gives both parts: `belay.Client` is the client of belayd's API (the package
+`belay_client`), `belay.checkpoint()` and the other functions take part in checkpoints.
+`belay_torch`, `belay_dcp`, `belay_lightning` and `belay_transformers` do so for training programs.
+All are typed, and `help(belay)` is the manual.
 """
 
 WHEEL = """\

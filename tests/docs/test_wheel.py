@@ -28,6 +28,11 @@ step: int = (belay.last_durable() or 0) if belay.restored() else 0
 with belay.checkpoint(step, 10) as directory:
     path: str = directory
 jobs = [belay_client.Client().show_job(1)["job"]]
+client: belay_client.Client = belay.Client()
+try:
+    jobs.append(client.show_job(2)["job"])
+except belay.Unavailable as e:
+    text: str = e.text
 """
 WRONG = """\
 import belay
@@ -38,14 +43,16 @@ belay.checkpoint(1, 2, 3, 4)
 with belay.checkpoint(1) as directory:
     directory.commit()
 belay_client.Client().submit(script="#!/bin/sh", cwd="/", market="spots")
+belay.Client().submit(script="#!/bin/sh", cwd="/", market="spots")
 """
-WRONG_LINES = ["3", "4", "5", "7", "8"]
+WRONG_LINES = ["3", "4", "5", "7", "8", "9"]
 
 INSTALLED = """\
 import importlib.metadata, belay, belay_client
 found = importlib.metadata.distribution("belay-scheduler")
 assert belay.__file__.endswith("site-packages/belay/__init__.py"), belay.__file__
 assert not belay.should_checkpoint() and belay.commit(1)
+assert belay.Client is belay_client.Client and belay.Error is belay_client.Error
 print(found.version, *sorted(found.metadata.get_all("Provides-Extra")))
 """
 
