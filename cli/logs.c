@@ -88,8 +88,8 @@ static int print_as_json(struct client *c, int64_t id, const struct log_part *pa
     return rc;
 }
 
-/* ERR_INVALID for an array's own number, which has no output. Says that there is none yet, unless it
- * is waited for. */
+/* ERR_INVALID for an array's own number, which has no output. Says that there is none yet, unless
+ * the caller waits for it. */
 static int check_is_job(struct client *c, int64_t id, bool waits, struct err *e)
 {
     json_t *v = NULL;
