@@ -4,6 +4,8 @@
 #include <string.h>
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char url_alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 void b64_encode(struct buf *out, const void *p, size_t n)
 {
@@ -42,5 +44,39 @@ int b64_decode(struct buf *out, const char *text, size_t n, struct err *e)
     }
     if (n_digits % 4 != 0 || n_pads > 2)
         return err_set(e, ERR_INVALID, "not base64: its length or its padding is wrong");
+    return 0;
+}
+
+void b64_url_encode(struct buf *out, const void *p, size_t n)
+{
+    const unsigned char *in = p;
+    uint32_t v = 0;
+    int bits = 0;
+    for (size_t i = 0; i < n; i++) {
+        v = (v << 8 | in[i]) & 0xffff;
+        for (bits += 8; bits >= 6; bits -= 6)
+            buf_addc(out, url_alphabet[v >> (bits - 6) & 63]);
+    }
+    if (bits > 0)
+        buf_addc(out, url_alphabet[v << (6 - bits) & 63]);
+}
+
+int b64_url_decode(struct buf *out, const char *text, size_t n, struct err *e)
+{
+    uint32_t v = 0;
+    int bits = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *digit = text[i] ? strchr(url_alphabet, text[i]) : NULL;
+        if (!digit)
+            return err_set(e, ERR_INVALID, "not base64url at byte %zu", i);
+        v = (v << 6 | (uint32_t)(digit - url_alphabet)) & 0xffff;
+        bits += 6;
+        if (bits < 8)
+            continue;
+        bits -= 8;
+        buf_addc(out, (char)(v >> bits & 0xff));
+    }
+    if (bits >= 6 || (v & ((1u << bits) - 1)) != 0)
+        return err_set(e, ERR_INVALID, "not base64url: its length or its last bits are wrong");
     return 0;
 }

@@ -31,6 +31,34 @@ static void base64_there_and_back(void **state)
     }
 }
 
+static void base64url_there_and_back(void **state)
+{
+    static const struct {
+        const char *plain, *coded;
+    } good[] = {{"", ""}, {"f", "Zg"}, {"fo", "Zm8"}, {"foo", "Zm9v"}, {"foob", "Zm9vYg"},
+        {"\xfb\xff\xbf", "-_-_"}};
+    static const char *const bad[] = {
+        "Z", "Zg==", "Zg=", "Zh", "Zm9", "Zm9vYh", "+/+/", "Zm\n8", "Zm 8"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct buf coded = {0}, plain = {0};
+        struct err e;
+        b64_url_encode(&coded, good[i].plain, strlen(good[i].plain));
+        assert_string_equal(buf_str(&coded), good[i].coded);
+        assert_int_equal(b64_url_decode(&plain, buf_str(&coded), coded.len, &e), 0);
+        assert_string_equal(buf_str(&plain), good[i].plain);
+        buf_deinit(&coded);
+        buf_deinit(&plain);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct buf out = {0};
+        struct err e;
+        if (b64_url_decode(&out, bad[i], strlen(bad[i]), &e) != ERR_INVALID)
+            fail_msg("accepted: %s", bad[i]);
+        buf_deinit(&out);
+    }
+}
+
 static void what_is_not_base64_is_refused(void **state)
 {
     static const char *const bad[] = {
@@ -59,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(base64_there_and_back),
+        cmocka_unit_test(base64url_there_and_back),
         cmocka_unit_test(what_is_not_base64_is_refused),
         cmocka_unit_test(line_breaks_in_base64_are_skipped),
     };
