@@ -614,6 +614,8 @@ static const struct column token_columns[] = {
     COL(token_row, revoked),
     COL(token_row, role),
     COL(token_row, scope),
+    COL_AS(token_row, "is_login", login),
+    COL(token_row, teams),
 };
 /* clang-format on */
 

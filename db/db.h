@@ -81,6 +81,10 @@ struct token_row {
     struct wall created_at, expires_at, used_at; /* used_at WALL_NONE = never */
     char key_hash[65];                           /* join token: the key that used it */
     bool revoked;
+    /* Made by a sign-in at the identity provider: then role is what the user's groups give at
+     * least, and teams is the list (base/names.h) of the teams that they give. */
+    bool login;
+    char teams[1024];
 };
 
 /* Secrets of users: likewise part of a tick's changes. */

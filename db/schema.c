@@ -801,7 +801,9 @@ static const char baseline[] =
         " key_hash TEXT NOT NULL,"
         " revoked INTEGER NOT NULL,"
         /* what limits an API token; '' = nothing does */
-        " role TEXT NOT NULL DEFAULT '', scope TEXT NOT NULL DEFAULT ''"
+        " role TEXT NOT NULL DEFAULT '', scope TEXT NOT NULL DEFAULT '',"
+        /* of a sign-in: then the role and the teams are what groups of the provider give */
+        " is_login INTEGER NOT NULL DEFAULT 0, teams TEXT NOT NULL DEFAULT ''"
     ") STRICT;";
 /* clang-format on */
 

@@ -246,6 +246,7 @@ static void make_api(struct daemon *d)
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .notifier = d->notifier,
         .sealer = d->sealer,
+        .oidc = d->oidc,
         .agent_sync = d->agent_sync,
         .provision = d->provision,
         .grants = d->grants,
@@ -277,6 +278,13 @@ static int make_parts(struct daemon *d, struct err *e)
         .fatal = on_fatal,
         .ctx = d});
     int rc = daemon_make_grants(d, e);
+    if (rc != 0)
+        return rc;
+    if (d->config->oidc.issuer)
+        rc = oidc_create(
+            &(struct oidc_options){
+                .http = d->http, .timers = d->timers, .config = &d->config->oidc},
+            &d->oidc, e);
     if (rc != 0)
         return rc;
     make_telemetry(d);
@@ -509,6 +517,7 @@ void daemon_destroy(struct daemon *d)
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);
     uv_http_client_destroy(d->http);
+    oidc_destroy(d->oidc);
     uv_runner_destroy(d->runner);
     uv_timers_destroy(d->timers);
     uv_run(d->loop, UV_RUN_NOWAIT); /* the handles close while d still exists */

@@ -16,6 +16,7 @@
 #include "scheduler/engine/outbox.h"
 #include "scheduler/keyring.h"
 #include "scheduler/notify/notifier.h"
+#include "scheduler/oidc/oidc.h"
 #include "scheduler/pools.h"
 #include "scheduler/secrets/key_file.h"
 #include "scheduler/secrets/reseal.h"
@@ -56,6 +57,7 @@ struct daemon {
     struct sealer *sealer;
     bool has_new_keys; /* the sealer's key file was created by this start */
     struct reseal reseal;
+    struct oidc *oidc; /* NULL: nobody signs in */
     struct notifier *notifier;
     struct outbox *outbox;
     struct own_name *own_name;

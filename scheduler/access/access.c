@@ -84,6 +84,13 @@ void access_init(struct caller *c, const struct config *config, const char *user
     c->admin = c->role == ROLE_ADMIN;
 }
 
+void access_raise(struct caller *c, enum role role)
+{
+    if (c->role < role)
+        c->role = role;
+    c->admin = c->role == ROLE_ADMIN;
+}
+
 void access_narrow(struct caller *c, enum role most, const struct scope *scope)
 {
     if (scope->kind == SCOPE_CI && most > ROLE_MEMBER)

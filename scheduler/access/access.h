@@ -72,11 +72,14 @@ struct caller {
     /* set if the caller runs inside this attempt (api_job_token); 0 for a person */
     int64_t job, attempt;
     int64_t token; /* the number of the API token that was sent; 0 = none */
+    bool is_login; /* the token is of a sign-in at the identity provider */
 };
 
 /* Sets the user, with the role that the configuration has for them; is_admin: an administrator
  * whatever it has. */
 void access_init(struct caller *c, const struct config *config, const char *user, bool is_admin);
+/* Gives at least this role: that of the user's groups at the identity provider. */
+void access_raise(struct caller *c, enum role role);
 /* Limits what the caller may do. */
 void access_narrow(struct caller *c, enum role most, const struct scope *scope);
 

@@ -6,33 +6,23 @@
 #include "scheduler/api/api_private.h"
 
 #include "scheduler/api/audit_trail.h"
+#include "scheduler/api/login/sign_in.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vformat.h"
 #include <assert.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Who calls. NEED_WRITER: a user whose request stores data and is charged (charge); requests that
- * end something need NEED_USER. NEED_OWN_WRITER: the same, or a job that changes itself.
- * NEED_SESSION: a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or a machine
- * with an unused join token. */
-enum need {
-    NEED_NOTHING,
-    NEED_USER,
-    NEED_WRITER,
-    NEED_OWN_WRITER,
-    NEED_SESSION,
-    NEED_MACHINE,
-    NEED_NODE
-};
+/* Calls without a user that sign in, by address: a device asks every few seconds. */
+#define LOGINS_PER_S 2
+#define LOGINS_BURST 60
 
 struct route {
     const char *method;
     const char *path; /* '#' matches a number */
-    enum need need;
+    enum api_need need;
     void (*handle)(struct request *q);
     enum right right; /* the roles and scopes that have it: scheduler/access/access.c */
 };
@@ -106,6 +96,14 @@ static const struct route routes[] = {
     {"POST", "/api/v1/admin/log-level", NEED_USER, api_log_level, RIGHT_ADMIN},
     {"GET", "/api/v1/version", NEED_USER, api_version, RIGHT_READ},
     {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi, RIGHT_READ},
+    {"GET", "/api/v1/whoami", NEED_USER, api_whoami, RIGHT_READ},
+    {"POST", "/api/v1/logout", NEED_USER, api_logout, RIGHT_READ},
+    {"POST", "/login/device", NEED_NOTHING, api_login_device, RIGHT_NONE},
+    {"POST", "/login/token", NEED_NOTHING, api_login_token, RIGHT_NONE},
+    {"POST", "/login/refresh", NEED_NOTHING, api_login_refresh, RIGHT_NONE},
+    {"GET", "/login", NEED_NOTHING, api_login_page, RIGHT_NONE},
+    {"GET", "/login/callback", NEED_NOTHING, api_login_callback, RIGHT_NONE},
+    {"GET", "/login/done", NEED_NOTHING, api_login_done, RIGHT_NONE},
     {"GET", "/healthz", NEED_NOTHING, api_health, RIGHT_NONE},
     {"GET", "/metrics", NEED_USER, api_metrics, RIGHT_READ},
     {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle, RIGHT_NONE},
@@ -132,7 +130,7 @@ void api_reply_json(struct http_exchange *x, int status, json_t *v)
     json_decref(v);
 }
 
-static void reply_status(struct http_exchange *x, int status, const struct err *e)
+void api_reply_status(struct http_exchange *x, int status, const struct err *e)
 {
     json_t *error =
         json_pack("{s:s,s:o}", "kind", err_kind_name(e->kind), "text", json_text(e->text));
@@ -305,7 +303,7 @@ json_t *api_body(struct request *q, size_t max)
     else if (json_parse(q->r->body, q->r->body_len, max, &v, &e) == 0)
         return v;
     err_wrap(&e, "the request's body");
-    reply_status(q->x, q->r->body_len > max ? 413 : http_status_of(e.kind), &e);
+    api_reply_status(q->x, q->r->body_len > max ? 413 : http_status_of(e.kind), &e);
     return NULL;
 }
 
@@ -335,222 +333,6 @@ bool api_may(
     access_refuse(&q->caller, right, object, what, &e);
     http_reply_err(q->x, &e);
     return false;
-}
-
-/* ---- callers ---- */
-
-/* How long the name of a local user is cached: each lookup reads a file or queries a service. */
-#define LOCAL_USER_MS 10000
-
-static void find_local(struct local_user *l, uid_t uid, struct mono now)
-{
-    struct passwd pw, *found = NULL;
-    char mem[4096];
-    if (l->uid == uid && mono_is_set(l->until) && now.ms < l->until.ms)
-        return;
-    *l = (struct local_user){.uid = uid, .until = {now.ms + LOCAL_USER_MS}};
-    if (getpwuid_r(uid, &pw, mem, sizeof(mem), &found) == 0 && found)
-        STR_COPY(l->name, found->pw_name);
-    else
-        snprintf(l->name, sizeof(l->name), "uid-%u", (unsigned)uid);
-}
-
-static void identify_local(struct request *q)
-{
-    uid_t uid = q->r->peer_uid;
-    find_local(&q->api->local, uid, clock_mono(q->api->o.timers->clock));
-    access_init(
-        &q->caller, q->api->o.config, q->api->local.name, uid == 0 || uid == q->api->o.owner_uid);
-}
-
-/* Replies 401 and returns false. */
-static bool refuse(struct request *q, const char *text)
-{
-    struct err e;
-    err_set(&e, ERR_DENIED, "%s", text);
-    http_reply_add_header(q->x, "WWW-Authenticate", "Bearer");
-    reply_status(q->x, 401, &e);
-    return false;
-}
-
-static const char *bearer(struct http_exchange *x)
-{
-    const char *header = http_request_header(x, "Authorization");
-    return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
-}
-
-/* Returns ERR_NOT_FOUND for a token that is unknown or no longer valid. */
-static int find_token(const struct api *a, const char *token, struct token_row *t, struct err *e)
-{
-    char hash[65];
-    ca_sha256_hex(token, hash);
-    struct wall now = clock_wall(a->o.timers->clock);
-    int rc = db_read_token_by_hash(a->o.reader, hash, t, e);
-    if (rc == 0 &&
-        (t->join || t->revoked || (wall_is_set(t->expires_at) && t->expires_at.ms <= now.ms)))
-        return err_set(e, ERR_NOT_FOUND, "the token is no longer good");
-    return rc;
-}
-
-bool api_attempt_lives(const struct job *j, int64_t attempt)
-{
-    return j && j->row.attempts == attempt && job_attempt(j);
-}
-
-/* Accepts the token of a running attempt. */
-static bool find_attempt(const struct api *a, const char *token, struct caller *ret_caller)
-{
-    char copy[129], expected[129], *mac, *end;
-    str_copy(copy, sizeof(copy), token);
-    int64_t job, attempt;
-    if (copy[0] != 'j' || !(end = strchr(copy, '.')) || !(mac = strchr(end + 1, '.')))
-        return false;
-    *end = *mac = '\0';
-    if (str_to_i64(copy + 1, 1, INT64_MAX, "job", &job, NULL) != 0 ||
-        str_to_i64(end + 1, 1, INT64_MAX, "attempt", &attempt, NULL) != 0)
-        return false;
-    api_job_token(a->o.sealer, job, attempt, expected);
-    const struct job *j = model_job(tick_model(a->o.tick), job);
-    if (!str_secret_eq(expected, token) || !api_attempt_lives(j, attempt))
-        return false;
-    access_init(ret_caller, a->o.config, j->row.user, false);
-    access_narrow(ret_caller, ROLE_MEMBER, &(struct scope){.kind = SCOPE_JOB, .id = job});
-    ret_caller->job = job;
-    ret_caller->attempt = attempt;
-    return true;
-}
-
-/* The user of an API token, with the rights that the token leaves. */
-static bool become(struct request *q, const struct token_row *t)
-{
-    struct scope scope;
-    struct err e;
-    int most = ROLE_ADMIN;
-    if (scope_parse(t->scope, &scope, &e) != 0) {
-        http_reply_err(q->x, &e);
-        return false;
-    }
-    while (most > ROLE_VIEWER && t->role[0] && !str_eq(role_names[most], t->role))
-        most--;
-    access_init(&q->caller, q->api->o.config, t->user, t->admin);
-    access_narrow(&q->caller, (enum role)most, &scope);
-    q->caller.expires_at = t->expires_at;
-    q->caller.token = t->id;
-    return true;
-}
-
-static bool identify_by_token(struct request *q)
-{
-    const char *token = bearer(q->x);
-    struct token_row t;
-    struct err e;
-    if (!token)
-        return refuse(q, "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
-                         "administrator makes it with: belay token create)");
-    int rc = find_token(q->api, token, &t, &e);
-    if (rc != 0 && rc != ERR_NOT_FOUND) {
-        http_reply_err(q->x, &e);
-        return false;
-    }
-    if (rc != 0)
-        return refuse(q,
-            "the token is not known, has expired or was revoked: ask an administrator for "
-            "a new one (belay token create)");
-    token_uses_note(q->api->token_uses, &t);
-    return become(q, &t);
-}
-
-static bool identify_user_or_job(struct request *q)
-{
-    const char *token = bearer(q->x);
-    if (!token || token[0] != 'j' || !strchr(token, '.'))
-        return identify_by_token(q);
-    return find_attempt(q->api, token, &q->caller) ||
-           refuse(q, "this is not the token of an attempt that runs: a job may start tasks in "
-                     "itself, and change itself, as long as it does");
-}
-
-static bool has_node_cert(const struct http_server_request *r)
-{
-    return !r->is_unix && r->peer_cn && api_node_of_cn(r->peer_cn) > 0;
-}
-
-/* A certificate outlives its node: it loses every right when the node is removed. */
-static bool is_node(const struct api *a, const struct http_server_request *r)
-{
-    return has_node_cert(r) && model_node(tick_model(a->o.tick), api_node_of_cn(r->peer_cn));
-}
-
-void api_identify(void *ctx, struct http_exchange *x, const struct http_server_request *r,
-    struct http_identity *ret)
-{
-    struct token_row t;
-    struct caller attempt;
-    const char *token = bearer(x);
-    if (is_node(ctx, r)) {
-        ret->class = HTTP_NODE;
-        STR_COPY(ret->name, r->peer_cn);
-    } else if (token && find_token(ctx, token, &t, NULL) == 0) {
-        ret->class = HTTP_USER;
-        STR_COPY(ret->name, t.user);
-    } else if (token && find_attempt(ctx, token, &attempt)) {
-        ret->class = HTTP_USER;
-        STR_COPY(ret->name, attempt.user);
-    } else {
-        ret->max_body_bytes = API_UNAUTHENTICATED_BODY_MAX;
-    }
-}
-
-static bool identify_node(struct request *q)
-{
-    char text[ERR_TEXT_MAX];
-    const char *why = q->r->peer_cert_error;
-    if (is_node(q->api, q->r))
-        return true;
-    if (has_node_cert(q->r)) {
-        api_reply_failure(q->x, ERR_NOT_FOUND,
-            "node %lld no longer belongs to this cluster: its instance has ended or it was deleted",
-            (long long)api_node_of_cn(q->r->peer_cn));
-        return false;
-    }
-    snprintf(text, sizeof(text), "an agent needs the certificate that it got when it joined%s%s",
-        why ? ": " : "", why ? why : "");
-    return refuse(q, text);
-}
-
-/* A join token is checked here without being used up. */
-static bool identify_machine(struct request *q)
-{
-    const char *token = bearer(q->x);
-    struct err e;
-    if (is_node(q->api, q->r))
-        return true;
-    if (!token)
-        return refuse(q, "this is for machines: it needs a join token that was not used yet, or a "
-                         "node's certificate");
-    int rc = api_check_join_token(q->api, token, &e);
-    if (rc == 0)
-        return true;
-    if (rc == ERR_DENIED)
-        return refuse(q, e.text);
-    http_reply_err(q->x, &e);
-    return false;
-}
-
-static bool identify(struct request *q, enum need need)
-{
-    if (need == NEED_NOTHING)
-        return true;
-    if (need == NEED_MACHINE)
-        return identify_machine(q);
-    if (need == NEED_NODE)
-        return identify_node(q);
-    if (q->r->is_unix) {
-        identify_local(q);
-        return true;
-    }
-    return need == NEED_SESSION || need == NEED_OWN_WRITER ? identify_user_or_job(q)
-                                                           : identify_by_token(q);
 }
 
 /* ---- limit of what users may store ---- */
@@ -648,7 +430,7 @@ static void refuse_method(
     err_set(&e, ERR_INVALID, "%.32s is not for %.200s, which takes %s; see docs/reference/api.md",
         r->method, r->path, allowed);
     http_reply_add_header(x, "Allow", allowed);
-    reply_status(x, 405, &e);
+    api_reply_status(x, 405, &e);
 }
 
 static void handle_route(struct request *q, const struct route *route)
@@ -656,7 +438,8 @@ static void handle_route(struct request *q, const struct route *route)
     struct tick_call *call = audit_trail_has(route->method, route->path)
                                  ? audit_trail_begin(q, route->method, route->path)
                                  : NULL;
-    if (!identify(q, route->need)) {
+    q->call = call;
+    if (!api_callers_identify(q, route->need)) {
         q->api->n_refused++;
         return;
     }
@@ -728,6 +511,8 @@ struct api *api_create(const struct api_options *o)
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
     a->rates = (struct rates){.per_second = o->config->access.requests_per_second,
         .burst = o->config->access.requests_burst};
+    a->login_rates = (struct rates){.per_second = LOGINS_PER_S, .burst = LOGINS_BURST};
+    sign_in_load_teams(a);
     turns_init(&a->turns, o->timers, request_commit, a);
     agent_sync_set_channels(o->agent_sync, api_channels_of_node, a);
     return a;
@@ -737,6 +522,7 @@ void api_destroy(struct api *a)
 {
     if (!a)
         return;
+    oidc_close(a->o.oidc);
     api_watch_destroy_all(a);
     api_channels_destroy_all(a);
     read_pool_destroy(a->read_pool);
@@ -744,6 +530,7 @@ void api_destroy(struct api *a)
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);
     rates_deinit(&a->rates);
+    rates_deinit(&a->login_rates);
     for (struct turn *turn; (turn = turns_drop(&a->turns));)
         turn->run(turn, NULL); /* its client is gone */
     turns_deinit(&a->turns);

@@ -13,6 +13,7 @@
 #include "scheduler/config/config.h"
 #include "scheduler/engine/agent_sync.h"
 #include "scheduler/logs/logs.h"
+#include "scheduler/oidc/oidc.h"
 #include "scheduler/pools.h"
 #include "scheduler/secrets/seal.h"
 #include "scheduler/engine/provision.h"
@@ -37,6 +38,7 @@ struct api_options {
     const struct config *config;
     const struct db_meta *meta;
     const struct sealer *sealer;
+    struct oidc *oidc; /* NULL: nobody signs in */
     struct notifier *notifier;
     struct timers *timers;
     uid_t owner_uid; /* the user who runs belayd: an administrator on the UNIX socket, like root */

@@ -26,6 +26,12 @@
 #define API_LIST_MAX 200         /* entries of a page */
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
 
+/* The cookie of a browser that signed in. The prefix makes browsers accept it from this host only,
+ * and only over TLS. */
+#define LOGIN_COOKIE "__Host-belay"
+#define LOGIN_COOKIE_FLAGS "; Path=/; Secure; HttpOnly; SameSite=Lax"
+#define LOGIN_COOKIE_END LOGIN_COOKIE "=; Max-Age=0" LOGIN_COOKIE_FLAGS
+
 #define API_LISTENERS_MAX 2
 #define API_HIDDEN "-" /* in place of the name of a job that the caller may not read */
 
@@ -57,6 +63,7 @@ struct api {
     struct token_uses *token_uses;
     struct log_quota *stored;     /* bytes stored by requests of users */
     struct rates rates;           /* of requests of users */
+    struct rates login_rates;     /* of sign-ins, by address */
     struct map watchers;          /* job (0 = all) -> struct watchers */
     struct list channels;         /* api/channels.c */
     struct list session_requests; /* channels whose event is being committed */
@@ -74,9 +81,27 @@ struct request {
     struct http_exchange *x;
     const struct http_server_request *r;
     struct caller caller;
-    int64_t id, id2; /* the numbers in the path */
+    struct tick_call *call; /* for the audit log; NULL if it is not recorded */
+    int64_t id, id2;        /* the numbers in the path */
     char request_id[HTTP_REQUEST_ID_MAX];
 };
+
+/* Who calls. NEED_WRITER: a user whose request stores data and is charged; requests that
+ * end something need NEED_USER. NEED_OWN_WRITER: the same, or a job that changes itself.
+ * NEED_SESSION: a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or a machine
+ * with an unused join token. */
+enum api_need {
+    NEED_NOTHING,
+    NEED_USER,
+    NEED_WRITER,
+    NEED_OWN_WRITER,
+    NEED_SESSION,
+    NEED_MACHINE,
+    NEED_NODE
+};
+
+/* Fills in the caller. Returns false after an error reply. */
+bool api_callers_identify(struct request *q, enum api_need need);
 
 /* An exchange that is answered later. The peer or the server may disappear first; then
  * deferred_reply_take returns NULL. */
@@ -91,6 +116,7 @@ struct deferred_reply *deferred_reply_create(
 struct http_exchange *deferred_reply_take(struct deferred_reply *l); /* frees l */
 
 void api_reply_json(struct http_exchange *x, int status, json_t *v); /* takes v */
+void api_reply_status(struct http_exchange *x, int status, const struct err *e);
 void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -320,6 +346,25 @@ void api_events(struct request *q);
 void api_tokens_create(struct request *q);
 void api_tokens_list(struct request *q);
 void api_tokens_revoke(struct request *q);
+void api_login_device(struct request *q); /* api/login/login.c */
+void api_login_token(struct request *q);
+void api_login_refresh(struct request *q);
+void api_logout(struct request *q);
+void api_whoami(struct request *q);
+void api_login_page(struct request *q); /* api/login/login_pages.c */
+void api_login_callback(struct request *q);
+void api_login_done(struct request *q);
+/* Copies the cookie's value. False: there is none, or it does not fit. */
+bool api_cookie(struct http_exchange *x, const char *name, char *out, size_t size);
+/* Whether a request that has a cookie for its token may be made: it reads, or a page of this server
+ * made it. Browsers also keep the cookie back (SameSite). */
+bool api_cookie_may(struct http_exchange *x, const struct http_server_request *r);
+/* The user of the cookie of a session, if it is good. */
+bool api_cookie_user(struct request *q, char user[CORE_NAME_MAX]);
+/* Revokes that token for the caller, and answers q. */
+void api_revoke_token(struct request *q, int64_t id);
+/* The teams that the user is a member of: a list of names. */
+json_t *api_json_teams(const struct api *a, const char *user);
 void api_secrets_list(struct request *q); /* api/secrets.c */
 void api_secrets_set(struct request *q);
 void api_secrets_grant(struct request *q);

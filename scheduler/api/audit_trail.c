@@ -14,6 +14,7 @@ static const char *const unrecorded[] = {
     /* they change nothing */
     "/api/v1/jobs/estimate",
     "/api/v1/audit",
+    "/login/device",
     /* data of a working directory that is kept only once a job names it */
     "/api/v1/workdirs/pieces",
     /* data of a session whose begin is recorded */
@@ -39,6 +40,8 @@ void audit_trail_name_request(struct request *q)
 
 bool audit_trail_has(const char *method, const char *path)
 {
+    if (str_eq(path, "/login/callback")) /* a browser signs in */
+        return true;
     return !str_eq(method, "GET") && !str_is_one_of(path, unrecorded);
 }
 
@@ -110,7 +113,8 @@ struct answered {
 static void on_answer(void *ctx, int status)
 {
     struct answered *r = ctx;
-    tick_record_call(r->api->o.tick, r->call, result_of(status));
+    if (status != 202) /* a sign-in that waits for its user */
+        tick_record_call(r->api->o.tick, r->call, result_of(status));
     tick_call_release(r->call);
     free(r);
 }

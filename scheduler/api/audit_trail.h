@@ -18,8 +18,8 @@
 /* Gives the request a name that is unique in the cluster, and its reply X-Request-Id. */
 void audit_trail_name_request(struct request *q);
 
-/* Whether a call of this route is recorded: all but GET and those that carry data of what runs
- * already. */
+/* Whether a call of this route is recorded: all but GET, except the one by which a browser signs
+ * in, and those that carry data of what runs already. */
 bool audit_trail_has(const char *method, const char *path);
 
 /* The call of a request whose caller is not known yet. It is recorded at the latest when the

@@ -544,7 +544,7 @@ json_t *api_json_token(const struct token_row *t, struct wall last_use)
 {
     json_t *o = json_object();
     set_i(o, "id", t->id);
-    set(o, "kind", json_string(t->join ? "join" : "api"));
+    set(o, "kind", json_string(t->join ? "join" : t->login ? "login" : "api"));
     set(o, "user", opt_text(t->user));
     set(o, "admin", json_boolean(t->admin));
     set(o, "role", opt_text(t->admin ? role_names[ROLE_ADMIN] : t->role));

@@ -158,7 +158,8 @@ static bool may_create(struct request *q, struct token_row *row)
             less->user, role_names[less->role]);
         return false;
     }
-    if (!c->admin && wall_is_set(c->expires_at) &&
+    /* a sign-in is short, but who signed in is known as well as at the UNIX socket */
+    if (!c->admin && !c->is_login && wall_is_set(c->expires_at) &&
         (!wall_is_set(row->expires_at) || row->expires_at.ms > c->expires_at.ms))
         row->expires_at = c->expires_at;
     return true;
@@ -245,7 +246,8 @@ static int revoke_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *
         return err_set(
             e, ERR_NOT_FOUND, "there is no token %lld (belay token list)", (long long)v->id);
     const struct access_object object = {.user = v->found.join ? NULL : v->found.user};
-    if (!access_may(&v->by, RIGHT_TOKENS, &object)) {
+    /* whoever has a token may end it */
+    if (v->id != v->by.token && !access_may(&v->by, RIGHT_TOKENS, &object)) {
         snprintf(what, sizeof(what), "token %lld", (long long)v->id);
         return access_refuse(&v->by, RIGHT_TOKENS, &object, what, e);
     }
@@ -264,8 +266,13 @@ static void on_revoked(void *ctx, const struct err *e, int64_t id)
 
 void api_tokens_revoke(struct request *q)
 {
+    api_revoke_token(q, q->id);
+}
+
+void api_revoke_token(struct request *q, int64_t id)
+{
     struct revocation *v = mem_alloc(sizeof(*v));
-    v->id = q->id;
+    v->id = id;
     v->by = q->caller;
     v->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     tick_post_work(q->api->o.tick, revoke_token, on_revoked, v);

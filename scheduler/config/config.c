@@ -194,6 +194,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     read_logs(&r, &c);
     config_read_policy(&r, &c.policy);
     config_read_access(&r, &c.policy, &c.access);
+    config_read_oidc(&r, &c.policy, &c.oidc);
     config_read_windows(&r, &c.windows, &c.n_windows);
     config_read_budgets(&r, c.windows, c.n_windows, &c.budgets, &c.n_budgets);
     config_read_racks(&r, &c.racks, &c.n_racks);
@@ -262,6 +263,7 @@ void config_deinit(struct config *c)
     config_pools_free(c->pools, c->n_pools);
     config_policy_deinit(&c->policy);
     config_access_deinit(&c->access);
+    config_oidc_deinit(&c->oidc);
     config_notify_deinit(&c->notify);
     free(c->windows);
     config_budgets_free(c->budgets, c->n_budgets);

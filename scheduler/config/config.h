@@ -13,6 +13,7 @@
 #include "scheduler/config/windows.h"
 #include "scheduler/config/procurement.h"
 #include "scheduler/config/notify.h"
+#include "scheduler/config/oidc.h"
 #include "scheduler/config/policy.h"
 #include "scheduler/config/pools.h"
 #include "scheduler/config/racks.h"
@@ -80,6 +81,7 @@ struct config {
     int64_t max_nodes, max_gpus, max_uusd_h;
     struct queue_policy policy;          /* the order of the queue */
     struct config_access access;         /* roles of users, and who sees whose jobs */
+    struct config_oidc oidc;             /* where users sign in */
     struct count licences[LICENCES_MAX]; /* of the cluster */
     size_t n_licences;
     struct config_window *windows; /* in which some run only */

@@ -375,6 +375,12 @@ void config_policy_deinit(struct queue_policy *o)
         free(o->teams[k].users);
     for (size_t k = 0; k < o->n_qos; k++)
         bits_deinit(&o->qos[k].preempts);
+    size_t pos = 0;
+    for (char *teams; o->joined && (teams = smap_next(o->joined, &pos, NULL));)
+        free(teams);
+    if (o->joined)
+        smap_deinit(o->joined);
+    free(o->joined);
     free(o->teams);
     free(o->qos);
     *o = (struct queue_policy){0};

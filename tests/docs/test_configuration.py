@@ -95,6 +95,7 @@ class Configuration(unittest.TestCase):
             "config",
             "notify",
             "offers",
+            "oidc",
             "policy",
             "pools",
             "procurement",
@@ -109,6 +110,7 @@ class Configuration(unittest.TestCase):
         )
         read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
         read |= {"volume_usd_per_gib_month"}
+        read |= {"teams", "roles"}  # of oidc:
         read |= (keys_read("scheduler/config/racks.c") - {"idle", "full"}) | {
             "racks",
             "node_types",

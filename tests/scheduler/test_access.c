@@ -83,6 +83,14 @@ static const struct {
     {"POST", "/api/v1/admin/log-level", "a", ""},
     {"GET", "/api/v1/version", "vmloa", "rcpk"},
     {"GET", "/api/v1/openapi.json", "vmloa", "rcpk"},
+    {"GET", "/api/v1/whoami", "vmloa", "rcpk"},
+    {"POST", "/api/v1/logout", "vmloa", "rcpk"},
+    {"POST", "/login/device", "", ""},
+    {"POST", "/login/token", "", ""},
+    {"POST", "/login/refresh", "", ""},
+    {"GET", "/login", "", ""},
+    {"GET", "/login/callback", "", ""},
+    {"GET", "/login/done", "", ""},
     {"GET", "/healthz", "", ""},
     {"GET", "/metrics", "vmloa", "rcpk"},
     {"GET", "/agent/v1/bundle", "", ""},
@@ -373,10 +381,30 @@ static void full_buckets_are_dropped_when_there_are_many(void **state)
     rates_deinit(&r);
 }
 
+/* The role of a group is never less than that of the configuration; a token still limits it. */
+static void a_sign_in_raises_a_role_and_never_lowers_it(void **state)
+{
+    struct config c = config_with("team");
+    struct caller ann;
+    (void)state;
+    access_init(&ann, &c, "ann", false);
+    access_raise(&ann, ROLE_OPERATOR);
+    assert_true(access_may(&ann, RIGHT_OPERATE, NULL));
+    assert_false(access_may(&ann, RIGHT_ADMIN, NULL) || ann.admin);
+    access_raise(&ann, ROLE_VIEWER);
+    assert_int_equal(ann.role, ROLE_OPERATOR);
+    access_raise(&ann, ROLE_ADMIN);
+    assert_true(ann.admin);
+    access_narrow(&ann, ROLE_ADMIN, &(struct scope){.kind = SCOPE_READ_ONLY});
+    assert_false(ann.admin || access_may(&ann, RIGHT_SUBMIT, NULL));
+    config_deinit(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_route_is_for_the_roles_and_scopes_of_its_row),
+        cmocka_unit_test(a_sign_in_raises_a_role_and_never_lowers_it),
         cmocka_unit_test(roles_reach_as_far_as_they_should),
         cmocka_unit_test(visibility_says_who_reads_the_jobs_of_others),
         cmocka_unit_test(a_scope_takes_away_and_gives_nothing),

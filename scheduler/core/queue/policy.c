@@ -4,7 +4,10 @@
  */
 #include "scheduler/core/queue/policy.h"
 
+#include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
+#include <stdlib.h>
 
 #define HOUR_MS 3600000LL
 
@@ -42,15 +45,32 @@ static const struct policy_user *find_user(const struct policy_team *t, const ch
     return NULL;
 }
 
-static bool names_user(const struct policy_team *t, const char *user)
+void policy_join(const struct queue_policy *o, const char *user, const char *teams)
 {
-    return find_user(t, user) != NULL;
+    free(smap_remove(o->joined, user));
+    if (teams[0])
+        smap_put(o->joined, user, mem_strdup(teams));
+}
+
+static bool has_joined(const struct queue_policy *o, const struct policy_team *t, const char *user)
+{
+    const char *teams = o->joined ? smap_get(o->joined, user) : NULL;
+    return teams && names_has(teams, t->name);
+}
+
+/* Whether the team lists the user, or they joined it. */
+static bool names_user(const struct queue_policy *o, const struct policy_team *t, const char *user)
+{
+    return find_user(t, user) || has_joined(o, t, user);
 }
 
 const char *policy_team_of(const struct queue_policy *o, const char *user)
 {
     for (size_t k = 0; k < o->n_teams; k++)
-        if (names_user(&o->teams[k], user))
+        if (find_user(&o->teams[k], user))
+            return o->teams[k].name;
+    for (size_t k = 0; k < o->n_teams; k++)
+        if (has_joined(o, &o->teams[k], user))
             return o->teams[k].name;
     return o->default_team[0] ? o->default_team : user;
 }
@@ -59,10 +79,10 @@ bool policy_is_member(const struct queue_policy *o, const char *team, const char
 {
     const struct policy_team *t = find_team(o, team);
     bool is_listed = false;
-    if (!t || names_user(t, user))
+    if (!t || names_user(o, t, user))
         return t != NULL;
     for (size_t k = 0; k < o->n_teams; k++)
-        is_listed = is_listed || names_user(&o->teams[k], user);
+        is_listed = is_listed || names_user(o, &o->teams[k], user);
     return !is_listed && str_eq(o->default_team, team);
 }
 
@@ -81,11 +101,13 @@ int policy_check_member(
         return 0;
     if (!t)
         return err_set(e, ERR_INVALID, "there is no team '%s' (belay shares lists them)", team);
-    if (t->n_users > 0 && !names_user(t, user) && !str_eq(o->default_team, t->name))
+    if ((t->n_users > 0 || t->by_groups) && !names_user(o, t, user) &&
+        !str_eq(o->default_team, t->name))
         return err_set(e, ERR_DENIED,
-            "%s is not a member of team '%s': an administrator can add them in belayd's "
-            "configuration",
-            user, team);
+            "%s is not a member of team '%s': an administrator can add them in %s", user, team,
+            t->by_groups ? "belayd's configuration, or to the team's group at the identity "
+                           "provider (then: belay login)"
+                         : "belayd's configuration");
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #define BELAY_SCHEDULER_CORE_QUEUE_POLICY_H
 
 #include "base/bits.h"
+#include "base/map.h"
 #include "scheduler/core/model/rows.h"
 #include <stddef.h>
 
@@ -51,6 +52,7 @@ struct policy_team {
     int32_t shares;
     struct policy_user *users; /* its members; none: anyone may be one, with one share */
     size_t n_users;
+    bool by_groups;                 /* members also join by signing in: never "anyone" */
     struct policy_limits limits;    /* of all its jobs together */
     struct policy_limits each_user; /* of each member */
     /* Guaranteed on demand; beyond it the team may borrow unused quota of others. 0 = none. */
@@ -79,6 +81,10 @@ struct queue_policy {
     struct policy_qos *qos;
     size_t n_qos;
     struct policy_limits each_user; /* of every user's jobs in a team */
+    /* user -> char *, the list (base/names.h) of further teams that their groups at the identity
+     * provider gave them at their last sign-in. The one part that changes while belayd runs:
+     * between two ticks. NULL: nobody signs in. */
+    struct smap *joined;
 };
 
 /* 7 days; 60 days; 6 hours; 0; 16 cpus per GPU and 1/4 per GiB; 8; no teams, no QOS. */
@@ -86,6 +92,9 @@ extern const struct queue_policy queue_policy_defaults;
 
 /* NULL if unknown. */
 const struct policy_qos *policy_qos(const struct queue_policy *o, const char *name);
+
+/* Replaces the teams that the user has joined; o->joined is set. */
+void policy_join(const struct queue_policy *o, const char *user, const char *teams);
 
 /* Default team of the user's jobs. Borrowed from o or user. */
 const char *policy_team_of(const struct queue_policy *o, const char *user);
