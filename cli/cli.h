@@ -88,14 +88,19 @@ bool cli_job_id(const char *text, int64_t *ret_id);
 
 struct client; /* a blocking connection to belayd */
 
-/* Finds belayd: BELAY_SERVER (https://, with BELAY_TOKEN_FILE and BELAY_CA_FILE), else
- * BELAY_SOCKET, else BELAY_HOME/belayd.sock (default ~/.local/share/belay), else
- * /run/belay/belayd.sock. Does not connect yet. */
+/* Finds belayd: BELAY_SERVER (https://, with BELAY_TOKEN_FILE and BELAY_CA_FILE, or what belay
+ * login kept for it), else BELAY_SOCKET, else BELAY_HOME/belayd.sock (default
+ * ~/.local/share/belay), else /run/belay/belayd.sock, else the server of the last belay login.
+ * What belay login kept is renewed when it is about to end, before a call or in it. Does not
+ * connect yet. */
 int client_create(struct client **ret_client, struct err *e);
-/* A client for the belayd at server (https://, without a trailing slash), with that token. */
+/* A client for the belayd at server (https://, without a trailing slash), with that token; NULL:
+ * none. */
 void client_create_at(
     const char *server, const char *ca_pem, const char *token, struct client **ret_client);
 void client_destroy(struct client *c);
+/* Waits on the client's loop. */
+void client_wait(struct client *c, int64_t ms);
 
 struct client_reply {
     int status;

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/flags/api_words.h"
 #include "cli/local.h"
+#include "cli/login_file.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -35,6 +36,8 @@ struct client {
     char *url;                /* https://host:port */
     char *authorization;
     char *ca_pem;
+    /* of belay login, whose server is url; its token is NULL if another one is used */
+    struct login login;
 };
 
 struct waiting {
@@ -42,6 +45,7 @@ struct waiting {
     struct client_reply *reply;
     struct err *e;
     int rc;
+    int status; /* HTTP; 0: no reply */
     bool done;
     int64_t retry_s; /* > 0: belayd did nothing, and asks to be called again after this time */
 };
@@ -88,12 +92,42 @@ static int read_token(struct buf *out, struct err *e)
     return rc;
 }
 
+static void set_authorization(struct client *c, const char *token)
+{
+    if (c->authorization)
+        explicit_bzero(c->authorization, strlen(c->authorization));
+    free(c->authorization);
+    c->authorization = mem_printf("Authorization: Bearer %s", token);
+}
+
+/* What belay login kept; server NULL: of the last one. */
+static int use_login(struct client *c, const char *server, struct err *e)
+{
+    char *url = server ? mem_strndup(server, strlen(server)) : NULL;
+    for (size_t n = url ? strlen(url) : 0; n > 0 && url[n - 1] == '/'; n--)
+        url[n - 1] = '\0';
+    int rc = login_file_find(url, &c->login, e);
+    free(url);
+    if (rc == ERR_NOT_FOUND)
+        rc = err_set(e, ERR_CONFIG,
+            "BELAY_SERVER is set, but you have not signed in there: belay login, or set "
+            "BELAY_TOKEN_FILE to a file that holds your token");
+    if (rc != 0)
+        return rc;
+    c->url = mem_strdup(c->login.server);
+    c->ca_pem = mem_strdup(c->login.ca_pem);
+    set_authorization(c, c->login.token);
+    return 0;
+}
+
 static int use_server(struct client *c, const char *server, struct err *e)
 {
     struct buf token = {0}, ca = {0};
     if (!str_starts(server, "https://"))
         return err_set(
             e, ERR_CONFIG, "BELAY_SERVER: expected https://HOST:PORT, found \"%.100s\"", server);
+    if (!getenv("BELAY_TOKEN_FILE"))
+        return use_login(c, server, e);
     int rc = read_named("BELAY_CA_FILE", "the cluster's CA certificate", false, PEM_MAX, &ca, e);
     if (rc == 0)
         rc = read_token(&token, e);
@@ -102,7 +136,7 @@ static int use_server(struct client *c, const char *server, struct err *e)
         for (size_t n = strlen(c->url); c->url[n - 1] == '/'; n--)
             c->url[n - 1] = '\0';
         c->ca_pem = mem_strdup(buf_str(&ca));
-        c->authorization = mem_printf("Authorization: Bearer %s", buf_str(&token));
+        set_authorization(c, buf_str(&token));
     }
     buf_wipe(&token);
     buf_deinit(&ca);
@@ -114,13 +148,16 @@ static void use_socket(struct client *c)
     const char *own = getenv("BELAY_SOCKET");
     char *home = cli_home();
     char *local = local_socket(home);
-    c->url = mem_strdup("http://belayd");
     if (own && own[0])
         c->socket = mem_strdup(own);
-    else if (access(local, F_OK) == 0 || access("/run/belay/belayd.sock", F_OK) != 0)
+    else if (access(local, F_OK) == 0)
         c->socket = mem_strdup(local);
-    else
+    else if (access("/run/belay/belayd.sock", F_OK) == 0)
         c->socket = mem_strdup("/run/belay/belayd.sock");
+    else if (use_login(c, NULL, NULL) != 0)
+        c->socket = mem_strdup(local);
+    if (c->socket)
+        c->url = mem_strdup("http://belayd");
     free(local);
     free(home);
 }
@@ -154,7 +191,8 @@ void client_create_at(
     struct client *c = mem_alloc(sizeof(*c));
     c->url = mem_strdup(server);
     c->ca_pem = mem_strdup(ca_pem);
-    c->authorization = mem_printf("Authorization: Bearer %s", token);
+    if (token)
+        set_authorization(c, token);
     open_http(c);
     *ret_client = c;
 }
@@ -171,6 +209,7 @@ void client_destroy(struct client *c)
     free(c->socket);
     free(c->url);
     free(c->ca_pem);
+    login_deinit(&c->login);
     free(c);
 }
 
@@ -211,6 +250,7 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
 {
     struct waiting *w = ctx;
     w->done = true;
+    w->status = r ? r->status : 0;
     if (e) {
         *w->e = *e;
         w->rc = e->kind;
@@ -242,7 +282,7 @@ static void on_timer_closed(uv_handle_t *timer)
     *(bool *)timer->data = true;
 }
 
-static void wait_for(struct client *c, int64_t ms)
+void client_wait(struct client *c, int64_t ms)
 {
     uv_timer_t timer;
     bool done = false, closed = false;
@@ -257,15 +297,16 @@ static void wait_for(struct client *c, int64_t ms)
         uv_run(&c->loop, UV_RUN_ONCE);
 }
 
-static int call(struct client *c, const char *method, const char *path, const char *content_type,
-    const void *p, size_t n, int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
+static int call_with(struct client *c, const char *method, const char *path,
+    const char *content_type, const char *authorization, const void *p, size_t n,
+    int64_t timeout_ms, struct client_reply *ret_reply, int *ret_status, struct err *e)
 {
     struct waiting w = {.client = c, .reply = ret_reply, .e = e};
     char *url = mem_printf("%s%s", c->url, path);
     struct http_request r = {
         .method = method,
         .url = url,
-        .headers = {content_type, c->authorization},
+        .headers = {content_type, authorization},
         .body = p,
         .body_len = n,
         .timeout_ms = timeout_ms,
@@ -283,10 +324,80 @@ static int call(struct client *c, const char *method, const char *path, const ch
             uv_run(&c->loop, UV_RUN_ONCE);
         if (w.retry_s == 0 || tries == RETRIES_MAX)
             break;
-        wait_for(c, w.retry_s * 1000 * tries); /* each time longer: others wait, too */
+        client_wait(c, w.retry_s * 1000 * tries); /* each time longer: others wait, too */
     }
     free(url);
+    *ret_status = w.status;
     return w.rc;
+}
+
+/* ---- renewal of a sign-in ---- */
+
+static int ask_for_renewal(struct client *c, struct login *l, struct err *e)
+{
+    struct client_reply reply;
+    int status;
+    json_t *body = json_pack("{s:s}", "refresh", l->refresh), *v = NULL;
+    char *text = json_dump_text(body);
+    int rc = call_with(c, "POST", "/login/refresh", "Content-Type: application/json", NULL, text,
+        strlen(text), CALL_MS, &reply, &status, e);
+    if (rc == 0)
+        rc = json_parse(buf_str(&reply.body), reply.body.len, REPLY_MAX, &v, e);
+    if (rc == 0)
+        rc = login_read_reply(l, v, e);
+    if (rc == 0)
+        rc = login_file_put(l, e);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    json_wipe(body);
+    json_wipe(v);
+    buf_wipe(&reply.body);
+    return rc;
+}
+
+/* Takes the token of another belay that renewed it, or renews it. */
+static int renew(struct client *c, struct err *e)
+{
+    struct login l;
+    int fd;
+    int rc = login_file_lock(&fd, e);
+    if (rc != 0)
+        return rc;
+    rc = login_file_find(c->login.server, &l, e);
+    if (rc == 0 && str_eq(l.token, c->login.token))
+        rc = l.refresh ? ask_for_renewal(c, &l, e)
+                       : err_set(e, ERR_DENIED,
+                             "your sign-in has ended, and the identity provider gave nothing to "
+                             "renew it with: belay login");
+    if (rc == 0) {
+        login_deinit(&c->login);
+        c->login = l;
+        set_authorization(c, l.token);
+    } else {
+        login_deinit(&l);
+    }
+    close(fd);
+    return rc;
+}
+
+static int call(struct client *c, const char *method, const char *path, const char *content_type,
+    const void *p, size_t n, int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
+{
+    int status;
+    struct err why;
+    bool is_due =
+        c->login.token && c->login.refresh && c->login.renew_at_ms <= clock_wall(&clock_system).ms;
+    if (is_due)
+        renew(c, &why); /* else the old one may still be good */
+    int rc = call_with(
+        c, method, path, content_type, c->authorization, p, n, timeout_ms, ret_reply, &status, e);
+    if (rc == 0 || status != 401 || !c->login.token)
+        return rc;
+    client_reply_deinit(ret_reply);
+    rc = renew(c, e);
+    return rc != 0 ? rc
+                   : call_with(c, method, path, content_type, c->authorization, p, n, timeout_ms,
+                         ret_reply, &status, e);
 }
 
 int client_call(struct client *c, const char *method, const char *path, const json_t *body,

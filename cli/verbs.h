@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The list of verbs. Each NAME has a `struct verb verb_NAME` in NAME.c, here, in admin/, reports/
- * or top/; but attach is in exec.c, release in hold.c, and slurm in slurm/slurm_verb.c. A new verb
- * is a row with its group, at its place in `belay --help`, and a line in meson.build.
+ * or top/; but attach is in exec.c, logout in login.c, release in hold.c, and slurm in
+ * slurm/slurm_verb.c. A new verb is a row with its group, at its place in `belay --help`, and a
+ * line in meson.build.
  */
 #ifndef BELAY_CLI_VERBS_H
 #define BELAY_CLI_VERBS_H
@@ -44,6 +45,9 @@
     VERB(ADMIN, audit) \
     VERB(ADMIN, admin) \
     VERB(ADMIN, slurm) \
+    VERB(ADMIN, login) \
+    VERB(ADMIN, logout) \
+    VERB(ADMIN, whoami) \
     VERB(ADMIN, secret) \
     VERB(ADMIN, token) \
     VERB(ADMIN, completion) \
