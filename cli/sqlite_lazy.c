@@ -26,6 +26,7 @@ RETURNS(const char *, sqlite3_errstr, (int code), (code))
 RETURNS(int, sqlite3_extended_errcode, (sqlite3 *db), (db))
 RETURNS(int, sqlite3_system_errno, (sqlite3 *db), (db))
 RETURNS(int, sqlite3_get_autocommit, (sqlite3 *db), (db))
+RETURNS(int, sqlite3_changes, (sqlite3 *db), (db))
 LAZY_VOID(LIBSQLITE, sqlite3_progress_handler,
     (sqlite3 *db, int n, int (*fn)(void *), void *ctx), (db, n, fn, ctx))
 

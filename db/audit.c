@@ -16,9 +16,11 @@ int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, str
     struct query q;
 
     query_init_text(&q, r->statements,
-        "SELECT instance, sum(uusd), sum(CASE WHEN job <> 0 THEN uusd ELSE 0 END),"
-        " sum(node_ms) FROM ledger WHERE instance <> 0 AND kind <> 'egress' GROUP BY instance ORDER"
-        " BY instance",
+        "SELECT instance, sum(uusd), sum(attempts_uusd), sum(node_ms) FROM (SELECT instance, uusd,"
+        " CASE WHEN job <> 0 THEN uusd ELSE 0 END AS attempts_uusd, node_ms FROM ledger"
+        " WHERE instance <> 0 AND kind <> 'egress' UNION ALL SELECT instance, uusd, attempts_uusd,"
+        " node_ms FROM deleted_machine_costs WHERE instance <> 0) GROUP BY instance ORDER BY "
+        "instance",
         e);
     while (query_step(&q)) {
         struct ledger_sum sum = {
@@ -39,7 +41,8 @@ int db_read_ledger_nodes(struct db_reader *r, db_ledger_node_fn fn, void *ctx, s
 
     query_init_text(&q, r->statements,
         "SELECT n.id, ifnull(sum(l.node_ms), 0) AS sum_ms, n.attempts_ms + n.idle_ms AS row_ms"
-        " FROM nodes n LEFT JOIN ledger l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id "
+        " FROM nodes n LEFT JOIN (SELECT node, node_ms FROM ledger UNION ALL SELECT node, node_ms"
+        " FROM deleted_machine_costs) l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id "
         "HAVING sum_ms <> row_ms ORDER BY n.id",
         e);
     while (query_step(&q)) {
@@ -91,7 +94,8 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
     "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || "     \
     "coalesce(nullif(kind, ''), 'jobs')"
 
-/* Compares the most detailed sums by day with another set: span ?1, detail ?2. */
+/* Compares the most detailed sums by day with another set: span ?1, detail ?2; from day ?3 on, the
+ * first of a month. */
 static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " SUM_NAME,
     "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start "
     "of month') AS INTEGER) / 86400 END AS since,"
@@ -99,11 +103,12 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     "iif(?2 & 2, pool, '') AS pool,"
     " iif(?2 & 2, type, '') AS type, iif(?2 & 2, market, '') AS market, kind,"
     " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail "
-    "= 7",
+    "= 7 AND since >= ?3",
     "SELECT since, labels, team, user, pool, type, market, kind, " NEGATED_SUMS
-    " FROM cost_sums WHERE span = ?1 AND detail = ?2");
+    " FROM cost_sums WHERE span = ?1 AND detail = ?2 AND since >= ?3");
 
-/* Compares the most detailed sums by day with the ledger and the jobs. The hardware of a node may
+/* Compares the most detailed sums by month with the ledger and the jobs, and with the sums of those
+ * that were deleted. The hardware of a node may
  * have changed since, so types are not compared. Nor are the teams of spending: it stays with the
  * team of that time, and the job may have moved to another. */
 #define OF_JOB                                                                                     \
@@ -113,7 +118,7 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
 static const char of_rows[] = DIFFERENCES(SUM_NAME,
     "SELECT 0 AS since, labels, iif(kind = '', team, '') AS team, user, pool, '' AS type, market, "
     "kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
-    " FROM cost_sums WHERE span = 1 AND detail = 7",
+    " FROM cost_sums WHERE span = 31 AND detail = 7",
     "SELECT 0, ifnull(s.labels, 0), '', ifnull(j.user, ''), coalesce(n.pool, i.pool, ''), '',"
     " coalesce(n.market, i.market, ''), l.kind, -l.ms, -l.node_ms, -l.uusd, -l.on_demand_uusd, 0, "
     "0 FROM ledger l LEFT JOIN jobs j ON j.id = l.job" OF_JOB
@@ -121,13 +126,16 @@ static const char of_rows[] = DIFFERENCES(SUM_NAME,
     " UNION ALL SELECT 0, ifnull(s.labels, 0), ifnull(t.value, j.team), j.user, '', '', '', '', 0, "
     "0, 0, 0, -1, -(j.end_kind = 'succeeded')"
     " FROM jobs j" OF_JOB
-    " WHERE j.state = 'ended' AND NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)");
+    " WHERE j.state = 'ended' AND NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)"
+    " UNION ALL SELECT 0, labels, team, user, pool, '', market, kind, " NEGATED_SUMS
+    " FROM deleted_costs");
 
 struct gaps {
     struct db_reader *r;
     db_rollup_gap_fn fn;
     void *ctx;
     struct err *e;
+    int64_t first_day, first_month; /* before which rows, or sums by day, may be missing */
 };
 
 static int differences(
@@ -138,6 +146,7 @@ static int differences(
     if (span > 0) {
         query_i64(&q, 1, span);
         query_i64(&q, 2, detail);
+        query_i64(&q, 3, g->first_month);
     }
     while (query_step(&q)) {
         char *line = mem_printf("%s, %s: by %lld ms, %lld uusd and %lld jobs", of,
@@ -187,9 +196,10 @@ static int of_days(const struct gaps *g)
     struct query q;
     int rc = add_days(g, &d);
     query_init_text(&q, g->r->statements,
-        "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 3 GROUP BY "
-        "since",
+        "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 3 AND since "
+        ">= ?1 GROUP BY since",
         g->e);
+    query_i64(&q, 1, g->first_day > g->first_month ? g->first_day : g->first_month);
     while (rc == 0 && query_step(&q)) {
         int64_t day = sqlite3_column_int64(q.stmt, 0);
         struct day_sum sum = day < d.n ? d.sums[day] : (struct day_sum){0};
@@ -212,8 +222,16 @@ static int of_days(const struct gaps *g)
 
 int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
 {
-    const struct gaps g = {r, fn, ctx, e};
-    int rc = differences(&g, of_rows, 0, 0, "the sums by day differ from the ledger");
+    struct gaps g = {.r = r, .fn = fn, .ctx = ctx, .e = e};
+    struct wall rows, days;
+    int rc = prune_read_cut(r, CUT_LEDGER, &rows, e);
+    if (rc == 0)
+        rc = prune_read_cut(r, CUT_DAYS, &days, e);
+    if (rc != 0)
+        return rc;
+    g.first_day = wall_is_set(rows) ? rollup_day(rows.ms) + 1 : 0;
+    g.first_month = wall_is_set(days) ? rollup_day(days.ms) : 0;
+    rc = differences(&g, of_rows, 0, 0, "the sums by month differ from the ledger");
     if (rc == 0)
         rc = of_days(&g);
     if (rc == 0)

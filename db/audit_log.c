@@ -8,6 +8,7 @@
 #include "db/reader.h"
 #include <inttypes.h>
 #include <openssl/sha.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A length before each text, so that no two rows have the same form. */
@@ -87,6 +88,55 @@ int audit_log_has(struct db_reader *r, const struct audit_head *head, bool *ret_
     return query_finish(&q);
 }
 
+/* Cuts are a day apart, so that not every commit of the retention adds a row. */
+int audit_log_plan_cut(
+    struct db *d, const struct prune *p, int64_t *ret_up_to, struct audit_row *ret_row)
+{
+    int64_t before_ms = p->now.ms - p->age_ms[PRUNE_AUDIT];
+    struct audit_row row = {.at = p->now, .user = "belayd", .route = AUDIT_LOG_CUT, .result = "ok"};
+    sqlite3_stmt *s = NULL;
+    int code = statements_take(&d->statements,
+        "SELECT seq, hash FROM audit_log WHERE seq < ifnull((SELECT seq FROM audit_log WHERE at >= "
+        "?1 ORDER BY seq LIMIT 1), (SELECT max(seq) FROM audit_log)) AND seq < ?3 + (SELECT "
+        "min(seq) FROM audit_log) AND (SELECT at FROM audit_log ORDER BY seq LIMIT 1) < ?2"
+        " ORDER BY seq DESC LIMIT 1",
+        &s);
+    *ret_up_to = 0;
+    if (code != SQLITE_OK)
+        return code;
+    sqlite3_bind_int64(s, 1, before_ms);
+    sqlite3_bind_int64(s, 2, before_ms - 86400000);
+    sqlite3_bind_int64(s, 3, AUDIT_LOG_CUT_ROWS_MAX);
+    code = sqlite3_step(s);
+    if (code == SQLITE_ROW) {
+        *ret_up_to = sqlite3_column_int64(s, 0);
+        STR_COPY(row.source, (const char *)sqlite3_column_text(s, 1));
+        snprintf(row.object, sizeof(row.object), "%" PRId64, *ret_up_to);
+        *ret_row = row;
+    }
+    sqlite3_reset(s);
+    statements_give(&d->statements, s);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* The anchor of the last cut; seq 0 if the log was never cut. */
+static int read_anchor(struct db_reader *r, struct audit_head *ret_anchor, struct err *e)
+{
+    struct audit_row row = {0};
+    struct query q;
+    query_init(&q, r->statements, TABLE_AUDIT_LOG, "WHERE route = ?1 ORDER BY seq DESC LIMIT 1", e);
+    query_text(&q, 1, AUDIT_LOG_CUT);
+    bool found = query_next(&q, &row);
+    int rc = query_finish(&q);
+    *ret_anchor = (struct audit_head){0};
+    if (rc != 0 || !found)
+        return rc;
+    if (str_to_i64(row.object, 1, row.seq - 1, "object", &ret_anchor->seq, e) != 0)
+        return err_set(e, ERR_CORRUPT, "row %" PRId64 " of the audit log was changed", row.seq);
+    STR_COPY(ret_anchor->hash, row.source);
+    return 0;
+}
+
 struct follower {
     struct audit_head at;
     const struct audit_head *kept;
@@ -118,10 +168,18 @@ int audit_log_verify(
     struct follower f = {.kept = kept, .e = e};
     struct audit_row row = {0};
     struct query q;
+    int rc = read_anchor(r, &f.at, e);
+    if (rc == 0 && kept && kept->seq > 0 && kept->seq < f.at.seq)
+        rc = err_set(e, ERR_INVALID,
+            "the audit log was deleted up to row %" PRId64
+            " by its retention: it cannot be compared with the head of row %" PRId64,
+            f.at.seq, kept->seq);
+    if (rc != 0)
+        return rc;
     query_init(&q, r->statements, TABLE_AUDIT_LOG, "ORDER BY seq", e);
     while (query_next(&q, &row) && query_goes_on(&q, follow(&f, &row)))
         ;
-    int rc = query_finish(&q);
+    rc = query_finish(&q);
     if (rc == 0 && kept && kept->seq > f.at.seq)
         rc = err_set(e, ERR_CORRUPT,
             "the audit log ends at row %" PRId64 ", but it had row %" PRId64

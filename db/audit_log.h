@@ -5,7 +5,10 @@
  * or inserted without changing all that follow. The end can be cut off: the *head* (the last row's
  * number and hash) is therefore kept outside of the database too, and compared.
  *
- * Rows are only inserted.
+ * Rows are only inserted, until they are old enough for the retention. It deletes the begin of the
+ * log up to some row, and inserts in the same commit a row AUDIT_LOG_CUT that has the number (in
+ * object) and the hash (in source) of that row, the *anchor*: the chain is followed from there.
+ * Like any row it cannot be changed, removed or inserted without changing all that follow.
  */
 #ifndef BELAY_DB_AUDIT_LOG_H
 #define BELAY_DB_AUDIT_LOG_H
@@ -19,6 +22,15 @@ struct audit_head {
 
 /* Gives the row the place after the head: its seq and hash. The head becomes the row's. */
 void audit_log_link(struct audit_head *head, struct audit_row *row);
+
+#define AUDIT_LOG_CUT "retention: the rows up to object were deleted" /* the route of such a row */
+#define AUDIT_LOG_CUT_ROWS_MAX 5000                                   /* deleted by one commit */
+/* Plans the next cut: rows up to *ret_up_to, which *ret_row records; 0 = none is due, because no
+ * row is a day older than the age. On the write connection, in the transaction that deletes.
+ * Returns SQLite's code. */
+struct prune;
+int audit_log_plan_cut(
+    struct db *d, const struct prune *p, int64_t *ret_up_to, struct audit_row *ret_row);
 
 /* Reads the head when the database is opened. */
 int audit_log_load(struct db *d, struct audit_head *ret_head, struct err *e);
@@ -34,7 +46,8 @@ int audit_log_has(struct db_reader *r, const struct audit_head *head, bool *ret_
 
 /* Follows the whole chain. ERR_CORRUPT: a row was changed, removed or inserted, the text says
  * which; or the log does not have the row of `kept` (may be NULL, or empty), so its end was cut off
- * or all of it replaced. ret_head is the head that was found. */
+ * or all of it replaced. ERR_INVALID: the row of `kept` was deleted by the retention. ret_head is
+ * the head that was found. */
 int audit_log_verify(
     struct db_reader *r, const struct audit_head *kept, struct audit_head *ret_head, struct err *e);
 

@@ -200,6 +200,43 @@ static bool write_audit(struct db *d, const struct db_batch *b, struct failure *
     return true;
 }
 
+/* The begin of the audit log goes with a row of the log itself that says so (audit_log.h). */
+static bool cut_audit(struct db *d, const struct prune *p, struct failure *f)
+{
+    struct audit_row row;
+    int64_t up_to = 0;
+    if (p->age_ms[PRUNE_AUDIT] <= 0)
+        return true;
+    int code = audit_log_plan_cut(d, p, &up_to, &row);
+    if (code != SQLITE_OK) {
+        *f = (struct failure){.code = code, .what = "audit_log"};
+        return false;
+    }
+    if (up_to == 0)
+        return true;
+    audit_log_link(&d->audit_next, &row);
+    sqlite3_bind_int64(d->audit_cut, 1, up_to);
+    if (!WRITE(d, TABLE_AUDIT_LOG, &row, 1, f) || !step(d, d->audit_cut, "audit_log", f))
+        return false;
+    d->pruner.now.audit_rows = sqlite3_changes(d->sql);
+    d->pruner.now.is_more =
+        d->pruner.now.is_more || d->pruner.now.audit_rows >= AUDIT_LOG_CUT_ROWS_MAX;
+    return true;
+}
+
+static bool prune_rows(struct db *d, const struct prune *p, struct failure *f)
+{
+    const char *what;
+    sqlite3_stmt *s;
+    if (!p->is_due)
+        return true;
+    prune_begin(&d->pruner);
+    while ((s = prune_next(&d->pruner, d->sql, p, &what)))
+        if (!step(d, s, what, f))
+            return false;
+    return cut_audit(d, p, f);
+}
+
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
     const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history,
@@ -239,7 +276,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            thin_out_loads(d, b, d->thin_task_loads, "task_loads", f) &&
            thin_out_loads(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_secrets(d, b, f) &&
-           write_audit(d, b, f) && write_counters(d, c, f);
+           write_audit(d, b, f) && prune_rows(d, &b->prune, f) && write_counters(d, c, f);
 }
 
 /* SQLite may have rolled back by itself. Returns true if no transaction is open with certainty. */

@@ -8,6 +8,7 @@
 
 #include "db/db.h"
 #include "db/audit_log.h"
+#include "db/prune.h"
 #include "db/statements.h"
 #include "db/table.h"
 
@@ -32,10 +33,11 @@ struct db {
     int lock_fd; /* -1 = none (in memory) */
     /* Prepared once: a commit steps them and parses no SQL. */
     sqlite3_stmt *begin, *end, *counters, *labels, *document, *workdirs, *outbox_done, *late_cost;
-    sqlite3_stmt *secret_removed;
+    sqlite3_stmt *secret_removed, *audit_cut;
     sqlite3_stmt *insert[TABLE_COUNT];
     sqlite3_stmt *thin_task_loads, *thin_gpu_loads;
     struct rollup rollup;
+    struct pruner pruner;
     struct audit_head audit, audit_next; /* committed; in the transaction */
     struct statements statements;        /* SELECTs */
     /* Fault injection */

@@ -12,6 +12,7 @@
  */
 #include "base/str.h"
 #include "db/conn.h"
+#include "db/prune.h"
 #include "db/query.h"
 #include "db/reader.h"
 
@@ -92,6 +93,13 @@ int db_read_cost(struct db_reader *r, const char *by, const char *user, struct w
 
     if (!key)
         return ERR_INVALID;
+    /* of jobs, those that are left: from the first moment of which all rows are there */
+    int rc = str_eq(by, "job") && !wall_is_set(from)
+                 ? prune_read_cut(r, CUT_LEDGER, &from, e)
+                 : prune_check_cut(
+                       r, CUT_LEDGER, from, "the rows of the ledger", ", or ask for whole days", e);
+    if (rc != 0)
+        return rc;
     /* clang-format off */
     buf_printf(&text,
         PIECES

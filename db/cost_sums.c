@@ -7,6 +7,7 @@
 #include "db/cost_sums.h"
 
 #include "base/str.h"
+#include "db/prune.h"
 #include "db/query.h"
 #include "db/reader.h"
 #include "db/rollup.h"
@@ -158,8 +159,12 @@ static void add_statement(const struct keys *k, struct buf *out)
         buf_printf(out, ", key%d", i);
 }
 
-/* Binds the whole months, and the days before and after them. */
-static void bind_period(struct query *q, const struct cost_query *c, bool by_day)
+/* The whole months of the period, and the days before and after them: from, to of each. */
+struct parts {
+    int64_t months[2], before[2], after[2];
+};
+
+static struct parts parts_of(const struct cost_query *c, bool by_day)
 {
     int64_t from = wall_is_set(c->from) ? rollup_day(c->from.ms) : 0,
             to = wall_is_set(c->to) ? rollup_day(c->to.ms + DAY_MS - 1) : rollup_day(INT64_MAX) + 1;
@@ -167,9 +172,27 @@ static void bind_period(struct query *q, const struct cost_query *c, bool by_day
             last = wall_is_set(c->to) ? rollup_month(to) : to;
     if (by_day || first >= last)
         first = last = to;
-    const int64_t parts[] = {first, last, from, first, last, to};
+    return (struct parts){{first, last}, {from, first}, {last, to}};
+}
+
+static void bind_parts(struct query *q, const struct parts *p)
+{
+    const int64_t *const parts[] = {p->months, p->before, p->after};
     for (int i = 0; i < 6; i++)
-        query_i64(q, 2 + i, parts[i]);
+        query_i64(q, 2 + i, parts[i / 2][i % 2]);
+}
+
+/* Refuses days whose sums were deleted. */
+static int check_days(struct db_reader *r, const struct parts *p, struct err *e)
+{
+    int rc = 0;
+    if (p->before[0] < p->before[1])
+        rc = prune_check_cut(r, CUT_DAYS, (struct wall){p->before[0] * DAY_MS}, "the sums by day",
+            ", or ask for whole months", e);
+    if (rc == 0 && p->after[0] < p->after[1])
+        rc = prune_check_cut(r, CUT_DAYS, (struct wall){p->after[0] * DAY_MS}, "the sums by day",
+            ", or ask for whole months", e);
+    return rc;
 }
 
 static int read_line(sqlite3_stmt *s, int n_keys, db_cost_sum_fn fn, void *ctx)
@@ -198,13 +221,16 @@ int db_read_cost_sums(
     int rc = read_keys(c->by, &k, e);
     if (rc != 0)
         return rc;
+    const struct parts parts = parts_of(c, (k.needs & FROM_DAY) != 0);
+    if ((rc = check_days(r, &parts, e)) != 0)
+        return rc;
     add_statement(&k, &text);
     query_init_text(&q, r->statements, buf_str(&text), e);
     buf_deinit(&text);
     int detail = (k.needs & DETAIL_LABELS) | (c->user || c->team ? DETAIL_PEOPLE : 0) |
                  (c->pool ? DETAIL_MACHINES : 0);
     query_i64(&q, 1, detail ? detail : DETAIL_MACHINES); /* by months and kinds: the smallest set */
-    bind_period(&q, c, (k.needs & FROM_DAY) != 0);
+    bind_parts(&q, &parts);
     const char *const only[] = {c->user, c->team, c->pool};
     for (int i = 0; i < 3; i++)
         if (only[i])

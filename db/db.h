@@ -15,6 +15,7 @@
 #define BELAY_DB_DB_H
 
 #include "base/json.h"
+#include "db/prune.h"
 #include "db/telemetry.h"
 #include "scheduler/core/ledger/restart.h"
 #include "scheduler/core/model/model.h"
@@ -124,7 +125,8 @@ struct db_batch {
     size_t n_tokens; /* new (id 0) or changed */
     struct loads_batch loads;
     struct audit_row *audit;
-    size_t n_audit; /* appended to the audit log, in this order */
+    size_t n_audit;     /* appended to the audit log, in this order */
+    struct prune prune; /* what is deleted, after all of the above is written */
 };
 
 void db_batch_deinit(struct db_batch *b);
@@ -154,6 +156,9 @@ bool db_writer_finished(struct db_writer *w, int *ret_rc, struct err *e);
 struct audit_head;
 void db_get_audit_head(const struct db *d, struct audit_head *ret_head);
 void db_writer_get_audit_head(const struct db_writer *w, struct audit_head *ret_head);
+/* Likewise what the last commit with a struct prune that was due has deleted. */
+void db_get_pruned(const struct db *d, struct pruned *ret_pruned);
+void db_writer_get_pruned(const struct db_writer *w, struct pruned *ret_pruned);
 /* waits for a commit in progress; closes d. w may be NULL */
 void db_writer_destroy(struct db_writer *w);
 

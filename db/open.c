@@ -156,6 +156,8 @@ static int prepare_all(struct db *d, struct err *e)
              &d->outbox_done, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM secrets WHERE owner = ?1 AND name = ?2",
              &d->secret_removed, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM audit_log WHERE seq <= ?1", &d->audit_cut, e)) !=
+            0 ||
         (rc = sql_prepare(d->sql,
              "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost,
              e)) != 0 ||
@@ -163,7 +165,8 @@ static int prepare_all(struct db *d, struct err *e)
              &d->thin_task_loads, e)) != 0 ||
         (rc = sql_prepare(d->sql, THIN_OUT("gpu_loads", "job, attempt, node, gpu, span_ms, at"),
              &d->thin_gpu_loads, e)) != 0 ||
-        (rc = rollup_prepare(&d->rollup, d->sql, e)) != 0)
+        (rc = rollup_prepare(&d->rollup, d->sql, e)) != 0 ||
+        (rc = prune_prepare(&d->pruner, d->sql, e)) != 0)
         return rc;
     for (int t = TABLE_META + 1; t < TABLE_COUNT && rc == 0; t++) {
         buf_clear(&text);
@@ -245,10 +248,12 @@ void db_close(struct db *d)
     sqlite3_finalize(d->workdirs);
     sqlite3_finalize(d->outbox_done);
     sqlite3_finalize(d->secret_removed);
+    sqlite3_finalize(d->audit_cut);
     sqlite3_finalize(d->late_cost);
     sqlite3_finalize(d->thin_task_loads);
     sqlite3_finalize(d->thin_gpu_loads);
     rollup_deinit(&d->rollup);
+    prune_deinit(&d->pruner);
     statements_deinit(&d->statements);
     for (int t = 0; t < TABLE_COUNT; t++)
         sqlite3_finalize(d->insert[t]);

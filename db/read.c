@@ -23,6 +23,8 @@ int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct
     int rc = query_one(&q, &row, "there is no job %lld", (long long)id);
     if (rc == 0)
         *ret_job = row;
+    else if (rc == ERR_NOT_FOUND)
+        prune_explain(r, id, e);
     return rc;
 }
 

@@ -324,6 +324,8 @@ static const char baseline[] =
     /* Which constraints are still in use. */
     "CREATE INDEX jobs_constraints ON jobs (constraints)"
     " WHERE constraints <> 0 AND state <> 'ended';"
+    /* Which constraints no job has any more (prune.c). */
+    "CREATE INDEX jobs_constraints_any ON jobs (constraints) WHERE constraints <> 0;"
     /* The tasks of an array. */
     "CREATE INDEX jobs_tasks ON jobs (array_id, array_index) WHERE array_id <> 0;"
     /* Jobs that ended last, or since a given time. */
@@ -403,6 +405,8 @@ static const char baseline[] =
         " PRIMARY KEY (job, on_job, kind, of_task, task)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX dependencies_open ON dependencies (job) WHERE state IN ('waits', 'never');"
+    /* Which jobs depend on one that is old enough to be deleted. */
+    "CREATE INDEX dependencies_on ON dependencies (on_job);"
     /* Task-by-task dependencies of arrays. */
     "CREATE INDEX dependencies_of_tasks ON dependencies (job, on_job) WHERE kind = 'aftercorr';"
 
@@ -672,6 +676,51 @@ static const char baseline[] =
         " ended INTEGER NOT NULL,"
         " succeeded INTEGER NOT NULL,"
         " PRIMARY KEY (span, detail, since, labels, team, user, pool, type, market, kind)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* What the retention has deleted (prune.c). Ranges of jobs, with the time of the last one and
+     * the age at which they were deleted. */
+    "CREATE TABLE deleted_jobs ("
+        " first INTEGER PRIMARY KEY,"
+        " last INTEGER NOT NULL,"
+        " at INTEGER NOT NULL,"
+        " age_ms INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX deleted_jobs_at ON deleted_jobs (at);"
+
+    /* The sums of the ledger's deleted rows and of the deleted jobs: with the rows that are left
+     * they add up to cost_sums. */
+    "CREATE TABLE deleted_costs ("
+        " labels INTEGER NOT NULL,"
+        " team TEXT NOT NULL,"
+        " user TEXT NOT NULL,"
+        " pool TEXT NOT NULL,"
+        " market TEXT NOT NULL,"
+        " kind TEXT NOT NULL,"
+        " ms INTEGER NOT NULL,"
+        " node_ms INTEGER NOT NULL,"
+        " uusd INTEGER NOT NULL,"
+        " on_demand_uusd INTEGER NOT NULL,"
+        " ended INTEGER NOT NULL,"
+        " succeeded INTEGER NOT NULL,"
+        " PRIMARY KEY (labels, team, user, pool, market, kind)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* The same for each machine that still has a row. */
+    "CREATE TABLE deleted_machine_costs ("
+        " node INTEGER NOT NULL,"
+        " instance INTEGER NOT NULL,"
+        " uusd INTEGER NOT NULL,"
+        " attempts_uusd INTEGER NOT NULL,"
+        " node_ms INTEGER NOT NULL,"
+        " PRIMARY KEY (node, instance)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* Up to when rows may be missing: of the ledger and machines ('ledger'), of cost_sums by day
+     * ('days'). */
+    "CREATE TABLE retention_cuts ("
+        " what TEXT NOT NULL PRIMARY KEY,"
+        " at INTEGER NOT NULL"
     ") STRICT, WITHOUT ROWID;"
 
     /* Notifications that are not delivered yet. */

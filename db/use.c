@@ -131,12 +131,15 @@ int db_read_use(struct db_reader *r, const struct use_of *of, struct use_step *s
     void *ctx, struct err *e)
 {
     struct use u = {.of = of, .steps = steps};
-    int rc = walk(&u, r,
-        NODE_COLUMNS
-        "n.cpus, n.gpus, n.joined_at, ifnull(n.gone_at, ?2), ifnull(n.gone_at, ?2) - n.joined_at, "
-        "0, n.on_demand_uusd_h FROM nodes n WHERE n.joined_at < ?2 AND ifnull(n.gone_at, ?2) > ?1"
-        " ORDER BY n.pool",
-        PART_THERE, e);
+    int rc = prune_check_cut(r, CUT_LEDGER, of->from, "machines and rows of the ledger", "", e);
+    if (rc == 0)
+        rc = walk(&u, r,
+            NODE_COLUMNS "n.cpus, n.gpus, n.joined_at, ifnull(n.gone_at, ?2), ifnull(n.gone_at, "
+                         "?2) - n.joined_at, "
+                         "0, n.on_demand_uusd_h FROM nodes n WHERE n.joined_at < ?2 AND "
+                         "ifnull(n.gone_at, ?2) > ?1"
+                         " ORDER BY n.pool",
+            PART_THERE, e);
     if (rc == 0)
         rc = walk(&u, r,
             NODE_COLUMNS HELD("cpus") ", " HELD(

@@ -109,6 +109,11 @@ void db_writer_get_audit_head(const struct db_writer *w, struct audit_head *ret_
     *ret_head = w->db->audit;
 }
 
+void db_writer_get_pruned(const struct db_writer *w, struct pruned *ret_pruned)
+{
+    *ret_pruned = w->db->pruner.now;
+}
+
 void db_writer_destroy(struct db_writer *w)
 {
     if (!w)

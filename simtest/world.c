@@ -258,6 +258,7 @@ static void start_belayd(struct world *w)
     STR_COPY(w->cluster_uid, meta.cluster_uid);
     STR_COPY(o.cluster_uid, meta.cluster_uid);
     w->boots = meta.boots;
+    prunes_run(w);
     w->model = model_create(&o);
     if (db_load(w->db, w->model, world_stamp(w), &e) != 0)
         world_fail(w, "the database does not load: %s", e.text);

@@ -63,6 +63,7 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_PAUSES 10
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
+#define SIM_PRUNES 4 /* one world in this many deletes what is old at each restart (prunes.c) */
 
 struct world;
 
@@ -521,6 +522,7 @@ struct world {
     struct wall cron_first;           /* its first time */
     int64_t cron_decided;             /* number of its decided times */
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
+    bool pruned[SIM_JOBS_MAX];        /* deleted by the retention, by id - 1 */
     struct budget_options budget;
     int n_paid;        /* jobs submitted to be paid from it */
     int64_t paid_uusd; /* their committed cost */
@@ -564,6 +566,11 @@ void check_end(struct world *w);
 
 /* ---- check_deadlines.c ---- */
 void check_deadlines(struct world *w); /* part of check_model() */
+
+/* ---- prunes.c ---- */
+/* Deletes what is old from the database of a belayd that is down, and checks what is left. */
+void prunes_run(struct world *w);
+bool prunes_deleted(const struct world *w, int64_t job);
 
 struct sim_result {
     char failure[512]; /* "" if every promise was kept */
