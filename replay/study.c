@@ -631,7 +631,7 @@ static struct replay_options replay_of(
             .procurement = &c->deadlines,
             .egress = config_egress,
             .store_uusd_gib_month = c->store_uusd_gib_month,
-            .retention_ms = c->store_uusd_gib_month > 0 ? c->retention_ms : 0,
+            .retention_ms = c->store_uusd_gib_month > 0 ? c->retention.checkpoints_ms : 0,
             .racks = c->racks,
             .n_racks = c->n_racks},
         .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,

@@ -77,6 +77,11 @@ static void on_effects(void *ctx, const struct db_batch *committed)
         grants_committed(d->grants, committed);
     effects_release(committed, d->agent_sync, d->provision, d->cleaner, d->outbox);
     api_committed(d->api, committed);
+    if (committed->prune.is_due) {
+        struct pruned pruned;
+        db_writer_get_pruned(d->writer, &pruned);
+        retention_committed(d->retention, &pruned);
+    }
 }
 
 static void on_released(void *ctx, struct cloud_driver *driver)
@@ -240,6 +245,18 @@ static void make_workdirs(struct daemon *d)
     free(dir);
 }
 
+static void make_retention(struct daemon *d)
+{
+    char *db_path = mem_printf("%s/belay.db", d->config->state_dir);
+    d->retention = retention_create(&(struct retention_options){.loop = d->loop,
+        .timers = d->timers,
+        .tick = d->tick,
+        .config = &d->config->retention,
+        .db_path = db_path,
+        .logs_dir = d->logs.dir});
+    free(db_path);
+}
+
 static void make_api(struct daemon *d)
 {
     char *db_path = mem_printf("%s/belay.db", d->config->state_dir);
@@ -293,6 +310,7 @@ static int make_parts(struct daemon *d, struct err *e)
     make_cleaner(d);
     make_outbox(d);
     make_workdirs(d);
+    make_retention(d);
     make_api(d);
     return 0;
 }
@@ -387,6 +405,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, const struct open
     provision_start(d->provision);
     cleaner_start(d->cleaner);
     outbox_start(d->outbox);
+    retention_start(d->retention);
     d->reseal = (struct reseal){.tick = d->tick, .reader = d->reader, .sealer = d->sealer};
     reseal_start(&d->reseal);
     daemon_watch_ca(d);
@@ -495,6 +514,7 @@ void daemon_destroy(struct daemon *d)
     cleaner_destroy(d->cleaner);
     notifier_destroy(d->notifier);
     outbox_destroy(d->outbox);
+    retention_destroy(d->retention);
     pools_destroy(d->pools);
     own_name_destroy(d->own_name);
     logs_close(&d->logs);          /* before the API, which owns its waiting callers */

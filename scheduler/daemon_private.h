@@ -18,6 +18,7 @@
 #include "scheduler/notify/notifier.h"
 #include "scheduler/oidc/oidc.h"
 #include "scheduler/pools.h"
+#include "scheduler/retention.h"
 #include "scheduler/secrets/key_file.h"
 #include "scheduler/secrets/reseal.h"
 #include "scheduler/store/claim.h"
@@ -64,6 +65,7 @@ struct daemon {
     struct pools *pools;
     struct logs logs;
     struct workdirs *workdirs;
+    struct retention *retention;
     struct ca *ca;
     struct keyring *keyring;
     struct audit_head_file *audit_head;

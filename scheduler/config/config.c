@@ -88,7 +88,6 @@ static void read_times(struct yaml_reader *r, struct config *c)
     /* the former name of no_progress_max */
     const int64_t in_vain = yaml_opt_i64(r, "hold_in_vain", 0, 1000000, NO_PROGRESS_MAX);
     c->no_progress_max = (int32_t)yaml_opt_i64(r, "no_progress_max", 0, 1000000, in_vain);
-    c->retention_ms = config_opt_time(r, "retention", 0, SECONDS_MS(7 * 86400));
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }
 
@@ -192,6 +191,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
         c.server_url, config_opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
     read_logs(&r, &c);
+    config_read_retention(&r, &c.retention);
     config_read_policy(&r, &c.policy);
     config_read_access(&r, &c.policy, &c.access);
     config_read_oidc(&r, &c.policy, &c.oidc);

@@ -17,6 +17,7 @@
 #include "scheduler/config/policy.h"
 #include "scheduler/config/pools.h"
 #include "scheduler/config/racks.h"
+#include "scheduler/config/retention.h"
 #include "scheduler/config/retries.h"
 #include "scheduler/config/telemetry.h"
 #include "scheduler/config/volumes.h"
@@ -76,7 +77,7 @@ struct config {
     struct config_notify notify;
     struct config_telemetry telemetry;
     int32_t no_progress_max; /* see model_options */
-    int64_t retention_ms;    /* how long checkpoints of ended jobs stay */
+    struct config_retention retention;
     /* limits of all elastic pools together; 0 = unlimited */
     int64_t max_nodes, max_gpus, max_uusd_h;
     struct queue_policy policy;          /* the order of the queue */

@@ -281,6 +281,12 @@ void tick_put_loads(struct tick *t, struct loads_batch *b)
     *b = (struct loads_batch){0};
 }
 
+void tick_put_prune(struct tick *t, const struct prune *prune)
+{
+    assert(t->running && !t->committing);
+    t->batch.prune = *prune;
+}
+
 const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n)
 {
     *ret_n = t->batch.n_tokens;
@@ -451,7 +457,7 @@ static void run(struct tick *t)
     t->running = false;
     arm_wake(t);
     if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 && t->batch.n_secrets == 0 &&
-        t->batch.n_audit == 0 && loads_is_empty(&t->batch.loads)) {
+        t->batch.n_audit == 0 && !t->batch.prune.is_due && loads_is_empty(&t->batch.loads)) {
         batch_done(t);
         send_replies(t);
         return;

@@ -66,6 +66,8 @@ const struct secret_row *tick_secrets(const struct tick *t, size_t *ret_n);
 /* Adds the loads to the commit of this tick; *b is emptied. */
 struct loads_batch;
 void tick_put_loads(struct tick *t, struct loads_batch *b);
+/* The commit of this tick deletes what is old (db/prune.h). */
+void tick_put_prune(struct tick *t, const struct prune *prune);
 /* A call from outside that is to be in the audit log. Between tick_begin_call and tick_end_call all
  * posts are made for it; the first that is applied puts its row into the same commit, with the
  * result. row: all but seq, at, result and hash. may_record decides, by the result, whether the log

@@ -7,11 +7,12 @@
  * Data that a reader has seen never changes: once the seam of a later attempt can be read, an
  * attempt's output is closed, and further output of it is dropped.
  *
- * Stored output is never removed. It is limited by attempt (LOGS_ATTEMPT_BYTES_MAX), by job and by
- * user (logs/quota.h), and leaves an eighth of the disk, at most 256 MiB, to commits. On a disk
- * that is almost full, agents keep output of those who store most, and after a wait it is cut
- * (logs/disk.h). At a limit the attempt's output is cut: a line says so, the file N.log.cut keeps
- * this state, and the agent gets the answer that everything has arrived.
+ * Stored output is only removed by its age (scheduler/retention.h). It is limited by attempt
+ * (LOGS_ATTEMPT_BYTES_MAX), by job and by user (logs/quota.h), and leaves an eighth of the disk, at
+ * most 256 MiB, to commits. On a disk that is almost full, agents keep output of those who store
+ * most, and after a wait it is cut (logs/disk.h). At a limit the attempt's output is cut: a line
+ * says so, the file N.log.cut keeps this state, and the agent gets the answer that everything has
+ * arrived.
  *
  * Written output is on disk a second later, or earlier if a caller waits for it. While an attempt
  * is alive its agent has all of its output, and resumes at our size. Therefore only callers that

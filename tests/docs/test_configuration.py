@@ -100,6 +100,7 @@ class Configuration(unittest.TestCase):
             "pools",
             "procurement",
             "readers",
+            "retention",
             "store",
             "telemetry",
             "windows",

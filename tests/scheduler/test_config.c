@@ -143,7 +143,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.log_full_wait_ms, 300000);
     assert_int_equal(c.workdir_user_bytes, 20LL << 30);
     assert_int_equal(c.store_user_day_bytes, 4LL << 30);
-    assert_int_equal(c.retention_ms, 7 * 86400000);
+    assert_int_equal(c.retention.checkpoints_ms, 7 * 86400000);
     assert_int_equal(c.no_progress_max, 10);
     assert_int_equal(c.n_pools, 1);
     assert_string_equal(c.pools[0].row.name, "local");
@@ -246,8 +246,34 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.workdir_user_bytes, 1 << 30);
     assert_int_equal(c.store_user_day_bytes, 8LL << 30);
     assert_int_equal(c.orphan_ms, 7200000);
-    assert_int_equal(c.retention_ms, 30LL * 86400000);
+    assert_int_equal(c.retention.checkpoints_ms, 30LL * 86400000);
     assert_int_equal(c.no_progress_max, 0);
+    config_deinit(&c);
+}
+
+static void each_kind_of_record_has_its_age(void **state)
+{
+    (void)state;
+    const int64_t a_day = 86400000;
+    struct config c = parse("");
+    assert_int_equal(c.retention.jobs_ms, 400 * a_day);
+    assert_int_equal(c.retention.logs_ms, 400 * a_day);
+    assert_int_equal(c.retention.events_ms, 90 * a_day);
+    assert_int_equal(c.retention.audit_ms, 1100 * a_day);
+    assert_int_equal(c.retention.days_ms, 800 * a_day);
+    config_deinit(&c);
+    c = parse("retention:\n  jobs: 30d\n  audit_log: forever\n  daily_costs: 62d\n  events: 1d\n");
+    assert_int_equal(c.retention.checkpoints_ms, 7 * a_day);
+    assert_int_equal(c.retention.jobs_ms, 30 * a_day);
+    assert_int_equal(c.retention.logs_ms, 30 * a_day); /* as the jobs */
+    assert_int_equal(c.retention.events_ms, a_day);
+    assert_int_equal(c.retention.audit_ms, 0);
+    assert_int_equal(c.retention.days_ms, 62 * a_day);
+    config_deinit(&c);
+    c = parse("retention: {checkpoints: 1h, jobs: forever, logs: 10d}\n");
+    assert_int_equal(c.retention.checkpoints_ms, 3600000);
+    assert_int_equal(c.retention.jobs_ms, 0);
+    assert_int_equal(c.retention.logs_ms, 10 * a_day);
     config_deinit(&c);
 }
 
@@ -576,6 +602,7 @@ int main(void)
         cmocka_unit_test(nothing_given_means_one_reserved_pool_and_the_documented_defaults),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(jobs_have_credentials_of_their_own_where_belayd_can_make_them),
+        cmocka_unit_test(each_kind_of_record_has_its_age),
         cmocka_unit_test(deadlines_are_decided_as_configured),
         cmocka_unit_test(every_key_of_a_pool_is_read),
         cmocka_unit_test(offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0),

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The section `retention`: how long what has ended is kept.
+ *
+ *     retention: {checkpoints: 7d, jobs: 400d, events: 90d, logs: 400d, audit_log: 1100d,
+ *                 daily_costs: 800d}
+ *
+ * The word `forever` keeps all. A single duration in place of the map is that of the checkpoints.
+ */
+#ifndef BELAY_SCHEDULER_CONFIG_RETENTION_H
+#define BELAY_SCHEDULER_CONFIG_RETENTION_H
+
+#include "base/yaml.h"
+
+struct config_retention {
+    int64_t checkpoints_ms; /* of ended jobs */
+    /* 0 = for ever */
+    int64_t jobs_ms;   /* since their end */
+    int64_t logs_ms;   /* output of a job, since its end; at most jobs_ms */
+    int64_t events_ms; /* the history, except of live jobs */
+    int64_t audit_ms;  /* rows of the audit log */
+    int64_t days_ms;   /* the ledger's sums by day */
+};
+
+void config_read_retention(struct yaml_reader *root, struct config_retention *ret_config);
+
+#endif
