@@ -736,6 +736,34 @@ def bench_ledger():
         )
 
 
+def bench_retention():
+    """Years of nightly jobs through the database with the default retention: the size of the file
+    at the end of each year.
+    """
+    jobs = os.environ.get("BELAY_BENCH_NIGHT", "2000")
+    years = os.environ.get("BELAY_BENCH_YEARS", "10")
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as top:
+        said = subprocess.run(
+            [lab.BUILD + "/bench/bench_retention", os.path.join(top, "belay.db"), jobs, years],
+            check=True,
+            stdout=subprocess.PIPE,
+        ).stdout
+    lines = [json.loads(line) for line in said.splitlines()]
+    for line in lines:
+        say(
+            "year %(year)d of %%s jobs a night" % line % jobs,
+            "%.0f MiB" % (line["bytes"] / 2**20),
+            "used %.0f MiB, %d jobs, sums %.1f MiB; longest commit that deletes %d ms"
+            % (
+                line["used"] / 2**20,
+                line["jobs"],
+                line["sums_bytes"] / 2**20,
+                line["longest_ms"],
+            ),
+            "%.2f x" % (line["bytes"] / lines[0]["bytes"]),
+        )
+
+
 def bench_lost():
     lost.bench(lab.BUILD, say)
 
@@ -776,7 +804,7 @@ BENCHES = {
 }
 
 # Ten minutes each: only when named.
-LONG = {"cap": bench_cap, "flood": bench_flood}
+LONG = {"cap": bench_cap, "flood": bench_flood, "retention": bench_retention}
 
 
 def main(names):
