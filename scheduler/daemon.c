@@ -247,13 +247,22 @@ static void make_workdirs(struct daemon *d)
 
 static void make_retention(struct daemon *d)
 {
-    char *db_path = mem_printf("%s/belay.db", d->config->state_dir);
-    d->retention = retention_create(&(struct retention_options){.loop = d->loop,
+    const struct config *c = d->config;
+    char *db_path = mem_printf("%s/belay.db", c->state_dir);
+    d->retention = retention_create(
+        &(struct retention_options){.timers = d->timers, .tick = d->tick, .config = &c->retention});
+    d->archiver = archiver_create(&(struct archiver_options){.loop = d->loop,
         .timers = d->timers,
-        .tick = d->tick,
-        .config = &d->config->retention,
+        .http = d->http,
+        .store = c->store,
+        .cluster = c->cluster,
+        .cluster_uid = d->meta.cluster_uid,
+        .master = keyring_master(d->keyring),
+        .encrypts = c->encryption != ENCRYPTION_NONE,
         .db_path = db_path,
-        .logs_dir = d->logs.dir});
+        .logs_dir = d->logs.dir,
+        .keep_ms = c->retention.logs_ms,
+        .disk_ms = c->retention.disk_ms});
     free(db_path);
 }
 
@@ -273,6 +282,7 @@ static void make_api(struct daemon *d)
         .db_path = db_path,
         .zones = &d->zones,
         .logs = &d->logs,
+        .archiver = d->archiver,
         .workdirs = d->workdirs,
         .ca = d->ca,
         .bundles = &d->bundles,
@@ -406,6 +416,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, const struct open
     cleaner_start(d->cleaner);
     outbox_start(d->outbox);
     retention_start(d->retention);
+    archiver_start(d->archiver);
     d->reseal = (struct reseal){.tick = d->tick, .reader = d->reader, .sealer = d->sealer};
     reseal_start(&d->reseal);
     daemon_watch_ca(d);
@@ -517,6 +528,7 @@ void daemon_destroy(struct daemon *d)
     retention_destroy(d->retention);
     pools_destroy(d->pools);
     own_name_destroy(d->own_name);
+    archiver_destroy(d->archiver); /* before the API, likewise */
     logs_close(&d->logs);          /* before the API, which owns its waiting callers */
     workdirs_destroy(d->workdirs); /* before the API, likewise */
     api_destroy(d->api);

@@ -15,6 +15,7 @@
 #include "scheduler/conditions.h"
 #include "scheduler/engine/outbox.h"
 #include "scheduler/keyring.h"
+#include "scheduler/logs/archiver.h"
 #include "scheduler/notify/notifier.h"
 #include "scheduler/oidc/oidc.h"
 #include "scheduler/pools.h"
@@ -66,6 +67,7 @@ struct daemon {
     struct logs logs;
     struct workdirs *workdirs;
     struct retention *retention;
+    struct archiver *archiver;
     struct ca *ca;
     struct keyring *keyring;
     struct audit_head_file *audit_head;

@@ -32,6 +32,7 @@ struct api_options {
     const char *db_path; /* for long reads, which use a connection on a thread; copied */
     struct zones *zones; /* the model's */
     struct logs *logs;
+    struct archiver *archiver; /* may be NULL */
     struct workdirs *workdirs;
     struct ca *ca;
     const struct bundles *bundles;

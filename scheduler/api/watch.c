@@ -9,7 +9,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/logs/archiver.h"
 #include <stdlib.h>
+
+#define BRING_BACK_MS 120000 /* how long a caller waits for output from the store */
 
 #define WATCHES_OF_JOB_MAX 64 /* of one user on one job, or on all jobs */
 
@@ -168,10 +171,47 @@ static bool may_wait(struct http_exchange *x, const struct watchers *ws, const s
     return false;
 }
 
+/* A request for output that is in the store, and is brought back first. */
+struct bring_back {
+    struct deferred_reply *deferred;
+    struct watch_of of;
+};
+
+static void on_back(void *ctx, const struct err *e)
+{
+    struct bring_back *b = ctx;
+    struct api *a = b->deferred->api;
+    struct http_exchange *x = deferred_reply_take(b->deferred);
+    if (x && e)
+        http_reply_err(x, e);
+    else if (x)
+        answer(a, x, &b->of, true);
+    free(b);
+}
+
+static void bring_back(struct request *q, const struct watch_of *of)
+{
+    struct bring_back *b;
+    if (!archiver_may_fetch(q->api->o.archiver)) {
+        api_reply_failure(q->x, ERR_THROTTLED,
+            "the output of %d jobs is being brought back from the store: try again later",
+            ARCHIVER_FETCHES_MAX);
+        return;
+    }
+    b = mem_alloc(sizeof(*b));
+    b->of = *of;
+    b->deferred = deferred_reply_create(q->api, q->x, BRING_BACK_MS);
+    archiver_fetch(q->api->o.archiver, of->job, on_back, b);
+}
+
 void api_watch(struct request *q, const struct watch_of *of, int64_t wait_ms)
 {
     struct api *a = q->api;
     bool must = wait_ms <= 0 || a->shutting_down;
+    if (of->kind == WATCH_LOGS && a->o.archiver && archiver_has(a->o.archiver, of->job)) {
+        bring_back(q, of);
+        return;
+    }
     if (answer(a, q->x, of, must))
         return;
     struct watchers *ws = map_get(&a->watchers, of->job);

@@ -25,6 +25,7 @@ void config_read_retention(struct yaml_reader *root, struct config_retention *re
     *c = (struct config_retention){.checkpoints_ms = 7 * DAY_MS,
         .jobs_ms = 400 * DAY_MS,
         .logs_ms = 400 * DAY_MS,
+        .disk_ms = 30 * DAY_MS,
         .events_ms = 90 * DAY_MS,
         .audit_ms = 1100 * DAY_MS,
         .days_ms = 800 * DAY_MS};
@@ -39,6 +40,7 @@ void config_read_retention(struct yaml_reader *root, struct config_retention *re
     c->checkpoints_ms = config_opt_time(&r, "checkpoints", 0, c->checkpoints_ms);
     c->jobs_ms = opt_age(&r, "jobs", DAY_MS, c->jobs_ms);
     c->logs_ms = opt_age(&r, "logs", DAY_MS, c->jobs_ms);
+    c->disk_ms = opt_age(&r, "logs_on_disk", DAY_MS, c->disk_ms);
     c->events_ms = opt_age(&r, "events", DAY_MS, c->events_ms);
     c->audit_ms = opt_age(&r, "audit_log", DAY_MS, c->audit_ms);
     c->days_ms = opt_age(&r, "daily_costs", DAYS_MIN_MS, c->days_ms);

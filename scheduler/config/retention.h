@@ -2,8 +2,8 @@
  *
  * The section `retention`: how long what has ended is kept.
  *
- *     retention: {checkpoints: 7d, jobs: 400d, events: 90d, logs: 400d, audit_log: 1100d,
- *                 daily_costs: 800d}
+ *     retention: {checkpoints: 7d, jobs: 400d, logs: 400d, logs_on_disk: 30d, events: 90d,
+ *                 audit_log: 1100d, daily_costs: 800d}
  *
  * The word `forever` keeps all. A single duration in place of the map is that of the checkpoints.
  */
@@ -17,6 +17,7 @@ struct config_retention {
     /* 0 = for ever */
     int64_t jobs_ms;   /* since their end */
     int64_t logs_ms;   /* output of a job, since its end; at most jobs_ms */
+    int64_t disk_ms;   /* likewise on the disk, then in the store; at most logs_ms */
     int64_t events_ms; /* the history, except of live jobs */
     int64_t audit_ms;  /* rows of the audit log */
     int64_t days_ms;   /* the ledger's sums by day */

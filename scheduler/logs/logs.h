@@ -7,7 +7,7 @@
  * Data that a reader has seen never changes: once the seam of a later attempt can be read, an
  * attempt's output is closed, and further output of it is dropped.
  *
- * Stored output is only removed by its age (scheduler/retention.h). It is limited by attempt
+ * Stored output is only removed by its age (logs/archiver.h). It is limited by attempt
  * (LOGS_ATTEMPT_BYTES_MAX), by job and by user (logs/quota.h), and leaves an eighth of the disk, at
  * most 256 MiB, to commits. On a disk that is almost full, agents keep output of those who store
  * most, and after a wait it is cut (logs/disk.h). At a limit the attempt's output is cut: a line

@@ -258,6 +258,7 @@ static void each_kind_of_record_has_its_age(void **state)
     struct config c = parse("");
     assert_int_equal(c.retention.jobs_ms, 400 * a_day);
     assert_int_equal(c.retention.logs_ms, 400 * a_day);
+    assert_int_equal(c.retention.disk_ms, 30 * a_day);
     assert_int_equal(c.retention.events_ms, 90 * a_day);
     assert_int_equal(c.retention.audit_ms, 1100 * a_day);
     assert_int_equal(c.retention.days_ms, 800 * a_day);
@@ -270,10 +271,11 @@ static void each_kind_of_record_has_its_age(void **state)
     assert_int_equal(c.retention.audit_ms, 0);
     assert_int_equal(c.retention.days_ms, 62 * a_day);
     config_deinit(&c);
-    c = parse("retention: {checkpoints: 1h, jobs: forever, logs: 10d}\n");
+    c = parse("retention: {checkpoints: 1h, jobs: forever, logs: 10d, logs_on_disk: forever}\n");
     assert_int_equal(c.retention.checkpoints_ms, 3600000);
     assert_int_equal(c.retention.jobs_ms, 0);
     assert_int_equal(c.retention.logs_ms, 10 * a_day);
+    assert_int_equal(c.retention.disk_ms, 0);
     config_deinit(&c);
 }
 
