@@ -34,7 +34,8 @@ struct archive {
 /* Moves the output to the store; *ret_moved becomes true if there was any here. */
 int archive_put(const struct archive *a, bool *ret_moved, struct err *e);
 /* Brings it back. ERR_NO_SPACE if the disk would keep less than `reserve` bytes free;
- * ERR_NOT_FOUND: a part is missing in the store; ERR_CORRUPT: one has another content. Nothing is changed then. */
+ * ERR_NOT_FOUND: a part is missing in the store; ERR_CORRUPT: one has another content. Nothing is
+ * changed then. */
 int archive_get(const struct archive *a, int64_t reserve, struct err *e);
 /* Removes what the store has of the job's output. */
 int archive_remove(const struct archive *a, struct err *e);
