@@ -132,6 +132,11 @@ static void init_common(struct agent *a)
         .gone = agent_task_gone,
         .ended = agent_task_ended,
         .disk_refused = agent_disk_refused,
+        .node_faulty = agent_node_faulty,
+        .runner = a->runner,
+        .prolog = a->config->prolog,
+        .epilog = a->config->epilog,
+        .hook_timeout_ms = a->config->hook_timeout_ms,
         .order = agent_order_saves,
         .ctx = a};
     prefetch_init(&a->prefetch, &a->common);
@@ -155,6 +160,7 @@ static void wire_up(struct agent *a)
         .every_ms = a->config->telemetry_ms,
         .list = agent_list_tasks,
         .changed = agent_changed_later,
+        .faulty = agent_node_faulty,
         .ctx = a});
     a->disk = (struct disk){
         .dir = a->config->dir, .timers = a->timers, .changed = agent_changed, .ctx = a};
@@ -243,10 +249,10 @@ static void stop(struct agent *a)
     timer_stop(a->timers, &a->prune_timer);
     disk_stop(&a->disk);
     agent_ending_stop(a);
-    uv_runner_destroy(a->runner);
     LIST_FOREACH (&a->tasks, n) {
         task_release(task_of_link(n));
     }
+    uv_runner_destroy(a->runner); /* after the tasks, whose programs it then no longer ends */
     prefetch_stop(&a->prefetch);
     channels_stop(&a->channels);
     telemetry_stop(a->telemetry);

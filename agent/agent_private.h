@@ -16,6 +16,7 @@
 #include "agent/enroll.h"
 #include "agent/gpu/gpus.h"
 #include "agent/gpu/telemetry.h"
+#include "agent/node_fault.h"
 #include "agent/shutdown.h"
 #include "agent/task/kept.h"
 #include "agent/task/prefetch.h"
@@ -54,6 +55,7 @@ struct agent {
     struct timer last_save; /* while tasks work on under a notice */
     struct runner *runner;
     struct disk disk;         /* of the agent's directory */
+    struct node_fault fault;  /* as reported to belayd */
     struct shutdown shutdown; /* whether the machine is shutting down */
     bool is_checking;      /* after SIGTERM, until it is known whether the machine is going away */
     bool is_init_answered; /* the init has answered */
@@ -96,6 +98,7 @@ void agent_changed_later(void *ctx);
 void agent_task_gone(void *ctx, struct task *t);
 void agent_task_ended(void *ctx);
 void agent_disk_refused(void *ctx, bool of_records, const char *why);
+void agent_node_faulty(void *ctx, const char *why);
 void agent_order_saves(void *ctx);
 int agent_admit(void *ctx, const struct task *t, struct task_state *s, struct err *e);
 void agent_fill_status(void *ctx, struct wire_status *s);

@@ -246,6 +246,13 @@ static void fill_notice(const struct agent *a, struct wire_notice *n)
     n->seen = a->notice.seen.ms - ahead_ms;
 }
 
+void agent_node_faulty(void *ctx, const char *why)
+{
+    struct agent *a = ctx;
+    node_fault_set(&a->fault, clock_wall(a->timers->clock), why);
+    uplink_changed(&a->link);
+}
+
 void agent_fill_status(void *ctx, struct wire_status *s)
 {
     struct agent *a = ctx;
@@ -257,6 +264,7 @@ void agent_fill_status(void *ctx, struct wire_status *s)
     STR_COPY(s->gpu_model, a->enroll.resources.gpu.model);
     s->gpu_memory_mib = a->enroll.resources.gpu.memory_mib;
     STR_COPY(s->disk_full, disk_full(&a->disk));
+    STR_COPY(s->fault, a->fault.text);
     fill_notice(a, &s->notice);
     fill_kept(a, s);
     prefetch_fill(&a->prefetch, s);

@@ -4,6 +4,7 @@
 #include "agent/dir_trial.h"
 #include "agent/gpu/resources.h"
 #include "agent/identity.h"
+#include "agent/task/task_hooks.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -129,6 +130,15 @@ static int check_server(const struct config *c, struct err *e)
     return rc;
 }
 
+static int check_hooks(const struct config *c, struct err *e)
+{
+    if (c->prolog && task_hooks_check(c->prolog, e) != 0)
+        return err_wrap(e, "prolog");
+    if (c->epilog && task_hooks_check(c->epilog, e) != 0)
+        return err_wrap(e, "epilog");
+    return 0;
+}
+
 int agent_check_node(const struct config *c, struct err *e)
 {
     int rc = check_ca(c, e);
@@ -142,6 +152,8 @@ int agent_check_node(const struct config *c, struct err *e)
         rc = check_criu(c, e);
     if (rc == 0)
         rc = check_system_users(c, e);
+    if (rc == 0)
+        rc = check_hooks(c, e);
     if (rc == 0)
         check_memory(c);
     return rc == 0 ? check_server(c, e) : rc;

@@ -29,6 +29,8 @@
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
 #define SHUTDOWN_TIMEOUT_MS SECONDS_MS(120)
 #define SHUTDOWN_TIMEOUT_MAX_MS SECONDS_MS(3600)
+#define HOOK_TIMEOUT_MS SECONDS_MS(60)
+#define HOOK_TIMEOUT_MAX_MS SECONDS_MS(3600)
 #define SAMPLE_MIN_MS 50
 #define SAMPLE_MAX_MS 60000
 #define EVERY_MAX_MS 600000
@@ -187,6 +189,25 @@ static void read_name(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, yaml_opt(r, "name"), "%s", why.text);
 }
 
+static char *read_hook(struct yaml_reader *r, const char *key)
+{
+    const char *path = yaml_opt_str(r, key, PATH_BYTES_MAX, NULL);
+    char shown[STR_SHOW_MAX];
+    if (!r->rc && path && *path != '/')
+        yaml_reader_fail(r, yaml_opt(r, key), "expected an absolute path of a program, found %s",
+            str_show(path, shown));
+    return mem_strdup(path);
+}
+
+static void read_hooks(struct yaml_reader *r, struct config *c)
+{
+    c->prolog = read_hook(r, "prolog");
+    c->epilog = read_hook(r, "epilog");
+    c->hook_timeout_ms = yaml_opt_duration_ms(r, "hook_timeout", HOOK_TIMEOUT_MS);
+    if (!r->rc && (c->hook_timeout_ms < SECONDS_MS(1) || c->hook_timeout_ms > HOOK_TIMEOUT_MAX_MS))
+        yaml_reader_fail(r, yaml_opt(r, "hook_timeout"), "expected 1s to 1h");
+}
+
 static void read_node(struct yaml_reader *r, struct config *c)
 {
     char shown[STR_SHOW_MAX];
@@ -210,6 +231,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     if (!r->rc && yaml_opt(r, "notice_reserve") && c->notice_reserve_ms < SECONDS_MS(1))
         yaml_reader_fail(r, yaml_opt(r, "notice_reserve"), "expected at least 1s");
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
+    read_hooks(r, c);
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));
     if (!r->rc && *c->criu && *c->criu != '/' && !str_eq(c->criu, "no"))
         yaml_reader_fail(r, yaml_opt(r, "criu"), "expected an absolute path or no, found %s",
@@ -265,6 +287,8 @@ void config_deinit(struct config *c)
     free(c->token_file);
     free(c->dir);
     free(c->power_off);
+    free(c->prolog);
+    free(c->epilog);
     *c = (struct config){0};
 }
 

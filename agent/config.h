@@ -17,6 +17,8 @@
  *     shutdown_timeout: 120s     # for saves when the machine shuts down; below TimeoutStopSec
  *     notice_reserve: 20s        # default: at a notice of a reclaim jobs save and stop at once
  *     power_off: /sbin/poweroff  # default: the agent just exits
+ *     prolog: /etc/belay/prolog  # run before each job's program; epilog: after it
+ *     hook_timeout: 1m           # of either
  *     criu: /usr/sbin/criu       # default: searched for; no: not used
  *     gpus: 2                    # default: counted
  *     gpu_model: a100            # default: as the driver says
@@ -76,6 +78,8 @@ struct config {
      * (agent_notice.c). 0 = they stop at once. */
     int64_t notice_reserve_ms;
     char *power_off;                  /* NULL if none */
+    char *prolog, *epilog;            /* absolute paths of programs (task_hooks.h); NULL if none */
+    int64_t hook_timeout_ms;          /* of either */
     char criu[256];                   /* absolute path, "no", or "" = search for it */
     char features[FEATURES_TEXT_MAX]; /* job/feature.h */
     enum metadata_guard metadata_guard;

@@ -65,6 +65,7 @@ const struct event_name event_names[] = {
     {"recovered", "node recovered"},
     {"disk-full", "disk full"},
     {"disk-room", "disk has space"},
+    {"fault", "node faulty"},
     {"gone", "gone"},
     {"launch", "launch requested"},
     {"launched", "launched"},

@@ -36,6 +36,7 @@ const struct list_column node_columns[] = {
     {"UP SINCE", "joined_at", COLUMN_AGO},
     {"RESOURCES", "resources", COLUMN_WORDS},
     {"FEATURES", "features", COLUMN_WORDS},
+    {"DRAINED BECAUSE", "drain_text", COLUMN_TEXT},
     {NULL, NULL, COLUMN_TEXT},
 };
 

@@ -176,6 +176,8 @@ static const struct column node_columns[] = {
     COL(node_row, joined_at),
     COL(node_row, gone_at),
     COL(node_row, drain),
+    COL(node_row, drain_text),
+    COL(node_row, fault),
     COL_KIND(node_row, "notice", notice, notice_type_names),
     COL(node_row, notice_deadline),
     COL(node_row, kept_for),

@@ -198,7 +198,11 @@ static const char baseline[] =
         " market TEXT NOT NULL,"
         " joined_at INTEGER,"
         " gone_at INTEGER,"
+        /* drain_text: why belay drains it; empty if an operator does */
         " drain INTEGER NOT NULL,"
+        " drain_text TEXT NOT NULL DEFAULT '',"
+        /* as last reported by its agent */
+        " fault TEXT NOT NULL DEFAULT '',"
         " notice TEXT NOT NULL,"
         " notice_deadline INTEGER,"
         /* the gang that it is kept for between two attempts */

@@ -201,6 +201,7 @@ int daemon_load_model(struct daemon *d, struct err *e)
         .max_uusd_h = d->config->max_uusd_h,
         .no_progress_max = d->config->no_progress_max,
         .retention_ms = d->config->retention.checkpoints_ms,
+        .node_failures = d->config->failing_nodes,
         .egress = config_egress,
         .store_uusd_gib_month = d->config->store_uusd_gib_month,
         .policy = &d->config->policy,

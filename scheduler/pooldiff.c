@@ -116,6 +116,9 @@ static void set_elastic(json_t *o, const struct config_pool *p)
     set(o, "metadata", text(p->metadata));
     set(o, "metadata_guard", text(p->metadata_guard));
     set(o, "notice_reserve", p->notice_reserve_ms ? duration(p->notice_reserve_ms) : json_null());
+    set(o, "prolog", text(p->prolog));
+    set(o, "epilog", text(p->epilog));
+    set(o, "hook_timeout", p->hook_timeout_ms ? duration(p->hook_timeout_ms) : json_null());
     set(o, "credentials", text(p->credentials));
     for (size_t i = 0; p->provider->settings[i].key; i++)
         set(o, p->provider->settings[i].key,

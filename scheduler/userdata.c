@@ -28,6 +28,12 @@ static void add_configuration(struct buf *out, const struct userdata *u)
         buf_printf(out, "metadata_guard: %s\n", u->metadata_guard);
     if (u->notice_reserve_s > 0)
         buf_printf(out, "notice_reserve: %llds\n", (long long)u->notice_reserve_s);
+    if (u->prolog)
+        buf_printf(out, "prolog: \"%s\"\n", u->prolog);
+    if (u->epilog)
+        buf_printf(out, "epilog: \"%s\"\n", u->epilog);
+    if (u->hook_timeout_s > 0)
+        buf_printf(out, "hook_timeout: %llds\n", (long long)u->hook_timeout_s);
     buf_printf(out, "orphan_timeout: %llds\n", (long long)u->orphan_s);
     buf_adds(out, "END\n}\n");
 }

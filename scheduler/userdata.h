@@ -16,11 +16,13 @@
 struct userdata {
     const char *server_url;
     const char *ca_pem;
-    const char *token;          /* one-use; the text is a secret until the node has joined */
-    const char *provider;       /* "aws" */
-    const char *metadata;       /* NULL for the provider's real address */
-    const char *metadata_guard; /* for the agent's configuration; NULL for its default */
-    int64_t notice_reserve_s;   /* the same; 0 for its default */
+    const char *token;           /* one-use; the text is a secret until the node has joined */
+    const char *provider;        /* "aws" */
+    const char *metadata;        /* NULL for the provider's real address */
+    const char *metadata_guard;  /* for the agent's configuration; NULL for its default */
+    int64_t notice_reserve_s;    /* the same; 0 for its default */
+    const char *prolog, *epilog; /* the same; NULL for none */
+    int64_t hook_timeout_s;      /* the same; 0 for its default */
     const char *endpoint; /* of its API, for a machine that deletes itself; NULL for the real one */
     int64_t boot_s;       /* it powers off if it has no agent after this time */
     int64_t orphan_s;     /* how long the node continues without belayd */

@@ -271,6 +271,10 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         end_attempt(x, WIRE_END_CAPACITY, 0);
         return;
     }
+    if (!x->has_no_script && holes_swallow(a)) {
+        end_attempt(x, WIRE_END_FAILED, SIM_HOLE_CODE);
+        return;
+    }
     if (!x->has_no_script) {
         store_identify(w, x->job, d->ckpt_identity);
         store_fence(w, x->job, x->attempt);

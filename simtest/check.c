@@ -476,6 +476,7 @@ void check_committed(struct world *w, const struct db_batch *b)
         note_dependency(w, &c->depends[i]);
     for (size_t i = 0; i < c->n_arrays; i++) /* of several rows of one array, the last one counts */
         world_job(w, c->arrays[i].job)->left = left_of(w, &c->arrays[i]);
+    holes_committed(w, c);
     for (size_t i = 0; i < c->n_jobs; i++)
         check_job(w, &c->jobs[i]);
     for (size_t i = 0; i < c->n_arrays; i++)

@@ -476,6 +476,7 @@ static void on_user(struct timer *t, void *ctx)
     else if (w->up)
         racks_disturb(w);
     disks_disturb(w);
+    holes_disturb(w);
     if (w->up && world_chance(w, 0.5))
         release_all(w);
     if (w->up)

@@ -249,6 +249,8 @@ static void start_belayd(struct world *w)
         .licences = licences,
         .n_licences = sizeof(licences) / sizeof(licences[0]),
         .read_job = crons_read_job};
+    if (holes_enabled(w))
+        o.node_failures = sim_holes;
     o.budgets = paid_options(w, &o.n_budgets);
     o.n_racks = racks_of(w, &o.racks);
     if (db_startup(w->db, &meta, &e) != 0) {
@@ -424,6 +426,7 @@ static void end(struct world *w)
     crons_deinit(w);
     paid_deinit(w);
     boots_deinit(w);
+    holes_deinit(w);
     traffic_deinit(w);
     smap_deinit(&w->proven);
     smap_deinit(&w->tokens);

@@ -64,6 +64,8 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
 #define SIM_PRUNES 4 /* one world in this many deletes what is old at each restart (prunes.c) */
+#define SIM_HOLES 7 /* one world in this many has nodes that fail all jobs for a while (holes.c) */
+#define SIM_HOLE_CODE 127 /* exit code of a job that such a node fails */
 
 struct world;
 
@@ -240,6 +242,7 @@ struct sim_agent {
     int64_t applied; /* number of the event after which belayd built `rev` */
     struct wire_notice notice;
     struct list attempts;
+    int64_t hole_until_ms; /* it fails all jobs (holes.c) */
     int64_t full_until_ms; /* its disk (disks.c) */
     int64_t space_seq;     /* of the last status without a full disk, or of one before a restart */
     /* belayd has answered a status with a full disk, and none without one was sent since */
@@ -278,6 +281,15 @@ void disks_answered(struct sim_agent *a, int64_t incarnation, const struct wire_
 void disks_forgotten(struct world *w); /* belayd has died */
 /* checks a new attempt */
 void disks_committed_attempt(struct world *w, const struct attempt_row *r);
+
+/* ---- holes.c ---- */
+extern const struct node_failures_options sim_holes;
+bool holes_enabled(const struct world *w);
+void holes_disturb(struct world *w);           /* now and then */
+bool holes_swallow(const struct sim_agent *a); /* a start there fails */
+/* call before check_job: with the jobs as committed before */
+void holes_committed(struct world *w, const struct changes *c);
+void holes_deinit(struct world *w);
 
 /* ---- users.c ---- */
 void users_start(struct world *w);
@@ -421,6 +433,7 @@ struct sim_job {
     int64_t asked_attempt, asked_boots, asked_since_ms;
     /* used retries for failures and lost nodes, committed */
     int32_t used;
+    int32_t used_failed; /* of these, for failures (holes.c) */
     /* successive attempts that could not use the store */
     int32_t away;
     /* Array: tasks that had begun and not ended at the last check. */
@@ -512,6 +525,8 @@ struct world {
     struct map spent;         /* instance -> struct sim_spent */
     struct smap alternatives; /* token -> alternatives of its launch, as first sent; owned */
     int64_t last_history;
+    int64_t n_batches;
+    struct map holes;   /* struct sim_hole by node (holes.c) */
     struct map drills;  /* job * 2^20 + number -> state + 1 */
     struct smap proven; /* script -> time of its last passed drill, in ms + 1 */
     struct map spot;    /* nodes of the pool on spot machines */

@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,6 +28,9 @@ struct nvml_device; /* what an nvmlDevice_t points to; opaque */
 
 #define NVML_OK 0
 #define NVML_INSUFFICIENT_SIZE 7
+#define NVML_GPU_IS_LOST 15
+#define NVML_RESET_REQUIRED 16
+#define NVML_EVENT_XID 0x8ULL
 #define NVML_TEMPERATURE_GPU 0
 #define NVML_CLOCK_SM 1
 #define NVML_ECC_CORRECTED 0
@@ -48,6 +52,13 @@ struct memory {
     unsigned long long total, free, used;
 };
 
+struct event {
+    struct nvml_device *device;
+    unsigned long long type, data; /* data of an Xid: its number */
+    unsigned gpu_instance, compute_instance;
+};
+struct event_set; /* what an nvmlEventSet_t points to; opaque */
+
 struct library {
     void *handle;
     int (*init)(void);
@@ -68,6 +79,11 @@ struct library {
     int (*mig)(struct nvml_device *d, unsigned *current, unsigned *pending);
     int (*slices)(struct nvml_device *d, unsigned *n);
     int (*slice)(struct nvml_device *d, unsigned i, struct nvml_device **ret);
+    int (*set_create)(struct event_set **ret);
+    int (*set_add)(struct nvml_device *d, unsigned long long types, struct event_set *set);
+    int (*set_wait)(struct event_set *set, struct event *ret, unsigned timeout_ms);
+    int (*set_free)(struct event_set *set);
+    struct event_set *events; /* of all GPUs; may be NULL */
 };
 
 /* The first is found by the loader's search path; the others are where containers and providers put
@@ -108,6 +124,10 @@ static bool load(struct library *l)
     find(l, &l->mig, "nvmlDeviceGetMigMode");
     find(l, &l->slices, "nvmlDeviceGetMaxMigDeviceCount");
     find(l, &l->slice, "nvmlDeviceGetMigDeviceHandleByIndex");
+    find(l, &l->set_create, "nvmlEventSetCreate");
+    find(l, &l->set_add, "nvmlDeviceRegisterEvents");
+    find(l, &l->set_wait, "nvmlEventSetWait_v2");
+    find(l, &l->set_free, "nvmlEventSetFree");
     return l->init && l->shutdown && l->count && l->by_index && l->uuid && l->init() == NVML_OK;
 }
 
@@ -205,6 +225,100 @@ static size_t sample_all(const struct library *l, struct nvml_sample *v)
     return n;
 }
 
+/* ---- faults ---- */
+
+/* Faults of the hardware or of the driver, after NVIDIA's catalogue of Xid errors. */
+static const struct {
+    unsigned xid;
+    const char *what;
+} xids[] = {{48, "a memory error that cannot be corrected"}, {62, "its controller has stopped"},
+    {64, "a faulty row of its memory cannot be replaced"}, {74, "an error of NVLink"},
+    {79, "it has fallen off the bus"}, {95, "a memory error that could not be contained"},
+    {119, "its system processor does not answer"}, {120, "an error of its system processor"},
+    {140, "memory errors that were not recovered"}, {143, "it could not be initialised"}};
+
+/* What is known of each GPU from earlier samples. */
+struct known {
+    char id[GPUS_ID_MAX];
+    int64_t uncorrected;
+    bool is_lost;
+};
+struct faults {
+    struct known known[GPUS_MAX];
+    char text[NVML_FAULT_MAX]; /* found in this sample; "" = none */
+};
+
+static void open_events(struct library *l)
+{
+    unsigned count = 0;
+    struct nvml_device *d;
+    if (!l->set_create || !l->set_add || !l->set_wait || !l->set_free ||
+        l->count(&count) != NVML_OK || l->set_create(&l->events) != NVML_OK) {
+        l->events = NULL;
+        return;
+    }
+    for (unsigned i = 0; i < count && i < GPUS_MAX; i++)
+        if (l->by_index(i, &d) == NVML_OK)
+            l->set_add(d, NVML_EVENT_XID, l->events);
+}
+
+static void look_for_xids(const struct library *l, struct faults *f)
+{
+    struct event ev;
+    char id[GPUS_ID_MAX] = "";
+    /* at most as many as a storm of them has in a moment */
+    for (int k = 0; l->events && k < 256 && l->set_wait(l->events, &ev, 0) == NVML_OK; k++)
+        for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++) {
+            if (ev.type != NVML_EVENT_XID || ev.data != xids[i].xid)
+                continue;
+            if (!ev.device || l->uuid(ev.device, id, sizeof(id)) != NVML_OK)
+                STR_COPY(id, "unknown");
+            snprintf(f->text, sizeof(f->text), "GPU %s: Xid %u, %s", id, xids[i].xid, xids[i].what);
+        }
+}
+
+static void look_at_errors(const struct nvml_sample *k, struct faults *f)
+{
+    struct known *g = &f->known[k->index];
+    bool is_same = str_eq(g->id, k->id);
+    if (is_same && k->ecc_uncorrected > g->uncorrected)
+        snprintf(f->text, sizeof(f->text), "GPU %lld (%s): %lld memory errors were not corrected",
+            (long long)k->index, k->id, (long long)(k->ecc_uncorrected - g->uncorrected));
+    STR_COPY(g->id, k->id);
+    g->uncorrected = k->ecc_uncorrected;
+    g->is_lost = false;
+}
+
+/* rc: what a call about the GPU returned. */
+static void look_for_loss(unsigned index, int rc, struct faults *f)
+{
+    struct known *g = &f->known[index];
+    if ((rc != NVML_GPU_IS_LOST && rc != NVML_RESET_REQUIRED) || g->is_lost)
+        return;
+    g->is_lost = true;
+    snprintf(f->text, sizeof(f->text), "GPU %u%s%s%s: %s", index, g->id[0] ? " (" : "", g->id,
+        g->id[0] ? ")" : "",
+        rc == NVML_GPU_IS_LOST ? "the driver has lost it"
+                               : "the driver says that it must be reset");
+}
+
+static void look_for_faults(
+    const struct library *l, const struct nvml_sample *v, size_t n, struct faults *f)
+{
+    unsigned count = 0;
+    struct nvml_device *d;
+    char id[GPUS_ID_MAX];
+    f->text[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (!v[i].is_slice)
+            look_at_errors(&v[i], f);
+    for (unsigned i = 0; l->count(&count) == NVML_OK && i < count && i < GPUS_MAX; i++) {
+        int rc = l->by_index(i, &d);
+        look_for_loss(i, rc != NVML_OK ? rc : l->uuid(d, id, sizeof(id)), f);
+    }
+    look_for_xids(l, f);
+}
+
 /* ---- the thread ---- */
 
 struct nvml {
@@ -216,6 +330,7 @@ struct nvml {
     int64_t began_ms, at_ms, cpu_ns;
     size_t n;
     struct nvml_sample samples[NVML_SAMPLES_MAX];
+    char fault[NVML_FAULT_MAX]; /* not taken yet; "" = none */
 };
 
 static int64_t clock_ns(clockid_t id)
@@ -238,9 +353,12 @@ static bool await_request(struct nvml *n)
     return continues;
 }
 
-static void publish(struct nvml *n, const struct nvml_sample *v, size_t count, int64_t at_ms)
+static void publish(
+    struct nvml *n, const struct nvml_sample *v, size_t count, const char *fault, int64_t at_ms)
 {
     pthread_mutex_lock(&n->mutex);
+    if (fault[0])
+        STR_COPY(n->fault, fault);
     memcpy(n->samples, v, count * sizeof(*v));
     n->n = count;
     n->at_ms = at_ms;
@@ -255,15 +373,22 @@ static void *run(void *arg)
     struct nvml *n = arg;
     struct library l = {0};
     struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
+    struct faults *f = mem_alloc(sizeof(*f));
     bool loaded = false, tried = false;
     while (await_request(n)) {
-        if (!tried)
-            loaded = load(&l);
+        if (!tried && (loaded = load(&l)))
+            open_events(&l);
         tried = true;
-        publish(n, v, loaded ? sample_all(&l, v) : 0, clock_ns(CLOCK_MONOTONIC) / 1000000);
+        size_t count = loaded ? sample_all(&l, v) : 0;
+        if (loaded)
+            look_for_faults(&l, v, count, f);
+        publish(n, v, count, f->text, clock_ns(CLOCK_MONOTONIC) / 1000000);
     }
+    if (l.events)
+        l.set_free(l.events);
     if (loaded)
         l.shutdown();
+    free(f);
     free(v);
     return NULL;
 }
@@ -302,6 +427,15 @@ bool nvml_get_samples(struct nvml *n, struct nvml_sample *v, size_t *ret_n, int6
     n->is_fresh = false;
     pthread_mutex_unlock(&n->mutex);
     return is_fresh;
+}
+
+bool nvml_get_fault(struct nvml *n, char ret_fault[NVML_FAULT_MAX])
+{
+    pthread_mutex_lock(&n->mutex);
+    memcpy(ret_fault, n->fault, NVML_FAULT_MAX);
+    n->fault[0] = '\0';
+    pthread_mutex_unlock(&n->mutex);
+    return ret_fault[0];
 }
 
 int64_t nvml_cpu_ns(struct nvml *n)

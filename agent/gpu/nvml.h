@@ -5,6 +5,11 @@
  *
  * All calls into it are made on a separate thread that nothing waits for: a stuck driver only makes
  * samples old. Without the library, or without a GPU, there are no samples.
+ *
+ * A sample also looks for faults that only a reset or a repair ends: errors that the driver reports
+ * under a number (Xid), memory errors that were not corrected, and a GPU that is lost. Xids that a
+ * program can cause by itself (13, 31, 43, 45 and others) are none: a job must not be able to drain
+ * its node.
  */
 #ifndef BELAY_AGENT_GPU_NVML_H
 #define BELAY_AGENT_GPU_NVML_H
@@ -33,6 +38,8 @@ struct nvml_sample {
     int64_t processes;
 };
 
+#define NVML_FAULT_MAX 160
+
 struct nvml;
 struct nvml *nvml_create(void);
 /* Starts a sample unless one is under way. Never blocks. */
@@ -40,6 +47,8 @@ void nvml_request(struct nvml *n);
 /* Takes the last sample, once: *ret_n entries into v (NVML_SAMPLES_MAX), with its monotonic time in
  * *ret_at_ms. False if there is no new one. Never blocks. */
 bool nvml_get_samples(struct nvml *n, struct nvml_sample *v, size_t *ret_n, int64_t *ret_at_ms);
+/* Takes the newest fault that was found since the last call. False if there is none. */
+bool nvml_get_fault(struct nvml *n, char ret_fault[NVML_FAULT_MAX]);
 /* CPU time of its thread. */
 int64_t nvml_cpu_ns(struct nvml *n);
 bool nvml_is_stuck(struct nvml *n, int64_t now_ms);

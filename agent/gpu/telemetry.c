@@ -213,6 +213,9 @@ static void add_gpus(struct telemetry *t)
         keep_errors(t, v, n);
         t->gpus_at_ms = at_ms;
     }
+    char fault[NVML_FAULT_MAX];
+    if (nvml_get_fault(t->nvml, fault) && t->o.faulty)
+        t->o.faulty(t->o.ctx, fault);
     if (nvml_is_stuck(t->nvml, mono_ms(t)) != t->was_stuck) {
         t->was_stuck = !t->was_stuck;
         log_warn(t->was_stuck ? "the GPU driver does not answer: no GPU telemetry"

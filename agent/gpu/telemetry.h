@@ -35,6 +35,7 @@ struct telemetry_options {
     const char *powercap;
     void (*list)(void *ctx, struct telemetry *t); /* calls telemetry_task for each running task */
     void (*changed)(void *ctx);                   /* there is something to report */
+    void (*faulty)(void *ctx, const char *why);   /* a GPU is faulty (nvml.h); may be NULL */
     void *ctx;
 };
 

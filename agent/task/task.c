@@ -108,7 +108,7 @@ enum wire_end task_end_of(enum wire_end reason)
     return reason == WIRE_END_NONE || reason == WIRE_END_UNKNOWN ? WIRE_END_CANCELLED : reason;
 }
 
-void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
+void task_end_now(struct task *t, enum wire_end end, int64_t code, const char *text)
 {
     struct wire_attempt_status *reported = &t->state.reported;
     reported->end = end;
@@ -141,6 +141,12 @@ void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
     log_shipper_settle(&t->output.shipper);
     log_shipper_kick(&t->output.shipper);
     task_report_end(t);
+}
+
+void task_end(struct task *t, enum wire_end end, int64_t code, const char *text)
+{
+    if (!task_hooks_epilog(t, end, code, text))
+        task_end_now(t, end, code, text);
 }
 
 /* Once belayd knows of the end, it may release the machine at once, and output that it does not
@@ -318,6 +324,7 @@ void task_finish(struct task *t)
 static void task_hasten(struct task *t)
 {
     task_work_cancel(t);
+    task_hooks_cancel_prolog(t);
     if (timer_is_running(&t->prep.retry))
         timer_start(t->common->timers, &t->prep.retry, 0);
 }
@@ -622,6 +629,7 @@ int task_shell(struct task *t, int fd)
 void task_release(struct task *t)
 {
     t->released = true;
+    task_hooks_release(t);
     task_work_cancel(t);
     atomic_store(&t->ckpt.taking.cancel, 1);
     timer_stop(t->common->timers, &t->prep.retry);
@@ -637,7 +645,7 @@ void task_release(struct task *t)
 
 static bool is_idle_but_for_work(const struct task *t)
 {
-    return !t->ckpt.taking.is_busy && log_shipper_is_idle(&t->output.shipper);
+    return !t->ckpt.taking.is_busy && !t->hooks.run && log_shipper_is_idle(&t->output.shipper);
 }
 
 bool task_is_idle(const struct task *t)

@@ -15,6 +15,7 @@
 #include "agent/supervisor/spares.h"
 #include "base/list.h"
 #include "base/prng.h"
+#include "base/runner.h"
 #include "base/sm.h"
 #include "base/timers.h"
 #include "cloud/notice.h"
@@ -65,6 +66,12 @@ struct task_common {
     void (*ended)(void *ctx);
     /* the node's disk had no space for a start, or for its records at all (disk_refused) */
     void (*disk_refused)(void *ctx, bool of_records, const char *why);
+    /* the node is faulty (node_fault.h) */
+    void (*node_faulty)(void *ctx, const char *why);
+    /* task_hooks.h: absolute paths, NULL = none */
+    struct runner *runner;
+    const char *prolog, *epilog;
+    int64_t hook_timeout_ms;
     /* a save started to wait for its turn (task_turn), or has ended */
     void (*order)(void *ctx);
     void *ctx;

@@ -14,6 +14,7 @@
 #include "agent/task/record.h"
 #include "agent/task/task.h"
 #include "agent/task/task_checkpointer.h"
+#include "agent/task/task_hooks.h"
 #include "agent/task/task_output.h"
 #include "agent/task/task_supervision.h"
 #include "agent/task/task_work.h"
@@ -56,6 +57,7 @@ struct task {
     /* for this job only, with credentials from belayd; NULL if it had none */
     struct store_net *net;
     struct task_preparation prep;
+    struct task_hooks hooks;
     struct task_supervision supervision;
     struct task_output output;
     struct task_checkpointer ckpt;
@@ -101,7 +103,9 @@ void task_finish(
 bool task_wants_final_save(const struct task *t);
 /* The end for a reason given by belayd (wire.h). */
 enum wire_end task_end_of(enum wire_end reason);
+/* Ends the attempt, after the epilog of a program that has run. */
 void task_end(struct task *t, enum wire_end end, int64_t code, const char *text);
+void task_end_now(struct task *t, enum wire_end end, int64_t code, const char *text);
 void task_report_end(struct task *t); /* reports the end once belayd has the output, or soon */
 void task_shipped(void *ctx);         /* belayd has received some output */
 

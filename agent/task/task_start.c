@@ -366,12 +366,26 @@ static bool admit(struct task *t)
     return rc == 0;
 }
 
+static void on_prolog(struct task *t, const char *why)
+{
+    if (t->supervision.killing || t->state.stop != WIRE_END_NONE) {
+        task_end(t, t->state.stop, 0, t->state.stop_text);
+    } else if (why) {
+        task_end(t, WIRE_END_CAPACITY, 0, why);
+        t->common->node_faulty(t->common->ctx, why);
+    } else {
+        prepare(t);
+    }
+}
+
 static void prepare(struct task *t)
 {
     if (!admit(t)) {
         prepare_failed(t);
         return;
     }
+    if (task_hooks_prolog(t, on_prolog))
+        return;
     if (task_saves(t))
         task_move(t, WIRE_RESTORING);
     t->work.spare = (struct spare){0};

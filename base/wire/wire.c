@@ -289,6 +289,7 @@ static const struct wire_field status_fields[] = {
     WIRE_TEXT_OPT(wire_status, resources),
     WIRE_TEXT_OPT(wire_status, gpu_model),
     WIRE_TEXT_OPT(wire_status, disk_full),
+    WIRE_TEXT_OPT(wire_status, fault),
     WIRE_I64_OPT(wire_status, gpu_memory_mib, 0, MEMORY_MIB_MAX),
     WIRE_STRUCTS(wire_status, attempts, &wire_attempt_status_table, WIRE_ATTEMPTS_MAX),
     WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),

@@ -81,6 +81,7 @@
 #define WIRE_OUTPUT_CUT (1LL << 50)  /* a size that says: no more of this output is wanted */
 #define WIRE_TAILS_MAX 16
 #define WIRE_TAIL_MAX (64u << 10) /* bytes of output in one tail */
+#define WIRE_FAULT_MAX 200
 #define WIRE_NODE_MW_MAX INT64_C(1000000000)
 #define WIRE_NONE INT64_MIN /* "absent" in optional numbers; not sent */
 
@@ -325,6 +326,7 @@ struct wire_status {
     /* why the node's disk has no space for new attempts, which are then refused; "" = it has (also
      * from an older agent) */
     char disk_full[160];
+    char fault[WIRE_FAULT_MAX]; /* why the node must be drained, with the time; "" = none known */
     struct wire_attempt_status *attempts;
     size_t n_attempts;
     struct wire_kept *kept;

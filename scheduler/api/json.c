@@ -423,6 +423,9 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
         json_string(node_throttle_names[live ? live->throttle : NODE_THROTTLE_NONE]));
     set(o, "disk", json_string(live && live->disk_full[0] ? "full" : "ok"));
     set(o, "disk_text", live ? opt_text(live->disk_full) : json_null());
+    set(o, "drain", json_boolean(n->drain));
+    set(o, "drain_text", opt_text(n->drain_text));
+    set(o, "fault", opt_text(n->fault));
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
     int64_t cpu_milli = 0, bytes = 0;
     if (live)

@@ -205,6 +205,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     c.n_licences = yaml_opt_count_list(&r, "licences", c.licences, LICENCES_MAX);
     config_read_notify(&r, &c.notify);
     config_read_telemetry(&r, &c.telemetry);
+    config_read_failing_nodes(&r, &c.failing_nodes);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
     const struct yaml_node *providers = yaml_opt_map(&r, "providers");
     rc = yaml_reader_finish(&r);

@@ -10,6 +10,7 @@
 #include "base/http.h"
 #include "scheduler/config/access.h"
 #include "scheduler/config/budgets.h"
+#include "scheduler/config/failing_nodes.h"
 #include "scheduler/config/windows.h"
 #include "scheduler/config/procurement.h"
 #include "scheduler/config/notify.h"
@@ -78,6 +79,7 @@ struct config {
     struct config_telemetry telemetry;
     int32_t no_progress_max; /* see model_options */
     struct config_retention retention;
+    struct node_failures_options failing_nodes;
     /* limits of all elastic pools together; 0 = unlimited */
     int64_t max_nodes, max_gpus, max_uusd_h;
     struct queue_policy policy;          /* the order of the queue */

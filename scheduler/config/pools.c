@@ -60,6 +60,17 @@ static void read_guard(struct yaml_reader *r, struct config_pool *p)
         p->metadata_guard = guards[yaml_opt_enum(r, "metadata_guard", guards, 0)];
 }
 
+/* A program on the nodes; its path is written into their agents' configuration as it is. */
+static char *read_hook(struct yaml_reader *r, const char *key)
+{
+    char *path = config_opt_text(r, key, 1024), shown[STR_SHOW_MAX];
+    if (r->rc == 0 && path && (path[0] != '/' || !config_is_plain(path)))
+        yaml_reader_fail(r, yaml_opt(r, key),
+            "expected an absolute path without blanks, quotes and backslashes, found %s",
+            str_show(path, shown));
+    return path;
+}
+
 static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 {
     bool has_region = p->provider->offers != CLOUD_OFFERS_HOSTS;
@@ -86,6 +97,9 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->metadata = mem_strdup(config_opt_url(r, "metadata", 512, "http://", NULL, NULL));
     read_guard(r, p);
     p->notice_reserve_ms = config_opt_time(r, "notice_reserve", SECONDS_MS(1), 0);
+    p->prolog = read_hook(r, "prolog");
+    p->epilog = read_hook(r, "epilog");
+    p->hook_timeout_ms = config_opt_time(r, "hook_timeout", SECONDS_MS(1), 0);
     p->credentials = config_opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
     read_settings(r, p);
@@ -256,6 +270,8 @@ void config_pools_free(struct config_pool *pools, size_t n)
             free(p->settings[k]);
         free(p->endpoint);
         free(p->metadata);
+        free(p->prolog);
+        free(p->epilog);
         free(p->credentials);
         run_as_deinit(&p->run_as);
         free(p->offers);

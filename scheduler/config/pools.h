@@ -23,6 +23,8 @@ struct config_pool {
     /* the setting for its nodes' agents; static; NULL for their default */
     const char *metadata_guard;
     int64_t notice_reserve_ms;   /* the same; 0 for their default */
+    char *prolog, *epilog;       /* the same: paths on its nodes; NULL for none */
+    int64_t hook_timeout_ms;     /* the same; 0 for their default */
     char *credentials;           /* credentials file; NULL for the provider's usual order */
     int64_t disk_gib;            /* 0 = the image's own */
     int64_t launches_per_minute; /* 0 = the provider's limit */

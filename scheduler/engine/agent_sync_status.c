@@ -302,6 +302,18 @@ static void post_disk(struct agent_sync *s, struct node_sync *x, const struct no
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+static void post_fault(struct agent_sync *s, const struct node *node, const struct wire_status *st)
+{
+    struct event ev = {.type = EV_FAULT, .fault.node = node->row.id};
+    STR_COPY(ev.fault.text, st->fault);
+    if (str_eq(ev.fault.text, node->row.fault))
+        return;
+    if (ev.fault.text[0])
+        log_warn("a node is faulty: it is drained", log_s("node", node->row.name),
+            log_s("why", ev.fault.text));
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
 /* Every status repeats it. */
 static void post_prefetched(
     struct agent_sync *s, const struct node *node, const struct wire_prefetched *x)
@@ -336,6 +348,7 @@ void agent_sync_post_status(struct agent_sync *s, struct node_sync *x, const str
     post_disk(s, x, node, st); /* before the end of an attempt that found no space */
     for (size_t i = 0; i < st->n_attempts; i++)
         post_attempt(s, x, &st->attempts[i]);
+    post_fault(s, node, st); /* after the end of an attempt that has found it */
     post_vanished(s, x, node, st->have_rev);
     post_prefetched(s, node, &st->prefetched);
     take_loads(s, x, st);

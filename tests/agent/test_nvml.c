@@ -92,6 +92,58 @@ static void each_gpu_and_each_slice_reports_its_load(void **state)
     free(v);
 }
 
+/* What is found when the script is this. */
+static void expect_fault(struct nvml *n, const char *text, const char *fault)
+{
+    struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
+    char found[NVML_FAULT_MAX];
+    write_script(text);
+    look(n, v);
+    nvml_get_fault(n, found);
+    assert_string_equal(found, fault);
+    assert_false(nvml_get_fault(n, found)); /* each only once */
+    free(v);
+}
+
+static void faults_of_the_hardware_are_found(void **state)
+{
+    static const char lost[] = "gpu uuid=GPU-a fails=15\ngpu uuid=GPU-b\n";
+    struct nvml *n = nvml_create();
+    (void)state;
+    /* errors before the first sample are no new ones */
+    expect_fault(n, "gpu uuid=GPU-a ecc_uncorrected=7\ngpu uuid=GPU-b\n", "");
+    expect_fault(n, "gpu uuid=GPU-a ecc_uncorrected=7 ecc_corrected=99\ngpu uuid=GPU-b\n", "");
+    expect_fault(n, "gpu uuid=GPU-a ecc_uncorrected=9\ngpu uuid=GPU-b\n",
+        "GPU 0 (GPU-a): 2 memory errors were not corrected");
+    expect_fault(n, "gpu uuid=GPU-a ecc_uncorrected=9\ngpu uuid=GPU-b\n", "");
+    expect_fault(n, "gpu uuid=GPU-a ecc_uncorrected=0\ngpu uuid=GPU-b\n", ""); /* reset */
+    expect_fault(n, "gpu uuid=GPU-a\ngpu uuid=GPU-b\nxid uuid=GPU-b number=79 no=1\n",
+        "GPU GPU-b: Xid 79, it has fallen off the bus");
+    expect_fault(n, "gpu uuid=GPU-a\ngpu uuid=GPU-b\nxid uuid=GPU-b number=79 no=1\n", "");
+    expect_fault(n, "gpu uuid=GPU-a\nxid uuid=GPU-c number=48 no=2\n",
+        "GPU unknown: Xid 48, a memory error that cannot be corrected");
+    expect_fault(n, lost, "GPU 0 (GPU-a): the driver has lost it");
+    expect_fault(n, lost, "");
+    expect_fault(n, "gpu uuid=GPU-a\ngpu uuid=GPU-b\n", "");
+    expect_fault(n, "gpu uuid=GPU-a\ngpu uuid=GPU-b fails=16\n",
+        "GPU 1 (GPU-b): the driver says that it must be reset");
+    nvml_destroy(n);
+}
+
+static void what_a_program_can_cause_is_no_fault(void **state)
+{
+    static const int xids[] = {1, 13, 31, 32, 43, 45, 63, 68, 69, 92, 94, 109, 999};
+    struct nvml *n = nvml_create();
+    char text[128];
+    (void)state;
+    for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++) {
+        snprintf(text, sizeof(text), "gpu uuid=GPU-a\nxid uuid=GPU-a number=%d no=%zu\n", xids[i],
+            i + 10);
+        expect_fault(n, text, "");
+    }
+    nvml_destroy(n);
+}
+
 static void a_driver_that_hangs_blocks_no_caller(void **state)
 {
     struct nvml_sample *v = mem_array(NVML_SAMPLES_MAX, sizeof(*v));
@@ -135,6 +187,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest with[] = {
         cmocka_unit_test(each_gpu_and_each_slice_reports_its_load),
+        cmocka_unit_test(faults_of_the_hardware_are_found),
+        cmocka_unit_test(what_a_program_can_cause_is_no_fault),
         cmocka_unit_test(a_driver_that_hangs_blocks_no_caller),
     };
     const struct CMUnitTest without[] = {

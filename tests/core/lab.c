@@ -69,6 +69,11 @@ void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
                 .store_uusd_gib_month = store_uusd_gib_month});
 }
 
+void lab_init_failures(struct lab *l, const struct node_failures_options *options)
+{
+    init(l, (struct model_options){.node_failures = *options});
+}
+
 void lab_init_procurement(struct lab *l, const struct procurement_options *procurement)
 {
     init(l, (struct model_options){.procurement = procurement});

@@ -9,11 +9,13 @@
  *     gpu uuid=GPU-a busy=97 memory=40 total=80 power=400 limit=700 temperature=60 clock=1900
  *         clock_max=1980 reasons=0x40 ecc_corrected=1 ecc_uncorrected=0 processes=1
  *     slice uuid=MIG-a memory=5 total=10 processes=1
+ *     xid uuid=GPU-a number=79 no=1
  *     hang
  *
  * The entry for a GPU is one line; memory is in GiB, power in watts. A slice belongs to the GPU
- * above it, which is then in MIG mode. "hang" blocks the call while the script contains it. A GPU
- * does not support what its line does not name.
+ * above it, which is then in MIG mode. "hang" blocks the call while the script contains it. An Xid
+ * is an event that is returned once, if its no is above all earlier ones. A GPU with fails=15 fails
+ * all calls with this code. It does not support what its line does not name.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -28,6 +30,8 @@
 #define NOT_SUPPORTED 3
 #define NOT_FOUND 6
 #define INSUFFICIENT_SIZE 7
+#define TIMEOUT 10
+#define EVENT_XID 8
 
 struct nvml_device {
     char line[512];
@@ -38,6 +42,8 @@ struct nvml_device {
 static struct nvml_device devices[DEVICES_MAX];
 static unsigned n_devices;
 static int hangs;
+static struct nvml_device xid; /* the last line of an Xid */
+static unsigned long long xid_returned;
 
 static void read_script(void)
 {
@@ -50,6 +56,8 @@ static void read_script(void)
     while (f && fgets(line, sizeof line, f) && n_devices < DEVICES_MAX) {
         struct nvml_device *d = &devices[n_devices];
         hangs = hangs || strncmp(line, "hang", 4) == 0;
+        if (strncmp(line, "xid ", 4) == 0)
+            memcpy(xid.line, line, sizeof line);
         if (strncmp(line, "gpu ", 4) != 0 && strncmp(line, "slice ", 6) != 0)
             continue;
         memcpy(d->line, line, sizeof line);
@@ -108,6 +116,15 @@ int nvmlDeviceGetMigMode(struct nvml_device *d, unsigned *current, unsigned *pen
 int nvmlDeviceGetMaxMigDeviceCount(struct nvml_device *d, unsigned *n);
 int nvmlDeviceGetMigDeviceHandleByIndex(
     struct nvml_device *d, unsigned i, struct nvml_device **ret);
+struct event {
+    struct nvml_device *device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+int nvmlEventSetCreate(void **ret);
+int nvmlEventSetFree(void *set);
+int nvmlDeviceRegisterEvents(struct nvml_device *d, unsigned long long types, void *set);
+int nvmlEventSetWait_v2(void *set, struct event *ret, unsigned timeout_ms);
 
 int nvmlInit_v2(void)
 {
@@ -143,6 +160,9 @@ int nvmlDeviceGetUUID(struct nvml_device *d, char *text, unsigned size)
 {
     const char *at = find(d, "uuid");
     size_t n = at ? strcspn(at, " \n") : 0;
+    unsigned long long code;
+    if (number(d, "fails", &code) == OK)
+        return (int)code;
     if (n == 0)
         return NOT_SUPPORTED;
     if (n >= size)
@@ -247,4 +267,38 @@ int nvmlDeviceGetMigDeviceHandleByIndex(struct nvml_device *d, unsigned i, struc
             return OK;
         }
     return NOT_FOUND;
+}
+
+int nvmlEventSetCreate(void **ret)
+{
+    *ret = &xid;
+    return OK;
+}
+
+int nvmlEventSetFree(void *set)
+{
+    return set == &xid ? OK : INVALID_ARGUMENT;
+}
+
+int nvmlDeviceRegisterEvents(struct nvml_device *d, unsigned long long types, void *set)
+{
+    return d->is_slice || types != EVENT_XID || set != &xid ? INVALID_ARGUMENT : OK;
+}
+
+int nvmlEventSetWait_v2(void *set, struct event *ret, unsigned timeout_ms)
+{
+    unsigned long long no = 0, code = 0;
+    if (set != &xid || timeout_ms != 0)
+        return INVALID_ARGUMENT;
+    if (number(&xid, "no", &no) != OK || no <= xid_returned || number(&xid, "number", &code) != OK)
+        return TIMEOUT;
+    xid_returned = no;
+    *ret = (struct event){.type = EVENT_XID, .data = code};
+    for (unsigned k = 0; k < n_devices; k++) {
+        const char *uuid = find(&devices[k], "uuid"), *of = find(&xid, "uuid");
+        size_t n = uuid ? strcspn(uuid, " \n") : 0;
+        if (n > 0 && of && n == strcspn(of, " \n") && memcmp(uuid, of, n) == 0)
+            ret->device = &devices[k];
+    }
+    return OK;
 }

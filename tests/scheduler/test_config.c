@@ -145,6 +145,10 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.store_user_day_bytes, 4LL << 30);
     assert_int_equal(c.retention.checkpoints_ms, 7 * 86400000);
     assert_int_equal(c.no_progress_max, 10);
+    assert_int_equal(c.failing_nodes.jobs, 4);
+    assert_int_equal(c.failing_nodes.users, 3);
+    assert_int_equal(c.failing_nodes.within_ms, 600000);
+    assert_int_equal(c.failing_nodes.quick_ms, 60000);
     assert_int_equal(c.n_pools, 1);
     assert_string_equal(c.pools[0].row.name, "local");
     assert_false(c.pools[0].row.elastic);
@@ -178,6 +182,7 @@ static const char everything[] = "cluster: lab\n"
                                  "orphan_timeout: 2h\n"
                                  "retention: 30d\n"
                                  "no_progress_max: 0\n"
+                                 "failing_nodes: {jobs: 2, within: 1h, quick: 5s}\n"
                                  "pools:\n"
                                  "  base:\n"
                                  "    kind: reserved\n"
@@ -248,6 +253,10 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.orphan_ms, 7200000);
     assert_int_equal(c.retention.checkpoints_ms, 30LL * 86400000);
     assert_int_equal(c.no_progress_max, 0);
+    assert_int_equal(c.failing_nodes.jobs, 2);
+    assert_int_equal(c.failing_nodes.users, 2); /* no more than jobs */
+    assert_int_equal(c.failing_nodes.within_ms, 3600000);
+    assert_int_equal(c.failing_nodes.quick_ms, 5000);
     config_deinit(&c);
 }
 

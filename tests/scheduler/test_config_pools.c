@@ -129,6 +129,7 @@ static void what_is_missing_makes_no_known_key_unknown(void **state)
         "launches_per_minute: 1, paid_minimum: 1s, return_after: 1s, spread: 1, require_drill: no, "
         "drill_valid: 1m, max_gpus: 1, max_usd_per_hour: 1, rank_by: price, criu: no, endpoint: "
         "\"https://e\", metadata: \"http://m\", metadata_guard: off, notice_reserve: 1s, "
+        "prolog: /p, epilog: /e, hook_timeout: 1s, "
         "credentials: /c, disk_gib: 1, "
         "types: [], egress_usd_per_gib: 1, upload_usd_per_gib: 1";
     (void)state;

@@ -97,6 +97,7 @@ struct wire_status status_of_everything(void)
         .load_milli = 1500,
         .cpu_mw = 182500,
         .disk_full = "1.2 MiB of 16 MiB are free",
+        .fault = "GPU 1 (GPU-a): Xid 79 (2026-11-28T04:00:00Z)",
         .notice = {.kind = WIRE_NOTICE_RECLAIM, .deadline = 1760000120000, .seen = 1760000000000},
         .attempts = a,
         .n_attempts = 2,

@@ -129,6 +129,8 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
             continue;
         v->nodes++;
         v->draining += n->row.state == NODE_DRAINING;
+        if (n->row.state == NODE_DRAINING && n->row.drain_text[0] && !v->drained)
+            v->drained = n;
         v->noticed += n->row.state == NODE_NOTICED;
         v->lost += n->row.state == NODE_LOST;
         if (n->row.state == NODE_UP && n->throttle != NODE_THROTTLE_NONE)
@@ -490,8 +492,10 @@ void explain_nodes(const struct survey *v, const struct shape *s, struct answer 
         explain_add_reason(a, "nodes-noticed", "%" PRId64 " node%s being reclaimed", v->noticed,
             v->noticed == 1 ? " is" : "s are");
     if (v->draining)
-        explain_add_reason(a, "nodes-draining", "%" PRId64 " node%s being emptied", v->draining,
-            v->draining == 1 ? " is" : "s are");
+        explain_add_reason(a, "nodes-draining", "%" PRId64 " node%s being emptied%s%s%s%.140s%s",
+            v->draining, v->draining == 1 ? " is" : "s are", v->drained ? ": " : "",
+            v->drained ? v->drained->row.name : "", v->drained ? " (" : "",
+            v->drained ? v->drained->row.drain_text : "", v->drained ? ")" : "");
     if (v->lost)
         explain_add_reason(a, "nodes-lost", "%" PRId64 " node%s lost: %s not report", v->lost,
             v->lost == 1 ? " is" : "s are", v->lost == 1 ? "its agent does" : "their agents do");

@@ -54,6 +54,7 @@ struct survey {
     const struct node *throttles;          /* the first of those */
     int64_t full;                          /* with full disks */
     const struct node *full_node;
+    const struct node *drained; /* the first that belay itself drains; may be NULL */
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* node or offer of the right pool */

@@ -444,22 +444,47 @@ int apply_notice(
     return 0;
 }
 
+void node_drain(struct model *m, struct node *n, struct stamp now, const char *text)
+{
+    if (n->row.drain)
+        return;
+    n->row.drain = true;
+    STR_COPY(n->row.drain_text, text);
+    touch_node(m, n);
+    history(m, now, "drain", (struct history_of){.node = n}, "%s is being emptied%s%.180s",
+        n->row.name, text[0] ? ": " : "", text);
+    if (n->row.state == NODE_UP)
+        node_move(m, n, NODE_DRAINING, now);
+    LIST_FOREACH (&n->attempts, l)
+        job_stop(m, LIST_ENTRY(l, struct attempt, on_node)->job, END_DRAINED, true);
+}
+
 int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = named_node(m, ev->drain.node, e);
     if (!n)
         return ERR_NOT_FOUND;
     ret_outcome->id = n->row.id;
-    if (n->row.drain)
+    node_drain(m, n, ev->now, "");
+    return 0;
+}
+
+int apply_fault(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = model_node(m, ev->fault.node);
+    (void)e;
+    ret_outcome->id = ev->fault.node;
+    if (!n || str_eq(n->row.fault, ev->fault.text))
         return 0;
-    n->row.drain = true;
+    STR_COPY(n->row.fault, ev->fault.text);
     touch_node(m, n);
-    history(
-        m, ev->now, "drain", (struct history_of){.node = n}, "%s is being emptied", n->row.name);
-    if (n->row.state == NODE_UP)
-        node_move(m, n, NODE_DRAINING, ev->now);
-    LIST_FOREACH (&n->attempts, l)
-        job_stop(m, LIST_ENTRY(l, struct attempt, on_node)->job, END_DRAINED, true);
+    if (!n->row.fault[0])
+        return 0; /* its agent has started again: only an operator knows of a repair */
+    history(m, ev->now, "fault", (struct history_of){.node = n}, "%s is faulty: %.180s",
+        n->row.name, n->row.fault);
+    if (n->row.drain && !n->row.drain_text[0])
+        STR_COPY(n->row.drain_text, n->row.fault);
+    node_drain(m, n, ev->now, n->row.fault);
     return 0;
 }
 
@@ -473,6 +498,8 @@ int apply_undrain(
     if (!n->row.drain)
         return 0;
     n->row.drain = false;
+    n->row.drain_text[0] = '\0';
+    n->failures.n = 0;
     touch_node(m, n);
     history(m, ev->now, "undrain", (struct history_of){.node = n}, "%s accepts jobs again",
         n->row.name);

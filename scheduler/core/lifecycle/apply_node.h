@@ -10,5 +10,8 @@
 void node_gone(
     /* also ends its attempts */
     struct model *m, struct node *n, struct stamp now, const char *text);
+/* It gets no new work, and its attempts save and stop as END_DRAINED. text: why belay drains it;
+ * "" for an operator's request. No-op if it is drained already. */
+void node_drain(struct model *m, struct node *n, struct stamp now, const char *text);
 
 #endif

@@ -11,6 +11,7 @@
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/apply_job.h"
+#include "scheduler/core/lifecycle/node_failures.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/requeue.h"
 #include "scheduler/core/lifecycle/retry_rules.h"
@@ -231,6 +232,18 @@ static bool should_avoid_node(const struct model *m, const struct job *j, int64_
            (j->row.end == END_CAPACITY && !is_full && j->row.hold == HOLD_NONE);
 }
 
+/* drains: the node fails all jobs, so this failure does not count as the job's own. */
+static struct verdict judge(const struct attempt *a, bool drains, bool saved)
+{
+    struct job *j = a->job;
+    if (!drains || !node_failures_excuse(j))
+        return retry_judge(&j->row, j->row.gang_end, saved);
+    struct verdict v = {.end = END_DRAINED, .requeues = true};
+    text_format(
+        v.text, sizeof v.text, "it failed there at once, as other jobs did; this uses up no retry");
+    return v;
+}
+
 void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind reported,
     int32_t exit_code, const char *text)
 {
@@ -247,8 +260,9 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
             gang_stop(m, j, NULL, false);
         return;
     }
-    bool saved = attempt_has_saved(a);
-    struct verdict v = retry_judge(&j->row, j->row.gang_end, saved);
+    struct node *on = a->node;
+    bool saved = attempt_has_saved(a), drains = node_failures_note(m, a, own, now);
+    struct verdict v = judge(a, drains, saved);
     int64_t pause_ms =
         retry_pause(&j->row, v.end, saved || j->node_went, now.wall.ms - a->row.assigned_at.ms);
     if (v.requeues && pause_ms > 0)
@@ -264,6 +278,8 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     gang_ended(m, now, j, &v, lost_ms);
     if (v.requeues && should_avoid_node(m, j, node))
         avoid_for_now(m, j, node, now);
+    if (drains)
+        node_failures_drain(m, on, now);
 }
 
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text)

@@ -108,6 +108,8 @@ int apply_facts(
 int apply_heartbeat(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_disk(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_fault(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_condition(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_notice(

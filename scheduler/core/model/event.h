@@ -28,7 +28,8 @@ enum event_type {
     EV_FACTS,     /* an agent detected new capabilities of its machine */
     /* what throttles a node and its power draw; not stored, the agent reports it again */
     EV_CONDITION,
-    EV_DISK, /* a node's disk is full, or has space again; not stored either */
+    EV_DISK,  /* a node's disk is full, or has space again; not stored either */
+    EV_FAULT, /* an agent found its node faulty: the node is drained */
     /* a node has fetched a checkpoint as EV_PREFETCH said, or failed to; in memory only */
     EV_PREFETCHED,
     EV_NOTICE,
@@ -225,6 +226,10 @@ struct event {
             int64_t node;
             char full[CORE_TEXT_MAX]; /* the reason; "" = it has space */
         } disk;
+        struct {
+            int64_t node;
+            char text[NODE_REASON_MAX]; /* other than that of the fault before; "" = none */
+        } fault;
         struct {
             int64_t node;
             enum notice_type kind; /* NOTICE_TYPE_NONE: the agent reports no reclaim (any more) */

@@ -118,6 +118,7 @@ static const apply_fn appliers[] = {
     [EV_FACTS] = apply_facts,
     [EV_CONDITION] = apply_condition,
     [EV_DISK] = apply_disk,
+    [EV_FAULT] = apply_fault,
     [EV_NOTICE] = apply_notice,
     [EV_ATTEMPT_STARTED] = apply_started,
     [EV_ATTEMPT_ENDED] = apply_ended,

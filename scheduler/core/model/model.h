@@ -26,6 +26,7 @@
 #include "scheduler/core/queue/budget_options.h"
 #include "scheduler/core/model/event.h"
 #include "scheduler/core/deadline/deadline.h"
+#include "scheduler/core/lifecycle/node_failures.h"
 #include "scheduler/core/lifecycle/notify_outbox.h"
 #include "scheduler/core/queue/policy.h"
 #include "scheduler/core/placement/rack_options.h"
@@ -287,6 +288,7 @@ struct node {
     struct link in_rack;
     enum node_throttle throttle;   /* not stored */
     char disk_full[CORE_TEXT_MAX]; /* not stored; the reason, "" = it has space */
+    struct node_failures failures; /* not stored */
     struct {
         int64_t job, attempt;        /* that it was told to fetch for; CORE_ID_NONE */
         struct link in_all;          /* until it runs something: the model's nodes that were told */
@@ -524,6 +526,7 @@ struct model_options {
     /* A job is held after this many successive restored attempts without progress (no_progress.c);
      * 0 = never. */
     int32_t no_progress_max;
+    struct node_failures_options node_failures; /* nodes that are drained because jobs fail there */
     /* Price of a GiB in the store, at most MODEL_STORE_UUSD_MAX. */
     int64_t store_uusd_gib_month;
     /* What a provider bills for data that leaves (supply/egress.h); pure. NULL: nothing. */

@@ -184,6 +184,8 @@ struct attempt_row {
     char text[CORE_TEXT_MAX]; /* reason of its end, for people */
 };
 
+#define NODE_REASON_MAX 200
+
 struct node_row {
     int64_t id;
     char name[CORE_NAME_MAX]; /* host name, made unique by a suffix */
@@ -199,8 +201,12 @@ struct node_row {
     char address[CORE_NAME_MAX];
     /* Hex SHA-256 of its public key; a repeated join with the same key is the same node. */
     char key_hash[65];
-    char version[32];              /* of its agent */
-    bool drain;                    /* requested by an operator; survives LOST */
+    char version[32];                 /* of its agent */
+    bool drain;                       /* requested by an operator or by belay; survives LOST */
+    char drain_text[NODE_REASON_MAX]; /* why belay drains it; "": an operator does */
+    /* As last reported by its agent, which repeats it; "" = none. The same fault drains the node
+     * only once, so that an operator can undrain it. */
+    char fault[NODE_REASON_MAX];
     enum criu_ability criu;        /* as detected by its agent; UNKNOWN if not reported */
     char criu_text[CORE_TEXT_MAX]; /* CRIU's version, or why it is unusable */
     /* The gang that will continue there, between two attempts; CORE_ID_NONE. */

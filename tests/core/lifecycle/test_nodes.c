@@ -456,6 +456,45 @@ static void a_node_whose_disk_is_full_is_given_nothing_new(void **state)
     lab_deinit(&l);
 }
 
+static void report_fault(struct lab *l, int64_t node, const char *text)
+{
+    struct event ev = {.type = EV_FAULT, .fault.node = node};
+    STR_COPY(ev.fault.text, text);
+    lab_apply(l, ev);
+}
+
+static void a_faulty_node_is_drained_once_for_each_fault(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4), job = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    lab_started(&l, job);
+    lab_take(&l);
+    report_fault(&l, node, "GPU 0: Xid 79 (03:00)");
+    report_fault(&l, node, "GPU 0: Xid 79 (03:00)");
+    lab_take(&l);
+    assert_int_equal(l.c.n_history, 2);
+    assert_string_equal(lab_history(&l, "fault")->text, "n1 is faulty: GPU 0: Xid 79 (03:00)");
+    assert_string_equal(
+        lab_history(&l, "drain")->text, "n1 is being emptied: GPU 0: Xid 79 (03:00)");
+    const struct node *n = model_node(l.m, node);
+    assert_int_equal(n->row.state, NODE_DRAINING);
+    assert_int_equal(job_attempt(model_job(l.m, job))->row.stop_reason, END_DRAINED);
+    lab_apply(&l, (struct event){.type = EV_UNDRAIN, .undrain.node = node});
+    report_fault(&l, node, "GPU 0: Xid 79 (03:00)"); /* the agent repeats it */
+    assert_int_equal(n->row.state, NODE_UP);
+    report_fault(&l, node, ""); /* it has started again */
+    assert_int_equal(n->row.state, NODE_UP);
+    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = node});
+    assert_string_equal(n->row.drain_text, "");
+    report_fault(&l, node, "GPU 0: Xid 79 (04:00)");
+    assert_string_equal(n->row.drain_text, "GPU 0: Xid 79 (04:00)");
+    report_fault(&l, 4711, "gone meanwhile");
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +517,7 @@ int main(void)
         cmocka_unit_test(a_drained_node_can_still_be_reclaimed),
         cmocka_unit_test(only_an_empty_node_is_deleted_and_its_instance_with_it),
         cmocka_unit_test(requests_for_unknown_nodes_are_refused),
+        cmocka_unit_test(a_faulty_node_is_drained_once_for_each_fault),
         cmocka_unit_test(a_node_whose_disk_is_full_is_given_nothing_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes on which jobs fail at once are drained, and the jobs do not pay for it.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+
+static void init(struct lab *l)
+{
+    lab_init_failures(l, &(struct node_failures_options){
+                             .jobs = 3, .users = 2, .within_ms = 600000, .quick_ms = 60000});
+}
+
+static int64_t submit(struct lab *l, const char *user, int32_t retries)
+{
+    struct job_row r = lab_job(4);
+    STR_COPY(r.user, user);
+    r.spec.retries.n[RETRY_FAILED] = retries;
+    r.spec.retries.n[RETRY_DRAINED] = RETRIES_UNLIMITED;
+    return lab_submit(l, &r);
+}
+
+/* Starts on the only free node and ends after ms. */
+static void run(struct lab *l, int64_t job, int64_t ms, enum end_kind end)
+{
+    lab_plan(l);
+    assert_true(lab_runs(l, job));
+    lab_started(l, job);
+    lab_wait(l, ms);
+    lab_heartbeats(l);
+    lab_ended(l, job, end, end == END_FAILED ? 1 : 0);
+}
+
+static int64_t fail_one(struct lab *l, const char *user)
+{
+    int64_t job = submit(l, user, 0);
+    run(l, job, 1000, END_FAILED);
+    return job;
+}
+
+static bool is_drained(const struct lab *l, int64_t node)
+{
+    return model_node(l->m, node)->row.drain;
+}
+
+static void a_node_that_fails_all_jobs_is_drained(void **state)
+{
+    (void)state;
+    struct lab l;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    fail_one(&l, "ann");
+    int64_t again = submit(&l, "bob", 1);
+    run(&l, again, 1000, END_FAILED);
+    assert_int_equal(model_job(l.m, again)->row.used[RETRY_FAILED], 1);
+    lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = again, .by = "bob"}});
+    assert_false(is_drained(&l, node));
+    int64_t last = submit(&l, "ann", 0);
+    lab_take(&l);
+    run(&l, last, 1000, END_FAILED);
+    lab_take(&l);
+    assert_true(is_drained(&l, node));
+    assert_string_equal(lab_history(&l, "drain")->text,
+        "n1 is being emptied: 3 jobs of 2 users failed there at once: jobs 1, 2, 3");
+    assert_string_equal(model_node(l.m, node)->row.drain_text,
+        "3 jobs of 2 users failed there at once: jobs 1, 2, 3");
+    const struct job *j = model_job(l.m, last);
+    assert_non_null(j); /* although it has no retry */
+    assert_int_equal(j->row.state, JOB_PENDING);
+    assert_int_equal(j->row.end, END_DRAINED);
+    assert_int_equal(j->row.used[RETRY_FAILED] + j->row.used[RETRY_DRAINED], 0);
+    assert_int_equal(model_job(l.m, again)->row.used[RETRY_FAILED], 0);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, last), CORE_ID_NONE);
+    assert_true(lab_has_reason(&l, last, "nodes-draining", "n1 (3 jobs of 2 users failed"));
+    int64_t other = lab_join(&l, "n2", 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, last), other);
+    lab_deinit(&l);
+}
+
+static void what_else_runs_there_saves_and_moves(void **state)
+{
+    (void)state;
+    struct lab l;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 8), other = submit(&l, "cho", 0);
+    lab_plan(&l);
+    lab_started(&l, other);
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    fail_one(&l, "ann");
+    assert_true(is_drained(&l, node));
+    const struct attempt *a = job_attempt(model_job(l.m, other));
+    assert_int_equal(a->row.state, ATTEMPT_STOPPING);
+    assert_int_equal(a->row.stop_reason, END_DRAINED);
+    assert_true(a->row.save_first);
+    lab_deinit(&l);
+}
+
+static void the_jobs_of_one_user_drain_nothing(void **state)
+{
+    (void)state;
+    struct lab l;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    for (int k = 0; k < 2 * NODE_FAILURES_MAX; k++)
+        fail_one(&l, "ann");
+    assert_false(is_drained(&l, node));
+    fail_one(&l, "bob");
+    assert_true(is_drained(&l, node));
+    lab_deinit(&l);
+}
+
+static void one_job_that_fails_again_and_again_counts_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    fail_one(&l, "ann");
+    int64_t job = submit(&l, "bob", 5);
+    for (int k = 0; k < 4; k++) {
+        run(&l, job, 1000, END_FAILED);
+        lab_wait(&l, 60000);
+        lab_heartbeats(&l);
+    }
+    assert_false(is_drained(&l, node));
+    assert_int_equal(model_job(l.m, job)->row.used[RETRY_FAILED], 4);
+    lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = job, .by = "bob"}});
+    fail_one(&l, "ann");
+    assert_true(is_drained(&l, node));
+    assert_int_equal(model_job(l.m, job)->row.used[RETRY_FAILED], 0);
+    lab_deinit(&l);
+}
+
+static void a_node_on_which_something_works_is_not_drained(void **state)
+{
+    (void)state;
+    struct lab l;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    run(&l, submit(&l, "cho", 0), 1000, END_SUCCEEDED);
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    run(&l, submit(&l, "cho", 0), 60000, END_FAILED); /* but it ran */
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    lab_wait(&l, 600001);
+    lab_heartbeats(&l);
+    fail_one(&l, "cho"); /* the others are too long ago */
+    assert_false(is_drained(&l, node));
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    assert_true(is_drained(&l, node));
+    lab_deinit(&l);
+}
+
+static void most_of_a_pool_is_never_drained(void **state)
+{
+    (void)state;
+    struct lab l;
+    init(&l);
+    int64_t first = lab_join(&l, "n1", 4), second;
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    int64_t last = fail_one(&l, "cho");
+    assert_true(is_drained(&l, first));
+    lab_cancel(&l, last, NULL);
+    second = lab_join(&l, "n2", 4);
+    for (int k = 0; k < 3; k++) {
+        fail_one(&l, "ann");
+        fail_one(&l, "bob");
+    }
+    assert_false(is_drained(&l, second)); /* one of two already is */
+    lab_apply(&l, (struct event){.type = EV_UNDRAIN, .undrain = {.node = first}});
+    assert_string_equal(model_node(l.m, first)->row.drain_text, "");
+    lab_deinit(&l);
+}
+
+static void a_job_that_must_not_run_twice_ends(void **state)
+{
+    (void)state;
+    struct lab l;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    struct job_row r = lab_job(4);
+    for (int k = 0; k < RETRY_KINDS; k++)
+        r.spec.retries.n[k] = RETRIES_NEVER;
+    int64_t job = lab_submit(&l, &r);
+    run(&l, job, 1000, END_FAILED);
+    lab_take(&l);
+    assert_true(is_drained(&l, node));
+    assert_null(model_job(l.m, job));
+    assert_int_equal(lab_row(&l, job)->end, END_FAILED);
+    lab_deinit(&l);
+}
+
+static void nothing_is_drained_unless_configured(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    for (int k = 0; k < 10; k++)
+        fail_one(&l, k % 2 ? "ann" : "bob");
+    assert_false(is_drained(&l, node));
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_fails_all_jobs_is_drained),
+        cmocka_unit_test(what_else_runs_there_saves_and_moves),
+        cmocka_unit_test(the_jobs_of_one_user_drain_nothing),
+        cmocka_unit_test(one_job_that_fails_again_and_again_counts_once),
+        cmocka_unit_test(a_node_on_which_something_works_is_not_drained),
+        cmocka_unit_test(most_of_a_pool_is_never_drained),
+        cmocka_unit_test(a_job_that_must_not_run_twice_ends),
+        cmocka_unit_test(nothing_is_drained_unless_configured),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
