@@ -64,7 +64,7 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
 #define SIM_PRUNES 4 /* one world in this many deletes what is old at each restart (prunes.c) */
-#define SIM_HOLES 7 /* one world in this many has nodes that fail all jobs for a while (holes.c) */
+#define SIM_HOLES 7  /* one world in this many has nodes that fail all jobs for a while (holes.c) */
 #define SIM_HOLE_CODE 127 /* exit code of a job that such a node fails */
 
 struct world;
