@@ -116,7 +116,7 @@ static const struct refused {
     {"failing_nodes: {users: 0}\n", {"lab.yaml:1: users:"}},
     {"failing_nodes: {jobs: 2, users: 3}\n", {"lab.yaml:1", "2 jobs", "3 users"}},
     {"failing_nodes: {within: 0s}\n", {"within:", "1s"}},
-    {"failing_nodes: {quick: 2h}\n", {"quick:", "1h"}},
+    {"failing_nodes: {quick: 2h}\n", {"quick:", "3600s"}},
     {"failing_nodes: {job: 2}\n", {"job", "jobs"}},
     {"hold_in_vain: -1\n", {"hold_in_vain:"}},
     {"listen: 7443\n", {"lab.yaml:1: listen: expected HOST:PORT", "\"7443\""}},
