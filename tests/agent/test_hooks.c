@@ -137,10 +137,10 @@ static void a_job_that_is_stopped_in_its_prolog_is_no_fault(void **state)
     world_start_agent(w);
     world_until(w, has_log, 0, "the prolog runs");
     a->want = WIRE_STOP;
-    a->reason = WIRE_END_USER;
+    a->reason = WIRE_END_CANCELLED;
     world_go(w);
     world_until(w, has_ended, 1, "it has ended");
-    assert_ended(w, 1, WIRE_END_USER, 0, "");
+    assert_ended(w, 1, WIRE_END_CANCELLED, 0, "");
     assert_string_equal(w->status.fault, "");
 }
 
