@@ -174,7 +174,7 @@ class Audit(unittest.TestCase):
                 self.assertEqual([(s["kind"], s["instance"]) for s in sums], [("ledger", None)] * 3)
                 self.assertRegex(
                     sums[0]["text"],
-                    "^the sums by day differ from the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$",
+                    "^the sums by month differ from the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$",
                 )
                 self.assertRegex(
                     sums[1]["text"],
