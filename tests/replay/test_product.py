@@ -29,10 +29,9 @@ TAUGHT = (product.HISTORY_2022, product.BOOTS_VARIED)  # as the table
 BARS = {
     (1, 1.17, 1, product.LIMIT_SAVES, NEW): (AIM, 0),
     (4, 1.08, 1, product.LIMIT_SAVES, NEW): (AIM, 0),
-    (9, 1.17, 0, product.LIMIT_SAVES, NEW): (AIM, 0),
     (9, 1.04, 0, product.LIMIT_SAVES, NEW): (AIM, 0),
     (9, product.MIXED, 0, product.LIMIT_SAVES, NEW): (AIM, 0),
-    (9, product.MIXED, 0, product.LIMIT_WORK, NEW): (AIM, 0),
+    (2, product.MIXED, 0, product.LIMIT_WORK, NEW): (AIM, 0),
     (1, 1.17, 1, product.LIMIT_SAVES, TAUGHT): (AIM, 0),
     (4, 1.08, 1, product.LIMIT_SAVES, TAUGHT): (AIM, 0),
 }
