@@ -20,7 +20,7 @@ def keys_read(source):
     """The keys passed to the readers of base/yaml.h, and to the file's own ones built on them."""
     return set(
         re.findall(
-            r'\b(?:yaml_(?:opt|req)\w*|(?:config_)?opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"',
+            r'\b(?:yaml_(?:opt|req)\w*|(?:config_)?opt_\w+|read_words|read_hook|config_read_retries)\(\s*&?r,\s*"(\w+)"',
             manual.read(source),
         )
     )
@@ -93,6 +93,7 @@ class Configuration(unittest.TestCase):
             "access",
             "run_as",
             "config",
+            "failing_nodes",
             "notify",
             "offers",
             "oidc",

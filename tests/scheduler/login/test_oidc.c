@@ -206,8 +206,9 @@ static void a_wrong_signature_is_refused(void **state)
     for (int ec = 0; ec < 2; ec++) {
         char *good = make_token(ec ? ec_header : header, CLAIMS "}", ec ? r->ec : r->rsa);
         char *claims = strchr(good, '.') + 1;
-        for (char *c = claims; *c; c += 7) {
-            char was = *c;
+        size_t n = strlen(claims);
+        for (size_t i = 0; i < n; i += 7) {
+            char *c = &claims[i], was = *c;
             if (was == '.')
                 continue;
             *c = was == 'A' ? 'B' : 'A';
