@@ -77,7 +77,7 @@ void region_init(struct region *r, const struct region_options *o, struct journa
     prng_init(&r->prng, o->seed);
     /* Unique among the providers too, whose seeds are the same by default: the machines of all have
      * their directories in one. */
-    prng_init(&r->ids, o->seed + 1 + hash_text(o->provider ? o->provider : "aws"));
+    prng_init(&r->ids, o->seed + 1 + hash_text(region_provider(r)));
     prng_init(&r->request_ids, o->seed + 2);
     prng_init(&r->volume_ids, o->seed + 3);
     add_first_volumes(r, now);
