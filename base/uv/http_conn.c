@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,6 +54,7 @@ void http_conn_set_phase(struct http_conn *c, enum conn_phase phase)
     c->phase = phase;
     c->began_ms = c->moved_at_ms = c->window_at_ms = now_of(c->server);
     c->n_moved = c->window_moved = 0;
+    c->is_excused = false;
     c->holder.may_give_way = phase != CONN_WAITING && phase != CONN_CLOSED;
 }
 
@@ -633,7 +635,29 @@ static void check_head(struct http_conn *c, int64_t age_ms)
         return;
     }
     if (age_ms >= HANDSHAKE_AND_HEAD_MS)
-        time_out(c, c->in.len > 0 ? "the request's head was not complete within 20 s" : NULL);
+        time_out(c, c->in.len > 0 ? "the request's head was not complete within 20 s"
+                                  : "no request came within 20 s of the connection");
+}
+
+/* Whether belayd has not yet read what has come, so that the delay may be its own. Excuses a
+ * connection once in a phase: the turn that it gets reads what is there. */
+static bool is_owed_a_turn(struct http_conn *c)
+{
+    int unread = 0;
+    if (link_is_in(&c->holder.turn))
+        return true;
+    if (c->is_excused || ioctl(c->fd, FIONREAD, &unread) != 0 || unread == 0)
+        return false;
+    c->is_excused = true;
+    run_soon(c, true);
+    return true;
+}
+
+void http_conn_postpone(struct http_conn *c, int64_t ms)
+{
+    c->began_ms += ms;
+    c->moved_at_ms += ms;
+    c->window_at_ms += ms;
 }
 
 void http_conn_check_deadline(struct http_conn *c, int64_t now_ms)
@@ -642,13 +666,16 @@ void http_conn_check_deadline(struct http_conn *c, int64_t now_ms)
     switch (c->phase) {
     case CONN_SILENT:
     case CONN_HANDSHAKE:
-        if (age_ms >= HANDSHAKE_AND_HEAD_MS)
+        if (age_ms >= HANDSHAKE_AND_HEAD_MS && !is_owed_a_turn(c))
             time_out(c, NULL);
         break;
     case CONN_HEAD:
-        check_head(c, age_ms);
+        if (age_ms < HANDSHAKE_AND_HEAD_MS || !is_owed_a_turn(c))
+            check_head(c, age_ms);
         break;
     case CONN_BODY:
+        if (link_is_in(&c->holder.turn))
+            break;
         if (age_ms >= BODY_MS || is_slow(c, now_ms, BODY_WINDOW_MS, BODY_BYTES_A_S))
             time_out(c,
                 "the request's body came too slowly: every 10 s have to bring 80 KiB of it, and it "

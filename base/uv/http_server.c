@@ -28,6 +28,7 @@
 #define TURNS_MS 10
 #define LAST_TURNS_MS 1000 /* time to send the last replies when the server stops */
 #define SCAN_MS 250
+#define LATE_MS 1000 /* a scan this late shows that the loop was held up */
 /* Memory is returned to the kernel after this number of closed TLS connections, at most once in
  * TRIM_MS, and for at most one part in TRIM_PART of the time. */
 #define TRIM_AFTER 64
@@ -62,8 +63,10 @@ static void on_accept_timer(struct timer *t, void *ctx)
 
 static void start_scans(struct http_server *s)
 {
-    if (!timer_is_running(&s->scan_timer))
-        timer_start(s->timers, &s->scan_timer, SCAN_MS);
+    if (timer_is_running(&s->scan_timer))
+        return;
+    s->scan_due_ms = clock_mono(s->timers->clock).ms + SCAN_MS;
+    timer_start(s->timers, &s->scan_timer, SCAN_MS);
 }
 
 static void on_listener(uv_poll_t *h, int status, int events)
@@ -143,13 +146,23 @@ static void trim_memory(struct http_server *s, int64_t now_ms)
     s->trim_after_ms = now_ms + TRIM_MS + TRIM_PART * took_ms;
 }
 
+void http_server_scan(struct http_server *s, int64_t now_ms)
+{
+    int64_t late_ms = now_ms - s->scan_due_ms;
+    LIST_FOREACH (&s->conns, l) {
+        struct http_conn *c = LIST_ENTRY(l, struct http_conn, link);
+        if (late_ms >= LATE_MS)
+            http_conn_postpone(c, late_ms);
+        http_conn_check_deadline(c, now_ms);
+    }
+}
+
 static void on_scan(struct timer *t, void *ctx)
 {
     (void)t;
     struct http_server *s = ctx;
     int64_t now_ms = clock_mono(s->timers->clock).ms;
-    LIST_FOREACH (&s->conns, l)
-        http_conn_check_deadline(LIST_ENTRY(l, struct http_conn, link), now_ms);
+    http_server_scan(s, now_ms);
     log_dropped(s, now_ms);
     trim_memory(s, now_ms);
     if (!list_is_empty(&s->conns) || s->n_tls_closed >= TRIM_AFTER)

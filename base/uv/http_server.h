@@ -12,7 +12,8 @@
  * Hostile peers. Requests are parsed strictly (http_head.h); a malformed one ends its connection. A
  * head must be complete within 20 s of its first byte, or of the connection. A body must make
  * progress of 80 KiB every 10 s, and may take 5 minutes in all. A peer that accepts nothing of a
- * reply for idle_timeout_ms, or less than 60 KiB in a minute, is disconnected. Limits of
+ * reply for idle_timeout_ms, or less than 60 KiB in a minute, is disconnected. These times do not
+ * run while the loop is held up, nor end a connection whose bytes are there to be read. Limits of
  * connections and bytes per party are in http_admission.h: a full class is shared evenly, and the
  * oldest connection of the largest holder gives way to a newcomer.
  */

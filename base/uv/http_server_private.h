@@ -96,6 +96,7 @@ struct http_conn {
     bool has_answered;     /* a request, in this turn */
     bool is_last;          /* closes after this reply */
     bool lingers;          /* and the client may still be sending */
+    bool is_excused;       /* got a turn at its deadline, in this phase */
     bool is_first_head;    /* no head was complete yet: its deadline counts from the accept */
     struct tls_conn *tls;  /* NULL until the first byte, or without TLS */
     struct http_peer_cert *cert;
@@ -124,6 +125,7 @@ struct http_server {
     struct http_turns turns;
     struct http_admission admission;
     struct http_server_stats stats;
+    int64_t scan_due_ms; /* when scan_timer should fire */
     int64_t n_dropped_logged, dropped_logged_at_ms;
     int64_t n_tls_closed, trim_after_ms; /* since memory was returned, and when it may be next */
     size_t n_files;                      /* replies that read a file */
@@ -147,6 +149,8 @@ struct http_server {
 
 /* One of n_open was closed; frees s after the last. */
 void http_server_handle_closed(struct http_server *s);
+/* Checks the deadlines of all connections. */
+void http_server_scan(struct http_server *s, int64_t now_ms);
 
 /* ---- http_conn.c ---- */
 
@@ -161,6 +165,8 @@ void http_conn_run(struct http_conn *c);
 void http_conn_answered(struct http_conn *c);
 /* Closes the connection, or answers with an error, if it has passed a deadline. */
 void http_conn_check_deadline(struct http_conn *c, int64_t now_ms);
+/* Moves its deadlines by ms, in which the loop was held up: the peer was not slow, belayd was. */
+void http_conn_postpone(struct http_conn *c, int64_t ms);
 /* Gives up its place for another connection (bytes: its bytes). */
 void http_conn_give_way(struct http_conn *c, bool bytes);
 /* Counts n more bytes for c; false, with the reason in *e, if there is no space. */

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import ssl
 import sys
 import time
@@ -17,6 +18,7 @@ import flood  # noqa: E402
 from belayd import CONFIG, JOB, LONG_READ, WAIT_S, Belayd  # noqa: E402
 
 CROWD = 300
+CONNECTING_MAX = 16  # at a time: all at once would take the deadline of each handshake
 CROWDS_MAX = 5  # tries of a crowd, while this process is slower than belayd
 WAITING_MAX = 64  # TURNS_PER_USER_MAX
 WAITING_READS_MAX = 8  # READ_POOL_PER_USER_MAX
@@ -32,10 +34,15 @@ SLOWEST_S = 10
 
 class Bulk(unittest.TestCase):
     def setUp(self):
-        # by their number and turns alone: not by the rate of a user, which others have to share
-        self.d = Belayd(CONFIG + "visibility: all\nrequests_per_second: none\n")
+        # by their number and turns alone: not by the rate of a user, which others have to share.
+        # What fill_ledger() makes is old: the retention would delete it, and the reads of it end
+        self.d = Belayd(
+            CONFIG + "visibility: all\nrequests_per_second: none\nretention: {jobs: forever}\n"
+        )
         self.d.start()
         self.addCleanup(self.d.__exit__, None, None, None)
+        self.tls = ssl.create_default_context(cadata=self.ca())
+        self.semaphores = {}
         self.answers = []  # statuses in order of arrival
         self.came = asyncio.Semaphore(0)
 
@@ -43,11 +50,28 @@ class Bulk(unittest.TestCase):
         with open(os.path.join(self.d.state, "ca.pem")) as f:
             return f.read()
 
+    def connecting(self):
+        """The semaphore of this loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self.semaphores:
+            self.semaphores[loop] = asyncio.Semaphore(CONNECTING_MAX)
+        return self.semaphores[loop]
+
+    async def connect(self):
+        """A first request is answered, so that another may follow much later: the first has to come
+        within 20 s of the connection."""
+        async with self.connecting():
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.d.port, ssl=self.tls)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), WAIT_S)
+            self.assertTrue(head.startswith(b"HTTP/1.1 200 "), head)
+            await reader.readexactly(int(re.search(rb"(?i)content-length: (\d+)", head).group(1)))
+        return reader, writer
+
     async def ask(self, path, token, ready=None, go=None, method="GET", body=b""):
         """Returns the status. With go: connects, reports ready, and sends the request on a
         signal."""
-        tls = ssl.create_default_context(cadata=self.ca())
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.d.port, ssl=tls)
+        reader, writer = await self.connect()
         try:
             if go:
                 ready.release()
@@ -58,6 +82,7 @@ class Bulk(unittest.TestCase):
             )
             writer.write((request % (method, path, token, len(body))).encode() + body)
             reply = await asyncio.wait_for(reader.read(), 60)
+            self.assertTrue(reply, "closed without an answer")
             return int(reply.split()[1])
         finally:
             writer.transport.abort()

@@ -107,9 +107,12 @@ class OneWord(unittest.TestCase):
         self.assertEqual(len({a["node"] for a in shown["attempts"]}), 2)
         self.assertEqual(shown["job"]["reclaims"], 1)
         saved = next(c for c in shown["checkpoints"] if c["attempt"] == 1)  # newest first
-        self.assertEqual(
-            shown["attempts"][1]["restored"], {"attempt": 1, "sequence": saved["sequence"]}
-        )
+        restored = shown["attempts"][1]["restored"]
+        self.assertEqual(restored["attempt"], 1)
+        if NOTICE_S[name]:
+            self.assertEqual(restored["sequence"], saved["sequence"])
+        else:  # one more save may have been complete, which its agent could no longer report
+            self.assertIn(restored["sequence"] - saved["sequence"], (0, 1))
         pieces = SEAM.split(l.log(job))
         self.assertEqual(len(pieces), 2)
         whole = undisturbed("chain.py", self.STEPS, 0)

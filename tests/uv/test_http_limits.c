@@ -574,6 +574,81 @@ static void a_slow_body_times_out(void **state)
     slow_end(&s);
 }
 
+/* ---- the time of a head ---- */
+
+#define HEAD_MS SECONDS_MS(20)
+
+static struct http_conn *only_conn(struct rig *r)
+{
+    while (list_is_empty(&r->server->conns))
+        uv_run(&r->loop, UV_RUN_ONCE);
+    return LIST_ENTRY(list_first(&r->server->conns), struct http_conn, link);
+}
+
+static void scan_after(struct rig *r, const struct http_conn *c, int64_t ms)
+{
+    r->server->scan_due_ms = c->began_ms + ms;
+    http_server_scan(r->server, c->began_ms + ms);
+}
+
+static void a_connection_without_a_request_is_told_so(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    int fd = connect_to(&r);
+    struct http_conn *c = only_conn(&r);
+    http_conn_run(c);
+    scan_after(&r, c, HEAD_MS - 1);
+    assert_int_equal(c->phase, CONN_HEAD);
+    scan_after(&r, c, HEAD_MS);
+    assert_int_equal(status_of(&r, fd), 408);
+    rig_deinit(&r);
+}
+
+/* belayd had no time for it, whether the loop was held up or had other connections to serve. */
+static void a_request_that_was_not_read_in_time_is_answered(void **state)
+{
+    (void)state;
+    static const char get[] = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct rig r;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    for (int is_late = 0; is_late < 2; is_late++) {
+        int fd = connect_to(&r);
+        struct http_conn *c = only_conn(&r);
+        assert_int_equal(write(fd, get, sizeof(get) - 1), sizeof(get) - 1);
+        if (is_late)
+            http_server_scan(r.server, r.server->scan_due_ms + 10 * HEAD_MS);
+        else
+            scan_after(&r, c, HEAD_MS);
+        assert_int_equal(status_of(&r, fd), 200);
+        while (!list_is_empty(&r.server->conns))
+            uv_run(&r.loop, UV_RUN_ONCE);
+    }
+    rig_deinit(&r);
+}
+
+static void a_slow_head_is_excused_once(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    rig_serve(&r, (struct http_server_options){0});
+    int fd = connect_to(&r);
+    struct http_conn *c = only_conn(&r);
+    http_conn_run(c);
+    assert_int_equal(write(fd, "GE", 2), 2);
+    scan_after(&r, c, HEAD_MS);
+    while (c->in.len == 0)
+        uv_run(&r.loop, UV_RUN_ONCE);
+    assert_int_equal(write(fd, "T /", 3), 3);
+    scan_after(&r, c, HEAD_MS);
+    assert_int_equal(status_of(&r, fd), 408);
+    rig_deinit(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +665,9 @@ int main(void)
         cmocka_unit_test(a_parked_request_has_no_body),
         cmocka_unit_test(pipelining_does_not_delay_other_clients),
         cmocka_unit_test(stopping_answers_parked_requests_despite_pipelining),
+        cmocka_unit_test(a_connection_without_a_request_is_told_so),
+        cmocka_unit_test(a_request_that_was_not_read_in_time_is_answered),
+        cmocka_unit_test(a_slow_head_is_excused_once),
         cmocka_unit_test(a_stalled_body_times_out),
         cmocka_unit_test(a_slow_body_times_out),
     };
