@@ -10,17 +10,18 @@
 #define PAUSE_MS (15 * 60000LL)   /* minimum interval between two preemptions of a job */
 #define OWED_MAX_MS (5 * 60000LL) /* a disk may be full for one minute, belayd down for two */
 
-static void add_team(
-    struct world *w, const char *name, int64_t quota_mcpu, size_t n_users, const char *const *users)
+static void add_team(struct world *w, int of, const char *name, int64_t quota_mcpu, size_t n_users,
+    const char *const *users)
 {
-    struct policy_team *t = &w->teams[w->policy.n_teams];
-    *t = (struct policy_team){.shares = 1,
+    struct queue_policy *o = &w->policies[of];
+    struct policy_team *t = &w->teams[of][o->n_teams];
+    *t = (struct policy_team){.shares = 1 + of,
         .quota_mcpu = quota_mcpu,
-        .users = w->members[w->policy.n_teams++],
+        .users = w->members[of][o->n_teams++],
         .n_users = n_users};
     STR_COPY(t->name, name);
     for (size_t k = 0; k < n_users; k++) {
-        t->users[k] = (struct policy_user){.shares = 1};
+        t->users[k] = (struct policy_user){.shares = 1 + of * (int32_t)k};
         STR_COPY(t->users[k].name, users[k]);
     }
 }
@@ -31,36 +32,65 @@ static void set_limit(struct policy_limits *l, enum limit_kind kind, int64_t mos
     l->max[kind] = most;
 }
 
-/* By seed. Either ann and bob have a quota of half of two small machines each, and cho has none and
- * uses spare capacity. Or ann may run two jobs at a time, and she and bob together four, with 12
- * CPUs; jobs moved to their other team are not limited. */
-const struct queue_policy *quotas_policy(struct world *w)
+static void make_policy(struct world *w, int of)
 {
     static const char *const users[] = {"ann", "bob", "cho"};
-    w->policy = queue_policy_defaults;
+    struct queue_policy *o = &w->policies[of];
+    *o = queue_policy_defaults;
+    o->fair_ms >>= of;
     if (w->seed % SIM_QUOTAS == 0) {
-        w->preempted = 2; /* bit of the second QOS */
-        w->qos[0] = (struct policy_qos){
-            .name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
-        w->qos[1] = (struct policy_qos){.name = "low"};
-        w->policy.qos = w->qos;
-        w->policy.n_qos = 2;
-        return &w->policy;
+        o->qos = w->qos;
+        o->n_qos = 2;
+        return;
     }
-    w->policy.gib_mcpu = 0;
-    w->policy.teams = w->teams;
+    o->gib_mcpu = 0;
+    o->teams = w->teams[of];
     if (w->seed % SIM_QUOTAS == 1) {
-        add_team(w, "red", 4000, 1, &users[0]);
-        add_team(w, "blue", 4000, 1, &users[1]);
-        add_team(w, "grey", 0, 1, &users[2]);
+        add_team(w, of, "red", of ? 2000 : 4000, 1, &users[0]);
+        add_team(w, of, "blue", of ? 6000 : 4000, 1, &users[1]);
+        add_team(w, of, "grey", 0, 1, &users[2]);
     } else {
-        add_team(w, "red", 0, 2, users);
-        set_limit(&w->teams[0].users[0].limits, LIMIT_RUNNING, 2);
-        set_limit(&w->teams[0].limits, LIMIT_RUNNING, 4);
-        set_limit(&w->teams[0].limits, LIMIT_MCPU, 12000);
-        add_team(w, "blue", 0, 2, users);
+        add_team(w, of, "red", 0, 2, users);
+        set_limit(&o->teams[0].users[0].limits, LIMIT_RUNNING, 2 + of);
+        set_limit(&o->teams[0].limits, LIMIT_RUNNING, 4 + of);
+        set_limit(&o->teams[0].limits, LIMIT_MCPU, 12000 + 4000 * of);
+        add_team(w, of, "blue", 0, 2, users);
     }
-    return &w->policy;
+}
+
+/* By seed. Either ann and bob have a quota of half of two small machines each, and cho has none and
+ * uses spare capacity. Or ann may run two jobs at a time, and she and bob together four, with 12
+ * CPUs; jobs moved to their other team are not limited. The other policy has other quotas, and
+ * higher limits. */
+const struct queue_policy *quotas_policy(struct world *w)
+{
+    w->preempted = 2; /* bit of the second QOS */
+    w->qos[0] =
+        (struct policy_qos){.name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
+    w->qos[1] = (struct policy_qos){.name = "low"};
+    make_policy(w, 0);
+    make_policy(w, 1);
+    return &w->policies[w->policy];
+}
+
+static int apply_other(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct world *w = ctx;
+    w->policy = !w->policy;
+    w->owed_since_ms = world_now(w);
+    w->settings.policy = &w->policies[w->policy];
+    return tick_apply(t, &(struct event){.type = EV_SETTINGS, .settings = &w->settings}, ret_id, e);
+}
+
+static void on_other(void *ctx, const struct err *e, int64_t id)
+{
+    (void)ctx, (void)e, (void)id;
+}
+
+void quotas_disturb(struct world *w)
+{
+    if (w->seed % SIM_RELOADS == 3 && world_chance(w, 0.1))
+        tick_post_work(w->tick, apply_other, on_other, w);
 }
 
 /* ---- usage ---- */
@@ -88,8 +118,10 @@ static struct use use_of(const struct world *w, const char *team, const char *us
 static void check_use(struct world *w, const char *team, const char *user)
 {
     const struct use u = use_of(w, team, user);
-    if (u.jobs > policy_limit(&w->policy, team, user, LIMIT_RUNNING) ||
-        u.mcpu > policy_limit(&w->policy, team, user, LIMIT_MCPU))
+    /* what runs may stay beyond a limit that was lowered */
+    const struct queue_policy *o = &w->policies[w->seed % SIM_RELOADS == 3];
+    if (u.jobs > policy_limit(o, team, user, LIMIT_RUNNING) ||
+        u.mcpu > policy_limit(o, team, user, LIMIT_MCPU))
         world_fail(w, "%s of team %s runs %lld jobs of %lld mcpu, above the limit",
             user ? user : "all", team, (long long)u.jobs, (long long)u.mcpu);
 }
@@ -121,7 +153,7 @@ static bool is_kept_from(const struct world *w, const struct job *j)
     int64_t mcpu = j->row.spec.need.cpus * 1000LL;
     if (wants_exclusive(w, j) || !tree_has(&j->in_shape) || j->row.spec.nodes > 1 ||
         j->row.spec.pool[0] || job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
-        use_of(w, t->name, NULL).mcpu + mcpu > policy_quota_mcpu(&w->policy, t->name))
+        use_of(w, t->name, NULL).mcpu + mcpu > policy_quota_mcpu(&w->policies[w->policy], t->name))
         return false;
     LIST_FOREACH (model_nodes(w->model), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);

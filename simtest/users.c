@@ -475,6 +475,8 @@ static void on_user(struct timer *t, void *ctx)
         racks_restore(w);
     else if (w->up)
         racks_disturb(w);
+    if (w->up && !w->faults_over)
+        quotas_disturb(w);
     disks_disturb(w);
     holes_disturb(w);
     if (w->up && world_chance(w, 0.5))

@@ -251,6 +251,10 @@ static void start_belayd(struct world *w)
         .read_job = crons_read_job};
     if (holes_enabled(w))
         o.node_failures = sim_holes;
+    w->settings = (struct model_settings){.no_progress_max = o.no_progress_max,
+        .node_failures = o.node_failures,
+        .retention_ms = o.retention_ms,
+        .retries = o.retries};
     o.budgets = paid_options(w, &o.n_budgets);
     o.n_racks = racks_of(w, &o.racks);
     if (db_startup(w->db, &meta, &e) != 0) {

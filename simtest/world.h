@@ -54,6 +54,7 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_BACKOFF_MS 20000 /* refusal_backoff of the elastic pool */
 #define SIM_RACKS 4          /* one world in this many has a rack, unless it has quotas (racks.c) */
 /* Of this many worlds one has quotas, one limits, and one a preempting QOS (quotas.c). */
+#define SIM_RELOADS 4 /* one world in this many changes its policy */
 #define SIM_QUOTAS 3
 /* one world in this many has nodes whose disks are full for a while (disks.c) */
 #define SIM_DISKS 6
@@ -343,6 +344,8 @@ void traffic_deinit(struct world *w);
 
 /* ---- quotas.c ---- */
 const struct queue_policy *quotas_policy(struct world *w);
+/* At random times: puts the other policy in force. */
+void quotas_disturb(struct world *w);
 /* call when belayd's model has the same state */
 void quotas_committed(struct world *w, const struct changes *c);
 void quotas_check(struct world *w); /* call while belayd is up */
@@ -548,9 +551,12 @@ struct world {
     size_t n_transfers;
     struct sim_input *inputs;
     size_t n_inputs;
-    struct queue_policy policy;
-    struct policy_team teams[3];
-    struct policy_user members[3][2]; /* per world */
+    /* that of the start, and the one that it is changed to and back */
+    struct queue_policy policies[2];
+    struct policy_team teams[2][3];
+    struct policy_user members[2][3][2];
+    int policy; /* index of the one in force */
+    struct model_settings settings;
     struct policy_qos qos[2];
     uint64_t preempted;    /* bit set of the preempted QOS */
     int64_t owed_since_ms; /* until then no job within its quota was kept waiting */

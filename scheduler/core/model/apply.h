@@ -127,6 +127,8 @@ int apply_offer(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_limits(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_settings(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_price(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_score(

@@ -53,9 +53,10 @@ enum event_type {
     EV_UNDRAIN,
     /* removes a node for good and ends its instance, if any; ERR_CONFLICT while it has attempts */
     EV_NODE_DELETE,
-    EV_POOL,   /* a pool of the configuration: new, changed, or removed (max_nodes 0) */
-    EV_OFFER,  /* an offer of a pool; rank OFFER_WITHDRAWN removes it */
-    EV_LIMITS, /* limits over all elastic pools together; not stored, like the model's options */
+    EV_POOL,     /* a pool of the configuration: new, changed, or removed (max_nodes 0) */
+    EV_OFFER,    /* an offer of a pool; rank OFFER_WITHDRAWN removes it */
+    EV_LIMITS,   /* limits over all elastic pools together; not stored, like the model's options */
+    EV_SETTINGS, /* other options of the model; not stored either */
     /* the on-demand price is also the reference for the pool's spot offers */
     EV_PRICE,
     /* the provider's availability score of a spot offer; in memory only, repeated with the next
@@ -310,6 +311,7 @@ struct event {
         struct {
             int64_t max_nodes, max_gpus, max_uusd_h; /* 0 = unlimited */
         } limits;
+        const struct model_settings *settings;
         struct {
             char region[CORE_NAME_MAX], zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
             enum market market;

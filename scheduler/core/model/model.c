@@ -138,6 +138,7 @@ static const apply_fn appliers[] = {
     [EV_POOL] = apply_pool,
     [EV_OFFER] = apply_offer,
     [EV_LIMITS] = apply_limits,
+    [EV_SETTINGS] = apply_settings,
     [EV_PRICE] = apply_price,
     [EV_SCORE] = apply_score,
     [EV_MOVE] = apply_move,

@@ -61,6 +61,14 @@ void allowance_init(struct model *m, struct allowance *w, const char *team, cons
     m->queue.n_limited += w->is_limited;
 }
 
+void allowance_renew(struct model *m, struct allowance *w, const char *team, const char *user)
+{
+    m->queue.n_limited -= w->is_limited;
+    w->is_limited = false;
+    allowance_init_hypothetical(m, w, team, user);
+    m->queue.n_limited += w->is_limited;
+}
+
 /* ---- submits ---- */
 
 int64_t job_submitted(const struct job *j)

@@ -15,6 +15,8 @@ void allowance_init_hypothetical(
     const struct model *m, struct allowance *w, const char *team, const char *user);
 /* user is NULL for the team's own */
 void allowance_init(struct model *m, struct allowance *w, const char *team, const char *user);
+/* Takes the limits from another policy. No shape is in the queue meanwhile. */
+void allowance_renew(struct model *m, struct allowance *w, const char *team, const char *user);
 /* n more jobs of the account: ERR_CONFLICT, with the usage and the remedy. */
 int limits_check_submit(const struct account *a, int64_t n, struct err *e);
 /* Adds n to the count of jobs that have not ended. */

@@ -103,6 +103,26 @@ struct account *account_of(struct model *m, const char *team, const char *user)
     return a;
 }
 
+void accounts_renew(struct model *m)
+{
+    const struct queue_policy *o = model_policy(m);
+    LIST_FOREACH (&m->queue.all_teams, lt) {
+        struct team *t = LIST_ENTRY(lt, struct team, in_all);
+        t->shares = configured(o, t->name, NULL);
+        t->quota_mcpu = policy_quota_mcpu(o, t->name);
+        link_remove(&t->in_quotas);
+        if (t->quota_mcpu > 0)
+            list_push_back(&m->queue.quotas, &t->in_quotas);
+        allowance_renew(m, &t->allowance, t->name, NULL);
+        LIST_FOREACH (&t->accounts, la) {
+            struct account *a = LIST_ENTRY(la, struct account, in_team);
+            a->shares = configured(o, t->name, a->row.user);
+            allowance_renew(m, &a->allowance, t->name, a->row.user);
+        }
+    }
+    m->queue.ordered_mono = MONO_NONE;
+}
+
 void account_init_hypothetical(const struct model *m, const char *team, const char *user,
     struct account *ret_account, struct team *ret_team)
 {

@@ -14,6 +14,8 @@ struct model;
 struct account *account_of(struct model *m, const char *team, const char *user);
 /* may return NULL */
 struct account *account_find(const struct model *m, const char *team, const char *user);
+/* Takes shares, quotas and limits from another policy. No shape is in the queue meanwhile. */
+void accounts_renew(struct model *m);
 /* A hypothetical account, as it would be created. In no list; nor is its team unless it exists. */
 void account_init_hypothetical(const struct model *m, const char *team, const char *user,
     struct account *ret_account, struct team *ret_team);

@@ -412,6 +412,87 @@ static void a_hundred_thousand_throttled_jobs_cost_others_nothing(void **state)
     assert_true(beside < 3 * alone + 20e-6);
 }
 
+static void set_policy(struct lab *l, const struct queue_policy *o)
+{
+    const struct model_settings s = {.policy = o};
+    lab_apply(l, (struct event){.type = EV_SETTINGS, .settings = &s});
+}
+
+static void other_limits_apply_at_once_and_running_jobs_go_on(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct queue_policy two = each(LIMIT_RUNNING, 2), four = each(LIMIT_RUNNING, 4),
+                              one = each(LIMIT_RUNNING, 1), none = queue_policy_defaults;
+    int64_t anns[8];
+    lab_init_for_days(&l, &two, 0);
+    lab_join(&l, "a", 6);
+    for (int k = 0; k < 8; k++)
+        anns[k] = submit(&l, "ann", 1);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 8), 2);
+    set_policy(&l, &four);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 8), 4);
+    set_policy(&l, &one);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 8), 4);
+    for (int k = 0; k < 3; k++)
+        lab_ended(&l, anns[k], END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 8), 1);
+    assert_true(lab_has_reason(&l, anns[4], "max-running", "ann has 1 running jobs, of at most 1"));
+    set_policy(&l, &none);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 8), 5);
+    lab_check_wake(&l);
+    lab_deinit(&l);
+}
+
+/* Other classes: a quota makes a class of its own, a limit of cost one for each account. */
+static void quotas_shares_and_limits_of_cost_come_and_go(void **state)
+{
+    (void)state;
+    struct policy_user ann = {.name = "ann", .shares = 1},
+                       rich = {.name = "ann", .shares = 9, .limits = limit(LIMIT_UUSD_H, 2000000)};
+    struct policy_team red = {.name = "red", .shares = 1, .users = &ann, .n_users = 1},
+                       owed = {.name = "red",
+                           .shares = 7,
+                           .users = &rich,
+                           .n_users = 1,
+                           .quota_mcpu = 4000};
+    struct queue_policy before = queue_policy_defaults, after = queue_policy_defaults;
+    struct lab l;
+    int64_t anns[6], bobs[6];
+    before.teams = &red;
+    after.teams = &owed;
+    before.n_teams = after.n_teams = 1;
+    lab_init_for_days(&l, &before, 8000000); /* a dollar an hour for each cpu */
+    lab_join(&l, "a", 8);
+    for (int k = 0; k < 6; k++)
+        bobs[k] = submit(&l, "bob", 4);
+    for (int k = 0; k < 6; k++)
+        anns[k] = submit(&l, "ann", 1);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, bobs, 6), 2);
+    set_policy(&l, &after);
+    const struct account *a = model_job(l.m, anns[0])->account;
+    assert_int_equal(a->shares, 9);
+    assert_int_equal(a->team->shares, 7);
+    assert_int_equal(a->team->quota_mcpu, 4000);
+    assert_ptr_equal(model_job(l.m, anns[0])->shape->demand_class->team, a->team);
+    lab_ended(&l, bobs[0], END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(n_running(&l, anns, 6), 2); /* two dollars an hour */
+    set_policy(&l, &before);
+    assert_null(model_job(l.m, anns[0])->shape->demand_class->team);
+    assert_int_equal(a->team->quota_mcpu, 0);
+    assert_int_equal(n_running(&l, anns, 6), 2);
+    lab_plan(&l);
+    lab_check_wake(&l);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +507,8 @@ int main(void)
         cmocka_unit_test(all_throttled_jobs_are_tried_again),
         cmocka_unit_test(a_throttled_job_can_be_held_released_and_cancelled),
         cmocka_unit_test(a_hundred_thousand_throttled_jobs_cost_others_nothing),
+        cmocka_unit_test(other_limits_apply_at_once_and_running_jobs_go_on),
+        cmocka_unit_test(quotas_shares_and_limits_of_cost_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
