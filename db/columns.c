@@ -266,6 +266,7 @@ static const struct column job_columns[] = {
     COL(job_row, evicted_at, IS_RARE),
     COL(job_row, cron, IS_RARE),
     COL(job_row, cron_at, IS_RARE),
+    COL(job_row, cron_dated, IS_RARE),
     COL_AS(job_row, "array_id", array, IS_RARE),
     COL(job_row, array_index, IS_RARE),
     COL(job_row, drills, IS_RARE),
@@ -506,6 +507,11 @@ static const struct column cron_columns[] = {
     COL(cron_row, started),
     COL(cron_row, skipped),
     COL(cron_row, missed),
+    COL(cron_row, after),
+    COL_KIND(cron_row, "after_end", after_end, cron_after_end_names),
+    COL(cron_row, follows_from),
+    COL(cron_row, skip_on),
+    COL(cron_row, only_on),
 };
 
 static const struct column cron_job_columns[] = {

@@ -198,6 +198,9 @@ int db_read_cron_job(struct db_reader *r, int64_t id, char **ret_json, struct er
 typedef int (*db_cron_run_fn)(void *ctx, const struct cron_run_row *row);
 int db_read_cron_runs(struct db_reader *r, int64_t id, int64_t before, int32_t limit,
     db_cron_run_fn fn, void *ctx, struct err *e);
+/* Calls fn for each run of the entry that was started for a time in first..last. */
+int db_read_cron_started(struct db_reader *r, int64_t id, struct wall first, struct wall last,
+    db_cron_run_fn fn, void *ctx, struct err *e);
 
 #define JOB_WORDS_MAX 16
 #define JOB_LABELS_MAX 8

@@ -265,6 +265,28 @@ int db_read_cron_runs(struct db_reader *r, int64_t id, int64_t before, int32_t l
     return query_finish(&q);
 }
 
+int db_read_cron_started(struct db_reader *r, int64_t id, struct wall first, struct wall last,
+    db_cron_run_fn fn, void *ctx, struct err *e)
+{
+    /* one for each index */
+    static const char *const where[] = {
+        "WHERE cron = ?1 AND at BETWEEN ?2 AND ?3 AND by_hand = 0 AND outcome = 'started'",
+        "WHERE cron = ?1 AND at BETWEEN ?2 AND ?3 AND by_hand = 1 AND outcome = 'started'"};
+    struct cron_run_row row = {0};
+    int rc = 0;
+    for (size_t k = 0; k < 2 && rc == 0; k++) {
+        struct query q;
+        query_init(&q, r->statements, TABLE_CRON_RUNS, where[k], e);
+        query_i64(&q, 1, id);
+        query_i64(&q, 2, first.ms);
+        query_i64(&q, 3, last.ms);
+        while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+            ;
+        rc = query_finish(&q);
+    }
+    return rc;
+}
+
 int db_read_ckpt_gc(struct db_reader *r, int64_t job, struct ckpt_gc_row *ret_row, struct err *e)
 {
     struct ckpt_gc_row row = {0};

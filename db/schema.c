@@ -315,6 +315,7 @@ static const char baseline[] =
         /* where it comes from */
         " cron INTEGER NOT NULL DEFAULT 0,"
         " cron_at INTEGER,"
+        " cron_dated INTEGER NOT NULL DEFAULT 0,"
         " array_id INTEGER NOT NULL DEFAULT 0,"
         " array_index INTEGER NOT NULL DEFAULT 0,"
         /* drills that were begun; notifications of its time limit */
@@ -596,7 +597,14 @@ static const char baseline[] =
         " runs INTEGER NOT NULL,"
         " started INTEGER NOT NULL,"
         " skipped INTEGER NOT NULL,"
-        " missed INTEGER NOT NULL"
+        " missed INTEGER NOT NULL,"
+        /* the entry that it runs after, how that has to end, and from when */
+        " after INTEGER NOT NULL DEFAULT 0,"
+        " after_end TEXT NOT NULL DEFAULT 'well',"
+        " follows_from INTEGER,"
+        /* calendars */
+        " skip_on TEXT NOT NULL DEFAULT '',"
+        " only_on TEXT NOT NULL DEFAULT ''"
     ") STRICT;"
     "CREATE INDEX crons_live ON crons (id) WHERE state <> 'removed';"
 
@@ -619,6 +627,8 @@ static const char baseline[] =
     ") STRICT, WITHOUT ROWID;"
     /* Makes a transaction fail that decides twice on one time of a schedule. */
     "CREATE UNIQUE INDEX cron_runs_at ON cron_runs (cron, at) WHERE by_hand = 0;"
+    /* Whether a time was run for because a user asked for its date. */
+    "CREATE INDEX cron_runs_by_hand ON cron_runs (cron, at) WHERE by_hand = 1;"
 
     /* The history. The meaning of a and b depends on the kind (history_kinds). */
     "CREATE TABLE history ("

@@ -221,6 +221,8 @@ int daemon_load_model(struct daemon *d, struct err *e)
         return rc;
     o.windows = d->windows;
     o.n_windows = d->config->n_windows;
+    o.calendars = d->config->calendars;
+    o.n_calendars = d->config->n_calendars;
     o.budgets = d->budgets;
     o.n_budgets = d->config->n_budgets;
     o.racks = d->config->racks;

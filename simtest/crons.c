@@ -2,6 +2,10 @@
  *
  * A cron entry for every other minute, in a zone with frequent clock changes. Promise: each
  * scheduled time is decided on exactly once, whenever belayd is killed. In one world in three.
+ *
+ * In half of these a second entry runs after it. Promise: each time that is settled there while the
+ * second one follows it is decided on exactly once by the second, too, which runs only after what
+ * has ended as it has to.
  */
 #include "simtest/world.h"
 
@@ -66,6 +70,9 @@ void crons_deinit(struct world *w)
     zones_deinit(&w->zones);
     map_deinit(&w->cron_times);
     map_deinit(&w->cron_jobs);
+    map_deinit(&w->cron_after_times);
+    map_deinit(&w->cron_after_jobs);
+    map_deinit(&w->cron_ends);
 }
 
 /* ---- the user ---- */
@@ -75,11 +82,23 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     (void)ctx, (void)e, (void)id;
 }
 
-static void add(struct world *w)
+static bool has_second(const struct world *w)
+{
+    return w->seed % (2 * EVERY) == 0;
+}
+
+static void put(struct world *w, const struct cron_row *row)
 {
     struct job_row job = job_row();
     struct job_texts texts = {script, "[]", "{\"B\":\"c\"}", "/tmp", "{}"};
-    struct cron_row row = {.name = "nightly",
+    struct event ev = {.type = EV_CRON_PUT,
+        .cron_put = {.row = row, .job = &job, .texts = &texts, .job_json = "{}"}};
+    tick_post(w->tick, &ev, on_done, NULL);
+}
+
+static void add(struct world *w)
+{
+    const struct cron_row row = {.name = "nightly",
         .user = "ann",
         .schedule = "*/2 * * * *",
         .zone = ZONE,
@@ -88,13 +107,29 @@ static void add(struct world *w)
         .overlap = (enum cron_overlap)(w->seed / EVERY % 3),
         .catch_up = (enum cron_catch_up)(w->seed / 9 % 3),
         .catch_up_max = 3};
-    struct event ev = {.type = EV_CRON_PUT,
-        .cron_put = {.row = &row, .job = &job, .texts = &texts, .job_json = "{}"}};
+    put(w, &row);
+}
+
+static void add_second(struct world *w)
+{
+    const struct cron_row row = {.name = "afterwards",
+        .user = "ann",
+        .zone = ZONE,
+        .after = 1,
+        .after_end = (enum cron_after_end)(w->seed / 12 % 2),
+        .overlap = (enum cron_overlap)(w->seed / 6 % 3),
+        .catch_up_max = 3};
+    put(w, &row);
+}
+
+static void remove_entry(struct world *w, int64_t id)
+{
+    struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = id, .to = CRON_REMOVED}};
     tick_post(w->tick, &ev, on_done, NULL);
 }
 
-/* Repeats a request until it has taken effect, because a response may be lost. The only entry has
- * number 1. */
+/* Repeats a request until it has taken effect, because a response may be lost. The entries have
+ * numbers 1 and 2; the second is removed first. */
 void crons_ask(struct world *w)
 {
     const struct cron_entry *c = model_cron(w->model, 1);
@@ -103,8 +138,9 @@ void crons_ask(struct world *w)
     if (!w->cron_seen && !w->faults_over) {
         add(w);
     } else if (c && (w->faults_over || c->row.started >= STARTED_MAX)) {
-        struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = 1, .to = CRON_REMOVED}};
-        tick_post(w->tick, &ev, on_done, NULL);
+        remove_entry(w, model_cron(w->model, 2) ? 2 : 1);
+    } else if (c && has_second(w) && !w->cron_after_seen) {
+        add_second(w);
     }
 }
 
@@ -133,8 +169,61 @@ static struct wall next_time(struct world *w, const struct cron_row *r, struct w
     return cron_next(&c, zone(w), r->gap, r->twice, after);
 }
 
+/* ---- the second entry ---- */
+
+/* These times of the first entry are over for the second one. */
+static void settle(struct world *w, struct wall at, int64_t times)
+{
+    const struct cron_entry *c = model_cron(w->model, 1);
+    if (!w->cron_after_seen || w->cron_after_removed)
+        return;
+    for (int64_t k = 0; k<times; k++, at = times> 1 ? next_time(w, &c->row, at) : at)
+        w->cron_settled += at.ms > w->cron_follows_from.ms;
+}
+
+static void check_second_run(struct world *w, const struct cron_run_row *r)
+{
+    const struct cron_entry *c = model_cron(w->model, 2);
+    enum end_kind end = (enum end_kind)((intptr_t)map_get(&w->cron_ends, r->at.ms) - 1);
+    if (map_get(&w->cron_after_times, r->at.ms))
+        world_fail(w, "time %lld of the second cron entry was decided twice", (long long)r->at.ms);
+    map_put(&w->cron_after_times, r->at.ms, w);
+    w->cron_after_decided += r->times;
+    if (r->outcome == CRON_STARTED && !map_get(&w->cron_ends, r->at.ms))
+        world_fail(w, "the second cron entry ran for a time whose first run has not ended");
+    if (r->outcome == CRON_STARTED && c && c->row.after_end == CRON_AFTER_WELL &&
+        end != END_SUCCEEDED)
+        world_fail(w, "the second cron entry ran after a run that did not end well");
+}
+
+static void check_second_row(struct world *w, const struct cron_row *r)
+{
+    struct wall at[CRON_WAITING_MAX];
+    w->cron_after_open = (int64_t)core_cron_waiting(r, at) + wall_is_set(r->next_at);
+    w->cron_after_seen = true;
+    w->cron_follows_from = r->follows_from;
+    w->cron_after_removed = r->state == CRON_REMOVED;
+}
+
+/* Every time that was settled was decided on, is due, or waits. */
+static void check_second(struct world *w)
+{
+    if (!w->cron_after_seen || w->cron_after_removed)
+        return;
+    if (w->cron_settled != w->cron_after_decided + w->cron_after_open)
+        world_fail(w, "%lld times were settled: the second cron entry decided %lld, %lld are open",
+            (long long)w->cron_settled, (long long)w->cron_after_decided,
+            (long long)w->cron_after_open);
+}
+
 static void check_run(struct world *w, const struct cron_run_row *r)
 {
+    if (r->cron == 2) {
+        check_second_run(w, r);
+        return;
+    }
+    if (r->outcome != CRON_STARTED)
+        settle(w, r->at, r->times);
     if (map_get(&w->cron_times, r->at.ms))
         world_fail(
             w, "scheduled time %lld of the cron entry was decided twice", (long long)r->at.ms);
@@ -147,6 +236,10 @@ static void check_row(struct world *w, const struct cron_row *r)
 {
     struct wall at[CRON_WAITING_MAX], end = r->next_at;
     int64_t due = 0;
+    if (r->id == 2) {
+        check_second_row(w, r);
+        return;
+    }
     if (!w->cron_seen)
         w->cron_first = r->next_at;
     w->cron_seen = true;
@@ -163,16 +256,21 @@ static void check_row(struct world *w, const struct cron_row *r)
             (long long)(r->started + r->skipped + r->missed), (long long)w->cron_decided);
 }
 
-/* No two jobs have the same scheduled time. */
+/* No two jobs of an entry have the same scheduled time. */
 static void check_job(struct world *w, const struct job_row *r)
 {
     if (r->cron == CORE_ID_NONE || !wall_is_set(r->cron_at))
         return;
-    int64_t of = (int64_t)(uintptr_t)map_get(&w->cron_jobs, r->cron_at.ms);
+    struct map *jobs = r->cron == 2 ? &w->cron_after_jobs : &w->cron_jobs;
+    int64_t of = (int64_t)(uintptr_t)map_get(jobs, r->cron_at.ms);
     if (of && of != r->id)
         world_fail(w, "jobs %lld and %lld have the same scheduled time of the cron entry",
             (long long)of, (long long)r->id);
-    map_put(&w->cron_jobs, r->cron_at.ms, (void *)(uintptr_t)r->id);
+    map_put(jobs, r->cron_at.ms, (void *)(uintptr_t)r->id);
+    if (r->cron == 1 && r->state == JOB_ENDED && !map_get(&w->cron_ends, r->cron_at.ms)) {
+        map_put(&w->cron_ends, r->cron_at.ms, (void *)(intptr_t)(r->end + 1));
+        settle(w, r->cron_at, 1);
+    }
 }
 
 void crons_committed(struct world *w, const struct changes *c)
@@ -183,4 +281,5 @@ void crons_committed(struct world *w, const struct changes *c)
         check_run(w, &c->cron_runs[i]);
     for (size_t i = 0; i < c->n_crons; i++)
         check_row(w, &c->crons[i]);
+    check_second(w);
 }

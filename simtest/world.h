@@ -540,7 +540,13 @@ struct world {
     struct wall cron_first;           /* its first time */
     int64_t cron_decided;             /* number of its decided times */
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
-    bool pruned[SIM_JOBS_MAX];        /* deleted by the retention, by id - 1 */
+    /* the entry that runs after it: its times, its jobs; ends of the runs before it, + 1 */
+    struct map cron_after_times, cron_after_jobs, cron_ends;
+    bool cron_after_seen, cron_after_removed;
+    struct wall cron_follows_from;
+    /* numbers of times: over for it; decided; due or waiting */
+    int64_t cron_settled, cron_after_decided, cron_after_open;
+    bool pruned[SIM_JOBS_MAX]; /* deleted by the retention, by id - 1 */
     struct budget_options budget;
     int n_paid;        /* jobs submitted to be paid from it */
     int64_t paid_uusd; /* their committed cost */

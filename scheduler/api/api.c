@@ -61,6 +61,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/crons/#/resume", NEED_WRITER, api_crons_resume, RIGHT_CRON},
     {"POST", "/api/v1/crons/#/remove", NEED_USER, api_crons_remove, RIGHT_CRON},
     {"POST", "/api/v1/crons/#/run", NEED_WRITER, api_crons_run, RIGHT_CRON_RUN},
+    {"POST", "/api/v1/crons/#/dates", NEED_WRITER, api_crons_dates, RIGHT_CRON_RUN},
     {"GET", "/api/v1/crons/#/runs", NEED_USER, api_crons_runs, RIGHT_READ_JOB},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list, RIGHT_READ},
     {"GET", "/api/v1/shares", NEED_USER, api_shares_list, RIGHT_READ},

@@ -201,7 +201,8 @@ json_t *api_json_drill(const struct drill_row *d);
 json_t *api_json_array(const struct array_row *a);
 json_t *api_json_dependency(const struct dependency_row *d);
 /* live is NULL if it was removed or is not committed yet */
-json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live);
+json_t *api_json_cron(
+    const struct model *m, const struct cron_row *r, const struct cron_entry *live);
 json_t *api_json_cron_run(const struct cron_run_row *r);
 json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
 /* Without its restart. */
@@ -283,6 +284,10 @@ void api_crons_resume(struct request *q);
 void api_crons_remove(struct request *q);
 void api_crons_run(struct request *q);
 void api_crons_runs(struct request *q);
+void api_crons_dates(struct request *q);
+/* Reads the entry for a caller who has the right to it; only RIGHT_READ_JOB shows one that was
+ * removed. Returns false after an error reply. */
+bool api_find_cron(struct request *q, enum right right, struct cron_row *ret_row);
 void api_jobs_submit(struct request *q);
 void api_jobs_estimate(struct request *q); /* api/why.c */
 void api_jobs_list(struct request *q);

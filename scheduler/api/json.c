@@ -173,21 +173,41 @@ json_t *api_json_dependency(const struct dependency_row *d)
 
 #define UPCOMING 5
 
-/* The entry's next times, in the local time of its zone. */
-static json_t *upcoming(const struct cron_row *r, const struct cron_entry *live)
+#define LEFT_OUT 20 /* of days that calendars leave out, before the last of the next times */
+
+/* Adds the entry's next times, in the local time of its zone, and those that are left out. */
+static void add_upcoming(
+    json_t *o, const struct model *m, const struct cron_row *r, const struct cron_entry *live)
 {
-    json_t *list = json_array();
-    char text[ZONE_TIME_MAX];
-    struct wall at = r->next_at;
-    for (int k = 0; live && live->zone && k < UPCOMING && wall_is_set(at); k++) {
+    json_t *next = json_array(), *left_out = json_array();
+    const struct cron_entry *root = live ? core_cron_root(m, live) : NULL;
+    bool is_shown = live && live->row.state == CRON_ACTIVE && root->zone && live->zone;
+    char text[ZONE_TIME_MAX], why[CORE_TEXT_MAX];
+    struct wall at = !is_shown ? WALL_NONE : root == live ? r->next_at : root->row.next_at;
+    while (wall_is_set(at) && json_array_size(next) < UPCOMING &&
+           json_array_size(left_out) < LEFT_OUT) {
         zone_format(live->zone, at, text);
-        json_array_append_new(list, json_string(text));
-        at = cron_next(&live->cron, live->zone, live->row.gap, live->row.twice, at);
+        if (core_cron_leaves_out(m, live, at, why))
+            json_array_append_new(
+                left_out, json_pack("{s:s,s:o}", "at", text, "why", json_text(why)));
+        else
+            json_array_append_new(next, json_string(text));
+        at = cron_next(&root->cron, root->zone, root->row.gap, root->row.twice, at);
     }
-    return list;
+    set(o, "upcoming", next);
+    set(o, "left_out", left_out);
 }
 
-json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live)
+static void add_after(json_t *o, const struct model *m, const struct cron_row *r)
+{
+    const struct cron_entry *other = model_cron(m, r->after);
+    set(o, "after", api_json_opt(r->after, CORE_ID_NONE));
+    set(o, "after_name", opt_text(other ? other->row.name : NULL));
+    set(o, "after_end", json_string(cron_after_end_names[r->after_end]));
+}
+
+json_t *api_json_cron(
+    const struct model *m, const struct cron_row *r, const struct cron_entry *live)
 {
     struct wall at[CRON_WAITING_MAX];
     size_t n = core_cron_waiting(r, at);
@@ -199,15 +219,18 @@ json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live)
     set(o, "user", json_text(r->user));
     set(o, "state", json_string(sm_name(&cron_sm, r->state)));
     set(o, "schedule", json_text(r->schedule));
+    add_after(o, m, r);
     set(o, "zone", json_text(r->zone));
     set(o, "gap", json_string(cron_gap_names[r->gap]));
     set(o, "twice", json_string(cron_twice_names[r->twice]));
     set(o, "overlap", json_string(cron_overlap_names[r->overlap]));
     set(o, "catch_up", json_string(cron_catch_up_names[r->catch_up]));
     set_i(o, "catch_up_max", r->catch_up_max);
+    set(o, "skip_on", opt_text(r->skip_on));
+    set(o, "only_on", opt_text(r->only_on));
     set(o, "created_at", api_json_time(r->created_at));
     set(o, "next_at", api_json_time(r->next_at));
-    set(o, "upcoming", upcoming(r, live));
+    add_upcoming(o, m, r, live);
     set(o, "waiting", waiting);
     set(o, "last_job", api_json_opt(r->last_job, CORE_ID_NONE));
     set_i(o, "started", r->started);

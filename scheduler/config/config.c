@@ -196,6 +196,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     config_read_access(&r, &c.policy, &c.access);
     config_read_oidc(&r, &c.policy, &c.oidc);
     config_read_windows(&r, &c.windows, &c.n_windows);
+    config_read_calendars(&r, &c.calendars, &c.n_calendars);
     config_read_budgets(&r, c.windows, c.n_windows, &c.budgets, &c.n_budgets);
     config_read_racks(&r, &c.racks, &c.n_racks);
     config_read_volumes(&r, &c.volume_prices, &c.n_volume_prices);
@@ -267,6 +268,7 @@ void config_deinit(struct config *c)
     config_oidc_deinit(&c->oidc);
     config_notify_deinit(&c->notify);
     free(c->windows);
+    config_calendars_free(c->calendars, c->n_calendars);
     config_budgets_free(c->budgets, c->n_budgets);
     free(c->racks);
     free(c->volume_prices);

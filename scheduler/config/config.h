@@ -12,6 +12,7 @@
 #include "scheduler/config/budgets.h"
 #include "scheduler/config/failing_nodes.h"
 #include "scheduler/config/windows.h"
+#include "scheduler/config/calendars.h"
 #include "scheduler/config/procurement.h"
 #include "scheduler/config/notify.h"
 #include "scheduler/config/oidc.h"
@@ -89,6 +90,8 @@ struct config {
     size_t n_licences;
     struct config_window *windows; /* in which some run only */
     size_t n_windows;
+    struct calendar *calendars; /* days that cron entries leave out */
+    size_t n_calendars;
     struct config_budget *budgets;
     size_t n_budgets;
     struct rack_options *racks; /* racks with their nodes and power limits */

@@ -725,6 +725,38 @@ class Local(unittest.TestCase):
         )  # 07:00 at UTC+10:30 or +11:00
         self.ok("logs", "-f", job)  # to its end
         self.ok("cron", "remove", "by-seven")
+        report = self.h.script("echo $BELAY_CRON_DATE\n", "report.sh")
+        self.assertRegex(
+            self.ok("cron", "add", "--after", "nightly.sh:any", report),
+            r"^cron \d+ \(report.sh\) added: next after the run of nightly.sh:any for ",
+        )
+        self.ok("cron", "resume", "nightly.sh")
+        self.assertRegex(self.ok("cron"), r"report.sh +\w+ +active +after nightly.sh:any +Austr")
+        self.assertRegex(
+            self.ok("cron", "show", "report.sh"), r"after +nightly.sh:any, at its times, in Aus.*"
+        )
+        self.assertEqual(len(self.json("cron", "show", "report.sh")["cron"]["upcoming"]), 5)
+        job = self.ok("cron", "run", "report.sh").split()[-1]
+        self.assertRegex(self.ok("logs", "-f", job), r"^20\d\d-\d\d-\d\d\n$")
+        for arguments, code, text in (
+            (("add", "--after", "nightly.sh", "@daily", script), 2, "has no schedule"),
+            (("add", "--after", "nobody", script), 1, "no cron entry"),
+            (("add", "--after", "nightly.sh"), 2, "which script?"),
+            (("edit", "nightly.sh", "--after", "report.sh"), 2, "runs after 'nightly.sh' already"),
+            (("edit", "report.sh", "--after", "nightly.sh", "--schedule", "@daily"), 2, "leave"),
+            (("edit", "report.sh", "--skip-on", "nsw"), 2, "no calendar nsw"),
+            (("remove", "nightly.sh"), 1, "'report.sh' runs after 'nightly.sh'"),
+            (("show",), 2, "expected an entry"),
+        ):
+            with self.subTest(arguments):
+                done = self.h.belay("cron", *arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(text, done.stderr)
+        self.assertIn(
+            "changed: next at", self.ok("cron", "edit", "report.sh", "--schedule", "@daily")
+        )
+        self.ok("cron", "remove", "report.sh")
+        self.check_dates()
         for arguments, code, text in (
             (("add", "61 * * * *", script), 2, "the schedule: minute"),
             (("add",), 2, "expected a schedule"),
@@ -751,6 +783,46 @@ class Local(unittest.TestCase):
                 self.assertIn(text, done.stderr)
         self.assertEqual(self.ok("cron", "remove", "nightly.sh").split()[-1], "removed")
         self.assertEqual(self.json("cron", "list")["crons"], [])
+
+    def check_dates(self):
+        self.ok(
+            "cron",
+            "add",
+            "--name",
+            "dated",
+            "0 1 * * *",
+            self.h.script("echo $BELAY_CRON_DATE\n", "dated.sh"),
+        )
+        days = ("cron", "run", "dated", "--date", "2024-02-28..2024-03-01")
+        self.assertEqual(self.ok(*days, "--dry-run").count("would start"), 3)
+        runs = self.json(*days, "--max-parallel", "2")["runs"]
+        jobs = [run["job"] for run in runs]
+        self.assertEqual(
+            [run["at"] for run in runs],
+            ["2024-02-%dT01:00:00Z" % day for day in (28, 29)] + ["2024-03-01T01:00:00Z"],
+        )
+        for run in runs:
+            self.assertEqual(self.ok("logs", "-f", str(run["job"])), run["date"] + "\n")
+        self.assertRegex(self.ok("show", str(jobs[0])), r"entry \d+, for 2024-02-2[789] ")
+        self.assertEqual(self.ok(*days).count("it has run as job "), 3)
+        again = self.json("cron", "run", "dated", "--date", "2024-02-29", "--again")["runs"]
+        self.assertGreater(again[0]["job"], max(jobs))
+        self.assertEqual(self.ok("cron", "history", "dated").count("by hand"), 4)
+        for arguments, code, text in (
+            (("run", "dated", "--date", "2024-02-30"), 1, "expected a day such as"),
+            (("run", "dated", "--date", "2024-03-02..2024-03-01"), 1, "before"),
+            (("run", "dated", "--date", "2024-01-01..2025-12-31"), 1, "fewer days"),
+            (("run", "dated", "--max-parallel", "2"), 2, "--date FIRST"),
+            (("run", "dated", "--date", "2024-02-28", "--max-parallel", "0"), 2, "--max-parallel"),
+            (("list", "--again"), 2, "takes no flags"),
+        ):
+            with self.subTest(arguments):
+                done = self.h.belay("cron", *arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(text, done.stderr)
+        tomorrow = self.ok("cron", "run", "dated", "--date", "2198-01-01")
+        self.assertIn("it is still to come", tomorrow)
+        self.ok("cron", "remove", "dated")
 
     def test_a_job_costs_no_more_than_its_cap(self):
         def limits(job):

@@ -48,6 +48,7 @@ static const struct {
     {"POST", "/api/v1/crons/#/resume", "mloa", ""},
     {"POST", "/api/v1/crons/#/remove", "mloa", ""},
     {"POST", "/api/v1/crons/#/run", "mloa", "k"},
+    {"POST", "/api/v1/crons/#/dates", "mloa", "k"},
     {"GET", "/api/v1/crons/#/runs", "vmloa", "rcpk"},
     {"GET", "/api/v1/nodes", "vmloa", "rcpk"},
     {"GET", "/api/v1/shares", "vmloa", "rcpk"},

@@ -82,7 +82,8 @@ static void the_order_is_read_or_the_default(void **state)
         " cpus_per_gib: 0.125, default_team: open, reserve: 3}\n"
         "qos:\n  urgent: {boost: 1d, preempts: [spare]}\n  spare: {boost: -7d}\n"
         "windows:\n  overnight: {days: mon-fri, from: \"20:00\", to: \"07:00\", tz: "
-        "Australia/Sydney}\n");
+        "Australia/Sydney}\n"
+        "calendars:\n  nsw: [2026-12-25..2026-12-28, 2027-01-01]\n  other: [1970-01-02]\n");
     const struct queue_policy *o = &c.policy;
     assert_int_equal(o->n_teams, 3);
     assert_string_equal(o->teams[0].name, "red");
@@ -106,6 +107,11 @@ static void the_order_is_read_or_the_default(void **state)
     assert_int_equal(c.windows[0].window.from_min, 1200);
     assert_int_equal(c.windows[0].window.to_min, 420);
     assert_string_equal(c.windows[0].tz, "Australia/Sydney");
+    assert_int_equal(c.n_calendars, 2);
+    assert_string_equal(c.calendars[0].name, "nsw");
+    assert_int_equal(c.calendars[0].n, 2);
+    assert_int_equal(c.calendars[0].days[0].last - c.calendars[0].days[0].first, 3);
+    assert_int_equal(c.calendars[1].days[0].first, 1);
     assert_int_equal(o->n_qos, 2);
     assert_int_equal(o->qos[0].boost_ms, 86400000LL);
     assert_int_equal(o->qos[1].boost_ms, -7 * 86400000LL);

@@ -65,7 +65,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     queue_disown(m, j);
     model_remove_job(m, j);
     window_leave(m, j);
-    cron_job_ended(m, &j->row);
+    cron_job_ended(m, &j->row, now);
     constraints_unref(m, j->row.constraints);
     labels_unref(m, j->labels);
     retire_job(m, j);

@@ -413,6 +413,9 @@ struct event {
         struct {
             int64_t cron;
             char by[CORE_NAME_MAX];
+            bool dated;     /* the run of the scheduled time `at`, which has passed; else now */
+            struct wall at; /* with dated */
+            int64_t behind; /* with dated: it begins when this job has ended; CORE_ID_NONE */
         } cron_run;
         struct {
             int64_t cron;

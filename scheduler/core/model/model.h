@@ -404,13 +404,15 @@ struct offer {
 /* A cron entry that is not REMOVED. */
 struct cron_entry {
     struct cron_row row;
-    struct cron cron;             /* row.schedule, parsed */
+    struct cron cron;             /* row.schedule, parsed; unused with row.after */
     const struct time_zone *zone; /* NULL if this machine does not have the zone (any more) */
-    struct job_row job;           /* template of its jobs */
+    const struct calendar *skip_on, *only_on; /* of the row; NULL = none */
+    struct job_row job;                       /* template of its jobs */
     /* Members are owned. script is NULL if the stored template cannot be read. */
     struct job_texts texts;
-    char why[CORE_TEXT_MAX]; /* error in the zone or the template; else "" */
-    struct wall due;         /* time of the next decision; WALL_NONE = none */
+    /* error in the zone, a calendar or the template: it starts nothing; else "" */
+    char why[CORE_TEXT_MAX];
+    struct wall due; /* time of the next decision; WALL_NONE = none */
     struct tree_link by_due;
     struct link dirty;
 };
@@ -537,6 +539,8 @@ struct model_options {
     const struct retry_options *retries; /* borrowed; NULL = retries_default without limits */
     const struct window *windows;        /* borrowed; names are unique */
     size_t n_windows;
+    const struct calendar *calendars; /* borrowed; of cron entries; names are unique */
+    size_t n_calendars;
     /* Licences of the cluster; copied. Names are unique, at most LICENCES_MAX. */
     const struct count *licences;
     size_t n_licences;
@@ -675,6 +679,12 @@ const struct constraints *model_constraints(const struct model *m, int64_t id); 
 /* NULL if no window of this name is configured. */
 const struct window *core_window(const struct model *m, const char *name);
 const struct cron_entry *model_cron(const struct model *m, int64_t id);
+/* The entry with the schedule whose times c has: c itself, unless it runs after another. */
+const struct cron_entry *core_cron_root(const struct model *m, const struct cron_entry *c);
+/* Whether a calendar of the entry, or of one that it runs after, leaves out the day of this time;
+ * ret_why then has the reason. */
+bool core_cron_leaves_out(
+    const struct model *m, const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX]);
 /* Scheduled times that wait for the end of its last job, oldest first. Returns the count, at most
  * CRON_WAITING_MAX. */
 size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX]);

@@ -94,6 +94,8 @@ struct job_row {
     int64_t cron;   /* the entry that submitted it; CORE_ID_NONE */
     /* scheduled time that this job runs for; WALL_NONE: none, or started by hand */
     struct wall cron_at;
+    /* its user asked for the run of cron_at (belay cron run --date): besides the entry's own one */
+    bool cron_dated;
     /* 1 << enum notify_event: notified parts of the live attempt's time limit; for an array also
      * that it has begun. */
     int32_t warned;
@@ -537,7 +539,8 @@ struct cron_row {
     int64_t id;
     char name[CORE_NAME_MAX], user[CORE_NAME_MAX]; /* name is unique per user */
     enum cron_state state;
-    char schedule[CRON_TEXT_MAX]; /* format of job/cron.h, without a leading zone */
+    /* format of job/cron.h, without a leading zone; "" if it runs after another entry */
+    char schedule[CRON_TEXT_MAX];
     char zone[ZONE_NAME_MAX];
     enum cron_gap gap;
     enum cron_twice twice;
@@ -557,13 +560,21 @@ struct cron_row {
     int64_t runs; /* its rows in cron_runs */
     /* Number of scheduled times by outcome; refused ones count as skipped. */
     int64_t started, skipped, missed;
+    /* The entry of the same user whose times it has, each when that entry's run of the time has
+     * ended; CORE_ID_NONE: it has a schedule. */
+    int64_t after;
+    enum cron_after_end after_end;
+    struct wall follows_from; /* only later times of that entry count; WALL_NONE */
+    /* Calendars of the configuration: no runs on their days, and only on their days; "" = none. */
+    char skip_on[CORE_NAME_MAX], only_on[CORE_NAME_MAX];
 };
 
 /* Outcome of one scheduled time of an entry, or of successive missed ones. The time is unique per
  * entry. */
 struct cron_run_row {
     int64_t cron, number; /* number: from 1 */
-    struct wall at;       /* scheduled time; by_hand: time of the request */
+    /* Scheduled time; by_hand: time of the request, or the time of the schedule asked for. */
+    struct wall at;
     bool by_hand;
     enum cron_outcome outcome;
     /* Number of times it stands for. More than 1 only for missed ones; `at` is the first. */

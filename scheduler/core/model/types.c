@@ -150,6 +150,7 @@ const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "ti
     NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
+const char *const cron_after_end_names[] = {"well", "any", NULL};
 const char *const cron_outcome_names[] = {"started", "skipped", "missed", "refused", NULL};
 const char *const ledger_kind_names[] = {"useful", "lost", "boot", "start", "restore", "save",
     "gang-wait", "idle", "egress", "storage", NULL};

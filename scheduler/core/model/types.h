@@ -321,6 +321,10 @@ extern const char *const cron_overlap_names[]; /* "skip" "queue" "replace" */
 enum cron_catch_up { CATCH_UP_NONE, CATCH_UP_LAST, CATCH_UP_ALL };
 extern const char *const cron_catch_up_names[]; /* "none" "last" "all" */
 
+/* How a run has to end for the entries after it to run. */
+enum cron_after_end { CRON_AFTER_WELL, CRON_AFTER_ANY };
+extern const char *const cron_after_end_names[]; /* "well" "any" */
+
 enum cron_outcome { CRON_STARTED, CRON_SKIPPED, CRON_MISSED, CRON_REFUSED };
 extern const char *const cron_outcome_names[]; /* "started" "skipped" "missed" "refused" */
 

@@ -12,9 +12,13 @@
  *  reached LATE_MS ago or more, while belayd was not running ---> by the catch-up: MISSED, except
  *                                   for the last one, or the last few
  *
+ *  on a day that a calendar of the entry leaves out ---> SKIPPED
+ *
  * Invariants: an entry is in crons_due exactly while it has a decision to come. The times of its
  * rows in cron_runs are unique, except for those started by hand. At most one of its jobs is in the
- * model.
+ * model, apart from those that run for dates asked for (cron_dated).
+ *
+ * Entries without a schedule of their own: cron_after.c.
  */
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/model/apply.h"
@@ -23,6 +27,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/crons.h"
+#include "scheduler/core/queue/crons_private.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -30,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "job/calendar.h"
 
 #define LATE_MS 60000LL
 #define CLOCK_CHECK_MS 60000LL /* interval between checks of the wall clock */
@@ -42,8 +48,10 @@ static int compare_due(const void *key, const struct tree_link *l)
     return by_time ? by_time : tree_order(a->row.id, b->row.id);
 }
 
-static struct wall next_after(const struct cron_entry *c, struct wall after)
+struct wall cron_next_after(const struct cron_entry *c, struct wall after)
 {
+    if (cron_follows(c))
+        return WALL_NONE;
     return cron_next(&c->cron, c->zone, c->row.gap, c->row.twice, after);
 }
 
@@ -52,14 +60,61 @@ static struct wall later_of(struct wall a, struct wall b)
     return a.ms > b.ms ? a : b; /* WALL_NONE is before all times */
 }
 
-static bool is_runnable(const struct cron_entry *c)
+bool cron_is_runnable(const struct cron_entry *c)
 {
-    return c->row.state == CRON_ACTIVE && c->zone && c->texts.script;
+    return c->row.state == CRON_ACTIVE && c->zone && c->texts.script && !c->why[0];
 }
 
 static bool is_busy(const struct model *m, const struct cron_entry *c)
 {
     return model_job(m, c->row.last_job) != NULL;
+}
+
+/* ---- calendars ---- */
+
+/* Whether the entry's own calendars leave out the day of this time. */
+static bool leaves_out(const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX])
+{
+    char day[CALENDAR_TEXT_MAX];
+    int32_t n = calendar_day(c->zone, at);
+    calendar_format(n, day);
+    if (c->skip_on && calendar_has(c->skip_on, n))
+        text_format(ret_why, CORE_TEXT_MAX, "%s is in calendar %s", day, c->skip_on->name);
+    else if (c->only_on && !calendar_has(c->only_on, n))
+        text_format(ret_why, CORE_TEXT_MAX, "%s is not in calendar %s", day, c->only_on->name);
+    else
+        return false;
+    return true;
+}
+
+bool core_cron_leaves_out(
+    const struct model *m, const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX])
+{
+    for (; c && c->zone; c = map_get(&m->queue.crons, c->row.after))
+        if (leaves_out(c, at, ret_why))
+            return true;
+    return false;
+}
+
+static int find_calendar(const struct model *m, const char *key, const char *name,
+    const struct calendar **ret_calendar, struct err *e)
+{
+    *ret_calendar = NULL;
+    for (size_t k = 0; k < m->options.n_calendars; k++)
+        if (str_eq(m->options.calendars[k].name, name))
+            *ret_calendar = &m->options.calendars[k];
+    return *ret_calendar || !name[0]
+               ? 0
+               : err_set(e, ERR_INVALID,
+                     "%s: there is no calendar %.64s in belayd's configuration (calendars)", key,
+                     name);
+}
+
+static int find_calendars(const struct model *m, const struct cron_row *r,
+    const struct calendar **ret_skip_on, const struct calendar **ret_only_on, struct err *e)
+{
+    int rc = find_calendar(m, "skip_on", r->skip_on, ret_skip_on, e);
+    return rc ? rc : find_calendar(m, "only_on", r->only_on, ret_only_on, e);
 }
 
 /* ---- waiting times ---- */
@@ -87,12 +142,12 @@ static void set_waiting(struct cron_row *r, const struct wall *at, size_t n)
 static struct wall due_at(const struct model *m, const struct cron_entry *c)
 {
     struct wall at[CRON_WAITING_MAX];
-    if (!is_runnable(c))
+    if (!cron_is_runnable(c))
         return WALL_NONE;
     return core_cron_waiting(&c->row, at) > 0 && !is_busy(m, c) ? at[0] : c->row.next_at;
 }
 
-static void cron_reschedule(struct model *m, struct cron_entry *c)
+void cron_reschedule(struct model *m, struct cron_entry *c)
 {
     tree_remove(&m->queue.crons_due, &c->by_due);
     c->due = due_at(m, c);
@@ -100,9 +155,11 @@ static void cron_reschedule(struct model *m, struct cron_entry *c)
         tree_add(&m->queue.crons_due, &c->by_due, c, compare_due);
 }
 
-void cron_job_ended(struct model *m, const struct job_row *j)
+void cron_job_ended(struct model *m, const struct job_row *j, struct stamp now)
 {
     struct cron_entry *c = j->cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->cron);
+    if (c && wall_is_set(j->cron_at) && !j->cron_dated)
+        cron_after_run(m, c, j, now);
     if (c && c->row.last_job == j->id)
         cron_reschedule(m, c);
 }
@@ -122,11 +179,7 @@ struct mono cron_next_due(const struct model *m, struct stamp now, struct event 
 
 /* ---- outcome of a time ---- */
 
-static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at,
-    enum cron_outcome outcome, int64_t job, struct stamp now, const char *fmt, ...)
-    __attribute__((format(printf, 7, 8)));
-
-static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at,
+struct cron_run_row *cron_add_run(struct model *m, struct cron_entry *c, struct wall at,
     enum cron_outcome outcome, int64_t job, struct stamp now, const char *fmt, ...)
 {
     struct cron_run_row *r = ADD_ROW(m, cron_runs);
@@ -141,35 +194,53 @@ static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struc
     va_start(ap, fmt);
     text_vformat(r->text, sizeof r->text, fmt, ap);
     va_end(ap);
+    if (cron_follows(c))
+        c->row.decided_at = later_of(c->row.decided_at, at);
     touch_cron(m, c);
     return r;
 }
 
+void cron_skip(struct model *m, struct cron_entry *c, struct wall at, int64_t job, struct stamp now,
+    const char *why)
+{
+    c->row.skipped++;
+    cron_add_run(m, c, at, CRON_SKIPPED, job, now, "%s", why);
+    cron_after_none(m, c, at, now, why);
+}
+
+/* Skips a time because of the previous job. */
 static void skip_run(
     struct model *m, struct cron_entry *c, struct wall at, struct stamp now, const char *why)
 {
-    c->row.skipped++;
-    add_run(m, c, at, CRON_SKIPPED, c->row.last_job, now, "%s", why);
+    cron_skip(m, c, at, c->row.last_job, now, why);
 }
 
-/* Adds the scheduled time to the environment: with catch-up it differs from the start time. */
-static char *env_with_time(const char *env_json, struct wall at)
+/* Adds the scheduled time, and its day by the clocks of the entry's zone, to the environment: with
+ * catch-up they differ from those of the start. */
+static char *env_with_time(const struct cron_entry *c, struct wall at)
 {
-    char iso[TIME_ISO_MAX];
+    const char *env_json = c->texts.env_json;
+    char iso[TIME_ISO_MAX], day[CALENDAR_TEXT_MAX];
     time_format_iso(at, iso);
-    return mem_printf(
-        "{\"BELAY_CRON_TIME\":\"%s\"%s%s", iso, str_eq(env_json, "{}") ? "" : ",", env_json + 1);
+    calendar_format(calendar_day(c->zone ? c->zone : &zone_utc, at), day);
+    return mem_printf("{\"BELAY_CRON_TIME\":\"%s\",\"BELAY_CRON_DATE\":\"%s\"%s%s", iso, day,
+        str_eq(env_json, "{}") ? "" : ",", env_json + 1);
 }
 
-/* Submits the job; fails as a submit does. at: the scheduled time, or now if started by hand. */
-static int submit(struct model *m, struct cron_entry *c, struct wall at, bool by_hand,
-    struct stamp now, int64_t *ret_job, struct err *e)
+/* Submits the job; fails as a submit does. behind: the job that has to end first; CORE_ID_NONE. */
+static int submit(struct model *m, struct cron_entry *c, struct wall at, int64_t behind,
+    struct stamp now, struct job **ret_job, struct err *e)
 {
-    char *env = env_with_time(c->texts.env_json, at);
+    char *env = env_with_time(c, at);
     struct job_texts texts = c->texts;
+    struct depend_ask depend = {.kind = DEPEND_AFTERANY, .on = behind, .started_at = WALL_NONE};
     struct event ev = {.type = EV_SUBMIT,
         .now = now,
-        .submit = {.job = &c->job, .texts = &texts, .zone = c->zone}};
+        .submit = {.job = &c->job,
+            .texts = &texts,
+            .zone = c->zone,
+            .depends = &depend,
+            .n_depends = behind != CORE_ID_NONE}};
     struct outcome out = {0};
     texts.env_json = env;
     int rc = apply_submit(m, &ev, &out, e);
@@ -178,28 +249,30 @@ static int submit(struct model *m, struct cron_entry *c, struct wall at, bool by
         return rc;
     struct job *j = model_job(m, out.id);
     j->row.cron = c->row.id;
-    j->row.cron_at = by_hand ? WALL_NONE : at;
     touch_job(m, j);
-    c->row.last_job = j->row.id;
     touch_cron(m, c);
-    *ret_job = j->row.id;
+    *ret_job = j;
     return 0;
 }
 
 static void start(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
 {
     struct err e;
-    int64_t job;
-    if (submit(m, c, at, false, now, &job, &e) != 0) {
+    struct job *j;
+    if (submit(m, c, at, CORE_ID_NONE, now, &j, &e) != 0) {
         c->row.skipped++;
-        add_run(m, c, at, CRON_REFUSED, CORE_ID_NONE, now, "%.200s", e.text);
+        cron_add_run(m, c, at, CRON_REFUSED, CORE_ID_NONE, now, "%.200s", e.text);
+        cron_after_none(m, c, at, now, e.text);
         return;
     }
+    j->row.cron_at = at;
+    c->row.last_job = j->row.id;
     c->row.started++;
-    add_run(m, c, at, CRON_STARTED, job, now, "%s", now.wall.ms - at.ms >= LATE_MS ? "late" : "");
+    cron_add_run(m, c, at, CRON_STARTED, j->row.id, now, "%s",
+        now.wall.ms - at.ms >= LATE_MS && !cron_follows(c) ? "late" : "");
 }
 
-static void wait_for_end(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
+void cron_wait(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
 {
     struct wall waiting[CRON_WAITING_MAX + 1];
     size_t n = core_cron_waiting(&c->row, waiting);
@@ -230,13 +303,16 @@ static void replace(struct model *m, struct cron_entry *c, struct wall at, struc
 /* Handles one scheduled time that was reached. */
 static void take(struct model *m, struct cron_entry *c, struct wall at, struct stamp now)
 {
-    c->row.decided_at = at;
-    c->row.next_at = next_after(c, at);
+    c->row.decided_at = later_of(c->row.decided_at, at);
+    c->row.next_at = cron_next_after(c, at);
     touch_cron(m, c);
-    if (!is_busy(m, c))
+    char why[CORE_TEXT_MAX];
+    if (leaves_out(c, at, why))
+        cron_skip(m, c, at, CORE_ID_NONE, now, why);
+    else if (!is_busy(m, c))
         start(m, c, at, now);
     else if (c->row.overlap == CRON_QUEUE)
-        wait_for_end(m, c, at, now);
+        cron_wait(m, c, at, now);
     else if (c->row.overlap == CRON_REPLACE)
         replace(m, c, at, now);
     else
@@ -245,12 +321,12 @@ static void take(struct model *m, struct cron_entry *c, struct wall at, struct s
 
 /* ---- catching up ---- */
 
-static int64_t count_times(
+int64_t cron_count_times(
     const struct cron_entry *c, struct wall after, struct wall until, int64_t max)
 {
     int64_t n = 0;
-    for (struct wall t = next_after(c, after); wall_is_set(t) && t.ms <= until.ms && n < max;
-         t = next_after(c, t))
+    for (struct wall t = cron_next_after(c, after); wall_is_set(t) && t.ms <= until.ms && n < max;
+         t = cron_next_after(c, t))
         n++;
     return n;
 }
@@ -266,17 +342,17 @@ static struct wall last_times(
     for (int64_t back_ms = 60000; now.ms - back_ms > after.ms && back_ms < INT64_MAX / 4;
          back_ms *= 2) {
         struct wall begin = {now.ms - back_ms};
-        found = count_times(c, begin, now, INT64_MAX);
+        found = cron_count_times(c, begin, now, INT64_MAX);
         if (found >= n) {
             after = begin;
             break;
         }
     }
     if (after.ms == from.ms - 1)
-        found = count_times(c, after, now, INT64_MAX);
-    struct wall t = next_after(c, after);
+        found = cron_count_times(c, after, now, INT64_MAX);
+    struct wall t = cron_next_after(c, after);
     for (; found > n; found--)
-        t = next_after(c, t);
+        t = cron_next_after(c, t);
     return t;
 }
 
@@ -287,16 +363,16 @@ static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
     if (now.wall.ms - from.ms < LATE_MS)
         return;
     if (c->row.catch_up == CATCH_UP_NONE)
-        to = next_after(c, (struct wall){now.wall.ms - LATE_MS});
+        to = cron_next_after(c, (struct wall){now.wall.ms - LATE_MS});
     else
         to = last_times(
             c, c->row.catch_up == CATCH_UP_LAST ? 1 : c->row.catch_up_max, from, now.wall);
     if (wall_is_set(to) && to.ms <= from.ms)
         return;
     struct wall before = {wall_is_set(to) ? to.ms - 1 : now.wall.ms};
-    int64_t n = count_times(c, (struct wall){from.ms - 1}, before, COUNT_MAX);
+    int64_t n = cron_count_times(c, (struct wall){from.ms - 1}, before, COUNT_MAX);
     c->row.missed += n;
-    add_run(m, c, from, CRON_MISSED, CORE_ID_NONE, now,
+    cron_add_run(m, c, from, CRON_MISSED, CORE_ID_NONE, now,
         "belayd was not running, and %s is caught up",
         c->row.catch_up == CATCH_UP_NONE   ? "nothing"
         : c->row.catch_up == CATCH_UP_LAST ? "only the last"
@@ -304,6 +380,7 @@ static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
         ->times = n;
     c->row.next_at = to;
     c->row.decided_at = before;
+    cron_after_missed(m, c, c, (struct wall){from.ms - 1}, before, now);
 }
 
 int apply_cron_due(
@@ -320,7 +397,8 @@ int apply_cron_due(
         set_waiting(&c->row, &waiting[1], n - 1);
         start(m, c, waiting[0], ev->now);
     } else {
-        pass_missed(m, c, ev->now);
+        if (!cron_follows(c)) /* its time is that of a run which has only now ended */
+            pass_missed(m, c, ev->now);
         if (wall_is_set(c->row.next_at) && c->row.next_at.ms <= ev->now.wall.ms)
             take(m, c, c->row.next_at, ev->now);
     }
@@ -432,6 +510,9 @@ static void set_row(struct cron_row *to, const struct cron_row *from)
     to->overlap = from->overlap;
     to->catch_up = from->catch_up;
     to->catch_up_max = from->catch_up_max;
+    to->after_end = from->after_end;
+    STR_COPY(to->skip_on, from->skip_on);
+    STR_COPY(to->only_on, from->only_on);
 }
 
 static struct cron_entry *new_entry(struct model *m, struct stamp now)
@@ -441,7 +522,9 @@ static struct cron_entry *new_entry(struct model *m, struct stamp now)
     c->row = (struct cron_row){.id = NEXT_ID(m, cron),
         .state = CRON_ACTIVE,
         .created_at = now.wall,
-        .decided_at = WALL_NONE};
+        .next_at = WALL_NONE,
+        .decided_at = WALL_NONE,
+        .follows_from = WALL_NONE};
     map_put(&m->queue.crons, c->row.id, c);
     return c;
 }
@@ -450,7 +533,53 @@ static struct cron_entry *new_entry(struct model *m, struct stamp now)
 static void restart(struct cron_entry *c, struct stamp now)
 {
     c->row.next_at =
-        is_runnable(c) ? next_after(c, later_of(now.wall, c->row.decided_at)) : WALL_NONE;
+        cron_is_runnable(c) ? cron_next_after(c, later_of(now.wall, c->row.decided_at)) : WALL_NONE;
+}
+
+/* Skips the time of the entry that it runs after, if it was about to run for one. */
+static void drop_time(struct model *m, struct cron_entry *c, struct stamp now)
+{
+    if (!cron_follows(c) || !wall_is_set(c->row.next_at))
+        return;
+    skip_run(m, c, c->row.next_at, now, "the entry was changed just before it was to run");
+    c->row.next_at = WALL_NONE;
+}
+
+static void set_after(struct model *m, struct cron_entry *c, int64_t after, struct stamp now)
+{
+    if (c->row.after == after)
+        return;
+    m->queue.crons_after += after != CORE_ID_NONE;
+    m->queue.crons_after -= cron_follows(c);
+    c->row.after = after;
+    c->row.follows_from = later_of(now.wall, c->row.decided_at);
+}
+
+/* What a put has looked up before it changes anything. */
+struct lookups {
+    struct cron cron;
+    const struct time_zone *zone;
+    const struct calendar *skip_on, *only_on;
+};
+
+static int look_up(const struct model *m, const struct cron_row *r, const struct cron_entry *c,
+    struct lookups *ret, struct err *e)
+{
+    memset(ret, 0, sizeof *ret);
+    int rc = r->after != CORE_ID_NONE ? cron_after_check(m, c, r->user, r->after, e)
+                                      : cron_parse(r->schedule, &ret->cron, e);
+    if (!rc)
+        rc = find_zone(m, r->zone, &ret->zone, e);
+    return rc ? rc : find_calendars(m, r, &ret->skip_on, &ret->only_on, e);
+}
+
+/* Whether it has other times than c had. */
+static bool is_moved(const struct cron_entry *c, const struct cron_row *r, const struct lookups *l)
+{
+    return c->row.after != r->after ||
+           (r->after == CORE_ID_NONE &&
+               (c->zone != l->zone || memcmp(&c->cron, &l->cron, sizeof c->cron) != 0 ||
+                   c->row.gap != r->gap || c->row.twice != r->twice));
 }
 
 int apply_cron_put(
@@ -458,24 +587,25 @@ int apply_cron_put(
 {
     const struct cron_row *r = ev->cron_put.row;
     struct cron_entry *c = r->id == CORE_ID_NONE ? NULL : named_cron(m, r->id, e);
-    const struct time_zone *zone;
-    struct cron cron;
+    struct lookups l;
     if (r->id != CORE_ID_NONE && !c)
         return ERR_NOT_FOUND;
     int rc = check_put(m, ev, c, e);
     if (!rc)
-        rc = cron_parse(r->schedule, &cron, e);
-    if (!rc)
-        rc = find_zone(m, r->zone, &zone, e);
+        rc = look_up(m, r, c, &l, e);
     if (rc)
         return rc;
     if (!c)
         c = new_entry(m, ev->now);
-    bool moved = c->zone != zone || memcmp(&c->cron, &cron, sizeof cron) != 0 ||
-                 c->row.gap != r->gap || c->row.twice != r->twice;
+    bool moved = is_moved(c, r, &l);
+    if (moved)
+        drop_time(m, c, ev->now);
     set_row(&c->row, r);
-    c->cron = cron;
-    c->zone = zone;
+    set_after(m, c, r->after, ev->now);
+    c->cron = l.cron;
+    c->zone = l.zone;
+    c->skip_on = l.skip_on;
+    c->only_on = l.only_on;
     if (ev->cron_put.job) {
         set_job(m, c, ev->cron_put.job, job_texts_copy(ev->cron_put.texts));
         *ADD_ROW(m, cron_jobs) = (struct cron_job_change){
@@ -496,6 +626,7 @@ int apply_cron_put(
 static void cron_free(struct model *m, struct cron_entry *c)
 {
     m->queue.crons_bytes -= texts_bytes(&c->texts);
+    m->queue.crons_after -= cron_follows(c);
     tree_remove(&m->queue.crons_due, &c->by_due);
     link_remove(&c->dirty);
     job_texts_deinit(&c->texts);
@@ -512,6 +643,13 @@ int apply_cron_set(
     ret_outcome->id = c->row.id;
     if (c->row.state == ev->cron_set.to)
         return 0;
+    const struct cron_entry *f = ev->cron_set.to == CRON_REMOVED ? cron_follower(m, c) : NULL;
+    if (f)
+        return err_set(e, ERR_CONFLICT,
+            "cron entry '%s' runs after '%s': remove it first, or give it another --after or a "
+            "--schedule (belay cron edit)",
+            f->row.name, c->row.name);
+    drop_time(m, c, ev->now);
     int state = (int)c->row.state;
     sm_move(&cron_sm, c->row.id, &state, (int)ev->cron_set.to);
     c->row.state = (enum cron_state)state;
@@ -534,23 +672,30 @@ int apply_cron_run(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct cron_entry *c = named_cron(m, ev->cron_run.cron, e);
-    int64_t job;
+    bool dated = ev->cron_run.dated;
+    struct wall at = dated ? ev->cron_run.at : ev->now.wall;
+    struct job *j;
     if (!c)
         return ERR_NOT_FOUND;
     if (!c->texts.script)
         return err_set(e, ERR_CONFLICT, "%s", c->why);
-    if (is_busy(m, c))
+    if (!dated && is_busy(m, c))
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " of cron entry '%s' has not ended, and an entry has one job at a time: "
             "wait for it, or cancel it",
             c->row.last_job, c->row.name);
-    int rc = submit(m, c, ev->now.wall, true, ev->now, &job, e);
+    int rc = submit(m, c, at, dated ? ev->cron_run.behind : CORE_ID_NONE, ev->now, &j, e);
     if (rc)
         return rc;
-    add_run(m, c, ev->now.wall, CRON_STARTED, job, ev->now, "by %s", ev->cron_run.by)->by_hand =
-        true;
+    j->row.cron_at = dated ? at : WALL_NONE;
+    j->row.cron_dated = dated;
+    if (!dated)
+        c->row.last_job = j->row.id;
+    cron_add_run(m, c, at, CRON_STARTED, j->row.id, ev->now, "by %s%s", ev->cron_run.by,
+        dated ? ", for this date" : "")
+        ->by_hand = true;
     cron_reschedule(m, c);
-    ret_outcome->id = job;
+    ret_outcome->id = j->row.id;
     return 0;
 }
 
@@ -579,8 +724,11 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
     map_put(&m->queue.crons, r->id, c);
     if (find_zone(m, r->zone, &c->zone, &why) != 0)
         unreadable(c, "time zone", &why);
-    if (cron_parse(r->schedule, &c->cron, &why) != 0)
+    m->queue.crons_after += cron_follows(c);
+    if (!cron_follows(c) && cron_parse(r->schedule, &c->cron, &why) != 0)
         unreadable(c, "schedule", &why);
+    if (find_calendars(m, r, &c->skip_on, &c->only_on, &why) != 0)
+        unreadable(c, "calendar", &why);
     if (!m->options.read_job || !job_json)
         text_format(c->why, sizeof c->why, "its job cannot be read");
     else if (m->options.read_job(job_json, &job, &texts, &why) != 0)
@@ -601,10 +749,14 @@ const struct cron_entry *model_cron(const struct model *m, int64_t id)
 int crons_check(const struct model *m, struct err *e)
 {
     const struct cron_entry *c;
-    size_t due = 0;
+    size_t due = 0, after = 0;
     for (size_t pos = 0; (c = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;) {
         struct wall at = due_at(m, c);
         due += wall_is_set(at);
+        after += cron_follows(c);
+        if (core_cron_root(m, c)->row.after != CORE_ID_NONE)
+            return err_set(e, ERR_INTERNAL,
+                "cron entry %" PRId64 " runs after one that does not exist", c->row.id);
         if (wall_is_set(at) != tree_has(&c->by_due) || at.ms != c->due.ms)
             return err_set(e, ERR_INTERNAL,
                 "cron entry %" PRId64 " is not at its next time in the order of due times",
@@ -613,7 +765,7 @@ int crons_check(const struct model *m, struct err *e)
     const struct job *j;
     for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;) {
         c = j->row.cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->row.cron);
-        if (c && c->row.last_job != j->row.id)
+        if (c && !j->row.cron_dated && c->row.last_job != j->row.id)
             return err_set(e, ERR_INTERNAL,
                 "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64
                 " are live at the same time",
@@ -622,6 +774,9 @@ int crons_check(const struct model *m, struct err *e)
     if (due != m->queue.crons_due.n)
         return err_set(e, ERR_INTERNAL, "%zu cron entries have a due time, but %zu are in order",
             due, m->queue.crons_due.n);
+    if (after != m->queue.crons_after)
+        return err_set(e, ERR_INTERNAL, "%zu cron entries run after another, but %zu are counted",
+            after, m->queue.crons_after);
     return 0;
 }
 

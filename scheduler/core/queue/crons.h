@@ -13,7 +13,8 @@ struct model;
 #define CRONS_OF_USER_MAX 200
 #define CRONS_BYTES_MAX ((size_t)64 << 20)
 #define CRONS_OF_USER_BYTES_MAX ((size_t)8 << 20)
-void cron_job_ended(struct model *m, const struct job_row *j); /* it left the model */
+void cron_job_ended(
+    struct model *m, const struct job_row *j, struct stamp now); /* left the model */
 /* When the next entry needs a decision or a check, with its event; MONO_NONE: never. */
 struct mono cron_next_due(const struct model *m, struct stamp now, struct event *ret_event);
 int crons_check(const struct model *m, struct err *e);

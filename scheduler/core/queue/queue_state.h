@@ -64,6 +64,7 @@ struct queue_state {
     struct map crons;      /* struct cron_entry by id; at most CRONS_MAX */
     struct tree crons_due; /* entries, by due time */
     size_t crons_bytes;    /* total size of the job templates */
+    size_t crons_after;    /* number of entries that run after another */
 };
 
 #endif

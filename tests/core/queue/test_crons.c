@@ -248,7 +248,8 @@ static void the_environment_has_the_time(void **state)
     lab_plan(&b.l);
     lab_take(&b.l);
     assert_int_equal(b.l.c.n_specs, 1);
-    assert_string_equal(b.l.c.specs[0].env_json, "{\"BELAY_CRON_TIME\":\"2023-11-15T02:30:00Z\"}");
+    assert_string_equal(b.l.c.specs[0].env_json,
+        "{\"BELAY_CRON_TIME\":\"2023-11-15T02:30:00Z\",\"BELAY_CRON_DATE\":\"2023-11-15\"}");
     bed_deinit(&b);
 }
 

@@ -40,6 +40,32 @@ static void read_schedule(
     STR_COPY(row->schedule, text);
 }
 
+/* Reads when it runs: by a schedule, or after another entry. The last that was given counts. */
+static void read_times(const struct request *q, struct json_reader *r, const json_t *body,
+    bool has_zone, struct cron_row *row)
+{
+    bool has_schedule = json_object_get(body, "schedule") != NULL,
+         has_after = json_object_get(body, "after") != NULL;
+    const char *schedule = json_opt_str(r, "schedule", CRON_TEXT_MAX - 1, row->schedule);
+    int64_t after = json_opt_i64(r, "after", 1, INT64_MAX, 1);
+    row->after_end =
+        (enum cron_after_end)json_opt_enum(r, "after_end", cron_after_end_names, row->after_end);
+    if (r->rc == 0 && has_schedule && has_after)
+        json_reader_fail(r, "after",
+            "an entry has a schedule, or the times of the entry that it runs after: leave one of "
+            "them out");
+    if (has_after) {
+        const struct cron_entry *other = model_cron(tick_model(q->api->o.tick), after);
+        if (other && row->id == CORE_ID_NONE && !has_zone)
+            STR_COPY(row->zone, other->row.zone);
+        row->after = after;
+        row->schedule[0] = '\0';
+    } else if (has_schedule || row->after == CORE_ID_NONE) {
+        row->after = CORE_ID_NONE;
+        read_schedule(r, schedule, has_zone, row);
+    }
+}
+
 /* Returns ERR_INVALID with the path of the wrong member. *ret_job is borrowed from body, NULL if it
  * has no job; *ret_spec is then unchanged. */
 static int read_entry(struct request *q, const json_t *body, struct cron_row *row,
@@ -52,8 +78,7 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
     json_reader_init(&r, body, "cron", e);
     json_opt_strcpy(&r, "name", row->name, sizeof(row->name), row->name);
     json_opt_strcpy(&r, "zone", row->zone, sizeof(row->zone), row->zone);
-    read_schedule(
-        &r, json_opt_str(&r, "schedule", CRON_TEXT_MAX - 1, row->schedule), has_zone, row);
+    read_times(q, &r, body, has_zone, row);
     row->gap = (enum cron_gap)json_opt_enum(&r, "gap", cron_gap_names, row->gap);
     row->twice = (enum cron_twice)json_opt_enum(&r, "twice", cron_twice_names, row->twice);
     row->overlap =
@@ -62,6 +87,8 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
         (enum cron_catch_up)json_opt_enum(&r, "catch_up", cron_catch_up_names, row->catch_up);
     row->catch_up_max =
         (int32_t)json_opt_i64(&r, "catch_up_max", 1, CRON_CATCH_UP_MAX, row->catch_up_max);
+    json_opt_strcpy(&r, "skip_on", row->skip_on, sizeof(row->skip_on), row->skip_on);
+    json_opt_strcpy(&r, "only_on", row->only_on, sizeof(row->only_on), row->only_on);
     *ret_job = json_opt_object(&r, "job");
     if (r.rc == 0 && !str_is_name(row->name, sizeof(row->name) - 1))
         json_reader_fail(&r, "name", "expected letters, digits, '.', '_' and '-', found %s",
@@ -92,8 +119,10 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
                 ? "the moment to be done by out, or say how long after each submit that is, or at "
                   "what time of the day (--finish-by +8h or 07:00; finish_in_ms, finish_at)"
                 : "the time to begin out");
-    if (strstr(s->texts.env_json, "\"BELAY_CRON_TIME\""))
-        return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");
+    if (strstr(s->texts.env_json, "\"BELAY_CRON_TIME\"") ||
+        strstr(s->texts.env_json, "\"BELAY_CRON_DATE\""))
+        return err_set(
+            e, ERR_INVALID, "spec.env: BELAY_CRON_TIME and BELAY_CRON_DATE are set by belay");
     int rc = api_check_window(q->api, &s->row, e);
     return rc ? rc : api_check_method(q->api, &s->row, e);
 }
@@ -158,9 +187,7 @@ static struct access_object object_of(
     return (struct access_object){.user = row->user, .team = team, .cron = row->id};
 }
 
-/* Reads the entry for a caller who has the right to it; only RIGHT_READ_JOB shows one that was
- * removed. Returns false after an error reply. */
-static bool find(struct request *q, enum right right, struct cron_row *ret_row)
+bool api_find_cron(struct request *q, enum right right, struct cron_row *ret_row)
 {
     struct err e;
     char what[40];
@@ -180,7 +207,7 @@ static bool find(struct request *q, enum right right, struct cron_row *ret_row)
 void api_crons_edit(struct request *q)
 {
     struct cron_row row;
-    if (find(q, RIGHT_CRON_EDIT, &row))
+    if (api_find_cron(q, RIGHT_CRON_EDIT, &row))
         put(q, &row);
 }
 
@@ -188,7 +215,7 @@ static void set_state(struct request *q, enum cron_state to)
 {
     struct cron_row row;
     struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = q->id, .to = to}};
-    if (find(q, RIGHT_CRON, &row))
+    if (api_find_cron(q, RIGHT_CRON, &row))
         tick_post(q->api->o.tick, &ev, api_on_done,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
@@ -213,7 +240,7 @@ void api_crons_run(struct request *q)
     struct cron_row row;
     struct event ev = {.type = EV_CRON_RUN, .cron_run = {.cron = q->id}};
     STR_COPY(ev.cron_run.by, q->caller.user);
-    if (find(q, RIGHT_CRON_RUN, &row))
+    if (api_find_cron(q, RIGHT_CRON_RUN, &row))
         tick_post(q->api->o.tick, &ev, api_on_created,
             deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
@@ -233,7 +260,7 @@ static int add_cron(void *ctx, const struct cron_row *row)
     const struct cron_entry *live = model_cron(tick_model(l->q->api->o.tick), row->id);
     const struct access_object object = object_of(l->q, row, live);
     if (access_may(&l->q->caller, RIGHT_READ_JOB, &object))
-        json_array_append_new(l->list, api_json_cron(row, live));
+        json_array_append_new(l->list, api_json_cron(tick_model(l->q->api->o.tick), row, live));
     return 0;
 }
 
@@ -284,14 +311,16 @@ void api_crons_show(struct request *q)
     struct cron_row row;
     json_t *job;
     struct err e;
-    if (!find(q, RIGHT_READ_JOB, &row))
+    if (!api_find_cron(q, RIGHT_READ_JOB, &row))
         return;
     if (read_job(q, &row, &job, &e) != 0)
         http_reply_err(q->x, &e);
     else
         api_reply_json(q->x, 200,
             json_pack("{s:o,s:o}", "cron",
-                api_json_cron(&row, model_cron(tick_model(q->api->o.tick), row.id)), "job", job));
+                api_json_cron(tick_model(q->api->o.tick), &row,
+                    model_cron(tick_model(q->api->o.tick), row.id)),
+                "job", job));
 }
 
 static int add_run(void *ctx, const struct cron_run_row *row)
@@ -309,7 +338,8 @@ void api_crons_runs(struct request *q)
     int64_t before, limit;
     struct err e;
     if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &before) ||
-        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !find(q, RIGHT_READ_JOB, &row))
+        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) ||
+        !api_find_cron(q, RIGHT_READ_JOB, &row))
         return;
     struct listing l = {.q = q, .list = json_array()};
     if (db_read_cron_runs(q->api->o.reader, q->id, before, (int32_t)limit, add_run, &l, &e) != 0) {
