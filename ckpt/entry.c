@@ -87,11 +87,22 @@ struct entry_times entry_times(const struct manifest_entry *entry)
     return (struct entry_times){{t, t}};
 }
 
+int entry_link(int root_fd, bool resumes, const struct manifest_entry *entry, struct err *e)
+{
+    if (entry->type != MANIFEST_LINK)
+        return 0;
+    if (resumes)
+        unlinkat(root_fd, entry->path, 0);
+    return symlinkat(entry->target, root_fd, entry->path)
+               ? err_errno(e, errno, "create symbolic link '%.300s' of the checkpoint", entry->path)
+               : 0;
+}
+
 int entry_finish(int root_fd, bool resumes, const struct manifest_entry *entry, struct err *e)
 {
     struct entry_times times = entry_times(entry);
 
-    if (resumes && (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD))
+    if (resumes && entry->type == MANIFEST_HARD)
         unlinkat(root_fd, entry->path, 0);
     if (entry->type == MANIFEST_HARD)
         return linkat(root_fd, entry->target, root_fd, entry->path, 0)
@@ -100,8 +111,7 @@ int entry_finish(int root_fd, bool resumes, const struct manifest_entry *entry, 
                    : 0;
     if (open_and_set_xattrs(root_fd, entry, e))
         return e->kind;
-    if ((entry->type == MANIFEST_LINK && symlinkat(entry->target, root_fd, entry->path)) ||
-        (entry->type != MANIFEST_LINK && fchmodat(root_fd, entry->path, (mode_t)entry->mode, 0)) ||
+    if ((entry->type != MANIFEST_LINK && fchmodat(root_fd, entry->path, (mode_t)entry->mode, 0)) ||
         utimensat(root_fd, entry->path, times.v, AT_SYMLINK_NOFOLLOW))
         return err_errno(e, errno, "finish '%.300s' of the checkpoint", entry->path);
     return 0;

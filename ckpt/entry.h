@@ -14,8 +14,12 @@
  * written into place in any order. */
 int entry_make(int root_fd, bool resumes, const struct manifest_entry *entry, struct err *e);
 
-/* Links come after all contents, so that no write can go through one; then modes and times,
- * innermost first. A hard link comes before its file's mode and time, which they share. */
+/* Symbolic links come after all contents, so that no write can go through one; does nothing for
+ * other entries. */
+int entry_link(int root_fd, bool resumes, const struct manifest_entry *entry, struct err *e);
+
+/* Then hard links, modes and times, innermost first. A hard link comes before the mode and the time
+ * of its first name, which they share. */
 int entry_finish(int root_fd, bool resumes, const struct manifest_entry *entry, struct err *e);
 
 int entry_set_xattrs(int fd, const struct manifest_entry *entry, struct err *e);

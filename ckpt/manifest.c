@@ -268,18 +268,18 @@ static int check_parent(const struct manifest *m, size_t i, struct err *e)
     return 0;
 }
 
-/* A hard link comes after its file. */
+/* A hard link comes after the file or symbolic link that it is another name of. */
 static int check_hard(const struct manifest *m, size_t i, struct err *e)
 {
-    const struct manifest_entry *entry = &m->entries[i], *file;
+    const struct manifest_entry *entry = &m->entries[i], *first;
 
     if (entry->type != MANIFEST_HARD)
         return 0;
-    file = bsearch(entry->target, m->entries, i, sizeof(m->entries[0]), compare_path);
-    if (!file || file->type != MANIFEST_FILE)
+    first = bsearch(entry->target, m->entries, i, sizeof(m->entries[0]), compare_path);
+    if (!first || (first->type != MANIFEST_FILE && first->type != MANIFEST_LINK))
         return err_set(e, ERR_CORRUPT,
-            "'%.200s' is a hard link to '%.200s', which is not an earlier file", entry->path,
-            entry->target);
+            "'%.200s' is a hard link to '%.200s', which is not an earlier file or symbolic link",
+            entry->path, entry->target);
     return 0;
 }
 

@@ -21,9 +21,9 @@
  *     {"sha256":"<hex>","size":12288,"stored":12288}
  *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}
  * All up to "entries":[ is one line; without "progress" it is unknown. "hard" is another name of
- * the inode of a file that comes before it; "data" says where in a sparse file its content is (in
- * order, not overlapping; the rest are holes); "xattrs" are in the order of their names, their
- * values in hex. Version 1, which is still read, has none of the three, and is one line.
+ * the inode of a file or link that comes before it; "data" says where in a sparse file its content
+ * is (in order, not overlapping; the rest are holes); "xattrs" are in the order of their names,
+ * their values in hex. Version 1, which is still read, has none of the three, and is one line.
  *
  * Version 6 is written if there are packs. It has chunks of a second form, and a third list:
  *     {"pack":1,"at":8192,"size":512,"sha256":"<hex>"}, ...
@@ -91,7 +91,7 @@ struct manifest_extra {
 
 struct manifest_entry {
     const char *path;             /* relative, UTF-8 */
-    const char *target;           /* of a link; of a hard link the path of the file; else NULL */
+    const char *target;           /* of a link; of a hard link its first name; else NULL */
     struct manifest_extra *extra; /* NULL if none */
     int64_t mtime_ns;             /* since 1970; 0 for a hard link */
     int64_t size;                 /* of a file, holes included, else 0 */
@@ -167,8 +167,8 @@ int manifest_check_path(const char *path, struct err *e);
 void manifest_cut(struct manifest *m);
 
 /* Sets the offsets and checks what a reader relies on: order and uniqueness of paths, every path
- * safe and its parent a directory entry, a hard link's target a file before it, limits, the chunks'
- * sizes adding up to the files'. ERR_CORRUPT. */
+ * safe and its parent a directory entry, a hard link's target a file or link before it, limits, the
+ * chunks' sizes adding up to the files'. ERR_CORRUPT. */
 int manifest_lay_out(struct manifest *m, struct err *e);
 
 int64_t manifest_bytes(const struct manifest *m); /* of content */

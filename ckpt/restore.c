@@ -326,6 +326,8 @@ static int build_tree(struct restore *r, struct err *e)
         rc = r->whole[i] ? 0 : entry_make(r->root_fd, r->resumes, &m->entries[i], e);
     if (!rc)
         rc = restore_objects(r, e);
+    for (size_t i = 0; !rc && i < m->n_entries; i++)
+        rc = entry_link(r->root_fd, r->resumes, &m->entries[i], e);
     for (size_t i = m->n_entries; !rc && i > 0; i--)
         rc = r->whole[i - 1] ? 0 : entry_finish(r->root_fd, r->resumes, &m->entries[i - 1], e);
     free(r->whole);

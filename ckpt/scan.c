@@ -597,17 +597,22 @@ static void sort_entries(struct manifest *m, struct scan *s, uint32_t *order)
     permute(m, s, order);
 }
 
-/* The first name of a file remains the file, the others become hard links. */
+/* The first name of a file or symbolic link remains, the others become hard links to it. All
+ * symbolic links are compared: their entries have no place for a mark. */
 static void link_names(struct manifest *m, struct scan *s, uint32_t *order)
 {
     struct order o = {.m = m, .scan = s};
     size_t n = 0;
 
-    for (uint32_t i = 0; i < m->n_entries; i++)
-        if (m->entries[i].type == MANIFEST_FILE && m->entries[i].target) {
-            m->entries[i].target = NULL;
-            order[n++] = i;
-        }
+    for (uint32_t i = 0; i < m->n_entries; i++) {
+        struct manifest_entry *entry = &m->entries[i];
+
+        if (!entry->target)
+            continue;
+        if (entry->type == MANIFEST_FILE)
+            entry->target = NULL;
+        order[n++] = i;
+    }
     qsort_r(order, n, sizeof(order[0]), by_inode, &o);
     for (size_t i = 1, first = 0; i < n; i++) {
         const struct scan_stamp *a = &s->stamps[order[first]], *b = &s->stamps[order[i]];

@@ -26,10 +26,11 @@ struct scan {
 int64_t scan_stamp_ns(const struct timespec *t);
 
 /* Reads the tree below the directory root_fd into m, which must have no entries yet, in order. Does
- * not read contents or follow symbolic links. The first name of a file is the file, the others are
- * hard links to it; holes of 64 KiB and more, and user attributes, go to its extra. ERR_UNSUPPORTED
- * naming what cannot be saved (scan_check_owner included); ERR_UNAVAILABLE if the tree changes
- * under the scan; ERR_INVALID over CKPT_FILES_MAX or a limit of the manifest. */
+ * not read contents or follow symbolic links. The first name of a file or link is the
+ * file or link, the others are hard links to it; holes of 64 KiB and more, and user attributes, go
+ * to its extra. ERR_UNSUPPORTED naming what cannot be saved (scan_check_owner included);
+ * ERR_UNAVAILABLE if the tree changes under the scan; ERR_INVALID over CKPT_FILES_MAX or a limit of
+ * the manifest. */
 int scan_tree(int root_fd, struct manifest *m, struct scan *ret, struct err *e);
 
 /* As scan_tree, but calls fn with the bytes of each file that has one name, in any order.

@@ -336,6 +336,29 @@ static struct stat look(const char *dir, const char *name)
     return st;
 }
 
+static void names_of_one_link_are_names_of_one_link_again(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_stats stats;
+    struct err e;
+
+    make_dir(s->tree, "d");
+    assert_int_equal(symlink("nowhere", path_in(s->tree, "d/m")), 0);
+    /* before and after the first name's directory, and one of another link */
+    assert_int_equal(link(path_in(s->tree, "d/m"), path_in(s->tree, "a")), 0);
+    assert_int_equal(link(path_in(s->tree, "d/m"), path_in(s->tree, "z")), 0);
+    assert_int_equal(symlink("nowhere", path_in(s->tree, "other")), 0);
+    stats = save(s, 1, 1);
+    assert_int_equal(stats.files, 0);
+    restore(s, 2);
+    assert_same_tree(s->tree, s->out);
+    assert_int_equal(look(s->out, "a").st_nlink, 3);
+    assert_int_equal(look(s->out, "a").st_ino, look(s->out, "d/m").st_ino);
+    assert_int_equal(look(s->out, "a").st_ino, look(s->out, "z").st_ino);
+    assert_int_equal(look(s->out, "other").st_nlink, 1);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
+}
+
 static void names_of_one_file_are_names_of_one_file_again(void **state)
 {
     struct scratch *s = *state;
@@ -640,6 +663,7 @@ int main(void)
         TEST(a_file_is_opened_without_following_links),
         TEST(a_link_out_of_the_directory_is_kept_as_a_link),
         TEST(names_of_one_file_are_names_of_one_file_again),
+        TEST(names_of_one_link_are_names_of_one_link_again),
         TEST(user_attributes_come_back),
         TEST(holes_stay_holes_and_are_not_stored),
         TEST(a_file_of_very_many_holes_is_saved_with_fewer),

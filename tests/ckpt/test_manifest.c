@@ -253,7 +253,8 @@ static void an_unsafe_or_impossible_tree_is_refused(void **state)
         HARD_("a", "b") NEXT FILE_("b", "0"),
         HARD_("a", "a"),
         DIR_("a") NEXT HARD_("b", "a"),
-        LINK_("a") NEXT HARD_("b", "a"),
+        LINK_("a") NEXT HARD_("b", "a") NEXT HARD_("c", "b"),
+        LINK_("a") NEXT HARD_("b", "/etc"),
         FILE_("a", "0") NEXT HARD_("b", "a") NEXT HARD_("c", "b"),
         "{\"path\":\"b\",\"type\":\"hard\"}",
         "{\"path\":\"b\",\"type\":\"hard\",\"target\":\"\"}",
@@ -298,6 +299,7 @@ static void an_unsafe_or_impossible_tree_is_refused(void **state)
     OK(parse_with(XATTRS_("{}"), "", &e));
     OK(parse_with(XATTRS_("{\"user.a\":\"\",\"user.b\":\"00ff\"}"), "", &e));
     OK(parse_with(FILE_("a", "0") NEXT HARD_("b", "a") NEXT HARD_("c", "a"), "", &e));
+    OK(parse_with(LINK_("a") NEXT HARD_("b", "a") NEXT HARD_("c", "a"), "", &e));
     OK(parse_with(DIR_("a") NEXT DIR_("a-b") NEXT FILE_("a-b/x", "3") NEXT FILE_("a/...", "0")
                       NEXT LINK_("a/l"),
         CHUNK_("3", "3"), &e));

@@ -35,6 +35,7 @@ static void make_state(struct scratch *s, int64_t number)
 {
     make_tree(s->tree, number);
     write_random(s->tree, "large", LARGE_BYTES, (uint64_t)number);
+    assert_int_equal(link(path_in(s->tree, "link"), path_in(s->tree, "sub/again")), 0);
     write_text(s->tree, "locked", "nobody writes here");
     assert_int_equal(chmod(path_in(s->tree, "locked"), 0400), 0);
 }
@@ -49,6 +50,7 @@ static struct ckpt_restored restore_near(struct scratch *s, const char *nearby)
 {
     const struct ckpt_restore_with with = {.nearby = {"/nowhere", nearby}};
     struct ckpt_restored r;
+    struct stat st;
     struct err e;
 
     OK(ckpt_restore_with(&s->job, 2, s->out, &with, NULL, &r, &e));
@@ -57,6 +59,8 @@ static struct ckpt_restored restore_near(struct scratch *s, const char *nearby)
     assert_same_tree(s->tree, s->out);
     assert_false(fs_exists(beside(s, ".restoring")));
     assert_false(fs_exists(beside(s, ".restores")));
+    assert_int_equal(lstat(path_in(s->out, "sub/again"), &st), 0);
+    assert_int_equal(st.st_nlink, 2);
     return r;
 }
 
