@@ -392,14 +392,46 @@ static void log_files(const struct open_files *f)
         log_i("nodes", f->nodes), log_i("outgoing", f->outgoing));
 }
 
-int daemon_start(uv_loop_t *loop, const struct config *config, const struct open_files *files,
-    struct daemon **ret_daemon, struct err *e)
+/* Parts that have copies of what may change. */
+static void on_reloaded(void *ctx)
+{
+    struct daemon *d = ctx;
+    const struct config *c = d->config;
+    archiver_set_ages(d->archiver, c->retention.logs_ms, c->retention.disk_ms);
+    logs_set_limits(&d->logs, &(struct log_limits){.job_bytes = c->log_job_bytes,
+                                  .user_day_bytes = c->log_user_day_bytes});
+    workdirs_set_limit(d->workdirs, c->workdir_user_bytes);
+    api_reconfigure(d->api);
+}
+
+static void make_reload(struct daemon *d, struct config *config, const struct config_file *file)
+{
+    d->reload = reload_create(&(struct reload_options){.config = config,
+        .file = file,
+        .tick = d->tick,
+        .pools = d->pools,
+        .applied = on_reloaded,
+        .ctx = d});
+    api_set_reload(d->api, d->reload);
+}
+
+void daemon_reload(struct daemon *d, void (*done)(void *ctx), void *ctx)
+{
+    if (d->stopping)
+        done(ctx);
+    else
+        reload_by_signal(d->reload, done, ctx);
+}
+
+int daemon_start(uv_loop_t *loop, struct config *config, const struct config_file *file,
+    const struct open_files *files, struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d;
     struct err why;
     int rc = build(loop, config, NULL, files, &d, e);
     if (rc != 0)
         return rc;
+    make_reload(d, config, file);
     log_files(files);
     log_audit_head(d);
     if (d->has_new_keys)
@@ -539,6 +571,7 @@ void daemon_destroy(struct daemon *d)
     db_reader_close(d->reader);
     planner_destroy(d->planner);
     model_destroy(d->model);
+    reload_destroy(d->reload);
     zones_deinit(&d->zones);
     free(d->windows);
     free(d->budgets);

@@ -19,6 +19,7 @@
 #include "scheduler/notify/notifier.h"
 #include "scheduler/oidc/oidc.h"
 #include "scheduler/pools.h"
+#include "scheduler/reload.h"
 #include "scheduler/retention.h"
 #include "scheduler/secrets/key_file.h"
 #include "scheduler/secrets/reseal.h"
@@ -66,6 +67,7 @@ struct daemon {
     struct pools *pools;
     struct logs logs;
     struct workdirs *workdirs;
+    struct reload *reload; /* NULL in a check */
     struct retention *retention;
     struct archiver *archiver;
     struct ca *ca;

@@ -19,9 +19,11 @@
 struct program {
     uv_loop_t loop;
     struct config config;
+    struct config_file file;
     struct open_files files;
     struct daemon *daemon;
     struct uv_signals *signals;
+    uv_signal_t hangup;
     struct timers *timers;
     struct service_manager *manager;
 };
@@ -61,15 +63,14 @@ static int read_arguments(int argc, const char **argv, struct arguments *a)
     return rc < -1 ? -1 : 0;
 }
 
-static int read_config(const struct arguments *a, struct config *config, struct err *e)
+static int read_config(const struct arguments *a, struct program *p, struct err *e)
 {
-    struct buf text = {0};
-    int rc = a->config ? fs_read(a->config, YAML_BYTES_MAX, &text, e) : 0;
-    if (rc == 0)
-        rc = config_parse(
-            a->config ? a->config : "(defaults)", buf_str(&text), text.len, a->state, config, e);
-    buf_deinit(&text);
-    return rc;
+    struct config_file *f = &p->file;
+    *f = (struct config_file){.path = a->config, .state = a->state};
+    int rc = a->config ? fs_read(a->config, YAML_BYTES_MAX, &f->text, e) : 0;
+    return rc != 0 ? rc
+                   : config_parse(a->config ? a->config : "(defaults)", buf_str(&f->text),
+                         f->text.len, a->state, &p->config, e);
 }
 
 static void on_stopped(void *ctx)
@@ -86,6 +87,20 @@ static void on_signal(void *ctx, int signum)
     daemon_stop(p->daemon, on_stopped, p);
 }
 
+static void on_reloaded(void *ctx)
+{
+    struct program *p = ctx;
+    service_manager_reloaded(p->manager);
+}
+
+static void on_hangup(uv_signal_t *h, int signum)
+{
+    struct program *p = h->data;
+    (void)signum;
+    service_manager_reloading(p->manager);
+    daemon_reload(p->daemon, on_reloaded, p);
+}
+
 static int run(struct program *p, struct err *e)
 {
     int rc = open_files_raise(&p->files, e);
@@ -95,12 +110,16 @@ static int run(struct program *p, struct err *e)
     p->timers = uv_timers_create(&p->loop);
     rc = service_manager_open(p->timers, &p->manager, e); /* before anything runs a program */
     if (rc == 0)
-        rc = daemon_start(&p->loop, &p->config, &p->files, &p->daemon, e);
+        rc = daemon_start(&p->loop, &p->config, &p->file, &p->files, &p->daemon, e);
     if (rc == 0) {
         p->signals = uv_signals_create(&p->loop, on_signal, p);
+        p->hangup.data = p;
+        uv_signal_init(&p->loop, &p->hangup);
+        uv_signal_start(&p->hangup, on_hangup, SIGHUP);
         service_manager_ready(p->manager);
         uv_run(&p->loop, UV_RUN_DEFAULT);
         uv_signals_destroy(p->signals);
+        uv_close((uv_handle_t *)&p->hangup, NULL);
         daemon_destroy(p->daemon);
     }
     service_manager_close(p->manager);
@@ -154,7 +173,7 @@ int main(int argc, char **argv)
         status = 2;
     } else if (a.version) {
         printf("belayd %s\n", BELAY_VERSION);
-    } else if (read_config(&a, &p.config, &e) != 0) {
+    } else if (read_config(&a, &p, &e) != 0) {
         fprintf(stderr, "belayd: %s\n", e.text);
         status = 2;
     } else if (a.check && check(&p, &e) != 0) {
@@ -167,6 +186,7 @@ int main(int argc, char **argv)
         status = 1;
     }
     config_deinit(&p.config);
+    buf_deinit(&p.file.text);
     free(a.config);
     free(a.state);
     free(a.level);

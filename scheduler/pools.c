@@ -105,6 +105,11 @@ const struct config *pools_in_force(const struct pools *p)
     return p->is_applied ? &p->applied : p->o.config;
 }
 
+bool pools_are_applied(const struct pools *p)
+{
+    return p->is_applied;
+}
+
 const struct config_pool *pools_find(const struct pools *p, const char *name)
 {
     return config_pool_find(pools_in_force(p), name);

@@ -43,6 +43,8 @@ void pools_post(struct pools *p);
 /* The pools in force; borrowed until the next application. */
 const struct config *pools_in_force(const struct pools *p);
 
+/* Whether they are those of a command. */
+bool pools_are_applied(const struct pools *p);
 /* The pool with this name, borrowed, or NULL. */
 const struct config_pool *pools_find(const struct pools *p, const char *name);
 /* Nodes of a pool that the model has; instances without a node do not count. */

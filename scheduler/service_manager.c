@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -116,6 +117,22 @@ void service_manager_stopping(struct service_manager *s)
 {
     if (s)
         report(s, "STOPPING=1");
+}
+
+void service_manager_reloading(struct service_manager *s)
+{
+    char state[80];
+    if (!s)
+        return;
+    snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%lld",
+        (long long)clock_mono(s->timers->clock).ms * 1000);
+    report(s, state);
+}
+
+void service_manager_reloaded(struct service_manager *s)
+{
+    if (s)
+        report(s, "READY=1");
 }
 
 void service_manager_close(struct service_manager *s)

@@ -19,9 +19,12 @@ struct service_manager;
  * do not report in its name. Returns NULL if no manager asks for reports. timers must outlive it.
  * ERR_CONFIG: a variable has no valid value. */
 int service_manager_open(struct timers *timers, struct service_manager **ret, struct err *e);
-/* Both do nothing with NULL. A datagram that cannot be sent is logged once. */
+/* These do nothing with NULL. A datagram that cannot be sent is logged once. */
 void service_manager_ready(struct service_manager *s); /* also starts the watchdog's reports */
 void service_manager_stopping(struct service_manager *s);
+/* The configuration is being read again, and was. */
+void service_manager_reloading(struct service_manager *s);
+void service_manager_reloaded(struct service_manager *s);
 void service_manager_close(struct service_manager *s);
 
 #endif

@@ -136,7 +136,7 @@ static int64_t blocks_of(int64_t size)
 /* Checks the user's limit for one more file of n bytes. */
 static int check_space(struct task *t, size_t n)
 {
-    int64_t most = t->w->o.user_bytes;
+    int64_t most = __atomic_load_n(&t->w->o.user_bytes, __ATOMIC_RELAXED);
     char limit[32];
     if (most == 0 || *used_by(t, t->user) + blocks_of((int64_t)n) <= most)
         return 0;
@@ -615,6 +615,12 @@ struct workdirs *workdirs_create(const struct workdirs_options *o)
     timer_start(o->timers, &w->check_timer, 0);
     post(w, task_create(w, CLEAR));
     return w;
+}
+
+/* A task on the thread may read it at this moment. */
+void workdirs_set_limit(struct workdirs *w, int64_t user_bytes)
+{
+    __atomic_store_n(&w->o.user_bytes, user_bytes, __ATOMIC_RELAXED);
 }
 
 void workdirs_destroy(struct workdirs *w)

@@ -40,6 +40,8 @@ struct workdirs_options {
 };
 
 struct workdirs *workdirs_create(const struct workdirs_options *o);
+/* Another limit, from the next file on. */
+void workdirs_set_limit(struct workdirs *w, int64_t user_bytes);
 /* Waiting callers get ERR_UNAVAILABLE, inside this call. The task on the thread ends by itself: run
  * the loop afterwards. w may be NULL. */
 void workdirs_destroy(struct workdirs *w);

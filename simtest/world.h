@@ -24,6 +24,7 @@
 #include "base/wire/wire.h"
 #include "cloud/driver.h"
 #include "db/db.h"
+#include "scheduler/core/model/settings.h"
 #include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/cleaner.h"
 #include "scheduler/engine/outbox.h"

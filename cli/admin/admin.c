@@ -5,6 +5,7 @@
 #include "cli/admin/audit_log.h"
 #include "cli/admin/backup.h"
 #include "cli/admin/doctor.h"
+#include "cli/admin/reload.h"
 #include "cli/admin/restore.h"
 
 #include "base/mem.h"
@@ -20,7 +21,8 @@ enum {
     VAL_KEY_FILE,
     VAL_SINCE,
     VAL_HEAD,
-    VAL_NO_FENCE
+    VAL_NO_FENCE,
+    VAL_DRY_RUN
 };
 
 #define BIT(val) (1U << (val))
@@ -40,6 +42,7 @@ static const struct action actions[] = {
     {"verify", "FILE", false, SEALS, admin_verify},
     {"restore", "FILE", false, BIT(VAL_STATE) | BIT(VAL_NO_FENCE) | SEALS, admin_restore},
     {"audit-log", "verify", true, BIT(VAL_SINCE) | BIT(VAL_HEAD), admin_audit_log},
+    {"reload", NULL, true, BIT(VAL_DRY_RUN), admin_reload},
     {"log-level", "LEVEL", false, 0, admin_log_level},
     {"doctor", NULL, true, BIT(VAL_STATE), admin_doctor},
 };
@@ -70,6 +73,8 @@ static const struct poptOption options[] = {
         "restore: do not mark the checkpoint store; only if no other belayd of the cluster can "
         "come back",
         NULL},
+    {"dry-run", 0, POPT_ARG_NONE, NULL, VAL_DRY_RUN,
+        "reload: print the changes without making them", NULL},
     POPT_TABLEEND,
 };
 
@@ -84,8 +89,8 @@ static int on_option(void *ctx, int val, const char *arg)
     char **const texts[] = {NULL, &g->o.state, &g->o.config, &g->o.passphrase_file,
         &g->o.encrypt_to, &g->o.key_file, &g->o.since, &g->o.head};
     g->vals |= BIT(val);
-    if (val == VAL_NO_FENCE) {
-        g->o.no_fence = true;
+    if (val == VAL_NO_FENCE || val == VAL_DRY_RUN) {
+        *(val == VAL_DRY_RUN ? &g->o.dry_run : &g->o.no_fence) = true;
         return CLI_OK;
     }
     free(*texts[val]);
@@ -163,12 +168,14 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_admin = {"admin",
-    "[OPTION...] backup|verify|restore FILE | audit-log [verify] | log-level LEVEL | doctor",
-    "back up belayd's state, verify and restore a backup; read and verify the audit log; look for "
-    "faults",
+    "[OPTION...] backup|verify|restore FILE | audit-log [verify] | reload | log-level LEVEL | "
+    "doctor",
+    "back up belayd's state, verify and restore a backup; read and verify the audit log; have "
+    "belayd read its configuration again; look for faults",
     run, options, false,
     .examples = "belay admin backup /backup\n"
                 "belay admin verify /backup/belay-20261127T230000Z.tar\n"
                 "belay admin restore --state /var/lib/belay /backup/belay-20261127T230000Z.tar\n"
                 "belay admin audit-log verify\n"
+                "belay admin reload --dry-run\n"
                 "belay admin doctor\n"};

@@ -10,7 +10,7 @@
 struct admin_options {
     /* texts of the command line; NULL = not given */
     char *state, *config, *passphrase_file, *encrypt_to, *key_file, *since, *head;
-    bool json, no_fence;
+    bool json, no_fence, dry_run;
 };
 
 #endif

@@ -94,6 +94,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/secrets/remove", NEED_USER, api_secrets_remove, RIGHT_SECRETS},
     {"GET", "/api/v1/admin/audit-log", NEED_USER, api_audit_log, RIGHT_ADMIN},
     {"GET", "/api/v1/admin/audit-log/verify", NEED_USER, api_audit_log_verify, RIGHT_ADMIN},
+    {"POST", "/api/v1/admin/reload", NEED_USER, api_reload, RIGHT_ADMIN},
     {"POST", "/api/v1/admin/log-level", NEED_USER, api_log_level, RIGHT_ADMIN},
     {"GET", "/api/v1/version", NEED_USER, api_version, RIGHT_READ},
     {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi, RIGHT_READ},
@@ -498,6 +499,20 @@ static bool volumes_pool(void *ctx, size_t i, struct volumes_pool *ret_pool)
     return true;
 }
 
+void api_set_reload(struct api *a, struct reload *r)
+{
+    a->reload = r;
+}
+
+void api_reconfigure(struct api *a)
+{
+    const struct config *c = a->o.config;
+    a->rates.per_second = c->access.requests_per_second;
+    a->rates.burst = c->access.requests_burst;
+    log_quota_set_limits(
+        a->stored, &(struct log_limits){.user_day_bytes = c->store_user_day_bytes});
+}
+
 struct api *api_create(const struct api_options *o)
 {
     struct api *a = mem_alloc(sizeof(*a));
@@ -506,12 +521,10 @@ struct api *api_create(const struct api_options *o)
     a->read_pool = read_pool_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){
         .pool = volumes_pool, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
-    a->stored =
-        log_quota_create(&(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
+    a->stored = log_quota_create(&(struct log_limits){0});
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
-    a->rates = (struct rates){.per_second = o->config->access.requests_per_second,
-        .burst = o->config->access.requests_burst};
+    api_reconfigure(a);
     a->login_rates = (struct rates){.per_second = LOGINS_PER_S, .burst = LOGINS_BURST};
     sign_in_load_teams(a);
     turns_init(&a->turns, o->timers, request_commit, a);

@@ -21,6 +21,8 @@
 #include "scheduler/engine/tick.h"
 
 /* Dependencies of the API; all borrowed. */
+struct reload;
+
 struct api_options {
     struct tick *tick;
     struct agent_sync *agent_sync;
@@ -64,6 +66,10 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
 void api_identify(void *ctx, struct http_exchange *x, const struct http_server_request *r,
     struct http_identity *ret);
 
+/* The configuration can be read again; borrowed. */
+void api_set_reload(struct api *a, struct reload *r);
+/* Takes values of the configuration that were changed. */
+void api_reconfigure(struct api *a);
 /* Adds a listener's figures to /metrics; borrowed until it has stopped, after which no request
  * arrives. */
 void api_add_listener(struct api *a, const struct http_server *s);

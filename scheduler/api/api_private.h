@@ -53,6 +53,7 @@ struct audit_limit {
 struct api {
     struct api_options o;
     char server_url[256];
+    struct reload *reload; /* NULL in tests */
     bool shutting_down;
     bool auditing; /* an audit runs; one at a time, because it queries the providers */
     struct list deferred_replies;
@@ -377,6 +378,7 @@ void api_secrets_remove(struct request *q);
 void api_audit_log(struct request *q); /* api/audit_log.c */
 void api_audit_log_verify(struct request *q);
 void api_log_level(struct request *q);
+void api_reload(struct request *q);
 void api_version(struct request *q);
 void api_openapi(struct request *q);
 /* Returns the OpenAPI document: the embedded text with the options of jobs that are only stored.

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "db/audit_log.h"
 #include "scheduler/audit_head.h"
+#include "scheduler/reload.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,45 @@ void api_audit_log_verify(struct request *q)
             "audit.head of the state directory has no valid head: it was changed, or was made with "
             "another ca.key");
     read_log(q, verify_read, mem_dup(&g, sizeof(g)), free);
+}
+
+/* ---- the configuration ---- */
+
+struct reload_request {
+    struct deferred_reply *deferred;
+    bool dry_run;
+};
+
+static void on_reloaded(void *ctx, const struct err *e, const json_t *changes)
+{
+    struct reload_request *y = ctx;
+    struct http_exchange *x = deferred_reply_take(y->deferred);
+    if (x && e)
+        http_reply_err(x, e);
+    else if (x)
+        api_reply_json(x, 200,
+            json_pack("{s:b,s:O}", "applied", (int)!y->dry_run, "changes", (json_t *)changes));
+    free(y);
+}
+
+void api_reload(struct request *q)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = api_body(q, API_UNAUTHENTICATED_BODY_MAX);
+    if (!body)
+        return;
+    json_reader_init(&r, body, "body", &e);
+    bool dry_run = json_opt_bool(&r, "dry_run", false);
+    if (json_reader_finish(&r) != 0) {
+        http_reply_err(q->x, &e);
+    } else {
+        struct reload_request *y = mem_alloc(sizeof(*y));
+        y->dry_run = dry_run;
+        y->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        reload_run(q->api->reload, dry_run, on_reloaded, y);
+    }
+    json_decref(body);
 }
 
 /* ---- the log's level ---- */

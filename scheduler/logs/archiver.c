@@ -295,6 +295,12 @@ struct archiver *archiver_create(const struct archiver_options *o)
     return a;
 }
 
+void archiver_set_ages(struct archiver *a, int64_t keep_ms, int64_t disk_ms)
+{
+    a->o.keep_ms = keep_ms;
+    a->o.disk_ms = disk_ms;
+}
+
 void archiver_start(struct archiver *a)
 {
     timer_start(a->o.timers, &a->timer, FIRST_MS);

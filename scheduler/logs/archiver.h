@@ -34,6 +34,8 @@ struct archiver_options {
 };
 
 struct archiver *archiver_create(const struct archiver_options *o);
+/* Other ages, from the next look on. */
+void archiver_set_ages(struct archiver *a, int64_t keep_ms, int64_t disk_ms);
 /* Begins to look for old output. */
 void archiver_start(struct archiver *a);
 /* Whether the output of this job is in the store. */

@@ -65,6 +65,11 @@ void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut
     l->cut = cut;
 }
 
+void logs_set_limits(struct logs *l, const struct log_limits *limits)
+{
+    log_quota_set_limits(l->quota, limits);
+}
+
 /* ---- awaited output ---- */
 
 static void awaited_free(struct awaited *a)

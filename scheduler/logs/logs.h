@@ -68,6 +68,8 @@ int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *t
     logs_over_fn over, void *ctx, struct err *e);
 /* cut is called with over's ctx. */
 void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut);
+/* Other limits, after logs_limit. */
+void logs_set_limits(struct logs *l, const struct log_limits *limits);
 /* db_path: the database, for who owns which output; wait_ms: how long agents keep output while the
  * disk is almost full (logs/disk.h). Before it, agents keep output for as long as that lasts. */
 void logs_share_disk(struct logs *l, const char *db_path, int64_t wait_ms);

@@ -207,6 +207,11 @@ const char *log_quota_user(const struct log_quota *q, int64_t job)
     return j && j->user ? j->user->name : NULL;
 }
 
+void log_quota_set_limits(struct log_quota *q, const struct log_limits *limits)
+{
+    q->limits = *limits;
+}
+
 const struct log_limits *log_quota_limits(const struct log_quota *q)
 {
     return &q->limits;

@@ -45,5 +45,7 @@ const char *log_quota_user(const struct log_quota *q, int64_t job);
 int64_t log_quota_count(const char *dir);
 
 const struct log_limits *log_quota_limits(const struct log_quota *q);
+/* What is counted stays. */
+void log_quota_set_limits(struct log_quota *q, const struct log_limits *limits);
 
 #endif

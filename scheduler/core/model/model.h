@@ -560,17 +560,6 @@ struct model_options {
         const char *job_json, struct job_row *ret_job, struct job_texts *ret_texts, struct err *e);
 };
 
-/* Those that may change while the model lives (EV_SETTINGS). */
-struct model_settings {
-    int32_t no_progress_max;
-    struct node_failures_options node_failures;
-    int64_t retention_ms;
-    const struct retry_options *retries; /* both borrowed until the next ones */
-    /* With the same QOS and the same weights of resources. The former one is still there. NULL: as
-     * it is. */
-    const struct queue_policy *policy;
-};
-
 struct model;
 
 struct model *model_create(const struct model_options *o);

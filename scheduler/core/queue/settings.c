@@ -9,6 +9,7 @@
  */
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/model_access.h"
+#include "scheduler/core/model/settings.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/shares.h"

@@ -4,6 +4,7 @@
  * soon as they may. lab.c checks after each placement that no limit is exceeded.
  */
 #include "base/str.h"
+#include "scheduler/core/model/settings.h"
 #include "scheduler/core/queue/queue.h"
 #include "tests/core/lab.h"
 
