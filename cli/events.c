@@ -56,6 +56,7 @@ const struct event_name event_names[] = {
     {"not-told", "notice not sent"},
     /* of budgets, nodes and machines */
     {"budget", "budget"},
+    {"base-load", "base load"},
     {"joined", "node joined"},
     {"lost", "node lost"},
     {"returned", "node back"},

@@ -33,6 +33,20 @@ static const struct list_column columns[] = {
     {NULL, NULL, COLUMN_TEXT},
 };
 
+/* If a pool keeps machines without demand: `keeps` and `next` are of add_kept(). */
+static const struct list_column kept_columns[] = {
+    {"POOL", "name", COLUMN_TEXT},
+    {"KIND", "kind", COLUMN_TEXT},
+    {"PROVIDER", "provider", COLUMN_TEXT},
+    {"REGION", "region", COLUMN_TEXT},
+    {"MAX NODES", "max_nodes", COLUMN_INT},
+    {"KEEPS", "keeps", COLUMN_TEXT},
+    {"NEXT", "next", COLUMN_TEXT},
+    {"IDLE TIMEOUT", "idle_timeout_ms", COLUMN_DURATION},
+    {"PRICE/H", "uusd_per_hour", COLUMN_USD_H},
+    {NULL, NULL, COLUMN_TEXT},
+};
+
 static const struct list_column instance_columns[] = {
     {"INSTANCE", "id", COLUMN_INT},
     {"PROVIDER'S ID", "provider_id", COLUMN_TEXT},
@@ -72,12 +86,92 @@ static void print_value(const json_t *v)
         json_array_foreach(v, i, item)
             printf("%s%s", i ? ", " : "", cli_string(item) ? cli_string(item) : "");
         printf("]");
+    } else if (json_is_object(v)) {
+        char shown[CLI_NAME_MAX];
+        const char *key, *sep = "";
+        json_t *of;
+        printf("{");
+        json_object_foreach((json_t *)v, key, of)
+        {
+            printf("%s%s: ", sep, cli_name(key, shown));
+            print_value(of);
+            sep = ", ";
+        }
+        printf("}");
     } else {
         printf("(none)");
     }
 }
 
 /* ---- show ---- */
+
+static void print_kept(const json_t *b, const char *min, const char *warm, const char *window)
+{
+    int64_t n = cli_int(b, min, 0), idle = cli_int(b, warm, 0);
+    const char *name = cli_string(json_object_get(b, window));
+    printf("at least %lld node%s, %lld without a job (%s%s)", (long long)n, n == 1 ? "" : "s",
+        (long long)idle, name ? "window " : "outside of windows", name ? name : "");
+}
+
+static void print_base_load(const json_t *b)
+{
+    const char *next = cli_string(json_object_get(b, "next_at")),
+               *from = cli_string(json_object_get(b, "launches_from"));
+    char mem[CLI_LOCAL_MAX];
+    if (!json_is_object(b))
+        return;
+    printf("  keeps now: ");
+    print_kept(b, "min_nodes", "warm_nodes", "window");
+    if (next) {
+        printf("\n  from %s: ", cli_when(b, "next_at", mem));
+        print_kept(b, "next_min_nodes", "next_warm_nodes", "next_window");
+    }
+    if (from)
+        printf("; launches for it begin at %s", cli_when(b, "launches_from", mem));
+    printf("\n");
+}
+
+static json_t *kept_words(const json_t *b, const char *min, const char *warm, const char *at)
+{
+    char out[96], mem[CLI_LOCAL_MAX];
+    snprintf(out, sizeof(out), "%lld, %lld idle%s%s", (long long)cli_int(b, min, 0),
+        (long long)cli_int(b, warm, 0), at ? " at " : "", at ? cli_when(b, at, mem) : "");
+    return json_string(out);
+}
+
+/* For the table of pools. True if any pool keeps machines. */
+static bool add_kept(const json_t *pools)
+{
+    bool any = false;
+    size_t i;
+    json_t *p;
+    json_array_foreach(pools, i, p)
+    {
+        const json_t *b = json_object_get(p, "base_load");
+        if (!json_is_object(b))
+            continue;
+        any = true;
+        json_object_set_new(p, "keeps", kept_words(b, "min_nodes", "warm_nodes", NULL));
+        if (cli_string(json_object_get(b, "next_at")))
+            json_object_set_new(
+                p, "next", kept_words(b, "next_min_nodes", "next_warm_nodes", "next_at"));
+    }
+    return any;
+}
+
+static int list(const struct cli_args *a)
+{
+    json_t *v = cli_get("/api/v1/pools");
+    const json_t *pools = json_object_get(v, "pools");
+    bool is_table = !a->json && (!a->output || str_eq(a->output, "wide"));
+    if (!v)
+        return CLI_FAILED;
+    int rc = list_output(a, v, "pools", is_table && add_kept(pools) ? kept_columns : columns);
+    if (!a->json && json_array_size(pools) == 0)
+        cli_print_empty("no pools");
+    json_decref(v);
+    return rc;
+}
 
 static void print_limit(const char *what, const json_t *limit, bool usd)
 {
@@ -154,6 +248,7 @@ static void print_pool(const json_t *p)
     }
     if (json_is_object(json_object_get(p, "limits")))
         print_limits("in use", json_object_get(p, "limits"));
+    print_base_load(json_object_get(p, "base_load"));
     print_boots(json_object_get(p, "boots"));
     offers_drop_withdrawn(json_object_get(p, "offers"));
     print_rows("offers", json_object_get(p, "offers"), offer_columns);
@@ -301,7 +396,7 @@ static int run(int argc, const char **argv)
     int rc = cli_parse(&verb_pools, argc, argv, false, on_option, &w, &a);
     const char *action = a.n_rest > 0 ? a.rest[0] : "";
     if (rc == 0 && a.n_rest == 0) {
-        rc = list_print(&a, "/api/v1/pools", "pools", columns);
+        rc = list(&a);
     } else if (rc == 0 && str_eq(action, "show") && a.n_rest <= 2) {
         rc = show(a.n_rest == 2 ? a.rest[1] : NULL, a.json);
     } else if (rc == 0 && str_eq(action, "apply") && a.n_rest == 2) {

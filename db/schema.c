@@ -81,6 +81,10 @@ static const char baseline[] =
         /* what its nodes have */
         " features TEXT NOT NULL DEFAULT '',"
         " resources TEXT NOT NULL DEFAULT '',"
+        /* machines kept without demand, and other numbers in windows (pool_windows.h) */
+        " min_nodes INTEGER NOT NULL DEFAULT 0,"
+        " warm_nodes INTEGER NOT NULL DEFAULT 0,"
+        " windows TEXT NOT NULL DEFAULT '',"
         " criu TEXT NOT NULL DEFAULT 'unknown',"
         /* support of CRIU as reported by the last machine */
         " criu_seen TEXT NOT NULL DEFAULT 'unknown',"

@@ -90,12 +90,51 @@ static void set_offers(json_t *o, const struct config_pool *p)
     set(o, "markets", markets);
 }
 
+static json_t *time_of_day(int minutes)
+{
+    char out[16];
+    snprintf(out, sizeof(out), "%02d:%02d", minutes / 60 % 24, minutes % 60);
+    return json_string(out);
+}
+
+static json_t *days(uint8_t set_of)
+{
+    static const char *const names[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
+    char out[32] = "";
+    for (size_t k = 0; k < 7; k++)
+        if (set_of >> k & 1)
+            snprintf(
+                out + strlen(out), sizeof(out) - strlen(out), "%s%s", out[0] ? "," : "", names[k]);
+    return json_string(out);
+}
+
+static json_t *windows(const char *text_of)
+{
+    struct pool_window w[POOL_WINDOWS_MAX];
+    struct err unused;
+    size_t n;
+    json_t *o = json_object();
+    if (pool_windows_parse(text_of, w, &n, &unused) != 0 || n == 0) {
+        json_decref(o);
+        return json_null();
+    }
+    for (size_t k = 0; k < n; k++)
+        set(o, w[k].window.name,
+            json_pack("{s:o,s:o,s:o,s:s,s:i,s:i}", "days", days(w[k].window.days), "from",
+                time_of_day(w[k].window.from_min), "to", time_of_day(w[k].window.to_min), "tz",
+                w[k].tz, "min_nodes", (int)w[k].min_nodes, "warm_nodes", (int)w[k].warm_nodes));
+    return o;
+}
+
 static void set_elastic(json_t *o, const struct config_pool *p)
 {
     set(o, "provider", text(p->row.provider));
     set(o, "region", text(p->row.region));
     set_offers(o, p);
     set(o, "max_nodes", json_integer(p->row.max_nodes));
+    set(o, "min_nodes", limit(p->row.min_nodes));
+    set(o, "warm_nodes", limit(p->row.warm_nodes));
+    set(o, "windows", windows(p->row.windows));
     set(o, "max_gpus", limit(p->row.max_gpus));
     set(o, "max_usd_per_hour", p->row.max_uusd_h ? usd(p->row.max_uusd_h) : json_null());
     set(o, "idle_timeout", duration(p->row.idle_timeout_ms));

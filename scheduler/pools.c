@@ -25,6 +25,7 @@
 #include "scheduler/config/own_name.h"
 #include "scheduler/pooldiff.h"
 #include "scheduler/config/reach.h"
+#include "scheduler/core/supply/base_load.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,9 +229,20 @@ static int check_reach(
     return rc;
 }
 
+/* A zone of its windows may be none that this machine has. */
+static int check_windows(const struct pools *p, const struct config *c, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->n_pools; i++)
+        rc = base_load_check(model_of(p), &c->pools[i].row, e);
+    return rc;
+}
+
 int pools_open(struct pools *p, struct err *e)
 {
     int rc = read_applied(p, e);
+    if (rc == 0)
+        rc = check_windows(p, pools_in_force(p), e);
     if (rc == 0)
         rc = check_reach(p, pools_in_force(p), POOLS_NAME_WAIT_MS, e);
     if (rc == 0)

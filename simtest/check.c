@@ -486,6 +486,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     quotas_committed(w, c);
     paid_committed(w, c);
     boots_committed(w, c);
+    bases_committed(w, c);
     traffic_committed(w, c);
     check_costs(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
@@ -619,6 +620,7 @@ void check_model(struct world *w)
     quotas_check(w); /* checked every time: they also depend on the clock */
     paid_check(w);
     racks_check(w);
+    bases_check(w);
 }
 
 /* ---- end of the run ---- */

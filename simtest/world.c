@@ -180,6 +180,7 @@ static void post_pools(struct world *w)
     STR_COPY(burst.provider, "sim");
     STR_COPY(burst.region, "r1");
     traffic_prices(w, &burst);
+    bases_set(w, &burst);
     ev.pool = &burst;
     tick_post(w->tick, &ev, NULL, NULL);
     post_offer(w, "z1", SIM_SMALL, MARKET_SPOT, 0);
@@ -272,7 +273,7 @@ static void start_belayd(struct world *w)
     make_parts(w);
     w->up = true;
     w->checked_at = -1;
-    w->owed_since_ms = world_now(w);
+    w->owed_since_ms = w->base_since_ms = world_now(w);
     post_pools(w);
     provision_start(w->provision);
     cleaner_start(w->cleaner);

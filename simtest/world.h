@@ -66,6 +66,7 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_GRANTS 7 /* one world in this many cannot create credentials for a while (grants.c) */
 #define SIM_STORE_WAIT_MS 600000
 #define SIM_PRUNES 4 /* one world in this many deletes what is old at each restart (prunes.c) */
+#define SIM_BASES 5  /* one world in this many has a pool that keeps machines (bases.c) */
 #define SIM_HOLES 7  /* one world in this many has nodes that fail all jobs for a while (holes.c) */
 #define SIM_HOLE_CODE 127 /* exit code of a job that such a node fails */
 
@@ -351,6 +352,11 @@ void quotas_disturb(struct world *w);
 void quotas_committed(struct world *w, const struct changes *c);
 void quotas_check(struct world *w); /* call while belayd is up */
 
+/* ---- bases.c ---- */
+void bases_set(const struct world *w, struct pool_row *ret_pool);
+void bases_check(struct world *w); /* call while belayd is up */
+void bases_committed(struct world *w, const struct changes *c);
+
 /* ---- racks.c ---- */
 bool racks_enabled(const struct world *w);
 /* returns the count */
@@ -566,6 +572,8 @@ struct world {
     struct model_settings settings;
     struct policy_qos qos[2];
     uint64_t preempted;    /* bit set of the preempted QOS */
+    int32_t base_up;       /* nodes of the pool that were up after the last commit */
+    int64_t base_since_ms; /* until then no machine of the base load was missing */
     int64_t owed_since_ms; /* until then no job within its quota was kept waiting */
     /* counters */
     int32_t no_progress_max; /* see model_options */

@@ -216,7 +216,7 @@ json_t *api_json_ledger(const struct ledger_row *l);
 /* live is NULL if it is gone */
 json_t *api_json_node(const struct node_row *n, const struct node *live, struct mono now);
 json_t *api_json_instance(const struct instance_row *i);
-json_t *api_json_pool(const struct pool_row *p);
+json_t *api_json_pool(const struct pool *p, struct wall now);
 /* live is NULL if values that are kept only in memory, and those computed from them, are unknown */
 json_t *api_json_offer(const struct offer_row *o, const struct offer *live, struct stamp now);
 json_t *api_json_token(const struct token_row *t, struct wall last_use);

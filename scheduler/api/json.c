@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "job/spec_json.h"
 #include "scheduler/api/json_constraints.h"
+#include "scheduler/core/supply/base_load.h"
 #include <stdlib.h>
 
 json_t *api_json_time(struct wall w)
@@ -500,8 +501,36 @@ static json_t *json_boots(const struct pool_boots *b)
     return o;
 }
 
-json_t *api_json_pool(const struct pool_row *p)
+static json_t *window_of(const struct base_values *v)
 {
+    return v->window ? json_text(v->window->window.name) : json_null();
+}
+
+/* NULL for a pool that keeps no machines. */
+static json_t *json_base_load(const struct pool *p, struct wall now)
+{
+    struct base_view v;
+    json_t *o = json_object();
+    if (!p->row.elastic || (p->n_windows == 0 && p->row.min_nodes == 0 && p->row.warm_nodes == 0)) {
+        json_decref(o);
+        return json_null();
+    }
+    core_base_load(p, now, &v);
+    bool changes = wall_is_set(v.next_at);
+    set_i(o, "min_nodes", v.now.min_nodes);
+    set_i(o, "warm_nodes", v.now.warm_nodes);
+    set(o, "window", window_of(&v.now));
+    set(o, "next_at", api_json_time(v.next_at));
+    set(o, "next_min_nodes", changes ? json_integer(v.next.min_nodes) : json_null());
+    set(o, "next_warm_nodes", changes ? json_integer(v.next.warm_nodes) : json_null());
+    set(o, "next_window", changes ? window_of(&v.next) : json_null());
+    set(o, "launches_from", api_json_time(v.launches_from));
+    return o;
+}
+
+json_t *api_json_pool(const struct pool *live, struct wall now)
+{
+    const struct pool_row *p = &live->row;
     json_t *o = json_object();
     set(o, "name", json_text(p->name));
     set(o, "kind", json_string(p->elastic ? "elastic" : "reserved"));
@@ -515,6 +544,7 @@ json_t *api_json_pool(const struct pool_row *p)
     set(o, "max_gpus", api_json_opt(p->max_gpus, 0));
     set(o, "max_uusd_per_hour", api_json_opt(p->max_uusd_h, 0));
     set(o, "uusd_per_hour", p->elastic ? json_null() : json_integer(p->usd_per_hour_uusd));
+    set(o, "base_load", json_base_load(live, now));
     set(o, "boots", json_boots(&p->boots));
     return o;
 }

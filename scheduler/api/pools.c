@@ -37,7 +37,7 @@ static void reply_pools(const struct api *a, struct http_exchange *x, const stru
     LIST_FOREACH (model_pools(model), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (is_listed(a, model, p))
-            json_array_append_new(list, api_json_pool(&p->row));
+            json_array_append_new(list, api_json_pool(p, tick_now(a->o.tick).wall));
     }
     api_reply_json(x, 200, json_pack("{s:o}", "pools", list));
 }
@@ -72,7 +72,7 @@ static json_t *json_pool(
 {
     const struct config_pool *c = pools_find(a->o.pools, p->row.name);
     const struct stamp now = tick_now(a->o.tick);
-    json_t *o = api_json_pool(&p->row), *nodes = json_array(), *instances = json_array(),
+    json_t *o = api_json_pool(p, now.wall), *nodes = json_array(), *instances = json_array(),
            *offers = json_array();
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);

@@ -8,6 +8,7 @@
 #include "scheduler/config/offers.h"
 #include "scheduler/config/egress.h"
 #include "scheduler/config/readers.h"
+#include "scheduler/config/windows.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,45 @@ static char *read_hook(struct yaml_reader *r, const char *key)
     return path;
 }
 
+/* ---- machines kept without demand ---- */
+
+/* A pool that is about to be removed has max_nodes 0, and keeps none. */
+static int32_t opt_base(
+    struct yaml_reader *r, const char *key, const struct pool_row *p, int32_t or)
+{
+    int32_t n = (int32_t)yaml_opt_i64(r, key, 0, POOL_BASE_MAX, or);
+    if (r->rc == 0 && p->max_nodes > 0 && n > p->max_nodes && yaml_opt(r, key))
+        yaml_reader_fail(r, yaml_opt(r, key), "%s: at most the pool's max_nodes, %d, found %d", key,
+            (int)p->max_nodes, (int)n);
+    return n;
+}
+
+static void read_base_window(struct yaml_reader *of_pool, const struct yaml_node *node,
+    const struct pool_row *p, struct pool_window *w)
+{
+    struct yaml_reader r;
+    yaml_reader_init(&r, of_pool->file, node, of_pool->e);
+    config_read_window(&r, node, &w->window, w->tz);
+    w->min_nodes = opt_base(&r, "min_nodes", p, p->min_nodes);
+    w->warm_nodes = opt_base(&r, "warm_nodes", p, p->warm_nodes);
+    if (r.rc == 0 && !yaml_opt(&r, "min_nodes") && !yaml_opt(&r, "warm_nodes"))
+        yaml_reader_fail(&r, node, "window %s has neither min_nodes nor warm_nodes", node->key);
+    yaml_reader_finish_in(of_pool, &r);
+}
+
+static void read_base(struct yaml_reader *r, struct config_pool *p)
+{
+    struct pool_window windows[POOL_WINDOWS_MAX] = {{.min_nodes = 0}};
+    p->row.min_nodes = opt_base(r, "min_nodes", &p->row, 0);
+    p->row.warm_nodes = opt_base(r, "warm_nodes", &p->row, 0);
+    const struct yaml_node *map = config_opt_entries(r, "windows", POOL_WINDOWS_MAX);
+    size_t n = 0;
+    for (; map && n < map->n_items && r->rc == 0; n++)
+        read_base_window(r, map->items[n], &p->row, &windows[n]);
+    if (r->rc == 0)
+        pool_windows_format(windows, n, p->row.windows);
+}
+
 static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 {
     bool has_region = p->provider->offers != CLOUD_OFFERS_HOSTS;
@@ -109,6 +149,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
         config_read_region_offers(r, p);
     else
         config_read_offers(r, p);
+    read_base(r, p); /* the hosts of a pool may set max_nodes */
 }
 
 /* For a pool whose provider is unknown: marks the keys of all providers as known, so that they are

@@ -38,17 +38,23 @@ static int opt_minutes(struct yaml_reader *r, const char *key)
     return minutes;
 }
 
+void config_read_window(struct yaml_reader *r, const struct yaml_node *node,
+    struct window *ret_window, char ret_tz[ZONE_NAME_MAX])
+{
+    config_is_named(r, node, "a window", WINDOW_NAME_MAX - 1);
+    STR_COPY(ret_window->name, node->key);
+    read_days(r, ret_window);
+    ret_window->from_min = opt_minutes(r, "from");
+    ret_window->to_min = opt_minutes(r, "to");
+    config_opt_zone(r, ret_tz);
+}
+
 static void read_window(
     struct yaml_reader *root, const struct yaml_node *node, struct config_window *c)
 {
     struct yaml_reader r;
     yaml_reader_init(&r, root->file, node, root->e);
-    config_is_named(&r, node, "a window", WINDOW_NAME_MAX - 1);
-    STR_COPY(c->window.name, node->key);
-    read_days(&r, &c->window);
-    c->window.from_min = opt_minutes(&r, "from");
-    c->window.to_min = opt_minutes(&r, "to");
-    config_opt_zone(&r, c->tz);
+    config_read_window(&r, node, &c->window, c->tz);
     yaml_reader_finish_in(root, &r);
 }
 

@@ -20,4 +20,8 @@ struct config_window {
 void config_read_windows(
     struct yaml_reader *root, struct config_window **ret_windows, size_t *ret_n);
 
+/* Reads the keys of one window with reader r, which is at its mapping `node`. */
+void config_read_window(struct yaml_reader *r, const struct yaml_node *node,
+    struct window *ret_window, char ret_tz[ZONE_NAME_MAX]);
+
 #endif

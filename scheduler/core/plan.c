@@ -47,6 +47,7 @@
 #include "scheduler/core/queue/queue_walk.h"
 #include "scheduler/core/queue/shares.h"
 #include "scheduler/core/queue/windows.h"
+#include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/prefetch.h"
 #include <stdlib.h>
 
@@ -137,6 +138,7 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
 static void consider_idle(
     const struct planner *planner, const struct pool *p, struct mono *best, struct event *ret_event)
 {
+    int64_t spare = list_is_empty(&p->idle) ? 0 : base_load_spare(p);
     LIST_FOREACH (&p->idle, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_state);
         struct mono due = mono_after(n->idle_since, p->row.idle_timeout_ms);
@@ -145,7 +147,8 @@ static void consider_idle(
         struct mono cool = mono_after(n->instance->since, at_least_ms);
         if (mono_is_set(*best) && best->ms <= due.ms)
             return; /* later ones are not due earlier */
-        if (n->kept_for || n->reserved_for || node_is_earmarked(planner, n->row.id))
+        if (n->kept_for || n->reserved_for || node_is_earmarked(planner, n->row.id) ||
+            (n->row.state == NODE_UP && spare <= 0))
             continue;
         if (cool.ms > due.ms)
             due = cool;
@@ -547,6 +550,7 @@ static const struct decider deciders[] = {
     {"withheld attempts", .when_due = withheld_due},
     {"order of the queue", .when_due = order_due},
     {"cron entries", .when_due = cron_next_due},
+    {"base load", .when_due = base_load_due},
     {"places", .decide = next_place},
     {"preemption", .decide = preempt_next, .valid_until_of = preempt_until},
     {"ends of machines", .decide = decide_end, .valid_until_of = end_until},

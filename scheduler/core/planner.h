@@ -217,6 +217,9 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
  * with existing capacity, which is then taken, and launches for the rest. */
 void cover_gangs(struct work *w);
 
+/* Launches what is missing of the pools' base loads (base_load.c). Call after demand is covered. */
+void cover_base_load(struct work *w);
+
 /* ---- choice of an offer (choose_offer.c) ---- */
 
 /* A machine of it may be launched now, for any job. */
@@ -227,5 +230,7 @@ bool offer_is_open(struct work *w, const struct offer *o);
 const struct offer *choose_for_single(struct work *w, const struct demand *d, int64_t max_uusd_h);
 /* For the first of n >= 1 demands, which is not covered, considering the others; or NULL. */
 const struct offer *choose_shared(struct work *w, const struct demand *d, size_t n);
+/* For a machine of the pool that no job has asked for, or NULL. */
+const struct offer *choose_for_base(struct work *w, const struct pool *p);
 
 #endif

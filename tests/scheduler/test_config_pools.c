@@ -126,7 +126,8 @@ static void what_is_missing_makes_no_known_key_unknown(void **state)
     static const char common[] =
         "retries: {}, required_labels: [], features: [], resources: {}, max_nodes: 1, "
         "idle_timeout: 1s, cooldown: 1s, boot_timeout: 1s, refusal_backoff: 1s, "
-        "launches_per_minute: 1, paid_minimum: 1s, return_after: 1s, spread: 1, require_drill: no, "
+        "launches_per_minute: 1, min_nodes: 1, warm_nodes: 1, windows: {}, paid_minimum: 1s, "
+        "return_after: 1s, spread: 1, require_drill: no, "
         "drill_valid: 1m, max_gpus: 1, max_usd_per_hour: 1, rank_by: price, criu: no, endpoint: "
         "\"https://e\", metadata: \"http://m\", metadata_guard: off, notice_reserve: 1s, "
         "prolog: /p, epilog: /e, hook_timeout: 1s, "
@@ -207,6 +208,37 @@ static void a_pool_says_which_labels_its_jobs_have(void **state)
     config_deinit(&c);
 }
 
+static void a_pool_keeps_machines_by_hour_of_the_week(void **state)
+{
+    (void)state;
+    struct config c = parse(
+        POOL "    min_nodes: 1\n    windows:\n"
+             "      office: {days: mon-fri, from: \"08:00\", to: \"19:30\", tz: Europe/Berlin, "
+             "warm_nodes: 2}\n"
+             "      night: {from: \"22:00\", to: \"06:00\", min_nodes: 0}\n");
+    struct pool_window w[POOL_WINDOWS_MAX];
+    struct err e;
+    size_t n;
+    assert_int_equal(c.pools[0].row.min_nodes, 1);
+    assert_int_equal(c.pools[0].row.warm_nodes, 0);
+    assert_int_equal(pool_windows_parse(c.pools[0].row.windows, w, &n, &e), 0);
+    assert_int_equal(n, 2);
+    assert_string_equal(w[0].window.name, "office");
+    assert_int_equal(w[0].window.days, 0x3E);
+    assert_int_equal(w[0].window.from_min, 480);
+    assert_int_equal(w[0].window.to_min, 1170);
+    assert_string_equal(w[0].tz, "Europe/Berlin");
+    assert_int_equal(w[0].min_nodes, 1); /* the pool's */
+    assert_int_equal(w[0].warm_nodes, 2);
+    assert_int_equal(w[1].window.days, 0x7F);
+    assert_string_equal(w[1].tz, "UTC");
+    assert_int_equal(w[1].min_nodes, 0);
+    config_deinit(&c);
+    c = parse(POOL "    min_nodes: 3\n    max_nodes: 0\n"); /* drains the pool */
+    assert_int_equal(c.pools[0].row.max_nodes, 0);
+    config_deinit(&c);
+}
+
 static void accounts_on_the_nodes_are_read(void **state)
 {
     (void)state;
@@ -225,6 +257,7 @@ static void accounts_on_the_nodes_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pool_keeps_machines_by_hour_of_the_week),
         cmocka_unit_test(accounts_on_the_nodes_are_read),
         cmocka_unit_test(a_type_that_the_catalogue_does_not_have_says_what_it_is),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),

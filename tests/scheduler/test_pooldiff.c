@@ -102,7 +102,9 @@ static void differences_are_listed_key_by_key_in_the_files_words(void **state)
             "    provider: aws\n    region: r1\n    zones: [b, c]\n    types: [g6.xlarge]\n  "
             "  markets: [spot]\n"
             "    image: ami-2\n    idle_timeout: 90s\n    cooldown: 1500ms\n    "
-            "return_after: 0\n    require_drill: true\n    drill_valid: 30d\n    max_gpus: 4\n    "
+            "return_after: 0\n    require_drill: true\n    min_nodes: 2\n    windows: {w: {days: "
+            "\"sat,sun\", from: \"08:00\", to: "
+            "\"00:00\", warm_nodes: 1}}\n    drill_valid: 30d\n    max_gpus: 4\n    "
             "credentials: /k\n");
     json_t *d = pools_diff(&a, &b);
     const json_t *pools = json_object_get(d, "pools"), *c;
@@ -123,6 +125,10 @@ static void differences_are_listed_key_by_key_in_the_files_words(void **state)
     check_key(c, "cooldown", "\"2m\"", "\"1500ms\"");
     check_key(c, "return_after", "\"30m\"", "\"0s\"");
     check_key(c, "require_drill", "false", "true");
+    check_key(c, "min_nodes", "null", "2");
+    check_key(c, "windows", "null",
+        "{\"w\": {\"days\": \"sun,sat\", \"from\": \"08:00\", \"to\": \"00:00\", \"tz\": \"UTC\", "
+        "\"min_nodes\": 2, \"warm_nodes\": 1}}");
     check_key(c, "drill_valid", "\"90d\"", "\"30d\"");
     check_key(c, "max_gpus", "null", "4");
     check_key(c, "credentials", "null", "\"/k\"");

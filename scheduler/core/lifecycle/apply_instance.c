@@ -15,6 +15,7 @@
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/alternatives.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/lifecycle/apply_instance.h"
@@ -54,7 +55,7 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
         return err_set(e, ERR_CONFLICT,
             "pool '%s' has instances in %s of %s: it can move when they are gone", r->name,
             known->row.region, known->row.provider);
-    return 0;
+    return base_load_check(m, r, e);
 }
 
 static void reprice_reserved(struct model *m, const struct pool *p, struct wall now)
@@ -95,6 +96,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (!p->row.elastic)
         reprice_reserved(m, p, ev->now.wall);
     pool_age(p, ev->now.wall);
+    base_load_configure(m, p);
     if (before.require_drill != p->row.require_drill ||
         before.drill_valid_ms != p->row.drill_valid_ms ||
         !str_eq(before.required_labels, p->row.required_labels))

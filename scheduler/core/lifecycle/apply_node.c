@@ -19,6 +19,7 @@
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/lifecycle/apply_instance.h"
 #include "scheduler/core/deadline/spot_observations.h"
@@ -179,6 +180,7 @@ static void instance_joined(
         o->row.boot_ms += took_ms;
         took_ms = min_i64(took_ms, BOOT_MAX_MS);
         o->row.boot_ms2 += took_ms * took_ms;
+        base_load_boot_changed(i->pool);
     }
     touch_offer(m, o);
 }

@@ -9,6 +9,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/racks.h"
+#include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/offers.h"
 
 #include "base/mem.h"
@@ -49,6 +50,7 @@ struct pool *pool_add(struct model *m, const struct pool_row *r)
     pool_age(p, WALL_NONE);
     p->probe_at = MONO_NONE;
     model_put_pool(m, p);
+    base_load_configure(m, p);
     rack_add_pool(m, p);
     return p;
 }

@@ -169,6 +169,7 @@ void node_index(struct model *m, struct node *n)
 {
     model_put_node(m, n);
     m->lifecycle.n_nodes_lost += n->row.state == NODE_LOST;
+    n->pool->n_up += n->row.state == NODE_UP;
     rack_join(m, n);
     node_refresh(m, n, true);
 }
@@ -190,8 +191,10 @@ void node_move(struct model *m, struct node *n, enum node_state to, struct stamp
 {
     int state = (int)n->row.state;
     m->lifecycle.n_nodes_lost -= state == NODE_LOST;
+    n->pool->n_up -= state == NODE_UP;
     sm_move(&node_sm, n->row.id, &state, (int)to);
     m->lifecycle.n_nodes_lost += state == NODE_LOST;
+    n->pool->n_up += state == NODE_UP;
     n->row.state = (enum node_state)state;
     n->since = now.mono;
     touch_node(m, n);

@@ -333,6 +333,16 @@ static int check_instances(const struct model *m, struct err *e)
     return 0;
 }
 
+static int32_t count_up(const struct model *m, const struct pool *p)
+{
+    int32_t up = 0;
+    LIST_FOREACH (&m->rows.all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        up += n->pool == p && n->row.state == NODE_UP;
+    }
+    return up;
+}
+
 static int check_pools(const struct model *m, struct err *e)
 {
     LIST_FOREACH (&m->rows.all_pools, l) {
@@ -358,6 +368,10 @@ static int check_pools(const struct model *m, struct err *e)
                           " uusd an hour, but counts %" PRId64 ", %" PRId64 ", %" PRId64,
                 p->row.name, used.nodes, used.gpus, used.uusd_h, p->used.nodes, p->used.gpus,
                 p->used.uusd_h);
+        int32_t up = count_up(m, p);
+        if (up != p->n_up)
+            return BROKEN(
+                "pool %s has %" PRId32 " nodes up but counts %" PRId32, p->row.name, up, p->n_up);
         const struct instance *trial = p->on_trial;
         if (trial && (!trial->node || trial->row.boot != BOOT_OPEN || p->row.boots.failed == 0))
             return BROKEN("instance %" PRId64 " of pool %s is on trial, but its boot is %s",

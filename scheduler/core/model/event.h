@@ -113,6 +113,8 @@ enum event_type {
     /* examines a budget: a period begins, a threshold is notified, its jobs are parked; mostly in
      * memory only */
     EV_BUDGET,
+    /* the base load of a pool changes, or will within the time of a boot; in memory only */
+    EV_BASE_LOAD,
     /* a pending job can no longer end by its deadline: it ends as END_DEADLINE */
     EV_EXPIRE,
     /* which markets a deadline job may use now, at the least expected cost */
@@ -427,6 +429,9 @@ struct event {
             int32_t index; /* of a budget, see core_budget */
             int64_t job;   /* the job of a job's own cap; else CORE_ID_NONE */
         } budget;
+        struct {
+            int32_t pool; /* its index */
+        } base_load;
         struct {
             int64_t job;
             enum clean_end end;

@@ -23,6 +23,7 @@
 #include "scheduler/core/queue/labels.h"
 #include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/shares.h"
+#include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/boots.h"
 
 #include "base/mem.h"
@@ -158,6 +159,7 @@ static const apply_fn appliers[] = {
     [EV_CRON_DUE] = apply_cron_due,
     [EV_PARK] = apply_park,
     [EV_BUDGET] = apply_budget,
+    [EV_BASE_LOAD] = apply_base_load,
     [EV_EXPIRE] = apply_expire,
     [EV_PROCUREMENT] = apply_procurement,
     [EV_TABLE] = apply_table,

@@ -370,9 +370,13 @@ struct pool {
     struct list offers; /* by rank, price, id */
     /* By market: struct free_entry of nodes that accept work and are not full. */
     struct tree by_free[3];
-    struct list idle;     /* elastic nodes, UP or DRAINING, without attempts, longest idle first */
-    struct list booting;  /* LAUNCHED instances, longest first */
-    int32_t n_coming;     /* instances INTENDED or LAUNCHED */
+    struct list idle;    /* elastic nodes, UP or DRAINING, without attempts, longest idle first */
+    struct list booting; /* LAUNCHED instances, longest first */
+    int32_t n_coming;    /* instances INTENDED or LAUNCHED */
+    int32_t n_up;        /* nodes UP */
+    struct base_load base;
+    struct pool_window windows[POOL_WINDOWS_MAX]; /* of row.windows, with zones */
+    size_t n_windows;
     struct mono probe_at; /* with row.boots.wait_ms: no launch before; MONO_NONE = now */
     /* Joined after older machines had full disks, and no job has begun there yet; may be NULL. */
     const struct instance *on_trial;

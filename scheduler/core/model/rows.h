@@ -15,6 +15,7 @@
 #include "job/spec.h"
 #include "job/window.h"
 #include "scheduler/core/model/types.h"
+#include "scheduler/core/supply/pool_windows.h"
 
 #define CONSTRAINTS_NONE 0
 #define CONSTRAINTS_TEXT_MAX 2560
@@ -326,6 +327,10 @@ struct pool_row {
     char required_labels[FEATURES_TEXT_MAX];
     char features[FEATURES_TEXT_MAX]; /* of each of its nodes */
     char resources[COUNTS_TEXT_MAX];  /* of each of its nodes, unless the node reports others */
+    /* Machines kept without demand, and how many of them idle; and windows in which other numbers
+     * hold, in the form of pool_windows_format. */
+    int32_t min_nodes, warm_nodes;
+    char windows[POOL_WINDOWS_TEXT_MAX];
     struct pool_boots boots;
 };
 

@@ -157,6 +157,7 @@ const char *const ledger_kind_names[] = {"useful", "lost", "boot", "start", "res
 
 const char *const history_kinds[] = {
     "budget",
+    "base-load",
     "submitted",
     "updated",
     "held",
@@ -288,6 +289,7 @@ const char *const event_type_names[] = {
     "cron-due",
     "park",
     "budget",
+    "base-load",
     "deadline",
     "pace",
     "table",

@@ -56,17 +56,20 @@ bool offer_is_open(struct work *w, const struct offer *o)
     return false;
 }
 
+static int64_t spread_cost(const struct work *w, const struct offer *o, int64_t uusd_h)
+{
+    int64_t in_offer = o->n_live + w->p->planned[o->row.id];
+    int64_t in_pool = o->pool->used.nodes + w->p->planned_in[o->pool->index];
+    return offer_spread_uusd_h(o, uusd_h, in_offer, in_pool);
+}
+
 /* Hourly cost of one machine of the offer for such jobs. Gangs have no premium for sharing an
  * offer: one reclaim stops the whole gang, so spreading gains nothing, and its own machines would
  * change the choice after each launch. */
 static int64_t cost_of(const struct work *w, const struct offer *o, const struct demand *d)
 {
     int64_t uusd_h = offer_effective_uusd_h(o, &d->job->row);
-    if (d->shape->nodes > 1)
-        return offer_hinted_uusd_h(o, uusd_h);
-    int64_t in_offer = o->n_live + w->p->planned[o->row.id];
-    int64_t in_pool = o->pool->used.nodes + w->p->planned_in[o->pool->index];
-    return offer_hinted_uusd_h(o, offer_spread_uusd_h(o, uusd_h, in_offer, in_pool));
+    return offer_hinted_uusd_h(o, d->shape->nodes > 1 ? uusd_h : spread_cost(w, o, uusd_h));
 }
 
 /* How many of these jobs on a machine of the offer there is rack power for. */
@@ -142,6 +145,20 @@ static struct choice best_for_single(struct work *w, const struct demand *d, int
 const struct offer *choose_for_single(struct work *w, const struct demand *d, int64_t max_uusd_h)
 {
     return best_for_single(w, d, max_uusd_h).offer;
+}
+
+const struct offer *choose_for_base(struct work *w, const struct pool *p)
+{
+    struct choice best = {0};
+    LIST_FOREACH (&p->offers, l) {
+        const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
+        const struct choice c = {.offer = o,
+            .serves = 1,
+            .uusd_h = offer_hinted_uusd_h(o, spread_cost(w, o, core_offer_effective_uusd_h(o)))};
+        if (offer_is_open(w, o) && is_better(&c, &best))
+            best = c;
+    }
+    return best.offer;
 }
 
 /* ---- a shared machine ---- */

@@ -36,6 +36,7 @@
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/queue/queue_walk.h"
+#include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/offers.h"
 #include "scheduler/core/supply/prefetch.h"
@@ -543,7 +544,7 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     p->change = model_versions(m)->change;
     p->base = model_versions(m)->launches;
     p->valid_until = MONO_NONE;
-    if (queue_n_pending(m) == 0 && !may_have_movers(m))
+    if (queue_n_pending(m) == 0 && !may_have_movers(m) && !base_load_lacks(m))
         return;
     gather_capacity(&w);
     bool launches = can_launch(&w), returns = any_may_return(&w);
@@ -561,6 +562,8 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
         return;
     cover_from_bins(&w);
     cover_by_launches(&w);
+    if (launches)
+        cover_base_load(&w);
     cover_returns(&w);
     prefetch_for_noticed(&w);
 }
