@@ -132,7 +132,7 @@ static void differences_are_listed_key_by_key_in_the_files_words(void **state)
     check_key(c, "drill_valid", "\"90d\"", "\"30d\"");
     check_key(c, "max_gpus", "null", "4");
     check_key(c, "credentials", "null", "\"/k\"");
-    assert_int_equal(json_array_size(json_object_get(c, "keys")), 9);
+    assert_int_equal(json_array_size(json_object_get(c, "keys")), 11);
     assert_int_equal(json_array_size(json_object_get(c, "offers_added")), 1);
     assert_string_equal(json_string_value(json_array_get(json_object_get(c, "offers_added"), 0)),
         "c g6.xlarge spot");
