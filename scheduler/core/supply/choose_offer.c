@@ -155,7 +155,7 @@ const struct offer *choose_for_base(struct work *w, const struct pool *p)
         const struct choice c = {.offer = o,
             .serves = 1,
             .uusd_h = offer_hinted_uusd_h(o, spread_cost(w, o, core_offer_effective_uusd_h(o)))};
-        if (offer_is_open(w, o) && is_better(&c, &best))
+        if (offer_is_open(w, o) && rack_has_any(o) && is_better(&c, &best))
             best = c;
     }
     return best.offer;
