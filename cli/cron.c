@@ -34,6 +34,7 @@ enum {
     VAL_AFTER,
     VAL_SKIP_ON,
     VAL_ONLY_ON,
+    VAL_DONE_BY,
     VAL_DATE,
     VAL_PARALLEL,
     VAL_AGAIN,
@@ -119,7 +120,8 @@ static int on_option(void *ctx, int val, const char *arg)
         [VAL_TWICE] = "twice",
         [VAL_OVERLAP] = "overlap",
         [VAL_SKIP_ON] = "skip_on",
-        [VAL_ONLY_ON] = "only_on"};
+        [VAL_ONLY_ON] = "only_on",
+        [VAL_DONE_BY] = "done_by"};
     struct entry_options *w = ctx;
     if (val >= CLI_JOB_FLAG) {
         w->job_flags = true;
@@ -265,6 +267,8 @@ static void print_entry(const json_t *c)
         printf("  skip on     days of calendar %s\n", cli_text(c, "skip_on"));
     if (json_is_string(json_object_get(c, "only_on")))
         printf("  only on     days of calendar %s\n", cli_text(c, "only_on"));
+    if (json_is_string(json_object_get(c, "done_by")))
+        printf("  done by     %s, else it is notified\n", cli_text(c, "done_by"));
     printf("  clocks      skipped times: %s; repeated times: %s\n", cli_text(c, "gap"),
         cli_text(c, "twice"));
     printf("  overlap     %s\n", cli_text(c, "overlap"));
@@ -481,8 +485,9 @@ static int edit(struct entry_options *w, const char *word, const struct cli_args
     if (rc == CLI_OK && w->after)
         rc = take_after(w);
     if (rc == CLI_OK && json_object_size(w->entry) == 0) {
-        cli_error("nothing to change: give a script, --schedule, --after, --tz, --dst-gap, "
-                  "--dst-overlap, --overlap, --catch-up, --skip-on, --only-on or --name");
+        cli_error(
+            "nothing to change: give a script, --schedule, --after, --tz, --dst-gap, "
+            "--dst-overlap, --overlap, --catch-up, --skip-on, --only-on, --done-by or --name");
         rc = CLI_USAGE;
     }
     if (rc != CLI_OK)
@@ -657,6 +662,8 @@ static const struct poptOption options[] = {
         "CALENDAR"},
     {"only-on", 0, POPT_ARG_STRING, NULL, VAL_ONLY_ON,
         "runs only on the days of this calendar; \"\" for none", "CALENDAR"},
+    {"done-by", 0, POPT_ARG_STRING, NULL, VAL_DONE_BY,
+        "notify if the run of the day has not ended well by then; \"\" for no time", "HH:MM"},
     {"tz", 0, POPT_ARG_STRING, NULL, VAL_TZ,
         "time zone of the schedule, such as Europe/Berlin (default: the schedule's TZ=, else UTC)",
         "ZONE"},

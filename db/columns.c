@@ -407,6 +407,10 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, pct),
     COL(outbox_row, spent_uusd),
     COL(outbox_row, cap_uusd),
+    COL(outbox_row, cron),
+    COL(outbox_row, cron_at),
+    COL(outbox_row, done_by),
+    COL(outbox_row, text),
 };
 
 static const struct column stored_columns[] = {
@@ -515,6 +519,11 @@ static const struct column cron_columns[] = {
     COL(cron_row, follows_from),
     COL(cron_row, skip_on),
     COL(cron_row, only_on),
+    COL(cron_row, done_by),
+    COL(cron_row, checked_at),
+    COL(cron_row, done_at),
+    COL(cron_row, undone_at),
+    COL(cron_row, undone),
 };
 
 static const struct column cron_job_columns[] = {

@@ -608,7 +608,13 @@ static const char baseline[] =
         " follows_from INTEGER,"
         /* calendars */
         " skip_on TEXT NOT NULL DEFAULT '',"
-        " only_on TEXT NOT NULL DEFAULT ''"
+        " only_on TEXT NOT NULL DEFAULT '',"
+        /* until when a run is to be done; what is known of the last runs */
+        " done_by INTEGER NOT NULL DEFAULT 0,"
+        " checked_at INTEGER,"
+        " done_at INTEGER,"
+        " undone_at INTEGER,"
+        " undone TEXT NOT NULL DEFAULT ''"
     ") STRICT;"
     "CREATE INDEX crons_live ON crons (id) WHERE state <> 'removed';"
 
@@ -761,6 +767,11 @@ static const char baseline[] =
         " pct INTEGER NOT NULL,"
         " spent_uusd INTEGER NOT NULL,"
         " cap_uusd INTEGER NOT NULL,"
+        /* of a cron entry */
+        " cron INTEGER NOT NULL DEFAULT 0,"
+        " cron_at INTEGER,"
+        " done_by INTEGER,"
+        " text TEXT NOT NULL DEFAULT '',"
         " PRIMARY KEY (event, target)"
     ") STRICT, WITHOUT ROWID;"
 

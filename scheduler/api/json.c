@@ -212,6 +212,7 @@ json_t *api_json_cron(
 {
     struct wall at[CRON_WAITING_MAX];
     size_t n = core_cron_waiting(r, at);
+    char done_by[16];
     json_t *o = json_object(), *waiting = json_array();
     for (size_t k = 0; k < n; k++)
         json_array_append_new(waiting, api_json_time(at[k]));
@@ -229,6 +230,9 @@ json_t *api_json_cron(
     set_i(o, "catch_up_max", r->catch_up_max);
     set(o, "skip_on", opt_text(r->skip_on));
     set(o, "only_on", opt_text(r->only_on));
+    snprintf(
+        done_by, sizeof(done_by), "%02d:%02d", (r->done_by - 1) / 60 % 24, (r->done_by - 1) % 60);
+    set(o, "done_by", r->done_by ? json_string(done_by) : json_null());
     set(o, "created_at", api_json_time(r->created_at));
     set(o, "next_at", api_json_time(r->next_at));
     add_upcoming(o, m, r, live);

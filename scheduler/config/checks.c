@@ -102,6 +102,8 @@ int config_check_files(const struct config *c, const struct config *pools, struc
         rc = check_secret(c->notify.files[i].url_file, "webhooks: url_file", e);
         if (rc == 0)
             rc = check_secret(c->notify.files[i].secret_file, "webhooks: secret_file", e);
+        if (rc == 0)
+            rc = check_secret(c->notify.files[i].key_file, "webhooks: routing_key_file", e);
     }
     if (rc == 0)
         rc = check_secret(c->notify.password_file, "mail: password_file", e);

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #define SENDMAIL "/usr/sbin/sendmail"
+#define PAGERDUTY_URL "https://events.pagerduty.com/v2/enqueue"
+
+const char *const notify_format_names[] = {"json", "slack", "teams", "pagerduty", NULL};
 
 static char *opt_path(struct yaml_reader *r, const char *key)
 {
@@ -36,17 +39,34 @@ static int32_t read_events(struct yaml_reader *r)
     int32_t events = 0;
     if (!list)
         return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE |
-               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS;
+               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS | 1 << NOTIFY_LATE;
     for (size_t i = 0; i < list->n_items && r->rc == 0; i++) {
         const struct yaml_node *item = list->items[i];
         int32_t bit = item->type == YAML_SCALAR ? event_bit(item->text) : 0;
         if (!bit)
             yaml_reader_fail(r, item,
                 "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, "
-                "invalid-depend, budget, boots-fail or array-tasks");
+                "invalid-depend, budget, boots-fail, late or array-tasks");
         events |= bit;
     }
     return events;
+}
+
+/* The keys that go with the format. */
+static void check_format(struct yaml_reader *r, struct config_hook *f)
+{
+    bool pages = f->format == NOTIFY_PAGERDUTY;
+    if (r->rc == 0 && pages && !f->url && !f->url_file)
+        f->url = mem_strdup(PAGERDUTY_URL);
+    if (r->rc == 0 && pages && !f->key_file)
+        yaml_reader_fail(r, NULL,
+            "format pagerduty needs routing_key_file: a file of mode 0600 with the integration key "
+            "of an Events API v2 integration");
+    if (r->rc == 0 && !pages && f->key_file)
+        yaml_reader_fail(r, yaml_opt(r, "routing_key_file"), "is for format pagerduty");
+    if (r->rc == 0 && f->format != NOTIFY_JSON && f->secret_file)
+        yaml_reader_fail(r, yaml_opt(r, "secret_file"),
+            "is for format json: %s checks no signatures", notify_format_names[f->format]);
 }
 
 static void read_hook(struct yaml_reader *root, const struct yaml_node *node, struct notify_hook *h,
@@ -63,6 +83,9 @@ static void read_hook(struct yaml_reader *root, const struct yaml_node *node, st
     f->url = mem_strdup(yaml_opt_str(&r, "url", NOTIFY_URL_MAX, NULL));
     f->url_file = opt_path(&r, "url_file");
     f->secret_file = opt_path(&r, "secret_file");
+    f->key_file = opt_path(&r, "routing_key_file");
+    f->format = (enum notify_format)yaml_opt_enum(&r, "format", notify_format_names, NOTIFY_JSON);
+    check_format(&r, f);
     h->events = read_events(&r);
     if (r.rc == 0 && !f->url == !f->url_file)
         yaml_reader_fail(&r, NULL, "a webhook needs url, or url_file: a file with it");
@@ -153,6 +176,7 @@ void config_notify_deinit(struct config_notify *c)
         free(c->files[i].url);
         free(c->files[i].url_file);
         free(c->files[i].secret_file);
+        free(c->files[i].key_file);
     }
     free(c->smtp);
     free(c->sendmail);

@@ -10,9 +10,15 @@
 #include "scheduler/core/lifecycle/notify_outbox.h"
 #include "scheduler/config/notify_guard.h"
 
+/* Form of a webhook's bodies (scheduler/notify/notify_chat.h). */
+enum notify_format { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_TEAMS, NOTIFY_PAGERDUTY };
+extern const char *const notify_format_names[]; /* "json" "slack" "teams" "pagerduty" */
+
 struct config_hook {
+    enum notify_format format;
     char *url, *url_file; /* exactly one is set; the other is NULL */
     char *secret_file;    /* may be NULL: bodies are not signed */
+    char *key_file;       /* NOTIFY_PAGERDUTY: the routing key; else NULL */
 };
 
 struct config_notify {

@@ -18,6 +18,7 @@
 #include "base/net/smtp.h"
 #include "base/str.h"
 #include "base/uv/http_client.h"
+#include "scheduler/notify/notify_chat.h"
 #include "scheduler/notify/notify_text.h"
 #include <ifaddrs.h>
 #include <openssl/evp.h>
@@ -84,7 +85,7 @@ static void finish(struct delivery *l, int rc, const struct err *e)
     if (!n->destroyed) /* a mail on the thread may outlive the timers */
         timer_stop(n->o.timers, &l->failed);
     free(l->to);
-    buf_deinit(&l->text);
+    buf_wipe(&l->text); /* may have a routing key */
     buf_wipe(&l->password);
     *l = (struct delivery){.notifier = n};
     timer_init(&l->failed, on_failed, l);
@@ -228,6 +229,21 @@ static int read_line(const char *path, struct buf *out, struct err *e)
     return rc ? ERR_IO : 0;
 }
 
+/* The body in the form of a chat or paging service. A service that has nothing to do with this
+ * change counts as notified. */
+static int post_chat(struct delivery *l, const struct notify_facts *f, const struct config_hook *h,
+    const char *url, struct err *e)
+{
+    struct buf key = {0};
+    int rc = h->key_file ? read_line(h->key_file, &key, e) : 0;
+    if (rc == 0 && notify_chat_body(f, h->format, buf_str(&key), &l->text))
+        post_text(l, notify_event_names[f->row->kind], NULL, url, NULL, false);
+    else if (rc == 0)
+        fail_later(l, 0);
+    buf_wipe(&key);
+    return rc;
+}
+
 static int start_hook(
     struct delivery *l, const struct notify_facts *f, const char *name, struct err *e)
 {
@@ -238,15 +254,18 @@ static int start_hook(
         i++;
     if (i == c->n_hooks)
         return err_set(e, ERR_NOT_FOUND, "belayd's configuration no longer has a webhook %s", name);
-    int rc = c->files[i].url_file ? read_line(c->files[i].url_file, &url, e) : 0;
-    if (rc == 0 && !c->files[i].url_file)
-        buf_adds(&url, c->files[i].url);
-    if (rc == 0 && c->files[i].secret_file)
-        rc = read_line(c->files[i].secret_file, &secret, e);
+    const struct config_hook *h = &c->files[i];
+    int rc = h->url_file ? read_line(h->url_file, &url, e) : 0;
+    if (rc == 0 && !h->url_file)
+        buf_adds(&url, h->url);
+    if (rc == 0 && h->secret_file)
+        rc = read_line(h->secret_file, &secret, e);
     if (rc == 0 && notify_check_url(buf_str(&url), l->host, e) != 0)
         rc = err_set(e, ERR_IO, "the url_file of webhook %s holds no URL", name);
-    if (rc == 0)
-        post(l, f, buf_str(&url), c->files[i].secret_file ? &secret : NULL, false);
+    if (rc == 0 && h->format != NOTIFY_JSON)
+        rc = post_chat(l, f, h, buf_str(&url), e);
+    else if (rc == 0)
+        post(l, f, buf_str(&url), h->secret_file ? &secret : NULL, false);
     buf_wipe(&url);
     buf_wipe(&secret);
     return rc;
@@ -254,15 +273,16 @@ static int start_hook(
 
 /* ---- destinations of the job's user ---- */
 
-static int start_url(struct delivery *l, const struct notify_facts *f, const json_t *notify,
-    const char *number, struct err *e)
+/* user: whose URL it is. */
+static int start_url(struct delivery *l, const struct notify_facts *f, const char *user,
+    const json_t *notify, const char *number, struct err *e)
 {
     const char *sealed = json_string_value(
         json_array_get(json_object_get(notify, "urls"), (size_t)strtol(number, NULL, 10)));
     char *url;
     if (!sealed)
-        return err_set(e, ERR_NOT_FOUND, "the job has no such URL");
-    int rc = notify_unseal(l->notifier->o.sealer, f->job->user, sealed, &url, e);
+        return err_set(e, ERR_NOT_FOUND, "the job, or the cron entry, has no such URL");
+    int rc = notify_unseal(l->notifier->o.sealer, user, sealed, &url, e);
     if (rc != 0)
         return rc;
     rc = notify_check_url(url, l->host, e);
@@ -425,10 +445,13 @@ static void give_up_reports(struct notifier *n)
 
 /* ---- all deliveries ---- */
 
-static const char *mail_user(const struct notify_facts *f, const json_t *notify)
+/* notify: the addresses of a job's specification. */
+static int start_of(struct delivery *l, const struct notify_facts *f, const char *user,
+    const json_t *notify, struct err *e)
 {
     const char *to = json_string_value(json_object_get(notify, "mail_user"));
-    return to && *to ? to : f->job->user;
+    return str_starts(f->row->target, "url:") ? start_url(l, f, user, notify, f->row->target + 4, e)
+                                              : start_mail(l, f, to && *to ? to : user, e);
 }
 
 /* The target is "mail:N", with the index N of an address of the budget. */
@@ -450,10 +473,22 @@ static int start_of_user(struct delivery *l, const struct notify_facts *f, struc
     int rc = db_read_spec(l->notifier->o.reader, f->job->id, &spec, e);
     json_t *notify = rc == 0 && spec.notify_json ? json_loads(spec.notify_json, 0, NULL) : NULL;
     if (rc == 0)
-        rc = str_starts(f->row->target, "url:") ? start_url(l, f, notify, f->row->target + 4, e)
-                                                : start_mail(l, f, mail_user(f, notify), e);
+        rc = start_of(l, f, f->job->user, notify, e);
     json_decref(notify);
     spec_change_deinit(&spec);
+    return rc;
+}
+
+/* To the user of a cron entry, as its jobs would notify. */
+static int start_of_cron(struct delivery *l, const struct notify_facts *f, struct err *e)
+{
+    char *text = NULL;
+    int rc = db_read_cron_job(l->notifier->o.reader, f->cron->id, &text, e);
+    json_t *job = rc == 0 ? json_loads(text, 0, NULL) : NULL;
+    if (rc == 0)
+        rc = start_of(l, f, f->cron->user, json_object_get(job, "notify"), e);
+    json_decref(job);
+    free(text);
     return rc;
 }
 
@@ -463,6 +498,7 @@ static void start(
     struct notifier *n = (struct notifier *)((char *)port - offsetof(struct notifier, port));
     struct delivery *l = n->deliveries;
     struct job_row job;
+    struct cron_row cron;
     while (l->is_busy)
         l++;
     l->is_busy = true;
@@ -471,11 +507,15 @@ static void start(
     const struct notify_facts f = {.cluster_uid = n->o.cluster_uid,
         .cluster = n->o.cluster,
         .row = row,
-        .job = row->job == CORE_ID_NONE ? NULL : &job};
-    int rc = f.job ? db_read_job(n->o.reader, row->job, &job, &l->e) : 0;
+        .job = row->job == CORE_ID_NONE ? NULL : &job,
+        .cron = row->cron == CORE_ID_NONE ? NULL : &cron};
+    int rc = f.job    ? db_read_job(n->o.reader, row->job, &job, &l->e)
+             : f.cron ? db_read_cron(n->o.reader, row->cron, &cron, &l->e)
+                      : 0;
     if (rc == 0)
         rc = str_starts(row->target, "hook:") ? start_hook(l, &f, row->target + 5, &l->e)
              : f.job                          ? start_of_user(l, &f, &l->e)
+             : f.cron                         ? start_of_cron(l, &f, &l->e)
                                               : start_of_budget(l, &f, &l->e);
     if (rc != 0)
         fail_later(l, rc);

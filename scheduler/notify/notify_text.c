@@ -61,8 +61,27 @@ static void pool_body(const struct notify_facts *f, struct buf *out)
     buf_deinit(&id);
 }
 
+static void cron_body(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    notify_id(f, &id);
+    json_t *o = json_pack("{s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "id", buf_str(&id), "event",
+        notify_event_names[r->kind], "cluster", f->cluster, "cron", (json_int_t)r->cron, "name",
+        json_text(f->cron->name), "user", json_text(f->cron->user), "text", json_text(r->text));
+    set_time(o, "scheduled_at", r->cron_at);
+    set_time(o, "done_by", r->done_by);
+    set_time(o, "at", r->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
 void notify_body(const struct notify_facts *f, struct buf *out)
 {
+    if (f->cron) {
+        cron_body(f, out);
+        return;
+    }
     if (f->row->kind == NOTIFY_BOOTS) {
         pool_body(f, out);
         return;
@@ -100,7 +119,7 @@ void notify_body(const struct notify_facts *f, struct buf *out)
 }
 
 /* Writes for example: job 42 "train" of ann failed (failed), exit code 1 */
-static void describe(const struct notify_facts *f, struct buf *out)
+static void describe_job(const struct notify_facts *f, struct buf *out)
 {
     static const char *const words[NOTIFY_EVENTS] = {[NOTIFY_BEGIN] = "has started",
         [NOTIFY_END] = "has ended",
@@ -112,11 +131,6 @@ static void describe(const struct notify_facts *f, struct buf *out)
         [NOTIFY_TIME_LIMIT_90] = "has used 90 % of its time limit",
         [NOTIFY_INVALID_DEPEND] = "was given up: its dependencies can never come true"};
     const struct outbox_row *r = f->row;
-    if (!f->job) {
-        buf_printf(out, "budget %s: %d %% of $%.2f are spent", r->budget, (int)r->pct,
-            (double)r->cap_uusd / 1e6);
-        return;
-    }
     if (f->job->array != CORE_ID_NONE)
         buf_printf(out, "job %" PRId64 "_%d", f->job->array, (int)f->job->array_index);
     else
@@ -128,9 +142,44 @@ static void describe(const struct notify_facts *f, struct buf *out)
                                       : end_kind_names[r->end]);
     if (r->kind == NOTIFY_FAIL)
         buf_printf(out, ", exit code %d", (int)r->exit_code);
+}
+
+static void describe_cron(const struct notify_facts *f, struct buf *out)
+{
+    int minute = f->cron->done_by > 0 ? f->cron->done_by - 1 : 0;
+    buf_printf(out, "cron entry \"%s\" of %s is not done by %02d:%02d", f->cron->name,
+        f->cron->user, minute / 60, minute % 60);
+}
+
+void notify_title(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    if (f->cron)
+        describe_cron(f, out);
+    else if (f->job)
+        describe_job(f, out);
+    else if (r->kind == NOTIFY_BOOTS)
+        buf_printf(out, "pool %s: the last %d machines did not become nodes", r->pool, (int)r->pct);
+    else
+        buf_printf(out, "budget %s: %d %% of $%.2f are spent", r->budget, (int)r->pct,
+            (double)r->cap_uusd / 1e6);
     for (size_t i = 0; i < out->len; i++)
         if (iscntrl((unsigned char)out->data[i]))
             out->data[i] = '?';
+}
+
+void notify_more(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    if (f->cron)
+        buf_printf(out, "%s. belay cron history %" PRId64 " has more.", r->text, r->cron);
+    else if (f->job)
+        buf_printf(out, "belay show %" PRId64 " has more.", r->job);
+    else if (r->kind == NOTIFY_BOOTS)
+        buf_printf(out, "belay pools show %s has more.", r->pool);
+    else
+        buf_printf(out, "$%.2f are spent. belay budget show %s has more.",
+            (double)r->spent_uusd / 1e6, r->budget);
 }
 
 /* Writes a text that is not ASCII as encoded words, split only between UTF-8 characters. */
@@ -168,7 +217,7 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
 {
     struct buf words = {0}, id = {0};
     char at[TIME_ISO_MAX];
-    describe(f, &words);
+    notify_title(f, &words);
     notify_id(f, &id);
     time_format_iso(f->row->at, at);
     buf_printf(out, "From: %s%sTo: %s%sSubject: [belay %s] ", from, eol, to, eol, f->cluster);
@@ -179,7 +228,10 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
         "%sMessage-ID: <%s@belay.invalid>%sAuto-Submitted: auto-generated%sMIME-Version: 1.0%s"
         "Content-Type: text/plain; charset=utf-8%sContent-Transfer-Encoding: 8bit%s%s",
         eol, buf_str(&id), eol, eol, eol, eol, eol, eol);
-    if (f->job)
+    if (f->cron)
+        buf_printf(out, "%s: %s.%s%sbelay cron history %" PRId64 " has more.%s", buf_str(&words),
+            f->row->text, eol, eol, f->row->cron, eol);
+    else if (f->job)
         buf_printf(out, "%s, at %s.%s%sbelay show %" PRId64 " has more.%s", buf_str(&words), at,
             eol, eol, f->row->job, eol);
     else

@@ -12,7 +12,8 @@
 struct notify_facts {
     const char *cluster_uid, *cluster;
     const struct outbox_row *row;
-    const struct job_row *job; /* NULL if it is about a budget */
+    const struct job_row *job;   /* NULL unless it is about a job */
+    const struct cron_row *cron; /* NULL unless it is about a cron entry */
 };
 
 /* Writes "0123abcd-42": the same id for the same change, for all receivers and deliveries. */
@@ -20,6 +21,11 @@ void notify_id(const struct notify_facts *f, struct buf *out);
 
 /* Writes the body of a webhook, a JSON object (docs/reference/api.md). */
 void notify_body(const struct notify_facts *f, struct buf *out);
+
+/* Writes in one line what has happened; control characters become '?'. */
+void notify_title(const struct notify_facts *f, struct buf *out);
+/* Writes the reason, if there is one, and which command has more. */
+void notify_more(const struct notify_facts *f, struct buf *out);
 
 /* Writes a whole message with lines ended by eol ("\n" or "\r\n"). Control characters become '?'; a
  * subject that is not ASCII is encoded (RFC 2047). from and to must have passed

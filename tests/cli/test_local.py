@@ -746,15 +746,20 @@ class Local(unittest.TestCase):
             (("edit", "report.sh", "--after", "nightly.sh", "--schedule", "@daily"), 2, "leave"),
             (("edit", "report.sh", "--skip-on", "nsw"), 2, "no calendar nsw"),
             (("remove", "nightly.sh"), 1, "'report.sh' runs after 'nightly.sh'"),
+            (("edit", "report.sh", "--done-by", "7am"), 2, "a time of the day"),
             (("show",), 2, "expected an entry"),
         ):
             with self.subTest(arguments):
                 done = self.h.belay("cron", *arguments)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(text, done.stderr)
+        self.ok("cron", "edit", "report.sh", "--done-by", "07:00")
+        self.assertIn("done by     07:00", self.ok("cron", "show", "report.sh"))
         self.assertIn(
             "changed: next at", self.ok("cron", "edit", "report.sh", "--schedule", "@daily")
         )
+        self.ok("cron", "edit", "report.sh", "--done-by", "")
+        self.assertIsNone(self.json("cron", "show", "report.sh")["cron"]["done_by"])
         self.ok("cron", "remove", "report.sh")
         self.check_dates()
         for arguments, code, text in (

@@ -4,6 +4,7 @@
  */
 #include "scheduler/config/notify_guard.h"
 #include "scheduler/notify/notify_seal.h"
+#include "scheduler/notify/notify_chat.h"
 #include "scheduler/notify/notify_text.h"
 #include "job/notify_address.h"
 
@@ -314,6 +315,133 @@ static void a_pool_that_does_not_boot_is_notified_without_a_job(void **state)
     buf_deinit(&out);
 }
 
+static void a_late_cron_entry_is_notified_with_the_reason(void **state)
+{
+    (void)state;
+    const struct outbox_row of = {.event = 80,
+        .kind = NOTIFY_LATE,
+        .cron = 7,
+        .cron_at = {1700015400000},
+        .done_by = {1700031600000},
+        .text = "job 42 waits: all nodes are busy",
+        .at = {1700031600000}};
+    const struct cron_row cron = {.name = "nightly", .user = "ann", .done_by = 1 + 7 * 60};
+    const struct notify_facts f = {"0123", "lab", &of, NULL, &cron};
+    struct buf out = {0};
+    json_t *v;
+    struct err e;
+    notify_body(&f, &out);
+    assert_int_equal(json_parse(buf_str(&out), out.len, 65536, &v, &e), 0);
+    assert_string_equal(json_string_value(json_object_get(v, "event")), "late");
+    assert_int_equal(json_integer_value(json_object_get(v, "cron")), 7);
+    assert_string_equal(json_string_value(json_object_get(v, "name")), "nightly");
+    assert_string_equal(
+        json_string_value(json_object_get(v, "scheduled_at")), "2023-11-15T02:30:00Z");
+    assert_string_equal(json_string_value(json_object_get(v, "done_by")), "2023-11-15T07:00:00Z");
+    json_decref(v);
+    buf_deinit(&out);
+    notify_mail(&f, "belay", "ann", "\n", &out);
+    assert_non_null(strstr(buf_str(&out),
+        "Subject: [belay lab] cron entry \"nightly\" of ann is not done by 07:00\n"));
+    assert_non_null(
+        strstr(buf_str(&out), "is not done by 07:00: job 42 waits: all nodes are busy.\n"));
+    assert_non_null(strstr(buf_str(&out), "belay cron history 7 has more.\n"));
+    buf_deinit(&out);
+}
+
+static json_t *chat_body(const struct notify_facts *f, enum notify_format format)
+{
+    struct buf out = {0};
+    struct err e;
+    json_t *v;
+    if (!notify_chat_body(f, format, "0123456789abcdef0123456789abcdef", &out))
+        return NULL;
+    assert_int_equal(json_parse(buf_str(&out), out.len, 28 * 1024, &v, &e), 0);
+    buf_deinit(&out);
+    return v;
+}
+
+static const char *at(const json_t *v, const char *a, const char *b)
+{
+    const json_t *o = b ? json_object_get(v, a) : v;
+    return json_string_value(json_object_get(o, b ? b : a));
+}
+
+static void pagerduty_is_told_what_is_wrong_and_what_ends_it(void **state)
+{
+    (void)state;
+    struct outbox_row of = {.event = 1, .job = 42, .kind = NOTIFY_FAIL, .end = END_FAILED};
+    struct job_row job = {.id = 42, .spec.name = "a", .user = "ann", .cron = 7};
+    struct notify_facts f = {"0123", "lab", &of, &job};
+    json_t *v = chat_body(&f, NOTIFY_PAGERDUTY);
+    assert_string_equal(at(v, "event_action", NULL), "trigger");
+    assert_string_equal(at(v, "dedup_key", NULL), "belay-0123-cron-7");
+    assert_string_equal(at(v, "payload", "severity"), "error");
+    json_decref(v);
+    of.kind = NOTIFY_END;
+    of.end = END_SUCCEEDED;
+    job.id = of.job = 43; /* the next night */
+    v = chat_body(&f, NOTIFY_PAGERDUTY);
+    assert_string_equal(at(v, "event_action", NULL), "resolve");
+    assert_string_equal(at(v, "dedup_key", NULL), "belay-0123-cron-7");
+    assert_null(json_object_get(v, "payload"));
+    json_decref(v);
+    job.cron = CORE_ID_NONE;
+    v = chat_body(&f, NOTIFY_PAGERDUTY);
+    assert_string_equal(at(v, "dedup_key", NULL), "belay-0123-job-43");
+    json_decref(v);
+    of.end = END_CANCELLED; /* its user knows */
+    assert_null(chat_body(&f, NOTIFY_PAGERDUTY));
+    of.kind = NOTIFY_BEGIN;
+    assert_null(chat_body(&f, NOTIFY_PAGERDUTY));
+    of = (struct outbox_row){.kind = NOTIFY_BUDGET, .budget = "nlp", .pct = 80};
+    f.job = NULL;
+    v = chat_body(&f, NOTIFY_PAGERDUTY);
+    assert_string_equal(at(v, "dedup_key", NULL), "belay-0123-budget-nlp");
+    assert_string_equal(at(v, "payload", "severity"), "warning");
+    json_decref(v);
+    of.pct = 100;
+    v = chat_body(&f, NOTIFY_PAGERDUTY);
+    assert_string_equal(at(v, "payload", "severity"), "error");
+    json_decref(v);
+}
+
+/* Number of characters of a text in UTF-8. */
+static size_t characters(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void texts_for_chats_are_cut_at_a_character(void **state)
+{
+    (void)state;
+    struct outbox_row of = {.kind = NOTIFY_LATE, .cron = 1};
+    struct cron_row cron = {.user = "ann", .done_by = 1};
+    const struct notify_facts f = {"0123", "lab", &of, NULL, &cron};
+    for (size_t shift = 0; shift < 4; shift++) {
+        size_t n = shift;
+        memset(cron.name, 'x', shift);
+        for (; n + 4 < sizeof(cron.name); n += 4)
+            memcpy(cron.name + n, "\xf0\x9f\x98\x80", 4);
+        cron.name[n] = '\0';
+        memset(of.text, '<', sizeof(of.text) - 1);
+        json_t *v = chat_body(&f, NOTIFY_SLACK); /* parsed: it is UTF-8 */
+        const json_t *blocks = json_object_get(v, "blocks");
+        for (size_t k = 0; k < json_array_size(blocks); k++)
+            assert_in_range(
+                characters(at(json_object_get(json_array_get(blocks, k), "text"), "text", NULL)), 1,
+                k ? 3000 : 150);
+        assert_null(strchr(at(v, "text", NULL), '<'));
+        json_decref(v);
+        v = chat_body(&f, NOTIFY_TEAMS);
+        assert_string_equal(at(v, "type", NULL), "message");
+        json_decref(v);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +455,9 @@ int main(void)
         cmocka_unit_test(a_subject_that_is_not_ascii_is_encoded),
         cmocka_unit_test(a_body_is_json),
         cmocka_unit_test(a_budget_is_notified_without_a_job),
+        cmocka_unit_test(a_late_cron_entry_is_notified_with_the_reason),
+        cmocka_unit_test(pagerduty_is_told_what_is_wrong_and_what_ends_it),
+        cmocka_unit_test(texts_for_chats_are_cut_at_a_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "scheduler/api/api_private.h"
 
 #include "base/str.h"
+#include "job/daily.h"
 #include "scheduler/secrets/env_seal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,18 @@ static void read_times(const struct request *q, struct json_reader *r, const jso
     }
 }
 
+static void read_done_by(struct json_reader *r, struct cron_row *row)
+{
+    const char *text = json_opt_str(r, "done_by", 5, NULL);
+    int minute;
+    if (r->rc != 0 || !text)
+        return;
+    if (text[0] && !daily_parse_time(text, strlen(text), &minute))
+        json_reader_fail(r, "done_by", "expected a time of the day as 07:00, or nothing");
+    else
+        row->done_by = text[0] ? minute + 1 : 0;
+}
+
 /* Returns ERR_INVALID with the path of the wrong member. *ret_job is borrowed from body, NULL if it
  * has no job; *ret_spec is then unchanged. */
 static int read_entry(struct request *q, const json_t *body, struct cron_row *row,
@@ -89,6 +102,7 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
         (int32_t)json_opt_i64(&r, "catch_up_max", 1, CRON_CATCH_UP_MAX, row->catch_up_max);
     json_opt_strcpy(&r, "skip_on", row->skip_on, sizeof(row->skip_on), row->skip_on);
     json_opt_strcpy(&r, "only_on", row->only_on, sizeof(row->only_on), row->only_on);
+    read_done_by(&r, row);
     *ret_job = json_opt_object(&r, "job");
     if (r.rc == 0 && !str_is_name(row->name, sizeof(row->name) - 1))
         json_reader_fail(&r, "name", "expected letters, digits, '.', '_' and '-', found %s",

@@ -109,7 +109,8 @@ static void outbox_remove(struct model *m, struct outbox_entry *l)
 
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e)
 {
-    if (r->event < 1 || (r->budget[0] || r->pool[0] ? r->job != CORE_ID_NONE : r->job < 1) ||
+    if (r->event < 1 ||
+        (r->budget[0] || r->pool[0] || r->cron ? r->job != CORE_ID_NONE : r->job < 1) ||
         r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
         return err_set(e, ERR_CORRUPT,
             "a stored notification of job %" PRId64 " contradicts other rows", r->job);
@@ -183,7 +184,9 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
         .end = j->row.end,
         .exit_code = j->row.exit_code,
         .at = now.wall,
-        .due_at = now.wall};
+        .due_at = now.wall,
+        .cron_at = WALL_NONE,
+        .done_by = WALL_NONE};
     STR_COPY(row.user, j->row.user);
     int left_out = add_for_recipients(m, &j->row, kind, j->parent != NULL, &row);
     if (left_out > 0)
@@ -211,6 +214,8 @@ void notify_boots(struct model *m, const struct pool *p, struct stamp now)
         .kind = NOTIFY_BOOTS,
         .at = now.wall,
         .due_at = now.wall,
+        .cron_at = WALL_NONE,
+        .done_by = WALL_NONE,
         .pct = p->row.boots.failed};
     STR_COPY(row.pool, p->row.name);
     int left_out = add_for_hooks(m, &row);
@@ -228,6 +233,8 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
         .kind = NOTIFY_BUDGET,
         .at = now.wall,
         .due_at = now.wall,
+        .cron_at = WALL_NONE,
+        .done_by = WALL_NONE,
         .pct = pct,
         .spent_uusd = spent_uusd,
         .cap_uusd = b->cap_uusd};
@@ -241,6 +248,34 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
         history(m, now, "not-told", (struct history_of){0},
             "%d notifications of budget %s were dropped: too many are waiting for delivery",
             left_out, b->name);
+}
+
+void notify_late(struct model *m, const struct cron_entry *c, struct wall at, struct wall done_by,
+    const char *why, struct stamp now)
+{
+    int left_out = 0;
+    struct outbox_row row = {.event = NEXT_ID(m, history),
+        .kind = NOTIFY_LATE,
+        .at = now.wall,
+        .due_at = now.wall,
+        .cron = c->row.id,
+        .cron_at = at,
+        .done_by = done_by};
+    STR_COPY(row.user, c->row.user);
+    text_format(row.text, sizeof row.text, "%s", why);
+    if (c->job.spec.mail || c->job.spec.urls == 0) {
+        STR_COPY(row.target, "mail");
+        left_out += !add(m, &row);
+    }
+    for (int32_t k = 0; k < c->job.spec.urls; k++) {
+        text_format(row.target, sizeof row.target, "url:%" PRId32, k);
+        left_out += !add(m, &row);
+    }
+    left_out += add_for_hooks(m, &row);
+    if (left_out > 0)
+        history(m, now, "not-told", (struct history_of){0},
+            "%d notifications of cron entry %s were dropped: too many are waiting for delivery",
+            left_out, c->row.name);
 }
 
 void notify_ended(struct model *m, const struct job *j, struct stamp now)

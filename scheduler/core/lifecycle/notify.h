@@ -15,6 +15,9 @@ void notify_ended(struct model *m, const struct job *j, struct stamp now);
 void notify_boots(struct model *m, const struct pool *p, struct stamp now);
 void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd,
     struct stamp now);
+/* The run of a cron entry for the scheduled time `at` is not done. */
+void notify_late(struct model *m, const struct cron_entry *c, struct wall at, struct wall done_by,
+    const char *why, struct stamp now);
 /* Its attempt started or was loaded, or a part of its time limit was notified. */
 void notify_watch(struct model *m, struct job *j);
 void notify_unwatch(struct model *m, struct job *j); /* the attempt has ended */

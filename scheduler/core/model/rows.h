@@ -495,7 +495,7 @@ struct outbox_row {
     int64_t event; /* history id of the change, equal for all targets */
     /* "mail", "url:0", "hook:NAME" of the configuration; for a budget "mail:0". */
     char target[CORE_NAME_MAX + 8];
-    int64_t job, attempt; /* CORE_ID_NONE for a budget */
+    int64_t job, attempt; /* CORE_ID_NONE for a budget, a pool or a cron entry */
     enum notify_event kind;
     enum end_kind end; /* from the job's row at the time of the change */
     int32_t exit_code;
@@ -509,6 +509,11 @@ struct outbox_row {
     /* NOTIFY_BUDGET: the spent part in percent; NOTIFY_BOOTS: successive machines that failed. */
     int32_t pct;
     int64_t spent_uusd, cap_uusd;
+    /* NOTIFY_LATE: the cron entry, the scheduled time of its run, the time by which it was to be
+     * done, and why it is not; job is CORE_ID_NONE. */
+    int64_t cron;
+    struct wall cron_at, done_by;
+    char text[CORE_TEXT_MAX];
 };
 
 struct outbox_key {
@@ -572,6 +577,14 @@ struct cron_row {
     struct wall follows_from; /* only later times of that entry count; WALL_NONE */
     /* Calendars of the configuration: no runs on their days, and only on their days; "" = none. */
     char skip_on[CORE_NAME_MAX], only_on[CORE_NAME_MAX];
+    /* 1 + minute of the day by which the run of the day is to be done, else it is notified; 0 =
+     * none. checked_at: until when that was examined. */
+    int32_t done_by;
+    struct wall checked_at;
+    struct wall done_at; /* latest scheduled time whose run ended well; WALL_NONE */
+    /* The last scheduled time without a run, or with one that did not end well, and why. */
+    struct wall undone_at;
+    char undone[CORE_TEXT_MAX];
 };
 
 /* Outcome of one scheduled time of an entry, or of successive missed ones. The time is unique per

@@ -192,6 +192,7 @@ enum notify_event {
     NOTIFY_INVALID_DEPEND, /* the job ended because a dependency can never be satisfied */
     NOTIFY_BUDGET,         /* of a budget, not of a job: a threshold is spent */
     NOTIFY_BOOTS,          /* of a pool: its machines do not join, or join with full disks */
+    NOTIFY_LATE,           /* of a cron entry: its run is not done by the time of day set for it */
     NOTIFY_EVENTS
 };
 /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */

@@ -88,6 +88,7 @@ void cron_after_missed(struct model *m, const struct cron_entry *root, const str
         if (n == 0)
             continue;
         f->row.missed += n;
+        cron_undone(m, f, until, "belayd was not running at that time");
         cron_add_run(m, f, cron_next_after(root, from), CRON_MISSED, CORE_ID_NONE, now,
             "'%s' did not run: belayd was not running", c->row.name)
             ->times = n;

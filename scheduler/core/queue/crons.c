@@ -70,53 +70,6 @@ static bool is_busy(const struct model *m, const struct cron_entry *c)
     return model_job(m, c->row.last_job) != NULL;
 }
 
-/* ---- calendars ---- */
-
-/* Whether the entry's own calendars leave out the day of this time. */
-static bool leaves_out(const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX])
-{
-    char day[CALENDAR_TEXT_MAX];
-    int32_t n = calendar_day(c->zone, at);
-    calendar_format(n, day);
-    if (c->skip_on && calendar_has(c->skip_on, n))
-        text_format(ret_why, CORE_TEXT_MAX, "%s is in calendar %s", day, c->skip_on->name);
-    else if (c->only_on && !calendar_has(c->only_on, n))
-        text_format(ret_why, CORE_TEXT_MAX, "%s is not in calendar %s", day, c->only_on->name);
-    else
-        return false;
-    return true;
-}
-
-bool core_cron_leaves_out(
-    const struct model *m, const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX])
-{
-    for (; c && c->zone; c = map_get(&m->queue.crons, c->row.after))
-        if (leaves_out(c, at, ret_why))
-            return true;
-    return false;
-}
-
-static int find_calendar(const struct model *m, const char *key, const char *name,
-    const struct calendar **ret_calendar, struct err *e)
-{
-    *ret_calendar = NULL;
-    for (size_t k = 0; k < m->options.n_calendars; k++)
-        if (str_eq(m->options.calendars[k].name, name))
-            *ret_calendar = &m->options.calendars[k];
-    return *ret_calendar || !name[0]
-               ? 0
-               : err_set(e, ERR_INVALID,
-                     "%s: there is no calendar %.64s in belayd's configuration (calendars)", key,
-                     name);
-}
-
-static int find_calendars(const struct model *m, const struct cron_row *r,
-    const struct calendar **ret_skip_on, const struct calendar **ret_only_on, struct err *e)
-{
-    int rc = find_calendar(m, "skip_on", r->skip_on, ret_skip_on, e);
-    return rc ? rc : find_calendar(m, "only_on", r->only_on, ret_only_on, e);
-}
-
 /* ---- waiting times ---- */
 
 size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX])
@@ -139,12 +92,19 @@ static void set_waiting(struct cron_row *r, const struct wall *at, size_t n)
 
 /* ---- due times ---- */
 
-static struct wall due_at(const struct model *m, const struct cron_entry *c)
+/* When the entry has to start something. */
+static struct wall start_due_at(const struct model *m, const struct cron_entry *c)
 {
     struct wall at[CRON_WAITING_MAX];
     if (!cron_is_runnable(c))
         return WALL_NONE;
     return core_cron_waiting(&c->row, at) > 0 && !is_busy(m, c) ? at[0] : c->row.next_at;
+}
+
+static struct wall due_at(const struct model *m, const struct cron_entry *c)
+{
+    struct wall start = start_due_at(m, c), check = cron_check_due(c);
+    return !wall_is_set(check) || (wall_is_set(start) && start.ms < check.ms) ? start : check;
 }
 
 void cron_reschedule(struct model *m, struct cron_entry *c)
@@ -158,6 +118,8 @@ void cron_reschedule(struct model *m, struct cron_entry *c)
 void cron_job_ended(struct model *m, const struct job_row *j, struct stamp now)
 {
     struct cron_entry *c = j->cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->cron);
+    if (c && wall_is_set(j->cron_at))
+        cron_run_ended(m, c, j);
     if (c && wall_is_set(j->cron_at) && !j->cron_dated)
         cron_after_run(m, c, j, now);
     if (c && c->row.last_job == j->id)
@@ -204,6 +166,7 @@ void cron_skip(struct model *m, struct cron_entry *c, struct wall at, int64_t jo
     const char *why)
 {
     c->row.skipped++;
+    cron_undone(m, c, at, why);
     cron_add_run(m, c, at, CRON_SKIPPED, job, now, "%s", why);
     cron_after_none(m, c, at, now, why);
 }
@@ -261,6 +224,7 @@ static void start(struct model *m, struct cron_entry *c, struct wall at, struct 
     struct job *j;
     if (submit(m, c, at, CORE_ID_NONE, now, &j, &e) != 0) {
         c->row.skipped++;
+        cron_undone(m, c, at, e.text);
         cron_add_run(m, c, at, CRON_REFUSED, CORE_ID_NONE, now, "%.200s", e.text);
         cron_after_none(m, c, at, now, e.text);
         return;
@@ -307,7 +271,7 @@ static void take(struct model *m, struct cron_entry *c, struct wall at, struct s
     c->row.next_at = cron_next_after(c, at);
     touch_cron(m, c);
     char why[CORE_TEXT_MAX];
-    if (leaves_out(c, at, why))
+    if (cron_leaves_out(c, at, why))
         cron_skip(m, c, at, CORE_ID_NONE, now, why);
     else if (!is_busy(m, c))
         start(m, c, at, now);
@@ -378,6 +342,7 @@ static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
         : c->row.catch_up == CATCH_UP_LAST ? "only the last"
                                            : "only a limited number")
         ->times = n;
+    cron_undone(m, c, before, "belayd was not running at that time");
     c->row.next_at = to;
     c->row.decided_at = before;
     cron_after_missed(m, c, c, (struct wall){from.ms - 1}, before, now);
@@ -392,8 +357,11 @@ int apply_cron_due(
         return err_set(
             e, ERR_CONFLICT, "cron entry %" PRId64 " is not due (any more)", ev->cron_due.cron);
     ret_outcome->id = c->row.id;
+    struct wall begin = start_due_at(m, c);
     size_t n = core_cron_waiting(&c->row, waiting);
-    if (n > 0 && !is_busy(m, c)) {
+    if (!wall_is_set(begin) || begin.ms > ev->now.wall.ms) {
+        cron_check_done(m, c, cron_check_due(c), ev->now);
+    } else if (n > 0 && !is_busy(m, c)) {
         set_waiting(&c->row, &waiting[1], n - 1);
         start(m, c, waiting[0], ev->now);
     } else {
@@ -513,6 +481,7 @@ static void set_row(struct cron_row *to, const struct cron_row *from)
     to->after_end = from->after_end;
     STR_COPY(to->skip_on, from->skip_on);
     STR_COPY(to->only_on, from->only_on);
+    to->done_by = from->done_by;
 }
 
 static struct cron_entry *new_entry(struct model *m, struct stamp now)
@@ -524,7 +493,10 @@ static struct cron_entry *new_entry(struct model *m, struct stamp now)
         .created_at = now.wall,
         .next_at = WALL_NONE,
         .decided_at = WALL_NONE,
-        .follows_from = WALL_NONE};
+        .follows_from = WALL_NONE,
+        .checked_at = now.wall,
+        .done_at = WALL_NONE,
+        .undone_at = WALL_NONE};
     map_put(&m->queue.crons, c->row.id, c);
     return c;
 }
@@ -570,7 +542,7 @@ static int look_up(const struct model *m, const struct cron_row *r, const struct
                                       : cron_parse(r->schedule, &ret->cron, e);
     if (!rc)
         rc = find_zone(m, r->zone, &ret->zone, e);
-    return rc ? rc : find_calendars(m, r, &ret->skip_on, &ret->only_on, e);
+    return rc ? rc : cron_find_calendars(m, r, &ret->skip_on, &ret->only_on, e);
 }
 
 /* Whether it has other times than c had. */
@@ -600,6 +572,8 @@ int apply_cron_put(
     bool moved = is_moved(c, r, &l);
     if (moved)
         drop_time(m, c, ev->now);
+    if (moved || c->row.done_by != r->done_by)
+        c->row.checked_at = ev->now.wall;
     set_row(&c->row, r);
     set_after(m, c, r->after, ev->now);
     c->cron = l.cron;
@@ -657,6 +631,7 @@ int apply_cron_set(
     for (size_t k = 0; k < n; k++)
         skip_run(m, c, waiting[k], ev->now, "it waited when the entry was paused or removed");
     set_waiting(&c->row, NULL, 0);
+    c->row.checked_at = ev->now.wall;
     restart(c, ev->now);
     touch_cron(m, c);
     cron_reschedule(m, c);
@@ -727,7 +702,7 @@ int model_load_cron(struct model *m, const struct cron_row *r, const char *job_j
     m->queue.crons_after += cron_follows(c);
     if (!cron_follows(c) && cron_parse(r->schedule, &c->cron, &why) != 0)
         unreadable(c, "schedule", &why);
-    if (find_calendars(m, r, &c->skip_on, &c->only_on, &why) != 0)
+    if (cron_find_calendars(m, r, &c->skip_on, &c->only_on, &why) != 0)
         unreadable(c, "calendar", &why);
     if (!m->options.read_job || !job_json)
         text_format(c->why, sizeof c->why, "its job cannot be read");

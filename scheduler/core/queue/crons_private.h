@@ -28,6 +28,25 @@ void cron_skip(struct model *m, struct cron_entry *c, struct wall at, int64_t jo
 /* Lets the time, which was reached, wait for the end of the previous job, or skips it. */
 void cron_wait(struct model *m, struct cron_entry *c, struct wall at, struct stamp now);
 
+/* cron_days.c */
+
+/* Whether the entry's own calendars leave out the day of this time. */
+bool cron_leaves_out(const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX]);
+/* The calendars that the row names. ERR_INVALID. */
+int cron_find_calendars(const struct model *m, const struct cron_row *r,
+    const struct calendar **ret_skip_on, const struct calendar **ret_only_on, struct err *e);
+
+/* cron_done_by.c: runs that are to be done by a time of the day. */
+
+/* The next time at which a run is to be done; WALL_NONE: no check. */
+struct wall cron_check_due(const struct cron_entry *c);
+/* This time has come: creates notifications unless the run is done. */
+void cron_check_done(struct model *m, struct cron_entry *c, struct wall check, struct stamp now);
+/* A time is over without a run that ended well. */
+void cron_undone(struct model *m, struct cron_entry *c, struct wall at, const char *why);
+/* The run of a scheduled time has ended. */
+void cron_run_ended(struct model *m, struct cron_entry *c, const struct job_row *job);
+
 /* cron_after.c: entries that run after another one. */
 
 static inline bool cron_follows(const struct cron_entry *c)

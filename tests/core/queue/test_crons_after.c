@@ -30,6 +30,7 @@ struct bed {
     struct job_row jobs[JOBS_MAX];
     char *env[JOBS_MAX];
     size_t n_depends;
+    char late[1024]; /* notifications, one to a line */
 };
 
 static int read_job(
@@ -100,6 +101,19 @@ static void bed_take(struct bed *b)
     for (size_t k = 0; k < c->n_specs; k++)
         b->env[c->specs[k].job] = mem_strdup(c->specs[k].env_json);
     b->n_depends += c->n_depends;
+    for (size_t k = 0; k < c->n_outbox; k++) {
+        const struct outbox_row *r = &c->outbox[k];
+        char at[TIME_ISO_MAX], by[TIME_ISO_MAX];
+        size_t n = strlen(b->late);
+        if (r->kind != NOTIFY_LATE)
+            continue;
+        assert_int_equal(r->job, CORE_ID_NONE);
+        assert_string_equal(r->user, "ann");
+        time_format_iso(r->cron_at, at);
+        time_format_iso(r->done_by, by);
+        text_format(b->late + n, sizeof b->late - n, "%s %d %.8s by %.8s: %s\n", r->target,
+            (int)r->cron, at + 8, by + 8, r->text);
+    }
 }
 
 static struct cron_row entry(const char *name, const char *schedule, int64_t after)
@@ -480,6 +494,108 @@ static void runs_for_dates_stand_beside_those_of_the_schedule(void **state)
     bed_deinit(&b);
 }
 
+static void check_late(struct bed *b, const char *expected)
+{
+    bed_take(b);
+    assert_string_equal(b->late, expected);
+    b->late[0] = '\0';
+}
+
+/* "build" at 02:30 by 07:00, and "report" after it by 08:00. */
+static void add_done_by(struct bed *b)
+{
+    struct cron_row build = entry("build", "30 2 * * *", CORE_ID_NONE),
+                    report = entry("report", "", 1);
+    build.done_by = 1 + 7 * 60;
+    report.done_by = 1 + 8 * 60;
+    assert_int_equal(put(b, &build, NULL), 0);
+    assert_int_equal(put(b, &report, NULL), 0);
+}
+
+static void a_run_that_is_done_in_time_is_not_notified(void **state)
+{
+    struct bed b;
+    (void)state;
+    bed_init(&b);
+    add_done_by(&b);
+    for (int night = 0; night < 3; night++) {
+        live(&b, 4 * HOUR_MS);
+        end_run(&b, 1, END_SUCCEEDED);
+        end_run(&b, 2, END_SUCCEEDED);
+        killed(&b, MINUTE_MS);
+        join_again(&b);
+        live(&b, 20 * HOUR_MS - 4 * MINUTE_MS);
+    }
+    check_late(&b, "");
+    bed_deinit(&b);
+}
+
+static void a_run_that_is_not_done_is_notified_once_with_the_reason(void **state)
+{
+    struct bed b;
+    (void)state;
+    bed_init(&b);
+    add_done_by(&b);
+    live(&b, 6 * HOUR_MS);
+    check_late(&b, "");
+    live(&b, HOUR_MS + MINUTE_MS);
+    check_late(&b, "mail 1 15T02:30 by 15T07:00: job 1 is starting\n");
+    killed(&b, MINUTE_MS);
+    join_again(&b);
+    live(&b, HOUR_MS);
+    bed_take(&b);
+    assert_non_null(strstr(b.late, "mail 2 15T02:30 by 15T08:00: job 1 "));
+    assert_null(strstr(b.late, "mail 1 "));
+    b.late[0] = '\0';
+    end_run(&b, 1, END_SUCCEEDED); /* too late, and once is enough */
+    live(&b, 10 * HOUR_MS);
+    check_late(&b, "");
+    bed_deinit(&b);
+}
+
+static void a_run_that_failed_or_never_started_is_notified(void **state)
+{
+    struct bed b;
+    (void)state;
+    bed_init(&b);
+    add_done_by(&b);
+    live(&b, 3 * HOUR_MS);
+    end_run(&b, 1, END_TIMEOUT);
+    live(&b, 6 * HOUR_MS);
+    check_late(&b, "mail 1 15T02:30 by 15T07:00: job 1 did not end well: timeout\n"
+                   "mail 2 15T02:30 by 15T08:00: job 1 of 'build' did not end well: timeout\n");
+    killed(&b, 3 * DAY_MS - 2 * HOUR_MS); /* until 07:01 of the fourth day after */
+    join_again(&b);
+    bed_take(&b);
+    assert_non_null(strstr(b.late, "mail 1 18T02:30 by 18T07:00: job 50 "));
+    assert_non_null(strstr(b.late, "mail 2 17T02:30 by 17T08:00: belayd was not running at "));
+    assert_int_equal(strchr(strchr(b.late, '\n') + 1, '\n')[1], '\0');
+    bed_deinit(&b);
+}
+
+static void what_is_not_expected_is_not_notified(void **state)
+{
+    struct bed b;
+    struct cron_row skip = entry("skip", "0 1 * * 4", CORE_ID_NONE); /* Thursday: a holiday */
+    (void)state;
+    bed_init(&b);
+    STR_COPY(skip.skip_on, "holidays");
+    skip.done_by = 1 + 7 * 60;
+    assert_int_equal(put(&b, &skip, NULL), 0);
+    add_done_by(&b); /* entries 2, 3, whose predecessor is entry 1 */
+    assert_int_equal(set(&b, 2, CRON_PAUSED), 0);
+    live(&b, 3 * DAY_MS);
+    assert_int_equal(set(&b, 2, CRON_ACTIVE), 0); /* at midnight */
+    live(&b, 2 * HOUR_MS);
+    struct cron_row build = entry("build", "0 1 * * *", CORE_ID_NONE);
+    build.id = 2;
+    build.done_by = 1 + 7 * 60; /* 01:00 had passed when it became the schedule */
+    assert_int_equal(put(&b, &build, NULL), 0);
+    live(&b, 12 * HOUR_MS);
+    check_late(&b, "");
+    bed_deinit(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +609,10 @@ int main(void)
         cmocka_unit_test(loops_others_entries_and_removal_of_what_is_followed_are_refused),
         cmocka_unit_test(calendars_leave_days_out),
         cmocka_unit_test(an_entry_whose_calendar_is_gone_says_so_and_starts_nothing),
+        cmocka_unit_test(a_run_that_is_done_in_time_is_not_notified),
+        cmocka_unit_test(a_run_that_is_not_done_is_notified_once_with_the_reason),
+        cmocka_unit_test(a_run_that_failed_or_never_started_is_notified),
+        cmocka_unit_test(what_is_not_expected_is_not_notified),
         cmocka_unit_test(runs_for_dates_stand_beside_those_of_the_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

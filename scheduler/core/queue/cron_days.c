@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The calendars of cron entries.
+ */
+#include "job/calendar.h"
+#include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/crons_private.h"
+#include "scheduler/core/queue/queue_state.h"
+
+#include "base/str.h"
+#include "scheduler/core/model/state.h"
+
+bool cron_leaves_out(const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX])
+{
+    char day[CALENDAR_TEXT_MAX];
+    int32_t n = calendar_day(c->zone, at);
+    calendar_format(n, day);
+    if (c->skip_on && calendar_has(c->skip_on, n))
+        text_format(ret_why, CORE_TEXT_MAX, "%s is in calendar %s", day, c->skip_on->name);
+    else if (c->only_on && !calendar_has(c->only_on, n))
+        text_format(ret_why, CORE_TEXT_MAX, "%s is not in calendar %s", day, c->only_on->name);
+    else
+        return false;
+    return true;
+}
+
+bool core_cron_leaves_out(
+    const struct model *m, const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX])
+{
+    for (; c && c->zone; c = map_get(&m->queue.crons, c->row.after))
+        if (cron_leaves_out(c, at, ret_why))
+            return true;
+    return false;
+}
+
+static int find_calendar(const struct model *m, const char *key, const char *name,
+    const struct calendar **ret_calendar, struct err *e)
+{
+    *ret_calendar = NULL;
+    for (size_t k = 0; k < m->options.n_calendars; k++)
+        if (str_eq(m->options.calendars[k].name, name))
+            *ret_calendar = &m->options.calendars[k];
+    return *ret_calendar || !name[0]
+               ? 0
+               : err_set(e, ERR_INVALID,
+                     "%s: there is no calendar %.64s in belayd's configuration (calendars)", key,
+                     name);
+}
+
+int cron_find_calendars(const struct model *m, const struct cron_row *r,
+    const struct calendar **ret_skip_on, const struct calendar **ret_only_on, struct err *e)
+{
+    int rc = find_calendar(m, "skip_on", r->skip_on, ret_skip_on, e);
+    return rc ? rc : find_calendar(m, "only_on", r->only_on, ret_only_on, e);
+}
