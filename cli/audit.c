@@ -51,4 +51,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_audit = {"audit", CLI_NO_WORDS, "cross-check provider, database and ledger",
-    run, NULL, false, .examples = "belay audit\n"};
+    run, NULL, false, .folds = true, .examples = "belay audit\n"};

@@ -19,7 +19,7 @@ static const struct list_column columns[] = {
     {"JOBS", "jobs", COLUMN_INT},
     {"AT LIMIT", "at_limit", COLUMN_TEXT},
     {"STATE", "state", COLUMN_TEXT},
-    {"UNTIL", "until", COLUMN_TEXT},
+    {"UNTIL", "until", COLUMN_WHEN},
     {NULL, NULL, COLUMN_TEXT},
 };
 
@@ -34,7 +34,7 @@ static void print_budget(const json_t *b)
     static const char *const of[] = {"team", "user", "pool", "job"};
     const json_t *match = json_object_get(b, "match");
     const char *name;
-    char shown[CLI_NAME_MAX];
+    char shown[CLI_NAME_MAX], since[CLI_LOCAL_MAX], until[CLI_LOCAL_MAX];
     json_t *value;
     bool any = false;
     printf("budget        %s\ncounts        ", cli_text(b, "name"));
@@ -52,7 +52,7 @@ static void print_budget(const json_t *b)
     printf("period        %s%s%s, %s to %s\n", cli_text(b, "period"),
         json_is_string(json_object_get(b, "window")) ? " " : "",
         json_is_string(json_object_get(b, "window")) ? cli_text(b, "window") : "",
-        cli_text(b, "since"), cli_text(b, "until"));
+        cli_when(b, "since", since), cli_when(b, "until", until));
     printf("state         %s; at its limit: %s\n", cli_text(b, "state"), cli_text(b, "at_limit"));
     print_usd("cap", b, "cap_uusd", "");
     print_usd("spent", b, "spent_uusd", "");

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "cli/fold.h"
 #include <popt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ struct verb {
     bool job_flags;       /* also takes the flags of jobs (flags/directives.h) */
     bool job_keys;        /* and words KEY=VALUE (flags/updates.h) */
     bool lists;           /* prints a list, and takes --output (list_table.h) */
+    bool folds;           /* its answer is printed as lines that fit the terminal (fold.h) */
     const char *examples; /* command lines, each with a newline; shown by --help */
 };
 
@@ -65,6 +67,7 @@ struct cli_args {
     const char **rest; /* words that are not options */
     int n_rest;
     poptContext pc; /* owns rest */
+    struct fold fold;
 };
 
 /* Handles one option; arg is NULL if it takes none. Returns 0, or CLI_USAGE after a report. */
@@ -152,15 +155,22 @@ char *cli_home(void);
  * them control it. */
 void cli_print_json(const json_t *v);
 
-/* A table: columns in the given order; cut to the terminal's width, never on a pipe. Words for
- * states are coloured in columns STATE and END, as --color says. */
+/* A table: columns in the given order. On a terminal it is made to fit (table.c), on a pipe it is
+ * complete. Words for states are coloured in columns STATE and END, as --color says. */
 struct table;
+enum {
+    TABLE_RIGHT = 1,    /* aligned as numbers are; never shortened */
+    TABLE_EXTRA = 2,    /* left out first where the terminal is too narrow */
+    TABLE_SENTENCE = 4, /* goes on below */
+};
 struct table *table_create(void);
-void table_column(struct table *t, const char *name, bool right);
+void table_column(struct table *t, const char *name, unsigned form); /* before the first row */
 void table_row(struct table *t);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_print(struct table *t); /* and frees t */
 void table_print_to(struct table *t, FILE *out);
+/* For so many columns of a terminal; 0: complete. */
+void table_print_in(struct table *t, FILE *out, int columns);
 void table_drop(struct table *t); /* frees t unprinted */
 
 /* For an empty table, which prints nothing: prints the text on stderr if standard output is a

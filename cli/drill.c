@@ -141,7 +141,7 @@ static void print_list(const json_t *drills)
     table_column(t, "RESUMES IN", true);
     table_column(t, "LOSES", true);
     table_column(t, "SCRIPT", false);
-    table_column(t, "WHY", false);
+    table_column(t, "WHY", TABLE_SENTENCE);
     json_array_foreach(drills, i, d)
     {
         table_row(t);

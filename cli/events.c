@@ -108,20 +108,29 @@ json_t *events_get(int64_t job)
     return all;
 }
 
-static void print_line(const json_t *e)
-{
-    char at[CLI_LOCAL_MAX], attempt[24] = "-";
-    if (cli_int(e, "attempt", 0) > 0)
-        snprintf(attempt, sizeof(attempt), "%lld", (long long)cli_int(e, "attempt", 0));
-    printf("%-19s %7s %-*s %s\n", cli_local(cli_time(e, "at"), true, at), attempt, EVENT_WORDS_MAX,
-        event_words(cli_text(e, "kind")), cli_text(e, "text"));
-}
-
 void events_print(const json_t *events)
 {
-    printf("%-19s %7s %-*s %s\n", "WHEN", "ATTEMPT", EVENT_WORDS_MAX, "EVENT", "WHAT");
-    for (size_t i = 0; i < json_array_size(events); i++)
-        print_line(json_array_get(events, i));
+    struct table *t = table_create();
+    char at[CLI_LOCAL_MAX];
+    int width = fold_columns() > 0 ? 0 : EVENT_WORDS_MAX; /* alike in all outputs */
+    size_t i;
+    json_t *e;
+    table_column(t, "WHEN", 0);
+    table_column(t, "ATTEMPT", TABLE_RIGHT);
+    table_column(t, "EVENT", 0);
+    table_column(t, "WHAT", TABLE_SENTENCE);
+    json_array_foreach((json_t *)(uintptr_t)events, i, e)
+    {
+        table_row(t);
+        table_cell(t, "%s", cli_local(cli_time(e, "at"), true, at));
+        if (cli_int(e, "attempt", 0) > 0)
+            table_cell(t, "%lld", (long long)cli_int(e, "attempt", 0));
+        else
+            table_cell(t, "-");
+        table_cell(t, "%-*s", width, event_words(cli_text(e, "kind")));
+        table_cell(t, "%s", cli_text(e, "text"));
+    }
+    table_print(t);
 }
 
 bool events_print_last(int64_t job)

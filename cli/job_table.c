@@ -11,9 +11,9 @@
     {"USER", "user", COLUMN_TEXT}, \
     {"TEAM", "team", COLUMN_TEXT, .is_wide = true}, \
     {"STATE", "state", COLUMN_JOB_STATE}, \
-    {"ATTEMPTS", "attempts", COLUMN_INT}, \
-    {"RECLAIMS", "reclaims", COLUMN_INT}, \
-    {"PROGRESS", "progress", COLUMN_PROGRESS}, \
+    {"ATTEMPTS", "attempts", COLUMN_INT, .is_extra = true}, \
+    {"RECLAIMS", "reclaims", COLUMN_INT, .is_extra = true}, \
+    {"PROGRESS", "progress", COLUMN_PROGRESS, .is_extra = true}, \
     {"POOL", "pool", COLUMN_TEXT, .is_wide = true}, \
     {"MARKET", "market", COLUMN_TEXT, .is_wide = true}, \
     {"NODES", "nodes", COLUMN_INT, .is_wide = true}, \

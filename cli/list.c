@@ -9,12 +9,23 @@
 #include "cli/job_table.h"
 #include "cli/selection.h"
 #include "cli/since.h"
+#include "cli/top/watch.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define LIMIT_MAX 100000
 
-enum { VAL_ALL = 1, VAL_ENDED, VAL_SINCE, VAL_UNTIL, VAL_SORT, VAL_LIMIT, VAL_WHY };
+enum {
+    VAL_ALL = 1,
+    VAL_ENDED,
+    VAL_SINCE,
+    VAL_UNTIL,
+    VAL_SORT,
+    VAL_LIMIT,
+    VAL_WHY,
+    VAL_WATCH,
+    VAL_EVERY
+};
 
 /* Sort keys that are applied here, to the listed jobs. belayd's own orders decide which jobs are
  * listed. */
@@ -27,9 +38,10 @@ static const struct sort_key {
 
 struct choice {
     struct buf query; /* parameters, by cli_add_parameter */
-    bool is_state_given, is_sort_given, all, why;
+    bool is_state_given, is_sort_given, all, why, watch;
     const struct sort_key *key; /* NULL for belayd's order */
-    int64_t limit;
+    int64_t limit, every_s;     /* of --watch */
+    const struct cli_args *a;
 };
 
 /* ---- options ---- */
@@ -113,6 +125,13 @@ static int on_option(void *ctx, int val, const char *arg)
         c->why = true;
         cli_add_parameter(&c->query, "why", "1");
         break;
+    case VAL_WATCH:
+        c->watch = true;
+        break;
+    case VAL_EVERY:
+        c->watch = true;
+        rc = str_to_i64(arg, 1, WATCH_EVERY_MAX_S, "--every", &c->every_s, &e);
+        break;
     default:
         selection_add(&c->query, val, arg);
     }
@@ -149,7 +168,7 @@ static json_t *sorted(const json_t *jobs, const struct sort_key *key)
     return out;
 }
 
-static int list(const struct choice *choice, const struct cli_args *a, int *ret_code, struct err *e)
+static int list(const struct choice *choice, int *ret_code, struct err *e)
 {
     struct client *c = NULL;
     json_t *all = json_array();
@@ -161,24 +180,38 @@ static int list(const struct choice *choice, const struct cli_args *a, int *ret_
     if (rc == 0) {
         json_t *jobs = sorted(all, choice->key), *v = json_pack("{s:o,s:o}", "jobs", jobs, "next",
                                                      next > 0 ? json_integer(next) : json_null());
-        *ret_code = list_output(a, v, "jobs", choice->why ? job_columns_why : job_columns);
-        if (!a->json && json_array_size(jobs) == 0)
-            cli_print_empty(choice->all
-                                ? "no such jobs"
-                                : "no such active jobs (belay list -a includes ended ones)");
+        const char *none = choice->all ? "no such jobs"
+                                       : "no such active jobs (belay list -a includes ended ones)";
+        *ret_code = list_output(choice->a, v, "jobs", choice->why ? job_columns_why : job_columns);
+        if (!choice->a->json && json_array_size(jobs) == 0) {
+            if (choice->watch)
+                puts(none);
+            else
+                cli_print_empty(none);
+        }
         json_decref(v);
     }
     json_decref(all);
     return rc;
 }
 
+static int print_again(void *ctx, struct err *e)
+{
+    int code = CLI_OK;
+    int rc = list(ctx, &code, e);
+    return rc == 0 && code != CLI_OK ? err_set(e, ERR_INVALID, "--output: see above") : rc;
+}
+
 static int run(int argc, const char **argv)
 {
-    struct choice c = {.limit = 50};
+    struct choice c = {.limit = 50, .every_s = WATCH_EVERY_DEFAULT_S};
     struct cli_args a;
     struct err e;
     int rc = cli_parse(&verb_list, argc, argv, false, on_option, &c, &a);
-    if (rc == 0 && list(&c, &a, &rc, &e) != 0) {
+    c.a = &a;
+    if (rc == 0 && c.watch)
+        fold_end(&a.fold);
+    if (rc == 0 && (c.watch ? watch_answers(c.every_s, print_again, &c, &e) : list(&c, &rc, &e))) {
         cli_error("%s", e.text);
         rc = e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
     }
@@ -200,6 +233,11 @@ static const struct poptOption options[] = {
     {"limit", 'n', POPT_ARG_STRING, NULL, VAL_LIMIT,
         "at most this many jobs, up to 100000 (default 50)", "N"},
     {"why", 0, POPT_ARG_NONE, NULL, VAL_WHY, "show the first reason why each job waits", NULL},
+    {"watch", 'w', POPT_ARG_NONE, NULL, VAL_WATCH,
+        "list again and again until ctrl-c: in place on a terminal, else one list after another",
+        NULL},
+    {"every", 'd', POPT_ARG_STRING, NULL, VAL_EVERY,
+        "seconds between the lists of --watch (default 2)", "SECONDS"},
     POPT_TABLEEND,
 };
 
@@ -207,4 +245,5 @@ const struct verb verb_list = {"list", CLI_NO_WORDS, "list jobs", run, options, 
     .lists = true,
     .examples = "belay list\n"
                 "belay list --ended --since 24h --user ann\n"
-                "belay list --state pending --why\n"};
+                "belay list --state pending --why\n"
+                "belay list --watch --user ann\n"};

@@ -44,10 +44,12 @@ static void print_used(struct table *t, const json_t *row, bool memory)
             (long long)cli_int(row, "cpus", 0));
 }
 
-static bool is_right(const struct list_column *c)
+static unsigned form_of(const struct list_column *c)
 {
-    return c->is_right || (c->kind != COLUMN_TEXT && c->kind != COLUMN_WORDS &&
-                              c->kind != COLUMN_JOB_STATE && c->kind != COLUMN_WHY);
+    bool is_text = c->kind == COLUMN_TEXT || c->kind == COLUMN_WHEN || c->kind == COLUMN_WORDS ||
+                   c->kind == COLUMN_JOB_STATE || c->kind == COLUMN_WHY;
+    return (c->is_right || !is_text ? TABLE_RIGHT : 0) | (c->is_extra ? TABLE_EXTRA : 0) |
+           (c->kind == COLUMN_WHY || c->is_sentence ? TABLE_SENTENCE : 0);
 }
 
 static void print_progress(struct table *t, const json_t *job)
@@ -103,6 +105,9 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
     case COLUMN_AGO:
         table_cell(t, "%s", cli_ago(row, c->key, text, sizeof(text)));
         return;
+    case COLUMN_WHEN:
+        table_cell(t, "%s", cli_when(row, c->key, text));
+        return;
     case COLUMN_INT:
         if (n >= 0)
             table_cell(t, "%lld", (long long)n);
@@ -126,7 +131,7 @@ static void print_table(const json_t *rows, const struct list_column *columns, b
     struct table *t = table_create();
     for (const struct list_column *c = columns; c->title; c++)
         if (wide || !c->is_wide)
-            table_column(t, c->title, is_right(c));
+            table_column(t, c->title, form_of(c));
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
         table_row(t);
@@ -134,7 +139,10 @@ static void print_table(const json_t *rows, const struct list_column *columns, b
             if (wide || !c->is_wide)
                 print_cell(t, row, c);
     }
-    table_print_to(t, out);
+    if (wide)
+        table_print_in(t, out, 0);
+    else
+        table_print_to(t, out);
 }
 
 void list_table(const json_t *rows, const struct list_column *columns)
@@ -213,7 +221,7 @@ static int print_keys(const json_t *rows, const char *keys)
     for (char *key = strtok_r(words, ",", &save); key && n < KEYS_MAX;
          key = strtok_r(NULL, ",", &save)) {
         list[n++] = key;
-        table_column(t, key, json_is_number(json_object_get(first, key)));
+        table_column(t, key, json_is_number(json_object_get(first, key)) ? TABLE_RIGHT : 0);
         if (first && !json_object_get(first, key) && rc == CLI_OK) {
             list_keys(first, &known);
             cli_error("--output: expected wide, name, json, yaml or keys of the list, found "

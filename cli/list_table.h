@@ -15,6 +15,7 @@ struct list_column {
         COLUMN_INT,
         COLUMN_USD_H,
         COLUMN_AGO,
+        COLUMN_WHEN, /* a time, in this machine's zone or as --utc says */
         COLUMN_DURATION,
         COLUMN_USD,
         COLUMN_YES,
@@ -30,6 +31,8 @@ struct list_column {
     bool is_wide;  /* only with --output wide */
     bool is_name;  /* what --output name prints; the first column if none has it */
     bool is_right; /* a text that is aligned as numbers are */
+    bool is_extra; /* left out first where the terminal is too narrow */
+    bool is_sentence;
 };
 
 /* Prints the rows as a table with these columns (ended by title NULL). */

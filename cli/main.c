@@ -241,6 +241,8 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
         cli_error("unexpected word \"%s\" (see belay %s --help)", ret_args->rest[0], v->name);
         rc = CLI_USAGE;
     }
+    if (rc == 0 && (v->lists || v->folds) && !ret_args->json && !ret_args->output)
+        fold_begin(&ret_args->fold);
     free(words);
     free(name);
     free(job_flags);
@@ -249,6 +251,7 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
 
 void cli_args_deinit(struct cli_args *a)
 {
+    fold_end(&a->fold);
     if (a->pc)
         poptFreeContext(a->pc);
     free(a->output);

@@ -28,7 +28,7 @@ static const struct list_column columns[] = {
     {"PROVIDER", "provider", COLUMN_TEXT},
     {"REGION", "region", COLUMN_TEXT},
     {"MAX NODES", "max_nodes", COLUMN_INT},
-    {"IDLE TIMEOUT", "idle_timeout_ms", COLUMN_DURATION},
+    {"IDLE TIMEOUT", "idle_timeout_ms", COLUMN_DURATION, .is_extra = true},
     {"PRICE/H", "uusd_per_hour", COLUMN_USD_H},
     {NULL, NULL, COLUMN_TEXT},
 };
@@ -395,6 +395,8 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     int rc = cli_parse(&verb_pools, argc, argv, false, on_option, &w, &a);
     const char *action = a.n_rest > 0 ? a.rest[0] : "";
+    if (rc == 0 && str_eq(action, "apply"))
+        fold_end(&a.fold); /* it asks */
     if (rc == 0 && a.n_rest == 0) {
         rc = list(&a);
     } else if (rc == 0 && str_eq(action, "show") && a.n_rest <= 2) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Printing: errors, tables, JSON, and members of JSON for people.
+ * Printing: errors, JSON, and members of JSON for people.
  */
 #include "cli/cli.h"
 
@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "base/vformat.h"
-#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,99 +39,6 @@ void cli_print_json(const json_t *v)
     size_t escapes = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
     json_dumpf(v, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | escapes);
     fputc('\n', stdout);
-}
-
-/* ---- tables ---- */
-
-struct table {
-    struct libscols_table *t;
-    struct libscols_line *line;
-    size_t column;
-    unsigned states; /* a bit for each column that shows states */
-};
-
-/* Set by --color (main.c) or by the user. */
-static bool has_colours(FILE *out)
-{
-    const char *no = getenv("NO_COLOR"), *force = getenv("CLICOLOR_FORCE");
-    if (force && *force && !str_eq(force, "0"))
-        return true;
-    return !(no && *no) && out == stdout && isatty(STDOUT_FILENO);
-}
-
-static const char *colour_of(const char *state)
-{
-    static const struct {
-        const char *state, *colour;
-    } colours[] = {{"running", "green"}, {"up", "green"}, {"active", "green"},
-        {"succeeded", "green"}, {"pending", "yellow"}, {"cancelling", "yellow"},
-        {"draining", "yellow"}, {"noticed", "yellow"}, {"reclaimed", "yellow"},
-        {"paused", "yellow"}, {"failed", "red"}, {"timeout", "red"}, {"node-lost", "red"},
-        {"lost", "red"}, {"deadline", "red"}, {"over", "red"}};
-    for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
-        if (str_eq(colours[i].state, state))
-            return colours[i].colour;
-    return NULL;
-}
-
-struct table *table_create(void)
-{
-    struct table *t = mem_alloc(sizeof(*t));
-    t->t = scols_new_table();
-    if (!t->t)
-        abort();
-    scols_table_enable_noheadings(t->t, 0);
-    return t;
-}
-
-void table_column(struct table *t, const char *name, bool right)
-{
-    if (!scols_table_new_column(t->t, name, 0, right ? SCOLS_FL_RIGHT : 0))
-        abort();
-    size_t i = scols_table_get_ncols(t->t) - 1;
-    if (i < 32 && (str_eq(name, "STATE") || str_eq(name, "END")))
-        t->states |= 1u << i;
-}
-
-void table_row(struct table *t)
-{
-    t->line = scols_table_new_line(t->t, NULL);
-    t->column = 0;
-    if (!t->line)
-        abort();
-}
-
-void table_cell(struct table *t, const char *fmt, ...)
-{
-    char text[512];
-    VFORMAT(text, fmt);
-    scols_line_set_data(t->line, t->column, text);
-    if (t->column < 32 && (t->states >> t->column & 1) && colour_of(text))
-        scols_cell_set_color(scols_line_get_cell(t->line, t->column), colour_of(text));
-    t->column++;
-}
-
-void table_print(struct table *t)
-{
-    table_print_to(t, stdout);
-}
-
-void table_print_to(struct table *t, FILE *out)
-{
-    if (out != stdout)
-        /* not cut to the width of a terminal */
-        scols_table_set_termforce(t->t, SCOLS_TERMFORCE_NEVER);
-    scols_table_enable_colors(t->t, has_colours(out));
-    scols_table_set_stream(t->t, out);
-    scols_print_table(t->t);
-    scols_unref_table(t->t);
-    free(t);
-}
-
-void table_drop(struct table *t)
-{
-    scols_unref_table(t->t);
-    free(t);
 }
 
 void cli_print_empty(const char *text)

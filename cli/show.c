@@ -19,6 +19,7 @@
 #include <string.h>
 
 #define TIMELINE_WIDTH 64
+#define TIMELINE_MARGIN 14
 
 enum { VAL_EVENTS = 1 };
 
@@ -212,10 +213,10 @@ static void print_attempts(const json_t *attempts, const json_t *job)
     table_column(t, "STATE", false);
     table_column(t, "END", false);
     table_column(t, "RESUMED AT", false);
-    table_column(t, "FETCHED", true);
+    table_column(t, "FETCHED", TABLE_RIGHT | TABLE_EXTRA);
     table_column(t, "STARTED", true);
     table_column(t, "CHECKPOINTS", true);
-    table_column(t, "WHY", false);
+    table_column(t, "WHY", TABLE_SENTENCE);
     json_array_foreach(attempts, i, a)
     {
         const json_t *from = json_object_get(a, "restored");
@@ -531,6 +532,13 @@ static void print_used(const json_t *v)
     putchar('\n');
 }
 
+/* What the terminal has beside the numbers of attempts. */
+static int timeline_width(void)
+{
+    int left = fold_columns() > 0 ? fold_columns() - TIMELINE_MARGIN : TIMELINE_WIDTH;
+    return left > TIMELINE_WIDTH ? TIMELINE_WIDTH : left < TIMELINE_MARGIN ? TIMELINE_MARGIN : left;
+}
+
 static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
@@ -575,7 +583,7 @@ static void print_job(const json_t *v)
     print_drills(v);
     if (json_array_size(json_object_get(v, "attempts")) > 0) {
         putchar('\n');
-        timeline_print(v, TIMELINE_WIDTH);
+        timeline_print(v, timeline_width());
         putchar('\n');
         print_attempts(json_object_get(v, "attempts"), job);
     }
@@ -636,5 +644,5 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_show = {"show", "[OPTION...] JOB",
-    "show one job, its attempts, its cost and its last events", run, options, false,
+    "show one job, its attempts, its cost and its last events", run, options, false, .folds = true,
     .examples = "belay show 42\n"};

@@ -23,7 +23,7 @@ static const struct list_column columns[] = {
     {"POOL", "pool", COLUMN_TEXT},
     {"MADE", "created_at", COLUMN_AGO},
     {"USED", "used_at", COLUMN_AGO},
-    {"EXPIRES", "expires_at", COLUMN_TEXT},
+    {"EXPIRES", "expires_at", COLUMN_WHEN},
     {"REVOKED", "revoked", COLUMN_YES},
     {NULL, NULL, COLUMN_TEXT},
 };

@@ -42,4 +42,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_version = {"version", CLI_NO_WORDS, "print the versions of belay and belayd",
-    run, NULL, false, .examples = "belay version\n"};
+    run, NULL, false, .folds = true, .examples = "belay version\n"};

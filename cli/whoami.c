@@ -42,5 +42,5 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_whoami = {"whoami", CLI_NO_WORDS,
-    "show who you are to belayd, with role and teams", run, NULL, false,
+    "show who you are to belayd, with role and teams", run, NULL, false, .folds = true,
     .examples = "belay whoami\n"};

@@ -66,4 +66,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_why = {"why", "[OPTION...] JOB", "say why a job waits", run, NULL, false,
-    .examples = "belay why 42\n"};
+    .folds = true, .examples = "belay why 42\n"};

@@ -10,7 +10,7 @@
 
 static const struct list_column columns[] = {
     {"SEQ", "seq", COLUMN_INT},
-    {"AT", "at", COLUMN_TEXT},
+    {"AT", "at", COLUMN_WHEN},
     {"USER", "user", COLUMN_TEXT},
     {"FROM", "source", COLUMN_TEXT},
     {"CALL", "route", COLUMN_TEXT},

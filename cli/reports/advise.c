@@ -305,5 +305,6 @@ static const struct poptOption options[] = {
 
 const struct verb verb_advise = {"advise", "[reserve] [OPTION...]",
     "list what is held and not used, and advise how many GPUs to reserve", run, options, false,
+    .folds = true,
     .examples = "belay advise\n"
                 "belay advise reserve\n"};

@@ -318,6 +318,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_breakeven = {"breakeven", "[OPTION...] [FILE]",
-    "rent or buy: compare the cost of owned and rented GPUs", run, options, false,
+    "rent or buy: compare the cost of owned and rented GPUs", run, options, false, .folds = true,
     .examples = "belay breakeven\n"
                 "belay breakeven gpus.yaml\n"};

@@ -281,6 +281,8 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     buf_adds(&q.path, "/api/v1/cost");
     int rc = cli_parse(&verb_cost, argc, argv, false, on_option, &q, &a);
+    if (rc == 0 && q.csv)
+        fold_end(&a.fold);
     if (rc == 0)
         rc = answer(&q, &a);
     cli_args_deinit(&a);
@@ -373,6 +375,6 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_cost = {"cost", "[forecast] [OPTION...]",
-    "show what was spent, or forecast what a job will cost", run, options, false,
+    "show what was spent, or forecast what a job will cost", run, options, false, .folds = true,
     .examples = "belay cost --by team,month\n"
                 "belay cost forecast -G 8 -t 24h\n"};

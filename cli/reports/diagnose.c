@@ -137,5 +137,5 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_diagnose = {"diagnose", "[OPTION...] JOB",
-    "find what slows a job down: disk, memory, network, GPUs", run, options, false,
+    "find what slows a job down: disk, memory, network, GPUs", run, options, false, .folds = true,
     .examples = "belay diagnose 42\n"};

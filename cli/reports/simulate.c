@@ -732,5 +732,5 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_simulate = {"simulate", CLI_NO_WORDS,
-    "simulate other pools on the jobs that ran", run, options, false,
+    "simulate other pools on the jobs that ran", run, options, false, .folds = true,
     .examples = "belay simulate --pools=pools.yaml --jobs=jobs.csv\n"};
