@@ -20,15 +20,15 @@ static int cancel_tasks(const char *word, bool json)
          *text = many ? mem_strndup(tasks + 1, strlen(tasks) - 2) : mem_strdup(tasks);
     json_t *v = NULL, *body = json_pack("{s:o}", "tasks", json_text(text));
     int64_t id;
-    bool ok = cli_job_id(array, &id);
-    if (ok) {
+    int rc = cli_job_id(array, &id);
+    if (rc == 0) {
         v = cli_post(CLI_PATH("/api/v1/jobs/%lld/cancel", (long long)id), body);
     }
     if (v && json)
         cli_print_json(v);
     else if (v)
         printf("tasks %s of job %lld are being cancelled\n", text, (long long)id);
-    int rc = v ? CLI_OK : ok ? CLI_FAILED : CLI_USAGE;
+    rc = v ? CLI_OK : rc == 0 ? CLI_FAILED : rc;
     json_decref(v);
     json_decref(body);
     free(array);
@@ -62,14 +62,15 @@ static int change_one(
     int64_t id;
     if (str_eq(action, "cancel") && strchr(word, '_'))
         return cancel_tasks(word, json);
-    if (!cli_job_id(word, &id))
-        return CLI_USAGE;
+    int rc = cli_job_id(word, &id);
+    if (rc != 0)
+        return rc;
     json_t *v = cli_post(CLI_PATH("/api/v1/jobs/%lld/%s", (long long)id, action), body);
     if (v && json)
         cli_print_json(v);
     else if (v)
         print_change(word, action, id, done);
-    int rc = v ? CLI_OK : CLI_FAILED;
+    rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
 }

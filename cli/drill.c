@@ -48,7 +48,7 @@ static int on_option(void *ctx, int val, const char *arg)
         free(w->compare.command);
         w->compare.command = mem_strdup(arg);
     } else if (val == VAL_AGAINST)
-        return cli_job_id(arg, &w->compare.against) ? CLI_OK : CLI_USAGE;
+        return cli_job_id(arg, &w->compare.against);
     else if (val == VAL_LIMIT)
         return take_limit(w, arg);
     else
@@ -348,10 +348,9 @@ static int run(int argc, const char **argv)
         rc = check_options(&w, a.n_rest);
     if (rc == 0 && w.list) {
         rc = list(&w, a.json);
-    } else if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id)) {
-        rc = CLI_USAGE;
     } else if (rc == 0) {
-        rc = drill(id, &w, a.json);
+        rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id);
+        rc = rc == 0 ? drill(id, &w, a.json) : rc;
     }
     cli_args_deinit(&a);
     free(w.compare.command);

@@ -79,8 +79,8 @@ static int run(int argc, const char **argv)
         cli_error("-t: standard input is not a terminal");
         rc = CLI_USAGE;
     }
-    if (rc == 0 && !cli_job_id(a.rest[0], &job))
-        rc = CLI_USAGE;
+    if (rc == 0)
+        rc = cli_job_id(a.rest[0], &job);
     if (rc == 0) {
         bool dashes = str_eq(a.rest[1], "--");
         if (a.n_rest == 2 && dashes) {
@@ -398,8 +398,8 @@ static int run_attach(int argc, const char **argv)
         cli_error("the output of a session is the command's: leave --json out");
         rc = CLI_USAGE;
     }
-    if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &job))
-        rc = CLI_USAGE;
+    if (rc == 0)
+        rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &job);
     if (rc == 0 && attach(job, &choice, &code, &e) != 0) {
         cli_error("%s", e.text);
         rc = CLI_FAILED;

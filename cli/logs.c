@@ -121,8 +121,8 @@ static int run(int argc, const char **argv)
         cli_error("--follow and --json exclude each other");
         rc = CLI_USAGE;
     }
-    if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
-        rc = CLI_USAGE;
+    if (rc == 0)
+        rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id);
     if (rc == 0) {
         int failed = client_create(&c, &e);
         if (failed == 0)

@@ -259,7 +259,7 @@ void cli_args_deinit(struct cli_args *a)
 }
 
 /* "42_7", a task that has started. */
-static bool task_id(const char *text, int64_t *ret_id)
+static int task_id(const char *text, int64_t *ret_id)
 {
     char *array = mem_strdup(text), *index = strchr(array, '_');
     int64_t id, n;
@@ -270,7 +270,7 @@ static bool task_id(const char *text, int64_t *ret_id)
     free(array);
     if (!is_one) {
         cli_error("expected a task such as 42_7, found \"%s\"", text);
-        return false;
+        return CLI_USAGE;
     }
     const char *path =
         CLI_PATH("/api/v1/jobs?state=all&array=%lld&index=%lld", (long long)id, (long long)n);
@@ -280,21 +280,21 @@ static bool task_id(const char *text, int64_t *ret_id)
         cli_error("task %lld of job %lld has not started, or does not exist", (long long)n,
             (long long)id);
     json_decref(v);
-    return *ret_id > 0;
+    return *ret_id > 0 ? CLI_OK : CLI_FAILED;
 }
 
-bool cli_job_id(const char *text, int64_t *ret_id)
+int cli_job_id(const char *text, int64_t *ret_id)
 {
     struct err e;
     if (text && strchr(text, '_'))
         return task_id(text, ret_id);
     if (text && str_to_i64(text, 1, INT64_MAX, "job", ret_id, &e) == 0)
-        return true;
+        return CLI_OK;
     if (text)
         cli_error("expected a job's number, found \"%s\" (belay list shows them)", text);
     else
         cli_error("expected one job's number (belay list shows them)");
-    return false;
+    return CLI_USAGE;
 }
 
 static int finish(int rc)

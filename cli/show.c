@@ -629,8 +629,8 @@ static int run(int argc, const char **argv)
     int64_t id;
     bool events = false;
     int rc = cli_parse(&verb_show, argc, argv, false, on_option, &events, &a);
-    if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
-        rc = CLI_USAGE;
+    if (rc == 0)
+        rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id);
     if (rc == 0)
         rc = events ? show_events(id, a.json) : show_job(id, a.json);
     cli_args_deinit(&a);

@@ -54,26 +54,36 @@ static bool send_inside(int64_t id, const char *path, const json_t *changes, jso
     return true;
 }
 
-static json_t *send_as_user(int64_t id, const char *path, const json_t *changes)
+/* Returns the exit code. */
+static int send_as_user(int64_t id, const char *path, const json_t *changes, json_t **ret_answer)
 {
     struct buf keys = {0};
-    json_t *v = cli_post(path, changes);
-    if (!v && inside_job() == id && !inside_allows(changes)) {
+    struct client *c = NULL;
+    struct err e = {0};
+    int rc = client_create(&c, &e);
+    if (rc == 0)
+        rc = client_json(c, "POST", path, changes, ret_answer, &e);
+    client_destroy(c);
+    if (rc != 0)
+        cli_error("%s", e.text);
+    if (rc != 0 && inside_job() == id && !inside_allows(changes)) {
         inside_keys(&keys);
         cli_error(
             "without the user's credentials a job can change only its own %s", buf_str(&keys));
     }
     buf_deinit(&keys);
-    return v;
+    return rc == 0 ? CLI_OK : rc == ERR_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
 static int change(const char *word, int64_t id, const json_t *changes, bool json)
 {
     const char *path = CLI_PATH("/api/v1/jobs/%lld/update", (long long)id);
     json_t *v = NULL;
-    if (!send_inside(id, path, changes, &v))
-        v = send_as_user(id, path, changes);
-    int rc = v ? CLI_OK : CLI_FAILED;
+    int rc = CLI_FAILED;
+    if (send_inside(id, path, changes, &v))
+        rc = v ? CLI_OK : CLI_FAILED;
+    else
+        rc = send_as_user(id, path, changes, &v);
     if (v && json)
         cli_print_json(v);
     else if (v)

@@ -50,8 +50,8 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     int64_t id;
     int rc = cli_parse(&verb_why, argc, argv, false, NULL, NULL, &a);
-    if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
-        rc = CLI_USAGE;
+    if (rc == 0)
+        rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id);
     if (rc == 0) {
         json_t *v = cli_get(CLI_PATH("/api/v1/jobs/%lld/why", (long long)id));
         if (v && a.json)

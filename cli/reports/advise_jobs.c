@@ -267,15 +267,16 @@ int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool
 int advise_reclaim(const char *text, bool json)
 {
     int64_t id;
-    if (!cli_job_id(text, &id))
-        return CLI_USAGE;
+    int rc = cli_job_id(text, &id);
+    if (rc != 0)
+        return rc;
     json_t *v = cli_post(CLI_PATH("/api/v1/jobs/%lld/reclaim", (long long)id), NULL);
     if (v && json)
         cli_print_json(v);
     else if (v)
         printf("job %lld is being saved, and held until belay release %lld\n", (long long)id,
             (long long)id);
-    int rc = v ? CLI_OK : CLI_FAILED;
+    rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
 }

@@ -110,8 +110,8 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     int64_t id;
     int rc = cli_parse(&verb_diagnose, argc, argv, false, on_option, &q, &a);
-    if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
-        rc = CLI_USAGE;
+    if (rc == 0)
+        rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id);
     if (rc == 0) {
         char *query =
             q.over_ms > 0 ? mem_printf("?over_ms=%lld", (long long)q.over_ms) : mem_strdup("");
