@@ -223,14 +223,20 @@ struct ckpt_snapshot_how {
 struct ckpt_snapshot_stats {
     int64_t copied_bytes, cloned_bytes, kept_open_bytes;
     int64_t took_ms;
+    bool is_too_large; /* no snapshot, because of the number and sizes of the files */
 };
 
 /* Takes a snapshot of `dir`, which must not change until this returns (ERR_UNAVAILABLE, naming the
  * file). What cannot be saved is ERR_UNSUPPORTED, as in ckpt_save. Returns 0 with *ret NULL if a
- * snapshot would need too expensive a copy; e says why: use ckpt_save instead. cancel as there. */
+ * snapshot would need too expensive a copy; e and ret_stats say why: use ckpt_save instead. cancel
+ * as there. */
 int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
     const atomic_int *cancel, struct ckpt_snapshot **ret, struct ckpt_snapshot_stats *ret_stats,
     struct err *e);
+
+/* Whether a tree that was too large for a snapshot was by far too large when it was last saved, so
+ * that it is not worth looking again. */
+bool ckpt_snapshot_stays_too_large(const struct ckpt_stats *saved);
 
 /* As ckpt_save_with, for a snapshot, which can be saved only once, even if that fails.
  * ERR_UNAVAILABLE with ckpt_snapshot_was_disturbed: the program wrote to a file in place, and

@@ -408,6 +408,7 @@ static int scan_files(struct snapshot_work *t, struct err *e)
     t->copied_left = t->copied_max;
     t->kept_open_left = t->can_keep_open ? t->kept_open_max : 0;
     rc = scan_tree_while(t->root_fd, &s->manifest, has_room, t, &s->scan, e);
+    s->stats.is_too_large = rc == ERR_CANCELLED;
     if (rc == ERR_CANCELLED)
         snprintf(t->why, sizeof(t->why), "%s",
             t->can_keep_open
@@ -460,9 +461,10 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
     close(t.root_fd);
     free(t.block);
     t.s->stats.took_ms = clock_system_ms() - start;
+    if (!rc)
+        *ret_stats = t.s->stats;
     if (!rc && !*t.why) {
         *ret = t.s;
-        *ret_stats = t.s->stats;
         return 0;
     }
     ckpt_snapshot_destroy(t.s);
@@ -471,6 +473,11 @@ int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
     else
         err_wrap(e, "take a snapshot");
     return rc;
+}
+
+bool ckpt_snapshot_stays_too_large(const struct ckpt_stats *saved)
+{
+    return saved->files > INT64_C(2) * KEPT_OPEN_MAX && saved->bytes > 2 * COPIED_MAX;
 }
 
 /* ---- reading ---- */

@@ -73,6 +73,9 @@ struct task_taking {
     int rc;
     struct err e; /* why */
     struct ckpt_snapshot_stats stats;
+    /* The last tree was too large for a snapshot, and when it was saved it was so by far: the next
+     * commit waits for its save without trying. */
+    bool is_hopeless;
 };
 
 struct task_checkpointer {

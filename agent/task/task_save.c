@@ -263,6 +263,8 @@ static void note_saved(struct task *t, enum save_cause cause)
         .progress = t->work.progress < 0 ? WIRE_NONE : t->work.progress,
         .saved_at = waited ? task_wall_ms(t) : t->ckpt.save.of_ms};
     t->ckpt.save_took_ms = stats->took_ms + dump_ms;
+    t->ckpt.taking.is_hopeless = t->ckpt.taking.stats.is_too_large && !task_is_gang(t) &&
+                                 ckpt_snapshot_stays_too_large(stats);
     if (t->ckpt.save.user_requests > t->state.saves_asked)
         t->state.saves_asked = t->ckpt.save.user_requests;
     note_checkpoint(t, &c);
@@ -448,6 +450,7 @@ static bool has_to_wait(const struct task *t, int64_t step)
 static void serve(struct task *t, int64_t commit, int64_t progress, bool waits)
 {
     bool is_behind = task_is_gang(t) && task_has_queued(&t->ckpt) && !is_for_end(t);
+    waits = waits || t->ckpt.taking.is_hopeless;
     if (!waits && task_accept_may_take(t))
         task_accept_take(t, commit, progress);
     else if (waits && task_work_is_busy(&t->work))

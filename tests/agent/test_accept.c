@@ -535,6 +535,43 @@ static void a_program_that_writes_large_files_in_place_waits_for_its_saves(void 
     await(w, "result.2", "{\"ok\":true,\"attempt\":1,\"sequence\":2,\"stop\":false}");
 }
 
+#define MANY 1100
+#define MANY_BYTES (64u << 10)
+
+/* More files than can be kept open, and more bytes than are copied. */
+static char *write_many(struct world *w)
+{
+    char *dir = world_task_path(w, 1, 1, "checkpoint/many"), *block = mem_alloc(MANY_BYTES);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    memset(block, 'x', MANY_BYTES);
+    for (int i = 0; i < MANY; i++) {
+        char *path = mem_printf("%s/%d", dir, i);
+        struct err e;
+        assert_int_equal(fs_write_atomic(path, block, MANY_BYTES, 0600, &e), 0);
+        free(path);
+    }
+    free(block);
+    return dir;
+}
+
+static void while_there_are_far_too_many_files_no_snapshot_is_tried(void **state)
+{
+    struct world *w = start(state);
+    struct err e;
+    if (!is_on_ext4(w))
+        return;
+    char *dir = write_many(w);
+    commit(w, 1, false);
+    await(w, "result.1", "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}");
+    /* not tried, although it would now succeed */
+    assert_int_equal(fs_remove_tree(dir, &e), 0);
+    free(dir);
+    commit(w, 2, false);
+    await(w, "result.2", "{\"ok\":true,\"attempt\":1,\"sequence\":2,\"stop\":false}");
+    commit_accepted(w, 3);
+    await(w, "stored.3", "{\"ok\":true,\"attempt\":1,\"sequence\":3}");
+}
+
 /* ---- by .done ---- */
 
 static const char says_done[] = "#!/bin/sh\n"
@@ -780,6 +817,7 @@ int main(int argc, char **argv)
         TEST(at_a_notice_the_newest_is_stored_before_the_program_is_signalled),
         TEST(writes_in_place_are_detected_and_copies_made_from_then_on),
         TEST(a_program_that_writes_large_files_in_place_waits_for_its_saves),
+        TEST(while_there_are_far_too_many_files_no_snapshot_is_tried),
         TEST(done_is_removed_after_the_snapshot),
         TEST(rank_0_continues_before_the_others_arrive),
         TEST(another_rank_continues_before_rank_0_arrives),

@@ -398,9 +398,11 @@ static void a_tree_of_too_many_files_is_not_scanned_to_its_end(void **state)
         (struct ckpt_snapshot_how){.scratch = s->dir, .copied_max = 370000, .kept_open_max = 2},
         &stats, &why));
     assert_non_null(strstr(why.text, "it has too many files"));
+    assert_true(stats.is_too_large);
     ckpt_snapshot_destroy(must_take(s,
         (struct ckpt_snapshot_how){.scratch = s->dir, .copied_max = 380000, .kept_open_max = 2},
         &stats));
+    assert_false(stats.is_too_large);
 }
 
 /* ---- errors ---- */
