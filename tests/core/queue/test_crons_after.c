@@ -98,8 +98,10 @@ static void bed_take(struct bed *b)
     }
     for (size_t k = 0; k < c->n_jobs; k++)
         b->jobs[c->jobs[k].id] = c->jobs[k];
-    for (size_t k = 0; k < c->n_specs; k++)
+    for (size_t k = 0; k < c->n_specs; k++) { /* numbers come again after a second kill */
+        free(b->env[c->specs[k].job]);
         b->env[c->specs[k].job] = mem_strdup(c->specs[k].env_json);
+    }
     b->n_depends += c->n_depends;
     for (size_t k = 0; k < c->n_outbox; k++) {
         const struct outbox_row *r = &c->outbox[k];
