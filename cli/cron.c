@@ -182,13 +182,11 @@ static bool find(const char *word, int64_t *ret_id)
 
 /* ---- list, history ---- */
 
-static const char *first_of(const json_t *times, char mem[CLI_LOCAL_MAX])
+/* In the entry's zone, with its offset. */
+static const char *first_of(const json_t *list)
 {
-    const char *text = json_string_value(json_array_get(times, 0));
-    struct wall at = WALL_NONE;
-    if (text)
-        time_parse_iso(text, &at, NULL);
-    return cli_local(at, true, mem);
+    const char *text = cli_string(json_array_get(list, 0));
+    return text ? text : "-";
 }
 
 #define AFTER_MAX 128
@@ -203,7 +201,6 @@ static const char *after_text(const json_t *c, char out[AFTER_MAX])
 
 static void print_list(const json_t *crons)
 {
-    char at[CLI_LOCAL_MAX];
     size_t i;
     json_t *c;
     char shown[AFTER_MAX];
@@ -226,7 +223,7 @@ static void print_list(const json_t *crons)
         else
             table_cell(t, "%s", cli_text(c, "schedule"));
         table_cell(t, "%s", cli_text(c, "zone"));
-        table_cell(t, "%s", first_of(json_object_get(c, "upcoming"), at));
+        table_cell(t, "%s", first_of(json_object_get(c, "upcoming")));
         if (job > 0)
             table_cell(t, "%lld", (long long)job);
         else
@@ -389,11 +386,11 @@ static int send(const char *path, const json_t *entry, bool json, const char *do
         cli_print_json(reply);
     } else if (client_json(c, "GET", shown, NULL, &now, &e) == 0) {
         const json_t *cron = json_object_get(now, "cron");
-        char after[AFTER_MAX], at[CLI_LOCAL_MAX];
+        char after[AFTER_MAX];
         bool follows = cli_int(cron, "after", 0) > 0;
         printf("cron %lld (%s) %s: next %s%s%s %s\n", (long long)id, cli_text(cron, "name"), done,
             follows ? "after the run of " : "at", follows ? after_text(cron, after) : "",
-            follows ? " for" : "", first_of(json_object_get(cron, "upcoming"), at));
+            follows ? " for" : "", first_of(json_object_get(cron, "upcoming")));
     } else {
         printf("cron %lld %s\n", (long long)id, done);
     }

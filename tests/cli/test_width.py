@@ -165,19 +165,19 @@ class Width(unittest.TestCase):
     def test_times_are_of_this_machines_zone_or_utc(self):
         def times(*arguments, zone):
             said = self.shown(120, *arguments, env={"TZ": zone})
-            return re.findall(r"\d\d\d\d-\d\d-\d\d[ T][\d:]+Z?", said)
+            return re.findall(r"\d\d\d\d-\d\d-\d\d[ T][\d:]+Z?(?![\d:+-])", said)
 
         some = 0
         for arguments in self.answers():
-            if arguments[0] in ("admin", "audit", "cost", "diagnose"):
-                continue  # no times, or of periods that are UTC by their names
+            if arguments[0] in ("admin", "audit", "cost", "cron", "diagnose"):
+                continue  # none, an entry's zone, or periods, which are UTC
             with self.subTest(arguments):
                 here, utc = times(*arguments, zone="XXX-9"), times(*arguments, zone="UTC0")
                 asked = times(*arguments, "--utc", zone="XXX-9")
                 self.assertEqual(asked, utc)
                 self.assertEqual([t for t in here if t in utc], [])
                 some += len(utc)
-        self.assertGreater(some, 20)
+        self.assertGreater(some, 10)
 
     def test_a_list_is_watched_in_place(self):
         main, end = self.terminal(80, rows=24)
