@@ -42,6 +42,7 @@ const struct event_name event_names[] = {
     {"reclaim", "preempted by quota"},
     {"requeue", "requeue requested"},
     {"requeue-dropped", "requeue dropped"},
+    {"idle-gpus", "idle GPUs"},
     {"cancel", "cancelled"},
     {"ended", "ended"},
     {"requeued", "requeued"},

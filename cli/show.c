@@ -104,6 +104,20 @@ static struct wall start_of(const json_t *attempts, int64_t attempt)
     return start;
 }
 
+/* For a running job in a pool with a policy for idle GPUs. */
+static void print_idle_gpus(const json_t *job)
+{
+    char since[CLI_LOCAL_MAX], parks[CLI_LOCAL_MAX];
+    struct wall parks_at = cli_time(job, "idle_gpus_parks_at");
+    if (!wall_is_set(cli_time(job, "idle_gpus_since")))
+        return;
+    printf("idle GPUs     since %s", cli_local(cli_time(job, "idle_gpus_since"), false, since));
+    if (wall_is_set(parks_at))
+        printf(": it is saved and held at %s (belay update %s idle-gpus=keep prevents it)",
+            cli_local(parks_at, false, parks), cli_text(job, "ref"));
+    putchar('\n');
+}
+
 /* For a running job whose last save failed: since when nothing was saved, why, and how much work
  * that puts at risk. */
 static void print_failed_save(const json_t *v)
@@ -572,6 +586,7 @@ static void print_job(const json_t *v)
     print_priority(job);
     print_checkpoint(job);
     print_failed_save(v);
+    print_idle_gpus(job);
     print_leftover(
         json_object_get(v, "leftover"), json_array_size(json_object_get(v, "checkpoints")) > 0);
     printf("attempts      %lld, %lld ended by a reclaim or a lost node, %s of work lost\n",

@@ -90,6 +90,10 @@ static const struct column pool_columns[] = {
     COL_AS(pool_row, "boots_instance", boots.instance),
     COL_AS(pool_row, "boots_text", boots.text),
     COL_AS(pool_row, "boots_console", boots.console),
+    COL_KIND(pool_row, "idle_gpus_then", idle_gpus.then, idle_gpus_then_names),
+    COL_AS(pool_row, "idle_gpus_busy_pct", idle_gpus.busy_pct),
+    COL_AS(pool_row, "idle_gpus_for_ms", idle_gpus.for_ms),
+    COL_AS(pool_row, "idle_gpus_grace_ms", idle_gpus.grace_ms),
 };
 
 static const struct column offer_columns[] = {
@@ -274,6 +278,7 @@ static const struct column job_columns[] = {
     COL(job_row, array_index, IS_RARE),
     COL(job_row, drills, IS_RARE),
     COL(job_row, warned, IS_RARE),
+    COL(job_row, idle_gpus_told_at, IS_RARE),
 };
 
 static const struct column spec_columns[] = {
@@ -303,6 +308,7 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, gathered_at),
     COL(attempt_row, ended_at),
     COL(attempt_row, requeue_asked_at),
+    COL(attempt_row, gpus_idle_since),
     COL_AS(attempt_row, "restored_attempt", restored.attempt),
     COL_AS(attempt_row, "restored_sequence", restored.sequence),
     COL_TYPED(attempt_row, restored_progress, COLUMN_OPTIONAL),
@@ -411,6 +417,8 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, cron_at),
     COL(outbox_row, done_by),
     COL(outbox_row, text),
+    COL(outbox_row, idle_since),
+    COL(outbox_row, parks_at),
 };
 
 static const struct column stored_columns[] = {

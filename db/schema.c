@@ -95,7 +95,12 @@ static const char baseline[] =
         " boots_next_at INTEGER,"
         " boots_instance INTEGER NOT NULL DEFAULT 0,"
         " boots_text TEXT NOT NULL DEFAULT '',"
-        " boots_console TEXT NOT NULL DEFAULT ''"
+        " boots_console TEXT NOT NULL DEFAULT '',"
+        /* what it does about jobs with idle GPUs */
+        " idle_gpus_then TEXT NOT NULL DEFAULT 'ignore',"
+        " idle_gpus_busy_pct INTEGER NOT NULL DEFAULT 0,"
+        " idle_gpus_for_ms INTEGER NOT NULL DEFAULT 0,"
+        " idle_gpus_grace_ms INTEGER NOT NULL DEFAULT 0"
     ") STRICT, WITHOUT ROWID;"
 
     /* One (pool, zone, type, market), with what was observed of it. */
@@ -324,7 +329,8 @@ static const char baseline[] =
         " array_index INTEGER NOT NULL DEFAULT 0,"
         /* drills that were begun; notifications of its time limit */
         " drills INTEGER NOT NULL DEFAULT 0,"
-        " warned INTEGER NOT NULL DEFAULT 0"
+        " warned INTEGER NOT NULL DEFAULT 0,"
+        " idle_gpus_told_at INTEGER"
     ") STRICT;"
     "CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended';"
     /* The list of one user's jobs. */
@@ -438,6 +444,7 @@ static const char baseline[] =
         " gathered_at INTEGER,"
         " ended_at INTEGER,"
         " requeue_asked_at INTEGER,"
+        " gpus_idle_since INTEGER,"
         /* what it resumed from */
         " restored_attempt INTEGER NOT NULL,"
         " restored_sequence INTEGER NOT NULL,"
@@ -772,6 +779,9 @@ static const char baseline[] =
         " cron_at INTEGER,"
         " done_by INTEGER,"
         " text TEXT NOT NULL DEFAULT '',"
+        /* of a job with idle GPUs */
+        " idle_since INTEGER,"
+        " parks_at INTEGER,"
         " PRIMARY KEY (event, target)"
     ") STRICT, WITHOUT ROWID;"
 

@@ -9,6 +9,7 @@
 const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
 const char *const ckpt_method_names[] = {"none", "signal", "coop", "criu", NULL};
 const char *const ckpt_after_names[] = {"auto", "delete", "last", "all", NULL};
+const char *const idle_gpus_wish_names[] = {"pool", "keep", NULL};
 const char *const gang_loss_names[] = {"shrink", "wait", NULL};
 const char *const script_on_names[] = {"each", "first", NULL};
 const char *const retry_kind_names[] = {

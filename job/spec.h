@@ -28,6 +28,10 @@ enum ckpt_after { AFTER_AUTO, AFTER_DELETE, AFTER_LAST, AFTER_ALL };
 extern const char *const ckpt_after_names[]; /* "auto" "delete" "last" "all" */
 /* What a gang with a range of nodes does after it has lost a node: it continues on the remaining
  * nodes, or waits some time for a replacement. */
+/* What the owner wants while the job's GPUs are idle. */
+enum idle_gpus_wish { IDLE_GPUS_BY_POOL, IDLE_GPUS_KEEP };
+extern const char *const idle_gpus_wish_names[]; /* "pool" "keep" */
+
 enum gang_loss { LOSS_SHRINK, LOSS_WAIT };
 extern const char *const gang_loss_names[]; /* "shrink" "wait" */
 /* Where the script of a job of several nodes starts: on each node, or on the first only. In the
@@ -77,7 +81,8 @@ struct job_spec {
     /* Maximum number of nodes that an attempt runs on at the same time, 1 .. JOB_NODES_MAX. A job
      * with more than 1 is a gang. */
     int32_t nodes;
-    int32_t nodes_min;        /* minimum, 1 .. nodes; 0 in a submit means the same as nodes */
+    int32_t nodes_min; /* minimum, 1 .. nodes; 0 in a submit means the same as nodes */
+    enum idle_gpus_wish idle_gpus;
     enum gang_loss on_loss;   /* used if nodes_min < nodes */
     enum script_on script_on; /* SCRIPT_ON_EACH if nodes is 1 */
     enum market_wish market;

@@ -137,6 +137,7 @@ static void take_loads(
     struct daemon *d = ctx;
     telemetry_take(d->telemetry, node, st, tasks_above, gpus_above);
     conditions_take(d->conditions, node, st, gpus_above);
+    idle_gpus_take(d->tick, node, st, gpus_above, clock_wall(d->timers->clock));
 }
 
 static void make_telemetry(struct daemon *d)

@@ -13,6 +13,7 @@
 #include "scheduler/api/api.h"
 #include "scheduler/audit_head.h"
 #include "scheduler/conditions.h"
+#include "scheduler/idle_gpus.h"
 #include "scheduler/engine/outbox.h"
 #include "scheduler/keyring.h"
 #include "scheduler/logs/archiver.h"

@@ -180,6 +180,14 @@ static json_t *run_as(const struct run_as *a)
     return o;
 }
 
+static json_t *idle_gpus(const struct idle_gpus_policy *p)
+{
+    if (p->then == IDLE_GPUS_IGNORE)
+        return json_null();
+    return json_pack("{s:i,s:o,s:s,s:o}", "busy_below", (int)p->busy_pct, "for",
+        duration(p->for_ms), "then", idle_gpus_then_names[p->then], "grace", duration(p->grace_ms));
+}
+
 json_t *pool_settings(const struct config_pool *p)
 {
     json_t *o = json_object();
@@ -190,6 +198,7 @@ json_t *pool_settings(const struct config_pool *p)
         set(o, "usd_per_hour", usd(p->row.usd_per_hour_uusd));
     set(o, "egress_usd_per_gib", usd(p->row.egress_uusd_gib));
     set(o, "upload_usd_per_gib", usd(p->row.upload_uusd_gib));
+    set(o, "idle_gpus", idle_gpus(&p->row.idle_gpus));
     set(o, "retries", text(p->row.retries));
     set(o, "required_labels", json_features(p->row.required_labels));
     set(o, "run_as", run_as(&p->run_as));

@@ -482,6 +482,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     for (size_t i = 0; i < c->n_arrays; i++)
         check_array(w, &c->arrays[i]);
     options_committed(w, c);
+    idle_gpus_committed(w, c);
     crons_committed(w, c);
     quotas_committed(w, c);
     paid_committed(w, c);

@@ -53,7 +53,8 @@ static void add_job(uint64_t *d, const struct job_row *j)
     ADD(d, j->save_ms, j->pause_ms, j->ckpt_bytes, j->lost_ms, j->lost_steps, j->done_ms,
         j->shown_ms, j->procurement);
     ADD(d, j->cost_uusd, j->on_demand_uusd, j->baseline.paid_uusd, j->baseline.job_paid_uusd);
-    ADD(d, j->drills, j->cron, j->cron_at.ms, j->array, j->array_index, j->warned);
+    ADD(d, j->drills, j->cron, j->cron_at.ms, j->array, j->array_index, j->warned,
+        j->idle_gpus_told_at.ms);
 }
 
 static void add_attempt(uint64_t *d, const struct attempt_row *a)
@@ -62,7 +63,7 @@ static void add_attempt(uint64_t *d, const struct attempt_row *a)
         a->exit_code, a->sequence, a->saves_asked);
     ADD(d, a->assigned_at.ms, a->started_at.ms, a->ended_at.ms, a->gathered_at.ms, a->kept_at.ms,
         a->requeue_asked_at.ms, a->restored.attempt, a->restored.sequence, a->restored_progress,
-        a->behind_ms);
+        a->behind_ms, a->gpus_idle_since.ms);
     ADD(d, a->restored_bytes, a->nearby_bytes, a->restore_ms, a->save_ms, a->price_uusd_h,
         a->on_demand_uusd_h, a->base_uusd, a->started_uusd, a->gathered_uusd, a->kept_uusd,
         a->save_uusd, a->egress_uusd, a->warm_up_ms);

@@ -19,7 +19,7 @@ static void on_delivered(struct timer *t, void *ctx)
     if (!fails || world_chance(w, 0.3)) { /* delivered, but reported as failed */
         struct sim_job *j = world_job(w, d->job);
         if (d->kind != NOTIFY_BUDGET && d->kind != NOTIFY_BOOTS && d->kind != NOTIFY_LATE &&
-            d->kind != NOTIFY_BEGIN && d->kind != NOTIFY_REQUEUE)
+            d->kind != NOTIFY_BEGIN && d->kind != NOTIFY_REQUEUE && d->kind != NOTIFY_IDLE_GPUS)
             j->ends_delivered++;
         w->deliveries++;
     }
@@ -79,7 +79,7 @@ void outbox_port_committed(struct world *w, const struct db_batch *b)
             continue;
         for (size_t k = 0; k < c->n_outbox && !found; k++)
             found = c->outbox[k].job == r->id && c->outbox[k].kind != NOTIFY_BEGIN &&
-                    c->outbox[k].kind != NOTIFY_REQUEUE;
+                    c->outbox[k].kind != NOTIFY_REQUEUE && c->outbox[k].kind != NOTIFY_IDLE_GPUS;
         if (!found)
             world_fail(w, "job %lld ended without a notification row", (long long)r->id);
     }

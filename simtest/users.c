@@ -405,6 +405,8 @@ static void change_a_job(struct world *w)
         ev.requeue.force = world_chance(w, 0.3);
     if (ev.type == EV_REQUEUE && w->seed % SIM_AWAY == 0)
         ev.requeue.from_scratch = world_chance(w, 0.3);
+    if (ev.type == EV_REQUEUE)
+        idle_gpus_forced(w, job);
     if (ev.type == EV_CANCEL) {
         static const struct ranges some = {1, {{1, 2, 1}}};
         ev.cancel.tasks = world_chance(w, 0.2) ? &some : NULL;
@@ -477,6 +479,8 @@ static void on_user(struct timer *t, void *ctx)
         racks_disturb(w);
     if (w->up && !w->faults_over)
         quotas_disturb(w);
+    if (w->up)
+        idle_gpus_disturb(w);
     disks_disturb(w);
     holes_disturb(w);
     if (w->up && world_chance(w, 0.5))

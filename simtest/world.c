@@ -175,12 +175,14 @@ static void post_pools(struct world *w)
     STR_COPY(burst.resources, "lego:1");
     STR_COPY(base.name, "base");
     traffic_prices(w, &base);
+    idle_gpus_policy(w, &base);
     tick_post(w->tick, &ev, NULL, NULL);
     STR_COPY(burst.name, "burst");
     STR_COPY(burst.provider, "sim");
     STR_COPY(burst.region, "r1");
     traffic_prices(w, &burst);
     bases_set(w, &burst);
+    idle_gpus_policy(w, &burst);
     ev.pool = &burst;
     tick_post(w->tick, &ev, NULL, NULL);
     post_offer(w, "z1", SIM_SMALL, MARKET_SPOT, 0);

@@ -68,6 +68,7 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_PRUNES 4 /* one world in this many deletes what is old at each restart (prunes.c) */
 #define SIM_BASES 5  /* one world in this many has a pool that keeps machines (bases.c) */
 #define SIM_HOLES 7  /* one world in this many has nodes that fail all jobs for a while (holes.c) */
+#define SIM_IDLE_GPUS 6   /* one world in this many has jobs with idle GPUs (idle_gpus.c) */
 #define SIM_HOLE_CODE 127 /* exit code of a job that such a node fails */
 
 struct world;
@@ -294,6 +295,22 @@ bool holes_swallow(const struct sim_agent *a); /* a start there fails */
 void holes_committed(struct world *w, const struct changes *c);
 void holes_deinit(struct world *w);
 
+/* ---- idle_gpus.c ---- */
+/* What was committed about the idle GPUs of a job. */
+struct sim_idle {
+    bool is_told, is_held;
+    bool is_forced; /* a user had it stopped, or may have, since it is held */
+    struct wall told_at;
+    int64_t event, attempt;    /* of the notification */
+    struct ckpt_ref last_good; /* when it was held */
+};
+bool idle_gpus_enabled(const struct world *w);
+void idle_gpus_policy(const struct world *w, struct pool_row *p);
+void idle_gpus_disturb(struct world *w); /* call while belayd is up */
+void idle_gpus_forced(struct world *w, int64_t job);
+/* call after check_job */
+void idle_gpus_committed(struct world *w, const struct changes *c);
+
 /* ---- users.c ---- */
 void users_start(struct world *w);
 bool users_done(const struct world *w);
@@ -458,6 +475,7 @@ struct sim_job {
     int32_t index;
     struct dependency_row after; /* on is CORE_ID_NONE: none */
     struct wall evicted_at;      /* last; 0: never */
+    struct sim_idle idle;
 };
 
 /* A request in transit: dies with belayd. */

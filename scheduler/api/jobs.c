@@ -11,6 +11,7 @@
 #include "scheduler/ca.h"
 #include "scheduler/api/jobspec.h"
 #include "scheduler/api/json_constraints.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/secrets/env_seal.h"
 #include <stdlib.h>
 
@@ -275,6 +276,8 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
     json_t *o = api_json_job(&live, a->node->row.name);
     json_object_set_new(o, "usage", usage_json(j));
     json_object_set_new(o, "requeue_asked_at", api_json_time(a->row.requeue_asked_at));
+    json_object_set_new(o, "idle_gpus_since", api_json_time(idle_gpus_since(j)));
+    json_object_set_new(o, "idle_gpus_parks_at", api_json_time(idle_gpus_parks_at(j)));
     json_object_set_new(o, "attempt_started_at", api_json_time(a->row.started_at));
     if (row->spec.method != CKPT_NONE) {
         json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));

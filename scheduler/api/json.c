@@ -131,6 +131,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "reclaims_per_hour", json_null());
     set(o, "usage", json_null());
     set(o, "requeue_asked_at", json_null());
+    set(o, "idle_gpus_since", json_null());
+    set(o, "idle_gpus_parks_at", json_null());
     set_i(o, "lost_ms", j->lost_ms);
     set_i(o, "lost_steps", j->lost_steps);
     set_i(o, "cost_uusd", j->cost_uusd);

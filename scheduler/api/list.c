@@ -317,10 +317,11 @@ static const char *const shown_of_others[] = {"id", "ref", "user", "team", "qos"
     "nodes", "nodes_min", "on_loss", "ranks", "script_on", "cpus", "memory_mib", "gpus",
     "gpu_model", "gpu_memory_mib", "exclusive", "node", "attempts", "reclaims", "requeue", "retry",
     "checkpoint", "save_ms", "pause_ms", "save_interval_ms", "reclaims_per_hour",
-    "requeue_asked_at", "lost_ms", "lost_steps", "cost_uusd", "on_demand_uusd", "array_id",
-    "array_index", "time_limit_ms", "work_ms", "begin_at", "deadline_at", "finish_by", "pace",
-    "window", "max_uusd", "max_uusd_per_hour", "depends_any", "kill_on_invalid_dep", "submitted_at",
-    "eligible_at", "started_at", "attempt_started_at", "ended_at", NULL};
+    "requeue_asked_at", "idle_gpus_since", "idle_gpus_parks_at", "lost_ms", "lost_steps",
+    "cost_uusd", "on_demand_uusd", "array_id", "array_index", "time_limit_ms", "work_ms",
+    "begin_at", "deadline_at", "finish_by", "pace", "window", "max_uusd", "max_uusd_per_hour",
+    "depends_any", "kill_on_invalid_dep", "submitted_at", "eligible_at", "started_at",
+    "attempt_started_at", "ended_at", NULL};
 
 static bool is_shown(const char *key)
 {

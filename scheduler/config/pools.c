@@ -231,6 +231,22 @@ static void read_required_labels(struct yaml_reader *r, struct config_pool *p)
     }
 }
 
+static void read_idle_gpus(struct yaml_reader *root, struct idle_gpus_policy *p)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "idle_gpus");
+    struct yaml_reader r;
+    if (!map || root->rc != 0)
+        return;
+    yaml_reader_init(&r, root->file, map, root->e);
+    p->then = (enum idle_gpus_then)yaml_opt_enum(&r, "then", idle_gpus_then_names, IDLE_GPUS_TELL);
+    p->busy_pct = (int32_t)yaml_opt_i64(&r, "busy_below", 1, 100, 5);
+    p->for_ms = config_opt_time(&r, "for", SECONDS_MS(60), SECONDS_MS(1800));
+    p->grace_ms = config_opt_time(&r, "grace", 0, SECONDS_MS(900));
+    if (p->then == IDLE_GPUS_IGNORE)
+        *p = (struct idle_gpus_policy){0};
+    yaml_reader_finish_in(root, &r);
+}
+
 static int read_pool(const char *file, const struct yaml_node *node, const struct config *c,
     struct config_pool *p, struct err *e)
 {
@@ -246,6 +262,7 @@ static int read_pool(const char *file, const struct yaml_node *node, const struc
     config_read_retries(&r, "retries", &retries);
     retries_format(&retries, p->row.retries);
     read_required_labels(&r, p);
+    read_idle_gpus(&r, &p->row.idle_gpus);
     config_read_run_as(&r, &p->run_as);
     yaml_opt_features(&r, "features", p->row.features);
     yaml_opt_counts(&r, "resources", p->row.resources);

@@ -24,6 +24,7 @@
 #include "scheduler/core/lifecycle/ckpt_gc.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notify.h"
@@ -548,6 +549,7 @@ static const struct decider deciders[] = {
     {"gangs that wait for more nodes", .when_due = gang_due},
     {"requeues by users", .when_due = user_requeue_due},
     {"withheld attempts", .when_due = withheld_due},
+    {"idle GPUs", .when_due = idle_gpus_due},
     {"order of the queue", .when_due = order_due},
     {"cron entries", .when_due = cron_next_due},
     {"base load", .when_due = base_load_due},

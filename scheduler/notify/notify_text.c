@@ -76,6 +76,14 @@ static void cron_body(const struct notify_facts *f, struct buf *out)
     buf_deinit(&id);
 }
 
+static void add_idle_gpus(json_t *o, const struct outbox_row *r)
+{
+    set_time(o, "idle_since", r->idle_since);
+    set_time(o, "parks_at", r->parks_at);
+    json_object_set_new(o, "busy_below_percent", json_integer(r->pct));
+    json_object_set_new(o, "uusd_per_hour", json_integer(r->spent_uusd));
+}
+
 void notify_body(const struct notify_facts *f, struct buf *out)
 {
     if (f->cron) {
@@ -111,6 +119,8 @@ void notify_body(const struct notify_facts *f, struct buf *out)
     json_object_set_new(o, "exit_code", ended ? json_integer(r->exit_code) : json_null());
     set_time(o, "submitted_at", f->job->submitted_at);
     set_time(o, "started_at", f->job->started_at);
+    if (r->kind == NOTIFY_IDLE_GPUS)
+        add_idle_gpus(o, r);
     char *text = json_dump_text(o);
     buf_adds(out, text);
     free(text);
@@ -129,7 +139,8 @@ static void describe_job(const struct notify_facts *f, struct buf *out)
         [NOTIFY_TIME_LIMIT_50] = "has used 50 % of its time limit",
         [NOTIFY_TIME_LIMIT_80] = "has used 80 % of its time limit",
         [NOTIFY_TIME_LIMIT_90] = "has used 90 % of its time limit",
-        [NOTIFY_INVALID_DEPEND] = "was given up: its dependencies can never come true"};
+        [NOTIFY_INVALID_DEPEND] = "was given up: its dependencies can never come true",
+        [NOTIFY_IDLE_GPUS] = "does not use its GPUs"};
     const struct outbox_row *r = f->row;
     if (f->job->array != CORE_ID_NONE)
         buf_printf(out, "job %" PRId64 "_%d", f->job->array, (int)f->job->array_index);
@@ -182,6 +193,26 @@ void notify_more(const struct notify_facts *f, struct buf *out)
             (double)r->spent_uusd / 1e6, r->budget);
 }
 
+/* Since when, what it costs, what will happen and how to prevent it. */
+static void describe_idle_gpus(const struct outbox_row *r, const char *eol, struct buf *out)
+{
+    char since[TIME_ISO_MAX], parks[TIME_ISO_MAX];
+    time_format_iso(r->idle_since, since);
+    buf_printf(out,
+        "%sSince %s each of them has been less than %d %% busy in every minute. The job costs "
+        "$%.2f an hour.%s",
+        eol, since, (int)r->pct, (double)r->spent_uusd / 1e6, eol);
+    if (!wall_is_set(r->parks_at)) {
+        buf_printf(out, "If it is not needed: belay cancel %" PRId64 "%s", r->job, eol);
+        return;
+    }
+    time_format_iso(r->parks_at, parks);
+    buf_printf(out,
+        "At %s it will be saved and held, unless it uses them.%sTo keep it running: belay update "
+        "%" PRId64 " idle-gpus=keep%sTo resume it after it was held: belay release %" PRId64 "%s",
+        parks, eol, r->job, eol, r->job, eol);
+}
+
 /* Writes a text that is not ASCII as encoded words, split only between UTF-8 characters. */
 static void add_subject(struct buf *out, const char *text, const char *eol)
 {
@@ -231,10 +262,12 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
     if (f->cron)
         buf_printf(out, "%s: %s.%s%sbelay cron history %" PRId64 " has more.%s", buf_str(&words),
             f->row->text, eol, eol, f->row->cron, eol);
-    else if (f->job)
-        buf_printf(out, "%s, at %s.%s%sbelay show %" PRId64 " has more.%s", buf_str(&words), at,
-            eol, eol, f->row->job, eol);
-    else
+    else if (f->job) {
+        buf_printf(out, "%s, at %s.%s", buf_str(&words), at, eol);
+        if (f->row->kind == NOTIFY_IDLE_GPUS)
+            describe_idle_gpus(f->row, eol, out);
+        buf_printf(out, "%sbelay show %" PRId64 " has more.%s", eol, f->row->job, eol);
+    } else
         buf_printf(out, "%s, at %s: $%.2f.%s%sbelay budget show %s has more.%s", buf_str(&words),
             at, (double)f->row->spent_uusd / 1e6, eol, eol, f->row->budget, eol);
     buf_deinit(&words);

@@ -124,7 +124,8 @@ static void what_a_pool_does_not_say_its_provider_s_entry_says(void **state)
 static void what_is_missing_makes_no_known_key_unknown(void **state)
 {
     static const char common[] =
-        "retries: {}, required_labels: [], features: [], resources: {}, max_nodes: 1, "
+        "retries: {}, idle_gpus: {}, required_labels: [], features: [], resources: {}, max_nodes: "
+        "1, "
         "idle_timeout: 1s, cooldown: 1s, boot_timeout: 1s, refusal_backoff: 1s, "
         "launches_per_minute: 1, min_nodes: 1, warm_nodes: 1, windows: {}, paid_minimum: 1s, "
         "return_after: 1s, spread: 1, require_drill: no, "

@@ -266,6 +266,48 @@ static void a_body_is_json(void **state)
     buf_deinit(&out);
 }
 
+static void idle_gpus_are_notified_with_what_to_do(void **state)
+{
+    (void)state;
+    struct job_row job = {
+        .id = 42, .spec.name = "train", .user = "ann", .cron_at = WALL_NONE, .array = CORE_ID_NONE};
+    struct outbox_row of = {.event = 80,
+        .kind = NOTIFY_IDLE_GPUS,
+        .job = 42,
+        .pct = 5,
+        .spent_uusd = 12340000,
+        .at = {1790000000000},
+        .idle_since = {1789998200000},
+        .parks_at = {1790000900000}};
+    const struct notify_facts f = {"0123", "lab", &of, &job};
+    struct buf out = {0};
+    json_t *v;
+    struct err e;
+    notify_body(&f, &out);
+    assert_int_equal(json_parse(buf_str(&out), out.len, 65536, &v, &e), 0);
+    assert_string_equal(json_string_value(json_object_get(v, "event")), "idle-gpus");
+    assert_true(
+        str_starts(json_string_value(json_object_get(v, "idle_since")), "2026-09-21T13:43:20"));
+    assert_true(
+        str_starts(json_string_value(json_object_get(v, "parks_at")), "2026-09-21T14:28:20"));
+    assert_int_equal(json_integer_value(json_object_get(v, "uusd_per_hour")), 12340000);
+    json_decref(v);
+    buf_deinit(&out);
+    notify_mail(&f, "belay", "ann", "\n", &out);
+    assert_non_null(strstr(
+        buf_str(&out), "Subject: [belay lab] job 42 \"train\" of ann does not use its GPUs\n"));
+    assert_non_null(strstr(buf_str(&out), "less than 5 % busy in every minute"));
+    assert_non_null(strstr(buf_str(&out), "$12.34 an hour"));
+    assert_non_null(strstr(buf_str(&out), "belay update 42 idle-gpus=keep\n"));
+    assert_non_null(strstr(buf_str(&out), "belay release 42\n"));
+    buf_deinit(&out);
+    of.parks_at = WALL_NONE;
+    notify_mail(&f, "belay", "ann", "\n", &out);
+    assert_non_null(strstr(buf_str(&out), "belay cancel 42\n"));
+    assert_null(strstr(buf_str(&out), "saved and held"));
+    buf_deinit(&out);
+}
+
 static void a_budget_is_notified_without_a_job(void **state)
 {
     (void)state;
@@ -454,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_mail_has_no_headers_but_ours),
         cmocka_unit_test(a_subject_that_is_not_ascii_is_encoded),
         cmocka_unit_test(a_body_is_json),
+        cmocka_unit_test(idle_gpus_are_notified_with_what_to_do),
         cmocka_unit_test(a_budget_is_notified_without_a_job),
         cmocka_unit_test(a_late_cron_entry_is_notified_with_the_reason),
         cmocka_unit_test(pagerduty_is_told_what_is_wrong_and_what_ends_it),

@@ -96,8 +96,8 @@ static void differences_are_listed_key_by_key_in_the_files_words(void **state)
     struct config
         a = parse("pools:\n  base: {usd_per_hour: 3.5}\n  old: {}\n" BURST),
         b = parse(
-            "limits: {max_nodes: 40, max_usd_per_hour: 2.75}\npools:\n  base: {required_labels: "
-            "[team], usd_per_hour: "
+            "limits: {max_nodes: 40, max_usd_per_hour: 2.75}\npools:\n  base: {idle_gpus: {then: "
+            "park, for: 10m}, required_labels: [team], usd_per_hour: "
             "0.25}\n  more: {}\n  burst:\n"
             "    provider: aws\n    region: r1\n    zones: [b, c]\n    types: [g6.xlarge]\n  "
             "  markets: [spot]\n"
@@ -114,6 +114,8 @@ static void differences_are_listed_key_by_key_in_the_files_words(void **state)
     assert_string_equal(json_string_value(json_object_get(c, "change")), "changed");
     check_key(c, "usd_per_hour", "\"3.50\"", "\"0.25\"");
     check_key(c, "required_labels", "[]", "[\"team\"]");
+    check_key(c, "idle_gpus", "null",
+        "{\"busy_below\": 5, \"for\": \"10m\", \"then\": \"park\", \"grace\": \"15m\"}");
     assert_string_equal(
         json_string_value(json_object_get(member(pools, "pool", "more"), "change")), "added");
     assert_string_equal(

@@ -6,6 +6,7 @@
 #include "scheduler/core/forecast/explain_private.h"
 
 #include "base/str.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/retry_rules.h"
@@ -504,6 +505,11 @@ static void explain_waiting(
             " could not use the store of its checkpoints (belay show %" PRId64
             " says why); after that is fixed, belay release %" PRId64 " lets it continue",
             j->row.attempts, j->row.id, j->row.id);
+    else if (j->row.hold == HOLD_IDLE_GPUS)
+        explain_add_reason(a, "idle-gpus",
+            "it is parked: it was saved and is held, because its GPUs were idle. belay release "
+            "%" PRId64 " resumes it",
+            j->row.id);
     else if (j->row.hold != HOLD_NONE)
         explain_add_reason(a, "held", "it is held%s: belay release %" PRId64 "%s",
             j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
@@ -653,6 +659,27 @@ static void explain_refused(
         a->row.attempt, rank, a->node->row.name, a->store_tries, a->row.text);
 }
 
+static void explain_idle_gpus(struct stamp now, const struct job *j, struct answer *out)
+{
+    struct wall since = idle_gpus_since(j), parks_at = idle_gpus_parks_at(j);
+    char idle[32], left[32];
+    if (!idle_gpus_policy_of(j) || !wall_is_set(since) || !wall_is_set(j->row.idle_gpus_told_at))
+        return;
+    time_format_duration((now.wall.ms - since.ms) / 1000 * 1000, idle, sizeof idle);
+    time_format_duration(parks_at.ms > now.wall.ms ? (parks_at.ms - now.wall.ms) / 1000 * 1000 : 0,
+        left, sizeof left);
+    if (j->row.hold == HOLD_IDLE_GPUS)
+        explain_add_reason(out, "idle-gpus",
+            "its GPUs have been idle for %s: it is being saved, and is held after that", idle);
+    else if (wall_is_set(parks_at))
+        explain_add_reason(out, "idle-gpus",
+            "its GPUs have been idle for %s: in %s it is saved and held, unless it uses them; "
+            "belay update %" PRId64 " idle-gpus=keep keeps it running",
+            idle, left, j->row.id);
+    else
+        explain_add_reason(out, "idle-gpus", "its GPUs have been idle for %s", idle);
+}
+
 static void explain_running(
     const struct model *m, struct stamp now, const struct job *j, struct answer *out)
 {
@@ -671,7 +698,9 @@ static void explain_running(
             explain_add_reason(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped",
                 a->row.attempt, rank, a->node->row.name);
     }
-    if (j->row.state == JOB_RUNNING && wall_is_set(job_attempt(j)->row.requeue_asked_at))
+    explain_idle_gpus(now, j, out);
+    if (j->row.state == JOB_RUNNING && j->row.hold != HOLD_IDLE_GPUS &&
+        wall_is_set(job_attempt(j)->row.requeue_asked_at))
         explain_add_reason(out, "requeue",
             "it is being saved; after that it is stopped and requeued, as requested");
     if (j->row.ranks < j->row.spec.nodes && j->row.state == JOB_RUNNING)

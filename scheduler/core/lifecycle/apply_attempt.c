@@ -97,6 +97,7 @@ static void place_rank(
         .gathered_at = WALL_NONE,
         .kept_at = WALL_NONE,
         .requeue_asked_at = WALL_NONE,
+        .gpus_idle_since = WALL_NONE,
     };
     list_push_back(&j->ranks, &a->in_job);
     int64_t before = j->row.cost_uusd;

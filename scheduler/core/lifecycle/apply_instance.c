@@ -18,6 +18,7 @@
 #include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/alternatives.h"
 #include "scheduler/core/supply/boots.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/apply_instance.h"
 #include "scheduler/core/supply/offers.h"
 #include "scheduler/core/supply/offer_avoid.h"
@@ -42,7 +43,7 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
         r->boot_timeout_ms < 0 || r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 ||
         r->max_gpus < 0 || r->max_uusd_h < 0 || r->min_paid_ms < 0 || r->return_ms < 0 ||
         r->egress_uusd_gib < 0 || r->upload_uusd_gib < 0 || r->spread_pct < 0 ||
-        r->drill_valid_ms < 0)
+        r->drill_valid_ms < 0 || r->idle_gpus.for_ms < 0 || r->idle_gpus.grace_ms < 0)
         return err_set(
             e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
     if (known && known->row.elastic != r->elastic)
@@ -69,6 +70,16 @@ static void reprice_reserved(struct model *m, const struct pool *p, struct wall 
 }
 
 /* Jobs may use nodes that the planner remembers as unusable. */
+static void review_idle_gpus(struct model *m, const struct pool *p, struct stamp now)
+{
+    LIST_FOREACH (model_nodes(m), l) {
+        struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (n->pool == p)
+            LIST_FOREACH (&n->attempts, la)
+                idle_gpus_watch(m, LIST_ENTRY(la, struct attempt, on_node)->job, now);
+    }
+}
+
 static void open_nodes(struct model *m, const struct pool *p)
 {
     LIST_FOREACH (model_nodes(m), l) {
@@ -104,6 +115,8 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (!str_eq(before.features, p->row.features) || !str_eq(before.resources, p->row.resources) ||
         !str_eq(before.region, p->row.region))
         pool_describe(m, p);
+    if (memcmp(&before.idle_gpus, &p->row.idle_gpus, sizeof before.idle_gpus) != 0)
+        review_idle_gpus(m, p, ev->now);
     touch_pool(m, p);
     limits_recheck_costs(m);
     model_note_reserve(m);

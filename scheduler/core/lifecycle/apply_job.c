@@ -4,6 +4,7 @@
  * enter one. Attempts are in apply_attempt.c.
  */
 #include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/ckpt_gc.h"
@@ -53,6 +54,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     j->row.ended_at = now.wall;
     limits_submitted(j->account, -job_submitted(j));
     notify_unwatch(m, j);
+    idle_gpus_leave(m, j);
     notify_ended(m, j, now);
     drill_job_ends(m, j, now);
     dependencies_ended(m, j, now);
@@ -265,6 +267,7 @@ int apply_submit(
         .progress_total = PROGRESS_NONE,
         .cron_at = WALL_NONE,
         .evicted_at = WALL_NONE,
+        .idle_gpus_told_at = WALL_NONE,
         .queued_mono = ev->now.mono,
     };
     STR_COPY(j->row.user, r->user);

@@ -15,6 +15,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/requeue.h"
 #include "scheduler/core/lifecycle/retry_rules.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/user_requeue.h"
 #include "scheduler/core/lifecycle/withheld.h"
 #include "scheduler/core/model/changes.h"
@@ -62,6 +63,7 @@ static void attempt_stop(struct model *m, struct attempt *a, enum end_kind reaso
     }
     drill_attempt_stops(a);
     user_requeue_attempt_stops(m, a);
+    idle_gpus_attempt_stops(m, a->job);
     a->row.stop_reason = reason;
     a->row.save_first = save_first;
     touch_attempt(m, a);
@@ -201,6 +203,7 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     account_charge(m, a->job->account, -attempt_mcpu(a), now);
     drill_attempt_stops(a);
     user_requeue_attempt_stops(m, a);
+    idle_gpus_attempt_stops(m, a->job);
     link_remove(&a->in_job);
     limits_give(m, a);
     return lost_ms;

@@ -36,6 +36,7 @@ struct lifecycle_state {
     struct list live_drills;   /* struct drill; at most DRILLS_LIVE_MAX (drill.c) */
     struct list undrilled;     /* attempts that may be drilled (drill.c) */
     struct tree by_withheld;   /* withheld attempts, by deadline (withheld.c) */
+    struct tree by_idle_gpus;  /* jobs with idle GPUs, by the next decision (idle_gpus.c) */
     struct tree user_requeues; /* attempts to be saved and stopped, by deadline (user_requeue.c) */
 };
 

@@ -154,8 +154,9 @@ static int add_for_recipients(struct model *m, const struct job_row *j, enum not
     bool is_task, struct outbox_row *row)
 {
     int left_out = 0;
-    bool of_tasks = !is_task || (j->spec.mail & NOTIFY_ARRAY_TASKS) != 0;
-    if (of_tasks && is_wanted(j->spec.mail, kind)) {
+    bool of_policy = kind == NOTIFY_IDLE_GPUS; /* each task holds its own GPUs */
+    bool of_tasks = !is_task || of_policy || (j->spec.mail & NOTIFY_ARRAY_TASKS) != 0;
+    if (of_policy || (of_tasks && is_wanted(j->spec.mail, kind))) {
         STR_COPY(row->target, "mail");
         left_out += !add(m, row);
     }
@@ -167,7 +168,8 @@ static int add_for_recipients(struct model *m, const struct job_row *j, enum not
     }
     for (size_t k = 0; k < m->options.n_hooks; k++) {
         const struct notify_hook *h = &m->options.hooks[k];
-        if (!is_wanted(h->events, kind) || (is_task && !(h->events & NOTIFY_ARRAY_TASKS)))
+        if (!is_wanted(h->events, kind) ||
+            (is_task && !of_policy && !(h->events & NOTIFY_ARRAY_TASKS)))
             continue;
         text_format(row->target, sizeof row->target, "hook:%s", h->name);
         left_out += !add(m, row);
@@ -175,7 +177,8 @@ static int add_for_recipients(struct model *m, const struct job_row *j, enum not
     return left_out;
 }
 
-void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now)
+static struct outbox_row row_of_job(
+    struct model *m, const struct job *j, enum notify_event kind, struct stamp now)
 {
     struct outbox_row row = {.event = NEXT_ID(m, history),
         .job = j->row.id,
@@ -186,13 +189,38 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
         .at = now.wall,
         .due_at = now.wall,
         .cron_at = WALL_NONE,
-        .done_by = WALL_NONE};
+        .done_by = WALL_NONE,
+        .idle_since = WALL_NONE,
+        .parks_at = WALL_NONE};
     STR_COPY(row.user, j->row.user);
-    int left_out = add_for_recipients(m, &j->row, kind, j->parent != NULL, &row);
+    return row;
+}
+
+static void add_of_job(
+    struct model *m, const struct job *j, struct outbox_row *row, struct stamp now)
+{
+    int left_out = add_for_recipients(m, &j->row, row->kind, j->parent != NULL, row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){.job = j},
             "%d notifications of this event were dropped: too many are waiting for delivery",
             left_out);
+}
+
+void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now)
+{
+    struct outbox_row row = row_of_job(m, j, kind, now);
+    add_of_job(m, j, &row, now);
+}
+
+void notify_idle_gpus(struct model *m, const struct job *j, struct wall since, struct wall parks_at,
+    int64_t uusd_h, struct stamp now)
+{
+    struct outbox_row row = row_of_job(m, j, NOTIFY_IDLE_GPUS, now);
+    row.idle_since = since;
+    row.parks_at = parks_at;
+    row.spent_uusd = uusd_h;
+    row.pct = job_attempt(j)->node->pool->row.idle_gpus.busy_pct;
+    add_of_job(m, j, &row, now);
 }
 
 /* Adds a row for each hook subscribed to events without a job; returns how many did not fit. */
@@ -212,6 +240,8 @@ void notify_boots(struct model *m, const struct pool *p, struct stamp now)
 {
     struct outbox_row row = {.event = NEXT_ID(m, history),
         .kind = NOTIFY_BOOTS,
+        .idle_since = WALL_NONE,
+        .parks_at = WALL_NONE,
         .at = now.wall,
         .due_at = now.wall,
         .cron_at = WALL_NONE,
@@ -231,6 +261,8 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
     int left_out = 0;
     struct outbox_row row = {.event = NEXT_ID(m, history),
         .kind = NOTIFY_BUDGET,
+        .idle_since = WALL_NONE,
+        .parks_at = WALL_NONE,
         .at = now.wall,
         .due_at = now.wall,
         .cron_at = WALL_NONE,

@@ -6,6 +6,7 @@
 #include "scheduler/core/lifecycle/requeue.h"
 
 #include "scheduler/core/lifecycle/apply_job.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/lifecycle/retry_rules.h"
@@ -76,6 +77,7 @@ void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp n
         j->row.last_good, j->row.last_good_progress, "starts", "resumes", resume, sizeof resume);
     history(m, now, "requeued", (struct history_of){.job = j}, "queued again: %s", resume);
     notify_unwatch(m, j);
+    idle_gpus_leave(m, j);
     j->row.warned = 0;
     notify(m, j, NOTIFY_REQUEUE, now);
 }

@@ -17,6 +17,7 @@
  * A job depends only on jobs that were submitted before it, so there are no cycles.
  */
 #include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
@@ -392,6 +393,8 @@ static void change_running(
         budgets_rejoin(m, j, now.wall);
     if (fields & BIT(MAX_USD))
         budgets_recapped(m, j, now.wall);
+    if (fields & BIT(IDLE_GPUS))
+        idle_gpus_watch(m, j, now);
     if (!limit)
         return;
     notify_watch(m, j);

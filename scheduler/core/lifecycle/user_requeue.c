@@ -17,6 +17,7 @@
  */
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/drill.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/user_requeue.h"
@@ -64,6 +65,23 @@ static void clear_request(struct model *m, struct attempt *a)
     touch_attempt(m, a);
 }
 
+void user_requeue_begin(struct model *m, struct job *j, struct stamp now)
+{
+    struct attempt *a = job_attempt(j);
+    if (wall_is_set(a->row.requeue_asked_at))
+        return;
+    a->row.requeue_asked_at = now.wall;
+    wait_for_save(m, a);
+    attempts_ask_save(m, j);
+}
+
+void user_requeue_cancel(struct model *m, struct job *j)
+{
+    struct attempt *a = job_attempt(j);
+    if (a)
+        clear_request(m, a);
+}
+
 static void save_before_requeue(struct model *m, struct job *j, const char *by, struct stamp now)
 {
     struct attempt *a = job_attempt(j);
@@ -71,9 +89,7 @@ static void save_before_requeue(struct model *m, struct job *j, const char *by, 
         return;
     history(m, now, "requeue", (struct history_of){.attempt = a},
         "%s requested a requeue: it is saved first, and stopped after that", by);
-    a->row.requeue_asked_at = now.wall;
-    wait_for_save(m, a);
-    attempts_ask_save(m, j);
+    user_requeue_begin(m, j, now);
 }
 
 static void restart_from_scratch(struct model *m, struct job *j, const char *by, struct stamp now)
@@ -141,6 +157,7 @@ static void drop_request(struct model *m, struct attempt *a, struct stamp now, c
         "the requeue was dropped, because %s. belay requeue --force %" PRId64
         " requeues it anyway; work since its last checkpoint is lost then",
         why, a->row.job);
+    idle_gpus_not_saved(m, a->job, now);
 }
 
 void user_requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text)

@@ -10,6 +10,10 @@
 
 struct model;
 
+/* Asks for a checkpoint of a running job that can be saved, and stops it when one is durable. */
+void user_requeue_begin(struct model *m, struct job *j, struct stamp now);
+/* Drops that request, if there is one; the job continues. */
+void user_requeue_cancel(struct model *m, struct job *j);
 void user_requeue_saved(struct model *m, struct job *j); /* one of its checkpoints became durable */
 void user_requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text);
 /* It stops for any reason, or has ended. */

@@ -48,6 +48,9 @@ int apply_withheld(
 int apply_withheld_due(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_gpus(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_idle_gpus(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_usage(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(

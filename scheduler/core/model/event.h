@@ -28,6 +28,8 @@ enum event_type {
     EV_FACTS,     /* an agent detected new capabilities of its machine */
     /* what throttles a node and its power draw; not stored, the agent reports it again */
     EV_CONDITION,
+    /* all GPUs that an attempt has on a node are idle, or one is busy again (idle_gpus.c) */
+    EV_GPUS,
     EV_DISK,  /* a node's disk is full, or has space again; not stored either */
     EV_FAULT, /* an agent found its node faulty: the node is drained */
     /* a node has fetched a checkpoint as EV_PREFETCH said, or failed to; in memory only */
@@ -130,7 +132,9 @@ enum event_type {
     EV_PREEMPT,
     EV_DELIVERED, /* fact: the result of delivering a row of the outbox */
     /* decision: part of a job's time limit has passed and a notification of it is configured */
-    EV_WARN
+    EV_WARN,
+    /* decision: the owner of a job with idle GPUs is notified, or the job is saved and held */
+    EV_IDLE_GPUS
 };
 
 extern const char *const event_type_names[];
@@ -225,6 +229,10 @@ struct event {
             enum node_throttle throttle;
             int64_t watts; /* 0 = unknown */
         } condition;
+        struct {
+            int64_t job, attempt, node;
+            struct wall idle_since; /* WALL_NONE: one is busy */
+        } gpus;
         struct {
             int64_t node;
             char full[CORE_TEXT_MAX]; /* the reason; "" = it has space */
@@ -381,7 +389,7 @@ struct event {
             int64_t job;
             /* throttle, unthrottle: the first job of its demand class */
         } clean, drill_due, requeue_due, avoided, eligible, unmeetable, expire, throttle,
-            unthrottle;
+            unthrottle, idle_gpus;
         struct {
             int64_t job;
             /* no further nodes are available now; false: the waiting time has passed */

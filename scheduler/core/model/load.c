@@ -5,6 +5,7 @@
  * outlive a process.
  */
 #include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
@@ -270,6 +271,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
                 "stored job %" PRId64 " is a task of array %" PRId64 ", which is not stored",
                 j->row.id, j->row.array);
         notify_watch(m, j);
+        idle_gpus_load(m, j);
         if (parent) {
             array_load_begun(parent, j->row.array_index);
             array_adopt(parent, j);

@@ -173,15 +173,17 @@ struct job_side {
     int64_t avoid;      /* node to avoid; CORE_ID_NONE */
     struct link avoids; /* while the avoided node could not use the checkpoint store */
     struct mono avoids_until;
-    struct wall not_before;     /* while waiting: begin_at, or the opening of its window */
-    struct drill *drill;        /* may be NULL */
-    struct budget *cap;         /* its own spending cap while it runs (budgets.c); may be NULL */
-    struct wall park_at;        /* shortly before its window closes */
-    struct tree_link by_park;   /* queued or running, with a window that closes */
-    struct tree_link by_begin;  /* while only its begin time keeps it out of the queue */
-    struct tree_link by_warn;   /* RUNNING: the next part of its time limit to notify */
-    struct wall warn_at;        /* when that part has passed */
-    struct tree_link by_expiry; /* PENDING, with a deadline */
+    struct wall not_before;        /* while waiting: begin_at, or the opening of its window */
+    struct drill *drill;           /* may be NULL */
+    struct budget *cap;            /* its own spending cap while it runs (budgets.c); may be NULL */
+    struct wall park_at;           /* shortly before its window closes */
+    struct tree_link by_park;      /* queued or running, with a window that closes */
+    struct tree_link by_begin;     /* while only its begin time keeps it out of the queue */
+    struct tree_link by_warn;      /* RUNNING: the next part of its time limit to notify */
+    struct wall warn_at;           /* when that part has passed */
+    struct tree_link by_idle_gpus; /* RUNNING with idle GPUs: the next decision about that */
+    struct wall idle_gpus_due;     /* the time of that decision */
+    struct tree_link by_expiry;    /* PENDING, with a deadline */
     struct tree_link by_procurement; /* with a finish_ms */
     struct mono procurement_at;      /* next procurement decision */
     struct work_seen seen;           /* with a finish_ms; not stored */

@@ -109,6 +109,8 @@ struct job_row {
     int64_t from_attempt;
     /* last preemption; WALL_NONE */
     struct wall evicted_at;
+    /* When its owner was notified that the GPUs of the live attempt are idle; WALL_NONE. */
+    struct wall idle_gpus_told_at;
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };
 
@@ -167,6 +169,8 @@ struct attempt_row {
     /* Of the lowest rank that has not ended: when a save with subsequent requeue was requested
      * (user_requeue.c); WALL_NONE. */
     struct wall requeue_asked_at;
+    /* Since when all of its GPUs on its node are idle, by its pool's policy; WALL_NONE. */
+    struct wall gpus_idle_since;
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
     int64_t base_uusd;                      /* cost of its node at assignment */
     int64_t started_uusd;                   /* cost of its node at its start */
@@ -288,6 +292,14 @@ struct pool_boots {
     char console[BOOT_CONSOLE_MAX]; /* last lines of its console; "" = unknown */
 };
 
+/* Policy of a pool for jobs whose GPUs are all less busy than busy_pct in each minute. */
+struct idle_gpus_policy {
+    enum idle_gpus_then then; /* IDLE_GPUS_IGNORE: no policy, and the rest is 0 */
+    int32_t busy_pct;         /* 1 .. 100 */
+    int64_t for_ms;           /* for this long, before the owner is notified */
+    int64_t grace_ms;         /* IDLE_GPUS_PARK: from the notification to the save */
+};
+
 struct pool_row {
     char name[CORE_NAME_MAX];
     bool elastic;
@@ -332,6 +344,7 @@ struct pool_row {
     int32_t min_nodes, warm_nodes;
     char windows[POOL_WINDOWS_TEXT_MAX];
     struct pool_boots boots;
+    struct idle_gpus_policy idle_gpus;
 };
 
 #define OFFER_WITHDRAWN (-1)
@@ -506,8 +519,12 @@ struct outbox_row {
     /* NOTIFY_BOOTS: the pool, and job is CORE_ID_NONE; else "". */
     char pool[CORE_NAME_MAX];
     char budget[CORE_NAME_MAX]; /* NOTIFY_BUDGET: the budget; else "" */
-    /* NOTIFY_BUDGET: the spent part in percent; NOTIFY_BOOTS: successive machines that failed. */
+    /* NOTIFY_BUDGET: the spent part in percent; NOTIFY_BOOTS: successive machines that failed;
+     * NOTIFY_IDLE_GPUS: busy_pct of the policy. */
     int32_t pct;
+    /* NOTIFY_IDLE_GPUS, else WALL_NONE: since when they are idle, and when the job is parked. Its
+     * cost an hour is spent_uusd. */
+    struct wall idle_since, parks_at;
     int64_t spent_uusd, cap_uusd;
     /* NOTIFY_LATE: the cron entry, the scheduled time of its run, the time by which it was to be
      * done, and why it is not; job is CORE_ID_NONE. */

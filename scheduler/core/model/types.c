@@ -137,7 +137,8 @@ const char *const end_kind_names[] = {
 };
 const char *const procurement_names[] = {"free", "wait", "spot", "on-demand", NULL};
 const char *const node_throttle_names[] = {"none", "heat", "power", "board", NULL};
-const char *const hold_names[] = {"none", "store", "user", "operator", NULL};
+const char *const hold_names[] = {"none", "store", "idle-gpus", "user", "operator", NULL};
+const char *const idle_gpus_then_names[] = {"ignore", "tell", "park", NULL};
 const char *const depend_kind_names[] = {
     "after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
@@ -147,7 +148,7 @@ const char *const ckpt_gc_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
     "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",
-    "late", NULL};
+    "late", "idle-gpus", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_after_end_names[] = {"well", "any", NULL};
@@ -161,6 +162,7 @@ const char *const history_kinds[] = {
     "submitted",
     "updated",
     "held",
+    "idle-gpus",
     "park",
     "reclaim",
     "preempt",
@@ -235,6 +237,7 @@ const char *const event_type_names[] = {
     "heartbeat",
     "facts",
     "condition",
+    "gpus",
     "disk",
     "fault",
     "prefetched",
@@ -298,6 +301,7 @@ const char *const event_type_names[] = {
     "reclaim",
     "delivered",
     "warn",
+    "idle-gpus",
     NULL,
 };
 

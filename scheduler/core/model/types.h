@@ -152,10 +152,19 @@ enum node_throttle {
 extern const char *const node_throttle_names[]; /* "none" "heat" "power" "board" */
 
 /* A held job is not started; its user cannot release an operator's hold. HOLD_STORE: its last
- * attempt ended as END_STORE, and the text gives the reason and the remedy. Ascending: a stronger
- * hold replaces a weaker one. */
-enum hold { HOLD_NONE, HOLD_STORE, HOLD_USER, HOLD_OPERATOR };
-extern const char *const hold_names[]; /* "none" "store" "user" "operator" */
+ * attempt ended as END_STORE, and the text gives the reason and the remedy. HOLD_IDLE_GPUS: its
+ * GPUs were idle, and its pool parks such jobs (idle_gpus.c). Ascending: a stronger hold replaces a
+ * weaker one. */
+enum hold { HOLD_NONE, HOLD_STORE, HOLD_IDLE_GPUS, HOLD_USER, HOLD_OPERATOR };
+extern const char *const hold_names[]; /* "none" "store" "idle-gpus" "user" "operator" */
+
+/* What a pool does about a job whose GPUs are idle. */
+enum idle_gpus_then {
+    IDLE_GPUS_IGNORE,
+    IDLE_GPUS_TELL, /* notify its owner */
+    IDLE_GPUS_PARK  /* notify its owner, and after the grace save and hold it */
+};
+extern const char *const idle_gpus_then_names[]; /* "ignore" "tell" "park" */
 
 struct ckpt_ref {
     int64_t attempt; /* 0 = none */
@@ -193,6 +202,7 @@ enum notify_event {
     NOTIFY_BUDGET,         /* of a budget, not of a job: a threshold is spent */
     NOTIFY_BOOTS,          /* of a pool: its machines do not join, or join with full disks */
     NOTIFY_LATE,           /* of a cron entry: its run is not done by the time of day set for it */
+    NOTIFY_IDLE_GPUS,      /* by policy of the pool, whatever the user selected */
     NOTIFY_EVENTS
 };
 /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */

@@ -4,6 +4,7 @@
  * they enter the queue.
  */
 #include "scheduler/core/deadline/procurement.h"
+#include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
@@ -134,6 +135,7 @@ void dependencies_release(struct model *m, struct job *j, struct stamp now)
 {
     if (j->row.state == JOB_PENDING)
         dependencies_withdraw(m, j);
+    idle_gpus_released(m, j, now);
     j->row.hold = HOLD_NONE;
     j->row.no_progress = 0; /* a user has released it */
     if (j->row.end == END_CAPACITY)

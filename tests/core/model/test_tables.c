@@ -50,7 +50,7 @@ static size_t count(const char *const *names)
 static void every_number_has_a_name(void **state)
 {
     (void)state;
-    assert_int_equal(count(event_type_names), EV_WARN + 1);
+    assert_int_equal(count(event_type_names), EV_IDLE_GPUS + 1);
     assert_string_equal(event_type_names[EV_CRON_DUE], "cron-due");
     assert_string_equal(event_type_names[EV_CRON_RUN], "cron-run");
     assert_int_equal(count(cron_overlap_names), CRON_REPLACE + 1);
@@ -62,6 +62,7 @@ static void every_number_has_a_name(void **state)
     assert_string_equal(end_kind_names[END_NODE_LOST], "node-lost");
     assert_string_equal(end_kind_names[END_CHECKPOINTED], "checkpointed");
     assert_int_equal(count(hold_names), HOLD_OPERATOR + 1);
+    assert_int_equal(count(idle_gpus_then_names), IDLE_GPUS_PARK + 1);
     assert_int_equal(count(depend_kind_names), DEPEND_SINGLETON + 1);
     assert_int_equal(count(market_names), MARKET_ON_DEMAND + 1);
     assert_int_equal(count(market_wish_names), WISH_ON_DEMAND + 1);
