@@ -259,6 +259,7 @@ const char *const event_type_names[] = {
     "pool",
     "offer",
     "limits",
+    "settings",
     "price",
     "score",
     "launched",
