@@ -378,6 +378,9 @@ struct use_pool {
     struct use_sum cpus, gpus;
     /* the on-demand cost of the nodes for that time; 0 = unknown */
     int64_t on_demand_uusd;
+    /* time of GPUs that attempts had and whose utilisation was reported, in hours that began in the
+     * period; the part of that in which they were busy */
+    int64_t gpu_measured_ms, gpu_busy_ms;
 };
 struct use_step {
     struct use_sum cpus, gpus;

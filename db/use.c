@@ -119,6 +119,29 @@ static int walk(struct use *u, struct db_reader *r, const char *text, enum part 
     return query_finish(&q);
 }
 
+/* Adds what agents measured, from the rows of an hour, which are kept for longest. */
+static int add_busy(struct use *u, struct db_reader *r, struct err *e)
+{
+    struct query q;
+    query_init_text(&q, r->statements,
+        "SELECT n.pool, sum(g.known_ms), sum(g.busy_ms) FROM gpu_loads g JOIN nodes n ON n.id = "
+        "g.node WHERE g.span_ms = 3600000 AND g.at >= ?1 AND g.at < ?2 AND g.job <> 0 GROUP BY "
+        "n.pool",
+        e);
+    query_i64(&q, 1, u->of->from.ms);
+    query_i64(&q, 2, u->of->to.ms);
+    while (query_step(&q)) {
+        const char *pool = (const char *)sqlite3_column_text(q.stmt, 0);
+        for (size_t i = 0; i < u->n_pools; i++) {
+            if (!str_eq(u->pools[i].pool, pool))
+                continue;
+            u->pools[i].gpu_measured_ms = sqlite3_column_int64(q.stmt, 1);
+            u->pools[i].gpu_busy_ms = sqlite3_column_int64(q.stmt, 2);
+        }
+    }
+    return query_finish(&q);
+}
+
 /* Per node of a job; an exclusive job holds the whole node. */
 #define HELD(what) "CASE WHEN x.text LIKE '%exclusive=yes%' THEN n." what " ELSE j." what " END"
 #define OF_JOB                                                                                     \
@@ -154,6 +177,8 @@ int db_read_use(struct db_reader *r, const struct use_of *of, struct use_step *s
                         " FROM attempts a" OF_JOB
                         "WHERE a.state <> 'ended' AND a.assigned_at < ?2 AND ?1 < ?2",
             PART_RUNNING, e);
+    if (rc == 0)
+        rc = add_busy(&u, r, e);
     for (size_t i = 0; rc == 0 && i < u.n_pools; i++)
         rc = fn(ctx, &u.pools[i]);
     free(u.pools);

@@ -154,6 +154,10 @@ static json_t *result_json(const struct request *q)
     json_object_set_new(
         o, "cheapest", cheapest >= 0 ? json_integer((json_int_t)cheapest) : json_null());
     json_object_set_new(o, "sizes", curve_json(q, size, cheapest));
+    double busy = use_busy(&q->use);
+    json_object_set_new(o, "gpu_busy", busy < 0 ? json_null() : json_real(busy));
+    json_object_set_new(
+        o, "mean_busy", busy < 0 ? json_null() : json_real(reserve_mean(&q->load) * busy));
     return o;
 }
 
@@ -207,6 +211,10 @@ static void print_result(const struct request *q, const json_t *result)
         "average, and at most %lld in one hour (pools: %s).\n",
         (long long)q->weeks, q->load.n, reserve_mean(&q->load), unit,
         (long long)reserve_peak(&q->load), q->use.pools);
+    if (use_busy(&q->use) >= 0)
+        printf("GPUs that jobs held were busy %.1f %% of the time: the work of %.1f GPUs. If jobs "
+               "used theirs fully, that many would do (belay advise names the jobs).\n",
+            100 * use_busy(&q->use), reserve_mean(&q->load) * use_busy(&q->use));
     if (size == 0)
         printf("Reserve none: a single one would have been used less than %.0f %% of the time.\n",
             100 * RESERVE_USE_MIN);

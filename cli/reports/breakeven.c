@@ -152,7 +152,8 @@ static int read_plan(struct request *q, const char *file, struct err *e)
  * nodes. */
 static int measure(struct request *q)
 {
-    char source[512]; /* the plan cuts it to what it can store */
+    char busy[64] = "how busy is not known",
+         source[512]; /* the plan cuts it to what it can store */
     struct use u;
     struct err e;
     int64_t weeks = q->weeks > 0 ? q->weeks : USE_WEEKS;
@@ -160,13 +161,16 @@ static int measure(struct request *q)
         cli_error("--utilization: %s", e.text);
         return CLI_FAILED;
     }
+    if (use_busy(&u) >= 0)
+        snprintf(busy, sizeof busy, "and were %.1f %% busy", 100 * use_busy(&u));
     snprintf(source, sizeof source,
-        "of %.0f %s-hours in %lld weeks, pools %s; jobs held %.1f %%, %.1f %% still run",
+        "of %.0f %s-hours in %lld weeks, pools %s; jobs held %.1f %% of them, %s; %.1f %% still "
+        "run",
         (double)u.there_ms / 3600000, u.unit[0] == 'g' ? "GPU" : "cpu", (long long)weeks, u.pools,
-        100.0 * (double)u.held_ms / (double)u.there_ms,
+        100.0 * (double)u.held_ms / (double)u.there_ms, busy,
         100.0 * (double)u.running_ms / (double)u.there_ms);
     int rc =
-        plan_measured(&q->plan, llround(use_productive(&u) * 100 * BREAKEVEN_MICRO), source, &e);
+        plan_measured(&q->plan, llround(use_utilisation(&u) * 100 * BREAKEVEN_MICRO), source, &e);
     use_deinit(&u);
     if (rc != 0)
         cli_error("--utilization: %s", e.text);

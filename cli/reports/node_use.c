@@ -57,6 +57,21 @@ static int64_t sum_of(
     return sum;
 }
 
+/* Of the pools themselves, not of their capacity. */
+static int64_t sum_of_pools(
+    const json_t *pools, const char *name, bool elastic_too, const char *key)
+{
+    int64_t sum = 0;
+    size_t i;
+    json_t *p;
+    json_array_foreach((json_t *)(uintptr_t)pools, i, p)
+    {
+        if (is_wanted(p, name, elastic_too))
+            sum += cli_int(p, key, 0);
+    }
+    return sum;
+}
+
 static void name_pools(const json_t *pools, const char *name, bool elastic_too, struct use *u)
 {
     struct buf names = {0};
@@ -91,6 +106,10 @@ int use_read(int64_t weeks, const char *pool, bool elastic_too, int64_t step_ms,
     u.held_ms = sum_of(pools, pool, elastic_too, u.unit, "held_ms");
     u.useful_ms = sum_of(pools, pool, elastic_too, u.unit, "useful_ms");
     u.running_ms = sum_of(pools, pool, elastic_too, u.unit, "running_ms");
+    if (u.unit[0] == 'g') {
+        u.measured_ms = sum_of_pools(pools, pool, elastic_too, "gpu_measured_ms");
+        u.busy_ms = sum_of_pools(pools, pool, elastic_too, "gpu_busy_ms");
+    }
     name_pools(pools, pool, elastic_too, &u);
     if (u.there_ms > 0) {
         *ret_use = u;
@@ -114,6 +133,17 @@ void use_deinit(struct use *u)
 double use_productive(const struct use *u)
 {
     return (double)(u->useful_ms + u->running_ms) / (double)u->there_ms;
+}
+
+double use_busy(const struct use *u)
+{
+    return u->measured_ms > 0 ? (double)u->busy_ms / (double)u->measured_ms : -1;
+}
+
+double use_utilisation(const struct use *u)
+{
+    double busy = use_busy(u);
+    return use_productive(u) * (busy < 0 ? 1 : busy);
 }
 
 int use_read_interruptions(

@@ -17,6 +17,9 @@ struct use {
     /* For the requested pools: sums of time times GPUs (or CPUs): that existed, that jobs held,
      * that were useful, that still run. */
     int64_t there_ms, held_ms, useful_ms, running_ms;
+    /* The part of held_ms whose utilisation agents reported, and the part of that in which GPUs
+     * were busy; 0 for cpus. */
+    int64_t measured_ms, busy_ms;
     /* micro-dollars per unit and hour, from the nodes with a list price; 0 if none has one */
     double on_demand_uusd_h;
     char pools[96]; /* names of the pools, cut if too long */
@@ -30,6 +33,11 @@ void use_deinit(struct use *u);
 
 /* The useful part of the capacity, 0 .. 1; running work counts as useful. there_ms > 0. */
 double use_productive(const struct use *u);
+/* The busy part of what jobs held, 0 .. 1; negative if no GPU was measured. */
+double use_busy(const struct use *u);
+/* The utilisation of the capacity, 0 .. 1: use_productive() times use_busy(), or alone if no GPU
+ * was measured. */
+double use_utilisation(const struct use *u);
 
 /* Reclaims per machine-hour of ended spot machines, of one pool or (pool NULL) of all, over the
  * time that belayd keeps. ret_text gives both numbers, for people. ERR_NOT_FOUND: no spot machine

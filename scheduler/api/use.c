@@ -24,9 +24,10 @@ static json_t *sum_json(const struct use_sum *s)
 static int add_pool(void *ctx, const struct use_pool *p)
 {
     json_array_append_new(
-        ctx, json_pack("{s:o,s:b,s:o,s:o,s:I}", "pool", json_text(p->pool), "elastic",
+        ctx, json_pack("{s:o,s:b,s:o,s:o,s:I,s:I,s:I}", "pool", json_text(p->pool), "elastic",
                  (int)p->elastic, "cpus", sum_json(&p->cpus), "gpus", sum_json(&p->gpus),
-                 "on_demand_uusd", (json_int_t)p->on_demand_uusd));
+                 "on_demand_uusd", (json_int_t)p->on_demand_uusd, "gpu_measured_ms",
+                 (json_int_t)p->gpu_measured_ms, "gpu_busy_ms", (json_int_t)p->gpu_busy_ms));
     return 0;
 }
 

@@ -165,6 +165,9 @@ static int print_use(void *ctx, const struct use_pool *p)
     add_use_sum(ctx, "cpus", &p->cpus);
     add_use_sum(ctx, "gpus", &p->gpus);
     buf_printf(ctx, " $%lld; ", (long long)(p->on_demand_uusd / 1000000));
+    if (p->gpu_measured_ms > 0)
+        buf_printf(ctx, "busy %lld of %lld; ", (long long)(p->gpu_busy_ms / HOUR_MS),
+            (long long)(p->gpu_measured_ms / HOUR_MS));
     return 0;
 }
 
@@ -240,6 +243,45 @@ static void what_there_was_and_what_it_was_used_for(void **state)
     assert_use("burst", 7, 10, "burst* cpus 4/4/4/0 gpus 4/4/4/0 $5;  steps 4/4/4/0");
     assert_use("none", 0, 10, " steps 0/0/0/0");
     assert_use(NULL, 11, 11, " steps 0/0/0/0");
+}
+
+static void add_gpu_hour(
+    struct db_batch *b, int64_t job, int64_t node, int64_t at_h, int64_t span_ms, int64_t busy_pct)
+{
+    struct gpu_load_row row = {.job = job,
+        .attempt = 1,
+        .node = node,
+        .gpu = "GPU-a",
+        .span_ms = span_ms,
+        .at = at_h * HOUR_MS,
+        .load = {.ms = span_ms, .known_ms = span_ms, .busy_ms = span_ms / 100 * busy_pct}};
+    batch_add(b, TABLE_GPU_LOADS, &row);
+}
+
+/* From hours alone, of GPUs that a job had, in the period and by pool. */
+static void how_busy_gpus_were_is_summed_by_pool(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    struct node_row node = {.id = 1,
+        .pool = "base",
+        .total = {.cpus = 1, .gpus = 1},
+        .joined_at = at_ms(0),
+        .gone_at = WALL_NONE};
+    batch_add(&b, TABLE_NODES, &node);
+    node.id = 2;
+    STR_COPY(node.pool, "more");
+    batch_add(&b, TABLE_NODES, &node);
+    for (int64_t h = 0; h < 8; h++)
+        add_gpu_hour(&b, 1, 1, h, HOUR_MS, h < 4 ? 100 : 0);
+    add_gpu_hour(&b, 1, 1, 2, HOUR_MS / 6, 100); /* the same time in another span */
+    add_gpu_hour(&b, 0, 1, 9, HOUR_MS, 100);     /* no job had it */
+    add_gpu_hour(&b, 2, 2, 3, HOUR_MS, 100);
+    util_commit(d, &b);
+    assert_use(NULL, 0, 10,
+        "base cpus 10/0/0/0 gpus 10/0/0/0 $0; busy 4 of 8; more cpus 10/0/0/0 gpus 10/0/0/0 $0; "
+        "busy 1 of 1;  steps 20/0/0/0");
+    assert_use("base", 2, 6, "base cpus 4/0/0/0 gpus 4/0/0/0 $0; busy 2 of 4;  steps 4/0/0/0");
 }
 
 static void add_behind(struct db_batch *b, int64_t attempt, int64_t from_h, int64_t useful_h,
@@ -379,6 +421,7 @@ int main(void)
         TEST(sums_of_the_largest_numbers_are_exact),
         TEST(cost_by_something_else_is_refused),
         TEST(what_there_was_and_what_it_was_used_for),
+        TEST(how_busy_gpus_were_is_summed_by_pool),
         TEST(the_parts_of_a_time_add_up_to_its_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
