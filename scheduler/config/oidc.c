@@ -57,14 +57,14 @@ static struct policy_team *find_team(struct queue_policy *policy, const char *na
     return NULL;
 }
 
-static void read_team(struct yaml_reader *r, const struct yaml_node *node,
+static void read_team(struct yaml_reader *r, const char *key, const struct yaml_node *node,
     struct queue_policy *policy, struct config_oidc_group *g)
 {
     char shown[STR_SHOW_MAX];
     const char *name = node->type == YAML_SCALAR ? node->text : "";
     struct policy_team *team = find_team(policy, name);
     if (!team) {
-        yaml_reader_fail(r, node, "teams: %s is not a team of teams: at the top of the file",
+        yaml_reader_fail(r, node, "%s: %s is not a team of teams: at the top of the file", key,
             str_show(name, shown));
         return;
     }
@@ -83,18 +83,17 @@ static void read_role(
             return;
         }
     yaml_reader_fail(r, node, "roles: expected viewer, member, operator or admin, found %s%s",
-        str_show(text, shown),
-        str_eq(text, "lead") ? "; leads are named in leads: of their team" : "");
+        str_show(text, shown), str_eq(text, "lead") ? "; leads: gives a group a team to lead" : "");
 }
 
-/* policy NULL: the values are roles, else teams. */
+/* Appends the entries of a mapping. policy NULL: the values are roles, else teams. */
 static void read_groups(struct yaml_reader *r, const char *key, struct queue_policy *policy,
     struct config_oidc_group **ret_groups, size_t *ret_n)
 {
     const struct yaml_node *map = config_opt_entries(r, key, CONFIG_OIDC_GROUPS_MAX);
     if (!map || map->n_items == 0)
         return;
-    *ret_groups = mem_array(map->n_items, sizeof(**ret_groups));
+    *ret_groups = mem_resize(*ret_groups, *ret_n + map->n_items, sizeof(**ret_groups));
     for (size_t k = 0; k < map->n_items && r->rc == 0; k++) {
         const struct yaml_node *node = map->items[k];
         struct config_oidc_group *g = &(*ret_groups)[(*ret_n)++];
@@ -102,7 +101,7 @@ static void read_groups(struct yaml_reader *r, const char *key, struct queue_pol
         if (strlen(node->key) > GROUP_MAX)
             yaml_reader_fail(r, node, "%s: a group's name has at most %d bytes", key, GROUP_MAX);
         else if (policy)
-            read_team(r, node, policy, g);
+            read_team(r, key, node, policy, g);
         else
             read_role(r, node, g);
     }
@@ -124,7 +123,7 @@ static void check(struct yaml_reader *r, const struct config_oidc *o)
             "user_claim: email needs email_domain: a user is the part before the @, which is "
             "unique in one domain only");
     else if ((o->n_teams || o->n_roles) && !o->groups_claim)
-        yaml_reader_fail(r, NULL, "teams and roles need groups_claim: the claim that has groups");
+        yaml_reader_fail(r, NULL, "teams, leads and roles need groups_claim: the claim that has groups");
 }
 
 static void read_section(struct yaml_reader *r, struct queue_policy *policy, struct config_oidc *o)
@@ -143,6 +142,10 @@ static void read_section(struct yaml_reader *r, struct queue_policy *policy, str
     o->token_ms =
         config_opt_time_in(r, "token_lifetime", TOKEN_MIN_MS, TOKEN_MAX_MS, SECONDS_MS(3600));
     read_groups(r, "teams", policy, &o->teams, &o->n_teams);
+    const size_t n_members = o->n_teams;
+    read_groups(r, "leads", policy, &o->teams, &o->n_teams);
+    for (size_t i = n_members; i < o->n_teams; i++)
+        o->teams[i].role = ROLE_LEAD;
     read_groups(r, "roles", NULL, &o->roles, &o->n_roles);
     o->requires_a_group =
         yaml_opt_enum(r, "require_group", yes_no, o->n_teams + o->n_roles > 0) == 1;

@@ -13,10 +13,10 @@
 #define CONFIG_OIDC_GROUPS_MAX 1000
 #define CONFIG_OIDC_SCOPES_MAX 16
 
-/* What membership of a group gives: a team or a role. */
+/* What membership of a group gives: a role, or a team, to lead if the role is ROLE_LEAD. */
 struct config_oidc_group {
     char *group;
-    char team[CORE_NAME_MAX];
+    char team[CORE_NAME_MAX]; /* "": a role */
     enum role role;
 };
 

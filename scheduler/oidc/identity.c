@@ -164,38 +164,57 @@ static bool is_in(const json_t *groups, const char *group)
     return false;
 }
 
+static int add_team(
+    const struct config_oidc *o, const char *team, struct oidc_identity *id, struct err *e)
+{
+    const size_t used = strlen(id->teams);
+    if (names_has(id->teams, team))
+        return 0;
+    if (used + strlen(team) + 2 > sizeof(id->teams))
+        return err_set(e, ERR_DENIED, "%s: too many teams: at most %zu bytes in all",
+            o->groups_claim, sizeof(id->teams) - 1);
+    snprintf(id->teams + used, sizeof(id->teams) - used, "%s%s", used ? "," : "", team);
+    return 0;
+}
+
+static void raise_role(struct oidc_identity *id, enum role role)
+{
+    if (!id->has_role || id->role < role)
+        id->role = role;
+    id->has_role = true;
+}
+
 static int read_groups(
     const struct config_oidc *o, const json_t *claims, struct oidc_identity *id, struct err *e)
 {
     const json_t *groups = o->groups_claim ? json_object_get(claims, o->groups_claim) : NULL;
-    size_t used = 0;
     bool any = false;
     if (json_array_size(groups) > GROUPS_MAX)
         return err_set(e, ERR_DENIED, "%s: at most %d groups", o->groups_claim, GROUPS_MAX);
     for (size_t i = 0; i < o->n_teams; i++) {
-        const char *team = o->teams[i].team;
-        if (!is_in(groups, o->teams[i].group))
+        const struct config_oidc_group *g = &o->teams[i];
+        char leads[CORE_NAME_MAX + sizeof(POLICY_LEADS)];
+        if (!is_in(groups, g->group))
             continue;
         any = true;
-        if (names_has(id->teams, team))
-            continue;
-        if (used + strlen(team) + 2 > sizeof(id->teams))
-            return err_set(e, ERR_DENIED, "%s: too many teams: at most %zu bytes in all",
-                o->groups_claim, sizeof(id->teams) - 1);
-        used += (size_t)snprintf(
-            id->teams + used, sizeof(id->teams) - used, "%s%s", used ? "," : "", team);
+        snprintf(leads, sizeof(leads), "%s" POLICY_LEADS, g->team);
+        int rc = add_team(o, g->team, id, e);
+        if (rc == 0 && g->role == ROLE_LEAD)
+            rc = add_team(o, leads, id, e);
+        if (rc != 0)
+            return rc;
+        if (g->role == ROLE_LEAD)
+            raise_role(id, ROLE_LEAD);
     }
     for (size_t i = 0; i < o->n_roles; i++) {
         if (!is_in(groups, o->roles[i].group))
             continue;
         any = true;
-        if (!id->has_role || id->role < o->roles[i].role)
-            id->role = o->roles[i].role;
-        id->has_role = true;
+        raise_role(id, o->roles[i].role);
     }
     if (o->requires_a_group && !any)
         return err_set(e, ERR_DENIED,
-            "%s: %s is in no group that may sign in (teams and roles of oidc:): ask an "
+            "%s: %s is in no group that may sign in (teams, leads and roles of oidc:): ask an "
             "administrator",
             o->groups_claim ? o->groups_claim : "groups_claim", id->user);
     return 0;

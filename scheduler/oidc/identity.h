@@ -19,7 +19,7 @@ struct oidc_identity {
     char subject[OIDC_SUBJECT_MAX]; /* the provider's own id of the user, which never changes */
     bool has_role;
     enum role role;             /* the highest that a group gives */
-    char teams[OIDC_TEAMS_MAX]; /* list (base/names.h), in the order of the configuration; "" */
+    char teams[OIDC_TEAMS_MAX]; /* list for policy_join(), in the order of the configuration; "" */
 };
 
 /* nonce: the one that was sent; NULL: none was. ERR_DENIED: the token is not good, or the user may

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 #define HOUR_MS 3600000LL
@@ -90,7 +91,10 @@ bool policy_is_lead(const struct queue_policy *o, const char *team, const char *
 {
     const struct policy_team *t = find_team(o, team);
     const struct policy_user *u = t ? find_user(t, user) : NULL;
-    return u && u->is_lead;
+    const char *joined = t && o->joined ? smap_get(o->joined, user) : NULL;
+    char leads[CORE_NAME_MAX + sizeof(POLICY_LEADS)];
+    snprintf(leads, sizeof(leads), "%s" POLICY_LEADS, team);
+    return (u && u->is_lead) || (joined && names_has(joined, leads));
 }
 
 int policy_check_member(

@@ -81,8 +81,9 @@ struct queue_policy {
     struct policy_qos *qos;
     size_t n_qos;
     struct policy_limits each_user; /* of every user's jobs in a team */
-    /* user -> char *, the list (base/names.h) of further teams that their groups at the identity
-     * provider gave them at their last sign-in. The one part that changes while belayd runs:
+    /* user -> char *, the list of further teams that their groups at the identity provider gave
+     * them at their last sign-in; a team that they lead is there again, with POLICY_LEADS. The one
+     * part that changes while belayd runs:
      * between two ticks. NULL: nobody signs in. */
     struct smap *joined;
 };
@@ -92,6 +93,8 @@ extern const struct queue_policy queue_policy_defaults;
 
 /* NULL if unknown. */
 const struct policy_qos *policy_qos(const struct queue_policy *o, const char *name);
+
+#define POLICY_LEADS ":lead"
 
 /* Replaces the teams that the user has joined; o->joined is set. */
 void policy_join(const struct queue_policy *o, const char *user, const char *teams);

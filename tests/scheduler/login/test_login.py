@@ -45,6 +45,7 @@ oidc:
   scopes: [profile, groups, offline_access]
   groups_claim: groups
   teams: {ml-vision: vision, ml-nlp: nlp}
+  leads: {ml-leads: vision}
   roles: {ops: operator, staff: viewer}
 """
 
@@ -284,6 +285,28 @@ class Login(unittest.TestCase):
         status, reply = self.post("/login/refresh", refresh=got["refresh"])
         self.assertEqual(status, 403, reply)
         self.assertIn("for another user", reply["error"]["text"])
+
+    def test_a_group_gives_a_team_to_lead(self):
+        self.control("groups", ann=["ml-vision"], ben=["ml-vision"])
+        ann = self.sign_in("ann")[1]
+
+        def submit():
+            job = {**JOB, "team": "vision"}
+            return self.d.call("POST", "/api/v1/jobs", job, tls=True, token=ann["token"])[1]["id"]
+
+        def cancel(job, token):
+            path = "/api/v1/jobs/%d/cancel" % job
+            return self.d.call("POST", path, {}, tls=True, token=token)[0]
+
+        job, ben = submit(), self.sign_in("ben")[1]
+        self.assertEqual((ben["role"], cancel(job, ben["token"])), ("member", 403))
+        self.control("groups", ann=["ml-vision"], ben=["ml-leads"])
+        ben = self.post("/login/refresh", refresh=ben["refresh"])[1]
+        self.assertEqual((ben["role"], ben["teams"]), ("lead", ["vision"]))
+        self.assertEqual(cancel(job, ben["token"]), 200)
+        self.control("groups", ann=["ml-vision"], ben=["ml-vision"])
+        ben = self.post("/login/refresh", refresh=ben["refresh"])[1]
+        self.assertEqual((ben["role"], cancel(submit(), ben["token"])), ("member", 403))
 
     def test_a_sign_in_that_was_ended_is_not_renewed(self):
         for end in ("logout", "revoke"):

@@ -39,6 +39,7 @@ static const char CONFIG[] =
     "teams: {vision: {}, nlp: {users: [bob]}}\n"
     "oidc:\n  issuer: https://idp.example\n  client_id: belay\n  groups_claim: groups\n"
     "  teams: {ml-vision: vision, ml-nlp: nlp}\n  roles: {ops: operator, staff: member}\n"
+    "  leads: {ml-leads: vision}\n"
     "  require_group: false\n";
 
 static void add_number(struct buf *out, EVP_PKEY *key, const char *what, const char *member)
@@ -319,6 +320,25 @@ static void groups_give_teams_and_the_highest_role(void **state)
     assert_non_null(strstr(e.text, "in no group"));
 }
 
+static void a_group_gives_a_team_to_lead(void **state)
+{
+    struct rig *r = *state;
+    struct queue_policy *policy = &r->config.policy;
+    struct oidc_identity id;
+    struct err e = {0};
+    assert_int_equal(
+        identify(r, CLAIMS ",\"groups\":[\"ml-leads\",\"ml-nlp\",\"staff\"]}", NULL, &id, &e), 0);
+    assert_true(id.has_role && id.role == ROLE_LEAD);
+    policy_join(policy, id.user, id.teams);
+    assert_true(policy_is_member(policy, "vision", "ann") && policy_is_member(policy, "nlp", "ann"));
+    assert_true(policy_is_lead(policy, "vision", "ann"));
+    assert_false(policy_is_lead(policy, "nlp", "ann"));
+    assert_int_equal(identify(r, CLAIMS ",\"groups\":[\"ml-vision\"]}", NULL, &id, &e), 0);
+    assert_false(id.has_role);
+    policy_join(policy, id.user, id.teams);
+    assert_false(policy_is_lead(policy, "vision", "ann"));
+}
+
 static void each_wrong_claim_is_refused_by_name(void **state)
 {
     struct rig *r = *state;
@@ -509,6 +529,7 @@ int main(void)
         TEST(a_malformed_token_is_refused),
         cmocka_unit_test(a_key_that_cannot_be_used_is_refused),
         TEST(groups_give_teams_and_the_highest_role),
+        TEST(a_group_gives_a_team_to_lead),
         TEST(each_wrong_claim_is_refused_by_name),
         TEST(a_name_that_no_user_may_have_is_refused),
         TEST(an_address_is_a_user_of_its_domain_only),
