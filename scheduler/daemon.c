@@ -108,6 +108,8 @@ static char *build_user_data(
         .prolog = p->prolog,
         .epilog = p->epilog,
         .hook_timeout_s = (p->hook_timeout_ms + 999) / 1000,
+        .accounts = p->create_accounts.a,
+        .n_accounts = p->create_accounts.n,
         .endpoint = p->endpoint,
         .boot_s = (p->row.boot_timeout_ms + 999) / 1000,
         .orphan_s = (d->config->orphan_ms + 999) / 1000,

@@ -126,6 +126,16 @@ static json_t *windows(const char *text_of)
     return o;
 }
 
+static json_t *new_accounts(const struct new_accounts *a)
+{
+    if (a->n == 0)
+        return json_null();
+    json_t *o = json_object();
+    for (size_t i = 0; i < a->n; i++)
+        set(o, a->a[i].name, json_integer(a->a[i].uid));
+    return o;
+}
+
 static void set_elastic(json_t *o, const struct config_pool *p)
 {
     set(o, "provider", text(p->row.provider));
@@ -158,6 +168,7 @@ static void set_elastic(json_t *o, const struct config_pool *p)
     set(o, "prolog", text(p->prolog));
     set(o, "epilog", text(p->epilog));
     set(o, "hook_timeout", p->hook_timeout_ms ? duration(p->hook_timeout_ms) : json_null());
+    set(o, "create_accounts", new_accounts(&p->create_accounts));
     set(o, "credentials", text(p->credentials));
     for (size_t i = 0; p->provider->settings[i].key; i++)
         set(o, p->provider->settings[i].key,

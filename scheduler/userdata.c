@@ -6,12 +6,14 @@
  * BELAY_NODE_DIR; a real machine uses /var/lib/belay-agent.
  *
  * Text in single quotes or in a quoted here-document cannot contain the end mark: a URL of the
- * configuration has no quotes, a token has only letters, digits and dots, a CA is PEM.
+ * configuration has no quotes, a token has only letters, digits and dots, a CA is PEM, an account
+ * is followed by a number.
  */
 #include "scheduler/userdata.h"
 
 #include "base/buf.h"
 #include "cloud/provider.h"
+#include "scheduler/config/run_as.h"
 #include <string.h>
 
 extern const char userdata_sh[], power_off_sh[], agent_service[];
@@ -66,6 +68,10 @@ char *userdata_build(const struct userdata *u)
     buf_printf(&out, "ca() {\ncat <<'END'\n%s%sEND\n}\n", u->ca_pem,
         n > 0 && u->ca_pem[n - 1] == '\n' ? "" : "\n");
     buf_printf(&out, "unit() {\ncat <<'END'\n%sEND\n}\n", agent_service);
+    buf_adds(&out, "accounts() {\ncat <<'END'\n");
+    for (size_t i = 0; i < u->n_accounts; i++)
+        buf_printf(&out, "%s %lld\n", u->accounts[i].name, (long long)u->accounts[i].uid);
+    buf_adds(&out, "END\n}\n");
     buf_adds(&out, userdata_sh);
     return buf_take(&out);
 }

@@ -11,7 +11,10 @@
 #define BELAY_SCHEDULER_USERDATA_H
 
 #include "base/err.h"
+#include <stddef.h>
 #include <stdint.h>
+
+struct new_account;
 
 struct userdata {
     const char *server_url;
@@ -23,6 +26,8 @@ struct userdata {
     int64_t notice_reserve_s;    /* the same; 0 for its default */
     const char *prolog, *epilog; /* the same; NULL for none */
     int64_t hook_timeout_s;      /* the same; 0 for its default */
+    const struct new_account *accounts; /* to be created */
+    size_t n_accounts;
     const char *endpoint; /* of its API, for a machine that deletes itself; NULL for the real one */
     int64_t boot_s;       /* it powers off if it has no agent after this time */
     int64_t orphan_s;     /* how long the node continues without belayd */

@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154 # variables that are set by the text above it
 #
 # What follows is the same for every machine; above it stand server, version, boot_s, token, ca(), configuration(),
-# power_off_script() and unit().
+# power_off_script(), unit() and accounts().
 # Plain sh. The token is in files of mode 600 only, never in an argument, the environment or what is said.
 emulated=${BELAY_NODE_DIR:-}
 dir=${emulated:-/var/lib/belay-agent}
@@ -174,6 +174,29 @@ find_agent() {
     is_ours "$agent" || give_up "the agent that came does not run on it: $("$agent" --version 2>&1 | head -n 3)"
 }
 
+# The accounts that jobs run as here. One that the image has with another number is somebody else's, and may own files
+# that are not the user's.
+create_account() {
+    if has useradd; then
+        groupadd -g "$2" "$1" && useradd -m -g "$2" -u "$2" -s /bin/sh "$1"
+    elif has adduser; then # busybox's
+        adduser -D -u "$2" -s /bin/sh "$1"
+    else
+        say "there is neither useradd nor adduser"
+        return 1
+    fi
+}
+create_accounts() {
+    [ -z "$emulated" ] || return 0 # it runs on its owner's machine
+    accounts >"$work/accounts"
+    while read -r account uid; do
+        found=$(id -u "$account" 2>/dev/null || :)
+        [ "$found" != "$uid" ] || continue
+        [ -z "$found" ] || give_up "the account $account has the number $found in the image, and create_accounts says $uid"
+        create_account "$account" "$uid" >&2 </dev/null || give_up "the account $account ($uid) cannot be created"
+    done <"$work/accounts"
+}
+
 # An image that was made from a node has that node's keys and tasks: they go. After a reboot everything is as it was.
 configure() {
     if [ -e "$dir/agent.yaml" ] && [ "$(cat "$dir/agent.yaml")" != "$(cat "$work/agent.yaml")" ]; then
@@ -221,6 +244,7 @@ start() {
 }
 
 write_files
+create_accounts
 find_agent
 configure
 say "starting $agent"

@@ -140,6 +140,8 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->prolog = read_hook(r, "prolog");
     p->epilog = read_hook(r, "epilog");
     p->hook_timeout_ms = config_opt_time(r, "hook_timeout", SECONDS_MS(1), 0);
+    if (p->provider->offers != CLOUD_OFFERS_HOSTS) /* these machines exist */
+        config_read_new_accounts(r, &p->create_accounts);
     p->credentials = config_opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
     read_settings(r, p);
@@ -332,6 +334,7 @@ void config_pools_free(struct config_pool *pools, size_t n)
         free(p->epilog);
         free(p->credentials);
         run_as_deinit(&p->run_as);
+        new_accounts_deinit(&p->create_accounts);
         free(p->offers);
     }
     free(pools);

@@ -29,7 +29,8 @@ struct config_pool {
     int64_t disk_gib;            /* 0 = the image's own */
     int64_t launches_per_minute; /* 0 = the provider's limit */
     struct run_as run_as;        /* accounts on its nodes */
-    struct offer_row *offers;    /* id unset */
+    struct new_accounts create_accounts;
+    struct offer_row *offers; /* id unset */
     size_t n_offers;
 };
 

@@ -9,6 +9,10 @@
 #include "base/str.h"
 #include <stdlib.h>
 
+/* The least is the lowest that is a person's: a node runs no jobs of system users. */
+#define UID_LEAST 1000
+#define UID_MOST 2000000000
+
 static void read_account(
     struct yaml_reader *r, const struct yaml_node *node, char account[CORE_NAME_MAX])
 {
@@ -67,4 +71,53 @@ const char *run_as_account(const struct run_as *o, const char *user)
         if (str_eq(o->users[i].user, user))
             return o->users[i].account;
     return o->others[0] ? o->others : user;
+}
+
+static void read_new_account(
+    struct yaml_reader *r, const struct yaml_node *node, struct new_accounts *o)
+{
+    struct new_account *a = &o->a[o->n];
+    char shown[STR_SHOW_MAX];
+    struct err e;
+    if (!str_is_name(node->key, CORE_NAME_MAX - 1) || str_eq(node->key, "root"))
+        yaml_reader_fail(r, node, "create_accounts: expected the name of an account, found %s",
+            str_show(node->key, shown));
+    else if (node->type != YAML_SCALAR ||
+             str_to_i64(node->text, UID_LEAST, UID_MOST, "uid", &a->uid, &e) != 0)
+        yaml_reader_fail(r, node,
+            "create_accounts: expected the number (uid) of %s, %d to %d, found %s", node->key,
+            UID_LEAST, UID_MOST,
+            node->type == YAML_SCALAR ? str_show(node->text, shown) : "something else");
+    STR_COPY(a->name, node->key);
+    for (size_t i = 0; i < o->n && r->rc == 0; i++)
+        if (o->a[i].uid == a->uid)
+            yaml_reader_fail(
+                r, node, "create_accounts: %s and %s have the same number", o->a[i].name, a->name);
+    o->n++;
+}
+
+void config_read_new_accounts(struct yaml_reader *r, struct new_accounts *ret_accounts)
+{
+    const struct yaml_node *node = yaml_opt(r, "create_accounts");
+    struct new_accounts o = {0};
+    if (node && r->rc == 0 && node->type != YAML_MAPPING)
+        yaml_reader_fail(
+            r, node, "create_accounts: expected accounts with their numbers, as {ann: 2001}");
+    else if (node && r->rc == 0 && node->n_items > CREATE_ACCOUNTS_MAX)
+        yaml_reader_fail(r, node,
+            "create_accounts: at most %d accounts, found %zu: let users share one (run_as), or "
+            "make an image with all",
+            CREATE_ACCOUNTS_MAX, node->n_items);
+    else if (node && r->rc == 0) {
+        o.a = mem_array(node->n_items, sizeof(*o.a));
+        for (size_t i = 0; i < node->n_items && r->rc == 0; i++)
+            read_new_account(r, node->items[i], &o);
+    }
+    *ret_accounts = o;
+}
+
+void new_accounts_deinit(struct new_accounts *o)
+{
+    free(o->a);
+    *o = (struct new_accounts){0};
 }

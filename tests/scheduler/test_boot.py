@@ -447,6 +447,66 @@ class Boot(unittest.TestCase):
         self.assertEqual(m.read("off"), "-h now\n")
         self.assertEqual(os.listdir(m.path("var/lib")), [])
 
+    def boot_with_account(self, has):
+        """Boots an image whose account ann has this number; "" if it has none."""
+        m = self.machine("curl")
+        for name, text in (
+            ("id", 'echo "$@" >>%s/asked; [ -z "%s" ] || echo %s' % (m.dir, has, has)),
+            ("groupadd", 'echo "$@" >>%s/added' % m.dir),
+            ("useradd", 'echo "$@" >>%s/added' % m.dir),
+            ("shutdown", 'echo "$@" >%s/off' % m.dir),
+            ("setsid", ":"),
+        ):
+            m.stub(name, text + "\n")
+        account = ("none", "http://127.0.0.1:9", "ann", "2001")
+        m.boot(self.real(m, self.script(self.token(), cloud=account)), emulated=False)
+        return m, m.wait()
+
+    def test_accounts_that_the_image_lacks_are_created(self):
+        m, code = self.boot_with_account("")
+        self.assertEqual(code, 0, m.said())
+        self.assertEqual(m.read("asked"), "-u ann\n")
+        self.assertEqual(m.read("added"), "-g 2001 ann\n-m -g 2001 -u 2001 -s /bin/sh ann\n")
+        m, code = self.boot_with_account("2001")
+        self.assertEqual(code, 0, m.said())
+        self.assertFalse(os.path.exists(m.path("added")))
+
+    def test_an_account_of_the_image_with_another_number_is_not_taken(self):
+        m, code = self.boot_with_account("1000")
+        self.assertEqual(code, 1)
+        self.assertIn("the account ann has the number 1000 in the image", m.said())
+        self.assertEqual(m.read("off"), "-h now\n")
+        self.assertFalse(os.path.exists(m.path("added")))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can mount")
+    def test_a_real_useradd_creates_them(self):
+        m = self.machine("curl", "id", "groupadd", "useradd")
+        m.stub("setsid", ":\n")
+        shutil.copytree("/etc", m.path("etc"), symlinks=True)
+        os.mkdir(m.path("home"))
+        mount = shutil.which("mount", path=PATH)
+        mounts = " && ".join("%s --bind %s/%s /%s" % (mount, m.dir, n, n) for n in ("etc", "home"))
+        unshare = shutil.which("unshare", path=PATH)
+        inside = [unshare, "--mount", "/bin/sh", "-ec", mounts + ' && exec "$@"', "sh"]
+        account = ("none", "http://127.0.0.1:9", "belay-test-ann", "54321")
+        script = self.script(self.token(), cloud=account)
+        m.boot(self.real(m, script), emulated=False, inside=inside)
+        self.assertEqual(m.wait(), 0, m.said())
+        passwd = m.read("etc/passwd")
+        self.assertRegex(passwd, r"(?m)^belay-test-ann:x:54321:54321::/home/", m.said())
+        self.assertRegex(m.read("etc/shadow"), r"(?m)^belay-test-ann:!")  # nobody can log in
+        self.assertEqual(os.stat(m.path("home/belay-test-ann")).st_uid, 54321)
+
+    def test_the_emulator_creates_none_on_its_owners_machine(self):
+        m = self.machine("curl")
+        for name in "id", "useradd", "adduser":
+            m.stub(name, "echo %s >>%s/called\n" % (name, m.dir))
+        before = len(self.nodes())
+        account = ("none", "http://127.0.0.1:9", "ann", "2001")
+        m.boot(self.script(self.token(), cloud=account))
+        self.wait_joined(m, before)
+        self.assertFalse(os.path.exists(m.path("called")))
+
     def cloud(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cloud)
         server.deleted, server.gives_tokens = [], True

@@ -131,7 +131,7 @@ static void what_is_missing_makes_no_known_key_unknown(void **state)
         "return_after: 1s, spread: 1, require_drill: no, "
         "drill_valid: 1m, max_gpus: 1, max_usd_per_hour: 1, rank_by: price, criu: no, endpoint: "
         "\"https://e\", metadata: \"http://m\", metadata_guard: off, notice_reserve: 1s, "
-        "prolog: /p, epilog: /e, hook_timeout: 1s, "
+        "prolog: /p, epilog: /e, hook_timeout: 1s, create_accounts: {a: 1000}, "
         "credentials: /c, disk_gib: 1, "
         "types: [], egress_usd_per_gib: 1, upload_usd_per_gib: 1";
     (void)state;
@@ -255,11 +255,27 @@ static void accounts_on_the_nodes_are_read(void **state)
     config_deinit(&c);
 }
 
+static void accounts_to_create_are_read_with_their_numbers(void **state)
+{
+    (void)state;
+    struct config c = parse("pools:\n  a: {provider: aws, region: us-east-1, zones: [us-east-1a], "
+                            "types: [g6.xlarge], image: ami-1,\n"
+                            "      create_accounts: {ann: 2001, a.smith: 2000000000}}\n");
+    const struct new_accounts *a = &c.pools[0].create_accounts;
+    assert_int_equal(a->n, 2);
+    assert_string_equal(a->a[0].name, "ann");
+    assert_int_equal(a->a[0].uid, 2001);
+    assert_string_equal(a->a[1].name, "a.smith");
+    assert_int_equal(a->a[1].uid, 2000000000);
+    config_deinit(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pool_keeps_machines_by_hour_of_the_week),
         cmocka_unit_test(accounts_on_the_nodes_are_read),
+        cmocka_unit_test(accounts_to_create_are_read_with_their_numbers),
         cmocka_unit_test(a_type_that_the_catalogue_does_not_have_says_what_it_is),
         cmocka_unit_test(an_elastic_pool_without_markets_tries_spot_then_on_demand),
         cmocka_unit_test(a_machine_with_gpus_attached_is_a_type),

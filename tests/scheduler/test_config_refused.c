@@ -187,6 +187,16 @@ static const struct refused {
     {"teams:\n  a: {leads: [bob]}\n", {"lab.yaml:2", "leads", "bob"}},
     {"teams:\n  a: {users: [ann], leads: ann}\n", {"lab.yaml:2", "leads"}},
     {"teams:\n  a: {users: [ann], leads: [[ann]]}\n", {"lab.yaml:2", "leads", "something else"}},
+#define ELASTIC_WITH(key)                                                                          \
+    "pools:\n  b: {provider: aws, region: us-east-1, zones: [us-east-1a], types: [g6.xlarge], "    \
+    "image: ami-1, " key "}\n"
+    {"pools: {b: {create_accounts: {ann: 2001}}}\n", {"create_accounts"}}, /* reserved */
+    {ELASTIC_WITH("create_accounts: [ann]"), {"create_accounts", "{ann: 2001}"}},
+    {ELASTIC_WITH("create_accounts: {ann: 999}"), {"ann", "1000", "999"}},
+    {ELASTIC_WITH("create_accounts: {ann: x}"), {"ann", "number (uid)"}},
+    {ELASTIC_WITH("create_accounts: {root: 2001}"), {"name of an account", "root"}},
+    {ELASTIC_WITH("create_accounts: {-o: 2001}"), {"name of an account", "-o"}},
+    {ELASTIC_WITH("create_accounts: {ann: 2001, bob: 2001}"), {"ann and bob", "same number"}},
     {"pools: {b: {run_as: root}}\n", {"run_as", "do not run as root"}},
     {"pools: {b: {run_as: {ann: root}}}\n", {"run_as", "do not run as root"}},
     {"pools: {b: {run_as: {\"*\": root}}}\n", {"run_as", "do not run as root"}},
