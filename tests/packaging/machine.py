@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fresh Debian with its own systemd as process 1, in namespaces of this machine.
+"""Fresh machines with their own systemd as process 1, in namespaces of this machine.
 
-debootstrap makes its file system; BELAY_DEBIAN_ROOT may name one that it made before. It has the
-mirror's packages while it does not run, and no network when it runs.
+debootstrap makes their file system, of Debian. BELAY_DEBIAN_ROOT may name one that it made before;
+for Ubuntu BELAY_UBUNTU_ROOT has to. A machine has the mirror's packages while it does not run. When
+it runs it has no network, but what link() gives it to one other machine.
 """
 
 import contextlib
@@ -15,7 +16,8 @@ import time
 
 WAIT_S = 120
 MIRROR = "http://deb.debian.org/debian"
-RELEASE = "bookworm"
+RELEASES = ("bookworm", "noble")
+ROOTS = {"bookworm": "BELAY_DEBIAN_ROOT", "noble": "BELAY_UBUNTU_ROOT"}
 INCLUDE = "systemd,systemd-sysv,ca-certificates,python3-minimal"
 NAMESPACES = ["--pid", "--mount", "--ipc", "--uts", "--cgroup", "--net"]
 
@@ -25,8 +27,9 @@ set -e
 echo $$ >%(cgroup)s/cgroup.procs
 exec unshare %(namespaces)s --fork --mount-proc --kill-child sh -ec '
 ip link set lo up
-hostname machine
+hostname %(name)s
 mount --bind %(root)s %(root)s
+%(binds)s
 cd %(root)s
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
@@ -94,22 +97,54 @@ def run(command, timeout=WAIT_S, **more):
     return done.stdout
 
 
+def debootstrap(release, root):
+    """Makes the file system of a fresh machine, or copies one that was made before."""
+    made = os.environ.get(ROOTS[release])
+    if made:
+        run(["cp", "-a", "--reflink=auto", made, root], timeout=600)
+        return
+    if release != "bookworm":
+        raise AssertionError("%s names no file system of %s" % (ROOTS[release], release))
+    what = ["--variant=minbase", "--include=" + INCLUDE, release, root, MIRROR]
+    run(["debootstrap", *what], timeout=1500, env={**os.environ, **UNSAFE})
+
+
+def link(a, b, names):
+    """A cable between two running machines: names has the host name and the address of each."""
+    ends = []
+    for n, m in enumerate((a, b)):
+        ends += ["name", "cable%d" % n, "netns", str(m.init())]
+        ends += ["type", "veth", "peer"] if n == 0 else []
+    run(["ip", "link", "add", *ends])
+    for n, m in enumerate((a, b)):
+        address = names[m.name]
+        m.sh("ip addr add %s/24 dev cable%d && ip link set cable%d up" % (address, n, n))
+        m.write(
+            "/etc/hosts",
+            "127.0.0.1 localhost\n"
+            + "".join("%s %s\n" % (address, name) for name, address in names.items()),
+        )
+
+
 class Machine:
-    def __init__(self):
+    """root: a file system to copy; without one: a fresh one of the release. binds: folders of this
+    machine by where they are in it, as a mounted file system would be."""
+
+    def __init__(self, name="machine", release="bookworm", root=None, binds=None):
+        self.name, self.release, self.from_root, self.binds = name, release, root, binds or {}
         self.dir = tempfile.mkdtemp(prefix="belay-packaging.")
         self.root = os.path.join(self.dir, "root")
         self.console = os.path.join(self.dir, "console")
-        self.cgroup = os.path.join(cgroups(), "belay-packaging-%d" % os.getpid())
+        self.cgroup = os.path.join(cgroups(), os.path.basename(self.dir))
         self.process = None
 
     def __enter__(self):
-        made = os.environ.get("BELAY_DEBIAN_ROOT")
-        if made:
-            run(["cp", "-a", "--reflink=auto", made, self.root])
+        if self.from_root:
+            run(["cp", "-a", "--reflink=auto", self.from_root, self.root], timeout=600)
         else:
-            what = ["--variant=minbase", "--include=" + INCLUDE, RELEASE, self.root, MIRROR]
-            run(["debootstrap", *what], timeout=1500, env={**os.environ, **UNSAFE})
-        self.write("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 machine\n")
+            debootstrap(self.release, self.root)
+        self.write("/etc/hostname", self.name + "\n")
+        self.write("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 %s\n" % self.name)
         self.write("/etc/apt/apt.conf.d/90test", 'APT::Install-Recommends "false";\n')
         return self
 
@@ -117,13 +152,16 @@ class Machine:
         if error:
             with contextlib.suppress(OSError), open(self.console) as f:
                 print("==== console\n%s" % f.read()[-8000:])
-            with contextlib.suppress(AssertionError, IndexError, OSError):
+            with contextlib.suppress(AssertionError, IndexError, OSError, AttributeError):
                 print("==== journal\n%s" % self.sh("journalctl -n 150 --no-pager"))
+        self.cut_power()
+        self.remove_cgroup()
+        shutil.rmtree(self.dir)
+
+    def cut_power(self):
         if self.process and self.process.poll() is None:
             self.process.kill()  # and with it, by --kill-child, all of its namespace
             self.process.wait(WAIT_S)
-        self.remove_cgroup()
-        shutil.rmtree(self.dir)
 
     def remove_cgroup(self):
         if not os.path.isdir(self.cgroup):
@@ -146,18 +184,26 @@ class Machine:
             f.write(text)
         os.chmod(self.root + path, mode)
 
-    def before_boot(self, *command):
+    def before_boot(self, *command, timeout=900):
         """Runs a command in its file system, with this machine's network."""
         shutil.copy("/etc/resolv.conf", self.root + "/etc/resolv.conf")
         mounts = "mount -t proc proc %s/proc && exec chroot %s" % (self.root, self.root)
         env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"}
         env.update(UNSAFE)
         script = ["unshare", "--mount", "sh", "-c", mounts + ' "$@"', "sh", *command]
-        return run(script, timeout=900, env=env)
+        return run(script, timeout=timeout, env=env)
 
     def boot(self):
         os.mkdir(self.cgroup)
-        values = {"cgroup": self.cgroup, "namespaces": " ".join(NAMESPACES), "root": self.root}
+        binds = ["mkdir -p %s%s" % (self.root, at) for at in self.binds]
+        binds += ["mount --bind %s %s%s" % (self.binds[at], self.root, at) for at in self.binds]
+        values = {
+            "binds": "\n".join(binds),
+            "cgroup": self.cgroup,
+            "name": self.name,
+            "namespaces": " ".join(NAMESPACES),
+            "root": self.root,
+        }
         with open(self.console, "a") as log:
             self.process = subprocess.Popen(
                 ["sh", "-c", INIT % values],
