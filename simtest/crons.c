@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/queue/crons.h"
 #include <signal.h>
 #include <stdlib.h>
 

@@ -8,6 +8,9 @@
 #include "job/spec_json.h"
 #include "scheduler/api/json_constraints.h"
 #include "scheduler/core/supply/base_load.h"
+#include "scheduler/core/queue/cron_after.h"
+#include "scheduler/core/queue/cron_days.h"
+#include "scheduler/core/queue/crons.h"
 #include <stdlib.h>
 
 json_t *api_json_time(struct wall w)

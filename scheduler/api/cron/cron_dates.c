@@ -10,6 +10,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/calendar.h"
+#include "scheduler/core/queue/cron_after.h"
+#include "scheduler/core/queue/cron_days.h"
+#include "scheduler/core/queue/crons.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -674,15 +674,6 @@ const struct constraints *model_constraints(const struct model *m, int64_t id); 
 /* NULL if no window of this name is configured. */
 const struct window *core_window(const struct model *m, const char *name);
 const struct cron_entry *model_cron(const struct model *m, int64_t id);
-/* The entry with the schedule whose times c has: c itself, unless it runs after another. */
-const struct cron_entry *core_cron_root(const struct model *m, const struct cron_entry *c);
-/* Whether a calendar of the entry, or of one that it runs after, leaves out the day of this time;
- * ret_why then has the reason. */
-bool core_cron_leaves_out(
-    const struct model *m, const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX]);
-/* Scheduled times that wait for the end of its last job, oldest first. Returns the count, at most
- * CRON_WAITING_MAX. */
-size_t core_cron_waiting(const struct cron_row *r, struct wall ret_at[CRON_WAITING_MAX]);
 const struct list *model_nodes(const struct model *m);     /* struct node by in_all */
 const struct list *model_instances(const struct model *m); /* struct instance by in_all */
 const struct list *model_pools(const struct model *m);     /* struct pool by in_all */

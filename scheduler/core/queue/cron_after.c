@@ -14,6 +14,7 @@
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/cron_after.h"
 #include "scheduler/core/queue/crons.h"
 #include "scheduler/core/queue/crons_private.h"
 #include "scheduler/core/queue/queue_state.h"

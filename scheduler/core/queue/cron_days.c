@@ -4,6 +4,7 @@
  */
 #include "job/calendar.h"
 #include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/cron_days.h"
 #include "scheduler/core/queue/crons_private.h"
 #include "scheduler/core/queue/queue_state.h"
 

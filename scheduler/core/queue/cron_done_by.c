@@ -13,6 +13,8 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/cron_after.h"
+#include "scheduler/core/queue/cron_days.h"
 #include "scheduler/core/queue/crons_private.h"
 #include "scheduler/core/queue/queue_state.h"
 

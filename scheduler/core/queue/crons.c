@@ -26,6 +26,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/cron_after.h"
 #include "scheduler/core/queue/crons.h"
 #include "scheduler/core/queue/crons_private.h"
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/calendar.h"
+#include "scheduler/core/queue/cron_days.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/crons.h"
 #include <stdlib.h>
