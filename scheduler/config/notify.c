@@ -39,8 +39,7 @@ static int32_t read_events(struct yaml_reader *r)
     int32_t events = 0;
     if (!list)
         return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE |
-               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS | 1 << NOTIFY_LATE |
-                1 << NOTIFY_IDLE_GPUS;
+               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS | 1 << NOTIFY_LATE | 1 << NOTIFY_IDLE_GPUS;
     for (size_t i = 0; i < list->n_items && r->rc == 0; i++) {
         const struct yaml_node *item = list->items[i];
         int32_t bit = item->type == YAML_SCALAR ? event_bit(item->text) : 0;

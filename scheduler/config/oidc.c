@@ -123,7 +123,8 @@ static void check(struct yaml_reader *r, const struct config_oidc *o)
             "user_claim: email needs email_domain: a user is the part before the @, which is "
             "unique in one domain only");
     else if ((o->n_teams || o->n_roles) && !o->groups_claim)
-        yaml_reader_fail(r, NULL, "teams, leads and roles need groups_claim: the claim that has groups");
+        yaml_reader_fail(
+            r, NULL, "teams, leads and roles need groups_claim: the claim that has groups");
 }
 
 static void read_section(struct yaml_reader *r, struct queue_policy *policy, struct config_oidc *o)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exit codes of belay(1), for each verb there is: 1 for what does not exist or is refused, 2 for
-a wrong command line or a value that belayd refuses."""
+"""The exit codes of belay(1), for each verb: 1 for what does not exist or is refused, 2 for a wrong
+command line or a value that belayd refuses."""
 
 import re
 import unittest

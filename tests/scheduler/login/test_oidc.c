@@ -330,7 +330,8 @@ static void a_group_gives_a_team_to_lead(void **state)
         identify(r, CLAIMS ",\"groups\":[\"ml-leads\",\"ml-nlp\",\"staff\"]}", NULL, &id, &e), 0);
     assert_true(id.has_role && id.role == ROLE_LEAD);
     policy_join(policy, id.user, id.teams);
-    assert_true(policy_is_member(policy, "vision", "ann") && policy_is_member(policy, "nlp", "ann"));
+    assert_true(
+        policy_is_member(policy, "vision", "ann") && policy_is_member(policy, "nlp", "ann"));
     assert_true(policy_is_lead(policy, "vision", "ann"));
     assert_false(policy_is_lead(policy, "nlp", "ann"));
     assert_int_equal(identify(r, CLAIMS ",\"groups\":[\"ml-vision\"]}", NULL, &id, &e), 0);
