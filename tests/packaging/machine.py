@@ -4,11 +4,12 @@
 debootstrap makes their file system, of Debian. BELAY_DEBIAN_ROOT may name one that it made before;
 for Ubuntu BELAY_UBUNTU_ROOT has to. A machine has the mirror's packages while it does not run. When
 it runs it has no network, but what link() gives it to one other machine.
+
+Machines and folders go with the test that has made them, also if that is killed.
 """
 
 import contextlib
 import os
-import select
 import shutil
 import subprocess
 import tempfile
@@ -55,6 +56,17 @@ exec /lib/systemd/systemd --log-target=console --log-level=notice'
 """
 # A machine for one test need not survive a power failure.
 UNSAFE = {"DPKG_FORCE": "unsafe-io"}
+# Removes a folder, and a cgroup whose processes are being killed, when the test has closed its end.
+JANITOR = """\
+cat
+if [ -d "$2" ]; then
+    timeout 120 sh -c 'until grep -q "populated 0" "$1/cgroup.events"; do sleep 0.1; done' sh "$2"
+    find "$2" -depth -type d -exec rmdir {} +
+fi
+rm -rf --one-file-system "$1"
+"""
+# The kernel kills what a killed test leaves.
+MORTAL = ["setpriv", "--pdeathsig", "KILL", "--"]
 PROBE = "mount -t cgroup2 none /sys/fs/cgroup && mount --bind / /mnt"
 
 
@@ -69,7 +81,7 @@ def lacks():
     """Why there can be no machine here; "" if there can."""
     if os.geteuid() != 0:
         return "it takes root"
-    for program in "debootstrap", "nsenter", "unshare", "ip", "pivot_root":
+    for program in "debootstrap", "nsenter", "setpriv", "unshare", "ip", "pivot_root":
         if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
             return "there is no %s" % program
     if not cgroups():
@@ -84,7 +96,7 @@ def lacks():
 
 def run(command, timeout=WAIT_S, **more):
     done = subprocess.run(
-        command,
+        [*MORTAL, *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -95,6 +107,27 @@ def run(command, timeout=WAIT_S, **more):
     if done.returncode != 0:
         raise AssertionError("%s: exit code %d\n%s" % (command, done.returncode, done.stdout))
     return done.stdout
+
+
+class Folder:
+    """A new folder, which a process of its own removes at the end of the test, however it ends."""
+
+    def __init__(self, prefix, in_cgroup=None):
+        self.path = tempfile.mkdtemp(prefix=prefix)
+        self.cgroup = os.path.join(in_cgroup, os.path.basename(self.path)) if in_cgroup else ""
+        self.janitor = subprocess.Popen(
+            ["sh", "-ec", JANITOR, "sh", self.path, self.cgroup],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # no signal of a terminal
+        )
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *error):
+        self.janitor.stdin.close()
+        if self.janitor.wait(600) != 0:
+            raise AssertionError("something is left in %s %s" % (self.path, self.cgroup))
 
 
 def debootstrap(release, root):
@@ -132,13 +165,21 @@ class Machine:
 
     def __init__(self, name="machine", release="bookworm", root=None, binds=None):
         self.name, self.release, self.from_root, self.binds = name, release, root, binds or {}
-        self.dir = tempfile.mkdtemp(prefix="belay-packaging.")
-        self.root = os.path.join(self.dir, "root")
-        self.console = os.path.join(self.dir, "console")
-        self.cgroup = os.path.join(cgroups(), os.path.basename(self.dir))
+        self.folder = Folder("belay-packaging.", cgroups())
+        self.root = os.path.join(self.folder.path, "root")
+        self.console = os.path.join(self.folder.path, "console")
+        self.cgroup = self.folder.cgroup
         self.process = None
 
     def __enter__(self):
+        try:
+            self.make()
+        except BaseException:
+            self.folder.__exit__()
+            raise
+        return self
+
+    def make(self):
         if self.from_root:
             run(["cp", "-a", "--reflink=auto", self.from_root, self.root], timeout=600)
         else:
@@ -146,37 +187,20 @@ class Machine:
         self.write("/etc/hostname", self.name + "\n")
         self.write("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 %s\n" % self.name)
         self.write("/etc/apt/apt.conf.d/90test", 'APT::Install-Recommends "false";\n')
-        return self
 
     def __exit__(self, kind, error, trace):
-        if error:
+        if isinstance(error, Exception):
             with contextlib.suppress(OSError), open(self.console) as f:
                 print("==== console\n%s" % f.read()[-8000:])
             with contextlib.suppress(AssertionError, IndexError, OSError, AttributeError):
                 print("==== journal\n%s" % self.sh("journalctl -n 150 --no-pager"))
         self.cut_power()
-        self.remove_cgroup()
-        shutil.rmtree(self.dir)
+        self.folder.__exit__()
 
     def cut_power(self):
         if self.process and self.process.poll() is None:
             self.process.kill()  # and with it, by --kill-child, all of its namespace
             self.process.wait(WAIT_S)
-
-    def remove_cgroup(self):
-        if not os.path.isdir(self.cgroup):
-            return
-        end = time.monotonic() + WAIT_S
-        with open(os.path.join(self.cgroup, "cgroup.events")) as f:
-            changes = select.poll()
-            changes.register(f, select.POLLPRI)
-            while "populated 1" in f.read() and time.monotonic() < end:
-                changes.poll(1000)
-                f.seek(0)
-        for root, names, _ in os.walk(self.cgroup, topdown=False):
-            for name in names:
-                os.rmdir(os.path.join(root, name))
-        os.rmdir(self.cgroup)
 
     def write(self, path, text, mode=0o644):
         os.makedirs(os.path.dirname(self.root + path), exist_ok=True)
@@ -187,10 +211,11 @@ class Machine:
     def before_boot(self, *command, timeout=900):
         """Runs a command in its file system, with this machine's network."""
         shutil.copy("/etc/resolv.conf", self.root + "/etc/resolv.conf")
-        mounts = "mount -t proc proc %s/proc && exec chroot %s" % (self.root, self.root)
+        mounts = "mount -t proc proc %s/proc && chroot %s" % (self.root, self.root)
         env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"}
         env.update(UNSAFE)
-        script = ["unshare", "--mount", "sh", "-c", mounts + ' "$@"', "sh", *command]
+        alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+        script = [*alone, "sh", "-c", mounts + ' "$@"', "sh", *command]
         return run(script, timeout=timeout, env=env)
 
     def boot(self):
@@ -206,7 +231,7 @@ class Machine:
         }
         with open(self.console, "a") as log:
             self.process = subprocess.Popen(
-                ["sh", "-c", INIT % values],
+                [*MORTAL, "sh", "-c", INIT % values],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

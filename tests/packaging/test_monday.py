@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 
-from machine import RELEASES, Machine, lacks, link, run
+from machine import RELEASES, Folder, Machine, lacks, link, run
 from test_packages import PACKAGES, SOURCE, build, repack
 
 LONG_S = 600  # for all that takes a wait for leases, boots and a minute of the clock
@@ -159,7 +159,7 @@ class Monday:
             print(self.sched.sh("belay list; belay nodes; belay pools 2>&1 || :"))
 
     def prepare(self):
-        self.dir = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="belay-monday."))
+        self.dir = self.stack.enter_context(Folder("belay-monday."))
         self.binds = {"/srv/belay": self.dir + "/srv", "/home": self.dir + "/home"}
         for folder in self.binds.values():
             os.mkdir(folder)
@@ -173,7 +173,8 @@ class Monday:
     def put_packages(self, m):
         made = os.environ.get("BELAY_PACKAGES")
         if not made:
-            made = build() if self.release == "bookworm" else self.build_in(m)
+            of_this = self.release == "bookworm"
+            made = build(self.stack.enter_context) if of_this else self.build_in(m)
         previous = os.environ.get("BELAY_PREVIOUS_PACKAGES")
         for folder in "/packages", "/previous":
             os.mkdir(m.root + folder)

@@ -12,10 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from machine import Machine, lacks, run
+from machine import Folder, Machine, lacks, run
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 PACKAGES = {
@@ -86,12 +85,12 @@ print("done", name, flush=True)
 """
 
 
-def build():
-    """Folder of the packages."""
+def build(enter):
+    """Folder of the packages. enter: what keeps a context until the end of the test."""
     made = os.environ.get("BELAY_PACKAGES")
     if made:
         return made
-    folder = tempfile.mkdtemp(prefix="belay-packages.")
+    folder = enter(Folder("belay-packages."))
     env = {**os.environ, "DEB_BUILD_OPTIONS": "noautodbgsym"}
     run([os.path.join(SOURCE, "scripts", "package"), folder], timeout=3000, env=env)
     return folder
@@ -99,28 +98,22 @@ def build():
 
 def repack(package, folder, version, newer):
     """The same package as of another version."""
-    tree = tempfile.mkdtemp(prefix="belay-repack.")
-    run(["dpkg-deb", "-R", package, tree])
-    control = os.path.join(tree, "DEBIAN", "control")
-    with open(control) as f:
-        text = f.read()
-    with open(control, "w") as f:
-        f.write(
-            text.replace("Version: " + version, "Version: " + newer).replace(
-                version + ")", newer + ")"
-            )
-        )
-    run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, folder])
-    shutil.rmtree(tree)
+    with Folder("belay-repack.") as tree:
+        run(["dpkg-deb", "-R", package, tree])
+        control = os.path.join(tree, "DEBIAN", "control")
+        with open(control) as f:
+            text = f.read()
+        text = text.replace("Version: " + version, "Version: " + newer)
+        with open(control, "w") as f:
+            f.write(text.replace(version + ")", newer + ")"))
+        run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, folder])
 
 
 class Packages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = build()
+        cls.folder = build(cls.enterClassContext)
         cls.debs = glob.glob(cls.folder + "/*.deb")
-        if "BELAY_PACKAGES" not in os.environ:
-            cls.addClassCleanup(shutil.rmtree, cls.folder)
 
     def test_there_are_all_packages_and_the_wheel(self):
         names = {os.path.basename(path).split("_")[0] for path in self.debs}
