@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-from machine import WAIT_S, Machine, lacks
+from machine import MORTAL, WAIT_S, Machine, lacks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TEST = """\
@@ -31,7 +31,7 @@ class Killed(unittest.TestCase):
 
     def kill_one(self, sent, env):
         test = subprocess.Popen(
-            [sys.executable, "-B", "-c", TEST],
+            [*MORTAL, sys.executable, "-B", "-c", TEST],
             cwd=HERE,
             env=env,
             stdout=subprocess.PIPE,
