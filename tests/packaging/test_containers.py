@@ -14,7 +14,7 @@ import sys
 import time
 import unittest
 
-from machine import Folder, debootstrap
+from machine import MORTAL, Folder, debootstrap
 from test_packages import SOURCE, build
 
 WAIT_S = 180
@@ -48,7 +48,6 @@ RUN = (
 class Containers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.dir = cls.enterClassContext(Folder("belay-containers."))
         cls.addClassCleanup(cls.podman, "rm", "-f", "--all", check=False)
         packages = build(cls.enterClassContext)
         root = cls.dir + "/root"
@@ -135,10 +134,16 @@ if __name__ == "__main__":
     if os.geteuid() != 0 or not shutil.which("podman"):
         print("skipped: it takes root and podman")
         sys.exit(77)
-    if os.path.isdir("/sys/fs/cgroup/unified"):  # crun wants cgroups of one version: in own mounts
-        change = "umount -l /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup && "
-        again = [sys.executable, "-B", *sys.argv]
-        os.execvp(
-            "unshare", ["unshare", "--mount", "sh", "-ec", change + 'exec "$@"', "sh", *again]
-        )
-    unittest.main(verbosity=2)
+    if sys.argv[1:]:
+        Containers.dir = sys.argv.pop()
+        unittest.main(verbosity=2)
+    # In namespaces, which go with this process, as does what podman starts and mounts in them. crun
+    # wants cgroups of one version.
+    alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec"]
+    change = ""
+    if os.path.isdir("/sys/fs/cgroup/unified"):
+        change = "umount -l /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup\n"
+    with Folder("belay-containers.") as made:
+        again = [sys.executable, "-B", sys.argv[0], made]
+        script = change + '"$@" || exit 1'  # not exec: sh waits for orphans
+        sys.exit(subprocess.run([*MORTAL, *alone, script, "sh", *again]).returncode)
