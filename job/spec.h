@@ -82,7 +82,6 @@ struct job_spec {
      * with more than 1 is a gang. */
     int32_t nodes;
     int32_t nodes_min; /* minimum, 1 .. nodes; 0 in a submit means the same as nodes */
-    enum idle_gpus_wish idle_gpus;
     enum gang_loss on_loss;   /* used if nodes_min < nodes */
     enum script_on script_on; /* SCRIPT_ON_EACH if nodes is 1 */
     enum market_wish market;
@@ -119,6 +118,7 @@ struct job_spec {
     int32_t urls;
     /* number of secrets that it gets (job/secret_ref.h), 0 .. SECRET_REFS_MAX */
     int32_t secrets;
+    enum idle_gpus_wish idle_gpus;
     char name[JOB_NAME_MAX];
     char pool[JOB_NAME_MAX];      /* list of allowed pools (base/names.h); "": any pool */
     char team[JOB_NAME_MAX];      /* set at submit; the job is charged to its share */
