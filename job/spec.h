@@ -81,7 +81,7 @@ struct job_spec {
     /* Maximum number of nodes that an attempt runs on at the same time, 1 .. JOB_NODES_MAX. A job
      * with more than 1 is a gang. */
     int32_t nodes;
-    int32_t nodes_min; /* minimum, 1 .. nodes; 0 in a submit means the same as nodes */
+    int32_t nodes_min;        /* minimum, 1 .. nodes; 0 in a submit means the same as nodes */
     enum gang_loss on_loss;   /* used if nodes_min < nodes */
     enum script_on script_on; /* SCRIPT_ON_EACH if nodes is 1 */
     enum market_wish market;
