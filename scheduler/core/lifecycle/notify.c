@@ -177,21 +177,26 @@ static int add_for_recipients(struct model *m, const struct job_row *j, enum not
     return left_out;
 }
 
-static struct outbox_row row_of_job(
-    struct model *m, const struct job *j, enum notify_event kind, struct stamp now)
+static struct outbox_row new_row(struct model *m, enum notify_event kind, struct stamp now)
 {
-    struct outbox_row row = {.event = NEXT_ID(m, history),
-        .job = j->row.id,
-        .attempt = j->row.attempts,
+    return (struct outbox_row){.event = NEXT_ID(m, history),
         .kind = kind,
-        .end = j->row.end,
-        .exit_code = j->row.exit_code,
         .at = now.wall,
         .due_at = now.wall,
         .cron_at = WALL_NONE,
         .done_by = WALL_NONE,
         .idle_since = WALL_NONE,
         .parks_at = WALL_NONE};
+}
+
+static struct outbox_row row_of_job(
+    struct model *m, const struct job *j, enum notify_event kind, struct stamp now)
+{
+    struct outbox_row row = new_row(m, kind, now);
+    row.job = j->row.id;
+    row.attempt = j->row.attempts;
+    row.end = j->row.end;
+    row.exit_code = j->row.exit_code;
     STR_COPY(row.user, j->row.user);
     return row;
 }
@@ -238,15 +243,8 @@ static int add_for_hooks(struct model *m, struct outbox_row *row)
 
 void notify_boots(struct model *m, const struct pool *p, struct stamp now)
 {
-    struct outbox_row row = {.event = NEXT_ID(m, history),
-        .kind = NOTIFY_BOOTS,
-        .idle_since = WALL_NONE,
-        .parks_at = WALL_NONE,
-        .at = now.wall,
-        .due_at = now.wall,
-        .cron_at = WALL_NONE,
-        .done_by = WALL_NONE,
-        .pct = p->row.boots.failed};
+    struct outbox_row row = new_row(m, NOTIFY_BOOTS, now);
+    row.pct = p->row.boots.failed;
     STR_COPY(row.pool, p->row.name);
     int left_out = add_for_hooks(m, &row);
     if (left_out > 0)
@@ -259,17 +257,10 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
     struct stamp now)
 {
     int left_out = 0;
-    struct outbox_row row = {.event = NEXT_ID(m, history),
-        .kind = NOTIFY_BUDGET,
-        .idle_since = WALL_NONE,
-        .parks_at = WALL_NONE,
-        .at = now.wall,
-        .due_at = now.wall,
-        .cron_at = WALL_NONE,
-        .done_by = WALL_NONE,
-        .pct = pct,
-        .spent_uusd = spent_uusd,
-        .cap_uusd = b->cap_uusd};
+    struct outbox_row row = new_row(m, NOTIFY_BUDGET, now);
+    row.pct = pct;
+    row.spent_uusd = spent_uusd;
+    row.cap_uusd = b->cap_uusd;
     STR_COPY(row.budget, b->name);
     for (int32_t k = 0; k < b->n_mails; k++) {
         text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
@@ -286,13 +277,10 @@ void notify_late(struct model *m, const struct cron_entry *c, struct wall at, st
     const char *why, struct stamp now)
 {
     int left_out = 0;
-    struct outbox_row row = {.event = NEXT_ID(m, history),
-        .kind = NOTIFY_LATE,
-        .at = now.wall,
-        .due_at = now.wall,
-        .cron = c->row.id,
-        .cron_at = at,
-        .done_by = done_by};
+    struct outbox_row row = new_row(m, NOTIFY_LATE, now);
+    row.cron = c->row.id;
+    row.cron_at = at;
+    row.done_by = done_by;
     STR_COPY(row.user, c->row.user);
     text_format(row.text, sizeof row.text, "%s", why);
     if (c->job.spec.mail || c->job.spec.urls == 0) {
