@@ -148,10 +148,7 @@ static json_t *shown(const struct yaml_node *n, unsigned is)
         return json_string("(not shown)");
     print(n, &text);
     if (text.len > SHOWN_BYTES) {
-        size_t at = SHOWN_BYTES;
-        while (at > 0 && (text.data[at] & 0xC0) == 0x80)
-            at--; /* not within a character */
-        buf_truncate(&text, at);
+        buf_truncate(&text, str_cut(buf_str(&text), text.len, SHOWN_BYTES));
         buf_adds(&text, "...");
     }
     json_t *v = json_text(buf_str(&text));

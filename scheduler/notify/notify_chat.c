@@ -15,24 +15,13 @@
 #define PAGERDUTY_SUMMARY_MAX 1024
 #define TITLE_MAX 120
 
-/* The length of the first characters of text that have at most max bytes. */
-static size_t cut(const char *text, size_t max)
-{
-    size_t n = strlen(text);
-    if (n <= max)
-        return n;
-    for (n = max; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
-        n--;
-    return n;
-}
-
 /* The first max bytes; a text that is cut ends with "...". */
 static json_t *cut_text(const char *text, size_t max)
 {
     struct buf b = {0};
     if (strlen(text) <= max)
         return json_text(text);
-    buf_add(&b, text, cut(text, max - 3));
+    buf_add(&b, text, str_cut(text, strlen(text), max - 3));
     buf_adds(&b, "...");
     json_t *v = json_text(buf_str(&b));
     buf_deinit(&b);
