@@ -80,10 +80,10 @@ static char *replaced(char *old, const char *with)
     return mem_strdup(with);
 }
 
-static int take_limit(struct entry_options *w, const char *arg)
+static int take_number(const char *arg, int64_t most, const char *flag, int64_t *ret_n)
 {
     struct err e;
-    if (str_to_i64(arg, 1, HISTORY_MAX, "--limit", &w->limit, &e) == 0)
+    if (str_to_i64(arg, 1, most, flag, ret_n, &e) == 0)
         return CLI_OK;
     cli_error("%s", e.text);
     return CLI_USAGE;
@@ -101,14 +101,11 @@ static int take_date(struct entry_options *w, const char *arg)
 
 static int take_parallel(struct entry_options *w, const char *arg)
 {
-    struct err e;
     int64_t n;
-    if (str_to_i64(arg, 1, PARALLEL_MAX, "--max-parallel", &n, &e) != 0) {
-        cli_error("%s", e.text);
-        return CLI_USAGE;
-    }
-    json_object_set_new(w->dates, "max_parallel", json_integer(n));
-    return CLI_OK;
+    int rc = take_number(arg, PARALLEL_MAX, "--max-parallel", &n);
+    if (rc == CLI_OK)
+        json_object_set_new(w->dates, "max_parallel", json_integer(n));
+    return rc;
 }
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -130,7 +127,7 @@ static int on_option(void *ctx, int val, const char *arg)
     if (val == VAL_CATCH_UP)
         return take_catch_up(w, arg);
     if (val == VAL_LIMIT)
-        return take_limit(w, arg);
+        return take_number(arg, HISTORY_MAX, "--limit", &w->limit);
     if (val == VAL_DATE)
         return take_date(w, arg);
     if (val == VAL_PARALLEL)
