@@ -69,7 +69,6 @@ static void reprice_reserved(struct model *m, const struct pool *p, struct wall 
     }
 }
 
-/* Jobs may use nodes that the planner remembers as unusable. */
 static void review_idle_gpus(struct model *m, const struct pool *p, struct stamp now)
 {
     LIST_FOREACH (model_nodes(m), l) {
@@ -80,6 +79,7 @@ static void review_idle_gpus(struct model *m, const struct pool *p, struct stamp
     }
 }
 
+/* Jobs may use nodes that the planner remembers as unusable. */
 static void open_nodes(struct model *m, const struct pool *p)
 {
     LIST_FOREACH (model_nodes(m), l) {

@@ -3,8 +3,8 @@
  * The base load in force is a decision (EV_BASE_LOAD), so that the planner compares numbers and
  * looks at no calendar. It is the highest that holds between now and one boot later: machines for a
  * window are launched before it opens, and a window that is about to close, or to open with less,
- * ends nothing early. A boot takes as long as the worst one expected of the pool's offers
- * (offers.c), of those with observed boots if there are any.
+ * ends nothing early. A boot is assumed to take as long as the worst one expected of the pool's
+ * offers (offers.c); if any of them has observed boots, only those count.
  *
  * Of several open windows the highest value applies; while one is open, the pool's plain values do
  * not. Neither the values nor the time of the next decision are stored: machines are, so a restart
