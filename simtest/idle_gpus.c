@@ -10,6 +10,7 @@
 #include "simtest/world.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <stdlib.h>
 
 #define FOR_MS 60000
@@ -73,11 +74,6 @@ void idle_gpus_disturb(struct world *w)
 
 /* ---- checks ---- */
 
-void idle_gpus_forced(struct world *w, int64_t job)
-{
-    world_job(w, job)->idle.is_forced = true;
-}
-
 static void check_notified(struct world *w, const struct outbox_row *r)
 {
     struct sim_idle *i = &world_job(w, r->job)->idle;
@@ -113,18 +109,25 @@ static void check_held(struct world *w, const struct job_row *r)
             world_fail(w, "job %lld is held for idle GPUs, but keeps them, or cannot be saved",
                 (long long)r->id);
         i->last_good = r->last_good;
-        i->is_forced = false;
+        i->is_requeued = false;
     }
     if (i->is_held && !is_held)
         i->is_told = false; /* its save failed, or it was released */
     i->is_held = is_held;
 }
 
+/* A user may requeue a held job, or the array it is a task of, without a save. */
+static void note_requeue(struct world *w, const struct history_row *r)
+{
+    if (str_eq(r->kind, "requeue"))
+        world_job(w, r->job)->idle.is_requeued = true;
+}
+
 /* Of a rank that is stopped because of the hold. */
 static void check_stopped(struct world *w, const struct attempt_row *r)
 {
     const struct sim_job *j = world_job(w, r->job);
-    if (j->idle.is_held && !j->idle.is_forced && r->attempt == j->idle.attempt &&
+    if (j->idle.is_held && !j->idle.is_requeued && r->attempt == j->idle.attempt &&
         j->seen == JOB_RUNNING && r->state == ATTEMPT_STOPPING && r->stop_reason == END_CANCELLED &&
         ckpt_ref_compare(j->last_good, j->idle.last_good) <= 0)
         world_fail(
@@ -137,6 +140,8 @@ void idle_gpus_committed(struct world *w, const struct changes *c)
         return;
     for (size_t i = 0; i < c->n_jobs; i++)
         check_held(w, &c->jobs[i]);
+    for (size_t i = 0; i < c->n_history; i++)
+        note_requeue(w, &c->history[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_stopped(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_outbox; i++)

@@ -405,8 +405,6 @@ static void change_a_job(struct world *w)
         ev.requeue.force = world_chance(w, 0.3);
     if (ev.type == EV_REQUEUE && w->seed % SIM_AWAY == 0)
         ev.requeue.from_scratch = world_chance(w, 0.3);
-    if (ev.type == EV_REQUEUE)
-        idle_gpus_forced(w, job);
     if (ev.type == EV_CANCEL) {
         static const struct ranges some = {1, {{1, 2, 1}}};
         ev.cancel.tasks = world_chance(w, 0.2) ? &some : NULL;

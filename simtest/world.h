@@ -298,8 +298,7 @@ void holes_deinit(struct world *w);
 /* ---- idle_gpus.c ---- */
 /* What was committed about the idle GPUs of a job. */
 struct sim_idle {
-    bool is_told, is_held;
-    bool is_forced; /* a user had it stopped, or may have, since it is held */
+    bool is_told, is_held, is_requeued; /* by a user, since it is held */
     struct wall told_at;
     int64_t event, attempt;    /* of the notification */
     struct ckpt_ref last_good; /* when it was held */
@@ -307,7 +306,6 @@ struct sim_idle {
 bool idle_gpus_enabled(const struct world *w);
 void idle_gpus_policy(const struct world *w, struct pool_row *p);
 void idle_gpus_disturb(struct world *w); /* call while belayd is up */
-void idle_gpus_forced(struct world *w, int64_t job);
 /* call after check_job */
 void idle_gpus_committed(struct world *w, const struct changes *c);
 
