@@ -650,8 +650,9 @@ static int fail_gang(const struct save *s, struct err *e)
 {
     const struct gang_meeting *g = &s->gang;
 
-    /* Chunks are missing because rank 0 made space after a failure: return that failure. */
-    if (e->kind == ERR_NOT_FOUND)
+    /* Chunks are missing because rank 0 made space after a failure: return that failure. It may
+     * have removed them between two calls of this rank (ERR_UNAVAILABLE). */
+    if (e->kind == ERR_NOT_FOUND || e->kind == ERR_UNAVAILABLE)
         gang_reason(g, e);
     bool is_reported = gang_fail(g, e);
     if (is_reported && e->kind == ERR_NO_SPACE && g->gang.rank == 0)

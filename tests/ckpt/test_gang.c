@@ -236,6 +236,39 @@ static void a_chunk_that_does_not_fit_makes_space_for_the_next_save(void **state
     }
 }
 
+static void report_full(void *scratch)
+{
+    static const char why[] = "store-full: no space left";
+    const struct ckpt_job *j = &((struct scratch *)scratch)->job;
+    struct layout_name name = layout_prefix(j, "gang/0000000001/0000000003-failed-0002");
+    struct err e;
+
+    OK(j->store->ops->create(j->store, name.s, why, sizeof why - 1, &e));
+}
+
+/* Rank 0 makes space as soon as a rank found the store full. Another rank's chunk may then be gone
+ * between two of its calls. */
+static void a_chunk_removed_meanwhile_is_a_full_store(void **state)
+{
+    struct scratch *s = *state;
+    struct store_fault gone, full;
+    struct gang g;
+
+    begin_full(&g, s);
+    fill(s, &gone, "/chunks/", 1);
+    gone.kind = ERR_UNAVAILABLE;
+    fill(s, &full, "/chunks/", 1);
+    full.mode = FAULT_HOOK;
+    full.hook = report_full;
+    full.hook_ctx = s;
+    gang_all(&g, rank_save, 1);
+    s->job.store = gone.inner;
+    assert_int_equal(atomic_load(&full.struck), 1);
+    assert_int_equal(atomic_load(&gone.struck), 1);
+    assert_int_equal(g.ranks[0].rc, ERR_NO_SPACE);
+    assert_is_gone(s, 1);
+}
+
 /* A restarted agent might resume such a save, so the chunks that it names must be kept. */
 static void a_failure_that_cannot_be_reported_removes_nothing(void **state)
 {
@@ -442,6 +475,7 @@ int main(void)
         TEST(one_that_does_not_come_leaves_nothing),
         TEST(a_manifest_that_does_not_fit_takes_the_oldests_place),
         TEST(a_chunk_that_does_not_fit_makes_space_for_the_next_save),
+        TEST(a_chunk_removed_meanwhile_is_a_full_store),
         TEST(a_failure_that_cannot_be_reported_removes_nothing),
         TEST(ranks_at_different_steps_do_not_commit),
         TEST(a_fenced_gang_cannot_commit),
