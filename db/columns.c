@@ -396,6 +396,16 @@ static const struct column dependency_columns[] = {
     COL_STATE(dependency_row, state, depend_sm),
 };
 
+static const struct column node_failure_columns[] = {
+    COL(node_failure_row, node),
+    COL(node_failure_row, place),
+    COL_AS(node_failure_row, "of_job", of),
+    COL(node_failure_row, job),
+    COL(node_failure_row, retries),
+    COL_AS(node_failure_row, "user", user),
+    COL(node_failure_row, at),
+};
+
 static const struct column outbox_columns[] = {
     COL(outbox_row, event),
     COL_AS(outbox_row, "target", target),
@@ -653,6 +663,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_OFFERS] = TABLE("offers", offer_columns, 1, true),
     [TABLE_INSTANCES] = TABLE("instances", instance_columns, 1, true),
     [TABLE_NODES] = TABLE("nodes", node_columns, 1, true),
+    [TABLE_NODE_FAILURES] = TABLE("node_failures", node_failure_columns, 2, true),
     [TABLE_JOBS] = TABLE("jobs", job_columns, 1, true),
     [TABLE_SPECS] = TABLE("job_specs", spec_columns, 1, false),
     [TABLE_ATTEMPTS] = TABLE("attempts", attempt_columns, 3, true),

@@ -121,6 +121,22 @@ static bool delete_outbox_done(struct db *d, const struct changes *c, struct fai
     return true;
 }
 
+static bool write_node_failures(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_node_failures; i++) {
+        const struct node_failure_row *row = &c->node_failures[i];
+        if (!row->is_removed && !WRITE(d, TABLE_NODE_FAILURES, row, 1, f))
+            return false;
+        if (!row->is_removed)
+            continue;
+        sqlite3_bind_int64(d->node_failure_removed, 1, row->node);
+        sqlite3_bind_int64(d->node_failure_removed, 2, row->place);
+        if (!step(d, d->node_failure_removed, "node_failures", f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_secrets(struct db *d, const struct db_batch *b, struct failure *f)
 {
     for (size_t i = 0; i < b->n_secrets; i++) {
@@ -252,7 +268,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
     return WRITE(d, TABLE_POOLS, c->pools, c->n_pools, f) &&
            WRITE(d, TABLE_OFFERS, c->offers, c->n_offers, f) &&
            WRITE(d, TABLE_INSTANCES, c->instances, c->n_instances, f) &&
-           WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) &&
+           WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) && write_node_failures(d, c, f) &&
            WRITE(d, TABLE_JOBS, c->jobs, c->n_jobs, f) &&
            WRITE(d, TABLE_SPECS, c->specs, c->n_specs, f) && write_labels(d, c, f) &&
            write_documents(d, c, f) && WRITE(d, TABLE_CKPT_GC, c->ckpt_gc, c->n_ckpt_gc, f) &&

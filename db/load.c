@@ -198,6 +198,17 @@ static int load_constraints(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+static int load_node_failures(const struct loading *l, struct err *e)
+{
+    struct node_failure_row row = {0};
+    struct query q;
+
+    query_init(&q, l->statements, TABLE_NODE_FAILURES, "ORDER BY node, place", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_node_failure(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 static int load_outbox(const struct loading *l, struct err *e)
 {
     struct outbox_row row = {0};
@@ -345,6 +356,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_offers,
         load_instances,
         load_nodes,
+        load_node_failures,
         load_certificates,
         load_accounts,
         load_budgets,

@@ -154,6 +154,8 @@ static int prepare_all(struct db *d, struct err *e)
              &d->workdirs, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2",
              &d->outbox_done, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM node_failures WHERE node = ?1 AND place = ?2",
+             &d->node_failure_removed, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM secrets WHERE owner = ?1 AND name = ?2",
              &d->secret_removed, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM audit_log WHERE seq <= ?1", &d->audit_cut, e)) !=
@@ -247,6 +249,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->document);
     sqlite3_finalize(d->workdirs);
     sqlite3_finalize(d->outbox_done);
+    sqlite3_finalize(d->node_failure_removed);
     sqlite3_finalize(d->secret_removed);
     sqlite3_finalize(d->audit_cut);
     sqlite3_finalize(d->late_cost);

@@ -230,6 +230,20 @@ static const char baseline[] =
     ") STRICT;"
     "CREATE INDEX nodes_live ON nodes (id) WHERE state <> 'gone';"
 
+    /* Jobs that failed in a row on a live node soon after their start; place 0 is the oldest. */
+    "CREATE TABLE node_failures ("
+        " node INTEGER NOT NULL,"
+        " place INTEGER NOT NULL,"
+        /* the job, or the array of a task */
+        " of_job INTEGER NOT NULL,"
+        /* the job, or the task that failed last, and the retries that it used for that */
+        " job INTEGER NOT NULL,"
+        " retries INTEGER NOT NULL,"
+        " user TEXT NOT NULL,"
+        " at INTEGER,"
+        " PRIMARY KEY (node, place)"
+    ") STRICT, WITHOUT ROWID;"
+
     /* What a job asks for and what became of it. An option has a column only if jobs are searched
      * by it or a start reads it of most jobs; all others are in `spec`, so that a new one needs no
      * step here. Columns that are empty in most rows (RARE in columns.c) come last: a start reads a

@@ -3,7 +3,8 @@
  * In some worlds nodes fail all jobs for a while, at once (scheduler/core/lifecycle/
  * node_failures.h). Checked against committed data: belayd drains a node itself only after enough
  * jobs of enough users have failed there soon after their start; it drains it then, unless the pool
- * has lost enough nodes; and a job whose failure counts as a drain does not pay for it.
+ * has lost enough nodes; and a job whose failure counts as a drain does not pay for it. A restart
+ * of belayd forgets no failure.
  *
  * Within a batch the order of events is unknown. After a batch in which jobs failed on a node and
  * something worked there, belayd may have counted anew, or may not.
@@ -30,7 +31,6 @@ struct sim_failure {
 struct sim_hole {
     struct sim_failure failures[SIM_JOBS_MAX];
     int n;
-    int64_t boots; /* belayd's process that has seen these */
     /* In batch `batch`: a job failed there, something worked there, it was drained. */
     int64_t batch;
     bool failed, worked, drained;
@@ -69,11 +69,8 @@ static struct sim_hole *hole_of(struct world *w, int64_t node)
         h = mem_alloc(sizeof(*h));
         map_put(&w->holes, node, h);
     }
-    if (h->boots != w->boots)
-        h->n = 0;
     if (h->batch != w->n_batches)
         h->failed = h->worked = h->drained = false;
-    h->boots = w->boots;
     h->batch = w->n_batches;
     return h;
 }

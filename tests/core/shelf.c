@@ -38,6 +38,7 @@ void shelf_deinit(struct shelf *s)
     free(s->newest);
     free(s->arrays);
     free(s->depends);
+    free(s->node_failures);
     free(s->drills);
     free(s->accounts);
     free(s->budgets);
@@ -105,6 +106,46 @@ static bool is_certificate(const struct shelf *s, const struct drill_row *d)
             return false;
     }
     return true;
+}
+
+static struct node_failure_row *failure_at(const struct shelf *s, int64_t node, int32_t place)
+{
+    for (size_t k = 0; k < s->n_node_failures; k++)
+        if (s->node_failures[k].node == node && s->node_failures[k].place == place)
+            return &s->node_failures[k];
+    return NULL;
+}
+
+static void put_node_failure(struct shelf *s, const struct node_failure_row *r)
+{
+    struct node_failure_row *slot = failure_at(s, r->node, r->place);
+    if (r->is_removed) {
+        if (slot)
+            *slot = s->node_failures[--s->n_node_failures];
+        return;
+    }
+    if (!slot) {
+        s->node_failures =
+            mem_resize(s->node_failures, s->n_node_failures + 1, sizeof s->node_failures[0]);
+        slot = &s->node_failures[s->n_node_failures++];
+    }
+    *slot = *r;
+}
+
+static void compare_node_failures(const struct shelf *s, const struct model *m)
+{
+    int64_t n_live = 0;
+    LIST_FOREACH (model_nodes(m), l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        for (int32_t k = 0; n->failures && k < n->failures->n; k++, n_live++) {
+            const struct node_failure_row *r = failure_at(s, n->row.id, k),
+                                          *in_model = &n->failures->last[k];
+            if (!r || r->job != in_model->job || r->of != in_model->of ||
+                r->retries != in_model->retries || r->at.ms != in_model->at.ms)
+                fail_msg("the failures on %s changed without being marked", n->row.name);
+        }
+    }
+    assert_int_equal(n_live, s->n_node_failures);
 }
 
 static void put_checkpoint(struct shelf *s, const struct checkpoint_row *r)
@@ -246,6 +287,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
         *AT(s->stored, s->n_stored, c->stored[k].job) = c->stored[k];
     for (size_t k = 0; k < c->n_nodes; k++)
         put_node(s, &c->nodes[k]);
+    for (size_t k = 0; k < c->n_node_failures; k++)
+        put_node_failure(s, &c->node_failures[k]);
     for (size_t k = 0; k < c->n_instances; k++)
         put_instance(s, &c->instances[k]);
     for (size_t k = 0; k < c->n_offers; k++)
@@ -344,6 +387,7 @@ static void compare_ckpt_gc(const struct shelf *s, const struct model *m)
 void shelf_compare(const struct shelf *s, const struct model *m)
 {
     compare_ckpt_gc(s, m);
+    compare_node_failures(s, m);
     for (int64_t id = 1; id < (int64_t)s->n_jobs; id++)
         compare_job(s, m, id);
     compare_attempts(s, m);
@@ -453,7 +497,9 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
         .n_budgets = s->n_budget_options,
         .racks = lab_racks,
         .n_racks = LAB_RACKS,
+        .node_failures = s->failing ? *s->failing : (struct node_failures_options){0},
         .store_uusd_gib_month = s->store_uusd_gib_month};
+    const struct node_failure_row *failure;
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)
         must(model_load_pool(m, &s->pools[k], now, &e), &e);
@@ -465,6 +511,9 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 1; k < s->n_nodes; k++)
         if (s->nodes[k].id && s->nodes[k].state != NODE_GONE)
             must(model_load_node(m, &s->nodes[k], now, &e), &e);
+    for (size_t k = 1; k < s->n_nodes; k++)
+        for (int32_t i = 0; (failure = failure_at(s, s->nodes[k].id, i)) != NULL; i++)
+            must(model_load_node_failure(m, failure, &e), &e);
     for (size_t k = 0; k < s->n_drills; k++)
         if (is_certificate(s, &s->drills[k]))
             must(model_load_certificate(m, &s->drills[k], &e), &e);

@@ -25,6 +25,9 @@ struct shelf {
     size_t n_by_job, n_by_instance, n_by_node;
     struct ckpt_ref *newest; /* checkpoint of each job, by id */
     size_t n_newest;
+    const struct node_failures_options *failing; /* used by loads; may be NULL */
+    struct node_failure_row *node_failures;      /* the last row of each place; not removed ones */
+    size_t n_node_failures;
     struct drill_row *drills; /* the last row of each */
     size_t n_drills;
     struct account_row *accounts; /* the last row of each */

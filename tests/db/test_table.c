@@ -311,6 +311,8 @@ static void every_field_of_a_row_is_stored(void **state)
         TABLE_OFFERS, offer_row, offsetof(struct offer_row, avoid_until), sizeof(struct mono));
     CHECK_STORED(TABLE_INSTANCES, instance_row, 0, 0);
     CHECK_STORED(TABLE_NODES, node_row, 0, 0);
+    CHECK_STORED(TABLE_NODE_FAILURES, node_failure_row,
+        offsetof(struct node_failure_row, is_removed), sizeof(bool));
     CHECK_STORED(TABLE_JOBS, job_row, offsetof(struct job_row, queued_mono), sizeof(struct mono));
     CHECK_STORED(TABLE_SPECS, spec_change, 0, 0);
     CHECK_STORED(TABLE_ATTEMPTS, attempt_row, 0, 0);

@@ -234,6 +234,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_OFFERS, offers, offer_row),
     PLACE_IN_CHANGES(TABLE_INSTANCES, instances, instance_row),
     PLACE_IN_CHANGES(TABLE_NODES, nodes, node_row),
+    PLACE_IN_CHANGES(TABLE_NODE_FAILURES, node_failures, node_failure_row),
     PLACE_IN_CHANGES(TABLE_JOBS, jobs, job_row),
     PLACE_IN_CHANGES(TABLE_SPECS, specs, spec_change),
     PLACE_IN_CHANGES(TABLE_ATTEMPTS, attempts, attempt_row),

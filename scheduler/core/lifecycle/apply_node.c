@@ -6,6 +6,7 @@
 #include "scheduler/core/lifecycle/attempts.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/instances.h"
+#include "scheduler/core/lifecycle/node_failures.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/apply_node.h"
 #include "scheduler/core/model/apply.h"
@@ -47,6 +48,7 @@ void node_gone(struct model *m, struct node *n, struct stamp now, const char *te
     attempts_end_all(m, now, n, text);
     if (!n->instance)
         ledger_idle(m, n, now.wall);
+    node_failures_forget(m, n);
     node_unindex(m, n);
     retire_node(m, n);
 }
@@ -501,7 +503,7 @@ int apply_undrain(
         return 0;
     n->row.drain = false;
     n->row.drain_text[0] = '\0';
-    n->failures.n = 0;
+    node_failures_forget(m, n);
     touch_node(m, n);
     history(m, ev->now, "undrain", (struct history_of){.node = n}, "%s accepts jobs again",
         n->row.name);

@@ -7,13 +7,36 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 
+#include "base/mem.h"
 #include "base/minmax.h"
 #include "base/str.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PART_OF_POOL 4 /* one node in this many may be drained, and at least one */
 #define NAMED_MAX 6    /* jobs that a reason names */
+
+static struct node_failures *failures_of(struct node *n)
+{
+    if (!n->failures)
+        n->failures = mem_alloc(sizeof *n->failures);
+    return n->failures;
+}
+
+/* Stores the places from `from` on; there were `before`. */
+static void store(struct model *m, const struct node *n, int32_t from, int32_t before)
+{
+    const struct node_failures *f = n->failures;
+    for (int32_t k = from; k < f->n || k < before; k++) {
+        struct node_failure_row *row = ADD_ROW(m, node_failures);
+        if (k < f->n)
+            *row = f->last[k];
+        row->node = n->row.id;
+        row->place = k;
+        row->is_removed = k >= f->n;
+    }
+}
 
 static void remove_at(struct node_failures *f, int32_t k)
 {
@@ -21,37 +44,38 @@ static void remove_at(struct node_failures *f, int32_t k)
     memmove(&f->last[k], &f->last[k + 1], (size_t)(f->n - k) * sizeof f->last[0]);
 }
 
-static void forget_old(struct node_failures *f, int64_t within_ms, struct mono now)
-{
-    while (f->n > 0 && now.ms - f->last[0].at.ms > within_ms)
-        remove_at(f, 0);
-}
-
-/* Moves the entry of the job, or of its array, to the end; makes it if there is none. */
-static struct node_failure *add(struct node_failures *f, const struct job *j, struct mono now)
+/* Moves the entry of the job, or of its array, to the end; makes it if there is none. Forgets those
+ * that are too old. Returns the first place that has changed. */
+static int32_t add(struct node_failures *f, const struct job *j, int64_t within_ms, struct wall now)
 {
     const int64_t of = j->row.array != CORE_ID_NONE ? j->row.array : j->row.id;
-    struct node_failure one = {.of = of, .job = j->row.id, .account = j->account};
+    struct node_failure_row one = {.of = of, .job = j->row.id, .at = now};
+    int32_t from = f->n;
+    STR_COPY(one.user, j->row.user);
+    for (; f->n > 0 && now.ms - f->last[0].at.ms > within_ms; from = 0)
+        remove_at(f, 0);
     for (int32_t k = 0; k < f->n; k++)
         if (f->last[k].of == of) {
             one.retries = f->last[k].job == j->row.id ? f->last[k].retries : 0;
             remove_at(f, k);
+            from = (int32_t)min_i64(from, k);
             break;
         }
-    if (f->n == NODE_FAILURES_MAX)
+    if (f->n == NODE_FAILURES_MAX) {
         remove_at(f, 0);
-    one.at = now;
-    f->last[f->n] = one;
-    return &f->last[f->n++];
+        from = 0;
+    }
+    f->last[f->n++] = one;
+    return from;
 }
 
 static int32_t count_users(const struct node_failures *f)
 {
     int32_t users = 0;
     for (int32_t k = 0; k < f->n; k++) {
-        bool is_new = true; /* a user has an account in each team */
+        bool is_new = true;
         for (int32_t i = 0; i < k; i++)
-            is_new = is_new && !str_eq(f->last[i].account->row.user, f->last[k].account->row.user);
+            is_new = is_new && !str_eq(f->last[i].user, f->last[k].user);
         users += is_new;
     }
     return users;
@@ -78,17 +102,18 @@ bool node_failures_note(
     const int64_t ran_ms = has_started ? now.wall.ms - a->row.started_at.ms : 0;
     if (o->jobs == 0 || n->row.drain || a->job->row.spec.nodes > 1)
         return false;
-    if (end == END_SUCCEEDED || ran_ms >= o->quick_ms)
-        n->failures.n = 0;
-    else if (end == END_FAILED) {
-        forget_old(&n->failures, o->within_ms, now.mono);
-        struct node_failure *one = add(&n->failures, a->job, now.mono);
-        if (n->failures.n >= o->jobs && count_users(&n->failures) >= o->users &&
-            pool_may_lose_one(m, n->pool))
-            return true;
-        one->retries++;
+    if (end == END_SUCCEEDED || ran_ms >= o->quick_ms) {
+        node_failures_forget(m, n);
+        return false;
     }
-    return false;
+    if (end != END_FAILED)
+        return false;
+    struct node_failures *f = failures_of(n);
+    int32_t before = f->n, from = add(f, a->job, o->within_ms, now.wall);
+    bool drains = f->n >= o->jobs && count_users(f) >= o->users && pool_may_lose_one(m, n->pool);
+    f->last[f->n - 1].retries += !drains;
+    store(m, n, from, before);
+    return drains;
 }
 
 bool node_failures_excuse(const struct job *j)
@@ -110,7 +135,7 @@ static void describe(const struct node_failures *f, char *out, size_t size)
         text_format(out + strlen(out), size - strlen(out), " and others");
 }
 
-static void give_back(struct model *m, const struct node_failure *f)
+static void give_back(struct model *m, const struct node_failure_row *f)
 {
     struct job *j = model_job(m, f->job);
     if (!j || f->retries == 0)
@@ -122,9 +147,38 @@ static void give_back(struct model *m, const struct node_failure *f)
 void node_failures_drain(struct model *m, struct node *n, struct stamp now)
 {
     char why[NODE_REASON_MAX];
-    describe(&n->failures, why, sizeof why);
-    for (int32_t k = 0; k < n->failures.n; k++)
-        give_back(m, &n->failures.last[k]);
-    n->failures.n = 0;
+    describe(n->failures, why, sizeof why);
+    for (int32_t k = 0; k < n->failures->n; k++)
+        give_back(m, &n->failures->last[k]);
+    node_failures_forget(m, n);
     node_drain(m, n, now, why);
+}
+
+void node_failures_forget(struct model *m, struct node *n)
+{
+    if (!n->failures)
+        return;
+    int32_t before = n->failures->n;
+    n->failures->n = 0;
+    store(m, n, 0, before);
+    free(n->failures);
+    n->failures = NULL;
+}
+
+void node_failures_destroy_all(struct model *m)
+{
+    LIST_FOREACH (model_nodes(m), l)
+        free(LIST_ENTRY(l, struct node, in_all)->failures);
+}
+
+int model_load_node_failure(struct model *m, const struct node_failure_row *r, struct err *e)
+{
+    struct node *n = model_node(m, r->node);
+    if (!n || r->place != (n->failures ? n->failures->n : 0) || r->place >= NODE_FAILURES_MAX ||
+        r->of < 1 || r->job < 1 || r->retries < 0 || !r->user[0] || !wall_is_set(r->at))
+        return err_set(e, ERR_CORRUPT,
+            "the stored failure of job %" PRId64 " on node %" PRId64 " contradicts other rows",
+            r->job, r->node);
+    failures_of(n)->last[n->failures->n++] = *r;
+    return 0;
 }

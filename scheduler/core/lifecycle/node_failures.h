@@ -8,8 +8,8 @@
  * Invariants:
  *  1. Tasks of an array count as one job, so that one faulty script drains no node.
  *  2. A job that succeeds on the node, or runs there for longer, shows that the node works: the
- *     count begins anew. It also does after a restart of belayd. The drain and its reason are
- *     stored.
+ *     count begins anew. A restart of belayd changes nothing: the failures are stored, and so are
+ *     the drain and its reason.
  *  3. At most a quarter of a pool's nodes, and at least one, are drained in this way at a time:
  *     when jobs fail on all nodes alike, the cause is not a node.
  *  4. Failures on the node do not count as the jobs' own. The job that failed last is queued again
@@ -21,9 +21,9 @@
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NODE_FAILURES_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_NODE_FAILURES_H
 
+#include "base/err.h"
 #include "scheduler/core/model/rows.h"
 
-struct account;
 struct attempt;
 struct job;
 struct model;
@@ -37,19 +37,10 @@ struct node_failures_options {
     int64_t within_ms, quick_ms;
 };
 
-/* A job, or an array, that has failed on a node. */
-struct node_failure {
-    int64_t of;      /* the job, or the array of a task */
-    int64_t job;     /* the job, or the task that failed last */
-    int32_t retries; /* used by that job for failures on the node */
-    const struct account *account;
-    struct mono at; /* of the last one */
-};
-
-/* Of a node, oldest first; at most one entry for each job and array. */
+/* Of a node, oldest first; at most one entry for each job and array. Stored by place. */
 struct node_failures {
     int32_t n;
-    struct node_failure last[NODE_FAILURES_MAX];
+    struct node_failure_row last[NODE_FAILURES_MAX];
 };
 
 /* Call when an attempt of a job on one node is about to end as `end`. True: its node must be
@@ -59,5 +50,10 @@ bool node_failures_note(
 /* The job may be queued again as after a drain: its failure does not count. */
 bool node_failures_excuse(const struct job *j);
 void node_failures_drain(struct model *m, struct node *n, struct stamp now);
+/* The count begins anew. */
+void node_failures_forget(struct model *m, struct node *n);
+void node_failures_destroy_all(struct model *m);
+/* Rows of a node come by place, after the nodes. */
+int model_load_node_failure(struct model *m, const struct node_failure_row *r, struct err *e);
 
 #endif

@@ -214,8 +214,9 @@ bool changes_is_empty(const struct changes *c)
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers +
                c->n_history + c->n_checkpoints + c->n_ledger + c->n_specs + c->n_ckpt_gc +
                c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
-               c->n_outbox + c->n_outbox_done + c->n_late_costs + c->n_accounts + c->n_budgets +
-               c->n_depends + c->n_arrays + c->n_constraints + c->n_documents ==
+               c->n_outbox + c->n_outbox_done + c->n_late_costs + c->n_node_failures +
+               c->n_accounts + c->n_budgets + c->n_depends + c->n_arrays + c->n_constraints +
+               c->n_documents ==
            0;
 }
 
@@ -237,6 +238,7 @@ void changes_deinit(struct changes *c)
     free(c->jobs);
     free(c->attempts);
     free(c->nodes);
+    free(c->node_failures);
     free(c->prefetches);
     free(c->instances);
     free(c->pools);

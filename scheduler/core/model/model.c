@@ -79,6 +79,7 @@ void model_destroy(struct model *m)
     runtimes_destroy_all(m);
     crons_destroy_all(m);
     map_deinit(&m->rows.jobs);
+    node_failures_destroy_all(m);
     map_deinit(&m->rows.nodes);
     free_all(&m->rows.instances);
     free_all(&m->rows.offers);

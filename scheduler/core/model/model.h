@@ -288,9 +288,9 @@ struct node {
     bool is_surplus;
     int64_t draw_w, over_w; /* in the rack, above idle power */
     struct link in_rack;
-    enum node_throttle throttle;   /* not stored */
-    char disk_full[CORE_TEXT_MAX]; /* not stored; the reason, "" = it has space */
-    struct node_failures failures; /* not stored */
+    enum node_throttle throttle;    /* not stored */
+    char disk_full[CORE_TEXT_MAX];  /* not stored; the reason, "" = it has space */
+    struct node_failures *failures; /* NULL = none */
     struct {
         int64_t job, attempt;        /* that it was told to fetch for; CORE_ID_NONE */
         struct link in_all;          /* until it runs something: the model's nodes that were told */
@@ -448,6 +448,8 @@ struct changes {
     size_t n_attempts;
     struct node_row *nodes;
     size_t n_nodes;
+    struct node_failure_row *node_failures; /* the last row of a place wins */
+    size_t n_node_failures;
     int64_t *prefetches; /* nodes that are to fetch a checkpoint; not stored */
     size_t n_prefetches;
     struct instance_row *instances;

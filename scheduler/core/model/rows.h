@@ -227,6 +227,18 @@ struct node_row {
     struct wall used_until, settled_at;
 };
 
+/* A job, or an array, that failed on a node soon after its start (node_failures.h). */
+struct node_failure_row {
+    int64_t node;
+    int32_t place;            /* 0 is the oldest of the node */
+    int64_t of;               /* the job, or the array of a task */
+    int64_t job;              /* the job, or the task that failed last */
+    int32_t retries;          /* used by that job for failures on the node */
+    char user[CORE_NAME_MAX]; /* whose job it is */
+    struct wall at;           /* of the last one */
+    bool is_removed;          /* not stored: the row of this place is deleted */
+};
+
 #define INSTANCE_ALTERNATIVES_MAX 20
 #define INSTANCE_ALTERNATIVES_TEXT_MAX 256
 

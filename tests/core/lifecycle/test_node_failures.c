@@ -3,13 +3,17 @@
  * Nodes on which jobs fail at once are drained, and the jobs do not pay for it.
  */
 #include "tests/core/lab.h"
+#include "tests/core/shelf.h"
 
 #include "base/str.h"
+#include <string.h>
+
+static const struct node_failures_options options = {
+    .jobs = 3, .users = 2, .within_ms = 600000, .quick_ms = 60000};
 
 static void init(struct lab *l)
 {
-    lab_init_failures(l, &(struct node_failures_options){
-                             .jobs = 3, .users = 2, .within_ms = 600000, .quick_ms = 60000});
+    lab_init_failures(l, &options);
 }
 
 static int64_t submit(struct lab *l, const char *user, int32_t retries)
@@ -96,6 +100,86 @@ static void what_else_runs_there_saves_and_moves(void **state)
     assert_int_equal(a->row.state, ATTEMPT_STOPPING);
     assert_int_equal(a->row.stop_reason, END_DRAINED);
     assert_true(a->row.save_first);
+    lab_deinit(&l);
+}
+
+static void a_restart_forgets_no_failure(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {.failing = &options};
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4), other = lab_join(&l, "n2", 1);
+    int64_t first = submit(&l, "ann", 2);
+    run(&l, first, 1000, END_FAILED);
+    shelf_restart(&s, &l);
+    lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = first, .by = "ann"}});
+    fail_one(&l, "bob");
+    shelf_restart(&s, &l);
+    assert_int_equal(s.n_node_failures, 2);
+    assert_int_equal(model_job(l.m, first)->row.used[RETRY_FAILED], 1);
+    assert_false(is_drained(&l, node));
+    fail_one(&l, "ann");
+    assert_true(is_drained(&l, node));
+    assert_int_equal(model_job(l.m, first)->row.used[RETRY_FAILED], 0);
+    shelf_restart(&s, &l);
+    assert_int_equal(s.n_node_failures, 0); /* the count is over */
+    assert_true(is_drained(&l, node));
+    assert_false(is_drained(&l, other));
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void what_is_over_is_stored_no_more(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {.failing = &options};
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    for (int k = 0; k < NODE_FAILURES_MAX + 2; k++)
+        fail_one(&l, "ann");
+    shelf_restart(&s, &l);
+    assert_int_equal(s.n_node_failures, NODE_FAILURES_MAX);
+    lab_wait(&l, 600001);
+    lab_heartbeats(&l);
+    fail_one(&l, "ann"); /* the others are too long ago */
+    shelf_restart(&s, &l);
+    assert_int_equal(s.n_node_failures, 1);
+    run(&l, submit(&l, "cho", 0), 1000, END_SUCCEEDED);
+    shelf_restart(&s, &l);
+    assert_int_equal(s.n_node_failures, 0);
+    fail_one(&l, "ann");
+    lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete = {.node = node}});
+    shelf_restart(&s, &l);
+    assert_int_equal(s.n_node_failures, 0);
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
+static void contradictory_failures_are_refused(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct err e;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    const struct node_failure_row good = {
+        .node = node, .of = 7, .job = 7, .user = "ann", .at = {1000}};
+    struct node_failure_row bad[] = {good, good, good, good, good, good, good};
+    bad[0].node = 99;
+    bad[1].place = 1;
+    bad[2].of = 0;
+    bad[3].job = 0;
+    bad[4].retries = -1;
+    bad[5].user[0] = '\0';
+    bad[6].at = WALL_NONE;
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        assert_int_equal(model_load_node_failure(l.m, &bad[k], &e), ERR_CORRUPT);
+        assert_non_null(strstr(e.text, "contradicts other rows"));
+    }
+    assert_int_equal(model_load_node_failure(l.m, &good, &e), 0);
+    assert_int_equal(model_load_node_failure(l.m, &good, &e), ERR_CORRUPT); /* twice */
     lab_deinit(&l);
 }
 
@@ -218,6 +302,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_fails_all_jobs_is_drained),
         cmocka_unit_test(what_else_runs_there_saves_and_moves),
+        cmocka_unit_test(a_restart_forgets_no_failure),
+        cmocka_unit_test(what_is_over_is_stored_no_more),
+        cmocka_unit_test(contradictory_failures_are_refused),
         cmocka_unit_test(the_jobs_of_one_user_drain_nothing),
         cmocka_unit_test(one_job_that_fails_again_and_again_counts_once),
         cmocka_unit_test(a_node_on_which_something_works_is_not_drained),
