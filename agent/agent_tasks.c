@@ -250,7 +250,9 @@ void agent_node_faulty(void *ctx, const char *why)
 {
     struct agent *a = ctx;
     node_fault_set(&a->fault, clock_wall(a->timers->clock), why);
-    uplink_changed(&a->link);
+    /* Later: the end of an attempt that has found it goes first, or with it. Else the job could
+     * come back before the node is drained, or its attempt would be stopped while it ends. */
+    uplink_changed_later(&a->link);
 }
 
 void agent_fill_status(void *ctx, struct wire_status *s)

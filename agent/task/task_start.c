@@ -371,8 +371,8 @@ static void on_prolog(struct task *t, const char *why)
     if (t->supervision.killing || t->state.stop != WIRE_END_NONE) {
         task_end(t, t->state.stop, 0, t->state.stop_text);
     } else if (why) {
-        task_end(t, WIRE_END_CAPACITY, 0, why);
         t->common->node_faulty(t->common->ctx, why);
+        task_end(t, WIRE_END_CAPACITY, 0, why);
     } else {
         prepare(t);
     }
