@@ -429,6 +429,8 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, text),
     COL(outbox_row, idle_since),
     COL(outbox_row, parks_at),
+    COL(outbox_row, node),
+    COL(outbox_row, jobs),
 };
 
 static const struct column stored_columns[] = {

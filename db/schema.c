@@ -796,6 +796,9 @@ static const char baseline[] =
         /* of a job with idle GPUs */
         " idle_since INTEGER,"
         " parks_at INTEGER,"
+        /* of a drained node */
+        " node TEXT NOT NULL DEFAULT '',"
+        " jobs TEXT NOT NULL DEFAULT '',"
         " PRIMARY KEY (event, target)"
     ") STRICT, WITHOUT ROWID;"
 

@@ -3,11 +3,30 @@
  * GET /metrics: Prometheus text exposition, format 0.0.4. Counters start at belayd's start.
  */
 #include "scheduler/api/api_private.h"
+#include "scheduler/core/lifecycle/lifecycle_access.h"
 
 static void metric(
     struct buf *out, const char *name, const char *type, const char *help, double value)
 {
     buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.17g\n", name, help, name, type, name, value);
+}
+
+/* Nodes that belay drains now, and drains by their causes. */
+static void add_drains(struct buf *out, const struct model *m)
+{
+    static const char *const causes[DRAIN_CAUSES] = {"operator", "fault", "failing-jobs"};
+    int64_t drained = 0;
+    LIST_FOREACH (model_nodes(m), l) {
+        const struct node_row *r = &LIST_ENTRY(l, struct node, in_all)->row;
+        drained += r->drain && r->drain_text[0];
+    }
+    metric(
+        out, "belay_nodes_drained", "gauge", "Nodes that belay drains by itself.", (double)drained);
+    buf_adds(out, "# HELP belay_node_drains_total Drains of nodes, by cause.\n"
+                  "# TYPE belay_node_drains_total counter\n");
+    for (int c = 0; c < DRAIN_CAUSES; c++)
+        buf_printf(out, "belay_node_drains_total{cause=\"%s\"} %lld\n", causes[c],
+            (long long)nodes_drains(m, (enum drain_cause)c));
 }
 
 static void add_model(struct buf *out, const struct model *m)
@@ -149,6 +168,7 @@ void api_metrics(struct request *q)
 {
     struct buf out = {0};
     add_model(&out, tick_model(q->api->o.tick));
+    add_drains(&out, tick_model(q->api->o.tick));
     add_pools(&out, tick_model(q->api->o.tick));
     add_tick(&out, q->api->o.tick);
     add_provision(&out, q->api->o.provision);

@@ -39,24 +39,42 @@ static int32_t read_events(struct yaml_reader *r)
     int32_t events = 0;
     if (!list)
         return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE |
-               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS | 1 << NOTIFY_LATE | 1 << NOTIFY_IDLE_GPUS;
+               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS | 1 << NOTIFY_LATE | 1 << NOTIFY_IDLE_GPUS |
+               1 << NOTIFY_NODE_DRAINED;
     for (size_t i = 0; i < list->n_items && r->rc == 0; i++) {
         const struct yaml_node *item = list->items[i];
         int32_t bit = item->type == YAML_SCALAR ? event_bit(item->text) : 0;
         if (!bit)
             yaml_reader_fail(r, item,
                 "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, "
-                "invalid-depend, budget, boots-fail, late, idle-gpus or array-tasks");
+                "invalid-depend, budget, boots-fail, late, idle-gpus, node-drained or array-tasks");
         events |= bit;
     }
     return events;
+}
+
+/* One destination: a URL, or an address, which takes mail only. */
+static void check_destination(struct yaml_reader *r, const struct config_hook *f)
+{
+    struct err why;
+    int n = (f->url != NULL) + (f->url_file != NULL) + (f->mail_to != NULL);
+    if (r->rc == 0 && n != 1)
+        yaml_reader_fail(
+            r, NULL, "a webhook needs one of url, url_file (a file with it) and mail_to");
+    if (r->rc == 0 && f->url && notify_check_url(f->url, NULL, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "url"), "%s", why.text);
+    if (r->rc == 0 && f->mail_to && notify_check_address(f->mail_to, &why) != 0)
+        yaml_reader_fail(r, yaml_opt(r, "mail_to"), "%s", why.text);
+    if (r->rc == 0 && f->mail_to && (f->format != NOTIFY_JSON || f->secret_file))
+        yaml_reader_fail(r, yaml_opt(r, "mail_to"),
+            "format, secret_file and routing_key_file are for URLs: leave them out");
 }
 
 /* The keys that go with the format. */
 static void check_format(struct yaml_reader *r, struct config_hook *f)
 {
     bool pages = f->format == NOTIFY_PAGERDUTY;
-    if (r->rc == 0 && pages && !f->url && !f->url_file)
+    if (r->rc == 0 && pages && !f->url && !f->url_file && !f->mail_to)
         f->url = mem_strdup(PAGERDUTY_URL);
     if (r->rc == 0 && pages && !f->key_file)
         yaml_reader_fail(r, NULL,
@@ -73,7 +91,6 @@ static void read_hook(struct yaml_reader *root, const struct yaml_node *node, st
     struct config_hook *f)
 {
     struct yaml_reader r;
-    struct err why;
     yaml_reader_init(&r, root->file, node, root->e);
     if (!str_is_name(node->key, CORE_NAME_MAX - 1))
         yaml_reader_fail(&r, node,
@@ -82,15 +99,13 @@ static void read_hook(struct yaml_reader *root, const struct yaml_node *node, st
     STR_COPY(h->name, node->key);
     f->url = mem_strdup(yaml_opt_str(&r, "url", NOTIFY_URL_MAX, NULL));
     f->url_file = opt_path(&r, "url_file");
+    f->mail_to = mem_strdup(yaml_opt_str(&r, "mail_to", NOTIFY_ADDRESS_MAX, NULL));
     f->secret_file = opt_path(&r, "secret_file");
     f->key_file = opt_path(&r, "routing_key_file");
     f->format = (enum notify_format)yaml_opt_enum(&r, "format", notify_format_names, NOTIFY_JSON);
     check_format(&r, f);
     h->events = read_events(&r);
-    if (r.rc == 0 && !f->url == !f->url_file)
-        yaml_reader_fail(&r, NULL, "a webhook needs url, or url_file: a file with it");
-    if (r.rc == 0 && f->url && notify_check_url(f->url, NULL, &why) != 0)
-        yaml_reader_fail(&r, yaml_opt(&r, "url"), "%s", why.text);
+    check_destination(&r, f);
     yaml_reader_finish_in(root, &r);
 }
 
@@ -175,6 +190,7 @@ void config_notify_deinit(struct config_notify *c)
     for (size_t i = 0; i < NOTIFY_HOOKS_MAX; i++) {
         free(c->files[i].url);
         free(c->files[i].url_file);
+        free(c->files[i].mail_to);
         free(c->files[i].secret_file);
         free(c->files[i].key_file);
     }

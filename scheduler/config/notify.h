@@ -16,9 +16,9 @@ extern const char *const notify_format_names[]; /* "json" "slack" "teams" "pager
 
 struct config_hook {
     enum notify_format format;
-    char *url, *url_file; /* exactly one is set; the other is NULL */
-    char *secret_file;    /* may be NULL: bodies are not signed */
-    char *key_file;       /* NOTIFY_PAGERDUTY: the routing key; else NULL */
+    char *url, *url_file, *mail_to; /* exactly one is set; the others are NULL */
+    char *secret_file;              /* may be NULL: bodies are not signed */
+    char *key_file;                 /* NOTIFY_PAGERDUTY: the routing key; else NULL */
 };
 
 struct config_notify {

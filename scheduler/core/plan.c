@@ -134,6 +134,16 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     event_if_sooner(mono_after(n->idle_since, LAST_OUTPUT_MS), &ev, best, ret_event);
 }
 
+/* Few: at most a part of each pool is drained by belay. */
+static void consider_drained(const struct model *m, struct mono *best, struct event *ret_event)
+{
+    LIST_FOREACH (nodes_drained(m), l) {
+        const struct node *n = LIST_ENTRY(l, struct node, by_state);
+        struct event ev = end_of(n->instance, "belay drained it, and its jobs have left");
+        event_if_sooner(mono_after(n->idle_since, LAST_OUTPUT_MS), &ev, best, ret_event);
+    }
+}
+
 /* Idle nodes are in the order in which they became idle; a recently joined one may have to wait for
  * longer than later ones. */
 static void consider_idle(
@@ -174,6 +184,7 @@ static struct mono end_due(
 {
     struct mono best = MONO_NONE;
     consider_noticed(m, &best, ret_event);
+    consider_drained(m, &best, ret_event);
     consider_lost(m, &best, ret_event);
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);

@@ -244,33 +244,6 @@ static int post_chat(struct delivery *l, const struct notify_facts *f, const str
     return rc;
 }
 
-static int start_hook(
-    struct delivery *l, const struct notify_facts *f, const char *name, struct err *e)
-{
-    const struct config_notify *c = l->notifier->o.config;
-    struct buf url = {0}, secret = {0};
-    size_t i = 0;
-    while (i < c->n_hooks && !str_eq(c->hooks[i].name, name))
-        i++;
-    if (i == c->n_hooks)
-        return err_set(e, ERR_NOT_FOUND, "belayd's configuration no longer has a webhook %s", name);
-    const struct config_hook *h = &c->files[i];
-    int rc = h->url_file ? read_line(h->url_file, &url, e) : 0;
-    if (rc == 0 && !h->url_file)
-        buf_adds(&url, h->url);
-    if (rc == 0 && h->secret_file)
-        rc = read_line(h->secret_file, &secret, e);
-    if (rc == 0 && notify_check_url(buf_str(&url), l->host, e) != 0)
-        rc = err_set(e, ERR_IO, "the url_file of webhook %s holds no URL", name);
-    if (rc == 0 && h->format != NOTIFY_JSON)
-        rc = post_chat(l, f, h, buf_str(&url), e);
-    else if (rc == 0)
-        post(l, f, buf_str(&url), h->secret_file ? &secret : NULL, false);
-    buf_wipe(&url);
-    buf_wipe(&secret);
-    return rc;
-}
-
 /* ---- destinations of the job's user ---- */
 
 /* user: whose URL it is. */
@@ -401,6 +374,39 @@ static int start_mail(
         return rc;
     notify_mail(f, c->from, to, line_end(c), &l->text);
     return mail_text(l, to, e);
+}
+
+/* ---- destinations of the configuration ---- */
+
+static int start_hook(
+    struct delivery *l, const struct notify_facts *f, const char *name, struct err *e)
+{
+    const struct config_notify *c = l->notifier->o.config;
+    struct buf url = {0}, secret = {0};
+    int rc = 0;
+    size_t i = 0;
+    while (i < c->n_hooks && !str_eq(c->hooks[i].name, name))
+        i++;
+    if (i == c->n_hooks)
+        return err_set(e, ERR_NOT_FOUND, "belayd's configuration no longer has a webhook %s", name);
+    const struct config_hook *h = &c->files[i];
+    if (h->mail_to)
+        return start_mail(l, f, h->mail_to, e);
+    if (h->url_file)
+        rc = read_line(h->url_file, &url, e);
+    if (rc == 0 && !h->url_file)
+        buf_adds(&url, h->url);
+    if (rc == 0 && h->secret_file)
+        rc = read_line(h->secret_file, &secret, e);
+    if (rc == 0 && notify_check_url(buf_str(&url), l->host, e) != 0)
+        rc = err_set(e, ERR_IO, "the url_file of webhook %s holds no URL", name);
+    if (rc == 0 && h->format != NOTIFY_JSON)
+        rc = post_chat(l, f, h, buf_str(&url), e);
+    else if (rc == 0)
+        post(l, f, buf_str(&url), h->secret_file ? &secret : NULL, false);
+    buf_wipe(&url);
+    buf_wipe(&secret);
+    return rc;
 }
 
 /* ---- reports ---- */

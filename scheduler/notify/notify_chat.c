@@ -124,6 +124,7 @@ static const char *severity_of(const struct outbox_row *r)
     case NOTIFY_INVALID_DEPEND:
     case NOTIFY_BOOTS:
     case NOTIFY_LATE:
+    case NOTIFY_NODE_DRAINED:
         return "error";
     case NOTIFY_BUDGET:
         return r->pct >= 100 ? "error" : "warning";
@@ -145,6 +146,8 @@ static void add_dedup_key(const struct notify_facts *f, struct buf *b)
         buf_printf(b, "cron-%" PRId64, r->cron != CORE_ID_NONE ? r->cron : f->job->cron);
     else if (f->job)
         buf_printf(b, "job-%" PRId64, r->job);
+    else if (r->node[0])
+        buf_printf(b, "node-%s", r->node);
     else
         buf_printf(b, "%s-%s", r->pool[0] ? "pool" : "budget", r->pool[0] ? r->pool : r->budget);
 }

@@ -25,7 +25,7 @@
 /* Writes the body of the format, which is not NOTIFY_JSON. routing_key is for NOTIFY_PAGERDUTY.
  * Returns false, and writes nothing, if the service has nothing to do with it: PagerDuty gets
  * what is wrong (trigger) and the success that ends it (resolve), with the same dedup_key: that of
- * the cron entry, else of the job, the budget or the pool. */
+ * the cron entry, else of the job, the node, the budget or the pool. */
 bool notify_chat_body(const struct notify_facts *f, enum notify_format format,
     const char *routing_key, struct buf *out);
 

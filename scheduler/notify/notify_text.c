@@ -61,6 +61,25 @@ static void pool_body(const struct notify_facts *f, struct buf *out)
     buf_deinit(&id);
 }
 
+static void node_body(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    char undo[CORE_NAME_MAX + 32];
+    json_t *jobs = json_array();
+    notify_id(f, &id);
+    snprintf(undo, sizeof(undo), "belay nodes undrain %s", r->node);
+    for (const char *p = r->jobs; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+        json_array_append_new(jobs, json_integer(strtoll(p, NULL, 10)));
+    json_t *o = json_pack("{s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:b,s:o}", "id", buf_str(&id), "event",
+        notify_event_names[r->kind], "cluster", f->cluster, "node", json_text(r->node), "pool",
+        r->pool, "reason", json_text(r->text), "jobs", jobs, "ends", r->pct != 0, "undo",
+        json_text(undo));
+    set_time(o, "at", r->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
 static void cron_body(const struct notify_facts *f, struct buf *out)
 {
     const struct outbox_row *r = f->row;
@@ -92,6 +111,10 @@ void notify_body(const struct notify_facts *f, struct buf *out)
     }
     if (f->row->kind == NOTIFY_BOOTS) {
         pool_body(f, out);
+        return;
+    }
+    if (f->row->kind == NOTIFY_NODE_DRAINED) {
+        node_body(f, out);
         return;
     }
     if (!f->job) {
@@ -171,12 +194,31 @@ void notify_title(const struct notify_facts *f, struct buf *out)
         describe_job(f, out);
     else if (r->kind == NOTIFY_BOOTS)
         buf_printf(out, "pool %s: the last %d machines did not become nodes", r->pool, (int)r->pct);
+    else if (r->kind == NOTIFY_NODE_DRAINED)
+        buf_printf(out, "belay drained node %s of pool %s: %s", r->node, r->pool, r->text);
     else
         buf_printf(out, "budget %s: %d %% of $%.2f are spent", r->budget, (int)r->pct,
             (double)r->cap_uusd / 1e6);
     for (size_t i = 0; i < out->len; i++)
         if (iscntrl((unsigned char)out->data[i]))
             out->data[i] = '?';
+}
+
+/* What happens to its jobs and its machine, and how to undo it. */
+static void add_drain_advice(const struct outbox_row *r, struct buf *out)
+{
+    if (r->jobs[0])
+        buf_printf(out, "Jobs: %s. ", r->jobs);
+    if (r->pct)
+        buf_printf(out,
+            "Its jobs are saved and run elsewhere; then its machine is ended, and another one is "
+            "launched when jobs need it. To keep the machine: belay nodes undrain %s",
+            r->node);
+    else
+        buf_printf(out,
+            "Its jobs are saved and run elsewhere, and it takes no others. After a repair: belay "
+            "nodes undrain %s",
+            r->node);
 }
 
 void notify_more(const struct notify_facts *f, struct buf *out)
@@ -188,6 +230,8 @@ void notify_more(const struct notify_facts *f, struct buf *out)
         buf_printf(out, "belay show %" PRId64 " has more.", r->job);
     else if (r->kind == NOTIFY_BOOTS)
         buf_printf(out, "belay pools show %s has more.", r->pool);
+    else if (r->kind == NOTIFY_NODE_DRAINED)
+        add_drain_advice(r, out);
     else
         buf_printf(out, "$%.2f are spent. belay budget show %s has more.",
             (double)r->spent_uusd / 1e6, r->budget);
@@ -267,6 +311,10 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
         if (f->row->kind == NOTIFY_IDLE_GPUS)
             describe_idle_gpus(f->row, eol, out);
         buf_printf(out, "%sbelay show %" PRId64 " has more.%s", eol, f->row->job, eol);
+    } else if (f->row->kind == NOTIFY_BOOTS || f->row->kind == NOTIFY_NODE_DRAINED) {
+        buf_printf(out, "%s, at %s.%s%s", buf_str(&words), at, eol, eol);
+        notify_more(f, out);
+        buf_adds(out, eol);
     } else
         buf_printf(out, "%s, at %s: $%.2f.%s%sbelay budget show %s has more.%s", buf_str(&words),
             at, (double)f->row->spent_uusd / 1e6, eol, eol, f->row->budget, eol);

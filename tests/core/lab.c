@@ -71,7 +71,8 @@ void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
 
 void lab_init_failures(struct lab *l, const struct node_failures_options *options)
 {
-    init(l, (struct model_options){.node_failures = *options});
+    static const struct notify_hook hook = {.name = "ops", .events = 1 << NOTIFY_NODE_DRAINED};
+    init(l, (struct model_options){.node_failures = *options, .hooks = &hook, .n_hooks = 1});
 }
 
 void lab_init_procurement(struct lab *l, const struct procurement_options *procurement)

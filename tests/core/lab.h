@@ -51,6 +51,7 @@ void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
     const struct budget_options *budgets, size_t n_budgets,
     int64_t store_uusd_gib_month); /* as lab_init */
 void lab_init_procurement(struct lab *l, const struct procurement_options *procurement);
+/* With a webhook for the event node-drained. */
 void lab_init_failures(struct lab *l, const struct node_failures_options *options);
 /* Leases outlast the test, so that days may pass without a heartbeat; a node of "base" costs
  * uusd_h. No licences, racks or egress prices. */

@@ -357,6 +357,60 @@ static void a_pool_that_does_not_boot_is_notified_without_a_job(void **state)
     buf_deinit(&out);
 }
 
+static void a_drained_node_is_notified_with_what_undoes_it(void **state)
+{
+    (void)state;
+    struct outbox_row of = {.event = 81,
+        .kind = NOTIFY_NODE_DRAINED,
+        .pool = "base",
+        .node = "gpu7",
+        .text = "2 jobs of 2 users failed there at once: jobs 3, 15",
+        .jobs = "3,15",
+        .at = {1000}};
+    const struct notify_facts f = {"0123", "lab", &of, NULL};
+    struct buf out = {0};
+    json_t *v;
+    struct err e;
+    notify_body(&f, &out);
+    assert_int_equal(json_parse(buf_str(&out), out.len, 65536, &v, &e), 0);
+    assert_string_equal(json_string_value(json_object_get(v, "event")), "node-drained");
+    assert_string_equal(json_string_value(json_object_get(v, "node")), "gpu7");
+    assert_string_equal(json_string_value(json_object_get(v, "pool")), "base");
+    assert_string_equal(json_string_value(json_object_get(v, "reason")), of.text);
+    assert_string_equal(json_string_value(json_object_get(v, "undo")), "belay nodes undrain gpu7");
+    assert_int_equal(json_array_size(json_object_get(v, "jobs")), 2);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(v, "jobs"), 1)), 15);
+    assert_true(json_is_false(json_object_get(v, "ends")));
+    json_decref(v);
+    buf_deinit(&out);
+    notify_mail(&f, "belay", "ops", "\n", &out);
+    assert_non_null(strstr(buf_str(&out),
+        "Subject: [belay lab] belay drained node gpu7 of pool base: 2 jobs of 2 users failed there "
+        "at once: jobs 3, 15\n"));
+    assert_non_null(strstr(buf_str(&out), "Jobs: 3,15. Its jobs are saved and run elsewhere"));
+    assert_non_null(strstr(buf_str(&out), "After a repair: belay nodes undrain gpu7\n"));
+    buf_deinit(&out);
+    of.pct = 1; /* its machine is ended */
+    of.jobs[0] = '\0';
+    notify_more(&f, &out);
+    assert_string_equal(buf_str(&out),
+        "Its jobs are saved and run elsewhere; then its machine is ended, and another one is "
+        "launched when jobs need it. To keep the machine: belay nodes undrain gpu7");
+    buf_deinit(&out);
+}
+
+static void a_pool_that_does_not_boot_is_mailed(void **state)
+{
+    (void)state;
+    const struct outbox_row of = {.kind = NOTIFY_BOOTS, .pool = "burst", .pct = 3, .at = {1000}};
+    const struct notify_facts f = {"0123", "lab", &of, NULL};
+    struct buf out = {0};
+    notify_mail(&f, "belay", "ops", "\n", &out);
+    assert_non_null(strstr(buf_str(&out), "belay pools show burst has more.\n"));
+    assert_null(strstr(buf_str(&out), "budget"));
+    buf_deinit(&out);
+}
+
 static void a_late_cron_entry_is_notified_with_the_reason(void **state)
 {
     (void)state;
@@ -498,6 +552,8 @@ int main(void)
         cmocka_unit_test(a_body_is_json),
         cmocka_unit_test(idle_gpus_are_notified_with_what_to_do),
         cmocka_unit_test(a_budget_is_notified_without_a_job),
+        cmocka_unit_test(a_drained_node_is_notified_with_what_undoes_it),
+        cmocka_unit_test(a_pool_that_does_not_boot_is_mailed),
         cmocka_unit_test(a_late_cron_entry_is_notified_with_the_reason),
         cmocka_unit_test(pagerduty_is_told_what_is_wrong_and_what_ends_it),
         cmocka_unit_test(texts_for_chats_are_cut_at_a_character),

@@ -9,6 +9,7 @@
 #include "scheduler/core/lifecycle/node_failures.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/apply_node.h"
+#include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
@@ -30,6 +31,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define NUMBER_MAX 22                /* bytes of a number with a comma and the NUL */
 #define BOOT_MAX_MS SECONDS_MS(3600) /* a longer boot counts as this one in the spread of boots */
 
 /* A node named by a user, or NULL with the error set. */
@@ -448,17 +450,38 @@ int apply_notice(
     return 0;
 }
 
-void node_drain(struct model *m, struct node *n, struct stamp now, const char *text)
+/* The first that fit: "3,5,8". */
+static void list_jobs(const struct node *n, char *out, size_t size)
 {
+    size_t len = 0;
+    out[0] = '\0';
+    LIST_FOREACH (&n->attempts, l) {
+        if (len + NUMBER_MAX > size)
+            return;
+        text_format(out + len, size - len, "%s%" PRId64, len > 0 ? "," : "",
+            LIST_ENTRY(l, struct attempt, on_node)->job->row.id);
+        len += strlen(out + len);
+    }
+}
+
+void node_drain(
+    struct model *m, struct node *n, struct stamp now, const struct drain_reason *reason)
+{
+    char jobs[CORE_TEXT_MAX];
     if (n->row.drain)
         return;
     n->row.drain = true;
-    STR_COPY(n->row.drain_text, text);
+    STR_COPY(n->row.drain_text, reason->text);
     touch_node(m, n);
     history(m, now, "drain", (struct history_of){.node = n}, "%s is being emptied%s%.180s",
-        n->row.name, text[0] ? ": " : "", text);
+        n->row.name, reason->text[0] ? ": " : "", reason->text);
+    m->lifecycle.drains[reason->cause]++;
     if (n->row.state == NODE_UP)
         node_move(m, n, NODE_DRAINING, now);
+    if (reason->cause != DRAIN_BY_OPERATOR) {
+        list_jobs(n, jobs, sizeof jobs);
+        notify_node_drained(m, n, reason->jobs[0] ? reason->jobs : jobs, now);
+    }
     LIST_FOREACH (&n->attempts, l)
         job_stop(m, LIST_ENTRY(l, struct attempt, on_node)->job, END_DRAINED, true);
 }
@@ -469,7 +492,7 @@ int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_out
     if (!n)
         return ERR_NOT_FOUND;
     ret_outcome->id = n->row.id;
-    node_drain(m, n, ev->now, "");
+    node_drain(m, n, ev->now, &(struct drain_reason){DRAIN_BY_OPERATOR, "", ""});
     return 0;
 }
 
@@ -486,9 +509,11 @@ int apply_fault(struct model *m, const struct event *ev, struct outcome *ret_out
         return 0; /* its agent has started again: only an operator knows of a repair */
     history(m, ev->now, "fault", (struct history_of){.node = n}, "%s is faulty: %.180s",
         n->row.name, n->row.fault);
-    if (n->row.drain && !n->row.drain_text[0])
+    if (n->row.drain && !n->row.drain_text[0]) {
         STR_COPY(n->row.drain_text, n->row.fault);
-    node_drain(m, n, ev->now, n->row.fault);
+        node_refresh(m, n, false);
+    }
+    node_drain(m, n, ev->now, &(struct drain_reason){DRAIN_FAULT, n->row.fault, ""});
     return 0;
 }
 

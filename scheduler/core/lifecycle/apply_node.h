@@ -10,8 +10,16 @@
 void node_gone(
     /* also ends its attempts */
     struct model *m, struct node *n, struct stamp now, const char *text);
-/* It gets no new work, and its attempts save and stop as END_DRAINED. text: why belay drains it;
- * "" for an operator's request. No-op if it is drained already. */
-void node_drain(struct model *m, struct node *n, struct stamp now, const char *text);
+enum drain_cause { DRAIN_BY_OPERATOR, DRAIN_FAULT, DRAIN_FAILURES, DRAIN_CAUSES };
+/* Why, and the numbers of the jobs that show it, separated by commas; "" = those that run there.
+ * Both are "" for an operator's request. */
+struct drain_reason {
+    enum drain_cause cause;
+    const char *text, *jobs;
+};
+/* It gets no new work, and its attempts save and stop as END_DRAINED. No-op if it is drained
+ * already. */
+void node_drain(
+    struct model *m, struct node *n, struct stamp now, const struct drain_reason *reason);
 
 #endif

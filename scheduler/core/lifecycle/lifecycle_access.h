@@ -20,6 +20,14 @@ static inline const struct list *nodes_noticed(const struct model *m)
 {
     return &m->lifecycle.noticed;
 }
+static inline const struct list *nodes_drained(const struct model *m)
+{
+    return &m->lifecycle.drained;
+}
+static inline int64_t nodes_drains(const struct model *m, enum drain_cause cause)
+{
+    return m->lifecycle.drains[cause];
+}
 static inline const struct list *nodes_lost(const struct model *m)
 {
     return &m->lifecycle.lost;

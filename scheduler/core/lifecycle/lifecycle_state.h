@@ -8,17 +8,20 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slab.h"
+#include "scheduler/core/lifecycle/apply_node.h"
 #include "scheduler/core/model/model.h"
 #include "scheduler/core/model/tree.h"
 
 struct lifecycle_state {
     /* nodes.c */
-    struct list by_seen;      /* nodes with a lease, least recently seen first */
-    struct list by_growth;    /* nodes that accept work, most recent gain of free resources first */
-    struct list noticed;      /* nodes with a reclaim notice; elastic ones without attempts first */
-    struct list lost;         /* elastic nodes that are lost, longest first */
-    int64_t n_nodes_lost;     /* lost nodes, elastic or not */
-    struct slab free_entries; /* memory of struct free_entry */
+    struct list by_seen;   /* nodes with a lease, least recently seen first */
+    struct list by_growth; /* nodes that accept work, most recent gain of free resources first */
+    struct list noticed;   /* nodes with a reclaim notice; elastic ones without attempts first */
+    struct list lost;      /* elastic nodes that are lost, longest first */
+    struct list drained;   /* empty nodes whose machines are to be ended (node_ends_when_empty) */
+    int64_t drains[DRAIN_CAUSES]; /* since the start of belayd */
+    int64_t n_nodes_lost;         /* lost nodes, elastic or not */
+    struct slab free_entries;     /* memory of struct free_entry */
     /* ckpt_gc.c */
     struct map ckpt_gc;       /* struct ckpt_gc by job */
     int64_t n_only_measured;  /* rows that are only measured: nothing is to be deleted */

@@ -146,12 +146,16 @@ static void give_back(struct model *m, const struct node_failure_row *f)
 
 void node_failures_drain(struct model *m, struct node *n, struct stamp now)
 {
-    char why[NODE_REASON_MAX];
+    char why[NODE_REASON_MAX], jobs[CORE_TEXT_MAX] = "";
     describe(n->failures, why, sizeof why);
-    for (int32_t k = 0; k < n->failures->n; k++)
+    for (int32_t k = 0; k < n->failures->n; k++) {
+        size_t len = strlen(jobs);
+        text_format(jobs + len, sizeof jobs - len, "%s%" PRId64, k > 0 ? "," : "",
+            n->failures->last[k].job);
         give_back(m, &n->failures->last[k]);
+    }
     node_failures_forget(m, n);
-    node_drain(m, n, now, why);
+    node_drain(m, n, now, &(struct drain_reason){DRAIN_FAILURES, why, jobs});
 }
 
 void node_failures_forget(struct model *m, struct node *n)

@@ -58,12 +58,28 @@ static bool is_alive(const struct node *n)
     return n->row.state == NODE_UP || n->row.state == NODE_NOTICED || n->row.state == NODE_DRAINING;
 }
 
+bool node_ends_when_empty(const struct node *n)
+{
+    return n->instance && n->row.drain && n->row.drain_text[0] && n->row.market != MARKET_OWNED;
+}
+
+/* A machine of provider static (MARKET_OWNED) that belay drains stays: its claim keeps it from
+ * being launched again. */
+static struct list *list_of_empty(struct model *m, struct node *n)
+{
+    if (!n->instance || !list_is_empty(&n->attempts))
+        return NULL;
+    if (node_ends_when_empty(n))
+        return &m->lifecycle.drained;
+    return n->row.drain && n->row.drain_text[0] ? NULL : &n->pool->idle;
+}
+
 static struct list *list_of_state(struct model *m, struct node *n)
 {
     switch (n->row.state) {
     case NODE_UP:
     case NODE_DRAINING:
-        return n->instance && list_is_empty(&n->attempts) ? &n->pool->idle : NULL;
+        return list_of_empty(m, n);
     case NODE_NOTICED:
         return &m->lifecycle.noticed;
     case NODE_LOST:

@@ -21,6 +21,9 @@ void node_refresh(struct model *m, struct node *n, bool grew);
 /* Further jobs may fit on it; it accepts work. */
 void node_grew(struct model *m, struct node *n);
 bool node_takes_work(const struct node *n);
+/* belay drains it, and its machine is ended as soon as its jobs have left: another one replaces it.
+ * Not a machine of provider static: the next launch would get the same one. */
+bool node_ends_when_empty(const struct node *n);
 bool node_is_in_order(const struct node *n); /* relative to the next in by_free; for model_check */
 void node_attach(struct model *m, struct node *n, struct attempt *a); /* takes the resources */
 void node_detach(struct model *m, struct attempt *a, struct stamp now);

@@ -7,6 +7,7 @@
  *  3. Each part of a time limit is notified once per attempt: row.warned.
  */
 #include "scheduler/core/lifecycle/apply_job.h"
+#include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
@@ -251,6 +252,21 @@ void notify_boots(struct model *m, const struct pool *p, struct stamp now)
         history(m, now, "not-told", (struct history_of){0},
             "%d notifications of pool %s were dropped: too many are waiting for delivery", left_out,
             p->row.name);
+}
+
+void notify_node_drained(struct model *m, const struct node *n, const char *jobs, struct stamp now)
+{
+    struct outbox_row row = new_row(m, NOTIFY_NODE_DRAINED, now);
+    row.pct = node_ends_when_empty(n);
+    STR_COPY(row.pool, n->pool->row.name);
+    STR_COPY(row.node, n->row.name);
+    STR_COPY(row.text, n->row.drain_text);
+    STR_COPY(row.jobs, jobs);
+    int left_out = add_for_hooks(m, &row);
+    if (left_out > 0)
+        history(m, now, "not-told", (struct history_of){.node = n},
+            "%d notifications of the drain of %s were dropped: too many are waiting for delivery",
+            left_out, n->row.name);
 }
 
 void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd,

@@ -13,6 +13,8 @@ struct model;
 void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now);
 void notify_ended(struct model *m, const struct job *j, struct stamp now);
 void notify_boots(struct model *m, const struct pool *p, struct stamp now);
+/* belay drained the node. jobs: their numbers, separated by commas. */
+void notify_node_drained(struct model *m, const struct node *n, const char *jobs, struct stamp now);
 void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd,
     struct stamp now);
 /* The run of a cron entry for the scheduled time `at` is not done. */

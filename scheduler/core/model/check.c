@@ -133,8 +133,9 @@ static int check_node_indexes(const struct node *n, struct err *e)
 {
     bool works = node_takes_work(n), alive = n->row.state != NODE_LOST,
          has_capacity = works && n->free.cpus > 0;
-    bool idle = n->instance && list_is_empty(&n->attempts) &&
-                (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
+    bool empty = n->instance && list_is_empty(&n->attempts) &&
+                 (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
+    bool idle = empty && !(n->row.drain && n->row.drain_text[0]);
     if (!node_is_in_order(n))
         return BROKEN("node %" PRId64 " is out of the order of free resources", n->row.id);
     if (has_capacity != (n->free_entry && tree_has(&n->free_entry->link) &&
@@ -148,6 +149,8 @@ static int check_node_indexes(const struct node *n, struct err *e)
     if (idle != (n->state_list == &n->pool->idle))
         return BROKEN("node %" PRId64 " is %sidle, but it is not listed accordingly", n->row.id,
             idle ? "" : "not ");
+    if (empty && node_ends_when_empty(n) && !n->state_list)
+        return BROKEN("node %" PRId64 " is drained and empty, but its machine stays", n->row.id);
     if (list_is_empty(&n->attempts) != mono_is_set(n->idle_since))
         return BROKEN("node %" PRId64 "'s idle_since does not match its attempts", n->row.id);
     return 0;

@@ -528,11 +528,12 @@ struct outbox_row {
     struct wall at;
     struct wall due_at; /* no delivery before */
     int32_t tries;      /* failed tries */
-    /* NOTIFY_BOOTS: the pool, and job is CORE_ID_NONE; else "". */
+    /* NOTIFY_BOOTS and NOTIFY_NODE_DRAINED: the pool, and job is CORE_ID_NONE; else "". */
     char pool[CORE_NAME_MAX];
     char budget[CORE_NAME_MAX]; /* NOTIFY_BUDGET: the budget; else "" */
     /* NOTIFY_BUDGET: the spent part in percent; NOTIFY_BOOTS: successive machines that failed;
-     * NOTIFY_IDLE_GPUS: busy_pct of the policy. */
+     * NOTIFY_IDLE_GPUS: busy_pct of the policy; NOTIFY_NODE_DRAINED: 1 if its machine is ended when
+     * its jobs have left. */
     int32_t pct;
     /* NOTIFY_IDLE_GPUS, else WALL_NONE: since when they are idle, and when the job is parked. Its
      * cost an hour is spent_uusd. */
@@ -542,7 +543,11 @@ struct outbox_row {
      * done, and why it is not; job is CORE_ID_NONE. */
     int64_t cron;
     struct wall cron_at, done_by;
-    char text[CORE_TEXT_MAX];
+    char text[CORE_TEXT_MAX]; /* of NOTIFY_NODE_DRAINED too: the reason */
+    /* NOTIFY_NODE_DRAINED, else "": the node's name, and the numbers of the jobs that failed there,
+     * or that have to leave: "3,5,8". */
+    char node[CORE_NAME_MAX];
+    char jobs[CORE_TEXT_MAX];
 };
 
 struct outbox_key {

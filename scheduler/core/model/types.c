@@ -148,7 +148,7 @@ const char *const ckpt_gc_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
     "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",
-    "late", "idle-gpus", NULL};
+    "late", "idle-gpus", "node-drained", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_after_end_names[] = {"well", "any", NULL};

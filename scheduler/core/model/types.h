@@ -203,6 +203,7 @@ enum notify_event {
     NOTIFY_BOOTS,          /* of a pool: its machines do not join, or join with full disks */
     NOTIFY_LATE,           /* of a cron entry: its run is not done by the time of day set for it */
     NOTIFY_IDLE_GPUS,      /* by policy of the pool, whatever the user selected */
+    NOTIFY_NODE_DRAINED,   /* of a node: belay drained it by itself */
     NOTIFY_EVENTS
 };
 /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */

@@ -69,6 +69,15 @@ static void a_node_that_fails_all_jobs_is_drained(void **state)
         "n1 is being emptied: 3 jobs of 2 users failed there at once: jobs 1, 2, 3");
     assert_string_equal(model_node(l.m, node)->row.drain_text,
         "3 jobs of 2 users failed there at once: jobs 1, 2, 3");
+    assert_int_equal(l.c.n_outbox, 1);
+    const struct outbox_row *row = &l.c.outbox[0];
+    assert_int_equal(row->kind, NOTIFY_NODE_DRAINED);
+    assert_string_equal(row->target, "hook:ops");
+    assert_string_equal(row->node, "n1");
+    assert_string_equal(row->pool, "base");
+    assert_string_equal(row->jobs, "1,2,3");
+    assert_string_equal(row->text, model_node(l.m, node)->row.drain_text);
+    assert_int_equal(row->pct, 0); /* there is no machine to end */
     const struct job *j = model_job(l.m, last);
     assert_non_null(j); /* although it has no retry */
     assert_int_equal(j->row.state, JOB_PENDING);

@@ -495,6 +495,89 @@ static void a_faulty_node_is_drained_once_for_each_fault(void **state)
     lab_deinit(&l);
 }
 
+static int64_t join_of(struct lab *l, enum market market)
+{
+    lab_submit_cpus(l, 4);
+    lab_plan(l);
+    lab_launched(l, 1);
+    int64_t node = lab_join_instance(l, 1, 4);
+    lab_plan(l);
+    assert_int_equal(model_node(l->m, node)->row.market, market);
+    return node;
+}
+
+static void a_drained_machine_is_ended_when_its_jobs_have_left(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m5", 4);
+    struct pool_row burst = lab_pool(&l, "burst");
+    burst.idle_timeout_ms = burst.cooldown_ms = 3600000;
+    lab_set_pool(&l, burst);
+    int64_t node = join_of(&l, MARKET_SPOT);
+    report_fault(&l, node, "GPU 0: Xid 79 (03:00)");
+    lab_plan(&l);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_RUNNING); /* its job saves */
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    lab_wait(&l, 5000); /* for its last output */
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
+    assert_string_equal(
+        model_instance(l.m, 1)->row.text, "belay drained it, and its jobs have left");
+    lab_deinit(&l);
+}
+
+static void a_drained_machine_is_kept_for_its_operator(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m5", 4);
+    struct pool_row burst = lab_pool(&l, "burst");
+    burst.idle_timeout_ms = burst.cooldown_ms = 3600000;
+    lab_set_pool(&l, burst);
+    int64_t node = join_of(&l, MARKET_SPOT);
+    report_fault(&l, node, "GPU 0: Xid 79 (03:00)");
+    lab_apply(&l, (struct event){.type = EV_UNDRAIN, .undrain.node = node});
+    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = node});
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_wait(&l, 60000);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_RUNNING);
+    lab_wait(&l, 3600000);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING); /* as any idle one */
+    lab_deinit(&l);
+}
+
+static void a_drained_host_of_a_static_pool_is_not_released(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "rack", 2, "m5", 4);
+    struct pool_row rack = lab_pool(&l, "rack");
+    rack.idle_timeout_ms = rack.cooldown_ms = 1000;
+    lab_set_pool(&l, rack);
+    lab_offer(&l, "rack", "host", MARKET_OWNED, 0, (struct resources){4, 0, 16384}, 1000);
+    int64_t node = join_of(&l, MARKET_OWNED);
+    report_fault(&l, node, "GPU 0: Xid 79 (03:00)");
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_wait(&l, 60000);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_RUNNING);
+    lab_apply(&l, (struct event){.type = EV_UNDRAIN, .undrain.node = node});
+    lab_plan(&l);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING); /* idle long enough */
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +601,9 @@ int main(void)
         cmocka_unit_test(only_an_empty_node_is_deleted_and_its_instance_with_it),
         cmocka_unit_test(requests_for_unknown_nodes_are_refused),
         cmocka_unit_test(a_faulty_node_is_drained_once_for_each_fault),
+        cmocka_unit_test(a_drained_machine_is_ended_when_its_jobs_have_left),
+        cmocka_unit_test(a_drained_machine_is_kept_for_its_operator),
+        cmocka_unit_test(a_drained_host_of_a_static_pool_is_not_released),
         cmocka_unit_test(a_node_whose_disk_is_full_is_given_nothing_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
