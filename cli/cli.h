@@ -84,6 +84,7 @@ void cli_args_deinit(struct cli_args *a);
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+#define CLI_JOB_MAX 40 /* "42", or "42_7" */
 /* The number of a job, or of a task such as 42_7. Returns CLI_OK, or after a report CLI_USAGE for
  * any other word, CLI_FAILED if there is no such task. */
 int cli_job_id(const char *text, int64_t *ret_id);

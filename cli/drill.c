@@ -47,9 +47,10 @@ static int on_option(void *ctx, int val, const char *arg)
     else if (val == VAL_COMPARE) {
         free(w->compare.command);
         w->compare.command = mem_strdup(arg);
-    } else if (val == VAL_AGAINST)
+    } else if (val == VAL_AGAINST) {
+        STR_COPY(w->compare.against_name, arg);
         return cli_job_id(arg, &w->compare.against);
-    else if (val == VAL_LIMIT)
+    } else if (val == VAL_LIMIT)
         return take_limit(w, arg);
     else
         cli_add_parameter(&w->path, "user", arg);
@@ -109,16 +110,16 @@ static void print_resumed(const json_t *d)
         printf(" at step %lld", (long long)cli_int(d, "progress", -1));
     putchar('\n');
     if (cli_int(d, "compared_with", 0) > 0)
-        printf("  result      %s that of job %lld, which ran undisturbed\n",
+        printf("  result      %s that of job %s, which ran undisturbed\n",
             str_eq(cli_text(d, "state"), "passed") ? "equals" : "is not",
-            (long long)cli_int(d, "compared_with", 0));
+            cli_text(d, "compared_with_ref"));
 }
 
 void drill_print(const json_t *d)
 {
     char at[CLI_LOCAL_MAX];
-    printf("drill %lld.%lld   %s: %s\n", (long long)cli_int(d, "job", 0),
-        (long long)cli_int(d, "number", 0), verdict(d), cli_text(d, "text"));
+    printf("drill %s.%lld   %s: %s\n", cli_text(d, "ref"), (long long)cli_int(d, "number", 0),
+        verdict(d), cli_text(d, "text"));
     print_saved(d);
     print_resumed(d);
     printf("  job         \"%s\" of %s, %s, script %.12s, %s, belay %s, method %lld\n",
@@ -145,8 +146,7 @@ static void print_list(const json_t *drills)
     json_array_foreach(drills, i, d)
     {
         table_row(t);
-        table_cell(
-            t, "%lld.%lld", (long long)cli_int(d, "job", 0), (long long)cli_int(d, "number", 0));
+        table_cell(t, "%s.%lld", cli_text(d, "ref"), (long long)cli_int(d, "number", 0));
         table_cell(t, "%s", cli_text(d, "name"));
         table_cell(t, "%s", cli_text(d, "user"));
         table_cell(t, "%s", cli_ago(d, "asked_at", age, sizeof(age)));
@@ -240,20 +240,19 @@ static int follow(struct client *c, int64_t job, bool quiet, json_t **ret_drill,
 
 static void advise(const json_t *drill)
 {
+    const char *job = cli_text(drill, "ref");
     if (str_eq(cli_text(drill, "state"), "interrupted"))
-        cli_error("it is unknown whether job %lld resumes: drill it again when it runs",
-            (long long)cli_int(drill, "job", 0));
+        cli_error("it is unknown whether job %s resumes: drill it again when it runs", job);
     else if (str_eq(cli_text(drill, "state"), "failed") && cli_int(drill, "compared_with", 0) > 0)
-        cli_error("job %lld resumed with a different result: its checkpoints lack something that "
+        cli_error("job %s resumed with a different result: its checkpoints lack something that "
                   "the result depends on (random numbers, the order of the data; "
                   "docs/reference/checkpoints.md)",
-            (long long)cli_int(drill, "job", 0));
+            job);
     else if (str_eq(cli_text(drill, "state"), "failed"))
-        cli_error("job %lld keeps running, but would not survive a reclaim correctly: see belay "
-                  "show %lld and belay logs %lld; docs/reference/checkpoints.md describes what a "
+        cli_error("job %s keeps running, but would not survive a reclaim correctly: see belay "
+                  "show %s and belay logs %s; docs/reference/checkpoints.md describes what a "
                   "program has to do",
-            (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0),
-            (long long)cli_int(drill, "job", 0));
+            job, job, job);
 }
 
 /* With --compare, a drill of the job that has passed or is under way serves (`submit --drill`, an
@@ -274,12 +273,12 @@ static int compare(struct client *c, int64_t job, const struct drill_options *w,
 {
     int exit_code = 0;
     if (!quiet)
-        fprintf(stderr, "job %lld has resumed; its result is compared when it has ended\n",
-            (long long)job);
+        fprintf(stderr, "job %s has resumed; its result is compared when it has ended\n",
+            w->compare.job_name);
     int rc = cli_wait_job(c, job, false, &exit_code, e);
     if (rc == 0 && exit_code != 0)
-        rc = err_set(e, ERR_CONFLICT,
-            "job %lld has not succeeded, so there is no result to compare", (long long)job);
+        rc = err_set(e, ERR_CONFLICT, "job %s has not succeeded, so there is no result to compare",
+            w->compare.job_name);
     if (rc == 0)
         rc = compare_run(c, &w->compare, job, cli_int(*drill, "number", 0), e);
     if (rc != 0)
@@ -350,6 +349,8 @@ static int run(int argc, const char **argv)
         rc = list(&w, a.json);
     } else if (rc == 0) {
         rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id);
+        if (rc == 0)
+            STR_COPY(w.compare.job_name, a.rest[0]);
         rc = rc == 0 ? drill(id, &w, a.json) : rc;
     }
     cli_args_deinit(&a);

@@ -120,6 +120,7 @@ struct attach_choice {
 struct attached {
     struct session s;    /* id 0 = output only */
     int64_t job, offset; /* offset in the typed text */
+    const char *name;    /* the job as the user named it */
     bool keep_open;
     bool had_ctrl_p;    /* ctrl-p was typed, and ctrl-q would follow */
     bool at_line_start; /* nothing was typed yet in this line */
@@ -356,14 +357,16 @@ static int begin_typing(struct attached *a, struct err *e)
     const struct session_request in = {.job = a->job, .words = writer, .n_words = 3};
     int code = -1, rc = run_in(a, asker, &code, e);
     if (rc == 0 && code != 0)
-        cli_warn("the input of job %lld is already closed: showing its output", (long long)a->job);
+        cli_warn("the input of job %s is already closed: showing its output", a->name);
     return rc == 0 && code == 0 ? session_begin(&a->s, &in, e) : rc;
 }
 
-static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit, struct err *e)
+static int attach(
+    int64_t job, const char *name, const struct attach_choice *choice, int *ret_exit, struct err *e)
 {
     struct attached a = {.s.tty = isatty(STDIN_FILENO),
         .job = job,
+        .name = name,
         .keep_open = choice->keep_open,
         .at_line_start = true};
     bool has = false;
@@ -380,7 +383,7 @@ static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit
     else if (rc == 0 && !a.detaches)
         rc = cli_wait_job(a.s.client, job, false, ret_exit, e);
     else if (rc == 0)
-        fprintf(stderr, "\nbelay: detached from job %lld, which keeps running\n", (long long)job);
+        fprintf(stderr, "\nbelay: detached from job %s, which keeps running\n", name);
     client_destroy(a.s.client);
     if (rc == 0 && a.ended_by)
         *ret_exit = 128 + a.ended_by;
@@ -400,7 +403,7 @@ static int run_attach(int argc, const char **argv)
     }
     if (rc == 0)
         rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &job);
-    if (rc == 0 && attach(job, &choice, &code, &e) != 0) {
+    if (rc == 0 && attach(job, a.rest[0], &choice, &code, &e) != 0) {
         cli_error("%s", e.text);
         rc = CLI_FAILED;
     } else if (rc == 0) {

@@ -135,7 +135,7 @@ int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struc
     const char *why = cli_text(json_array_get(attempts, json_array_size(attempts) - 1), "text");
     bool is_usual = strcmp(why, "-") == 0 || strncmp(why, "exit code", strlen("exit code")) == 0;
     if (strcmp(end, "succeeded") != 0 && (strcmp(end, "failed") != 0 || !is_usual))
-        cli_error("job %lld ended: %s%s%s", (long long)id, end, is_usual ? "" : ": ",
+        cli_error("job %s ended: %s%s%s", cli_text(job, "ref"), end, is_usual ? "" : ": ",
             is_usual ? "" : why);
     json_decref(v);
     return 0;

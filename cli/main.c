@@ -258,45 +258,6 @@ void cli_args_deinit(struct cli_args *a)
     *a = (struct cli_args){0};
 }
 
-/* "42_7", a task that has started. */
-static int task_id(const char *text, int64_t *ret_id)
-{
-    char *array = mem_strdup(text), *index = strchr(array, '_');
-    int64_t id, n;
-    struct err e;
-    *index++ = '\0';
-    bool is_one = str_to_i64(array, 1, INT64_MAX, "job", &id, &e) == 0 &&
-                  str_to_i64(index, 0, INT32_MAX, "task", &n, &e) == 0;
-    free(array);
-    if (!is_one) {
-        cli_error("expected a task such as 42_7, found \"%s\"", text);
-        return CLI_USAGE;
-    }
-    const char *path =
-        CLI_PATH("/api/v1/jobs?state=all&array=%lld&index=%lld", (long long)id, (long long)n);
-    json_t *v = cli_get(path);
-    *ret_id = cli_int(json_array_get(json_object_get(v, "jobs"), 0), "id", 0);
-    if (v && *ret_id == 0)
-        cli_error("task %lld of job %lld has not started, or does not exist", (long long)n,
-            (long long)id);
-    json_decref(v);
-    return *ret_id > 0 ? CLI_OK : CLI_FAILED;
-}
-
-int cli_job_id(const char *text, int64_t *ret_id)
-{
-    struct err e;
-    if (text && strchr(text, '_'))
-        return task_id(text, ret_id);
-    if (text && str_to_i64(text, 1, INT64_MAX, "job", ret_id, &e) == 0)
-        return CLI_OK;
-    if (text)
-        cli_error("expected a job's number, found \"%s\" (belay list shows them)", text);
-    else
-        cli_error("expected one job's number (belay list shows them)");
-    return CLI_USAGE;
-}
-
 static int finish(int rc)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -8,20 +8,23 @@
 #include "db/db.h"
 
 #define COST_KEYS_MAX 4
+#define COST_IDLE_OWNED "(idle, owned)" /* neither a user nor a team: they are names */
 #define COST_BY_MAX (COST_KEYS_MAX * (CORE_NAME_MAX + 8))
 
 /* by: one to COST_KEYS_MAX, separated by commas, of user, team (the label of that name, or else
  * whose share a job used), pool, type (of the machine, or the hardware of a reserved node), market,
  * kind, day, week (its Monday), month, label:NAME and project, which is short for label:project;
  * else ERR_INVALID. from and to are extended to whole UTC days; a `to` at midnight excludes the day
- * that begins then. user, team and pool restrict the sums; NULL = all. */
+ * that begins then. Idle time of owned machines, which belongs to nobody, has the first of the keys
+ * user, team and label as COST_IDLE_OWNED. user, team and pool restrict the sums; NULL = all. */
 struct cost_query {
     const char *by, *user, *team, *pool;
     struct wall from, to;
 };
 
 /* The sums. jobs and succeeded count the jobs that ended in the period; by pool, type, market and
- * kind, or for one pool, they are unknown: 0. */
+ * kind they are unknown: all are counted in lines where that key is "". For one pool they are
+ * unknown in any case: 0. */
 struct cost_sum {
     int64_t jobs, succeeded;
     int64_t uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;
@@ -39,6 +42,7 @@ int db_read_cost_sums(
  * 1000, else ERR_INVALID. */
 struct costly_job {
     int64_t id;
+    struct job_ref ref;
     const char *name, *user, *team, *end; /* borrowed for the call */
     int64_t uusd, on_demand_uusd, lost_ms, reclaims;
     struct wall ended_at;

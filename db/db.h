@@ -19,6 +19,7 @@
 #include "db/telemetry.h"
 #include "scheduler/core/ledger/restart.h"
 #include "scheduler/core/model/model.h"
+#include "scheduler/core/model/text.h"
 #include <stdatomic.h>
 
 #define DB_SCHEMA_VERSION 1 /* schema.c */
@@ -178,6 +179,8 @@ void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel);
 
 /* ERR_NOT_FOUND */
 int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e);
+/* The number of a job as users name it; of a job that is not stored, or after a failure, its id. */
+int db_read_job_ref(struct db_reader *r, int64_t id, struct job_ref *ret_ref, struct err *e);
 /* Script and the other texts of a job; the caller frees with spec_change's members (changes.specs
  * rules). */
 int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec, struct err *e);
@@ -356,7 +359,9 @@ int db_read_ckpt_gc(struct db_reader *r, int64_t job, struct ckpt_gc_row *ret_ro
  * one user or all (NULL), from one wall time to before another (WALL_NONE = open), ordered by key.
  * A ledger row counts in each period in proportion to its time: the sums of periods add up exactly,
  * and are final when everything that ran in them has ended. The key "" is boot and idle time, which
- * belongs to no job and no user. */
+ * belongs to no job and no user; by job and user idle time of owned machines has the key
+ * COST_IDLE_OWNED instead (cost_sums.h). jobs counts those that ended in the period, by day on that
+ * day; by pool and kind it is 0. */
 struct cost_line {
     char key[CORE_NAME_MAX];
     int64_t jobs, uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;
@@ -364,6 +369,9 @@ struct cost_line {
 typedef int (*db_cost_fn)(void *ctx, const struct cost_line *line);
 int db_read_cost(struct db_reader *r, const char *by, const char *user, struct wall from,
     struct wall to, db_cost_fn fn, void *ctx, struct err *e);
+/* Jobs that ended in the period, of one user or all (NULL); of an array only its tasks count. */
+int db_count_ended_jobs(struct db_reader *r, const char *user, struct wall from, struct wall to,
+    int64_t *ret_n, struct err *e);
 
 /* The capacity of the nodes and its use: time multiplied by cpus, or by GPUs. */
 struct use_sum {

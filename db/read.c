@@ -28,6 +28,21 @@ int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct
     return rc;
 }
 
+int db_read_job_ref(struct db_reader *r, int64_t id, struct job_ref *ret_ref, struct err *e)
+{
+    struct job_row row = {.id = id};
+    struct query q;
+
+    query_init_text(&q, r->statements, "SELECT array_id, array_index FROM jobs WHERE id = ?1", e);
+    query_i64(&q, 1, id);
+    while (query_step(&q)) {
+        row.array = sqlite3_column_int64(q.stmt, 0);
+        row.array_index = sqlite3_column_int(q.stmt, 1);
+    }
+    *ret_ref = job_ref(&row);
+    return query_finish(&q);
+}
+
 int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec, struct err *e)
 {
     struct spec_change row = {0};

@@ -160,6 +160,28 @@ int32_t ranges_last(const struct ranges *s)
     return s->v[s->n - 1].last;
 }
 
+int32_t ranges_next(const struct ranges *s, int *k, int32_t after)
+{
+    const struct range *r = &s->v[*k];
+    if (after >= 0 && after + r->step <= r->last)
+        return after + r->step;
+    if (after >= 0)
+        ++*k;
+    return *k < s->n ? s->v[*k].first : -1;
+}
+
+int32_t ranges_first_outside(const struct ranges *s, const struct ranges *of)
+{
+    struct bits b;
+    int k = 0;
+    ranges_bits(of, &b);
+    int32_t n = ranges_next(s, &k, -1);
+    while (n >= 0 && bits_has(&b, n))
+        n = ranges_next(s, &k, n);
+    bits_deinit(&b);
+    return n;
+}
+
 static void put(struct range *r, int32_t first, int32_t last, int32_t step)
 {
     *r = (struct range){first, last, first == last ? 1 : step};

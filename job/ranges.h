@@ -34,6 +34,10 @@ int64_t ranges_count(const struct ranges *s);
 bool ranges_has(const struct ranges *s, int32_t n);
 int32_t ranges_first(const struct ranges *s); /* s must not be empty */
 int32_t ranges_last(const struct ranges *s);  /* s must not be empty */
+int32_t ranges_first_outside(const struct ranges *s, const struct ranges *of); /* -1: none */
+/* The number that follows `after` in s, the first one after -1; -1 after the last. *k, 0 at first,
+ * is where it is. */
+int32_t ranges_next(const struct ranges *s, int *k, int32_t after);
 /* Removes n, which must be in it. False, with nothing changed, if the rest would take more than
  * `most` ranges (at most RANGES_MAX). */
 bool ranges_take(struct ranges *s, int32_t n, int most);

@@ -266,15 +266,20 @@ static void end_for_store(struct task *t)
 {
     static const char *const cures[] = {
         [STORE_IS_MISSING] = "mount it on this node, or restore it",
-        [STORE_IS_ANOTHER] = "fix it, then belay release %lld; or submit the job again",
+        [STORE_IS_ANOTHER] = "fix it, then belay release %s; or submit the job again",
         [STORE_HAS_LOST_IT] =
-            "restore it, then belay release %lld (with --from-scratch: begin again)",
-        [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
-        [STORE_IS_REFUSED] = "fix that, then belay release %lld (--from-scratch: begin again)",
+            "restore it, then belay release %s (with --from-scratch: begin again)",
+        [STORE_IS_DAMAGED] = "belay release --from-scratch %s begins again",
+        [STORE_IS_REFUSED] = "fix that, then belay release %s (--from-scratch: begin again)",
     };
-    char cure[96], text[256];
+    const struct wire_desired_attempt *s = t->spec;
+    char cure[96], text[256], job[36];
     const bool is_here = t->work.store_fault == STORE_IS_MISSING;
-    snprintf(cure, sizeof(cure), cures[t->work.store_fault], (long long)t->job);
+    if (s->array > 0)
+        snprintf(job, sizeof(job), "%lld_%lld", (long long)s->array, (long long)s->array_index);
+    else
+        snprintf(job, sizeof(job), "%lld", (long long)t->job);
+    snprintf(cure, sizeof(cure), cures[t->work.store_fault], job);
     str_shorten(text, sizeof(text) - strlen(cure) - 2, t->work.e.text);
     size_t n = strlen(text);
     snprintf(text + n, sizeof(text) - n, ": %s", cure);

@@ -37,7 +37,7 @@ static void print_table(const json_t *items)
         table_row(t);
         table_cell(t, "%s", cli_text(v, "code"));
         if (json_is_integer(json_object_get(v, "job")))
-            table_cell(t, "%lld", (long long)cli_int(v, "job", 0));
+            table_cell(t, "%s", cli_text(v, "ref"));
         else
             table_cell(t, "-");
         table_cell(
@@ -58,7 +58,7 @@ static void print_words(const json_t *items)
     json_array_foreach(items, i, v)
     {
         if (json_is_integer(json_object_get(v, "job")))
-            printf("\njob %lld: %s\n", (long long)cli_int(v, "job", 0), cli_text(v, "text"));
+            printf("\njob %s: %s\n", cli_text(v, "ref"), cli_text(v, "text"));
         else
             printf("\nnode %s: %s\n", cli_text(v, "name"), cli_text(v, "text"));
         printf("  > %s\n", cli_text(v, "remedy"));
@@ -221,7 +221,7 @@ static void print_forgotten(const json_t *reply)
 {
     const json_t *items = json_object_get(reply, "items");
     static const struct list_column columns[] = {{"WHAT", "code", COLUMN_TEXT},
-        {"JOB", "job", COLUMN_INT}, {"NODE", "node", COLUMN_INT}, {"NAME", "name", COLUMN_TEXT},
+        {"JOB", "ref", COLUMN_TEXT}, {"NODE", "node", COLUMN_INT}, {"NAME", "name", COLUMN_TEXT},
         {"OWNER", "user", COLUMN_TEXT}, {"UNTOUCHED", "since", COLUMN_AGO},
         {"BYTES", "bytes", COLUMN_INT}, {"USD/DAY", "uusd_per_day", COLUMN_USD},
         {NULL, NULL, COLUMN_TEXT}};
@@ -274,8 +274,7 @@ int advise_reclaim(const char *text, bool json)
     if (v && json)
         cli_print_json(v);
     else if (v)
-        printf("job %lld is being saved, and held until belay release %lld\n", (long long)id,
-            (long long)id);
+        printf("job %s is being saved, and held until belay release %s\n", text, text);
     rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;

@@ -56,21 +56,20 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
     if (rc == 0 &&
         (!str_eq(cli_text(ended, "end"), "succeeded") || cli_int(ended, "attempts", 0) != 1))
         rc = err_set(e, ERR_INVALID,
-            "job %lld (%s, %lld attempts) has not succeeded in a single attempt: --against takes "
+            "job %s (%s, %lld attempts) has not succeeded in a single attempt: --against takes "
             "an uninterrupted run of the same script: submit the script again, for example with "
             "--market on-demand, and wait for its end",
-            (long long)w->against, cli_text(ended, "state"),
-            (long long)cli_int(ended, "attempts", 0));
+            w->against_name, cli_text(ended, "state"), (long long)cli_int(ended, "attempts", 0));
     else if (rc == 0 && (!json_is_object(json_object_get(drilled, "spec")) ||
                             !json_is_object(json_object_get(other, "spec"))))
         rc = err_set(e, ERR_DENIED,
-            "jobs %lld and %lld are not both yours: only their user can compare them",
-            (long long)job, (long long)w->against);
+            "jobs %s and %s are not both yours: only their user can compare them", w->job_name,
+            w->against_name);
     else if (rc == 0 && !is_same_work(drilled, other))
         rc = err_set(e, ERR_INVALID,
-            "jobs %lld and %lld differ in script, arguments or checkpoint method: their results "
+            "jobs %s and %s differ in script, arguments or checkpoint method: their results "
             "cannot be compared",
-            (long long)job, (long long)w->against);
+            w->job_name, w->against_name);
     json_decref(drilled);
     json_decref(other);
     return rc;
@@ -137,15 +136,16 @@ static int report(
     return rc;
 }
 
-static int fetch(int64_t job, const char *dir, int64_t *ret_progress, struct err *e)
+static int fetch(
+    int64_t job, const char *name, const char *dir, int64_t *ret_progress, struct err *e)
 {
     int rc = checkpoints_get_newest(job, dir, ret_progress, e);
     if (rc == ERR_NOT_FOUND)
         return err_set(e, rc,
-            "job %lld has left no checkpoint to compare: the program has to commit its result as "
+            "job %s has left no checkpoint to compare: the program has to commit its result as "
             "the last thing it does, and "
             "--checkpoints-after (last, all) has to keep it",
-            (long long)job);
+            name);
     return rc;
 }
 
@@ -155,15 +155,15 @@ static int compare_in(struct client *c, const struct compare *w, int64_t job, in
     int64_t steps[2] = {-1, -1};
     int code = 0;
     char *undisturbed = mem_printf("%s/undisturbed", dir), *resumed = mem_printf("%s/resumed", dir);
-    int rc = fetch(w->against, undisturbed, &steps[0], e);
+    int rc = fetch(w->against, w->against_name, undisturbed, &steps[0], e);
     if (rc == 0)
-        rc = fetch(job, resumed, &steps[1], e);
+        rc = fetch(job, w->job_name, resumed, &steps[1], e);
     if (rc == 0 && steps[0] != steps[1])
         rc = err_set(e, ERR_CONFLICT,
-            "the last checkpoint of job %lld is of step %lld and that of job %lld of step %lld: "
+            "the last checkpoint of job %s is of step %lld and that of job %s of step %lld: "
             "the program has to commit its "
             "result as the last thing it does",
-            (long long)w->against, (long long)steps[0], (long long)job, (long long)steps[1]);
+            w->against_name, (long long)steps[0], w->job_name, (long long)steps[1]);
     if (rc == 0)
         rc = run_command(w, undisturbed, resumed, &code, e);
     if (rc == 0)

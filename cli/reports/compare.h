@@ -15,7 +15,9 @@ struct compare {
     /* run by sh with two directories, the undisturbed result and the resumed one; NULL for no
      * comparison */
     char *command;
-    int64_t against;  /* the undisturbed job */
+    int64_t against; /* the undisturbed job */
+    /* both jobs as the user named them */
+    char job_name[CLI_JOB_MAX], against_name[CLI_JOB_MAX];
     int64_t limit_ms; /* time limit of the command, after which its process group is killed */
 };
 

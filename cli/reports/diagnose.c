@@ -73,9 +73,8 @@ static void print_seen(const json_t *v)
     const json_t *ranks = json_object_get(v, "ranks"), *gpus = json_object_get(v, "gpus");
     int64_t ms = sum_of(ranks, "ms"), known = sum_of(gpus, "known_ms");
     char mem[32];
-    printf("job %lld, attempt %lld, measured for %s: %.1f cpus in use",
-        (long long)cli_int(v, "job", 0), (long long)cli_int(v, "attempt", 0),
-        cli_duration(most_of(ranks, "ms"), mem, sizeof(mem)),
+    printf("job %s, attempt %lld, measured for %s: %.1f cpus in use", cli_text(v, "ref"),
+        (long long)cli_int(v, "attempt", 0), cli_duration(most_of(ranks, "ms"), mem, sizeof(mem)),
         ms > 0 ? (double)sum_of(ranks, "cpu_ms") / (double)ms * (double)json_array_size(ranks) : 0);
     if (known > 0)
         printf(", %zu GPUs %lld %% busy", json_array_size(gpus),
@@ -90,9 +89,9 @@ static void print_result(const json_t *v)
     size_t i;
     json_t *f;
     if (json_array_size(ranks) == 0) {
-        printf("job %lld: its node reported nothing about it in that time. Nodes report once a "
+        printf("job %s: its node reported nothing about it in that time. Nodes report once a "
                "minute.\n",
-            (long long)cli_int(v, "job", 0));
+            cli_text(v, "ref"));
         return;
     }
     print_seen(v);

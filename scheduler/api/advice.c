@@ -83,9 +83,9 @@ static void add_item(struct advice_query *x, const struct job *job, const struct
 {
     const struct job_row *r = &job->row;
     json_array_append_new(x->items,
-        json_pack("{s:s,s:I,s:n,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:b}", "code",
-            advice_code_names[a->code], "job", (json_int_t)r->id, "node", "name",
-            json_text(r->spec.name), "user", json_text(r->user), "pool",
+        json_pack("{s:s,s:I,s:s,s:n,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:b}", "code",
+            advice_code_names[a->code], "job", (json_int_t)r->id, "ref", job_ref(r).s, "node",
+            "name", json_text(r->spec.name), "user", json_text(r->user), "pool",
             json_text(job_attempt(job)->node->row.pool), "text", json_text(a->text), "remedy",
             json_text(a->remedy), "cost_uusd", (json_int_t)cost_uusd, "uusd_per_hour",
             (json_int_t)uusd_h, "waste_uusd_per_hour", (json_int_t)a->waste_uusd_h, "can_reclaim",
@@ -191,10 +191,10 @@ static void advise_on_node(struct advice_query *x, const struct node *n)
     time_format_duration(ms / 1000 * 1000, idle, sizeof(idle));
     snprintf(text, sizeof(text), "no job has been on it for %s", idle);
     json_array_append_new(x->items,
-        json_pack("{s:s,s:n,s:I,s:o,s:n,s:o,s:o,s:s,s:n,s:I,s:I,s:b}", "code",
-            advice_code_names[ADVICE_IDLE_NODE], "job", "node", (json_int_t)n->row.id, "name",
-            json_text(n->row.name), "user", "pool", json_text(n->row.pool), "text", json_text(text),
-            "remedy",
+        json_pack("{s:s,s:n,s:n,s:I,s:o,s:n,s:o,s:o,s:s,s:n,s:I,s:I,s:b}", "code",
+            advice_code_names[ADVICE_IDLE_NODE], "job", "ref", "node", (json_int_t)n->row.id,
+            "name", json_text(n->row.name), "user", "pool", json_text(n->row.pool), "text",
+            json_text(text), "remedy",
             n->instance
                 ? "return it: with a shorter idle_timeout of its pool, or belay nodes drain NODE"
                 : "return it, or let others use it: belay nodes drain NODE keeps jobs away",
@@ -295,13 +295,13 @@ static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct e
     STR_COPY(hold.hold.by, c->by);
     STR_COPY(requeue.requeue.by, c->by);
     if (!job || job->row.state != JOB_RUNNING)
-        return err_set(e, ERR_CONFLICT, "job %lld does not run: there is nothing to reclaim",
-            (long long)c->job);
+        return err_set(e, ERR_CONFLICT, "job %s does not run: there is nothing to reclaim",
+            job_ref_of(tick_model(t), c->job).s);
     if (job->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %lld has no checkpoints: its work would be lost. Ask its owner, or use belay "
+            "job %s has no checkpoints: its work would be lost. Ask its owner, or use belay "
             "requeue or belay cancel",
-            (long long)c->job);
+            job_ref(&job->row).s);
     int rc = tick_apply(t, &requeue, ret_id, e);
     return rc ? rc : tick_apply(t, &hold, ret_id, e);
 }

@@ -19,6 +19,7 @@
 #include "scheduler/token_uses.h"
 #include "scheduler/api/turns.h"
 #include "scheduler/core/forecast/explain.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/volumes.h"
 
 #define READ_POOL_WAIT_MS 60000
@@ -198,7 +199,10 @@ bool api_find_live_job(
 
 /* api/json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
-json_t *api_json_drill(const struct drill_row *d);
+/* The number of a job as users name it: "42_7" for a task of an array. Null for CORE_ID_NONE. */
+json_t *api_json_ref(struct db_reader *r, int64_t job);
+/* The reader is for the names of jobs. */
+json_t *api_json_drill(struct db_reader *r, const struct drill_row *d);
 json_t *api_json_array(const struct array_row *a);
 json_t *api_json_dependency(const struct dependency_row *d);
 /* live is NULL if it was removed or is not committed yet */
@@ -210,7 +214,7 @@ json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
 json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_restart(const struct restart_moments *m);
 /* is_hidden: the viewer may not read its job: only kind, time and numbers of objects are shown */
-json_t *api_json_event(const struct history_row *h, bool is_hidden);
+json_t *api_json_event(struct db_reader *r, const struct history_row *h, bool is_hidden);
 json_t *api_json_checkpoint(const struct checkpoint_row *c);
 json_t *api_json_ledger(const struct ledger_row *l);
 /* live is NULL if it is gone */

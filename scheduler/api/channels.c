@@ -347,8 +347,8 @@ static int check_limits(const struct api *a, const struct channel *new, struct e
     if (new->of_job)
         return 0;
     if (n.of_job >= OF_JOB_MAX)
-        return err_set(e, ERR_CONFLICT, "job %lld has %d sessions already: end one of them",
-            (long long)new->job, OF_JOB_MAX);
+        return err_set(e, ERR_CONFLICT, "job %s has %d sessions already: end one of them",
+            job_ref_of(tick_model(a->o.tick), new->job).s, OF_JOB_MAX);
     if (n.of_user >= OF_USER_MAX)
         return err_set(
             e, ERR_CONFLICT, "%s has %d sessions already: end one of them", new->user, OF_USER_MAX);
@@ -372,8 +372,8 @@ static int find_rank(struct channel *ch, const struct job *job, struct err *e)
             ch->node = a->row.node;
             return 0;
         }
-    return err_set(
-        e, ERR_CONFLICT, "rank %d of job %lld does not run", (int)ch->rank, (long long)ch->job);
+    return err_set(e, ERR_CONFLICT, "rank %d of job %s does not run", (int)ch->rank,
+        job_ref(job ? &job->row : &(struct job_row){.id = ch->job}).s);
 }
 
 static int apply_beginning(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)

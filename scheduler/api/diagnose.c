@@ -109,9 +109,9 @@ static json_t *reply_json(
         json_array_append_new(list, finding_json(&found[i]));
     for (size_t i = 0; i < l->n_gpus; i++)
         json_array_append_new(gpu_list, gpu_json(&l->gpus[i]));
-    json_t *o = json_pack("{s:I,s:I,s:o,s:b,s:o,s:o,s:o}", "job", (json_int_t)row->id, "attempt",
-        (json_int_t)l->attempt, "from", api_json_time(from), "enough", (int)enough, "findings",
-        list, "ranks", ranks_json(l), "gpus", gpu_list);
+    json_t *o = json_pack("{s:I,s:s,s:I,s:o,s:b,s:o,s:o,s:o}", "job", (json_int_t)row->id, "ref",
+        job_ref(row).s, "attempt", (json_int_t)l->attempt, "from", api_json_time(from), "enough",
+        (int)enough, "findings", list, "ranks", ranks_json(l), "gpus", gpu_list);
     json_object_set_new(o, "least_ms", json_integer(limits->least_ms));
     return o;
 }

@@ -57,17 +57,17 @@ static bool read_compared(struct request *q, int64_t *ret_number, struct event *
 static int check_compared(struct request *q, const struct job_row *row, int64_t with, struct err *e)
 {
     struct job_row other;
-    int rc = row->end != END_SUCCEEDED
-                 ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result",
-                       (long long)q->id)
-                 : db_read_job(q->api->o.reader, with, &other, e);
+    int rc =
+        row->end != END_SUCCEEDED
+            ? err_set(e, ERR_CONFLICT, "job %s has not succeeded: it has no result", job_ref(row).s)
+            : db_read_job(q->api->o.reader, with, &other, e);
     if (rc == 0 && (other.end != END_SUCCEEDED || other.attempts != 1))
         rc = err_set(e, ERR_CONFLICT,
-            "job %lld has not succeeded in a single attempt: it is not an undisturbed run",
-            (long long)with);
+            "job %s has not succeeded in a single attempt: it is not an undisturbed run",
+            job_ref(&other).s);
     else if (rc == 0 && !str_eq(other.script_key, row->script_key))
-        rc = err_set(e, ERR_CONFLICT, "job %lld is of another user, method or script than job %lld",
-            (long long)with, (long long)q->id);
+        rc = err_set(e, ERR_CONFLICT, "job %s is of another user, method or script than job %s",
+            job_ref(&other).s, job_ref(row).s);
     return rc;
 }
 
@@ -85,7 +85,7 @@ void api_jobs_compared(struct request *q)
         rc = db_read_job_drills(q->api->o.reader, q->id, find_drill, &f, &e);
     if (rc == 0 && f.row.number == 0)
         rc = err_set(
-            &e, ERR_NOT_FOUND, "job %lld has no drill %lld", (long long)q->id, (long long)f.number);
+            &e, ERR_NOT_FOUND, "job %s has no drill %lld", job_ref(&row).s, (long long)f.number);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;
@@ -109,7 +109,7 @@ static int add_drill(void *ctx, const struct drill_row *d)
     const struct access_object object =
         rc == 0 ? api_object_of_job(&row) : (struct access_object){.user = d->user};
     if (access_may(&l->q->caller, RIGHT_READ_JOB, &object))
-        json_array_append_new(l->list, api_json_drill(d));
+        json_array_append_new(l->list, api_json_drill(l->q->api->o.reader, d));
     return 0;
 }
 

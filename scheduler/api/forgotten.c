@@ -45,12 +45,13 @@ static void add(struct forgotten_query *x, const char *code, int64_t job, int64_
     const char *name, const char *user, struct wall since, int64_t bytes, int64_t uusd_day,
     const char *remedy, json_t *volume)
 {
-    json_array_append_new(x->items,
-        json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:s,s:o}", "code", code, "job",
-            api_json_opt(job, CORE_ID_NONE), "node", api_json_opt(node, CORE_ID_NONE), "name",
-            json_text(name), "user", user ? json_text(user) : json_null(), "since",
-            api_json_time(since), "bytes", (json_int_t)bytes, "uusd_per_day", (json_int_t)uusd_day,
-            "remedy", remedy, "volume", volume ? volume : json_null()));
+    json_array_append_new(
+        x->items, json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:s,s:o}", "code", code, "job",
+                      api_json_opt(job, CORE_ID_NONE), "ref", api_json_ref(x->r, job), "node",
+                      api_json_opt(node, CORE_ID_NONE), "name", json_text(name), "user",
+                      user ? json_text(user) : json_null(), "since", api_json_time(since), "bytes",
+                      (json_int_t)bytes, "uusd_per_day", (json_int_t)uusd_day, "remedy", remedy,
+                      "volume", volume ? volume : json_null()));
 }
 
 static bool count_item(struct forgotten_query *x)

@@ -291,14 +291,11 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
 static json_t *ref_json(const struct job_row *row, const struct array_row *a)
 {
     char text[RANGES_TEXT_MAX + 64], limit[16] = "";
-    if (a && a->at_once > 0)
+    if (!a || !a->left[0])
+        return json_string(job_ref(row).s);
+    if (a->at_once > 0)
         snprintf(limit, sizeof(limit), "%%%d", (int)a->at_once);
-    if (a && a->left[0])
-        snprintf(text, sizeof(text), "%lld_[%s%s]", (long long)row->id, a->left, limit);
-    else if (row->array != CORE_ID_NONE)
-        snprintf(text, sizeof(text), "%lld_%d", (long long)row->array, (int)row->array_index);
-    else
-        snprintf(text, sizeof(text), "%lld", (long long)row->id);
+    snprintf(text, sizeof(text), "%lld_[%s%s]", (long long)row->id, a->left, limit);
     return json_text(text);
 }
 
@@ -377,10 +374,11 @@ static json_t *expects_json(const struct api *api, int64_t id)
         known ? json_integer(o.uusd) : json_null());
 }
 
-/* What the callbacks of a job's attempts collect. */
+/* What the callbacks of a job's attempts and drills collect. */
 struct shown {
     json_t *list;
     size_t next; /* add_restart: where the next attempt is looked for */
+    struct db_reader *reader;
 };
 
 static int add_attempt(void *ctx, const struct attempt_row *a)
@@ -478,7 +476,8 @@ static json_t *spec_json(const struct api *api, const struct job_row *row,
 
 static int add_job_drill(void *ctx, const struct drill_row *d)
 {
-    json_array_append_new(ctx, api_json_drill(d));
+    const struct shown *s = ctx;
+    json_array_append_new(s->list, api_json_drill(s->reader, d));
     return 0;
 }
 
@@ -490,7 +489,7 @@ static int add_certificate(struct db_reader *r, const struct job_row *row, json_
     if (rc != 0 && rc != ERR_NOT_FOUND)
         return rc;
     bool is_certified = rc == 0 && d.state == DRILL_PASSED;
-    json_object_set_new(o, "certificate", is_certified ? api_json_drill(&d) : json_null());
+    json_object_set_new(o, "certificate", is_certified ? api_json_drill(r, &d) : json_null());
     return 0;
 }
 
@@ -502,7 +501,7 @@ static int add_failed_save(struct db_reader *r, const struct job_row *row, json_
     int rc = runs ? db_read_failed_save(r, row->id, row->attempts, &h, e) : ERR_NOT_FOUND;
     if (rc != 0 && rc != ERR_NOT_FOUND)
         return rc;
-    json_object_set_new(o, "failed_save", rc == 0 ? api_json_event(&h, false) : json_null());
+    json_object_set_new(o, "failed_save", rc == 0 ? api_json_event(r, &h, false) : json_null());
     return 0;
 }
 
@@ -524,13 +523,13 @@ void api_jobs_show(struct request *q)
     if (rc == 0)
         rc = db_read_attempts(r, q->id, add_attempt, attempts, &e);
     if (rc == 0)
-        rc = db_read_restarts(r, q->id, add_restart, &(struct shown){attempts, 0}, &e);
+        rc = db_read_restarts(r, q->id, add_restart, &(struct shown){attempts, 0, r}, &e);
     if (rc == 0)
         rc = db_read_checkpoints(r, q->id, add_checkpoint, checkpoints, &e);
     if (rc == 0)
         rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
     if (rc == 0)
-        rc = db_read_job_drills(r, q->id, add_job_drill, drills, &e);
+        rc = db_read_job_drills(r, q->id, add_job_drill, &(struct shown){drills, 0, r}, &e);
     if (rc == 0)
         rc = db_read_dependencies(r, q->id, add_dependency, depends, &e);
     if (rc == 0)
@@ -577,14 +576,14 @@ struct access_object api_object_of_job(const struct job_row *row)
 
 bool api_find_job(struct request *q, enum right right, struct job_row *ret_row)
 {
-    char what[32];
+    char what[48];
     struct err e;
     if (db_read_job(q->api->o.reader, q->id, ret_row, &e) != 0) {
         http_reply_err(q->x, &e);
         return false;
     }
     const struct access_object object = api_object_of_job(ret_row);
-    snprintf(what, sizeof(what), "job %lld", (long long)q->id);
+    snprintf(what, sizeof(what), "job %s", job_ref(ret_row).s);
     return api_may(q, right, &object, what);
 }
 
@@ -594,8 +593,8 @@ bool api_find_live_job(
     if (!api_find_job(q, right, ret_row))
         return false;
     if (ret_row->state == JOB_ENDED) {
-        api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
-            (long long)q->id, end_kind_names[ret_row->end], what);
+        api_reply_failure(q->x, ERR_CONFLICT, "job %s has ended (%s): there is nothing to %s",
+            job_ref(ret_row).s, end_kind_names[ret_row->end], what);
         return false;
     }
     return true;

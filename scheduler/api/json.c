@@ -4,6 +4,7 @@
  */
 #include "scheduler/api/api_private.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "job/spec_json.h"
 #include "scheduler/api/json_constraints.h"
@@ -264,10 +265,22 @@ json_t *api_json_cron_run(const struct cron_run_row *r)
     return o;
 }
 
-json_t *api_json_drill(const struct drill_row *d)
+json_t *api_json_ref(struct db_reader *r, int64_t job)
+{
+    struct job_ref ref;
+    struct err e;
+    if (job == CORE_ID_NONE)
+        return json_null();
+    if (db_read_job_ref(r, job, &ref, &e) != 0)
+        log_error("the name of a job cannot be read", log_i("job", job), log_err(&e));
+    return json_string(ref.s);
+}
+
+json_t *api_json_drill(struct db_reader *r, const struct drill_row *d)
 {
     json_t *o = json_object();
     set_i(o, "job", d->job);
+    set(o, "ref", api_json_ref(r, d->job));
     set_i(o, "number", d->number);
     set(o, "state", json_string(sm_name(&drill_sm, d->state)));
     set(o, "text", opt_text(d->text));
@@ -297,6 +310,7 @@ json_t *api_json_drill(const struct drill_row *d)
     set(o, "progress", api_json_opt(d->progress, PROGRESS_NONE));
     set(o, "resume_ms", api_json_opt(d->resume_ms, 0));
     set(o, "compared_with", api_json_opt(d->compared_with, 0));
+    set(o, "compared_with_ref", api_json_ref(r, d->compared_with));
     return o;
 }
 
@@ -362,11 +376,12 @@ json_t *api_json_attempt(const struct attempt_row *a)
     return o;
 }
 
-json_t *api_json_event(const struct history_row *h, bool is_hidden)
+json_t *api_json_event(struct db_reader *r, const struct history_row *h, bool is_hidden)
 {
     json_t *o = json_object();
     set_i(o, "id", h->id);
     set(o, "job", api_json_opt(h->job, CORE_ID_NONE));
+    set(o, "ref", api_json_ref(r, h->job));
     set(o, "attempt", api_json_opt(h->attempt, 0));
     set(o, "node", api_json_opt(h->node, CORE_ID_NONE));
     set(o, "instance", api_json_opt(h->instance, CORE_ID_NONE));

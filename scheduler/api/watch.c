@@ -54,7 +54,7 @@ static bool is_hidden(const struct event_page *f, const struct history_row *h)
 static int add_event(void *ctx, const struct history_row *h)
 {
     struct event_page *f = ctx;
-    json_array_append_new(f->events, api_json_event(h, is_hidden(f, h)));
+    json_array_append_new(f->events, api_json_event(f->api->o.reader, h, is_hidden(f, h)));
     f->last = h->id;
     return 0;
 }
@@ -103,8 +103,8 @@ static bool answer_logs(
     char number[24];
     int rc = db_read_job(a->o.reader, of->job, &row, &e);
     if (rc == 0 && of->part.rank >= row.spec.nodes)
-        rc = err_set(&e, ERR_NOT_FOUND, "job %lld has %d node%s: ranks count from 0",
-            (long long)of->job, (int)row.spec.nodes, row.spec.nodes == 1 ? "" : "s");
+        rc = err_set(&e, ERR_NOT_FOUND, "job %s has %d node%s: ranks count from 0", job_ref(&row).s,
+            (int)row.spec.nodes, row.spec.nodes == 1 ? "" : "s");
     if (rc == 0)
         rc = logs_read(
             a->o.logs, a->o.reader, &of->part, (size_t)of->max, &out, &next, &complete, &e);

@@ -50,8 +50,7 @@ static size_t explain_ended(
     if (row->attempts == 0)
         return 1;
     STR_COPY(reasons[1].code, "output");
-    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld",
-        (long long)row->id);
+    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %s", job_ref(row).s);
     return 2;
 }
 
@@ -83,7 +82,7 @@ static int keep_store_text(void *ctx, const struct attempt_row *r)
 static void explain_store(
     const struct api *a, const struct job_row *row, struct reason *reasons, size_t *n)
 {
-    char text[CORE_TEXT_MAX], cure[64], why[170];
+    char text[CORE_TEXT_MAX], cure[80], why[170];
     struct reason *held = find_reason(reasons, *n, "store");
     if (!held && !find_reason(reasons, *n, "store-away"))
         return;
@@ -104,7 +103,7 @@ static void explain_store(
         return;
     }
     STR_SHORTEN(why, text);
-    snprintf(cure, sizeof(cure), "; when that is fixed: belay release %lld", (long long)row->id);
+    snprintf(cure, sizeof(cure), "; when that is fixed: belay release %s", job_ref(row).s);
     snprintf(held->text, sizeof(held->text), "it is held: %s%s", why, cure);
 }
 
@@ -129,8 +128,8 @@ static void explain_no_space(
     if (held)
         snprintf(held->text, sizeof(held->text),
             "it is held: no node could start it: %s; fix that or ask for less, then belay release "
-            "%lld",
-            why, (long long)row->id);
+            "%s",
+            why, job_ref(row).s);
     else
         snprintf(away->text, sizeof(away->text),
             "for up to 10 minutes it waits for another node than that of attempt %lld, which could "
@@ -201,9 +200,10 @@ static json_t *ahead_json(const struct api *a, const struct model *model, const 
     json_t *first = json_array();
     for (size_t i = 0; i < h.n_first; i++) {
         const struct ahead_job *j = &h.first[i];
-        json_array_append_new(first, json_pack("{s:I,s:o,s:o,s:o}", "id", (json_int_t)j->job,
-                                         "name", name_for(&w->viewer, model, j->job, j->name),
-                                         "user", json_text(j->user), "why", json_text(j->why)));
+        json_array_append_new(first,
+            json_pack("{s:I,s:s,s:o,s:o,s:o}", "id", (json_int_t)j->job, "ref",
+                job_ref_of(model, j->job).s, "name", name_for(&w->viewer, model, j->job, j->name),
+                "user", json_text(j->user), "why", json_text(j->why)));
     }
     return json_pack("{s:I,s:b,s:o}", "count", (json_int_t)h.n, "exact", h.exact, "first", first);
 }

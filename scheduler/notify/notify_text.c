@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "scheduler/core/model/text.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -129,6 +130,7 @@ void notify_body(const struct notify_facts *f, struct buf *out)
         json_pack("{s:s,s:s,s:s,s:I,s:I}", "id", buf_str(&id), "event", notify_event_names[r->kind],
             "cluster", f->cluster, "job", (json_int_t)r->job, "attempt", (json_int_t)r->attempt);
     set_time(o, "at", r->at);
+    json_object_set_new(o, "ref", json_string(job_ref(f->job).s));
     json_object_set_new(o, "name", json_text(f->job->spec.name));
     json_object_set_new(o, "user", json_text(f->job->user));
     json_object_set_new(
@@ -165,11 +167,8 @@ static void describe_job(const struct notify_facts *f, struct buf *out)
         [NOTIFY_INVALID_DEPEND] = "was given up: its dependencies can never come true",
         [NOTIFY_IDLE_GPUS] = "does not use its GPUs"};
     const struct outbox_row *r = f->row;
-    if (f->job->array != CORE_ID_NONE)
-        buf_printf(out, "job %" PRId64 "_%d", f->job->array, (int)f->job->array_index);
-    else
-        buf_printf(out, "job %" PRId64, r->job);
-    buf_printf(out, " \"%s\" of %s %s", f->job->spec.name, f->job->user, words[r->kind]);
+    buf_printf(out, "job %s \"%s\" of %s %s", job_ref(f->job).s, f->job->spec.name, f->job->user,
+        words[r->kind]);
     if (r->kind == NOTIFY_FAIL || r->kind == NOTIFY_END || r->kind == NOTIFY_REQUEUE)
         buf_printf(out, " (%s)",
             r->kind == NOTIFY_REQUEUE ? "its last attempt ended before its time"
@@ -227,7 +226,7 @@ void notify_more(const struct notify_facts *f, struct buf *out)
     if (f->cron)
         buf_printf(out, "%s. belay cron history %" PRId64 " has more.", r->text, r->cron);
     else if (f->job)
-        buf_printf(out, "belay show %" PRId64 " has more.", r->job);
+        buf_printf(out, "belay show %s has more.", job_ref(f->job).s);
     else if (r->kind == NOTIFY_BOOTS)
         buf_printf(out, "belay pools show %s has more.", r->pool);
     else if (r->kind == NOTIFY_NODE_DRAINED)
@@ -238,8 +237,10 @@ void notify_more(const struct notify_facts *f, struct buf *out)
 }
 
 /* Since when, what it costs, what will happen and how to prevent it. */
-static void describe_idle_gpus(const struct outbox_row *r, const char *eol, struct buf *out)
+static void describe_idle_gpus(const struct notify_facts *f, const char *eol, struct buf *out)
 {
+    const struct outbox_row *r = f->row;
+    const struct job_ref job = job_ref(f->job);
     char since[TIME_ISO_MAX], parks[TIME_ISO_MAX];
     time_format_iso(r->idle_since, since);
     buf_printf(out,
@@ -247,14 +248,14 @@ static void describe_idle_gpus(const struct outbox_row *r, const char *eol, stru
         "$%.2f an hour.%s",
         eol, since, (int)r->pct, (double)r->spent_uusd / 1e6, eol);
     if (!wall_is_set(r->parks_at)) {
-        buf_printf(out, "If it is not needed: belay cancel %" PRId64 "%s", r->job, eol);
+        buf_printf(out, "If it is not needed: belay cancel %s%s", job.s, eol);
         return;
     }
     time_format_iso(r->parks_at, parks);
     buf_printf(out,
         "At %s it will be saved and held, unless it uses them.%sTo keep it running: belay update "
-        "%" PRId64 " idle-gpus=keep%sTo resume it after it was held: belay release %" PRId64 "%s",
-        parks, eol, r->job, eol, r->job, eol);
+        "%s idle-gpus=keep%sTo resume it after it was held: belay release %s%s",
+        parks, eol, job.s, eol, job.s, eol);
 }
 
 /* Writes a text that is not ASCII as encoded words, split only between UTF-8 characters. */
@@ -309,8 +310,8 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
     else if (f->job) {
         buf_printf(out, "%s, at %s.%s", buf_str(&words), at, eol);
         if (f->row->kind == NOTIFY_IDLE_GPUS)
-            describe_idle_gpus(f->row, eol, out);
-        buf_printf(out, "%sbelay show %" PRId64 " has more.%s", eol, f->row->job, eol);
+            describe_idle_gpus(f, eol, out);
+        buf_printf(out, "%sbelay show %s has more.%s", eol, job_ref(f->job).s, eol);
     } else if (f->row->kind == NOTIFY_BOOTS || f->row->kind == NOTIFY_NODE_DRAINED) {
         buf_printf(out, "%s, at %s.%s%s", buf_str(&words), at, eol, eol);
         notify_more(f, out);

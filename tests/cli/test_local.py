@@ -443,6 +443,22 @@ class Local(unittest.TestCase):
         self.assertRegex(self.ok("show", str(job)), r"(?m)^ +1 .* requeued ")
         self.assertEqual(self.ok("logs", "--tail-bytes", "10", str(job)), "attempt 2\n")
 
+    def check_its_name(self, task, name):
+        """Users see a task as 42_7, and never its own number: in texts and answers."""
+        self.assertIn("belay logs %s\n" % name, self.ok("why", name))
+        events = self.client().job_events(task["id"])["events"]
+        self.assertEqual({e["ref"] for e in events}, {name})
+        everywhere = self.client().events(after=events[0]["id"] - 1)["events"]
+        self.assertEqual(everywhere[0]["ref"], name)
+        keys = {line["key"] for line in self.json("cost", "--by", "job")["lines"]}
+        self.assertIn(name, keys)
+        self.assertNotIn(str(task["id"]), keys)
+        costly = self.client().cost_jobs(limit=1000)["jobs"]
+        self.assertEqual([j["ref"] for j in costly if j["id"] == task["id"]], [name])
+        refused = self.h.belay("requeue", name)
+        self.assertIn("job %s has ended" % name, refused.stderr)
+        self.assertIn("job %s" % name, self.h.belay("diagnose", name).stdout)
+
     def test_an_array_is_one_job_of_tasks(self):
         out = os.path.join(self.h.dir, "%A-%a.out")
         script = self.h.script(
@@ -464,6 +480,7 @@ class Local(unittest.TestCase):
         self.assertEqual(
             (task["ref"], task["array_id"], task["array_index"]), ("%d_9" % job, job, 9)
         )
+        self.check_its_name(task, "%d_9" % job)
         with open(os.path.join(self.h.dir, "%d-2.out" % job)) as f:
             self.assertEqual(f.read(), "%d 2 4-9\n" % job)
 
@@ -488,6 +505,14 @@ class Local(unittest.TestCase):
         self.assertIn("has not started", self.h.belay("show", "%d_3" % held).stderr)
         self.ok("cancel", "%d_[2-8]" % held, "%d_0" % held)
         self.assertEqual(self.json("show", str(held))["job"]["ref"], "%d_[1,9]" % held)
+        verbs = ("cancel", "show", "why", "logs", "requeue", "hold", "release", "checkpoint save")
+        for verb in verbs:
+            done = self.h.belay(*verb.split(), "%d_10" % held)
+            said = "belay: array %d has no task 10: its tasks are 0-9\n" % held
+            self.assertEqual((done.returncode, done.stderr), (1, said), verb)
+            done = self.h.belay(*verb.split(), "%d_0" % held)
+            self.assertEqual(done.returncode, 1, verb)
+            self.assertRegex(done.stderr, "array %d (ended|have ended)" % held, verb)
         self.ok("cancel", str(held))
         self.assertEqual(self.json("show", str(held))["job"]["end"], "cancelled")
         for what, word in (

@@ -33,6 +33,20 @@ static void ranges_are_normalised_to_the_shortest_text(void **state)
     }
 }
 
+static void the_first_number_outside_another_set_is_found(void **state)
+{
+    static const struct {
+        const char *set, *of;
+        int32_t first;
+    } all[] = {{"0-9", "0-9", -1}, {"3", "0-9", -1}, {"9", "0-8", 9}, {"0-20:5", "0-10", 15},
+        {"1,4-6", "0-4:2", 1}, {"0", "1-3", 0}, {"2,4,900", "0-8:2", 900}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct ranges set = parse(all[i].set), of = parse(all[i].of);
+        assert_int_equal(ranges_first_outside(&set, &of), all[i].first);
+    }
+}
+
 static void malformed_ranges_are_refused(void **state)
 {
     static const char *const bad[] = {"", ",", "1,", ",1", "-1", "1-", "3-1", "1-3:0",
@@ -159,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_are_normalised_to_the_shortest_text),
+        cmocka_unit_test(the_first_number_outside_another_set_is_found),
         cmocka_unit_test(malformed_ranges_are_refused),
         cmocka_unit_test(union_difference_and_membership_agree_with_a_model),
         cmocka_unit_test(numbers_are_taken_in_order),

@@ -772,7 +772,7 @@ int apply_procurement(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!procurement_is_looked_at(j))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " has no finish time", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %s has no finish time", job_ref(&j->row).s);
     look_at(m, j, ev->now.mono.ms + max_i64(ev->procurement.look_ms, 1));
     if (!is_settled(job_attempt(j)))
         go_on(m, j, ev);

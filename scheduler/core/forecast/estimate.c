@@ -104,8 +104,8 @@ static bool wait_for_jobs(
     }
     if (n == 0 || forecast_wait_for_dependencies(&w, submit->submit.job->spec.depends_any, a))
         return true;
-    text_format(
-        why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", w.unknown);
+    text_format(why, CORE_TEXT_MAX, "it would wait for job %s, which has not started",
+        job_ref_of(m, w.unknown).s);
     return false;
 }
 

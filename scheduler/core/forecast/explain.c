@@ -59,8 +59,8 @@ static void explain_licences(const struct model *m, const struct job *j, struct 
                                : 0;
             size_t n = strlen(who);
             if (held > 0 && shown++ < HOLDERS_SHOWN)
-                text_format(who + n, sizeof who - n, "%s job %" PRId64 " (%" PRId64 ")",
-                    n ? "," : "", other->row.id, held);
+                text_format(who + n, sizeof who - n, "%s job %s (%" PRId64 ")", n ? "," : "",
+                    job_ref(&other->row).s, held);
         }
         explain_add_reason(a, "licences",
             "it needs %" PRId64 " of licence %s; %" PRId64 " of %" PRId64 " are in use%s%s%s",
@@ -83,9 +83,9 @@ static void explain_queue(
         return;
     for (size_t k = 0; k < h.n_first; k++) {
         size_t n = strlen(first);
-        text_format(first + n, sizeof first - n, "%s job %" PRId64 ", '%.20s' of %.20s (%s)",
-            k == 0 ? "" : ", then", h.first[k].job, h.first[k].name, h.first[k].user,
-            h.first[k].why);
+        text_format(first + n, sizeof first - n, "%s job %s, '%.20s' of %.20s (%s)",
+            k == 0 ? "" : ", then", job_ref_of(m, h.first[k].job).s, h.first[k].name,
+            h.first[k].user, h.first[k].why);
     }
     explain_add_reason(a, "queue-ahead", "%s%" PRId64 " job%s wait%s before it; the first is%s",
         h.exact ? "" : "about ", h.n, explain_plural(h.n), h.n == 1 ? "s" : "", first);
@@ -335,11 +335,11 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
     else if (budgets_cap_lacks(s, v->unpaid_in, v->unpaid_uusd_h))
         explain_add_reason(a, "max-usd",
             "it has cost %s, of at most %s (--max-usd): what is left does not pay for %s at %s an "
-            "hour%s; belay update %" PRId64 " max-usd=USD lets it continue",
+            "hour%s; belay update %s max-usd=USD lets it continue",
             money(j->row.cost_uusd).s, money(j->row.spec.max_uusd).s,
             s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes", money(v->unpaid_uusd_h).s,
             input_cost_text(pool_input_uusd(v->unpaid_in, s->constraints), input, sizeof input),
-            j->row.id);
+            job_ref(&j->row).s);
     else if (b)
         explain_budget(b, j, v, a);
 }
@@ -384,8 +384,8 @@ static void explain_never(const struct job *j, struct answer *a)
             continue;
         explain_add_reason(a, "dependency-never",
             "%s can never be satisfied, and it waits nevertheless (--kill-on-invalid-dep no): "
-            "belay cancel %" PRId64 " ends it",
-            depend_text(r->kind, r->on, r->of_task, r->task).s, j->row.id);
+            "belay cancel %s ends it",
+            depend_text(r->kind, r->on, r->of_task, r->task).s, job_ref(&j->row).s);
         return;
     }
 }
@@ -492,27 +492,27 @@ static void explain_waiting(
             "it is held: %" PRId32 " times in a row it was restored and restarted from before its "
             "checkpoint, and never got beyond step %" PRId64
             ": make it resume from its checkpoint (belay drill tests that), then belay release "
-            "%" PRId64,
-            j->row.no_progress, j->row.best_progress, j->row.id);
+            "%s",
+            j->row.no_progress, j->row.best_progress, job_ref(&j->row).s);
     else if (j->row.hold == HOLD_USER && retry_is_held_for_space(&j->row))
         explain_add_reason(a, "no-room",
-            "it is held: no node could start it, %d times in a row (belay show %" PRId64
-            " says why); fix that or ask for less, then belay release %" PRId64,
-            JOB_NO_SPACE_MAX, j->row.id, j->row.id);
+            "it is held: no node could start it, %d times in a row (belay show %s says why); fix "
+            "that or ask for less, then belay release %s",
+            JOB_NO_SPACE_MAX, job_ref(&j->row).s, job_ref(&j->row).s);
     else if (j->row.hold == HOLD_STORE)
         explain_add_reason(a, "store",
             "it is held: attempt %" PRId64
-            " could not use the store of its checkpoints (belay show %" PRId64
-            " says why); after that is fixed, belay release %" PRId64 " lets it continue",
-            j->row.attempts, j->row.id, j->row.id);
+            " could not use the store of its checkpoints (belay show %s says why); after that is "
+            "fixed, belay release %s lets it continue",
+            j->row.attempts, job_ref(&j->row).s, job_ref(&j->row).s);
     else if (j->row.hold == HOLD_IDLE_GPUS)
         explain_add_reason(a, "idle-gpus",
             "it is parked: it was saved and is held, because its GPUs were idle. belay release "
-            "%" PRId64 " resumes it",
-            j->row.id);
+            "%s resumes it",
+            job_ref(&j->row).s);
     else if (j->row.hold != HOLD_NONE)
-        explain_add_reason(a, "held", "it is held%s: belay release %" PRId64 "%s",
-            j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
+        explain_add_reason(a, "held", "it is held%s: belay release %s%s",
+            j->row.hold == HOLD_OPERATOR ? " by an operator" : "", job_ref(&j->row).s,
             j->row.hold == HOLD_OPERATOR ? ", by an operator" : "");
     explain_dependencies(j, a);
     if (j->row.spec.begin_at.ms <= now.wall.ms) {
@@ -523,9 +523,8 @@ static void explain_waiting(
     if (j->row.end == END_STORE_AWAY)
         explain_add_reason(a, "store-away",
             "attempt %" PRId64 " could not use the store of its checkpoints: retried in %s, and "
-            "held after %d such ends in a row (this was %" PRId32 "; belay show %" PRId64
-            " says why)",
-            j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, j->row.id);
+            "held after %d such ends in a row (this was %" PRId32 "; belay show %s says why)",
+            j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, job_ref(&j->row).s);
     else if (j->row.end == END_CAPACITY && j->row.quick_ends > 1)
         explain_add_reason(a, "begin",
             "no node could start it, %" PRId32 " times in a row: it is retried in %s, and held "
@@ -608,8 +607,8 @@ static void explain_pending(
     else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting && j->row.end == END_CAPACITY)
         explain_add_reason(a, "no-room-away",
             "for up to 10 minutes it waits for another node than that of attempt %" PRId64
-            ", which could not start it (belay show %" PRId64 " says why)",
-            j->row.attempts, j->row.id);
+            ", which could not start it (belay show %s says why)",
+            j->row.attempts, job_ref(&j->row).s);
     else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting)
         explain_add_reason(a, "store-away",
             "for up to 10 minutes it waits for another node than that of attempt %" PRId64
@@ -630,7 +629,7 @@ static void explain_pending(
     else if (v.ready && !licences_lack(m, j->shape->constraints))
         explain_add_reason(a, "ready", "%" PRId64 " node%s capacity for it: it is placed next",
             v.ready, v.ready == 1 ? " has" : "s have");
-    explain_reserved(&v, j, now, a);
+    explain_reserved(m, &v, j, now, a);
     explain_coming(m, j->shape, now, a);
     explain_offers(m, j->shape, now, a);
     explain_nodes(&v, j->shape, a);
@@ -674,8 +673,8 @@ static void explain_idle_gpus(struct stamp now, const struct job *j, struct answ
     else if (wall_is_set(parks_at))
         explain_add_reason(out, "idle-gpus",
             "its GPUs have been idle for %s: in %s it is saved and held, unless it uses them; "
-            "belay update %" PRId64 " idle-gpus=keep keeps it running",
-            idle, left, j->row.id);
+            "belay update %s idle-gpus=keep keeps it running",
+            idle, left, job_ref(&j->row).s);
     else
         explain_add_reason(out, "idle-gpus", "its GPUs have been idle for %s", idle);
 }

@@ -236,8 +236,8 @@ void explain_uncertified(const struct survey *v, const struct job *j, bool only,
     else
         explain_add_reason(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s: belay drill "
-            "%" PRId64 " when it runs, or submit with --drill",
-            v->asks, until, j->row.id);
+            "%s when it runs, or submit with --drill",
+            v->asks, until, job_ref(&j->row).s);
 }
 
 static void add_missing_labels(
@@ -590,8 +590,8 @@ static void format_reservation_end(int64_t until, struct stamp now, char *out, s
     text_format(out, size, "in %s, by the time limits of the jobs there", in);
 }
 
-void explain_reserved(
-    const struct survey *v, const struct job *j, struct stamp now, struct answer *a)
+void explain_reserved(const struct model *m, const struct survey *v, const struct job *j,
+    struct stamp now, struct answer *a)
 {
     const struct shape *s = j->shape;
     const struct link *first = s->head == j->row.id ? list_first(&s->reserved) : NULL;
@@ -606,8 +606,8 @@ void explain_reserved(
     if (v->reserved > 0) {
         format_reservation_end(v->reserved_until, now, until, sizeof until);
         explain_add_reason(a, "reserved-for",
-            "%" PRId64 " node%s capacity, reserved for job %" PRId64 "%s, expected to start %s; %s",
-            v->reserved, v->reserved == 1 ? " has" : "s have", v->reserved_for,
+            "%" PRId64 " node%s capacity, reserved for job %s%s, expected to start %s; %s",
+            v->reserved, v->reserved == 1 ? " has" : "s have", job_ref_of(m, v->reserved_for).s,
             v->reserved > 1 ? " and others" : "", until,
             s->limit_ms > 0 ? "with a shorter --time it might run until then"
                             : "with a --time it might run until then");

@@ -79,8 +79,8 @@ bool explain_impossible(const struct model *m, const struct job *j, const struct
 void explain_gang(const struct model *m, const struct job *j, struct answer *a);
 /* That it waits for its former nodes, and for how long. */
 void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a);
-void explain_reserved(
-    const struct survey *v, const struct job *j, struct stamp now, struct answer *a);
+void explain_reserved(const struct model *m, const struct survey *v, const struct job *j,
+    struct stamp now, struct answer *a);
 /* booting machines */
 void explain_coming(
     const struct model *m, const struct shape *s, struct stamp now, struct answer *a);

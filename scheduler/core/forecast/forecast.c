@@ -285,8 +285,8 @@ static bool wait_for_dependencies(const struct model *m, const struct job *j, st
     }
     if (forecast_wait_for_dependencies(&w, j->row.spec.depends_any, a))
         return true;
-    text_format(
-        why, CORE_TEXT_MAX, "it waits for job %" PRId64 ", which has not started", w.unknown);
+    text_format(why, CORE_TEXT_MAX, "it waits for job %s, which has not started",
+        job_ref_of(m, w.unknown).s);
     return false;
 }
 

@@ -419,11 +419,11 @@ static void try_waits(struct remedies *r)
         return;
     if (row->hold == HOLD_STORE)
         add_remedy(r, "release",
-            "after its checkpoint store is usable again, released %s: belay release %" PRId64,
-            describe_start(r, &v.shape).s, row->id);
+            "after its checkpoint store is usable again, released %s: belay release %s",
+            describe_start(r, &v.shape).s, job_ref(row).s);
     else if (row->hold != HOLD_NONE)
-        add_remedy(r, "release", "released %s: belay release %" PRId64,
-            describe_start(r, &v.shape).s, row->id);
+        add_remedy(r, "release", "released %s: belay release %s", describe_start(r, &v.shape).s,
+            job_ref(row).s);
     else if (begins)
         add_remedy(r, "begin", "without --begin %s", describe_start(r, &v.shape).s);
     else

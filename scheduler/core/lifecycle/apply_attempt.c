@@ -426,8 +426,8 @@ int apply_output_cut(
             "further output of this attempt is discarded: %s", ev->output_cut.text);
         return 0;
     }
-    return err_set(e, ERR_NOT_FOUND, "attempt %" PRId64 " of job %" PRId64 " has ended",
-        ev->output_cut.attempt, j->row.id);
+    return err_set(e, ERR_NOT_FOUND, "attempt %" PRId64 " of job %s has ended",
+        ev->output_cut.attempt, job_ref(&j->row).s);
 }
 
 int apply_save_failed(

@@ -16,6 +16,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/avoid.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
@@ -314,7 +315,13 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
 static int cancel_array(struct model *m, struct job *j, const struct event *ev, struct err *e)
 {
     const struct ranges *which = ev->cancel.tasks;
-    int rc = array_drop(m, j, which, END_CANCELLED, ev->now, e);
+    int rc = which ? array_check_tasks(j, which, e) : 0;
+    if (!rc && which && array_all_ended(j, which))
+        rc = err_set(e, ERR_CONFLICT,
+            "these tasks of array %" PRId64 " have ended: there is nothing to cancel", j->row.id);
+    if (rc)
+        return rc;
+    rc = array_drop(m, j, which, END_CANCELLED, ev->now, e);
     if (rc)
         return rc;
     history(m, ev->now, "cancel", (struct history_of){.job = j}, "%s cancelled by %s",
@@ -340,7 +347,7 @@ int apply_cancel(
     if (j->array)
         return cancel_array(m, j, ev, e);
     if (ev->cancel.tasks)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is not an array", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %s is not an array", job_ref(&j->row).s);
     cancel(m, j, ev->cancel.by, ev->now);
     return 0;
 }
@@ -353,11 +360,11 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     const struct attempt *a = job_attempt(j);
     if (j->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " takes no checkpoints: only jobs submitted with --checkpoint, such as "
+            "job %s takes no checkpoints: only jobs submitted with --checkpoint, such as "
             "--checkpoint signal, can be saved",
-            j->row.id);
+            job_ref(&j->row).s);
     if (!a || (a->row.state == ATTEMPT_STOPPING && !a->row.save_first))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s: there is nothing to save", j->row.id,
+        return err_set(e, ERR_CONFLICT, "job %s %s: there is nothing to save", job_ref(&j->row).s,
             a ? "is being stopped" : "is not running");
     ret_outcome->id = j->row.id;
     if (a->row.state == ATTEMPT_STOPPING)
@@ -376,15 +383,15 @@ int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_out
         return ERR_NOT_FOUND;
     if (j->row.spec.method == CKPT_CRIU)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is checkpointed by CRIU, which saves only processes of the script: no "
+            "job %s is checkpointed by CRIU, which saves only processes of the script: no "
             "command can be run in it",
-            j->row.id);
+            job_ref(&j->row).s);
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
         if (a->row.rank != ev->enter.rank)
             continue;
         if (a->row.state != ATTEMPT_RUNNING)
-            return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s on %s", j->row.id,
+            return err_set(e, ERR_CONFLICT, "job %s %s on %s", job_ref(&j->row).s,
                 a->row.state == ATTEMPT_ASSIGNED ? "is only being started" : "is being stopped",
                 a->node->row.name);
         ret_outcome->id = j->row.id;
@@ -392,8 +399,8 @@ int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_out
             "%s runs a command in it: %s", ev->enter.by, ev->enter.text);
         return 0;
     }
-    return job_attempt(j) ? err_set(e, ERR_NOT_FOUND,
-                                "job %" PRId64 " runs on %" PRId32 " node%s: ranks count from 0",
-                                j->row.id, j->row.ranks, j->row.ranks == 1 ? "" : "s")
-                          : err_set(e, ERR_CONFLICT, "job %" PRId64 " is not running", j->row.id);
+    return job_attempt(j)
+               ? err_set(e, ERR_NOT_FOUND, "job %s runs on %" PRId32 " node%s: ranks count from 0",
+                     job_ref(&j->row).s, j->row.ranks, j->row.ranks == 1 ? "" : "s")
+               : err_set(e, ERR_CONFLICT, "job %s is not running", job_ref(&j->row).s);
 }

@@ -134,7 +134,7 @@ int model_load_ckpt_gc_of(
     }
     labels_unref(m, j.labels);
     return l ? 0
-             : err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has no checkpoints to clean", r->id);
+             : err_set(e, ERR_CORRUPT, "stored job %s has no checkpoints to clean", job_ref(r).s);
 }
 
 void core_ckpt_identity(

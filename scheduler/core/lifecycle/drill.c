@@ -333,31 +333,30 @@ static size_t count_live(const struct model *m)
 static int check_drill(
     const struct model *m, const struct event *ev, const struct job *j, struct err *e)
 {
-    int64_t id = ev->drill.job;
     if (!j)
-        return err_set(e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", id);
+        return err_set(
+            e, ERR_NOT_FOUND, "job %" PRId64 " is neither queued nor running", ev->drill.job);
+    const struct job_ref ref = job_ref(&j->row);
     const struct attempt *a = job_attempt(j);
     if (j->row.spec.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " takes no checkpoints, so it cannot resume: submit it with "
+            "job %s takes no checkpoints, so it cannot resume: submit it with "
             "--checkpoint signal or coop",
-            id);
+            ref.s);
     if (job_side(j)->drill)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being drilled already", id);
+        return err_set(e, ERR_CONFLICT, "job %s is being drilled already", ref.s);
     if (!a || j->row.state != JOB_RUNNING || a->row.state != ATTEMPT_RUNNING ||
         !wall_is_set(a->row.started_at))
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is not running (%s): drill it when it is, or submit it with --drill",
-            id,
+            "job %s is not running (%s): drill it when it is, or submit it with --drill", ref.s,
             a && j->row.state == JOB_RUNNING ? sm_name(&attempt_sm, (int)a->row.state)
                                              : sm_name(&job_sm, (int)j->row.state));
     if (a->node->row.state != NODE_UP)
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is on a node that is %s: drill it on the next one", id,
-            sm_name(&node_sm, (int)a->node->row.state));
+        return err_set(e, ERR_CONFLICT, "job %s is on a node that is %s: drill it on the next one",
+            ref.s, sm_name(&node_sm, (int)a->node->row.state));
     if (ev->drill.without_notice ? j->row.last_good.attempt == 0 || j->row.last_good_progress == 0
                                  : j->row.progress == 0)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s yet: drill it later", id,
+        return err_set(e, ERR_CONFLICT, "job %s %s yet: drill it later", ref.s,
             ev->drill.without_notice ? "has no checkpoint to resume from" : "is at step 0");
     if (count_live(m) >= DRILLS_LIVE_MAX)
         return err_set(e, ERR_CONFLICT, "%d drills are in progress: try again when one has ended",
@@ -430,9 +429,8 @@ int apply_drill_compared(
         r.state = DRILL_FAILED;
         r.ended_at = ev->now.wall;
         text_format(r.text, sizeof r.text,
-            "it resumed, but its result differs from that of job %" PRId64
-            ", which ran undisturbed: %s",
-            with, ev->compared.text);
+            "it resumed, but its result differs from that of job %s, which ran undisturbed: %s",
+            job_ref_of(m, with).s, ev->compared.text);
         certificate_note(m, &r);
     }
     *ADD_ROW(m, drills) = r;

@@ -24,6 +24,7 @@
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 
 #include <inttypes.h>
 
@@ -215,9 +216,8 @@ static void park(struct model *m, struct job *j, struct stamp now)
     j->row.hold = HOLD_IDLE_GPUS;
     touch_job(m, j);
     history(m, now, "park", (struct history_of){.attempt = job_attempt(j)},
-        "its GPUs are idle: it is saved first, then stopped and held. belay release %" PRId64
-        " resumes it",
-        j->row.id);
+        "its GPUs are idle: it is saved first, then stopped and held. belay release %s resumes it",
+        job_ref(&j->row).s);
     user_requeue_begin(m, j, now);
 }
 

@@ -39,10 +39,9 @@ static void hold_for_store(struct model *m, struct job *j, struct stamp now)
     j->row.hold = HOLD_STORE;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
-        "held: attempt %" PRId64
-        " could not use the store of its checkpoints; after that is fixed, belay release %" PRId64
-        " lets it continue",
-        j->row.attempts, j->row.id);
+        "held: attempt %" PRId64 " could not use the store of its checkpoints; after that is "
+        "fixed, belay release %s lets it continue",
+        j->row.attempts, job_ref(&j->row).s);
 }
 
 /* Retrying costs a node each time and cannot help: a job that is too large stays too large. */
@@ -53,9 +52,9 @@ static void hold_for_space(struct model *m, struct job *j, struct stamp now)
     j->row.hold = HOLD_USER;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
-        "held: no node could start it, %d times in a row (belay show %" PRId64
-        " says why); fix that or ask for less, then belay release %" PRId64,
-        JOB_NO_SPACE_MAX, j->row.id, j->row.id);
+        "held: no node could start it, %d times in a row (belay show %s says why); fix that or ask "
+        "for less, then belay release %s",
+        JOB_NO_SPACE_MAX, job_ref(&j->row).s, job_ref(&j->row).s);
 }
 
 void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp now)

@@ -85,29 +85,29 @@ static const char *first_name(uint64_t fields)
 
 static int check_fields(const struct job *j, uint64_t fields, struct err *e)
 {
-    int64_t id = j->row.id;
+    const struct job_ref ref = job_ref(&j->row);
     if (j->row.state == JOB_CANCELLING)
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is being cancelled and cannot be changed any more", id);
+        return err_set(
+            e, ERR_CONFLICT, "job %s is being cancelled and cannot be changed any more", ref.s);
     if (j->row.state == JOB_UNFOLDED)
         return err_set(e, ERR_CONFLICT,
-            "%s: all tasks of array %" PRId64
-            " have begun: change the remaining ones individually, such as %" PRId64 "_7",
-            first_name(fields), id, id);
+            "%s: all tasks of array %s have begun: change the remaining ones individually, such as "
+            "%s_7",
+            first_name(fields), ref.s, ref.s);
     if ((fields & BIT(AT_ONCE)) && !j->array)
         return err_set(e, ERR_CONFLICT,
-            "at_once: job %" PRId64 " is %s: only an array has a number of tasks that run at once",
-            id, j->parent ? "a task of an array" : "no array");
+            "at_once: job %s is %s: only an array has a number of tasks that run at once", ref.s,
+            j->parent ? "a task of an array" : "no array");
     if ((fields & BIT(DEPENDS)) && j->parent)
         return err_set(e, ERR_CONFLICT,
-            "depends: job %" PRId64 " is a task of array %" PRId64
-            " that has begun: its dependencies cannot be changed any more",
-            id, j->row.array);
+            "depends: job %s is a task of an array that has begun: its dependencies cannot be "
+            "changed any more",
+            ref.s);
     if (j->row.state == JOB_RUNNING && (fields & ~fields_with(JOB_WHILE_RUNNING)))
         return err_set(e, ERR_CONFLICT,
-            "%s: job %" PRId64 " runs, and this can be changed only while it is pending: hold it, "
+            "%s: job %s runs, and this can be changed only while it is pending: hold it, "
             "requeue it (belay requeue), change it and release it",
-            first_name(fields & ~fields_with(JOB_WHILE_RUNNING)), id);
+            first_name(fields & ~fields_with(JOB_WHILE_RUNNING)), ref.s);
     return 0;
 }
 
@@ -240,10 +240,10 @@ static int check_depends(const struct model *m, const struct event *ev, const st
         const struct depend_ask *a = &ev->update.depends[i];
         if (a->on >= j->row.id)
             return err_set(e, ERR_INVALID,
-                "depends: %s: job %" PRId64
-                " can depend only on jobs that were submitted before it; let the other job depend "
+                "depends: %s: job %s can depend only on jobs that were submitted before it; let "
+                "the other job depend "
                 "on it, or submit it again",
-                depend_text(a->kind, a->on, a->of_task, a->task).s, j->row.id);
+                depend_text(a->kind, a->on, a->of_task, a->task).s, job_ref(&j->row).s);
     }
     return dependencies_check(m, &w->submit, e);
 }
@@ -535,28 +535,16 @@ static struct job *task_of(const struct job *j, int32_t index, struct err *e)
     struct job *t = array_task(j, index);
     if (t)
         return t;
-    if (!ranges_has(&j->array->all, index))
-        err_set(e, ERR_NOT_FOUND, "array %" PRId64 " has no task %" PRId32, j->row.id, index);
-    else if (array_has_left(j->array, index))
+    if (array_has_left(j->array, index))
         err_set(e, ERR_CONFLICT,
             "task %" PRId32 " of array %" PRId64
-            " has not begun: change it together with all other such tasks, as job %" PRId64,
-            index, j->row.id, j->row.id);
+            " has not begun: change it together with all other such tasks, as job %s",
+            index, j->row.id, job_ref(&j->row).s);
     else
         err_set(e, ERR_CONFLICT,
             "task %" PRId32 " of array %" PRId64 " has ended: there is nothing to change", index,
             j->row.id);
     return NULL;
-}
-
-static int32_t next_index(const struct ranges *r, int *k, int32_t after)
-{
-    const struct range *v = &r->v[*k];
-    if (after >= 0 && after + v->step <= v->last)
-        return after + v->step;
-    if (after >= 0)
-        ++*k;
-    return *k < r->n ? r->v[*k].first : -1;
 }
 
 /* All of them or none: all are checked before one is changed, and the changes are independent. */
@@ -565,9 +553,10 @@ static int update_tasks(struct model *m, const struct event *ev, struct job *arr
     const struct ranges *which = ev->update.tasks;
     struct changed_job w;
     int64_t moving = 0;
-    for (int pass = 0; pass < 2; pass++) {
+    int missing = array_check_tasks(array, which, e);
+    for (int pass = 0; !missing && pass < 2; pass++) {
         int k = 0;
-        for (int32_t i = next_index(which, &k, -1); i >= 0; i = next_index(which, &k, i)) {
+        for (int32_t i = ranges_next(which, &k, -1); i >= 0; i = ranges_next(which, &k, i)) {
             struct job *t = task_of(array, i, e);
             int rc = t ? check(m, ev, t, &w, e) : e->kind;
             if (!rc && pass == 0 && !str_eq(w.row.spec.team, t->row.spec.team))
@@ -578,7 +567,7 @@ static int update_tasks(struct model *m, const struct event *ev, struct job *arr
                 change(m, ev, t, &w);
         }
     }
-    return 0;
+    return missing;
 }
 
 int apply_update(
@@ -590,10 +579,10 @@ int apply_update(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (ev->update.fields == 0)
-        return err_set(e, ERR_INVALID, "job %" PRId64 ": no changes are given", j->row.id);
+        return err_set(e, ERR_INVALID, "job %s: no changes are given", job_ref(&j->row).s);
     if (ev->update.tasks)
         return j->array ? update_tasks(m, ev, j, e)
-                        : err_set(e, ERR_CONFLICT, "job %" PRId64 " is not an array", j->row.id);
+                        : err_set(e, ERR_CONFLICT, "job %s is not an array", job_ref(&j->row).s);
     int rc = check(m, ev, j, &w, e);
     if (!rc)
         rc = check_limits(m, j, &w, job_submitted(j), e);

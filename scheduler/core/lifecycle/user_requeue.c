@@ -130,11 +130,11 @@ int apply_requeue(
     if (!j)
         return ERR_NOT_FOUND;
     if (j->row.state == JOB_CANCELLING)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be requeued",
-            j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %s is being cancelled and cannot be requeued",
+            job_ref(&j->row).s);
     if (retries_are_none(&j->row))
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " was submitted with --no-requeue: it is never requeued", j->row.id);
+            "job %s was submitted with --no-requeue: it is never requeued", job_ref(&j->row).s);
     ret_outcome->id = j->row.id;
     requeue(m, j, ev);
     if (j->array)
@@ -154,9 +154,9 @@ static void drop_request(struct model *m, struct attempt *a, struct stamp now, c
 {
     clear_request(m, a);
     history(m, now, "requeue-dropped", (struct history_of){.attempt = a},
-        "the requeue was dropped, because %s. belay requeue --force %" PRId64
-        " requeues it anyway; work since its last checkpoint is lost then",
-        why, a->row.job);
+        "the requeue was dropped, because %s. belay requeue --force %s "
+        "requeues it anyway; work since its last checkpoint is lost then",
+        why, job_ref(&a->job->row).s);
     idle_gpus_not_saved(m, a->job, now);
 }
 

@@ -35,6 +35,22 @@ void text_format(char *out, size_t size, const char *fmt, ...)
     va_end(ap);
 }
 
+struct job_ref job_ref(const struct job_row *r)
+{
+    struct job_ref ref;
+    if (r->array == CORE_ID_NONE)
+        snprintf(ref.s, sizeof ref.s, "%" PRId64, r->id);
+    else
+        snprintf(ref.s, sizeof ref.s, "%" PRId64 "_%" PRId32, r->array, r->array_index);
+    return ref;
+}
+
+struct job_ref job_ref_of(const struct model *m, int64_t job)
+{
+    const struct job *j = model_job(m, job);
+    return job_ref(j ? &j->row : &(struct job_row){.id = job});
+}
+
 void text_origin(struct ckpt_ref from, int64_t progress, const char *begun, const char *resumed,
     char *out, size_t size)
 {

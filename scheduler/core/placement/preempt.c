@@ -27,6 +27,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/reserve.h"
@@ -242,14 +243,14 @@ static void evict(
     touch_job(m, j);
     if (by_qos)
         history(m, now, "preempt", (struct history_of){.attempt = a},
-            "QOS %s preempts QOS %s: this job's place is for job %" PRId64
-            "; this job continues elsewhere or later",
-            by->qos->policy->name, j->row.spec.qos, by->head);
+            "QOS %s preempts QOS %s: this job's place is for job %s; "
+            "this job continues elsewhere or later",
+            by->qos->policy->name, j->row.spec.qos, job_ref_of(m, by->head).s);
     else
         history(m, now, "reclaim", (struct history_of){.attempt = a},
-            "team %s claims its quota: this job's place is for job %" PRId64
-            "; this job continues elsewhere or later",
-            by->account->team->name, by->head);
+            "team %s claims its quota: this job's place is for job %s; "
+            "this job continues elsewhere or later",
+            by->account->team->name, job_ref_of(m, by->head).s);
 }
 
 int apply_preempt(

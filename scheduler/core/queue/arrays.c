@@ -13,6 +13,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/array_dependencies.h"
@@ -93,6 +94,28 @@ struct job *array_task(const struct job *parent, int32_t index)
             return t;
     }
     return NULL;
+}
+
+int array_check_tasks(const struct job *j, const struct ranges *tasks, struct err *e)
+{
+    int32_t index = ranges_first_outside(tasks, &j->array->all);
+    return index < 0 ? 0
+                     : err_set(e, ERR_NOT_FOUND,
+                           "array %" PRId64 " has no task %" PRId32 ": its tasks are %.200s",
+                           j->row.id, index, j->array->row.tasks);
+}
+
+bool array_all_ended(const struct job *j, const struct ranges *tasks)
+{
+    int k = 0;
+    LIST_FOREACH (&j->array->tasks, l) {
+        if (ranges_has(tasks, LIST_ENTRY(l, struct job_side, in_array)->job->row.array_index))
+            return false;
+    }
+    int32_t i = ranges_next(tasks, &k, -1);
+    while (i >= 0 && !array_has_left(j->array, i))
+        i = ranges_next(tasks, &k, i);
+    return i < 0;
 }
 
 void array_free(struct job *j)
@@ -296,9 +319,9 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum 
         a->left = (struct ranges){0};
     else if (ranges_remove(&a->left, tasks) < 0)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 ": the remaining tasks would need more than %d ranges: cancel longer "
+            "job %s: the remaining tasks would need more than %d ranges: cancel longer "
             "contiguous ranges",
-            j->row.id, RANGES_MAX);
+            job_ref(&j->row).s, RANGES_MAX);
     prune(a);
     array_dependencies_prune(m, j);
     dropped(m, j, before - array_left(a), end, now);

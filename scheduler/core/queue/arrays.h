@@ -16,6 +16,10 @@ bool array_is_full(const struct job *j); /* an array with its maximum number of 
 bool array_is_kept(const struct job *j);
 int64_t array_left(const struct array *a); /* tasks that have not begun and are not given up */
 bool array_has_left(const struct array *a, int32_t index); /* the task is one of array_left */
+/* ERR_NOT_FOUND if the array never had one of these tasks. */
+int array_check_tasks(const struct job *j, const struct ranges *tasks, struct err *e);
+/* Whether all of these tasks have ended. */
+bool array_all_ended(const struct job *j, const struct ranges *tasks);
 void array_attach(struct model *m, struct job *j, const struct event *submit);
 /* Its first task that has not begun: PENDING, not in the queue. */
 struct job *array_begin(struct model *m, struct job *j, struct stamp now);

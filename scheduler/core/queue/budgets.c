@@ -28,6 +28,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/windows.h"
@@ -743,7 +744,7 @@ int budgets_check(const struct model *m, struct err *e)
         if ((job_side(j)->cap != NULL) !=
             (job_side(j)->cap && !list_is_empty(&job_side(j)->cap->stakes)))
             return err_set(
-                e, ERR_INTERNAL, "job %" PRId64 " has a cap of its own without stakes", j->row.id);
+                e, ERR_INTERNAL, "job %s has a cap of its own without stakes", job_ref(&j->row).s);
         LIST_FOREACH (&j->ranks, lr) {
             const struct attempt *a = LIST_ENTRY(lr, struct attempt, in_job);
             uint64_t mask = 0, want = 0;
@@ -756,8 +757,8 @@ int budgets_check(const struct model *m, struct err *e)
                         (is_of_pool(&m->queue.budgets[k], a->node->pool) ? 1ULL << k : 0);
             if (mask != want)
                 return err_set(e, ERR_INTERNAL,
-                    "job %" PRId64 " has stakes in other budgets than those that match it",
-                    j->row.id);
+                    "job %s has stakes in other budgets than those that match it",
+                    job_ref(&j->row).s);
         }
     }
     return 0;

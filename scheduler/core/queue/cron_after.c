@@ -52,7 +52,7 @@ void cron_after_run(
         if (!takes(f, job->cron_at))
             continue;
         if (job->end != END_SUCCEEDED && f->row.after_end == CRON_AFTER_WELL) {
-            text_format(why, sizeof why, "job %" PRId64 " of '%s' did not end well: %s", job->id,
+            text_format(why, sizeof why, "job %s of '%s' did not end well: %s", job_ref(job).s,
                 c->row.name, end_kind_names[job->end]);
             cron_skip(m, f, job->cron_at, CORE_ID_NONE, now, why);
         } else if (!cron_is_runnable(f)) {

@@ -54,7 +54,7 @@ void cron_run_ended(struct model *m, struct cron_entry *c, const struct job_row 
 {
     char why[CORE_TEXT_MAX];
     text_format(
-        why, sizeof why, "job %" PRId64 " did not end well: %s", job->id, end_kind_names[job->end]);
+        why, sizeof why, "job %s did not end well: %s", job_ref(job).s, end_kind_names[job->end]);
     if (job->end != END_SUCCEEDED)
         cron_undone(m, c, job->cron_at, why);
     else if (job->cron_at.ms > c->row.done_at.ms)
@@ -70,7 +70,7 @@ static void describe_running(const struct model *m, const struct cron_entry *c, 
     const struct attempt *a = job_attempt(j);
     char since[ZONE_TIME_MAX], end[ZONE_TIME_MAX];
     if (!a || !wall_is_set(a->row.started_at)) {
-        text_format(ret_why, CORE_TEXT_MAX, "job %" PRId64 " is starting", j->row.id);
+        text_format(ret_why, CORE_TEXT_MAX, "job %s is starting", job_ref(&j->row).s);
         return;
     }
     int64_t ran_ms = now.wall.ms - a->row.started_at.ms;
@@ -79,8 +79,8 @@ static void describe_running(const struct model *m, const struct cron_entry *c, 
     zone_format(c->zone, a->row.started_at, since);
     zone_format(c->zone, (struct wall){(a->row.started_at.ms + all_ms) / 60000 * 60000}, end);
     text_format(ret_why, CORE_TEXT_MAX,
-        "job %" PRId64 " runs since %s; from earlier runs it is expected to end about %s",
-        j->row.id, since, end);
+        "job %s runs since %s; from earlier runs it is expected to end about %s",
+        job_ref(&j->row).s, since, end);
 }
 
 static void describe_job(const struct model *m, const struct cron_entry *c, const struct job *j,
@@ -92,9 +92,9 @@ static void describe_job(const struct model *m, const struct cron_entry *c, cons
         describe_running(m, c, j, now, ret_why);
     else if (core_explain_first(m, now, j->row.id, &memo, &reason))
         text_format(
-            ret_why, CORE_TEXT_MAX, "job %" PRId64 " waits: %.160s", j->row.id, reason.text);
+            ret_why, CORE_TEXT_MAX, "job %s waits: %.160s", job_ref(&j->row).s, reason.text);
     else
-        text_format(ret_why, CORE_TEXT_MAX, "job %" PRId64 " is about to start", j->row.id);
+        text_format(ret_why, CORE_TEXT_MAX, "job %s is about to start", job_ref(&j->row).s);
 }
 
 /* Writes why the run of c for this time is not done. For an entry that runs after others it is the
@@ -112,7 +112,7 @@ static void describe(const struct model *m, const struct cron_entry *c, struct w
         text_format(ret_why, CORE_TEXT_MAX, "%s", c->row.undone);
     else if (j && j->row.cron_at.ms < at.ms)
         text_format(ret_why, CORE_TEXT_MAX,
-            "it has not started: job %" PRId64 " of an earlier time has not ended", j->row.id);
+            "it has not started: job %s of an earlier time has not ended", job_ref(&j->row).s);
     else if (before && before->row.done_at.ms < at.ms)
         describe(m, before, at, now, ret_why);
     else

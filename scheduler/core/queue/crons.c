@@ -743,9 +743,8 @@ int crons_check(const struct model *m, struct err *e)
         c = j->row.cron == CORE_ID_NONE ? NULL : map_get(&m->queue.crons, j->row.cron);
         if (c && !j->row.cron_dated && c->row.last_job != j->row.id)
             return err_set(e, ERR_INTERNAL,
-                "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64
-                " are live at the same time",
-                j->row.id, c->row.last_job, c->row.id);
+                "jobs %s and %" PRId64 " of cron entry %" PRId64 " are live at the same time",
+                job_ref(&j->row).s, c->row.last_job, c->row.id);
     }
     if (due != m->queue.crons_due.n)
         return err_set(e, ERR_INTERNAL, "%zu cron entries have a due time, but %zu are in order",

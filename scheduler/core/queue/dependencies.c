@@ -534,7 +534,7 @@ int apply_unmeetable(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!link_is_in(&job_side(j)->unmeetable))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still run", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %s may still run", job_ref(&j->row).s);
     if (!is_unmeetable(j)) {
         array_give_up(m, j, ev->now);
         return 0;

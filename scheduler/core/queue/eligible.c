@@ -13,6 +13,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
@@ -102,8 +103,8 @@ int apply_eligible(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!job_has_to_begin(j) || j->side->not_before.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %s does not wait for its time to begin (any more)",
+            job_ref(&j->row).s);
     dependencies_withdraw(m, j);
     job_enqueue(m, j, ev->now);
     if (wall_is_set(j->row.eligible_at))
@@ -155,11 +156,11 @@ int apply_release(
     if (j->row.hold == HOLD_NONE && !ev->release.from_scratch)
         return 0;
     if (j->row.hold == HOLD_OPERATOR && !ev->release.by_operator)
-        return err_set(e, ERR_DENIED,
-            "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
+        return err_set(e, ERR_DENIED, "job %s is held by an operator: only they can release it",
+            job_ref(&j->row).s);
     if (ev->release.from_scratch && job_attempt(j))
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " runs: belay requeue --from-scratch %" PRId64, j->row.id, j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %s runs: belay requeue --from-scratch %s",
+            job_ref(&j->row).s, job_ref(&j->row).s);
     if (ev->release.from_scratch)
         no_progress_from_scratch(m, j);
     dependencies_release(m, j, ev->now);

@@ -10,6 +10,7 @@
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/expiry.h"
 #include "scheduler/core/queue/dependencies.h"
@@ -81,8 +82,8 @@ int apply_expire(
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!is_watched(j) || ev->now.wall.ms <= last_start_ms(&j->row))
-        return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " can still end by its deadline, or has none", j->row.id);
+        return err_set(e, ERR_CONFLICT, "job %s can still end by its deadline, or has none",
+            job_ref(&j->row).s);
     time_format_duration(j->row.spec.time_limit_ms, limit, sizeof limit);
     if (j->array) {
         history(m, ev->now, "cancel", (struct history_of){.job = j},

@@ -293,7 +293,7 @@ static void an_update_of_an_array_is_for_tasks_that_have_not_begun(void **state)
     updates_refuse_event(
         &l, tasks_event(j, BIT(TIME_LIMIT), &to, "9", &set), ERR_NOT_FOUND, "no task 9");
     updates_refuse_event(
-        &l, tasks_event(j, BIT(CPUS), &to, "0", &set), ERR_CONFLICT, "cpus: job 2 runs");
+        &l, tasks_event(j, BIT(CPUS), &to, "0", &set), ERR_CONFLICT, "cpus: job 1_0 runs");
     assert_int_equal(array_task(parent, 0)->row.spec.time_limit_ms, 0);
     to.spec.time_limit_ms = 2 * HOUR_MS;
     lab_apply(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0-1", &set));
@@ -312,7 +312,7 @@ static void an_update_of_an_array_is_for_tasks_that_have_not_begun(void **state)
     lab_started(&l, alone);
     lab_ended(&l, alone, END_FAILED, 1); /* pending, to be retried */
     updates_refuse_event(
-        &l, updates_depends(alone, NULL, 0, false), ERR_CONFLICT, "is a task of array 1");
+        &l, updates_depends(alone, NULL, 0, false), ERR_CONFLICT, "is a task of an array");
     to.spec.need.cpus = 1;
     updates_apply(&l, alone, BIT(CPUS), to);
     assert_int_equal(model_job(l.m, alone)->row.spec.need.cpus, 1);

@@ -303,11 +303,12 @@ static void turn(struct run *p)
 {
     int32_t i = (int32_t)prng_below(&p->r, N);
     uint64_t what = prng_below(&p->r, 20);
+    const struct job *second = model_job(p->l.m, p->second);
     char text[16];
     snprintf(text, sizeof text, "%d", (int)i);
     if (what == 0) {
         shelf_restart(&p->s, &p->l);
-    } else if (what == 1 && model_job(p->l.m, p->second) && !p->begun[i]) {
+    } else if (what == 1 && second && array_has_left(second->array, i)) {
         lab_cancel(&p->l, p->second, text);
         p->dropped[i] = true;
     } else if (what == 2 && p->fate[i] == OPEN && model_job(p->l.m, p->first)) {

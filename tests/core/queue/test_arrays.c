@@ -267,7 +267,14 @@ static void some_or_all_tasks_are_cancelled(void **state)
     lab_join(&l, "n1", 3);
     int64_t job = submit(&l, "0-9", 0);
     lab_plan(&l);
-    lab_cancel(&l, job, "2,5-7,900");
+    struct ranges missing = {1, {{5, 12, 1}}}, ended = {1, {{5, 7, 1}}};
+    struct event wrong = {.type = EV_CANCEL, .cancel = {.job = job, .tasks = &missing}};
+    assert_int_equal(lab_try(&l, &wrong, NULL), ERR_NOT_FOUND);
+    assert_string_equal(l.e.text, "array 1 has no task 10: its tasks are 0-9");
+    lab_cancel(&l, job, "2,5-7");
+    wrong.cancel.tasks = &ended;
+    assert_int_equal(lab_try(&l, &wrong, NULL), ERR_CONFLICT);
+    assert_string_equal(l.e.text, "these tasks of array 1 have ended: there is nothing to cancel");
     assert_int_equal(lab_task(&l, job, 2)->row.state, JOB_CANCELLING);
     assert_int_equal(lab_task(&l, job, 1)->row.state, JOB_RUNNING);
     lab_take(&l);
