@@ -70,8 +70,11 @@ static void node_body(const struct notify_facts *f, struct buf *out)
     json_t *jobs = json_array();
     notify_id(f, &id);
     snprintf(undo, sizeof(undo), "belay nodes undrain %s", r->node);
-    for (const char *p = r->jobs; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
-        json_array_append_new(jobs, json_integer(strtoll(p, NULL, 10)));
+    for (const char *p = r->jobs; *p; p += strspn(p, ",")) {
+        size_t n = strcspn(p, ",");
+        json_array_append_new(jobs, json_stringn(p, n));
+        p += n;
+    }
     json_t *o = json_pack("{s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:b,s:o}", "id", buf_str(&id), "event",
         notify_event_names[r->kind], "cluster", f->cluster, "node", json_text(r->node), "pool",
         r->pool, "reason", json_text(r->text), "jobs", jobs, "ends", r->pct != 0, "undo",

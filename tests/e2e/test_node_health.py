@@ -161,7 +161,7 @@ class Reserved(unittest.TestCase):
         self.assertEqual(event, "node-drained")
         self.assertEqual((body["event"], body["node"], body["pool"]), (event, "node1", "base"))
         self.assertRegex(body["reason"], reason)
-        self.assertEqual(body["jobs"], jobs)
+        self.assertEqual(body["jobs"], [str(job) for job in jobs])
         self.assertFalse(body["ends"])
         self.assertEqual(body["undo"], "belay nodes undrain node1")
         chats = dict(lab.chat.accepted.get(timeout=WAIT_S) for _ in range(3))

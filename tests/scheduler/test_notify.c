@@ -364,8 +364,8 @@ static void a_drained_node_is_notified_with_what_undoes_it(void **state)
         .kind = NOTIFY_NODE_DRAINED,
         .pool = "base",
         .node = "gpu7",
-        .text = "2 jobs of 2 users failed there at once: jobs 3, 15",
-        .jobs = "3,15",
+        .text = "2 jobs of 2 users failed there at once: jobs 3, 15_2",
+        .jobs = "3,15_2",
         .at = {1000}};
     const struct notify_facts f = {"0123", "lab", &of, NULL};
     struct buf out = {0};
@@ -379,15 +379,15 @@ static void a_drained_node_is_notified_with_what_undoes_it(void **state)
     assert_string_equal(json_string_value(json_object_get(v, "reason")), of.text);
     assert_string_equal(json_string_value(json_object_get(v, "undo")), "belay nodes undrain gpu7");
     assert_int_equal(json_array_size(json_object_get(v, "jobs")), 2);
-    assert_int_equal(json_integer_value(json_array_get(json_object_get(v, "jobs"), 1)), 15);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(v, "jobs"), 1)), "15_2");
     assert_true(json_is_false(json_object_get(v, "ends")));
     json_decref(v);
     buf_deinit(&out);
     notify_mail(&f, "belay", "ops", "\n", &out);
     assert_non_null(strstr(buf_str(&out),
         "Subject: [belay lab] belay drained node gpu7 of pool base: 2 jobs of 2 users failed there "
-        "at once: jobs 3, 15\n"));
-    assert_non_null(strstr(buf_str(&out), "Jobs: 3,15. Its jobs are saved and run elsewhere"));
+        "at once: jobs 3, 15_2\n"));
+    assert_non_null(strstr(buf_str(&out), "Jobs: 3,15_2. Its jobs are saved and run elsewhere"));
     assert_non_null(strstr(buf_str(&out), "After a repair: belay nodes undrain gpu7\n"));
     buf_deinit(&out);
     of.pct = 1; /* its machine is ended */

@@ -31,7 +31,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NUMBER_MAX 22                /* bytes of a number with a comma and the NUL */
 #define BOOT_MAX_MS SECONDS_MS(3600) /* a longer boot counts as this one in the spread of boots */
 
 /* A node named by a user, or NULL with the error set. */
@@ -450,16 +449,16 @@ int apply_notice(
     return 0;
 }
 
-/* The first that fit: "3,5,8". */
+/* The first that fit: "3,5_2,8". */
 static void list_jobs(const struct node *n, char *out, size_t size)
 {
     size_t len = 0;
     out[0] = '\0';
     LIST_FOREACH (&n->attempts, l) {
-        if (len + NUMBER_MAX > size)
+        const struct job_ref ref = job_ref(&LIST_ENTRY(l, struct attempt, on_node)->job->row);
+        if (len + 1 + strlen(ref.s) >= size)
             return;
-        text_format(out + len, size - len, "%s%" PRId64, len > 0 ? "," : "",
-            LIST_ENTRY(l, struct attempt, on_node)->job->row.id);
+        text_format(out + len, size - len, "%s%s", len > 0 ? "," : "", ref.s);
         len += strlen(out + len);
     }
 }

@@ -123,14 +123,14 @@ bool node_failures_excuse(const struct job *j)
 }
 
 /* "4 jobs of 3 users failed there at once: jobs 3, 5, 8, 9" */
-static void describe(const struct node_failures *f, char *out, size_t size)
+static void describe(const struct model *m, const struct node_failures *f, char *out, size_t size)
 {
     int32_t users = count_users(f);
     text_format(out, size, "%" PRId32 " jobs of %" PRId32 " user%s failed there at once: jobs",
         f->n, users, users == 1 ? "" : "s");
     for (int32_t k = 0; k < f->n && k < NAMED_MAX; k++)
-        text_format(
-            out + strlen(out), size - strlen(out), "%s %" PRId64, k > 0 ? "," : "", f->last[k].job);
+        text_format(out + strlen(out), size - strlen(out), "%s %s", k > 0 ? "," : "",
+            job_ref_of(m, f->last[k].job).s);
     if (f->n > NAMED_MAX)
         text_format(out + strlen(out), size - strlen(out), " and others");
 }
@@ -147,11 +147,11 @@ static void give_back(struct model *m, const struct node_failure_row *f)
 void node_failures_drain(struct model *m, struct node *n, struct stamp now)
 {
     char why[NODE_REASON_MAX], jobs[CORE_TEXT_MAX] = "";
-    describe(n->failures, why, sizeof why);
+    describe(m, n->failures, why, sizeof why);
     for (int32_t k = 0; k < n->failures->n; k++) {
         size_t len = strlen(jobs);
-        text_format(jobs + len, sizeof jobs - len, "%s%" PRId64, k > 0 ? "," : "",
-            n->failures->last[k].job);
+        text_format(jobs + len, sizeof jobs - len, "%s%s", k > 0 ? "," : "",
+            job_ref_of(m, n->failures->last[k].job).s);
         give_back(m, &n->failures->last[k]);
     }
     node_failures_forget(m, n);
