@@ -382,6 +382,7 @@ static bool pace(struct request *q, const struct route *route)
         rates_take(&q->api->rates, q->caller.user, clock_mono(q->api->o.timers->clock));
     if (wait_ms == 0)
         return true;
+    q->api->n_paced++;
     snprintf(seconds, sizeof(seconds), "%lld", (long long)(wait_ms + 999) / 1000);
     http_reply_add_header(q->x, "Retry-After", seconds);
     api_reply_failure(q->x, ERR_THROTTLED,

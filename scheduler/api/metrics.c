@@ -123,6 +123,21 @@ static void add_grants(struct buf *out, const struct grants *g)
         "Times that credentials of a job could not be created.", (double)s.failures);
 }
 
+static void add_requests(struct buf *out, const struct api *a)
+{
+    metric(
+        out, "belay_api_requests_total", "counter", "Requests to the API.", (double)a->n_requests);
+    metric(out, "belay_api_refused_total", "counter", "Requests refused for lack of credentials.",
+        (double)a->n_refused);
+    buf_printf(out,
+        "# HELP belay_api_rate_limited_total Requests refused because there were too many of them "
+        "from one user, or sign-ins from one address.\n"
+        "# TYPE belay_api_rate_limited_total counter\n"
+        "belay_api_rate_limited_total{of=\"user\"} %lld\n"
+        "belay_api_rate_limited_total{of=\"sign-in\"} %lld\n",
+        (long long)a->n_paced, (long long)a->n_logins_paced);
+}
+
 /* Sums over all listeners. */
 static void add_http(struct buf *out, const struct api *a)
 {
@@ -183,10 +198,7 @@ void api_metrics(struct request *q)
     metric(&out, "belay_ca_end_timestamp_seconds", "gauge",
         "When the cluster's certificate authority ends, and every certificate with it.",
         (double)(ca_ends_at(q->api->o.ca).ms / 1000));
-    metric(&out, "belay_api_requests_total", "counter", "Requests to the API.",
-        (double)q->api->n_requests);
-    metric(&out, "belay_api_refused_total", "counter", "Requests refused for lack of credentials.",
-        (double)q->api->n_refused);
+    add_requests(&out, q->api);
     add_http(&out, q->api);
     http_reply_bytes(q->x, 200, "text/plain; version=0.0.4", out.data, out.len);
     buf_deinit(&out);

@@ -377,6 +377,8 @@ class Roles(unittest.TestCase):
             self.assertEqual(refused[1]["error"]["kind"], "throttled")
             self.assertIn("requests_per_second", refused[1]["error"]["text"])
             self.assertEqual(refused[2]["Retry-After"], "1")
+            self.assertGreaterEqual(d.metric('belay_api_rate_limited_total{of="user"}'), 1)
+            self.assertEqual(d.metric('belay_api_rate_limited_total{of="sign-in"}'), 0)
             for _ in range(20):
                 self.assertEqual(d.call("GET", "/api/v1/version", token=boss)[0], 200)
             for _ in range(3):

@@ -271,6 +271,7 @@ bool sign_in_pace(struct request *q)
         *port = '\0';
     if (rates_take(&q->api->login_rates, address, clock_mono(q->api->o.timers->clock)) == 0)
         return true;
+    q->api->n_logins_paced++;
     http_reply_add_header(q->x, "Retry-After", "5");
     api_reply_failure(q->x, ERR_THROTTLED,
         "too many sign-ins from this address: nothing was done; try again in 5 s");
