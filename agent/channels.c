@@ -8,6 +8,7 @@
  */
 #include "agent/channels.h"
 
+#include "agent/supervisor/mask.h"
 #include "agent/supervisor/shells.h"
 #include "base/fds.h"
 #include "base/frames.h"
@@ -36,6 +37,8 @@
 #define RETRY_MS 500
 #define FAILURES_MAX 20
 #define CTRL_D 4
+/* how long the beginning of a secret is held back on a terminal */
+#define HOLD_MS 300
 
 enum { OUT, ERR, AGENT, IN, N_FDS };
 
@@ -61,6 +64,9 @@ struct channel {
     bool in_ends, ends, end_posted;
     int failures;
     struct timer retry;
+    struct mask *mask;             /* secrets of the job; NULL = none */
+    struct mask_stream *masked[2]; /* of OUT and ERR; NULL = nothing is masked */
+    struct timer hold;             /* of a terminal */
 };
 
 static void post_output(struct channel *ch);
@@ -113,8 +119,12 @@ static void free_if_done(struct channel *ch)
     if (!ch->is_over || ch->claiming || ch->posting || ch->asking)
         return;
     timer_stop(ch->of->timers, &ch->retry);
+    timer_stop(ch->of->timers, &ch->hold);
     for (int i = 0; i < N_FDS; i++)
         close_fd(ch, i);
+    mask_stream_destroy(ch->masked[OUT]);
+    mask_stream_destroy(ch->masked[ERR]);
+    mask_destroy(ch->mask);
     link_remove(&ch->in_all);
     buf_deinit(&ch->out);
     buf_deinit(&ch->in);
@@ -139,11 +149,53 @@ static void give_up(struct channel *ch)
         http_cancel(http, ch->asking);
 }
 
+static void add_frames(struct channel *ch, int which, const char *p, size_t n)
+{
+    for (size_t piece; n > 0; p += piece, n -= piece) {
+        piece = n < FRAME_BYTES_MAX ? n : FRAME_BYTES_MAX;
+        frame_add(&ch->out, which == ERR ? FRAME_ERR : FRAME_OUT, p, piece);
+    }
+}
+
+/* is_last: no more of this stream follows. */
+static void add_output(struct channel *ch, int which, const char *text, size_t n, bool is_last)
+{
+    if (!ch->masked[which]) {
+        add_frames(ch, which, text, n);
+        return;
+    }
+    size_t room = mask_room(ch->mask, n);
+    char *p = mem_alloc(room);
+    memcpy(p, text, n);
+    add_frames(ch, which, p, mask_turn(ch->masked[which], p, n, is_last));
+    explicit_bzero(p, room);
+    free(p);
+    if (is_last) {
+        mask_stream_destroy(ch->masked[which]);
+        ch->masked[which] = NULL;
+    }
+}
+
+static void on_hold(struct timer *timer, void *ctx)
+{
+    struct channel *ch = ctx;
+    (void)timer;
+    if (!ch->masked[OUT] || ch->ends)
+        return;
+    char *p = mem_alloc(mask_room(ch->mask, 0));
+    add_frames(ch, OUT, p, mask_release(ch->masked[OUT], p));
+    free(p);
+    post_output(ch);
+    free_if_done(ch);
+}
+
 /* Queues the last frame. */
 static void end(struct channel *ch, enum frame_type type, const void *p, size_t n)
 {
     if (ch->ends)
         return;
+    add_output(ch, OUT, "", 0, true);
+    add_output(ch, ERR, "", 0, true);
     frame_add(&ch->out, type, p, n);
     ch->ends = true;
     close_fd(ch, OUT);
@@ -170,16 +222,46 @@ static bool read_some(struct channel *ch, int which)
 {
     char text[16384];
     ssize_t n = ch->fds[which] < 0 ? 0 : read(ch->fds[which], text, sizeof(text));
-    if (n > 0)
-        frame_add(&ch->out, which == ERR ? FRAME_ERR : FRAME_OUT, text, (size_t)n);
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+    if (n > 0) {
+        add_output(ch, which, text, (size_t)n, false);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        add_output(ch, which, "", 0, true);
         close_fd(ch, which);
+    }
     return n > 0;
+}
+
+/* Takes the job's secrets, which come before all output. Returns whether they were next. */
+static bool take_secrets(struct channel *ch)
+{
+    struct shell_report r;
+    int file;
+    if (ch->fds[AGENT] < 0 ||
+        recv(ch->fds[AGENT], &r, sizeof(r), MSG_DONTWAIT | MSG_PEEK) != (ssize_t)sizeof(r) ||
+        r.step != SHELL_SECRETS || ch->mask)
+        return false;
+    if (fds_receive(ch->fds[AGENT], &r, sizeof(r), MSG_DONTWAIT, &file, 1, NULL) < 0)
+        file = -1;
+    ch->mask = file >= 0 ? mask_load(file) : NULL;
+    if (file >= 0)
+        close(file);
+    if (ch->mask) {
+        ch->masked[OUT] = mask_stream_create(ch->mask);
+        ch->masked[ERR] = mask_stream_create(ch->mask);
+    } else {
+        fail(ch, "the job's secrets cannot be hidden in the output of the command");
+    }
+    return true;
 }
 
 static void on_output(struct channel *ch, int which)
 {
+    take_secrets(ch);
+    if (ch->ends)
+        return;
     read_some(ch, which);
+    if (ch->tty && ch->mask)
+        timer_start(ch->of->timers, &ch->hold, HOLD_MS);
     if (ch->out.len >= PENDING_MAX) {
         unwatch(ch, OUT);
         unwatch(ch, ERR);
@@ -222,6 +304,8 @@ static void send_end(struct channel *ch, const struct shell_report *r)
 static void on_report(struct channel *ch)
 {
     struct shell_report r;
+    if (take_secrets(ch))
+        return;
     ssize_t n = recv(ch->fds[AGENT], &r, sizeof(r), MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -552,6 +636,7 @@ static void claim(struct channels *c, const struct wire_channel *w)
     *ch = (struct channel){
         .of = c, .id = w->id, .job = w->job, .attempt = w->attempt, .fds = {-1, -1, -1, -1}};
     timer_init(&ch->retry, on_retry, ch);
+    timer_init(&ch->hold, on_hold, ch);
     list_push_back(&c->all, &ch->in_all);
     snprintf(path, sizeof(path), "/agent/v1/channels/%lld/claim", (long long)w->id);
     ch->claiming = peer_post(c->peer, path, "", 0, CALL_MS, on_claimed, ch);

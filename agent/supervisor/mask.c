@@ -2,9 +2,17 @@
 #include "agent/supervisor/mask.h"
 
 #include "base/mem.h"
+#include "job/secret_ref.h"
+
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX (MASK_VALUES_MAX * (SECRET_BYTES_MAX + sizeof(uint32_t)))
 
 struct value {
     char *bytes;
@@ -164,4 +172,86 @@ size_t mask_turn(struct mask_stream *s, char *p, size_t n, bool is_last)
     }
     s->n = pending;
     return out;
+}
+
+size_t mask_release(struct mask_stream *s, char *p)
+{
+    size_t out = put(s, p, s->n);
+    s->n = 0;
+    memset(s->matched, 0, sizeof(s->matched));
+    return out;
+}
+
+/* ---- for another process ---- */
+
+static bool write_all(int fd, const void *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t took = write(fd, p, n);
+        if (took < 0 && errno != EINTR)
+            return false;
+        if (took > 0) {
+            p = (const char *)p + took;
+            n -= (size_t)took;
+        }
+    }
+    return true;
+}
+
+int mask_save(const struct mask *m)
+{
+    int fd = memfd_create("belay-mask", MFD_CLOEXEC);
+    bool ok = fd >= 0;
+    for (size_t i = 0; ok && i < m->n; i++) {
+        uint32_t n = (uint32_t)m->values[i].n;
+        ok = write_all(fd, &n, sizeof(n)) && write_all(fd, m->values[i].bytes, n);
+    }
+    if (fd >= 0 && !ok) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        fd = -1;
+    }
+    return fd;
+}
+
+static struct mask *parse(const char *p, size_t n)
+{
+    struct mask *m = mask_create();
+    uint32_t size = 0;
+    while (n > 0) {
+        bool fits = n >= sizeof(size) && m->n < MASK_VALUES_MAX;
+        if (fits)
+            memcpy(&size, p, sizeof(size));
+        if (!fits || size < MASK_MIN || size > n - sizeof(size)) {
+            mask_destroy(m);
+            return NULL;
+        }
+        mask_add(m, p + sizeof(size), size);
+        p += sizeof(size) + size;
+        n -= sizeof(size) + size;
+    }
+    return m;
+}
+
+struct mask *mask_load(int fd)
+{
+    struct stat st;
+    struct mask *m = NULL;
+    if (fstat(fd, &st) < 0 || st.st_size < 0 || (size_t)st.st_size > FILE_MAX)
+        return NULL;
+    size_t n = (size_t)st.st_size, at = 0;
+    char *p = mem_alloc(n + 1);
+    while (at < n) {
+        ssize_t took = pread(fd, p + at, n - at, (off_t)at);
+        if (took > 0)
+            at += (size_t)took;
+        else if (took == 0 || errno != EINTR)
+            break;
+    }
+    if (at == n)
+        m = parse(p, n);
+    explicit_bzero(p, n);
+    free(p);
+    return m;
 }

@@ -5,8 +5,9 @@
  * newlines at its end; not in another form (base64, a part of it).
  *
  * Bytes that may be the beginning of a value are held back until the next ones decide, or the
- * program ends. Each byte of output costs a few instructions per secret (Knuth, Morris and Pratt),
- * whatever its content.
+ * program ends. The sessions of a task (belay exec) hide the same values, which its supervisor
+ * sends to the agent (shells.h). Each byte of output costs a few instructions per secret (Knuth,
+ * Morris and Pratt), whatever its content.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_MASK_H
 #define BELAY_AGENT_SUPERVISOR_MASK_H
@@ -35,5 +36,13 @@ size_t mask_room(const struct mask *m, size_t n);
 /* Takes the next n bytes at p, and puts there what may be written now; returns its size. is_last:
  * nothing is held back. */
 size_t mask_turn(struct mask_stream *s, char *p, size_t n, bool is_last);
+/* Puts what is held back at p, which has mask_room for 0 bytes, as if no value began there; returns
+ * its size. For terminals, where people wait for the next character. */
+size_t mask_release(struct mask_stream *s, char *p);
+
+/* The values as a file in memory, for another process; the caller closes it. -1 with errno set. */
+int mask_save(const struct mask *m);
+/* Reads such a file. NULL if it is malformed. */
+struct mask *mask_load(int fd);
 
 #endif

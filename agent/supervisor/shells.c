@@ -311,6 +311,20 @@ static void send_signal(
         log_debug("the result of a signal could not be reported");
 }
 
+/* Returns 0 or an errno. */
+static int send_secrets(const struct shells *s, int agent)
+{
+    const struct shell_report r = {.step = SHELL_SECRETS};
+    int fd = s->mask ? mask_save(s->mask) : -1;
+    if (!s->mask)
+        return 0;
+    if (fd < 0)
+        return errno;
+    int rc = fds_send(agent, &r, sizeof(r), &fd, 1);
+    close(fd);
+    return -rc;
+}
+
 /* A free slot, after reaping minders that have ended; NULL if there is none. */
 static pid_t *free_slot(struct shells *s)
 {
@@ -339,6 +353,8 @@ static void start(struct shells *s, const char *text, size_t n, const int fds[SH
         log_warn("a command for the task was not understood", log_err(&e));
     else if (!minder)
         refused.value = EAGAIN;
+    else if ((refused.value = send_secrets(s, fds[3])) != 0)
+        refused.step = SHELL_GROUP;
     else
         pid = fork();
     if (pid == 0)

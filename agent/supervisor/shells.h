@@ -15,12 +15,14 @@
  * four descriptors, which become its standard input, output and error, and a socket
  * (SOCK_SEQPACKET) between the agent and the process that watches the command. A byte sent to that
  * process is a signal for the command's processes; closing the socket hangs them up. It sends one
- * struct shell_report.
+ * struct shell_report; before it, the supervisor sends SHELL_SECRETS if the task has secrets. The
+ * agent hides them, because it also reads the terminals; it keeps no secrets of its own.
  */
 #ifndef BELAY_AGENT_SUPERVISOR_SHELLS_H
 #define BELAY_AGENT_SUPERVISOR_SHELLS_H
 
 #include "agent/supervisor/image.h"
+#include "agent/supervisor/mask.h"
 #include "agent/supervisor/user.h"
 #include "base/uv/proc.h"
 #include <stdbool.h>
@@ -40,6 +42,8 @@ enum shell_step {
     SHELL_CWD,
     SHELL_EXEC,
     SHELL_IMAGE, /* the task's container was not started in time */
+    /* before all output, with a file of mask_save: secrets to hide in it; another report follows */
+    SHELL_SECRETS,
 };
 
 struct shell_report {
@@ -74,6 +78,7 @@ struct shells {
     char *const *env;
     const char *cwd;
     const struct image_run *image; /* without runtimes and argv; NULL for no container */
+    const struct mask *mask;       /* NULL = no secrets */
     /* sends a signal; returns the number of processes that got it, or -errno */
     int (*signal)(void *ctx, int signum, enum shell_to to);
     void *ctx;

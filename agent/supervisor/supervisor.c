@@ -221,7 +221,8 @@ static void run_loop(struct supervisor *s)
         .user = &s->user,
         .env = s->env,
         .cwd = supervisor_work_dir(s),
-        .image = s->image.image && !supervisor_has_no_script(s) ? &s->image : NULL};
+        .image = s->image.image && !supervisor_has_no_script(s) ? &s->image : NULL,
+        .mask = s->mask};
     report_to_agent(s, "", "ok");
     struct launch_report report = supervise_loop_run(&s->loop);
     s->agent_fd = s->loop.agent_fd;

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 static struct mask *mask_of(const char *const *values)
@@ -118,6 +120,73 @@ static void random_texts_agree_with_a_plain_search(void **state)
     }
 }
 
+static void another_process_hides_the_same_values(void **state)
+{
+    (void)state;
+    struct mask *m = mask_of(VALUES("hunter2hunter3", "second\nvalue")), *copy;
+    int fd = mask_save(m);
+    assert_true(fd >= 0);
+    copy = mask_load(fd);
+    assert_non_null(copy);
+    char *got = masked(copy, "<hunter2hunter3> <second\nvalue> <hunter2>", 3);
+    assert_string_equal(got, "<***> <***> <hunter2>");
+    free(got);
+    mask_destroy(copy);
+    mask_destroy(m);
+    close(fd);
+}
+
+static struct mask *load_of(const void *bytes, size_t n)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, n), n);
+    struct mask *m = mask_load(fd);
+    close(fd);
+    return m;
+}
+
+static void a_malformed_file_is_refused(void **state)
+{
+    (void)state;
+    static const char good[] = "\x08\0\0\0abcdefgh";
+    char many[(MASK_VALUES_MAX + 1) * (sizeof(good) - 1)];
+    struct mask *m = load_of(good, sizeof(good) - 1);
+    assert_non_null(m);
+    mask_destroy(m);
+    for (size_t n = 1; n < sizeof(good) - 1; n++)
+        assert_null(load_of(good, n));
+    assert_null(load_of("\x07\0\0\0abcdefg", 11)); /* shorter than any value */
+    assert_null(load_of("\xff\xff\xff\xff"
+                        "abcdefgh",
+        12));
+    for (size_t k = 0; k <= MASK_VALUES_MAX; k++)
+        memcpy(many + k * (sizeof(good) - 1), good, sizeof(good) - 1);
+    assert_null(load_of(many, sizeof(many)));
+    assert_null(mask_load(-1));
+    m = load_of("", 0); /* no value */
+    assert_non_null(m);
+    mask_destroy(m);
+}
+
+static void what_is_held_back_can_be_released(void **state)
+{
+    (void)state;
+    struct mask *m = mask_of(VALUES("hunter2hunter3"));
+    struct mask_stream *s = mask_stream_create(m);
+    char p[64] = "> hunter2";
+    assert_int_equal(mask_turn(s, p, 9, false), 2);
+    assert_int_equal(mask_release(s, p), 7);
+    assert_memory_equal(p, "hunter2", 7);
+    assert_int_equal(mask_release(s, p), 0);
+    memcpy(p, "hunter3 hunter2hunter3", 22);
+    size_t n = mask_turn(s, p, 22, true); /* the beginning was given away */
+    assert_int_equal(n, 11);
+    assert_memory_equal(p, "hunter3 ***", n);
+    mask_stream_destroy(s);
+    mask_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +194,9 @@ int main(void)
         cmocka_unit_test(overlapping_values_are_hidden_whole),
         cmocka_unit_test(a_short_value_is_not_hidden),
         cmocka_unit_test(random_texts_agree_with_a_plain_search),
+        cmocka_unit_test(another_process_hides_the_same_values),
+        cmocka_unit_test(a_malformed_file_is_refused),
+        cmocka_unit_test(what_is_held_back_can_be_released),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

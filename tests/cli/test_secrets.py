@@ -6,8 +6,11 @@ import contextlib
 import glob
 import hashlib
 import os
+import pty
+import re
 import resource
 import secrets
+import select
 import signal
 import sqlite3
 import unittest
@@ -81,6 +84,61 @@ class Secrets(unittest.TestCase):
         shown = self.h.belay("secret", "show", "--json", "wandb").stdout
         self.assertNotIn(value, shown)
         self.assertIn('"bytes": 40', shown)
+
+    def test_a_session_with_a_job_shows_none(self):
+        value = secrets.token_hex(20)
+        self.set("wandb", value + "\n")
+        job = str(
+            self.submit(
+                "--secret", "wandb=WANDB", self.h.script("echo go\nexec sleep 1000\n", "sleep.sh")
+            )
+        )
+        wait_until(lambda: self.h.belay("logs", job).stdout.count("go\n"), "job %s runs" % job)
+        says = (
+            'echo "key is $WANDB."; echo "error $WANDB" >&2; '
+            'printf "${WANDB%??????????}"; printf "%s" "${WANDB#??????????????????????????????}"; '
+            'printf "$WANDB" | head -c 20 >&2'
+        )
+        expected = ("key is ***.\n***", "error ***\n" + value[:20], 0)
+        done = self.h.belay("exec", job, "--", "sh", "-c", says)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), expected)
+        self.h.kill("agent.pid")  # the next agent never had the value
+        self.assertEqual(self.h.belay("up").returncode, 0)
+        wait_until(
+            lambda: self.h.belay("exec", job, "--", "true").returncode == 0, "sessions are possible"
+        )
+        done = self.h.belay("exec", job, "--", "sh", "-c", says)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), expected)
+        self.check_terminal(job, value)
+        self.h.belay("cancel", job)
+
+    def check_terminal(self, job, value):
+        """Also on a terminal, where the beginning of a value is shown after a moment."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve(
+                BUILD + "/cli/belay", ["belay", "exec", "-t", job, "--", "sh"], {**self.h.env}
+            )
+        seen = ""
+        for say, expect in (
+            ("stty -echo; echo re''ady\n", r"ready\r\n"),
+            ('echo "key is $WANDB."\n', r"key is \*\*\*\.\r\n"),
+            ("printf 'begins %.8s' $WANDB\n", "begins " + value[:8]),
+            ("exit 5\n", None),
+        ):
+            os.write(fd, say.encode())
+            while expect and not re.search(expect, seen):
+                self.assertTrue(select.select([fd], [], [], WAIT_S)[0], seen)
+                seen += os.read(fd, 65536).decode()
+        with contextlib.suppress(OSError):  # the terminal is gone
+            while True:
+                piece = os.read(fd, 65536).decode()
+                if not piece:
+                    break
+                seen += piece
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 5)
+        os.close(fd)
+        self.assertNotIn(value, seen)
 
     def test_what_is_not_there_is_refused(self):
         script = self.h.script("true\n", "true.sh")
