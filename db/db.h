@@ -178,6 +178,9 @@ void db_reader_end(struct db_reader *r);
 void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel);
 
 /* ERR_NOT_FOUND */
+/* Labels of all live jobs that have any, by job; an array's apply to its tasks. */
+typedef int (*db_labels_fn)(void *ctx, int64_t job, const char *labels_json);
+int db_read_live_labels(struct db_reader *r, db_labels_fn fn, void *ctx, struct err *e);
 int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e);
 /* The number of a job as users name it; of a job that is not stored, or after a failure, its id. */
 int db_read_job_ref(struct db_reader *r, int64_t id, struct job_ref *ret_ref, struct err *e);

@@ -102,6 +102,24 @@ void spec_change_deinit(struct spec_change *s)
     *s = (struct spec_change){0};
 }
 
+int db_read_live_labels(struct db_reader *r, db_labels_fn fn, void *ctx, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, r->statements,
+        "SELECT j.id, s.labels_json"
+        " FROM jobs AS j"
+        " JOIN job_label_sets AS o ON o.job = j.id"
+        " JOIN label_sets AS s ON s.id = o.labels"
+        " WHERE j.state <> 'ended'"
+        " ORDER BY j.id",
+        e);
+    while (query_step(&q) && query_goes_on(&q, fn(ctx, sqlite3_column_int64(q.stmt, 0),
+                                                   (const char *)sqlite3_column_text(q.stmt, 1))))
+        ;
+    return query_finish(&q);
+}
+
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e)
 {
     struct attempt_row row = {0};

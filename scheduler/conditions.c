@@ -32,6 +32,11 @@ struct conditions *conditions_create(const struct conditions_options *o)
     return c;
 }
 
+void conditions_set_throttled(struct conditions *c, int64_t throttled_ms)
+{
+    c->o.throttled_ms = throttled_ms;
+}
+
 void conditions_destroy(struct conditions *c)
 {
     if (!c)

@@ -25,6 +25,7 @@ struct conditions_options {
 
 struct conditions;
 struct conditions *conditions_create(const struct conditions_options *o);
+void conditions_set_throttled(struct conditions *c, int64_t throttled_ms);
 void conditions_destroy(struct conditions *c); /* c may be NULL */
 /* Call with each status of a node, whatever its contents. Loads with numbers up to `above` were
  * processed before. */

@@ -317,7 +317,8 @@ static int make_parts(struct daemon *d, struct err *e)
         rc = oidc_create(
             &(struct oidc_options){
                 .http = d->http, .timers = d->timers, .config = &d->config->oidc},
-            &d->oidc, e);
+            &d->first_oidc, e);
+    d->oidc = d->first_oidc;
     if (rc != 0)
         return rc;
     make_telemetry(d);
@@ -395,16 +396,40 @@ static void log_files(const struct open_files *f)
         log_i("nodes", f->nodes), log_i("outgoing", f->outgoing));
 }
 
+static void set_oidc(struct daemon *d, const struct reload_oidc *oidc)
+{
+    d->oidcs = mem_resize(d->oidcs, d->n_oidcs + 1, sizeof(*d->oidcs));
+    d->oidcs[d->n_oidcs++] = *oidc;
+    d->oidc = oidc->oidc;
+    api_set_oidc(d->api, oidc->oidc);
+}
+
+static void set_times(struct daemon *d)
+{
+    const struct config *c = d->config;
+    char *db_path = mem_printf("%s/belay.db", c->state_dir);
+    agent_sync_set_times(d->agent_sync, c->lease_ms, c->sync_ms, c->kill_wait_ms, c->store_wait_ms);
+    provision_set_times(d->provision, c->sweep_ms, c->busy_sweep_ms, c->settle_ms, c->price_ms);
+    telemetry_set_ages(d->telemetry, c->telemetry.keep_ms);
+    conditions_set_throttled(d->conditions, c->telemetry.throttled_ms);
+    logs_share_disk(&d->logs, db_path, c->log_full_wait_ms);
+    free(db_path);
+}
+
 /* Parts that have copies of what may change. */
-static void on_reloaded(void *ctx)
+static void on_reloaded(void *ctx, const struct reload_oidc *oidc)
 {
     struct daemon *d = ctx;
     const struct config *c = d->config;
+    set_times(d);
+    notifier_set_budgets(d->notifier, c->budgets, c->n_budgets);
     archiver_set_ages(d->archiver, c->retention.logs_ms, c->retention.disk_ms);
     logs_set_limits(&d->logs, &(struct log_limits){.job_bytes = c->log_job_bytes,
                                   .user_day_bytes = c->log_user_day_bytes});
     workdirs_set_limit(d->workdirs, c->workdir_user_bytes);
     api_reconfigure(d->api);
+    if (oidc)
+        set_oidc(d, oidc);
 }
 
 static void make_reload(struct daemon *d, struct config *config, const struct config_file *file)
@@ -413,6 +438,11 @@ static void make_reload(struct daemon *d, struct config *config, const struct co
         .file = file,
         .tick = d->tick,
         .pools = d->pools,
+        .zones = &d->zones,
+        .reader = d->reader,
+        .tables = &d->tables,
+        .http = d->http,
+        .timers = d->timers,
         .applied = on_reloaded,
         .ctx = d});
     api_set_reload(d->api, d->reload);
@@ -576,8 +606,7 @@ void daemon_destroy(struct daemon *d)
     model_destroy(d->model);
     reload_destroy(d->reload);
     zones_deinit(&d->zones);
-    free(d->windows);
-    free(d->budgets);
+    tables_destroy(d->tables);
     timer_stop(d->timers, &d->ca_check);
     timer_stop(d->timers, &d->name_check);
     ca_close(d->ca);
@@ -588,7 +617,10 @@ void daemon_destroy(struct daemon *d)
     if (d->async_open)
         uv_close((uv_handle_t *)&d->commit_ended, NULL);
     uv_http_client_destroy(d->http);
-    oidc_destroy(d->oidc);
+    oidc_destroy(d->first_oidc);
+    for (size_t i = 0; i < d->n_oidcs; i++)
+        reload_oidc_free(&d->oidcs[i]);
+    free(d->oidcs);
     uv_runner_destroy(d->runner);
     uv_timers_destroy(d->timers);
     uv_run(d->loop, UV_RUN_NOWAIT); /* the handles close while d still exists */

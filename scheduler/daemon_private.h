@@ -27,6 +27,7 @@
 #include "scheduler/store/claim.h"
 #include "scheduler/store/grants.h"
 #include "scheduler/store/store_cleaner.h"
+#include "scheduler/tables.h"
 #include "scheduler/telemetry.h"
 #include "scheduler/workdirs.h"
 
@@ -46,8 +47,7 @@ struct daemon {
     struct prng prng;
     struct model *model;
     struct zones zones;
-    struct window *windows;
-    struct budget_options *budgets;
+    struct tables *tables; /* in force; the model borrows them */
     struct planner *planner;
     struct tick *tick;
     struct telemetry *telemetry;
@@ -61,7 +61,10 @@ struct daemon {
     struct sealer *sealer;
     bool has_new_keys; /* the sealer's key file was created by this start */
     struct reseal reseal;
-    struct oidc *oidc; /* NULL: nobody signs in */
+    struct oidc *oidc;         /* NULL: nobody signs in */
+    struct reload_oidc *oidcs; /* those of reloads, of which the last is oidc, until the end */
+    size_t n_oidcs;
+    struct oidc *first_oidc; /* of the start; may be NULL */
     struct notifier *notifier;
     struct outbox *outbox;
     struct own_name *own_name;

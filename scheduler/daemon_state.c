@@ -131,35 +131,6 @@ static void on_name_check(struct timer *t, void *ctx)
         log_warn("agents and users may not reach belayd", log_err(&why));
 }
 
-/* Creates the windows of the configuration, with this machine's time zone data. */
-static int make_windows(struct daemon *d, struct err *e)
-{
-    d->windows = mem_array(d->config->n_windows, sizeof(*d->windows));
-    for (size_t i = 0; i < d->config->n_windows; i++) {
-        const struct config_window *c = &d->config->windows[i];
-        d->windows[i] = c->window;
-        if (zones_load(&d->zones, c->tz, &d->windows[i].zone, e) != 0)
-            return err_wrap(e, "windows.%s.tz", c->window.name);
-    }
-    return 0;
-}
-
-/* Call after make_windows. */
-static int make_budgets(struct daemon *d, struct err *e)
-{
-    d->budgets = mem_array(d->config->n_budgets, sizeof(*d->budgets));
-    for (size_t i = 0; i < d->config->n_budgets; i++) {
-        const struct config_budget *c = &d->config->budgets[i];
-        d->budgets[i] = c->options;
-        if (zones_load(&d->zones, c->tz, &d->budgets[i].zone, e) != 0)
-            return err_wrap(e, "budgets.%s.tz", c->options.name);
-        for (size_t k = 0; k < d->config->n_windows; k++)
-            if (str_eq(d->windows[k].name, c->window))
-                d->budgets[i].window = &d->windows[k];
-    }
-    return 0;
-}
-
 #define RUNTIMES_LOADED 1000 /* the most recently ended jobs, for forecasts */
 
 struct ended {
@@ -207,28 +178,27 @@ int daemon_load_model(struct daemon *d, struct err *e)
         .policy = &d->config->policy,
         .retries = &d->config->retries,
         .procurement = &d->config->deadlines,
-        .hooks = d->config->notify.hooks,
-        .n_hooks = d->config->notify.n_hooks,
         .zones = &d->zones,
         .read_job = jobspec_read};
     struct stamp now = {.wall = clock_wall(&clock_system), .mono = clock_mono(d->timers->clock)};
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
     d->zones.source = &zone_source_system;
-    int rc = make_windows(d, e);
-    if (rc == 0)
-        rc = make_budgets(d, e);
+    int rc = tables_create(d->config, &d->zones, &d->tables, e);
     if (rc != 0)
         return rc;
-    o.windows = d->windows;
-    o.n_windows = d->config->n_windows;
-    o.calendars = d->config->calendars;
-    o.n_calendars = d->config->n_calendars;
-    o.budgets = d->budgets;
-    o.n_budgets = d->config->n_budgets;
-    o.racks = d->config->racks;
-    o.n_racks = d->config->n_racks;
-    o.licences = d->config->licences;
-    o.n_licences = d->config->n_licences;
+    const struct model_tables *t = &d->tables->model;
+    o.hooks = t->hooks;
+    o.n_hooks = t->n_hooks;
+    o.windows = t->windows;
+    o.n_windows = t->n_windows;
+    o.calendars = t->calendars;
+    o.n_calendars = t->n_calendars;
+    o.budgets = t->budgets;
+    o.n_budgets = t->n_budgets;
+    o.racks = t->racks;
+    o.n_racks = t->n_racks;
+    o.licences = t->licences;
+    o.n_licences = t->n_licences;
     d->model = model_create(&o);
     d->planner = planner_create();
     rc = db_load(d->db, d->model, now, e);

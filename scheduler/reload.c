@@ -5,6 +5,9 @@
  * The daemon's struct config has a shallow copy of it, and what it had at the start comes back in
  * reload_destroy, for its owner. The teams that users joined by signing in belong to the daemon's
  * and go from copy to copy.
+ *
+ * All else of `kept` is what was in force before, so who still has a pointer to it, such as a
+ * notification in progress, may use it until the next reload.
  */
 #include "scheduler/reload.h"
 
@@ -16,7 +19,9 @@
 #include "scheduler/config/changes.h"
 #include "scheduler/core/model/settings.h"
 #include "scheduler/pools.h"
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct reloading {
     struct reload *reload;
@@ -24,7 +29,9 @@ struct reloading {
     struct buf text;
     json_t *changes;
     struct model_settings settings;
-    bool is_applied;
+    struct tables *tables;   /* of next; those before when it is applied */
+    struct reload_oidc oidc; /* with changes_oidc: of next */
+    bool is_applied, changes_oidc;
     reload_done_fn done;
     void *ctx;
 };
@@ -70,6 +77,15 @@ void reload_destroy(struct reload *r)
 
 /* ---- one reload ---- */
 
+void reload_oidc_free(struct reload_oidc *o)
+{
+    oidc_destroy(o->oidc);
+    if (o->config)
+        config_oidc_deinit(o->config);
+    free(o->config);
+    *o = (struct reload_oidc){0};
+}
+
 static void end(struct reloading *x, const struct err *e)
 {
     if (x->done)
@@ -77,18 +93,22 @@ static void end(struct reloading *x, const struct err *e)
     if (x->next)
         config_deinit(x->next);
     free(x->next);
+    tables_destroy(x->tables);
+    reload_oidc_free(&x->oidc);
     json_decref(x->changes);
     buf_deinit(&x->text);
     free(x);
 }
 
-static bool changes_limits(const json_t *changes)
+/* Whether the key changes, or one below it. */
+static bool changes(const struct reloading *x, const char *key)
 {
-    size_t i;
+    size_t i, n = strlen(key);
     const json_t *c;
-    json_array_foreach((json_t *)changes, i, c)
+    json_array_foreach(x->changes, i, c)
     {
-        if (str_starts(json_string_value(json_object_get(c, "key")), "limits"))
+        const char *path = json_string_value(json_object_get(c, "key"));
+        if (str_starts(path, key) && (path[n] == '\0' || path[n] == '.'))
             return true;
     }
     return false;
@@ -111,6 +131,37 @@ static int read_file(struct reloading *x, struct err *e)
     return 0;
 }
 
+static int make_oidc(struct reloading *x, struct err *e)
+{
+    const struct reload_options *o = &x->reload->o;
+    x->changes_oidc = changes(x, "oidc");
+    if (!x->changes_oidc || !x->next->oidc.issuer)
+        return 0;
+    x->oidc.config = mem_dup(&x->next->oidc, sizeof(x->next->oidc));
+    x->next->oidc = (struct config_oidc){0};
+    return oidc_create(
+        &(struct oidc_options){.http = o->http, .timers = o->timers, .config = x->oidc.config},
+        &x->oidc.oidc, e);
+}
+
+/* What the model gets, and whether it takes it. */
+static int make_settings(struct reloading *x, struct err *e)
+{
+    struct config *next = x->next;
+    int rc = tables_create(next, x->reload->o.zones, &x->tables, e);
+    if (rc != 0)
+        return rc;
+    x->tables->model.has_other_budgets = changes(x, "budgets") || changes(x, "windows");
+    x->tables->model.has_other_racks = changes(x, "racks") || changes(x, "node_types");
+    x->settings = (struct model_settings){.no_progress_max = next->no_progress_max,
+        .node_failures = next->failing_nodes,
+        .retention_ms = next->retention.checkpoints_ms,
+        .retries = &x->reload->o.config->retries, /* read in place: after exchange */
+        .policy = &next->policy,
+        .tables = &x->tables->model};
+    return core_check_settings(tick_model(x->reload->o.tick), &x->settings, e);
+}
+
 static int prepare(struct reloading *x, struct err *e)
 {
     struct reload *r = x->reload;
@@ -121,28 +172,54 @@ static int prepare(struct reloading *x, struct err *e)
     rc = config_changes(path, &r->text, &x->text, &x->changes, e);
     if (rc == 0)
         rc = config_check_changes(path, x->changes, e);
-    if (rc == 0 && changes_limits(x->changes) && pools_are_applied(r->o.pools))
+    if (rc == 0 && changes(x, "limits") && pools_are_applied(r->o.pools))
         rc = err_set(e, ERR_CONFLICT,
             "%s: nothing was changed, because the limits in force are those of belay pools apply: "
             "change them there",
             path);
+    if (rc == 0)
+        rc = make_settings(x, e);
+    if (rc == 0)
+        rc = make_oidc(x, e);
     return rc;
 }
 
-/* The daemon's configuration takes the policy of next, which stays alive as the model's. */
-static void exchange(struct reload *r, struct config *next)
+/* The teams that users joined by signing in, which are there while users can sign in. */
+static void take_joined(const struct config *c, struct config *next)
 {
-    struct config *c = r->o.config;
+    struct smap *joined = c->policy.joined, *unused = next->policy.joined;
+    if (!joined || !unused)
+        return;
+    next->policy.joined = joined;
+    smap_deinit(unused); /* empty: nobody has signed in to it */
+    free(unused);
+}
+
+static void free_joined(struct smap *joined)
+{
+    const char *user;
+    char *teams;
+    for (size_t pos = 0; joined && (teams = smap_next(joined, &pos, &user));)
+        free(teams);
+    if (joined)
+        smap_deinit(joined);
+    free(joined);
+}
+
+/* The daemon's configuration takes what is next, which stays alive with what was before. */
+static void exchange(struct reload *r, struct reloading *x)
+{
+    struct config *c = r->o.config, *next = x->next;
     struct smap *joined = c->policy.joined;
+    struct tables *tables = *r->o.tables;
     if (!r->kept)
         r->first = c->policy;
-    if (next->policy.joined) {
-        smap_deinit(next->policy.joined); /* empty: nobody has signed in to it */
-        free(next->policy.joined);
-    }
-    next->policy.joined = joined;
     c->policy = next->policy;
+    if (joined != c->policy.joined)
+        free_joined(joined);
     config_swap_live(c, next);
+    *r->o.tables = x->tables;
+    x->tables = tables;
     free_kept(r);
     r->kept = next;
 }
@@ -151,25 +228,25 @@ static int put_in_force(void *ctx, struct tick *t, int64_t *ret_id, struct err *
 {
     struct reloading *x = ctx;
     struct reload *r = x->reload;
-    struct config *next = x->next;
-    struct retry_options *retries = &r->o.config->retries; /* read in place: after exchange */
-    x->settings = (struct model_settings){.no_progress_max = next->no_progress_max,
-        .node_failures = next->failing_nodes,
-        .retention_ms = next->retention.checkpoints_ms,
-        .retries = retries,
-        .policy = &next->policy};
     struct event ev = {.type = EV_SETTINGS, .settings = &x->settings};
-    int rc = tick_apply(t, &ev, ret_id, e);
+    int rc = 0;
+    if (x->tables->model.has_other_budgets)
+        rc = tables_read_labels(x->tables, r->o.reader, e);
+    if (rc == 0)
+        rc = core_check_settings(tick_model(t), &x->settings, e);
     if (rc != 0)
         return rc;
-    exchange(r, next);
+    take_joined(r->o.config, x->next);
+    rc = tick_apply(t, &ev, ret_id, e);
+    assert(rc == 0); /* it was checked */
+    exchange(r, x);
     x->next = NULL;
     x->is_applied = true;
     struct event limits = {.type = EV_LIMITS,
         .limits = {.max_nodes = r->o.config->max_nodes,
             .max_gpus = r->o.config->max_gpus,
             .max_uusd_h = r->o.config->max_uusd_h}};
-    return changes_limits(x->changes) ? tick_apply(t, &limits, ret_id, e) : 0;
+    return changes(x, "limits") ? tick_apply(t, &limits, ret_id, e) : 0;
 }
 
 static void on_in_force(void *ctx, const struct err *e, int64_t id)
@@ -182,7 +259,9 @@ static void on_in_force(void *ctx, const struct err *e, int64_t id)
         buf_deinit(&r->text);
         r->text = x->text;
         x->text = (struct buf){0};
-        r->o.applied(r->o.ctx);
+        r->o.applied(r->o.ctx, x->changes_oidc ? &x->oidc : NULL);
+        if (x->changes_oidc)
+            x->oidc = (struct reload_oidc){0};
     }
     if (!e)
         log_info("the configuration was read again", log_s("file", r->o.file->path),

@@ -4,7 +4,9 @@
  * (scheduler/config/changes.h). All of a file's changes apply, or none:
  *
  *     read, parse --> compare with the text in force --> refuse, or one event (EV_SETTINGS)
- *       --> the daemon's struct config, in place --> commit --> answer
+ *       --> the daemon's struct config, in place --> commit --> parts with copies --> answer
+ *
+ * Refused is also what would leave live jobs or cron entries without something that they name.
  *
  * The model, and the parts that read the configuration where they use it, see the new values from
  * the same tick on. A restart reads the same file. Jobs, nodes and connections are not touched.
@@ -15,6 +17,8 @@
 #include "base/json.h"
 #include "scheduler/config/config.h"
 #include "scheduler/engine/tick.h"
+#include "scheduler/oidc/oidc.h"
+#include "scheduler/tables.h"
 
 struct reload;
 struct pools;
@@ -26,14 +30,27 @@ struct config_file {
     struct buf text;
 };
 
+/* What signs users in, and its section of the configuration: only its owner. */
+struct reload_oidc {
+    struct oidc *oidc; /* NULL: nobody signs in any more */
+    struct config_oidc *config;
+};
+void reload_oidc_free(struct reload_oidc *o);
+
 /* All borrowed until reload_destroy. */
 struct reload_options {
     struct config *config; /* in force; changed in place */
     const struct config_file *file;
     struct tick *tick;
     const struct pools *pools;
-    /* Hands new values to the parts that have copies of them. */
-    void (*applied)(void *ctx);
+    struct zones *zones;
+    struct db_reader *reader;
+    struct tables **tables;   /* in force; replaced */
+    struct http_client *http; /* for signing in, with the timers */
+    struct timers *timers;
+    /* Hands new values to the parts that have copies of them. oidc: what signs users in from now
+     * on, taken; NULL: as before. */
+    void (*applied)(void *ctx, const struct reload_oidc *oidc);
     void *ctx;
 };
 

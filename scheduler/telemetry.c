@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define FLUSH_MS 5000
 #define EARLY_MS 600000  /* how far a node's clock may be ahead */
@@ -172,6 +173,11 @@ struct telemetry *telemetry_create(const struct telemetry_options *o)
     t->o = *o;
     timer_init(&t->flush, on_flush, t);
     return t;
+}
+
+void telemetry_set_ages(struct telemetry *t, const int64_t keep_ms[LOAD_SPANS])
+{
+    memcpy(t->o.keep_ms, keep_ms, sizeof(t->o.keep_ms));
 }
 
 void telemetry_destroy(struct telemetry *t)

@@ -25,6 +25,8 @@ struct telemetry_options {
 
 struct telemetry;
 struct telemetry *telemetry_create(const struct telemetry_options *o);
+/* Other ages, from the next commit with loads on. */
+void telemetry_set_ages(struct telemetry *t, const int64_t keep_ms[LOAD_SPANS]);
 void telemetry_destroy(struct telemetry *t); /* t may be NULL */
 
 /* An agent_sync_loads_fn of the struct telemetry. */

@@ -5,7 +5,9 @@
  */
 #include "simtest/world.h"
 
+#include "base/mem.h"
 #include "base/str.h"
+#include <stdlib.h>
 
 #define PAUSE_MS (15 * 60000LL)   /* minimum interval between two preemptions of a job */
 #define OWED_MAX_MS (5 * 60000LL) /* a disk may be full for one minute, belayd down for two */
@@ -73,13 +75,49 @@ const struct queue_policy *quotas_policy(struct world *w)
     return &w->policies[w->policy];
 }
 
+static int add_labels(void *ctx, int64_t job, const char *labels_json)
+{
+    struct model_tables *t = ctx;
+    struct job_labels_text *all = (struct job_labels_text *)t->labels;
+    all = mem_resize(all, t->n_labels + 1, sizeof(*all));
+    all[t->n_labels++] = (struct job_labels_text){.job = job, .json = mem_strdup(labels_json)};
+    t->labels = all;
+    return 0;
+}
+
+static void free_labels(struct model_tables *t)
+{
+    for (size_t i = 0; i < t->n_labels; i++)
+        free(t->labels[i].json);
+    free((void *)t->labels);
+    t->labels = NULL;
+    t->n_labels = 0;
+}
+
+/* The tables of the start, as other ones: all that the model knows of them is built anew. */
+static int make_tables(struct world *w, struct err *e)
+{
+    struct model_tables *t = &w->tables;
+    w->budgets[w->policy] = w->budget;
+    t->budgets = &w->budgets[w->policy];
+    return db_read_live_labels(w->reader, add_labels, t, e);
+}
+
 static int apply_other(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct world *w = ctx;
     w->policy = !w->policy;
     w->owed_since_ms = world_now(w);
     w->settings.policy = &w->policies[w->policy];
-    return tick_apply(t, &(struct event){.type = EV_SETTINGS, .settings = &w->settings}, ret_id, e);
+    w->settings.tables = &w->tables;
+    int rc = make_tables(w, e);
+    if (rc == 0)
+        rc = tick_apply(
+            t, &(struct event){.type = EV_SETTINGS, .settings = &w->settings}, ret_id, e);
+    if (rc != 0)
+        world_fail(w, "the settings were refused: %s", e->text);
+    free_labels(&w->tables);
+    return rc;
 }
 
 static void on_other(void *ctx, const struct err *e, int64_t id)

@@ -260,6 +260,18 @@ static void start_belayd(struct world *w)
         .retries = o.retries};
     o.budgets = paid_options(w, &o.n_budgets);
     o.n_racks = racks_of(w, &o.racks);
+    w->tables = (struct model_tables){.hooks = o.hooks,
+        .n_hooks = o.n_hooks,
+        .licences = o.licences,
+        .n_licences = o.n_licences,
+        .budgets = o.budgets,
+        .n_budgets = o.n_budgets,
+        .has_other_budgets = true,
+        .racks = o.racks,
+        .n_racks = o.n_racks,
+        .has_other_racks = true,
+        .lease_ms = o.lease_ms,
+        .store_wait_ms = o.store_wait_ms};
     if (db_startup(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);
         return;

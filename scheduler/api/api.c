@@ -505,6 +505,13 @@ void api_set_reload(struct api *a, struct reload *r)
     a->reload = r;
 }
 
+void api_set_oidc(struct api *a, struct oidc *o)
+{
+    oidc_close(a->o.oidc, "the identity provider of belayd was changed: sign in again");
+    a->o.oidc = o;
+    sign_in_load_teams(a);
+}
+
 void api_reconfigure(struct api *a)
 {
     const struct config *c = a->o.config;
@@ -537,7 +544,7 @@ void api_destroy(struct api *a)
 {
     if (!a)
         return;
-    oidc_close(a->o.oidc);
+    oidc_close(a->o.oidc, "belayd is stopping: sign in again later");
     api_watch_destroy_all(a);
     api_channels_destroy_all(a);
     read_pool_destroy(a->read_pool);

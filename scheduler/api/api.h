@@ -68,6 +68,9 @@ void api_identify(void *ctx, struct http_exchange *x, const struct http_server_r
 
 /* The configuration can be read again; borrowed. */
 void api_set_reload(struct api *a, struct reload *r);
+/* Users sign in at another provider, or at none (NULL). Those who sign in at the former one at this
+ * moment are told to begin again. */
+void api_set_oidc(struct api *a, struct oidc *o);
 /* Takes values of the configuration that were changed. */
 void api_reconfigure(struct api *a);
 /* Adds a listener's figures to /metrics; borrowed until it has stopped, after which no request

@@ -28,6 +28,26 @@ static const struct key keys[] = {
     {"priority", LIVE, 0, 0},
     {"priority.cpus_per_gpu", 0, 0, 0}, /* usage was counted with them */
     {"priority.cpus_per_gib", 0, 0, 0},
+    {"qos", LIVE, 0, 0},
+    {"default_team", LIVE, 0, 0},
+    /* the model's tables (scheduler/tables.h) */
+    {"windows", LIVE, MEMBER(windows)},
+    {"windows", LIVE, MEMBER(n_windows)},
+    {"calendars", LIVE, MEMBER(calendars)},
+    {"calendars", LIVE, MEMBER(n_calendars)},
+    {"budgets", LIVE, MEMBER(budgets)},
+    {"budgets", LIVE, MEMBER(n_budgets)},
+    {"racks", LIVE, MEMBER(racks)},
+    {"racks", LIVE, MEMBER(n_racks)},
+    {"node_types", LIVE, 0, 0}, /* of racks */
+    {"licences", LIVE, MEMBER(licences)},
+    {"licences", LIVE, MEMBER(n_licences)},
+    {"webhooks", LIVE, MEMBER(notify)},
+    {"mail", LIVE, 0, 0}, /* in the same member, as the next one */
+    {"notify_allow", LIVE, 0, 0},
+    {"lease", LIVE, MEMBER(lease_ms)},
+    {"lease", LIVE, MEMBER(sync_ms)},
+    {"store_wait", LIVE, MEMBER(store_wait_ms)},
     {"users", LIVE, MEMBER(access)},
     {"default_role", LIVE, 0, 0}, /* in the same member, as the next three */
     {"visibility", LIVE, 0, 0},
@@ -50,11 +70,22 @@ static const struct key keys[] = {
     {"telemetry.diagnose.over", LIVE, MEMBER(telemetry.over_ms)},
     {"telemetry.advise", LIVE, MEMBER(telemetry.advise)},
     {"telemetry.forgotten_for", LIVE, MEMBER(telemetry.forgotten_ms)},
+    {"telemetry.throttled_for", LIVE, MEMBER(telemetry.throttled_ms)},
+    {"telemetry", LIVE, MEMBER(telemetry.keep_ms)},
+    {"kill_wait", LIVE, MEMBER(kill_wait_ms)},
+    {"sweep", LIVE, MEMBER(sweep_ms)},
+    {"busy_sweep", LIVE, MEMBER(busy_sweep_ms)},
+    {"settle", LIVE, MEMBER(settle_ms)},
+    {"price_every", LIVE, MEMBER(price_ms)},
+    {"log_full_wait", LIVE, MEMBER(log_full_wait_ms)},
+    {"volume_usd_per_gib_month", LIVE, MEMBER(volume_prices)},
+    {"volume_usd_per_gib_month", LIVE, MEMBER(n_volume_prices)},
+    {"oidc", LIVE, 0, 0}, /* goes to what signs users in (reload.c) */
     {"limits.max_nodes", LIVE, MEMBER(max_nodes)},
     {"limits.max_gpus", LIVE, MEMBER(max_gpus)},
     {"limits.max_usd_per_hour", LIVE, MEMBER(max_uusd_h)},
-    {"webhooks.*.url", SECRET, 0, 0},
-    {"mail.smtp", SECRET, 0, 0},
+    {"webhooks.*.url", LIVE | SECRET, 0, 0},
+    {"mail.smtp", LIVE | SECRET, 0, 0},
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 

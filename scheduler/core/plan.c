@@ -110,7 +110,7 @@ static void consider_leases(const struct model *m, struct mono *best, struct eve
         return;
     const struct node *n = LIST_ENTRY(l, struct node, by_seen);
     struct event ev = {.type = EV_NODE_LOST, .lost.node = n->row.id};
-    event_if_sooner(mono_after(n->last_seen, m->options.lease_ms), &ev, best, ret_event);
+    event_if_sooner(lease_ends(m, n->last_seen), &ev, best, ret_event);
 }
 
 static void consider_lost(const struct model *m, struct mono *best, struct event *ret_event)

@@ -90,6 +90,15 @@ void agent_sync_set_channels(struct agent_sync *s, agent_sync_channels_fn fn, vo
     s->o.channels_ctx = ctx;
 }
 
+void agent_sync_set_times(struct agent_sync *s, int64_t lease_ms, int64_t sync_ms,
+    int64_t kill_wait_ms, int64_t store_wait_ms)
+{
+    s->o.lease_ms = lease_ms;
+    s->o.sync_ms = sync_ms;
+    s->o.kill_wait_ms = kill_wait_ms;
+    s->o.store_wait_ms = store_wait_ms;
+}
+
 void agent_sync_destroy(struct agent_sync *s)
 {
     if (!s)

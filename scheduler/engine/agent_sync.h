@@ -83,6 +83,9 @@ struct agent_sync_options {
 };
 
 struct agent_sync *agent_sync_create(const struct agent_sync_options *o);
+/* Other times, from the next answer to an agent on. */
+void agent_sync_set_times(struct agent_sync *s, int64_t lease_ms, int64_t sync_ms,
+    int64_t kill_wait_ms, int64_t store_wait_ms);
 void agent_sync_destroy(struct agent_sync *s); /* drops waiting statuses; s may be NULL */
 
 /* Exactly one of e and d is NULL; both borrowed for the call. */

@@ -119,6 +119,15 @@ static void retire_if_empty(struct provision *p, struct provision_region *at)
     provision_release_soon(p);
 }
 
+void provision_set_times(struct provision *p, int64_t sweep_ms, int64_t busy_sweep_ms,
+    int64_t settle_ms, int64_t price_ms)
+{
+    p->o.sweep_ms = sweep_ms;
+    p->o.busy_sweep_ms = busy_sweep_ms;
+    p->o.settle_ms = settle_ms;
+    p->o.price_ms = price_ms;
+}
+
 void provision_add_pool(struct provision *p, const struct provision_pool *pool)
 {
     struct pool_entry *pe = provision_find_pool(p, pool->name);

@@ -54,6 +54,9 @@ struct provision_options {
 };
 
 struct provision *provision_create(const struct provision_options *o);
+/* Other intervals, from the next wait on. */
+void provision_set_times(struct provision *p, int64_t sweep_ms, int64_t busy_sweep_ms,
+    int64_t settle_ms, int64_t price_ms);
 /* Adds a pool, or replaces the driver of the pool with this name. The new driver then lists and
  * terminates the pool's instances, so both drivers must use the same account, region and endpoint
  * while the pool has instances. A launch in progress stays with its driver. */

@@ -49,8 +49,8 @@ struct delivery {
     struct timer failed; /* reports a failure later, never inside start */
     struct err e;
     int rc;
-    /* for use by the thread */
-    char *to;
+    /* for use by the thread: the configuration may change meanwhile */
+    char *to, *from, *smtp, *user, *ca_file;
     struct buf text, password;
 };
 
@@ -85,6 +85,10 @@ static void finish(struct delivery *l, int rc, const struct err *e)
     if (!n->destroyed) /* a mail on the thread may outlive the timers */
         timer_stop(n->o.timers, &l->failed);
     free(l->to);
+    free(l->from);
+    free(l->smtp);
+    free(l->user);
+    free(l->ca_file);
     buf_wipe(&l->text); /* may have a routing key */
     buf_wipe(&l->password);
     *l = (struct delivery){.notifier = n};
@@ -303,12 +307,11 @@ static void start_sendmail(struct delivery *l)
 static void on_thread(void *ctx)
 {
     struct delivery *l = ctx;
-    const struct config_notify *c = l->notifier->o.config;
-    const struct smtp_mail m = {.url = c->smtp,
-        .user = c->user,
-        .password = c->password_file ? buf_str(&l->password) : NULL,
-        .ca_file = c->ca_file,
-        .from = c->from,
+    const struct smtp_mail m = {.url = l->smtp,
+        .user = l->user,
+        .password = l->password.len > 0 ? buf_str(&l->password) : NULL,
+        .ca_file = l->ca_file,
+        .from = l->from,
         .to = l->to,
         .text = l->text.data,
         .len = l->text.len,
@@ -357,11 +360,16 @@ static int mail_text(struct delivery *l, const char *to, struct err *e)
     if (rc != 0)
         return rc;
     l->to = mem_strdup(to);
-    l->uses_smtp = c->smtp != NULL;
-    if (c->smtp)
-        next_at_thread(l->notifier);
-    else
+    if (!c->smtp) {
         start_sendmail(l);
+        return 0;
+    }
+    l->from = mem_strdup(c->from);
+    l->smtp = mem_strdup(c->smtp);
+    l->user = mem_strdup(c->user);
+    l->ca_file = mem_strdup(c->ca_file);
+    l->uses_smtp = true;
+    next_at_thread(l->notifier);
     return 0;
 }
 
@@ -447,6 +455,12 @@ static void give_up_reports(struct notifier *n)
     for (size_t i = OUTBOX_AT_ONCE; i < DELIVERIES_MAX; i++)
         if (n->deliveries[i].is_busy)
             n->deliveries[i].done(n->deliveries[i].ctx, &e);
+}
+
+void notifier_set_budgets(struct notifier *n, const struct config_budget *budgets, size_t n_budgets)
+{
+    n->o.budgets = budgets;
+    n->o.n_budgets = n_budgets;
 }
 
 /* ---- all deliveries ---- */

@@ -33,6 +33,9 @@ struct notifier_options {
 /* The data that o points to is borrowed. The notifier has its own HTTP client, so that connections
  * made for belayd are never used for users. */
 struct notifier *notifier_create(const struct notifier_options *o);
+/* Other budgets; borrowed, as those before. */
+void notifier_set_budgets(
+    struct notifier *n, const struct config_budget *budgets, size_t n_budgets);
 struct outbox_port *notifier_port(struct notifier *n);
 /* Sends a report to an address or a URL, in the same way as a user's notification; check it with
  * notify_check_address or notify_check_url first. done runs exactly once, later: when the

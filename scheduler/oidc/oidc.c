@@ -104,12 +104,12 @@ static void report_failure(struct exchange *x, const struct err *e)
         x->user_done(x->ctx, e, OIDC_PENDING, NULL, NULL);
 }
 
-void oidc_close(struct oidc *o)
+void oidc_close(struct oidc *o, const char *why)
 {
     struct err e;
     if (!o)
         return;
-    err_set(&e, ERR_UNAVAILABLE, "belayd is stopping: sign in again later");
+    err_set(&e, ERR_UNAVAILABLE, "%s", why);
     LIST_FOREACH (&o->exchanges, n) {
         struct exchange *x = LIST_ENTRY(n, struct exchange, in_oidc);
         report_failure(x, &e);

@@ -30,8 +30,9 @@ struct oidc_options {
 
 /* All borrowed. ERR_*: ca_file or client_secret_file cannot be read. */
 int oidc_create(const struct oidc_options *o, struct oidc **ret, struct err *e);
-/* Ends all exchanges with ERR_CANCELLED; none may be begun afterwards. o may be NULL. */
-void oidc_close(struct oidc *o);
+/* Ends all exchanges with ERR_UNAVAILABLE, for this reason; none may be begun afterwards. o may be
+ * NULL. */
+void oidc_close(struct oidc *o, const char *why);
 /* After oidc_close and after the end of the HTTP client. o may be NULL. */
 void oidc_destroy(struct oidc *o);
 const struct config_oidc *oidc_config(const struct oidc *o);

@@ -106,6 +106,18 @@ enum ckpt_gc_keep core_ckpt_gc_keep(const struct ckpt_gc_row *r)
     return r->after == AFTER_LAST ? CKPT_GC_KEEP_LAST : CKPT_GC_KEEP_ALL;
 }
 
+void ckpt_gc_renew_budgets(struct model *m, const uint64_t *now_at)
+{
+    struct ckpt_gc *l;
+    for (size_t pos = 0; (l = map_next(&m->lifecycle.ckpt_gc, &pos, &(int64_t){0})) != NULL;) {
+        uint64_t before = l->budgets;
+        l->budgets = 0;
+        for (int k = 0; k < BUDGETS_MAX; k++)
+            if (before >> k & 1)
+                l->budgets |= now_at[k];
+    }
+}
+
 int model_load_ckpt_gc(struct model *m, const struct ckpt_gc_row *r, struct err *e)
 {
     if (r->state < CKPT_GC_WAITING || r->state >= CKPT_GC_DONE || model_job(m, r->job) ||

@@ -1,13 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options of the model that may change while it lives (EV_SETTINGS).
+ * Options of the model that may change while it lives (EV_SETTINGS). The former ones must still be
+ * there when the event is applied; afterwards the model has left them.
  */
 #ifndef BELAY_SCHEDULER_CORE_MODEL_SETTINGS_H
 #define BELAY_SCHEDULER_CORE_MODEL_SETTINGS_H
 
 #include "scheduler/core/lifecycle/node_failures.h"
 #include "scheduler/core/lifecycle/retry_counts.h"
-#include "scheduler/core/queue/policy.h"
+#include "scheduler/core/model/model.h"
+
+/* The labels of a live job. */
+struct job_labels_text {
+    int64_t job;
+    char *json;
+};
+
+/* Options that are tables, as in struct model_options. Borrowed until the next ones, apart from
+ * the licences and the labels. */
+struct model_tables {
+    const struct window *windows;
+    size_t n_windows;
+    const struct calendar *calendars;
+    size_t n_calendars;
+    const struct notify_hook *hooks;
+    size_t n_hooks;
+    const struct count *licences;
+    size_t n_licences;
+    const struct budget_options *budgets;
+    size_t n_budgets;
+    const struct rack_options *racks;
+    size_t n_racks;
+    /* Else they are the same ones, at another place. Budgets of another window are others. */
+    bool has_other_budgets, has_other_racks;
+    /* With other budgets: of all stored live jobs that have labels, by job. */
+    const struct job_labels_text *labels;
+    size_t n_labels;
+    int64_t lease_ms, store_wait_ms;
+};
 
 /* As in struct model_options. */
 struct model_settings {
@@ -15,9 +45,13 @@ struct model_settings {
     struct node_failures_options node_failures;
     int64_t retention_ms;
     const struct retry_options *retries; /* borrowed until the next settings, like the policy */
-    /* With the same QOS and the same weights of resources. The former one is still there. NULL: as
-     * it is. */
+    /* With the same weights of resources. NULL: as it is. */
     const struct queue_policy *policy;
+    const struct model_tables *tables; /* NULL: as they are */
 };
+
+/* What EV_SETTINGS would refuse, without a change: ERR_CONFLICT names the live jobs and the cron
+ * entries that could never run any more. */
+int core_check_settings(const struct model *m, const struct model_settings *s, struct err *e);
 
 #endif

@@ -454,6 +454,15 @@ void licences_init(struct model *m, const struct count *v, size_t n)
     m->placement.n_licences = n;
 }
 
+void licences_renew(struct model *m, const struct count *v, size_t n)
+{
+    licences_init(m, v, n);
+    struct job *j;
+    for (size_t pos = 0; (j = model_next_job(m, &pos)) != NULL;)
+        if (job_attempt(j))
+            licences_load(m, j);
+}
+
 struct licence *licence_named(const struct model *m, const char *name)
 {
     for (size_t i = 0; i < m->placement.n_licences; i++)

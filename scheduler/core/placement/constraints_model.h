@@ -44,6 +44,8 @@ int64_t stock_times(const struct stock *s, const struct counts *need);
 void stock_add(struct stock *s, const struct counts *need, int64_t times);
 void node_take_stock(struct node *n, const struct job *j, int64_t sign); /* -1: gives it back */
 void licences_init(struct model *m, const struct count *v, size_t n);
+/* Other ones. What running jobs use is accepted, as at a start. */
+void licences_renew(struct model *m, const struct count *v, size_t n);
 struct licence *licence_named(const struct model *m, const char *name); /* may return NULL */
 /* The first demanded licence that is not free; NULL if all are. x may be NULL. */
 const struct count *licences_lack(const struct model *m, const struct constraints *x);

@@ -38,6 +38,60 @@ void racks_init(struct model *m, const struct rack_options *options, size_t n)
     }
 }
 
+/* ---- other racks ---- */
+
+void racks_renew(struct model *m, const struct rack_options *options, size_t n)
+{
+    struct rack *former = m->placement.racks;
+    int64_t *measured = NULL;
+    size_t n_measured = 0;
+    LIST_FOREACH (model_nodes(m), ln) {
+        struct node *node = LIST_ENTRY(ln, struct node, in_all);
+        *GROW(measured, n_measured) =
+            node->over_w > 0 ? node->rack_kind->idle_w + node->draw_w + node->over_w : 0;
+        link_remove(&node->in_rack);
+        node->rack = NULL;
+        node->rack_kind = NULL;
+        node->is_surplus = false;
+        node->draw_w = node->over_w = 0;
+    }
+    racks_init(m, options, n);
+    LIST_FOREACH (model_pools(m), lp) {
+        struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        p->rack = NULL;
+        p->rack_kind = NULL;
+        rack_add_pool(m, p);
+    }
+    size_t k = 0;
+    LIST_FOREACH (model_nodes(m), ln) {
+        struct node *node = LIST_ENTRY(ln, struct node, in_all);
+        rack_join(m, node);
+        node_refresh(m, node, true);
+        rack_measured(m, node, measured[k++]);
+    }
+    racks_accept(m);
+    free(measured);
+    free(former);
+}
+
+void racks_move(struct model *m, const struct rack_options *options)
+{
+    for (size_t i = 0; i < m->placement.n_racks; i++) {
+        struct rack *r = &m->placement.racks[i];
+        const struct rack_options *former = r->options;
+        r->options = &options[i];
+        LIST_FOREACH (&r->nodes, l) {
+            struct node *n = LIST_ENTRY(l, struct node, in_rack);
+            n->rack_kind = &options[i].nodes[n->rack_kind - former->nodes];
+        }
+        LIST_FOREACH (model_pools(m), l) {
+            struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+            if (p->rack == r)
+                p->rack_kind = &options[i].nodes[p->rack_kind - former->nodes];
+        }
+    }
+}
+
 /* ---- draw of a node ---- */
 
 static int64_t share_rounded_up(int64_t watts, int64_t used, int64_t total)

@@ -11,6 +11,10 @@ struct model;
 struct shape;
 
 void racks_init(struct model *m, const struct rack_options *options, size_t n);
+/* Other racks, with the same nodes and pools. What they draw is accepted, as at a start. */
+void racks_renew(struct model *m, const struct rack_options *options, size_t n);
+/* The same options at another place. */
+void racks_move(struct model *m, const struct rack_options *options);
 void rack_add_pool(struct model *m, struct pool *p); /* a new pool, by its name */
 void rack_join(struct model *m, struct node *n);     /* a new node, by its name or its pool's */
 void rack_leave(struct model *m, struct node *n);    /* a node that is gone */

@@ -30,6 +30,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/budgets.h"
+#include "scheduler/core/queue/budgets_private.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/queue/windows.h"
 #include "scheduler/core/supply/offers.h"
@@ -48,16 +49,6 @@
 #define RECOUNT_MIN_MS 60000LL  /* minimum interval between increases of the reservation */
 #define RECOUNT_MAX_MS 600000LL /* maximum time that is extrapolated without an examination */
 
-struct stake {
-    struct budget *budget;
-    struct attempt *attempt;
-    int64_t most_uusd; /* maximum cost of the rank, from its placement */
-    /* Part of most_uusd for the input still to be read; 0 after the start, when it is part of the
-     * actual cost. */
-    int64_t input_uusd;
-    struct link in_budget, of_attempt;
-};
-
 /* ---- matching jobs ---- */
 
 static bool is_limiting(const struct budget *b)
@@ -65,7 +56,7 @@ static bool is_limiting(const struct budget *b)
     return b->is_open && b->at_limit != BUDGET_ALERT;
 }
 
-static bool is_of_pool(const struct budget *b, const struct pool *p)
+bool budget_is_of_pool(const struct budget *b, const struct pool *p)
 {
     return !b->options || !b->options->pool[0] || str_eq(b->options->pool, p->row.name);
 }
@@ -156,7 +147,7 @@ const struct budget *budgets_lacking(const struct shape *s, const struct pool *p
     uint64_t mask = uusd_h > 0 || input_uusd > 0 ? s->in_budgets : 0;
     for (int k = 0; k < BUDGETS_MAX && mask >> k; k++) {
         const struct budget *b = &s->budgets[k];
-        int64_t left = (mask >> k & 1) && is_of_pool(b, p) ? budgets_left(b) : INT64_MAX;
+        int64_t left = (mask >> k & 1) && budget_is_of_pool(b, p) ? budgets_left(b) : INT64_MAX;
         if (left != INT64_MAX && budgets_needs(b, s, uusd_h, input_uusd) > left)
             return b;
     }
@@ -350,7 +341,7 @@ int64_t budgets_freed_version(const struct shape *s)
 
 /* ---- ranks ---- */
 
-static struct stake *stake_new(struct budget *b, struct attempt *a)
+struct stake *budget_stake_new(struct budget *b, struct attempt *a)
 {
     struct stake *s = mem_alloc(sizeof *s);
     s->budget = b;
@@ -362,7 +353,7 @@ static struct stake *stake_new(struct budget *b, struct attempt *a)
 
 static void stake_add(struct model *m, struct budget *b, struct attempt *a, struct wall now)
 {
-    struct stake *s = stake_new(b, a);
+    struct stake *s = budget_stake_new(b, a);
     advance(b, now);
     count(m, b, s, now);
     reschedule(m, b);
@@ -444,7 +435,7 @@ void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, str
     struct budget *cap = job_cap(m, j, now);
     for (size_t k = 0; k < m->queue.n_budgets; k++) {
         struct budget *b = &m->queue.budgets[k];
-        if (!(mask >> k & 1) || !is_of_pool(b, a->node->pool))
+        if (!(mask >> k & 1) || !budget_is_of_pool(b, a->node->pool))
             continue;
         book(m, b, waited_uusd);
         stake_add(m, b, a, now);
@@ -514,7 +505,7 @@ void budgets_rejoin(struct model *m, struct job *j, struct wall now)
         }
         for (size_t k = 0; k < m->queue.n_budgets; k++) {
             struct budget *b = &m->queue.budgets[k];
-            if (!(left >> k & 1) || !is_of_pool(b, a->node->pool))
+            if (!(left >> k & 1) || !budget_is_of_pool(b, a->node->pool))
                 continue;
             book(m, b, -cost_by(a, now)); /* does not count for this budget */
             stake_add(m, b, a, now);
@@ -669,25 +660,7 @@ void budgets_destroy_all(struct model *m)
         free(job_side(j)->cap);
     }
     free(m->queue.budgets);
-}
-
-/* The row is discarded if the budget now counts something else or is not configured any more. */
-int model_load_budget(struct model *m, const struct budget_row *r, struct err *e)
-{
-    (void)e;
-    for (size_t k = 0; k < m->queue.n_budgets; k++) {
-        struct budget *b = &m->queue.budgets[k];
-        if (!str_eq(b->row.name, r->name) || !str_eq(b->row.about, r->about))
-            continue;
-        int64_t cap = b->row.cap_uusd;
-        b->row = *r;
-        b->row.cap_uusd = cap;
-        b->is_open = wall_is_set(r->since);
-        if (cap > r->cap_uusd)
-            b->row.is_closed = false; /* the cap was raised */
-        b->is_recapped = cap != r->cap_uusd;
-    }
-    return 0;
+    free(m->queue.dormant_budgets);
 }
 
 /* The stake is counted at the first examination, which is due at once; no job starts before. */
@@ -695,13 +668,13 @@ void budgets_attach(struct model *m, struct attempt *a)
 {
     uint64_t mask = a->job->shape->in_budgets;
     for (size_t k = 0; k < m->queue.n_budgets; k++)
-        if ((mask >> k & 1) && is_of_pool(&m->queue.budgets[k], a->node->pool))
-            stake_new(&m->queue.budgets[k], a);
+        if ((mask >> k & 1) && budget_is_of_pool(&m->queue.budgets[k], a->node->pool))
+            budget_stake_new(&m->queue.budgets[k], a);
     if (a->job->row.spec.max_uusd == 0)
         return;
     if (!job_side(a->job)->cap)
         job_make_side(a->job)->cap = cap_new(a->job);
-    stake_new(job_side(a->job)->cap, a);
+    budget_stake_new(job_side(a->job)->cap, a);
     recount_soon(m, job_side(a->job)->cap);
 }
 
@@ -754,7 +727,7 @@ int budgets_check(const struct model *m, struct err *e)
                             : 1ULL << LIST_ENTRY(l, struct stake, of_attempt)->budget->index;
             for (size_t k = 0; k < m->queue.n_budgets; k++)
                 want |= budgets_of(m, j) &
-                        (is_of_pool(&m->queue.budgets[k], a->node->pool) ? 1ULL << k : 0);
+                        (budget_is_of_pool(&m->queue.budgets[k], a->node->pool) ? 1ULL << k : 0);
             if (mask != want)
                 return err_set(e, ERR_INTERNAL,
                     "job %s has stakes in other budgets than those that match it",

@@ -38,6 +38,12 @@ struct budget {
 };
 
 void budgets_init(struct model *m, const struct budget_options *options, size_t n);
+/* Other budgets. Those that count the same keep what they have counted. Call while no job is in a
+ * shape, and budgets_rejoin_all when all are again. */
+void budgets_renew(struct model *m, const struct budget_options *options, size_t n);
+void budgets_rejoin_all(struct model *m);
+/* The same options at another place. */
+void budgets_move(struct model *m, const struct budget_options *options);
 void budgets_destroy_all(struct model *m); /* call before jobs and attempts are destroyed */
 int budgets_check(const struct model *m, struct err *e);
 /* bit set of the budgets that it matches, disregarding the pool */

@@ -54,3 +54,14 @@ int cron_find_calendars(const struct model *m, const struct cron_row *r,
     int rc = find_calendar(m, "skip_on", r->skip_on, ret_skip_on, e);
     return rc ? rc : find_calendar(m, "only_on", r->only_on, ret_only_on, e);
 }
+
+void crons_renew_calendars(struct model *m)
+{
+    struct cron_entry *c;
+    for (size_t pos = 0; (c = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;)
+        if (cron_find_calendars(m, &c->row, &c->skip_on, &c->only_on, NULL) == 0 &&
+            str_starts(c->why, CRON_NO_CALENDAR)) {
+            c->why[0] = '\0';
+            cron_reschedule(m, c);
+        }
+}

@@ -12,4 +12,7 @@
 bool core_cron_leaves_out(
     const struct model *m, const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX]);
 
+/* The model has other calendars, with all that entries name. */
+void crons_renew_calendars(struct model *m);
+
 #endif

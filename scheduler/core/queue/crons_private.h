@@ -32,6 +32,7 @@ void cron_wait(struct model *m, struct cron_entry *c, struct wall at, struct sta
 
 /* Whether the entry's own calendars leave out the day of this time. */
 bool cron_leaves_out(const struct cron_entry *c, struct wall at, char ret_why[CORE_TEXT_MAX]);
+#define CRON_NO_CALENDAR "its calendar" /* how the text `why` begins */
 /* The calendars that the row names. ERR_INVALID. */
 int cron_find_calendars(const struct model *m, const struct cron_row *r,
     const struct calendar **ret_skip_on, const struct calendar **ret_only_on, struct err *e);

@@ -65,6 +65,19 @@ bool dependencies_set_not_before(struct model *m, struct job *j, struct wall now
     return early;
 }
 
+void dependencies_renew_window(struct model *m, struct job *j, struct wall now)
+{
+    if (!j->row.spec.window[0])
+        return;
+    bool waits = job_has_to_begin(j);
+    if (waits)
+        tree_remove(&m->queue.by_begin, &j->side->by_begin);
+    dependencies_set_not_before(m, j, now);
+    if (waits)
+        tree_add(&m->queue.by_begin, &j->side->by_begin, j->side, compare_begin);
+    window_watch(m, j, now);
+}
+
 void job_enqueue(struct model *m, struct job *j, struct stamp now)
 {
     bool early = dependencies_set_not_before(m, j, now.wall);

@@ -20,6 +20,8 @@ void dependencies_load(struct model *m, struct job *j);
 bool dependencies_is_kept_back(const struct job *j); /* for another reason than its begin time */
 /* Sets the earliest time to queue it; true if that is in the future. */
 bool dependencies_set_not_before(struct model *m, struct job *j, struct wall now);
+/* Its window may have other times. */
+void dependencies_renew_window(struct model *m, struct job *j, struct wall now);
 bool job_has_to_begin(const struct job *j); /* it is in by_begin */
 
 #endif

@@ -111,6 +111,14 @@ struct labels *labels_intern(struct model *m, const char *json)
     return l;
 }
 
+void labels_renew(struct model *m, struct job *j, const char *json)
+{
+    const struct job *array = j->row.array != CORE_ID_NONE ? model_job(m, j->row.array) : NULL;
+    struct labels *former = j->labels;
+    j->labels = array ? labels_ref(array->labels) : labels_intern(m, json);
+    labels_unref(m, former);
+}
+
 struct labels *labels_ref(struct labels *l)
 {
     if (l)

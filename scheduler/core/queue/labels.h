@@ -14,6 +14,9 @@ struct constraints;
 /* Labels of a job; NULL if it has none. Each job has one reference; the last release frees. */
 /* JSON of a submit or from the database */
 struct labels *labels_intern(struct model *m, const char *json);
+/* The labels of a live job anew, because there are other budgets. json: those that it was submitted
+ * with; a task has its array's, which is renewed before. */
+void labels_renew(struct model *m, struct job *j, const char *json);
 struct labels *labels_ref(struct labels *l);
 void labels_unref(struct model *m, struct labels *l);
 struct labels *labels_take_loaded(

@@ -76,6 +76,8 @@ static inline const struct budget *budgets_at(const struct model *m, size_t inde
 {
     return &m->queue.budgets[index];
 }
+/* When the lease of a node ends that was last seen then (settings.c). */
+struct mono lease_ends(const struct model *m, struct mono last_seen);
 /* Budgets and caps of jobs, and cron entries, that have a time at which they are due. */
 static inline size_t budgets_n_due(const struct model *m)
 {

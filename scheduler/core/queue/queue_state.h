@@ -46,6 +46,9 @@ struct queue_state {
     int64_t n_allowances;   /* of teams and accounts */
     int64_t n_limited;      /* allowances that have a limit */
     struct qos *qos;        /* by their index in the options */
+    /* settings.c: a longer lease, which is in force until then; 0 = none */
+    int64_t former_lease_ms;
+    struct mono former_lease_until;
     /* windows.c, eligible.c, expiry.c, dependencies.c, namesakes.c */
     struct tree by_park;    /* running jobs, by the end of their window */
     struct tree by_begin;   /* pending jobs, by begin time */
@@ -53,9 +56,11 @@ struct queue_state {
     struct list unmeetable; /* jobs with unsatisfiable dependencies */
     struct smap namesakes;  /* struct namesakes by "USER\nNAME": live jobs, by id */
     /* budgets.c */
-    struct budget *budgets;  /* of the options; at most BUDGETS_MAX */
-    size_t n_budgets;        /* length of budgets */
-    struct tree budgets_due; /* budgets and caps of jobs, by when they are due */
+    struct budget *budgets;             /* of the options; at most BUDGETS_MAX */
+    size_t n_budgets;                   /* length of budgets */
+    struct tree budgets_due;            /* budgets and caps of jobs, by when they are due */
+    struct budget_row *dormant_budgets; /* rows of budgets that are not configured (any more) */
+    size_t n_dormant_budgets;
     /* labels.c */
     struct smap labels;       /* struct labels by key: of live jobs */
     struct map loaded_labels; /* by job: of jobs not loaded yet, until model_load_end */

@@ -50,7 +50,8 @@ static void a_change_is_named_by_its_key(void **state)
 {
     (void)state;
     expect("visibility: team\n", "visibility: all\n", "visibility: team -> all\n");
-    expect("lease: 30s\n", "", "lease: 30s -> - !\n");
+    expect("lease: 30s\n", "", "lease: 30s -> -\n");
+    expect("listen: a:1\n", "", "listen: a:1 -> - !\n");
     expect("teams: {a: {users: [x, y], shares: 2}}\n", "teams: {a: {users: {x: 3}, shares: 2}}\n",
         "teams.a.users: [x, y] -> {x: 3}\n");
     expect("teams: {a: {quota: 8}}\n", "teams: {b: {quota: 8}}\n",
@@ -64,9 +65,8 @@ static void part_of_a_section_may_need_a_restart(void **state)
     (void)state;
     expect("", "priority: {age_max: 1h, cpus_per_gpu: 4}\n",
         "priority.age_max: - -> 1h\npriority.cpus_per_gpu: - -> 4 !\n");
-    expect("telemetry: {hours: 1d, advise: {idle_for: 1h}}\n",
-        "telemetry: {hours: 2d, advise: {idle_for: 2h}}\n",
-        "telemetry.hours: 1d -> 2d !\ntelemetry.advise.idle_for: 1h -> 2h\n");
+    expect("pools: {a: {}}\nlimits: {max_nodes: 1}\n", "pools: {}\nlimits: {max_nodes: 2}\n",
+        "pools: {a: {}} -> {} !\nlimits.max_nodes: 1 -> 2\n");
     expect("", "usersx: 1\n", "usersx: - -> 1 !\n");
 }
 
@@ -83,8 +83,8 @@ static void long_values_are_shortened_and_secrets_hidden(void **state)
     assert_true(str_ends(new, "..."));
     json_decref(list);
     expect("webhooks: {a: {url: 'https://x/1'}}\n", "webhooks: {a: {url: 'https://x/2'}}\n",
-        "webhooks.a.url: (not shown) -> (not shown) !\n");
-    expect("", "webhooks: {a: {url_file: /x}}\n", "webhooks.a.url_file: - -> /x !\n");
+        "webhooks.a.url: (not shown) -> (not shown)\n");
+    expect("", "webhooks: {a: {url_file: /x}}\n", "webhooks.a.url_file: - -> /x\n");
 }
 
 static void what_needs_a_restart_is_refused_by_name(void **state)
@@ -94,11 +94,12 @@ static void what_needs_a_restart_is_refused_by_name(void **state)
     json_t *list = changes_of("visibility: all\n", "visibility: team\n");
     assert_int_equal(config_check_changes("x.yaml", list, &e), 0);
     json_decref(list);
-    list =
-        changes_of("lease: 30s\npools: {a: {}}\n", "visibility: all\npools: {a: {max_nodes: 2}}\n");
+    list = changes_of(
+        "cluster: lab\npools: {a: {}}\n", "visibility: all\npools: {a: {max_nodes: 2}}\n");
     assert_int_equal(config_check_changes("x.yaml", list, &e), ERR_CONFLICT);
     assert_string_equal(e.text,
-        "x.yaml: nothing was changed, because only a restart of belayd can change lease (30s, now "
+        "x.yaml: nothing was changed, because only a restart of belayd can change cluster (lab, "
+        "now "
         "absent), pools.a ({}, now {max_nodes: 2}); belay pools apply changes pools and providers "
         "without one");
     json_decref(list);
@@ -107,14 +108,14 @@ static void what_needs_a_restart_is_refused_by_name(void **state)
 static void members_of_live_keys_change_sides(void **state)
 {
     (void)state;
-    struct config a = {.no_progress_max = 1, .lease_ms = 2, .max_nodes = 3},
-                  b = {.no_progress_max = 4, .lease_ms = 5, .max_nodes = 6};
+    struct config a = {.no_progress_max = 1, .listen_port = 2, .max_nodes = 3},
+                  b = {.no_progress_max = 4, .listen_port = 5, .max_nodes = 6};
     a.access.visibility = VISIBILITY_ALL;
     config_swap_live(&a, &b);
     assert_int_equal(a.no_progress_max, 4);
     assert_int_equal(b.no_progress_max, 1);
     assert_int_equal(a.max_nodes, 6);
-    assert_int_equal(a.lease_ms, 2);
+    assert_int_equal(a.listen_port, 2);
     assert_int_equal(b.access.visibility, VISIBILITY_ALL);
 }
 
