@@ -1,19 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * See archive.h. The index is a text:
- *
- *     belay-output 1 KEY            the id of the key that seals, or -
- *     file NAME SIZE MTIME_MS       followed by its chunks
- *     chunk SHA256 BYTES STORED
- *     hole BYTES                    zeros; not stored
- *     end
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/logs/archive.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/chunk.h"
+#include "scheduler/logs/archive_index.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +17,6 @@
 #include <unistd.h>
 
 #define PART_SUFFIX ".part"
-#define NAME_MAX_BYTES 64
 
 static char *index_path(const char *dir)
 {
@@ -47,14 +37,6 @@ static bool is_cancelled(const struct archive *a, struct err *e)
         return false;
     err_set(e, ERR_CANCELLED, "the transfer of output was cancelled");
     return true;
-}
-
-/* N.log, N.RANK.log, and N.log.at and N.log.cut beside it. */
-static bool is_output(const char *name)
-{
-    size_t n = strspn(name, "0123456789.");
-    return n > 0 && name[0] != '.' && strlen(name) < NAME_MAX_BYTES &&
-           (str_eq(name + n, "log") || str_eq(name + n, "log.at") || str_eq(name + n, "log.cut"));
 }
 
 static char *prefix_of(const struct archive *a)
@@ -96,17 +78,18 @@ static bool is_zero(const char *p, size_t n)
 static int put_chunk(struct putting *u, struct chunk_work *w, size_t n, struct err *e)
 {
     const struct crypt_key *key = key_of(u->a);
-    char sha256[CHUNK_HEX_SIZE];
+    struct archive_line line = {.type = ARCHIVE_CHUNK, .bytes = n};
     size_t stored;
     void *p;
     if (is_zero(w->content, n)) {
-        buf_printf(&u->index, "hole %zu\n", n);
+        archive_index_add(&u->index, &(struct archive_line){.type = ARCHIVE_HOLE, .bytes = n});
         return 0;
     }
-    chunk_hash(w->content, n, sha256);
+    chunk_hash(w->content, n, line.sha256);
     chunk_pack(w, n, &p, &stored);
-    buf_printf(&u->index, "chunk %s %zu %zu\n", sha256, n, stored);
-    char *object = object_of(u->a, key, sha256);
+    line.stored = stored;
+    archive_index_add(&u->index, &line);
+    char *object = object_of(u->a, key, line.sha256);
     if (key) {
         crypt_seal(key, object, p, stored);
         stored += CRYPT_MORE;
@@ -149,8 +132,11 @@ static int put_file(struct putting *u, struct chunk_work *w, const char *name, s
     if (fd < 0 || fstat(fd, &st) != 0) {
         rc = err_errno(e, errno, "open %s", path);
     } else {
-        buf_printf(&u->index, "file %s %" PRId64 " %" PRId64 "\n", name, (int64_t)st.st_size,
-            (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+        struct archive_line line = {.type = ARCHIVE_FILE, .size = st.st_size};
+        STR_COPY(line.name, name);
+        if (st.st_mtim.tv_sec > 0)
+            line.mtime_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+        archive_index_add(&u->index, &line);
         rc = put_content(u, w, fd, st.st_size, e);
     }
     if (fd >= 0)
@@ -167,7 +153,7 @@ static int each_file(const struct archive *a,
     DIR *d = opendir(a->dir);
     int rc = d ? 0 : err_errno(e, errno, "open %s", a->dir);
     for (struct dirent *entry; rc == 0 && d && (entry = readdir(d));)
-        if (is_output(entry->d_name))
+        if (archive_is_output(entry->d_name))
             rc = fn(u, w, entry->d_name, e);
     if (d)
         closedir(d);
@@ -178,10 +164,13 @@ static int put_all(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
     struct putting *u = ctx;
     const struct crypt_key *key = key_of(u->a);
+    struct archive_line line = {.type = ARCHIVE_BEGIN};
     (void)i;
-    buf_printf(&u->index, "belay-output 1 %s\n", key ? key->id : "-");
+    if (key)
+        STR_COPY(line.key, key->id);
+    archive_index_add(&u->index, &line);
     int rc = each_file(u->a, put_file, u, w, e);
-    buf_adds(&u->index, "end\n");
+    archive_index_add(&u->index, &(struct archive_line){.type = ARCHIVE_END});
     return rc;
 }
 
@@ -219,23 +208,15 @@ int archive_put(const struct archive *a, bool *ret_moved, struct err *e)
 
 struct getting {
     const struct archive *a;
-    const char *rest; /* of the index */
+    const struct buf *index;
     const struct crypt_key *key;
     int64_t bytes; /* of all files, without holes */
+    struct chunk_work *w;
+    /* the file in progress, under its name with PART_SUFFIX */
+    int fd; /* -1: none */
+    int64_t at, mtime_ms;
+    char *path;
 };
-
-static int broken(const struct getting *g, struct err *e)
-{
-    return err_set(
-        e, ERR_CORRUPT, "%s/" ARCHIVE_INDEX " is damaged: it has no such line", g->a->dir);
-}
-
-/* Returns the next line, whose end becomes a NUL; NULL if there is none. */
-static char *next_line(char **rest)
-{
-    char *line = strsep(rest, "\n");
-    return line && *rest ? line : NULL;
-}
 
 static int get_chunk(const struct getting *g, struct chunk_work *w, const char *sha256, size_t n,
     size_t stored, const void **ret_p, struct err *e)
@@ -256,131 +237,131 @@ static int get_chunk(const struct getting *g, struct chunk_work *w, const char *
     return rc;
 }
 
-/* A line of a file's content. */
-static int get_line(const struct getting *g, struct chunk_work *w, const char *line, int fd,
-    int64_t *at, struct err *e)
+/* What is needed before anything is fetched: a key that seals, and space. */
+static int take_stock(void *ctx, const struct archive_line *line, struct err *e)
 {
-    char sha256[CHUNK_HEX_SIZE];
-    unsigned char hash[32];
-    size_t n = 0, stored = 0;
-    const void *p;
-    if (sscanf(line, "hole %zu", &n) == 1 && n <= CKPT_CHUNK_BYTES) {
-        *at += (int64_t)n;
+    struct getting *g = ctx;
+    if (line->type == ARCHIVE_CHUNK)
+        g->bytes += (int64_t)line->bytes;
+    if (line->type != ARCHIVE_BEGIN || !line->key[0])
         return 0;
-    }
-    if (sscanf(line, "chunk %64[0-9a-f] %zu %zu", sha256, &n, &stored) != 3 ||
-        !str_unhex(sha256, hash, sizeof(hash)) || n == 0 || n > CKPT_CHUNK_BYTES || stored > n)
-        return broken(g, e);
-    int rc = get_chunk(g, w, sha256, n, stored, &p, e);
-    for (size_t put = 0; rc == 0 && put < n;) {
-        ssize_t m = pwrite(fd, (const char *)p + put, n - put, (off_t)(*at + (int64_t)put));
+    g->key = g->a->crypt ? crypt_find(g->a->crypt, line->key) : NULL;
+    return g->key ? 0
+                  : err_set(e, ERR_UNSUPPORTED,
+                        "the output of job %" PRId64
+                        " is sealed with the key %s, which the key file does not have",
+                        g->a->job, line->key);
+}
+
+static int finish_file(struct getting *g, struct err *e)
+{
+    if (g->fd < 0)
+        return 0;
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+        {.tv_sec = g->mtime_ms / 1000, .tv_nsec = g->mtime_ms % 1000 * 1000000}};
+    int rc = futimens(g->fd, times) != 0 || fsync(g->fd) != 0
+                 ? err_errno(e, errno, "write %s", g->path)
+                 : 0;
+    close(g->fd);
+    g->fd = -1;
+    return rc;
+}
+
+static int begin_file(struct getting *g, const struct archive_line *line, struct err *e)
+{
+    free(g->path);
+    g->path = mem_printf("%s/%s" PART_SUFFIX, g->a->dir, line->name);
+    g->at = 0;
+    g->mtime_ms = line->mtime_ms;
+    g->fd = open(g->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return g->fd < 0 || ftruncate(g->fd, (off_t)line->size) != 0
+               ? err_errno(e, errno, "create %s", g->path)
+               : 0;
+}
+
+static int get_content(struct getting *g, const struct archive_line *line, struct err *e)
+{
+    const void *p;
+    int rc = is_cancelled(g->a, e)
+                 ? ERR_CANCELLED
+                 : get_chunk(g, g->w, line->sha256, line->bytes, line->stored, &p, e);
+    for (size_t put = 0; rc == 0 && put < line->bytes;) {
+        ssize_t m =
+            pwrite(g->fd, (const char *)p + put, line->bytes - put, (off_t)(g->at + (int64_t)put));
         if (m < 0)
             rc = err_errno(e, errno, "write output of job %" PRId64, g->a->job);
         put += m > 0 ? (size_t)m : 0;
     }
-    *at += (int64_t)n;
     return rc;
 }
 
-/* The file of this line, with the lines after it, under its name with PART_SUFFIX. */
-static int get_file(
-    struct getting *g, struct chunk_work *w, const char *line, char **rest, struct err *e)
+static int get_line(void *ctx, const struct archive_line *line, struct err *e)
 {
-    char name[NAME_MAX_BYTES];
-    int64_t size, mtime_ms, at = 0;
-    if (sscanf(line, "file %63s %" SCNd64 " %" SCNd64, name, &size, &mtime_ms) != 3 ||
-        !is_output(name) || size < 0)
-        return broken(g, e);
-    char *path = mem_printf("%s/%s" PART_SUFFIX, g->a->dir, name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = fd < 0 || ftruncate(fd, (off_t)size) != 0 ? err_errno(e, errno, "create %s", path) : 0;
-    while (rc == 0 && at < size) {
-        char *content = next_line(rest);
-        rc = is_cancelled(g->a, e) ? ERR_CANCELLED
-             : content             ? get_line(g, w, content, fd, &at, e)
-                                   : broken(g, e);
-    }
-    if (rc == 0 && at != size)
-        rc = broken(g, e);
-    const struct timespec times[2] = {
-        {.tv_nsec = UTIME_OMIT}, {.tv_sec = mtime_ms / 1000, .tv_nsec = mtime_ms % 1000 * 1000000}};
-    if (rc == 0 && (futimens(fd, times) != 0 || fsync(fd) != 0))
-        rc = err_errno(e, errno, "write %s", path);
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return rc;
-}
-
-/* Walks the index; without w only checks that it is whole, and gives the parts their names. */
-static int walk_index(struct getting *g, struct chunk_work *w, char *text, struct err *e)
-{
-    char *rest = text, *line = next_line(&rest), key[CRYPT_ID_HEX + 1];
+    struct getting *g = ctx;
     int rc = 0;
-    if (!line || sscanf(line, "belay-output 1 %16s", key) != 1)
-        return broken(g, e);
-    g->key = str_eq(key, "-") ? NULL : crypt_find(g->a->crypt, key);
-    if (!g->key && !str_eq(key, "-"))
-        return err_set(e, ERR_UNSUPPORTED,
-            "the output of job %" PRId64 " is sealed with the key %s, which the key file does not "
-            "have",
-            g->a->job, key);
-    while (rc == 0 && (line = next_line(&rest)) && !str_eq(line, "end")) {
-        if (w) {
-            rc = get_file(g, w, line, &rest, e);
-        } else if (str_starts(line, "file ")) {
-            char name[NAME_MAX_BYTES] = "";
-            sscanf(line, "file %63s", name);
-            char *to = mem_printf("%s/%s", g->a->dir, name),
-                 *from = mem_printf("%s" PART_SUFFIX, to);
-            if (rename(from, to) != 0)
-                rc = err_errno(e, errno, "rename %s", from);
-            free(to);
-            free(from);
-        }
-    }
-    return rc != 0 ? rc : line ? 0 : broken(g, e);
+    if (line->type == ARCHIVE_FILE || line->type == ARCHIVE_END)
+        rc = finish_file(g, e);
+    if (rc == 0 && line->type == ARCHIVE_FILE)
+        rc = begin_file(g, line, e);
+    if (line->type == ARCHIVE_CHUNK)
+        rc = get_content(g, line, e);
+    g->at += (int64_t)line->bytes;
+    return rc;
 }
 
 static int get_all(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 {
     struct getting *g = ctx;
-    char *text = mem_strdup(g->rest);
     (void)i;
-    int rc = walk_index(g, w, text, e);
-    free(text);
+    g->w = w;
+    int rc = archive_index_read(g->index->data, g->index->len, get_line, g, e);
+    if (g->fd >= 0)
+        close(g->fd);
+    g->fd = -1;
+    free(g->path);
+    g->path = NULL;
     return rc;
 }
 
-static int check_space(const struct archive *a, const char *index, int64_t reserve, struct err *e)
+/* The part gets its name. */
+static int name_part(void *ctx, const struct archive_line *line, struct err *e)
+{
+    const struct getting *g = ctx;
+    if (line->type != ARCHIVE_FILE)
+        return 0;
+    char *to = mem_printf("%s/%s", g->a->dir, line->name), *from = mem_printf("%s" PART_SUFFIX, to);
+    int rc = rename(from, to) != 0 ? err_errno(e, errno, "rename %s", from) : 0;
+    free(to);
+    free(from);
+    return rc;
+}
+
+static int check_space(const struct getting *g, int64_t reserve, struct err *e)
 {
     struct statvfs v;
-    int64_t bytes = 0;
-    size_t n, stored;
-    for (const char *p = index; (p = strstr(p, "\nchunk ")); p++)
-        bytes += sscanf(p, "\nchunk %*64[0-9a-f] %zu %zu", &n, &stored) == 2 ? (int64_t)n : 0;
-    if (statvfs(a->dir, &v) != 0 || (int64_t)(v.f_bavail * v.f_frsize) - bytes >= reserve)
+    if (statvfs(g->a->dir, &v) != 0 || (int64_t)(v.f_bavail * v.f_frsize) - g->bytes >= reserve)
         return 0;
     return err_set(e, ERR_NO_SPACE,
         "the output of job %" PRId64 " is in the store, and its %" PRId64
         " bytes have no space on the disk of belayd's state: free some there",
-        a->job, bytes);
+        g->a->job, g->bytes);
 }
 
 int archive_get(const struct archive *a, int64_t reserve, struct err *e)
 {
-    struct getting g = {.a = a};
     struct buf index = {0};
+    struct getting g = {.a = a, .index = &index, .fd = -1};
     char *path = index_path(a->dir);
     int rc = fs_read(path, ARCHIVE_INDEX_BYTES_MAX, &index, e);
+    if (rc == 0 && (rc = archive_index_read(index.data, index.len, take_stock, &g, e)) != 0 &&
+        rc == ERR_CORRUPT)
+        err_wrap(e, "%s is damaged, so the output in the store cannot be read", path);
     if (rc == 0)
-        rc = check_space(a, buf_str(&index), reserve, e);
-    if (rc == 0) {
-        g.rest = buf_str(&index);
+        rc = check_space(&g, reserve, e);
+    if (rc == 0)
         rc = chunk_for_each(1, get_all, &g, a->cancel, e);
-    }
     if (rc == 0)
-        rc = walk_index(&g, NULL, index.data, e);
+        rc = archive_index_read(index.data, index.len, name_part, &g, e);
     if (rc == 0)
         rc = fs_sync_dir(a->dir, e);
     if (rc == 0 && unlink(path) != 0)

@@ -18,8 +18,6 @@
 #include "ckpt/store/store.h"
 
 #define ARCHIVE_INDEX "archived"
-#define ARCHIVE_INDEX_BYTES_MAX (64u << 20)
-#define ARCHIVE_FILES_MAX 100000 /* in a job's directory */
 
 /* Borrowed. */
 struct archive {

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "db/db.h"
 #include "scheduler/logs/archive.h"
+#include "scheduler/logs/archive_index.h"
 #include "scheduler/logs/old_output.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -237,6 +238,89 @@ static void a_damaged_index_is_refused(void **state)
     free(path);
 }
 
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define BEGIN "belay-output 1 -\n"
+#define FILE_OF(n) BEGIN "file 1.log " n " 0\n"
+
+static void each_malformed_line_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        {"", "line 1: the index ends here"},
+        {"\n", "line 1: it has no such form"},
+        {"end\n", "line 1: the first line of an index"},
+        {"belay-output 1 \nend\n", "line 1: it has no such form"},
+        {"belay-output 1 0123456789ABCDEF\nend\n", "line 1: it has no such form"},
+        {"belay-output 1 - -\nend\n", "line 1: it has no such form"},
+        {BEGIN, "line 2: the index ends here"},
+        {BEGIN "end", "line 2: the index ends here"},
+        {BEGIN "end\n\n", "line 3: there is more behind the end"},
+        {BEGIN BEGIN "end\n", "line 2: the first line of an index, and no other"},
+        {BEGIN "hole 1\nend\n", "line 2: it is longer than what is left"},
+        {FILE_OF("01") "hole 1\nend\n", "line 2: it has no such form"},
+        {FILE_OF("+1") "hole 1\nend\n", "line 2: it has no such form"},
+        {FILE_OF("1125899906842625") "end\n", "line 2: it has no such form"},
+        {FILE_OF("99999999999999999999") "end\n", "line 2: it has no such form"},
+        {FILE_OF("5") "hole 0\nhole 5\nend\n", "line 3: it has no such form"},
+        {FILE_OF("5") "hole -5\nend\n", "line 3: it has no such form"},
+        {FILE_OF("4194305") "hole 4194305\nend\n", "line 3: it has no such form"},
+        {FILE_OF("5") "hole 5\nhole 1\nend\n", "line 4: it is longer than what is left"},
+        {FILE_OF("5") "hole 4\nend\n", "line 4: the file before it is not complete"},
+        {FILE_OF("5") "file 2.log 0 0\nend\n", "line 3: the file before it is not complete"},
+        {FILE_OF("5") "chunk " HASH " 5 6\nend\n", "line 3: it has no such form"},
+        {FILE_OF("5") "chunk " HASH "0 5 5\nend\n", "line 3: it has no such form"},
+        {FILE_OF("0") "file 1.log 0 0\nend\n", "line 3: the file is there twice"},
+        {BEGIN "file .log 0 0\nend\n", "line 2: it has no such form"},
+        {BEGIN "file 1.log.part 0 0\nend\n", "line 2: it has no such form"},
+        {BEGIN "file 1/2.log 0 0\nend\n", "line 2: it has no such form"},
+        {BEGIN "file 1.log 0 -1\nend\n", "line 2: it has no such form"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        int rc = archive_index_read(bad[i].text, strlen(bad[i].text), NULL, NULL, &e);
+        if (rc != ERR_CORRUPT || !str_starts(e.text, bad[i].why))
+            fail_msg("%s: %s", bad[i].text, rc ? e.text : "taken");
+    }
+    static const char nul[] = BEGIN "e\0nd\nend\n";
+    assert_int_equal(archive_index_read(nul, sizeof(nul) - 1, NULL, NULL, &e), ERR_CORRUPT);
+}
+
+static void an_index_has_a_limit_of_files_and_of_bytes(void **state)
+{
+    (void)state;
+    struct buf index = {0};
+    buf_adds(&index, BEGIN);
+    for (int i = 0; i <= ARCHIVE_FILES_MAX; i++)
+        buf_printf(&index, "file %d.log 0 0\n", i);
+    buf_adds(&index, "end\n");
+    assert_int_equal(archive_index_read(index.data, index.len, NULL, NULL, &e), ERR_CORRUPT);
+    assert_string_equal(e.text, "line 100002: there are too many files");
+    assert_int_equal(
+        archive_index_read(index.data, ARCHIVE_INDEX_BYTES_MAX + 1, NULL, NULL, &e), ERR_CORRUPT);
+    buf_deinit(&index);
+}
+
+/* Nothing was fetched, and no file has its name yet. */
+static void a_damaged_index_changes_nothing(void **state)
+{
+    struct rig *r = *state;
+    struct buf index = {0};
+    write_file(r->dir, "1.log", "short\n", 6);
+    write_file(r->dir, "2.log", "other\n", 6);
+    put(r);
+    char *path = mem_printf("%s/" ARCHIVE_INDEX, r->dir);
+    assert_int_equal(fs_read(path, 4096, &index, &e), 0);
+    buf_truncate(&index, index.len - strlen("end\n"));
+    buf_adds(&index, "file 1.log 0 0\nend\n");
+    assert_int_equal(fs_write_atomic(path, index.data, index.len, 0600, &e), 0);
+    assert_int_equal(archive_get(&r->a, 0, &e), ERR_CORRUPT);
+    assert_true(strstr(e.text, "archived is damaged") && strstr(e.text, "twice"));
+    assert_false(exists(r->dir, "1.log") || exists(r->dir, "2.log"));
+    buf_deinit(&index);
+    free(path);
+}
+
 static void what_has_no_space_stays_in_the_store(void **state)
 {
     struct rig *r = *state;
@@ -384,6 +468,9 @@ int main(void)
         TEST(encrypted_output_is_not_in_the_store_in_clear),
         TEST(damaged_output_is_refused_and_stays_known),
         TEST(a_damaged_index_is_refused),
+        TEST(each_malformed_line_is_named),
+        TEST(an_index_has_a_limit_of_files_and_of_bytes),
+        TEST(a_damaged_index_changes_nothing),
         TEST(what_has_no_space_stays_in_the_store),
         TEST(an_interrupted_move_is_finished),
         TEST(a_cancelled_move_leaves_the_output_here),
