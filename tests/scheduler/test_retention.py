@@ -5,14 +5,18 @@ store and is read from there as before.
 
 import contextlib
 import glob
+import json
 import os
 import sqlite3
+import subprocess
+import tempfile
 import time
 import unittest
 
-from belayd import JOB, WAIT_S, Belayd
+from belayd import BUILD, CONFIG, JOB, WAIT_S, Belayd
 
 DAY_MS = 86400000
+SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 TEXT = b"".join(b"step %d\n" % n for n in range(100000))
 
 
@@ -116,6 +120,68 @@ class Retention(unittest.TestCase):
             self.assertTrue(body and TEXT.startswith(body))
             with open(log, "rb") as f:
                 self.assertEqual(f.read(), TEXT)
+
+    @contextlib.contextmanager
+    def s3(self):
+        """A belayd whose store is a bucket of the emulator, and the URL of the bucket's listing."""
+        config = {
+            "keys": [{"access_key": "AKIDEXAMPLE", "secret_key": SECRET}],
+            "pools": [{"zone": "us-east-1a", "type": "g6.xlarge", "spot": {"capacity": 1}}],
+            "s3": {"buckets": ["jobs"]},
+        }
+        with tempfile.TemporaryDirectory() as top:
+            path, ports = os.path.join(top, "e.yaml"), os.path.join(top, "ports.json")
+            with open(path, "w") as f:
+                json.dump(config, f)
+            process = subprocess.Popen(
+                [BUILD + "/emulator/belay-emulator", "--config", path, "--port-file", ports],
+                stderr=subprocess.DEVNULL,
+            )
+            try:
+                self.wait(lambda: os.path.exists(ports), "the emulator starts")
+                with open(ports) as f:
+                    store = "s3://jobs/old?endpoint=%s" % json.load(f)["s3"]
+                keys = ["AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=" + SECRET]
+                yield CONFIG + "store: '%s'\n" % store, ["env", *keys], process
+            finally:
+                process.terminate()
+                process.wait(WAIT_S)
+
+    def test_old_output_in_s3_is_read_with_belay_logs(self):
+        for encryption in ("none", "client"):
+            with self.subTest(encryption), self.s3() as (config, env, emulator), Belayd(
+                config + "encryption: %s\n" % encryption, prefix=env
+            ) as d:
+                (job,) = self.ended(d, 1)
+                with self.database(d) as db:
+                    self.let_age(db, job, 31)
+                    self.give_output(d, db, job)
+                folder = self.folder(d, job)
+                log, index = os.path.join(folder, "1.log"), os.path.join(folder, "archived")
+                self.wait(lambda: os.path.exists(index) and not os.path.exists(log), "it is moved")
+                self.assertFalse(os.path.exists(os.path.join(d.state, "store")))
+                d.stop()
+                d.start()  # and a restart changes nothing
+                said = d.belay("logs", str(job))
+                self.assertEqual((said.returncode, said.stderr), (0, ""))
+                self.assertEqual(said.stdout.encode(), TEXT)
+                self.assertFalse(os.path.exists(index))
+
+    def test_old_output_waits_for_a_store_that_is_away(self):
+        with self.s3() as (config, env, emulator), Belayd(config, prefix=env) as d:
+            (job,) = self.ended(d, 1)
+            with self.database(d) as db:
+                self.let_age(db, job, 31)
+                self.give_output(d, db, job)
+            index = os.path.join(self.folder(d, job), "archived")
+            self.wait(lambda: os.path.exists(index), "it is moved")
+            emulator.terminate()
+            emulator.wait(WAIT_S)
+            said = d.belay("logs", str(job))
+            self.assertNotEqual(said.returncode, 0)
+            self.assertIn("store", said.stderr)
+            self.assertEqual(said.stdout, "")
+            self.assertTrue(os.path.exists(index))  # nothing is lost
 
     def test_output_that_the_store_has_lost_is_not_shown_as_empty(self):
         with Belayd() as d:
