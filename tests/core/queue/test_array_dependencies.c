@@ -4,6 +4,7 @@
  * cancelled or never existed.
  */
 #include "tests/core/shelf.h"
+#include "scheduler/core/queue/arrays.h"
 
 #include "base/prng.h"
 #include "base/str.h"
