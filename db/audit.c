@@ -101,7 +101,7 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     "of month') AS INTEGER) / 86400 END AS since,"
     " (?2 = 7) * labels AS labels, iif(?2 & 1, team, '') AS team, iif(?2 & 1, user, '') AS user, "
     "iif(?2 & 2, pool, '') AS pool,"
-    " iif(?2 & 2, type, '') AS type, iif(?2 & 2, market, '') AS market, kind,"
+    " iif(?2 & 2, type, '') AS type, iif(?2 & 2 OR kind = 'idle', market, '') AS market, kind,"
     " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail "
     "= 7 AND since >= ?3",
     "SELECT since, labels, team, user, pool, type, market, kind, " NEGATED_SUMS

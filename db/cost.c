@@ -12,17 +12,32 @@
  */
 #include "base/str.h"
 #include "db/conn.h"
+#include "db/cost_sums.h"
 #include "db/prune.h"
 #include "db/query.h"
 #include "db/reader.h"
 
 #include <stdio.h>
 
-static const struct {
-    const char *by, *key;
+#define IS_IDLE_OWNED "l.kind = 'idle' AND coalesce(n.market, i.market) = 'owned'"
+#define DAY_OF(ms) "strftime('%Y-%m-%d', " ms " / 1000, 'unixepoch')" /* UTC */
+#define HAS_ENDED "j.state = 'ended' AND j.ended_at >= ?1 AND j.ended_at < ?2"
+
+/* The expression by which rows are grouped and ordered; how it is shown, NULL: as it is; and when a
+ * job counts. */
+static const struct grouping {
+    const char *by, *key, *shown, *counts;
 } groupings[] = {
-    {"job", "nullif(l.job, 0)"}, {"user", "j.user"}, {"pool", "coalesce(n.pool, i.pool)"},
-    {"kind", "l.kind"}, {"day", "strftime('%Y-%m-%d', p.a / 1000, 'unixepoch')"}, /* UTC */
+    /* as users name it: 42_7 for a task of an array */
+    {"job", "CASE WHEN l.job > 0 THEN l.job WHEN " IS_IDLE_OWNED " THEN -1 END",
+        "CASE WHEN j.array_id > 0 THEN j.array_id || '_' || j.array_index WHEN l.job > 0 THEN l.job"
+        " WHEN " IS_IDLE_OWNED " THEN '" COST_IDLE_OWNED "' END",
+        HAS_ENDED},
+    {"user", "CASE WHEN " IS_IDLE_OWNED " THEN '" COST_IDLE_OWNED "' ELSE j.user END", NULL,
+        HAS_ENDED},
+    {"pool", "coalesce(n.pool, i.pool)", NULL, "false"},
+    {"kind", "l.kind", NULL, "false"},
+    {"day", DAY_OF("p.a"), NULL, HAS_ENDED " AND " DAY_OF("j.ended_at") " = " DAY_OF("p.a")},
 };
 
 /* The pieces of the selected stretches: from a to b of a stretch that began at start and took d ms.
@@ -61,11 +76,11 @@ static const struct {
     ")"
 /* clang-format on */
 
-static const char *key_of(const char *by, struct err *e)
+static const struct grouping *grouping_of(const char *by, struct err *e)
 {
     for (size_t i = 0; i < sizeof(groupings) / sizeof(groupings[0]); i++)
         if (str_eq(by, groupings[i].by))
-            return groupings[i].key;
+            return &groupings[i];
     err_set(e, ERR_INVALID, "cost by '%.40s': it must be job, user, pool, kind or day", by);
     return NULL;
 }
@@ -87,11 +102,11 @@ static struct cost_line line_of(sqlite3_stmt *s)
 int db_read_cost(struct db_reader *r, const char *by, const char *user, struct wall from,
     struct wall to, db_cost_fn fn, void *ctx, struct err *e)
 {
-    const char *key = key_of(by, e);
+    const struct grouping *g = grouping_of(by, e);
     struct buf text = {0};
     struct query q;
 
-    if (!key)
+    if (!g)
         return ERR_INVALID;
     /* of jobs, those that are left: from the first moment of which all rows are there */
     int rc = str_eq(by, "job") && !wall_is_set(from)
@@ -103,7 +118,7 @@ int db_read_cost(struct db_reader *r, const char *by, const char *user, struct w
     /* clang-format off */
     buf_printf(&text,
         PIECES
-        "SELECT %s AS key, count(DISTINCT nullif(l.job, 0)),"
+        "SELECT %s, count(DISTINCT CASE WHEN %s THEN l.job END),"
         " sum(" SHARE("l.uusd") "),"
         " sum(" SHARE("l.on_demand_uusd") "),"
         " sum(CASE l.kind WHEN 'useful' THEN " SHARE("l.ms") " ELSE 0 END),"
@@ -115,9 +130,9 @@ int db_read_cost(struct db_reader *r, const char *by, const char *user, struct w
         " LEFT JOIN nodes n ON n.id = l.node"
         " LEFT JOIN instances i ON i.id = l.instance"
         " %s"
-        " GROUP BY key"
-        " ORDER BY key",
-        key, user ? "WHERE j.user = ?3" : "");
+        " GROUP BY %s"
+        " ORDER BY %s",
+        g->shown ? g->shown : g->key, g->counts, user ? "WHERE j.user = ?3" : "", g->key, g->key);
     /* clang-format on */
     query_init_text(&q, r->statements, buf_str(&text), e);
     buf_deinit(&text);
@@ -131,5 +146,25 @@ int db_read_cost(struct db_reader *r, const char *by, const char *user, struct w
         if (!query_goes_on(&q, fn(ctx, &line)))
             break;
     }
+    return query_finish(&q);
+}
+
+int db_count_ended_jobs(struct db_reader *r, const char *user, struct wall from, struct wall to,
+    int64_t *ret_n, struct err *e)
+{
+    struct query q;
+    int64_t n = 0;
+
+    query_init_text(&q, r->statements,
+        "SELECT count(*) FROM jobs WHERE state = 'ended' AND ended_at >= ?1 AND ended_at < ?2 AND "
+        "(?3 IS NULL OR user = ?3) AND NOT EXISTS (SELECT 1 FROM arrays WHERE job = jobs.id)",
+        e);
+    query_i64(&q, 1, wall_is_set(from) ? from.ms : INT64_MIN);
+    query_i64(&q, 2, wall_is_set(to) ? to.ms : INT64_MAX);
+    if (user)
+        query_text(&q, 3, user);
+    while (query_step(&q))
+        n = sqlite3_column_int64(q.stmt, 0);
+    *ret_n = n;
     return query_finish(&q);
 }

@@ -22,9 +22,10 @@ static const struct key {
     const char *by, *column;    /* the column by which rows are grouped first, */
     const char *before, *after; /* and the expression around it once there are few rows */
     int needs;
+    const char *idle; /* in place of the column, for idle time of owned machines; may be NULL */
 } known_keys[] = {
-    {"user", "user", "", "", DETAIL_PEOPLE},
-    {"team", "team", "", "", DETAIL_PEOPLE},
+    {"user", "user", "", "", DETAIL_PEOPLE, "'" COST_IDLE_OWNED "'"},
+    {"team", "team", "", "", DETAIL_PEOPLE, "'" COST_IDLE_OWNED "'"},
     {"pool", "pool", "", "", DETAIL_MACHINES | FROM_LEDGER},
     {"type", "type", "", "", DETAIL_MACHINES | FROM_LEDGER},
     {"market", "market", "", "", DETAIL_MACHINES | FROM_LEDGER},
@@ -35,12 +36,12 @@ static const struct key {
         FROM_DAY},
     {"month", "since", "strftime('%Y-%m', ", " * 86400, 'unixepoch')", 0},
 };
-/* Its name is a parameter, after the others: ?12 for the first key. */
+/* Its name is a parameter, after the others: ?11 for the first key. */
 static const struct key label_key = {"label", "labels",
     "ifnull((SELECT json_extract(labels_json, '$.\"' || ?",
-    " || '\"') FROM label_sets WHERE id = ", DETAIL_LABELS};
+    " || '\"') FROM label_sets WHERE id = ", DETAIL_LABELS, "-1"};
 
-#define FIRST_LABEL 12 /* the parameter */
+#define FIRST_LABEL 11 /* the parameter */
 
 struct keys {
     const struct key *of[COST_KEYS_MAX];
@@ -112,8 +113,15 @@ int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e)
 static void add_rows(const struct keys *k, struct buf *out)
 {
     buf_printf(out, "WITH c AS MATERIALIZED (SELECT ");
+    bool has_idle = false; /* a key that tells idle time of owned machines apart */
     for (int i = 0; i < k->n; i++) {
-        buf_printf(out, "%s AS k%d, ", k->of[i]->column, i);
+        const struct key *of = k->of[i];
+        if (!has_idle && of->idle)
+            buf_printf(out, "iif(kind = 'idle' AND market = 'owned', %s, %s) AS k%d, ", of->idle,
+                of->column, i);
+        else
+            buf_printf(out, "%s AS k%d, ", of->column, i);
+        has_idle = has_idle || of->idle;
     }
     buf_printf(out, "kind, sum(ms) AS ms, sum(uusd) AS uusd, sum(on_demand_uusd) AS od, sum(ended) "
                     "AS ended, sum(succeeded) AS succeeded"
@@ -121,8 +129,7 @@ static void add_rows(const struct keys *k, struct buf *out)
                     "?1 | 3, ?4, ?5 UNION ALL SELECT 1, ?1 | 3, ?6, ?7) v"
                     " CROSS JOIN cost_sums s WHERE s.span = v.span AND s.detail = v.detail AND "
                     "s.since >= v.a AND s.since < v.b AND (?8 IS NULL OR user = ?8)"
-                    " AND (?9 IS NULL OR team = ?9) AND (?10 IS NULL OR pool = ?10) AND (?11 OR "
-                    "kind <> '') GROUP BY kind");
+                    " AND (?9 IS NULL OR team = ?9) AND (?10 IS NULL OR pool = ?10) GROUP BY kind");
     for (int i = 0; i < k->n; i++)
         buf_printf(out, ", k%d", i);
     buf_printf(out, ")");
@@ -132,7 +139,8 @@ static void add_text(const struct keys *k, int i, struct buf *out)
 {
     const struct key *of = k->of[i];
     if (of == &label_key)
-        buf_printf(out, "%s%d%sk%d), '')", of->before, FIRST_LABEL + i, of->after, i);
+        buf_printf(out, "iif(k%d = -1, '" COST_IDLE_OWNED "', %s%d%sk%d), ''))", i, of->before,
+            FIRST_LABEL + i, of->after, i);
     else
         buf_printf(out, "%sk%d%s", of->before, i, of->after);
 }
@@ -235,7 +243,6 @@ int db_read_cost_sums(
     for (int i = 0; i < 3; i++)
         if (only[i])
             query_text(&q, 8 + i, only[i]);
-    query_i64(&q, 11, (k.needs & FROM_LEDGER) == 0);
     for (int i = 0; i < k.n; i++)
         if (k.of[i] == &label_key)
             query_text(&q, FIRST_LABEL + i, k.labels[i]);
@@ -255,7 +262,7 @@ int db_read_costliest_jobs(struct db_reader *r, const struct cost_query *c, int3
         return rc;
     query_init_text(&q, r->statements,
         "SELECT j.id, j.name, j.user, ifnull(t.value, j.team) AS charged, j.end_kind, j.cost_uusd, "
-        "j.on_demand_uusd, j.lost_ms, j.reclaims, j.ended_at"
+        "j.on_demand_uusd, j.lost_ms, j.reclaims, j.ended_at, j.array_id, j.array_index"
         " FROM jobs j LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE "
         "j.array_id END AND t.name = 'team'"
         " WHERE j.state = 'ended' AND j.ended_at >= ?1 AND j.ended_at < ?2 AND (?3 IS NULL OR "
@@ -270,7 +277,11 @@ int db_read_costliest_jobs(struct db_reader *r, const struct cost_query *c, int3
         query_text(&q, 4, c->team);
     query_i64(&q, 5, limit);
     while (query_step(&q)) {
-        struct costly_job job = {.id = sqlite3_column_int64(q.stmt, 0),
+        const struct job_row named = {.id = sqlite3_column_int64(q.stmt, 0),
+            .array = sqlite3_column_int64(q.stmt, 10),
+            .array_index = sqlite3_column_int(q.stmt, 11)};
+        struct costly_job job = {.id = named.id,
+            .ref = job_ref(&named),
             .name = (const char *)sqlite3_column_text(q.stmt, 1),
             .user = (const char *)sqlite3_column_text(q.stmt, 2),
             .team = (const char *)sqlite3_column_text(q.stmt, 3),

@@ -12,6 +12,7 @@
  *  2. A ledger row counts in each UTC day in proportion to its time: the share of a day is the
  *     amount due at its end minus the amount due at its beginning, both rounded down, as in cost.c,
  *     so nothing is lost at midnight.
+ *     The market of idle time is in all sets, so that of owned machines is told apart in each bill.
  *  3. A set of labels is stored once. Tasks of an array have its labels.
  *  4. team is the charged team: the label of that name, or else the team whose share the job used.
  */
@@ -77,7 +78,7 @@ static const struct {
         " " PEOPLE("ifnull(j.user, '')") ","
         " " MACHINES("coalesce(n.pool, i.pool, '')") ","
         " " MACHINES(TYPE_OF_NODE) ","
-        " " MACHINES("coalesce(n.market, i.market, '')") ","
+        " iif(v.detail & 2 OR ?5 = 'idle', coalesce(n.market, i.market, ''), ''),"
         " ?5, ?6, ?7, ?8, ?9, 0, 0"
         " FROM (SELECT 1)"
         " LEFT JOIN jobs j ON j.id = ?2"

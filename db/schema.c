@@ -700,7 +700,8 @@ static const char baseline[] =
     "CREATE TABLE cost_sums ("
         /* 1: a day, 31: a month */
         " span INTEGER NOT NULL,"
-        /* bits, what has rows of its own besides kinds: 1 people, 2 machines, 4 sets of labels */
+        /* bits, what has rows of its own besides kinds: 1 people, 2 machines, 4 sets of labels;
+         * the market of idle time has its own in any case */
         " detail INTEGER NOT NULL,"
         /* its first day: days since 1970, UTC */
         " since INTEGER NOT NULL,"

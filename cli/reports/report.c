@@ -77,6 +77,12 @@ static int by_cost(const void *a, const void *b)
 
 /* The LINES_SHOWN most expensive rows. with_unowned: also the row of costs that belong to no user,
  * project or pool. */
+/* The costs of no one: boot, idle nodes. */
+static bool is_unowned(const char *key)
+{
+    return !*key || str_eq(key, "-") || str_eq(key, "(idle, owned)");
+}
+
 static json_t *most_expensive(const json_t *reply, bool with_unowned)
 {
     const json_t *lines = json_object_get(reply, "lines"), *l;
@@ -85,7 +91,7 @@ static json_t *most_expensive(const json_t *reply, bool with_unowned)
     json_t *list = json_array();
     json_array_foreach(lines, i, l)
     {
-        if (with_unowned || json_string_length(json_object_get(l, "key")) > 0)
+        if (with_unowned || !is_unowned(cli_text(l, "key")))
             sorted[n++] = l;
     }
     qsort(sorted, n, sizeof(*sorted), by_cost);
@@ -286,8 +292,7 @@ static void print_advice(const json_t *advice, FILE *out)
     {
         char text[32];
         if (json_is_integer(json_object_get(a, "job")))
-            fprintf(
-                out, "  job %lld of %s: ", (long long)cli_int(a, "job", 0), cli_text(a, "user"));
+            fprintf(out, "  job %s of %s: ", cli_text(a, "ref"), cli_text(a, "user"));
         else
             fprintf(out, "  node %s: ", cli_text(a, "name"));
         fprintf(out, "%s, %s an hour. %s\n", cli_text(a, "text"),
@@ -298,7 +303,7 @@ static void print_advice(const json_t *advice, FILE *out)
 
 static void print_text(const json_t *r, FILE *out)
 {
-    static const struct list_column job_columns[] = {{"JOB", "id", COLUMN_INT},
+    static const struct list_column job_columns[] = {{"JOB", "ref", COLUMN_TEXT},
         {"NAME", "name", COLUMN_TEXT}, {"USER", "user", COLUMN_TEXT}, {"END", "end", COLUMN_TEXT},
         {"COST", "cost_uusd", COLUMN_USD}, {"ON-DEMAND", "on_demand_uusd", COLUMN_USD},
         {"DONE AGAIN", "lost_ms", COLUMN_DURATION}, {"RECLAIMS", "reclaims", COLUMN_INT},

@@ -28,20 +28,22 @@ struct costs {
     json_t *lines;
     struct err *e;
     int n_keys;
-    bool from_sums, jobs_known;
+    bool from_sums;
+    bool jobs_known;  /* of the lines */
+    bool total_known; /* the number of jobs in all */
     struct cost_sum total;
     int64_t done, done_uusd; /* number and cost of lines with a key and a successful job */
 };
 
-static json_t *count_or_null(const struct costs *c, int64_t n)
+static json_t *count_or_null(bool is_known, int64_t n)
 {
-    return c->jobs_known ? json_integer(n) : json_null();
+    return is_known ? json_integer(n) : json_null();
 }
 
-static json_t *sum_json(const struct costs *c, const struct cost_sum *s)
+static json_t *sum_json(const struct costs *c, bool is_known, const struct cost_sum *s)
 {
-    json_t *o = json_pack("{s:o,s:I,s:I,s:I,s:I,s:I}", "jobs", count_or_null(c, s->jobs), "uusd",
-        (json_int_t)s->uusd, "on_demand_uusd", (json_int_t)s->on_demand_uusd, "useful_ms",
+    json_t *o = json_pack("{s:o,s:I,s:I,s:I,s:I,s:I}", "jobs", count_or_null(is_known, s->jobs),
+        "uusd", (json_int_t)s->uusd, "on_demand_uusd", (json_int_t)s->on_demand_uusd, "useful_ms",
         (json_int_t)s->useful_ms, "lost_ms", (json_int_t)s->lost_ms, "total_ms",
         (json_int_t)s->total_ms);
     if (!c->from_sums)
@@ -49,27 +51,13 @@ static json_t *sum_json(const struct costs *c, const struct cost_sum *s)
     json_t *spent = json_object();
     for (int k = 0; k < LEDGER_KINDS; k++)
         json_object_set_new(spent, ledger_kind_names[k], json_integer(s->spent_uusd[k]));
-    json_object_set_new(o, "succeeded", count_or_null(c, s->succeeded));
+    json_object_set_new(o, "succeeded", count_or_null(is_known, s->succeeded));
     json_object_set_new(o, "spent_uusd", spent);
     return o;
 }
 
-static int add_line(struct costs *c, const char *const keys[], const struct cost_sum *s)
+static void add_to_total(struct costs *c, const struct cost_sum *s)
 {
-    if (json_array_size(c->lines) >= LINES_MAX)
-        return err_set(c->e, ERR_INVALID,
-            "more than %d lines: choose a shorter period (from, to), one user, or another key",
-            LINES_MAX);
-    json_t *o = sum_json(c, s), *list = json_array();
-    struct buf all = {0};
-    for (int i = 0; i < c->n_keys; i++) {
-        buf_printf(&all, "%s%s", i > 0 ? ", " : "", keys[i]);
-        json_array_append_new(list, json_text(keys[i]));
-    }
-    json_object_set_new(o, "key", json_text(buf_str(&all)));
-    json_object_set_new(o, "keys", list);
-    json_array_append_new(c->lines, o);
-    buf_deinit(&all);
     struct cost_sum *t = &c->total;
     t->jobs += s->jobs;
     t->succeeded += s->succeeded;
@@ -80,6 +68,36 @@ static int add_line(struct costs *c, const char *const keys[], const struct cost
     t->total_ms += s->total_ms;
     for (int k = 0; k < LEDGER_KINDS; k++)
         t->spent_uusd[k] += s->spent_uusd[k];
+}
+
+/* Of a line that only counts jobs. */
+static bool is_without_cost(const struct cost_sum *s)
+{
+    bool is_zero = s->uusd == 0 && s->on_demand_uusd == 0 && s->total_ms == 0;
+    for (int k = 0; k < LEDGER_KINDS; k++)
+        is_zero = is_zero && s->spent_uusd[k] == 0;
+    return is_zero;
+}
+
+static int add_line(struct costs *c, const char *const keys[], const struct cost_sum *s)
+{
+    add_to_total(c, s);
+    if (!c->jobs_known && is_without_cost(s))
+        return 0;
+    if (json_array_size(c->lines) >= LINES_MAX)
+        return err_set(c->e, ERR_INVALID,
+            "more than %d lines: choose a shorter period (from, to), one user, or another key",
+            LINES_MAX);
+    json_t *o = sum_json(c, c->jobs_known, s), *list = json_array();
+    struct buf all = {0};
+    for (int i = 0; i < c->n_keys; i++) {
+        buf_printf(&all, "%s%s", i > 0 ? ", " : "", keys[i]);
+        json_array_append_new(list, json_text(keys[i]));
+    }
+    json_object_set_new(o, "key", json_text(buf_str(&all)));
+    json_object_set_new(o, "keys", list);
+    json_array_append_new(c->lines, o);
+    buf_deinit(&all);
     if (c->n_keys == 1 && keys[0][0] && s->succeeded > 0) {
         c->done++;
         c->done_uusd += s->uusd;
@@ -125,23 +143,22 @@ static int read_costs(
         c->from_sums = true;
         c->n_keys = db_cost_keys(q->by, &c->jobs_known, e);
         c->jobs_known = c->jobs_known && !q->pool;
+        c->total_known = !q->pool;
         return c->n_keys < 0 ? c->n_keys : db_read_cost_sums(r, q, add_sum, c, e);
     }
     if (q->team || q->pool)
         return err_set(e, ERR_INVALID,
             "by=job: of all teams and pools; a team's or a pool's are by user, day or others");
     c->n_keys = 1;
-    c->jobs_known = true;
-    return db_read_cost(r, q->by, q->user, q->from, q->to, add_stretches, c, e);
+    c->jobs_known = !str_eq(q->by, "pool") && !str_eq(q->by, "kind");
+    c->total_known = true;
+    int rc = db_read_cost(r, q->by, q->user, q->from, q->to, add_stretches, c, e);
+    return rc ? rc : db_count_ended_jobs(r, q->user, q->from, q->to, &c->total.jobs, e);
 }
 
-static json_t *total_json(const struct costs *c, const char *by)
+static json_t *total_json(const struct costs *c)
 {
-    /* a job with rows in two pools or days counts in the lines of both */
-    bool adds_up = c->from_sums || str_eq(by, "job") || str_eq(by, "user");
-    json_t *t = sum_json(c, &c->total);
-    if (!adds_up)
-        json_object_set_new(t, "jobs", json_null());
+    json_t *t = sum_json(c, c->total_known, &c->total);
     if (c->from_sums && c->jobs_known && c->n_keys == 1)
         json_object_set_new(t, "done",
             json_pack("{s:I,s:I}", "keys", (json_int_t)c->done, "uusd", (json_int_t)c->done_uusd));
@@ -179,7 +196,7 @@ static int cost_read(struct db_reader *r, void *of, json_t **ret_reply, struct e
     struct costs c = {.lines = json_array(), .e = e};
     int rc = read_costs(r, &a->of, &c, e);
     if (rc == 0)
-        *ret_reply = json_pack("{s:O,s:o}", "lines", c.lines, "total", total_json(&c, a->of.by));
+        *ret_reply = json_pack("{s:O,s:o}", "lines", c.lines, "total", total_json(&c));
     json_decref(c.lines);
     return rc;
 }
@@ -230,12 +247,13 @@ static int add_job(void *ctx, const struct costly_job *j)
     const struct costly_jobs *c = ctx;
     const struct access_object object = {.user = j->user, .team = j->team, .job = j->id};
     bool is_hidden = !access_may(c->viewer, RIGHT_READ_JOB, &object);
-    json_array_append_new(c->list,
-        json_pack("{s:I,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id, "name",
-            json_text(is_hidden ? API_HIDDEN : j->name), "user", json_text(j->user), "team",
-            json_text(j->team), "end", j->end, "cost_uusd", (json_int_t)j->uusd, "on_demand_uusd",
-            (json_int_t)j->on_demand_uusd, "lost_ms", (json_int_t)j->lost_ms, "reclaims",
-            (json_int_t)j->reclaims, "ended_at", api_json_time(j->ended_at)));
+    json_array_append_new(
+        c->list, json_pack("{s:I,s:s,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id,
+                     "ref", j->ref.s, "name", json_text(is_hidden ? API_HIDDEN : j->name), "user",
+                     json_text(j->user), "team", json_text(j->team), "end", j->end, "cost_uusd",
+                     (json_int_t)j->uusd, "on_demand_uusd", (json_int_t)j->on_demand_uusd,
+                     "lost_ms", (json_int_t)j->lost_ms, "reclaims", (json_int_t)j->reclaims,
+                     "ended_at", api_json_time(j->ended_at)));
     return 0;
 }
 

@@ -68,29 +68,47 @@ static void costs_are_summed_by_what_is_asked(void **state)
     (void)state;
     add_costs();
     assert_cost("job", NULL, WALL_NONE, WALL_NONE,
-        ":0,70,210,0,0,7000 2:1,15,45,1000,500,1500 10:1,20,60,2000,0,2000 11:1,1,3,0,0,100 ");
+        ":0,70,210,0,0,7000 2:1,15,45,1000,500,1500 10:0,20,60,2000,0,2000 11:0,1,3,0,0,100 ");
     assert_cost("user", NULL, WALL_NONE, WALL_NONE,
-        ":0,70,210,0,0,7000 ada:2,35,105,3000,500,3500 bob:1,1,3,0,0,100 ");
+        ":0,70,210,0,0,7000 ada:1,35,105,3000,500,3500 bob:0,1,3,0,0,100 ");
     assert_cost("pool", NULL, WALL_NONE, WALL_NONE,
-        "base:1,10,30,1000,0,1000 burst:3,96,288,2000,500,9600 ");
+        "base:0,10,30,1000,0,1000 burst:0,96,288,2000,500,9600 ");
     assert_cost("kind", NULL, WALL_NONE, WALL_NONE,
-        "boot:0,70,210,0,0,7000 lost:1,5,15,0,500,500 save:1,1,3,0,0,100 "
-        "useful:2,30,90,3000,0,3000 ");
+        "boot:0,70,210,0,0,7000 lost:0,5,15,0,500,500 save:0,1,3,0,0,100 "
+        "useful:0,30,90,3000,0,3000 ");
     assert_cost("day", NULL, WALL_NONE, WALL_NONE,
-        "1970-01-01:2,34,104,2999,500,3499 1970-01-02:2,72,214,1,0,7101 ");
+        "1970-01-01:1,34,104,2999,500,3499 1970-01-02:0,72,214,1,0,7101 ");
     assert_cost("day", "ada", WALL_NONE, WALL_NONE,
-        "1970-01-01:2,34,104,2999,500,3499 1970-01-02:1,1,1,1,0,1 ");
+        "1970-01-01:1,34,104,2999,500,3499 1970-01-02:0,1,1,1,0,1 ");
     assert_cost("user", "eve", WALL_NONE, WALL_NONE, "");
+}
+
+/* Idle time of owned machines has a line of its own; that of others is with the costs of nobody. */
+static void idle_time_of_owned_machines_is_told_apart(void **state)
+{
+    struct db_batch b = {0};
+    (void)state;
+    add_costs();
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 3, .pool = "own", .market = MARKET_OWNED});
+    add_ledger(&b, 0, 3, 0, LEDGER_IDLE, 2 * DAY_MS, 400, 4);
+    batch_add(&b, TABLE_INSTANCES,
+        &(struct instance_row){.id = 9, .pool = "burst", .market = MARKET_SPOT});
+    add_ledger(&b, 0, 0, 9, LEDGER_IDLE, 2 * DAY_MS, 300, 3);
+    util_commit(d, &b);
+    assert_cost(
+        "job", "ada", WALL_NONE, WALL_NONE, "2:1,15,45,1000,500,1500 10:0,20,60,2000,0,2000 ");
+    assert_cost("user", NULL, at_ms(DAY_MS + 2), WALL_NONE,
+        ":0,73,219,0,0,7300 (idle, owned):0,4,12,0,0,400 bob:0,1,3,0,0,100 ");
 }
 
 static void a_stretch_counts_in_the_periods_in_which_it_was(void **state)
 {
     (void)state;
     add_costs();
-    assert_cost("user", "ada", at_ms(DAY_MS), WALL_NONE, "ada:1,1,1,1,0,1 ");
-    assert_cost("user", "ada", WALL_NONE, at_ms(DAY_MS), "ada:2,34,104,2999,500,3499 ");
+    assert_cost("user", "ada", at_ms(DAY_MS), WALL_NONE, "ada:0,1,1,1,0,1 ");
+    assert_cost("user", "ada", WALL_NONE, at_ms(DAY_MS), "ada:1,34,104,2999,500,3499 ");
     assert_cost("user", NULL, at_ms(DAY_MS), at_ms(2 * DAY_MS),
-        ":0,70,210,0,0,7000 ada:1,1,1,1,0,1 bob:1,1,3,0,0,100 ");
+        ":0,70,210,0,0,7000 ada:0,1,1,1,0,1 bob:0,1,3,0,0,100 ");
     assert_cost("user", NULL, at_ms(2 * DAY_MS), WALL_NONE, "");
 }
 
@@ -103,11 +121,11 @@ static void a_stretch_of_days_is_spread_over_them_to_the_micro_dollar(void **sta
     util_commit(d, &b);
     assert_cost("day", NULL, WALL_NONE, WALL_NONE,
         "1970-01-01:1,166666,500000,43200000,0,43200000 "
-        "1970-01-02:1,333334,1000001,86400000,0,86400000 "
-        "1970-01-03:1,333334,1000001,86400000,0,86400000 "
-        "1970-01-04:1,166667,500001,43200000,0,43200000 ");
+        "1970-01-02:0,333334,1000001,86400000,0,86400000 "
+        "1970-01-03:0,333334,1000001,86400000,0,86400000 "
+        "1970-01-04:0,166667,500001,43200000,0,43200000 ");
     assert_cost("day", NULL, at_ms(DAY_MS + 1), at_ms(2 * DAY_MS - 1),
-        "1970-01-02:1,333334,1000001,86399998,0,86399998 ");
+        "1970-01-02:0,333334,1000001,86399998,0,86399998 ");
 }
 
 static void sums_of_the_largest_numbers_are_exact(void **state)
@@ -120,10 +138,10 @@ static void sums_of_the_largest_numbers_are_exact(void **state)
     add_ledger(&b, 2, 0, 0, LEDGER_LOST, 5, 0, 3); /* the clock was set back */
     util_commit(d, &b);
     assert_cost("kind", NULL, at_ms(6), WALL_NONE,
-        "useful:1,87600000000000,262800000000000,315360000000,0,315360000000 ");
-    assert_cost("kind", NULL, WALL_NONE, at_ms(6), "lost:1,3,9,0,0,0 ");
+        "useful:0,87600000000000,262800000000000,315360000000,0,315360000000 ");
+    assert_cost("kind", NULL, WALL_NONE, at_ms(6), "lost:0,3,9,0,0,0 ");
     assert_cost("kind", NULL, WALL_NONE, at_ms(ten_years / 2 + 7),
-        "lost:1,3,9,0,0,0 useful:1,43800000000000,131400000000000,157680000000,0,157680000000 ");
+        "lost:0,3,9,0,0,0 useful:0,43800000000000,131400000000000,157680000000,0,157680000000 ");
 }
 
 static void cost_by_something_else_is_refused(void **state)
@@ -416,6 +434,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_done_again_is_what_is_useful_beyond_the_checkpoint),
         TEST(costs_are_summed_by_what_is_asked),
+        TEST(idle_time_of_owned_machines_is_told_apart),
         TEST(a_stretch_counts_in_the_periods_in_which_it_was),
         TEST(a_stretch_of_days_is_spread_over_them_to_the_micro_dollar),
         TEST(sums_of_the_largest_numbers_are_exact),

@@ -83,12 +83,26 @@ class Cost(unittest.TestCase):
         )
 
     @classmethod
-    def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
+    def spent(
+        cls,
+        day,
+        labels,
+        team,
+        user,
+        kind,
+        ms,
+        uusd,
+        on_demand,
+        ended=0,
+        succeeded=0,
+        machine=("burst", "m5.large", "spot"),
+    ):
         """Writes sums as db/rollup.c keeps them: by day and by month, with and without labels, and
         by month for users and machines only.
         """
         month = max(m for m in (OCTOBER, NOVEMBER, JANUARY) if m <= day)
-        of_machine = ("burst", "m5.large", "spot") if kind else ("", "", "")
+        of_machine = machine if kind else ("", "", "")
+        only_market = ("", "", of_machine[2] if kind == "idle" else "")
         for span, detail, since in (
             (1, 7, day),
             (1, 3, day),
@@ -106,7 +120,7 @@ class Cost(unittest.TestCase):
                     since,
                     labels if detail == 7 else 0,
                     *((team, user) if detail & 1 else ("", "")),
-                    *(of_machine if detail & 2 else ("", "", "")),
+                    *(of_machine if detail & 2 else only_market),
                     kind,
                     ms,
                     ms,
@@ -177,25 +191,57 @@ class Cost(unittest.TestCase):
             with self.subTest(words):
                 self.assertEqual(self.lines(*words), expected)
 
-    def test_the_total_is_what_the_lines_add_up_to(self):
-        for by in (
-            "user",
-            "team",
-            "label:model",
-            "kind",
-            "day",
-            "week",
-            "month",
-            "team,month",
-            "type,market,pool,kind",
-        ):
-            said = json.loads(self.belay("--by", by, "--json"))
-            for key in ("uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"):
+    def test_the_total_is_the_same_by_whatever_key(self):
+        sums = ("uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms")
+        keys = (
+            *("user", "team", "project", "label:model", "pool", "type", "market", "kind"),
+            *("day", "week", "month", "team,month", "pool,day", "user,market"),
+            *("kind,user", "type,market,pool,kind"),
+        )
+        first = json.loads(self.belay("--by", "user", "--json"))["total"]
+        self.assertEqual((first["uusd"], first["jobs"], first["succeeded"]), (9500333, 3, 2))
+        for by in keys:
+            with self.subTest(by):
+                said = json.loads(self.belay("--by", by, "--json"))
+                for key in sums:
+                    of_lines = sum(line[key] for line in said["lines"])
+                    self.assertEqual((of_lines, said["total"][key]), (first[key], first[key]), key)
+                counts = [said["total"][key] for key in ("jobs", "succeeded", "spent_uusd")]
                 self.assertEqual(
-                    sum(line[key] for line in said["lines"]), said["total"][key], (by, key)
+                    counts, [first[key] for key in ("jobs", "succeeded", "spent_uusd")]
                 )
-            self.assertEqual(said["total"]["uusd"], 9500333)
-            self.assertEqual(said["total"]["jobs"], None if "kind" in by else 3)
+                of_lines = [line["jobs"] for line in said["lines"]]
+                if None not in of_lines:
+                    self.assertEqual(sum(of_lines), 3)
+                table = self.belay("--by", by)
+                self.assertRegex(table, r"(?m)^total +3 +\$9\.50 ")
+        # by job, and for a moment within a day, the ledger's rows are added up
+        at = ("--from", "2025-10-01T00:00:01Z")
+        for words in (("--by", "job"), *((("--by", by, *at)) for by in ("user", "pool", "day"))):
+            self.assertEqual(json.loads(self.belay(*words, "--json"))["total"]["jobs"], 3, words)
+
+    def test_idle_time_of_owned_machines_has_a_row_of_its_own(self):
+        owned = ("local", "8 cpus", "owned")
+        with sqlite3.connect(os.path.join(self.d.state, "belay.db"), timeout=30) as type(self).sql:
+            self.spent(JANUARY + 1, 0, "", "", "idle", HOUR, 7000000, 0, machine=owned)
+            self.spent(JANUARY + 1, 0, "", "", "idle", HOUR, 20, 0)
+            self.spent(JANUARY + 1, 0, "nlp", "ann", "useful", HOUR, 1000000, 0, machine=owned)
+        self.addCleanup(self.forget)
+        for by, others in (
+            ("user", {("",): 20, ("ann",): 1000000}),
+            ("team", {("",): 20, ("nlp",): 1000000}),
+            ("label:model", {("",): 1000020}),
+            ("market", None),
+        ):
+            got = self.lines("--by", by, "--month", "2027-01")
+            if others:
+                self.assertEqual(got, {**others, ("(idle, owned)",): 7000000}, by)
+            else:
+                self.assertEqual(got, {("owned",): 8000000, ("spot",): 20})
+        self.assertEqual(
+            self.lines("--by", "user", "--month", "2027-01", "--user", "ann"), {("ann",): 1000000}
+        )
+        self.assertIn("(idle, owned)", self.belay("--by", "user,day", "--month", "2027-01"))
 
     def test_what_data_cost_on_its_way_takes_no_time(self):
         day = JANUARY + 1
