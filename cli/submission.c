@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/flags/api_words.h"
 #include "cli/flags/directives.h"
 #include "cli/estimate.h"
 #include "cli/interrupt.h"
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 #define SCRIPT_MAX (1u << 20)
-#define COMMAND_LINE "command line"
 
 static void on_warning(void *ctx, const char *text)
 {
@@ -40,6 +40,15 @@ void submission_error(const struct submission *s, const char *text)
         cli_error("%s", text);
 }
 
+/* An error of belayd, about flags as they were written. */
+static void refused(const struct submission *s, const struct err *e)
+{
+    struct buf text = {0};
+    api_words_as_written(e->text, s->written, &text);
+    submission_error(s, buf_str(&text));
+    buf_deinit(&text);
+}
+
 void submission_init(struct submission *s)
 {
     *s = (struct submission){.spec = json_object(), .flags = json_array()};
@@ -49,6 +58,7 @@ void submission_deinit(struct submission *s)
 {
     json_decref(s->spec);
     json_decref(s->flags);
+    json_decref(s->written);
 }
 
 void submission_add_named(struct submission *s, const char *name, const char *arg)
@@ -165,6 +175,8 @@ int submission_build(struct submission *s, const char *file, const char *script,
     add_slurms_variables(s, script);
     if (s->by_schedule)
         directives_keep_time_of_day(s->spec);
+    json_decref(s->written);
+    s->written = directives_take_written(s->spec);
     rc = rc == 0 ? directives_finish(s->spec, on_warning, s, e) : rc;
     json_t *launch = json_object_get(s->spec, "launch");
     if (rc == 0 && s->default_output && json_object_get(s->spec, "array") &&
@@ -371,7 +383,7 @@ static int estimate(struct submission *s)
     json_object_del(s->spec, "workdir");
     if (client_create(&c, &e) != 0 ||
         client_json(c, "POST", "/api/v1/jobs/estimate", s->spec, &reply, &e) != 0) {
-        submission_error(s, e.text);
+        refused(s, &e);
         code = e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
     } else if (s->json) {
         cli_print_json(reply);
@@ -400,7 +412,7 @@ int submission_send(struct submission *s)
     if (rc == 0)
         rc = client_json(c, "POST", "/api/v1/jobs?why=1", s->spec, &reply, &e);
     if (rc != 0) {
-        submission_error(s, e.text);
+        refused(s, &e);
         client_destroy(c);
         return e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
     }

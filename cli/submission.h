@@ -13,6 +13,7 @@ struct submission {
     /* array of [name, value or null] from the command line, applied after the script's own; owned
      */
     json_t *flags;
+    json_t *written; /* how its options were written (directives_take_written); owned */
     bool wait, follow, json, parsable;
     bool test_only; /* do not submit: print an estimate */
     /* the Slurm name ("sbatch") through which it is submitted, used in messages; NULL for our own

@@ -95,3 +95,36 @@ void api_words_to_flags(const char *text, struct buf *out)
     }
     buf_adds(out, "");
 }
+
+/* How the option of the flag at p ("--pool: ...") was written; NULL if it was not. *ret_n: the
+ * length of the flag. */
+static const json_t *written_as(const char *p, const json_t *written, size_t *ret_n)
+{
+    char flag[MEMBER_MAX];
+    size_t n = strspn(p, "-abcdefghijklmnopqrstuvwxyz");
+    if (!str_starts(p, "--") || n < 3 || n - 2 >= sizeof(flag))
+        return NULL;
+    memcpy(flag, p + 2, n - 2);
+    flag[n - 2] = '\0';
+    const struct job_attribute *a = job_attribute_by_flag(flag);
+    *ret_n = n;
+    return a && a->name ? json_object_get(written, a->name) : NULL;
+}
+
+void api_words_as_written(const char *text, const json_t *written, struct buf *out)
+{
+    for (const char *p = text; *p;) {
+        size_t n = 0;
+        bool is_start = p == text || p[-1] == ' ' || p[-1] == '(';
+        const json_t *as = is_start ? written_as(p, written, &n) : NULL;
+        const char *place = p == text ? json_string_value(json_array_get(as, 1)) : NULL;
+        if (place)
+            buf_printf(out, "%s: ", place);
+        if (as)
+            buf_adds(out, json_string_value(json_array_get(as, 0)));
+        else
+            buf_addc(out, *p);
+        p += as ? n : 1;
+    }
+    buf_adds(out, "");
+}

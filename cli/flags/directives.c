@@ -513,6 +513,34 @@ static bool is_known(const struct directive_context *c, const struct job_attribu
     return !c->sbatch || !(a->masks & JOB_NOT_SLURM);
 }
 
+/* A flag as it was written: "-p", "--partition". */
+struct written {
+    char s[80];
+};
+
+static struct written as_written(const char *name)
+{
+    struct written w;
+    snprintf(w.s, sizeof(w.s), "%s%s", name[0] && !name[1] ? "-" : "--", name);
+    return w;
+}
+
+static void note_written(
+    const struct directive_context *c, const struct job_attribute *a, const char *name)
+{
+    bool by_itself = str_eq(c->where, COMMAND_LINE);
+    if (a->name)
+        json_object_set_new(directive_object(c->spec, WRITTEN), a->name,
+            json_pack("[s,o]", as_written(name).s, by_itself ? json_null() : json_text(c->where)));
+}
+
+json_t *directives_take_written(json_t *spec)
+{
+    json_t *written = json_incref(json_object_get(spec, WRITTEN));
+    json_object_del(spec, WRITTEN);
+    return written ? written : json_object();
+}
+
 static int refuse_unknown(const struct directive_context *c, const char *name, struct err *e)
 {
     const char **names = mem_array(job_attributes_count + 1, sizeof(*names));
@@ -523,13 +551,12 @@ static int refuse_unknown(const struct directive_context *c, const char *name, s
     names[n] = NULL;
     const char *near = str_nearest(name, names);
     free(names);
-    char flag[80];
-    snprintf(flag, sizeof(flag), "%s%s", name[0] && !name[1] ? "-" : "--", name);
+    const struct written flag = as_written(name);
     if (foreign_find(name))
         return err_set(e, ERR_INVALID,
             "%s: %s is not supported: leave it out if the job is right without it", c->where,
-            SHOWN(flag));
-    return err_set(e, ERR_INVALID, "%s: %s is not known%s%s%s", c->where, SHOWN(flag),
+            SHOWN(flag.s));
+    return err_set(e, ERR_INVALID, "%s: %s is not known%s%s%s", c->where, SHOWN(flag.s),
         near ? "; did you mean --" : " (belay submit --help lists the flags)", near ? near : "",
         near ? "?" : "");
 }
@@ -537,9 +564,12 @@ static int refuse_unknown(const struct directive_context *c, const char *name, s
 /* The flag says which option it is: "--cpus: expected ...", not "--cpus: cpus: expected ...". */
 static void drop_member(const struct job_attribute *a, struct err *e)
 {
-    size_t n = a->name ? strlen(a->name) : 0;
-    if (n > 0 && str_starts(e->text, a->name) && str_starts(e->text + n, ": "))
-        memmove(e->text, e->text + n + 2, strlen(e->text + n + 2) + 1);
+    const char *const words[] = {a->name ? a->name : a->flag, a->flag};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t n = strlen(words[i]);
+        if (str_starts(e->text, words[i]) && str_starts(e->text + n, ": "))
+            memmove(e->text, e->text + n + 2, strlen(e->text + n + 2) + 1);
+    }
 }
 
 static int apply(
@@ -558,14 +588,17 @@ static int apply(
         return refuse_unknown(c, name, e);
     value = value ? value : a->bare;
     if (a->takes && !value)
-        return err_set(e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, a->flag, a->takes);
-    if (!a->takes && value)
         return err_set(
-            e, ERR_INVALID, "%s: --%s takes no value, found %s", c->where, a->flag, SHOWN(value));
+            e, ERR_INVALID, "%s: %s needs a value (%s)", c->where, as_written(name).s, a->takes);
+    if (!a->takes && value)
+        return err_set(e, ERR_INVALID, "%s: %s takes no value, found %s", c->where,
+            as_written(name).s, SHOWN(value));
     int rc = apply_attribute(a, c, value, e);
-    if (rc != 0)
+    if (rc == 0)
+        note_written(c, a, name);
+    else
         drop_member(a, e);
-    return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, a->flag);
+    return rc == 0 ? 0 : err_wrap(e, "%s: %s", c->where, as_written(name).s);
 }
 
 int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch,
@@ -606,8 +639,9 @@ void directives_keep_time_of_day(json_t *spec)
 int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
     const struct directive_context context = {
-        .where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+        .where = COMMAND_LINE, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     json_object_del(spec, FINISH_OF_DAY);
+    json_object_del(spec, WRITTEN);
     directives_finish_env(spec, warn_fn, warn_ctx);
     int rc = grace_check(spec, e);
     if (rc == 0)

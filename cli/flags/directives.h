@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define DIRECTIVES_MAX 256
+#define COMMAND_LINE "command line" /* where flags are that no file or variable has */
 #define DIRECTIVE_LINE_MAX 4096
 
 /* A warning for people ("train.sh:4: ..."). */
@@ -42,6 +43,11 @@ void directives_keep_time_of_day(json_t *spec);
 /* Call after all of them and before directives_finish: puts the requested values
  * (SLURM_NTASKS_PER_NODE) in the job's environment. */
 void directives_set_slurm_env(json_t *spec);
+
+/* Call after all of them and before directives_finish: how the options were written, for errors of
+ * belayd: {"pool": ["-p", "train.sh:4"], ...}, by member of the specification, with the file and
+ * line or the variable, null on the command line. The caller owns it. */
+json_t *directives_take_written(json_t *spec);
 
 /* Call once after all directives and flags: computes what depends on several flags (tasks, memory
  * per CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */

@@ -17,6 +17,8 @@
 #define NODELIST_BY_SLURM "nodelist_by_slurm"
 /* true: all nodes must have the same one of several features */
 #define SAME_FEATURE "same_feature"
+/* what directives_take_written returns */
+#define WRITTEN "written"
 /* text from outside, for an error or a warning */
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
 

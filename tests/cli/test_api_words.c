@@ -64,12 +64,54 @@ static void every_option_is_named_by_its_flag(void **state)
     assert_true(n > 40);
 }
 
+/* Flag or letter, in a script or not: each option of the table. */
+static void every_option_is_named_as_it_was_written(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    for (size_t i = 0; i < job_attributes_count; i++) {
+        const struct job_attribute *a = &job_attributes[i];
+        if (!a->name || !a->flag)
+            continue;
+        const char letter[2] = {a->letter, '\0'}, *const names[] = {a->flag, letter};
+        for (size_t k = 0; k < (a->letter ? 2 : 1); k++) {
+            struct buf flags = {0}, out = {0};
+            char text[128], shown[64], expected[256];
+            snprintf(text, sizeof(text), "spec.%s: x (spec.%s)", a->name, a->name);
+            snprintf(shown, sizeof(shown), "%s%s", k ? "-" : "--", names[k]);
+            snprintf(expected, sizeof(expected), "train.sh:7: %s: x (%s)", shown, shown);
+            json_t *written = json_pack("{s:[s,s]}", a->name, shown, "train.sh:7");
+            api_words_to_flags(text, &flags);
+            api_words_as_written(buf_str(&flags), written, &out);
+            assert_string_equal(buf_str(&out), expected);
+            json_decref(written);
+            buf_deinit(&flags);
+            buf_deinit(&out);
+            n++;
+        }
+    }
+    assert_true(n > 60);
+}
+
+static void other_flags_stay_as_they_are(void **state)
+{
+    struct buf out = {0};
+    json_t *written = json_pack("{s:[s,n]}", "pool", "-p");
+    (void)state;
+    api_words_as_written("--pool: no (--time, --nonsense, x--pool, --)", written, &out);
+    assert_string_equal(buf_str(&out), "-p: no (--time, --nonsense, x--pool, --)");
+    buf_deinit(&out);
+    json_decref(written);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_become_what_the_user_wrote),
         cmocka_unit_test(what_no_flag_sets_stays),
         cmocka_unit_test(every_option_is_named_by_its_flag),
+        cmocka_unit_test(every_option_is_named_as_it_was_written),
+        cmocka_unit_test(other_flags_stay_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void malformed_directives_are_refused_with_their_line(void **state)
     check_refused("#BELAY -\n", "found \"-\"");
     check_refused("#BELAY --\n", "\"--\" is not known");
     check_refused("#BELAY --job-name\n", "train.sh:1: --job-name needs a value (NAME)");
-    check_refused("#BELAY -J\n", "--job-name needs a value");
+    check_refused("#BELAY -J\n", "train.sh:1: -J needs a value (NAME)");
     check_refused("#BELAY --requeue=1\n", "--requeue takes no value, found \"1\"");
     check_refused(
         "#BELAY --job-name 'a b\n", "train.sh:1: the quote after \"--job-name\" is not closed");
@@ -147,7 +147,7 @@ static void malformed_directives_are_refused_with_their_line(void **state)
     check_refused("#BELAY --on-loss=grow\n", "on-loss");
     check_refused("#BELAY --nodes=0\n", "nodes");
     check_refused("#BELAY --nodes=257\n", "nodes");
-    check_refused("#SBATCH -n 0\n", "--ntasks");
+    check_refused("#SBATCH -n 0\n", "-n:");
     check_refused("#BELAY -N 2 -n 4\n", "in a job on several nodes, belay starts one task on each");
     check_refused(
         "#SBATCH -N 2 -n 5 --ntasks-per-node 2\n", "needs 3 nodes, but --nodes guarantees only 2");
@@ -227,6 +227,53 @@ static void flags_of_the_command_line_name_it_in_errors(void **state)
     json_decref(spec);
 }
 
+/* The flag as the line has it, and never the member of the request, for each flag and letter. */
+static void an_error_names_the_flag_as_it_is_written(void **state)
+{
+    static const char *const bad[] = {"=\x01 ?", "=", ""};
+    size_t refused = 0;
+    (void)state;
+    for (const struct job_attribute *f = NULL; (f = directives_next(f));) {
+        const char letter[2] = {f->letter, '\0'}, *const names[] = {f->flag, letter};
+        for (size_t i = 0; i < (f->letter ? 2 : 1) * sizeof(bad) / sizeof(bad[0]); i++) {
+            const char *name = names[i % 2 && f->letter], *value = bad[i / (f->letter ? 2 : 1)];
+            char shown[80], script[160], start[160];
+            snprintf(shown, sizeof(shown), "%s%s", name == letter ? "-" : "--", name);
+            snprintf(script, sizeof(script), "#!/bin/sh\n#BELAY '%s%s'\n", shown, value);
+            snprintf(start, sizeof(start), "train.sh:2: %s", shown);
+            struct result r = result_of(script, strlen(script));
+            bool is_named = str_starts(r.e.text, start) && strchr(": ", r.e.text[strlen(start)]);
+            if (r.rc != 0 && (!is_named || strstr(r.e.text, "spec.")))
+                fail_msg("%s: %s", shown, r.e.text);
+            refused += r.rc != 0;
+            result_deinit(&r);
+        }
+    }
+    assert_true(refused > 100);
+}
+
+/* Of each option that was set: how and where it was last written. */
+static void how_options_were_written_is_kept_for_errors_of_belayd(void **state)
+{
+    static const char script[] = "#!/bin/sh\n#SBATCH -p a --time=1\n#BELAY --partition b\n";
+    struct err e;
+    json_t *spec = json_object();
+    (void)state;
+    assert_int_equal(
+        directives_apply_script("x.sh", script, sizeof(script) - 1, spec, NULL, NULL, &e), 0);
+    assert_int_equal(directives_apply_flag(COMMAND_LINE, "t", "2", true, spec, NULL, NULL, &e), 0);
+    assert_int_equal(
+        directives_apply_flag("SBATCH_QOS", "qos", "high", true, spec, NULL, NULL, &e), 0);
+    json_t *written = directives_take_written(spec),
+           *expected = json_pack("{s:[s,s], s:[s,n], s:[s,s]}", "pool", "--partition", "x.sh:3",
+               "time_limit_ms", "-t", "qos", "--qos", "SBATCH_QOS");
+    assert_true(json_equal(written, expected));
+    assert_null(json_object_get(spec, "written"));
+    json_decref(written);
+    json_decref(expected);
+    json_decref(spec);
+}
+
 static void the_table_is_one_to_one(void **state)
 {
     (void)state;
@@ -257,6 +304,8 @@ int main(void)
         cmocka_unit_test(long_lines_and_many_lines_are_refused),
         cmocka_unit_test(a_script_may_hold_any_bytes),
         cmocka_unit_test(flags_of_the_command_line_name_it_in_errors),
+        cmocka_unit_test(an_error_names_the_flag_as_it_is_written),
+        cmocka_unit_test(how_options_were_written_is_kept_for_errors_of_belayd),
         cmocka_unit_test(the_table_is_one_to_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

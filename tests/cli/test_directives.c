@@ -50,8 +50,8 @@ static void every_flag_sets_its_option(void **state)
     check_spec(
         "#SBATCH -w n[1-3]\n", "{\"nodelist\":\"n[1-3]\",\"nodes\":3,\"script_on\":\"first\"}");
     check_refused("#SBATCH -N3 -w n[1-2]\n", "--nodelist names 2 nodes, but --nodes is 3");
-    check_refused("#SBATCH -w n[1-\n", "train.sh:1: --nodelist: expected one pair of brackets");
-    check_refused("#SBATCH -x ,\n", "train.sh:1: --exclude: expected names of nodes");
+    check_refused("#SBATCH -w n[1-\n", "train.sh:1: -w: expected one pair of brackets");
+    check_refused("#SBATCH -x ,\n", "train.sh:1: -x: expected names of nodes");
     check_refused("#SBATCH --nodefile=/nowhere/x\n", "train.sh:1: --nodefile: ");
     check_spec("#BELAY --input s3://lab/imagenet,size=140G\n",
         "{\"input\":{\"bytes\":150323855360},\"env\":{\"BELAY_INPUT\":\"s3://lab/imagenet\"}}");
@@ -174,7 +174,7 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_spec("#SBATCH --gres=gpu:2\n", "{\"gpus\":2}");
     check_refused(
         "#SBATCH --gpus -1\n", "--gpus: expected N (0 .. 64), MODEL or MODEL:N, found \"-1\"");
-    check_refused("#SBATCH -G -2:3\n", "--gpus: expected N");
+    check_refused("#SBATCH -G -2:3\n", "-G: expected N");
     check_refused("#SBATCH --gpus +1\n", "--gpus: expected N");
     check_refused("#SBATCH --gpus-per-node=-1\n", "--gpus-per-node: expected N");
     check_refused("#SBATCH --gpus-per-task=-1\n", "--gpus-per-task: expected N");
@@ -184,7 +184,7 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --licenses=lego:-1\n", "--licenses: ");
     check_refused("#SBATCH --mem=-1\n", "--mem: ");
     check_refused("#BELAY --gpu-memory=-1\n", "--gpu-memory: ");
-    check_refused("#SBATCH -N -1\n", "--nodes: ");
+    check_refused("#SBATCH -N -1\n", "-N: ");
     check_spec("#SBATCH --gpus=4090:2\n", "{\"gpus\":2,\"gpu_model\":\"4090\"}");
     check_spec("#SBATCH --gres=gpu:a100\n", "{\"gpus\":1,\"gpu_model\":\"a100\"}");
     check_spec("#SBATCH --gres=gpu:A100-SXM4-40GB:4\n", "{\"gpus\":4,\"gpu_model\":\"a100\"}");
@@ -196,23 +196,23 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gres=gpu:2,gpu:v100:1\n",
         "--gres: a job can have GPUs of one model only: \"gpu:v100:1\" is the second");
     check_refused("#SBATCH --gres=\n", "--gres");
-    check_refused("#SBATCH -L matlab@db:1\n", "--licenses: ");
+    check_refused("#SBATCH -L matlab@db:1\n", "-L: ");
     check_refused("#SBATCH --gpus=1g.10gb:0\n", "--gpus: slices: expected an integer in 1 .. 64");
     check_refused("#SBATCH --gpus-per-task=1g.10gb:1\n", "use --gpus 1g.10gb:N");
     check_refused("#SBATCH --exclusive=user\n", "--exclusive takes no value");
     check_refused("#BELAY --zone 'a b'\n", "--zone: at 3: ");
     check_refused("#BELAY --zone 'a&b'\n", "--zone: expected names with commas between them");
     check_refused("#BELAY --region a,,b\n", "--region: at 3: ");
-    check_refused("#SBATCH -C 'a|b&c'\n", "--constraint: at 4: expected parentheses");
+    check_refused("#SBATCH -C 'a|b&c'\n", "-C: at 4: expected parentheses");
     check_refused("#SBATCH -C '[a|b]' -N 2\n", "is supported for jobs on one node only");
     check_refused("#SBATCH -C '[a|b]' -w n[1-3]\n", "is supported for jobs on one node only");
     check_refused("#SBATCH -C '[a|b]' -N 1-2\n", "is supported for jobs on one node only");
     check_refused("#SBATCH -C '[a*2&b*4]'\n",
-        "--constraint: at 3: expected & or | or ) (there are no numbers of nodes)");
-    check_refused("#SBATCH -C '[a|b'\n", "--constraint: at 1: ");
-    check_refused("#SBATCH -C 'a|b]'\n", "--constraint: at 4: ");
-    check_refused("#SBATCH -C '[a|b]&[c|d]'\n", "--constraint: at 1: ");
-    check_refused("#SBATCH -C ']a[' -N 2\n", "--constraint: at 1: ");
+        "-C: at 3: expected & or | or ) (there are no numbers of nodes)");
+    check_refused("#SBATCH -C '[a|b'\n", "-C: at 1: ");
+    check_refused("#SBATCH -C 'a|b]'\n", "-C: at 4: ");
+    check_refused("#SBATCH -C '[a|b]&[c|d]'\n", "-C: at 1: ");
+    check_refused("#SBATCH -C ']a[' -N 2\n", "-C: at 1: ");
     check_refused("#SBATCH --gres=gpu:\n", "train.sh:1: --gres");
     check_refused("#SBATCH --gpus 65\n", "0 .. 64");
 }
@@ -340,8 +340,8 @@ static void a_time_without_unit_is_minutes_for_SBATCH_and_seconds_for_BELAY(void
     check_spec("#SBATCH -t 1-00\n", "{\"time_limit_ms\":86400000}");
     check_spec("#BELAY -t 2h\n", "{\"time_limit_ms\":7200000}");
     check_spec("#SBATCH -t UNLIMITED\n", "{}");
-    check_refused("#SBATCH -t soon\n", "train.sh:1: --time:");
-    check_refused("#BELAY -t -5\n", "--time:");
+    check_refused("#SBATCH -t soon\n", "train.sh:1: -t:");
+    check_refused("#BELAY -t -5\n", "-t:");
 }
 
 static void signals_have_names_and_numbers(void **state)

@@ -443,6 +443,20 @@ class Local(unittest.TestCase):
         self.assertRegex(self.ok("show", str(job)), r"(?m)^ +1 .* requeued ")
         self.assertEqual(self.ok("logs", "--tail-bytes", "10", str(job)), "attempt 2\n")
 
+    def test_an_error_of_belayd_names_a_flag_as_it_was_written(self):
+        wrong = self.h.script("#SBATCH -p nowhere\ntrue\n", "wrong.sh")
+        plain = self.h.script("true\n", "plain.sh")
+        no_pool = r'there is no pool "nowhere"'
+        for words, said in (
+            ((wrong,), r"\Abelay: \S*wrong\.sh:2: -p: " + no_pool),
+            (("--partition", "nowhere", plain), r"\Abelay: --partition: " + no_pool),
+            (("--pool", "nowhere", wrong), r"\Abelay: --pool: " + no_pool),
+            (("--window", "never", plain), r"\Abelay: --window: there is no window"),
+        ):
+            done = self.h.belay("submit", *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, said)
+
     def check_its_name(self, task, name):
         """Users see a task as 42_7, and never its own number: in texts and answers."""
         self.assertIn("belay logs %s\n" % name, self.ok("why", name))
