@@ -58,6 +58,7 @@ const struct event_name event_names[] = {
     /* of budgets, nodes and machines */
     {"budget", "budget"},
     {"base-load", "base load"},
+    {"late", "late cron entry"},
     {"joined", "node joined"},
     {"lost", "node lost"},
     {"returned", "node back"},

@@ -431,6 +431,8 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, parks_at),
     COL(outbox_row, node),
     COL(outbox_row, jobs),
+    COL(outbox_row, digest_from),
+    COL(outbox_row, digest_to),
 };
 
 static const struct column stored_columns[] = {
@@ -499,6 +501,12 @@ static const struct column account_columns[] = {
     COL(account_row, user),
     COL(account_row, used),
     COL_AS(account_row, "used_at", at),
+};
+
+static const struct column digest_columns[] = {
+    COL(digest_row, user),
+    COL(digest_row, told_until),
+    COL(digest_row, mail),
 };
 
 static const struct column budget_columns[] = {
@@ -684,6 +692,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_AUDIT_LOG] = TABLE("audit_log", audit_columns, 1, false),
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
+    [TABLE_DIGESTS] = TABLE("digests", digest_columns, 1, true),
     [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),
     [TABLE_TASK_LOADS] = TABLE("task_loads", task_load_columns, 5, true),
     [TABLE_GPU_LOADS] = TABLE("gpu_loads", gpu_load_columns, 6, true),

@@ -6,6 +6,7 @@
 #include "db/read_ahead.h"
 #include "db/conn.h"
 #include "db/query.h"
+#include "scheduler/core/lifecycle/digest.h"
 
 #include "base/str.h"
 #include <stdlib.h>
@@ -125,6 +126,17 @@ static int load_budgets(const struct loading *l, struct err *e)
 
     query_init(&q, l->statements, TABLE_BUDGETS, "ORDER BY name", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_budget(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_digests(const struct loading *l, struct err *e)
+{
+    struct digest_row row = {0};
+    struct query q;
+
+    query_init(&q, l->statements, TABLE_DIGESTS, "ORDER BY user", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_digest(l->model, &row, e)))
         ;
     return query_finish(&q);
 }
@@ -372,6 +384,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_ckpt_gc_of,
         load_stored,
         load_outbox,
+        load_digests,
         load_crons,
         load_counters,
     };

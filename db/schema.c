@@ -639,6 +639,13 @@ static const char baseline[] =
     ") STRICT;"
     "CREATE INDEX crons_live ON crons (id) WHERE state <> 'removed';"
 
+    /* When the last morning digest was sent (user ''), and which users get it. */
+    "CREATE TABLE digests ("
+        " user TEXT NOT NULL PRIMARY KEY,"
+        " told_until INTEGER,"
+        " mail TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+
     "CREATE TABLE cron_jobs ("
         " cron INTEGER PRIMARY KEY,"
         " job_json TEXT"
@@ -660,6 +667,8 @@ static const char baseline[] =
     "CREATE UNIQUE INDEX cron_runs_at ON cron_runs (cron, at) WHERE by_hand = 0;"
     /* Whether a time was run for because a user asked for its date. */
     "CREATE INDEX cron_runs_by_hand ON cron_runs (cron, at) WHERE by_hand = 1;"
+    /* What was decided in a night. */
+    "CREATE INDEX cron_runs_decided ON cron_runs (decided_at);"
 
     /* The history. The meaning of a and b depends on the kind (history_kinds). */
     "CREATE TABLE history ("
@@ -800,6 +809,9 @@ static const char baseline[] =
         /* of a drained node */
         " node TEXT NOT NULL DEFAULT '',"
         " jobs TEXT NOT NULL DEFAULT '',"
+        /* of a morning digest */
+        " digest_from INTEGER,"
+        " digest_to INTEGER,"
         " PRIMARY KEY (event, target)"
     ") STRICT, WITHOUT ROWID;"
 

@@ -484,6 +484,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     options_committed(w, c);
     idle_gpus_committed(w, c);
     crons_committed(w, c);
+    digests_committed(w, c);
     quotas_committed(w, c);
     paid_committed(w, c);
     boots_committed(w, c);
@@ -622,6 +623,7 @@ void check_model(struct world *w)
     paid_check(w);
     racks_check(w);
     bases_check(w);
+    digests_check(w);
 }
 
 /* ---- end of the run ---- */

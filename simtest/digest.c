@@ -132,6 +132,8 @@ static void add_small(uint64_t *d, const struct changes *c)
     for (size_t i = 0; i < c->n_node_failures; i++)
         ADD(d, c->node_failures[i].node, c->node_failures[i].place, c->node_failures[i].job,
             c->node_failures[i].retries, c->node_failures[i].at.ms, c->node_failures[i].is_removed);
+    for (size_t i = 0; i < c->n_digests; i++)
+        ADD(d, c->digests[i].told_until.ms);
     for (size_t i = 0; i < c->n_cron_runs; i++)
         ADD(d, c->cron_runs[i].cron, c->cron_runs[i].number, c->cron_runs[i].at.ms,
             c->cron_runs[i].by_hand, c->cron_runs[i].outcome, c->cron_runs[i].times,

@@ -485,6 +485,8 @@ static void on_user(struct timer *t, void *ctx)
         release_all(w);
     if (w->up)
         crons_ask(w);
+    if (w->up)
+        digests_ask(w);
     timer_start(&w->vt.timers, &w->user_timer,
         world_between(w, 100, w->n_submits < w->n_jobs ? 20000 : 60000));
 }

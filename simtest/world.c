@@ -259,6 +259,7 @@ static void start_belayd(struct world *w)
         .retention_ms = o.retention_ms,
         .retries = o.retries};
     o.budgets = paid_options(w, &o.n_budgets);
+    o.digest = digests_options(w);
     o.n_racks = racks_of(w, &o.racks);
     w->tables = (struct model_tables){.hooks = o.hooks,
         .n_hooks = o.n_hooks,
@@ -287,6 +288,7 @@ static void start_belayd(struct world *w)
     make_parts(w);
     w->up = true;
     w->checked_at = -1;
+    digests_up(w);
     w->owed_since_ms = w->base_since_ms = world_now(w);
     post_pools(w);
     provision_start(w->provision);
@@ -393,6 +395,7 @@ static void begin(struct world *w, struct db *db, uint64_t seed)
     prng_init(&w->options, ~seed);
     vtimers_init(&w->vt, START_WALL_MS);
     crons_init(w);
+    digests_init(w);
     w->db = db;
     if (db_empty(db, &e) != 0 || db_reader_of(w->db, &w->reader, &e) != 0) {
         world_fail(w, "no database: %s", e.text);

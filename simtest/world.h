@@ -24,6 +24,7 @@
 #include "base/wire/wire.h"
 #include "cloud/driver.h"
 #include "db/db.h"
+#include "scheduler/core/lifecycle/digest_options.h"
 #include "scheduler/core/model/settings.h"
 #include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/cleaner.h"
@@ -323,6 +324,25 @@ void crons_ask(struct world *w); /* call while belayd is up */
 bool crons_done(const struct world *w);
 void crons_committed(struct world *w, const struct changes *c);
 
+/* ---- digests.c ---- */
+struct sim_digest {
+    struct digest_options options;
+    struct time_zone zone;
+    struct zone_span spans[2];
+    struct wall first, due; /* the first time, and where the clocks show it */
+    int32_t change_s;
+    struct wall told_until; /* as committed */
+    int64_t n;              /* digests that were decided */
+    int64_t up_since_ms;
+    bool is_subscribed;
+};
+void digests_init(struct world *w); /* call when its clock is set */
+const struct digest_options *digests_options(const struct world *w); /* NULL: no digest */
+void digests_up(struct world *w);
+void digests_ask(struct world *w); /* call while belayd is up */
+void digests_committed(struct world *w, const struct changes *c);
+void digests_check(struct world *w); /* call while belayd is up */
+
 /* ---- paid.c ---- */
 /* the budgets as configured */
 const struct budget_options *paid_options(struct world *w, size_t *ret_n);
@@ -558,6 +578,7 @@ struct world {
     struct map spot;    /* nodes of the pool on spot machines */
     struct zones zones;
     struct zone_source zone_source;
+    struct sim_digest digests;
     int64_t cron_begin_s;
     bool cron_seen, cron_removed;     /* the entry exists; it was removed */
     struct wall cron_first;           /* its first time */

@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "scheduler/core/deadline/procurement.h"
 #include "scheduler/core/lifecycle/ckpt_gc.h"
+#include "scheduler/core/lifecycle/digest.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/gang_resize.h"
 #include "scheduler/core/lifecycle/idle_gpus.h"
@@ -563,6 +564,7 @@ static const struct decider deciders[] = {
     {"idle GPUs", .when_due = idle_gpus_due},
     {"order of the queue", .when_due = order_due},
     {"cron entries", .when_due = cron_next_due},
+    {"morning digests", .when_due = digest_next_due},
     {"base load", .when_due = base_load_due},
     {"places", .decide = next_place},
     {"preemption", .decide = preempt_next, .valid_until_of = preempt_until},

@@ -553,13 +553,13 @@ static bool may_move_at(const struct lab *l, int64_t mono_ms)
     return false;
 }
 
-/* The wall clock may be set, so it is checked every minute with cron entries, and every hour with
- * budgets or checkpoints of ended jobs. */
+/* The wall clock may be set, so it is checked every minute with cron entries or a digest, and every
+ * hour with budgets or checkpoints of ended jobs. */
 static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
     if (budgets_n_due(l->m) + ckpt_gc_n_due(l->m) > 0 && mono_ms - l->now.mono.ms == 3600000)
         return true;
-    return crons_n_due(l->m) > 0 && mono_ms - l->now.mono.ms == 60000;
+    return (crons_n_due(l->m) > 0 || l->m->options.digest) && mono_ms - l->now.mono.ms == 60000;
 }
 
 /* A job may be preempted again, so a place may become available. */

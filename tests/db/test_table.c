@@ -329,6 +329,7 @@ static void every_field_of_a_row_is_stored(void **state)
     CHECK_STORED(TABLE_CRON_JOBS, cron_job_change, 0, 0);
     CHECK_STORED(TABLE_STORED, stored_row, 0, 0);
     CHECK_STORED(TABLE_CRON_RUNS, cron_run_row, 0, 0);
+    CHECK_STORED(TABLE_DIGESTS, digest_row, 0, 0);
     CHECK_STORED(TABLE_OUTBOX, outbox_row, 0, 0);
     CHECK_STORED(TABLE_TASK_LOADS, task_load_row, 0, 0);
     CHECK_STORED(TABLE_GPU_LOADS, gpu_load_row, 0, 0);

@@ -32,6 +32,9 @@ struct lifecycle_state {
     struct tree outbox_due;   /* by delivery time */
     struct smap outbox_users; /* int64_t by user: how many messages */
     struct tree by_warn;      /* jobs, by their next warning */
+    /* digest.c */
+    struct digest_row digest; /* of the cluster */
+    struct smap digest_users; /* struct digest_row by user: subscriptions */
     /* others */
     /* jobs that wait for more nodes, by the end of the wait (gang_resize.c) */
     struct list gang_resizes;

@@ -8,6 +8,7 @@
  */
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/nodes.h"
+#include "scheduler/core/lifecycle/digest_options.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
@@ -111,7 +112,8 @@ static void outbox_remove(struct model *m, struct outbox_entry *l)
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e)
 {
     if (r->event < 1 ||
-        (r->budget[0] || r->pool[0] || r->cron ? r->job != CORE_ID_NONE : r->job < 1) ||
+        (r->budget[0] || r->pool[0] || r->cron || r->kind == NOTIFY_DIGEST ? r->job != CORE_ID_NONE
+                                                                           : r->job < 1) ||
         r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
         return err_set(e, ERR_CORRUPT,
             "a stored notification of job %" PRId64 " contradicts other rows", r->job);
@@ -187,7 +189,9 @@ static struct outbox_row new_row(struct model *m, enum notify_event kind, struct
         .cron_at = WALL_NONE,
         .done_by = WALL_NONE,
         .idle_since = WALL_NONE,
-        .parks_at = WALL_NONE};
+        .parks_at = WALL_NONE,
+        .digest_from = WALL_NONE,
+        .digest_to = WALL_NONE};
 }
 
 static struct outbox_row row_of_job(
@@ -299,6 +303,9 @@ void notify_late(struct model *m, const struct cron_entry *c, struct wall at, st
     row.done_by = done_by;
     STR_COPY(row.user, c->row.user);
     text_format(row.text, sizeof row.text, "%s", why);
+    int32_t minute = c->row.done_by > 0 ? c->row.done_by - 1 : 0;
+    history(m, now, "late", (struct history_of){.a = c->row.id, .b = at.ms},
+        "cron entry %" PRId64 " is not done by %02d:%02d", c->row.id, minute / 60, minute % 60);
     if (c->job.spec.mail || c->job.spec.urls == 0) {
         STR_COPY(row.target, "mail");
         left_out += !add(m, &row);
@@ -312,6 +319,37 @@ void notify_late(struct model *m, const struct cron_entry *c, struct wall at, st
         history(m, now, "not-told", (struct history_of){0},
             "%d notifications of cron entry %s were dropped: too many are waiting for delivery",
             left_out, c->row.name);
+}
+
+static struct outbox_row digest_row(
+    struct model *m, struct wall from, struct wall to, struct stamp now)
+{
+    struct outbox_row row = new_row(m, NOTIFY_DIGEST, now);
+    row.digest_from = from;
+    row.digest_to = to;
+    return row;
+}
+
+void notify_digest(struct model *m, struct wall from, struct wall to, struct stamp now)
+{
+    struct outbox_row row = digest_row(m, from, to, now);
+    const char *user;
+    int left_out = 0;
+    for (int32_t k = 0; k < m->options.digest->n_mails; k++) {
+        text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
+        left_out += !add(m, &row);
+    }
+    left_out += add_for_hooks(m, &row);
+    for (size_t pos = 0; smap_next(&m->lifecycle.digest_users, &pos, &user) != NULL;) {
+        row = digest_row(m, from, to, now);
+        STR_COPY(row.user, user);
+        STR_COPY(row.target, "mail");
+        left_out += !add(m, &row);
+    }
+    if (left_out > 0)
+        history(m, now, "not-told", (struct history_of){0},
+            "%d morning digests were dropped: too many notifications are waiting for delivery",
+            left_out);
 }
 
 void notify_ended(struct model *m, const struct job *j, struct stamp now)

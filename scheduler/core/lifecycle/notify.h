@@ -20,6 +20,8 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
 /* The run of a cron entry for the scheduled time `at` is not done. */
 void notify_late(struct model *m, const struct cron_entry *c, struct wall at, struct wall done_by,
     const char *why, struct stamp now);
+/* The morning digest of this period, to its recipients (digest.h). */
+void notify_digest(struct model *m, struct wall from, struct wall to, struct stamp now);
 /* Its GPUs have been idle since then; parks_at WALL_NONE: it is not parked for that. */
 void notify_idle_gpus(struct model *m, const struct job *j, struct wall since, struct wall parks_at,
     int64_t uusd_h, struct stamp now);

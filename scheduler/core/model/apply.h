@@ -80,6 +80,10 @@ int apply_procurement(
 int apply_expire(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_digest(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_digest_set(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_budget(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(

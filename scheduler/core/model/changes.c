@@ -216,7 +216,7 @@ bool changes_is_empty(const struct changes *c)
                c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
                c->n_outbox + c->n_outbox_done + c->n_late_costs + c->n_node_failures +
                c->n_accounts + c->n_budgets + c->n_depends + c->n_arrays + c->n_constraints +
-               c->n_documents ==
+               c->n_documents + c->n_digests ==
            0;
 }
 
@@ -259,6 +259,7 @@ void changes_deinit(struct changes *c)
     free(c->crons);
     free(c->cron_jobs);
     free(c->cron_runs);
+    free(c->digests);
     free(c->arrays);
     free(c->outbox);
     free(c->outbox_done);

@@ -81,9 +81,10 @@ enum event_type {
     /* by a user, or a decision for a job submitted with a drill: stop the attempt so that it must
      * resume */
     EV_DRILL,
-    EV_CRON_PUT, /* by a user: creates or changes a cron entry */
-    EV_CRON_SET, /* by a user: pauses, resumes or removes a cron entry */
-    EV_CRON_RUN, /* by a user: starts the entry's job now, outside its schedule */
+    EV_CRON_PUT,   /* by a user: creates or changes a cron entry */
+    EV_CRON_SET,   /* by a user: pauses, resumes or removes a cron entry */
+    EV_CRON_RUN,   /* by a user: starts the entry's job now, outside its schedule */
+    EV_DIGEST_SET, /* by a user: subscribes to the morning digest, or ends that */
     /* decisions */
     EV_ELIGIBLE, /* the job's begin time has come */
     /* a dependency of the job can no longer be satisfied: the job ends as END_DEPENDENCY */
@@ -110,6 +111,7 @@ enum event_type {
     EV_RESERVE,
     /* a scheduled time of a cron entry has come, or the job that it waited for has ended */
     EV_CRON_DUE,
+    EV_DIGEST, /* the morning digest is sent, or its schedule begins */
     /* the job's window closes: the job is saved and stopped, or leaves the queue */
     EV_PARK,
     /* examines a budget: a period begins, a threshold is notified, its jobs are parked; mostly in
@@ -430,6 +432,10 @@ struct event {
         struct {
             int64_t cron;
         } cron_due;
+        struct {
+            char user[CORE_NAME_MAX];
+            char mail[NOTIFY_ADDRESS_MAX + 1]; /* "" ends the subscription */
+        } digest_set;
         struct {
             int64_t job;
         } park;

@@ -10,6 +10,7 @@
 #include "scheduler/core/lifecycle/lifecycle_access.h"
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/lifecycle/certificates.h"
+#include "scheduler/core/lifecycle/digest.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/notify.h"
 #include "scheduler/core/model/apply.h"
@@ -41,6 +42,7 @@ struct model *model_create(const struct model_options *o)
     procurement_init(m, o->procurement);
     budgets_init(m, o->budgets, o->n_budgets);
     racks_init(m, o->racks, o->n_racks);
+    digests_begin(m);
     return m;
 }
 
@@ -100,6 +102,7 @@ void model_destroy(struct model *m)
     smap_deinit(&m->rows.node_names);
     free(m->loading.jobs);
     notify_deinit(m);
+    digests_destroy_all(m);
     changes_deinit(&m->changes.out);
     free(m);
 }
@@ -159,6 +162,8 @@ static const apply_fn appliers[] = {
     [EV_CRON_SET] = apply_cron_set,
     [EV_CRON_RUN] = apply_cron_run,
     [EV_CRON_DUE] = apply_cron_due,
+    [EV_DIGEST] = apply_digest,
+    [EV_DIGEST_SET] = apply_digest_set,
     [EV_PARK] = apply_park,
     [EV_BUDGET] = apply_budget,
     [EV_BASE_LOAD] = apply_base_load,

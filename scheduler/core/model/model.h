@@ -490,6 +490,8 @@ struct changes {
     size_t n_constraints;
     struct cron_run_row *cron_runs;
     size_t n_cron_runs;
+    struct digest_row *digests;
+    size_t n_digests; /* the last row of a user wins */
     /* The last version of a row wins, unless the row is in `outbox_done`. */
     struct outbox_row *outbox;
     size_t n_outbox;
@@ -557,6 +559,7 @@ struct model_options {
     size_t n_hooks;
     const struct budget_options *budgets; /* borrowed; names are unique, at most BUDGETS_MAX */
     size_t n_budgets;
+    const struct digest_options *digest; /* borrowed; NULL: no digest is sent */
     /* Borrowed; names are unique, each node is in at most one, at most RACKS_MAX. */
     const struct rack_options *racks;
     size_t n_racks;

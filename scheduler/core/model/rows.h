@@ -11,6 +11,7 @@
 #include "job/cron.h"
 #include "job/feature.h"
 #include "job/gpu.h"
+#include "job/notify_address.h"
 #include "job/ranges.h"
 #include "job/spec.h"
 #include "job/window.h"
@@ -518,9 +519,9 @@ struct budget_row {
 /* A notification to deliver. */
 struct outbox_row {
     int64_t event; /* history id of the change, equal for all targets */
-    /* "mail", "url:0", "hook:NAME" of the configuration; for a budget "mail:0". */
+    /* "mail", "url:0", "hook:NAME" of the configuration; for a budget or a digest "mail:0". */
     char target[CORE_NAME_MAX + 8];
-    int64_t job, attempt; /* CORE_ID_NONE for a budget, a pool or a cron entry */
+    int64_t job, attempt; /* CORE_ID_NONE for a budget, a pool, a cron entry or a digest */
     enum notify_event kind;
     enum end_kind end; /* from the job's row at the time of the change */
     int32_t exit_code;
@@ -548,6 +549,15 @@ struct outbox_row {
      * or that have to leave: "3,5,8". */
     char node[CORE_NAME_MAX];
     char jobs[CORE_TEXT_MAX];
+    /* NOTIFY_DIGEST, else WALL_NONE: the period that it covers; job is CORE_ID_NONE. */
+    struct wall digest_from, digest_to;
+};
+
+/* The morning digest (digest.h): of the cluster, with user "", or the subscription of a user. */
+struct digest_row {
+    char user[CORE_NAME_MAX];
+    struct wall told_until;            /* of the cluster: the time of the last digest */
+    char mail[NOTIFY_ADDRESS_MAX + 1]; /* of a user: the address; "" = it was ended */
 };
 
 struct outbox_key {

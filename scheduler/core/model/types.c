@@ -148,7 +148,7 @@ const char *const ckpt_gc_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
     "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",
-    "late", "idle-gpus", "node-drained", NULL};
+    "late", "idle-gpus", "node-drained", "digest", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_after_end_names[] = {"well", "any", NULL};
@@ -163,6 +163,7 @@ const char *const history_kinds[] = {
     "updated",
     "held",
     "idle-gpus",
+    "late",
     "park",
     "reclaim",
     "preempt",
@@ -274,6 +275,7 @@ const char *const event_type_names[] = {
     "cron-put",
     "cron-set",
     "cron-run",
+    "digest-set",
     "eligible",
     "unmeetable",
     "place",
@@ -291,6 +293,7 @@ const char *const event_type_names[] = {
     "order",
     "reserve",
     "cron-due",
+    "digest",
     "park",
     "budget",
     "base-load",

@@ -204,6 +204,7 @@ enum notify_event {
     NOTIFY_LATE,           /* of a cron entry: its run is not done by the time of day set for it */
     NOTIFY_IDLE_GPUS,      /* by policy of the pool, whatever the user selected */
     NOTIFY_NODE_DRAINED,   /* of a node: belay drained it by itself */
+    NOTIFY_DIGEST,         /* of the cluster, or of a user: the morning digest */
     NOTIFY_EVENTS
 };
 /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */
@@ -235,6 +236,7 @@ enum withheld {
  *                 gone offer-refused(avoided for ms, 0): an alternative offer of the launch
  *                 boot-failed(times in a row, ms until the next launch or 0) boot-console
  *                 boots-again
+ *   of cron entries: late(number of the entry, scheduled time of the run)
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance.
  * The API hides the texts of a job's events from other users, except for kinds whose texts are only
  * belayd's own words (scheduler/api/json.c). */
