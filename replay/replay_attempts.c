@@ -12,6 +12,7 @@
 #include "replay/replay_parts.h"
 
 #include "base/mem.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * two, so that such a job has to stop waiting for it.
  */
 #include "simtest/world.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 
 #include <assert.h>
 

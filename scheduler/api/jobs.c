@@ -12,6 +12,7 @@
 #include "scheduler/api/jobspec.h"
 #include "scheduler/api/json_constraints.h"
 #include "scheduler/core/lifecycle/idle_gpus.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include "scheduler/secrets/env_seal.h"
 #include <stdlib.h>
 

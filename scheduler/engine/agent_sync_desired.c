@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "job/member.h"
 #include "scheduler/core/lifecycle/attempts.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include "scheduler/core/placement/constraints.h"
 #include "scheduler/core/supply/prefetch.h"
 #include "scheduler/engine/agent_sync_words.h"

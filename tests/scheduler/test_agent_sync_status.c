@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "scheduler/engine/agent_sync_words.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

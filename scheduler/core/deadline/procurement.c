@@ -38,6 +38,7 @@
 #include "scheduler/core/planner.h"
 #include "scheduler/core/deadline/spot_observations.h"
 #include "scheduler/core/deadline/procurement_sight.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 
 #include "job/cron.h"
 #include "base/minmax.h"

@@ -6,6 +6,7 @@
 #include "scheduler/core/ledger/ledger.h"
 #include "scheduler/core/lifecycle/apply_job.h"
 #include "scheduler/core/lifecycle/retry_counts.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include "scheduler/core/model/state.h"
 
 /* Assumed error of the remaining work shown by progress: 5 % once a twentieth is done, five times

@@ -4,7 +4,7 @@
  * reclaims: sqrt(2 * save * mean time between reclaims) (J. W. Young, "A first order approximation
  * to the optimum checkpoint interval", CACM 17(9), 1974).
  */
-#include "scheduler/core/model/model.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 
 #include <math.h>
 

@@ -769,20 +769,6 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j);
 /* Checks the invariants above; ERR_INTERNAL names the first violation. O(model size): for tests. */
 int model_check(const struct model *m, struct err *e);
 
-/* Optimal checkpoint interval: Young's first-order sqrt(2 * save * mtbf) (Young 1974; Daly 2006),
- * clamped to [15 s, 30 min]. save_ms <= 0 counts as 1 s; reclaims_per_hour <= 0 as
- * PRIOR_RECLAIMS_PER_HOUR. */
-int64_t core_save_interval_ms(int64_t save_ms, double reclaims_per_hour);
-
-/* Current interval between periodic saves of a live attempt; 0 if it takes no checkpoints. The
- * user's setting, or core_save_interval_ms of the job's last pause and its nodes' reclaim rate. At
- * least four times the duration of the last save, so that the node and its store bandwidth are
- * mostly free for the program. */
-int64_t core_interval_ms(const struct attempt *a);
-/* The same of any job, if its saves took save_ms (0 = unknown), of which the program was paused for
- * pause_ms. */
-int64_t core_interval_with(const struct job *j, int64_t save_ms, int64_t pause_ms);
-
 /* Cost of an instance up to a time, each interval at the price then in force. 0 before its
  * launch. */
 int64_t core_instance_uusd(const struct instance_row *r, struct wall at);

@@ -6,6 +6,7 @@
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include "scheduler/core/model/changes.h"
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 
 #include "base/prng.h"
 #include "base/str.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/text.h"
 #include <stdlib.h>

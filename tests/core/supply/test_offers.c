@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/forecast/forecast.h"
+#include "scheduler/core/lifecycle/save_interval.h"
 #include "scheduler/core/supply/offers.h"
 #include <stdlib.h>
 #include <string.h>
