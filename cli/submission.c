@@ -290,7 +290,8 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
  * The number of nodes of a gang may come after others. */
 static bool is_impossible(const json_t *reason, bool is_first)
 {
-    static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
+    static const char *const codes[] = {
+        "no-pool", "market", "too-large", "no-node-fits", "maintenance-always"};
     for (size_t i = 0; is_first && i < sizeof(codes) / sizeof(codes[0]); i++)
         if (str_eq(cli_text(reason, "code"), codes[i]))
             return true;
@@ -298,8 +299,8 @@ static bool is_impossible(const json_t *reason, bool is_first)
 }
 
 /* Warns of reasons for which the job cannot run at all, of a required drill, a missed deadline, a
- * time limit below its work and a margin that keeps it off spot, and repeats belayd's own
- * warnings. */
+ * time limit below its work, a margin that keeps it off spot and a reservation of its nodes, and
+ * repeats belayd's own warnings. */
 static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
 {
     const json_t *reasons = json_object_get(why, "reasons"), *warning;
@@ -312,7 +313,8 @@ static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
         snprintf(text, sizeof(text), "job %lld%s: %s", (long long)id,
             is_never ? " waits until this changes" : "", cli_text(warning, "text"));
         if (is_never || str_eq(code, "drill-required") || str_eq(code, "late") ||
-            str_eq(code, "work-margin") || str_eq(code, "time-limit"))
+            str_eq(code, "work-margin") || str_eq(code, "time-limit") ||
+            (i == 0 && str_eq(code, "maintenance")))
             on_warning(s, text);
     }
     json_array_foreach(json_object_get(why, "warnings"), i, warning)

@@ -50,6 +50,7 @@ static const struct column meta_columns[] = {
     COL_AS(db_meta, "next_offer", counters.next_offer),
     COL_AS(db_meta, "next_cron", counters.next_cron),
     COL_AS(db_meta, "next_constraints", counters.next_constraints),
+    COL_AS(db_meta, "next_reservation", counters.next_reservation),
 };
 
 static const struct column pool_columns[] = {
@@ -520,6 +521,23 @@ static const struct column budget_columns[] = {
     COL(budget_row, is_closed),
 };
 
+static const struct column reservation_columns[] = {
+    COL(maintenance_row, id),
+    COL(maintenance_row, name),
+    COL_KIND(maintenance_row, "state", state, maintenance_state_names),
+    COL(maintenance_row, nodes),
+    COL(maintenance_row, pool),
+    COL(maintenance_row, users),
+    COL(maintenance_row, teams),
+    COL(maintenance_row, reason),
+    COL_AS(maintenance_row, "made_by", by),
+    COL(maintenance_row, created_at),
+    COL(maintenance_row, from_at),
+    COL(maintenance_row, for_ms),
+    COL(maintenance_row, is_weekly),
+    COL(maintenance_row, zone),
+};
+
 static const struct column cron_columns[] = {
     COL(cron_row, id),
     COL(cron_row, name),
@@ -693,6 +711,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
     [TABLE_DIGESTS] = TABLE("digests", digest_columns, 1, true),
+    [TABLE_RESERVATIONS] = TABLE("reservations", reservation_columns, 1, true),
     [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),
     [TABLE_TASK_LOADS] = TABLE("task_loads", task_load_columns, 5, true),
     [TABLE_GPU_LOADS] = TABLE("gpu_loads", gpu_load_columns, 6, true),

@@ -158,6 +158,21 @@ static bool write_secrets(struct db *d, const struct db_batch *b, struct failure
     return true;
 }
 
+static bool write_reservations(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_reservations; i++) {
+        const struct maintenance_row *row = &c->reservations[i];
+        if (!row->is_over && !WRITE(d, TABLE_RESERVATIONS, row, 1, f))
+            return false;
+        if (!row->is_over)
+            continue;
+        sqlite3_bind_int64(d->reservation_over, 1, row->id);
+        if (!step(d, d->reservation_over, "reservations", f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_late_costs(struct db *d, const struct changes *c, struct failure *f)
 {
     for (size_t i = 0; i < c->n_late_costs; i++) {
@@ -256,8 +271,8 @@ static bool prune_rows(struct db *d, const struct prune *p, struct failure *f)
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
     const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history,
-        c->next_offer, c->next_cron, c->next_constraints};
-    for (int i = 0; i < 7; i++)
+        c->next_offer, c->next_cron, c->next_constraints, c->next_reservation};
+    for (int i = 0; i < 8; i++)
         sqlite3_bind_int64(d->counters, i + 1, values[i]);
     return step(d, d->counters, "counters", f);
 }
@@ -282,7 +297,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&
            WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&
            WRITE(d, TABLE_CRON_RUNS, c->cron_runs, c->n_cron_runs, f) &&
-           WRITE(d, TABLE_DIGESTS, c->digests, c->n_digests, f) &&
+           WRITE(d, TABLE_DIGESTS, c->digests, c->n_digests, f) && write_reservations(d, c, f) &&
            WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_outbox_done(d, c, f) &&
            write_late_costs(d, c, f) && WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&

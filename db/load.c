@@ -9,6 +9,7 @@
 #include "scheduler/core/lifecycle/digest.h"
 
 #include "base/str.h"
+#include "scheduler/core/placement/maintenance.h"
 #include <stdlib.h>
 
 struct loading {
@@ -137,6 +138,17 @@ static int load_digests(const struct loading *l, struct err *e)
 
     query_init(&q, l->statements, TABLE_DIGESTS, "ORDER BY user", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_digest(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
+static int load_reservations(const struct loading *l, struct err *e)
+{
+    struct maintenance_row row = {0};
+    struct query q;
+
+    query_init(&q, l->statements, TABLE_RESERVATIONS, "ORDER BY id", e);
+    while (query_next(&q, &row) && query_goes_on(&q, maintenance_load(l->model, &row, e)))
         ;
     return query_finish(&q);
 }
@@ -372,6 +384,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_certificates,
         load_accounts,
         load_budgets,
+        load_reservations,
         load_constraints,
         load_labels,
         load_jobs,

@@ -134,9 +134,11 @@ static int prepare_all(struct db *d, struct err *e)
              "UPDATE meta SET next_job = max(next_job, ?1), next_node = max(next_node, ?2),"
              " next_instance = max(next_instance, ?3), next_history = max(next_history, ?4),"
              " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6),"
-             " next_constraints = max(next_constraints, ?7)"
+             " next_constraints = max(next_constraints, ?7),"
+             " next_reservation = max(next_reservation, ?8)"
              " WHERE next_job < ?1 OR next_node < ?2 OR next_instance < ?3 OR next_history < ?4"
-             " OR next_offer < ?5 OR next_cron < ?6 OR next_constraints < ?7",
+             " OR next_offer < ?5 OR next_cron < ?6 OR next_constraints < ?7"
+             " OR next_reservation < ?8",
              &d->counters, e)) != 0 ||
         (rc = sql_prepare(d->sql,
              "INSERT INTO job_labels SELECT ?1, key, value FROM json_each(CASE WHEN json_valid(?2) "
@@ -156,6 +158,8 @@ static int prepare_all(struct db *d, struct err *e)
              &d->outbox_done, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM node_failures WHERE node = ?1 AND place = ?2",
              &d->node_failure_removed, e)) != 0 ||
+        (rc = sql_prepare(
+             d->sql, "DELETE FROM reservations WHERE id = ?1", &d->reservation_over, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM secrets WHERE owner = ?1 AND name = ?2",
              &d->secret_removed, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM audit_log WHERE seq <= ?1", &d->audit_cut, e)) !=
@@ -251,6 +255,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->outbox_done);
     sqlite3_finalize(d->node_failure_removed);
     sqlite3_finalize(d->secret_removed);
+    sqlite3_finalize(d->reservation_over);
     sqlite3_finalize(d->audit_cut);
     sqlite3_finalize(d->late_cost);
     sqlite3_finalize(d->thin_task_loads);

@@ -46,7 +46,8 @@ static const char baseline[] =
         " next_history INTEGER NOT NULL DEFAULT 1,"
         " next_offer INTEGER NOT NULL DEFAULT 1,"
         " next_cron INTEGER NOT NULL DEFAULT 1,"
-        " next_constraints INTEGER NOT NULL DEFAULT 1"
+        " next_constraints INTEGER NOT NULL DEFAULT 1,"
+        " next_reservation INTEGER NOT NULL DEFAULT 1"
     ") STRICT;"
 
     /* Pools as configured at the last start, and what was observed of their machines. */
@@ -669,6 +670,26 @@ static const char baseline[] =
     "CREATE INDEX cron_runs_by_hand ON cron_runs (cron, at) WHERE by_hand = 1;"
     /* What was decided in a night. */
     "CREATE INDEX cron_runs_decided ON cron_runs (decided_at);"
+
+    /* Reservations of nodes for maintenance that are not over. */
+    "CREATE TABLE reservations ("
+        " id INTEGER PRIMARY KEY,"
+        " name TEXT NOT NULL,"
+        " state TEXT NOT NULL,"
+        /* a list of nodes, or a pool; and whose jobs may run there meanwhile */
+        " nodes TEXT NOT NULL,"
+        " pool TEXT NOT NULL,"
+        " users TEXT NOT NULL,"
+        " teams TEXT NOT NULL,"
+        " reason TEXT NOT NULL,"
+        " made_by TEXT NOT NULL,"
+        " created_at INTEGER,"
+        /* of its current or next time, and whether it is repeated each week in that zone */
+        " from_at INTEGER,"
+        " for_ms INTEGER NOT NULL,"
+        " is_weekly INTEGER NOT NULL,"
+        " zone TEXT NOT NULL"
+    ") STRICT;"
 
     /* The history. The meaning of a and b depends on the kind (history_kinds). */
     "CREATE TABLE history ("

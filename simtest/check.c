@@ -23,6 +23,11 @@ static int64_t rank_key(int64_t job, int64_t attempt, int64_t node)
     return (job << 40) + (attempt << 20) + node;
 }
 
+bool check_is_known(const struct world *w, const struct attempt_row *r)
+{
+    return map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)) != NULL;
+}
+
 /* ---- committed data ---- */
 
 static const struct sim_job *task_of(const struct world *w, int64_t array, int32_t index)
@@ -483,6 +488,7 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_array(w, &c->arrays[i]);
     options_committed(w, c);
     idle_gpus_committed(w, c);
+    reservations_committed(w, c);
     crons_committed(w, c);
     digests_committed(w, c);
     quotas_committed(w, c);

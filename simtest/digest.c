@@ -138,6 +138,9 @@ static void add_small(uint64_t *d, const struct changes *c)
         ADD(d, c->cron_runs[i].cron, c->cron_runs[i].number, c->cron_runs[i].at.ms,
             c->cron_runs[i].by_hand, c->cron_runs[i].outcome, c->cron_runs[i].times,
             c->cron_runs[i].job, c->cron_runs[i].decided_at.ms);
+    for (size_t i = 0; i < c->n_reservations; i++)
+        ADD(d, c->reservations[i].id, c->reservations[i].state, c->reservations[i].from_at.ms,
+            c->reservations[i].is_over);
     for (size_t i = 0; i < c->n_late_costs; i++)
         ADD(d, c->late_costs[i].job, c->late_costs[i].uusd);
 }

@@ -211,6 +211,7 @@ static void random_times_and_market(struct world *w, const char *constraints, st
         row->spec.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row->spec.work_ms);
     }
     pauses_make_submission(w, row);
+    reservations_make_submission(w, w->n_submits, row);
 }
 
 /* A job's behaviour follows from its number, so that it is known even if its user never got a
@@ -479,6 +480,8 @@ static void on_user(struct timer *t, void *ctx)
         quotas_disturb(w);
     if (w->up)
         idle_gpus_disturb(w);
+    if (w->up)
+        reservations_disturb(w);
     disks_disturb(w);
     holes_disturb(w);
     if (w->up && world_chance(w, 0.5))

@@ -26,6 +26,7 @@
 #include "db/db.h"
 #include "scheduler/core/lifecycle/digest_options.h"
 #include "scheduler/core/model/settings.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/engine/agent_sync.h"
 #include "scheduler/engine/cleaner.h"
 #include "scheduler/engine/outbox.h"
@@ -69,8 +70,9 @@ static inline int64_t sim_content_bytes(int64_t job)
 #define SIM_PRUNES 4 /* one world in this many deletes what is old at each restart (prunes.c) */
 #define SIM_BASES 5  /* one world in this many has a pool that keeps machines (bases.c) */
 #define SIM_HOLES 7  /* one world in this many has nodes that fail all jobs for a while (holes.c) */
-#define SIM_IDLE_GPUS 6   /* one world in this many has jobs with idle GPUs (idle_gpus.c) */
-#define SIM_HOLE_CODE 127 /* exit code of a job that such a node fails */
+#define SIM_IDLE_GPUS 6    /* one world in this many has jobs with idle GPUs (idle_gpus.c) */
+#define SIM_RESERVATIONS 5 /* one world in this many has reservations (reservations.c) */
+#define SIM_HOLE_CODE 127  /* exit code of a job that such a node fails */
 
 struct world;
 
@@ -309,6 +311,13 @@ void idle_gpus_policy(const struct world *w, struct pool_row *p);
 void idle_gpus_disturb(struct world *w); /* call while belayd is up */
 /* call after check_job */
 void idle_gpus_committed(struct world *w, const struct changes *c);
+
+/* ---- reservations.c ---- */
+bool reservations_enabled(const struct world *w);
+/* Makes some submitted jobs ones that cannot be saved. */
+void reservations_make_submission(const struct world *w, int64_t number, struct job_row *row);
+void reservations_disturb(struct world *w); /* call while belayd is up */
+void reservations_committed(struct world *w, const struct changes *c);
 
 /* ---- users.c ---- */
 void users_start(struct world *w);
@@ -570,6 +579,9 @@ struct world {
     struct smap tokens;       /* token -> instance state + 1 */
     struct map spent;         /* instance -> struct sim_spent */
     struct smap alternatives; /* token -> alternatives of its launch, as first sent; owned */
+    int n_reservations_made;
+    struct maintenance_row reservations[MAINTENANCES_MAX]; /* as committed */
+    size_t n_reservations;
     int64_t last_history;
     int64_t n_batches;
     struct map holes;   /* struct sim_hole by node (holes.c) */
@@ -630,6 +642,7 @@ void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(pri
 struct sim_job *world_job(struct world *w, int64_t id);
 
 /* ---- check.c ---- */
+bool check_is_known(const struct world *w, const struct attempt_row *r); /* committed before */
 void check_committed(struct world *w, const struct db_batch *b);
 bool wants_exclusive(const struct world *w, const struct job *j); /* true: the job is exclusive */
 void check_model(struct world *w);

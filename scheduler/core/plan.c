@@ -38,6 +38,7 @@
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/placement_access.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/crons.h"
@@ -562,6 +563,7 @@ static const struct decider deciders[] = {
     {"requeues by users", .when_due = user_requeue_due},
     {"withheld attempts", .when_due = withheld_due},
     {"idle GPUs", .when_due = idle_gpus_due},
+    {"reservations", .when_due = maintenance_due},
     {"order of the queue", .when_due = order_due},
     {"cron entries", .when_due = cron_next_due},
     {"morning digests", .when_due = digest_next_due},

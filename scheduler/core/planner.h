@@ -20,6 +20,7 @@ struct bin {
     const struct pool *pool;
     enum market market;
     int64_t uusd_h;                     /* of the whole machine */
+    struct wall ready_at;               /* when it is up, as expected */
     const struct node *node;            /* NULL: not up yet */
     const struct rack_nodes *rack_kind; /* NULL: in no rack */
     int64_t *left_w;                    /* of the rack; may be NULL */
@@ -196,7 +197,7 @@ void bin_take_power(const struct bin *b, const struct shape *s, int64_t times);
 /* How many jobs of the shape, at most n, the remaining licences suffice for; takes them. */
 int64_t cover_licences(struct work *w, const struct shape *s, int64_t n);
 /* An empty machine of the offer; left_w: of its pool's rack, if it is in one. */
-struct bin bin_of(const struct offer *o, int64_t *left_w);
+struct bin bin_of(const struct offer *o, int64_t *left_w, struct wall now);
 /* Puts up to n jobs of the shape into the bin; returns how many fit. 0 where they may not go. */
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);
 

@@ -313,7 +313,7 @@ void shelf_put(struct shelf *s, const struct changes *c)
     for (size_t k = 0; k < c->n_constraints; k++)
         *APPEND(s->constraints, s->n_constraints) = c->constraints[k];
     s->counters = (struct model_counters){c->next_job, c->next_node, c->next_instance,
-        c->next_history, c->next_offer, c->next_cron, c->next_constraints};
+        c->next_history, c->next_offer, c->next_cron, c->next_constraints, c->next_reservation};
 }
 
 static bool is_open(const struct shelf *s, const struct dependency_row *r)

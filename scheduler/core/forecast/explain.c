@@ -629,6 +629,7 @@ static void explain_pending(
     else if (v.ready && !licences_lack(m, j->shape->constraints))
         explain_add_reason(a, "ready", "%" PRId64 " node%s capacity for it: it is placed next",
             v.ready, v.ready == 1 ? " has" : "s have");
+    explain_maintenance(m, &v, j, a);
     explain_reserved(m, &v, j, now, a);
     explain_coming(m, j->shape, now, a);
     explain_offers(m, j->shape, now, a);

@@ -19,7 +19,8 @@ struct reason {
      * "pool-full", "no-pool", "max-running", "max-gpus", "max-usd-per-hour", "max-usd", "budget",
      * "too-dear", "too-large-for-limit", "max-cpus", "quota", "reclaim", "cancelling", "running",
      * "requeue", "drill", "drill-required", "store", "store-away", "store-refused", "no-room",
-     * "no-room-away", "queue-ahead", "priority", "reserved", "reserved-for", "market", "too-large"
+     * "no-room-away", "queue-ahead", "priority", "reserved", "reserved-for", "market",
+     * "maintenance", "maintenance-always", "too-large"
      * ... */
     char code[32];
     char text[REASON_TEXT_MAX];

@@ -16,6 +16,7 @@
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/budgets.h"
@@ -137,6 +138,10 @@ void explain_survey_nodes(const struct model *m, const struct shape *s, struct s
             v->throttles = v->throttled++ ? v->throttles : n;
         if (n->row.state == NODE_UP && n->disk_full[0])
             v->full_node = v->full++ ? v->full_node : n;
+        if (n->row.state == NODE_UP && !maintenance_allows(n, s, v->now.wall)) {
+            v->maintained = v->n_maintained++ ? v->maintained : n;
+            continue;
+        }
         v->busy += node_takes_work(n) && !node_has_resources(n, s);
         if (!node_takes_work(n) || !node_has_resources(n, s) || n->row.id == s->avoid)
             continue;
@@ -443,6 +448,66 @@ void explain_offers(
                 early ? o->early_reclaims_in_a_row : o->row.refused_in_a_row, in,
                 o->why[0] ? ": " : "", o->why);
         }
+    }
+}
+
+/* Why the job cannot run there before it; "" if it is open. */
+static void format_maintenance_demand(
+    const struct maintenance *r, const struct job *j, struct stamp now, char *out, size_t size)
+{
+    char limit[32], counted[32];
+    const int64_t ms = j->row.spec.time_limit_ms;
+    time_format_duration(ms, limit, sizeof limit);
+    time_format_duration(j->shape->limit_ms, counted, sizeof counted);
+    out[0] = '\0';
+    if (r->row.state == MAINTENANCE_OPEN || now.wall.ms >= r->row.from_at.ms || j->shape->can_drain)
+        return;
+    if (ms == 0)
+        text_format(out, size, ", and this job has no time limit (--time) and cannot be saved");
+    else if (now.wall.ms + ms <= r->row.from_at.ms)
+        text_format(out, size,
+            ", and this job asks for %s, which counts as %s, and cannot be saved", limit, counted);
+    else
+        text_format(out, size, ", and this job asks for %s and cannot be saved", limit);
+}
+
+/* It is repeated, and the job never fits between two times. */
+static bool excludes_always(const struct maintenance *r, const struct job *j)
+{
+    const int64_t ms = j->row.spec.time_limit_ms;
+    return r->row.is_weekly && !j->shape->can_drain &&
+           (ms == 0 || j->shape->limit_ms > MAINTENANCE_WEEK_MS - r->row.for_ms);
+}
+
+void explain_maintenance(
+    const struct model *m, const struct survey *v, const struct job *j, struct answer *a)
+{
+    const struct node *n = v->maintained;
+    const struct maintenance *r = n ? maintenance_of_node(n, j->shape, v->now.wall) : NULL;
+    char period[MAINTENANCE_PERIOD_MAX], demand[128], others[32] = "";
+    if (v->n_maintained > 1)
+        text_format(others, sizeof others, " and %" PRId64 " more", v->n_maintained - 1);
+    if (r) {
+        core_maintenance_period(r, period);
+        format_maintenance_demand(r, j, v->now, demand, sizeof demand);
+        bool is_never = excludes_always(r, j) && v->n_maintained == v->nodes && v->offers == 0;
+        explain_add_reason(a, is_never ? "maintenance-always" : "maintenance",
+            "node %s%s %s reserved for maintenance (%s) from %s%s%s", n->row.name, others,
+            v->n_maintained > 1 ? "are" : "is", r->row.name, period,
+            excludes_always(r, j) ? ", and every week" : "", demand);
+    }
+    LIST_FOREACH (model_pools(m), l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        r = p->row.elastic && shape_allows_pool(j->shape, p)
+                ? maintenance_of_pool(p, j->shape, v->now.wall)
+                : NULL;
+        if (!r)
+            continue;
+        core_maintenance_period(r, period);
+        format_maintenance_demand(r, j, v->now, demand, sizeof demand);
+        explain_add_reason(a, "maintenance",
+            "pool %s is reserved for maintenance (%s) from %s: no node is launched for it there%s",
+            p->row.name, r->row.name, period, demand);
     }
 }
 

@@ -54,7 +54,9 @@ struct survey {
     const struct node *throttles;          /* the first of those */
     int64_t full;                          /* with full disks */
     const struct node *full_node;
-    const struct node *drained; /* the first that belay itself drains; may be NULL */
+    int64_t n_maintained;          /* UP, and reserved for maintenance */
+    const struct node *maintained; /* the first of those */
+    const struct node *drained;    /* the first that belay itself drains; may be NULL */
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* node or offer of the right pool */
@@ -81,6 +83,9 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a);
 void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a);
 void explain_reserved(const struct model *m, const struct survey *v, const struct job *j,
     struct stamp now, struct answer *a);
+/* reservations for maintenance */
+void explain_maintenance(
+    const struct model *m, const struct survey *v, const struct job *j, struct answer *a);
 /* booting machines */
 void explain_coming(
     const struct model *m, const struct shape *s, struct stamp now, struct answer *a);

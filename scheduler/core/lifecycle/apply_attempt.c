@@ -24,6 +24,7 @@
 #include "scheduler/core/placement/avoid.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
@@ -53,7 +54,7 @@ static struct node *node_of_rank(
         twice |= ev->place.more[k] == id;
     return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) &&
                    node_has_capacity(n, j->shape) && node_has_constraints(n, j->shape) &&
-                   node_can_criu(n, j->shape->criu)
+                   node_can_criu(n, j->shape->criu) && maintenance_allows(n, j->shape, ev->now.wall)
                ? n
                : NULL;
 }

@@ -12,6 +12,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/supply/boots.h"
@@ -50,7 +51,8 @@ bool node_is_in_order(const struct node *n)
 
 bool node_takes_work(const struct node *n)
 {
-    return n->row.state == NODE_UP && n->throttle == NODE_THROTTLE_NONE && !n->disk_full[0];
+    return n->row.state == NODE_UP && n->throttle == NODE_THROTTLE_NONE && !n->disk_full[0] &&
+           !n->is_closed;
 }
 
 static bool is_alive(const struct node *n)
@@ -184,6 +186,7 @@ void node_refresh(struct model *m, struct node *n, bool grew)
 void node_index(struct model *m, struct node *n)
 {
     model_put_node(m, n);
+    maintenance_cover(m, n);
     m->lifecycle.n_nodes_lost += n->row.state == NODE_LOST;
     n->pool->n_up += n->row.state == NODE_UP;
     rack_join(m, n);
@@ -259,7 +262,8 @@ static struct node *tightest(
         const struct free_entry *r = TREE_ENTRY(l, struct free_entry, link);
         struct node *n = r->node;
         bool fits = resources_fit(need, &r->free);
-        if (fits && node_has_capacity(n, s) && node_suits(n, s) && reserve_allows(n, s, now))
+        if (fits && node_has_capacity(n, s) && node_suits(n, s) && reserve_allows(n, s, now) &&
+            maintenance_allows(n, s, now.wall))
             return n;
         if (fits) {
             /* but these jobs avoid it, need something that it lacks, or would delay reservations */
@@ -343,7 +347,8 @@ static struct gang_nodes gang_choose(const struct model *m, const struct pool *p
     if (owner)
         LIST_FOREACH (&job_side(owner)->kept, l) {
             const struct node *n = LIST_ENTRY(l, struct node, in_kept);
-            if (chosen.n < s->nodes && n->pool == p && node_suits(n, s) && node_has_capacity(n, s))
+            if (chosen.n < s->nodes && n->pool == p && node_suits(n, s) &&
+                node_has_capacity(n, s) && maintenance_allows(n, s, now.wall))
                 gang_add(m, n, s, exchanges, &chosen);
         }
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {

@@ -9,6 +9,7 @@
 #include "scheduler/core/lifecycle/idle_gpus.h"
 #include "scheduler/core/lifecycle/no_progress.h"
 #include "scheduler/core/lifecycle/notify.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 #include "scheduler/core/lifecycle/retry_rules.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/model_access.h"
@@ -67,8 +68,9 @@ void job_requeue(struct model *m, struct job *j, int64_t lost_ms, struct stamp n
     hold_for_space(m, j, now);
     window_leave(m, j);
     j->row.queued_mono = now.mono;
-    if (shape_pays(j->shape))
-        /* part of its --max-usd is now spent, and its run time may be better known */
+    /* part of its --max-usd is now spent, and its run time may be better known; or it has used its
+     * requeues after drains */
+    if (shape_pays(j->shape) || j->shape->can_drain != job_can_drain(&j->row))
         queue_reshape(m, j);
     job_enqueue(m, j, now);
     model_note_rewind(m);

@@ -126,3 +126,8 @@ int32_t retries_left(const struct job_row *j, enum retry_kind kind)
     int32_t n = j->spec.retries.n[kind];
     return n == RETRIES_UNLIMITED ? n : j->used[kind] < n ? n - j->used[kind] : 0;
 }
+
+bool job_can_drain(const struct job_row *j)
+{
+    return j->spec.method != CKPT_NONE && retries_left(j, RETRY_DRAINED) > 0;
+}

@@ -31,6 +31,8 @@ int retries_resolve(const struct retries *job, const struct retries *pool,
 
 /* Never requeued, whatever its end (submit --no-requeue). Of a row. */
 bool retries_are_none(const struct job_row *j);
+/* An operator may have it saved and stopped: it is queued again and resumes. */
+bool job_can_drain(const struct job_row *j);
 
 /* Remaining retries after an end of this kind; RETRIES_UNLIMITED. Of a row. */
 int32_t retries_left(const struct job_row *j, enum retry_kind kind);

@@ -51,6 +51,12 @@ int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outc
 int apply_gpus(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_idle_gpus(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_reservation_add(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_reservation_remove(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_reservation_due(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_usage(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(

@@ -207,6 +207,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     ret_changes->next_offer = m->changes.next_ids.next_offer;
     ret_changes->next_cron = m->changes.next_ids.next_cron;
     ret_changes->next_constraints = m->changes.next_ids.next_constraints;
+    ret_changes->next_reservation = m->changes.next_ids.next_reservation;
 }
 
 bool changes_is_empty(const struct changes *c)
@@ -216,7 +217,7 @@ bool changes_is_empty(const struct changes *c)
                c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
                c->n_outbox + c->n_outbox_done + c->n_late_costs + c->n_node_failures +
                c->n_accounts + c->n_budgets + c->n_depends + c->n_arrays + c->n_constraints +
-               c->n_documents + c->n_digests ==
+               c->n_documents + c->n_digests + c->n_reservations ==
            0;
 }
 
@@ -260,6 +261,7 @@ void changes_deinit(struct changes *c)
     free(c->cron_jobs);
     free(c->cron_runs);
     free(c->digests);
+    free(c->reservations);
     free(c->arrays);
     free(c->outbox);
     free(c->outbox_done);

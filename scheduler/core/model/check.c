@@ -9,6 +9,7 @@
 #include "scheduler/core/model/check_private.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/budgets.h"
@@ -513,5 +514,7 @@ int model_check(const struct model *m, struct err *e)
         rc = budgets_check(m, e);
     if (rc == 0)
         rc = crons_check(m, e);
+    if (rc == 0)
+        rc = maintenance_check(m, e);
     return rc ? rc : check_pools(m, e);
 }

@@ -8,6 +8,7 @@
 
 #include "job/attributes.h"
 #include "scheduler/core/model/rows.h"
+#include "scheduler/core/placement/maintenance_row.h"
 #include <stddef.h>
 
 enum event_type {
@@ -85,6 +86,9 @@ enum event_type {
     EV_CRON_SET,   /* by a user: pauses, resumes or removes a cron entry */
     EV_CRON_RUN,   /* by a user: starts the entry's job now, outside its schedule */
     EV_DIGEST_SET, /* by a user: subscribes to the morning digest, or ends that */
+    /* by an operator: makes or removes a reservation for maintenance (placement/maintenance.h) */
+    EV_RESERVATION_ADD,
+    EV_RESERVATION_REMOVE,
     /* decisions */
     EV_ELIGIBLE, /* the job's begin time has come */
     /* a dependency of the job can no longer be satisfied: the job ends as END_DEPENDENCY */
@@ -136,7 +140,8 @@ enum event_type {
     /* decision: part of a job's time limit has passed and a notification of it is configured */
     EV_WARN,
     /* decision: the owner of a job with idle GPUs is notified, or the job is saved and held */
-    EV_IDLE_GPUS
+    EV_IDLE_GPUS,
+    EV_RESERVATION_DUE /* decision: a reservation begins or ends */
 };
 
 extern const char *const event_type_names[];
@@ -432,6 +437,11 @@ struct event {
         struct {
             int64_t cron;
         } cron_due;
+        const struct maintenance_row *reservation; /* apply sets id, state and created_at */
+        struct {
+            int64_t id;
+            char by[CORE_NAME_MAX]; /* remove only */
+        } reservation_remove, reservation_due;
         struct {
             char user[CORE_NAME_MAX];
             char mail[NOTIFY_ADDRESS_MAX + 1]; /* "" ends the subscription */

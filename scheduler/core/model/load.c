@@ -310,6 +310,7 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         .next_offer = max_i64(m->changes.next_ids.next_offer, c->next_offer),
         .next_cron = max_i64(m->changes.next_ids.next_cron, c->next_cron),
         .next_constraints = max_i64(m->changes.next_ids.next_constraints, c->next_constraints),
+        .next_reservation = max_i64(m->changes.next_ids.next_reservation, c->next_reservation),
     };
     return 0;
 }

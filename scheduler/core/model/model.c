@@ -16,6 +16,7 @@
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
@@ -91,6 +92,7 @@ void model_destroy(struct model *m)
     labels_deinit(m);
     queue_deinit(m);
     racks_deinit(m);
+    maintenance_deinit(m);
     nodes_deinit(m);
     slab_deinit(&m->rows.job_slab);
     slab_deinit(&m->rows.attempt_slab);
@@ -164,6 +166,9 @@ static const apply_fn appliers[] = {
     [EV_CRON_DUE] = apply_cron_due,
     [EV_DIGEST] = apply_digest,
     [EV_DIGEST_SET] = apply_digest_set,
+    [EV_RESERVATION_ADD] = apply_reservation_add,
+    [EV_RESERVATION_REMOVE] = apply_reservation_remove,
+    [EV_RESERVATION_DUE] = apply_reservation_due,
     [EV_PARK] = apply_park,
     [EV_BUDGET] = apply_budget,
     [EV_BASE_LOAD] = apply_base_load,

@@ -65,8 +65,7 @@ struct allowance {
     int64_t index;          /* from 0, over all users and teams */
     struct tree throttled;  /* shapes throttled by this allowance */
     struct link may_return; /* in the list of allowances with throttled jobs that may run again */
-    /* growth count of the model when the limited usage last fell */
-    int64_t freed_version;
+    int64_t freed_version;  /* growth count of the model when the limited usage last fell */
 };
 
 struct team {
@@ -119,12 +118,11 @@ struct array {
     struct list task_dependents;
     /* Tasks that have succeeded; empty until the first dependent array. */
     struct bits done;
-    /* Exceptions to `left`: */
-    /* tasks that have begun or are given up but are still in `left`, which would otherwise have too
-     * many ranges */
+    /* Exceptions to `left`: tasks that have begun or are given up but are still in it, since it
+     * would otherwise have too many ranges. */
     struct bits gone;
-    /* Array with task-by-task dependencies: tasks whose dependency is met; tasks whose dependency
-     * can never be met. Both without `gone`. */
+    /* With task-by-task dependencies: tasks whose dependency is met; can never be met. Both without
+     * `gone`. */
     struct bits ready, never;
     int64_t n_gone, n_ready, n_never;
 };
@@ -146,9 +144,8 @@ struct labels {
 
 /* Progress reports of a job's program (procurement_work.h). */
 struct work_seen {
-    /* Duration of the whole work at the last observed rate; 0 = unknown. */
-    int64_t whole_ms;
-    int64_t rated; /* rate samples in this attempt */
+    int64_t whole_ms; /* of the whole work at the last observed rate; 0 = unknown */
+    int64_t rated;    /* rate samples in this attempt */
     /* Last observed time from a start to the first work; 0 = unknown or none. */
     int64_t warm_ms;
     int64_t attempt, first, last; /* first and last progress of this attempt */
@@ -257,8 +254,7 @@ struct attempt {
     /* Deadline of the save before a requeue (user_requeue.c). Not stored. */
     struct wall requeue_due;
     struct tree_link in_user_requeues; /* by requeue_due */
-    /* RUNNING with a drill on submit: those due first, then by start. */
-    struct link undrilled;
+    struct link undrilled; /* RUNNING with a drill on submit: those due first, then by start */
     struct link in_job;
     struct link on_node;
     struct link costly; /* on an on-demand machine */
@@ -286,6 +282,8 @@ struct node {
     /* Its pool has more nodes than places in the rack, so its idle power is included in the rack's
      * idle_w. */
     bool is_surplus;
+    bool is_closed;         /* in an open reservation that lets no jobs run */
+    uint64_t maintenance;   /* 1 << i: the i-th reservation covers it (placement/maintenance.h) */
     int64_t draw_w, over_w; /* in the rack, above idle power */
     struct link in_rack;
     enum node_throttle throttle;    /* not stored */
@@ -379,6 +377,8 @@ struct pool {
     struct base_load base;
     struct pool_window windows[POOL_WINDOWS_MAX]; /* of row.windows, with zones */
     size_t n_windows;
+    uint64_t maintenance; /* 1 << i: the i-th reservation is of the whole pool */
+    bool is_closed;       /* one of these is open: nothing is kept there for a base load */
     struct mono probe_at; /* with row.boots.wait_ms: no launch before; MONO_NONE = now */
     /* Joined after older machines had full disks, and no job has begun there yet; may be NULL. */
     const struct instance *on_trial;
@@ -492,6 +492,8 @@ struct changes {
     size_t n_cron_runs;
     struct digest_row *digests;
     size_t n_digests; /* the last row of a user wins */
+    struct maintenance_row *reservations; /* the last row wins, unless it is over */
+    size_t n_reservations;
     /* The last version of a row wins, unless the row is in `outbox_done`. */
     struct outbox_row *outbox;
     size_t n_outbox;
@@ -502,7 +504,7 @@ struct changes {
     size_t n_late_costs;
     /* counters after this tick */
     int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron,
-        next_constraints;
+        next_constraints, next_reservation;
     struct {
         size_t jobs, attempts, nodes, history, ledger;
     } cap; /* allocated rows of each array */
@@ -616,10 +618,9 @@ int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e
  * starts no jobs. */
 int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json,
     struct stamp now, struct err *e);
-struct model_counters {
-    /* >= 1 */
+struct model_counters { /* >= 1 */
     int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron,
-        next_constraints;
+        next_constraints, next_reservation;
 };
 int model_load_end(struct model *m, const struct model_counters *c, struct err *e);
 /* Used part of the time limit of a job that has ended, oldest first. Used by forecasts only; ends

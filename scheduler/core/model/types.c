@@ -193,6 +193,8 @@ const char *const history_kinds[] = {
     "returned",
     "drain",
     "undrain",
+    "reservation",
+    "reservation-over",
     "throttled",
     "recovered",
     "disk-full",
@@ -276,6 +278,8 @@ const char *const event_type_names[] = {
     "cron-set",
     "cron-run",
     "digest-set",
+    "reservation-add",
+    "reservation-remove",
     "eligible",
     "unmeetable",
     "place",
@@ -306,6 +310,7 @@ const char *const event_type_names[] = {
     "delivered",
     "warn",
     "idle-gpus",
+    "reservation-due",
     NULL,
 };
 

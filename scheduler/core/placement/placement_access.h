@@ -32,6 +32,11 @@ static inline const struct rack *rack_at(const struct model *m, size_t index)
 {
     return &m->placement.racks[index];
 }
+/* By index; NULL where there is none. */
+static inline struct maintenance *const *maintenance_all(const struct model *m)
+{
+    return m->placement.maintenance;
+}
 /* Shapes with a search for nodes to reserve; some may have reservations. */
 static inline const struct list *reserve_shapes(const struct model *m)
 {

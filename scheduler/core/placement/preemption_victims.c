@@ -22,6 +22,7 @@
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/preempt.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/queue_access.h"
@@ -327,7 +328,8 @@ static void find_clearable_nodes(const struct search *x, const struct pool *pool
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         bool twice = x->s->nodes > 1 && n->reserved_for == x->s && n->claims > 0;
         if (n->pool != pool || !resources_fit(&x->s->need, &n->row.total) || !node_suits(n, x->s) ||
-            reserve_is_taken(n, x->s) || twice || !add_victims_on_node(x, n))
+            reserve_is_taken(n, x->s) || twice || !maintenance_allows(n, x->s, x->now.wall) ||
+            !add_victims_on_node(x, n))
             continue;
         *GROW(p->clearable, p->n_clearable) = (struct clearable_node){cost_of_victims(x), n};
         forget(x);

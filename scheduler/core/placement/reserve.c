@@ -44,6 +44,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
@@ -212,8 +213,8 @@ bool reserve_is_taken(const struct node *n, const struct shape *s)
     return r && r != s && !yields(n, r, queue_position_of(s), quota_owes(s));
 }
 
-static void gather(
-    struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool)
+static void gather(struct planner *p, const struct model *m, const struct shape *s,
+    const struct pool *pool, struct stamp now)
 {
     size_t max = EXAMINED_PER_RANK * (size_t)s->least;
     max = max > EXAMINED_MAX ? max : EXAMINED_MAX;
@@ -223,8 +224,10 @@ static void gather(
         if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) ||
             reserve_is_taken(n, s))
             continue;
-        *GROW(p->candidates, p->n_candidates) =
-            (struct candidate){max_i64(fits_at(p, n, s), power_at(p, n, s)), n->row.id};
+        int64_t at = max_i64(fits_at(p, n, s), power_at(p, n, s));
+        if (!maintenance_allows(n, s, (struct wall){max_i64(at, now.wall.ms)}))
+            continue;
+        *GROW(p->candidates, p->n_candidates) = (struct candidate){at, n->row.id};
         if (p->n_candidates == max)
             break;
     }
@@ -305,7 +308,7 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
             ret_event->reserve.n_nodes = 0;
             return;
         }
-        gather(p, m, s, pool);
+        gather(p, m, s, pool, now);
         if (p->n_candidates < need)
             continue;
         qsort(p->candidates, p->n_candidates, sizeof *p->candidates, compare_candidates);

@@ -7,10 +7,13 @@
  * few, get new positions (queue_order), and no job is touched.
  */
 #include "scheduler/core/lifecycle/apply_job.h"
+#include "scheduler/core/lifecycle/retry_counts.h"
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/maintenance.h"
+#include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/preempt.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/arrays.h"
@@ -63,11 +66,11 @@ static void add_demand(char *at, const struct shape *s)
     const int64_t numbers[] = {s->constraints ? s->constraints->id : CONSTRAINTS_NONE,
         s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
         s->nodes, s->least, s->owner, s->wish, s->procurement, s->procurement_offer, s->criu,
-        s->avoid, s->certified_at.ms};
+        s->avoid, s->certified_at.ms, s->can_drain};
     const int64_t pays[] = {(int64_t)s->in_budgets, s->max_uusd_h, s->is_capped ? s->left_uusd : -1,
         s->expect_ms, s->can_park};
-    static_assert(OWNER_KEY_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool +
-                          1 + sizeof pays / sizeof *pays * NUMBER_MAX <
+    static_assert(OWNER_KEY_MAX + NUMBER_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX +
+                          sizeof s->pool + 1 + sizeof pays / sizeof *pays * NUMBER_MAX <
                       SHAPE_KEY_MAX,
         "a key has space for all of it");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -83,8 +86,8 @@ static void shape_key(const struct shape *s, char *out)
     add_demand(add_text(add_number(out, s->account->id), s->qos ? s->qos->policy->name : ""), s);
 }
 
-/* Whether it has capacity may depend on its account, on its team's quota, or, with claims in
- * progress, on these jobs only. */
+/* Whether it has capacity may depend on its account, on its team's quota, on the reservations that
+ * are open to it, or, with claims in progress, on these jobs only. */
 static void demand_class_key(const struct shape *s, char *out)
 {
     const struct account *a = s->account;
@@ -96,6 +99,8 @@ static void demand_class_key(const struct shape *s, char *out)
         out = add_number(add_text(out, "team"), a->team->allowance.index);
     else
         out = add_text(out, "all");
+    if (s->open_to)
+        out = add_number(out, (int64_t)s->open_to);
     add_demand(out, s);
 }
 
@@ -307,12 +312,11 @@ static void renew_first(struct model *m, struct demand_class *k)
     s->arrived = model_note_arrival(m);
 }
 
-void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
+/* Moves the shape to the class that these values give it. */
+static void set_class(struct model *m, struct shape *s, bool is_apart, uint64_t open_to)
 {
     bool is_in = tree_has(&s->entry->link) && !s->throttled_by;
     struct demand_class *from = s->demand_class;
-    if (s->is_apart == is_apart)
-        return;
     if (is_in) {
         shape_dequeue(m, s);
         demand_class_reposition(m, from);
@@ -320,11 +324,35 @@ void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
     }
     demand_class_leave(m, s);
     s->is_apart = is_apart;
+    s->open_to = open_to;
     s->demand_class = class_for_shape(m, s);
     if (is_in) {
         shape_enqueue(m, s);
         demand_class_reposition(m, s->demand_class);
     }
+}
+
+void queue_set_apart(struct model *m, struct shape *s, bool is_apart)
+{
+    if (s->is_apart != is_apart)
+        set_class(m, s, is_apart, s->open_to);
+}
+
+void queue_reclassify(struct model *m)
+{
+    struct shape *s;
+    bool any = false;
+    for (size_t pos = 0; (s = smap_next(&m->queue.shapes, &pos, &(const char *){NULL})) != NULL;) {
+        uint64_t open_to = maintenance_open_to(m, s->account);
+        if (open_to == s->open_to)
+            continue;
+        set_class(m, s, s->is_apart, open_to);
+        any = true;
+    }
+    if (!any)
+        return;
+    model_note_rewind(m);
+    model_note_retry_all(m);
 }
 
 bool queue_is_in_its_class(const struct model *m, const struct shape *s)
@@ -370,6 +398,9 @@ void queue_describe(const struct model *m, const struct job *j,
         .certified_at = j->certified_at,
         .account = j->account,
         .limit_ms = queue_round_up(j->row.spec.time_limit_ms, LIMIT_BITS),
+        .can_drain = job_can_drain(&j->row),
+        .open_to = maintenance_open_to(m, j->account),
+        .maintenance = maintenance_all(m),
         .policy = model_policy(m)};
     STR_COPY(want.pool, j->row.spec.pool);
     const struct policy_qos *qos = policy_qos(want.policy, j->row.spec.qos);

@@ -102,10 +102,13 @@ struct shape {
     enum criu_ability criu; /* required of its node; CRIU_UNKNOWN: not needed */
     bool is_apart;          /* a demand class of its own, while it has claims */
     struct account *account;
-    struct qos *qos;      /* may be NULL */
-    int64_t boost_ms;     /* of its QOS and size */
-    int64_t limit_ms;     /* time limit of its jobs; 0 = unknown */
-    struct list reserved; /* nodes reserved for its first job */
+    struct qos *qos;                        /* may be NULL */
+    int64_t boost_ms;                       /* of its QOS and size */
+    int64_t limit_ms;                       /* time limit of its jobs; 0 = unknown */
+    bool can_drain;                         /* job_can_drain */
+    uint64_t open_to;                       /* maintenance_open_to; decides its demand class */
+    struct maintenance *const *maintenance; /* the model's reservations */
+    struct list reserved;                   /* nodes reserved for its first job */
     int64_t reserved_until;
     /* reserve_epoch of the model at the last search for nodes; 0: not yet for this job */
     int64_t reserve_tried;
@@ -153,6 +156,8 @@ struct shape *queue_next_in_class(const struct shape *s);   /* it must be queued
 void queue_order(struct model *m);
 struct demand_class *queue_first_of(const struct team *t); /* queued, of a team with a quota */
 struct demand_class *queue_next_of(const struct demand_class *k);
+/* Reservations have changed: sets open_to of all shapes. */
+void queue_reclassify(struct model *m);
 /* It got its first claim, or lost its last one. */
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart);
 bool queue_is_in_its_class(const struct model *m, const struct shape *s); /* for model_check */

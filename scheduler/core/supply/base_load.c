@@ -21,6 +21,7 @@
 #include "scheduler/core/lifecycle/nodes.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/model_access.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/planner.h"
 #include "scheduler/core/queue/queue_access.h"
 #include "scheduler/core/supply/offers.h"
@@ -204,7 +205,7 @@ static int64_t count_ready(const struct pool *p)
 
 static bool has_base(const struct pool *p)
 {
-    return p->base.min_nodes > 0 || p->base.warm_nodes > 0;
+    return !p->is_closed && (p->base.min_nodes > 0 || p->base.warm_nodes > 0);
 }
 
 int64_t base_load_spare(const struct pool *p)
@@ -259,7 +260,8 @@ void cover_base_load(struct work *w)
     LIST_FOREACH (model_pools(w->m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         const struct offer *o;
-        if (!has_base(p) || is_unpaid(w, p))
+        if (!has_base(p) || is_unpaid(w, p) ||
+            !maintenance_allows_base(w->m, p, (struct wall){w->now.wall.ms + lead_ms(p)}))
             continue;
         for (int64_t n = missing(w, p); n > 0 && (o = choose_for_base(w, p)) != NULL; n--)
             plan_launch(w, o);

@@ -21,6 +21,7 @@
 #include "scheduler/core/lifecycle/certificates.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/offers.h"
@@ -98,7 +99,9 @@ static bool evaluate_offer(
         times = offer_suits(o, d->shape) ? (most < times ? most : times) : 0;
     }
     if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) ||
-        !shape_takes_offer(d->shape, o) || !offer_is_open(w, o))
+        !shape_takes_offer(d->shape, o) || !offer_is_open(w, o) ||
+        !maintenance_allows_machine(
+            o->pool, d->shape, (struct wall){w->now.wall.ms + offer_boot_ms(o)}))
         return false;
     if (!d->moves && !limits_allow(d->shape, o->pool, &total, o->row.price_uusd_h))
         return false; /* exceeds what their user or team can still pay */
@@ -187,7 +190,7 @@ static void fill_machine(const struct work *w, const struct offer *o,
 {
     /* for each of several machines as if it were the only one */
     int64_t left_w = o->pool->rack ? w->p->left_w[o->pool->rack->index] : 0;
-    struct bin b = bin_of(o, &left_w);
+    struct bin b = bin_of(o, &left_w, w->now.wall);
     for (size_t k = 0; k < n; k++) {
         bool may =
             simulated[k].left > 0 && b.free.cpus > 0 && (!own || simulated[k].alone.offer == o);

@@ -31,6 +31,7 @@
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/limits.h"
@@ -72,8 +73,10 @@ bool bin_admits(const struct bin *b, const struct shape *s)
     if (b->node && b->node->reserved_for && b->node->reserved_for != s)
         return false;
     bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s) &&
-                             node_has_constraints(b->node, s)
-                       : pool_may_criu(b->pool, s->criu) && offer_suits(b->offer, s);
+                             node_has_constraints(b->node, s) &&
+                             maintenance_allows(b->node, s, b->ready_at)
+                       : pool_may_criu(b->pool, s->criu) && offer_suits(b->offer, s) &&
+                             maintenance_allows_machine(b->pool, s, b->ready_at);
     return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);
 }
 
@@ -88,12 +91,13 @@ static void add_node(struct work *w, const struct node *n)
         .pool = n->pool,
         .market = n->row.market,
         .uusd_h = n->row.price_uusd_h,
+        .ready_at = w->now.wall,
         .node = n,
         .rack_kind = n->rack_kind,
         .left_w = n->rack ? &w->p->left_w[n->rack->index] : NULL};
 }
 
-struct bin bin_of(const struct offer *o, int64_t *left_w)
+struct bin bin_of(const struct offer *o, int64_t *left_w, struct wall now)
 {
     struct resources total = offer_total(o);
     return (struct bin){.free = total,
@@ -103,6 +107,7 @@ struct bin bin_of(const struct offer *o, int64_t *left_w)
         .pool = o->pool,
         .market = o->row.market,
         .uusd_h = o->row.price_uusd_h,
+        .ready_at = {now.ms + offer_boot_ms(o)},
         .rack_kind = o->pool->rack_kind,
         .left_w = o->pool->rack ? left_w : NULL};
 }
@@ -110,7 +115,7 @@ struct bin bin_of(const struct offer *o, int64_t *left_w)
 /* A coming or planned machine; its share of its rack's power is reserved. */
 static struct bin bin_to_come(struct work *w, const struct offer *o)
 {
-    return bin_of(o, o->pool->rack ? &w->p->left_w[o->pool->rack->index] : NULL);
+    return bin_of(o, o->pool->rack ? &w->p->left_w[o->pool->rack->index] : NULL, w->now.wall);
 }
 
 /* True if a job must move, is moving, or could move to a lower cost. */

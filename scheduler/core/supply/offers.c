@@ -24,6 +24,7 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/offers.h"
@@ -246,7 +247,8 @@ bool offer_may_serve(const struct offer *o, const struct shape *s, const struct 
            shape_may_use(s, o->pool, o->row.market) && shape_takes_offer(s, o) &&
            resources_fit(&s->need, &total) && offer_suits(o, s) && !capacity_lacks(pool, o) &&
            !capacity_lacks(all, o) && rack_has_power(o, s, 1) &&
-           (!mono_is_set(until) || until.ms <= now.mono.ms);
+           (!mono_is_set(until) || until.ms <= now.mono.ms) &&
+           maintenance_allows_machine(o->pool, s, (struct wall){now.wall.ms + offer_boot_ms(o)});
 }
 
 void instance_count(struct model *m, const struct instance *i, int64_t sign)

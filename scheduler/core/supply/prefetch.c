@@ -8,6 +8,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/reserve.h"
 
 #include "base/minmax.h"
@@ -91,7 +92,8 @@ static bool may_replace(
 {
     return n->pool == best->pool && n->row.market == best->row.market &&
            n->row.price_uusd_h <= best->row.price_uusd_h && node_takes_work(n) &&
-           node_has_capacity(n, s) && node_suits(n, s) && reserve_allows(n, s, now);
+           node_has_capacity(n, s) && node_suits(n, s) && reserve_allows(n, s, now) &&
+           maintenance_allows(n, s, now.wall);
 }
 
 const struct node *prefetch_place(

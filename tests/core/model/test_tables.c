@@ -51,7 +51,7 @@ static size_t count(const char *const *names)
 static void every_number_has_a_name(void **state)
 {
     (void)state;
-    assert_int_equal(count(event_type_names), EV_IDLE_GPUS + 1);
+    assert_int_equal(count(event_type_names), EV_RESERVATION_DUE + 1);
     assert_string_equal(event_type_names[EV_CRON_DUE], "cron-due");
     assert_string_equal(event_type_names[EV_CRON_RUN], "cron-run");
     assert_int_equal(count(cron_overlap_names), CRON_REPLACE + 1);
