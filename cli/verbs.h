@@ -33,6 +33,7 @@
     VERB(JOBS, cron) \
     VERB(JOBS, checkpoint) \
     VERB(CLUSTER, nodes) \
+    VERB(CLUSTER, reservation) \
     VERB(CLUSTER, shares) \
     VERB(CLUSTER, quotas) \
     VERB(CLUSTER, budget) \

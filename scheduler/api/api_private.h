@@ -198,6 +198,8 @@ bool api_find_job(struct request *q, enum right right, struct job_row *ret_row);
 bool api_find_live_job(
     struct request *q, enum right right, const char *what, struct job_row *ret_row);
 
+/* Adds the next reservation of the node (api/reservations.c); m and n may be NULL. */
+void api_json_reserve(json_t *node, const struct model *m, const struct node *n);
 /* api/json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);
 /* The number of a job as users name it: "42_7" for a task of an array. Null for CORE_ID_NONE. */
@@ -339,6 +341,9 @@ void api_shares_list(struct request *q);
 void api_quotas_list(struct request *q);
 void api_budgets_list(struct request *q);
 void api_racks_list(struct request *q);
+void api_reservations_list(struct request *q);
+void api_reservations_add(struct request *q);
+void api_reservations_remove(struct request *q);
 void api_summary(struct request *q);
 void api_nodes_drain(struct request *q);
 void api_nodes_undrain(struct request *q);

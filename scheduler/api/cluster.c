@@ -35,7 +35,9 @@ static int add_node(void *ctx, const struct node_row *n)
 {
     struct node_list *l = ctx;
     const struct node *live = l->model ? model_node(l->model, n->id) : NULL;
-    json_array_append_new(l->nodes, api_json_node(n, live, l->now));
+    json_t *node = api_json_node(n, live, l->now);
+    api_json_reserve(node, l->model, live);
+    json_array_append_new(l->nodes, node);
     return 0;
 }
 
