@@ -742,9 +742,11 @@ def bench_retention():
     """
     jobs = os.environ.get("BELAY_BENCH_NIGHT", "2000")
     years = os.environ.get("BELAY_BENCH_YEARS", "10")
+    most = os.environ.get("BELAY_BENCH_MOST_MIB")
     with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as top:
         said = subprocess.run(
-            [lab.BUILD + "/bench/bench_retention", os.path.join(top, "belay.db"), jobs, years],
+            [lab.BUILD + "/bench/bench_retention", os.path.join(top, "belay.db"), jobs, years]
+            + ([most] if most else []),
             check=True,
             stdout=subprocess.PIPE,
         ).stdout

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_retention DATABASE JOBS YEARS: plays years of JOBS jobs a night, in virtual time, through
- * the same commits as belayd's, with the default ages of the retention. No commit waits for the
- * disk. Prints a line of JSON for each year: the bytes of the file and of what is used of it, its
- * jobs, and the longest commit that deleted rows.
+ * bench_retention DATABASE JOBS YEARS [MIB]: plays years of JOBS jobs a night, in virtual time,
+ * through the same commits as belayd's, with the default ages of the retention, and with
+ * database_max if MIB is given. No commit waits for the disk. Prints a line of JSON for each year:
+ * the bytes of the file and of what is used of it, its jobs, and the longest commit that deleted
+ * rows.
  *
  * Thirty users of six teams run them: a third on eight reserved nodes, the others on instances, of
  * which each night has one for twenty jobs. A job has its script, labels (ten sets a month), one or
@@ -33,6 +34,8 @@
 
 struct play {
     struct db *db;
+    struct db_reader *reader;
+    int64_t max_bytes; /* 0 = unlimited */
     struct prng p;
     struct db_batch batch;
     int64_t jobs, nodes, history; /* the last numbers */
@@ -253,14 +256,33 @@ static void add_jobs(struct play *y, int64_t n)
 
 /* ---- retention ---- */
 
+/* As scheduler/retention.c: the age that lets the oldest jobs go; 0 = the database is not too
+ * large. */
+static int64_t age_by_size(struct play *y, int64_t now_ms)
+{
+    int64_t file, used;
+    struct wall end;
+    struct err e;
+    if (y->max_bytes == 0)
+        return 0;
+    check(db_read_size(y->reader, &file, &used, &e), &e);
+    if (used <= y->max_bytes)
+        return 0;
+    check(db_read_nth_end(y->reader, PRUNE_JOBS_MAX - 1, &end, &e), &e);
+    return wall_is_set(end) && now_ms - end.ms > DAY_MS ? now_ms - end.ms - 1 : DAY_MS;
+}
+
 static void prune(struct play *y)
 {
     struct pruned p;
+    int64_t by_size_ms;
     do {
         int64_t began = clock_mono(&clock_system).ms;
+        by_size_ms = age_by_size(y, y->night_ms + DAY_MS);
         y->batch.prune = (struct prune){.is_due = true,
             .now = {y->night_ms + DAY_MS},
-            .age_ms = {[PRUNE_JOBS] = 400 * DAY_MS,
+            .age_ms = {[PRUNE_JOBS] =
+                           by_size_ms > 0 && by_size_ms < 400 * DAY_MS ? by_size_ms : 400 * DAY_MS,
                 [PRUNE_EVENTS] = 90 * DAY_MS,
                 [PRUNE_AUDIT] = 1100 * DAY_MS,
                 [PRUNE_DAYS] = 800 * DAY_MS}};
@@ -269,7 +291,7 @@ static void prune(struct play *y)
         y->prune_max_ms = took > y->prune_max_ms ? took : y->prune_max_ms;
         db_get_pruned(y->db, &p);
         y->deleted += p.jobs;
-    } while (p.is_more);
+    } while (p.is_more || (by_size_ms > DAY_MS && p.jobs > 0));
 }
 
 static int64_t get(struct play *y, const char *text)
@@ -321,16 +343,19 @@ int main(int argc, char **argv)
 {
     struct play y = {.night_ms = BEGIN_MS};
     struct err e;
-    int64_t jobs, years;
-    if (argc != 4 || str_to_i64(argv[2], 1, 1000000, "jobs", &jobs, &e) != 0 ||
-        str_to_i64(argv[3], 1, 100, "years", &years, &e) != 0) {
-        fprintf(stderr, "usage: bench_retention DATABASE JOBS YEARS\n");
+    int64_t jobs, years, mib = 0;
+    if (argc < 4 || argc > 5 || str_to_i64(argv[2], 1, 1000000, "jobs", &jobs, &e) != 0 ||
+        str_to_i64(argv[3], 1, 100, "years", &years, &e) != 0 ||
+        (argc == 5 && str_to_i64(argv[4], 1, 1 << 20, "MiB", &mib, &e) != 0)) {
+        fprintf(stderr, "usage: bench_retention DATABASE JOBS YEARS [MIB]\n");
         return 2;
     }
     prng_init(&y.p, 1);
     memset(y.script, '#', SCRIPT_BYTES);
     check(db_open(argv[1], &y.db, &e), &e);
     check(sql_exec(y.db->sql, "PRAGMA synchronous = OFF", &e), &e);
+    check(db_reader_of(y.db, &y.reader, &e), &e);
+    y.max_bytes = mib << 20;
     int64_t began = clock_mono(&clock_system).ms;
     for (int year = 1; year <= years; year++) {
         for (int night = 0; night < 365; night++, y.night_ms += DAY_MS) {
@@ -342,6 +367,7 @@ int main(int argc, char **argv)
         print_year(&y, year, began);
     }
     check_sums(&y);
+    db_reader_close(y.reader);
     db_close(y.db);
     return 0;
 }

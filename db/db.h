@@ -178,6 +178,10 @@ void db_reader_end(struct db_reader *r);
 void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel);
 
 /* ERR_NOT_FOUND */
+/* Bytes of the database file: of all of it, and of what is in use, without free pages. */
+int db_read_size(struct db_reader *r, int64_t *ret_file, int64_t *ret_used, struct err *e);
+/* When the job ended that n others ended before; WALL_NONE if there are not so many. */
+int db_read_nth_end(struct db_reader *r, int64_t n, struct wall *ret_at, struct err *e);
 /* Labels of all live jobs that have any, by job; an array's apply to its tasks. */
 typedef int (*db_labels_fn)(void *ctx, int64_t job, const char *labels_json);
 int db_read_live_labels(struct db_reader *r, db_labels_fn fn, void *ctx, struct err *e);

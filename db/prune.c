@@ -313,7 +313,7 @@ void prune_explain(struct db_reader *r, int64_t job, struct err *e)
     time_format_iso(at, iso);
     err_set(e, ERR_NOT_FOUND,
         "job %" PRId64 " was deleted on %.10s: jobs are deleted %" PRId64
-        " days after their end (retention.jobs of belayd's configuration)",
+        " days after their end (retention of belayd's configuration)",
         job, iso, (int64_t)((age_ms + DAY_MS - 1) / DAY_MS));
 }
 

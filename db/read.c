@@ -102,6 +102,43 @@ void spec_change_deinit(struct spec_change *s)
     *s = (struct spec_change){0};
 }
 
+static int read_pragma(struct db_reader *r, const char *text, int64_t *ret, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, r->statements, text, e);
+    if (query_step(&q))
+        *ret = sqlite3_column_int64(q.stmt, 0);
+    return query_finish(&q);
+}
+
+int db_read_size(struct db_reader *r, int64_t *ret_file, int64_t *ret_used, struct err *e)
+{
+    int64_t page = 0, pages = 0, unused = 0;
+    int rc;
+
+    if ((rc = read_pragma(r, "PRAGMA page_size", &page, e)) == 0 &&
+        (rc = read_pragma(r, "PRAGMA page_count", &pages, e)) == 0 &&
+        (rc = read_pragma(r, "PRAGMA freelist_count", &unused, e)) == 0) {
+        *ret_file = page * pages;
+        *ret_used = page * (pages - unused);
+    }
+    return rc;
+}
+
+int db_read_nth_end(struct db_reader *r, int64_t n, struct wall *ret_at, struct err *e)
+{
+    struct query q;
+
+    *ret_at = WALL_NONE;
+    query_init_text(&q, r->statements,
+        "SELECT ended_at FROM jobs WHERE state = 'ended' ORDER BY ended_at LIMIT 1 OFFSET ?1", e);
+    query_i64(&q, 1, n);
+    if (query_step(&q))
+        ret_at->ms = sqlite3_column_int64(q.stmt, 0);
+    return query_finish(&q);
+}
+
 int db_read_live_labels(struct db_reader *r, db_labels_fn fn, void *ctx, struct err *e)
 {
     struct query q;

@@ -255,8 +255,8 @@ static void make_retention(struct daemon *d)
 {
     const struct config *c = d->config;
     char *db_path = mem_printf("%s/belay.db", c->state_dir);
-    d->retention = retention_create(
-        &(struct retention_options){.timers = d->timers, .tick = d->tick, .config = &c->retention});
+    d->retention = retention_create(&(struct retention_options){
+        .timers = d->timers, .tick = d->tick, .reader = d->reader, .config = &c->retention});
     d->archiver = archiver_create(&(struct archiver_options){.loop = d->loop,
         .timers = d->timers,
         .http = d->http,
@@ -268,7 +268,9 @@ static void make_retention(struct daemon *d)
         .db_path = db_path,
         .logs_dir = d->logs.dir,
         .keep_ms = c->retention.logs_ms,
-        .disk_ms = c->retention.disk_ms});
+        .disk_ms = c->retention.disk_ms,
+        .disk_bytes = c->retention.disk_bytes,
+        .store_bytes = c->retention.store_bytes});
     free(db_path);
 }
 
@@ -289,6 +291,7 @@ static void make_api(struct daemon *d)
         .zones = &d->zones,
         .logs = &d->logs,
         .archiver = d->archiver,
+        .retention = d->retention,
         .workdirs = d->workdirs,
         .ca = d->ca,
         .bundles = &d->bundles,
@@ -423,7 +426,9 @@ static void on_reloaded(void *ctx, const struct reload_oidc *oidc)
     const struct config *c = d->config;
     set_times(d);
     notifier_set_budgets(d->notifier, c->budgets, c->n_budgets);
-    archiver_set_ages(d->archiver, c->retention.logs_ms, c->retention.disk_ms);
+    archiver_set_limits(d->archiver, c->retention.logs_ms, c->retention.disk_ms,
+        c->retention.disk_bytes, c->retention.store_bytes);
+    retention_look(d->retention);
     logs_set_limits(&d->logs, &(struct log_limits){.job_bytes = c->log_job_bytes,
                                   .user_day_bytes = c->log_user_day_bytes});
     workdirs_set_limit(d->workdirs, c->workdir_user_bytes);

@@ -7,6 +7,7 @@
 #include "cli/admin/doctor.h"
 #include "cli/admin/reload.h"
 #include "cli/admin/restore.h"
+#include "cli/admin/retention.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -43,6 +44,7 @@ static const struct action actions[] = {
     {"restore", "FILE", false, BIT(VAL_STATE) | BIT(VAL_NO_FENCE) | SEALS, admin_restore},
     {"audit-log", "verify", true, BIT(VAL_SINCE) | BIT(VAL_HEAD), admin_audit_log},
     {"reload", NULL, true, BIT(VAL_DRY_RUN), admin_reload},
+    {"retention", NULL, true, 0, admin_retention},
     {"log-level", "LEVEL", false, 0, admin_log_level},
     {"doctor", NULL, true, BIT(VAL_STATE), admin_doctor},
 };

@@ -98,6 +98,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/admin/audit-log", NEED_USER, api_audit_log, RIGHT_ADMIN},
     {"GET", "/api/v1/admin/audit-log/verify", NEED_USER, api_audit_log_verify, RIGHT_ADMIN},
     {"POST", "/api/v1/admin/reload", NEED_USER, api_reload, RIGHT_ADMIN},
+    {"GET", "/api/v1/admin/retention", NEED_USER, api_retention, RIGHT_ADMIN},
     {"POST", "/api/v1/admin/log-level", NEED_USER, api_log_level, RIGHT_ADMIN},
     {"GET", "/api/v1/version", NEED_USER, api_version, RIGHT_READ},
     {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi, RIGHT_READ},

@@ -35,6 +35,7 @@ struct api_options {
     struct zones *zones; /* the model's */
     struct logs *logs;
     struct archiver *archiver; /* may be NULL */
+    const struct retention *retention;
     struct workdirs *workdirs;
     struct ca *ca;
     const struct bundles *bundles;

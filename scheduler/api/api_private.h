@@ -389,6 +389,7 @@ void api_audit_log(struct request *q); /* api/audit_log.c */
 void api_audit_log_verify(struct request *q);
 void api_log_level(struct request *q);
 void api_reload(struct request *q);
+void api_retention(struct request *q); /* api/retention.c */
 void api_version(struct request *q);
 void api_openapi(struct request *q);
 /* Returns the OpenAPI document: the embedded text with the options of jobs that are only stored.

@@ -5,6 +5,9 @@
 #include "scheduler/api/api_private.h"
 #include "scheduler/core/lifecycle/lifecycle_access.h"
 
+#include "scheduler/logs/archiver.h"
+#include "scheduler/retention.h"
+
 static void metric(
     struct buf *out, const char *name, const char *type, const char *help, double value)
 {
@@ -179,6 +182,34 @@ static void add_http(struct buf *out, const struct api *a)
         (double)sum.replies_refused);
 }
 
+static void add_of(struct buf *out, const char *name, const char *help, const int64_t values[3])
+{
+    static const char *const of[] = {"database", "logs_on_disk", "logs_in_store"};
+    buf_printf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+    for (int i = 0; i < 3; i++)
+        buf_printf(out, "%s{of=\"%s\"} %lld\n", name, of[i], (long long)values[i]);
+}
+
+static void add_retention(struct buf *out, const struct api *a)
+{
+    const struct config_retention *c = &a->o.config->retention;
+    struct retention_stats s;
+    struct output_use u = {0};
+    if (!a->o.retention || !a->o.archiver)
+        return;
+    retention_get_stats(a->o.retention, &s);
+    archiver_use(a->o.archiver, &u);
+    add_of(out, "belay_retention_bytes", "Bytes in use, of output since the first look.",
+        (const int64_t[]){s.used_bytes, u.disk_bytes, u.store_bytes});
+    add_of(out, "belay_retention_max_bytes", "Their limits; 0 = unlimited.",
+        (const int64_t[]){c->database_bytes, c->disk_bytes, c->store_bytes});
+    metric(out, "belay_retention_deleted_jobs_total", "counter", "Jobs that the retention deleted.",
+        (double)s.jobs);
+    metric(out, "belay_retention_deleted_jobs_by_size_total", "counter",
+        "Jobs deleted before their age, because the database was too large.",
+        (double)s.jobs_by_size);
+}
+
 void api_metrics(struct request *q)
 {
     struct buf out = {0};
@@ -188,6 +219,7 @@ void api_metrics(struct request *q)
     add_tick(&out, q->api->o.tick);
     add_provision(&out, q->api->o.provision);
     add_grants(&out, q->api->o.grants);
+    add_retention(&out, q->api);
     metric(&out, "belay_log_bytes_total", "counter", "Output of jobs stored, in bytes.",
         (double)q->api->o.logs->stats.bytes);
     metric(&out, "belay_log_cuts_total", "counter", "Attempts whose output was cut at a limit.",

@@ -91,27 +91,13 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }
 
-/* Reads a size such as "4G", in bytes; "none" is 0 = unlimited. */
-static int64_t opt_bytes(struct yaml_reader *r, const char *key, const char *fallback)
-{
-    const struct yaml_node *node = yaml_opt(r, key);
-    const char *text = yaml_opt_str(r, key, 32, fallback);
-    struct err why;
-    int64_t mib = 0;
-    if (r->rc != 0 || str_eq(text, "none"))
-        return 0;
-    if (str_to_mib(text, &mib, &why) != 0)
-        yaml_reader_fail(r, node, "%s, or none", why.text);
-    return mib << 20;
-}
-
 static void read_logs(struct yaml_reader *r, struct config *c)
 {
-    c->log_job_bytes = opt_bytes(r, "log_max_per_job", "4G");
-    c->log_user_day_bytes = opt_bytes(r, "log_max_per_user_day", "64G");
+    c->log_job_bytes = config_opt_bytes(r, "log_max_per_job", "4G");
+    c->log_user_day_bytes = config_opt_bytes(r, "log_max_per_user_day", "64G");
     c->log_full_wait_ms = config_opt_time(r, "log_full_wait", 0, SECONDS_MS(300));
-    c->store_user_day_bytes = opt_bytes(r, "store_max_per_user_day", "4G");
-    c->workdir_user_bytes = opt_bytes(r, "workdir_max_per_user", "20G");
+    c->store_user_day_bytes = config_opt_bytes(r, "store_max_per_user_day", "4G");
+    c->workdir_user_bytes = config_opt_bytes(r, "workdir_max_per_user", "20G");
 }
 
 static const char *const socket_users_words[] = {"owner", "all", NULL};

@@ -102,3 +102,16 @@ void config_copy_path(struct yaml_reader *r, const char *key, const char *value,
             key, before, after, strlen(own), size - 1, key);
     free(own);
 }
+
+int64_t config_opt_bytes(struct yaml_reader *r, const char *key, const char *fallback)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *text = yaml_opt_str(r, key, 32, fallback);
+    struct err why;
+    int64_t mib = 0;
+    if (r->rc != 0 || str_eq(text, "none"))
+        return 0;
+    if (str_to_mib(text, &mib, &why) != 0)
+        yaml_reader_fail(r, node, "%s, or none", why.text);
+    return mib << 20;
+}

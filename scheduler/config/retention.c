@@ -44,6 +44,9 @@ void config_read_retention(struct yaml_reader *root, struct config_retention *re
     c->events_ms = opt_age(&r, "events", DAY_MS, c->events_ms);
     c->audit_ms = opt_age(&r, "audit_log", DAY_MS, c->audit_ms);
     c->days_ms = opt_age(&r, "daily_costs", DAYS_MIN_MS, c->days_ms);
+    c->database_bytes = config_opt_bytes(&r, "database_max", "none");
+    c->disk_bytes = config_opt_bytes(&r, "logs_on_disk_max", "none");
+    c->store_bytes = config_opt_bytes(&r, "logs_in_store_max", "none");
     if (c->jobs_ms > 0 && (c->logs_ms == 0 || c->logs_ms > c->jobs_ms))
         yaml_reader_fail(&r, yaml_opt(&r, "logs"),
             "expected at most the age of `jobs`: the output of a job is deleted with it");

@@ -5,6 +5,8 @@
  *     retention: {checkpoints: 7d, jobs: 400d, logs: 400d, logs_on_disk: 30d, events: 90d,
  *                 audit_log: 1100d, daily_costs: 800d}
  *
+ *     retention: {database_max: 20G, logs_on_disk_max: 50G, logs_in_store_max: none}
+ *
  * The word `forever` keeps all. A single duration in place of the map is that of the checkpoints.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_RETENTION_H
@@ -21,6 +23,10 @@ struct config_retention {
     int64_t events_ms; /* the history, except of live jobs */
     int64_t audit_ms;  /* rows of the audit log */
     int64_t days_ms;   /* the ledger's sums by day */
+    /* beyond these bytes the oldest go before their age; 0 = unlimited */
+    int64_t database_bytes;
+    int64_t disk_bytes;  /* output on the disk: goes to the store */
+    int64_t store_bytes; /* output in the store: is removed */
 };
 
 void config_read_retention(struct yaml_reader *root, struct config_retention *ret_config);

@@ -371,6 +371,35 @@ int archive_get(const struct archive *a, int64_t reserve, struct err *e)
     return rc;
 }
 
+struct sum {
+    int64_t bytes, more; /* more: of each chunk that is sealed */
+};
+
+static int add_stored(void *ctx, const struct archive_line *line, struct err *e)
+{
+    struct sum *s = ctx;
+    (void)e;
+    if (line->type == ARCHIVE_BEGIN && line->key[0])
+        s->more = CRYPT_MORE;
+    if (line->type == ARCHIVE_CHUNK)
+        s->bytes += (int64_t)line->stored + s->more;
+    return 0;
+}
+
+int archive_stored(const char *dir, int64_t *ret_bytes, struct err *e)
+{
+    struct buf index = {0};
+    struct sum s = {0};
+    char *path = index_path(dir);
+    int rc = fs_read(path, ARCHIVE_INDEX_BYTES_MAX, &index, e);
+    if (rc == 0)
+        rc = archive_index_read(index.data, index.len, add_stored, &s, e);
+    buf_deinit(&index);
+    free(path);
+    *ret_bytes = s.bytes;
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
 /* ---- removing ---- */
 
 struct found {

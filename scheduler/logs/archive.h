@@ -37,6 +37,8 @@ int archive_put(const struct archive *a, bool *ret_moved, struct err *e);
 int archive_get(const struct archive *a, int64_t reserve, struct err *e);
 /* Removes what the store has of the job's output. */
 int archive_remove(const struct archive *a, struct err *e);
+/* Bytes that the store has of it, by the index; 0 if it is not there. */
+int archive_stored(const char *dir, int64_t *ret_bytes, struct err *e);
 /* Whether the output in this directory is in the store. */
 bool archive_has(const char *dir);
 

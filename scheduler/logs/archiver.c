@@ -53,6 +53,8 @@ struct archiver {
     struct list waiters;
     size_t n_waiters;
     struct timer timer, begin;
+    struct output_use use; /* of the last whole look, if has_use */
+    bool has_use;
 };
 
 static char *dir_of(const char *logs_dir, int64_t job)
@@ -136,6 +138,10 @@ static void report_look(struct archiver *a, const struct task *t)
 {
     bool is_interrupted = t->rc == ERR_CANCELLED;
     a->look_is_due = is_interrupted;
+    if (t->rc == 0) {
+        a->use = t->look.use;
+        a->has_use = true;
+    }
     if (!is_interrupted)
         timer_start(a->o.timers, &a->timer, ARCHIVER_EVERY_MS);
     if (t->rc != 0 && !is_interrupted)
@@ -220,6 +226,8 @@ static void begin_task(struct archiver *a, int64_t fetches)
         .now = clock_wall(a->o.timers->clock),
         .keep_ms = a->o.keep_ms,
         .disk_ms = a->o.disk_ms,
+        .disk_bytes = a->o.disk_bytes,
+        .store_bytes = a->o.store_bytes,
         .cluster = t->cluster,
         .master = t->has_master ? &t->master : NULL,
         .encrypts = a->o.encrypts,
@@ -295,10 +303,23 @@ struct archiver *archiver_create(const struct archiver_options *o)
     return a;
 }
 
-void archiver_set_ages(struct archiver *a, int64_t keep_ms, int64_t disk_ms)
+void archiver_set_limits(
+    struct archiver *a, int64_t keep_ms, int64_t disk_ms, int64_t disk_bytes, int64_t store_bytes)
 {
+    bool is_same = a->o.keep_ms == keep_ms && a->o.disk_ms == disk_ms &&
+                   a->o.disk_bytes == disk_bytes && a->o.store_bytes == store_bytes;
     a->o.keep_ms = keep_ms;
     a->o.disk_ms = disk_ms;
+    a->o.disk_bytes = disk_bytes;
+    a->o.store_bytes = store_bytes;
+    if (!is_same && timer_is_running(&a->timer)) /* else a look is in progress */
+        timer_start(a->o.timers, &a->timer, FIRST_MS);
+}
+
+bool archiver_use(const struct archiver *a, struct output_use *ret_use)
+{
+    *ret_use = a->use;
+    return a->has_use;
 }
 
 void archiver_start(struct archiver *a)

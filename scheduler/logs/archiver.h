@@ -11,6 +11,7 @@
 
 #include "base/timers.h"
 #include "ckpt/master.h"
+#include "scheduler/logs/old_output.h"
 #include <stdbool.h>
 #include <uv.h>
 
@@ -30,12 +31,16 @@ struct archiver_options {
     const struct master *master; /* the keys of encrypted checkpoints; may be NULL */
     bool encrypts;
     const char *db_path, *logs_dir;
-    int64_t keep_ms, disk_ms; /* of struct old_output */
+    int64_t keep_ms, disk_ms; /* of struct old_output, like the next two */
+    int64_t disk_bytes, store_bytes;
 };
 
 struct archiver *archiver_create(const struct archiver_options *o);
-/* Other ages, from the next look on. */
-void archiver_set_ages(struct archiver *a, int64_t keep_ms, int64_t disk_ms);
+/* Other ages and sizes; a look follows soon. */
+void archiver_set_limits(
+    struct archiver *a, int64_t keep_ms, int64_t disk_ms, int64_t disk_bytes, int64_t store_bytes);
+/* What the last whole look has found. False: there was none yet. */
+bool archiver_use(const struct archiver *a, struct output_use *ret_use);
 /* Begins to look for old output. */
 void archiver_start(struct archiver *a);
 /* Whether the output of this job is in the store. */

@@ -3,12 +3,21 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "db/prune.h"
+#include "scheduler/logs/quota.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Output that is left after the ages. */
+struct known_output {
+    int64_t job;
+    struct wall ended_at; /* WALL_NONE: of a live job, or of none */
+    int64_t disk_bytes, store_bytes;
+};
 
 enum fate { STAYS, IS_MOVED, IS_REMOVED };
 
@@ -38,6 +47,7 @@ static int decide(struct old_output *o, struct job_row *row, int64_t job, const 
     struct wall at;
     int64_t age_ms;
     bool was_deleted = false;
+    row->id = CORE_ID_NONE;
     int rc = db_read_job(o->reader, job, row, e);
     *ret_fate = STAYS;
     if (rc == ERR_NOT_FOUND) {
@@ -85,6 +95,28 @@ static int carry_out(
     return rc;
 }
 
+/* Counts what is left of the job's output. row is of it, unless the database has no such job. */
+static void note(struct old_output *o, const struct job_row *row, int64_t job, const char *dir)
+{
+    struct known_output k = {.job = job, .ended_at = WALL_NONE, .disk_bytes = log_quota_count(dir)};
+    struct err e;
+    bool is_known = row->id == job, is_live = is_known && row->state != JOB_ENDED;
+    if (archive_stored(dir, &k.store_bytes, &e) != 0)
+        log_warn("the size of old output in the store is unknown", log_i("job", job), log_err(&e));
+    if (k.disk_bytes == 0 && k.store_bytes == 0)
+        return;
+    if (is_known && !is_live)
+        k.ended_at = row->ended_at;
+    o->use.disk_bytes += k.disk_bytes;
+    o->use.disk_jobs += k.disk_bytes > 0;
+    o->use.store_bytes += k.store_bytes;
+    o->use.store_jobs += k.store_bytes > 0;
+    o->use.live_bytes += is_live ? k.disk_bytes : 0;
+    if ((o->n_known & (o->n_known - 1)) == 0)
+        o->known = mem_resize(o->known, o->n_known ? 2 * o->n_known : 1, sizeof(*o->known));
+    o->known[o->n_known++] = k;
+}
+
 static int look_at_job(
     struct old_output *o, struct job_row *row, int64_t job, const char *dir, struct err *e)
 {
@@ -92,7 +124,11 @@ static int look_at_job(
     if (o->cancel && atomic_load(o->cancel))
         return err_set(e, ERR_CANCELLED, "the look at old output was cancelled");
     int rc = decide(o, row, job, dir, &fate, e);
-    return rc != 0 ? rc : carry_out(o, job, dir, fate, e);
+    if (rc == 0)
+        rc = carry_out(o, job, dir, fate, e);
+    if (rc == 0)
+        note(o, row, job, dir);
+    return rc;
 }
 
 typedef int (*number_fn)(
@@ -127,10 +163,72 @@ static int look_at_group(
     return rc;
 }
 
+/* ---- sizes ---- */
+
+static int by_end(const void *a, const void *b)
+{
+    const struct known_output *x = a, *y = b;
+    int by_time = (x->ended_at.ms > y->ended_at.ms) - (x->ended_at.ms < y->ended_at.ms);
+    return by_time ? by_time : (x->job > y->job) - (x->job < y->job);
+}
+
+static int go(struct old_output *o, struct known_output *k, enum fate fate, struct err *e)
+{
+    struct output_use *u = &o->use;
+    char *dir = mem_printf("%s/%lld/%lld", o->dir, (long long)(k->job / 1000), (long long)k->job);
+    int64_t disk_before = k->disk_bytes, store_before = k->store_bytes;
+    int rc = o->cancel && atomic_load(o->cancel)
+                 ? err_set(e, ERR_CANCELLED, "the look at old output was cancelled")
+             : fate == IS_MOVED && !is_untouched(o, dir) ? 0 /* somebody reads it */
+                                                         : carry_out(o, k->job, dir, fate, e);
+    k->disk_bytes = log_quota_count(dir);
+    if (rc == 0)
+        rc = archive_stored(dir, &k->store_bytes, e);
+    u->disk_bytes += k->disk_bytes - disk_before;
+    u->store_bytes += k->store_bytes - store_before;
+    u->disk_jobs += (k->disk_bytes > 0) - (disk_before > 0);
+    u->store_jobs += (k->store_bytes > 0) - (store_before > 0);
+    free(dir);
+    return rc;
+}
+
+/* Only output of jobs that have ended goes. */
+static int keep_sizes(struct old_output *o, struct err *e)
+{
+    struct output_use *u = &o->use;
+    int rc = 0;
+    if (o->n_known > 0)
+        qsort(o->known, o->n_known, sizeof(*o->known), by_end);
+    for (size_t i = 0; rc == 0 && o->disk_bytes > 0 && u->disk_bytes > o->disk_bytes && o->store &&
+                       i < o->n_known;
+         i++)
+        if (wall_is_set(o->known[i].ended_at) && o->known[i].disk_bytes > 0)
+            rc = go(o, &o->known[i], IS_MOVED, e);
+    for (size_t i = 0; rc == 0 && o->store_bytes > 0 && u->store_bytes > o->store_bytes &&
+                       o->store && i < o->n_known;
+         i++)
+        if (wall_is_set(o->known[i].ended_at) && o->known[i].store_bytes > 0)
+            rc = go(o, &o->known[i], IS_REMOVED, e);
+    for (size_t i = o->n_known; i-- > 0;) {
+        const struct known_output *k = &o->known[i];
+        if (wall_is_set(k->ended_at) && k->disk_bytes > 0)
+            u->next_on_disk = k->job;
+        if (wall_is_set(k->ended_at) && k->store_bytes > 0)
+            u->next_in_store = k->job;
+    }
+    return rc;
+}
+
 int old_output_look(struct old_output *o, struct err *e)
 {
     struct job_row *row = mem_alloc(sizeof(*row));
+    o->use = (struct output_use){0};
     int rc = each_number(o, row, o->dir, look_at_group, e);
+    if (rc == 0)
+        rc = keep_sizes(o, e);
+    free(o->known);
+    o->known = NULL;
+    o->n_known = 0;
     free(row);
     return rc;
 }

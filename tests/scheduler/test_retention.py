@@ -21,9 +21,9 @@ TEXT = b"".join(b"step %d\n" % n for n in range(100000))
 
 
 class Retention(unittest.TestCase):
-    def ended(self, d, n):
+    def ended(self, d, n, **spec):
         """The numbers of n jobs that were cancelled before they began."""
-        jobs = [d.call("POST", "/api/v1/jobs", JOB)[1]["id"] for _ in range(n)]
+        jobs = [d.submit(**spec) for _ in range(n)]
         for job in jobs:
             self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % job)[0], 200)
         return jobs
@@ -99,6 +99,47 @@ class Retention(unittest.TestCase):
 
     def read(self, d, job, query=""):
         return d.call("GET", "/api/v1/jobs/%d/logs%s" % (job, query))
+
+    def test_sizes_let_the_oldest_go_and_show_what_is_in_use(self):
+        with Belayd() as d:
+            old = self.ended(d, 120, script="#!/bin/sh\n" + "# x\n" * 5000)
+            held = d.submit(hold=True)
+            waits = d.submit(hold=True, depends=[{"kind": "afterany", "job": old[0]}])
+            with self.database(d) as db:
+                for n, job in enumerate(old):
+                    self.let_age(db, job, 200 - n)
+                for job in old[100:103]:
+                    self.give_output(d, db, job)
+                db.execute("UPDATE jobs SET submitted_at = 1 WHERE id = ?", (held,))
+            said = d.call("GET", "/api/v1/admin/retention")[1]
+            self.assertEqual(said["database"]["max_bytes"], None)
+            self.assertEqual(said["database"]["over_bytes"], 0)
+            self.wait(
+                lambda: d.call("GET", "/api/v1/admin/retention")[1]["logs_on_disk"], "it is counted"
+            )
+            d.config += "retention: {database_max: 1M, logs_on_disk: 400d, logs_on_disk_max: 1M}\n"
+            self.assertGreater(said["database"]["bytes"], 1 << 20)
+            with open(os.path.join(d.dir, "belayd.yaml"), "w") as f:
+                f.write(d.config)
+            self.assertEqual(d.call("POST", "/api/v1/admin/reload", {})[0], 200)
+            self.wait(lambda: self.shown(d)["logs_on_disk"]["bytes"] <= 1 << 20, "output goes")
+            self.wait(lambda: self.shown(d)["database"]["over_bytes"] == 0, "jobs go")
+            gone = self.shown(d)["database"]["deleted_jobs_by_size"]
+            self.assertTrue(50 <= gone < 120, gone)
+            left = [j for j in old if d.call("GET", "/api/v1/jobs/%d" % j)[0] == 200]
+            self.assertEqual(left, [old[0], *old[gone + 1 :]])  # the oldest; one is needed
+            for job in (held, waits):
+                self.assertEqual(d.call("GET", "/api/v1/jobs/%d" % job)[0], 200)
+            printed = d.belay("admin", "retention")
+            self.assertEqual(printed.returncode, 0, printed.stderr)
+            self.assertRegex(printed.stdout, r"(?m)^WHAT +IN USE +LIMIT +OVER +GOES FIRST$")
+            self.assertRegex(printed.stdout, r"(?m)^database +[\d.]+ \S+ +1.0 MiB ")
+            self.assertRegex(printed.stdout, r"(?m)^logs in store +[\d.]+ \S+ +none ")
+            self.assertEqual(d.metric('belay_retention_max_bytes{of="database"}'), 1 << 20)
+            self.assertGreater(d.metric('belay_retention_bytes{of="logs_in_store"}'), 0)
+
+    def shown(self, d):
+        return d.call("GET", "/api/v1/admin/retention")[1]
 
     def test_old_output_is_read_from_the_store(self):
         with Belayd() as d:

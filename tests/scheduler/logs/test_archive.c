@@ -460,6 +460,94 @@ static void output_that_was_just_brought_back_stays_a_day(void **state)
     free(path);
 }
 
+/* 10 blocks of text that does not compress. */
+static void write_noise(const char *dir, int64_t job)
+{
+    unsigned char p[40960];
+    uint32_t x = (uint32_t)job * 2654435761U + 1;
+    for (size_t i = 0; i < sizeof(p); i++) {
+        x = x * 1664525U + 1013904223U;
+        p[i] = (unsigned char)(x >> 24);
+    }
+    write_file(dir, "1.log", p, sizeof(p));
+}
+
+static void look(struct old_output *o)
+{
+    if (old_output_look(o, &e) != 0)
+        fail_msg("%s", e.text);
+}
+
+/* Jobs 1 to 6 ended in the reverse order of their numbers; 7 runs, and 8 is not known. */
+static void the_oldest_output_goes_beyond_a_size_and_never_that_of_a_live_job(void **state)
+{
+    struct rig *r = *state;
+    struct db *d;
+    char *path = mem_printf("%s/belay.db", r->top);
+    assert_int_equal(db_open(path, &d, &e), 0);
+    for (int64_t job = 1; job <= 8; job++) {
+        char *dir = dir_of(r, job);
+        if (job <= 7)
+            add_job(d, job, job == 7 ? JOB_RUNNING : JOB_ENDED, job);
+        write_noise(dir, job);
+        free(dir);
+    }
+    struct old_output o = {.dir = r->logs, .now = {NOW_MS}, .store = r->store, .cluster = "lab"};
+    assert_int_equal(db_reader_open(path, &o.reader, &e), 0);
+    look(&o);
+    assert_int_equal(o.moved + o.removed, 0);
+    assert_int_equal(o.use.disk_bytes, 8 * 40960);
+    assert_int_equal(o.use.live_bytes, 40960);
+    assert_int_equal(o.use.next_on_disk, 6);
+    assert_int_equal(o.use.next_in_store, 0);
+    o.disk_bytes = 6 * 40960; /* two go */
+    o.now.ms = INT64_MAX / 4; /* nothing was touched lately */
+    look(&o);
+    static const char *const two[] = {"here", "here", "here", "here", "away", "away"};
+    for (int64_t job = 1; job <= 8; job++)
+        assert_string_equal(where(r, job), job <= 6 ? two[job - 1] : "here");
+    assert_int_equal(o.use.disk_bytes, 6 * 40960);
+    assert_int_equal(o.use.store_jobs, 2);
+    assert_true(o.use.store_bytes > 2 * 40000 && o.use.store_bytes < 2 * 42000);
+    assert_int_equal(o.use.next_on_disk, 4);
+    assert_int_equal(o.use.next_in_store, 6);
+    o.store_bytes = 41999; /* one of them is removed */
+    look(&o);
+    assert_string_equal(where(r, 6), "gone");
+    assert_string_equal(where(r, 5), "away");
+    o.disk_bytes = o.store_bytes = 1; /* all go but the live one and the unknown one */
+    look(&o);
+    for (int64_t job = 1; job <= 8; job++)
+        assert_string_equal(where(r, job), job <= 6 ? "gone" : "here");
+    assert_int_equal(o.use.disk_bytes, 2 * 40960);
+    assert_int_equal(o.use.store_bytes, 0);
+    assert_int_equal(o.use.next_on_disk, 0);
+    db_reader_close(o.reader);
+    db_close(d);
+    free(path);
+}
+
+static void without_a_store_a_size_removes_nothing(void **state)
+{
+    struct rig *r = *state;
+    struct db *d;
+    char *path = mem_printf("%s/belay.db", r->top);
+    assert_int_equal(db_open(path, &d, &e), 0);
+    add_job(d, 1, JOB_ENDED, 10);
+    write_noise(r->dir, 1);
+    struct old_output o = {.dir = r->logs,
+        .now = {INT64_MAX / 4},
+        .cluster = "lab",
+        .disk_bytes = 1,
+        .store_bytes = 1};
+    assert_int_equal(db_reader_open(path, &o.reader, &e), 0);
+    look(&o);
+    assert_string_equal(where(r, 1), "here");
+    db_reader_close(o.reader);
+    db_close(d);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +564,8 @@ int main(void)
         TEST(a_cancelled_move_leaves_the_output_here),
         TEST(output_is_moved_and_removed_by_the_age_of_its_job),
         TEST(output_that_was_just_brought_back_stays_a_day),
+        TEST(the_oldest_output_goes_beyond_a_size_and_never_that_of_a_live_job),
+        TEST(without_a_store_a_size_removes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
