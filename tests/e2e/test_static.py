@@ -248,6 +248,31 @@ class Static(unittest.TestCase):
             return str(refusal)
         return ""
 
+    def test_a_drained_host_is_not_claimed_again(self):
+        """It would be the next one to be launched, so it is kept until an operator says so."""
+        script = "#!/bin/sh\nmkdir %s/failed 2>/dev/null && exit 7\necho well\n"
+        failing = {"jobs": 1, "users": 1, "within": "1h", "quick": "1h"}
+        with Rack(belayd={"failing_nodes": failing}) as l:
+            spec = {"name": "j", "script": script % l.dir, "cwd": "/"}
+            job = l.post("/jobs", {**spec, "checkpoint": {"method": "none"}})["id"]
+            shown = l.wait_ended(job)
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["drained", "succeeded"])
+            nodes = {n["id"]: n for n in l.get("/nodes")["nodes"]}
+            broken = nodes[shown["attempts"][0]["node"]]
+            self.assertEqual(
+                broken["drain_text"], "1 job of 1 user failed there at once: job %d" % job
+            )
+            l.wait(lambda: len(l.claims()) == 1, "the other host is given back")
+            again = l.wait_ended(l.submit("plain.sh", 1))
+            self.assertEqual(again["job"]["end"], "succeeded")
+            used = {i["node"]: i["provider_id"].split("#")[0] for i in l.instances()}
+            self.assertNotEqual(
+                used[again["attempts"][-1]["node"]], used[shown["attempts"][0]["node"]]
+            )
+            l.wait(lambda: len(l.claims()) == 1, "the other host is given back")
+            l.belay("nodes", "delete", broken["name"])
+            l.wait(lambda: not l.claims(), "the drained host is given back, too")
+
     def test_more_jobs_than_hosts_take_turns(self):
         with Rack() as l:
             jobs = [self.walk(l, 1, exclusive=True) for _ in range(4)]
