@@ -11,7 +11,7 @@ void node_gone(
     /* also ends its attempts */
     struct model *m, struct node *n, struct stamp now, const char *text);
 enum drain_cause { DRAIN_BY_OPERATOR, DRAIN_FAULT, DRAIN_FAILURES, DRAIN_CAUSES };
-/* Why, and the numbers of the jobs that show it, separated by commas; "" = those that run there.
+/* Why, and the jobs that show it, separated by commas; "" = those that run there.
  * Both are "" for an operator's request. */
 struct drain_reason {
     enum drain_cause cause;

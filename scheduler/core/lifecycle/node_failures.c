@@ -122,15 +122,21 @@ bool node_failures_excuse(const struct job *j)
            j->row.spec.retries.n[RETRY_DRAINED] > j->row.used[RETRY_DRAINED];
 }
 
+/* A task that has ended is named by its array. */
+static struct job_ref ref_of(const struct model *m, const struct node_failure_row *f)
+{
+    return job_ref_of(m, model_job(m, f->job) ? f->job : f->of);
+}
+
 /* "4 jobs of 3 users failed there at once: jobs 3, 5, 8, 9" */
 static void describe(const struct model *m, const struct node_failures *f, char *out, size_t size)
 {
     int32_t users = count_users(f);
-    text_format(out, size, "%" PRId32 " jobs of %" PRId32 " user%s failed there at once: jobs",
-        f->n, users, users == 1 ? "" : "s");
+    text_format(out, size, "%" PRId32 " job%s of %" PRId32 " user%s failed there at once: job%s",
+        f->n, f->n == 1 ? "" : "s", users, users == 1 ? "" : "s", f->n == 1 ? "" : "s");
     for (int32_t k = 0; k < f->n && k < NAMED_MAX; k++)
         text_format(out + strlen(out), size - strlen(out), "%s %s", k > 0 ? "," : "",
-            job_ref_of(m, f->last[k].job).s);
+            ref_of(m, &f->last[k]).s);
     if (f->n > NAMED_MAX)
         text_format(out + strlen(out), size - strlen(out), " and others");
 }
@@ -151,7 +157,7 @@ void node_failures_drain(struct model *m, struct node *n, struct stamp now)
     for (int32_t k = 0; k < n->failures->n; k++) {
         size_t len = strlen(jobs);
         text_format(jobs + len, sizeof jobs - len, "%s%s", k > 0 ? "," : "",
-            job_ref_of(m, n->failures->last[k].job).s);
+            ref_of(m, &n->failures->last[k]).s);
         give_back(m, &n->failures->last[k]);
     }
     node_failures_forget(m, n);

@@ -13,7 +13,7 @@ struct model;
 void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now);
 void notify_ended(struct model *m, const struct job *j, struct stamp now);
 void notify_boots(struct model *m, const struct pool *p, struct stamp now);
-/* belay drained the node. jobs: their numbers, separated by commas. */
+/* belay drained the node. jobs: which this concerns, separated by commas. */
 void notify_node_drained(struct model *m, const struct node *n, const char *jobs, struct stamp now);
 void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd,
     struct stamp now);

@@ -545,8 +545,8 @@ struct outbox_row {
     int64_t cron;
     struct wall cron_at, done_by;
     char text[CORE_TEXT_MAX]; /* of NOTIFY_NODE_DRAINED too: the reason */
-    /* NOTIFY_NODE_DRAINED, else "": the node's name, and the numbers of the jobs that failed there,
-     * or that have to leave: "3,5,8". */
+    /* NOTIFY_NODE_DRAINED, else "": the node's name, and the jobs that failed there, or that have
+     * to leave: "3,5,42_7". */
     char node[CORE_NAME_MAX];
     char jobs[CORE_TEXT_MAX];
     /* NOTIFY_DIGEST, else WALL_NONE: the period that it covers; job is CORE_ID_NONE. */

@@ -6,6 +6,7 @@
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
+#include <stdio.h>
 #include <string.h>
 
 static const struct node_failures_options options = {
@@ -228,6 +229,34 @@ static void one_job_that_fails_again_and_again_counts_once(void **state)
     lab_deinit(&l);
 }
 
+static void tasks_of_an_array_count_once_and_are_named_by_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct job_texts texts = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct job_row r = lab_job(4);
+    struct ranges set;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    r.spec.retries.n[RETRY_FAILED] = 0;
+    assert_int_equal(ranges_parse("5-8", &set, &l.e), 0);
+    int64_t array = lab_apply(&l,
+        (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .texts = &texts, .tasks = &set}});
+    for (int k = 5; k <= 8; k++) {
+        lab_plan(&l);
+        int64_t task = lab_task(&l, array, k)->row.id;
+        lab_started(&l, task);
+        lab_ended(&l, task, END_FAILED, 1);
+    }
+    assert_false(is_drained(&l, node)); /* one faulty script */
+    int64_t second = fail_one(&l, "bob"), third = fail_one(&l, "cho");
+    char expected[128];
+    snprintf(expected, sizeof expected, "3 jobs of 3 users failed there at once: jobs %d, %d, %d",
+        (int)array, (int)second, (int)third);
+    assert_string_equal(model_node(l.m, node)->row.drain_text, expected);
+    lab_deinit(&l);
+}
+
 static void a_node_on_which_something_works_is_not_drained(void **state)
 {
     (void)state;
@@ -316,6 +345,7 @@ int main(void)
         cmocka_unit_test(contradictory_failures_are_refused),
         cmocka_unit_test(the_jobs_of_one_user_drain_nothing),
         cmocka_unit_test(one_job_that_fails_again_and_again_counts_once),
+        cmocka_unit_test(tasks_of_an_array_count_once_and_are_named_by_it),
         cmocka_unit_test(a_node_on_which_something_works_is_not_drained),
         cmocka_unit_test(most_of_a_pool_is_never_drained),
         cmocka_unit_test(a_job_that_must_not_run_twice_ends),
