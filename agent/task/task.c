@@ -316,7 +316,8 @@ void task_finish(struct task *t)
         if (task_wants_final_save(t) && task_save_final(t))
             return;
     }
-    end_as_found(t);
+    if (!task_clean_last(t))
+        end_as_found(t);
 }
 
 /* Cancels the restore of a task that has not started, or its wait for the next try: it has nothing

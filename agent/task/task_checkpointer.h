@@ -100,6 +100,7 @@ struct task_checkpointer {
     struct daily daily;           /* times of day with an extra save */
     enum save_cause due;          /* cause of the save that the periodic timer starts */
     bool save_failed;             /* the last save failed */
+    bool is_uncleaned;            /* nothing was cleaned since the last good save */
     uint64_t failure_cause;       /* hash of its error text (task_cause) */
     int64_t user_requests_failed; /* number of the last failed user request */
     struct timer periodic;
@@ -154,8 +155,11 @@ bool task_has_done(const struct task *t);   /* .done exists */
 void task_saves_begin(struct task *t); /* the program runs: watch its files, save periodically */
 void task_saves_end(struct task *t);
 void task_pump_saves(struct task *t);
-void task_leave_gang(struct task *t);  /* no-op in a job of one node */
-bool task_save_final(struct task *t);  /* true if a save was started or will be retried */
+void task_leave_gang(struct task *t); /* no-op in a job of one node */
+bool task_save_final(struct task *t); /* true if a save was started or will be retried */
+/* When nothing else is left to be saved: true if a cleaning was started, after which task_finish is
+ * called again. */
+bool task_clean_last(struct task *t);
 bool task_save_queued(struct task *t); /* true if it is being stored now */
 /* Records the queued save. A restarted agent treats it like one that was being stored, and reports
  * to the other ranks of a gang that it is lost. */

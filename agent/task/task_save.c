@@ -226,6 +226,7 @@ static void on_cleaned(struct task *t)
         t->state.reported.kept_bytes = t->work.kept_bytes;
         task_changed(t);
     }
+    t->work.rc = 0; /* the save before it was good */
     task_pump_saves(t);
     if (t->supervision.exited)
         task_finish(t);
@@ -394,6 +395,21 @@ static bool needs_no_report(const struct task *t)
     return t->work.rc == ERR_CANCELLED || left_out || t->ckpt.save.refused.kind;
 }
 
+static void clean(struct task *t)
+{
+    t->ckpt.is_uncleaned = false;
+    task_work_start(t, WORK_CLEAN, on_cleaned);
+}
+
+/* If the machine is about to go, the next attempt's first save cleans. */
+bool task_clean_last(struct task *t)
+{
+    bool may = t->ckpt.is_uncleaned && !t->work.fenced && t->common->notice->kind == NOTICE_NONE;
+    if (may)
+        clean(t);
+    return may;
+}
+
 static void on_saved(struct task *t)
 {
     t->state.saving = false;
@@ -415,11 +431,12 @@ static void on_saved(struct task *t)
         task_stop(t, WIRE_END_NODE_LOST, t->work.e.text, 0, 0);
         t->ckpt.request.stop = false;
     }
+    t->ckpt.is_uncleaned = t->ckpt.is_uncleaned || (t->work.rc == 0 && t->spec->rank == 0);
     if (t->supervision.exited)
         task_finish(t);
     else if (t->work.rc == 0 && t->spec->rank == 0 && t->common->notice->kind == NOTICE_NONE &&
              t->state.stop == WIRE_END_NONE && !t->supervision.killing)
-        task_work_start(t, WORK_CLEAN, on_cleaned);
+        clean(t);
     else
         task_pump_saves(t);
 }

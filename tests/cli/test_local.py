@@ -1870,15 +1870,41 @@ class Local(unittest.TestCase):
 
     def test_a_cost_total_counts_a_job_once(self):
         self.submit("--wait", self.h.script("true\n"))
-        lines = {
-            by: self.ok("cost", "--by", by).splitlines()
-            for by in ("job", "user", "pool", "kind", "day")
+        counts = {
+            re.search(r"(?m)^total +(\S+)", self.ok("cost", "--by", by)).group(1)
+            for by in ("job", "user", "team", "pool", "kind", "day", "market,month")
         }
-        counts = {by: l[-1].split()[1] for by, l in lines.items()}
-        self.assertEqual((counts["kind"], counts["pool"]), ("-", "-"))
-        self.assertEqual(counts["user"], counts["day"])
-        self.assertGreater(int(counts["user"]), 0)
-        self.assertGreater(int(counts["job"]), 0)
+        self.assertEqual(len(counts), 1)
+        self.assertGreater(int(counts.pop()), 0)
+
+    def test_as_many_checkpoints_stay_as_were_asked_for(self):
+        """Also after the last ones, which are stored when the program has exited or is stopped."""
+        ends = self.h.script(
+            'for i in 1 2 3 4 5; do echo $i >"$BELAY_CHECKPOINT_DIR/i"\n'
+            '"%s/cli/belay" checkpoint commit --progress $i; done\nexit $1\n' % BUILD,
+            "ends.sh",
+        )
+        stopped = self.h.script(
+            'save() { cd "$BELAY_CHECKPOINT_DIR"; echo $1 >i; touch .done; }\n'
+            "trap 'save last; exit 0' TERM\ntrap 'save more' USR1\n"
+            "while :; do sleep 0.05; done\n",
+            "stopped.sh",
+        )
+        options = ("--keep", "2", "--checkpoints-after", "all", "--checkpoint")
+        jobs = [self.submit("-W", *options, "coop", ends, "0")]
+        done = self.h.belay("submit", "-W", *options, "coop", ends, "3")
+        jobs.append(int(done.stdout.split()[-1]))
+        jobs.append(self.submit(*options, "signal", "--checkpoint-every", "1s", stopped))
+
+        def saves():
+            return [e for e in self.client().job_events(jobs[2])["events"] if e["kind"] == "saved"]
+
+        wait_until(lambda: len(saves()) >= 3, "three saves")
+        self.ok("cancel", str(jobs[2]))
+        self.h.belay("logs", "-f", str(jobs[2]))
+        for job in jobs:
+            kept = self.json("checkpoint", "list", str(job))["checkpoints"]
+            self.assertEqual(len(kept), 2, job)
 
     def test_tables_are_plain_on_a_pipe(self):
         self.submit("--wait", "-J", "n" * 60, self.h.script("true\n"))
