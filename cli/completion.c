@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "cli/flags/updates.h"
+#include "cli/slurm/slurm.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -172,6 +173,7 @@ static void print_bash(void)
            "    [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null || :\n"
            "}\n"
            "complete -o bashdefault -o default -F _belay belay\n");
+    slurm_completion_bash();
 }
 
 /* ---- zsh ---- */
@@ -243,9 +245,15 @@ static void print_zsh_verb(const struct verb *v)
 
 static void print_zsh(void)
 {
-    printf("#compdef belay\n"
-           "# zsh completion of belay, made by: belay completion zsh\n"
-           "_belay()\n{\n"
+    printf("#compdef belay");
+    slurm_completion_names();
+    printf("\n# zsh completion of belay, made by: belay completion zsh\n");
+    slurm_completion_zsh();
+    printf("_belay()\n{\n"
+           "    if [ \"$service\" != belay ]; then\n"
+           "        _belay_slurm\n"
+           "        return\n"
+           "    fi\n"
            "    local -a verbs=(\n");
     for (size_t i = 0; cli_verbs[i]; i++) {
         printf("        '%s:", cli_verbs[i]->name);
@@ -268,8 +276,9 @@ static void print_zsh(void)
            "if [ \"$funcstack[1]\" = _belay ]; then\n"
            "    _belay \"$@\"\n"
            "else\n"
-           "    compdef _belay belay\n"
-           "fi\n");
+           "    compdef _belay belay");
+    slurm_completion_names();
+    printf("\nfi\n");
 }
 
 /* ---- fish ---- */
@@ -332,6 +341,7 @@ static void print_fish(void)
            "end\n");
     for (size_t i = 0; cli_verbs[i]; i++)
         print_fish_verb(cli_verbs[i]);
+    slurm_completion_fish();
 }
 
 /* ---- the verb ---- */

@@ -130,6 +130,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const sacct_options = options;
 
 struct sacct {
     struct slurm_query q;

@@ -47,6 +47,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const scancel_options = options;
 
 #define RECEIVE_MS 20000
 #define PIECES_MAX 1000 /* in one request, which is then at most 40 KB long */

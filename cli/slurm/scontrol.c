@@ -31,6 +31,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const scontrol_options = options;
 
 struct scontrol {
     struct client *c;

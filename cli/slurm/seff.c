@@ -110,6 +110,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const seff_options = options;
 
 int seff_main(int argc, char **argv)
 {

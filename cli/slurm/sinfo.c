@@ -104,6 +104,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const sinfo_options = options;
 
 /* One line of the output: nodes in one state, of one pool if the format shows pools. */
 struct group {

@@ -291,18 +291,18 @@ void slurm_format_plain(const struct slurm_format *f, const char *delimiter, boo
 /* ---- programs ---- */
 
 const struct slurm_program slurm_programs[] = {
-    {"sbatch", sbatch_main},
-    {"squeue", squeue_main},
-    {"scancel", scancel_main},
-    {"sinfo", sinfo_main},
-    {"sacct", sacct_main},
-    {"scontrol", scontrol_main},
-    {"srun", srun_main},
-    {"salloc", salloc_main},
-    {"sstat", sstat_main},
-    {"sshare", sshare_main},
-    {"seff", seff_main},
-    {NULL, NULL},
+    {"sbatch", sbatch_main, NULL},
+    {"squeue", squeue_main, &squeue_options},
+    {"scancel", scancel_main, &scancel_options},
+    {"sinfo", sinfo_main, &sinfo_options},
+    {"sacct", sacct_main, &sacct_options},
+    {"scontrol", scontrol_main, &scontrol_options},
+    {"srun", srun_main, &srun_options},
+    {"salloc", salloc_main, NULL},
+    {"sstat", sstat_main, &sstat_options},
+    {"sshare", sshare_main, &sshare_options},
+    {"seff", seff_main, &seff_options},
+    {NULL, NULL, NULL},
 };
 
 const struct slurm_program *slurm_program_find(const char *path)

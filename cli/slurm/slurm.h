@@ -155,14 +155,29 @@ void slurm_gres(const json_t *row, const char *before, struct buf *out);
 struct slurm_program {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the name */
+    /* its long options, which end with name NULL; NULL: those of sbatch (slurm_completion.c) */
+    const struct option *const *options;
 };
 extern const struct slurm_program slurm_programs[]; /* ends with name NULL */
+extern const struct option *const squeue_options,
+    *const scancel_options, *const sinfo_options, *const sacct_options,
+                                                      *const scontrol_options,
+                                                          *const srun_options,
+                                                              *const sstat_options,
+                                                                  *const sshare_options,
+                                                                      *const seff_options;
 
 /* The program that a path ends in; NULL if none. */
 const struct slurm_program *slurm_program_find(const char *path);
 /* Runs it with the environment variables that represent its flags (slurm_env.h). Returns its exit
  * code. */
 int slurm_program_run(const struct slurm_program *p, int argc, char **argv);
+
+/* For belay completion: the part for Slurm's names of a shell's script. */
+void slurm_completion_bash(void);
+void slurm_completion_names(void); /* " sbatch squeue ..." */
+void slurm_completion_zsh(void);
+void slurm_completion_fish(void);
 
 /* "squeue: error: ..." */
 void slurm_error(const char *program, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -111,6 +111,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const squeue_options = options;
 
 struct line {
     char *text;

@@ -169,6 +169,7 @@ static const struct option options[] = {
     {"x11", optional_argument, NULL, VAL_REFUSED},
     {NULL, 0, NULL, 0},
 };
+const struct option *const srun_options = options;
 
 #define LETTERS "+A:B:b:C:c:D:d:e:EF:G:HhI::i:J:K::k::L:lm:N:n:Oo:p:q:Qr:S:sT:t:uVvW:w:x:X"
 

@@ -238,6 +238,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const sshare_options = options;
 
 int sshare_main(int argc, char **argv)
 {

@@ -49,6 +49,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
+const struct option *const sstat_options = options;
 
 struct sstat {
     struct slurm_format format;

@@ -37,7 +37,8 @@ class Completion(unittest.TestCase):
         """The completions of the line's last word, with words split at '=' as bash does."""
         words = line.replace("=", " = ").split(" ")
         words = [w for w in words[:-1] if w] + words[-1:]
-        call = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _belay; printf "%s\\n" "${COMPREPLY[@]}"'
+        function = "_belay" if words[0] == "belay" else "_belay_slurm"
+        call = f'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); {function}; printf "%s\\n" "${{COMPREPLY[@]}}"'
         done = subprocess.run(
             ["bash", "-u", "-c", call, self.file("bash"), *words], capture_output=True, text=True
         )
@@ -87,10 +88,38 @@ class Completion(unittest.TestCase):
                     ("belay show li", ["list-7"]),
                     ("belay nodes drain ", ["drain", "undrain", "delete", "nodes-7"]),
                     ("belay submit --pool ", ["pools-7"]),
+                    ("sbatch -p ", ["pools-7"]),
+                    ("srun --partition=", ["pools-7"]),
+                    ("sinfo --partition ", ["pools-7"]),
+                    ("squeue -j ", ["list-7"]),
+                    ("squeue -w no", ["nodes-7"]),
+                    ("scancel ", ["list-7"]),
+                    ("/usr/bin/seff li", ["list-7"]),
+                    ("sstat --jobs=", ["list-7"]),
+                    ("sacct -j li", ["list-7"]),
+                    ("scontrol rel", ["release"]),
+                    ("scontrol release ", ["list-7"]),
+                    ("scontrol show par", ["partition"]),
+                    ("scontrol show partition ", ["pools-7"]),
+                    ("scontrol show job ", ["list-7"]),
+                    ("sbatch tra", []),
                     ("belay submit tra", []),
                 ):
                     with self.subTest(line):
                         self.assertEqual(self.bash(line), offered)
+
+    def test_every_option_of_slurms_names_is_offered(self):
+        names = ["sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "srun", "salloc"]
+        code, out, _ = manual.run("bash", "-c", f"source {self.file('bash')}; complete -p")
+        self.assertEqual(code, 0)
+        for name in (*names, "sstat", "sshare", "seff"):
+            with self.subTest(name):
+                self.assertRegex(out, rf"(?m) -F _belay_slurm {name}$")
+                offered = self.bash(f"{name} --")
+                self.assertEqual(len(offered), len(set(offered)))
+                self.assertIn("--version", offered)
+        self.assertIn("--array", self.bash("sbatch --arr"))
+        self.assertIn("--parsable2", self.bash("sacct --parsable"))
 
     def test_every_verb_and_option_is_offered(self):
         verbs = [v for v in self.bash("belay ") if not v.startswith("-")]
