@@ -32,6 +32,7 @@
     VERB(JOBS, drill) \
     VERB(JOBS, cron) \
     VERB(JOBS, checkpoint) \
+    VERB(JOBS, digest) \
     VERB(CLUSTER, nodes) \
     VERB(CLUSTER, reservation) \
     VERB(CLUSTER, shares) \

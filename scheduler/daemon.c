@@ -227,6 +227,7 @@ static void make_cleaner(struct daemon *d)
 static void make_outbox(struct daemon *d)
 {
     const struct config *c = d->config;
+    char *db_path = mem_printf("%s/belay.db", c->state_dir);
     d->notifier = notifier_create(&(struct notifier_options){.loop = d->loop,
         .timers = d->timers,
         .runner = d->runner,
@@ -235,8 +236,13 @@ static void make_outbox(struct daemon *d)
         .budgets = c->budgets,
         .n_budgets = c->n_budgets,
         .sealer = d->sealer,
+        .tick = d->tick,
+        .digest = &c->digest,
+        .digest_zone = d->digest.zone,
+        .db_path = db_path,
         .cluster_uid = d->meta.cluster_uid,
         .cluster = c->cluster});
+    free(db_path);
     d->outbox = outbox_create(d->tick, d->timers, &d->prng, notifier_port(d->notifier));
 }
 

@@ -20,6 +20,7 @@
 #include "base/uv/http_client.h"
 #include "scheduler/notify/notify_chat.h"
 #include "scheduler/notify/notify_text.h"
+#include "scheduler/core/lifecycle/digest.h"
 #include <ifaddrs.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -52,12 +53,17 @@ struct delivery {
     /* for use by the thread: the configuration may change meanwhile */
     char *to, *from, *smtp, *user, *ca_file;
     struct buf text, password;
+    /* a morning digest, read by a thread: */
+    bool is_reading;
+    struct digest *digest; /* NULL for other notifications */
+    struct outbox_row row;
 };
 
 struct notifier {
     struct notifier_options o;
     struct outbox_port port;
     struct http_client *http;
+    char *db_path;
     struct delivery deliveries[DELIVERIES_MAX];
     struct delivery *at_thread;   /* NULL if none */
     struct log_pace url_failures; /* limits the log of users' URLs that failed */
@@ -71,8 +77,10 @@ static void release(struct notifier *n)
     for (size_t i = 0; i < DELIVERIES_MAX; i++)
         if (n->deliveries[i].is_busy)
             return;
-    if (n->destroyed && !n->in_use)
+    if (n->destroyed && !n->in_use) {
+        free(n->db_path);
         free(n);
+    }
 }
 
 static void on_failed(struct timer *t, void *ctx);
@@ -89,6 +97,7 @@ static void finish(struct delivery *l, int rc, const struct err *e)
     free(l->smtp);
     free(l->user);
     free(l->ca_file);
+    free(l->digest);
     buf_wipe(&l->text); /* may have a routing key */
     buf_wipe(&l->password);
     *l = (struct delivery){.notifier = n};
@@ -512,6 +521,79 @@ static int start_of_cron(struct delivery *l, const struct notify_facts *f, struc
     return rc;
 }
 
+/* ---- morning digests ---- */
+
+static void on_digest_thread(void *ctx)
+{
+    struct delivery *l = ctx;
+    struct db_reader *r = NULL;
+    l->rc = db_reader_open(l->notifier->db_path, &r, &l->e);
+    if (l->rc == 0)
+        l->rc = db_reader_begin(r, &l->e);
+    if (l->rc == 0)
+        l->rc = digest_read(l->digest, r, &l->e);
+    if (r)
+        db_reader_end(r);
+    db_reader_close(r);
+    if (l->rc != 0)
+        l->rc = l->e.kind = ERR_IO; /* retried */
+}
+
+/* To an address of the configuration ("mail:N"), or of the user who subscribed. A subscription that
+ * has ended, and an address that is configured no more, count as notified. */
+static int mail_digest(struct delivery *l, const struct notify_facts *f, struct err *e)
+{
+    const struct notifier_options *o = &l->notifier->o;
+    const char *to = NULL;
+    long k = str_starts(l->row.target, "mail:") ? strtol(l->row.target + 5, NULL, 10) : -1;
+    if (l->row.user[0])
+        to = core_digest_mail(tick_model(o->tick), l->row.user);
+    else if (k >= 0 && k < o->digest->options.n_mails)
+        to = o->digest->mails[k];
+    if (to)
+        return start_mail(l, f, to, e);
+    fail_later(l, 0);
+    return 0;
+}
+
+static void on_digest_read(void *ctx)
+{
+    struct delivery *l = ctx;
+    const struct notifier *n = l->notifier;
+    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid,
+        .cluster = n->o.cluster,
+        .row = &l->row,
+        .digest = l->digest};
+    struct err e = l->e;
+    int rc = l->rc;
+    l->is_reading = false;
+    bool nothing =
+        n->destroyed || (rc == 0 && digest_is_empty(l->digest) && !n->o.digest->when_empty);
+    if (nothing) {
+        finish(l, 0, NULL);
+        return;
+    }
+    if (rc == 0)
+        rc = str_starts(l->row.target, "hook:") ? start_hook(l, &f, l->row.target + 5, &e)
+                                                : mail_digest(l, &f, &e);
+    if (rc != 0)
+        finish(l, rc, &e);
+}
+
+/* What happened is read by a thread, then the text is sent. */
+static void start_digest(struct delivery *l, const struct outbox_row *row)
+{
+    const struct notifier_options *o = &l->notifier->o;
+    l->row = *row;
+    l->digest = mem_alloc(sizeof(*l->digest));
+    *l->digest =
+        (struct digest){.from = row->digest_from, .to = row->digest_to, .zone = o->digest_zone};
+    STR_COPY(l->digest->user, row->user);
+    digest_look(l->digest, tick_model(o->tick), tick_now(o->tick));
+    l->is_reading = true;
+    uv_run_work(o->loop, on_digest_thread, on_digest_read, l);
+}
+
 static void start(
     struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
 {
@@ -524,6 +606,10 @@ static void start(
     l->is_busy = true;
     l->done = done;
     l->ctx = ctx;
+    if (row->kind == NOTIFY_DIGEST) {
+        start_digest(l, row);
+        return;
+    }
     const struct notify_facts f = {.cluster_uid = n->o.cluster_uid,
         .cluster = n->o.cluster,
         .row = row,
@@ -545,6 +631,7 @@ struct notifier *notifier_create(const struct notifier_options *o)
 {
     struct notifier *n = mem_alloc(sizeof(*n));
     *n = (struct notifier){.o = *o, .port.start = start, .http = uv_http_client_create(o->loop)};
+    n->db_path = mem_strdup(o->db_path);
     uv_http_client_limit(n->http, DELIVERIES_MAX);
     for (size_t i = 0; i < DELIVERIES_MAX; i++) {
         n->deliveries[i].notifier = n;
@@ -569,7 +656,7 @@ void notifier_destroy(struct notifier *n)
         timer_stop(n->o.timers, &l->failed);
         l->uses_smtp = false;
         runner_cancel(n->o.runner, l->run);
-        if (l->is_busy && l != n->at_thread && !l->run && !l->call)
+        if (l->is_busy && l != n->at_thread && !l->is_reading && !l->run && !l->call)
             finish(l, 0, NULL);
     }
     uv_http_client_destroy(n->http);

@@ -11,10 +11,12 @@
 #include "base/uv/loop.h"
 #include "db/db.h"
 #include "scheduler/config/budgets.h"
+#include "scheduler/config/digest.h"
 #include "scheduler/config/notify.h"
 #include "scheduler/notify/notify_seal.h"
 #include "scheduler/notify/notify_text.h"
 #include "scheduler/engine/outbox.h"
+#include "scheduler/engine/tick.h"
 
 struct notifier;
 
@@ -27,6 +29,11 @@ struct notifier_options {
     const struct config_budget *budgets; /* for the addresses of budgets */
     size_t n_budgets;
     const struct sealer *sealer;
+    /* of morning digests: */
+    struct tick *tick;
+    const struct config_digest *digest;
+    const struct time_zone *digest_zone;
+    const char *db_path;
     const char *cluster_uid, *cluster;
 };
 

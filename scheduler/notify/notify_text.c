@@ -99,6 +99,19 @@ static void cron_body(const struct notify_facts *f, struct buf *out)
     buf_deinit(&id);
 }
 
+static void digest_body(const struct notify_facts *f, struct buf *out)
+{
+    struct buf id = {0};
+    notify_id(f, &id);
+    json_t *o = digest_json(f->digest);
+    json_object_set_new(o, "id", json_string(buf_str(&id)));
+    json_object_set_new(o, "event", json_string(notify_event_names[f->row->kind]));
+    json_object_set_new(o, "cluster", json_text(f->cluster));
+    set_time(o, "at", f->row->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
 static void add_idle_gpus(json_t *o, const struct outbox_row *r)
 {
     set_time(o, "idle_since", r->idle_since);
@@ -109,6 +122,10 @@ static void add_idle_gpus(json_t *o, const struct outbox_row *r)
 
 void notify_body(const struct notify_facts *f, struct buf *out)
 {
+    if (f->digest) {
+        digest_body(f, out);
+        return;
+    }
     if (f->cron) {
         cron_body(f, out);
         return;
@@ -190,7 +207,9 @@ static void describe_cron(const struct notify_facts *f, struct buf *out)
 void notify_title(const struct notify_facts *f, struct buf *out)
 {
     const struct outbox_row *r = f->row;
-    if (f->cron)
+    if (f->digest)
+        digest_title(f->digest, out);
+    else if (f->cron)
         describe_cron(f, out);
     else if (f->job)
         describe_job(f, out);
@@ -226,7 +245,9 @@ static void add_drain_advice(const struct outbox_row *r, struct buf *out)
 void notify_more(const struct notify_facts *f, struct buf *out)
 {
     const struct outbox_row *r = f->row;
-    if (f->cron)
+    if (f->digest)
+        digest_text(f->digest, out);
+    else if (f->cron)
         buf_printf(out, "%s. belay cron history %" PRId64 " has more.", r->text, r->cron);
     else if (f->job)
         buf_printf(out, "belay show %s has more.", job_ref(f->job).s);
@@ -291,6 +312,20 @@ static void add_date(struct buf *out, struct wall at)
     buf_printf(out, "%.*s+0000", (int)(strlen(date) - strlen("GMT")), date);
 }
 
+static void add_digest(const struct digest *d, const char *eol, struct buf *out)
+{
+    struct buf text = {0};
+    digest_text(d, &text);
+    for (const char *p = buf_str(&text); *p; p++)
+        if (*p == '\n')
+            buf_adds(out, eol);
+        else
+            buf_add(out, p, 1);
+    buf_printf(
+        out, "%sbelay digest prints it again, belay digest --date DAY that of a day.%s", eol, eol);
+    buf_deinit(&text);
+}
+
 void notify_mail(const struct notify_facts *f, const char *from, const char *to, const char *eol,
     struct buf *out)
 {
@@ -307,7 +342,9 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
         "%sMessage-ID: <%s@belay.invalid>%sAuto-Submitted: auto-generated%sMIME-Version: 1.0%s"
         "Content-Type: text/plain; charset=utf-8%sContent-Transfer-Encoding: 8bit%s%s",
         eol, buf_str(&id), eol, eol, eol, eol, eol, eol);
-    if (f->cron)
+    if (f->digest)
+        add_digest(f->digest, eol, out);
+    else if (f->cron)
         buf_printf(out, "%s: %s.%s%sbelay cron history %" PRId64 " has more.%s", buf_str(&words),
             f->row->text, eol, eol, f->row->cron, eol);
     else if (f->job) {

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "scheduler/core/model/rows.h"
+#include "scheduler/digest/digest.h"
 
 /* The facts of a notification. */
 struct notify_facts {
@@ -14,6 +15,7 @@ struct notify_facts {
     const struct outbox_row *row;
     const struct job_row *job;   /* NULL unless it is about a job */
     const struct cron_row *cron; /* NULL unless it is about a cron entry */
+    const struct digest *digest; /* NULL unless it is a morning digest */
 };
 
 /* Writes "0123abcd-42": the same id for the same change, for all receivers and deliveries. */

@@ -93,6 +93,7 @@ class Configuration(unittest.TestCase):
             "access",
             "run_as",
             "config",
+            "digest",
             "failing_nodes",
             "notify",
             "offers",
@@ -111,7 +112,7 @@ class Configuration(unittest.TestCase):
             re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config/budgets.c"))
         )
         read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
-        read |= {"calendars", "idle_gpus"}
+        read |= {"calendars", "idle_gpus", "digest"}
         read |= {"volume_usd_per_gib_month"}
         read |= {"teams", "roles"}  # of oidc:
         read |= (keys_read("scheduler/config/racks.c") - {"idle", "full"}) | {

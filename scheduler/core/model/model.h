@@ -490,8 +490,8 @@ struct changes {
     size_t n_constraints;
     struct cron_run_row *cron_runs;
     size_t n_cron_runs;
-    struct digest_row *digests;
-    size_t n_digests; /* the last row of a user wins */
+    struct digest_row *digests; /* the last row of a user wins */
+    size_t n_digests;
     struct maintenance_row *reservations; /* the last row wins, unless it is over */
     size_t n_reservations;
     /* The last version of a row wins, unless the row is in `outbox_done`. */

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The morning digest from a real belayd: composed from what happened, sent once to a webhook and by
+mail to a user who subscribed, also over restarts; nothing is sent for an empty night."""
+
+import contextlib
+import datetime
+import os
+import sqlite3
+import time
+import unittest
+
+from belayd import CONFIG, JOB, Belayd
+from chat_receivers import Chat
+from receivers import Receivers
+
+WAIT_S = 120
+HOUR_MS = 3600000
+
+
+def config(chat, mail, more=""):
+    """A digest at a time that was five minutes ago, so the next one is due tomorrow."""
+    at = datetime.datetime.utcnow() - datetime.timedelta(minutes=5)
+    return CONFIG + (
+        "digest: {at: '%s', mail: [ops@lab.example]%s}\n"
+        "webhooks:\n  slack: {format: slack, url: '%s/slack', events: [digest]}\n"
+        "mail: {smtp: 'smtp://127.0.0.1:%d', from: belay@lab.example}\n"
+        % (at.strftime("%H:%M"), more, chat.url, mail.smtp.server_address[1])
+    )
+
+
+def sql(d, text, *values):
+    with contextlib.closing(sqlite3.connect(os.path.join(d.state, "belay.db"))) as db:
+        rows = db.execute(text, values).fetchall()
+        db.commit()
+        return rows
+
+
+def told_until(d):
+    return sql(d, "SELECT told_until FROM digests WHERE user = ''")[0][0]
+
+
+def make_due(d):
+    """While belayd is stopped: the last digest was 12 hours ago."""
+    sql(d, "UPDATE digests SET told_until = told_until - ? WHERE user = ''", 12 * HOUR_MS)
+
+
+class Digest(unittest.TestCase):
+    def setUp(self):
+        self.chat, self.mail = Chat(), Receivers()
+        self.addCleanup(self.chat.close)
+        self.addCleanup(self.mail.close)
+
+    def wait_delivered(self, d, before=0):
+        end = time.monotonic() + WAIT_S
+        while told_until(d) <= before or sql(d, "SELECT count(*) FROM outbox")[0][0] > 0:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)  # the database has no event to wait for
+
+    def test_a_morning_has_one_digest_over_restarts(self):
+        with Belayd(config(self.chat, self.mail)) as d:
+            ok = d.call("POST", "/api/v1/digest/subscription", {"mail": "ann@lab.example"})
+            self.assertEqual(ok[:2], (200, {"mail": "ann@lab.example"}))
+            job = d.submit(**{**JOB, "name": "waits"})
+            gone = d.submit(**{**JOB, "name": "gone"})
+            self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % gone)[0], 200)
+            shown = d.call("GET", "/api/v1/digest")[1]
+            self.assertEqual((shown["empty"], shown["user"]), (False, None))
+            self.assertEqual(shown["jobs"]["pending"], 1)
+            self.assertEqual(d.stop(), 0)
+            make_due(d)
+            d.start()
+            path, body = self.chat.accepted.get(timeout=WAIT_S)
+            self.assertEqual(path, "/slack")
+            self.assertIn("jobs ended well", body["text"])
+            text = body["blocks"][1]["text"]["text"]
+            self.assertIn('job %d "waits"' % job, text)
+            self.assertIn("1 wait", text)
+            mails = [self.mail.mails.get(timeout=WAIT_S) for _ in range(2)]
+            self.assertEqual(
+                {line for said, _ in mails for line in said if line.startswith("RCPT")},
+                {"RCPT TO:<ops@lab.example>", "RCPT TO:<ann@lab.example>"},
+            )
+            for _, text in mails:
+                self.assertIn(b'"waits"', text)
+                self.assertIn(b" waits: ", text)
+            self.wait_delivered(d)
+            told = told_until(d)
+            for _ in range(2):
+                self.assertEqual(d.stop(), 0)
+                d.start()
+                d.submit(**JOB)  # its commit comes after that of a digest that is due at the start
+            self.assertEqual(told_until(d), told)
+            self.assertEqual(sql(d, "SELECT count(*) FROM outbox")[0][0], 0)
+            self.assertTrue(self.chat.accepted.empty())
+            self.assertTrue(self.mail.mails.empty())
+
+    def test_an_empty_night_is_silent_unless_asked(self):
+        for more, is_sent in (("", False), (", when_empty: true", True)):
+            with self.subTest(more=more), Belayd(config(self.chat, self.mail, more)) as d:
+                self.assertTrue(d.call("GET", "/api/v1/digest")[1]["empty"])
+                self.assertEqual(d.stop(), 0)
+                make_due(d)
+                before = told_until(d)
+                d.start()
+                if is_sent:
+                    self.chat.accepted.get(timeout=WAIT_S)
+                    self.mail.mails.get(timeout=WAIT_S)
+                self.wait_delivered(d, before)
+                self.assertTrue(self.chat.accepted.empty())
+                self.assertTrue(self.mail.mails.empty())
+
+    def test_days_and_subscriptions_that_are_refused(self):
+        with Belayd(CONFIG) as d:
+            for query in (
+                "date=2026-13-01",
+                "date=tomorrow",
+                "date=2999-01-01",
+                "date=2026-01-01..2026-01-02",
+            ):
+                code, said, _ = d.call("GET", "/api/v1/digest?" + query)
+                self.assertEqual((code, said["error"]["kind"]), (400, "invalid"), query)
+            code, said, _ = d.call("POST", "/api/v1/digest/subscription", {"mail": "ann"})
+            self.assertEqual(code, 409)
+            for body in ({"mail": "-x"}, {"mail": "a b"}, {"mail": 1}, {"male": "ann"}, []):
+                code, said, _ = d.call("POST", "/api/v1/digest/subscription", body)
+                self.assertEqual((code, said["error"]["kind"]), (400, "invalid"), body)
+            self.assertEqual(d.call("GET", "/api/v1/digest/subscription")[1], {"mail": None})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
