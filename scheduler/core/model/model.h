@@ -532,17 +532,15 @@ extern const struct procurement_options
 #define MODEL_STORE_UUSD_MAX INT64_C(1000000000000)
 
 struct model_options {
-    char cluster_uid[17]; /* 16 hex digits, created with the database; part of each token */
-    int64_t lease_ms;     /* a node is LOST after this time without contact */
-    /* Maximum time for which an attempt is withheld from its agent (withheld.c); 0 = 10 min. */
-    int64_t store_wait_ms;
+    char cluster_uid[17];  /* 16 hex digits, created with the database; part of each token */
+    int64_t lease_ms;      /* a node is LOST after this time without contact */
+    int64_t store_wait_ms; /* most for which an attempt is withheld (withheld.c); 0 = 10 min */
     int64_t max_nodes, max_gpus, max_uusd_h; /* over all elastic pools; 0 = unlimited */
     /* A job is held after this many successive restored attempts without progress (no_progress.c);
      * 0 = never. */
     int32_t no_progress_max;
     struct node_failures_options node_failures; /* nodes that are drained because jobs fail there */
-    /* Price of a GiB in the store, at most MODEL_STORE_UUSD_MAX. */
-    int64_t store_uusd_gib_month;
+    int64_t store_uusd_gib_month; /* price of a GiB in the store, at most MODEL_STORE_UUSD_MAX */
     /* What a provider bills for data that leaves (supply/egress.h); pure. NULL: nothing. */
     struct egress (*egress)(const char *provider);
     int64_t retention_ms; /* AFTER_AUTO: how long checkpoints of ended jobs stay */
