@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay advise: resources that are held and not used (advise_jobs.c). belay advise reserve: how
- * many GPUs to reserve, from the number held in past weeks. The load is what jobs held, not what
- * they waited for.
+ * many GPUs to reserve, from the work of past weeks, and the trend of it. The load is the busy part
+ * of what jobs held (of all hours together: it is not known hour by hour), or what they held; not
+ * what they waited for.
  */
 #include "cli/reports/advise.h"
 #include "cli/verbs.h"
@@ -11,12 +12,14 @@
 #include "base/str.h"
 #include "cli/reports/node_use.h"
 #include "money/reserve.h"
+#include "money/trend.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define STEP_MS 3600000LL
 #define CURVE_POINTS 20
+#define PARTIAL_HOURS 2 /* at the ends of the time, which are left out */
 
 enum {
     VAL_WEEKS = 1,
@@ -27,7 +30,8 @@ enum {
     VAL_RECLAIM,
     VAL_FORGOTTEN,
     VAL_FOR,
-    VAL_VOLUMES
+    VAL_VOLUMES,
+    VAL_BY
 };
 
 struct request {
@@ -39,9 +43,11 @@ struct request {
     int64_t for_ms;                        /* -1 if not given */
     bool reserves;                         /* an option of reserve was given */
     int64_t reserved_uusd, on_demand_uusd; /* per GPU and hour; 0 if not given */
+    bool by_held;                          /* --by held */
     struct use use;
-    double *held;
-    struct reserve_load load;
+    double *held, *work;           /* work: the busy part of held */
+    struct reserve_load held_load; /* what jobs held, */
+    struct reserve_load load;      /* and what the size is judged by: that, or its busy part */
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -75,6 +81,13 @@ static int on_option(void *ctx, int val, const char *arg)
         return CLI_USAGE;
     }
     q->reserves = true;
+    if (val == VAL_BY) {
+        q->by_held = str_eq(arg, "held");
+        if (q->by_held || str_eq(arg, "busy"))
+            return CLI_OK;
+        cli_error("--by: expected busy or held, found \"%.64s\"", arg);
+        return CLI_USAGE;
+    }
     if (val == VAL_WEEKS)
         return use_read_weeks(arg, &q->weeks);
     if (val == VAL_POOL) {
@@ -95,6 +108,11 @@ static int64_t of_step(const struct request *q, size_t i, const char *key)
         key, 0);
 }
 
+static bool is_by_busy(const struct request *q)
+{
+    return !q->by_held && use_busy(&q->use) >= 0;
+}
+
 /* Starts with the first full hour that had nodes, and leaves out the last hour, which may be
  * partial. */
 static void fill_load(struct request *q)
@@ -105,12 +123,46 @@ static void fill_load(struct request *q)
     if (first > 0 && first < n)
         first++;
     q->held = mem_array(n + 1, sizeof *q->held);
-    q->load = (struct reserve_load){.held = q->held, .step_h = 1};
-    for (size_t i = first; i + 1 < n; i++)
-        q->held[q->load.n++] = (double)of_step(q, i, "held_ms") / STEP_MS;
+    q->work = mem_array(n + 1, sizeof *q->work);
+    q->load = (struct reserve_load){.held = q->work, .step_h = 1};
+    for (size_t i = first; i + 1 < n; i++) {
+        q->held[q->load.n] = (double)of_step(q, i, "held_ms") / STEP_MS;
+        q->work[q->load.n] = q->held[q->load.n] * (is_by_busy(q) ? use_busy(&q->use) : 1);
+        q->load.n++;
+    }
     q->load.reserved_uusd_h = (double)q->reserved_uusd;
     q->load.on_demand_uusd_h =
         q->on_demand_uusd > 0 ? (double)q->on_demand_uusd : q->use.on_demand_uusd_h;
+    q->held_load = q->load;
+    q->held_load.held = q->held;
+}
+
+/* The base of a demand that is `times` the load. */
+static int64_t size_times(const struct request *q, double times)
+{
+    double *scaled = mem_array(q->load.n + 1, sizeof *scaled);
+    struct reserve_load l = q->load;
+    for (size_t i = 0; i < l.n; i++)
+        scaled[i] = q->load.held[i] * times;
+    l.held = scaled;
+    int64_t size = reserve_size(&l);
+    free(scaled);
+    return size;
+}
+
+/* Null: too little history. */
+static json_t *trend_json(const struct request *q)
+{
+    double weeks[TREND_WEEKS_MAX], mean = reserve_mean(&q->load);
+    size_t n = trend_weeks(q->load.held, q->load.n, PARTIAL_HOURS, weeks);
+    struct trend t;
+    if (!trend_of(weeks, n, &t) || mean <= 0)
+        return json_null();
+    return json_pack("{s:I,s:f,s:f,s:f,s:f,s:I,s:I,s:I}", "weeks", (json_int_t)n, "per_week",
+        t.slope, "next", t.next, "low", t.low, "high", t.high, "size",
+        (json_int_t)size_times(q, t.next / mean), "size_low",
+        (json_int_t)size_times(q, t.low / mean), "size_high",
+        (json_int_t)size_times(q, t.high / mean));
 }
 
 static json_t *point_json(const struct request *q, int64_t size)
@@ -143,7 +195,10 @@ static json_t *result_json(const struct request *q)
     int64_t size = reserve_size(&q->load), cheapest = reserve_cheapest(&q->load);
     json_t *o = json_pack("{s:s,s:I,s:I,s:s,s:f,s:I}", "unit", q->use.unit, "weeks",
         (json_int_t)q->weeks, "hours", (json_int_t)q->load.n, "pools", q->use.pools, "mean",
-        reserve_mean(&q->load), "peak", (json_int_t)reserve_peak(&q->load));
+        reserve_mean(&q->held_load), "peak", (json_int_t)reserve_peak(&q->held_load));
+    json_object_set_new(o, "by", json_string(is_by_busy(q) ? "busy" : "held"));
+    json_object_set_new(o, "size_by_held", json_integer(reserve_size(&q->held_load)));
+    json_object_set_new(o, "trend", trend_json(q));
     json_object_set_new(o, "reserved_uusd_per_hour",
         q->reserved_uusd > 0 ? json_integer(q->reserved_uusd) : json_null());
     json_object_set_new(o, "on_demand_uusd_per_hour",
@@ -157,7 +212,7 @@ static json_t *result_json(const struct request *q)
     double busy = use_busy(&q->use);
     json_object_set_new(o, "gpu_busy", busy < 0 ? json_null() : json_real(busy));
     json_object_set_new(
-        o, "mean_busy", busy < 0 ? json_null() : json_real(reserve_mean(&q->load) * busy));
+        o, "mean_busy", busy < 0 ? json_null() : json_real(reserve_mean(&q->held_load) * busy));
     return o;
 }
 
@@ -200,6 +255,25 @@ static void print_curve(const json_t *result)
     table_print(t);
 }
 
+static double real_of(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+static void print_trend(const json_t *t, const char *unit)
+{
+    if (!json_is_object(t)) {
+        printf("Next month: too little history for a forecast, which takes %d weeks (--weeks).\n",
+            TREND_WEEKS_MIN);
+        return;
+    }
+    printf("Next month: the demand of %lld weeks changes by %+.2f %s a week. It is expected to be "
+           "%.1f on average (%.1f to %.1f): a base of %lld (%lld to %lld).\n",
+        (long long)cli_int(t, "weeks", 0), real_of(t, "per_week"), unit, real_of(t, "next"),
+        real_of(t, "low"), real_of(t, "high"), (long long)cli_int(t, "size", 0),
+        (long long)cli_int(t, "size_low", 0), (long long)cli_int(t, "size_high", 0));
+}
+
 static void print_result(const struct request *q, const json_t *result)
 {
     int64_t size = cli_int(result, "size", 0);
@@ -209,19 +283,24 @@ static void print_result(const struct request *q, const json_t *result)
     printf(
         "In the last %lld weeks there were nodes in %zu hours. In these hours jobs held %.1f %s on "
         "average, and at most %lld in one hour (pools: %s).\n",
-        (long long)q->weeks, q->load.n, reserve_mean(&q->load), unit,
-        (long long)reserve_peak(&q->load), q->use.pools);
+        (long long)q->weeks, q->load.n, reserve_mean(&q->held_load), unit,
+        (long long)reserve_peak(&q->held_load), q->use.pools);
     if (use_busy(&q->use) >= 0)
-        printf("GPUs that jobs held were busy %.1f %% of the time: the work of %.1f GPUs. If jobs "
-               "used theirs fully, that many would do (belay advise names the jobs).\n",
-            100 * use_busy(&q->use), reserve_mean(&q->load) * use_busy(&q->use));
+        printf("GPUs that jobs held were busy %.1f %% of the time: the work of %.1f GPUs (belay "
+               "advise names the jobs). The sizes are by %s time.\n",
+            100 * use_busy(&q->use), reserve_mean(&q->held_load) * use_busy(&q->use),
+            is_by_busy(q) ? "busy" : "held");
     if (size == 0)
         printf("Reserve none: a single one would have been used less than %.0f %% of the time.\n",
             100 * RESERVE_USE_MIN);
     else
         printf("Reserve %lld: %.1f %% of them would have been used on average%s.\n",
             (long long)size, 100 * use,
-            use > RESERVE_USE_MAX ? "; jobs hardly ever held more" : "");
+            use > RESERVE_USE_MAX ? "; jobs hardly ever used more" : "");
+    if (is_by_busy(q) && cli_int(result, "size_by_held", 0) != size)
+        printf("As long as jobs leave theirs idle, it takes %lld (--by held).\n",
+            (long long)cli_int(result, "size_by_held", 0));
+    print_trend(json_object_get(result, "trend"), unit);
     printf("\n");
     print_curve(result);
     if (q->load.on_demand_uusd_h > 0)
@@ -232,7 +311,7 @@ static void print_result(const struct request *q, const json_t *result)
         printf("\nThe on-demand price of these nodes is unknown: give it with --on-demand.");
     printf("%s\n",
         q->reserved_uusd > 0 ? "" : " Give the hourly price of a reserved one with --reserved.");
-    printf("This counts what jobs held, not jobs that waited for capacity or were not submitted "
+    printf("This counts what jobs used, not jobs that waited for capacity or were not submitted "
            "for lack of it.\nThe coming weeks may differ from the past ones.\n");
 }
 
@@ -281,6 +360,7 @@ static int run(int argc, const char **argv)
     cli_args_deinit(&a);
     use_deinit(&q.use);
     free(q.held);
+    free(q.work);
     free(q.pool);
     free(q.user);
     free(q.reclaim);
@@ -303,6 +383,10 @@ static const struct poptOption options[] = {
         "reserve: weeks to examine, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)",
         "POOL"},
+    {"by", 0, POPT_ARG_STRING, NULL, VAL_BY,
+        "reserve: what sizes the base: the busy time of GPUs (default, if measured), or all that "
+        "jobs held",
+        "busy|held"},
     {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
         "reserve: the price of an hour of a reserved GPU", "USD"},
     {"on-demand", 0, POPT_ARG_STRING, NULL, VAL_ON_DEMAND,

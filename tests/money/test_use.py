@@ -31,7 +31,7 @@ class Use(unittest.TestCase):
             os.path.join(self.d.state, "belay.db"), timeout=30, isolation_level=None
         )
         self.addCleanup(self.sql.close)
-        for table in ("nodes", "jobs", "ledger", "offers"):
+        for table in ("nodes", "jobs", "ledger", "offers", "gpu_loads"):
             self.sql.execute("DELETE FROM " + table)
 
     def insert(self, table, **values):
@@ -239,11 +239,59 @@ class Use(unittest.TestCase):
         self.assertEqual((alone["size"], alone["peak"], alone["cheapest"]), (0, 12, None))
         self.assertIn("Reserve none", self.belay("advise", "reserve", "--pool", "burst"))
 
+    def test_a_base_is_sized_by_the_busy_time(self):
+        self.node(1, "base", 32, 96, 0)
+        self.used(1, 1, 16, 96, 0)
+        self.insert(
+            "gpu_loads",
+            job=1,
+            attempt=1,
+            node=1,
+            gpu="GPU-1",
+            span_ms=HOUR,
+            at=self.now - 10 * HOUR,
+            ms=HOUR,
+            known_ms=HOUR,
+            busy_ms=HOUR // 4,
+        )
+        result = json.loads(self.belay("advise", "reserve", "--json"))
+        self.assertEqual((result["by"], result["peak"]), ("busy", 16))
+        self.assertAlmostEqual(result["mean"], 16, places=1)
+        self.assertAlmostEqual(result["mean_busy"], 4, places=1)
+        self.assertEqual((result["size"], result["size_by_held"]), (4, 16))
+        held = json.loads(self.belay("advise", "reserve", "--json", "--by", "held"))
+        self.assertEqual((held["by"], held["size"]), ("held", 16))
+        self.assertIn("it takes 16 (--by held)", self.belay("advise", "reserve"))
+
+    def test_a_trend_is_continued_and_three_weeks_are_too_few(self):
+        hours = 3 * 7 * 24
+        self.node(1, "base", 8, hours, 0)
+        self.used(1, 1, 4, hours, 0)
+        self.assertIsNone(json.loads(self.belay("advise", "reserve", "--json"))["trend"])
+        self.assertIn("too little history", self.belay("advise", "reserve"))
+        week = 7 * 24
+        self.node(2, "base", 32, 6 * week, 0)
+        for n in range(6):  # 2, 4, ... 12 more
+            self.used(2 + n, 2, 2 * (n + 1), (6 - n) * week, (5 - n) * week)
+        result = json.loads(
+            self.belay("advise", "reserve", "--json", "--weeks", "6", "--by", "held")
+        )
+        trend = result["trend"]
+        self.assertEqual((trend["weeks"], result["by"]), (6, "held"))
+        self.assertGreater(trend["per_week"], 1.5)
+        self.assertGreater(trend["next"], result["mean"])
+        self.assertLessEqual(trend["low"], trend["next"])
+        self.assertGreater(trend["size"], result["size"])
+        self.assertIn(
+            "Next month: the demand of 6 weeks", self.belay("advise", "reserve", "-w", "6")
+        )
+
     def test_unknown_advice_is_refused(self):
         for words, part in (
             (("idle",), "belay advise reserve how many"),
             (("reserve", "--reserved", "cheap"), "--reserved: "),
             (("reserve", "--weeks", "53"), "--weeks: "),
+            (("reserve", "--by", "guess"), "--by: "),
         ):
             with self.subTest(words):
                 self.assertIn(part, self.belay("advise", *words, expect=2))
