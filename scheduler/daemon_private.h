@@ -47,7 +47,7 @@ struct daemon {
     struct prng prng;
     struct model *model;
     struct zones zones;
-    struct tables *tables; /* in force; the model borrows them */
+    struct tables *tables;        /* in force; the model borrows them */
     struct digest_options digest; /* with its zone */
     struct planner *planner;
     struct tick *tick;
