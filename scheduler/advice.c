@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "scheduler/right_size.h"
 #include <stdio.h>
 
 /* The duration of a checkpoint save: that of this job's last save or, if it has none, of its user's
@@ -72,12 +73,23 @@ static void warn_of_no_progress(json_t *list, const struct job_row *job)
     json_array_append_new(list, json_pack("{s:s,s:o}", "code", "in-vain", "text", json_text(text)));
 }
 
-json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct job_row *job)
+static void advise_on_size(
+    json_t *list, const struct model *m, struct db_reader *r, const struct job_row *job)
+{
+    struct right_size size;
+    if (job->state != JOB_ENDED && m && right_size_of_job(m, r, job, &size))
+        json_array_append_new(
+            list, json_pack("{s:s,s:o}", "code", "right-size", "text", json_text(size.text)));
+}
+
+json_t *advice_on_job(const struct pools *p, const struct model *model, struct db_reader *r,
+    const struct job_row *job)
 {
     json_t *list = json_array();
     const struct config *c = pools_in_force(p);
     if (job->state != JOB_ENDED && job->no_progress > 0)
         warn_of_no_progress(list, job);
+    advise_on_size(list, model, r, job);
     if (job->state == JOB_ENDED || job->spec.method == CKPT_NONE ||
         job->spec.market == WISH_ON_DEMAND)
         return list;

@@ -23,7 +23,8 @@ const struct advise_limits advise_usual = {
 };
 
 const char *const advice_code_names[] = {"idle-gpus", "unused-gpus", "starved-gpus", "slow-gpus",
-    "too-much-memory", "too-many-cpus", "gang-wait", "collectives", "idle-node", "in-vain", NULL};
+    "too-much-memory", "too-many-cpus", "gang-wait", "collectives", "idle-node", "in-vain",
+    "right-size", NULL};
 _Static_assert(sizeof(advice_code_names) / sizeof(advice_code_names[0]) == ADVICE_CODES + 1,
     "a name for each");
 

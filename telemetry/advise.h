@@ -53,13 +53,14 @@ enum advice_code {
     ADVICE_CPUS,
     ADVICE_GANG_WAIT,
     ADVICE_COLLECTIVES,
-    ADVICE_IDLE_NODE, /* not by advise_job: a node without a job */
-    ADVICE_IN_VAIN,   /* likewise: each attempt starts from scratch */
+    ADVICE_IDLE_NODE,  /* not by advise_job: a node without a job */
+    ADVICE_IN_VAIN,    /* likewise: each attempt starts from scratch */
+    ADVICE_RIGHT_SIZE, /* likewise: the last runs of its name fit a cheaper machine */
     ADVICE_CODES
 };
 extern const char *const advice_code_names[]; /* NULL-terminated */
 
-#define ADVICE_TEXT_MAX 300
+#define ADVICE_TEXT_MAX 400
 
 struct advice {
     enum advice_code code;

@@ -5,6 +5,7 @@
  */
 #include "scheduler/api/api_private.h"
 #include "scheduler/job_loads.h"
+#include "scheduler/right_size.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -107,6 +108,21 @@ static size_t add_no_progress(const struct job_row *r, int64_t uusd_h, struct ad
     return n + 1;
 }
 
+/* The saving is not waste: the machine may serve others. */
+static size_t add_right_size(
+    const struct advice_query *x, const struct job_row *r, struct advice *out, size_t n)
+{
+    struct right_size size;
+    if (!right_size_of_job(tick_model(x->api->o.tick), x->api->o.reader, r, &size))
+        return n;
+    struct advice *a = &out[n];
+    *a = (struct advice){.code = ADVICE_RIGHT_SIZE};
+    snprintf(a->text, sizeof(a->text), "%s", size.text);
+    snprintf(a->remedy, sizeof(a->remedy), "submit the next one with --mem %lldM --cpus %lld",
+        (long long)size.memory_mib, (long long)size.cpus);
+    return n + 1;
+}
+
 /* Adds the advice about a job, from its recent loads and all of them. */
 static void add_job_advice(struct advice_query *x, const struct job *job,
     const struct job_loads *recent, const struct job_loads *all)
@@ -148,6 +164,7 @@ static void add_job_advice(struct advice_query *x, const struct job *job,
     size_t n = advise_job(&j, limits, out);
     if (job->row.no_progress >= NO_PROGRESS_MIN)
         n = add_no_progress(&job->row, j.uusd_h, out, n);
+    n = add_right_size(x, &job->row, out, n);
     int64_t cost_uusd = n > 0 ? cost_so_far(x, job) : 0;
     for (size_t i = 0; i < n; i++)
         add_item(x, job, &out[i], cost_uusd, j.uusd_h);

@@ -241,7 +241,7 @@ static json_t *brief_json(const struct api *a, const struct model *model, const 
     struct reason reasons[EXPLAIN_REASONS_MAX];
     size_t n = api_explain(a, model, row, reasons);
     json_t *list = reasons_json(reasons, n),
-           *warnings = advice_on_job(a->o.pools, a->o.reader, row);
+           *warnings = advice_on_job(a->o.pools, model, a->o.reader, row);
     warn_of_criu(warnings, model, row);
     return json_pack("{s:o,s:o}", "reasons", list, "warnings", warnings);
 }

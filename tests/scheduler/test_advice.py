@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings about a job, given to its user by the API and by the command line."""
 
+import contextlib
 import os
+import sqlite3
 import time
 import unittest
 
@@ -82,6 +84,62 @@ class Advice(unittest.TestCase):
         job = self.d.submit(name="train", checkpoint=COOP)
         self.save(Node(self.d), job, 110000)
         self.assertEqual(self.warnings(job), [])
+
+
+class RightSize(unittest.TestCase):
+    """The last runs of a name would fit a cheaper instance type."""
+
+    SPEC = {"name": "train", "cpus": 8, "memory_mib": 28 * 1024, "pool": "burst"}
+
+    def end(self, d, jobs, memory_gib):
+        """While belayd is stopped: these jobs ran for an hour and ended well."""
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, "belay.db"))) as db:
+            columns = db.execute("PRAGMA table_info(attempts)").fetchall()
+            now = int(time.time() * 1000)
+            for job in jobs:
+                row = {c[1]: "" if c[2] == "TEXT" else 0 for c in columns}
+                row.update(job=job, attempt=1, state="ended", end_kind="succeeded")
+                row.update(stop_reason="none", cpu_ms=3600000)
+                row.update(started_at=now - 3600000, ended_at=now)
+                row.update(memory_peak=memory_gib << 30)
+                db.execute(
+                    "INSERT INTO attempts (%s) VALUES (%s)"
+                    % (", ".join(row), ", ".join("?" * len(row))),
+                    list(row.values()),
+                )
+                db.execute(
+                    "UPDATE jobs SET plain = 0, state = 'ended', end_kind = 'succeeded', attempts = 1,"
+                    " started_at = ?, ended_at = ? WHERE id = ?",
+                    (now - 3600000, now, job),
+                )
+            db.commit()
+
+    def test_it_is_said_at_the_submit_when_three_runs_have_ended(self):
+        with Belayd(BURST.replace("[m6i.xlarge]", "[m6i.xlarge, c6i.4xlarge]")) as d:
+            for n, expected in ((2, False), (1, True)):
+                jobs = [d.submit(**self.SPEC) for _ in range(n)]
+                self.assertEqual(d.stop(), 0)
+                self.end(d, jobs, 9)
+                d.start()
+                job = d.submit(**self.SPEC)
+                warnings = d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["warnings"]
+                d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+                self.assertEqual([w["code"] for w in warnings], ["right-size"] * expected)
+            self.assertRegex(
+                warnings[0]["text"],
+                r"^the last 3 runs of this name used at most 9\.0 of 28 GiB, 1\.0 of 8 cpus on "
+                r"average: --mem 11G --cpus 2 fits m6i\.xlarge instead of c6i\.4xlarge, "
+                r"\$0\.\d\d/h less, \$0\.\d\d a run$",
+            )
+            with open(os.path.join(d.dir, "train.sh"), "w") as f:
+                f.write("#!/bin/sh\n#BELAY -J train -p burst --cpus 8 --mem 28G\ntrue\n")
+            done = d.belay("submit", "train.sh")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("warning: the last 3 runs of this name", done.stderr)
+            for other in ({"name": "other"}, {"memory_mib": 11264, "cpus": 2}):
+                job = d.submit(**{**self.SPEC, **other})
+                why = d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
+                self.assertEqual(why["warnings"], [], other)
 
 
 if __name__ == "__main__":
