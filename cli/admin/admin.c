@@ -170,10 +170,10 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_admin = {"admin",
-    "[OPTION...] backup|verify|restore FILE | audit-log [verify] | reload | log-level LEVEL | "
-    "doctor",
+    "[OPTION...] backup|verify|restore FILE | audit-log [verify] | reload | retention | "
+    "log-level LEVEL | doctor",
     "back up belayd's state, verify and restore a backup; read and verify the audit log; have "
-    "belayd read its configuration again; look for faults",
+    "belayd read its configuration again; show what old jobs use; look for faults",
     run, options, false,
     .examples = "belay admin backup /backup\n"
                 "belay admin verify /backup/belay-20261127T230000Z.tar\n"
