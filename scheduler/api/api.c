@@ -5,7 +5,7 @@
  */
 #include "scheduler/api/api_private.h"
 
-#include "scheduler/api/audit_trail.h"
+#include "scheduler/api/audit/audit_trail.h"
 #include "scheduler/api/login/sign_in.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -388,7 +388,7 @@ void api_secrets_list(struct request *q); /* api/secrets.c */
 void api_secrets_set(struct request *q);
 void api_secrets_grant(struct request *q);
 void api_secrets_remove(struct request *q);
-void api_audit_log(struct request *q); /* api/audit_log.c */
+void api_audit_log(struct request *q); /* api/audit/audit_log.c */
 void api_audit_log_verify(struct request *q);
 void api_log_level(struct request *q);
 void api_reload(struct request *q);

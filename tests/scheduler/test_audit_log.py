@@ -12,7 +12,7 @@ import unittest
 
 from belayd import BUILD, JOB, Belayd
 
-# POST, but not in the log (scheduler/api/audit_trail.c says why).
+# POST, but not in the log (scheduler/api/audit/audit_trail.c says why).
 UNRECORDED = {
     "/api/v1/jobs/estimate",
     "/api/v1/audit",

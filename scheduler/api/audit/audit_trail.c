@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/api/audit_trail.h"
+#include "scheduler/api/audit/audit_trail.h"
 
 #include "base/mem.h"
 #include "base/str.h"
