@@ -1285,9 +1285,7 @@ class Api(unittest.TestCase):
     def test_metrics_are_prometheus_text(self):
         text = self.d.call("GET", "/metrics")[1].decode()
         for line in text.splitlines():
-            self.assertRegex(
-                line, r'^(# (HELP|TYPE) \w+ .+|\w+(\{\w+="[^"\\]*"\})? [-+.e0-9]+)$'
-            )
+            self.assertRegex(line, r'^(# (HELP|TYPE) \w+ .+|\w+(\{\w+="[^"\\]*"\})? [-+.e0-9]+)$')
         before = self.d.metric("belay_jobs_pending")
         self.d.submit()
         self.assertEqual(self.d.metric("belay_jobs_pending"), before + 1)
