@@ -10,7 +10,18 @@ from pathlib import Path
 
 import manual
 
-LISTS = {"list", "nodes", "shares", "quotas", "budget", "pools", "offers", "secret", "token"}
+LISTS = {
+    "list",
+    "nodes",
+    "reservation",
+    "shares",
+    "quotas",
+    "budget",
+    "pools",
+    "offers",
+    "secret",
+    "token",
+}
 COMMON = {"-h", "--help", "--json", "--utc", "--color"}
 
 
