@@ -20,6 +20,10 @@
 
 #include <inttypes.h>
 
+/* By the age of jobs, in commits that have deleted all old jobs that there were: to find out that
+ * there are none takes long, and most commits are full of jobs. */
+#define MACHINES PRUNE_KINDS
+
 enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS };
 
 /* clang-format would break SQL that is composed from macros into single words. */
@@ -53,12 +57,12 @@ enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS };
     " OR j.id IN (SELECT job FROM outbox)"
 
 /* Adds the ledger rows of temp.doomed_rows to the sums, and deletes them. */
-#define FOLD_LEDGER \
-    {"retention_cuts", PRUNE_JOBS, COUNTS_NOTHING, \
+#define FOLD_LEDGER(kind) \
+    {"retention_cuts", kind, COUNTS_NOTHING, \
         "INSERT INTO retention_cuts SELECT 'ledger', max(to_at) FROM ledger" \
         " WHERE rowid IN (SELECT id FROM temp.doomed_rows) HAVING max(to_at) IS NOT NULL" \
         " ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"}, \
-    {"deleted_costs", PRUNE_JOBS, COUNTS_NOTHING, \
+    {"deleted_costs", kind, COUNTS_NOTHING, \
         "INSERT INTO deleted_costs" \
         " SELECT ifnull(s.labels, 0), '', ifnull(j.user, ''), coalesce(n.pool, i.pool, '')," \
         " coalesce(n.market, i.market, ''), l.kind, sum(l.ms), sum(l.node_ms), sum(l.uusd)," \
@@ -67,7 +71,7 @@ enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS };
         " LEFT JOIN jobs j ON j.id = l.job" OF_JOB \
         " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance" \
         " WHERE true GROUP BY 1, 2, 3, 4, 5, 6" ADD_SUMS}, \
-    {"deleted_machine_costs", PRUNE_JOBS, COUNTS_NOTHING, \
+    {"deleted_machine_costs", kind, COUNTS_NOTHING, \
         "INSERT INTO deleted_machine_costs" \
         " SELECT node, instance, sum((kind <> 'egress') * uusd)," \
         " sum((kind <> 'egress' AND job <> 0) * uusd), sum(node_ms)" \
@@ -76,7 +80,7 @@ enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS };
         " ON CONFLICT DO UPDATE SET uusd = uusd + excluded.uusd," \
         " attempts_uusd = attempts_uusd + excluded.attempts_uusd," \
         " node_ms = node_ms + excluded.node_ms"}, \
-    {"ledger", PRUNE_JOBS, COUNTS_OTHERS, \
+    {"ledger", kind, COUNTS_OTHERS, \
         "DELETE FROM ledger WHERE rowid IN (SELECT id FROM temp.doomed_rows)"}
 #define DELETE_OF_JOBS(table, column) \
     {table, PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM " table " WHERE " column DOOMED}
@@ -101,7 +105,7 @@ static const struct {
     {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING,
         "INSERT INTO temp.doomed_rows SELECT l.rowid FROM temp.doomed w"
         " CROSS JOIN ledger l ON l.job = w.id"},
-    FOLD_LEDGER,
+    FOLD_LEDGER(PRUNE_JOBS),
     {"deleted_costs", PRUNE_JOBS, COUNTS_NOTHING,
         "INSERT INTO deleted_costs"
         " SELECT ifnull(s.labels, 0), ifnull(t.value, j.team), j.user, '', '', '', 0, 0, 0, 0,"
@@ -149,44 +153,44 @@ static const struct {
         " (SELECT 1 FROM deleted_jobs b WHERE b.at >= ?3 / 86400000 * 86400000"
         " AND b.first < deleted_jobs.first AND b.last >= deleted_jobs.last)"},
     /* ---- the ledger of no job, and machines that nothing names any more ---- */
-    {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
-    {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING,
+    {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
+    {"doomed_rows", MACHINES, COUNTS_NOTHING,
         "INSERT INTO temp.doomed_rows SELECT rowid FROM ledger"
         " WHERE to_at < ?1 AND job = 0 ORDER BY to_at LIMIT ?2"},
-    FOLD_LEDGER,
-    {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
-    {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING,
+    FOLD_LEDGER(MACHINES),
+    {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
+    {"doomed_rows", MACHINES, COUNTS_NOTHING,
         "INSERT INTO temp.doomed_rows SELECT id FROM nodes"
         " WHERE state = 'gone' AND gone_at < ?1"
         " AND NOT EXISTS (SELECT 1 FROM ledger WHERE to_at < ?1 AND job = 0)"
         " AND id NOT IN (SELECT node FROM attempts WHERE job < ifnull((SELECT id FROM jobs"
         " WHERE submitted_at >= ?1 ORDER BY id LIMIT 1), 9223372036854775807))"
         " ORDER BY id LIMIT ?2"},
-    {"retention_cuts", PRUNE_JOBS, COUNTS_NOTHING,
+    {"retention_cuts", MACHINES, COUNTS_NOTHING,
         "INSERT INTO retention_cuts SELECT 'ledger', max(gone_at) FROM nodes"
         " WHERE id IN (SELECT id FROM temp.doomed_rows) HAVING max(gone_at) IS NOT NULL"
         " ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"},
-    {"deleted_machine_costs", PRUNE_JOBS, COUNTS_NOTHING,
+    {"deleted_machine_costs", MACHINES, COUNTS_NOTHING,
         "DELETE FROM deleted_machine_costs WHERE node IN (SELECT id FROM temp.doomed_rows)"
         " AND instance = 0"},
-    {"nodes", PRUNE_JOBS, COUNTS_OTHERS,
+    {"nodes", MACHINES, COUNTS_OTHERS,
         "DELETE FROM nodes WHERE id IN (SELECT id FROM temp.doomed_rows)"},
-    {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
-    {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING,
+    {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
+    {"doomed_rows", MACHINES, COUNTS_NOTHING,
         "INSERT INTO temp.doomed_rows SELECT id FROM instances"
         " WHERE state = 'gone' AND ended_at < ?1"
         " AND NOT EXISTS (SELECT 1 FROM ledger WHERE to_at < ?1 AND job = 0)"
         " AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = nullif(instances.node, 0))"
         " ORDER BY id LIMIT ?2"},
-    {"deleted_machine_costs", PRUNE_JOBS, COUNTS_NOTHING,
+    {"deleted_machine_costs", MACHINES, COUNTS_NOTHING,
         "DELETE FROM deleted_machine_costs WHERE instance IN (SELECT id FROM temp.doomed_rows)"},
-    {"instances", PRUNE_JOBS, COUNTS_OTHERS,
+    {"instances", MACHINES, COUNTS_OTHERS,
         "DELETE FROM instances WHERE id IN (SELECT id FROM temp.doomed_rows)"},
-    {"cron_runs", PRUNE_JOBS, COUNTS_OTHERS,
+    {"cron_runs", MACHINES, COUNTS_OTHERS,
         "DELETE FROM cron_runs WHERE (cron, number) IN (SELECT r.cron, r.number FROM cron_runs r"
         " WHERE r.decided_at < ?1 AND r.number <"
         " (SELECT max(m.number) FROM cron_runs m WHERE m.cron = r.cron) LIMIT ?2)"},
-    {"tokens", PRUNE_JOBS, COUNTS_OTHERS,
+    {"tokens", MACHINES, COUNTS_OTHERS,
         "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE expires_at < ?1 LIMIT ?2)"},
     /* ---- others ---- */
     {"history", PRUNE_EVENTS, COUNTS_EVENTS,
@@ -264,6 +268,10 @@ sqlite3_stmt *prune_next(
     while (++p->at < N_STATEMENTS) {
         sqlite3_stmt *s = p->statements[p->at];
         enum prune_kind kind = statements[p->at].kind;
+        if (kind == MACHINES && p->now.jobs >= PRUNE_JOBS_MAX)
+            continue; /* is_more is set: a later commit does it */
+        if (kind == MACHINES)
+            kind = PRUNE_JOBS;
         int64_t age_ms = ask->age_ms[kind], before_ms = ask->now.ms - age_ms;
         if (age_ms <= 0)
             continue;

@@ -187,7 +187,7 @@ static void an_old_job_goes_with_all_of_it_and_its_number_says_so(void **state)
     assert_has(r, 5, true); /* it ended exactly a day ago */
     assert_has(r, 3, false);
     assert_string_equal(e.text,
-        "job 3 was deleted on 2026-01-11: jobs are deleted 1 days after their end (retention.jobs "
+        "job 3 was deleted on 2026-01-11: jobs are deleted 1 days after their end (retention "
         "of belayd's configuration)");
     assert_has(r, 6, false);
     assert_string_equal(e.text, "there is no job 6");
