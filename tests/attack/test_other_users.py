@@ -301,11 +301,12 @@ class OtherUsers(unittest.TestCase):
         os.chmod(token, 0o600)
         ca = os.path.join(self.d.state, "ca.pem")
         env.update(BELAY_SERVER=self.d.url, BELAY_TOKEN_FILE=token, BELAY_CA_FILE=ca)
-        words = "job %d is ann's, and not shown to bob"
+        words = "job %s is ann's, and not shown to bob"
+        task = "%d_7" % self.array
         for job, arguments in (
             (self.runs, ["-f", str(self.runs)]),
             (self.failed, ["--json", str(self.failed)]),
-            (self.task, ["%d_7" % self.array]),
+            (task, [task]),
         ):
             done = subprocess.run(
                 [BUILD + "/cli/belay", "logs", *arguments],
