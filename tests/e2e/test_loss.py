@@ -136,9 +136,9 @@ class Loss(unittest.TestCase):
             shown = self.check_result(l, job, 20)
             ran = [i for i in l.get("/instances?state=all")["instances"] if i["node"]]
             self.assertEqual([i["market"] for i in ran], ["on-demand"])
-            # each is rounded by itself, to a millionth of a dollar
+            # each part (boot, restore, run, save) is rounded by itself, to a millionth of a dollar
             self.assertAlmostEqual(
-                shown["job"]["cost_uusd"], shown["job"]["on_demand_uusd"], delta=2
+                shown["job"]["cost_uusd"], shown["job"]["on_demand_uusd"], delta=5
             )
 
     def test_throttled_calls_are_repeated(self):
