@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "ckpt/gang.h"
 #include "ckpt/store/layout.h"
 #include "tests/ckpt/store_fault.h"
 #include <stdio.h>
@@ -238,12 +239,13 @@ static void a_chunk_that_does_not_fit_makes_space_for_the_next_save(void **state
 
 static void report_full(void *scratch)
 {
-    static const char why[] = "store-full: no space left";
-    const struct ckpt_job *j = &((struct scratch *)scratch)->job;
-    struct layout_name name = layout_prefix(j, "gang/0000000001/0000000003-failed-0002");
-    struct err e;
+    const struct gang_meeting rank_2 = {
+        .job = &((struct scratch *)scratch)->job, .gang = {2, RANKS}, .id = {1, 3}};
+    struct err full;
 
-    OK(j->store->ops->create(j->store, name.s, why, sizeof why - 1, &e));
+    err_set(&full, ERR_NO_SPACE, "no space left");
+    full.of_store = true;
+    assert_true(gang_fail(&rank_2, &full));
 }
 
 /* Rank 0 makes space as soon as a rank found the store full. Another rank's chunk may then be gone
