@@ -163,6 +163,16 @@ static void check_placed(struct world *w, const struct changes *c, const struct 
     }
 }
 
+/* The batch decides what becomes of the attempt; one that is being stopped already has no row. */
+static bool is_decided(const struct changes *c, const struct attempt_row *a)
+{
+    for (size_t i = 0; i < c->n_history; i++)
+        if (str_eq(c->history[i].kind, "reservation") && c->history[i].job == a->job &&
+            c->history[i].attempt == a->attempt)
+            return true;
+    return false;
+}
+
 /* At its start, every job there that can be saved is being saved and stopped. */
 static void check_opened(struct world *w, const struct changes *c, const struct maintenance_row *r)
 {
@@ -178,12 +188,13 @@ static void check_opened(struct world *w, const struct changes *c, const struct 
             if (can_be_saved(j) && a->row.state != ATTEMPT_STOPPING)
                 world_fail(w, "job %lld still runs on %s although reservation %s has begun",
                     (long long)j->id, n->row.name, r->name);
-            if (a->row.state == ATTEMPT_STOPPING && a->row.stop_reason == END_DRAINED &&
-                !a->row.save_first)
+            if (a->row.state != ATTEMPT_STOPPING || a->row.stop_reason != END_DRAINED ||
+                !is_decided(c, &a->row))
+                continue;
+            if (!a->row.save_first)
                 world_fail(w, "job %lld is stopped for reservation %s without being saved first",
                     (long long)j->id, r->name);
-            if (!can_be_saved(j) && a->row.state == ATTEMPT_STOPPING &&
-                a->row.stop_reason == END_DRAINED && !n->row.drain && j->spec.nodes == 1)
+            if (!can_be_saved(j) && !n->row.drain && j->spec.nodes == 1)
                 world_fail(w, "job %lld cannot be saved and is stopped for reservation %s",
                     (long long)j->id, r->name);
         }
