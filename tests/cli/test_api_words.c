@@ -35,10 +35,11 @@ static void members_become_what_the_user_wrote(void **state)
 static void what_no_flag_sets_stays(void **state)
 {
     (void)state;
+    static const char too_long[] =
+        "spec.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     static const char *const texts[] = {"", "spec.", "spec.:", "spec.nonsense: x", "myspec.pool: x",
-        "spec.nonsense.deeper: x", "changes.: x", "spec.pool", "the job's spec. Pool",
-        "spec.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+        "spec.nonsense.deeper: x", "changes.: x", "spec.pool", "the job's spec. Pool", too_long};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_words(texts[i], str_eq(texts[i], "spec.pool") ? "--pool" : texts[i]);
 }
