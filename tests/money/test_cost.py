@@ -16,7 +16,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
-from belayd import BUILD, Belayd  # noqa: E402
+from belayd import BUILD, CONFIG, Belayd  # noqa: E402
 
 HOUR = 3600000
 OCTOBER, NOVEMBER, JANUARY = (
@@ -39,7 +39,10 @@ console.log(JSON.stringify(seen));
 class Cost(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.belayd = Belayd()
+        # its dates are of 2025
+        cls.belayd = Belayd(
+            CONFIG + "retention: {jobs: forever, logs: forever, daily_costs: forever}\n"
+        )
         cls.d = cls.belayd.__enter__()
         cls.addClassCleanup(cls.belayd.__exit__, None, None, None)
         with sqlite3.connect(os.path.join(cls.d.state, "belay.db"), timeout=30) as cls.sql:
