@@ -25,7 +25,7 @@ void idle_gpus_attempt_stops(struct model *m, struct job *j); /* or one of its r
 void idle_gpus_leave(struct model *m, struct job *j);         /* its attempt is over */
 /* The save that should precede its hold failed: it continues. */
 void idle_gpus_not_saved(struct model *m, struct job *j, struct stamp now);
-/* A user releases it: if it still runs, it continues as after a failed save. */
+/* A user holds or releases it: if it still runs, it continues as after a failed save. */
 void idle_gpus_released(struct model *m, struct job *j, struct stamp now);
 /* When the next decision is due, with the event; MONO_NONE: never. */
 struct mono idle_gpus_due(const struct model *m, struct stamp now, struct event *ret_event);

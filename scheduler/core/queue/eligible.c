@@ -136,6 +136,7 @@ int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outc
         return 0;
     if (j->row.state == JOB_PENDING)
         dependencies_withdraw(m, j);
+    idle_gpus_released(m, j, ev->now);
     j->row.hold = to;
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)

@@ -102,6 +102,28 @@ static void an_owner_is_notified_and_after_the_grace_the_job_is_saved_and_held(v
     lab_deinit(&r.l);
 }
 
+/* It continues, and its owner is notified again before it is parked. */
+static void a_hold_by_a_user_ends_the_parking(void **state)
+{
+    (void)state;
+    struct running r;
+    struct job_row job = lab_job(4);
+    start_idle(&r, IDLE_GPUS_PARK, &job);
+    report(&r, true);
+    pass(&r, 30 * MINUTE_MS);
+    pass(&r, 15 * MINUTE_MS);
+    assert_int_equal(row(&r)->hold, HOLD_IDLE_GPUS);
+    lab_apply(&r.l, (struct event){.type = EV_HOLD, .hold = {.job = r.job, .by = "ann"}});
+    assert_int_equal(row(&r)->hold, HOLD_USER);
+    assert_false(is_notified(&r));
+    lab_saved(&r.l, r.job, 1, 7);
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.state, ATTEMPT_RUNNING);
+    lab_apply(&r.l, (struct event){.type = EV_RELEASE, .release = {.job = r.job, .by = "ann"}});
+    pass(&r, 16 * MINUTE_MS);
+    assert_int_equal(row(&r)->hold, HOLD_NONE);
+    lab_deinit(&r.l);
+}
+
 static void a_job_that_uses_its_gpus_again_is_left_alone(void **state)
 {
     (void)state;
@@ -211,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_owner_is_notified_and_after_the_grace_the_job_is_saved_and_held),
+        cmocka_unit_test(a_hold_by_a_user_ends_the_parking),
         cmocka_unit_test(a_job_that_uses_its_gpus_again_is_left_alone),
         cmocka_unit_test(a_job_that_cannot_be_saved_is_never_held),
         cmocka_unit_test(an_owner_may_keep_the_gpus_and_an_operator_end_the_policy),
