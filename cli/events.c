@@ -58,6 +58,8 @@ const struct event_name event_names[] = {
     /* of budgets, nodes and machines */
     {"budget", "budget"},
     {"base-load", "base load"},
+    {"reservation", "maintenance"},
+    {"reservation-over", "maintenance over"},
     {"late", "late cron entry"},
     {"joined", "node joined"},
     {"lost", "node lost"},
