@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "job/calendar.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -88,6 +89,17 @@ static int subscribe_by_name(bool json)
     return rc;
 }
 
+static int check_date(const char *date)
+{
+    struct calendar_days days;
+    char shown[STR_SHOW_MAX];
+    struct err e;
+    if (!date || (calendar_parse(date, &days, &e) == 0 && days.first == days.last))
+        return CLI_OK;
+    cli_error("--date: expected a day such as 2026-11-27, found %s", str_show(date, shown));
+    return CLI_USAGE;
+}
+
 static int digest(const struct request *q, const struct cli_args *a)
 {
     const char *word = a->n_rest > 0 ? a->rest[0] : "";
@@ -100,6 +112,8 @@ static int digest(const struct request *q, const struct cli_args *a)
         cli_error("--mail goes with subscribe; --date and --user with neither");
         return CLI_USAGE;
     }
+    if (check_date(q->date) != CLI_OK)
+        return CLI_USAGE;
     if (begins)
         return q->mail ? subscribe(q->mail, a->json) : subscribe_by_name(a->json);
     return ends ? subscribe(NULL, a->json) : show(q, a->json);

@@ -47,6 +47,7 @@ ANSWERS = {
     "cron": ("list", "history 1"),
     "checkpoint": ("list 1",),
     "nodes": ("", "--all"),
+    "reservation": ("list",),
     "shares": ("",),
     "quotas": ("",),
     "budget": ("",),
@@ -55,6 +56,7 @@ ANSWERS = {
     "cost": ("", "--by user,pool", "--by kind", "--weekly-report"),
     "advise": ("",),
     "audit": ("",),
+    "digest": ("",),
     "admin": ("doctor",),
     "whoami": ("",),
     "secret": ("list",),
@@ -169,8 +171,8 @@ class Width(unittest.TestCase):
 
         some = 0
         for arguments in self.answers():
-            if arguments[0] in ("admin", "audit", "cost", "cron", "diagnose"):
-                continue  # none, an entry's zone, or periods, which are UTC
+            if arguments[0] in ("admin", "audit", "cost", "cron", "diagnose", "digest"):
+                continue  # none, a configured zone, or periods, which are UTC
             with self.subTest(arguments):
                 here, utc = times(*arguments, zone="XXX-9"), times(*arguments, zone="UTC0")
                 asked = times(*arguments, "--utc", zone="XXX-9")
