@@ -690,6 +690,7 @@ static int add_useful(void *ctx, const struct ledger_row *l)
 
 /* An end is reported late if an agent dies or its messages are lost; belayd charges until then. */
 #define REPORT_LATE_MS 300000
+#define ATTEMPT_LATE_MS 10000 /* a job may have dozens of attempts, each with an end */
 
 /* Useful time is exactly the program's work, counted once, even if checkpoints were damaged or a
  * user discarded work (--from-scratch). */
@@ -704,7 +705,8 @@ static void check_useful(struct world *w, const struct job_row *r)
     if (db_read_has_repeated(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 ||
         db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
         world_fail(w, "the ledger of job %lld cannot be read: %s", (long long)r->id, e.text);
-    if ((was || r->from_attempt > 0) && ms > need_ms + j->unreported_ms + REPORT_LATE_MS)
+    int64_t late_ms = REPORT_LATE_MS + r->attempts * ATTEMPT_LATE_MS;
+    if ((was || r->from_attempt > 0) && ms > need_ms + j->unreported_ms + late_ms)
         world_fail(w, "job %lld needed %lld ms of work, but %lld ms are counted as useful",
             (long long)r->id, (long long)need_ms, (long long)ms);
 }
