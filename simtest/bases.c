@@ -123,8 +123,12 @@ static size_t ended_idle(const struct changes *c)
     return down <= n ? n : 0;
 }
 
+/* A launch is decided, and no lost machine, for which it was, has come back meanwhile. */
 static bool launches_any(const struct changes *c)
 {
+    for (size_t i = 0; i < c->n_history; i++)
+        if (str_eq(c->history[i].kind, "returned"))
+            return false;
     for (size_t i = 0; i < c->n_instances; i++)
         if (c->instances[i].state == INSTANCE_INTENDED)
             return true;
