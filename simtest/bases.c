@@ -123,14 +123,11 @@ static size_t ended_idle(const struct changes *c)
     return down <= n ? n : 0;
 }
 
-/* A launch is decided, and no lost machine, for which it was, has come back meanwhile. */
+/* A launch is decided now; a row of one that was decided before may be stored again. */
 static bool launches_any(const struct changes *c)
 {
     for (size_t i = 0; i < c->n_history; i++)
-        if (str_eq(c->history[i].kind, "returned"))
-            return false;
-    for (size_t i = 0; i < c->n_instances; i++)
-        if (c->instances[i].state == INSTANCE_INTENDED)
+        if (str_eq(c->history[i].kind, "launch"))
             return true;
     return false;
 }
