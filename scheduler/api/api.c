@@ -237,6 +237,7 @@ struct model_read {
     api_read_model_fn fn;
     struct caller viewer;
     int64_t arg;
+    bool needs_model;
 };
 
 static void run_model_read(struct turn *turn, void *moment)
@@ -244,19 +245,35 @@ static void run_model_read(struct turn *turn, void *moment)
     struct model_read *k = LIST_ENTRY(turn, struct model_read, turn);
     const struct api *a = k->deferred->api;
     struct http_exchange *x = deferred_reply_take(k->deferred);
-    if (x)
+    if (x && k->needs_model && !moment)
+        api_reply_failure(x, ERR_NO_SPACE, "the disk that holds belayd's state is full");
+    else if (x)
         k->fn(a, x, &k->viewer, moment ? tick_model(moment) : NULL, k->arg);
     free(k);
 }
 
-void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg)
+static void read_model(struct request *q, api_read_model_fn fn, int64_t arg, bool needs_model)
 {
     struct model_read *k = mem_alloc(sizeof(*k));
-    *k = (struct model_read){.turn.run = run_model_read, .fn = fn, .viewer = q->caller, .arg = arg};
+    *k = (struct model_read){.turn.run = run_model_read,
+        .fn = fn,
+        .viewer = q->caller,
+        .arg = arg,
+        .needs_model = needs_model};
     if (api_take_turn(q, &k->turn))
         k->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     else
         free(k);
+}
+
+void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg)
+{
+    read_model(q, fn, arg, true);
+}
+
+void api_read_model_or_database(struct request *q, api_read_model_fn fn, int64_t arg)
+{
+    read_model(q, fn, arg, false);
 }
 
 /* ---- requests ---- */

@@ -135,11 +135,13 @@ void api_on_created(void *ctx, const struct err *e, int64_t id); /* with 201 */
 bool api_take_turn(struct request *q, struct turn *turn);
 
 /* For answers from the model, which may be ahead of the disk: in its turn, fn is called at a moment
- * when the whole model is committed. model is NULL if there will be no such moment soon (the disk
- * is full); then fn may use only the database. */
+ * when the whole model is committed. If there will be no such moment soon, because the disk is
+ * full, the answer is that error; with _or_database fn is called with a model of NULL, and may use
+ * only the database. */
 typedef void (*api_read_model_fn)(const struct api *a, struct http_exchange *x,
     const struct caller *viewer, const struct model *model, int64_t arg);
 void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg);
+void api_read_model_or_database(struct request *q, api_read_model_fn fn, int64_t arg);
 
 /* Returns true if path matches the route, in which '#' stands for a number from 1; at most two of
  * them. */

@@ -55,11 +55,6 @@ static void reply_budgets(const struct api *api, struct http_exchange *x,
     const struct wall now = tick_now(api->o.tick).wall;
     json_t *rows = json_array();
     (void)arg;
-    if (!m) {
-        json_decref(rows);
-        api_reply_failure(x, ERR_NO_SPACE, "the disk that holds belayd's state is full");
-        return;
-    }
     for (size_t k = 0; k < core_budgets(m); k++) {
         struct budget_view v;
         core_budget(m, k, now, &v);

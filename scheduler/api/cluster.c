@@ -74,7 +74,7 @@ void api_nodes_list(struct request *q)
 {
     bool all;
     if (api_query_state(q, "live", &all))
-        api_read_model(q, reply_nodes, all);
+        api_read_model_or_database(q, reply_nodes, all);
 }
 
 void api_instances_list(struct request *q)
@@ -99,7 +99,7 @@ static void reply_offers(const struct api *a, struct http_exchange *x, const str
 
 void api_offers_list(struct request *q)
 {
-    api_read_model(q, reply_offers, 0);
+    api_read_model_or_database(q, reply_offers, 0);
 }
 
 void api_events(struct request *q)

@@ -426,7 +426,7 @@ void api_jobs_list(struct request *q)
     if (read_query(q->x, &query, &e) != 0)
         http_reply_err(q->x, &e);
     else if (query.why)
-        api_read_model(q, reply_list_with_reasons, 0);
+        api_read_model_or_database(q, reply_list_with_reasons, 0);
     else
         reply_list(q->api, q->x, &q->caller, &query, NULL);
     query_deinit(&query);

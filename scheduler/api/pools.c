@@ -29,11 +29,6 @@ static void reply_pools(const struct api *a, struct http_exchange *x, const stru
 {
     json_t *list = json_array();
     (void)viewer, (void)arg;
-    if (!model) {
-        json_decref(list);
-        api_reply_failure(x, ERR_NO_SPACE, "the disk that holds belayd's state is full");
-        return;
-    }
     LIST_FOREACH (model_pools(model), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (is_listed(a, model, p))

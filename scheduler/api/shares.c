@@ -63,14 +63,8 @@ static void reply_shares(const struct api *api, struct http_exchange *x,
     struct wall now = tick_now(api->o.tick).wall;
     struct share *list = NULL;
     struct sum all = {0};
-    struct err e;
     size_t n = 0, n_max = 0;
     (void)arg;
-    if (!m) {
-        err_set(&e, ERR_NO_SPACE, "the disk that holds belayd's state is full");
-        http_reply_err(x, &e);
-        return;
-    }
     LIST_FOREACH (model_teams(m), lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
         const struct sum s = sum_of(m, t, now);
@@ -160,13 +154,7 @@ static void reply_quotas(const struct api *api, struct http_exchange *x,
     (void)viewer;
     const struct team **teams = NULL;
     size_t n = 0, n_max = 0;
-    struct err e;
     (void)api, (void)arg;
-    if (!m) {
-        err_set(&e, ERR_NO_SPACE, "the disk that holds belayd's state is full");
-        http_reply_err(x, &e);
-        return;
-    }
     LIST_FOREACH (model_teams(m), l) {
         if (n == n_max)
             teams = mem_resize(teams, n_max = n_max ? 2 * n_max : 16, sizeof(*teams));

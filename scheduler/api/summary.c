@@ -95,13 +95,7 @@ static void reply_summary(const struct api *a, struct http_exchange *x, const st
     struct model_counts c;
     struct sum all = {0};
     size_t n = 0;
-    struct err e;
     (void)viewer, (void)arg;
-    if (!m) {
-        err_set(&e, ERR_NO_SPACE, "the disk that holds belayd's state is full");
-        http_reply_err(x, &e);
-        return;
-    }
     struct sum *pools = mem_array((size_t)api_count(model_pools(m)) + 1, sizeof(*pools));
     LIST_FOREACH (model_pools(m), l)
         pools[n++].pool = LIST_ENTRY(l, struct pool, in_all);
