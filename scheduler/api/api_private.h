@@ -231,7 +231,8 @@ json_t *api_json_offer(const struct offer_row *o, const struct offer *live, stru
 json_t *api_json_token(const struct token_row *t, struct wall last_use);
 int64_t api_count(const struct list *l);
 json_t *api_json_opt(int64_t value, int64_t none);
-json_t *api_json_time(struct wall w); /* JSON null when not set */
+json_t *api_json_opt_text(const char *s); /* JSON null for NULL and "" */
+json_t *api_json_time(struct wall w);     /* JSON null when not set */
 /* Sorts the array by the key, greatest first; takes the reference. */
 json_t *api_sort_descending(json_t *items, const char *key);
 

@@ -6,18 +6,14 @@
 
 #include "base/str.h"
 
-static json_t *opt_text(const char *s)
-{
-    return s[0] ? json_text(s) : json_null();
-}
-
 static json_t *match_json(const struct budget_options *o)
 {
     json_t *labels = json_object();
     for (size_t k = 0; k < o->n_labels; k++)
         json_object_set_new(labels, o->labels[k].name, json_text(o->labels[k].value));
-    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "team", opt_text(o->team), "user", opt_text(o->user),
-        "pool", opt_text(o->pool), "job", opt_text(o->job), "labels", labels);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "team", api_json_opt_text(o->team), "user",
+        api_json_opt_text(o->user), "pool", api_json_opt_text(o->pool), "job",
+        api_json_opt_text(o->job), "labels", labels);
 }
 
 static json_t *budget_json(const struct budget_view *v)

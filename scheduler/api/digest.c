@@ -95,7 +95,7 @@ static void reply_subscription(const struct api *api, struct http_exchange *x,
 {
     (void)api, (void)arg;
     const char *mail = core_digest_mail(m, viewer->user);
-    api_reply_json(x, 200, json_pack("{s:o}", "mail", mail ? json_text(mail) : json_null()));
+    api_reply_json(x, 200, json_pack("{s:o}", "mail", api_json_opt_text(mail)));
 }
 
 void api_digest_subscription(struct request *q)
@@ -116,8 +116,7 @@ static void on_subscribed(void *ctx, const struct err *e, int64_t id)
     if (x && e)
         http_reply_err(x, e);
     else if (x)
-        api_reply_json(
-            x, 200, json_pack("{s:o}", "mail", s->mail[0] ? json_text(s->mail) : json_null()));
+        api_reply_json(x, 200, json_pack("{s:o}", "mail", api_json_opt_text(s->mail)));
     free(s);
 }
 

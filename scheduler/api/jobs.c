@@ -313,9 +313,9 @@ static json_t *pool_used(
     if (a && a->row.attempt == row->attempts)
         return json_text(a->node->row.pool);
     if (stored)
-        return stored[0] ? json_text(stored) : json_null();
+        return api_json_opt_text(stored);
     if (db_read_pool_used(api->o.reader, row->id, row->attempts, name, &e) == 0)
-        return name[0] ? json_text(name) : json_null();
+        return api_json_opt_text(name);
     log_error("the pool that a job ran in cannot be read", log_i("job", row->id), log_err(&e));
     return json_null();
 }

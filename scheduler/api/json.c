@@ -50,7 +50,7 @@ json_t *api_json_opt(int64_t value, int64_t none)
     return value == none ? json_null() : json_integer(value);
 }
 
-static json_t *opt_text(const char *s)
+json_t *api_json_opt_text(const char *s)
 {
     return s && s[0] ? json_text(s) : json_null();
 }
@@ -125,7 +125,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set_i(o, "reclaims", j->reclaims);
     set(o, "requeue", json_boolean(!retries_are_none(j)));
     set(o, "retry", retry_json(j));
-    set(o, "node", opt_text(node_name));
+    set(o, "node", api_json_opt_text(node_name));
     set(o, "progress", api_json_opt(j->progress, PROGRESS_NONE));
     set(o, "progress_total", api_json_opt(j->progress_total, PROGRESS_NONE));
     set(o, "last_checkpoint", last_checkpoint(j));
@@ -160,7 +160,7 @@ json_t *api_json_array(const struct array_row *a)
 {
     json_t *o = json_object();
     set(o, "tasks", json_text(a->tasks));
-    set(o, "left", opt_text(a->left));
+    set(o, "left", api_json_opt_text(a->left));
     set(o, "at_once", api_json_opt(a->at_once, 0));
     set_i(o, "succeeded", a->n_succeeded);
     set_i(o, "other", a->n_other);
@@ -209,7 +209,7 @@ static void add_after(json_t *o, const struct model *m, const struct cron_row *r
 {
     const struct cron_entry *other = model_cron(m, r->after);
     set(o, "after", api_json_opt(r->after, CORE_ID_NONE));
-    set(o, "after_name", opt_text(other ? other->row.name : NULL));
+    set(o, "after_name", api_json_opt_text(other ? other->row.name : NULL));
     set(o, "after_end", json_string(cron_after_end_names[r->after_end]));
 }
 
@@ -234,8 +234,8 @@ json_t *api_json_cron(
     set(o, "overlap", json_string(cron_overlap_names[r->overlap]));
     set(o, "catch_up", json_string(cron_catch_up_names[r->catch_up]));
     set_i(o, "catch_up_max", r->catch_up_max);
-    set(o, "skip_on", opt_text(r->skip_on));
-    set(o, "only_on", opt_text(r->only_on));
+    set(o, "skip_on", api_json_opt_text(r->skip_on));
+    set(o, "only_on", api_json_opt_text(r->only_on));
     snprintf(
         done_by, sizeof(done_by), "%02d:%02d", (r->done_by - 1) / 60 % 24, (r->done_by - 1) % 60);
     set(o, "done_by", r->done_by ? json_string(done_by) : json_null());
@@ -247,7 +247,7 @@ json_t *api_json_cron(
     set_i(o, "started", r->started);
     set_i(o, "skipped", r->skipped);
     set_i(o, "missed", r->missed);
-    set(o, "why", opt_text(live ? live->why : NULL));
+    set(o, "why", api_json_opt_text(live ? live->why : NULL));
     return o;
 }
 
@@ -261,7 +261,7 @@ json_t *api_json_cron_run(const struct cron_run_row *r)
     set_i(o, "times", r->times);
     set(o, "job", api_json_opt(r->job, CORE_ID_NONE));
     set(o, "decided_at", api_json_time(r->decided_at));
-    set(o, "text", opt_text(r->text));
+    set(o, "text", api_json_opt_text(r->text));
     return o;
 }
 
@@ -283,13 +283,13 @@ json_t *api_json_drill(struct db_reader *r, const struct drill_row *d)
     set(o, "ref", api_json_ref(r, d->job));
     set_i(o, "number", d->number);
     set(o, "state", json_string(sm_name(&drill_sm, d->state)));
-    set(o, "text", opt_text(d->text));
-    set(o, "script_key", opt_text(d->script_key));
+    set(o, "text", api_json_opt_text(d->text));
+    set(o, "script_key", api_json_opt_text(d->script_key));
     set(o, "user", json_text(d->user));
     set(o, "name", json_text(d->name));
     set(o, "method", json_string(ckpt_method_names[d->method]));
     set(o, "without_notice", json_boolean(d->without_notice));
-    set(o, "by", opt_text(d->by));
+    set(o, "by", api_json_opt_text(d->by));
     set(o, "version", json_text(d->version));
     set_i(o, "method_version", d->method_version);
     set(o, "asked_at", api_json_time(d->asked_at));
@@ -372,7 +372,7 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set_i(o, "price_uusd_h", a->price_uusd_h);
     set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);
     set(o, "restart", json_null());
-    set(o, "text", opt_text(a->text));
+    set(o, "text", api_json_opt_text(a->text));
     return o;
 }
 
@@ -448,14 +448,14 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "notice_deadline", api_json_time(n->notice_deadline));
     set(o, "joined_at", api_json_time(n->joined_at));
     set(o, "gone_at", api_json_time(n->gone_at));
-    set(o, "address", opt_text(n->address));
-    set(o, "version", opt_text(n->version));
+    set(o, "address", api_json_opt_text(n->address));
+    set(o, "version", api_json_opt_text(n->version));
     set(o, "criu", json_string(criu_ability_names[n->criu]));
-    set(o, "criu_text", opt_text(n->criu_text));
+    set(o, "criu_text", api_json_opt_text(n->criu_text));
     struct counts own = {0};
     if (counts_parse(n->resources, &own, NULL) != 0)
         own = (struct counts){0};
-    set(o, "gpu_model", opt_text(live ? live->gpu.model : n->gpu.model));
+    set(o, "gpu_model", api_json_opt_text(live ? live->gpu.model : n->gpu.model));
     set(o, "gpu_memory_mib", api_json_opt(live ? live->gpu.memory_mib : n->gpu.memory_mib, 0));
     set(o, "features", json_features(live ? live->features : n->features));
     set(o, "resources", json_counts(live ? &live->resources : &own));
@@ -470,10 +470,10 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "throttled",
         json_string(node_throttle_names[live ? live->throttle : NODE_THROTTLE_NONE]));
     set(o, "disk", json_string(live && live->disk_full[0] ? "full" : "ok"));
-    set(o, "disk_text", live ? opt_text(live->disk_full) : json_null());
+    set(o, "disk_text", live ? api_json_opt_text(live->disk_full) : json_null());
     set(o, "drain", json_boolean(n->drain));
-    set(o, "drain_text", opt_text(n->drain_text));
-    set(o, "fault", opt_text(n->fault));
+    set(o, "drain_text", api_json_opt_text(n->drain_text));
+    set(o, "fault", api_json_opt_text(n->fault));
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
     int64_t cpu_milli = 0, bytes = 0;
     if (live)
@@ -492,7 +492,7 @@ json_t *api_json_instance(const struct instance_row *i)
 {
     json_t *o = json_object();
     set_i(o, "id", i->id);
-    set(o, "provider_id", opt_text(i->provider_id));
+    set(o, "provider_id", api_json_opt_text(i->provider_id));
     set(o, "pool", json_text(i->pool));
     set(o, "zone", json_text(i->zone));
     set(o, "type", json_text(i->type));
@@ -506,7 +506,7 @@ json_t *api_json_instance(const struct instance_row *i)
     set(o, "joined_at", api_json_time(i->joined_at));
     set(o, "ended_at", api_json_time(i->ended_at));
     set(o, "reclaimed", json_boolean(i->reclaimed));
-    set(o, "text", opt_text(i->text));
+    set(o, "text", api_json_opt_text(i->text));
     return o;
 }
 
@@ -520,8 +520,8 @@ static json_t *json_boots(const struct pool_boots *b)
     set(o, "one_at_a_time", json_boolean(b->wait_ms > 0));
     set(o, "next_launch_at", b->wait_ms > 0 ? api_json_time(b->next_at) : json_null());
     set_i(o, "instance", b->instance);
-    set(o, "text", opt_text(b->text));
-    set(o, "console", opt_text(b->console));
+    set(o, "text", api_json_opt_text(b->text));
+    set(o, "console", api_json_opt_text(b->console));
     return o;
 }
 
@@ -558,8 +558,8 @@ json_t *api_json_pool(const struct pool *live, struct wall now)
     json_t *o = json_object();
     set(o, "name", json_text(p->name));
     set(o, "kind", json_string(p->elastic ? "elastic" : "reserved"));
-    set(o, "provider", opt_text(p->provider));
-    set(o, "region", opt_text(p->region));
+    set(o, "provider", api_json_opt_text(p->provider));
+    set(o, "region", api_json_opt_text(p->region));
     set(o, "max_nodes", p->elastic ? json_integer(p->max_nodes) : json_null());
     set(o, "idle_timeout_ms", p->elastic ? json_integer(p->idle_timeout_ms) : json_null());
     set(o, "required_labels", json_features(p->required_labels));
@@ -592,8 +592,8 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set(o, "type", json_text(f->type));
     set(o, "market", json_string(market_names[f->market]));
     set_resources(o, &f->total);
-    set(o, "arch", opt_text(f->arch));
-    set(o, "gpu_model", opt_text(f->gpu.model));
+    set(o, "arch", api_json_opt_text(f->arch));
+    set(o, "gpu_model", api_json_opt_text(f->gpu.model));
     set(o, "gpu_memory_mib", api_json_opt(f->gpu.memory_mib, 0));
     set_i(o, "price_uusd_h", f->price_uusd_h);
     set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
@@ -625,11 +625,11 @@ json_t *api_json_token(const struct token_row *t, struct wall last_use)
     json_t *o = json_object();
     set_i(o, "id", t->id);
     set(o, "kind", json_string(t->join ? "join" : t->login ? "login" : "api"));
-    set(o, "user", opt_text(t->user));
+    set(o, "user", api_json_opt_text(t->user));
     set(o, "admin", json_boolean(t->admin));
-    set(o, "role", opt_text(t->admin ? role_names[ROLE_ADMIN] : t->role));
-    set(o, "scope", opt_text(t->scope));
-    set(o, "pool", opt_text(t->pool));
+    set(o, "role", api_json_opt_text(t->admin ? role_names[ROLE_ADMIN] : t->role));
+    set(o, "scope", api_json_opt_text(t->scope));
+    set(o, "pool", api_json_opt_text(t->pool));
     set(o, "created_at", api_json_time(t->created_at));
     set(o, "expires_at", api_json_time(t->expires_at));
     set(o, "used_at", api_json_time(last_use));

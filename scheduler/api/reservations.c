@@ -23,11 +23,6 @@ static json_t *words(const char *list)
     return all;
 }
 
-static json_t *opt_text(const char *s)
-{
-    return s[0] ? json_text(s) : json_null();
-}
-
 /* Nodes that it covers, and jobs that run there. */
 static void count_nodes(
     const struct model *m, const struct maintenance_row *r, int64_t *ret_nodes, int64_t *ret_jobs)
@@ -56,9 +51,9 @@ static json_t *reservation_json(const struct model *m, const struct maintenance 
     return json_pack(
         "{s:I,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:o,s:o,s:I,s:I,s:o}", "id",
         (json_int_t)row->id, "name", json_text(row->name), "state",
-        maintenance_state_names[row->state], "nodes", opt_text(row->nodes), "pool",
-        opt_text(row->pool), "users", words(row->users), "teams", words(row->teams), "reason",
-        opt_text(row->reason), "by", json_text(row->by), "created_at",
+        maintenance_state_names[row->state], "nodes", api_json_opt_text(row->nodes), "pool",
+        api_json_opt_text(row->pool), "users", words(row->users), "teams", words(row->teams),
+        "reason", api_json_opt_text(row->reason), "by", json_text(row->by), "created_at",
         api_json_time(row->created_at), "from", api_json_time(row->from_at), "until",
         api_json_time(maintenance_until(row)), "for_ms", (json_int_t)row->for_ms, "every",
         row->is_weekly ? json_string("week") : json_null(), "zone", json_text(row->zone), "period",

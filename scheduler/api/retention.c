@@ -12,12 +12,7 @@ static json_t *of(int64_t bytes, int64_t max_bytes)
 {
     int64_t over = max_bytes > 0 && bytes > max_bytes ? bytes - max_bytes : 0;
     return json_pack("{s:I,s:o,s:I}", "bytes", (json_int_t)bytes, "max_bytes",
-        max_bytes > 0 ? json_integer(max_bytes) : json_null(), "over_bytes", (json_int_t)over);
-}
-
-static json_t *job_or_null(int64_t job)
-{
-    return job != CORE_ID_NONE ? json_integer(job) : json_null();
+        api_json_opt(max_bytes, 0), "over_bytes", (json_int_t)over);
 }
 
 static json_t *of_database(const struct api *a, struct err *e)
@@ -42,7 +37,7 @@ static json_t *of_output(int64_t bytes, int64_t max_bytes, int64_t jobs, int64_t
 {
     json_t *v = of(bytes, max_bytes);
     json_object_set_new(v, "jobs", json_integer(jobs));
-    json_object_set_new(v, "next_job", job_or_null(next));
+    json_object_set_new(v, "next_job", api_json_opt(next, CORE_ID_NONE));
     return v;
 }
 

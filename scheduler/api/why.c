@@ -226,7 +226,7 @@ static json_t *forecast_json(const struct model *model, const struct forecast *f
         : o ? json_text(o->row.pool)
             : json_null(),
         "type", o ? json_text(o->row.type) : json_null(), "input_uusd", (json_int_t)f->input_uusd,
-        "unknown", f->why[0] ? json_text(f->why) : json_null());
+        "unknown", api_json_opt_text(f->why));
 }
 
 static json_t *estimate_json(const struct api *a, const struct model *model, int64_t id)

@@ -46,12 +46,9 @@ static void add_difference(void *ctx, const struct audit_difference *d)
         return;
     json_array_append_new(g->differences,
         json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "kind", audit_kind_names[d->kind], "provider",
-            d->provider[0] ? json_text(d->provider) : json_null(), "region",
-            d->region[0] ? json_text(d->region) : json_null(), "pool",
-            d->pool[0] ? json_text(d->pool) : json_null(), "instance",
-            api_json_opt(d->instance, CORE_ID_NONE), "provider_id",
-            d->provider_id[0] ? json_text(d->provider_id) : json_null(), "text",
-            json_text(d->text)));
+            api_json_opt_text(d->provider), "region", api_json_opt_text(d->region), "pool",
+            api_json_opt_text(d->pool), "instance", api_json_opt(d->instance, CORE_ID_NONE),
+            "provider_id", api_json_opt_text(d->provider_id), "text", json_text(d->text)));
 }
 
 /* Only the driver can say whether a listing could have seen an instance, so this is computed before

@@ -65,8 +65,8 @@ static int add_row(void *ctx, const struct audit_row *r)
     json_array_append_new(
         g->rows, json_pack("{s:I,s:o,s:s,s:o,s:o,s:s,s:s,s:s,s:s}", "seq", (json_int_t)r->seq, "at",
                      api_json_time(r->at), "request", r->request, "user",
-                     r->user[0] ? json_text(r->user) : json_null(), "source", json_text(r->source),
-                     "route", r->route, "object", r->object, "result", r->result, "hash", r->hash));
+                     api_json_opt_text(r->user), "source", json_text(r->source), "route", r->route,
+                     "object", r->object, "result", r->result, "hash", r->hash));
     return 0;
 }
 

@@ -160,8 +160,7 @@ static json_t *reply_of(const struct dates *d)
         calendar_format(calendar_day(d->zone, a->at), date);
         json_array_append_new(
             list, json_pack("{s:s,s:o,s:o,s:o}", "date", date, "at", api_json_time(a->at), "job",
-                      api_json_opt(a->job, CORE_ID_NONE), "why",
-                      a->why[0] ? json_text(a->why) : json_null()));
+                      api_json_opt(a->job, CORE_ID_NONE), "why", api_json_opt_text(a->why)));
     }
     return json_pack("{s:o}", "runs", list);
 }
