@@ -363,3 +363,14 @@ struct wall cron_next(const struct cron *c, const struct time_zone *z, enum cron
     }
     return WALL_NONE;
 }
+
+struct wall cron_next_minute(const struct time_zone *z, int32_t minute, struct wall after)
+{
+    const struct cron daily = {.minutes = 1ULL << minute % 60,
+        .hours = 1U << minute / 60,
+        .days = UINT32_MAX << 1,
+        .months = 0x1ffe,
+        .weekdays = 0x7f,
+        .both = true};
+    return cron_next(&daily, z, CRON_GAP_RUN, CRON_TWICE_FIRST, after);
+}

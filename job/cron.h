@@ -51,5 +51,8 @@ int cron_parse(const char *text, struct cron *ret_cron, struct err *e);
  * a whole second. */
 struct wall cron_next(const struct cron *c, const struct time_zone *z, enum cron_gap gap,
     enum cron_twice twice, struct wall after);
+/* The same of a schedule for each day at this minute of the day, 0 .. 1439: at once after a gap,
+ * and the first of two. */
+struct wall cron_next_minute(const struct time_zone *z, int32_t minute, struct wall after);
 
 #endif

@@ -177,12 +177,8 @@ struct mono ckpt_gc_due(const struct model *m, struct stamp now, int64_t *ret_jo
     if (!first)
         return MONO_NONE;
     const struct ckpt_gc *l = TREE_ENTRY(first, struct ckpt_gc, by_due);
-    int64_t left = l->row.due_at.ms - now.wall.ms;
     *ret_job = l->row.job;
-    /* The wall clock may be set: checked periodically. */
-    return (struct mono){now.mono.ms + (left < 0                           ? 0
-                                           : left > CKPT_GC_CLOCK_CHECK_MS ? CKPT_GC_CLOCK_CHECK_MS
-                                                                           : left)};
+    return stamp_until_checked(now, l->row.due_at, CKPT_GC_CLOCK_CHECK_MS);
 }
 
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)

@@ -25,13 +25,7 @@
 
 struct wall core_digest_next(const struct digest_options *o, struct wall after)
 {
-    const struct cron daily = {.minutes = 1ULL << o->at_minute % 60,
-        .hours = 1U << o->at_minute / 60,
-        .days = UINT32_MAX << 1,
-        .months = 0x1ffe,
-        .weekdays = 0x7f,
-        .both = true};
-    return cron_next(&daily, o->zone, CRON_GAP_RUN, CRON_TWICE_FIRST, after);
+    return cron_next_minute(o->zone, o->at_minute, after);
 }
 
 struct wall core_digest_last(const struct digest_options *o, struct wall now)
@@ -59,11 +53,8 @@ struct mono digest_next_due(const struct model *m, struct stamp now, struct even
     struct wall due = due_at(m);
     if (!wall_is_set(due))
         return MONO_NONE;
-    int64_t left = due.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_DIGEST};
-    return (struct mono){now.mono.ms + (left < 0                   ? 0
-                                           : left > CLOCK_CHECK_MS ? CLOCK_CHECK_MS
-                                                                   : left)};
+    return stamp_until_checked(now, due, CLOCK_CHECK_MS);
 }
 
 static void add_change(struct model *m, const struct digest_row *r)

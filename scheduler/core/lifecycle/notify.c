@@ -410,11 +410,8 @@ struct mono notify_due(const struct model *m, struct stamp now, struct event *re
     if (!first)
         return MONO_NONE;
     const struct job_side *t = TREE_ENTRY(first, struct job_side, by_warn);
-    int64_t left = t->warn_at.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_WARN, .warn.job = t->job->row.id};
-    return (struct mono){now.mono.ms + (left < 0                   ? 0
-                                           : left > CLOCK_CHECK_MS ? CLOCK_CHECK_MS
-                                                                   : left)};
+    return stamp_until_checked(now, t->warn_at, CLOCK_CHECK_MS);
 }
 
 /* After downtime of belayd only the last part that passed is notified. */

@@ -29,6 +29,13 @@ static inline struct mono stamp_until(struct stamp now, struct wall due)
     return (struct mono){now.mono.ms + (due.ms > now.wall.ms ? due.ms - now.wall.ms : 0)};
 }
 
+/* The same, but within check_ms: the wall clock may be set meanwhile. */
+static inline struct mono stamp_until_checked(struct stamp now, struct wall due, int64_t check_ms)
+{
+    struct mono at = stamp_until(now, due);
+    return at.ms < now.mono.ms + check_ms ? at : (struct mono){now.mono.ms + check_ms};
+}
+
 /*
  *             +----------------- retry -----------------+
  *             v                                         |

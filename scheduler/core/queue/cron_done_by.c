@@ -24,23 +24,11 @@
 
 #define NIGHT_MS (25 * 3600000LL) /* a day on which the clocks are put back */
 
-/* The next moment at which the clocks of the zone show this minute of the day. */
-static struct wall next_minute(const struct time_zone *z, int32_t minute, struct wall after)
-{
-    const struct cron daily = {.minutes = 1ULL << minute % 60,
-        .hours = 1U << minute / 60,
-        .days = UINT32_MAX << 1,
-        .months = 0x1ffe,
-        .weekdays = 0x7f,
-        .both = true};
-    return cron_next(&daily, z, CRON_GAP_RUN, CRON_TWICE_FIRST, after);
-}
-
 struct wall cron_check_due(const struct cron_entry *c)
 {
     if (c->row.done_by == 0 || c->row.state != CRON_ACTIVE || !c->zone)
         return WALL_NONE;
-    return next_minute(c->zone, c->row.done_by - 1, c->row.checked_at);
+    return cron_next_minute(c->zone, c->row.done_by - 1, c->row.checked_at);
 }
 
 void cron_undone(struct model *m, struct cron_entry *c, struct wall at, const char *why)
@@ -139,7 +127,7 @@ void cron_check_done(struct model *m, struct cron_entry *c, struct wall check, s
 {
     char why[CORE_TEXT_MAX];
     struct wall next;
-    while (wall_is_set(next = next_minute(c->zone, c->row.done_by - 1, check)) &&
+    while (wall_is_set(next = cron_next_minute(c->zone, c->row.done_by - 1, check)) &&
            next.ms <= now.wall.ms)
         check = next;
     struct wall after = c->row.checked_at;

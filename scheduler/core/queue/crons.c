@@ -133,11 +133,8 @@ struct mono cron_next_due(const struct model *m, struct stamp now, struct event 
     if (!first)
         return MONO_NONE;
     const struct cron_entry *c = TREE_ENTRY(first, struct cron_entry, by_due);
-    int64_t left = c->due.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_CRON_DUE, .cron_due.cron = c->row.id};
-    return (struct mono){now.mono.ms + (left < 0                   ? 0
-                                           : left > CLOCK_CHECK_MS ? CLOCK_CHECK_MS
-                                                                   : left)};
+    return stamp_until_checked(now, c->due, CLOCK_CHECK_MS);
 }
 
 /* ---- outcome of a time ---- */
