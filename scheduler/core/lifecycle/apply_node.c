@@ -449,24 +449,10 @@ int apply_notice(
     return 0;
 }
 
-/* The first that fit: "3,5_2,8". */
-static void list_jobs(const struct node *n, char *out, size_t size)
-{
-    size_t len = 0;
-    out[0] = '\0';
-    LIST_FOREACH (&n->attempts, l) {
-        const struct job_ref ref = job_ref(&LIST_ENTRY(l, struct attempt, on_node)->job->row);
-        if (len + 1 + strlen(ref.s) >= size)
-            return;
-        text_format(out + len, size - len, "%s%s", len > 0 ? "," : "", ref.s);
-        len += strlen(out + len);
-    }
-}
-
 void node_drain(
     struct model *m, struct node *n, struct stamp now, const struct drain_reason *reason)
 {
-    char jobs[CORE_TEXT_MAX];
+    char jobs[CORE_TEXT_MAX] = "";
     if (n->row.drain)
         return;
     n->row.drain = true;
@@ -478,7 +464,9 @@ void node_drain(
     if (n->row.state == NODE_UP)
         node_move(m, n, NODE_DRAINING, now);
     if (reason->cause != DRAIN_BY_OPERATOR) {
-        list_jobs(n, jobs, sizeof jobs);
+        LIST_FOREACH (&n->attempts, l)
+            job_ref_add(
+                jobs, sizeof jobs, job_ref(&LIST_ENTRY(l, struct attempt, on_node)->job->row));
         notify_node_drained(m, n, reason->jobs[0] ? reason->jobs : jobs, now);
     }
     LIST_FOREACH (&n->attempts, l)

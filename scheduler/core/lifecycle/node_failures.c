@@ -155,9 +155,7 @@ void node_failures_drain(struct model *m, struct node *n, struct stamp now)
     char why[NODE_REASON_MAX], jobs[CORE_TEXT_MAX] = "";
     describe(m, n->failures, why, sizeof why);
     for (int32_t k = 0; k < n->failures->n; k++) {
-        size_t len = strlen(jobs);
-        text_format(jobs + len, sizeof jobs - len, "%s%s", k > 0 ? "," : "",
-            ref_of(m, &n->failures->last[k]).s);
+        job_ref_add(jobs, sizeof jobs, ref_of(m, &n->failures->last[k]));
         give_back(m, &n->failures->last[k]);
     }
     node_failures_forget(m, n);

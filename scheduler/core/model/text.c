@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Length of the n bytes at s, the start of a longer text, without a truncated last sequence. */
 static size_t without_cut_sequence(const char *s, size_t n)
@@ -49,6 +50,13 @@ struct job_ref job_ref_of(const struct model *m, int64_t job)
 {
     const struct job *j = model_job(m, job);
     return job_ref(j ? &j->row : &(struct job_row){.id = job});
+}
+
+void job_ref_add(char *list, size_t size, struct job_ref ref)
+{
+    size_t n = strlen(list);
+    if (n + 1 + strlen(ref.s) < size)
+        snprintf(list + n, size - n, "%s%s", n > 0 ? "," : "", ref.s);
 }
 
 void text_origin(struct ckpt_ref from, int64_t progress, const char *begun, const char *resumed,

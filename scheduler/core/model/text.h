@@ -26,6 +26,8 @@ struct job_ref {
 struct job_ref job_ref(const struct job_row *r);
 /* Of a job that may have left the model: then its id. */
 struct job_ref job_ref_of(const struct model *m, int64_t job);
+/* Adds it to a list such as "3,5_2,8", if it fits. */
+void job_ref_add(char *list, size_t size, struct job_ref ref);
 
 /* Where a run begins: "BEGUN from the beginning", "RESUMED from checkpoint 3.7" or, if its progress
  * is known, "RESUMED at step 40 from checkpoint 3.7". */
