@@ -8,11 +8,11 @@
 #include "scheduler/core/model/model_access.h"
 #include "scheduler/core/model/settings.h"
 #include "scheduler/core/model/state.h"
+#include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/queue/shares.h"
 
 #include "base/str.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,11 +124,10 @@ int core_check_settings(const struct model *m, const struct model_settings *s, s
     size_t n = model_jobs_between(m, 1, INT64_MAX, &ids);
     for (size_t i = 0; i < n; i++) {
         const struct job *j = model_job(m, ids[i]);
-        char number[24];
-        snprintf(number, sizeof number, "%" PRId64, ids[i]);
-        look_at_row(m, s, &j->row, "job", number, &found);
+        const struct job_ref ref = job_ref(&j->row);
+        look_at_row(m, s, &j->row, "job", ref.s, &found);
         if (s->tables)
-            look_at_licences(m, s->tables, j->shape->constraints, number, &found);
+            look_at_licences(m, s->tables, j->shape->constraints, ref.s, &found);
     }
     free(ids);
     look_at_crons(m, s, &found);
