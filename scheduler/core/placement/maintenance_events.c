@@ -171,6 +171,15 @@ struct mono maintenance_due(const struct model *m, struct stamp now, struct even
 }
 
 /* MAINTENANCES_MAX: none */
+static size_t free_index(const struct model *m)
+{
+    size_t i = 0;
+    while (i < MAINTENANCES_MAX && m->placement.maintenance[i])
+        i++;
+    return i;
+}
+
+/* MAINTENANCES_MAX: none */
 static size_t index_of(const struct model *m, int64_t id)
 {
     size_t i = 0;
@@ -278,12 +287,10 @@ int apply_reservation_add(
 {
     const struct maintenance_row *want = ev->reservation;
     const struct time_zone *zone;
-    size_t i = 0;
+    size_t i = free_index(m);
     int rc = check(m, want, ev->now.wall, e);
     if (rc == 0)
         rc = find_zone(m, want->zone, &zone, e);
-    while (i < MAINTENANCES_MAX && m->placement.maintenance[i])
-        i++;
     if (rc == 0 && i == MAINTENANCES_MAX)
         rc = err_set(e, ERR_CONFLICT,
             "there are %d reservations, which is the maximum: remove one (belay reservation rm)",
@@ -324,9 +331,7 @@ int apply_reservation_remove(
 int maintenance_load(struct model *m, const struct maintenance_row *r, struct err *e)
 {
     struct err unused;
-    size_t i = 0;
-    while (i < MAINTENANCES_MAX && m->placement.maintenance[i])
-        i++;
+    size_t i = free_index(m);
     if (i == MAINTENANCES_MAX || r->state < MAINTENANCE_PLANNED || r->state > MAINTENANCE_OPEN)
         return err_set(e, ERR_CORRUPT,
             "stored reservation %" PRId64 " has no known state, or there are more than %d", r->id,
