@@ -81,10 +81,9 @@ void api_json_reserve(json_t *node, const struct model *m, const struct node *n)
 {
     const struct maintenance *first = NULL;
     char period[MAINTENANCE_PERIOD_MAX], *text = NULL;
-    for (size_t i = 0; m && n && i < MAINTENANCES_MAX; i++) {
-        const struct maintenance *r = core_maintenance(m, i);
-        if (r && core_maintenance_covers(&r->row, &n->row) &&
-            (!first || r->row.from_at.ms < first->row.from_at.ms))
+    for (uint64_t mask = m && n ? n->maintenance : 0; mask; mask &= mask - 1) {
+        const struct maintenance *r = core_maintenance(m, (size_t)__builtin_ctzll(mask));
+        if (!first || r->row.from_at.ms < first->row.from_at.ms)
             first = r;
     }
     if (first) {
