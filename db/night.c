@@ -30,6 +30,7 @@ static void add_job(struct night_jobs *list, const struct job_row *r)
         return;
     struct night_job *j = &list->first[list->n - 1];
     j->id = r->id;
+    j->ref = job_ref(r);
     j->end = r->state == JOB_ENDED ? r->end : END_NONE;
     j->exit_code = r->exit_code;
     j->finish_by.ms = r->spec.finish_ms;
@@ -88,8 +89,7 @@ static int read_reclaims(const struct reading *x)
     query_init_text(&q, x->r->statements,
         "SELECT count(*), count(DISTINCT a.job) FROM (SELECT DISTINCT job, attempt FROM ledger "
         "WHERE to_at >= ?1 AND to_at < ?2 AND job <> 0 AND attempt <> 0) l JOIN attempts a ON "
-        "a.job "
-        "= l.job AND a.attempt = l.attempt AND a.rank = 0 JOIN jobs j ON j.id = a.job WHERE "
+        "a.job = l.job AND a.attempt = l.attempt AND a.rank = 0 JOIN jobs j ON j.id = a.job WHERE "
         "a.end_kind IN ('reclaimed', 'node-lost') AND a.ended_at >= ?1 AND a.ended_at < ?2 AND "
         "(j.state <> 'ended' OR j.end_kind = 'succeeded') AND (?3 = '' OR j.user = ?3)",
         x->e);

@@ -12,6 +12,7 @@
 
 struct night_job {
     int64_t id;
+    struct job_ref ref;
     char name[CORE_NAME_MAX], user[CORE_NAME_MAX];
     enum end_kind end; /* END_NONE: it has not ended */
     int32_t exit_code;

@@ -40,7 +40,7 @@ static void add_wait(struct digest *d, const struct model *m, const struct job *
     struct reason reason;
     if (!core_explain_first(m, now, j->row.id, &memo, &reason))
         return;
-    w->job = j->row.id;
+    w->job = job_ref(&j->row);
     STR_COPY(w->name, j->row.spec.name);
     STR_COPY(w->user, j->row.user);
     STR_COPY(w->text, reason.text);
@@ -150,10 +150,10 @@ static void add_more(struct buf *out, int64_t n, int64_t shown)
         buf_printf(out, "  and %" PRId64 " more\n", n - shown);
 }
 
-static void begin_job(const struct digest *d, const char *word, int64_t id, const char *name,
-    const char *user, struct buf *out)
+/* The user is named in the digest of the cluster only. */
+static void add_name(const struct digest *d, const char *name, const char *user, struct buf *out)
 {
-    buf_printf(out, "  %sjob %" PRId64 " \"", word, id);
+    buf_adds(out, " \"");
     add_plain(out, name);
     buf_adds(out, "\"");
     if (!d->user[0]) {
@@ -167,7 +167,8 @@ static void add_failed(const struct digest *d, struct buf *out)
     const struct night_jobs *l = &d->night.failed;
     for (int64_t k = 0; k < l->n && k < NIGHT_LISTED_MAX; k++) {
         const struct night_job *j = &l->first[k];
-        begin_job(d, "", j->id, j->name, j->user, out);
+        buf_printf(out, "  job %s", j->ref.s);
+        add_name(d, j->name, j->user, out);
         buf_printf(out, ": %s, exit code %d\n", end_kind_names[j->end], (int)j->exit_code);
     }
     add_more(out, l->n, NIGHT_LISTED_MAX);
@@ -182,7 +183,8 @@ static void add_late_jobs(const struct digest *d, struct buf *out)
     for (int64_t k = 0; k < l->n && k < NIGHT_LISTED_MAX; k++) {
         const struct night_job *j = &l->first[k];
         zone_format(d->zone, j->finish_by, by);
-        begin_job(d, "", j->id, j->name, j->user, out);
+        buf_printf(out, "  job %s", j->ref.s);
+        add_name(d, j->name, j->user, out);
         buf_printf(out, " was to end by %s: %s\n", by,
             j->end == END_NONE ? "it has not ended" : end_kind_names[j->end]);
     }
@@ -222,13 +224,8 @@ static void add_crons_of(
 {
     for (int64_t k = 0; k < l->n_rows && k < NIGHT_LISTED_MAX; k++) {
         const struct night_cron *c = &l->first[k];
-        buf_printf(out, "  %s: entry %" PRId64 " \"", word, c->cron);
-        add_plain(out, c->name);
-        buf_adds(out, "\"");
-        if (!d->user[0]) {
-            buf_adds(out, " of ");
-            add_plain(out, c->user);
-        }
+        buf_printf(out, "  %s: entry %" PRId64, word, c->cron);
+        add_name(d, c->name, c->user, out);
         buf_adds(out, ": ");
         add_plain(out, c->text);
         buf_adds(out, "\n");
@@ -270,7 +267,8 @@ static void add_waits(const struct digest *d, struct buf *out)
         buf_adds(out, "First in the queue:\n");
     for (size_t k = 0; k < d->n_waits; k++) {
         const struct digest_wait *w = &d->waits[k];
-        begin_job(d, "", w->job, w->name, w->user, out);
+        buf_printf(out, "  job %s", w->job.s);
+        add_name(d, w->name, w->user, out);
         buf_adds(out, " waits: ");
         add_plain(out, w->text);
         buf_adds(out, "\n");

@@ -16,7 +16,7 @@
 #define DIGEST_BUDGET_PCT 80 /* a budget is near its end from here */
 
 struct digest_wait {
-    int64_t job;
+    struct job_ref job;
     char name[CORE_NAME_MAX], user[CORE_NAME_MAX];
     char text[2 * CORE_TEXT_MAX];
 };
