@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/supervisor/mask.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "job/secret_ref.h"
 
@@ -184,27 +185,15 @@ size_t mask_release(struct mask_stream *s, char *p)
 
 /* ---- for another process ---- */
 
-static bool write_all(int fd, const void *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t took = write(fd, p, n);
-        if (took < 0 && errno != EINTR)
-            return false;
-        if (took > 0) {
-            p = (const char *)p + took;
-            n -= (size_t)took;
-        }
-    }
-    return true;
-}
-
 int mask_save(const struct mask *m)
 {
     int fd = memfd_create("belay-mask", MFD_CLOEXEC);
+    struct err unused; /* errno tells */
     bool ok = fd >= 0;
     for (size_t i = 0; ok && i < m->n; i++) {
         uint32_t n = (uint32_t)m->values[i].n;
-        ok = write_all(fd, &n, sizeof(n)) && write_all(fd, m->values[i].bytes, n);
+        ok = fs_write_all(fd, &n, sizeof(n), &unused) == 0 &&
+             fs_write_all(fd, m->values[i].bytes, n, &unused) == 0;
     }
     if (fd >= 0 && !ok) {
         int saved = errno;
