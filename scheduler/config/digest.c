@@ -12,8 +12,6 @@
 #define AT_DEFAULT "07:00"
 #define AT_DEFAULT_MINUTE (7 * 60)
 
-static const char *const truth_words[] = {"false", "true", NULL};
-
 static void read_at(struct yaml_reader *r, struct digest_options *o)
 {
     const char *at = yaml_opt_str(r, "at", 16, AT_DEFAULT);
@@ -52,7 +50,7 @@ void config_read_digest(struct yaml_reader *root, struct config_digest *ret)
     read_at(&r, &ret->options);
     config_opt_zone(&r, ret->tz);
     read_mails(&r, ret);
-    ret->when_empty = yaml_opt_enum(&r, "when_empty", truth_words, 0) == 1;
+    ret->when_empty = config_opt_truth(&r, "when_empty");
     yaml_reader_finish_in(root, &r);
 }
 

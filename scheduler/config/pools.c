@@ -19,7 +19,6 @@ static const char *const rank_words[] = {"effective", "price", NULL};
 static const char *const allocation_words[] = {"single", "fleet", NULL};
 /* enum criu_ability */
 static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL};
-static const char *const truth_words[] = {"false", "true", NULL};
 
 /* Returns the words of a sequence, one per line; NULL if it is absent or empty. The caller frees
  * the string. */
@@ -125,7 +124,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.min_paid_ms = config_opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
     p->row.return_ms = config_opt_time(r, "return_after", 0, SECONDS_MS(1800));
     p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);
-    p->row.require_drill = yaml_opt_enum(r, "require_drill", truth_words, 0) == 1;
+    p->row.require_drill = config_opt_truth(r, "require_drill");
     p->row.drill_valid_ms = config_opt_time(r, "drill_valid", SECONDS_MS(60), DRILL_VALID_MS);
     p->row.max_gpus = yaml_opt_i64(r, "max_gpus", 1, 1000000, 0);
     p->row.max_uusd_h = yaml_opt_uusd(r, "max_usd_per_hour", 0);

@@ -115,3 +115,9 @@ int64_t config_opt_bytes(struct yaml_reader *r, const char *key, const char *fal
         yaml_reader_fail(r, node, "%s, or none", why.text);
     return mib << 20;
 }
+
+bool config_opt_truth(struct yaml_reader *r, const char *key)
+{
+    static const char *const words[] = {"false", "true", NULL};
+    return yaml_opt_enum(r, key, words, 0) == 1;
+}
