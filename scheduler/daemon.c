@@ -227,7 +227,7 @@ static void make_cleaner(struct daemon *d)
 static void make_outbox(struct daemon *d)
 {
     const struct config *c = d->config;
-    char *db_path = mem_printf("%s/belay.db", c->state_dir);
+    char *db_path = daemon_db_path(c);
     d->notifier = notifier_create(&(struct notifier_options){.loop = d->loop,
         .timers = d->timers,
         .runner = d->runner,
@@ -260,7 +260,7 @@ static void make_workdirs(struct daemon *d)
 static void make_retention(struct daemon *d)
 {
     const struct config *c = d->config;
-    char *db_path = mem_printf("%s/belay.db", c->state_dir);
+    char *db_path = daemon_db_path(c);
     d->retention = retention_create(&(struct retention_options){
         .timers = d->timers, .tick = d->tick, .reader = d->reader, .config = &c->retention});
     d->archiver = archiver_create(&(struct archiver_options){.loop = d->loop,
@@ -282,7 +282,7 @@ static void make_retention(struct daemon *d)
 
 static void make_api(struct daemon *d)
 {
-    char *db_path = mem_printf("%s/belay.db", d->config->state_dir);
+    char *db_path = daemon_db_path(d->config);
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .notifier = d->notifier,
         .sealer = d->sealer,
@@ -416,7 +416,7 @@ static void set_oidc(struct daemon *d, const struct reload_oidc *oidc)
 static void set_times(struct daemon *d)
 {
     const struct config *c = d->config;
-    char *db_path = mem_printf("%s/belay.db", c->state_dir);
+    char *db_path = daemon_db_path(c);
     agent_sync_set_times(d->agent_sync, c->lease_ms, c->sync_ms, c->kill_wait_ms, c->store_wait_ms);
     provision_set_times(d->provision, c->sweep_ms, c->busy_sweep_ms, c->settle_ms, c->price_ms);
     telemetry_set_ages(d->telemetry, c->telemetry.keep_ms);

@@ -93,6 +93,8 @@ struct daemon {
 
 /* ---- daemon_state.c ---- */
 
+/* Of the database. The caller frees it. */
+char *daemon_db_path(const struct config *c);
 /* Opens the database, which has the lock, and the other files of the state directory. */
 int daemon_open_state(struct daemon *d, struct err *e);
 /* Loads the model from the database. */

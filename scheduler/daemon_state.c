@@ -66,9 +66,14 @@ static int open_audit_head(struct daemon *d, struct err *e)
     return rc;
 }
 
+char *daemon_db_path(const struct config *c)
+{
+    return mem_printf("%s/belay.db", c->state_dir);
+}
+
 int daemon_open_state(struct daemon *d, struct err *e)
 {
-    char *path = mem_printf("%s/belay.db", d->config->state_dir);
+    char *path = daemon_db_path(d->config);
     char *logs = mem_printf("%s/logs", d->config->state_dir);
     int rc = fs_mkdirs(d->config->state_dir, 0700, e);
     if (rc == 0)

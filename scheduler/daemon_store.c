@@ -65,7 +65,7 @@ int daemon_claim_store(struct daemon *d, struct err *e)
 
 int daemon_check_store(struct daemon *d, const struct config *config, struct err *e)
 {
-    char *path = mem_printf("%s/belay.db", config->state_dir);
+    char *path = daemon_db_path(config);
     struct db_identity found = {0};
     int rc = db_identify(path, &found, e);
 
