@@ -192,6 +192,20 @@ static int go(struct old_output *o, struct known_output *k, enum fate fate, stru
     return rc;
 }
 
+/* Lets the oldest go until no more than `most` bytes are in use; 0 = unlimited. */
+static int keep_size(
+    struct old_output *o, enum fate fate, int64_t most, const int64_t *in_use, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && most > 0 && *in_use > most && i < o->n_known; i++) {
+        struct known_output *k = &o->known[i];
+        int64_t bytes = fate == IS_MOVED ? k->disk_bytes : k->store_bytes;
+        if (wall_is_set(k->ended_at) && bytes > 0)
+            rc = go(o, k, fate, e);
+    }
+    return rc;
+}
+
 /* Only output of jobs that have ended goes. */
 static int keep_sizes(struct old_output *o, struct err *e)
 {
@@ -199,16 +213,10 @@ static int keep_sizes(struct old_output *o, struct err *e)
     int rc = 0;
     if (o->n_known > 0)
         qsort(o->known, o->n_known, sizeof(*o->known), by_end);
-    for (size_t i = 0; rc == 0 && o->disk_bytes > 0 && u->disk_bytes > o->disk_bytes && o->store &&
-                       i < o->n_known;
-         i++)
-        if (wall_is_set(o->known[i].ended_at) && o->known[i].disk_bytes > 0)
-            rc = go(o, &o->known[i], IS_MOVED, e);
-    for (size_t i = 0; rc == 0 && o->store_bytes > 0 && u->store_bytes > o->store_bytes &&
-                       o->store && i < o->n_known;
-         i++)
-        if (wall_is_set(o->known[i].ended_at) && o->known[i].store_bytes > 0)
-            rc = go(o, &o->known[i], IS_REMOVED, e);
+    if (o->store)
+        rc = keep_size(o, IS_MOVED, o->disk_bytes, &u->disk_bytes, e);
+    if (rc == 0 && o->store)
+        rc = keep_size(o, IS_REMOVED, o->store_bytes, &u->store_bytes, e);
     for (size_t i = o->n_known; i-- > 0;) {
         const struct known_output *k = &o->known[i];
         if (wall_is_set(k->ended_at) && k->disk_bytes > 0)
