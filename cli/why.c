@@ -16,8 +16,11 @@ static void print_ahead(const json_t *ahead)
     const json_t *first = json_object_get(ahead, "first"), *j;
     int64_t more = cli_int(ahead, "count", 0) - (int64_t)json_array_size(first);
     size_t i;
-    json_array_foreach(first, i, j) printf("  < job %s '%s' of %s is ahead: %s\n",
-        cli_text(j, "ref"), cli_text(j, "name"), cli_text(j, "user"), cli_text(j, "why"));
+    json_array_foreach(first, i, j)
+    {
+        printf("  < job %s '%s' of %s is ahead: %s\n", cli_text(j, "ref"), cli_text(j, "name"),
+            cli_text(j, "user"), cli_text(j, "why"));
+    }
     if (more > 0)
         printf("  < and %s%lld more\n",
             json_is_true(json_object_get(ahead, "exact")) ? "" : "about ", (long long)more);

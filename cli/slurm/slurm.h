@@ -159,13 +159,15 @@ struct slurm_program {
     const struct option *const *options;
 };
 extern const struct slurm_program slurm_programs[]; /* ends with name NULL */
-extern const struct option *const squeue_options,
-    *const scancel_options, *const sinfo_options, *const sacct_options,
-                                                      *const scontrol_options,
-                                                          *const srun_options,
-                                                              *const sstat_options,
-                                                                  *const sshare_options,
-                                                                      *const seff_options;
+extern const struct option *const squeue_options;
+extern const struct option *const scancel_options;
+extern const struct option *const sinfo_options;
+extern const struct option *const sacct_options;
+extern const struct option *const scontrol_options;
+extern const struct option *const srun_options;
+extern const struct option *const sstat_options;
+extern const struct option *const sshare_options;
+extern const struct option *const seff_options;
 
 /* The program that a path ends in; NULL if none. */
 const struct slurm_program *slurm_program_find(const char *path);
