@@ -15,8 +15,9 @@
  * whose share a job used), pool, type (of the machine, or the hardware of a reserved node), market,
  * kind, day, week (its Monday), month, label:NAME and project, which is short for label:project;
  * else ERR_INVALID. from and to are extended to whole UTC days; a `to` at midnight excludes the day
- * that begins then. Idle time of owned machines, which belongs to nobody, has the first of the keys
- * user, team and label as COST_IDLE_OWNED. user, team and pool restrict the sums; NULL = all. */
+ * that begins then. Idle time of owned machines belongs to nobody. Of the keys user, team and label
+ * the one that by names first is then COST_IDLE_OWNED. user, team and pool restrict the sums;
+ * NULL = all. */
 struct cost_query {
     const char *by, *user, *team, *pool;
     struct wall from, to;

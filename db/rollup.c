@@ -12,7 +12,7 @@
  *  2. A ledger row counts in each UTC day in proportion to its time: the share of a day is the
  *     amount due at its end minus the amount due at its beginning, both rounded down, as in cost.c,
  *     so nothing is lost at midnight.
- *     The market of idle time is in all sets, so that of owned machines is told apart in each bill.
+ *     Idle time keeps its market in all sets, so each bill can show that of owned machines.
  *  3. A set of labels is stored once. Tasks of an array have its labels.
  *  4. team is the charged team: the label of that name, or else the team whose share the job used.
  */

@@ -69,8 +69,8 @@ void api_identify(void *ctx, struct http_exchange *x, const struct http_server_r
 
 /* The configuration can be read again; borrowed. */
 void api_set_reload(struct api *a, struct reload *r);
-/* Users sign in at another provider, or at none (NULL). Those who sign in at the former one at this
- * moment are told to begin again. */
+/* Users sign in at another provider, or at none (NULL). A sign-in that is in progress at the former
+ * one ends with an error. */
 void api_set_oidc(struct api *a, struct oidc *o);
 /* Takes values of the configuration that were changed. */
 void api_reconfigure(struct api *a);

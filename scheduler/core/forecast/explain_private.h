@@ -55,7 +55,7 @@ struct survey {
     int64_t full;                          /* with full disks */
     const struct node *full_node;
     int64_t n_maintained;          /* UP, and reserved for maintenance */
-    const struct node *maintained; /* the first of those */
+    const struct node *maintained; /* the first of the nodes that n_maintained counts */
     const struct node *drained;    /* the first that belay itself drains; may be NULL */
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;

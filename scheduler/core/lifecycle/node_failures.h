@@ -8,8 +8,8 @@
  * Invariants:
  *  1. Tasks of an array count as one job, so that one faulty script drains no node.
  *  2. A job that succeeds on the node, or runs there for longer, shows that the node works: the
- *     count begins anew. A restart of belayd changes nothing: the failures are stored, and so are
- *     the drain and its reason.
+ *     count starts from zero. A restart of belayd changes nothing: the failures are stored, and so
+ *     are the drain and its reason.
  *  3. At most a quarter of a pool's nodes, and at least one, are drained in this way at a time:
  *     when jobs fail on all nodes alike, the cause is not a node.
  *  4. Failures on the node do not count as the jobs' own. The job that failed last is queued again
@@ -50,7 +50,7 @@ bool node_failures_note(
 /* The job may be queued again as after a drain: its failure does not count. */
 bool node_failures_excuse(const struct job *j);
 void node_failures_drain(struct model *m, struct node *n, struct stamp now);
-/* The count begins anew. */
+/* The count starts from zero. */
 void node_failures_forget(struct model *m, struct node *n);
 void node_failures_destroy_all(struct model *m);
 /* Rows of a node come by place, after the nodes. */
