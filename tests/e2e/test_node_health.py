@@ -268,11 +268,11 @@ class Reserved(unittest.TestCase):
         """The node of a job that saves becomes faulty: the job goes on elsewhere."""
         lab.write("gpus1", before)
         lab.start_node("node1")
-        job = lab.submit("chain.py", 60, method="coop")
+        job = lab.submit("chain.py", 600, method="coop")  # does not end before the fault is known
         lab.wait_log(job, r"^step 3 ")
-        lab.start_node("node2")
         os.rename(lab.write("gpus.new", after), lab.dir + "/gpus1")
         lab.wait_drained("node1")
+        lab.start_node("node2")
         self.check_said(lab, reason)
         self.check_notified(lab, reason, [job])
         shown = lab.wait_ended(job)
