@@ -581,8 +581,8 @@ static int simulate_without_racks(struct replay_options r, struct study *s, stru
 {
     struct replay_pool *pools = mem_array(r.n_pools, sizeof *pools);
     struct replay_result unused;
-    r.limits.racks = NULL;
-    r.limits.n_racks = 0;
+    r.limits.tables.racks = NULL;
+    r.limits.tables.n_racks = 0;
     r.progress = NULL;
     r.outcomes = NULL;
     r.by_pool = pools;
@@ -632,8 +632,8 @@ static struct replay_options replay_of(
             .egress = config_egress,
             .store_uusd_gib_month = c->store_uusd_gib_month,
             .retention_ms = c->store_uusd_gib_month > 0 ? c->retention.checkpoints_ms : 0,
-            .racks = c->racks,
-            .n_racks = c->n_racks},
+            .tables.racks = c->racks,
+            .tables.n_racks = c->n_racks},
         .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,
         .boot_ms = o->boot_ms,
         .boot_p95_ms = o->boot_p95_ms,

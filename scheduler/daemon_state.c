@@ -201,19 +201,7 @@ int daemon_load_model(struct daemon *d, struct err *e)
         rc = make_digest(d, e);
     if (rc != 0)
         return rc;
-    const struct model_tables *t = &d->tables->model;
-    o.hooks = t->hooks;
-    o.n_hooks = t->n_hooks;
-    o.windows = t->windows;
-    o.n_windows = t->n_windows;
-    o.calendars = t->calendars;
-    o.n_calendars = t->n_calendars;
-    o.budgets = t->budgets;
-    o.n_budgets = t->n_budgets;
-    o.racks = t->racks;
-    o.n_racks = t->n_racks;
-    o.licences = t->licences;
-    o.n_licences = t->n_licences;
+    o.tables = d->tables->other.to;
     o.digest = d->config->digest.is_set ? &d->digest : NULL;
     d->model = model_create(&o);
     d->planner = planner_create();

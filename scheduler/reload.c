@@ -151,14 +151,16 @@ static int make_settings(struct reloading *x, struct err *e)
     int rc = tables_create(next, x->reload->o.zones, &x->tables, e);
     if (rc != 0)
         return rc;
-    x->tables->model.has_other_budgets = changes(x, "budgets") || changes(x, "windows");
-    x->tables->model.has_other_racks = changes(x, "racks") || changes(x, "node_types");
-    x->settings = (struct model_settings){.no_progress_max = next->no_progress_max,
+    x->tables->other.has_other_budgets = changes(x, "budgets") || changes(x, "windows");
+    x->tables->other.has_other_racks = changes(x, "racks") || changes(x, "node_types");
+    x->settings = (struct model_settings){.lease_ms = next->lease_ms,
+        .store_wait_ms = next->store_wait_ms,
+        .no_progress_max = next->no_progress_max,
         .node_failures = next->failing_nodes,
         .retention_ms = next->retention.checkpoints_ms,
         .retries = &x->reload->o.config->retries, /* read in place: after exchange */
         .policy = &next->policy,
-        .tables = &x->tables->model};
+        .tables = &x->tables->other};
     return core_check_settings(tick_model(x->reload->o.tick), &x->settings, e);
 }
 
@@ -230,7 +232,7 @@ static int put_in_force(void *ctx, struct tick *t, int64_t *ret_id, struct err *
     struct reload *r = x->reload;
     struct event ev = {.type = EV_SETTINGS, .settings = &x->settings};
     int rc = 0;
-    if (x->tables->model.has_other_budgets)
+    if (x->tables->other.has_other_budgets)
         rc = tables_read_labels(x->tables, r->o.reader, e);
     if (rc == 0)
         rc = core_check_settings(tick_model(t), &x->settings, e);

@@ -49,7 +49,7 @@ int tables_create(
     t->hooks = mem_array(c->notify.n_hooks, sizeof(*t->hooks));
     for (size_t i = 0; i < c->notify.n_hooks; i++)
         t->hooks[i] = c->notify.hooks[i];
-    t->model = (struct model_tables){.windows = t->windows,
+    t->other.to = (struct model_tables){.windows = t->windows,
         .n_windows = c->n_windows,
         .calendars = c->calendars,
         .n_calendars = c->n_calendars,
@@ -60,9 +60,7 @@ int tables_create(
         .budgets = t->budgets,
         .n_budgets = c->n_budgets,
         .racks = c->racks,
-        .n_racks = c->n_racks,
-        .lease_ms = c->lease_ms,
-        .store_wait_ms = c->store_wait_ms};
+        .n_racks = c->n_racks};
     *ret_tables = t;
     return 0;
 }
@@ -70,7 +68,7 @@ int tables_create(
 static int add_labels(void *ctx, int64_t job, const char *labels_json)
 {
     struct tables *t = ctx;
-    size_t n = t->model.n_labels++;
+    size_t n = t->other.n_labels++;
     if ((n & (n - 1)) == 0) /* doubles */
         t->labels = mem_resize(t->labels, n ? 2 * n : 1, sizeof(*t->labels));
     t->labels[n] = (struct job_labels_text){.job = job, .json = mem_strdup(labels_json)};
@@ -80,7 +78,7 @@ static int add_labels(void *ctx, int64_t job, const char *labels_json)
 int tables_read_labels(struct tables *t, struct db_reader *r, struct err *e)
 {
     int rc = db_read_live_labels(r, add_labels, t, e);
-    t->model.labels = t->labels;
+    t->other.labels = t->labels;
     return rc;
 }
 
@@ -88,7 +86,7 @@ void tables_destroy(struct tables *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < t->model.n_labels; i++)
+    for (size_t i = 0; i < t->other.n_labels; i++)
         free(t->labels[i].json);
     free(t->labels);
     free(t->hooks);

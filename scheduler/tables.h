@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of the configuration that the model borrows (struct model_tables), with what the
+ * The tables of the configuration that the model borrows (struct settings_tables), with what the
  * configuration cannot have: the zones of windows and budgets as this machine knows them.
  */
 #ifndef BELAY_SCHEDULER_TABLES_H
@@ -11,7 +11,7 @@
 #include "scheduler/core/model/settings.h"
 
 struct tables {
-    struct model_tables model; /* what it points to is owned by this struct, or is c's */
+    struct settings_tables other; /* what it points to is owned by this struct, or is c's */
     struct window *windows;
     struct budget_options *budgets;
     struct notify_hook *hooks;

@@ -77,7 +77,7 @@ const struct queue_policy *quotas_policy(struct world *w)
 
 static int add_labels(void *ctx, int64_t job, const char *labels_json)
 {
-    struct model_tables *t = ctx;
+    struct settings_tables *t = ctx;
     struct job_labels_text *all = (struct job_labels_text *)t->labels;
     all = mem_resize(all, t->n_labels + 1, sizeof(*all));
     all[t->n_labels++] = (struct job_labels_text){.job = job, .json = mem_strdup(labels_json)};
@@ -85,7 +85,7 @@ static int add_labels(void *ctx, int64_t job, const char *labels_json)
     return 0;
 }
 
-static void free_labels(struct model_tables *t)
+static void free_labels(struct settings_tables *t)
 {
     for (size_t i = 0; i < t->n_labels; i++)
         free(t->labels[i].json);
@@ -97,9 +97,9 @@ static void free_labels(struct model_tables *t)
 /* The tables of the start, as other ones: all that the model knows of them is built anew. */
 static int make_tables(struct world *w, struct err *e)
 {
-    struct model_tables *t = &w->tables;
+    struct settings_tables *t = &w->tables;
     w->budgets[w->policy] = w->budget;
-    t->budgets = &w->budgets[w->policy];
+    t->to.budgets = &w->budgets[w->policy];
     return db_read_live_labels(w->reader, add_labels, t, e);
 }
 

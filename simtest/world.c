@@ -246,33 +246,25 @@ static void start_belayd(struct world *w)
         .store_uusd_gib_month = traffic_store_price(w),
         .egress = traffic_egress,
         .policy = quotas_policy(w),
-        .hooks = &sim_hook,
-        .n_hooks = 1,
         .zones = &w->zones,
-        .licences = licences,
-        .n_licences = sizeof(licences) / sizeof(licences[0]),
+        .tables = {.hooks = &sim_hook,
+            .n_hooks = 1,
+            .licences = licences,
+            .n_licences = sizeof(licences) / sizeof(licences[0])},
         .read_job = crons_read_job};
     if (holes_enabled(w))
         o.node_failures = sim_holes;
-    w->settings = (struct model_settings){.no_progress_max = o.no_progress_max,
+    w->settings = (struct model_settings){.lease_ms = o.lease_ms,
+        .store_wait_ms = o.store_wait_ms,
+        .no_progress_max = o.no_progress_max,
         .node_failures = o.node_failures,
         .retention_ms = o.retention_ms,
         .retries = o.retries};
-    o.budgets = paid_options(w, &o.n_budgets);
+    o.tables.budgets = paid_options(w, &o.tables.n_budgets);
     o.digest = digests_options(w);
-    o.n_racks = racks_of(w, &o.racks);
-    w->tables = (struct model_tables){.hooks = o.hooks,
-        .n_hooks = o.n_hooks,
-        .licences = o.licences,
-        .n_licences = o.n_licences,
-        .budgets = o.budgets,
-        .n_budgets = o.n_budgets,
-        .has_other_budgets = true,
-        .racks = o.racks,
-        .n_racks = o.n_racks,
-        .has_other_racks = true,
-        .lease_ms = o.lease_ms,
-        .store_wait_ms = o.store_wait_ms};
+    o.tables.n_racks = racks_of(w, &o.tables.racks);
+    w->tables = (struct settings_tables){
+        .to = o.tables, .has_other_budgets = true, .has_other_racks = true};
     if (db_startup(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);
         return;

@@ -619,7 +619,7 @@ struct world {
     struct policy_user members[2][3][2];
     int policy; /* index of the one in force */
     struct model_settings settings;
-    struct model_tables tables;       /* of the start; given again as other ones */
+    struct settings_tables tables;    /* of the start; given again as other ones */
     struct budget_options budgets[2]; /* equal ones, in turns */
     struct policy_qos qos[2];
     uint64_t preempted;    /* bit set of the preempted QOS */

@@ -48,10 +48,10 @@ static void init(struct lab *l, struct model_options o)
     STR_COPY(o.cluster_uid, "0123456789abcdef");
     o.lease_ms = LAB_LEASE_MS;
     o.no_progress_max = LAB_NO_PROGRESS_MAX;
-    o.licences = lab_licences;
-    o.n_licences = LAB_LICENCES;
-    o.racks = lab_racks;
-    o.n_racks = LAB_RACKS;
+    o.tables.licences = lab_licences;
+    o.tables.n_licences = LAB_LICENCES;
+    o.tables.racks = lab_racks;
+    o.tables.n_racks = LAB_RACKS;
     o.egress = egress;
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){.m = model_create(&o),
@@ -64,15 +64,16 @@ void lab_init_budgets(struct lab *l, const struct queue_policy *policy,
     const struct budget_options *budgets, size_t n_budgets, int64_t store_uusd_gib_month)
 {
     init(l, (struct model_options){.policy = policy,
-                .budgets = budgets,
-                .n_budgets = n_budgets,
+                .tables.budgets = budgets,
+                .tables.n_budgets = n_budgets,
                 .store_uusd_gib_month = store_uusd_gib_month});
 }
 
 void lab_init_failures(struct lab *l, const struct node_failures_options *options)
 {
     static const struct notify_hook hook = {.name = "ops", .events = 1 << NOTIFY_NODE_DRAINED};
-    init(l, (struct model_options){.node_failures = *options, .hooks = &hook, .n_hooks = 1});
+    init(l, (struct model_options){
+                .node_failures = *options, .tables.hooks = &hook, .tables.n_hooks = 1});
 }
 
 void lab_init_procurement(struct lab *l, const struct procurement_options *procurement)

@@ -491,12 +491,12 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = s->lease_ms ? s->lease_ms : LAB_LEASE_MS,
         .policy = s->policy,
-        .licences = lab_licences,
-        .n_licences = LAB_LICENCES,
-        .budgets = s->budget_options,
-        .n_budgets = s->n_budget_options,
-        .racks = lab_racks,
-        .n_racks = LAB_RACKS,
+        .tables.licences = lab_licences,
+        .tables.n_licences = LAB_LICENCES,
+        .tables.budgets = s->budget_options,
+        .tables.n_budgets = s->n_budget_options,
+        .tables.racks = lab_racks,
+        .tables.n_racks = LAB_RACKS,
         .node_failures = s->failing ? *s->failing : (struct node_failures_options){0},
         .store_uusd_gib_month = s->store_uusd_gib_month};
     const struct node_failure_row *failure;

@@ -141,8 +141,10 @@ static void what_was_left_counts_in_the_budgets_of_its_job(void **state)
         {.name = "nobody", .user = "nobody"}};
     struct db *d = util_open(*state);
     struct db_batch b = small_cluster();
-    struct model *m = model_create(&(struct model_options){
-        .cluster_uid = "0123456789abcdef", .lease_ms = 30000, .budgets = budgets, .n_budgets = 4});
+    struct model *m = model_create(&(struct model_options){.cluster_uid = "0123456789abcdef",
+        .lease_ms = 30000,
+        .tables.budgets = budgets,
+        .tables.n_budgets = 4});
     struct err e = {0};
 
     b.changes.late_costs =

@@ -61,7 +61,7 @@ static void start(struct lab *lab)
     /* Only its measured power is tested. */
     static const struct rack_options rack = {
         .name = "lab", .max_w = RACK_WATTS_MAX, .nodes = {{"n", 1, 100, 300}}, .n_nodes = 1};
-    struct model_options o = {.lease_ms = LAB_LEASE_MS, .racks = &rack, .n_racks = 1};
+    struct model_options o = {.lease_ms = LAB_LEASE_MS, .tables.racks = &rack, .tables.n_racks = 1};
     struct stamp now = {.wall = clock_wall(&lab->vt.clock), .mono = clock_mono(&lab->vt.clock)};
     struct err e;
     must(db_startup(lab->db, &lab->meta, &e), &e);

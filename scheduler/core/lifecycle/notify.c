@@ -169,8 +169,8 @@ static int add_for_recipients(struct model *m, const struct job_row *j, enum not
         text_format(row->target, sizeof row->target, "url:%" PRId32, k);
         left_out += !add(m, row);
     }
-    for (size_t k = 0; k < m->options.n_hooks; k++) {
-        const struct notify_hook *h = &m->options.hooks[k];
+    for (size_t k = 0; k < m->options.tables.n_hooks; k++) {
+        const struct notify_hook *h = &m->options.tables.hooks[k];
         if (!is_wanted(h->events, kind) ||
             (is_task && !of_policy && !(h->events & NOTIFY_ARRAY_TASKS)))
             continue;
@@ -237,10 +237,10 @@ void notify_idle_gpus(struct model *m, const struct job *j, struct wall since, s
 static int add_for_hooks(struct model *m, struct outbox_row *row)
 {
     int left_out = 0;
-    for (size_t k = 0; k < m->options.n_hooks; k++) {
-        if (!(m->options.hooks[k].events & BIT(row->kind)))
+    for (size_t k = 0; k < m->options.tables.n_hooks; k++) {
+        if (!(m->options.tables.hooks[k].events & BIT(row->kind)))
             continue;
-        text_format(row->target, sizeof row->target, "hook:%s", m->options.hooks[k].name);
+        text_format(row->target, sizeof row->target, "hook:%s", m->options.tables.hooks[k].name);
         left_out += !add(m, row);
     }
     return left_out;
@@ -375,9 +375,9 @@ static int cmp_warn(const void *key, const struct tree_link *n)
 static int32_t wanted_parts(const struct model *m, const struct job *j)
 {
     int32_t events = j->parent && !(j->row.spec.mail & NOTIFY_ARRAY_TASKS) ? 0 : j->row.spec.mail;
-    for (size_t k = 0; k < m->options.n_hooks; k++)
-        if (!j->parent || (m->options.hooks[k].events & NOTIFY_ARRAY_TASKS))
-            events |= m->options.hooks[k].events;
+    for (size_t k = 0; k < m->options.tables.n_hooks; k++)
+        if (!j->parent || (m->options.tables.hooks[k].events & NOTIFY_ARRAY_TASKS))
+            events |= m->options.tables.hooks[k].events;
     return events & PARTS & ~j->row.warned;
 }
 

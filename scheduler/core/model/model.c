@@ -37,12 +37,12 @@ struct model *model_create(const struct model_options *o)
     struct model *m = mem_alloc(sizeof *m);
     m->options = *o;
     m->changes.next_ids = (struct model_counters){1, 1, 1, 1, 1, 1, 1};
-    licences_init(m, o->licences, o->n_licences);
+    licences_init(m, o->tables.licences, o->tables.n_licences);
     queue_init(m);
     m->versions.reserve_epoch = 1;
     procurement_init(m, o->procurement);
-    budgets_init(m, o->budgets, o->n_budgets);
-    racks_init(m, o->racks, o->n_racks);
+    budgets_init(m, o->tables.budgets, o->tables.n_budgets);
+    racks_init(m, o->tables.racks, o->tables.n_racks);
     digests_begin(m);
     return m;
 }

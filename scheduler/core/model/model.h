@@ -531,6 +531,22 @@ extern const struct procurement_options
 
 #define MODEL_STORE_UUSD_MAX INT64_C(1000000000000)
 
+/* What the configuration lists. Names are unique. Borrowed, apart from the licences. */
+struct model_tables {
+    const struct window *windows;
+    size_t n_windows;
+    const struct calendar *calendars; /* of cron entries */
+    size_t n_calendars;
+    const struct count *licences; /* of the cluster; at most LICENCES_MAX */
+    size_t n_licences;
+    const struct notify_hook *hooks; /* at most NOTIFY_HOOKS_MAX */
+    size_t n_hooks;
+    const struct budget_options *budgets; /* at most BUDGETS_MAX */
+    size_t n_budgets;
+    const struct rack_options *racks; /* each node is in at most one; at most RACKS_MAX */
+    size_t n_racks;
+};
+
 struct model_options {
     char cluster_uid[17];  /* 16 hex digits, created with the database; part of each token */
     int64_t lease_ms;      /* a node is LOST after this time without contact */
@@ -547,22 +563,9 @@ struct model_options {
     const struct queue_policy
         *policy; /* borrowed for the model's life; NULL = queue_policy_defaults */
     const struct retry_options *retries; /* borrowed; NULL = retries_default without limits */
-    const struct window *windows;        /* borrowed; names are unique */
-    size_t n_windows;
-    const struct calendar *calendars; /* borrowed; of cron entries; names are unique */
-    size_t n_calendars;
-    /* Licences of the cluster; copied. Names are unique, at most LICENCES_MAX. */
-    const struct count *licences;
-    size_t n_licences;
+    struct model_tables tables;
     const struct procurement_options *procurement; /* copied; NULL = procurement_usual */
-    const struct notify_hook *hooks; /* borrowed; names are unique, at most NOTIFY_HOOKS_MAX */
-    size_t n_hooks;
-    const struct budget_options *budgets; /* borrowed; names are unique, at most BUDGETS_MAX */
-    size_t n_budgets;
-    const struct digest_options *digest; /* borrowed; NULL: no digest is sent */
-    /* Borrowed; names are unique, each node is in at most one, at most RACKS_MAX. */
-    const struct rack_options *racks;
-    size_t n_racks;
+    const struct digest_options *digest;           /* borrowed; NULL: no digest is sent */
     /* Lookup of zones by name. Borrowed, outlives the model. NULL: only UTC is available. */
     struct zones *zones;
     /* Parses the stored job template of a cron entry, without I/O, into what a submit takes. The

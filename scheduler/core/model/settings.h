@@ -16,38 +16,27 @@ struct job_labels_text {
     char *json;
 };
 
-/* Options that are tables, as in struct model_options. Borrowed until the next ones, apart from
- * the licences and the labels. */
-struct model_tables {
-    const struct window *windows;
-    size_t n_windows;
-    const struct calendar *calendars;
-    size_t n_calendars;
-    const struct notify_hook *hooks;
-    size_t n_hooks;
-    const struct count *licences;
-    size_t n_licences;
-    const struct budget_options *budgets;
-    size_t n_budgets;
-    const struct rack_options *racks;
-    size_t n_racks;
+/* Other tables than the model has, borrowed until the next ones, apart from the licences and the
+ * labels. */
+struct settings_tables {
+    struct model_tables to;
     /* Else they are the same ones, at another place. Budgets of another window are others. */
     bool has_other_budgets, has_other_racks;
     /* With other budgets: of all stored live jobs that have labels, by job. */
     const struct job_labels_text *labels;
     size_t n_labels;
-    int64_t lease_ms, store_wait_ms;
 };
 
 /* As in struct model_options. */
 struct model_settings {
+    int64_t lease_ms, store_wait_ms;
     int32_t no_progress_max;
     struct node_failures_options node_failures;
     int64_t retention_ms;
     const struct retry_options *retries; /* borrowed until the next settings, like the policy */
     /* With the same weights of resources. NULL: as it is. */
     const struct queue_policy *policy;
-    const struct model_tables *tables; /* NULL: as they are */
+    const struct settings_tables *tables; /* NULL: as they are */
 };
 
 /* What EV_SETTINGS would refuse, without a change: ERR_CONFLICT names the live jobs and the cron

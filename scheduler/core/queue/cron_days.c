@@ -38,9 +38,9 @@ static int find_calendar(const struct model *m, const char *key, const char *nam
     const struct calendar **ret_calendar, struct err *e)
 {
     *ret_calendar = NULL;
-    for (size_t k = 0; k < m->options.n_calendars; k++)
-        if (str_eq(m->options.calendars[k].name, name))
-            *ret_calendar = &m->options.calendars[k];
+    for (size_t k = 0; k < m->options.tables.n_calendars; k++)
+        if (str_eq(m->options.tables.calendars[k].name, name))
+            *ret_calendar = &m->options.tables.calendars[k];
     return *ret_calendar || !name[0]
                ? 0
                : err_set(e, ERR_INVALID,

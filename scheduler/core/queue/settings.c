@@ -80,7 +80,7 @@ static int by_job(const void *key, const void *element)
 }
 
 /* Labels of a job that is not stored yet are in the changes of this tick. */
-static const char *labels_of(const struct model *m, const struct model_tables *t, int64_t job)
+static const char *labels_of(const struct model *m, const struct settings_tables *t, int64_t job)
 {
     const struct changes *c = model_final_rows(m);
     const struct job_labels_text *l =
@@ -92,15 +92,13 @@ static const char *labels_of(const struct model *m, const struct model_tables *t
 }
 
 static void set_budgets(
-    struct model *m, const struct model_tables *t, struct job *const *jobs, size_t n)
+    struct model *m, const struct settings_tables *t, struct job *const *jobs, size_t n)
 {
-    m->options.budgets = t->budgets;
-    m->options.n_budgets = t->n_budgets;
     if (!t->has_other_budgets) {
-        budgets_move(m, t->budgets);
+        budgets_move(m, t->to.budgets);
         return;
     }
-    budgets_renew(m, t->budgets, t->n_budgets);
+    budgets_renew(m, t->to.budgets, t->to.n_budgets);
     for (size_t i = 0; i < n; i++)
         if (jobs[i]->labels)
             labels_renew(m, jobs[i], labels_of(m, t, jobs[i]->row.id));
@@ -109,30 +107,22 @@ static void set_budgets(
 /* ---- tables ---- */
 
 static void set_tables(
-    struct model *m, const struct model_tables *t, struct job *const *jobs, size_t n)
+    struct model *m, const struct settings_tables *t, struct job *const *jobs, size_t n)
 {
-    m->options.windows = t->windows;
-    m->options.n_windows = t->n_windows;
-    m->options.calendars = t->calendars;
-    m->options.n_calendars = t->n_calendars;
-    m->options.hooks = t->hooks;
-    m->options.n_hooks = t->n_hooks;
-    m->options.store_wait_ms = t->store_wait_ms;
+    m->options.tables = t->to;
     crons_renew_calendars(m);
     set_budgets(m, t, jobs, n);
 }
 
 /* What looks at jobs in their shapes. */
-static void look_again(struct model *m, const struct model_tables *t, struct job *const *jobs,
+static void look_again(struct model *m, const struct settings_tables *t, struct job *const *jobs,
     size_t n, struct stamp now)
 {
-    licences_renew(m, t->licences, t->n_licences);
-    m->options.racks = t->racks;
-    m->options.n_racks = t->n_racks;
+    licences_renew(m, t->to.licences, t->to.n_licences);
     if (t->has_other_racks)
-        racks_renew(m, t->racks, t->n_racks);
+        racks_renew(m, t->to.racks, t->to.n_racks);
     else
-        racks_move(m, t->racks);
+        racks_move(m, t->to.racks);
     if (t->has_other_budgets)
         budgets_rejoin_all(m);
     for (size_t i = 0; i < n; i++) {
@@ -183,8 +173,8 @@ int apply_settings(
     m->options.node_failures = s->node_failures;
     m->options.retention_ms = s->retention_ms;
     m->options.retries = s->retries;
-    if (s->tables)
-        set_lease(m, s->tables->lease_ms, ev->now.mono);
+    m->options.store_wait_ms = s->store_wait_ms;
+    set_lease(m, s->lease_ms, ev->now.mono);
     if (s->policy || s->tables)
         renew_queue(m, s, ev->now);
     ret_outcome->id = CORE_ID_NONE;

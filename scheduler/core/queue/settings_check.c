@@ -71,7 +71,7 @@ static void look(struct stranded *s, const struct thing *t, const char *kind, co
 static void look_at_row(const struct model *m, const struct model_settings *s,
     const struct job_row *r, const char *kind, const char *name, struct stranded *found)
 {
-    const struct model_tables *t = s->tables;
+    const struct settings_tables *t = s->tables;
     if (s->policy)
         look(found,
             &(struct thing){"QOS", r->spec.qos, "keep it, or end them first",
@@ -80,12 +80,12 @@ static void look_at_row(const struct model *m, const struct model_settings *s,
     if (t)
         look(found,
             &(struct thing){"window", r->spec.window, "keep it, or give them another (window=)",
-                has_window(m->options.windows, m->options.n_windows, r->spec.window),
-                has_window(t->windows, t->n_windows, r->spec.window)},
+                has_window(m->options.tables.windows, m->options.tables.n_windows, r->spec.window),
+                has_window(t->to.windows, t->to.n_windows, r->spec.window)},
             kind, name);
 }
 
-static void look_at_licences(const struct model *m, const struct model_tables *t,
+static void look_at_licences(const struct model *m, const struct settings_tables *t,
     const struct constraints *x, const char *name, struct stranded *found)
 {
     for (size_t i = 0; x && i < x->licences.n; i++) {
@@ -93,7 +93,7 @@ static void look_at_licences(const struct model *m, const struct model_tables *t
         const struct licence *l = licence_named(m, c->name);
         look(found,
             &(struct thing){"what they need of licence", c->name, "keep as many, or end them first",
-                l && l->what.n >= c->n, suffices(t->licences, t->n_licences, c)},
+                l && l->what.n >= c->n, suffices(t->to.licences, t->to.n_licences, c)},
             "job", name);
     }
 }
@@ -101,7 +101,7 @@ static void look_at_licences(const struct model *m, const struct model_tables *t
 static void look_at_crons(
     const struct model *m, const struct model_settings *s, struct stranded *found)
 {
-    const struct model_tables *t = s->tables;
+    const struct settings_tables *t = s->tables;
     const struct cron_entry *c;
     for (size_t pos = 0; (c = map_next(&m->queue.crons, &pos, &(int64_t){0})) != NULL;) {
         const char *const calendars[] = {c->row.skip_on, c->row.only_on};
@@ -109,8 +109,9 @@ static void look_at_crons(
         for (size_t i = 0; t && i < sizeof calendars / sizeof calendars[0]; i++)
             look(found,
                 &(struct thing){"calendar", calendars[i], "keep it, or edit them first",
-                    has_calendar(m->options.calendars, m->options.n_calendars, calendars[i]),
-                    has_calendar(t->calendars, t->n_calendars, calendars[i])},
+                    has_calendar(
+                        m->options.tables.calendars, m->options.tables.n_calendars, calendars[i]),
+                    has_calendar(t->to.calendars, t->to.n_calendars, calendars[i])},
                 "cron entry", c->row.name);
     }
 }

@@ -31,9 +31,9 @@ static int compare_park(const void *key, const struct tree_link *l)
 
 const struct window *core_window(const struct model *m, const char *name)
 {
-    for (size_t k = 0; k < m->options.n_windows; k++)
-        if (str_eq(m->options.windows[k].name, name))
-            return &m->options.windows[k];
+    for (size_t k = 0; k < m->options.tables.n_windows; k++)
+        if (str_eq(m->options.tables.windows[k].name, name))
+            return &m->options.tables.windows[k];
     return NULL;
 }
 

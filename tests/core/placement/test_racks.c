@@ -610,8 +610,10 @@ static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_doe
     (void)state;
     static const struct rack_options less[] = {
         {.name = "left", .max_w = 800, .nodes = {{"power[1-3]", 3, 100, 500}}, .n_nodes = 1}};
-    struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .racks = less, .n_racks = 1};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = LAB_LEASE_MS,
+        .tables.racks = less,
+        .tables.n_racks = 1};
     struct lab l;
     begin(&l);
     int64_t job = lab_submit_cpus(&l, 4);

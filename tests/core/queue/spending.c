@@ -20,8 +20,8 @@ void spending_begin(struct lab *l, const struct budget_options *b, size_t n)
 {
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = 100000 * HOUR_MS,
-        .budgets = b,
-        .n_budgets = n};
+        .tables.budgets = b,
+        .tables.n_budgets = n};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = USD};
     *l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};

@@ -116,8 +116,8 @@ static void kept_checkpoints_are_charged_to_the_budget(void **state)
         spending_monthly(10, BUDGET_STOP_NEW), spending_monthly(10, BUDGET_STOP_NEW)};
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = 100000 * HOUR_MS,
-        .budgets = b,
-        .n_budgets = 3,
+        .tables.budgets = b,
+        .tables.n_budgets = 3,
         .store_uusd_gib_month = GIB_MONTH_UUSD};
     struct pool_row free_pool = {.name = "base"};
     struct shelf s = {.budget_options = b,
@@ -260,8 +260,8 @@ static void a_job_counts_in_budgets_whose_conditions_all_match(void **state)
     policy.n_teams = 2;
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = HOUR_MS,
-        .budgets = b,
-        .n_budgets = 5,
+        .tables.budgets = b,
+        .tables.n_budgets = 5,
         .policy = &policy};
     l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};

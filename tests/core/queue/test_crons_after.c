@@ -52,8 +52,8 @@ static struct model *new_model(struct bed *b)
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = 400 * DAY_MS,
         .zones = &b->zones,
-        .calendars = &b->calendar,
-        .n_calendars = 1,
+        .tables.calendars = &b->calendar,
+        .tables.n_calendars = 1,
         .read_job = read_job};
     return model_create(&o);
 }

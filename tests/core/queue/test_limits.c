@@ -415,7 +415,7 @@ static void a_hundred_thousand_throttled_jobs_cost_others_nothing(void **state)
 
 static void set_policy(struct lab *l, const struct queue_policy *o)
 {
-    const struct model_settings s = {.policy = o};
+    const struct model_settings s = {.lease_ms = LAB_LEASE_MS, .policy = o};
     lab_apply(l, (struct event){.type = EV_SETTINGS, .settings = &s});
 }
 

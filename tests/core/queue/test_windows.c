@@ -18,8 +18,8 @@ static void set_up(struct lab *l, const char *iso)
 {
     struct model_options o = {.cluster_uid = "0123456789abcdef",
         .lease_ms = 400LL * 24 * HOUR_MS,
-        .windows = &overnight,
-        .n_windows = 1};
+        .tables.windows = &overnight,
+        .tables.n_windows = 1};
     struct pool_row base = {.name = "base"};
     *l = (struct lab){.m = model_create(&o), .p = planner_create(), .now = {.mono = {5000}}};
     assert_int_equal(time_parse_iso(iso, &l->now.wall, NULL), 0);
