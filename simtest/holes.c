@@ -4,7 +4,7 @@
  * node_failures.h). Checked against committed data: belayd drains a node itself only after enough
  * jobs of enough users have failed there soon after their start; it drains it then, unless the pool
  * has lost enough nodes; and a job whose failure counts as a drain does not pay for it. A restart
- * of belayd forgets no failure.
+ * of belayd forgets no failure: what it loads is what was committed.
  *
  * Within a batch the order of events is unknown. After a batch in which jobs failed on a node and
  * something worked there, belayd may have counted anew, or may not.
@@ -12,6 +12,7 @@
 #include "simtest/world.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include <stdlib.h>
 
@@ -35,6 +36,8 @@ struct sim_hole {
     int64_t batch;
     bool failed, worked, drained;
     bool is_drained, by_belay;
+    struct node_failure_row stored[NODE_FAILURES_MAX];
+    int32_t n_stored;
 };
 
 const struct node_failures_options sim_holes = {
@@ -194,11 +197,41 @@ static void check_node(struct world *w, int64_t id, struct sim_hole *h)
             jobs, users, (long long)id);
 }
 
+static void note_stored(struct world *w, const struct node_failure_row *r)
+{
+    struct sim_hole *h = hole_of(w, r->node);
+    if (r->is_removed) {
+        h->n_stored = (int32_t)min_i64(h->n_stored, r->place);
+    } else {
+        h->stored[r->place] = *r;
+        h->n_stored = (int32_t)max_i64(h->n_stored, r->place + 1);
+    }
+}
+
+void holes_loaded(struct world *w)
+{
+    size_t at = 0;
+    int64_t id = 0;
+    for (struct sim_hole *h; (h = map_next(&w->holes, &at, &id));) {
+        const struct node *n = model_node(w->model, id);
+        const struct node_failures *f = n ? n->failures : NULL;
+        bool same = !n || h->n_stored == (f ? f->n : 0);
+        for (int32_t k = 0; f && same && k < f->n; k++)
+            same = f->last[k].job == h->stored[k].job && f->last[k].retries == h->stored[k].retries;
+        if (!same)
+            world_fail(w,
+                "node %lld was loaded with %d failures of jobs, not the %d committed ones",
+                (long long)id, f ? f->n : 0, h->n_stored);
+    }
+}
+
 void holes_committed(struct world *w, const struct changes *c)
 {
     w->n_batches++;
     if (!holes_enabled(w))
         return;
+    for (size_t i = 0; i < c->n_node_failures; i++)
+        note_stored(w, &c->node_failures[i]);
     for (size_t i = 0; i < c->n_attempts; i++)
         note_attempt(w, c, &c->attempts[i]);
     for (size_t i = 0; i < c->n_jobs; i++)

@@ -277,6 +277,7 @@ static void start_belayd(struct world *w)
     if (db_load(w->db, w->model, world_stamp(w), &e) != 0)
         world_fail(w, "the database does not load: %s", e.text);
     options_loaded(w);
+    holes_loaded(w);
     make_parts(w);
     w->up = true;
     w->checked_at = -1;

@@ -296,6 +296,7 @@ void holes_disturb(struct world *w);           /* now and then */
 bool holes_swallow(const struct sim_agent *a); /* a start there fails */
 /* call before check_job: with the jobs as committed before */
 void holes_committed(struct world *w, const struct changes *c);
+void holes_loaded(struct world *w); /* belayd has loaded the model */
 void holes_deinit(struct world *w);
 
 /* ---- idle_gpus.c ---- */
