@@ -16,10 +16,10 @@
 
 void http_exchange_tell_answer(struct http_exchange *x, int status)
 {
-    http_answer_fn fn = x->on_answer;
-    x->on_answer = NULL;
-    if (fn)
-        fn(x->answer_ctx, status);
+    int n = x->n_answers;
+    x->n_answers = 0;
+    for (int i = 0; i < n; i++)
+        x->answers[i].fn(x->answers[i].ctx, status);
 }
 
 static void set_answered(struct http_exchange *x)
@@ -256,9 +256,9 @@ void http_request_each_header(struct http_exchange *x, http_each_fn fn, void *ct
 
 void http_exchange_on_answer(struct http_exchange *x, http_answer_fn fn, void *ctx)
 {
-    assert(x->state != ANSWERED && !x->on_answer);
-    x->on_answer = fn;
-    x->answer_ctx = ctx;
+    assert(x->state != ANSWERED && x->n_answers < HTTP_ANSWER_FNS);
+    x->answers[x->n_answers].fn = fn;
+    x->answers[x->n_answers++].ctx = ctx;
 }
 
 void http_exchange_set_id(struct http_exchange *x, const char *id)

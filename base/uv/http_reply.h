@@ -49,7 +49,8 @@ void http_reply_torn(struct http_exchange *x, int status, const char *content_ty
 void http_reply_add_header(struct http_exchange *x, const char *name, const char *value);
 
 /* fn(ctx, status) runs once: when x is answered, or with status 0 when it ends without an answer.
- * It may not reply. */
+ * It may not reply. At most HTTP_ANSWER_FNS functions for an exchange. */
+#define HTTP_ANSWER_FNS 2
 typedef void (*http_answer_fn)(void *ctx, int status);
 void http_exchange_on_answer(struct http_exchange *x, http_answer_fn fn, void *ctx);
 

@@ -62,8 +62,11 @@ struct http_exchange {
     struct timer timer;
     http_wait_fn on_timeout, on_gone;
     void *wait_ctx;
-    http_answer_fn on_answer;
-    void *answer_ctx;
+    struct {
+        http_answer_fn fn;
+        void *ctx;
+    } answers[HTTP_ANSWER_FNS];
+    int n_answers;
     char id[HTTP_REQUEST_ID_MAX]; /* "" = none */
 };
 
@@ -186,7 +189,7 @@ size_t http_exchange_take_body(struct http_exchange *x, const char *p, size_t n)
 void http_exchange_drop_body(struct http_exchange *x);
 void http_exchange_destroy(struct http_exchange *x);
 struct http_exchange *http_exchange_create(struct http_conn *c);
-/* Runs on_answer, once. */
+/* Runs the functions of http_exchange_on_answer, once. */
 void http_exchange_tell_answer(struct http_exchange *x, int status);
 
 /* ---- http_reply.c ---- */
