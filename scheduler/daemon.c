@@ -77,6 +77,7 @@ static void on_effects(void *ctx, const struct db_batch *committed)
         grants_committed(d->grants, committed);
     effects_release(committed, d->agent_sync, d->provision, d->cleaner, d->outbox);
     api_committed(d->api, committed);
+    observed_committed(d->observed, d->model, committed);
     if (committed->prune.is_due) {
         struct pruned pruned;
         db_writer_get_pruned(d->writer, &pruned);
@@ -298,6 +299,7 @@ static void make_api(struct daemon *d)
         .logs = &d->logs,
         .archiver = d->archiver,
         .retention = d->retention,
+        .observed = d->observed,
         .workdirs = d->workdirs,
         .ca = d->ca,
         .bundles = &d->bundles,
@@ -605,6 +607,7 @@ void daemon_destroy(struct daemon *d)
     notifier_destroy(d->notifier);
     outbox_destroy(d->outbox);
     retention_destroy(d->retention);
+    observed_destroy(d->observed);
     pools_destroy(d->pools);
     own_name_destroy(d->own_name);
     archiver_destroy(d->archiver); /* before the API, likewise */

@@ -21,6 +21,7 @@
 #include "scheduler/oidc/oidc.h"
 #include "scheduler/pools.h"
 #include "scheduler/reload.h"
+#include "scheduler/metrics/observed.h"
 #include "scheduler/retention.h"
 #include "scheduler/secrets/key_file.h"
 #include "scheduler/secrets/reseal.h"
@@ -74,6 +75,7 @@ struct daemon {
     struct workdirs *workdirs;
     struct reload *reload; /* NULL in a check */
     struct retention *retention;
+    struct observed *observed; /* for /metrics */
     struct archiver *archiver;
     struct ca *ca;
     struct keyring *keyring;

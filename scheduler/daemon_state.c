@@ -208,6 +208,8 @@ int daemon_load_model(struct daemon *d, struct err *e)
     rc = db_load(d->db, d->model, now, e);
     if (rc == 0)
         load_runtimes(d);
+    d->observed = observed_create();
+    observed_load(d->observed, d->model);
     struct err why;
     if (rc == 0 && spot_history_load(d->reader, d->model, now.wall, &why) != 0)
         log_warn("the recent spot observations cannot be read", log_err(&why));

@@ -460,8 +460,38 @@ static void refuse_method(
     api_reply_status(x, 405, &e);
 }
 
+struct timed {
+    struct api *api;
+    const struct route *route;
+    struct mono since;
+};
+
+static void on_answer(void *ctx, int status)
+{
+    struct timed *t = ctx;
+    struct metric_labels l = {0};
+    char code[16];
+    snprintf(code, sizeof(code), "%d", status);
+    metric_labels_add(&l, "method", t->route->method);
+    metric_labels_add(&l, "route", t->route->path);
+    metric_labels_add(&l, "status", code);
+    struct series_one *one = series_get(&t->api->request_seconds, &l, histogram_requests);
+    int64_t took_ms = clock_mono(t->api->o.timers->clock).ms - t->since.ms;
+    histogram_add(&one->histogram, (double)took_ms / 1000);
+    free(t);
+}
+
+static void time_request(struct request *q, const struct route *route)
+{
+    struct timed *t = mem_alloc(sizeof(*t));
+    *t =
+        (struct timed){.api = q->api, .route = route, .since = clock_mono(q->api->o.timers->clock)};
+    http_exchange_on_answer(q->x, on_answer, t);
+}
+
 static void handle_route(struct request *q, const struct route *route)
 {
+    time_request(q, route);
     struct tick_call *call = audit_trail_has(route->method, route->path)
                                  ? audit_trail_begin(q, route->method, route->path)
                                  : NULL;
@@ -575,6 +605,7 @@ void api_destroy(struct api *a)
     volumes_destroy(a->volumes);
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);
+    series_deinit(&a->request_seconds);
     rates_deinit(&a->rates);
     rates_deinit(&a->login_rates);
     for (struct turn *turn; (turn = turns_drop(&a->turns));)

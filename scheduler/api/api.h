@@ -36,6 +36,7 @@ struct api_options {
     struct logs *logs;
     struct archiver *archiver; /* may be NULL */
     const struct retention *retention;
+    const struct observed *observed;
     struct workdirs *workdirs;
     struct ca *ca;
     const struct bundles *bundles;

@@ -16,6 +16,7 @@
 #include "scheduler/api/api.h"
 #include "scheduler/api/jobspec.h"
 #include "scheduler/notify/notify_seal.h"
+#include "scheduler/metrics/series.h"
 #include "scheduler/token_uses.h"
 #include "scheduler/api/turns.h"
 #include "scheduler/core/forecast/explain.h"
@@ -71,6 +72,7 @@ struct api {
     struct list session_requests; /* channels whose event is being committed */
     int64_t n_channels;           /* in total */
     int64_t n_requests, n_refused;
+    struct series request_seconds;   /* by route and status */
     int64_t n_paced, n_logins_paced; /* refused at the limits of rates and login_rates */
     struct log_pace joins_refused, output_lost;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */

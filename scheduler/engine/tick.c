@@ -134,6 +134,7 @@ struct tick *tick_create(const struct tick_options *o)
     timer_init(&t->timer, on_timer, t);
     timer_init(&t->wake, on_wake, t);
     timer_init(&t->retry, on_retry, t);
+    t->stats.commit_seconds.bounds = t->stats.tick_seconds.bounds = histogram_requests;
     timer_start(o->timers, &t->timer, 0); /* the first plan needs no post */
     return t;
 }
@@ -439,6 +440,11 @@ static void batch_done(struct tick *t)
     db_batch_deinit(&t->batch);
 }
 
+static double seconds_since(const struct tick *t, struct mono since)
+{
+    return (double)(clock_mono(t->o.timers->clock).ms - since.ms) / 1000;
+}
+
 static void run(struct tick *t)
 {
     if (t->committing) {
@@ -455,6 +461,7 @@ static void run(struct tick *t)
     decide(t);
     model_take_changes(t->o.model, &t->batch.changes);
     t->running = false;
+    histogram_add(&t->stats.tick_seconds, seconds_since(t, t->now.mono));
     arm_wake(t);
     if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 && t->batch.n_secrets == 0 &&
         t->batch.n_audit == 0 && !t->batch.prune.is_due && loads_is_empty(&t->batch.loads)) {
@@ -485,11 +492,8 @@ static void renew_leases(struct tick *t)
 
 static void commit_succeeded(struct tick *t)
 {
-    int64_t took = clock_mono(t->o.timers->clock).ms - t->commit_started.ms;
     t->stats.commits++;
-    t->stats.commit_ms_sum += took;
-    if (t->stats.commit_ms_max < took)
-        t->stats.commit_ms_max = took;
+    histogram_add(&t->stats.commit_seconds, seconds_since(t, t->commit_started));
     if (t->full) {
         log_info("the disk has space again: the state is stored");
         renew_leases(t); /* heartbeats were refused like everything else */

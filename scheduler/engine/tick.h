@@ -16,6 +16,7 @@
 #ifndef BELAY_SCHEDULER_ENGINE_TICK_H
 #define BELAY_SCHEDULER_ENGINE_TICK_H
 
+#include "base/histogram.h"
 #include "base/timers.h"
 #include "db/db.h"
 #include "scheduler/core/model/model.h"
@@ -103,7 +104,8 @@ const struct model *tick_model(const struct tick *t);
 
 /* Counters since the start, for /metrics. */
 struct tick_stats {
-    int64_t commits, events, commit_ms_sum, commit_ms_max, inbox_max;
+    int64_t commits, events, inbox_max;
+    struct histogram commit_seconds, tick_seconds; /* tick: without its commit */
 };
 void tick_get_stats(const struct tick *t, struct tick_stats *ret_stats);
 

@@ -475,15 +475,15 @@ class Lab:
             **more
         )
 
-    def call(self, method, path, body=None, root="/api/v1"):
-        """One call of the API; returns status, headers, body."""
+    def call(self, method, path, body=None, root="/api/v1", headers={}):
+        """One call of the API; returns the response and its body."""
         c = Unix(os.path.join(self.home, "belayd.sock"), WAIT_S)
         with contextlib.closing(c):
             c.request(
                 method,
                 root + path,
                 json.dumps(body) if body is not None else None,
-                {"Content-Type": "application/json"},
+                {"Content-Type": "application/json", **headers},
             )
             reply = c.getresponse()
             data = reply.read()

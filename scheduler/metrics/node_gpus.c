@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/metrics/node_gpus.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/minmax.h"
+#include "scheduler/core/model/model_access.h"
+#include <stdlib.h>
+
+/* Zeroed: not reported. */
+struct node_loads {
+    struct gpu_load last[NODE_GPUS_MAX];
+};
+
+struct node_gpus {
+    struct map nodes; /* node -> struct node_loads */
+    int64_t finest_ms;
+};
+
+struct node_gpus *node_gpus_create(void)
+{
+    struct node_gpus *g = mem_alloc(sizeof *g);
+    g->finest_ms = (int64_t[])LOAD_SPANS_MS[0];
+    return g;
+}
+
+void node_gpus_destroy(struct node_gpus *g)
+{
+    size_t at = 0;
+    for (void *n; (n = map_next(&g->nodes, &at, NULL));)
+        free(n);
+    map_deinit(&g->nodes);
+    free(g);
+}
+
+static struct node_loads *loads_of(struct node_gpus *g, int64_t node)
+{
+    struct node_loads *n = map_get(&g->nodes, node);
+    if (!n) {
+        n = mem_alloc(sizeof *n);
+        map_put(&g->nodes, node, n);
+    }
+    return n;
+}
+
+/* Nodes come and go; as many entries as live nodes may be stale before they are removed. */
+static void remove_gone(struct node_gpus *g, const struct model *m)
+{
+    struct map left = {0};
+    size_t at = 0;
+    int64_t node;
+    for (struct node_loads *n; (n = map_next(&g->nodes, &at, &node));)
+        if (model_node(m, node))
+            map_put(&left, node, n);
+        else
+            free(n);
+    map_deinit(&g->nodes);
+    g->nodes = left;
+}
+
+void node_gpus_committed(
+    struct node_gpus *g, const struct model *m, const struct loads_batch *loads)
+{
+    for (size_t i = 0; i < loads->n_gpus; i++) {
+        const struct gpu_load_row *r = &loads->gpus[i];
+        if (r->span_ms == g->finest_ms && !r->is_slice && r->load.ms > 0 && r->gpu_index >= 0 &&
+            r->gpu_index < NODE_GPUS_MAX && model_node(m, r->node))
+            loads_of(g, r->node)->last[r->gpu_index] = r->load;
+    }
+    struct model_counts c;
+    model_counts(m, &c);
+    if (map_size(&g->nodes) > 2 * (size_t)(c.nodes_up + c.nodes_lost) + 16)
+        remove_gone(g, m);
+}
+
+/* ---- what is written ---- */
+
+static double ratio(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static double busy(const struct node_loads *n)
+{
+    int64_t part = 0, whole = 0;
+    for (int i = 0; i < NODE_GPUS_MAX; i++) {
+        part += n->last[i].busy_ms;
+        whole += n->last[i].known_ms;
+    }
+    return ratio(part, whole);
+}
+
+static double memory(const struct node_loads *n)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < NODE_GPUS_MAX; i++)
+        bytes += n->last[i].memory_bytes;
+    return (double)bytes;
+}
+
+static double memory_total(const struct node_loads *n)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < NODE_GPUS_MAX; i++)
+        bytes += n->last[i].memory_total_bytes;
+    return (double)bytes;
+}
+
+static double watts(const struct node_loads *n)
+{
+    double w = 0;
+    for (int i = 0; i < NODE_GPUS_MAX; i++)
+        w += ratio(n->last[i].energy_mj, n->last[i].ms);
+    return w;
+}
+
+static double temperature(const struct node_loads *n)
+{
+    int64_t most = 0;
+    for (int i = 0; i < NODE_GPUS_MAX; i++)
+        most = max_i64(most, n->last[i].temperature_c);
+    return (double)most;
+}
+
+static double throttled(const struct node_loads *n)
+{
+    int64_t part = 0, whole = 0;
+    for (int i = 0; i < NODE_GPUS_MAX; i++) {
+        part += n->last[i].slowed_ms;
+        whole += n->last[i].ms;
+    }
+    return ratio(part, whole);
+}
+
+static const struct {
+    const char *name, *help;
+    double (*of)(const struct node_loads *n);
+} gauges[] = {
+    {"belay_node_gpu_busy_ratio", "Part of the time in which a node's GPUs were busy.", busy},
+    {"belay_node_gpu_memory_used_bytes", "Memory of a node's GPUs in use.", memory},
+    {"belay_node_gpu_memory_bytes", "Memory of a node's GPUs.", memory_total},
+    {"belay_node_gpu_power_watts", "Power that a node's GPUs draw.", watts},
+    {"belay_node_gpu_temperature_celsius", "Temperature of the warmest GPU of a node.",
+        temperature},
+    {"belay_node_gpu_throttled_ratio",
+        "Part of the time in which a node's GPUs were slowed down by heat, power or the board.",
+        throttled},
+};
+
+void node_gpus_write(const struct node_gpus *g, const struct model *m, struct exposition *x)
+{
+    for (size_t k = 0; k < sizeof gauges / sizeof gauges[0]; k++) {
+        int left = NODE_GPUS_NODES_MAX;
+        exposition_family(x, METRIC_GAUGE, gauges[k].name, gauges[k].help);
+        LIST_FOREACH (model_nodes(m), l) {
+            const struct node *n = LIST_ENTRY(l, struct node, in_all);
+            const struct node_loads *loads = map_get(&g->nodes, n->row.id);
+            struct metric_labels labels = {0};
+            if (!loads || left-- <= 0)
+                continue;
+            metric_labels_add(&labels, "node", n->row.name);
+            metric_labels_add(&labels, "pool", n->row.pool);
+            exposition_sample(x, labels.text, gauges[k].of(loads));
+        }
+    }
+}
