@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first of the paths, relative to own, that has the file, as an absolute path; NULL if
- * none. */
-static char *find(const char *own, const char *const paths[2], const char *file)
+/* The first of the paths, relative to own, that has the file or directory `name`, as an absolute
+ * path; NULL if none. */
+static char *find(const char *own, const char *const paths[2], const char *name)
 {
     for (int i = 0; i < 2; i++) {
-        char *path = mem_printf("%s/%s/%s", own, paths[i], file);
+        char *path = mem_printf("%s/%s/%s", own, paths[i], name);
         char *real = realpath(path, NULL);
         free(path);
         if (real) {
@@ -35,7 +35,7 @@ void tools_find(struct tools *ret_tools)
     *strrchr(own, '/') = '\0';
     ret_tools->bin = find(own, (const char *const[]){".", "../cli"}, "belay");
     ret_tools->python =
-        find(own, (const char *const[]){"../share/belay", "../ckpt/lib"}, "belay.py");
+        find(own, (const char *const[]){"../share/belay", "../clients/python"}, "belay");
 }
 
 void tools_deinit(struct tools *t)

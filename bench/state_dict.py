@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a training loop waits for an asynchronous save of a state_dict by belay_dcp.py, against
+"""How long a training loop waits for an asynchronous save of a state_dict by belay.dcp, against
 copying the state in memory, and against PyTorch's own writer in the same directory.
 
 BELAY_BENCH_MIB: size of the state (4096); the memory that is needed is three times that.
@@ -16,7 +16,7 @@ import threading
 import time
 import warnings
 
-LIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ckpt", "lib")
+LIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients", "python")
 LARGE_MIB = 64  # of one large tensor
 SMALL, SMALL_BYTES = 500, 4096
 ROUNDS = 6  # of limit and figure, each first in half of them
@@ -72,13 +72,13 @@ def measure(mib, directory, say, device):
     import torch
     import torch.distributed.checkpoint as dcp
 
-    import belay_dcp
+    import belay.dcp
 
     state, on_gpu = make_state(mib, device), device != "cpu"
-    stager = belay_dcp.Stager()
+    stager = belay.dcp.Stager()
 
     def belay_save():
-        return dcp.async_save(state, storage_writer=belay_dcp.Writer(1, stager=stager))
+        return dcp.async_save(state, storage_writer=belay.dcp.Writer(1, stager=stager))
 
     def torch_save():
         place = os.path.join(directory, "torch")

@@ -5,7 +5,7 @@
     bin/srun bin/scontrol ...      names of belay, for the scripts of jobs
     lib/private/                   the libraries that they were linked with, and ld.so
     lib/libbelay.so.0              for jobs' programs that are linked with it
-    share/belay/belay*.py          for jobs' programs in Python
+    share/belay/belay/             the package for jobs' programs in Python
     relocate DIR                   makes the programs run from DIR/bin; not for /opt/belay/VERSION
 """
 
@@ -120,7 +120,7 @@ def contents(a):
             )
     files["lib/libbelay.so.0"] = (read(a.library), 0o755)
     for path in a.python:
-        files["share/belay/" + os.path.basename(path)] = (read(path), 0o644)
+        files["share/belay/belay/" + os.path.basename(path)] = (read(path), 0o644)
     files["relocate"] = ((RELOCATE % {"space": len(a.loader), "places": places}).encode(), 0o755)
     return files
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the wheel of belay's Python packages: the client and the checkpoint libraries.
+"""Writes the wheel of belay's Python package: checkpoints and the client.
 
-    wheel.py --version VERSION --output FILE.whl --license FILE --client FILE... --libraries FILE...
+    wheel.py --version VERSION --output FILE.whl --license FILE --package FILE...
 
---client: the files of the package belay_client. --libraries: modules of one file. Each becomes
-a package of its name (belay/__init__.py), because only of packages a type checker reads that they
-are typed (PEP 561). Programs import the same names as with share/belay on PYTHONPATH.
+--package: the files of the package belay. Programs import the same names as with share/belay on
+PYTHONPATH.
 
 The wheel is written here, not by a build backend, because a build has no network to fetch one from,
 and so that the same sources give the same bytes.
@@ -35,10 +34,10 @@ Provides-Extra: transformers
 Requires-Dist: transformers >=4.30 ; extra == 'transformers'
 Description-Content-Type: text/markdown
 
-`import belay` gives both parts: `belay.Client` is the client of belayd's API (the package
-`belay_client`), `belay.checkpoint()` and the other functions take part in checkpoints.
-`belay_torch`, `belay_dcp`, `belay_lightning` and `belay_transformers` do so for training programs.
-All are typed, and `help(belay)` is the manual.
+`import belay` gives both parts: `belay.checkpoint()` and the other functions take part in
+checkpoints, `belay.Client` is the client of belayd's API (`belay.client`, imported when it is
+used). `belay.torch`, `belay.dcp`, `belay.lightning` and `belay.transformers` are for training
+programs. All are typed, and `help(belay)` is the manual.
 """
 
 WHEEL = """\
@@ -54,14 +53,10 @@ def read(path):
         return f.read()
 
 
-def members(version, license_file, client, libraries):
+def members(version, license_file, package):
     """Yields (name in the wheel, content)."""
-    for path in client:
-        yield "belay_client/" + os.path.basename(path), read(path)
-    for path in libraries:
-        package = os.path.basename(path)[: -len(".py")]
-        yield package + "/__init__.py", read(path)
-        yield package + "/py.typed", b""
+    for path in package:
+        yield "belay/" + os.path.basename(path), read(path)
     info = "%s-%s.dist-info/" % (NAME.replace("-", "_"), version)
     yield info + "licenses/LICENSE", read(license_file)
     yield info + "METADATA", (METADATA % {"name": NAME, "version": version}).encode()
@@ -91,10 +86,9 @@ def main():
     parser.add_argument("--version", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--license", required=True)
-    parser.add_argument("--client", nargs="+", required=True)
-    parser.add_argument("--libraries", nargs="+", required=True)
+    parser.add_argument("--package", nargs="+", required=True)
     o = parser.parse_args()
-    write(o.output, o.version, members(o.version, o.license, o.client, o.libraries))
+    write(o.output, o.version, members(o.version, o.license, o.package))
 
 
 if __name__ == "__main__":

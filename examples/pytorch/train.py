@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "ckpt", "lib"))
-import belay_torch
+import belay.torch
 
 
 def read(directory, name, header):
@@ -82,7 +82,7 @@ def main():
     optimizer = torch.optim.Adam(model.parameters())
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=200, gamma=0.5)
 
-    run = belay_torch.Run(arguments.steps, model=model, optimizer=optimizer, schedule=schedule)
+    run = belay.torch.Run(arguments.steps, model=model, optimizer=optimizer, schedule=schedule)
     # Without find_unused_parameters, DDP lays out the gradients again after the first step, and so
     # also after a resume: with more than two ranks that changes the order of sums, and thus their
     # last bits.
@@ -99,9 +99,9 @@ def main():
         loss.backward()
         optimizer.step()
         schedule.step()
-        if (step + 1) % 20 == 0 and belay_torch.rank() == 0:
+        if (step + 1) % 20 == 0 and belay.torch.rank() == 0:
             print("step %d loss %.4f" % (step + 1, loss.item()), flush=True)
-    if belay_torch.rank() == 0:
+    if belay.torch.rank() == 0:
         print("weights sha256 %s" % digest(model), flush=True)
     if distributed:
         # Gloo's threads (of PyTorch 1.13) may abort a process that ends in the usual way while its

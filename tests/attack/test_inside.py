@@ -21,14 +21,14 @@ SCRIPT = """\
 #!/bin/sh
 export BELAY_HOME=/nonexistent
 unset BELAY_SERVER BELAY_SOCKET
-PROGRAM='import belay_client, os
-client, job = belay_client.Client.inside(), int(os.environ["BELAY_JOB_ID"])
+PROGRAM='import belay.client, os
+client, job = belay.client.Client.inside(), int(os.environ["BELAY_JOB_ID"])
 before = os.environ["BELAY_ATTEMPT"]
 client.update(job, url="https://python.example.org/" + before)
 client.update(job, url="https://run.example.org/" + before)
 try:
     client.show_job(job)
-except belay_client.Error as e:
+except belay.client.Error as e:
     raise SystemExit(e.kind != "denied")'
 belay update "url=https://run.example.org/$BELAY_ATTEMPT"; echo "own $?"
 belay update "$BELAY_JOB_ID" url=none "url=https://run.example.org/$BELAY_ATTEMPT"; echo "named $?"

@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "scheduler"))
 from belayd import BUILD, CONFIG, WAIT_S, Belayd, Node  # noqa: E402
 
 sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
-import belay_client  # noqa: E402
+import belay.client  # noqa: E402
 
 NOBODY = pwd.getpwnam("nobody")
 SECRET = "xyzzy"  # in everything that is its owner's alone
@@ -317,9 +317,9 @@ class OtherUsers(unittest.TestCase):
             )
             self.assertEqual((done.returncode, done.stdout), (1, b""), done)
             self.assertIn(words % job, done.stderr.decode())
-        bob = belay_client.Client(server=self.d.url, token=self.tokens["bob"], ca_file=ca)
+        bob = belay.client.Client(server=self.d.url, token=self.tokens["bob"], ca_file=ca)
         for read in (bob.read_log, lambda job: list(bob.follow_log(job))):
-            with self.assertRaises(belay_client.Error) as refused:
+            with self.assertRaises(belay.client.Error) as refused:
                 read(self.runs)
             self.assertEqual((refused.exception.status, refused.exception.kind), (403, "denied"))
             self.assertIn(words % self.runs, refused.exception.text)

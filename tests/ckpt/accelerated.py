@@ -7,7 +7,7 @@ import os
 import sys
 
 import belay
-import belay_torch
+import belay.torch
 import torch
 from accelerate import Accelerator
 
@@ -18,7 +18,7 @@ accelerator = Accelerator(cpu=True)
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1))
 optimizer = torch.optim.Adam(model.parameters())
 model, optimizer = accelerator.prepare(model, optimizer)
-poll, step = belay_torch.Poll(), 0
+poll, step = belay.torch.Poll(), 0
 if belay.restored():
     accelerator.load_state(os.path.join(belay.checkpoint_dir(), "accelerate"))
     step = accelerator.step
@@ -31,13 +31,13 @@ while step < STEPS:
     step += 1
     accelerator.step = step
     if poll.wants_save():
-        belay_torch.save_together(
+        belay.torch.save_together(
             step,
             STEPS,
             lambda directory: accelerator.save_state(os.path.join(directory, "accelerate")),
             replaces="accelerate",
         )
-        if belay_torch.any_rank(belay_torch.leads() and belay.stopping()):
+        if belay.torch.any_rank(belay.torch.leads() and belay.stopping()):
             sys.exit(belay.EXIT_CHECKPOINTED)
 weights = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
 print("weights %s" % hashlib.sha256(weights).hexdigest())

@@ -26,8 +26,8 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor import Shard, distribute_tensor  # noqa: E402
 
 import belay  # noqa: E402
-import belay_dcp  # noqa: E402
-import belay_torch  # noqa: E402
+import belay.dcp  # noqa: E402
+import belay.torch  # noqa: E402
 
 belay._ASK_EVERY_S = 0  # a request is seen after the step in which it was made
 torch.set_num_threads(1)
@@ -79,7 +79,7 @@ class State:
         return found.hexdigest()
 
 
-write, write_data = filesystem._write_item, belay_dcp.Writer.write_data
+write, write_data = filesystem._write_item, belay.dcp.Writer.write_data
 written = []
 
 
@@ -98,9 +98,9 @@ def write_some(*arguments, **more):
 
 
 state = State()
-run = belay_dcp.Run(int(steps), poll=belay_torch.Poll(every_steps=1), state=state)
+run = belay.dcp.Run(int(steps), poll=belay.torch.Poll(every_steps=1), state=state)
 if fault:
-    filesystem._write_item, belay_dcp.Writer.write_data = write_some, write_data_of_step
+    filesystem._write_item, belay.dcp.Writer.write_data = write_some, write_data_of_step
 with contextlib.closing(run.steps()) as remaining:
     for step in remaining:
         state.train(step)

@@ -20,7 +20,7 @@ plan = json.loads(plan)
 import torch.distributed as dist  # noqa: E402
 
 import belay  # noqa: E402
-import belay_torch  # noqa: E402
+import belay.torch  # noqa: E402
 
 dist.init_process_group(
     "gloo",
@@ -30,7 +30,7 @@ dist.init_process_group(
     timeout=datetime.timedelta(seconds=60),
 )
 now, pending, collectives, saves = 0.0, list(plan["ask"]), [], []
-belay_torch.time = types.SimpleNamespace(monotonic=lambda: now)
+belay.torch.time = types.SimpleNamespace(monotonic=lambda: now)
 belay.should_checkpoint = lambda: bool(pending) and step >= pending[0]
 reduce = dist.all_reduce
 
@@ -41,7 +41,7 @@ def counted(*arguments, **more):
 
 
 dist.all_reduce = counted
-poll = belay_torch.Poll(**plan["arguments"])
+poll = belay.torch.Poll(**plan["arguments"])
 for step in range(1, plan["steps"] + 1):
     now += [seconds for first, seconds in plan["durations"] if first <= step][-1]
     if poll.wants_save():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay.py against an agent that is a thread of this test."""
+"""The package belay against an agent that is a thread of this test."""
 
 import contextlib
 import importlib

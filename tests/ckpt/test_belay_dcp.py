@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay_dcp.py on ranks of several nodes, each with an agent of its own that is a thread of this
+"""belay.dcp on ranks of several nodes, each with an agent of its own that is a thread of this
 test: what one number of ranks saved is restored on another, bit for bit. Skipped where PyTorch is
 not installed or has no torch.distributed.checkpoint."""
 
@@ -311,14 +311,14 @@ class Alone(unittest.TestCase):
         )
 
     def save(self, save, state, step):
-        import belay_dcp
+        import belay.dcp
 
         ended = threading.Event()
         server = threading.Thread(target=self.job.nodes[0].serve, args=(ended,))
         self.job.nodes[0].ask("periodic")
         server.start()
         try:
-            future = save(state, storage_writer=belay_dcp.Writer(step, 100))
+            future = save(state, storage_writer=belay.dcp.Writer(step, 100))
             if save is dcp.async_save:
                 for value in state.values():
                     value.zero_()  # as the next step of a training loop
@@ -328,7 +328,7 @@ class Alone(unittest.TestCase):
             server.join()
 
     def test_what_a_save_wrote_is_loaded(self):
-        import belay_dcp
+        import belay.dcp
 
         for step, save in ((1, dcp.save), (2, dcp.async_save)):
             state = {"a": torch.arange(30.0).reshape(3, 10) * step, "b": torch.ones(7) * step}
@@ -337,30 +337,30 @@ class Alone(unittest.TestCase):
             self.job.begin(1)
             self.enter()
             found = {name: torch.zeros_like(value) for name, value in state.items()}
-            dcp.load(found, storage_reader=belay_dcp.Reader())
+            dcp.load(found, storage_reader=belay.dcp.Reader())
             for name in wanted:
                 self.assertTrue(torch.equal(found[name], wanted[name]), name)
         self.assertEqual(self.job.stored, [1, 2])
 
     def test_without_a_checkpoint_there_is_nothing_to_load(self):
-        import belay_dcp
+        import belay.dcp
 
         with self.assertRaisesRegex(RuntimeError, "no checkpoint to load"):
-            belay_dcp.Reader()
+            belay.dcp.Reader()
 
     def test_outside_belay_nothing_is_written(self):
-        import belay_dcp
+        import belay.dcp
 
         for name in self.job.nodes[0].environment:
             os.environ.pop(name)
         here = os.listdir(".")
-        dcp.save({"a": torch.ones(3)}, storage_writer=belay_dcp.Writer(1))
+        dcp.save({"a": torch.ones(3)}, storage_writer=belay.dcp.Writer(1))
         self.assertEqual(os.listdir("."), here)
 
     def test_memory_of_a_copy_is_used_again(self):
-        import belay_dcp
+        import belay.dcp
 
-        stager = belay_dcp.Stager()
+        stager = belay.dcp.Stager()
         state = {"layers": [torch.ones(4), torch.ones(2, 2)], "n": 1, "names": ("a", "b")}
         first = stager.copy(state)
         places = [t.data_ptr() for t in first["layers"]]
@@ -374,7 +374,7 @@ class Alone(unittest.TestCase):
         self.assertEqual(second["layers"][1].shape, (3, 2))
 
     def test_what_cannot_be_written_keeps_the_checkpoint_before(self):
-        import belay_dcp
+        import belay.dcp
         from torch.distributed.checkpoint import filesystem
         from torch.distributed.checkpoint.api import CheckpointException
 
@@ -387,10 +387,10 @@ class Alone(unittest.TestCase):
         filesystem._write_item = full
         self.addCleanup(setattr, filesystem, "_write_item", write)
         with self.assertRaisesRegex(CheckpointException, "no space left"):
-            dcp.save({"a": torch.zeros(3)}, storage_writer=belay_dcp.Writer(2))
+            dcp.save({"a": torch.zeros(3)}, storage_writer=belay.dcp.Writer(2))
         with unittest.mock.patch("threading.excepthook"):
             with self.assertRaisesRegex(CheckpointException, "a thread could not write its part"):
-                dcp.save({"a": torch.zeros(3)}, storage_writer=belay_dcp.Writer(2, threads=2))
+                dcp.save({"a": torch.zeros(3)}, storage_writer=belay.dcp.Writer(2, threads=2))
         filesystem._write_item = write
         self.assertEqual(os.listdir(self.job.nodes[0].checkpoint), ["dcp"])
         self.assertEqual(self.job.stored, [1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""belay_torch.py, belay_lightning.py and belay_transformers.py against an agent that is a thread of
+"""belay.torch, belay.lightning and belay.transformers against an agent that is a thread of
 this test. Tests that need PyTorch are skipped where it is not installed; the trainers of Lightning
 and transformers are fakes that make the same calls as the real ones."""
 
@@ -119,7 +119,7 @@ class InProcess(unittest.TestCase):
 
     def begin(self, restored):
         os.environ.update(self.agent.environment(restored))
-        for name in ("belay", "belay_torch", "belay_lightning", "belay_transformers"):
+        for name in ("belay", "belay.torch", "belay.lightning", "belay.transformers"):
             if name in sys.modules:
                 importlib.reload(sys.modules[name])
 
@@ -169,10 +169,10 @@ class Callbacks(InProcess):
         self.stand_in("lightning.pytorch.callbacks", Callback=object)
         self.stand_in("lightning.pytorch")
         self.stand_in("lightning")
-        import belay_lightning
+        import belay.lightning
 
-        self.addCleanup(sys.modules.pop, "belay_lightning")
-        return belay_lightning
+        self.addCleanup(sys.modules.pop, "belay.lightning")
+        return belay.lightning
 
     def trainer(self):
         def save(path):
@@ -242,9 +242,9 @@ class Callbacks(InProcess):
 
     def test_transformers_saves_when_asked_and_stops_at_a_notice(self):
         self.stand_in("transformers", TrainerCallback=object)
-        import belay_transformers as module
+        import belay.transformers as module
 
-        self.addCleanup(sys.modules.pop, "belay_transformers")
+        self.addCleanup(sys.modules.pop, "belay.transformers")
         output = os.path.join(self.agent.dir, "output")
         args = types.SimpleNamespace(output_dir=output)
         state = types.SimpleNamespace(global_step=7, max_steps=10, is_world_process_zero=True)
@@ -267,9 +267,9 @@ class Callbacks(InProcess):
     def test_what_an_earlier_checkpoint_of_the_trainer_had_does_not_pile_up(self):
         """DeepSpeed writes a directory of a new name into each."""
         self.stand_in("transformers", TrainerCallback=object)
-        import belay_transformers as module
+        import belay.transformers as module
 
-        self.addCleanup(sys.modules.pop, "belay_transformers")
+        self.addCleanup(sys.modules.pop, "belay.transformers")
         output = os.path.join(self.agent.dir, "output")
         args = types.SimpleNamespace(output_dir=output)
         state = types.SimpleNamespace(max_steps=10, is_world_process_zero=True)
@@ -295,9 +295,9 @@ class Callbacks(InProcess):
 
     def test_the_trainer_of_several_nodes_has_to_save_on_each(self):
         self.stand_in("transformers", TrainerCallback=object)
-        import belay_transformers as module
+        import belay.transformers as module
 
-        self.addCleanup(sys.modules.pop, "belay_transformers")
+        self.addCleanup(sys.modules.pop, "belay.transformers")
         with unittest.mock.patch.dict(os.environ, {"BELAY_NNODES": "2"}):
             for each in (True, False):
                 args = types.SimpleNamespace(save_on_each_node=each)
@@ -308,9 +308,9 @@ class Callbacks(InProcess):
 
     def test_transformers_whose_checkpoint_is_missing_goes_on(self):
         self.stand_in("transformers", TrainerCallback=object)
-        import belay_transformers as module
+        import belay.transformers as module
 
-        self.addCleanup(sys.modules.pop, "belay_transformers")
+        self.addCleanup(sys.modules.pop, "belay.transformers")
         args = types.SimpleNamespace(output_dir=os.path.join(self.agent.dir, "none"))
         state = types.SimpleNamespace(global_step=7, max_steps=10, is_world_process_zero=True)
         control = types.SimpleNamespace(should_save=False, should_training_stop=False)
@@ -323,9 +323,9 @@ class Callbacks(InProcess):
 @needs_torch
 class Loops(InProcess):
     def batches(self, start, **more):
-        import belay_torch
+        import belay.torch
 
-        return list(belay_torch.BatchesByStep(100, 8, 3, start, 40, **more))
+        return list(belay.torch.BatchesByStep(100, 8, 3, start, 40, **more))
 
     def test_batches_follow_from_seed_and_step(self):
         whole = self.batches(0)
@@ -337,38 +337,38 @@ class Loops(InProcess):
             self.assertTrue(all(0 <= i < 100 for i in seen))
         self.assertNotEqual(whole[0], whole[12])
         with self.assertRaisesRegex(ValueError, "do not make one batch"):
-            __import__("belay_torch").BatchesByStep(7, 8, 1, 0, 10)
+            importlib.import_module("belay.torch").BatchesByStep(7, 8, 1, 0, 10)
 
     def test_a_step_of_a_global_batch_is_the_same_for_any_number_of_ranks(self):
-        import belay_torch
+        import belay.torch
 
         steps = []
         for ranks in (1, 2, 3, 4):
             shares = []
             for rank in range(ranks):
                 with unittest.mock.patch.multiple(
-                    belay_torch, rank=lambda r=rank: r, world_size=lambda n=ranks: n
+                    belay.torch, rank=lambda r=rank: r, world_size=lambda n=ranks: n
                 ):
                     shares.append(
-                        list(belay_torch.BatchesByStep(100, None, 3, 5, 15, global_batch=10))
+                        list(belay.torch.BatchesByStep(100, None, 3, 5, 15, global_batch=10))
                     )
             self.assertTrue(all(sum(len(s[k]) for s in shares) == 10 for k in range(10)))
             steps.append([[i for s in shares for i in s[k]] for k in range(10)])
         self.assertTrue(all(s == steps[0] for s in steps))
 
     def test_a_checkpoint_of_other_parts_is_refused(self):
-        import belay_torch
+        import belay.torch
 
         layer = torch.nn.Linear(2, 2)
         with self.served(False):
-            belay_torch.Run(5, layer=layer).save()
+            belay.torch.Run(5, layer=layer).save()
         self.begin(restored=True)
-        import belay_torch
+        import belay.torch
 
         with self.assertRaisesRegex(
             RuntimeError, r"has the parts \['layer'\], the run \['model'\]"
         ):
-            belay_torch.Run(5, model=layer)
+            belay.torch.Run(5, model=layer)
 
     def test_a_loader_with_a_state_goes_on_where_it_was(self):
         class Loader:
@@ -388,7 +388,7 @@ class Loops(InProcess):
                 self.at = state["at"]
                 torch.rand(1)
 
-        kinds = ["belay_torch"] + (["belay_dcp"] if has("torch.distributed.tensor") else [])
+        kinds = ["belay.torch"] + (["belay.dcp"] if has("torch.distributed.tensor") else [])
         for kind in kinds:
             with self.subTest(kind):
                 self.begin(restored=False)
@@ -410,7 +410,7 @@ class Loops(InProcess):
                         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
                         if ranks > 1:  # the checkpoint is of another number
                             path = os.path.join(self.agent.checkpoint, "state.pt")
-                            if kind == "belay_dcp":
+                            if kind == "belay.dcp":
                                 continue
                             content = torch.load(path, weights_only=False)
                             torch.save({**content, "ranks": ranks}, path)
@@ -425,11 +425,11 @@ class Loops(InProcess):
 
         import numpy
 
-        import belay_torch
+        import belay.torch
 
-        state = belay_torch.rng_state()
+        state = belay.torch.rng_state()
         first = (torch.rand(3).tolist(), random.random(), numpy.random.rand())
-        belay_torch.set_rng_state(state)
+        belay.torch.set_rng_state(state)
         self.assertEqual((torch.rand(3).tolist(), random.random(), numpy.random.rand()), first)
 
 

@@ -9,7 +9,7 @@ Dropout and the order of the samples are random; the last line is a hash of the 
 import hashlib
 import sys
 
-import belay_transformers
+import belay.transformers
 import torch
 from transformers import Trainer, TrainingArguments
 
@@ -44,11 +44,11 @@ arguments = TrainingArguments(
     seed=1,
 )
 trainer = Trainer(
-    model, arguments, train_dataset=data, callbacks=[belay_transformers.Checkpoints()]
+    model, arguments, train_dataset=data, callbacks=[belay.transformers.Checkpoints()]
 )
-before = belay_transformers.restored()
+before = belay.transformers.restored()
 trainer.train(resume_from_checkpoint=before)
-belay_transformers.exit_if_stopped()
+belay.transformers.exit_if_stopped()
 if before:
     print("resumed at step %d" % torch.load(before + "/scheduler.pt")["last_epoch"])
 weights = b"".join(p.detach().numpy().tobytes() for p in model.parameters())

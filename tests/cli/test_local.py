@@ -23,7 +23,7 @@ import unittest
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
-import belay_client  # noqa: E402
+import belay.client  # noqa: E402
 from canned import Canned  # noqa: E402
 
 WAIT_S = 90  # upper limit of any single wait, including sanitizers and a busy machine
@@ -192,7 +192,7 @@ class Home:
         wait_until(lambda: is_gone(pid), "%s ends at SIGKILL" % file)
 
     def client(self):
-        return belay_client.Client(socket=os.path.join(self.home, "belayd.sock"))
+        return belay.client.Client(socket=os.path.join(self.home, "belayd.sock"))
 
 
 class Local(unittest.TestCase):
@@ -940,9 +940,9 @@ class Local(unittest.TestCase):
                 done = self.h.belay("submit", "--hold", "--url=" + value, script)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                 self.assertIn("--url", done.stderr)
-        with self.assertRaisesRegex(belay_client.Error, "spec.url"):
+        with self.assertRaisesRegex(belay.client.Error, "spec.url"):
             self.h.client().submit(script="#!/bin/sh\n", cwd="/", url="ftp://x/")
-        with self.assertRaisesRegex(belay_client.Error, "spec.url"):
+        with self.assertRaisesRegex(belay.client.Error, "spec.url"):
             self.h.client().submit(script="#!/bin/sh\n", cwd="/", url=longest + "x")
         self.ok("cron", "add", "--url", longest, "--export", "BELAY_HOME", "@yearly", script)
         run = int(self.ok("cron", "run", "tracked.sh").split()[-1])

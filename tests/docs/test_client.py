@@ -21,10 +21,13 @@ import manual
 
 CLIENT = Path(os.environ["BELAY_CLIENT"])
 PACKAGE = CLIENT.parent
-SOURCE = manual.ROOT / "clients/python/belay_client"
+SOURCE = manual.ROOT / "clients/python"
 sys.path[:0] = [str(PACKAGE.parent), str(SOURCE)]
-import belay_client  # noqa: E402
-import make  # noqa: E402
+import belay.client  # noqa: E402
+import make_client  # noqa: E402
+
+MODULES = ["__init__.py", "client.py", "dcp.py", "lightning.py", "py.typed", "torch.py"]
+MODULES += ["transformers.py"]
 
 TABLE = json.loads(subprocess.check_output([os.environ["PRINT_ATTRIBUTES"]]))
 DOCUMENT = json.loads(subprocess.check_output([os.environ["PRINT_OPENAPI"]]))
@@ -44,8 +47,8 @@ TYPES = {
 }
 
 WRONG = """\
-import belay_client
-c = belay_client.Client()
+import belay.client
+c = belay.client.Client()
 c.submit(script="#!/bin/sh", cwd="/", market="spots")
 c.update(1, url=7)
 c.submit(script="#!/bin/sh", cwd="/", cpu=1)
@@ -71,7 +74,7 @@ class Client(unittest.TestCase):
             ("update", "JobChange", {"id"}),
         ):
             with self.subTest(method):
-                signature = inspect.signature(getattr(belay_client.Client, method)).parameters
+                signature = inspect.signature(getattr(belay.client.Client, method)).parameters
                 members = set(SCHEMAS[schema]["properties"])
                 self.assertGreater(len(members), 35)
                 self.assertEqual(set(signature) - {"self"}, members | more)
@@ -83,9 +86,9 @@ class Client(unittest.TestCase):
                     self.assertEqual(signature[name].annotation, TYPES[name], name)
 
     def test_each_of_them_is_described(self):
-        submit = arguments(belay_client.Client.submit.__doc__)
+        submit = arguments(belay.client.Client.submit.__doc__)
         self.assertEqual(set(submit), set(SCHEMAS["JobSpec"]["properties"]) | {"why"})
-        update = arguments(belay_client.Client.update.__doc__)
+        update = arguments(belay.client.Client.update.__doc__)
         self.assertEqual(set(update), set(SCHEMAS["JobChange"]["properties"]))
         url = next(row["help"] for row in TABLE if row.get("name") == "url")
         self.assertEqual((submit["url"], update["url"]), (url, url))
@@ -95,7 +98,7 @@ class Client(unittest.TestCase):
         row = next(row for row in table if row.get("name") == "url")
         table.append({**row, "name": "colour", "help": "its colour", "words": ["red", "blue"]})
         schemas["JobSpec"]["properties"]["colour"] = {"type": "string"}
-        text = make.Options(table, schemas).filled("  @JobSpec@\n  @JobSpec: help@\n")
+        text = make_client.Options(table, schemas).filled("  @JobSpec@\n  @JobSpec: help@\n")
         self.assertIn('\n  colour: Literal["red", "blue"] | None = None,\n', text)
         self.assertIn("\n  colour: its colour\n", text)
 
@@ -103,7 +106,7 @@ class Client(unittest.TestCase):
         schemas = copy.deepcopy(SCHEMAS)
         schemas["JobChange"]["properties"]["mute"] = {"type": "string"}
         with self.assertRaisesRegex(SystemExit, "says what mute is"):
-            make.Options(TABLE, schemas).filled("@JobChange: help@\n")
+            make_client.Options(TABLE, schemas).filled("@JobChange: help@\n")
 
     def test_what_is_made_is_formatted(self):
         for tool in (["black", "-q", "--check", "-l", "100"], ["flake8", "--isolated"]):
@@ -126,15 +129,15 @@ class Client(unittest.TestCase):
                 with self.assertRaisesRegex(
                     PermissionError, "token holds a secret but others may read"
                 ):
-                    belay_client.Client()
+                    belay.client.Client()
                 os.chmod(path, 0o600)
                 with self.assertRaises(ssl.SSLError):  # the file is not a certificate
-                    belay_client.Client()
+                    belay.client.Client()
 
     def test_everything_is_annotated(self):
-        for owner in (belay_client, belay_client.Client):
+        for owner in (belay.client, belay.client.Client):
             for name, function in inspect.getmembers(owner, inspect.isfunction):
-                if function.__module__ != "belay_client":
+                if function.__module__ != "belay.client":
                     continue
                 with self.subTest(name):
                     signature = inspect.signature(function)
@@ -176,13 +179,13 @@ class Client(unittest.TestCase):
             subprocess.run(
                 [sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=100
             )
-            package = glob.glob(folder + "/lib/python3*/site-packages")[0] + "/belay_client"
+            package = glob.glob(folder + "/lib/python3*/site-packages")[0] + "/belay"
             os.mkdir(package)
             with open(os.environ["BELAY_INSTALLED"]) as f:
                 for source, place in json.load(f).items():
-                    if "/belay/belay_client/" in place:
+                    if "/share/belay/belay/" in place:
                         shutil.copy(source, package)
-            self.assertEqual(sorted(os.listdir(package)), ["__init__.py", "py.typed"])
+            self.assertEqual(sorted(os.listdir(package)), MODULES)
             wrong = os.path.join(folder, "wrong.py")
             with open(wrong, "w") as f:
                 f.write(WRONG)

@@ -17,18 +17,19 @@ from pathlib import Path
 import manual
 
 WHEEL = Path(os.environ["BELAY_WHEEL"])
-LIBRARIES = sorted((manual.ROOT / "ckpt/lib").glob("belay*.py"))
+PACKAGE = manual.ROOT / "clients/python/belay"
+LIBRARIES = sorted(PACKAGE.glob("*.py"))  # the client is made by the build
 # Their modules may be missing here; what they define is then Any.
 OF_OTHERS = ["--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-decorators"]
 
 RIGHT = """\
 import belay
-import belay_client
+import belay.client
 step: int = (belay.last_durable() or 0) if belay.restored() else 0
 with belay.checkpoint(step, 10) as directory:
     path: str = directory
-jobs = [belay_client.Client().show_job(1)["job"]]
-client: belay_client.Client = belay.Client()
+jobs = [belay.client.Client().show_job(1)["job"]]
+client: belay.client.Client = belay.Client()
 try:
     jobs.append(client.show_job(2)["job"])
 except belay.Unavailable as e:
@@ -36,23 +37,28 @@ except belay.Unavailable as e:
 """
 WRONG = """\
 import belay
-import belay_client
+import belay.client
 belay.commit("ten")
 where: str = belay.checkpoint_dir()
 belay.checkpoint(1, 2, 3, 4)
 with belay.checkpoint(1) as directory:
     directory.commit()
-belay_client.Client().submit(script="#!/bin/sh", cwd="/", market="spots")
+belay.client.Client().submit(script="#!/bin/sh", cwd="/", market="spots")
 belay.Client().submit(script="#!/bin/sh", cwd="/", market="spots")
 """
 WRONG_LINES = ["3", "4", "5", "7", "8", "9"]
 
 INSTALLED = """\
-import importlib.metadata, belay, belay_client
+import sys, belay
+late = {"belay.client", "http.client", "socket", "ssl", "urllib.parse"} & set(sys.modules)
+assert not late, late
+import importlib.metadata
 found = importlib.metadata.distribution("belay-scheduler")
 assert belay.__file__.endswith("site-packages/belay/__init__.py"), belay.__file__
 assert not belay.should_checkpoint() and belay.commit(1)
-assert belay.Client is belay_client.Client and belay.Error is belay_client.Error
+client = belay.Client
+import belay.client
+assert client is belay.client.Client and belay.Error is belay.client.Error
 print(found.version, *sorted(found.metadata.get_all("Provides-Extra")))
 """
 
@@ -118,19 +124,19 @@ class Wheel(unittest.TestCase):
         pip = [other + "/bin/python", "-m", "pip", "-q"]
         before = set(glob.glob(other + "/lib/python3*/site-packages/*"))
         self.run_tool([*pip, "install", "--no-index", str(WHEEL)])
-        packages = {path.stem for path in LIBRARIES} | {"belay_client"}
         added = {os.path.basename(p) for p in glob.glob(other + "/lib/python3*/site-packages/*")}
-        self.assertLessEqual(packages, added)
+        added -= {os.path.basename(path) for path in before}
+        self.assertEqual({name for name in added if not name.endswith(".dist-info")}, {"belay"})
         self.run_tool([*pip, "uninstall", "-y", "belay-scheduler"])
         self.assertEqual(set(glob.glob(other + "/lib/python3*/site-packages/*")), before)
 
-    def test_every_library_and_the_client_are_packages_with_types(self):
+    def test_it_is_one_package_with_types(self):
         with zipfile.ZipFile(WHEEL) as wheel:
-            names = set(wheel.namelist())
+            modules = [name for name in wheel.namelist() if "dist-info" not in name]
             for path in LIBRARIES:
-                self.assertEqual(wheel.read(path.stem + "/__init__.py"), path.read_bytes())
-        for package in [path.stem for path in LIBRARIES] + ["belay_client"]:
-            self.assertLessEqual({package + "/__init__.py", package + "/py.typed"}, names)
+                self.assertEqual(wheel.read("belay/" + path.name), path.read_bytes())
+        wanted = [path.name for path in LIBRARIES] + ["client.py", "py.typed"]
+        self.assertEqual(sorted(modules), sorted("belay/" + name for name in wanted))
 
     def test_mypy_reads_its_types(self):
         self.assertEqual(self.mypy(RIGHT, 0)[0], [])
@@ -142,12 +148,12 @@ class Wheel(unittest.TestCase):
             self.skipTest("mypy is not installed")
         # In their folder, not installed: mypy reports nothing of installed packages.
         command = ["mypy", "--strict", *OF_OTHERS, "--cache-dir", self.folder]
-        self.run_tool([*command, *map(str, LIBRARIES)])
+        self.run_tool([*command, *map(str, Path(os.environ["BELAY_CLIENT"]).parent.glob("*.py"))])
 
     def test_everything_public_is_described(self):
         with zipfile.ZipFile(WHEEL) as wheel:
             for name in wheel.namelist():
-                if not name.endswith("__init__.py"):
+                if not name.endswith(".py"):
                     continue
                 tree = ast.parse(wheel.read(name))
                 self.assertTrue(ast.get_docstring(tree), name)
@@ -156,20 +162,21 @@ class Wheel(unittest.TestCase):
                         self.assertTrue(ast.get_docstring(node))
 
     def test_the_library_without_dependencies_runs_on_old_pythons(self):
-        ast.parse((manual.ROOT / "ckpt/lib/belay.py").read_text(), feature_version=(3, 7))
+        ast.parse((PACKAGE / "__init__.py").read_text(), feature_version=(3, 7))
 
     def test_the_same_sources_give_the_same_bytes(self):
         again = os.path.join(self.folder, WHEEL.name)
         with zipfile.ZipFile(WHEEL) as wheel:
-            client = os.path.join(self.folder, "client")
-            for name in ("belay_client/__init__.py", "belay_client/py.typed"):
-                wheel.extract(name, client)
+            names = [name for name in wheel.namelist() if name.startswith("belay/")]
+            made = wheel.extract("belay/client.py", self.folder)
         self.run_tool(
             [sys.executable, "-B", str(manual.ROOT / "clients/python/wheel.py")]
             + ["--version", WHEEL.name.split("-")[1], "--output", again]
-            + ["--license", str(manual.ROOT / "LICENSE"), "--client"]
-            + [client + "/belay_client/__init__.py", client + "/belay_client/py.typed"]
-            + ["--libraries", *map(str, LIBRARIES)]
+            + ["--license", str(manual.ROOT / "LICENSE"), "--package"]
+            + [
+                made if name == "belay/client.py" else str(PACKAGE / os.path.basename(name))
+                for name in names
+            ]
         )
         self.assertEqual(Path(again).read_bytes(), WHEEL.read_bytes())
 

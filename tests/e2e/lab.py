@@ -732,7 +732,7 @@ def undisturbed(program, *args):
     path = os.path.join(JOBS, program)
     command = [PYTHON, path] if program.endswith(".py") else [path]
     env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-    env["PYTHONPATH"] = BUILD + "/ckpt/lib"
+    env["PYTHONPATH"] = BUILD + "/clients/python"
     done = subprocess.run(
         [*command, *(str(a) for a in args)],
         env=env,

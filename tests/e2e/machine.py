@@ -22,7 +22,6 @@ import tempfile
 from lab import BUILD, HERE
 
 ROOTS = [r for r in os.environ.get("BELAY_MACHINE_FROM", "").split(":") if r] + [""]
-SOURCE = os.path.abspath(os.path.join(HERE, "..", ".."))
 MEMORY_MIB = 3072
 DONE = re.compile(r"^BELAY-INSIDE-ENDED (\d+)\r?$", re.M)
 # In order of their dependencies.
@@ -205,7 +204,7 @@ def fill(tree, test, env):
         "emulator/belay-emulator",
     ):
         tree.program(os.path.join(BUILD, name))
-    for name in glob.glob(os.path.join(SOURCE, "ckpt/lib/*.py")) + glob.glob(
+    for name in glob.glob(os.path.join(BUILD, "clients/python/belay/*.py")) + glob.glob(
         os.path.join(HERE, "*.py")
     ):
         tree.put(name)

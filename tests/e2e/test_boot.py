@@ -24,7 +24,7 @@ class Boot(unittest.TestCase):
         with Lab(bare=True) as l:
             job = l.submit(
                 "chain.py", 150, method="coop", every_ms=3600000
-            )  # belay.py comes with the agent
+            )  # the package comes with the agent
             l.wait_log(job, "^step 30 ")
             first = l.instance_of(job)
             programs = {os.readlink("/proc/%d/exe" % pid) for pid in l.agents()}

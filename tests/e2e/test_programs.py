@@ -48,7 +48,7 @@ class Programs(unittest.TestCase):
             "BELAY_CHECKPOINT_DIR": scratch,
             "BELAY_JOB_ID": "0",
             "BELAY_CONTROL_DIR": os.path.join(scratch, "control"),
-            "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib"),
+            "PYTHONPATH": os.path.join(BUILD, "clients", "python"),
         }
         done = subprocess.run(
             ["/bin/sh", script, *args],

@@ -20,7 +20,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import test_local  # noqa: E402  (Home: a belayd of its own)
-from test_local import belay_client  # noqa: E402
+from test_local import belay  # noqa: E402
 
 BUILD, WAIT_S = test_local.BUILD, test_local.WAIT_S
 SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slurm")
@@ -830,7 +830,7 @@ class Slurm(unittest.TestCase):
         self.assertEqual(heard("-s", "USR1"), {"program"})
         self.assertEqual(heard("--signal=SIGUSR1", "--batch"), {"script"})
         self.assertEqual(heard("-f", "-s", "10"), {"program", "script"})
-        events = belay_client.Client(socket=os.path.join(self.h.home, "belayd.sock")).job_events(
+        events = belay.client.Client(socket=os.path.join(self.h.home, "belayd.sock")).job_events(
             int(job)
         )["events"]
         self.assertEqual(

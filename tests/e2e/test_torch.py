@@ -38,7 +38,7 @@ WEIGHTS = r"^weights sha256 ([0-9a-f]{64})$"
 class Torch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib")}
+        env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "clients", "python")}
         done = subprocess.run(
             [
                 PYTHON,
@@ -149,7 +149,7 @@ class Torch(unittest.TestCase):
 
 @unittest.skipUnless(HAS_DCP, "needs PyTorch 2.6 or later")
 class Sharded(unittest.TestCase):
-    """belay_dcp.py: each rank has a part of the state."""
+    """belay.dcp: each rank has a part of the state."""
 
     STEPS, STEP_S = 400, 0.05
 
@@ -161,7 +161,7 @@ class Sharded(unittest.TestCase):
         program, *arguments = map(str, self.program(directory))
         done = subprocess.run(
             [PYTHON, os.path.join(JOBS, program), *arguments[:-1], "0"],
-            env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "ckpt", "lib")},
+            env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "clients", "python")},
             stdout=subprocess.PIPE,
             universal_newlines=True,
             check=True,

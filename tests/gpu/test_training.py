@@ -36,7 +36,7 @@ class Training(unittest.TestCase):
         """Starts a run without belay, at full speed."""
         arguments = [os.path.join(gpu.JOBS, program), str(STEPS), "0", gpu.DEVICE]
         env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
-        env["PYTHONPATH"] = os.path.join(BUILD, "ckpt", "lib")
+        env["PYTHONPATH"] = os.path.join(BUILD, "clients", "python")
         return subprocess.Popen(
             [gpu.PYTHON, *arguments],
             env=env,

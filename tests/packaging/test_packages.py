@@ -57,11 +57,12 @@ INSTALLED = """\
 /usr/bin/belay-emulator
 /usr/bin/sbatch
 /usr/include/belay.h
+/usr/lib/python3/dist-packages/belay/client.py
 /usr/lib/python3/dist-packages/belay/py.typed
-/usr/lib/python3/dist-packages/belay_client/py.typed
 /usr/lib/sysusers.d/belayd.conf
 /usr/sbin/belayd
 /usr/share/bash-completion/completions/belay
+/usr/share/belay/belay/client.py
 /usr/share/belay/bundle/agent-x86_64.tar.gz
 /usr/share/fish/vendor_completions.d/belay.fish
 /usr/share/man/man1/belay.1.gz
@@ -193,7 +194,7 @@ class Packages(unittest.TestCase):
             m.sh("grep CapEff /proc/$(systemctl show -P MainPID belayd)/status").split()[1],
             "0" * 16,
         )
-        m.sh("python3 -c 'import belay, belay_client; help(belay.commit)'")
+        m.sh("python3 -c 'import belay; help(belay.commit); belay.Client'")
 
     def use_by_two_users(self, m):
         self.assertEqual(m.sh("belay submit --hold --wrap true", "ann"), "Submitted batch job 1\n")

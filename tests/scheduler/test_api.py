@@ -31,7 +31,7 @@ from receivers import Receivers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
-import belay_client  # noqa: E402
+import belay.client  # noqa: E402
 
 NOBODY = 65534
 
@@ -130,7 +130,7 @@ class Document:
         return {"string": "", "boolean": True, "integer": schema.get("minimum", 0)}[schema["type"]]
 
 
-class Recorder(belay_client.Client):
+class Recorder(belay.client.Client):
     """A client that records its calls instead of sending them."""
 
     def __init__(self):
@@ -1510,7 +1510,7 @@ class Api(unittest.TestCase):
         self.document().check(
             shown, self.document().doc["components"]["schemas"]["JobDetail"], "job"
         )
-        client = belay_client.Client(socket=self.d.socket)
+        client = belay.client.Client(socket=self.d.socket)
         found = client.expects(job)
         self.assertEqual(
             {k: v for k, v in found.items() if k != "finish_by"},
@@ -1565,7 +1565,7 @@ class Api(unittest.TestCase):
         self.assertIsNone(client.expects(job))
 
     def test_the_client_says_whether_a_job_is_done_in_time(self):
-        class Shown(belay_client.Client):
+        class Shown(belay.client.Client):
             def show_job(self, id):
                 return {
                     "job": {"finish_by": "2026-08-01T07:00:00Z"},
@@ -1722,8 +1722,8 @@ class Api(unittest.TestCase):
 
     def test_the_client_works_over_https_and_the_socket(self):
         token = self.d.token(kind="api", user="ann")
-        local = belay_client.Client(socket=self.d.socket)
-        ann = belay_client.Client(
+        local = belay.client.Client(socket=self.d.socket)
+        ann = belay.client.Client(
             server=self.d.url, token=token, ca_file=os.path.join(self.d.state, "ca.pem")
         )
         self.assertEqual((ann.version()["user"], ann.health()), ("ann", "ok\n"))
@@ -1750,25 +1750,25 @@ class Api(unittest.TestCase):
             self.assertEqual(waiting.result(WAIT_S)["end"], "cancelled")
         self.assertEqual((ann.read_log(jobs[0]), list(ann.follow_log(jobs[0], tail=3))), (b"", []))
         self.assertIn("belay_jobs{", ann.metrics())
-        with self.assertRaises(belay_client.Error) as refused:
+        with self.assertRaises(belay.client.Error) as refused:
             ann.cancel(jobs[0])
         self.assertEqual((refused.exception.status, refused.exception.kind), (409, "conflict"))
-        with self.assertRaises(belay_client.Error) as refused:
+        with self.assertRaises(belay.client.Error) as refused:
             ann.list_jobs(state="some")
         self.assertIn("state: expected", refused.exception.text)
         with tempfile.TemporaryDirectory() as sent:
             os.makedirs(os.path.join(sent, "src", ".git"))
             with open(os.path.join(sent, "src", "large"), "wb") as f:
-                f.write(os.urandom(belay_client.WORKDIR_PIECE_BYTES + 5))
+                f.write(os.urandom(belay.client.WORKDIR_PIECE_BYTES + 5))
             os.symlink("src/large", os.path.join(sent, "link"))
             workdir = ann.send_workdir(sent)
             self.assertEqual(ann.send_workdir(sent), workdir)
             job = ann.submit(launch={"workdir": workdir}, hold=True, **JOB)["id"]
             self.assertEqual(ann.show_job(job)["spec"]["launch"], {"workdir": workdir})
-        with self.assertRaises(belay_client.Unavailable):
-            belay_client.Client(socket="/no/such/socket").version()
-        with self.assertRaises(belay_client.Error) as refused:
-            belay_client.Client(
+        with self.assertRaises(belay.client.Unavailable):
+            belay.client.Client(socket="/no/such/socket").version()
+        with self.assertRaises(belay.client.Error) as refused:
+            belay.client.Client(
                 server=self.d.url, token="x", ca_file=os.path.join(self.d.state, "ca.pem")
             ).version()
         self.assertEqual(refused.exception.status, 401)

@@ -122,7 +122,7 @@ class Bundle(unittest.TestCase):
             "relocate",
         ):
             self.assertEqual(members[name].mode, 0o755, name)
-        self.assertEqual(members["share/belay/belay.py"].mode, 0o644)
+        self.assertEqual(members["share/belay/belay/__init__.py"].mode, 0o644)
         for m in members.values():
             self.assertEqual((m.uid, m.gid, m.mtime), (0, 0, 0), m.name)
             self.assertTrue(

@@ -15,7 +15,7 @@ import unittest
 from belayd import BUILD, CONFIG, JOB, WAIT_S, Belayd, Node
 
 sys.path.insert(0, os.path.join(BUILD, "clients", "python"))
-import belay_client  # noqa: E402
+import belay.client  # noqa: E402
 
 ROLES = ["viewer", "member", "lead", "operator", "admin"]
 USERS = dict(zip(ROLES, ["vic", "ben", "lea", "ola", "ada"]))
@@ -395,7 +395,7 @@ class Roles(unittest.TestCase):
                     stderr=subprocess.PIPE,
                 )
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
-            client = belay_client.Client(
+            client = belay.client.Client(
                 server=d.url, token=token, ca_file=os.path.join(d.state, "ca.pem")
             )
             for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job on one or several nodes whose state is sharded, saved by belay_dcp.py while it goes on. Its
+"""A job on one or several nodes whose state is sharded, saved by belay.dcp while it goes on. Its
 result does not depend on the number of ranks.
 
     sharded.py DIR STEPS SECONDS_A_STEP
@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
 
-import belay_dcp
+import belay.dcp
 
 ROWS = (7, 1000, 4099)  # none divides evenly
 directory, steps, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
@@ -77,7 +77,7 @@ class State:
 
 
 state, beside = State(), 0
-run = belay_dcp.Run(steps, state=state)
+run = belay.dcp.Run(steps, state=state)
 with contextlib.closing(run.steps()) as remaining:
     for step in remaining:
         state.train(step)

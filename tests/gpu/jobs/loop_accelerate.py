@@ -9,14 +9,14 @@ import torch
 from accelerate import Accelerator
 
 import belay
-import belay_torch
+import belay.torch
 
 loop.begin()
 accelerator = Accelerator(cpu=loop.DEVICE == "cpu")
 model = loop.new_model()
 optimizer = torch.optim.AdamW(model.parameters())
 model, optimizer = accelerator.prepare(model, optimizer)
-poll, step, batches = belay_torch.Poll(), 0, loop.Batches()
+poll, step, batches = belay.torch.Poll(), 0, loop.Batches()
 accelerator.register_for_checkpointing(batches)
 if belay.restored():
     accelerator.load_state(os.path.join(belay.checkpoint_dir(), "accelerate"))
@@ -32,13 +32,13 @@ while step < loop.STEPS:
         loop.done(step)
         belay.progress(step, loop.STEPS)
         if poll.wants_save():
-            belay_torch.save_together(
+            belay.torch.save_together(
                 step,
                 loop.STEPS,
                 lambda directory: accelerator.save_state(os.path.join(directory, "accelerate")),
                 replaces="accelerate",
             )
-            if belay_torch.any_rank(belay_torch.leads() and belay.stopping()):
+            if belay.torch.any_rank(belay.torch.leads() and belay.stopping()):
                 sys.exit(belay.EXIT_CHECKPOINTED)
         if step == loop.STEPS:
             break

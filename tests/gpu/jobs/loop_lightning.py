@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning by belay_lightning.py, with a loader that has a state. See loop.py."""
+"""Lightning by belay.lightning, with a loader that has a state. See loop.py."""
 
 import loop
 import torch
 
-import belay_lightning
+import belay.lightning
 
 try:
     import lightning.pytorch as pl
@@ -34,15 +34,15 @@ trainer = pl.Trainer(
     max_steps=loop.STEPS,
     accelerator="gpu" if loop.DEVICE == "cuda" else "cpu",
     devices=1,
-    callbacks=[belay_lightning.Checkpoints()],
+    callbacks=[belay.lightning.Checkpoints()],
     logger=False,
     enable_checkpointing=False,
     enable_progress_bar=False,
     enable_model_summary=False,
 )
-before = belay_lightning.restored()
+before = belay.lightning.restored()
 if before:
     print("resumed at step %d" % torch.load(before, weights_only=False)["global_step"], flush=True)
 trainer.fit(module, loop.Batches(), ckpt_path=before)
-belay_lightning.exit_if_stopped()
+belay.lightning.exit_if_stopped()
 loop.report_model(module)

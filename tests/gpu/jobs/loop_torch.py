@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch by belay_torch.py, with a loader that has processes of its own. See loop.py."""
+"""PyTorch by belay.torch, with a loader that has processes of its own. See loop.py."""
 
 import loop
 import torch
 
-import belay_torch
+import belay.torch
 
 
 def main():
@@ -12,7 +12,7 @@ def main():
     model = loop.new_model().to(loop.DEVICE)
     optimizer = torch.optim.AdamW(model.parameters())
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, loop.STEPS)
-    run = belay_torch.Run(loop.STEPS, model=model, optimizer=optimizer, schedule=schedule)
+    run = belay.torch.Run(loop.STEPS, model=model, optimizer=optimizer, schedule=schedule)
     for step, (x, y) in run.batches(loop.Samples(), loop.BATCH, num_workers=2):
         found = model(x.to(loop.DEVICE))
         loss = torch.nn.functional.cross_entropy(found, y.to(loop.DEVICE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Trainer of transformers by belay_transformers.py. See loop.py."""
+"""The Trainer of transformers by belay.transformers. See loop.py."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import loop
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
-import belay_transformers
+import belay.transformers
 
 
 class Model(torch.nn.Module):
@@ -47,12 +47,12 @@ with tempfile.TemporaryDirectory() as output:
         disable_tqdm=True,
         seed=1,
     )
-    callbacks = [belay_transformers.Checkpoints(), Done()]
+    callbacks = [belay.transformers.Checkpoints(), Done()]
     trainer = Trainer(model, arguments, train_dataset=Data(), callbacks=callbacks)
-    before = belay_transformers.restored()
+    before = belay.transformers.restored()
     if before:
         with open(os.path.join(before, "trainer_state.json")) as f:
             print("resumed at step %d" % json.load(f)["global_step"], flush=True)
     trainer.train(resume_from_checkpoint=before)
-    belay_transformers.exit_if_stopped()
+    belay.transformers.exit_if_stopped()
 loop.report_model(model)

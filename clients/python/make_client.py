@@ -2,7 +2,7 @@
 """Writes into the client what belay's own tables say: the arguments of submit, estimate and update,
 with their types and descriptions, and the docstrings of methods that are one call.
 
-    make.py PRINT_ATTRIBUTES PRINT_OPENAPI TEMPLATE >__init__.py
+    make_client.py PRINT_ATTRIBUTES PRINT_OPENAPI TEMPLATE >client.py
 
 A line @SCHEMA@ of the template is replaced with the arguments that are the members of that schema
 of the API's description, and a line @SCHEMA: help@ with a description of each. Type and description
@@ -69,7 +69,7 @@ class Options:
             if text and not row.get("alias_of"):
                 return text
         if "description" not in schema:
-            raise SystemExit(f"make.py: neither the table nor the API says what {member} is")
+            raise SystemExit(f"make_client.py: neither the table nor the API says what {member} is")
         return schema["description"]
 
     def members(self, name):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Trainer of Hugging Face's transformers (4.30 or later) under belay.
 
-    import belay_transformers
+    import belay.transformers
 
-    callbacks = [belay_transformers.Checkpoints()]
+    callbacks = [belay.transformers.Checkpoints()]
     trainer = Trainer(model, arguments, train_dataset=data, callbacks=callbacks)
-    trainer.train(resume_from_checkpoint=belay_transformers.restored())
-    belay_transformers.exit_if_stopped()
+    trainer.train(resume_from_checkpoint=belay.transformers.restored())
+    belay.transformers.exit_if_stopped()
 
 A checkpoint is the Trainer's own: the Trainer saves after the step in which belay asked for one,
 and its files below `output_dir` are taken over (as hard links where possible, so that no byte is
@@ -26,7 +26,7 @@ import sys
 from typing import Any
 
 import belay
-import belay_torch
+import belay.torch
 from transformers import TrainerCallback
 
 _NAME = "trainer"
@@ -55,9 +55,9 @@ class Checkpoints(TrainerCallback):
     """Lets the Trainer save when belay wants it, and ends train() when the node will be given
     up. poll: how often the ranks ask belay."""
 
-    def __init__(self, poll: belay_torch.Poll | None = None) -> None:
+    def __init__(self, poll: belay.torch.Poll | None = None) -> None:
         super().__init__()
-        self._poll = poll or belay_torch.Poll()
+        self._poll = poll or belay.torch.Poll()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if int(os.environ.get("BELAY_NNODES", "1")) > 1 and not args.save_on_each_node:
@@ -67,7 +67,7 @@ class Checkpoints(TrainerCallback):
             )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
-        if belay_torch.leads():
+        if belay.torch.leads():
             belay.progress(state.global_step, state.max_steps)
         if self._poll.wants_save():
             control.should_save = True
@@ -77,11 +77,11 @@ class Checkpoints(TrainerCallback):
         source = os.path.join(args.output_dir, "checkpoint-%d" % state.global_step)
 
         def take(directory: str) -> None:
-            if belay_torch.leads():
+            if belay.torch.leads():
                 target = os.path.join(directory, _NAME)
                 shutil.copytree(source, target, copy_function=_link_or_copy)
 
-        belay_torch.save_together(state.global_step, state.max_steps, take, replaces=_NAME)
-        if belay_torch.any_rank(belay_torch.leads() and belay.stopping()):
+        belay.torch.save_together(state.global_step, state.max_steps, take, replaces=_NAME)
+        if belay.torch.any_rank(belay.torch.leads() and belay.stopping()):
             control.should_training_stop = True
         return control

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch Lightning under belay (2.0 or later; also as pytorch_lightning).
 
-    import belay_lightning
+    import belay.lightning
 
-    trainer = Trainer(callbacks=[belay_lightning.Checkpoints()], ...)
-    trainer.fit(model, data, ckpt_path=belay_lightning.restored())
-    belay_lightning.exit_if_stopped()
+    trainer = Trainer(callbacks=[belay.lightning.Checkpoints()], ...)
+    trainer.fit(model, data, ckpt_path=belay.lightning.restored())
+    belay.lightning.exit_if_stopped()
 
 A checkpoint is Lightning's own, with loops, optimizers and schedules; it is made after the batch in
 which belay asked for one. The callback adds the states of the random number generators, which
@@ -22,7 +22,7 @@ import sys
 from typing import Any
 
 import belay
-import belay_torch
+import belay.torch
 
 try:
     from lightning.pytorch.callbacks import Callback
@@ -47,29 +47,29 @@ class Checkpoints(Callback):
     """Saves when belay wants it, on all ranks at the same batch, and ends fit() when the node will
     be given up. poll: how often the ranks ask belay."""
 
-    def __init__(self, poll: belay_torch.Poll | None = None) -> None:
+    def __init__(self, poll: belay.torch.Poll | None = None) -> None:
         super().__init__()
-        self._poll = poll or belay_torch.Poll()
+        self._poll = poll or belay.torch.Poll()
         self._generators: bytes | None = None  # to restore when training begins
 
     def state_dict(self) -> dict[str, Any]:
         """The generators of each rank: Lightning calls it on all, and keeps that of the first."""
-        own = pickle.dumps(belay_torch.rng_state())
+        own = pickle.dumps(belay.torch.rng_state())
         # Numbers, because Lightning loads its checkpoints as data that may not name classes.
-        return {"generators": [list(state) for state in belay_torch.gather(own)]}
+        return {"generators": [list(state) for state in belay.torch.gather(own)]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restores what state_dict() returned, when training begins; not on another number of
         ranks."""
         states = state_dict["generators"]
-        if len(states) == belay_torch.world_size():
-            self._generators = bytes(states[belay_torch.rank()])
+        if len(states) == belay.torch.world_size():
+            self._generators = bytes(states[belay.torch.rank()])
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Restores the generators: what Lightning and the loader draw at the start is done."""
         state, self._generators = self._generators, None
         if state is not None:
-            belay_torch.set_rng_state(pickle.loads(state))
+            belay.torch.set_rng_state(pickle.loads(state))
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -80,8 +80,8 @@ class Checkpoints(Callback):
             belay.progress(step, total)
         if not self._poll.wants_save():
             return
-        belay_torch.save_together(
+        belay.torch.save_together(
             step, total, lambda directory: trainer.save_checkpoint(os.path.join(directory, _NAME))
         )
-        if belay_torch.agree(belay.stopping() if first else None):
+        if belay.torch.agree(belay.stopping() if first else None):
             trainer.should_stop = True

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharded PyTorch state under belay: torch.distributed.checkpoint (DCP), saved while training goes
-on and restored on any number of ranks. One file next to belay.py and belay_torch.py; PyTorch 2.6 or
-later.
+on and restored on any number of ranks. PyTorch 2.6 or later.
 
-    import belay_dcp
+    import belay.dcp
 
-    run = belay_dcp.Run(total=10000, app=belay_dcp.App(model, optimizer))
+    run = belay.dcp.Run(total=10000, app=belay.dcp.App(model, optimizer))
     for step in run.steps():
         train_step(model, optimizer, step)
 
-That is all, as with belay_torch.Run: the run continues from the last checkpoint, saves when belay
+That is all, as with belay.torch.Run: the run continues from the last checkpoint, saves when belay
 wants it, and ends the program when the node will be given up. The parameters may be sharded (FSDP,
 tensor parallel, any DTensor), and the run may continue on another number of ranks or nodes.
 
@@ -44,7 +43,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.tensor import DTensor
 
 import belay
-import belay_torch
+import belay.torch
 
 _NAME = "dcp"
 _FETCHED = ".belay-fetched"
@@ -57,7 +56,7 @@ _groups: list[Any] = []  # the default group, and the group of the saves
 def _group() -> Any:
     """The process group of the saves: its collectives run in a thread, next to the program's. All
     ranks must call it together. None with one rank."""
-    if belay_torch.world_size() == 1:
+    if belay.torch.world_size() == 1:
         return None
     if not _groups or _groups[0] is not dist.group.WORLD:
         _groups[:] = [dist.group.WORLD, dist.new_group(backend="gloo")]
@@ -68,7 +67,7 @@ def _gathered(value: Any, group: Any) -> list[Any]:
     """Each rank's value."""
     if group is None:
         return [value]
-    values: list[Any] = [None] * belay_torch.world_size()
+    values: list[Any] = [None] * belay.torch.world_size()
     dist.all_gather_object(values, value, group=group)
     return values
 
@@ -163,7 +162,7 @@ class Writer(FileSystemWriter):
         super().set_up_storage_writer(is_coordinator, *args, **kwargs)
         self._coordinates = is_coordinator
         self.wait()
-        if self._directory and belay_torch.leads():
+        if self._directory and belay.torch.leads():
             shutil.rmtree(self._stage, ignore_errors=True)  # of a save that failed
             os.makedirs(self.path)
 
@@ -189,10 +188,10 @@ class Writer(FileSystemWriter):
         failed = ["rank %d: %s" % (at, text) for at, text in enumerate(why) if text is not None]
         if failed:
             self.failure = failed[0]
-            if belay_torch.leads():
+            if belay.torch.leads():
                 shutil.rmtree(self._stage, ignore_errors=True)
             raise error or OSError(self.failure)
-        if belay_torch.leads() and not self._coordinates:
+        if belay.torch.leads() and not self._coordinates:
             # Before a node is given up a commit returns when all nodes have committed; the first
             # one does so when this function has returned on all.
             executor = ThreadPoolExecutor(1, "belay-commit")
@@ -270,7 +269,7 @@ class Reader(FileSystemReader):
             read = super().read_data(plan, planner)
         finally:
             _gathered(None, self.group)  # the others may still read
-            if belay_torch.leads():
+            if belay.torch.leads():
                 shutil.rmtree(self._fetched, ignore_errors=True)
         return read
 
@@ -294,9 +293,9 @@ class Reader(FileSystemReader):
         errors = []
         for piece in sorted({piece for _, lacking in wanted for piece in lacking}):
             try:
-                self._send(piece, source[piece[0]], piece in here and belay_torch.leads())
+                self._send(piece, source[piece[0]], piece in here and belay.torch.leads())
             except OSError as error:
-                errors.append("rank %d: %s" % (belay_torch.rank(), error))
+                errors.append("rank %d: %s" % (belay.torch.rank(), error))
         errors = sum(_gathered(errors, self.group), [])
         if errors:
             raise OSError("the checkpoint cannot be sent between nodes: %s" % errors[0])
@@ -305,7 +304,7 @@ class Reader(FileSystemReader):
         """One piece of a file, from rank `source` to all; written here if `keep`. All take part to
         its end, also where reading or writing fails."""
         name, offset, length = piece
-        sends = belay_torch.rank() == source
+        sends = belay.torch.rank() == source
         failed: OSError | None = None
         while length > 0:
             n = min(length, _SEND_BYTES)
@@ -366,14 +365,14 @@ class App:
         )
 
 
-class Run(belay_torch.Run):
+class Run(belay.torch.Run):
     """A training run of `total` steps over parts that have state_dict() and load_state_dict(), such
-    as App; see belay_torch.Run. Saves go on in a thread. threads: how many write files."""
+    as App; see belay.torch.Run. Saves go on in a thread. threads: how many write files."""
 
     def __init__(
         self,
         total: int,
-        poll: belay_torch.Poll | None = None,
+        poll: belay.torch.Poll | None = None,
         threads: int = 1,
         each: Mapping[str, Any] | None = None,
         **parts: Any,
@@ -386,15 +385,15 @@ class Run(belay_torch.Run):
     def _load(self) -> None:
         reader = Reader()
         held = reader.read_metadata().state_dict_metadata
-        own = "generators.%d" % belay_torch.rank()
+        own = "generators.%d" % belay.torch.rank()
         state: dict[str, Any] = {"step": 0, "ranks": 0, **self.parts}
         if own in held:
             state[own] = torch.empty(held[own].size, dtype=torch.uint8)
         dcp.load(state, storage_reader=reader, process_group=reader.group)
         self.step = state["step"]
-        has_own = state["ranks"] == belay_torch.world_size()
+        has_own = state["ranks"] == belay.torch.world_size()
         self._set_own_state(pickle.loads(state[own].numpy().tobytes()) if has_own else None)
-        if belay_torch.rank() == 0:
+        if belay.torch.rank() == 0:
             print("resumed at step %d" % self.step, flush=True)
 
     def save(self) -> None:
@@ -404,8 +403,8 @@ class Run(belay_torch.Run):
         generators = bytearray(pickle.dumps(self._own_state()))
         state = {
             "step": self.step,
-            "ranks": belay_torch.world_size(),
-            "generators.%d" % belay_torch.rank(): torch.frombuffer(generators, dtype=torch.uint8),
+            "ranks": belay.torch.world_size(),
+            "generators.%d" % belay.torch.rank(): torch.frombuffer(generators, dtype=torch.uint8),
             **self.parts,
         }
         self._writer = writer = Writer(self.step, self.total, self._threads, self._stager)
@@ -421,7 +420,7 @@ class Run(belay_torch.Run):
         except (Exception, CheckpointException) as error:  # the latter is none of the former
             why = self._writer and self._writer.failure
             # PyTorch's text has the trace of every rank, or that it could not be pickled.
-            belay_torch.say("not saved, continuing: %s" % (why or error))
+            belay.torch.say("not saved, continuing: %s" % (why or error))
 
     def _asked(self) -> bool:
         # The request stays until the save is committed; only that to stop needs a second save.
@@ -433,18 +432,18 @@ class Run(belay_torch.Run):
         """Call after each step: counts it, reports it to belay, begins a save when requested.
         Returns True if the program should end now."""
         self.step += 1
-        if belay_torch.leads():
+        if belay.torch.leads():
             belay.progress(self.step, self.total)
         if not self.poll.wants_save(self._asked):
             return False
-        if not belay_torch.any_rank(belay_torch.leads() and belay.stopping()):
+        if not belay.torch.any_rank(belay.torch.leads() and belay.stopping()):
             self.save()
-            if not belay_torch.any_rank(belay_torch.leads() and belay.asked_to_stop()):
+            if not belay.torch.any_rank(belay.torch.leads() and belay.asked_to_stop()):
                 return False
         self.wait()
-        return belay_torch.any_rank(belay_torch.leads() and belay.stopping())
+        return belay.torch.any_rank(belay.torch.leads() and belay.stopping())
 
     def steps(self) -> Generator[int, None, None]:
-        """Yields the remaining steps, as belay_torch.Run; at the end waits for the last save."""
+        """Yields the remaining steps, as belay.torch.Run; at the end waits for the last save."""
         yield from super().steps()
         self.wait()

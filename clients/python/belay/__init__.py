@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take part in belay's checkpoints from Python. One file, Python 3.7 or later, no dependencies.
+"""Take part in belay's checkpoints from Python. Python 3.7 or later, no dependencies.
 
 Outside belay every call is a no-op that reports "nothing to do", so a program needs no second code
 path:
@@ -21,15 +21,18 @@ Functions may be called by several threads, for example to commit in one while a
 
 The full contract is docs/reference/checkpoints.md.
 
-belay.Client is the client of belayd's API (help(belay.Client)), where the package belay_client is
-installed too, as by the wheel and by Debian's python3-belay:
+belay.Client is the client of belayd's API (help(belay.client); Python 3.9 or later):
 
     job = belay.Client().submit(script="#!/bin/sh\\necho hello\\n", cwd="/tmp")["id"]
+
+belay.torch, belay.dcp, belay.lightning and belay.transformers save and restore training programs.
+Each is imported by its name; import belay alone loads none of them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import operator
 import os
@@ -42,9 +45,9 @@ import time
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 if TYPE_CHECKING:
-    from belay_client import Client as Client  # noqa: F401
-    from belay_client import Error as Error  # noqa: F401
-    from belay_client import Unavailable as Unavailable  # noqa: F401
+    from belay.client import Client as Client  # noqa: F401
+    from belay.client import Error as Error  # noqa: F401
+    from belay.client import Unavailable as Unavailable  # noqa: F401
 
 EXIT_CHECKPOINTED = 85
 """Exit code: checkpointed, continue this job elsewhere."""
@@ -77,14 +80,7 @@ def __getattr__(name: str) -> Any:
     """The client's names. They are loaded when used, because programs under belay need none."""
     if name not in ("Client", "Error", "Unavailable"):
         raise AttributeError("module 'belay' has no attribute %r" % name)
-    try:
-        import belay_client
-    except ImportError as e:
-        raise ImportError(
-            "belay.%s needs the package belay_client: install belay's wheel, or python3-belay"
-            % name
-        ) from e
-    return getattr(belay_client, name)
+    return getattr(importlib.import_module("belay.client"), name)
 
 
 def _control(name: str) -> str | None:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch training loops that survive the loss of a node. One file next to belay.py; PyTorch 1.13
-or later.
+"""PyTorch training loops that survive the loss of a node. PyTorch 1.13 or later.
 
-    import belay_torch
+    import belay.torch
 
-    run = belay_torch.Run(total=10000, model=model, optimizer=optimizer, schedule=schedule)
+    run = belay.torch.Run(total=10000, model=model, optimizer=optimizer, schedule=schedule)
     for step, (images, labels) in run.batches(dataset, batch_size=128):
         loss = train_step(model, optimizer, images, labels)
         schedule.step()
@@ -350,7 +349,7 @@ class Run:
         # own.
         content = torch.load(path, map_location="cpu", weights_only=False)
         if content.get("format") != _FORMAT:
-            raise RuntimeError("%s is not of this version of belay_torch" % path)
+            raise RuntimeError("%s is not of this version of belay.torch" % path)
         if set(content["parts"]) != set(self.parts):
             raise RuntimeError(
                 "the checkpoint has the parts %s, the run %s"
