@@ -4,6 +4,7 @@ every verb."""
 
 import contextlib
 import fcntl
+import inspect
 import json
 import os
 import pty
@@ -539,6 +540,61 @@ class Local(unittest.TestCase):
             self.assertEqual(done.returncode, 2, what)
             self.assertIn(word, done.stderr)
         self.assertEqual(self.h.belay("cancel", "%d_1" % after).returncode, 1)
+
+    def refused(self, call, *args, **more):
+        with self.assertRaises(belay.Error) as found:
+            call(*args, **more)
+        return found.exception
+
+    def test_the_client_takes_the_names_of_tasks(self):
+        client, script = self.client(), self.h.script("echo $BELAY_ARRAY_INDEX\n", "named.sh")
+        array = self.submit("-a", "0-8:4", script)
+        client.wait(array, timeout_s=60)
+        name = "%d_8" % array
+        self.assertEqual(client.wait(name, timeout_s=60)["ref"], name)
+        number = client.job_number(name)
+        self.assertEqual(client.show_job(name), client.show_job(str(number)))
+        self.assertEqual((client.read_log(name), *client.follow_log(name)), (b"8\n", b"8\n"))
+        self.assertEqual(client.job_events(name), client.job_events(number))
+        after = client.submit(
+            script="#!/bin/sh\n", cwd="/", depends=[{"kind": "afterok", "job": name}], hold=True
+        )["id"]
+        self.assertEqual(
+            [(d["job"], d["task"]) for d in client.show_job(after)["depends"]], [(array, 8)]
+        )
+        client.update(after, depends=[{"kind": "afterany", "job": str(array)}])
+        self.assertEqual(
+            [(d["job"], d["task"]) for d in client.show_job(after)["depends"]],
+            [(array, None), (array, 8)],  # the former one is dropped
+        )
+        client.cancel(str(after))
+        held = self.submit("--hold", "--array", "0-9", "--wrap", "true")
+        client.cancel("%d_[2-7]" % held)
+        client.cancel("%d_0" % held)
+        self.assertEqual(client.show_job(held)["job"]["ref"], "%d_[1,8-9]" % held)
+        self.assertIn("twice", self.refused(client.cancel, "%d_1" % held, tasks="1").text)
+        one = {"command": ["true"], "number": 1, "with_": 1, "equal": True, "nice": 1}
+        names = ("%d_10" % held, "%d_1" % held, "%d_0" % held, "%d_0" % after, "x", "42_x", "0")
+        for path, operations in client.openapi()["paths"].items():
+            for operation in operations.values():
+                method = getattr(client, operation["operationId"], None)
+                if not path.startswith("/api/v1/jobs/{id}"):
+                    continue
+                needed = set(one) & set(inspect.signature(method).parameters)
+                if operation["operationId"] == "update":
+                    needed = {"nice"}
+                for job in names:
+                    with self.subTest(operation["operationId"], job=job):
+                        verb = "cancel" if method == client.cancel else "show"
+                        if (verb, job) == ("cancel", names[1]):
+                            continue  # it can be cancelled before it starts
+                        said = self.h.belay(verb, job).stderr
+                        if method == client.update and "_" in job:
+                            said = self.h.belay("update", job, "nice=1").stderr
+                        found = self.refused(method, job, **{k: one[k] for k in needed})
+                        self.assertEqual("belay: %s\n" % found.text, said)
+        self.assertEqual(client.cancel_many([held, name])["cancelled"], 1)
+        self.assertIn("has no task 1", self.refused(client.cancel_many, ["%d_1" % array]).text)
 
     def test_jobs_wait_for_others_and_for_their_release(self):
         first = self.submit("--hold", self.h.script("exit 3\n", "first.sh"))

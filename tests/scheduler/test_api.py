@@ -1715,8 +1715,12 @@ class Api(unittest.TestCase):
                     p for p in inspect.signature(function).parameters if p != "data"
                 }  # bytes as they are
                 self.assertEqual({p.rstrip("_") for p in given}, ids | query | body)
+                of_jobs = ("id", "with_")
                 function(
-                    **{p: "x" if p != "id" else 1 for p in inspect.signature(function).parameters}
+                    **{
+                        p: 1 if p in of_jobs else "x"
+                        for p in inspect.signature(function).parameters
+                    }
                 )
                 self.assertEqual(client.called, (method, path, ids, query, body))
 
