@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where jobs find `belay` and the package belay of Python: next to our own executable, installed or in a build tree.
+ * Where jobs find `belay` and the package belay of Python: next to our own executable, installed or
+ * in a build tree.
  */
 #ifndef BELAY_AGENT_TOOLS_H
 #define BELAY_AGENT_TOOLS_H
