@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/calendar.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DAY_S 86400
@@ -77,6 +79,74 @@ void calendar_format(int32_t day, char out[CALENDAR_TEXT_MAX])
     char iso[TIME_ISO_MAX];
     time_format_iso((struct wall){(int64_t)day * DAY_S * 1000}, iso);
     snprintf(out, CALENDAR_TEXT_MAX, "%.10s", iso);
+}
+
+void calendar_format_days(const struct calendar_days *d, char out[CALENDAR_TEXT_MAX])
+{
+    char last[CALENDAR_TEXT_MAX];
+    calendar_format(d->first, out);
+    if (d->last == d->first)
+        return;
+    calendar_format(d->last, last);
+    snprintf(out + DATE_LEN, CALENDAR_TEXT_MAX - DATE_LEN, "..%.10s", last);
+}
+
+static int by_first(const void *a, const void *b)
+{
+    int32_t x = ((const struct calendar_days *)a)->first,
+            y = ((const struct calendar_days *)b)->first;
+    return (x > y) - (x < y);
+}
+
+void calendar_normalize(struct calendar *c)
+{
+    size_t n = 0;
+    if (c->n == 0)
+        return;
+    qsort(c->days, c->n, sizeof *c->days, by_first);
+    for (size_t k = 1; k < c->n; k++) {
+        struct calendar_days *last = &c->days[n];
+        if (c->days[k].first > last->last + 1)
+            c->days[++n] = c->days[k];
+        else if (c->days[k].last > last->last)
+            last->last = c->days[k].last;
+    }
+    c->n = n + 1;
+}
+
+void calendar_print_list(const struct calendar *c, struct buf *out)
+{
+    char text[CALENDAR_TEXT_MAX];
+    for (size_t k = 0; k < c->n; k++) {
+        calendar_format_days(&c->days[k], text);
+        buf_printf(out, "%s%s", k > 0 ? "," : "", text);
+    }
+}
+
+int calendar_read_list(const char *text, struct calendar *c, struct err *e)
+{
+    size_t n = 1;
+    int rc = 0;
+    for (const char *p = text; *p; p++)
+        n += *p == ',';
+    if (n > CALENDAR_DAYS_MAX)
+        return err_set(e, ERR_INVALID, "expected at most %d days and ranges of days, found %zu",
+            CALENDAR_DAYS_MAX, n);
+    struct calendar_days *days = mem_array(n, sizeof *days);
+    for (size_t k = 0; rc == 0 && k < n; k++) {
+        size_t len = strcspn(text, ",");
+        char *item = mem_strndup(text, len);
+        rc = calendar_parse(item, &days[k], e);
+        free(item);
+        text += len + 1;
+    }
+    if (rc != 0) {
+        free(days);
+        return rc;
+    }
+    c->days = days;
+    c->n = n;
+    return 0;
 }
 
 bool calendar_has(const struct calendar *c, int32_t day)
