@@ -538,6 +538,13 @@ static const struct column reservation_columns[] = {
     COL(maintenance_row, zone),
 };
 
+static const struct column calendar_columns[] = {
+    COL(calendar_row, name),
+    COL_TYPED(calendar_row, days, COLUMN_TEXT_HEAP),
+    COL_AS(calendar_row, "set_by", by),
+    COL(calendar_row, set_at),
+};
+
 static const struct column cron_columns[] = {
     COL(cron_row, id),
     COL(cron_row, name),
@@ -712,6 +719,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
     [TABLE_DIGESTS] = TABLE("digests", digest_columns, 1, true),
     [TABLE_RESERVATIONS] = TABLE("reservations", reservation_columns, 1, true),
+    [TABLE_CALENDARS] = TABLE("calendars", calendar_columns, 1, true),
     [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),
     [TABLE_TASK_LOADS] = TABLE("task_loads", task_load_columns, 5, true),
     [TABLE_GPU_LOADS] = TABLE("gpu_loads", gpu_load_columns, 6, true),

@@ -173,6 +173,25 @@ static bool write_reservations(struct db *d, const struct changes *c, struct fai
     return true;
 }
 
+static bool write_calendars(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_calendars; i++) {
+        const struct calendar_row *row = &c->calendars[i];
+        if (!row->is_removed && !WRITE(d, TABLE_CALENDARS, row, 1, f))
+            return false;
+        if (!row->is_removed)
+            continue;
+        int code = sqlite3_bind_text(d->calendar_removed, 1, row->name, -1, SQLITE_STATIC);
+        if (code != SQLITE_OK) {
+            *f = (struct failure){.code = code, .what = "calendars"};
+            return false;
+        }
+        if (!step(d, d->calendar_removed, "calendars", f))
+            return false;
+    }
+    return true;
+}
+
 static bool write_late_costs(struct db *d, const struct changes *c, struct failure *f)
 {
     for (size_t i = 0; i < c->n_late_costs; i++) {
@@ -298,8 +317,9 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&
            WRITE(d, TABLE_CRON_RUNS, c->cron_runs, c->n_cron_runs, f) &&
            WRITE(d, TABLE_DIGESTS, c->digests, c->n_digests, f) && write_reservations(d, c, f) &&
-           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_outbox_done(d, c, f) &&
-           write_late_costs(d, c, f) && WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
+           write_calendars(d, c, f) && WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) &&
+           delete_outbox_done(d, c, f) && write_late_costs(d, c, f) &&
+           WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&
            WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) && write_rollups(d, c, f) &&

@@ -34,6 +34,7 @@ struct db {
     /* Prepared once: a commit steps them and parses no SQL. */
     sqlite3_stmt *begin, *end, *counters, *labels, *document, *workdirs, *outbox_done, *late_cost;
     sqlite3_stmt *secret_removed, *audit_cut, *node_failure_removed, *reservation_over;
+    sqlite3_stmt *calendar_removed;
     sqlite3_stmt *insert[TABLE_COUNT];
     sqlite3_stmt *thin_task_loads, *thin_gpu_loads;
     struct rollup rollup;

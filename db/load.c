@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "scheduler/core/placement/maintenance.h"
+#include "scheduler/core/queue/calendars.h"
 #include <stdlib.h>
 
 struct loading {
@@ -150,6 +151,21 @@ static int load_reservations(const struct loading *l, struct err *e)
     query_init(&q, l->statements, TABLE_RESERVATIONS, "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, maintenance_load(l->model, &row, e)))
         ;
+    return query_finish(&q);
+}
+
+static int load_calendars(const struct loading *l, struct err *e)
+{
+    struct calendar_row row = {0};
+    struct query q;
+
+    query_init(&q, l->statements, TABLE_CALENDARS, "ORDER BY name", e);
+    while (query_next(&q, &row)) {
+        bool goes_on = query_goes_on(&q, calendar_load(l->model, &row, e));
+        free(row.days);
+        if (!goes_on)
+            break;
+    }
     return query_finish(&q);
 }
 
@@ -398,6 +414,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_stored,
         load_outbox,
         load_digests,
+        load_calendars,
         load_crons,
         load_counters,
     };

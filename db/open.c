@@ -122,6 +122,24 @@ static int set_pragmas(struct db *d, struct err *e)
     "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table                         \
     " WHERE span_ms = ?1 AND at < ?2 ORDER BY at LIMIT ?3)"
 
+static int prepare_removals(struct db *d, struct err *e)
+{
+    int rc;
+    if ((rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2",
+             &d->outbox_done, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM node_failures WHERE node = ?1 AND place = ?2",
+             &d->node_failure_removed, e)) != 0 ||
+        (rc = sql_prepare(
+             d->sql, "DELETE FROM reservations WHERE id = ?1", &d->reservation_over, e)) != 0 ||
+        (rc = sql_prepare(
+             d->sql, "DELETE FROM calendars WHERE name = ?1", &d->calendar_removed, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM secrets WHERE owner = ?1 AND name = ?2",
+             &d->secret_removed, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "DELETE FROM audit_log WHERE seq <= ?1", &d->audit_cut, e)) != 0)
+        return rc;
+    return 0;
+}
+
 static int prepare_all(struct db *d, struct err *e)
 {
     struct buf text = {0};
@@ -154,16 +172,7 @@ static int prepare_all(struct db *d, struct err *e)
              "INSERT INTO job_workdirs SELECT ?1, value FROM json_each(CASE WHEN json_valid(?2) "
              "THEN ?2 END) WHERE key = 'workdir' AND type = 'text'",
              &d->workdirs, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2",
-             &d->outbox_done, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "DELETE FROM node_failures WHERE node = ?1 AND place = ?2",
-             &d->node_failure_removed, e)) != 0 ||
-        (rc = sql_prepare(
-             d->sql, "DELETE FROM reservations WHERE id = ?1", &d->reservation_over, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "DELETE FROM secrets WHERE owner = ?1 AND name = ?2",
-             &d->secret_removed, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "DELETE FROM audit_log WHERE seq <= ?1", &d->audit_cut, e)) !=
-            0 ||
+        (rc = prepare_removals(d, e)) != 0 ||
         (rc = sql_prepare(d->sql,
              "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost,
              e)) != 0 ||
@@ -256,6 +265,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->node_failure_removed);
     sqlite3_finalize(d->secret_removed);
     sqlite3_finalize(d->reservation_over);
+    sqlite3_finalize(d->calendar_removed);
     sqlite3_finalize(d->audit_cut);
     sqlite3_finalize(d->late_cost);
     sqlite3_finalize(d->thin_task_loads);

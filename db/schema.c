@@ -691,6 +691,14 @@ static const char baseline[] =
         " zone TEXT NOT NULL"
     ") STRICT;"
 
+    /* Calendars of cron entries that operators set. */
+    "CREATE TABLE calendars ("
+        " name TEXT NOT NULL PRIMARY KEY,"
+        " days TEXT,"
+        " set_by TEXT NOT NULL,"
+        " set_at INTEGER"
+    ") STRICT, WITHOUT ROWID;"
+
     /* The history. The meaning of a and b depends on the kind (history_kinds). */
     "CREATE TABLE history ("
         " id INTEGER PRIMARY KEY,"

@@ -141,6 +141,8 @@ static void add_small(uint64_t *d, const struct changes *c)
     for (size_t i = 0; i < c->n_reservations; i++)
         ADD(d, c->reservations[i].id, c->reservations[i].state, c->reservations[i].from_at.ms,
             c->reservations[i].is_over);
+    for (size_t i = 0; i < c->n_calendars; i++)
+        ADD(d, c->calendars[i].set_at.ms, c->calendars[i].is_removed);
     for (size_t i = 0; i < c->n_late_costs; i++)
         ADD(d, c->late_costs[i].job, c->late_costs[i].uusd);
 }

@@ -29,6 +29,7 @@ CREATE TABLE digests ( user TEXT NOT NULL PRIMARY KEY, told_until INTEGER, mail 
 CREATE TABLE cron_jobs ( cron INTEGER PRIMARY KEY, job_json TEXT) STRICT;
 CREATE TABLE cron_runs ( cron INTEGER NOT NULL, number INTEGER NOT NULL, at INTEGER, by_hand INTEGER NOT NULL, outcome TEXT NOT NULL, times INTEGER NOT NULL, job INTEGER NOT NULL, decided_at INTEGER, text TEXT NOT NULL, PRIMARY KEY (cron, number)) STRICT, WITHOUT ROWID;
 CREATE TABLE reservations ( id INTEGER PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, nodes TEXT NOT NULL, pool TEXT NOT NULL, users TEXT NOT NULL, teams TEXT NOT NULL, reason TEXT NOT NULL, made_by TEXT NOT NULL, created_at INTEGER, from_at INTEGER, for_ms INTEGER NOT NULL, is_weekly INTEGER NOT NULL, zone TEXT NOT NULL) STRICT;
+CREATE TABLE calendars ( name TEXT NOT NULL PRIMARY KEY, days TEXT, set_by TEXT NOT NULL, set_at INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE history ( id INTEGER PRIMARY KEY, job INTEGER NOT NULL, attempt INTEGER NOT NULL, node INTEGER NOT NULL, instance INTEGER NOT NULL, at INTEGER, kind TEXT NOT NULL, text TEXT NOT NULL, a INTEGER NOT NULL, b INTEGER NOT NULL) STRICT;
 CREATE TABLE ledger ( job INTEGER NOT NULL, attempt INTEGER NOT NULL, node INTEGER NOT NULL, instance INTEGER NOT NULL, kind TEXT NOT NULL, from_at INTEGER, to_at INTEGER, ms INTEGER NOT NULL, node_ms INTEGER NOT NULL DEFAULT 0, uusd INTEGER NOT NULL, on_demand_uusd INTEGER NOT NULL) STRICT;
 CREATE TABLE cost_sums ( span INTEGER NOT NULL, detail INTEGER NOT NULL, since INTEGER NOT NULL, labels INTEGER NOT NULL, team TEXT NOT NULL, user TEXT NOT NULL, pool TEXT NOT NULL, type TEXT NOT NULL, market TEXT NOT NULL, kind TEXT NOT NULL, ms INTEGER NOT NULL, node_ms INTEGER NOT NULL, uusd INTEGER NOT NULL, on_demand_uusd INTEGER NOT NULL, ended INTEGER NOT NULL, succeeded INTEGER NOT NULL, PRIMARY KEY (span, detail, since, labels, team, user, pool, type, market, kind)) STRICT, WITHOUT ROWID;
@@ -105,6 +106,7 @@ INSERT INTO drills (job, number, script_key, user, name, method, method_version,
 INSERT INTO accounts (team, user, used, used_at) VALUES ('physics', 'ada', 1000, 8);
 INSERT INTO budgets (name, about, since, until_at, booked_uusd, cap_uusd, alerted, is_closed) VALUES ('year', 'team=physics', 1, NULL, 250, 1000000, 0, 0);
 INSERT INTO reservations (id, name, state, nodes, pool, users, teams, reason, made_by, created_at, from_at, for_ms, is_weekly, zone) VALUES (1, 'disks', 'planned', 'n1', '', '', '', 'new disks', 'root', 1, 4000000000000, 3600000, 1, 'UTC');
+INSERT INTO calendars (name, days, set_by, set_at) VALUES ('holidays', '2026-12-25,2026-12-31..2027-01-01', 'root', 1);
 INSERT INTO crons (id, name, user, state, schedule, zone, gap, twice, overlap, catch_up, catch_up_max, script_key, created_at, next_at, decided_at, last_job, waiting, runs, started, skipped, missed) VALUES (1, 'nightly', 'ada', 'active', '0 3 * * *', 'UTC', 'run', 'auto', 'skip', 'last', 1, '', 1, 10800000, NULL, 1, '', 1, 1, 0, 0);
 INSERT INTO digests (user, told_until, mail) VALUES ('ada', NULL, 'ada@lab.example');
 INSERT INTO cron_jobs (cron, job_json) VALUES (1, '{"script":"echo old"}');

@@ -67,6 +67,8 @@ static void every_row_kind_round_trips(void **state)
                 spec_change_deinit((struct spec_change *)got);
             if (t == TABLE_CRON_JOBS)
                 free(((struct cron_job_change *)got)->job_json);
+            if (t == TABLE_CALENDARS)
+                free(((struct calendar_row *)got)->days);
             if (t == TABLE_SECRETS)
                 secret_row_deinit((struct secret_row *)got);
             db_batch_deinit(&b);
@@ -332,6 +334,8 @@ static void every_field_of_a_row_is_stored(void **state)
     CHECK_STORED(TABLE_DIGESTS, digest_row, 0, 0);
     CHECK_STORED(TABLE_RESERVATIONS, maintenance_row, offsetof(struct maintenance_row, is_over),
         sizeof(bool));
+    CHECK_STORED(
+        TABLE_CALENDARS, calendar_row, offsetof(struct calendar_row, is_removed), sizeof(bool));
     CHECK_STORED(TABLE_OUTBOX, outbox_row, 0, 0);
     CHECK_STORED(TABLE_TASK_LOADS, task_load_row, 0, 0);
     CHECK_STORED(TABLE_GPU_LOADS, gpu_load_row, 0, 0);

@@ -254,6 +254,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_CRON_RUNS, cron_runs, cron_run_row),
     PLACE_IN_CHANGES(TABLE_DIGESTS, digests, digest_row),
     PLACE_IN_CHANGES(TABLE_RESERVATIONS, reservations, maintenance_row),
+    PLACE_IN_CHANGES(TABLE_CALENDARS, calendars, calendar_row),
     PLACE_IN_CHANGES(TABLE_OUTBOX, outbox, outbox_row),
     PLACE_IN_LOADS(TABLE_TASK_LOADS, tasks, task_load_row),
     PLACE_IN_LOADS(TABLE_GPU_LOADS, gpus, gpu_load_row),

@@ -55,6 +55,10 @@ int apply_reservation_add(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_reservation_remove(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_calendar_set(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_calendar_remove(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_reservation_due(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_usage(

@@ -9,6 +9,7 @@
 #include "job/attributes.h"
 #include "scheduler/core/model/rows.h"
 #include "scheduler/core/placement/maintenance_row.h"
+#include "scheduler/core/queue/calendar_row.h"
 #include <stddef.h>
 
 enum event_type {
@@ -89,6 +90,8 @@ enum event_type {
     /* by an operator: makes or removes a reservation for maintenance (placement/maintenance.h) */
     EV_RESERVATION_ADD,
     EV_RESERVATION_REMOVE,
+    EV_CALENDAR_SET, /* by an operator: makes a calendar, or gives it other days */
+    EV_CALENDAR_REMOVE,
     /* decisions */
     EV_ELIGIBLE, /* the job's begin time has come */
     /* a dependency of the job can no longer be satisfied: the job ends as END_DEPENDENCY */
@@ -438,6 +441,7 @@ struct event {
             int64_t cron;
         } cron_due;
         const struct maintenance_row *reservation; /* apply sets id, state and created_at */
+        const struct calendar_row *calendar; /* apply sets set_at; remove reads the name only */
         struct {
             int64_t id;
             char by[CORE_NAME_MAX]; /* remove only */

@@ -17,6 +17,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/maintenance.h"
+#include "scheduler/core/queue/calendars.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/arrays.h"
 #include "scheduler/core/queue/budgets.h"
@@ -81,6 +82,7 @@ void model_destroy(struct model *m)
     procurement_deinit(m);
     runtimes_destroy_all(m);
     crons_destroy_all(m);
+    calendars_destroy_all(m);
     map_deinit(&m->rows.jobs);
     node_failures_destroy_all(m);
     map_deinit(&m->rows.nodes);
@@ -168,6 +170,8 @@ static const apply_fn appliers[] = {
     [EV_DIGEST_SET] = apply_digest_set,
     [EV_RESERVATION_ADD] = apply_reservation_add,
     [EV_RESERVATION_REMOVE] = apply_reservation_remove,
+    [EV_CALENDAR_SET] = apply_calendar_set,
+    [EV_CALENDAR_REMOVE] = apply_calendar_remove,
     [EV_RESERVATION_DUE] = apply_reservation_due,
     [EV_PARK] = apply_park,
     [EV_BUDGET] = apply_budget,

@@ -494,6 +494,8 @@ struct changes {
     size_t n_digests;
     struct maintenance_row *reservations; /* the last row wins, unless it is over */
     size_t n_reservations;
+    struct calendar_row *calendars; /* likewise, unless it is removed */
+    size_t n_calendars;
     /* The last version of a row wins, unless the row is in `outbox_done`. */
     struct outbox_row *outbox;
     size_t n_outbox;

@@ -280,6 +280,8 @@ const char *const event_type_names[] = {
     "digest-set",
     "reservation-add",
     "reservation-remove",
+    "calendar-set",
+    "calendar-remove",
     "eligible",
     "unmeetable",
     "place",

@@ -4,6 +4,7 @@
  */
 #include "job/calendar.h"
 #include "scheduler/core/model/text.h"
+#include "scheduler/core/queue/calendars.h"
 #include "scheduler/core/queue/cron_days.h"
 #include "scheduler/core/queue/crons_private.h"
 #include "scheduler/core/queue/queue_state.h"
@@ -37,15 +38,11 @@ bool core_cron_leaves_out(
 static int find_calendar(const struct model *m, const char *key, const char *name,
     const struct calendar **ret_calendar, struct err *e)
 {
-    *ret_calendar = NULL;
-    for (size_t k = 0; k < m->options.tables.n_calendars; k++)
-        if (str_eq(m->options.tables.calendars[k].name, name))
-            *ret_calendar = &m->options.tables.calendars[k];
+    *ret_calendar = name[0] ? core_calendar(m, name) : NULL;
     return *ret_calendar || !name[0]
                ? 0
                : err_set(e, ERR_INVALID,
-                     "%s: there is no calendar %.64s in belayd's configuration (calendars)", key,
-                     name);
+                     "%s: there is no calendar %.64s (belay calendar lists them)", key, name);
 }
 
 int cron_find_calendars(const struct model *m, const struct cron_row *r,

@@ -65,6 +65,7 @@ struct queue_state {
     struct smap labels;       /* struct labels by key: of live jobs */
     struct map loaded_labels; /* by job: of jobs not loaded yet, until model_load_end */
     int64_t n_labels;         /* number ever created */
+    struct smap calendars; /* calendars.c: struct stored_calendar by name; at most CALENDARS_MAX */
     /* crons.c */
     struct map crons;      /* struct cron_entry by id; at most CRONS_MAX */
     struct tree crons_due; /* entries, by due time */

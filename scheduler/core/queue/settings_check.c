@@ -10,6 +10,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/placement/constraints_model.h"
+#include "scheduler/core/queue/calendars.h"
 #include "scheduler/core/queue/shares.h"
 
 #include "base/str.h"
@@ -40,8 +41,11 @@ static bool has_window(const struct window *v, size_t n, const char *name)
     return false;
 }
 
-static bool has_calendar(const struct calendar *v, size_t n, const char *name)
+static bool has_calendar(
+    const struct model *m, const struct calendar *v, size_t n, const char *name)
 {
+    if (core_stored_calendar(m, name))
+        return true;
     for (size_t k = 0; k < n; k++)
         if (str_eq(v[k].name, name))
             return true;
@@ -109,9 +113,9 @@ static void look_at_crons(
         for (size_t i = 0; t && i < sizeof calendars / sizeof calendars[0]; i++)
             look(found,
                 &(struct thing){"calendar", calendars[i], "keep it, or edit them first",
-                    has_calendar(
-                        m->options.tables.calendars, m->options.tables.n_calendars, calendars[i]),
-                    has_calendar(t->to.calendars, t->to.n_calendars, calendars[i])},
+                    has_calendar(m, m->options.tables.calendars, m->options.tables.n_calendars,
+                        calendars[i]),
+                    has_calendar(m, t->to.calendars, t->to.n_calendars, calendars[i])},
                 "cron entry", c->row.name);
     }
 }

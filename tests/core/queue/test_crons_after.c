@@ -7,9 +7,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/calendar.h"
+#include "scheduler/core/queue/calendars.h"
 #include "scheduler/core/queue/cron_days.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/crons.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,8 @@ struct bed {
     struct job_row jobs[JOBS_MAX];
     char *env[JOBS_MAX];
     size_t n_depends;
-    char late[1024]; /* notifications, one to a line */
+    char late[1024];         /* notifications, one to a line */
+    struct calendar_row set; /* the last row of a calendar that was set or removed */
 };
 
 static int read_job(
@@ -73,6 +76,7 @@ static void bed_init(struct bed *b)
 
 static void bed_deinit(struct bed *b)
 {
+    free(b->set.days);
     for (size_t k = 0; k < JOBS_MAX; k++)
         free(b->env[k]);
     lab_deinit(&b->l);
@@ -89,6 +93,11 @@ static void bed_take(struct bed *b)
         fail_msg("%s", e.text);
     for (size_t k = 0; k < c->n_crons; k++)
         b->stored[c->crons[k].id] = c->crons[k];
+    for (size_t k = 0; k < c->n_calendars; k++) {
+        free(b->set.days);
+        b->set = c->calendars[k];
+        b->set.days = mem_strdup(b->set.days);
+    }
     for (size_t k = 0; k < c->n_cron_runs; k++) {
         const struct cron_run_row *r = &c->cron_runs[k];
         for (size_t n = 0; n < b->n_runs; n++)
@@ -195,6 +204,8 @@ static void killed(struct bed *b, int64_t ms)
             b->jobs[id].state = JOB_PENDING;
             assert_int_equal(model_load_job(b->l.m, &b->jobs[id], b->l.now, &e), 0);
         }
+    if (b->set.days && !b->set.is_removed && calendar_load(b->l.m, &b->set, &e) != 0)
+        fail_msg("%s", e.text);
     for (int64_t id = 1; id < ENTRIES; id++)
         if (b->stored[id].id && b->stored[id].state != CRON_REMOVED &&
             model_load_cron(b->l.m, &b->stored[id], "{}", b->l.now, &e) != 0)
@@ -453,6 +464,126 @@ static void calendars_leave_days_out(void **state)
     bed_deinit(&b);
 }
 
+static int change_calendar(
+    struct bed *b, enum event_type type, const char *name, const char *days, struct err *e)
+{
+    struct calendar_row row = {.days = (char *)days, .by = "ola"};
+    struct outcome unused;
+    STR_COPY(row.name, name);
+    return core_apply(
+        b->l.m, &(struct event){.type = type, .now = b->l.now, .calendar = &row}, &unused, e);
+}
+
+static void set_calendar(struct bed *b, const char *name, const char *days)
+{
+    struct err e;
+    if (change_calendar(b, EV_CALENDAR_SET, name, days, &e) != 0)
+        fail_msg("%s", e.text);
+    bed_take(b);
+}
+
+static void a_calendar_that_was_set_leaves_days_out_from_then_on(void **state)
+{
+    struct bed b;
+    struct cron_row skip = entry("skip", "0 1 * * *", CORE_ID_NONE);
+    (void)state;
+    bed_init(&b);
+    set_calendar(&b, "nsw", "2024-01-01");
+    STR_COPY(skip.skip_on, "nsw");
+    assert_int_equal(put(&b, &skip, NULL), 0);
+    live(&b, 2 * HOUR_MS);
+    end_run(&b, 1, END_SUCCEEDED);
+    set_calendar(&b, "nsw", "2023-11-17,2023-11-16,2023-11-20");
+    assert_string_equal(b.set.days, "2023-11-16..2023-11-17,2023-11-20"); /* sorted and joined */
+    live(&b, DAY_MS);
+    killed(&b, MINUTE_MS);
+    join_again(&b);
+    live(&b, DAY_MS);
+    set_calendar(&b, "nsw", "2024-01-01");
+    live(&b, DAY_MS);
+    check_runs(&b, "1 started 15T01:00\n1 skipped 16T01:00 (2023-11-16 is in calendar nsw)\n"
+                   "1 skipped 17T01:00 (2023-11-17 is in calendar nsw)\n1 started 18T01:00");
+    bed_deinit(&b);
+}
+
+static void a_calendar_of_the_configuration_hides_a_stored_one(void **state)
+{
+    struct bed b;
+    struct cron_row skip = entry("skip", "0 1 * * *", CORE_ID_NONE);
+    struct err e;
+    char why[CORE_TEXT_MAX];
+    struct wall night = {BEGIN_MS + DAY_MS + HOUR_MS};
+    (void)state;
+    bed_init(&b);
+    assert_int_equal(
+        change_calendar(&b, EV_CALENDAR_SET, "holidays", "2024-01-01", &e), ERR_CONFLICT);
+    assert_non_null(strstr(e.text, "belayd's configuration has one of this name"));
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_REMOVE, "holidays", NULL, &e), ERR_CONFLICT);
+    assert_non_null(strstr(e.text, "remove it there"));
+    set_calendar(&b, "nsw", "2024-01-01");
+    STR_COPY(skip.skip_on, "nsw");
+    assert_int_equal(put(&b, &skip, NULL), 0);
+    assert_false(core_cron_leaves_out(b.l.m, model_cron(b.l.m, 1), night, why));
+    STR_COPY(b.calendar.name, "nsw"); /* a restart with another configuration */
+    killed(&b, MINUTE_MS);
+    assert_true(core_cron_leaves_out(b.l.m, model_cron(b.l.m, 1), night, why));
+    assert_non_null(core_stored_calendar(b.l.m, "nsw"));
+    assert_ptr_equal(core_calendar(b.l.m, "nsw"), &b.calendar);
+    STR_COPY(b.calendar.name, "holidays");
+    killed(&b, MINUTE_MS);
+    assert_false(core_cron_leaves_out(b.l.m, model_cron(b.l.m, 1), night, why));
+    STR_COPY(b.calendar.name, "nsw");
+    killed(&b, MINUTE_MS);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_REMOVE, "nsw", NULL, &e), 0); /* hidden */
+    bed_take(&b);
+    assert_true(b.set.is_removed);
+    assert_null(core_stored_calendar(b.l.m, "nsw"));
+    bed_deinit(&b);
+}
+
+static void a_calendar_that_entries_name_stays(void **state)
+{
+    struct bed b;
+    struct cron_row skip = entry("skip", "0 1 * * *", CORE_ID_NONE);
+    struct event end = {.type = EV_CRON_SET, .cron_set = {.cron = 1, .to = CRON_REMOVED}};
+    struct err e;
+    (void)state;
+    bed_init(&b);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_REMOVE, "nsw", NULL, &e), ERR_NOT_FOUND);
+    set_calendar(&b, "nsw", "2024-01-01");
+    STR_COPY(skip.only_on, "nsw");
+    assert_int_equal(put(&b, &skip, NULL), 0);
+    assert_int_equal(core_calendar_crons(b.l.m, "nsw"), 1);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_REMOVE, "nsw", NULL, &e), ERR_CONFLICT);
+    assert_non_null(strstr(e.text, "cron entries name it: skip; edit them first"));
+    lab_apply(&b.l, end);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_REMOVE, "nsw", NULL, &e), 0);
+    bed_take(&b);
+    assert_null(core_calendar(b.l.m, "nsw"));
+    bed_deinit(&b);
+}
+
+static void malformed_and_too_many_calendars_are_refused(void **state)
+{
+    struct bed b;
+    struct err e;
+    char name[CALENDAR_NAME_MAX];
+    (void)state;
+    bed_init(&b);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_SET, "a b", "2024-01-01", &e), ERR_INVALID);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_SET, "nsw", "", &e), ERR_INVALID);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_SET, "nsw", "2024-01-01,", &e), ERR_INVALID);
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_SET, "nsw", "2024-02-30", &e), ERR_INVALID);
+    for (int k = 0; k < CALENDARS_MAX; k++) {
+        snprintf(name, sizeof name, "c%d", k);
+        set_calendar(&b, name, "2024-01-01");
+    }
+    assert_int_equal(change_calendar(&b, EV_CALENDAR_SET, "nsw", "2024-01-01", &e), ERR_CONFLICT);
+    assert_non_null(strstr(e.text, "100 calendars, which is the maximum"));
+    set_calendar(&b, "c7", "2024-01-02"); /* one that is there */
+    bed_deinit(&b);
+}
+
 static void an_entry_whose_calendar_is_gone_says_so_and_starts_nothing(void **state)
 {
     struct bed b;
@@ -611,6 +742,10 @@ int main(void)
         cmocka_unit_test(an_entry_moved_behind_another_takes_no_time_twice),
         cmocka_unit_test(loops_others_entries_and_removal_of_what_is_followed_are_refused),
         cmocka_unit_test(calendars_leave_days_out),
+        cmocka_unit_test(a_calendar_that_was_set_leaves_days_out_from_then_on),
+        cmocka_unit_test(a_calendar_of_the_configuration_hides_a_stored_one),
+        cmocka_unit_test(a_calendar_that_entries_name_stays),
+        cmocka_unit_test(malformed_and_too_many_calendars_are_refused),
         cmocka_unit_test(an_entry_whose_calendar_is_gone_says_so_and_starts_nothing),
         cmocka_unit_test(a_run_that_is_done_in_time_is_not_notified),
         cmocka_unit_test(a_run_that_is_not_done_is_notified_once_with_the_reason),
