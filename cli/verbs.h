@@ -31,6 +31,7 @@
     VERB(JOBS, release) \
     VERB(JOBS, drill) \
     VERB(JOBS, cron) \
+    VERB(JOBS, calendar) \
     VERB(JOBS, checkpoint) \
     VERB(JOBS, digest) \
     VERB(CLUSTER, nodes) \

@@ -28,7 +28,7 @@ enum right {
     RIGHT_CRON_RUN,  /* run a cron entry now */
     RIGHT_SECRETS,   /* list, set, grant and remove secrets */
     RIGHT_TOKENS,    /* API tokens */
-    RIGHT_OPERATE,   /* nodes: drain, undrain, delete, reserve */
+    RIGHT_OPERATE,   /* nodes: drain, undrain, delete, reserve; calendars */
     RIGHT_ADMIN,     /* pools, join tokens, reports, comparisons with the providers */
     RIGHTS
 };

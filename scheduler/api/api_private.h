@@ -298,6 +298,9 @@ void api_crons_remove(struct request *q);
 void api_crons_run(struct request *q);
 void api_crons_runs(struct request *q);
 void api_crons_dates(struct request *q);
+void api_calendars_list(struct request *q); /* api/cron/calendars.c */
+void api_calendars_set(struct request *q);
+void api_calendars_remove(struct request *q);
 /* Reads the entry for a caller who has the right to it; only RIGHT_READ_JOB shows one that was
  * removed. Returns false after an error reply. */
 bool api_find_cron(struct request *q, enum right right, struct cron_row *ret_row);

@@ -33,6 +33,7 @@ CASES = {
     "cron": ((ABSENT, "pause 99"), (USAGE, "word"), (USAGE, "add soon x")),
     "checkpoint": ((USAGE, "word"), (USAGE, "")),
     "nodes": ((ABSENT, "drain absent"), (USAGE, "word")),
+    "calendar": ((ABSENT, "show absent"), (ABSENT, "rm absent"), (USAGE, "word")),
     "reservation": ((ABSENT, "show absent"), (ABSENT, "rm absent"), (USAGE, "word")),
     "shares": ((USAGE, "word"),),
     "quotas": ((USAGE, "word"),),

@@ -47,6 +47,7 @@ ANSWERS = {
     "cron": ("list", "history 1"),
     "checkpoint": ("list 1",),
     "nodes": ("", "--all"),
+    "calendar": ("list",),
     "reservation": ("list",),
     "shares": ("",),
     "quotas": ("",),

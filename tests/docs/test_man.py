@@ -11,6 +11,7 @@ from pathlib import Path
 import manual
 
 LISTS = {
+    "calendar",
     "list",
     "nodes",
     "reservation",
