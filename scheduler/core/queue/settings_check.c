@@ -14,6 +14,8 @@
 #include "scheduler/core/queue/shares.h"
 
 #include "base/str.h"
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,23 +35,26 @@ struct stranded {
     size_t n;
 };
 
-static bool has_window(const struct window *v, size_t n, const char *name)
+/* An element of an array begins with its name. */
+static_assert(offsetof(struct window, name) == 0 && offsetof(struct calendar, name) == 0,
+    "has_name reads the name at the begin of an element");
+static bool has_name(const void *array, size_t n, size_t element_bytes, const char *name)
 {
     for (size_t k = 0; k < n; k++)
-        if (str_eq(v[k].name, name))
+        if (str_eq((const char *)array + k * element_bytes, name))
             return true;
     return false;
+}
+
+static bool has_window(const struct window *v, size_t n, const char *name)
+{
+    return has_name(v, n, sizeof *v, name);
 }
 
 static bool has_calendar(
     const struct model *m, const struct calendar *v, size_t n, const char *name)
 {
-    if (core_stored_calendar(m, name))
-        return true;
-    for (size_t k = 0; k < n; k++)
-        if (str_eq(v[k].name, name))
-            return true;
-    return false;
+    return core_stored_calendar(m, name) || has_name(v, n, sizeof *v, name);
 }
 
 static bool suffices(const struct count *v, size_t n, const struct count *wanted)
