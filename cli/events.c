@@ -65,6 +65,7 @@ const struct event_name event_names[] = {
     {"lost", "node lost"},
     {"returned", "node back"},
     {"drain", "node drained"},
+    {"auto-drain", "drained by belay"},
     {"undrain", "node undrained"},
     {"throttled", "node throttled"},
     {"recovered", "node recovered"},

@@ -201,8 +201,8 @@ static int read_drained(const struct reading *x, int64_t first)
     struct night *n = x->night;
     struct query q;
     query_init_text(&q, x->r->statements,
-        "SELECT text FROM history WHERE id >= ?4 AND kind = 'drain' AND at >= ?1 AND at < ?2 AND "
-        "?3 = '' AND text LIKE '% is being emptied: %' ORDER BY id",
+        "SELECT text FROM history WHERE id >= ?4 AND kind = 'auto-drain' AND at >= ?1 AND at < ?2 "
+        "AND ?3 = '' ORDER BY id",
         x->e);
     bind(x, &q);
     query_i64(&q, 4, first);

@@ -114,7 +114,7 @@ static size_t ended_idle(const struct changes *c)
 {
     size_t n = 0, down = 0;
     for (size_t i = 0; i < c->n_history; i++)
-        if (str_eq(c->history[i].kind, "drain"))
+        if (sim_is_drain(&c->history[i]))
             return 0;
     for (size_t i = 0; i < c->n_instances; i++)
         n += c->instances[i].state == INSTANCE_ENDING && str_starts(c->instances[i].text, "idle");

@@ -440,6 +440,11 @@ static void check_costs(struct world *w, const struct changes *c)
     }
 }
 
+bool sim_is_drain(const struct history_row *h)
+{
+    return str_eq(h->kind, "drain") || str_eq(h->kind, "auto-drain");
+}
+
 static bool is_history_kind(const char *kind)
 {
     for (size_t i = 0; history_kinds[i]; i++)

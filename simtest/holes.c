@@ -239,7 +239,7 @@ void holes_committed(struct world *w, const struct changes *c)
     for (size_t i = 0; i < c->n_nodes; i++)
         note_node(w, &c->nodes[i]);
     for (size_t i = 0; i < c->n_history; i++)
-        if (str_eq(c->history[i].kind, "drain"))
+        if (sim_is_drain(&c->history[i]))
             hole_of(w, c->history[i].node)->drained = true;
     size_t at = 0;
     int64_t id = 0;

@@ -643,6 +643,7 @@ void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(pri
 struct sim_job *world_job(struct world *w, int64_t id);
 
 /* ---- check.c ---- */
+bool sim_is_drain(const struct history_row *h); /* by an operator, or by belay */
 bool check_is_known(const struct world *w, const struct attempt_row *r); /* committed before */
 void check_committed(struct world *w, const struct db_batch *b);
 bool wants_exclusive(const struct world *w, const struct job *j); /* true: the job is exclusive */

@@ -93,9 +93,9 @@ static void add_night(void)
     add_run(&b, 4, CRON_STARTED, 6, 1, FROM_MS + 2);
     add_run(&b, 5, CRON_MISSED, 0, 3, FROM_MS + 3);
     add_run(&b, 6, CRON_SKIPPED, 4, 1, FROM_MS + 4);
-    add_history(&b, 1, FROM_MS - 1, "drain", "n0 is being emptied: faulty", 0);
-    add_history(&b, 5, FROM_MS, "drain", "n1 is being emptied: jobs fail there", 0);
-    add_history(&b, 6, FROM_MS + 1, "drain", "n2 is being emptied", 0); /* by an operator */
+    add_history(&b, 1, FROM_MS - 1, "auto-drain", "n0 is being emptied: faulty", 0);
+    add_history(&b, 5, FROM_MS, "auto-drain", "n1 is being emptied: jobs fail there", 0);
+    add_history(&b, 6, FROM_MS + 1, "drain", "n2 is being emptied: by an operator", 0);
     add_history(&b, 9, FROM_MS + 2, "late", "cron entry 7 is not done by 07:00", 7);
     add_history(&b, 11, TO_MS, "late", "cron entry 7 is not done by 07:00", 7);
     util_commit(d, &b);
@@ -154,7 +154,7 @@ static void more_than_are_listed_are_counted(void **state)
     for (int64_t id = 1; id <= NIGHT_LISTED_MAX + 5; id++)
         add_end(&b, id, "ada", END_FAILED, FROM_MS + id, FROM_MS);
     for (int64_t k = 1; k <= NIGHT_LISTED_MAX + 3; k++)
-        add_history(&b, k, FROM_MS + k, "drain", "n is being emptied: faulty", 0);
+        add_history(&b, k, FROM_MS + k, "auto-drain", "n is being emptied: faulty", 0);
     util_commit(d, &b);
     assert_int_equal(db_read_night(r, at_ms(FROM_MS), at_ms(TO_MS), NULL, &n, &e), 0);
     assert_int_equal(n.failed.n, NIGHT_LISTED_MAX + 5);

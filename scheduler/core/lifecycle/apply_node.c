@@ -458,8 +458,9 @@ void node_drain(
     n->row.drain = true;
     STR_COPY(n->row.drain_text, reason->text);
     touch_node(m, n);
-    history(m, now, "drain", (struct history_of){.node = n}, "%s is being emptied%s%.180s",
-        n->row.name, reason->text[0] ? ": " : "", reason->text);
+    history(m, now, reason->cause == DRAIN_BY_OPERATOR ? "drain" : "auto-drain",
+        (struct history_of){.node = n}, "%s is being emptied%s%.180s", n->row.name,
+        reason->text[0] ? ": " : "", reason->text);
     m->lifecycle.drains[reason->cause]++;
     if (n->row.state == NODE_UP)
         node_move(m, n, NODE_DRAINING, now);

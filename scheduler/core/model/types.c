@@ -192,6 +192,7 @@ const char *const history_kinds[] = {
     "lost",
     "returned",
     "drain",
+    "auto-drain",
     "undrain",
     "reservation",
     "reservation-over",

@@ -234,8 +234,8 @@ enum withheld {
  *                 ended(exit code, ms of lost work) requeued requeue-dropped settled cleaned
  *                 clean-failed enter(by a user) pace time-limit(percent, 0) not-told drill
  *                 drill-passed drill-compared drill-failed drill-interrupted
- *   of nodes:     joined notice(deadline or that of WALL_NONE, 0) lost returned drain undrain
- *                 reservation reservation-over
+ *   of nodes:     joined notice(deadline or that of WALL_NONE, 0) lost returned drain
+ *                 auto-drain(by belay itself) undrain reservation reservation-over
  *                 throttled recovered disk-full disk-room fault gone
  *   and of jobs   move prefetch prefetched prefetch-failed park reclaim preempt
  *                 in-vain(current step, times in a row)

@@ -66,7 +66,7 @@ static void a_node_that_fails_all_jobs_is_drained(void **state)
     run(&l, last, 1000, END_FAILED);
     lab_take(&l);
     assert_true(is_drained(&l, node));
-    assert_string_equal(lab_history(&l, "drain")->text,
+    assert_string_equal(lab_history(&l, "auto-drain")->text,
         "n1 is being emptied: 3 jobs of 2 users failed there at once: jobs 1, 2, 3");
     assert_string_equal(model_node(l.m, node)->row.drain_text,
         "3 jobs of 2 users failed there at once: jobs 1, 2, 3");

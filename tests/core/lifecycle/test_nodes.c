@@ -478,7 +478,7 @@ static void a_faulty_node_is_drained_once_for_each_fault(void **state)
     assert_int_equal(l.c.n_history, 2);
     assert_string_equal(lab_history(&l, "fault")->text, "n1 is faulty: GPU 0: Xid 79 (03:00)");
     assert_string_equal(
-        lab_history(&l, "drain")->text, "n1 is being emptied: GPU 0: Xid 79 (03:00)");
+        lab_history(&l, "auto-drain")->text, "n1 is being emptied: GPU 0: Xid 79 (03:00)");
     const struct node *n = model_node(l.m, node);
     assert_int_equal(n->row.state, NODE_DRAINING);
     assert_int_equal(job_attempt(model_job(l.m, job))->row.stop_reason, END_DRAINED);
