@@ -239,7 +239,7 @@ static void make_outbox(struct daemon *d)
         .sealer = d->sealer,
         .tick = d->tick,
         .digest = &c->digest,
-        .digest_zone = d->digest.zone,
+        .digest_zone = d->tables->digest.zone,
         .db_path = db_path,
         .cluster_uid = d->meta.cluster_uid,
         .cluster = c->cluster});
@@ -434,6 +434,7 @@ static void on_reloaded(void *ctx, const struct reload_oidc *oidc)
     const struct config *c = d->config;
     set_times(d);
     notifier_set_budgets(d->notifier, c->budgets, c->n_budgets);
+    notifier_set_digest_zone(d->notifier, d->tables->digest.zone);
     archiver_set_limits(d->archiver, c->retention.logs_ms, c->retention.disk_ms,
         c->retention.disk_bytes, c->retention.store_bytes);
     retention_look(d->retention);

@@ -49,7 +49,6 @@ struct daemon {
     struct model *model;
     struct zones zones;
     struct tables *tables;        /* in force; the model borrows them */
-    struct digest_options digest; /* with its zone */
     struct planner *planner;
     struct tick *tick;
     struct telemetry *telemetry;

@@ -136,14 +136,6 @@ static void on_name_check(struct timer *t, void *ctx)
         log_warn("agents and users may not reach belayd", log_err(&why));
 }
 
-static int make_digest(struct daemon *d, struct err *e)
-{
-    d->digest = d->config->digest.options;
-    if (zones_load(&d->zones, d->config->digest.tz, &d->digest.zone, e) != 0)
-        return err_wrap(e, "digest.tz");
-    return 0;
-}
-
 #define RUNTIMES_LOADED 1000 /* the most recently ended jobs, for forecasts */
 
 struct ended {
@@ -197,12 +189,9 @@ int daemon_load_model(struct daemon *d, struct err *e)
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
     d->zones.source = &zone_source_system;
     int rc = tables_create(d->config, &d->zones, &d->tables, e);
-    if (rc == 0)
-        rc = make_digest(d, e);
     if (rc != 0)
         return rc;
     o.tables = d->tables->other.to;
-    o.digest = d->config->digest.is_set ? &d->digest : NULL;
     d->model = model_create(&o);
     d->planner = planner_create();
     rc = db_load(d->db, d->model, now, e);

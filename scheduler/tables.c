@@ -35,6 +35,14 @@ static int make_budgets(
     return 0;
 }
 
+static int make_digest(struct tables *t, const struct config *c, struct zones *zones, struct err *e)
+{
+    t->digest = c->digest.options;
+    if (zones_load(zones, c->digest.tz, &t->digest.zone, e) != 0)
+        return err_wrap(e, "digest.tz");
+    return 0;
+}
+
 int tables_create(
     const struct config *c, struct zones *zones, struct tables **ret_tables, struct err *e)
 {
@@ -42,6 +50,8 @@ int tables_create(
     int rc = make_windows(t, c, zones, e);
     if (rc == 0)
         rc = make_budgets(t, c, zones, e);
+    if (rc == 0)
+        rc = make_digest(t, c, zones, e);
     if (rc != 0) {
         tables_destroy(t);
         return rc;
@@ -60,7 +70,8 @@ int tables_create(
         .budgets = t->budgets,
         .n_budgets = c->n_budgets,
         .racks = c->racks,
-        .n_racks = c->n_racks};
+        .n_racks = c->n_racks,
+        .digest = c->digest.is_set ? &t->digest : NULL};
     *ret_tables = t;
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tables of the configuration that the model borrows (struct settings_tables), with what the
- * configuration cannot have: the zones of windows and budgets as this machine knows them.
+ * configuration cannot have: the zones of windows, budgets and the digest as this machine knows
+ * them.
  */
 #ifndef BELAY_SCHEDULER_TABLES_H
 #define BELAY_SCHEDULER_TABLES_H
@@ -15,6 +16,7 @@ struct tables {
     struct window *windows;
     struct budget_options *budgets;
     struct notify_hook *hooks;
+    struct digest_options digest; /* with its zone, also if none is sent */
     struct job_labels_text *labels;
 };
 

@@ -261,7 +261,7 @@ static void start_belayd(struct world *w)
         .retention_ms = o.retention_ms,
         .retries = o.retries};
     o.tables.budgets = paid_options(w, &o.tables.n_budgets);
-    o.digest = digests_options(w);
+    o.tables.digest = digests_options(w);
     o.tables.n_racks = racks_of(w, &o.tables.racks);
     w->tables = (struct settings_tables){
         .to = o.tables, .has_other_budgets = true, .has_other_racks = true};

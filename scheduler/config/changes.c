@@ -45,6 +45,7 @@ static const struct key keys[] = {
     {"webhooks", LIVE, MEMBER(notify)},
     {"mail", LIVE, 0, 0}, /* in the same member, as the next one */
     {"notify_allow", LIVE, 0, 0},
+    {"digest", LIVE, MEMBER(digest)},
     {"lease", LIVE, MEMBER(lease_ms)},
     {"lease", LIVE, MEMBER(sync_ms)},
     {"store_wait", LIVE, MEMBER(store_wait_ms)},

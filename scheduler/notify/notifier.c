@@ -472,6 +472,11 @@ void notifier_set_budgets(struct notifier *n, const struct config_budget *budget
     n->o.n_budgets = n_budgets;
 }
 
+void notifier_set_digest_zone(struct notifier *n, const struct time_zone *zone)
+{
+    n->o.digest_zone = zone;
+}
+
 /* ---- all deliveries ---- */
 
 /* notify: the addresses of a job's specification. */

@@ -43,6 +43,8 @@ struct notifier *notifier_create(const struct notifier_options *o);
 /* Other budgets; borrowed, as those before. */
 void notifier_set_budgets(
     struct notifier *n, const struct config_budget *budgets, size_t n_budgets);
+/* Of digests that begin later; the section of the configuration is read in place. */
+void notifier_set_digest_zone(struct notifier *n, const struct time_zone *zone);
 struct outbox_port *notifier_port(struct notifier *n);
 /* Sends a report to an address or a URL, in the same way as a user's notification; check it with
  * notify_check_address or notify_check_url first. done runs exactly once, later: when the

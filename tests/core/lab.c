@@ -560,7 +560,8 @@ static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
     if (budgets_n_due(l->m) + ckpt_gc_n_due(l->m) > 0 && mono_ms - l->now.mono.ms == 3600000)
         return true;
-    return (crons_n_due(l->m) > 0 || l->m->options.digest) && mono_ms - l->now.mono.ms == 60000;
+    return (crons_n_due(l->m) > 0 || l->m->options.tables.digest) &&
+           mono_ms - l->now.mono.ms == 60000;
 }
 
 /* A job may be preempted again, so a place may become available. */

@@ -5,6 +5,7 @@ mail to a user who subscribed, also over restarts; nothing is sent for an empty 
 import contextlib
 import datetime
 import os
+import signal
 import sqlite3
 import time
 import unittest
@@ -108,6 +109,55 @@ class Digest(unittest.TestCase):
                 self.wait_delivered(d, before)
                 self.assertTrue(self.chat.accepted.empty())
                 self.assertTrue(self.mail.mails.empty())
+
+    def test_a_reload_changes_times_and_addresses(self):
+        minute = datetime.datetime.utcnow() - datetime.timedelta(minutes=10)
+
+        def section(after, address):
+            at = (minute + datetime.timedelta(minutes=after)).strftime("%H:%M")
+            return CONFIG + (
+                "digest: {at: '%s', tz: UTC, mail: [%s], when_empty: true}\n"
+                "mail: {smtp: 'smtp://127.0.0.1:%d', from: belay@lab.example}\n"
+                % (at, address, self.mail.smtp.server_address[1])
+            )
+
+        def recipient():
+            said, _ = self.mail.mails.get(timeout=WAIT_S)
+            return [line for line in said if line.startswith("RCPT")]
+
+        with Belayd(section(0, "ann@lab.example")) as d:
+            d.submit(**JOB)  # its commit comes after that of the first digest, which only begins
+            self.assertEqual(d.stop(), 0)
+            make_due(d)
+            begun, d.config = told_until(d), CONFIG
+            d.start()
+            d.submit(**JOB)
+            self.assertEqual(told_until(d), begun)
+            subscribe = ("POST", "/api/v1/digest/subscription", {"mail": "cho@lab.example"})
+            self.assertEqual(d.call(*subscribe)[0], 409)
+
+            def write(text):
+                with open(os.path.join(d.dir, "belayd.yaml"), "w") as f:
+                    f.write(text)
+
+            write(section(1, "ann@lab.example").replace("tz: UTC", "tz: Mars/Base"))
+            code, said, _ = d.call("POST", "/api/v1/admin/reload", {})
+            self.assertEqual((code, "digest.tz" in said["error"]["text"]), (404, True), said)
+            write(section(1, "ann@lab.example"))
+            self.assertEqual(d.call("POST", "/api/v1/admin/reload", {})[0], 200)
+            self.assertEqual(recipient(), ["RCPT TO:<ann@lab.example>"])
+            self.assertEqual(d.call(*subscribe)[0], 200)
+            write(section(2, "bob@lab.example"))
+            d.process.send_signal(signal.SIGHUP)
+            self.assertEqual(
+                sorted(recipient() + recipient()),
+                ["RCPT TO:<bob@lab.example>", "RCPT TO:<cho@lab.example>"],
+            )
+            self.wait_delivered(d)
+            write(CONFIG)
+            self.assertEqual(d.call("POST", "/api/v1/admin/reload", {})[0], 200)
+            self.assertEqual(d.call(*subscribe)[0], 409)
+            self.assertTrue(self.mail.mails.empty())
 
     def test_days_and_subscriptions_that_are_refused(self):
         with Belayd(CONFIG) as d:

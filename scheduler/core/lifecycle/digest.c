@@ -40,7 +40,7 @@ struct wall core_digest_last(const struct digest_options *o, struct wall now)
 /* WALL_NONE without a schedule. The first one is due at once: it only begins. */
 static struct wall due_at(const struct model *m)
 {
-    const struct digest_options *o = m->options.digest;
+    const struct digest_options *o = m->options.tables.digest;
     if (!o)
         return WALL_NONE;
     if (!wall_is_set(m->lifecycle.digest.told_until))
@@ -70,7 +70,8 @@ int apply_digest(
     if (!wall_is_set(due) || due.ms > now.ms)
         return err_set(e, ERR_CONFLICT, "no digest is due (any more)");
     bool begins = !wall_is_set(r->told_until);
-    struct wall from = r->told_until, to = begins ? now : core_digest_last(m->options.digest, now);
+    struct wall from = r->told_until,
+                to = begins ? now : core_digest_last(m->options.tables.digest, now);
     r->told_until = to;
     add_change(m, r);
     ret_outcome->id = CORE_ID_NONE;

@@ -335,7 +335,7 @@ void notify_digest(struct model *m, struct wall from, struct wall to, struct sta
     struct outbox_row row = digest_row(m, from, to, now);
     const char *user;
     int left_out = 0;
-    for (int32_t k = 0; k < m->options.digest->n_mails; k++) {
+    for (int32_t k = 0; k < m->options.tables.digest->n_mails; k++) {
         text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
         left_out += !add(m, &row);
     }

@@ -547,6 +547,7 @@ struct model_tables {
     size_t n_budgets;
     const struct rack_options *racks; /* each node is in at most one; at most RACKS_MAX */
     size_t n_racks;
+    const struct digest_options *digest; /* NULL: no digest is sent */
 };
 
 struct model_options {
@@ -567,7 +568,6 @@ struct model_options {
     const struct retry_options *retries; /* borrowed; NULL = retries_default without limits */
     struct model_tables tables;
     const struct procurement_options *procurement; /* copied; NULL = procurement_usual */
-    const struct digest_options *digest;           /* borrowed; NULL: no digest is sent */
     /* Lookup of zones by name. Borrowed, outlives the model. NULL: only UTC is available. */
     struct zones *zones;
     /* Parses the stored job template of a cron entry, without I/O, into what a submit takes. The

@@ -31,7 +31,7 @@ struct bed {
 static void open_model(struct bed *b)
 {
     const struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 400 * DAY_MS, .digest = &b->options};
+        .cluster_uid = "0123456789abcdef", .lease_ms = 400 * DAY_MS, .tables.digest = &b->options};
     b->l.m = model_create(&o);
     b->l.p = planner_create();
 }
