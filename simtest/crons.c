@@ -107,7 +107,8 @@ static void add(struct world *w)
         .twice = (enum cron_twice)(w->seed / 4 % 4),
         .overlap = (enum cron_overlap)(w->seed / EVERY % 3),
         .catch_up = (enum cron_catch_up)(w->seed / 9 % 3),
-        .catch_up_max = 3};
+        .catch_up_max = 3,
+        .done_by = cron_alerts_done_by(w)};
     put(w, &row);
 }
 
@@ -152,7 +153,7 @@ bool crons_done(const struct world *w)
 
 /* ---- the promise ---- */
 
-static const struct time_zone *zone(struct world *w)
+const struct time_zone *crons_zone(struct world *w)
 {
     const struct time_zone *z = NULL;
     struct err e;
@@ -161,13 +162,13 @@ static const struct time_zone *zone(struct world *w)
     return z;
 }
 
-static struct wall next_time(struct world *w, const struct cron_row *r, struct wall after)
+struct wall crons_next_time(struct world *w, const struct cron_row *r, struct wall after)
 {
     struct cron c;
     struct err e;
     if (cron_parse(r->schedule, &c, &e) != 0)
         world_fail(w, "%s", e.text);
-    return cron_next(&c, zone(w), r->gap, r->twice, after);
+    return cron_next(&c, crons_zone(w), r->gap, r->twice, after);
 }
 
 /* ---- the second entry ---- */
@@ -178,7 +179,7 @@ static void settle(struct world *w, struct wall at, int64_t times)
     const struct cron_entry *c = model_cron(w->model, 1);
     if (!w->cron_after_seen || w->cron_after_removed)
         return;
-    for (int64_t k = 0; k<times; k++, at = times> 1 ? next_time(w, &c->row, at) : at)
+    for (int64_t k = 0; k<times; k++, at = times> 1 ? crons_next_time(w, &c->row, at) : at)
         w->cron_settled += at.ms > w->cron_follows_from.ms;
 }
 
@@ -247,7 +248,7 @@ static void check_row(struct world *w, const struct cron_row *r)
     w->cron_removed = r->state == CRON_REMOVED;
     if (w->cron_removed)
         return;
-    for (struct wall t = w->cron_first; t.ms < end.ms; t = next_time(w, r, t))
+    for (struct wall t = w->cron_first; t.ms < end.ms; t = crons_next_time(w, r, t))
         due++;
     if (due != w->cron_decided + (int64_t)core_cron_waiting(r, at))
         world_fail(w, "%lld scheduled times have passed: %lld were decided, and %zu wait",
@@ -283,4 +284,5 @@ void crons_committed(struct world *w, const struct changes *c)
     for (size_t i = 0; i < c->n_crons; i++)
         check_row(w, &c->crons[i]);
     check_second(w);
+    cron_alerts_committed(w, c);
 }

@@ -333,6 +333,19 @@ int crons_read_job(
 void crons_ask(struct world *w); /* call while belayd is up */
 bool crons_done(const struct world *w);
 void crons_committed(struct world *w, const struct changes *c);
+const struct time_zone *crons_zone(struct world *w);
+struct wall crons_next_time(struct world *w, const struct cron_row *r, struct wall after);
+
+/* ---- cron_alerts.c ---- */
+struct sim_alerts {
+    bool is_checked;     /* checked is set */
+    struct wall checked; /* until when the entry was checked, as committed */
+    struct wall done;    /* the last time whose run has ended well */
+    struct wall alerted; /* the last time with an alert */
+};
+
+int32_t cron_alerts_done_by(const struct world *w); /* for cron_row.done_by */
+void cron_alerts_committed(struct world *w, const struct changes *c);
 
 /* ---- digests.c ---- */
 struct sim_digest {
@@ -593,9 +606,10 @@ struct world {
     struct zone_source zone_source;
     struct sim_digest digests;
     int64_t cron_begin_s;
-    bool cron_seen, cron_removed;     /* the entry exists; it was removed */
-    struct wall cron_first;           /* its first time */
-    int64_t cron_decided;             /* number of its decided times */
+    bool cron_seen, cron_removed; /* the entry exists; it was removed */
+    struct wall cron_first;       /* its first time */
+    int64_t cron_decided;         /* number of its decided times */
+    struct sim_alerts cron_alerts;
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
     /* the entry that runs after it: its times, its jobs; ends of the runs before it, + 1 */
     struct map cron_after_times, cron_after_jobs, cron_ends;
