@@ -3,13 +3,13 @@
  * The API's routes for reservations of nodes for maintenance (placement/maintenance.h).
  */
 #include "scheduler/api/api_private.h"
+#include "scheduler/api/reservation_request.h"
 
 #include "base/mem.h"
 #include "base/names.h"
 #include "scheduler/core/placement/maintenance.h"
 #include <stdlib.h>
 
-#define WHO_MAX 16         /* users, and teams, of a reservation */
 #define IN_THE_WAY_MAX 100 /* jobs that are named */
 
 /* ---- showing ---- */
@@ -130,61 +130,6 @@ static void on_added(void *ctx, const struct err *e, int64_t id)
     free(c);
 }
 
-static void read_who(struct json_reader *r, const char *key, char out[MAINTENANCE_WHO_MAX])
-{
-    const json_t *list = json_opt_array(r, key, WHO_MAX), *item;
-    size_t i, n = 0;
-    out[0] = '\0';
-    json_array_foreach(list, i, item)
-    {
-        const char *text = json_string_value(item);
-        if (!text || !str_is_name(text, CORE_NAME_MAX - 1) ||
-            n + strlen(text) + 2 > MAINTENANCE_WHO_MAX) {
-            json_reader_fail(r, key, "expected names, of %d bytes together", MAINTENANCE_WHO_MAX);
-            return;
-        }
-        n += (size_t)snprintf(out + n, MAINTENANCE_WHO_MAX - n, "%s%s", n > 0 ? "," : "", text);
-    }
-}
-
-static void read_from(struct json_reader *r, struct wall now, struct wall *ret_from)
-{
-    const char *text = json_opt_str(r, "from", TIME_ISO_MAX, NULL);
-    struct err why;
-    *ret_from = now;
-    if (r->rc == 0 && text && time_parse_iso(text, ret_from, &why) != 0)
-        json_reader_fail(r, "from", "%s", why.text);
-}
-
-static int read_row(
-    struct request *q, const json_t *body, struct maintenance_row *row, struct err *e)
-{
-    static const char *const everies[] = {"never", "week", NULL};
-    struct json_reader r;
-    struct err why;
-    const struct time_zone *zone;
-    char nodes[4 * HOSTS_TEXT_MAX];
-    json_reader_init(&r, body, "reservation", e);
-    json_req_strcpy(&r, "name", row->name, sizeof(row->name));
-    json_opt_strcpy(&r, "nodes", nodes, sizeof(nodes), "");
-    json_opt_strcpy(&r, "pool", row->pool, sizeof(row->pool), "");
-    read_from(&r, tick_now(q->api->o.tick).wall, &row->from_at);
-    row->for_ms = json_req_i64(&r, "for_ms", MAINTENANCE_MIN_MS, MAINTENANCE_AHEAD_MAX_MS);
-    row->is_weekly = json_opt_enum(&r, "every", everies, 0) == 1;
-    json_opt_strcpy(&r, "zone", row->zone, sizeof(row->zone), ZONE_UTC);
-    json_opt_strcpy(&r, "reason", row->reason, sizeof(row->reason), "");
-    read_who(&r, "users", row->users);
-    read_who(&r, "teams", row->teams);
-    STR_COPY(row->by, q->caller.user);
-    if (r.rc == 0 && nodes[0] && hosts_fold(nodes, row->nodes, &why) != 0)
-        json_reader_fail(&r, "nodes", "%s", why.text);
-    if (r.rc == 0 && zones_load(q->api->o.zones, row->zone, &zone, &why) != 0)
-        json_reader_fail(&r, "zone",
-            "there is no time zone %s on belayd's machine; names are as Europe/Berlin, or UTC",
-            str_show(row->zone, (char[STR_SHOW_MAX]){0}));
-    return json_reader_finish(&r);
-}
-
 /* The caller may operate all nodes that it covers; of what does not exist, apply says so. */
 static bool may_operate(struct request *q, const struct maintenance_row *row)
 {
@@ -205,15 +150,17 @@ void api_reservations_add(struct request *q)
 {
     struct maintenance_row row = {0};
     struct err e;
-    json_t *body = api_body(q, API_UNAUTHENTICATED_BODY_MAX);
+    json_t *body = api_body(q, RESERVATION_REQUEST_BYTES_MAX);
     if (!body)
         return;
-    int rc = read_row(q, body, &row, &e);
+    int rc =
+        reservation_request_parse(body, q->api->o.zones, tick_now(q->api->o.tick).wall, &row, &e);
     json_decref(body);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;
     }
+    STR_COPY(row.by, q->caller.user);
     if (!may_operate(q, &row))
         return;
     struct change *c = mem_alloc(sizeof(*c));
