@@ -295,7 +295,7 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_reservation = {"reservation", "[OPTION...] [add|list|show|rm [NAME]]",
+const struct verb verb_reservation = {"reservation", "[OPTION...] [add|list|show|rm [RESERVATION]]",
     "reserve nodes for maintenance", run, options, false, .lists = true,
     .examples = "belay reservation add disks --nodes n[1-4] --from 02:00 --for 2h\n"
                 "belay reservation rm disks\n"};
