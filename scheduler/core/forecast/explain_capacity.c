@@ -17,6 +17,7 @@
 #include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/core/placement/criu.h"
 #include "scheduler/core/placement/maintenance.h"
+#include "scheduler/core/queue/windows.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/placement/reserve.h"
 #include "scheduler/core/queue/budgets.h"
@@ -451,6 +452,20 @@ void explain_offers(
     }
 }
 
+/* ", so it can begin there at 2026-11-29 04:00 (Europe/Berlin)"; "" if it never can. */
+static void format_maintenance_end(const struct maintenance *r, uint64_t mask, const struct job *j,
+    struct stamp now, char out[MAINTENANCE_PERIOD_MAX])
+{
+    char at[ZONE_TIME_MAX];
+    struct wall earliest = maintenance_earliest(mask, j->shape, now.wall, false);
+    out[0] = '\0';
+    if (earliest.ms >= WALL_NEVER.ms)
+        return;
+    core_maintenance_moment(r, earliest, at);
+    text_format(
+        out, MAINTENANCE_PERIOD_MAX, ", so it can begin there at %s (%s)", at, r->zone->name);
+}
+
 /* Why the job cannot run there before it; "" if it is open. */
 static void format_maintenance_demand(
     const struct maintenance *r, const struct job *j, struct stamp now, char *out, size_t size)
@@ -484,17 +499,18 @@ void explain_maintenance(
 {
     const struct node *n = v->maintained;
     const struct maintenance *r = n ? maintenance_of_node(n, j->shape, v->now.wall) : NULL;
-    char period[MAINTENANCE_PERIOD_MAX], demand[128], others[32] = "";
+    char period[MAINTENANCE_PERIOD_MAX], demand[128], end[MAINTENANCE_PERIOD_MAX], others[32] = "";
     if (v->n_maintained > 1)
         text_format(others, sizeof others, " and %" PRId64 " more", v->n_maintained - 1);
     if (r) {
         core_maintenance_period(r, period);
         format_maintenance_demand(r, j, v->now, demand, sizeof demand);
+        format_maintenance_end(r, n->maintenance, j, v->now, end);
         bool is_never = excludes_always(r, j) && v->n_maintained == v->nodes && v->offers == 0;
         explain_add_reason(a, is_never ? "maintenance-always" : "maintenance",
-            "node %s%s %s reserved for maintenance (%s) from %s%s%s", n->row.name, others,
+            "node %s%s %s reserved for maintenance (%s) from %s%s%s%s", n->row.name, others,
             v->n_maintained > 1 ? "are" : "is", r->row.name, period,
-            excludes_always(r, j) ? ", and every week" : "", demand);
+            excludes_always(r, j) ? ", and every week" : "", demand, end);
     }
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);

@@ -20,7 +20,9 @@
  *
  * Not predicted: a start that a budget, or the job's own cap, cannot pay for now in addition to the
  * jobs before it; machines of a pool with failed boots (boots.c), and of offers that refused
- * REFUSED_OFTEN times in a row. Rack power is simulated (racks.c).
+ * REFUSED_OFTEN times in a row. Rack power is simulated (racks.c), and so are reservations for
+ * maintenance (maintenance.h): a job that would still run at the start of one and cannot be saved
+ * begins there after its end. What they stop at their start is not.
  *
  * Not simulated: arrivals and cancels, changes of the order with usage, reclaims and their
  * requeues, preemption by quota, refused launches, named resources beyond whether a node has any,

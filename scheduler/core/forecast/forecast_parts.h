@@ -107,6 +107,7 @@ struct forecast_snapshot {
     int32_t recent_ends[RECENT_ENDS_MAX]; /* slots with an end, most recent first */
     int32_t n_recent_ends;
     int32_t n_reserved; /* number of demands */
+    bool is_maintained; /* there are reservations for maintenance */
     int32_t n_named;
     /* Constraints of demands that name nodes. */
     const struct constraints *naming[NAMING_MAX];

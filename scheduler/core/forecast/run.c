@@ -10,6 +10,7 @@
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/placement/constraints_model.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/priority.h"
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WEEKS_MAX 8       /* times of a weekly reservation that are looked at */
 #define STOPPING_MS 10000 /* assumed rest of a stop */
 /* The latest start of an extrapolated run is this much later than by capacity alone. */
 #define LATEST_MARGIN 1.25
@@ -181,7 +183,8 @@ static bool start_gang(struct forecast_run *s, int32_t demand)
         return false;
     for (int32_t k = l->kept; k != NO_INDEX && n < l->nodes; k = s->slots[k].next_kept) {
         const struct slot *c = &s->slots[k];
-        if (c->open_ms > s->t_ms || !resources_fit(run_takes(s, c, l->shape), &c->free))
+        if (c->open_ms > s->t_ms || !resources_fit(run_takes(s, c, l->shape), &c->free) ||
+            run_maintained_until(s, c, l->shape, s->t_ms) > s->t_ms)
             return false;
         slots[n++] = k;
     }
@@ -319,6 +322,17 @@ static void reserve_gangs(struct forecast_run *s)
             ;
 }
 
+/* Reservations for maintenance may be over: any slot may take jobs again. */
+static void try_all_demands(struct forecast_run *s)
+{
+    for (int32_t k = 0; k < s->p->n_demands && !s->is_done; k++) {
+        if (s->demands[k].nodes > 1)
+            start_gang(s, k);
+        else if (s->demands[k].left > 0)
+            try_demand(s, k);
+    }
+}
+
 static void process_due(struct forecast_run *s, struct due due)
 {
     const struct run r = s->runs[due.run];
@@ -326,7 +340,10 @@ static void process_due(struct forecast_run *s, struct due due)
     s->t_ms = due.at_ms > s->t_ms ? due.at_ms : s->t_ms;
     if (!r.shape && r.slot == NO_INDEX) {
         run_launch_all(s);
-        try_demand(s, s->p->mine);
+        if (s->p->is_maintained)
+            try_all_demands(s);
+        else
+            try_demand(s, s->p->mine);
         reserve_gangs(s);
         return;
     }
@@ -484,6 +501,16 @@ static void set_up(struct forecast_run *s, uint64_t seed)
         run_schedule(s, NO_INDEX, s->demands[p->mine].from_ms);
 }
 
+/* Ends of reservations for maintenance. */
+static void schedule_maintenance(struct forecast_run *s)
+{
+    struct maintenance *const *all = maintenance_all(s->p->m);
+    for (size_t k = 0; s->p->is_maintained && k < MAINTENANCES_MAX; k++)
+        for (int times = 0; all[k] && times < (all[k]->row.is_weekly ? WEEKS_MAX : 1); times++)
+            run_schedule(
+                s, NO_INDEX, maintenance_until(&all[k]->row).ms + times * MAINTENANCE_WEEK_MS);
+}
+
 struct forecast_result forecast_run(
     const struct forecast_snapshot *p, bool latest, uint64_t seed, int64_t work_max)
 {
@@ -491,6 +518,7 @@ struct forecast_result forecast_run(
         .p = p, .latest = latest, .t_ms = p->now.wall.ms, .epoch = 1, .done = {.at_ms = NEVER_MS}};
     prng_init(&s.prng, seed);
     set_up(&s, seed);
+    schedule_maintenance(&s);
     run_launch_all(&s);
     reserve_gangs(&s);
     while (!s.is_done && s.work < work_max && s.n_heap > 0 && s.heap[0].at_ms < NEVER_MS)

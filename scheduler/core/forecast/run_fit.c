@@ -7,10 +7,12 @@
 
 #include "scheduler/core/model/resources.h"
 #include "scheduler/core/placement/constraints_model.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/placement_access.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/priority.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/windows.h"
 
 int64_t run_price_of(const struct forecast_run *s, const struct slot *c, const struct shape *of)
 {
@@ -86,11 +88,22 @@ void run_take_power(
         s->left_w[r->index] -= sign * watts;
 }
 
+int64_t run_maintained_until(
+    const struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t at_ms)
+{
+    uint64_t mask = c->node ? c->node->maintenance : run_pool_of(c, s->p)->maintenance;
+    if (!mask || at_ms >= NEVER_MS)
+        return at_ms;
+    struct wall at = maintenance_earliest(mask, of, (struct wall){at_ms}, false);
+    return at.ms < WALL_NEVER.ms ? at.ms : NEVER_MS;
+}
+
 bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t demand)
 {
     const struct forecast_demand *l = &s->demands[demand];
     return resources_fit(run_takes(s, c, l->shape), &c->free) && has_power(s, c, l->shape) &&
-           run_demand_allowed(s, c, demand) && (!c->node || c->node->row.id != l->shape->avoid);
+           run_demand_allowed(s, c, demand) && (!c->node || c->node->row.id != l->shape->avoid) &&
+           run_maintained_until(s, c, l->shape, s->t_ms) == s->t_ms;
 }
 
 /* The slot's reservation is still kept with this job there. */

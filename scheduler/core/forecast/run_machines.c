@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "scheduler/core/model/changes.h"
 #include "scheduler/core/model/resources.h"
+#include "scheduler/core/placement/maintenance.h"
 #include "scheduler/core/placement/racks.h"
 #include "scheduler/core/queue/queue.h"
 #include "scheduler/core/supply/offers.h"
@@ -45,6 +46,10 @@ static const struct offer *cheapest_for(
             capacity_lacks(&s->capacity[o->pool->index], o) || capacity_lacks(&s->all, o))
             continue;
         const struct pool *in = o->pool;
+        const struct wall ready_at = {s->t_ms + offer_boot_ms(o) * (s->latest ? 2 : 1)};
+        if (maintenance_earliest(in->maintenance, s->demands[demand].shape, ready_at, true).ms >
+            ready_at.ms)
+            continue;
         if (offer_is_unreliable(o) ||
             (in->rack && rack_single_w(in->rack_kind, offer_total(o), s->demands[demand].shape) >
                              s->left_w[in->rack->index]))
@@ -82,7 +87,9 @@ static void launch_for(
     struct forecast_demand *l = &s->demands[demand];
     int64_t n = l->left * l->nodes;
     for (size_t k = 0; k < s->n_slots && n > 0; k++)
-        if (left[k].cpus > 0 && run_demand_allowed(s, &s->slots[k], demand))
+        if (left[k].cpus > 0 && run_demand_allowed(s, &s->slots[k], demand) &&
+            run_maintained_until(s, &s->slots[k], l->shape, s->slots[k].open_ms) ==
+                s->slots[k].open_ms)
             n -= fill(s, &s->slots[k], l, n, &left[k]);
     const struct offer *o;
     while (n > 0 && s->n_launched < COMING_MAX && (o = cheapest_for(s, demand, ret_again_ms))) {

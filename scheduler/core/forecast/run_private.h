@@ -112,6 +112,10 @@ void run_take_power(
 bool run_have_power(
     const struct forecast_run *s, const int32_t *slots, int32_t n, const struct shape *of);
 
+/* The first moment from then on at which reservations for maintenance allow a job there. */
+int64_t run_maintained_until(
+    const struct forecast_run *s, const struct slot *c, const struct shape *of, int64_t at_ms);
+
 /* Capacity and power for a job of the demand, and no other condition excludes it. */
 bool run_fits(const struct forecast_run *s, const struct slot *c, int32_t demand);
 

@@ -46,7 +46,7 @@ static int compare_limits(const void *a, const void *b)
 }
 
 /* When it has capacity there by the limits of running jobs; 0 = now. */
-static int64_t fits_at(
+static int64_t has_capacity_at(
     const struct forecast_run *s, const struct slot *c, const struct forecast_demand *l)
 {
     struct by_limit ends[SORT_MAX];
@@ -66,6 +66,15 @@ static int64_t fits_at(
         at = ends[k].at_ms;
     }
     return at;
+}
+
+/* The same, and no reservation for maintenance excludes it. */
+static int64_t fits_at(
+    const struct forecast_run *s, const struct slot *c, const struct forecast_demand *l)
+{
+    int64_t at = has_capacity_at(s, c, l), from = at > s->t_ms ? at : s->t_ms,
+            until = run_maintained_until(s, c, l->shape, from);
+    return until > from ? until : at;
 }
 
 struct option {

@@ -444,19 +444,50 @@ static void choose_sample(struct forecast_snapshot *p, int64_t n_nodes)
         p->faster = (double)p->each / (double)(ahead + 1);
 }
 
+static void find_maintenance(struct forecast_snapshot *p)
+{
+    for (size_t k = 0; k < MAINTENANCES_MAX; k++)
+        p->is_maintained |= maintenance_all(p->m)[k] != NULL;
+}
+
+/* Accepts work when its reservation for maintenance is over. */
+static bool is_closed_for_now(const struct node *n)
+{
+    return n->is_closed && n->row.state == NODE_UP && n->throttle == NODE_THROTTLE_NONE &&
+           !n->disk_full[0];
+}
+
+/* Nodes that accept work, the most recent growth first, then those that will. */
+static const struct node *next_node(const struct forecast_snapshot *p, const struct node *after)
+{
+    const struct link *l = NULL;
+    if (!after || node_takes_work(after)) {
+        l = after ? list_next(nodes_by_growth(p->m), &after->by_growth)
+                  : list_first(nodes_by_growth(p->m));
+        if (l)
+            return LIST_ENTRY(l, struct node, by_growth);
+        if (!p->is_maintained)
+            return NULL;
+        l = list_first(model_nodes(p->m));
+    } else {
+        l = list_next(model_nodes(p->m), &after->in_all);
+    }
+    while (l && !is_closed_for_now(LIST_ENTRY(l, struct node, in_all)))
+        l = list_next(model_nodes(p->m), l);
+    return l ? LIST_ENTRY(l, struct node, in_all) : NULL;
+}
+
 static void gather_nodes(struct forecast_snapshot *p)
 {
     int64_t n = 0;
-    LIST_FOREACH (nodes_by_growth(p->m), l) {
-        int32_t node_class = class_of_node(p, LIST_ENTRY(l, struct node, by_growth));
+    for (const struct node *node = NULL; (node = next_node(p, node)) != NULL; n++) {
+        int32_t node_class = class_of_node(p, node);
         p->node_class[node_class].n_nodes++;
-        n++;
     }
     fill_allowed_demands(p);
     choose_sample(p, n);
     int64_t skipped = 0;
-    LIST_FOREACH (nodes_by_growth(p->m), l) {
-        const struct node *node = LIST_ENTRY(l, struct node, by_growth);
+    for (const struct node *node = NULL; (node = next_node(p, node)) != NULL;) {
         int32_t node_class = class_of_node(p, node);
         bool is_kept = node->reserved_for && node->reserved_for == p->demands[p->mine].shape;
         if (n <= NODES_MAX ||
@@ -474,7 +505,7 @@ static void gather_unavailable_nodes(struct forecast_snapshot *p)
         return;
     LIST_FOREACH (model_nodes(p->m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (!node_takes_work(n))
+        if (!node_takes_work(n) && !is_closed_for_now(n))
             add_attempts(p, n, NO_INDEX);
     }
 }
@@ -520,6 +551,7 @@ void forecast_snapshot_take(struct forecast_snapshot *p, const struct forecast_r
         p->licences[k] = licence_at(p->m, k)->what.n - licence_at(p->m, k)->used;
     gather_naming(p);
     gather_machines(p);
+    find_maintenance(p);
     gather_nodes(p);
     gather_coming(p);
     gather_unavailable_nodes(p);

@@ -11,6 +11,7 @@
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/model/text.h"
 #include "scheduler/core/queue/queue.h"
+#include "scheduler/core/queue/windows.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,45 @@ bool maintenance_allows_base(const struct model *m, const struct pool *p, struct
     return true;
 }
 
+/* The begin of its time that is not over at that moment, or of its last one. */
+static int64_t begin_ms(const struct maintenance_row *r, struct wall at)
+{
+    int64_t from_ms = r->from_at.ms;
+    if (r->is_weekly && at.ms >= from_ms + r->for_ms)
+        from_ms += ((at.ms - from_ms - r->for_ms) / MAINTENANCE_WEEK_MS + 1) * MAINTENANCE_WEEK_MS;
+    return from_ms;
+}
+
+/* When the reservations that exclude a begin at that moment are over; the moment if none does. */
+static struct wall excluded_until(
+    uint64_t mask, const struct shape *s, struct wall at, int64_t runs_ms)
+{
+    struct wall until = at;
+    for (mask &= ~s->open_to; mask; mask &= mask - 1) {
+        const struct maintenance_row *r = &s->maintenance[__builtin_ctzll(mask)]->row;
+        int64_t from_ms = begin_ms(r, at), end_ms = from_ms + r->for_ms;
+        if (at.ms < end_ms && at.ms + runs_ms > from_ms && end_ms > until.ms)
+            until.ms = end_ms;
+    }
+    return until;
+}
+
+struct wall maintenance_earliest(
+    uint64_t mask, const struct shape *s, struct wall at, bool needs_machine)
+{
+    /* a job without a limit never ends by itself */
+    int64_t runs_ms = s->can_drain      ? (needs_machine ? MACHINE_RUNS_MS : 1)
+                      : s->limit_ms > 0 ? s->limit_ms
+                                        : MAINTENANCE_AHEAD_MAX_MS;
+    for (int tries = 0; mask && tries <= MAINTENANCES_MAX; tries++) {
+        struct wall until = excluded_until(mask, s, at, runs_ms);
+        if (until.ms == at.ms)
+            return at;
+        at = until;
+    }
+    return mask ? WALL_NEVER : at;
+}
+
 /* ---- which nodes ---- */
 
 bool core_maintenance_covers(const struct maintenance_row *r, const struct node_row *n)
@@ -150,10 +190,9 @@ const struct maintenance *core_maintenance(const struct model *m, size_t index)
     return index < MAINTENANCES_MAX ? m->placement.maintenance[index] : NULL;
 }
 
-/* "2026-11-29 02:00", with seconds where there are some */
-static void format_moment(const struct time_zone *z, struct wall at, char out[ZONE_TIME_MAX])
+void core_maintenance_moment(const struct maintenance *r, struct wall at, char out[ZONE_TIME_MAX])
 {
-    zone_format(z, at, out);
+    zone_format(r->zone, at, out);
     if (strlen(out) < sizeof "2026-11-29T02:00:00" - 1)
         return;
     out[10] = ' ';
@@ -163,8 +202,8 @@ static void format_moment(const struct time_zone *z, struct wall at, char out[ZO
 void core_maintenance_period(const struct maintenance *r, char out[MAINTENANCE_PERIOD_MAX])
 {
     char from[ZONE_TIME_MAX], until[ZONE_TIME_MAX];
-    format_moment(r->zone, r->row.from_at, from);
-    format_moment(r->zone, maintenance_until(&r->row), until);
+    core_maintenance_moment(r, r->row.from_at, from);
+    core_maintenance_moment(r, maintenance_until(&r->row), until);
     text_format(out, MAINTENANCE_PERIOD_MAX, "%s to %s (%s)", from,
         strncmp(from, until, 11) == 0 ? until + 11 : until, r->zone->name);
 }

@@ -43,6 +43,11 @@ const struct maintenance *maintenance_of_node(
 const struct maintenance *maintenance_of_pool(
     const struct pool *p, const struct shape *s, struct wall ready_at);
 
+/* For forecasts: the first moment from `at` on at which the reservations of the mask, repeated as
+ * they will be, allow a job of the shape to begin. WALL_NEVER: none of the next ones. */
+struct wall maintenance_earliest(
+    uint64_t mask, const struct shape *s, struct wall at, bool needs_machine);
+
 /* Sets which reservations cover a node, or a pool. */
 void maintenance_cover(const struct model *m, struct node *n);
 void maintenance_cover_pool(const struct model *m, struct pool *p);
@@ -61,6 +66,8 @@ bool core_maintenance_covers(const struct maintenance_row *r, const struct node_
 /* "2026-11-29 02:00 to 04:00 (Europe/Berlin)" */
 #define MAINTENANCE_PERIOD_MAX 128
 void core_maintenance_period(const struct maintenance *r, char out[MAINTENANCE_PERIOD_MAX]);
+/* "2026-11-29 02:00" in its zone, with seconds where there are some */
+void core_maintenance_moment(const struct maintenance *r, struct wall at, char out[ZONE_TIME_MAX]);
 /* Running jobs on its nodes that will not be stopped at its start and may still run then. */
 size_t core_maintenance_in_the_way(
     const struct model *m, const struct maintenance *r, int64_t *ret_jobs, size_t max);

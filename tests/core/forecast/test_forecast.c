@@ -7,6 +7,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "scheduler/core/forecast/estimate.h"
+#include "scheduler/core/placement/maintenance.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -317,6 +318,79 @@ static void a_limit_is_waited_for(void **state)
     lab_deinit(&l);
 }
 
+static int64_t submit_unsavable(struct lab *l, int64_t limit_ms)
+{
+    struct job_row row = lab_job(1);
+    row.spec.method = CKPT_NONE;
+    row.spec.time_limit_ms = limit_ms;
+    return lab_submit(l, &row);
+}
+
+static void reserve_for_maintenance(struct lab *l, bool is_weekly)
+{
+    struct maintenance_row r = {
+        .from_at = {l->now.wall.ms + HOUR_MS}, .for_ms = 2 * HOUR_MS, .is_weekly = is_weekly};
+    STR_COPY(r.name, "disks");
+    STR_COPY(r.nodes, "n1");
+    STR_COPY(r.zone, ZONE_UTC);
+    lab_apply(l, (struct event){.type = EV_RESERVATION_ADD, .reservation = &r});
+}
+
+static void what_maintenance_would_stop_starts_after_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init_for_days(&l, &queue_policy_defaults, 0);
+    lab_join(&l, "n1", 4);
+    reserve_for_maintenance(&l, false);
+    const int64_t end_ms = l.now.wall.ms + 3 * HOUR_MS;
+    int64_t job = submit_unsavable(&l, 2 * HOUR_MS), none = submit_unsavable(&l, 0),
+            before = submit_unsavable(&l, HOUR_MS / 2);
+    assert_int_equal(predicted(&l, job).median.ms, end_ms);
+    assert_int_equal(predicted(&l, job).latest.ms, end_ms);
+    assert_int_equal(predicted(&l, none).median.ms, end_ms);
+    assert_true(predicted(&l, before).is_now);
+    assert_true(lab_has_reason(&l, job, "maintenance", ", so it can begin there at "));
+    lab_wait(&l, HOUR_MS); /* it has begun, and no node takes work */
+    lab_plan(&l);
+    assert_int_equal(core_maintenance(l.m, 0)->row.state, MAINTENANCE_OPEN);
+    assert_int_equal(predicted(&l, job).median.ms, end_ms);
+    lab_deinit(&l);
+}
+
+/* It fits before the start only if what runs there now ends early enough. */
+static void what_runs_until_maintenance_delays_a_job_beyond_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row runs = lab_job(4);
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    runs.spec.time_limit_ms = HOUR_MS / 2;
+    lab_submit(&l, &runs);
+    lab_plan(&l);
+    reserve_for_maintenance(&l, false);
+    const int64_t end_ms = l.now.wall.ms + 3 * HOUR_MS;
+    int64_t fits = submit_unsavable(&l, HOUR_MS / 4), job = submit_unsavable(&l, HOUR_MS * 3 / 4);
+    assert_int_equal(predicted(&l, fits).latest.ms, l.now.wall.ms + HOUR_MS / 2);
+    assert_int_equal(predicted(&l, job).latest.ms, end_ms);
+    lab_deinit(&l);
+}
+
+static void what_never_fits_between_two_weeks_has_no_start(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    reserve_for_maintenance(&l, true);
+    int64_t never = submit_unsavable(&l, 7 * 24 * HOUR_MS);
+    assert_false(wall_is_set(predicted(&l, never).median));
+    assert_int_equal(
+        predicted(&l, submit_unsavable(&l, 24 * HOUR_MS)).median.ms, l.now.wall.ms + 3 * HOUR_MS);
+    lab_deinit(&l);
+}
+
 static int estimate(struct lab *l, const struct job_row *row, struct estimate *ret_estimate)
 {
     struct event ev = {.type = EV_SUBMIT, .now = l->now, .submit.job = row};
@@ -471,6 +545,9 @@ int main(void)
         cmocka_unit_test(a_machine_to_come_takes_as_long_as_machines_take),
         cmocka_unit_test(a_job_starts_no_earlier_than_its_begin_time),
         cmocka_unit_test(a_limit_is_waited_for),
+        cmocka_unit_test(what_maintenance_would_stop_starts_after_it),
+        cmocka_unit_test(what_runs_until_maintenance_delays_a_job_beyond_it),
+        cmocka_unit_test(what_never_fits_between_two_weeks_has_no_start),
         cmocka_unit_test(earlier_runs_predict_the_run_time),
         cmocka_unit_test(the_cost_of_reading_the_input_is_estimated),
         cmocka_unit_test(a_submit_can_be_asked_about),
