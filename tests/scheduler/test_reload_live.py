@@ -2,10 +2,12 @@
 """What a reload puts in force: each key, while jobs run and others are submitted; and what it
 refuses because jobs need it."""
 
+import base64
 import contextlib
 import http.server
 import os
 import re
+import socketserver
 import sqlite3
 import threading
 import time
@@ -30,9 +32,40 @@ class Hook(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Mailbox(socketserver.StreamRequestHandler):
+    """Takes every mail, and notes who signed in for it with which password."""
+
+    def say(self, text):
+        self.wfile.write(text.encode() + b"\r\n")
+
+    def sign_in(self, words):
+        if len(words) < 3:
+            self.say("334 ")
+        given = words[2] if len(words) > 2 else self.rfile.readline().strip().decode()
+        self.server.got.append(base64.b64decode(given).decode().split("\0")[1:])
+        self.say("235 welcome")
+
+    def handle(self):
+        self.say("220 here")
+        while line := self.rfile.readline():
+            words = line.decode().split()
+            if words[0] == "EHLO":
+                self.say("250-here\r\n250 AUTH PLAIN")
+            elif words[0] == "AUTH":
+                self.sign_in(words)
+            elif words[0] == "DATA":
+                self.say("354 go on")
+                while self.rfile.readline() != b".\r\n":
+                    pass
+                self.say("250 ok")
+                self.server.arrived.release()
+            else:
+                self.say("221 bye" if words[0] == "QUIT" else "250 ok")
+
+
 @contextlib.contextmanager
-def hook():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+def hook(handler=Hook, make=http.server.ThreadingHTTPServer):
+    server = make(("127.0.0.1", 0), handler)
     server.got, server.arrived = [], threading.Semaphore(0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -223,6 +256,39 @@ class Live(unittest.TestCase):
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % job, {})
         with open(sent) as f:
             self.assertEqual(f.read(), "-i -f ops -- ann@example.org\n")
+
+    def test_a_password_of_mail_is_reloaded_and_not_shown(self):
+        section = "mail: {smtp: 'smtp://127.0.0.1:%d', from: ops@lab.example, user: %s, "
+        section += "password_file: %s}\n"
+        with hook(Mailbox, socketserver.ThreadingTCPServer) as to:
+            changed, passwords = [], ("hush-one", "hush-two", "hush-three")
+            for k, password in enumerate(passwords):
+                path = os.path.join(self.d.dir, "password-%d" % k)
+                with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+                    f.write(password + "\n")
+                text = CONFIG + section % (to.server_address[1], "user%d" % (k // 2), path)
+                status, said = self.reload(text)
+                self.assertEqual(status, 200, said)
+                changed.append(said)
+                notify = {"mail_types": ["end"], "mail_user": "ann%d@example.org" % k}
+                job = self.submit(hold=True, notify=notify)
+                self.d.call("POST", "/api/v1/jobs/%d/cancel" % job, {})
+                self.assertTrue(to.arrived.acquire(timeout=WAIT_S), self.d.log())
+            self.assertEqual(
+                to.got, [["user0", "hush-one"], ["user0", "hush-two"], ["user1", "hush-three"]]
+            )
+            keys = [[c["key"] for c in said["changes"]] for said in changed]
+            self.assertEqual(
+                keys[1:], [["mail.password_file"], ["mail.user", "mail.password_file"]]
+            )
+            # the server's URL could have a password in it: shown is that it changed
+            text = CONFIG + section % (1, "user1", path)
+            said = self.reload(text, dry_run=True)[1]
+            self.assertEqual([c["new"] for c in said["changes"]], ["(not shown)"])
+            log = self.d.log()
+            rows = self.d.call("GET", "/api/v1/admin/audit-log")[1]["rows"]
+            for password in passwords:
+                self.assertNotIn(password, str(changed) + str(said) + log + str(rows))
 
     def test_times(self):
         node = Node(self.d)
