@@ -308,6 +308,52 @@ class Login(unittest.TestCase):
         ben = self.post("/login/refresh", refresh=ben["refresh"])[1]
         self.assertEqual((ben["role"], cancel(submit(), ben["token"])), ("member", 403))
 
+    def reload(self, text):
+        with open(os.path.join(self.d.dir, "belayd.yaml"), "w") as f:
+            f.write(text)
+        status, said, _ = self.d.call("POST", "/api/v1/admin/reload", {})
+        self.assertEqual(status, 200, said)
+        return [c["key"] for c in said["changes"]]
+
+    def test_a_reload_keeps_the_teams_of_sign_ins_and_changes_those_of_the_next(self):
+        before = self.d.config
+        self.addCleanup(self.reload, before)
+        got = self.sign_in("ann")[1]
+
+        def teams(of):
+            found = []
+            for team in ("vision", "nlp"):
+                job = {**JOB, "team": team, "hold": True}
+                status = self.d.call("POST", "/api/v1/jobs", job, tls=True, token=of["token"])[0]
+                self.assertIn(status, (201, 403))
+                found += [team] if status == 201 else []
+            self.assertEqual(self.whoami(of["token"])[1]["teams"], found)
+            return found
+
+        self.assertEqual(teams(got), ["vision"])
+        # another section, then another key of this one
+        self.assertEqual(self.reload(before + "visibility: all\n"), ["visibility"])
+        self.assertEqual(teams(got), ["vision"])
+        renewed = before + "  token_lifetime: 3h\n"
+        self.assertEqual(sorted(self.reload(renewed)), ["oidc.token_lifetime", "visibility"])
+        self.assertEqual(teams(got), ["vision"])
+        # other teams for the same groups: of the next sign-in, or renewal
+        moved = before.replace("ml-vision: vision", "ml-vision: nlp")
+        self.assertIn("oidc.teams.ml-vision", self.reload(moved))
+        self.assertEqual(teams(got), ["vision"])
+        got = self.post("/login/refresh", refresh=got["refresh"])[1]
+        self.assertEqual((got["teams"], teams(got)), (["nlp"], ["nlp"]))
+        self.control("groups", ann=["ml-vision"], ben=["ml-vision"])
+        self.assertEqual(self.sign_in("ben")[1]["teams"], ["nlp"])
+        # without the section nobody is in a team by it; with it again, as before
+        without = moved[: moved.index("oidc:")]
+        self.assertTrue(all(k.startswith("oidc") for k in self.reload(without)))
+        job = {**JOB, "team": "nlp", "hold": True}
+        call = ("POST", "/api/v1/jobs", job)
+        self.assertEqual(self.d.call(*call, tls=True, token=got["token"])[0], 403)
+        self.reload(moved)
+        self.assertEqual(teams(got), ["nlp"])
+
     def test_a_sign_in_that_was_ended_is_not_renewed(self):
         for end in ("logout", "revoke"):
             got = self.sign_in("ann")[1]
