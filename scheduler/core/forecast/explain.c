@@ -635,6 +635,8 @@ static void explain_pending(
     explain_offers(m, j->shape, now, a);
     explain_nodes(&v, j->shape, a);
     explain_lacking(&v, j, a);
+    if (!v.ready)
+        explain_base_load(m, j->shape, now, a);
     if (a->n == a->max)
         return; /* avoids a walk over the whole queue for callers that need fewer reasons */
     explain_queue(m, now, j, a);

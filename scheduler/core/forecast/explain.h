@@ -20,7 +20,7 @@ struct reason {
      * "too-dear", "too-large-for-limit", "max-cpus", "quota", "reclaim", "cancelling", "running",
      * "requeue", "drill", "drill-required", "store", "store-away", "store-refused", "no-room",
      * "no-room-away", "queue-ahead", "priority", "reserved", "reserved-for", "market",
-     * "maintenance", "maintenance-always", "too-large"
+     * "maintenance", "maintenance-always", "base-load", "too-large"
      * ... */
     char code[32];
     char text[REASON_TEXT_MAX];

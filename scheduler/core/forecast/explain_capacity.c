@@ -23,6 +23,7 @@
 #include "scheduler/core/queue/budgets.h"
 #include "scheduler/core/queue/labels.h"
 #include "scheduler/core/queue/limits.h"
+#include "scheduler/core/supply/base_load.h"
 #include "scheduler/core/supply/boots.h"
 #include "scheduler/core/supply/offers.h"
 #include <inttypes.h>
@@ -464,6 +465,38 @@ static void format_maintenance_end(const struct maintenance *r, uint64_t mask, c
     core_maintenance_moment(r, earliest, at);
     text_format(
         out, MAINTENANCE_PERIOD_MAX, ", so it can begin there at %s (%s)", at, r->zone->name);
+}
+
+/* "at least 2 nodes, 1 without a job (window office)" */
+static void format_kept(const struct base_values *v, char *out, size_t size)
+{
+    text_format(out, size, "at least %" PRId32 " node%s, %" PRId32 " without a job (%s%s)",
+        v->min_nodes, v->min_nodes == 1 ? "" : "s", v->warm_nodes,
+        v->window ? "window " : "outside of windows", v->window ? v->window->window.name : "");
+}
+
+/* The base load of the pools that it may use, in force and after the next change. */
+void explain_base_load(
+    const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
+{
+    LIST_FOREACH (model_pools(m), l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        struct base_view v;
+        char kept[160], next[256] = "", at[ZONE_TIME_MAX];
+        if (!p->row.elastic || !shape_allows_pool(s, p) ||
+            (p->n_windows == 0 && p->row.min_nodes == 0 && p->row.warm_nodes == 0))
+            continue;
+        core_base_load(p, now.wall, &v);
+        format_kept(&v.now, kept, sizeof kept);
+        if (wall_is_set(v.next_at)) {
+            const struct pool_window *w = v.next.window ? v.next.window : v.now.window;
+            const struct time_zone *zone = w && w->window.zone ? w->window.zone : &zone_utc;
+            zone_format(zone, v.next_at, at);
+            int n = snprintf(next, sizeof next, "; from %s (%s): ", at, zone->name);
+            format_kept(&v.next, next + n, sizeof next - (size_t)n);
+        }
+        explain_add_reason(a, "base-load", "pool %s keeps %s%s", p->row.name, kept, next);
+    }
 }
 
 /* Why the job cannot run there before it; "" if it is open. */

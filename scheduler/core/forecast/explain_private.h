@@ -83,6 +83,8 @@ void explain_gang(const struct model *m, const struct job *j, struct answer *a);
 void explain_gang_resize(const struct job *j, struct stamp now, struct answer *a);
 void explain_reserved(const struct model *m, const struct survey *v, const struct job *j,
     struct stamp now, struct answer *a);
+void explain_base_load(
+    const struct model *m, const struct shape *s, struct stamp now, struct answer *a);
 /* reservations for maintenance */
 void explain_maintenance(
     const struct model *m, const struct survey *v, const struct job *j, struct answer *a);

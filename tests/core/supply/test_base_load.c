@@ -315,6 +315,13 @@ static void what_holds_and_what_comes_next_is_known(void **state)
     assert_string_equal(v.next.window->window.name, "office");
     assert_int_equal(v.next_at.ms, moment("2024-01-01T08:00:00Z").ms);
     assert_true(v.launches_from.ms < v.next_at.ms);
+    const struct job_row row = lab_job(1);
+    int64_t job = lab_submit(&w.l, &row);
+    assert_true(lab_has_reason(&w.l, job, "base-load",
+        "pool burst keeps at least 1 node, 0 without a job (outside of windows); from "
+        "2024-01-01T08:00:00"));
+    assert_true(lab_has_reason(
+        &w.l, job, "base-load", "(UTC): at least 4 nodes, 2 without a job (window office)"));
     core_base_load(burst(&w), moment("2024-01-05T09:00:00Z"), &v);
     assert_int_equal(v.now.min_nodes, 4);
     assert_int_equal(v.next.min_nodes, 1);
