@@ -61,6 +61,7 @@ const struct event_name event_names[] = {
     {"reservation", "maintenance"},
     {"reservation-over", "maintenance over"},
     {"late", "late cron entry"},
+    {"spend-anomaly", "unusual spending"},
     {"joined", "node joined"},
     {"lost", "node lost"},
     {"returned", "node back"},

@@ -434,6 +434,9 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, jobs),
     COL(outbox_row, digest_from),
     COL(outbox_row, digest_to),
+    COL_KIND(outbox_row, "spend_of", spend_of, spend_of_names),
+    COL(outbox_row, subject),
+    COL(outbox_row, day),
 };
 
 static const struct column stored_columns[] = {
@@ -508,6 +511,15 @@ static const struct column digest_columns[] = {
     COL(digest_row, user),
     COL(digest_row, told_until),
     COL(digest_row, mail),
+};
+
+static const struct column anomaly_columns[] = {
+    COL(anomaly_row, subject),
+    COL_KIND(anomaly_row, "spend_of", of, spend_of_names),
+    COL(anomaly_row, day),
+    COL(anomaly_row, uusd),
+    COL(anomaly_row, usual_uusd),
+    COL(anomaly_row, weeks),
 };
 
 static const struct column budget_columns[] = {
@@ -718,6 +730,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_CRON_JOBS] = TABLE("cron_jobs", cron_job_columns, 1, true),
     [TABLE_CRON_RUNS] = TABLE("cron_runs", cron_run_columns, 2, false),
     [TABLE_DIGESTS] = TABLE("digests", digest_columns, 1, true),
+    [TABLE_ANOMALIES] = TABLE("anomalies", anomaly_columns, 2, true),
     [TABLE_RESERVATIONS] = TABLE("reservations", reservation_columns, 1, true),
     [TABLE_CALENDARS] = TABLE("calendars", calendar_columns, 1, true),
     [TABLE_OUTBOX] = TABLE("outbox", outbox_columns, 2, true),

@@ -6,6 +6,7 @@
 #include "db/read_ahead.h"
 #include "db/conn.h"
 #include "db/query.h"
+#include "scheduler/core/ledger/anomalies.h"
 #include "scheduler/core/lifecycle/digest.h"
 
 #include "base/str.h"
@@ -166,6 +167,17 @@ static int load_calendars(const struct loading *l, struct err *e)
         if (!goes_on)
             break;
     }
+    return query_finish(&q);
+}
+
+static int load_anomalies(const struct loading *l, struct err *e)
+{
+    struct anomaly_row row = {0};
+    struct query q;
+
+    query_init(&q, l->statements, TABLE_ANOMALIES, "ORDER BY subject, spend_of", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_anomaly(l->model, &row, e)))
+        ;
     return query_finish(&q);
 }
 
@@ -415,6 +427,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_outbox,
         load_digests,
         load_calendars,
+        load_anomalies,
         load_crons,
         load_counters,
     };

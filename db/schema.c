@@ -647,6 +647,19 @@ static const char baseline[] =
         " mail TEXT NOT NULL"
     ") STRICT, WITHOUT ROWID;"
 
+    /* The last day on which it was notified that more is spent than usual. */
+    "CREATE TABLE anomalies ("
+        " subject TEXT NOT NULL,"
+        /* 'user', 'team' or 'pool' */
+        " spend_of TEXT NOT NULL,"
+        /* the begin of the UTC day */
+        " day INTEGER,"
+        " uusd INTEGER NOT NULL,"
+        " usual_uusd INTEGER NOT NULL,"
+        " weeks INTEGER NOT NULL,"
+        " PRIMARY KEY (subject, spend_of)"
+    ") STRICT, WITHOUT ROWID;"
+
     "CREATE TABLE cron_jobs ("
         " cron INTEGER PRIMARY KEY,"
         " job_json TEXT"
@@ -841,6 +854,10 @@ static const char baseline[] =
         /* of a morning digest */
         " digest_from INTEGER,"
         " digest_to INTEGER,"
+        /* of a day on which more is spent than usual */
+        " spend_of TEXT NOT NULL DEFAULT 'none',"
+        " subject TEXT NOT NULL DEFAULT '',"
+        " day INTEGER,"
         " PRIMARY KEY (event, target)"
     ") STRICT, WITHOUT ROWID;"
 

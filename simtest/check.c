@@ -496,6 +496,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     reservations_committed(w, c);
     crons_committed(w, c);
     digests_committed(w, c);
+    anomalies_committed(w, c);
     quotas_committed(w, c);
     paid_committed(w, c);
     boots_committed(w, c);

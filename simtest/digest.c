@@ -134,6 +134,9 @@ static void add_small(uint64_t *d, const struct changes *c)
             c->node_failures[i].retries, c->node_failures[i].at.ms, c->node_failures[i].is_removed);
     for (size_t i = 0; i < c->n_digests; i++)
         ADD(d, c->digests[i].told_until.ms);
+    for (size_t i = 0; i < c->n_anomalies; i++)
+        ADD(d, c->anomalies[i].of, c->anomalies[i].day.ms, c->anomalies[i].uusd,
+            c->anomalies[i].usual_uusd, c->anomalies[i].weeks);
     for (size_t i = 0; i < c->n_cron_runs; i++)
         ADD(d, c->cron_runs[i].cron, c->cron_runs[i].number, c->cron_runs[i].at.ms,
             c->cron_runs[i].by_hand, c->cron_runs[i].outcome, c->cron_runs[i].times,

@@ -20,7 +20,7 @@ static void on_delivered(struct timer *t, void *ctx)
         struct sim_job *j = world_job(w, d->job);
         if (d->kind != NOTIFY_BUDGET && d->kind != NOTIFY_BOOTS && d->kind != NOTIFY_LATE &&
             d->kind != NOTIFY_BEGIN && d->kind != NOTIFY_REQUEUE && d->kind != NOTIFY_IDLE_GPUS &&
-            d->kind != NOTIFY_NODE_DRAINED && d->kind != NOTIFY_DIGEST)
+            d->kind != NOTIFY_NODE_DRAINED && d->kind != NOTIFY_DIGEST && d->kind != NOTIFY_SPEND)
             j->ends_delivered++;
         w->deliveries++;
     }
@@ -42,8 +42,9 @@ static void start_delivery(
         }
     const struct sim_job *j = world_job(x->w, row->job);
     if (row->kind != NOTIFY_BUDGET && row->kind != NOTIFY_BOOTS && row->kind != NOTIFY_LATE &&
-        row->kind != NOTIFY_NODE_DRAINED && row->kind != NOTIFY_DIGEST && j->id == 0 &&
-        j->seen == JOB_PENDING && !j->has_begun && j->ends == 0)
+        row->kind != NOTIFY_NODE_DRAINED && row->kind != NOTIFY_DIGEST &&
+        row->kind != NOTIFY_SPEND && j->id == 0 && j->seen == JOB_PENDING && !j->has_begun &&
+        j->ends == 0)
         world_fail(
             x->w, "a change of job %lld was notified before its commit", (long long)row->job);
     d->w = x->w;

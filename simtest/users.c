@@ -490,6 +490,8 @@ static void on_user(struct timer *t, void *ctx)
         crons_ask(w);
     if (w->up)
         digests_ask(w);
+    if (w->up)
+        anomalies_ask(w);
     timer_start(&w->vt.timers, &w->user_timer,
         world_between(w, 100, w->n_submits < w->n_jobs ? 20000 : 60000));
 }

@@ -366,6 +366,11 @@ void digests_ask(struct world *w); /* call while belayd is up */
 void digests_committed(struct world *w, const struct changes *c);
 void digests_check(struct world *w); /* call while belayd is up */
 
+/* ---- anomalies.c ---- */
+#define SIM_ANOMALIES 2
+void anomalies_ask(struct world *w); /* call while belayd is up */
+void anomalies_committed(struct world *w, const struct changes *c);
+
 /* ---- paid.c ---- */
 /* the budgets as configured */
 const struct budget_options *paid_options(struct world *w, size_t *ret_n);
@@ -605,6 +610,7 @@ struct world {
     struct zones zones;
     struct zone_source zone_source;
     struct sim_digest digests;
+    struct wall anomalies[SIM_ANOMALIES]; /* the last day that was notified, as committed */
     int64_t cron_begin_s;
     bool cron_seen, cron_removed; /* the entry exists; it was removed */
     struct wall cron_first;       /* its first time */

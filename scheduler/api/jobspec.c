@@ -454,7 +454,7 @@ static int32_t mail_types(struct json_reader *r)
         int32_t bit = word && str_eq(word, "array-tasks") ? NOTIFY_ARRAY_TASKS : 0;
         for (int k = 0; word && k < NOTIFY_EVENTS; k++)
             bit |= k != NOTIFY_BUDGET && k != NOTIFY_BOOTS && k != NOTIFY_IDLE_GPUS &&
-                           k != NOTIFY_NODE_DRAINED && k != NOTIFY_DIGEST &&
+                           k != NOTIFY_NODE_DRAINED && k != NOTIFY_DIGEST && k != NOTIFY_SPEND &&
                            str_eq(word, notify_event_names[k])
                        ? 1 << k
                        : 0;

@@ -332,6 +332,7 @@ static void every_field_of_a_row_is_stored(void **state)
     CHECK_STORED(TABLE_STORED, stored_row, 0, 0);
     CHECK_STORED(TABLE_CRON_RUNS, cron_run_row, 0, 0);
     CHECK_STORED(TABLE_DIGESTS, digest_row, 0, 0);
+    CHECK_STORED(TABLE_ANOMALIES, anomaly_row, 0, 0);
     CHECK_STORED(TABLE_RESERVATIONS, maintenance_row, offsetof(struct maintenance_row, is_over),
         sizeof(bool));
     CHECK_STORED(

@@ -253,6 +253,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_CRON_JOBS, cron_jobs, cron_job_change),
     PLACE_IN_CHANGES(TABLE_CRON_RUNS, cron_runs, cron_run_row),
     PLACE_IN_CHANGES(TABLE_DIGESTS, digests, digest_row),
+    PLACE_IN_CHANGES(TABLE_ANOMALIES, anomalies, anomaly_row),
     PLACE_IN_CHANGES(TABLE_RESERVATIONS, reservations, maintenance_row),
     PLACE_IN_CHANGES(TABLE_CALENDARS, calendars, calendar_row),
     PLACE_IN_CHANGES(TABLE_OUTBOX, outbox, outbox_row),

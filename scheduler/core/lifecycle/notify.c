@@ -109,12 +109,16 @@ static void outbox_remove(struct model *m, struct outbox_entry *l)
     free(l);
 }
 
+static bool is_of_job(const struct outbox_row *r)
+{
+    return !r->budget[0] && !r->pool[0] && !r->cron && r->kind != NOTIFY_DIGEST &&
+           r->kind != NOTIFY_SPEND;
+}
+
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e)
 {
-    if (r->event < 1 ||
-        (r->budget[0] || r->pool[0] || r->cron || r->kind == NOTIFY_DIGEST ? r->job != CORE_ID_NONE
-                                                                           : r->job < 1) ||
-        r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
+    if (r->event < 1 || (is_of_job(r) ? r->job < 1 : r->job != CORE_ID_NONE) || r->tries < 0 ||
+        !r->target[0] || find(m, r->event, r->target))
         return err_set(e, ERR_CORRUPT,
             "a stored notification of job %" PRId64 " contradicts other rows", r->job);
     outbox_insert(m, r);
@@ -191,7 +195,8 @@ static struct outbox_row new_row(struct model *m, enum notify_event kind, struct
         .idle_since = WALL_NONE,
         .parks_at = WALL_NONE,
         .digest_from = WALL_NONE,
-        .digest_to = WALL_NONE};
+        .digest_to = WALL_NONE,
+        .day = WALL_NONE};
 }
 
 static struct outbox_row row_of_job(
@@ -319,6 +324,28 @@ void notify_late(struct model *m, const struct cron_entry *c, struct wall at, st
         history(m, now, "not-told", (struct history_of){0},
             "%d notifications of cron entry %s were dropped: too many are waiting for delivery",
             left_out, c->row.name);
+}
+
+void notify_anomaly(struct model *m, const struct anomaly_row *a, struct stamp now)
+{
+    int left_out = 0;
+    struct outbox_row row = new_row(m, NOTIFY_SPEND, now);
+    row.spend_of = a->of;
+    STR_COPY(row.subject, a->subject);
+    row.day = a->day;
+    row.spent_uusd = a->uusd;
+    row.cap_uusd = a->usual_uusd;
+    row.pct = a->weeks;
+    for (int32_t k = 0; k < m->options.n_anomaly_mails; k++) {
+        text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
+        left_out += !add(m, &row);
+    }
+    left_out += add_for_hooks(m, &row);
+    if (left_out > 0)
+        history(m, now, "not-told", (struct history_of){0},
+            "%d notifications of the spending of %s %s were dropped: too many are waiting for "
+            "delivery",
+            left_out, spend_of_names[a->of], a->subject);
 }
 
 static struct outbox_row digest_row(

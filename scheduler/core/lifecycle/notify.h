@@ -22,6 +22,8 @@ void notify_late(struct model *m, const struct cron_entry *c, struct wall at, st
     const char *why, struct stamp now);
 /* The morning digest of this period, to its recipients (digest.h). */
 void notify_digest(struct model *m, struct wall from, struct wall to, struct stamp now);
+/* Far more is spent on the day than usual. */
+void notify_anomaly(struct model *m, const struct anomaly_row *a, struct stamp now);
 /* Its GPUs have been idle since then; parks_at WALL_NONE: it is not parked for that. */
 void notify_idle_gpus(struct model *m, const struct job *j, struct wall since, struct wall parks_at,
     int64_t uusd_h, struct stamp now);

@@ -94,6 +94,8 @@ int apply_digest(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_digest_set(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_anomaly(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_budget(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(

@@ -217,7 +217,8 @@ bool changes_is_empty(const struct changes *c)
                c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
                c->n_outbox + c->n_outbox_done + c->n_late_costs + c->n_node_failures +
                c->n_accounts + c->n_budgets + c->n_depends + c->n_arrays + c->n_constraints +
-               c->n_documents + c->n_digests + c->n_reservations + c->n_calendars ==
+               c->n_documents + c->n_digests + c->n_reservations + c->n_calendars +
+               c->n_anomalies ==
            0;
 }
 
@@ -261,6 +262,7 @@ void changes_deinit(struct changes *c)
     free(c->cron_jobs);
     free(c->cron_runs);
     free(c->digests);
+    free(c->anomalies);
     free(c->reservations);
     for (size_t i = 0; i < c->n_calendars; i++)
         free(c->calendars[i].days);

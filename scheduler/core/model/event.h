@@ -87,6 +87,7 @@ enum event_type {
     EV_CRON_SET,   /* by a user: pauses, resumes or removes a cron entry */
     EV_CRON_RUN,   /* by a user: starts the entry's job now, outside its schedule */
     EV_DIGEST_SET, /* by a user: subscribes to the morning digest, or ends that */
+    EV_ANOMALY,    /* a fact: far more is spent on a day than usual */
     /* by an operator: makes or removes a reservation for maintenance (placement/maintenance.h) */
     EV_RESERVATION_ADD,
     EV_RESERVATION_REMOVE,
@@ -450,6 +451,7 @@ struct event {
             char user[CORE_NAME_MAX];
             char mail[NOTIFY_ADDRESS_MAX + 1]; /* "" ends the subscription */
         } digest_set;
+        struct anomaly_row anomaly;
         struct {
             int64_t job;
         } park;

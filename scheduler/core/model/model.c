@@ -13,6 +13,7 @@
 #include "scheduler/core/lifecycle/digest.h"
 #include "scheduler/core/lifecycle/drill.h"
 #include "scheduler/core/lifecycle/notify.h"
+#include "scheduler/core/ledger/anomalies.h"
 #include "scheduler/core/model/apply.h"
 #include "scheduler/core/model/state.h"
 #include "scheduler/core/placement/constraints_model.h"
@@ -107,6 +108,7 @@ void model_destroy(struct model *m)
     free(m->loading.jobs);
     notify_deinit(m);
     digests_destroy_all(m);
+    anomalies_destroy_all(m);
     changes_deinit(&m->changes.out);
     free(m);
 }
@@ -168,6 +170,7 @@ static const apply_fn appliers[] = {
     [EV_CRON_DUE] = apply_cron_due,
     [EV_DIGEST] = apply_digest,
     [EV_DIGEST_SET] = apply_digest_set,
+    [EV_ANOMALY] = apply_anomaly,
     [EV_RESERVATION_ADD] = apply_reservation_add,
     [EV_RESERVATION_REMOVE] = apply_reservation_remove,
     [EV_CALENDAR_SET] = apply_calendar_set,

@@ -492,6 +492,8 @@ struct changes {
     size_t n_cron_runs;
     struct digest_row *digests; /* the last row of a user wins */
     size_t n_digests;
+    struct anomaly_row *anomalies; /* the last row of a subject wins */
+    size_t n_anomalies;
     struct maintenance_row *reservations; /* the last row wins, unless it is over */
     size_t n_reservations;
     struct calendar_row *calendars; /* likewise, unless it is removed */
@@ -568,6 +570,7 @@ struct model_options {
     const struct retry_options *retries; /* borrowed; NULL = retries_default without limits */
     struct model_tables tables;
     const struct procurement_options *procurement; /* copied; NULL = procurement_usual */
+    int32_t n_anomaly_mails;                       /* addresses that are notified of spending */
     /* Lookup of zones by name. Borrowed, outlives the model. NULL: only UTC is available. */
     struct zones *zones;
     /* Parses the stored job template of a cron entry, without I/O, into what a submit takes. The

@@ -521,7 +521,7 @@ struct outbox_row {
     int64_t event; /* history id of the change, equal for all targets */
     /* "mail", "url:0", "hook:NAME" of the configuration; for a budget or a digest "mail:0". */
     char target[CORE_NAME_MAX + 8];
-    int64_t job, attempt; /* CORE_ID_NONE for a budget, a pool, a cron entry or a digest */
+    int64_t job, attempt; /* CORE_ID_NONE if it is not about a job */
     enum notify_event kind;
     enum end_kind end; /* from the job's row at the time of the change */
     int32_t exit_code;
@@ -551,6 +551,20 @@ struct outbox_row {
     char jobs[CORE_TEXT_MAX];
     /* NOTIFY_DIGEST, else WALL_NONE: the period that it covers; job is CORE_ID_NONE. */
     struct wall digest_from, digest_to;
+    /* NOTIFY_SPEND: whose spending, and the begin of the UTC day; job is CORE_ID_NONE. spent_uusd
+     * is spent, cap_uusd usual, in pct weeks. */
+    enum spend_of spend_of;
+    char subject[CORE_NAME_MAX];
+    struct wall day;
+};
+
+/* The last day on which it was notified that far more than usual was spent (anomalies.h). */
+struct anomaly_row {
+    enum spend_of of;
+    char subject[CORE_NAME_MAX];
+    struct wall day;          /* the begin of a UTC day */
+    int64_t uusd, usual_uusd; /* spent when it was notified; the median of the days before */
+    int32_t weeks;            /* how many days before there were */
 };
 
 /* The morning digest (digest.h): of the cluster, with user "", or the subscription of a user. */

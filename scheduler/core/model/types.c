@@ -148,7 +148,8 @@ const char *const ckpt_gc_keep_names[] = {"all", "last", "none", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
     "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",
-    "late", "idle-gpus", "node-drained", "digest", NULL};
+    "late", "idle-gpus", "node-drained", "digest", "spend", NULL};
+const char *const spend_of_names[] = {"none", "user", "team", "pool", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_after_end_names[] = {"well", "any", NULL};
@@ -158,6 +159,7 @@ const char *const ledger_kind_names[] = {"useful", "lost", "boot", "start", "res
 
 const char *const history_kinds[] = {
     "budget",
+    "spend-anomaly",
     "base-load",
     "submitted",
     "updated",
@@ -279,6 +281,7 @@ const char *const event_type_names[] = {
     "cron-set",
     "cron-run",
     "digest-set",
+    "anomaly",
     "reservation-add",
     "reservation-remove",
     "calendar-set",

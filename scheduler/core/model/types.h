@@ -212,12 +212,17 @@ enum notify_event {
     NOTIFY_IDLE_GPUS,      /* by policy of the pool, whatever the user selected */
     NOTIFY_NODE_DRAINED,   /* of a node: belay drained it by itself */
     NOTIFY_DIGEST,         /* of the cluster, or of a user: the morning digest */
+    NOTIFY_SPEND,          /* of a user, team or pool: far more is spent than usual (anomalies.h) */
     NOTIFY_EVENTS
 };
 /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */
 extern const char *const notify_event_names[];
 #define NOTIFY_ARRAY_TASKS (1 << NOTIFY_EVENTS) /* each task too, not only the array */
 #define NOTIFY_URLS_MAX 4
+
+/* Whose spending an anomaly is about. */
+enum spend_of { SPEND_OF_NONE, SPEND_OF_USER, SPEND_OF_TEAM, SPEND_OF_POOL, SPEND_OFS };
+extern const char *const spend_of_names[]; /* "none" "user" "team" "pool" */
 
 /* Why an attempt is withheld from its agent (withheld.c). */
 enum withheld {
@@ -244,6 +249,7 @@ enum withheld {
  *                 gone offer-refused(avoided for ms, 0): an alternative offer of the launch
  *                 boot-failed(times in a row, ms until the next launch or 0) boot-console
  *                 boots-again
+ *   of spending:  spend-anomaly(micro-dollars spent, micro-dollars usual)
  *   of cron entries: late(number of the entry, scheduled time of the run)
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance.
  * The API hides the texts of a job's events from other users, except for kinds whose texts are only

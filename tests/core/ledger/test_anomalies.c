@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A day on which far more is spent than usual is notified once for a subject, over restarts.
+ */
+#include "tests/core/lab.h"
+
+#include "base/str.h"
+#include "scheduler/core/ledger/anomalies.h"
+#include <string.h>
+
+#define DAY_MS 86400000LL
+#define SATURDAY_MS (20785 * DAY_MS) /* 2026-11-28 */
+
+struct bed {
+    struct lab l;
+    struct anomaly_row stored;
+    int n_hooks, n_mails, n_history;
+    char text[CORE_TEXT_MAX];
+};
+
+static const struct notify_hook hooks[] = {
+    {.name = "chat", .events = 1 << NOTIFY_SPEND}, {.name = "other", .events = 1 << NOTIFY_FAIL}};
+
+static void open_model(struct bed *b)
+{
+    const struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = 400 * DAY_MS,
+        .tables = {.hooks = hooks, .n_hooks = 2},
+        .n_anomaly_mails = 2};
+    b->l.m = model_create(&o);
+    b->l.p = planner_create();
+}
+
+static void bed_init(struct bed *b)
+{
+    memset(b, 0, sizeof(*b));
+    b->l.now = (struct stamp){.wall = {SATURDAY_MS + 3600000}, .mono = {5000}};
+    open_model(b);
+}
+
+static void take(struct bed *b)
+{
+    b->n_hooks = b->n_mails = b->n_history = 0;
+    lab_take(&b->l);
+    for (size_t k = 0; k < b->l.c.n_outbox; k++) {
+        const struct outbox_row *r = &b->l.c.outbox[k];
+        assert_int_equal(r->kind, NOTIFY_SPEND);
+        assert_int_equal(r->job, CORE_ID_NONE);
+        b->n_hooks += str_eq(r->target, "hook:chat");
+        b->n_mails += str_starts(r->target, "mail:");
+    }
+    for (size_t k = 0; k < b->l.c.n_history; k++)
+        if (str_eq(b->l.c.history[k].kind, "spend-anomaly")) {
+            b->n_history++;
+            STR_COPY(b->text, b->l.c.history[k].text);
+        }
+    if (b->l.c.n_anomalies > 0)
+        b->stored = b->l.c.anomalies[b->l.c.n_anomalies - 1];
+}
+
+static struct event anomaly(enum spend_of of, const char *subject, int64_t day_ms)
+{
+    struct event ev = {.type = EV_ANOMALY,
+        .anomaly = {
+            .of = of, .day = {day_ms}, .uusd = 400000000, .usual_uusd = 95000000, .weeks = 8}};
+    STR_COPY(ev.anomaly.subject, subject);
+    return ev;
+}
+
+static int try(struct bed *b, struct event ev)
+{
+    int64_t id;
+    int rc = lab_try(&b->l, &ev, &id);
+    take(b);
+    return rc;
+}
+
+static void a_day_is_notified_once_over_restarts(void **state)
+{
+    struct bed b;
+    struct err e;
+    (void)state;
+    bed_init(&b);
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS)), 0);
+    assert_int_equal(b.n_hooks, 1);
+    assert_int_equal(b.n_mails, 2);
+    assert_string_equal(b.text, "user ann spent $400.00 on Saturday 2026-11-28 UTC: usual are "
+                                "$95.00 (the median of 8 Saturdays)");
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS)), ERR_CONFLICT);
+    lab_deinit(&b.l);
+    open_model(&b);
+    assert_int_equal(model_load_anomaly(b.l.m, &b.stored, &e), 0);
+    assert_int_equal(model_load_anomaly(b.l.m, &b.stored, &e), ERR_CORRUPT);
+    assert_true(core_anomaly_is_told(b.l.m, SPEND_OF_USER, "ann", (struct wall){SATURDAY_MS}));
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS)), ERR_CONFLICT);
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS - DAY_MS)), ERR_CONFLICT);
+    assert_int_equal(b.n_hooks + b.n_mails + b.n_history, 0);
+    b.l.now.wall.ms += DAY_MS;
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS + DAY_MS)), 0);
+    assert_int_equal(b.n_hooks, 1);
+    lab_deinit(&b.l);
+}
+
+static void subjects_of_one_name_are_different(void **state)
+{
+    struct bed b;
+    (void)state;
+    bed_init(&b);
+    for (enum spend_of of = SPEND_OF_USER; of < SPEND_OFS; of++) {
+        assert_int_equal(try(&b, anomaly(of, "nlp", SATURDAY_MS)), 0);
+        assert_int_equal(b.n_hooks, 1);
+    }
+    assert_int_equal(try(&b, anomaly(SPEND_OF_POOL, "nlp2", SATURDAY_MS)), 0);
+    lab_deinit(&b.l);
+}
+
+static void what_is_no_day_or_no_subject_is_refused(void **state)
+{
+    struct bed b;
+    struct event weeks = anomaly(SPEND_OF_USER, "ann", SATURDAY_MS);
+    (void)state;
+    bed_init(&b);
+    weeks.anomaly.weeks = 0;
+    assert_int_equal(try(&b, weeks), ERR_INVALID);
+    assert_int_equal(try(&b, anomaly(SPEND_OF_NONE, "ann", SATURDAY_MS)), ERR_INVALID);
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "", SATURDAY_MS)), ERR_INVALID);
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS + 1)), ERR_INVALID);
+    assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS + DAY_MS)), ERR_INVALID);
+    assert_int_equal(
+        try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS - 4 * DAY_MS)), ERR_CONFLICT);
+    assert_int_equal(b.n_hooks + b.n_mails + b.n_history, 0);
+    lab_deinit(&b.l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_day_is_notified_once_over_restarts),
+        cmocka_unit_test(subjects_of_one_name_are_different),
+        cmocka_unit_test(what_is_no_day_or_no_subject_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
