@@ -227,12 +227,33 @@ static int read_late_crons(const struct reading *x, int64_t first)
     return query_finish(&q);
 }
 
+/* Users get those of their own: the text begins with the subject (core_anomaly_text). */
+static int read_anomalies(const struct reading *x, int64_t first)
+{
+    struct night *n = x->night;
+    struct query q;
+    query_init_text(&q, x->r->statements,
+        "SELECT text FROM history WHERE id >= ?4 AND kind = 'spend-anomaly' AND at >= ?1 AND at < "
+        "?2 AND (?3 = '' OR substr(text, 1, length(?3) + 12) = 'user ' || ?3 || ' spent ') ORDER "
+        "BY id",
+        x->e);
+    bind(x, &q);
+    query_i64(&q, 4, first);
+    while (query_step(&q))
+        if (n->n_anomalies++ < NIGHT_LISTED_MAX)
+            STR_COPY(
+                n->anomalies[n->n_anomalies - 1], (const char *)sqlite3_column_text(q.stmt, 0));
+    return query_finish(&q);
+}
+
 static int read_history(const struct reading *x)
 {
     int64_t first = 0;
     int rc = find_first(x, &first);
     if (rc == 0)
         rc = read_drained(x, first);
+    if (rc == 0)
+        rc = read_anomalies(x, first);
     return rc ? rc : read_late_crons(x, first);
 }
 

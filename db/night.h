@@ -8,7 +8,7 @@
 
 #include "db/db.h"
 
-#define NIGHT_LISTED_MAX 10 /* jobs, cron entries and nodes that are named */
+#define NIGHT_LISTED_MAX 10 /* jobs, cron entries, nodes and anomalies that are named */
 
 struct night_job {
     int64_t id;
@@ -49,6 +49,8 @@ struct night {
     struct night_crons cron_late;                 /* not done by the time of --done-by */
     int64_t n_drained;                            /* nodes that belay drained by itself */
     char drained[NIGHT_LISTED_MAX][CORE_TEXT_MAX];
+    int64_t n_anomalies; /* days of a subject on which far more was spent than usual */
+    char anomalies[NIGHT_LISTED_MAX][CORE_TEXT_MAX];
 };
 
 /* Reads [from, to). user: only of this user, without nodes; NULL = all. */

@@ -240,6 +240,7 @@ static void make_outbox(struct daemon *d)
         .tick = d->tick,
         .digest = &c->digest,
         .digest_zone = d->tables->digest.zone,
+        .spend = &c->spend,
         .db_path = db_path,
         .cluster_uid = d->meta.cluster_uid,
         .cluster = c->cluster});
@@ -264,6 +265,11 @@ static void make_retention(struct daemon *d)
     char *db_path = daemon_db_path(c);
     d->retention = retention_create(&(struct retention_options){
         .timers = d->timers, .tick = d->tick, .reader = d->reader, .config = &c->retention});
+    d->spend_watch = spend_watch_create(&(struct spend_watch_options){.loop = d->loop,
+        .timers = d->timers,
+        .tick = d->tick,
+        .db_path = db_path,
+        .limits = c->spend.limits});
     d->archiver = archiver_create(&(struct archiver_options){.loop = d->loop,
         .timers = d->timers,
         .http = d->http,
@@ -498,6 +504,7 @@ int daemon_start(uv_loop_t *loop, struct config *config, const struct config_fil
     cleaner_start(d->cleaner);
     outbox_start(d->outbox);
     retention_start(d->retention);
+    spend_watch_start(d->spend_watch);
     archiver_start(d->archiver);
     d->reseal = (struct reseal){.tick = d->tick, .reader = d->reader, .sealer = d->sealer};
     reseal_start(&d->reseal);
@@ -609,6 +616,7 @@ void daemon_destroy(struct daemon *d)
     outbox_destroy(d->outbox);
     retention_destroy(d->retention);
     observed_destroy(d->observed);
+    spend_watch_destroy(d->spend_watch);
     pools_destroy(d->pools);
     own_name_destroy(d->own_name);
     archiver_destroy(d->archiver); /* before the API, likewise */

@@ -28,6 +28,7 @@
 #include "scheduler/store/claim.h"
 #include "scheduler/store/grants.h"
 #include "scheduler/store/store_cleaner.h"
+#include "scheduler/spend/watch.h"
 #include "scheduler/tables.h"
 #include "scheduler/telemetry.h"
 #include "scheduler/workdirs.h"
@@ -75,6 +76,7 @@ struct daemon {
     struct reload *reload; /* NULL in a check */
     struct retention *retention;
     struct observed *observed; /* for /metrics */
+    struct spend_watch *spend_watch;
     struct archiver *archiver;
     struct ca *ca;
     struct keyring *keyring;

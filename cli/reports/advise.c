@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise: resources that are held and not used (advise_jobs.c). belay advise reserve: how
+ * belay advise: resources that are held and not used (advise_jobs.c), unusual spending
+ * (advise_anomalies.c). belay advise reserve: how
  * many GPUs to reserve, from the work of past weeks, and the trend of it. The load is the busy part
  * of what jobs held (of all hours together: it is not known hour by hour), or what they held; not
  * what they waited for.
@@ -19,6 +20,8 @@
 
 #define STEP_MS 3600000LL
 #define CURVE_POINTS 20
+#define DAYS_DEFAULT 2
+#define DAYS_MAX 28
 #define PARTIAL_HOURS 2 /* at the ends of the time, which are left out */
 
 enum {
@@ -31,7 +34,9 @@ enum {
     VAL_FORGOTTEN,
     VAL_FOR,
     VAL_VOLUMES,
-    VAL_BY
+    VAL_BY,
+    VAL_ANOMALIES,
+    VAL_DAYS
 };
 
 struct request {
@@ -39,8 +44,10 @@ struct request {
     char *pool;
     char *user, *reclaim; /* may be NULL */
     bool forgotten;
-    const char *volumes;                   /* own, all or none; NULL if not given */
-    int64_t for_ms;                        /* -1 if not given */
+    const char *volumes; /* own, all or none; NULL if not given */
+    int64_t for_ms;      /* -1 if not given */
+    bool anomalies;
+    int64_t days;                          /* 0 if not given */
     bool reserves;                         /* an option of reserve was given */
     int64_t reserved_uusd, on_demand_uusd; /* per GPU and hour; 0 if not given */
     bool by_held;                          /* --by held */
@@ -49,6 +56,15 @@ struct request {
     struct reserve_load held_load; /* what jobs held, */
     struct reserve_load load;      /* and what the size is judged by: that, or its busy part */
 };
+
+static int read_days(const char *arg, int64_t *ret_days)
+{
+    struct err e;
+    if (str_to_i64(arg, 1, DAYS_MAX, "--days", ret_days, &e) == 0)
+        return CLI_OK;
+    cli_error("%s", e.text);
+    return CLI_USAGE;
+}
 
 static int on_option(void *ctx, int val, const char *arg)
 {
@@ -80,6 +96,12 @@ static int on_option(void *ctx, int val, const char *arg)
         cli_error("--for: %s", e.text);
         return CLI_USAGE;
     }
+    if (val == VAL_ANOMALIES) {
+        q->anomalies = true;
+        return CLI_OK;
+    }
+    if (val == VAL_DAYS)
+        return read_days(arg, &q->days);
     q->reserves = true;
     if (val == VAL_BY) {
         q->by_held = str_eq(arg, "held");
@@ -315,6 +337,18 @@ static void print_result(const struct request *q, const json_t *result)
            "for lack of it.\nThe coming weeks may differ from the past ones.\n");
 }
 
+/* Options that belong to different kinds of advice are not given together. */
+static bool options_fit(const struct request *q, bool reserve)
+{
+    bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes;
+    bool anomalies = q->anomalies || q->days > 0;
+    if (reserve || anomalies)
+        return !q->user && !q->reclaim && !forgotten &&
+               (reserve ? !anomalies : q->anomalies && !q->reserves);
+    return !q->reserves && !(q->user && q->reclaim) &&
+           (!forgotten || (!q->reclaim && q->forgotten));
+}
+
 static int advise(struct request *q, const struct cli_args *a)
 {
     struct err e;
@@ -324,14 +358,14 @@ static int advise(struct request *q, const struct cli_args *a)
                   "advise reserve how many GPUs to reserve");
         return CLI_USAGE;
     }
-    bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes;
-    if (reserve ? q->user || q->reclaim || forgotten
-                : q->reserves || (q->user && q->reclaim) ||
-                      (forgotten && (q->reclaim || !q->forgotten))) {
+    if (!options_fit(q, reserve)) {
         cli_error("these options do not go together: --user or --reclaim alone, --for and "
-                  "--volumes with --forgotten, the others with belay advise reserve");
+                  "--volumes with --forgotten, --days with --anomalies, the others with belay "
+                  "advise reserve");
         return CLI_USAGE;
     }
+    if (q->anomalies)
+        return advise_anomalies(q->days > 0 ? q->days : DAYS_DEFAULT, a->json);
     if (q->forgotten)
         return advise_forgotten(q->user, q->for_ms, q->volumes, a->json);
     if (!reserve)
@@ -379,6 +413,11 @@ static const struct poptOption options[] = {
         "forgotten: unused for this long (default: as belayd is configured, 30d)", "DURATION"},
     {"volumes", 0, POPT_ARG_STRING, NULL, VAL_VOLUMES,
         "forgotten: whose volumes: own (default), all of the account, or none", "own|all|none"},
+    {"anomalies", 0, POPT_ARG_NONE, NULL, VAL_ANOMALIES,
+        "users, teams and pools that spent far more than on the same weekday of the weeks before",
+        NULL},
+    {"days", 0, POPT_ARG_STRING, NULL, VAL_DAYS,
+        "anomalies: today and the days before to examine, 1 to 28 (default 2)", "N"},
     {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS,
         "reserve: weeks to examine, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)",

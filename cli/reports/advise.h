@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise without an argument, --reclaim and --forgotten (advise_jobs.c). All but advise_get
+ * belay advise without an argument, --reclaim and --forgotten (advise_jobs.c), and --anomalies
+ * (advise_anomalies.c). All but advise_get
  * return the exit code.
  */
 #ifndef BELAY_CLI_REPORTS_ADVISE_H
@@ -16,6 +17,7 @@ int advise_get(struct client *c, const char *user, json_t **ret_reply, struct er
 int advise_jobs(const char *user, bool json); /* user may be NULL: all users */
 /* for_ms < 0: as configured in belayd; volumes: own, all or none; NULL for belayd's default. */
 int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool json);
+int advise_anomalies(int64_t days, bool json);
 int advise_reclaim(const char *job, bool json);
 
 #endif

@@ -89,6 +89,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/audit", NEED_USER, api_audit, RIGHT_ADMIN},
     {"GET", "/api/v1/advice", NEED_USER, api_advice, RIGHT_READ_JOB},
     {"GET", "/api/v1/forgotten", NEED_USER, api_forgotten, RIGHT_READ_JOB},
+    {"GET", "/api/v1/anomalies", NEED_USER, api_anomalies, RIGHT_READ_JOB},
     {"GET", "/api/v1/cost", NEED_USER, api_cost, RIGHT_READ_JOB},
     {"GET", "/api/v1/cost/jobs", NEED_USER, api_cost_jobs, RIGHT_READ_JOB},
     {"POST", "/api/v1/cost/report", NEED_USER, api_report_send, RIGHT_ADMIN},

@@ -312,6 +312,7 @@ void api_jobs_why(struct request *q);
 void api_jobs_diagnose(struct request *q); /* api/diagnose.c */
 void api_advice(struct request *q);        /* api/advice.c */
 void api_forgotten(struct request *q);
+void api_anomalies(struct request *q);
 void api_jobs_reclaim(struct request *q);
 /* Returns the number of reasons why a job waits, or of texts on how it ended. model is NULL if
  * there was no moment when all of it was on disk. Uses only the tick and the reader of a. */

@@ -192,6 +192,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     c.n_licences = yaml_opt_count_list(&r, "licences", c.licences, LICENCES_MAX);
     config_read_notify(&r, &c.notify);
     config_read_digest(&r, &c.digest);
+    config_read_spend(&r, &c.spend);
     config_read_telemetry(&r, &c.telemetry);
     config_read_failing_nodes(&r, &c.failing_nodes);
     const struct yaml_node *pools = yaml_opt_map(&r, "pools"), *limits = yaml_opt_map(&r, "limits");
@@ -255,6 +256,7 @@ void config_deinit(struct config *c)
     config_oidc_deinit(&c->oidc);
     config_notify_deinit(&c->notify);
     config_digest_deinit(&c->digest);
+    config_spend_deinit(&c->spend);
     free(c->windows);
     config_calendars_free(c->calendars, c->n_calendars);
     config_budgets_free(c->budgets, c->n_budgets);

@@ -11,6 +11,7 @@
 #include "scheduler/config/access.h"
 #include "scheduler/config/budgets.h"
 #include "scheduler/config/digest.h"
+#include "scheduler/config/spend.h"
 #include "scheduler/config/failing_nodes.h"
 #include "scheduler/config/windows.h"
 #include "scheduler/config/calendars.h"
@@ -79,6 +80,7 @@ struct config {
     struct procurement_options deadlines;
     struct config_notify notify;
     struct config_digest digest;
+    struct config_spend spend;
     struct config_telemetry telemetry;
     int32_t no_progress_max; /* see model_options */
     struct config_retention retention;

@@ -40,15 +40,15 @@ static int32_t read_events(struct yaml_reader *r)
     if (!list)
         return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE |
                1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS | 1 << NOTIFY_LATE | 1 << NOTIFY_IDLE_GPUS |
-               1 << NOTIFY_NODE_DRAINED | 1 << NOTIFY_DIGEST;
+               1 << NOTIFY_NODE_DRAINED | 1 << NOTIFY_DIGEST | 1 << NOTIFY_SPEND;
     for (size_t i = 0; i < list->n_items && r->rc == 0; i++) {
         const struct yaml_node *item = list->items[i];
         int32_t bit = item->type == YAML_SCALAR ? event_bit(item->text) : 0;
         if (!bit)
             yaml_reader_fail(r, item,
                 "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, "
-                "invalid-depend, budget, boots-fail, late, idle-gpus, node-drained, digest or "
-                "array-tasks");
+                "invalid-depend, budget, boots-fail, late, idle-gpus, node-drained, digest, "
+                "spend or array-tasks");
         events |= bit;
     }
     return events;

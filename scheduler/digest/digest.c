@@ -102,7 +102,8 @@ bool digest_is_empty(const struct digest *d)
 {
     const struct night *n = &d->night;
     return n->ended_well + n->cancelled + n->failed.n + n->late.n + d->running + d->pending == 0 &&
-           n->cron_runs + n->cron_skipped.n + n->cron_late.n + n->n_drained == 0 && n->uusd == 0;
+           n->cron_runs + n->cron_skipped.n + n->cron_late.n + n->n_drained == 0 &&
+           n->n_anomalies == 0 && n->uusd == 0;
 }
 
 /* ---- texts ---- */
@@ -261,6 +262,19 @@ static void add_drained(const struct digest *d, struct buf *out)
     add_more(out, n->n_drained, NIGHT_LISTED_MAX);
 }
 
+static void add_anomalies(const struct digest *d, struct buf *out)
+{
+    const struct night *n = &d->night;
+    if (n->n_anomalies > 0)
+        buf_printf(out, "Far more spent than usual: %" PRId64 ".\n", n->n_anomalies);
+    for (int64_t k = 0; k < n->n_anomalies && k < NIGHT_LISTED_MAX; k++) {
+        buf_adds(out, "  ");
+        add_plain(out, n->anomalies[k]);
+        buf_adds(out, "\n");
+    }
+    add_more(out, n->n_anomalies, NIGHT_LISTED_MAX);
+}
+
 static void add_waits(const struct digest *d, struct buf *out)
 {
     if (d->n_waits > 0)
@@ -295,6 +309,7 @@ void digest_text(const struct digest *d, struct buf *out)
     buf_printf(out, "From %s to %s.\n\n", from, to);
     add_jobs(d, out);
     add_money(d, out);
+    add_anomalies(d, out);
     add_crons(d, out);
     add_drained(d, out);
     add_waits(d, out);
@@ -331,6 +346,7 @@ json_t *digest_json(const struct digest *d)
             (json_int_t)n->cron_well, "failed", (json_int_t)n->cron_failed.n, "skipped",
             (json_int_t)n->cron_skipped.n, "late", (json_int_t)n->cron_late.n));
     json_object_set_new(o, "drained", json_integer(n->n_drained));
+    json_object_set_new(o, "spend_anomalies", json_integer(n->n_anomalies));
     buf_deinit(&title);
     buf_deinit(&text);
     return o;

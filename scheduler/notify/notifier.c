@@ -526,6 +526,18 @@ static int start_of_cron(struct delivery *l, const struct notify_facts *f, struc
     return rc;
 }
 
+/* To an address of the configuration ("mail:N"). One that is configured no more counts as
+ * notified. */
+static int start_of_spending(struct delivery *l, const struct notify_facts *f, struct err *e)
+{
+    const struct config_spend *c = l->notifier->o.spend;
+    long k = str_starts(f->row->target, "mail:") ? strtol(f->row->target + 5, NULL, 10) : -1;
+    if (k >= 0 && k < c->n_mails)
+        return start_mail(l, f, c->mails[k], e);
+    fail_later(l, 0);
+    return 0;
+}
+
 /* ---- morning digests ---- */
 
 static void on_digest_thread(void *ctx)
@@ -627,6 +639,7 @@ static void start(
         rc = str_starts(row->target, "hook:") ? start_hook(l, &f, row->target + 5, &l->e)
              : f.job                          ? start_of_user(l, &f, &l->e)
              : f.cron                         ? start_of_cron(l, &f, &l->e)
+             : row->kind == NOTIFY_SPEND      ? start_of_spending(l, &f, &l->e)
                                               : start_of_budget(l, &f, &l->e);
     if (rc != 0)
         fail_later(l, rc);

@@ -12,6 +12,7 @@
 #include "db/db.h"
 #include "scheduler/config/budgets.h"
 #include "scheduler/config/digest.h"
+#include "scheduler/config/spend.h"
 #include "scheduler/config/notify.h"
 #include "scheduler/notify/notify_seal.h"
 #include "scheduler/notify/notify_text.h"
@@ -29,6 +30,7 @@ struct notifier_options {
     const struct config_budget *budgets; /* for the addresses of budgets */
     size_t n_budgets;
     const struct sealer *sealer;
+    const struct config_spend *spend;
     /* of morning digests: */
     struct tick *tick;
     const struct config_digest *digest;

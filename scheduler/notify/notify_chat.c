@@ -131,6 +131,7 @@ static const char *severity_of(const struct outbox_row *r)
     case NOTIFY_TIME_LIMIT_50:
     case NOTIFY_TIME_LIMIT_80:
     case NOTIFY_TIME_LIMIT_90:
+    case NOTIFY_SPEND:
         return "warning";
     default:
         return NULL;
@@ -148,6 +149,8 @@ static void add_dedup_key(const struct notify_facts *f, struct buf *b)
         buf_printf(b, "job-%" PRId64, r->job);
     else if (r->node[0])
         buf_printf(b, "node-%s", r->node);
+    else if (r->kind == NOTIFY_SPEND)
+        buf_printf(b, "spend-%s-%s-%" PRId64, spend_of_names[r->spend_of], r->subject, r->day.ms);
     else
         buf_printf(b, "%s-%s", r->pool[0] ? "pool" : "budget", r->pool[0] ? r->pool : r->budget);
 }

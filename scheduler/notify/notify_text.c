@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "scheduler/core/ledger/anomalies.h"
 #include "scheduler/core/model/text.h"
 #include <ctype.h>
 #include <inttypes.h>
@@ -44,6 +45,33 @@ static void budget_body(const struct notify_facts *f, struct buf *out)
     json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:i,s:I,s:I}", "id", buf_str(&id), "event",
         notify_event_names[r->kind], "cluster", f->cluster, "budget", r->budget, "percent",
         (int)r->pct, "spent_uusd", (json_int_t)r->spent_uusd, "cap_uusd", (json_int_t)r->cap_uusd);
+    set_time(o, "at", r->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
+static struct anomaly_row anomaly_of(const struct outbox_row *r)
+{
+    struct anomaly_row a = {.of = r->spend_of,
+        .day = r->day,
+        .uusd = r->spent_uusd,
+        .usual_uusd = r->cap_uusd,
+        .weeks = r->pct};
+    STR_COPY(a.subject, r->subject);
+    return a;
+}
+
+static void spend_body(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    char day[TIME_ISO_MAX];
+    notify_id(f, &id);
+    time_format_iso(r->day, day);
+    json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:I,s:I,s:i}", "id", buf_str(&id), "event",
+        notify_event_names[r->kind], "cluster", f->cluster, "of", spend_of_names[r->spend_of],
+        "subject", json_text(r->subject), "day", json_stringn(day, 10), "spent_uusd",
+        (json_int_t)r->spent_uusd, "usual_uusd", (json_int_t)r->cap_uusd, "weeks", (int)r->pct);
     set_time(o, "at", r->at);
     json_add(out, o);
     buf_deinit(&id);
@@ -138,6 +166,10 @@ void notify_body(const struct notify_facts *f, struct buf *out)
         node_body(f, out);
         return;
     }
+    if (f->row->kind == NOTIFY_SPEND) {
+        spend_body(f, out);
+        return;
+    }
     if (!f->job) {
         budget_body(f, out);
         return;
@@ -204,6 +236,14 @@ static void describe_cron(const struct notify_facts *f, struct buf *out)
         f->cron->user, minute / 60, minute % 60);
 }
 
+static void describe_spending(const struct outbox_row *r, struct buf *out)
+{
+    const struct anomaly_row a = anomaly_of(r);
+    char text[ANOMALY_TEXT_MAX];
+    core_anomaly_text(&a, text);
+    buf_adds(out, text);
+}
+
 void notify_title(const struct notify_facts *f, struct buf *out)
 {
     const struct outbox_row *r = f->row;
@@ -213,6 +253,8 @@ void notify_title(const struct notify_facts *f, struct buf *out)
         describe_cron(f, out);
     else if (f->job)
         describe_job(f, out);
+    else if (r->kind == NOTIFY_SPEND)
+        describe_spending(r, out);
     else if (r->kind == NOTIFY_BOOTS)
         buf_printf(out, "pool %s: the last %d machines did not become nodes", r->pool, (int)r->pct);
     else if (r->kind == NOTIFY_NODE_DRAINED)
@@ -251,6 +293,8 @@ void notify_more(const struct notify_facts *f, struct buf *out)
         buf_printf(out, "%s. belay cron history %" PRId64 " has more.", r->text, r->cron);
     else if (f->job)
         buf_printf(out, "belay show %s has more.", job_ref(f->job).s);
+    else if (r->kind == NOTIFY_SPEND)
+        buf_adds(out, "belay advise --anomalies has more, belay cost --by job names the jobs.");
     else if (r->kind == NOTIFY_BOOTS)
         buf_printf(out, "belay pools show %s has more.", r->pool);
     else if (r->kind == NOTIFY_NODE_DRAINED)
@@ -352,7 +396,8 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
         if (f->row->kind == NOTIFY_IDLE_GPUS)
             describe_idle_gpus(f, eol, out);
         buf_printf(out, "%sbelay show %s has more.%s", eol, job_ref(f->job).s, eol);
-    } else if (f->row->kind == NOTIFY_BOOTS || f->row->kind == NOTIFY_NODE_DRAINED) {
+    } else if (f->row->kind == NOTIFY_BOOTS || f->row->kind == NOTIFY_NODE_DRAINED ||
+               f->row->kind == NOTIFY_SPEND) {
         buf_printf(out, "%s, at %s.%s%s", buf_str(&words), at, eol, eol);
         notify_more(f, out);
         buf_adds(out, eol);

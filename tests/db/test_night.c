@@ -98,6 +98,10 @@ static void add_night(void)
     add_history(&b, 6, FROM_MS + 1, "drain", "n2 is being emptied: by an operator", 0);
     add_history(&b, 9, FROM_MS + 2, "late", "cron entry 7 is not done by 07:00", 7);
     add_history(&b, 11, TO_MS, "late", "cron entry 7 is not done by 07:00", 7);
+    add_history(&b, 12, FROM_MS + 3, "spend-anomaly", "user ada spent $9.00 on", 0);
+    add_history(&b, 13, FROM_MS + 4, "spend-anomaly", "user ada2 spent $9.00 on", 0);
+    add_history(&b, 14, TO_MS - 1, "spend-anomaly", "pool ada spent $9.00 on", 0);
+    add_history(&b, 15, TO_MS, "spend-anomaly", "user ada spent $9.00 on", 0);
     util_commit(d, &b);
 }
 
@@ -130,6 +134,8 @@ static void a_night_has_what_happened_in_it(void **state)
     assert_string_equal(n.cron_late.first[0].name, "nightly");
     assert_int_equal(n.n_drained, 1);
     assert_string_equal(n.drained[0], "n1 is being emptied: jobs fail there");
+    assert_int_equal(n.n_anomalies, 3);
+    assert_string_equal(n.anomalies[2], "pool ada spent $9.00 on");
     assert_int_equal(n.uusd, 50);
     assert_int_equal(n.on_demand_uusd, 150);
 }
@@ -144,6 +150,8 @@ static void a_user_gets_their_own(void **state)
     assert_int_equal(n.failed.n + n.cron_runs + n.cron_skipped.n + n.cron_late.n + n.n_drained, 0);
     assert_int_equal(n.late.n, 1);
     assert_int_equal(n.reclaims, 3);
+    assert_int_equal(n.n_anomalies, 1);
+    assert_string_equal(n.anomalies[0], "user ada spent $9.00 on");
 }
 
 static void more_than_are_listed_are_counted(void **state)

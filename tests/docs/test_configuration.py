@@ -103,6 +103,7 @@ class Configuration(unittest.TestCase):
             "procurement",
             "readers",
             "retention",
+            "spend",
             "store",
             "telemetry",
             "windows",
@@ -112,7 +113,7 @@ class Configuration(unittest.TestCase):
             re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config/budgets.c"))
         )
         read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
-        read |= {"calendars", "idle_gpus", "digest"}
+        read |= {"calendars", "idle_gpus", "digest", "spend_anomalies"}
         read |= {"volume_usd_per_gib_month"}
         read |= {"teams", "roles"}  # of oidc:
         read |= (keys_read("scheduler/config/racks.c") - {"idle", "full"}) | {

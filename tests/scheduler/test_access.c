@@ -76,6 +76,7 @@ static const struct {
     {"POST", "/api/v1/audit", "a", ""},
     {"GET", "/api/v1/advice", "vmloa", "rcpk"},
     {"GET", "/api/v1/forgotten", "vmloa", "rcpk"},
+    {"GET", "/api/v1/anomalies", "vmloa", "rcpk"},
     {"GET", "/api/v1/cost", "vmloa", "rcpk"},
     {"GET", "/api/v1/cost/jobs", "vmloa", "rcpk"},
     {"POST", "/api/v1/cost/report", "a", ""},
