@@ -206,15 +206,11 @@ static bool write_late_costs(struct db *d, const struct changes *c, struct failu
 /* The rows that the sums refer to are already written. */
 static bool write_rollups(struct db *d, const struct changes *c, struct failure *f)
 {
-    for (size_t i = 0; i < c->n_ledger; i++) {
-        for (int64_t day = INT64_MIN; day != INT64_MAX;) {
-            struct ledger_row piece;
-            rollup_piece(&c->ledger[i], &day, &piece);
-            if (!step(d, rollup_cost(&d->rollup, &piece), "cost_sums", f))
-                return false;
-        }
-    }
+    struct rollup_walk w = ROLLUP_BEGIN;
     sqlite3_stmt *s;
+    while ((s = rollup_costs(&d->rollup, c->ledger, c->n_ledger, &w)))
+        if (!step(d, s, "cost_sums", f))
+            return false;
     for (size_t at = 0; (s = rollup_jobs(&d->rollup, c->jobs, c->n_jobs, &at));)
         if (!step(d, s, "cost_sums", f))
             return false;

@@ -19,6 +19,9 @@ enum rollup_statement {
     ROLLUP_SET,
     ROLLUP_SET_OF_JOB,
     ROLLUP_COST,
+    ROLLUP_PIECE,
+    ROLLUP_PIECES,
+    ROLLUP_PIECES_DONE,
     ROLLUP_JOBS,
     ROLLUP_STATEMENTS
 };

@@ -40,18 +40,25 @@
     " END," \
     " '')"
 
-/* The sets of sums in which a row counts: day ?1, its month ?10. */
+/* The sets of sums in which a row counts. */
 #define SETS \
     " CROSS JOIN (" \
-    "SELECT 1 AS span, 7 AS detail, ?1 AS since" \
-    " UNION ALL SELECT 1, 3, ?1" \
-    " UNION ALL SELECT 31, 7, ?10" \
-    " UNION ALL SELECT 31, 3, ?10" \
-    " UNION ALL SELECT 31, 2, ?10" \
-    " UNION ALL SELECT 31, 1, ?10" \
+    "SELECT 1 AS span, 7 AS detail" \
+    " UNION ALL SELECT 1, 3" \
+    " UNION ALL SELECT 31, 7" \
+    " UNION ALL SELECT 31, 3" \
+    " UNION ALL SELECT 31, 2" \
+    " UNION ALL SELECT 31, 1" \
     ") v" \
-    " WHERE true" \
-    " ON CONFLICT DO UPDATE SET"
+    " WHERE true"
+#define ADD " ON CONFLICT DO UPDATE SET"
+#define ADD_COSTS ADD \
+    " ms = ms + excluded.ms," \
+    " node_ms = node_ms + excluded.node_ms," \
+    " uusd = uusd + excluded.uusd," \
+    " on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd"
+/* ?1 is the day, ?10 its month */
+#define SINCE "iif(v.span = 1, ?1, ?10)"
 #define LABELS(column) "(v.detail = 7) * " column
 #define PEOPLE(column) "iif(v.detail & 1, " column ", '')"
 #define MACHINES(column) "iif(v.detail & 2, " column ", '')"
@@ -72,7 +79,7 @@ static const struct {
         " WHERE labels_json = ?2"},
     {ROLLUP_COST,
         "INSERT INTO cost_sums"
-        " SELECT v.span, v.detail, v.since,"
+        " SELECT v.span, v.detail, " SINCE ","
         " " LABELS("ifnull(s.labels, 0)") ","
         " " PEOPLE("coalesce(t.value, j.team, '')") ","
         " " PEOPLE("ifnull(j.user, '')") ","
@@ -85,14 +92,40 @@ static const struct {
         LABELS_OF_JOB
         " LEFT JOIN nodes n ON n.id = ?3"
         " LEFT JOIN instances i ON i.id = ?4"
+        SETS ADD_COSTS},
+    {ROLLUP_PIECE,
+        "INSERT INTO temp.pieces VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"},
+    /* By what they have in common first: there are six sets of sums to add each to. */
+    {ROLLUP_PIECES,
+        "INSERT INTO cost_sums"
+        " SELECT v.span, v.detail, iif(v.span = 1, w.day, w.month),"
+        " " LABELS("w.labels") ","
+        " " PEOPLE("w.team") ","
+        " " PEOPLE("w.user") ","
+        " " MACHINES("w.pool") ","
+        " " MACHINES("w.type") ","
+        " iif(v.detail & 2 OR w.kind = 'idle', w.market, ''),"
+        " w.kind, sum(w.ms), sum(w.node_ms), sum(w.uusd), sum(w.on_demand_uusd), 0, 0"
+        " FROM ("
+        "SELECT p.day, p.month, ifnull(s.labels, 0) AS labels,"
+        " coalesce(t.value, j.team, '') AS team, ifnull(j.user, '') AS user,"
+        " coalesce(n.pool, i.pool, '') AS pool, " TYPE_OF_NODE " AS type,"
+        " coalesce(n.market, i.market, '') AS market, p.kind, sum(p.ms) AS ms,"
+        " sum(p.node_ms) AS node_ms, sum(p.uusd) AS uusd, sum(p.on_demand_uusd) AS on_demand_uusd"
+        " FROM temp.pieces p"
+        " LEFT JOIN jobs j ON j.id = p.job"
+        LABELS_OF_JOB
+        " LEFT JOIN nodes n ON n.id = p.node"
+        " LEFT JOIN instances i ON i.id = p.instance"
+        " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9"
+        ") w"
         SETS
-        " ms = ms + excluded.ms,"
-        " node_ms = node_ms + excluded.node_ms,"
-        " uusd = uusd + excluded.uusd,"
-        " on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd"},
+        " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
+        ADD_COSTS},
+    {ROLLUP_PIECES_DONE, "DELETE FROM temp.pieces"},
     {ROLLUP_JOBS,
         "INSERT INTO cost_sums"
-        " SELECT v.span, v.detail, v.since,"
+        " SELECT v.span, v.detail, " SINCE ","
         " " LABELS("labels") ","
         " " PEOPLE("team") ","
         " " PEOPLE("user") ","
@@ -106,7 +139,7 @@ static const struct {
         " WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)"
         " GROUP BY 1, 2, 3"
         ")"
-        SETS
+        SETS ADD
         " ended = ended + excluded.ended,"
         " succeeded = succeeded + excluded.succeeded"},
 };
@@ -114,7 +147,11 @@ static const struct {
 
 int rollup_prepare(struct rollup *r, sqlite3 *sql, struct err *e)
 {
-    int rc = 0;
+    int rc = sql_exec(sql,
+        "CREATE TEMP TABLE pieces (day INTEGER, job INTEGER, node INTEGER, instance INTEGER,"
+        " kind TEXT, ms INTEGER, node_ms INTEGER, uusd INTEGER, on_demand_uusd INTEGER,"
+        " month INTEGER)",
+        e);
     for (size_t k = 0; k < ROLLUP_STATEMENTS && rc == 0; k++)
         rc = sql_prepare(sql, statements[k].text, &r->statements[statements[k].is], e);
     return rc;
@@ -188,9 +225,8 @@ static void bind_day(sqlite3_stmt *s, int64_t day)
     sqlite3_bind_int64(s, 10, rollup_month(day));
 }
 
-sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece)
+static sqlite3_stmt *bind_piece(sqlite3_stmt *s, const struct ledger_row *piece)
 {
-    sqlite3_stmt *s = r->statements[ROLLUP_COST];
     const int64_t of[] = {piece->job, piece->node, piece->instance};
     const int64_t sums[] = {piece->ms, piece->node_ms, piece->uusd, piece->on_demand_uusd};
     bind_day(s, rollup_day(piece->from.ms));
@@ -203,6 +239,39 @@ sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece)
                                  : sums[k]);
     sqlite3_bind_text(s, 5, ledger_kind_names[piece->kind], -1, SQLITE_STATIC);
     return s;
+}
+
+sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece)
+{
+    return bind_piece(r->statements[ROLLUP_COST], piece);
+}
+
+/* The entries of a night's jobs have few users, labels and kinds of machines: their sums are
+ * written once for each of these, not six times for each entry. */
+sqlite3_stmt *rollup_costs(
+    struct rollup *r, const struct ledger_row *rows, size_t n, struct rollup_walk *w)
+{
+    struct ledger_row piece;
+    if (w->is_added) {
+        w->is_added = false;
+        w->n_put = 0;
+        return r->statements[ROLLUP_PIECES_DONE];
+    }
+    if (w->n_put >= ROLLUP_PIECES_MAX || (w->at == n && w->n_put > 0)) {
+        w->is_added = true;
+        return r->statements[ROLLUP_PIECES];
+    }
+    if (w->at == n)
+        return NULL;
+    rollup_piece(&rows[w->at], &w->day, &piece);
+    if (w->day == INT64_MAX) {
+        w->at++;
+        w->day = INT64_MIN;
+    }
+    if (n < ROLLUP_MANY)
+        return rollup_cost(r, &piece);
+    w->n_put++;
+    return bind_piece(r->statements[ROLLUP_PIECE], &piece);
 }
 
 static int64_t day_of_end(const struct job_row *j)

@@ -24,6 +24,20 @@ void rollup_deinit(struct rollup *r);
  * transaction. */
 /* piece is within one day */
 sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece);
+/* Sums up n ledger rows, many of them with one statement for all. Called until it returns NULL.
+ * Begin with ROLLUP_BEGIN. */
+struct rollup_walk {
+    size_t at;     /* the row */
+    int64_t day;   /* its next piece (rollup_piece) */
+    int64_t n_put; /* pieces that are in temp.pieces */
+    bool is_added; /* these are added to the sums */
+};
+#define ROLLUP_BEGIN ((struct rollup_walk){.day = INT64_MIN})
+#define ROLLUP_MANY 16 /* rows; of fewer each is added alone */
+#define ROLLUP_PIECES_MAX                                                                          \
+    4000 /* in one statement: with SUM_MAX each, their sum does not overflow */
+sqlite3_stmt *rollup_costs(
+    struct rollup *r, const struct ledger_row *rows, size_t n, struct rollup_walk *w);
 /* Counts the ended ones of the n jobs, whose rows are written, from *at on, of one day; *at
  * advances past them. Returns NULL when there are no more. */
 sqlite3_stmt *rollup_jobs(struct rollup *r, const struct job_row *jobs, size_t n, size_t *at);

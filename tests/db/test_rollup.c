@@ -323,12 +323,13 @@ static void sum_up_jobs(struct db *d)
     assert_int_equal(query_finish(&q), 0);
 }
 
-/* Incremental sums equal sums computed afterwards. */
+static const char sums_that_differ[] =
+    "SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM cost_sums)) +"
+    " (SELECT count(*) FROM (SELECT * FROM cost_sums EXCEPT SELECT * FROM kept))";
+
+/* Incremental sums equal sums computed afterwards: those of an entry alone equal those of many. */
 static void rebuilt_sums_equal_the_stored_ones(void **state)
 {
-    static const char differences[] =
-        "SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM cost_sums)) +"
-        " (SELECT count(*) FROM (SELECT * FROM cost_sums EXCEPT SELECT * FROM kept))";
     struct db *d = util_open(*state);
     struct prng p;
     prng_init(&p, 8);
@@ -339,8 +340,63 @@ static void rebuilt_sums_equal_the_stored_ones(void **state)
         0);
     sum_up_ledger(d);
     sum_up_jobs(d);
-    assert_int_equal(get(d, differences), 0);
+    assert_int_equal(get(d, sums_that_differ), 0);
     assert_true(get(d, "SELECT count(*) FROM cost_sums") > 1000);
+    db_close(d);
+}
+
+/* More pieces than one statement adds, with the kinds and days of several. */
+static void add_many(struct db_batch *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        add_row(b, 1 + i % 2, i % 3 ? LEDGER_USEFUL : LEDGER_LOST, i % 7 * DAY_MS + i, 1000, i);
+}
+
+static void many_entries_in_one_commit_add_up_as_each_alone(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch b = {0};
+    const int n = 2 * ROLLUP_PIECES_MAX + ROLLUP_MANY;
+    add_job(&b, 1, "ada", "{\"team\": \"nlp\"}", END_SUCCEEDED);
+    add_job(&b, 2, "bob", NULL, END_NONE);
+    util_commit(d, &b);
+    add_many(&b, n);
+    util_commit(d, &b);
+    assert_int_equal(get(d, "SELECT sum(uusd) FROM cost_sums WHERE detail = 7 AND span = 1"),
+        (int64_t)n * (n - 1) / 2);
+    assert_int_equal(
+        sql_exec(
+            d->sql, "CREATE TEMP TABLE kept AS SELECT * FROM cost_sums; DELETE FROM cost_sums", &e),
+        0);
+    sum_up_ledger(d);
+    sum_up_jobs(d);
+    assert_int_equal(get(d, sums_that_differ), 0);
+    assert_int_equal(get(d, "SELECT count(*) FROM temp.pieces"), 0);
+    db_close(d);
+}
+
+/* Each step fails once: nothing is counted, also not by the commit that follows. */
+static void many_entries_of_a_commit_that_fails_are_not_counted(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch jobs = {0};
+    (void)state;
+    add_job(&jobs, 1, "ada", NULL, END_NONE);
+    add_job(&jobs, 2, "bob", NULL, END_NONE);
+    util_commit(d, &jobs);
+    int64_t n = 1;
+    for (bool failed = true; failed; n++) {
+        struct db_batch b = {0};
+        add_many(&b, ROLLUP_MANY);
+        int64_t before = get(d, "SELECT ifnull(sum(ms), 0) FROM cost_sums WHERE detail = 2");
+        db_fail_at(d, n, SQLITE_FULL);
+        failed = db_commit(d, &b, &e) != 0;
+        db_fail_at(d, 0, 0);
+        assert_int_equal(get(d, "SELECT ifnull(sum(ms), 0) FROM cost_sums WHERE detail = 2"),
+            before + (failed ? 0 : ROLLUP_MANY * 1000));
+        db_batch_deinit(&b);
+    }
+    assert_true(n > 2 * ROLLUP_MANY);
     db_close(d);
 }
 
@@ -572,6 +628,10 @@ int main(void)
             jobs_that_end_together_count_each_on_its_day, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_cost_that_is_not_the_ledgers_is_found, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            many_entries_in_one_commit_add_up_as_each_alone, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            many_entries_of_a_commit_that_fails_are_not_counted, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_bill_by_month_reads_the_sums_that_tell_no_more_apart, util_setup, util_teardown),
         cmocka_unit_test(a_month_begins_on_its_first_day),
