@@ -97,8 +97,9 @@ int audit_log_plan_cut(
     sqlite3_stmt *s = NULL;
     int code = statements_take(&d->statements,
         "SELECT seq, hash FROM audit_log WHERE seq < ifnull((SELECT seq FROM audit_log WHERE at >= "
-        "?1 ORDER BY seq LIMIT 1), (SELECT max(seq) FROM audit_log)) AND seq < ?3 + (SELECT "
-        "min(seq) FROM audit_log) AND (SELECT at FROM audit_log ORDER BY seq LIMIT 1) < ?2"
+        "?1 AND seq <= ?3 + (SELECT min(seq) FROM audit_log) ORDER BY seq LIMIT 1), (SELECT "
+        "max(seq) FROM audit_log)) AND seq < ?3 + (SELECT min(seq) FROM audit_log) AND (SELECT at "
+        "FROM audit_log ORDER BY seq LIMIT 1) < ?2"
         " ORDER BY seq DESC LIMIT 1",
         &s);
     *ret_up_to = 0;

@@ -9,6 +9,9 @@
  *     commit: what is left and what was deleted always add up to cost_sums (audit.c checks it).
  *  3. retention_cuts says up to when rows may be missing, in the commit that deletes the first of
  *     them, so that no reader takes a part for the whole.
+ *  4. A commit looks at a limited number of old rows. Where some of them stay, the next commit goes
+ *     on after them (temp.looked). When all old rows of all kinds were looked at, the next look
+ *     begins anew. Each statement finds its rows by an index, so a commit costs what it deletes.
  */
 #include "db/prune.h"
 
@@ -23,13 +26,17 @@
 /* By the age of jobs, in commits that have deleted all old jobs that there were: to find out that
  * there are none takes long, and most commits are full of jobs. */
 #define MACHINES PRUNE_KINDS
+/* In a commit after which nothing is left to look at. */
+#define END_OF_LOOK (PRUNE_KINDS + 1)
 
-enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS };
+/* COUNTS_LOOK: a row if there are more to look at */
+enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS, COUNTS_LOOK };
 
 /* clang-format would break SQL that is composed from macros into single words. */
 /* clang-format off */
 
-/* Parameters: ?1 what is older goes (ms; of sums a day), ?2 the most rows, ?3 now, ?4 the age. */
+/* Parameters: ?1 what is older goes (ms; of sums a day), ?2 the most rows, ?3 now, ?4 the age, ?5
+ * the most jobs. */
 #define DOOMED " IN (SELECT id FROM temp.doomed)"
 #define OF_JOB \
     " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END" \
@@ -55,6 +62,29 @@ enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS };
 #define NEEDED_BY_OTHERS \
     " j.id IN (SELECT last_job FROM crons WHERE state <> 'removed')" \
     " OR j.id IN (SELECT job FROM outbox)"
+
+/* Rows to look at, by their age and number, and how far a look has come. */
+#define AFTER(table) \
+    "(ifnull((SELECT at FROM temp.looked WHERE what = '" table "'), -9223372036854775808)," \
+    " ifnull((SELECT id FROM temp.looked WHERE what = '" table "'), 0))"
+#define NEXT(table, state, at, and) \
+    "(SELECT id, " at " AS at FROM " table " WHERE state = '" state "' AND " at " < ?1" and \
+    " AND (" at ", id) > " AFTER(table) " ORDER BY " at ", id LIMIT ?2)"
+/* By number, because jobs with numbers near each other have their rows on the same pages. */
+#define NEXT_JOBS NEXT("jobs", "ended", "ended_at", "")
+#define NEXT_JOBS_BY_ID "(SELECT id FROM " NEXT_JOBS " ORDER BY id)"
+/* Machines go after the ledger of no job that names them. */
+#define AND_IS_PAID " AND NOT EXISTS (SELECT 1 FROM ledger WHERE job = 0 AND to_at < ?1)"
+#define NEXT_NODES NEXT("nodes", "gone", "gone_at", AND_IS_PAID)
+#define NEXT_INSTANCES NEXT("instances", "gone", "ended_at", AND_IS_PAID)
+#define NEXT_HISTORY \
+    "(SELECT id, at, job FROM history WHERE id > ifnull((SELECT id FROM temp.looked" \
+    " WHERE what = 'history'), 0) ORDER BY id LIMIT ?2)"
+/* The last of as many rows as a commit looks at; none if there are fewer. */
+#define LAST_OF(next) "SELECT at, id FROM " next " LIMIT 1 OFFSET ?2 - 1"
+#define LOOKED(table, kind, last) \
+    {"looked", kind, COUNTS_LOOK, \
+        "REPLACE INTO temp.looked SELECT '" table "', at, id FROM (" last ")"}
 
 /* Adds the ledger rows of temp.doomed_rows to the sums, and deletes them. */
 #define FOLD_LEDGER(kind) \
@@ -82,6 +112,10 @@ enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS };
         " node_ms = node_ms + excluded.node_ms"}, \
     {"ledger", kind, COUNTS_OTHERS, \
         "DELETE FROM ledger WHERE rowid IN (SELECT id FROM temp.doomed_rows)"}
+#define SUM "span, detail, since, labels, team, user, pool, type, market, kind"
+#define DELETE_DAYS(detail) \
+    "DELETE FROM cost_sums WHERE (" SUM ") IN (SELECT " SUM " FROM cost_sums" \
+    " WHERE span = 1 AND detail = " detail " AND since < ?1 LIMIT ?2)"
 #define DELETE_OF_JOBS(table, column) \
     {table, PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM " table " WHERE " column DOOMED}
 
@@ -94,13 +128,17 @@ static const struct {
     /* ---- jobs ---- */
     {"doomed", PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM temp.doomed"},
     {"doomed", PRUNE_JOBS, COUNTS_JOBS,
-        "INSERT INTO temp.doomed SELECT j.id FROM jobs j"
+        "INSERT INTO temp.doomed SELECT j.id FROM " NEXT_JOBS_BY_ID " w"
+        " CROSS JOIN jobs j ON j.id = w.id"
         " WHERE j.state = 'ended' AND j.ended_at < ?1"
         " AND NOT (" NEEDED_BY_LIVE_JOB ")"
         " AND NOT (" NEEDED_BY_ARRAY ")"
         " AND NOT (" NEEDED_FOR_CHECKPOINTS ")"
         " AND NOT (" NEEDED_BY_OTHERS ")"
-        " ORDER BY j.ended_at LIMIT ?2"},
+        " LIMIT ?5"},
+    /* at the same rows again while more of them may go */
+    LOOKED("jobs", PRUNE_JOBS,
+        "SELECT * FROM (" LAST_OF(NEXT_JOBS) ") WHERE (SELECT count(*) FROM temp.doomed) < ?5"),
     {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
     {"doomed_rows", PRUNE_JOBS, COUNTS_NOTHING,
         "INSERT INTO temp.doomed_rows SELECT l.rowid FROM temp.doomed w"
@@ -137,21 +175,26 @@ static const struct {
         " WHERE d.state IN ('passed', 'failed') AND d.script_key = drills.script_key"
         " AND (d.ended_at, d.job, d.number) > (drills.ended_at, drills.job, drills.number)))"},
     DELETE_OF_JOBS("jobs", "id"),
-    /* Ranges of numbers without a gap, which are then joined with those of the same day. */
-    {"deleted_jobs", PRUNE_JOBS, COUNTS_NOTHING,
-        "INSERT INTO deleted_jobs SELECT min(id), max(id), ?3, ?4 FROM"
+    /* Ranges of numbers without a gap, joined with those of the same day next to them. */
+    {"doomed_ranges", PRUNE_JOBS, COUNTS_NOTHING, "DELETE FROM temp.doomed_ranges"},
+    {"doomed_ranges", PRUNE_JOBS, COUNTS_NOTHING,
+        "INSERT INTO temp.doomed_ranges SELECT min(id), max(id), ?3, ?4 FROM"
         " (SELECT id, id - row_number() OVER (ORDER BY id) AS run FROM temp.doomed)"
         " GROUP BY run"},
+    {"doomed_ranges", PRUNE_JOBS, COUNTS_NOTHING,
+        "INSERT INTO temp.doomed_ranges SELECT * FROM deleted_jobs WHERE"
+        " first IN (SELECT last + 1 FROM temp.doomed_ranges UNION ALL"
+        " SELECT (SELECT max(b.first) FROM deleted_jobs b WHERE b.first < w.first)"
+        " FROM temp.doomed_ranges w) AND at >= ?3 / 86400000 * 86400000"
+        " AND (first - 1 IN (SELECT last FROM temp.doomed_ranges)"
+        " OR last + 1 IN (SELECT first FROM temp.doomed_ranges))"},
     {"deleted_jobs", PRUNE_JOBS, COUNTS_NOTHING,
-        "INSERT OR REPLACE INTO deleted_jobs SELECT min(first), max(last), max(at), max(age_ms)"
+        "DELETE FROM deleted_jobs WHERE first IN (SELECT first FROM temp.doomed_ranges)"},
+    {"deleted_jobs", PRUNE_JOBS, COUNTS_NOTHING,
+        "INSERT INTO deleted_jobs SELECT min(first), max(last), max(at), max(age_ms)"
         " FROM (SELECT *, sum(begins) OVER (ORDER BY first) AS run FROM"
         " (SELECT *, first <> 1 + lag(last, 1, -1) OVER (ORDER BY first) AS begins"
-        " FROM deleted_jobs WHERE at >= ?3 / 86400000 * 86400000))"
-        " GROUP BY run HAVING count(*) > 1"},
-    {"deleted_jobs", PRUNE_JOBS, COUNTS_NOTHING,
-        "DELETE FROM deleted_jobs WHERE at >= ?3 / 86400000 * 86400000 AND EXISTS"
-        " (SELECT 1 FROM deleted_jobs b WHERE b.at >= ?3 / 86400000 * 86400000"
-        " AND b.first < deleted_jobs.first AND b.last >= deleted_jobs.last)"},
+        " FROM temp.doomed_ranges)) GROUP BY run"},
     /* ---- the ledger of no job, and machines that nothing names any more ---- */
     {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
     {"doomed_rows", MACHINES, COUNTS_NOTHING,
@@ -160,12 +203,9 @@ static const struct {
     FOLD_LEDGER(MACHINES),
     {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
     {"doomed_rows", MACHINES, COUNTS_NOTHING,
-        "INSERT INTO temp.doomed_rows SELECT id FROM nodes"
-        " WHERE state = 'gone' AND gone_at < ?1"
-        " AND NOT EXISTS (SELECT 1 FROM ledger WHERE to_at < ?1 AND job = 0)"
-        " AND id NOT IN (SELECT node FROM attempts WHERE job < ifnull((SELECT id FROM jobs"
-        " WHERE submitted_at >= ?1 ORDER BY id LIMIT 1), 9223372036854775807))"
-        " ORDER BY id LIMIT ?2"},
+        "INSERT INTO temp.doomed_rows SELECT id FROM " NEXT_NODES " w"
+        " WHERE NOT EXISTS (SELECT 1 FROM attempts WHERE node = w.id)"},
+    LOOKED("nodes", MACHINES, LAST_OF(NEXT_NODES)),
     {"retention_cuts", MACHINES, COUNTS_NOTHING,
         "INSERT INTO retention_cuts SELECT 'ledger', max(gone_at) FROM nodes"
         " WHERE id IN (SELECT id FROM temp.doomed_rows) HAVING max(gone_at) IS NOT NULL"
@@ -177,11 +217,10 @@ static const struct {
         "DELETE FROM nodes WHERE id IN (SELECT id FROM temp.doomed_rows)"},
     {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
     {"doomed_rows", MACHINES, COUNTS_NOTHING,
-        "INSERT INTO temp.doomed_rows SELECT id FROM instances"
-        " WHERE state = 'gone' AND ended_at < ?1"
-        " AND NOT EXISTS (SELECT 1 FROM ledger WHERE to_at < ?1 AND job = 0)"
-        " AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = nullif(instances.node, 0))"
-        " ORDER BY id LIMIT ?2"},
+        "INSERT INTO temp.doomed_rows SELECT w.id FROM " NEXT_INSTANCES " w"
+        " CROSS JOIN instances i ON i.id = w.id"
+        " WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = nullif(i.node, 0))"},
+    LOOKED("instances", MACHINES, LAST_OF(NEXT_INSTANCES)),
     {"deleted_machine_costs", MACHINES, COUNTS_NOTHING,
         "DELETE FROM deleted_machine_costs WHERE instance IN (SELECT id FROM temp.doomed_rows)"},
     {"instances", MACHINES, COUNTS_OTHERS,
@@ -193,22 +232,20 @@ static const struct {
     {"tokens", MACHINES, COUNTS_OTHERS,
         "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE expires_at < ?1 LIMIT ?2)"},
     /* ---- others ---- */
+    {"doomed_rows", PRUNE_EVENTS, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
+    {"doomed_rows", PRUNE_EVENTS, COUNTS_NOTHING,
+        "INSERT INTO temp.doomed_rows SELECT id FROM " NEXT_HISTORY " w WHERE at < ?1 AND"
+        " NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = w.job AND state <> 'ended')"},
+    LOOKED("history", PRUNE_EVENTS, "SELECT * FROM (" LAST_OF(NEXT_HISTORY) ") WHERE at < ?1"),
     {"history", PRUNE_EVENTS, COUNTS_EVENTS,
-        "DELETE FROM history WHERE id IN (SELECT id FROM history WHERE id < ifnull("
-        "(SELECT id FROM history WHERE at >= ?1 ORDER BY id LIMIT 1), 9223372036854775807)"
-        " AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = history.job AND state <> 'ended')"
-        " ORDER BY id LIMIT ?2)"},
+        "DELETE FROM history WHERE id IN (SELECT id FROM temp.doomed_rows)"},
     {"retention_cuts", PRUNE_DAYS, COUNTS_NOTHING,
         "INSERT INTO retention_cuts SELECT 'days', ?1 * 86400000 WHERE EXISTS"
         " (SELECT 1 FROM cost_sums WHERE span = 1 AND detail IN (3, 7) AND since < ?1)"
         " ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"},
-    /* a day of each */
-    {"cost_sums", PRUNE_DAYS, COUNTS_OTHERS,
-        "DELETE FROM cost_sums WHERE span = 1 AND detail = 7 AND since < ?1"
-        " AND since = (SELECT min(since) FROM cost_sums WHERE span = 1 AND detail = 7)"},
-    {"cost_sums", PRUNE_DAYS, COUNTS_OTHERS,
-        "DELETE FROM cost_sums WHERE span = 1 AND detail = 3 AND since < ?1"
-        " AND since = (SELECT min(since) FROM cost_sums WHERE span = 1 AND detail = 3)"},
+    {"cost_sums", PRUNE_DAYS, COUNTS_OTHERS, DELETE_DAYS("3")},
+    {"cost_sums", PRUNE_DAYS, COUNTS_OTHERS, DELETE_DAYS("7")},
+    {"looked", END_OF_LOOK, COUNTS_NOTHING, "DELETE FROM temp.looked"},
 };
 /* clang-format on */
 
@@ -219,7 +256,10 @@ int prune_prepare(struct pruner *p, sqlite3 *sql, struct err *e)
 {
     int rc = sql_exec(sql,
         "CREATE TEMP TABLE doomed (id INTEGER PRIMARY KEY);"
-        "CREATE TEMP TABLE doomed_rows (id INTEGER PRIMARY KEY)",
+        "CREATE TEMP TABLE doomed_rows (id INTEGER PRIMARY KEY);"
+        "CREATE TEMP TABLE doomed_ranges"
+        " (first INTEGER PRIMARY KEY, last INTEGER, at INTEGER, age_ms INTEGER);"
+        "CREATE TEMP TABLE looked (what TEXT PRIMARY KEY, at INTEGER, id INTEGER)",
         e);
     for (int k = 0; k < N_STATEMENTS && rc == 0; k++)
         rc = sql_prepare(sql, statements[k].text, &p->statements[k], e);
@@ -254,10 +294,11 @@ static void count(struct pruner *p, int64_t n)
     case COUNTS_OTHERS:
         p->now.other_rows += n;
         break;
+    case COUNTS_LOOK:
+        p->now.is_more = p->now.is_more || n > 0;
+        return;
     }
-    /* sums go by the day, however many rows one has */
-    p->now.is_more =
-        p->now.is_more || n >= PRUNE_ROWS_MAX || (statements[p->at].kind == PRUNE_DAYS && n > 0);
+    p->now.is_more = p->now.is_more || n >= PRUNE_ROWS_MAX;
 }
 
 sqlite3_stmt *prune_next(
@@ -270,17 +311,19 @@ sqlite3_stmt *prune_next(
         enum prune_kind kind = statements[p->at].kind;
         if (kind == MACHINES && p->now.jobs >= PRUNE_JOBS_MAX)
             continue; /* is_more is set: a later commit does it */
-        if (kind == MACHINES)
+        if (kind == END_OF_LOOK && p->now.is_more)
+            continue;
+        if (kind >= PRUNE_KINDS)
             kind = PRUNE_JOBS;
         int64_t age_ms = ask->age_ms[kind], before_ms = ask->now.ms - age_ms;
-        if (age_ms <= 0)
+        if (age_ms <= 0 && statements[p->at].kind != END_OF_LOOK)
             continue;
         sqlite3_bind_int64(
             s, 1, kind == PRUNE_DAYS ? rollup_month(rollup_day(before_ms)) : before_ms);
-        sqlite3_bind_int64(
-            s, 2, statements[p->at].counts == COUNTS_JOBS ? PRUNE_JOBS_MAX : PRUNE_ROWS_MAX);
+        sqlite3_bind_int64(s, 2, PRUNE_ROWS_MAX);
         sqlite3_bind_int64(s, 3, ask->now.ms);
         sqlite3_bind_int64(s, 4, age_ms);
+        sqlite3_bind_int64(s, 5, PRUNE_JOBS_MAX);
         *ret_what = statements[p->at].what;
         return s;
     }

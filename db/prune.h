@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #define PRUNE_JOBS_MAX 50   /* jobs that one commit deletes, at most */
-#define PRUNE_ROWS_MAX 1000 /* rows of each other kind */
-#define PRUNE_STATEMENTS_MAX 64
+#define PRUNE_ROWS_MAX 1000 /* rows of each other kind, and rows that it looks at */
+#define PRUNE_STATEMENTS_MAX 80
 
 enum prune_kind {
     PRUNE_JOBS,   /* ended jobs, their ledger, machines that are gone, cron runs, tokens */

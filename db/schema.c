@@ -182,6 +182,8 @@ static const char baseline[] =
     ") STRICT;"
     /* Recovery, and lists of live instances. */
     "CREATE INDEX instances_live ON instances (id) WHERE state <> 'gone';"
+    /* Those that are old enough to be deleted, here and below (prune.c). */
+    "CREATE INDEX instances_gone ON instances (ended_at) WHERE state = 'gone';"
 
     /* Machines with an agent: of an instance, or reserved. */
     "CREATE TABLE nodes ("
@@ -230,6 +232,7 @@ static const char baseline[] =
         " settled_at INTEGER"
     ") STRICT;"
     "CREATE INDEX nodes_live ON nodes (id) WHERE state <> 'gone';"
+    "CREATE INDEX nodes_gone ON nodes (gone_at) WHERE state = 'gone';"
 
     /* Jobs that failed in a row on a live node soon after their start; place 0 is the oldest. */
     "CREATE TABLE node_failures ("
@@ -490,6 +493,8 @@ static const char baseline[] =
         " PRIMARY KEY (job, attempt, rank)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';"
+    /* Whether an attempt names a node that is old enough to be deleted. */
+    "CREATE INDEX attempts_node ON attempts (node);"
 
     /* Committed checkpoints: a row is never replaced. */
     "CREATE TABLE checkpoints ("
@@ -746,6 +751,8 @@ static const char baseline[] =
     "CREATE INDEX ledger_job ON ledger (job);"
     /* What a period cost. */
     "CREATE INDEX ledger_to ON ledger (to_at);"
+    /* Boot and idle time that is old enough to be deleted. */
+    "CREATE INDEX ledger_no_job ON ledger (to_at) WHERE job = 0;"
 
     /* The ledger by day and month (rollup.c). */
     "CREATE TABLE cost_sums ("
@@ -783,7 +790,6 @@ static const char baseline[] =
         " at INTEGER NOT NULL,"
         " age_ms INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE INDEX deleted_jobs_at ON deleted_jobs (at);"
 
     /* The sums of the ledger's deleted rows and of the deleted jobs: with the rows that are left
      * they add up to cost_sums. */
@@ -968,7 +974,9 @@ static const char baseline[] =
         " role TEXT NOT NULL DEFAULT '', scope TEXT NOT NULL DEFAULT '',"
         /* of a sign-in: then the role and the teams are what groups of the provider give */
         " is_login INTEGER NOT NULL DEFAULT 0, teams TEXT NOT NULL DEFAULT ''"
-    ") STRICT;";
+    ") STRICT;"
+    /* Those that are old enough to be deleted. */
+    "CREATE INDEX tokens_expire ON tokens (expires_at);";
 /* clang-format on */
 
 /* None yet. */

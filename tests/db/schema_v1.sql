@@ -36,7 +36,6 @@ CREATE TABLE ledger ( job INTEGER NOT NULL, attempt INTEGER NOT NULL, node INTEG
 CREATE TABLE cost_sums ( span INTEGER NOT NULL, detail INTEGER NOT NULL, since INTEGER NOT NULL, labels INTEGER NOT NULL, team TEXT NOT NULL, user TEXT NOT NULL, pool TEXT NOT NULL, type TEXT NOT NULL, market TEXT NOT NULL, kind TEXT NOT NULL, ms INTEGER NOT NULL, node_ms INTEGER NOT NULL, uusd INTEGER NOT NULL, on_demand_uusd INTEGER NOT NULL, ended INTEGER NOT NULL, succeeded INTEGER NOT NULL, PRIMARY KEY (span, detail, since, labels, team, user, pool, type, market, kind)) STRICT, WITHOUT ROWID;
 CREATE TABLE deleted_jobs ( first INTEGER PRIMARY KEY, last INTEGER NOT NULL, at INTEGER NOT NULL, age_ms INTEGER NOT NULL) STRICT;
 INSERT INTO deleted_jobs VALUES(1,1,1767225600000,34560000000);
-CREATE INDEX deleted_jobs_at ON deleted_jobs (at);
 CREATE TABLE deleted_costs ( labels INTEGER NOT NULL, team TEXT NOT NULL, user TEXT NOT NULL, pool TEXT NOT NULL, market TEXT NOT NULL, kind TEXT NOT NULL, ms INTEGER NOT NULL, node_ms INTEGER NOT NULL, uusd INTEGER NOT NULL, on_demand_uusd INTEGER NOT NULL, ended INTEGER NOT NULL, succeeded INTEGER NOT NULL, PRIMARY KEY (labels, team, user, pool, market, kind)) STRICT, WITHOUT ROWID;
 INSERT INTO deleted_costs VALUES(0,'','ada','base','owned','useful',1000,1000,5,0,0,0);
 CREATE TABLE deleted_machine_costs ( node INTEGER NOT NULL, instance INTEGER NOT NULL, uusd INTEGER NOT NULL, attempts_uusd INTEGER NOT NULL, node_ms INTEGER NOT NULL, PRIMARY KEY (node, instance)) STRICT, WITHOUT ROWID;
@@ -50,7 +49,9 @@ CREATE TABLE secrets ( owner TEXT NOT NULL, name TEXT NOT NULL, sealed TEXT, byt
 CREATE TABLE audit_log ( seq INTEGER PRIMARY KEY, at INTEGER, request TEXT NOT NULL, user TEXT NOT NULL, source TEXT NOT NULL, route TEXT NOT NULL, object TEXT NOT NULL, result TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TABLE tokens ( id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, is_join INTEGER NOT NULL, user TEXT NOT NULL, admin INTEGER NOT NULL, pool TEXT NOT NULL, created_at INTEGER, expires_at INTEGER, used_at INTEGER, key_hash TEXT NOT NULL, revoked INTEGER NOT NULL, role TEXT NOT NULL DEFAULT '', scope TEXT NOT NULL DEFAULT '', is_login INTEGER NOT NULL DEFAULT 0, teams TEXT NOT NULL DEFAULT '') STRICT;
 CREATE INDEX instances_live ON instances (id) WHERE state <> 'gone';
+CREATE INDEX instances_gone ON instances (ended_at) WHERE state = 'gone';
 CREATE INDEX nodes_live ON nodes (id) WHERE state <> 'gone';
+CREATE INDEX nodes_gone ON nodes (gone_at) WHERE state = 'gone';
 CREATE INDEX jobs_live ON jobs (id) WHERE state <> 'ended';
 CREATE INDEX jobs_user ON jobs (user);
 CREATE INDEX jobs_user_live ON jobs (user) WHERE state <> 'ended';
@@ -63,6 +64,7 @@ CREATE INDEX dependencies_open ON dependencies (job) WHERE state IN ('waits', 'n
 CREATE INDEX dependencies_on ON dependencies (on_job);
 CREATE INDEX dependencies_of_tasks ON dependencies (job, on_job) WHERE kind = 'aftercorr';
 CREATE INDEX attempts_live ON attempts (job) WHERE state <> 'ended';
+CREATE INDEX attempts_node ON attempts (node);
 CREATE INDEX stored_live ON stored (job) WHERE bytes > 0;
 CREATE INDEX ckpt_gc_live ON ckpt_gc (job) WHERE state <> 'done';
 CREATE INDEX drills_live ON drills (job) WHERE state IN ('stopping', 'queued', 'resumed');
@@ -75,8 +77,10 @@ CREATE UNIQUE INDEX cron_runs_at ON cron_runs (cron, at) WHERE by_hand = 0;
 CREATE INDEX history_job ON history (job);
 CREATE INDEX ledger_job ON ledger (job);
 CREATE INDEX ledger_to ON ledger (to_at);
+CREATE INDEX ledger_no_job ON ledger (to_at) WHERE job = 0;
 CREATE INDEX task_loads_age ON task_loads (span_ms, at);
 CREATE INDEX gpu_loads_age ON gpu_loads (span_ms, at);
+CREATE INDEX tokens_expire ON tokens (expires_at);
 INSERT INTO meta (one, belay_version, cluster_uid, seal_key, boots, next_job, next_node, next_instance, next_history, next_offer, next_cron, next_constraints, next_reservation) VALUES (1, '0.1.0', '0123456789abcdef', '0011223344556677', 3, 4, 3, 3, 3, 2, 2, 2, 2);
 INSERT INTO pools (name, elastic, provider, region, max_nodes, max_gpus, max_uusd_h, idle_timeout_ms, min_paid_ms, cooldown_ms, boot_timeout_ms, refusal_backoff_ms, usd_per_hour_uusd, egress_uusd_gib, upload_uusd_gib, spread_pct, return_ms, by_price, fleet, require_drill, drill_valid_ms, required_labels, retries, features, resources, min_nodes, warm_nodes, windows, criu, criu_seen, criu_text, boots_failed, boots_wait_ms, boots_next_at, boots_instance, boots_text, boots_console) VALUES ('burst', 1, 'aws', 'us-east-1', 4, 0, 0, 300000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', '', 0, 0, '', 'unknown', 'unknown', '', 0, 0, NULL, 0, '', '');
 INSERT INTO offers (id, pool, zone, type, market, rank, cpus, gpus, memory_mib, arch, gpu_model, gpu_memory_mib, price_uusd_h, on_demand_uusd_h, price_from_provider, launches, refusals, refused_in_a_row, boots, boot_ms, boot_ms2, up_ms, reclaims, rebalances, rebalances_true) VALUES (1, 'burst', 'a', 'm', 'spot', 0, 8, 0, 1000, 'x86_64', '', 0, 100000, 300000, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0);

@@ -273,6 +273,54 @@ static void what_something_needs_stays(void **state)
     db_close(d);
 }
 
+static void depend(struct db_batch *b, int64_t on)
+{
+    batch_add(b, TABLE_DEPENDENCIES,
+        &(struct dependency_row){
+            .job = on - 1, .on = on, .kind = DEPEND_AFTERANY, .state = DEPEND_WAITS});
+}
+
+/* More old jobs and events than one commit looks at stay, and are passed once. */
+static void what_stays_does_not_keep_what_is_younger(void **state)
+{
+    const int64_t n = 2 * PRUNE_ROWS_MAX + 10; /* the even ones stay, because the odd ones live */
+    struct db *d = util_open(*state);
+    struct db_reader *r;
+    struct db_batch b = {0};
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    add_node(&b);
+    for (int64_t id = 1; id <= 2 * n; id++) {
+        add_job(&b, id, id % 2 ? JOB_RUNNING : JOB_ENDED, 0);
+        if (id % 2 == 0)
+            depend(&b, id);
+    }
+    for (int64_t id = 2 * n + 1; id <= 2 * n + 60; id++)
+        add_job(&b, id, JOB_ENDED, 1);
+    util_commit(d, &b);
+    struct pruned p;
+    int64_t jobs = 0, events = 0;
+    int commits = 0;
+    do {
+        struct db_batch again = {.prune = at_day(10)};
+        util_commit(d, &again);
+        db_get_pruned(d, &p);
+        jobs += p.jobs;
+        events += p.events;
+        commits++;
+    } while (p.is_more);
+    assert_int_equal(jobs, 60);
+    assert_int_equal(events + jobs, n + 60); /* those of a deleted job go with it */
+    assert_true(commits < 10);
+    assert_int_equal(get(d, "SELECT count(*) FROM jobs"), 2 * n);
+    assert_int_equal(get(d, "SELECT count(*) FROM history"), n);
+    assert_no_gaps(r);
+    /* the first ones may go now: the next look begins with them again */
+    assert_int_equal(sql_exec(d->sql, "UPDATE jobs SET state = 'ended', ended_at = 0", &e), 0);
+    assert_int_equal(prune(d, 10).jobs, 2 * n);
+    db_reader_close(r);
+    db_close(d);
+}
+
 static void an_array_goes_after_its_tasks(void **state)
 {
     struct db *d = util_open(*state);
@@ -535,6 +583,7 @@ int main(void)
         TEST(an_old_job_goes_with_all_of_it_and_its_number_says_so),
         TEST(ranges_of_one_day_become_one),
         TEST(what_something_needs_stays),
+        TEST(what_stays_does_not_keep_what_is_younger),
         TEST(an_array_goes_after_its_tasks),
         TEST(a_machine_goes_with_the_last_job_that_names_it),
         TEST(a_period_without_its_rows_is_refused_and_never_summed_up_in_part),
