@@ -737,33 +737,52 @@ def bench_ledger():
 
 
 def bench_retention():
-    """Years of nightly jobs through the database with the default retention: the size of the file
-    at the end of each year.
+    """Years of nightly jobs through the database with the default retention: its size at the end of
+    each year, against that of year 2, the first one from whose beginning on rows are deleted.
     """
     jobs = os.environ.get("BELAY_BENCH_NIGHT", "2000")
     years = os.environ.get("BELAY_BENCH_YEARS", "10")
     most = os.environ.get("BELAY_BENCH_MOST_MIB")
+    lines = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("BELAY_BENCH_DIR")) as top:
-        said = subprocess.run(
+        with subprocess.Popen(
             [lab.BUILD + "/bench/bench_retention", os.path.join(top, "belay.db"), jobs, years]
             + ([most] if most else []),
-            check=True,
             stdout=subprocess.PIPE,
-        ).stdout
-    lines = [json.loads(line) for line in said.splitlines()]
-    for line in lines:
-        say(
-            "year %(year)d of %%s jobs a night" % line % jobs,
-            "%.0f MiB" % (line["bytes"] / 2**20),
-            "used %.0f MiB, %d jobs, sums %.1f MiB; longest commit that deletes %d ms"
-            % (
-                line["used"] / 2**20,
-                line["jobs"],
-                line["sums_bytes"] / 2**20,
-                line["longest_ms"],
-            ),
-            "%.2f x" % (line["bytes"] / lines[0]["bytes"]),
-        )
+        ) as p:
+            for text in p.stdout:
+                lines.append(json.loads(text))
+                say_year(jobs, lines)
+        if p.returncode:
+            raise SystemExit("bench: bench_retention failed")
+
+
+def say_year(jobs, lines):
+    line, first = lines[-1], lines[min(1, len(lines) - 1)]
+    say(
+        "year %d of %s jobs a night" % (line["year"], jobs),
+        "%.0f MiB, %.1f M rows, %d jobs"
+        % (line["bytes"] / 2**20, line["rows"] / 1e6, line["jobs"]),
+        "free pages %.0f MiB, sums %.1f; longest commit that deletes %d ms, %.0f of the processor"
+        % (
+            (line["bytes"] - line["used"]) / 2**20,
+            line["sums_bytes"] / 2**20,
+            line["longest_ms"],
+            line["longest_cpu_ms"],
+        ),
+        "%.3f x" % (line["bytes"] / first["bytes"]),
+    )
+    say(
+        "a night of year %d" % line["year"],
+        "%.0f ms to write, %.0f to delete" % (line["write_cpu_ms"], line["prune_cpu_ms"]),
+        "year %d: %.0f and %.0f ms of the processor"
+        % (first["year"], first["write_cpu_ms"], first["prune_cpu_ms"]),
+        "%.2f x"
+        % (
+            (line["write_cpu_ms"] + line["prune_cpu_ms"])
+            / (first["write_cpu_ms"] + first["prune_cpu_ms"])
+        ),
+    )
 
 
 def bench_lost():
