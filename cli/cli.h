@@ -185,6 +185,8 @@ const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size
 /* The string with every character that a terminal could act on replaced by '?', in v too. NULL if v
  * is not a string. Borrowed. */
 const char *cli_string(const json_t *v);
+/* Prints a text of several lines, each cleaned in the same way and indented by that many blanks. */
+void cli_print_lines(const char *text, int indent);
 /* JSON members for people: "-" if null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
 #define CLI_NAME_MAX 256

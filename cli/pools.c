@@ -7,7 +7,6 @@
 #include "cli/verbs.h"
 
 #include "base/fs.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,18 +201,12 @@ static void print_rows(const char *title, const json_t *rows, const struct list_
     list_table(rows, c);
 }
 
-/* The output of a machine's console is the only text from outside that may have several lines. */
 static void print_console(const json_t *text)
 {
-    char *copy = mem_strdup(json_string_value(text)), *rest = copy;
-    if (rest && *rest)
+    const char *lines = json_string_value(text);
+    if (lines && *lines)
         printf("  the last lines on the console of that machine:\n");
-    while (rest && *rest) {
-        char *line = strsep(&rest, "\n");
-        str_sanitize(line, strlen(line));
-        printf("    %s\n", line);
-    }
-    free(copy);
+    cli_print_lines(lines, 4);
 }
 
 static void print_boots(const json_t *b)

@@ -57,6 +57,17 @@ const char *cli_string(const json_t *v)
     return s;
 }
 
+void cli_print_lines(const char *text, int indent)
+{
+    char *copy = mem_strdup(text), *rest = copy;
+    while (rest && *rest) {
+        char *line = strsep(&rest, "\n");
+        str_sanitize(line, strlen(line));
+        printf("%*s%s\n", line[0] ? indent : 0, "", line);
+    }
+    free(copy);
+}
+
 const char *cli_text(const json_t *o, const char *key)
 {
     const char *s = cli_string(json_object_get(o, key));

@@ -32,7 +32,8 @@ static int on_option(void *ctx, int value, const char *arg)
 
 static void print(const json_t *v)
 {
-    printf("%s\n\n%s", cli_text(v, "title"), cli_text(v, "text"));
+    printf("%s\n\n", cli_text(v, "title"));
+    cli_print_lines(json_string_value(json_object_get(v, "text")), 0);
     if (json_is_true(json_object_get(v, "empty")))
         printf("\nNothing happened: no digest is sent, unless digest: when_empty is set.\n");
 }

@@ -67,6 +67,9 @@ class Digest(unittest.TestCase):
             shown = d.call("GET", "/api/v1/digest")[1]
             self.assertEqual((shown["empty"], shown["user"]), (False, None))
             self.assertEqual(shown["jobs"]["pending"], 1)
+            printed = d.belay("digest").stdout
+            self.assertEqual(printed, shown["title"] + "\n\n" + shown["text"])
+            self.assertGreater(len(printed.splitlines()), 5)
             self.assertEqual(d.stop(), 0)
             make_due(d)
             d.start()
