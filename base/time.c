@@ -239,3 +239,15 @@ void time_format_duration(int64_t ms, char *out, size_t size)
     else
         snprintf(out, size, "%s%" PRId64 "ms", sign, u);
 }
+
+void time_format_exact(int64_t ms, char out[TIME_EXACT_MAX])
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+    size_t k = 0;
+    while (ms % units[k].ms != 0 || (ms == 0 && units[k].ms > 1000))
+        k++;
+    snprintf(out, TIME_EXACT_MAX, "%" PRId64 "%s", ms / units[k].ms, units[k].name);
+}

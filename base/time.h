@@ -86,5 +86,8 @@ int time_parse_duration(const char *text, bool slurm, int64_t *ret_ms, struct er
 /* "1d02h", "3h05m", "4m10s", "12.3s", "12s", "250ms": at most two units, for people. Smaller units
  * are cut off, never rounded up. Negative: "-4m10s"; "-" for TIME_NONE_MS. */
 void time_format_duration(int64_t ms, char *out, size_t size);
+/* Exactly, as people write it: "1d", "90s", "500ms". The largest unit of which it is a multiple. */
+#define TIME_EXACT_MAX 32
+void time_format_exact(int64_t ms, char out[TIME_EXACT_MAX]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "scheduler/config/readers.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include "base/time.h"
 #include <stdlib.h>
@@ -14,10 +15,10 @@ char *config_opt_text(struct yaml_reader *r, const char *key, size_t max)
 
 int64_t config_opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms)
 {
-    char least[32];
+    char least[TIME_EXACT_MAX];
     const struct yaml_node *node = yaml_opt(r, key);
     int64_t ms = yaml_opt_duration_ms(r, key, fallback_ms);
-    time_format_duration(min_ms, least, sizeof(least));
+    time_format_exact(min_ms, least);
     if (node && ms < min_ms)
         yaml_reader_fail(r, node, "expected at least %s, found \"%s\"", least, node->text);
     return ms;
@@ -28,11 +29,12 @@ int64_t config_opt_time_in(
 {
     const struct yaml_node *node = yaml_opt(r, key);
     int64_t ms = yaml_opt_duration_ms(r, key, usual_ms);
-    bool is_below_s = least_ms < 1000;
+    char least[TIME_EXACT_MAX], most[TIME_EXACT_MAX];
+    time_format_exact(least_ms, least);
+    time_format_exact(min_i64(most_ms, TIME_DURATION_MAX_MS), most);
     if (node && r->rc == 0 && (ms < least_ms || ms > most_ms))
-        yaml_reader_fail(r, node, "expected a time from %lld%s to %llds, found \"%s\"",
-            (long long)(is_below_s ? least_ms : least_ms / 1000), is_below_s ? "ms" : "s",
-            (long long)(most_ms / 1000), node->text);
+        yaml_reader_fail(
+            r, node, "expected a time from %s to %s, found \"%s\"", least, most, node->text);
     return ms;
 }
 

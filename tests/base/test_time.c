@@ -134,6 +134,25 @@ static void durations_are_formatted_in_two_units(void **state)
     }
 }
 
+static void durations_are_formatted_exactly_in_one_unit(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {{0, "0s"}, {1, "1ms"}, {1500, "1500ms"}, {90000, "90s"}, {60000, "1m"},
+        {5400000, "90m"}, {INT64_C(86400000) * 62, "62d"}, {TIME_DURATION_MAX_MS, "3650d"}};
+    char out[TIME_EXACT_MAX];
+    int64_t ms;
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < LEN(cases); i++) {
+        time_format_exact(cases[i].ms, out);
+        assert_string_equal(out, cases[i].text);
+        assert_int_equal(time_parse_duration(out, false, &ms, &e), 0);
+        assert_int_equal(ms, cases[i].ms);
+    }
+}
+
 static void http_dates_are_read(void **state)
 {
     char text[HTTP_DATE_MAX];
@@ -176,6 +195,7 @@ int main(void)
         cmocka_unit_test(iso_times_are_parsed_strictly),
         cmocka_unit_test(durations_have_units),
         cmocka_unit_test(durations_are_formatted_in_two_units),
+        cmocka_unit_test(durations_are_formatted_exactly_in_one_unit),
         cmocka_unit_test(http_dates_are_read),
         cmocka_unit_test(an_unset_time_is_not_zero),
         cmocka_unit_test(the_system_clocks_advance),
