@@ -35,6 +35,10 @@ static int on_option(void *ctx, int val, const char *arg)
     json_t *o = ctx;
     int64_t ms;
     struct err e;
+    if (val == VAL_SCOPE && json_object_get(o, "scope")) {
+        cli_error("--scope: a token has one scope: make a token for each");
+        return CLI_USAGE;
+    }
     if (val == VAL_JOIN)
         json_object_set_new(o, "kind", json_string("join"));
     else if (val == VAL_ADMIN)

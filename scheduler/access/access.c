@@ -66,10 +66,9 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *e)
         STR_COPY(s.pool, text + 5);
     } else if (str_starts(text, "cron=")) {
         s.kind = SCOPE_CRON;
-        rc = str_to_i64(text + 5, 1, INT64_MAX, "scope: the number of the cron entry", &s.id, e);
+        rc = str_to_i64(text + 5, 1, INT64_MAX, "the number of the cron entry", &s.id, e);
     } else if (text[0])
-        rc = err_set(e, ERR_INVALID,
-            "scope: expected read-only, ci, pool=NAME or cron=ENTRY, found %s",
+        rc = err_set(e, ERR_INVALID, "expected read-only, ci, pool=NAME or cron=ENTRY, found %s",
             str_show(text, shown));
     if (rc == 0)
         *ret_scope = s;

@@ -52,7 +52,12 @@ CASES = {
     "logout": ((USAGE, "word"),),
     "whoami": ((USAGE, "word"),),
     "secret": ((ABSENT, "rm absent"), (USAGE, "word")),
-    "token": ((ABSENT, "revoke 99"), (USAGE, "revoke word"), (USAGE, "word")),
+    "token": (
+        (ABSENT, "revoke 99"),
+        (USAGE, "revoke word"),
+        (USAGE, "create --scope read-only --scope ci"),
+        (USAGE, "word"),
+    ),
     "completion": ((USAGE, "word"), (USAGE, "")),
     "version": ((USAGE, "word"),),
     "exec": ((ABSENT, "99 -- true"), (ABSENT, "3_9 -- true"), (USAGE, "word -- true"), (USAGE, "")),

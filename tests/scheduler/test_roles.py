@@ -296,7 +296,9 @@ class Roles(unittest.TestCase):
                 d.call("GET", "/api/v1/version", token=child["token"])[1]["role"], "member"
             )
             for wrong in ("admin", "pool=", "pool=nope", "cron=4711", "cron=x", "x" * 200):
-                self.assertIn(create(ann, scope=wrong)[0], (400, 404), wrong)
+                status, said, _ = create(ann, scope=wrong)
+                self.assertIn(status, (400, 404), wrong)
+                self.assertNotIn("scope: scope", said["error"]["text"])
             self.assertEqual(create(ann, role="king")[0], 400)
             mine = d.call("GET", "/api/v1/tokens", token=ann)[1]["tokens"]
             self.assertEqual({t["user"] for t in mine}, {"ann"})
