@@ -63,6 +63,12 @@ static int on_option(void *ctx, int val, const char *arg)
 
 /* ---- the value ---- */
 
+/* strchr("\r\n", c) would also find the zero byte that a key may end with. */
+static bool is_newline(char c)
+{
+    return c == '\r' || c == '\n';
+}
+
 static int read_all(int fd, struct buf *out, struct err *e)
 {
     ssize_t n;
@@ -79,7 +85,7 @@ static int read_all(int fd, struct buf *out, struct err *e)
         buf_add(out, piece, (size_t)n);
         explicit_bzero(piece, sizeof(piece));
     }
-    while (out->len > 0 && strchr("\r\n", out->data[out->len - 1])) /* of echo */
+    while (out->len > 0 && is_newline(out->data[out->len - 1])) /* of echo */
         buf_truncate(out, out->len - 1);
     return 0;
 }
@@ -115,6 +121,9 @@ static int set(struct secret_options *o, bool json)
                                     : read_all(STDIN_FILENO, &value, &e);
     if (rc == 0 && value.len > SECRET_BYTES_MAX)
         rc = err_set(&e, ERR_INVALID, "the value has more than %u bytes", SECRET_BYTES_MAX);
+    if (rc == 0 && value.len == 0)
+        rc = err_set(&e, ERR_INVALID,
+            "the value is empty: give it on standard input, or name a file of it with --file");
     if (rc != 0) {
         cli_error("%s", e.text);
         buf_wipe(&value);

@@ -5,6 +5,7 @@ nowhere else: not in the database, its log, a backup, output of jobs, logs, or a
 import contextlib
 import glob
 import hashlib
+import json
 import os
 import pty
 import re
@@ -149,11 +150,21 @@ class Secrets(unittest.TestCase):
         self.assertIn("granted to this job", done.stderr)
         for bad in ("../x", "", "a=b=c", "a/", "a=1X"):
             self.assertEqual(self.h.belay("submit", "--secret", bad, script).returncode, 2, bad)
-        for value, why in (("short", "at least 8"), ("x" * 70000, "more than"), ("x\n" * 3, "8")):
+        for value, why in (
+            ("short", "at least 8"),
+            ("x" * 70000, "more than"),
+            ("x\n" * 3, "8"),
+            ("", "is empty"),
+        ):
             done = self.h.belay("secret", "set", "bad", text=value)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(why, done.stderr)
         self.assertIn("is not a secret's name", self.h.belay("secret", "rm", ".x").stderr)
+
+    def test_zero_bytes_at_the_end_belong_to_the_value(self):
+        self.set("zeros", "key that ends\0\0\n")
+        kept = json.loads(self.h.belay("secret", "list", "--json").stdout)["secrets"]
+        self.assertEqual([s["bytes"] for s in kept if s["name"] == "zeros"], [15])
 
     def test_a_removed_secret_ends_a_job_that_waits(self):
         self.set("gone", secrets.token_hex(20))
