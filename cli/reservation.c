@@ -53,6 +53,27 @@ struct reservation_options {
     json_t *request;
 };
 
+/* As belayd's, which names them in milliseconds. */
+#define FOR_MIN_MS INT64_C(60000)
+#define FOR_MAX_MS (366 * INT64_C(86400000))
+
+static int take_duration(json_t *request, const char *arg)
+{
+    struct err e;
+    int64_t ms;
+    char shown[STR_SHOW_MAX];
+    if (time_parse_duration(arg, false, &ms, &e) != 0) {
+        cli_error("--for: %s", e.text);
+        return CLI_USAGE;
+    }
+    if (ms < FOR_MIN_MS || ms > FOR_MAX_MS) {
+        cli_error("--for: a reservation lasts from 1m to 366d, found %s", str_show(arg, shown));
+        return CLI_USAGE;
+    }
+    json_object_set_new(request, "for_ms", json_integer(ms));
+    return CLI_OK;
+}
+
 static int on_option(void *ctx, int val, const char *arg)
 {
     static const char *const keys[] = {[VAL_NODES] = "nodes",
@@ -62,16 +83,13 @@ static int on_option(void *ctx, int val, const char *arg)
         [VAL_USER] = "users",
         [VAL_TEAM] = "teams"};
     struct reservation_options *o = ctx;
-    struct err e;
-    int64_t ms;
     if (val == VAL_FROM || val == VAL_TZ) {
         json_object_set_new(o->request, val == VAL_FROM ? "from" : "zone", json_text(arg));
     } else if (val == VAL_FOR) {
-        if (time_parse_duration(arg, false, &ms, &e) != 0) {
-            cli_error("--for: %s", e.text);
-            return CLI_USAGE;
-        }
-        json_object_set_new(o->request, "for_ms", json_integer(ms));
+        return take_duration(o->request, arg);
+    } else if (val == VAL_EVERY && !str_eq(arg, "week")) {
+        cli_error("--every: expected week, found %s", str_show(arg, (char[STR_SHOW_MAX]){0}));
+        return CLI_USAGE;
     } else if (val == VAL_USER || val == VAL_TEAM) {
         json_t *list = json_object_get(o->request, keys[val]);
         if (!list)
@@ -150,8 +168,10 @@ static void warn_of_jobs(const json_t *r)
 static int add(struct reservation_options *o, const char *name, bool json)
 {
     int rc = CLI_OK;
-    if (!json_object_get(o->request, "nodes") == !json_object_get(o->request, "pool")) {
-        cli_error("say what is reserved: --nodes or --pool");
+    bool has_nodes = json_object_get(o->request, "nodes") != NULL;
+    if (has_nodes == (json_object_get(o->request, "pool") != NULL)) {
+        cli_error(has_nodes ? "a reservation is of --nodes or of a --pool, not of both: make two"
+                            : "say what is reserved: --nodes or --pool");
         return CLI_USAGE;
     }
     if (!json_object_get(o->request, "for_ms")) {
@@ -258,7 +278,8 @@ static int act(struct reservation_options *o, const struct cli_args *a)
         return show(a->rest[1], a->json);
     if (a->n_rest == 2 && str_eq(action, "rm"))
         return remove_it(a->rest[1], a->json);
-    cli_error("expected belay reservation add|show|rm NAME, or belay reservation [list]");
+    cli_error(
+        "expected belay reservation add|show|rm NAME with one name, or belay reservation [list]");
     return CLI_USAGE;
 }
 

@@ -52,6 +52,9 @@ int reservation_request_parse(const json_t *body, struct zones *zones, struct wa
     row->is_weekly = json_opt_enum(&r, "every", everies, 0) == 1;
     json_opt_strcpy(&r, "zone", row->zone, sizeof(row->zone), ZONE_UTC);
     json_opt_strcpy(&r, "reason", row->reason, sizeof(row->reason), "");
+    if (r.rc == 0 && str_has_control(row->reason))
+        json_reader_fail(
+            &r, "reason", "must not contain control characters or marks of text direction");
     read_who(&r, "users", row->users);
     read_who(&r, "teams", row->teams);
     if (r.rc == 0 && nodes[0] && hosts_fold(nodes, row->nodes, &why) != 0)

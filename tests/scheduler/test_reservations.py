@@ -34,6 +34,8 @@ BAD = [
     ({"name": "x", "for_ms": 60000, "pool": "base", "users": ["u"] * 17}, "reservation.users"),
     ({"name": "x", "for_ms": 60000, "pool": "base", "teams": ["pink"]}, "no team 'pink'"),
     ({"name": "x", "for_ms": 60000, "pool": "base", "reason": "r" * 128}, "reservation.reason"),
+    ({"name": "x", "for_ms": 60000, "pool": "base", "reason": "a\nb"}, "reservation.reason"),
+    ({"name": "x", "for_ms": 60000, "pool": "base", "reason": "\u202egnp"}, "reservation.reason"),
     ({"name": "x", "for_ms": 60000, "pool": "base", "colour": 1}, "colour"),
     ({"name": "x", "for_ms": 60000, "pool": "nowhere"}, "no pool 'nowhere'"),
     ([], "reservation"),
@@ -103,6 +105,22 @@ class Reservations(unittest.TestCase):
                     status, reply, _ = d.call("POST", PATH, body)
                     self.assertIn(status, (400, 404), reply)
                     self.assertIn(text, reply["error"]["text"])
+            self.assertEqual(d.call("GET", PATH)[1]["reservations"], [])
+
+    def test_the_command_says_what_is_wrong_in_its_own_words(self):
+        with Belayd(CONFIG + PEOPLE) as d:
+            for words, text in (
+                ("--pool base", "--for 2h"),
+                ("--for 2h", "--nodes or --pool"),
+                ("--for 2h --pool base --nodes n1", "not of both"),
+                ("--for 30s --pool base", '1m to 366d, found "30s"'),
+                ("--for 367d --pool base", '1m to 366d, found "367d"'),
+                ("--for 2h --pool base --every day", 'expected week, found "day"'),
+            ):
+                with self.subTest(words):
+                    done = d.belay("reservation", "add", "x", *words.split())
+                    self.assertEqual(done.returncode, 2, done)
+                    self.assertIn(text, done.stderr)
             self.assertEqual(d.call("GET", PATH)[1]["reservations"], [])
 
     def test_a_job_says_what_it_waits_for(self):
