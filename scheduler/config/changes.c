@@ -275,8 +275,9 @@ int config_check_changes(const char *file, const json_t *changes, struct err *e)
         buf_printf(&names, " and %zu more", n - NAMED_MAX);
     if (n > 0)
         err_set(e, ERR_CONFLICT,
-            "%s: nothing was changed, because only a restart of belayd can change %s%s", file,
-            buf_str(&names),
+            "%s: nothing was changed, because only a restart of belayd can change %s%s. Before it, "
+            "check the file: belayd --check --config FILE",
+            file, buf_str(&names),
             has_pools ? "; belay pools apply changes pools and providers without one" : "");
     buf_deinit(&names);
     return n > 0 ? ERR_CONFLICT : 0;

@@ -101,7 +101,7 @@ static void what_needs_a_restart_is_refused_by_name(void **state)
         "x.yaml: nothing was changed, because only a restart of belayd can change cluster (lab, "
         "now "
         "absent), pools.a ({}, now {max_nodes: 2}); belay pools apply changes pools and providers "
-        "without one");
+        "without one. Before it, check the file: belayd --check --config FILE");
     json_decref(list);
 }
 
