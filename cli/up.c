@@ -246,7 +246,10 @@ static int write_agent_config(struct up *u, struct err *e)
     if (rc == 0)
         rc = fs_read(ca_path, 65536, &ca, e);
     if (rc == 0) {
-        buf_adds(&text, "# Written by belay up.\nprovider: none\n");
+        buf_adds(&text,
+            "# Written anew by each belay up: changes are lost. For other settings start belayd\n"
+            "# with belay up --no-agent, and belay-agent --config with a copy of this.\n"
+            "provider: none\n");
         add_quoted(&text, "server", cli_text(v, "listen"));
         add_quoted(&text, "dir", dir);
         add_quoted(&text, "token_file", token);
