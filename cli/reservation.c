@@ -154,11 +154,11 @@ static void print_place(const json_t *r)
 
 static void warn_of_jobs(const json_t *r)
 {
-    const json_t *ids = json_object_get(r, "in_the_way"), *id;
+    const json_t *jobs = json_object_get(r, "in_the_way"), *job;
     struct buf text = {0};
-    size_t i, n = json_array_size(ids);
-    json_array_foreach(ids, i, id)
-        buf_printf(&text, "%s%lld", i ? ", " : "", (long long)json_integer_value(id));
+    size_t i, n = json_array_size(jobs);
+    json_array_foreach(jobs, i, job)
+        buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(job));
     if (n > 0)
         cli_warn("job%s %s cannot be saved and may still run at its start: %s not stopped",
             n > 1 ? "s" : "", buf_str(&text), n > 1 ? "they are" : "it is");

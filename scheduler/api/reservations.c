@@ -45,7 +45,7 @@ static json_t *reservation_json(const struct model *m, const struct maintenance 
     size_t n = core_maintenance_in_the_way(m, r, ids, IN_THE_WAY_MAX);
     json_t *in_the_way = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(in_the_way, json_integer(ids[i]));
+        json_array_append_new(in_the_way, json_string(job_ref(&model_job(m, ids[i])->row).s));
     core_maintenance_period(r, period);
     count_nodes(m, row, &nodes, &jobs);
     return json_pack(

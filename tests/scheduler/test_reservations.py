@@ -3,9 +3,10 @@
 shown, and that they survive its death."""
 
 import datetime
+import time
 import unittest
 
-from belayd import CONFIG, JOB, Belayd, Node
+from belayd import CONFIG, JOB, WAIT_S, Belayd, Node
 
 PEOPLE = """users: {vic: viewer, ola: operator}
 teams:
@@ -132,6 +133,24 @@ class Reservations(unittest.TestCase):
             reasons = d.call("POST", "/api/v1/jobs?why=1", job)[1]["why"]["reasons"]
             self.assertEqual(reasons[0]["code"], "maintenance-always")
             self.assertIn("is reserved for maintenance (patches) from ", reasons[0]["text"])
+
+    def test_jobs_in_the_way_have_the_names_that_users_know(self):
+        with Belayd(CONFIG + PEOPLE) as d:
+            node = Node(d)
+            more = {"checkpoint": {"method": "none"}}
+            array = d.submit(array="7", **more)
+            desired, end = node.sync(), time.monotonic() + WAIT_S
+            while not desired.get("attempts") and time.monotonic() < end:
+                desired = node.sync(have_rev=desired["rev"], wait_ms=10000)
+            task = desired["attempts"][0]["job"]
+            self.assertNotEqual(task, array)
+            node.begin(task)
+            job = d.submit(**more)
+            node.begin(job)
+            body = {"name": "disks", "pool": "base", "from": at(3600), "for_ms": 60000}
+            made = d.call("POST", PATH, body)[1]
+            self.assertEqual(sorted(made["in_the_way"]), sorted(["%d_7" % array, str(job)]))
+            self.assertEqual(d.call("GET", PATH)[1]["reservations"], [made])
 
 
 if __name__ == "__main__":
