@@ -315,9 +315,8 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_DIGESTS, c->digests, c->n_digests, f) &&
            WRITE(d, TABLE_ANOMALIES, c->anomalies, c->n_anomalies, f) &&
            write_reservations(d, c, f) && write_calendars(d, c, f) &&
-           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) &&
-           delete_outbox_done(d, c, f) && write_late_costs(d, c, f) &&
-           WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
+           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_outbox_done(d, c, f) &&
+           write_late_costs(d, c, f) && WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&
            WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) && write_rollups(d, c, f) &&

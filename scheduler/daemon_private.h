@@ -49,7 +49,7 @@ struct daemon {
     struct prng prng;
     struct model *model;
     struct zones zones;
-    struct tables *tables;        /* in force; the model borrows them */
+    struct tables *tables; /* in force; the model borrows them */
     struct planner *planner;
     struct tick *tick;
     struct telemetry *telemetry;
