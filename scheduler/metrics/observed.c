@@ -12,6 +12,7 @@
 
 enum family {
     JOBS,
+    DEADLINE_JOBS,
     QUEUE_WAIT,
     START,
     ATTEMPTS_ENDED,
@@ -36,6 +37,8 @@ static const struct {
     [JOBS] = {METRIC_GAUGE, "belay_jobs",
         "Live jobs, and tasks of arrays that have not begun, by state and by what a pending one "
         "waits for."},
+    [DEADLINE_JOBS] = {METRIC_GAUGE, "belay_deadline_jobs",
+        "Live jobs with a time to finish by, by which machines they may use now."},
     [QUEUE_WAIT] = {METRIC_HISTOGRAM, "belay_job_queue_wait_seconds",
         "Time from when a job could run to its place on a node.", histogram_waits},
     [START] = {METRIC_HISTOGRAM, "belay_job_start_seconds",
@@ -65,7 +68,7 @@ static const struct {
 
 /* What a live job counts as. */
 struct mark {
-    struct series_one *in;
+    struct series_one *in, *deadline; /* deadline: NULL without one */
     double n;
 };
 
@@ -99,12 +102,30 @@ static double count_of(const struct job *j)
     return j->row.state == JOB_PENDING && j->array ? (double)array_left(j->array) : 1;
 }
 
+static void count_mark(const struct mark *mark, double sign)
+{
+    mark->in->value += sign * mark->n;
+    if (mark->deadline)
+        mark->deadline->value += sign * mark->n;
+}
+
+static struct series_one *deadline_of(struct observed *o, const struct job *j)
+{
+    struct metric_labels l = {0};
+    if (j->row.spec.finish_ms == 0)
+        return NULL;
+    metric_labels_add(&l, "state", sm_name(&job_sm, (int)j->row.state));
+    metric_labels_add(&l, "machines", procurement_names[j->row.procurement]);
+    metric_labels_add(&l, "team", j->row.spec.team);
+    return series(o, DEADLINE_JOBS, &l);
+}
+
 static void mark_job(struct observed *o, const struct model *m, int64_t id)
 {
     const struct job *j = model_job(m, id);
     struct mark *mark = map_get(&o->marks, id);
     if (mark)
-        mark->in->value -= mark->n;
+        count_mark(mark, -1);
     if (!j || j->row.state == JOB_ENDED) {
         free(map_remove(&o->marks, id));
         return;
@@ -118,8 +139,9 @@ static void mark_job(struct observed *o, const struct model *m, int64_t id)
         mark = mem_alloc(sizeof *mark);
         map_put(&o->marks, id, mark);
     }
-    *mark = (struct mark){.in = series(o, JOBS, &l), .n = count_of(j)};
-    mark->in->value += mark->n;
+    *mark =
+        (struct mark){.in = series(o, JOBS, &l), .deadline = deadline_of(o, j), .n = count_of(j)};
+    count_mark(mark, 1);
 }
 
 void observed_load(struct observed *o, const struct model *m)
