@@ -157,7 +157,7 @@ static const struct poptOption options[] = {
     {"role", 0, POPT_ARG_STRING, NULL, VAL_ROLE,
         "give no more than this role: viewer, member, lead, operator or admin", "ROLE"},
     {"scope", 0, POPT_ARG_STRING, NULL, VAL_SCOPE,
-        "only for this: read-only, ci, pool=NAME or cron=ENTRY", "SCOPE"},
+        "only for this: read-only, metrics, ci, pool=NAME or cron=ENTRY", "SCOPE"},
     {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL,
         "lifetime; 0 is unlimited (default: API 90d, join 1h)", "TIME"},
     POPT_TABLEEND,

@@ -21,6 +21,7 @@ static const enum reach reaches[RIGHTS][ROLES] = {
     [RIGHT_UNSET]     = { NO,    NO,    NO,   NO,      NO },
     [RIGHT_NONE]      = { ANY,   ANY,   ANY,  ANY,     ANY },
     [RIGHT_READ]      = { ANY,   ANY,   ANY,  ANY,     ANY },
+    [RIGHT_METRICS]   = { ANY,   ANY,   ANY,  ANY,     ANY },
     [RIGHT_READ_JOB]  = { OWN,   OWN,   TEAM, ANY,     ANY }, /* and as `visibility` says */
     [RIGHT_SUBMIT]    = { NO,    OWN,   OWN,  OWN,     OWN },
     [RIGHT_CHANGE]    = { NO,    OWN,   TEAM, ANY,     ANY },
@@ -34,16 +35,17 @@ static const enum reach reaches[RIGHTS][ROLES] = {
     [RIGHT_ADMIN]     = { NO,    NO,    NO,   NO,      ANY },
 };
 
-const char *const right_names[] = {"unset", "none", "read", "read-job", "submit", "change", "enter",
-    "cron-edit", "cron", "cron-run", "secrets", "tokens", "operate", "admin", NULL};
+const char *const right_names[] = {"unset", "none", "read", "metrics", "read-job", "submit", "change",
+    "enter", "cron-edit", "cron", "cron-run", "secrets", "tokens", "operate", "admin", NULL};
 
 #define BIT(right) (1u << (right))
-#define READS (BIT(RIGHT_NONE) | BIT(RIGHT_READ) | BIT(RIGHT_READ_JOB))
+#define READS (BIT(RIGHT_NONE) | BIT(RIGHT_READ) | BIT(RIGHT_METRICS) | BIT(RIGHT_READ_JOB))
 
 /* The rights that a scope leaves. */
 static const unsigned scope_rights[SCOPES] = {
     [SCOPE_NONE]      = ~0u,
     [SCOPE_READ_ONLY] = READS,
+    [SCOPE_METRICS]   = BIT(RIGHT_NONE) | BIT(RIGHT_METRICS),
     [SCOPE_CI]        = READS | BIT(RIGHT_SUBMIT) | BIT(RIGHT_CHANGE),
     [SCOPE_POOL]      = READS | BIT(RIGHT_SUBMIT) | BIT(RIGHT_CHANGE) | BIT(RIGHT_ENTER) |
                         BIT(RIGHT_OPERATE),
@@ -59,6 +61,8 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *e)
     int rc = 0;
     if (str_eq(text, "read-only"))
         s.kind = SCOPE_READ_ONLY;
+    else if (str_eq(text, "metrics"))
+        s.kind = SCOPE_METRICS;
     else if (str_eq(text, "ci"))
         s.kind = SCOPE_CI;
     else if (str_starts(text, "pool=") && str_is_name(text + 5, CORE_NAME_MAX - 1)) {
@@ -68,7 +72,8 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *e)
         s.kind = SCOPE_CRON;
         rc = str_to_i64(text + 5, 1, INT64_MAX, "the number of the cron entry", &s.id, e);
     } else if (text[0])
-        rc = err_set(e, ERR_INVALID, "expected read-only, ci, pool=NAME or cron=ENTRY, found %s",
+        rc = err_set(e, ERR_INVALID,
+            "expected read-only, metrics, ci, pool=NAME or cron=ENTRY, found %s",
             str_show(text, shown));
     if (rc == 0)
         *ret_scope = s;
@@ -123,7 +128,7 @@ static bool scope_reaches(const struct caller *c, enum right right, const struct
     const struct scope *s = &c->scope;
     if (!(scope_rights[s->kind] & BIT(right)))
         return false;
-    if (!o || right == RIGHT_READ)
+    if (!o || right == RIGHT_READ || right == RIGHT_METRICS)
         return true;
     if (s->kind == SCOPE_CRON)
         return o->cron == s->id;
@@ -165,6 +170,9 @@ static int refuse_scope(const struct caller *c, const char *what, struct err *e)
         return err_set(e, ERR_DENIED,
             "the token of job %lld is for that job only: its user can do this, with an API token",
             (long long)s->id);
+    if (s->kind == SCOPE_METRICS)
+        return err_set(e, ERR_DENIED,
+            "the token is for GET /metrics only: use a token without the scope metrics");
     return err_set(e, ERR_DENIED,
         s->kind == SCOPE_CI ? "the token is for submitting, changing and following jobs only: use "
                               "a token without the scope ci"

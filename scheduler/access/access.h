@@ -19,6 +19,7 @@ enum right {
     RIGHT_UNSET,     /* a route whose row has no right: nobody may call it */
     RIGHT_NONE,      /* of routes without a user: agents, health */
     RIGHT_READ,      /* the cluster: nodes, pools, sums, one's own identity */
+    RIGHT_METRICS,   /* figures of the whole cluster, without names of jobs */
     RIGHT_READ_JOB,  /* what a job or a cron entry is and does */
     RIGHT_SUBMIT,    /* jobs, with their working directories */
     RIGHT_CHANGE,    /* a job: cancel, hold, requeue, update and the like */
@@ -37,10 +38,11 @@ enum right {
 enum scope_kind {
     SCOPE_NONE, /* everything that its user may do */
     SCOPE_READ_ONLY,
-    SCOPE_CI,   /* submit jobs, change and follow them */
-    SCOPE_POOL, /* the same, and sessions and nodes, in one pool */
-    SCOPE_CRON, /* run one cron entry and follow its jobs, without changing it */
-    SCOPE_JOB,  /* of the token of an attempt: its own job only */
+    SCOPE_METRICS, /* of a scraper: the metrics alone */
+    SCOPE_CI,      /* submit jobs, change and follow them */
+    SCOPE_POOL,    /* the same, and sessions and nodes, in one pool */
+    SCOPE_CRON,    /* run one cron entry and follow its jobs, without changing it */
+    SCOPE_JOB,     /* of the token of an attempt: its own job only */
     SCOPES
 };
 
@@ -52,12 +54,12 @@ struct scope {
 
 #define SCOPE_TEXT_MAX (CORE_NAME_MAX + 8) /* size of a scope as text */
 
-/* "none" "read" "read-job" ..., by enum right; NULL-terminated */
+/* "none" "read" "metrics" ..., by enum right; NULL-terminated */
 extern const char *const right_names[];
 /* The least role that has the right to something at all. right is not RIGHT_UNSET. */
 enum role right_least_role(enum right right);
 
-/* Reads "read-only", "ci", "pool=NAME" or "cron=ENTRY", or "" for SCOPE_NONE. ERR_INVALID. */
+/* Reads "read-only", "metrics", "ci", "pool=NAME" or "cron=ENTRY", or "" for SCOPE_NONE. ERR_INVALID. */
 int scope_parse(const char *text, struct scope *ret_scope, struct err *e);
 
 /* The caller of a request. Valid as long as the configuration. */

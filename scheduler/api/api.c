@@ -118,7 +118,7 @@ static const struct route routes[] = {
     {"GET", "/login/callback", NEED_NOTHING, api_login_callback, RIGHT_NONE},
     {"GET", "/login/done", NEED_NOTHING, api_login_done, RIGHT_NONE},
     {"GET", "/healthz", NEED_NOTHING, api_health, RIGHT_NONE},
-    {"GET", "/metrics", NEED_USER, api_metrics, RIGHT_READ},
+    {"GET", "/metrics", NEED_USER, api_metrics, RIGHT_METRICS},
     {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle, RIGHT_NONE},
     {"GET", "/agent/v1/bundle/sha256", NEED_MACHINE, api_agent_bundle_sha256, RIGHT_NONE},
     {"POST", "/agent/v1/join", NEED_NOTHING, api_agent_join, RIGHT_NONE},
