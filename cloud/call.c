@@ -26,18 +26,19 @@ static void free_call(struct cloud_call *c)
     free(c);
 }
 
-/* A provider's filter may match by pattern, or lag: keeps only the machines of our own cluster. */
+/* A provider's filter may match by pattern, or lag: keeps only the machines of our own cluster,
+ * unless all are wanted. */
 static size_t keep_own(struct cloud_call *c)
 {
     struct cloud_instance *list = c->instances.list;
     size_t n = 0;
     for (size_t i = 0; i < c->instances.n; i++)
-        if (str_eq(list[i].cluster, c->cluster))
+        if (!c->cluster || str_eq(list[i].cluster, c->cluster))
             list[n++] = list[i];
     return n;
 }
 
-/* The same for volumes, unless all clusters are wanted. */
+/* The same for volumes. */
 static size_t keep_own_volumes(struct cloud_call *c)
 {
     struct cloud_volume *list = c->volumes.list;
@@ -176,7 +177,7 @@ void cloud_call_list(struct cloud_calls *s, struct cloud_call *c, const struct c
     const char *region, const char *cluster, cloud_list_fn done, void *ctx)
 {
     c->done.list = done;
-    c->cluster = mem_strdup(cluster);
+    c->cluster = cluster ? mem_strdup(cluster) : NULL;
     start(s, c, ops, CLOUD_CALL_LIST, region, ctx);
 }
 

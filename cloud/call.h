@@ -68,7 +68,7 @@ struct cloud_call {
     struct cloud_volumes volumes;
     struct buf console; /* as cleaned by cloud_console_clean */
     char region[CLOUD_NAME_MAX];
-    char *cluster;      /* of a listing; owned. For volumes NULL means all clusters */
+    char *cluster;      /* of a listing; owned. NULL: all of the account */
     struct err refused; /* if its kind is not ERR_NONE, it is reported instead of the first step */
     /* Ids or types the call is about. Added with cloud_call_add_words; owned. */
     char **words;

@@ -171,6 +171,10 @@ struct cloud_driver_ops {
     void (*list)(struct cloud_driver *d, const char *region, const char *cluster,
         cloud_list_fn done, void *ctx);
 
+    /* `list` takes cluster NULL: every instance of the account in `region`, whatever its tags.
+     * ERR_DENIED then names the missing permission. */
+    bool lists_account;
+
     /* True while the last listing could not cover the place of this instance, and before the first
      * listing: its absence then means nothing. NULL: listings are complete. */
     bool (*hides)(const struct cloud_driver *d, const char *id);

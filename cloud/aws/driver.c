@@ -281,13 +281,16 @@ static int parse_list(struct aws_call *c, const char *body, size_t n, struct err
 static void aws_list(
     struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {
-        "DescribeInstances", aws_call_step, aws_call_on_reply, aws_call_deinit};
+    static const struct cloud_call_ops own = {"DescribeInstances", aws_call_step, aws_call_on_reply,
+                                           aws_call_deinit},
+                                       all = {"DescribeInstances", aws_call_step, aws_call_on_reply,
+                                           aws_call_deinit, .permission = "ec2:DescribeInstances"};
     struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
     c->parse = parse_list;
-    c->next = aws_fleet_listed;
+    if (cluster)
+        c->next = aws_fleet_listed;
     ec2_build_describe_instances(cluster, &c->request);
-    cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
+    cloud_call_list(&c->d->calls, &c->base, cluster ? &own : &all, region, cluster, done, ctx);
 }
 
 static int parse_terminate(struct aws_call *c, const char *body, size_t n, struct err *e)
@@ -387,6 +390,7 @@ static const struct cloud_driver_ops aws_ops = {
     .launches_per_minute = 120,
     .launch = aws_launch,
     .list = aws_list,
+    .lists_account = true,
     .terminate = aws_terminate,
     .prices = aws_prices,
     .volumes = aws_volumes,

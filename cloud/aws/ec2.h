@@ -46,6 +46,7 @@ int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machin
     struct err *e);
 void ec2_build_delete_template(const char *name, struct buf *out);
 void ec2_build_describe_templates(const char *cluster, struct buf *out);
+/* cluster NULL: of any cluster, and of none. */
 void ec2_build_describe_instances(const char *cluster, struct buf *out);
 /* The unattached volumes; cluster NULL: of any cluster. */
 void ec2_build_describe_volumes(const char *cluster, struct buf *out);

@@ -272,8 +272,10 @@ void ec2_build_describe_templates(const char *cluster, struct buf *out)
 void ec2_build_describe_instances(const char *cluster, struct buf *out)
 {
     add_action(out, "DescribeInstances");
-    add(out, "Filter.1.Name", "tag:" EC2_TAG_CLUSTER);
-    add(out, "Filter.1.Value.1", cluster);
+    if (cluster) {
+        add(out, "Filter.1.Name", "tag:" EC2_TAG_CLUSTER);
+        add(out, "Filter.1.Value.1", cluster);
+    }
     add_number(out, "MaxResults", PAGE_SIZE);
 }
 

@@ -214,6 +214,7 @@ static const struct cloud_driver_ops azure_ops = {
     .launches_per_minute = 200,
     .launch = azure_launch,
     .list = azure_list,
+    .lists_account = true,
     .terminate = azure_terminate,
     .prices = azure_prices,
     .volumes = azure_volumes,

@@ -63,9 +63,14 @@ static int add_leftovers(struct azure_call *c, struct err *e)
     return rc;
 }
 
+/* A listing of the account has no parts of machines, and removes nothing. */
 static void end_list(struct azure_call *c)
 {
     struct err e;
+    if (!c->base.cluster) {
+        cloud_call_finish(&c->base, NULL);
+        return;
+    }
     cloud_call_finish(&c->base, add_leftovers(c, &e) == 0 ? NULL : &e);
 }
 
@@ -74,7 +79,7 @@ static void end_list(struct azure_call *c)
 static void drop_deallocated(struct azure_call *c)
 {
     const struct cloud_instances *l = &c->base.instances;
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; c->base.cluster && i < l->n; i++)
         if (l->list[i].reclaimed && str_eq(l->list[i].cluster, c->base.cluster))
             cloud_call_add_words(&c->base, &(const char *){l->list[i].id}, 1);
     if (c->base.n_words > 0)
@@ -131,8 +136,10 @@ static void on_list_reply(struct cloud_call *base, const struct http_reply *repl
 void azure_list(
     struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {
-        "list", azure_call_step, on_list_reply, azure_call_deinit};
-    struct azure_call *c = azure_call_new(d, region, LIST_TAGGED);
-    cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
+    static const struct cloud_call_ops
+        own = {"list", azure_call_step, on_list_reply, azure_call_deinit},
+        all = {"list", azure_call_step, on_list_reply, azure_call_deinit,
+            .permission = "Microsoft.Compute/virtualMachines/read in the subscription"};
+    struct azure_call *c = azure_call_new(d, region, cluster ? LIST_TAGGED : LIST_VMS);
+    cloud_call_list(&c->d->calls, &c->base, cluster ? &own : &all, region, cluster, done, ctx);
 }

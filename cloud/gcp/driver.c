@@ -94,7 +94,11 @@ static void on_list(struct gcp_call *c, const char *body, size_t n)
     struct err e;
     if (gce_parse_list(body, n, c->base.region, &c->base.instances, c->page, &e) != 0) {
         gcp_call_finish(c, &e);
-    } else if (!turn_page(c, "listing")) {
+    } else if (turn_page(c, "listing")) {
+        return;
+    } else if (!c->base.cluster) {
+        gcp_call_finish(c, NULL);
+    } else {
         for (size_t i = 0; i < c->base.instances.n; i++)
             gcp_remember_zone(c->d, c->base.instances.list[i].zone);
         c->pages = 0;
@@ -287,6 +291,7 @@ static const struct cloud_driver_ops gcp_ops = {
     .launches_per_minute = 600,
     .launch = gcp_launch,
     .list = gcp_list,
+    .lists_account = true,
     .terminate = gcp_terminate,
     .prices = gcp_prices,
     .volumes = gcp_volumes,

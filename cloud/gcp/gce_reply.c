@@ -207,7 +207,9 @@ static int read_instance(const json_t *object, struct cloud_instance *i, struct 
     STR_COPY(i->reason, json_opt_str(&r, "statusMessage", TEXT_MAX, ""));
     i->state = state_of(status);
     i->launched_at = parse_time(created);
-    if (r.rc == 0 && snprintf(i->id, sizeof(i->id), "%s/%s", i->zone, name) >= (int)sizeof(i->id))
+    /* that of a machine which is not belay's is only shown, and may be cut */
+    if (snprintf(i->id, sizeof(i->id), "%s/%s", i->zone, name) >= (int)sizeof(i->id) && r.rc == 0 &&
+        i->cluster[0])
         json_reader_fail(
             &r, "name", "zone and name together are longer than %d bytes", CLOUD_NAME_MAX - 2);
     return json_reader_finish_lenient(&r);

@@ -147,6 +147,7 @@ static const struct cloud_driver_ops lambda_ops = {
     .spot_notice_ms = 0,
     .launch = lambda_launch,
     .list = lambda_list,
+    .lists_account = true,
     .terminate = lambda_terminate,
     .prices = lambda_prices,
     .destroy = lambda_destroy,

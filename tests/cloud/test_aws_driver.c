@@ -118,6 +118,27 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
     assert_string_equal(g->got.list[2].id, "i-0a03");
 }
 
+static void an_account_is_listed_whatever_the_tags(void **state)
+{
+    struct aws_rig *g = *state;
+    aws_rig_create(g);
+    assert_true(g->driver->ops->lists_account);
+    fake_http_add_file(&g->http, 200, "describe_instances_1.xml");
+    fake_http_add_file(&g->http, 200, "describe_instances_2.xml");
+    g->driver->ops->list(g->driver, "us-east-1", NULL, outcome_list, &g->got);
+    aws_rig_finish(g, 0);
+    assert_int_equal(g->http.n_requests, 2);
+    assert_null(strstr(buf_str(&g->http.requests[0].body), "Filter"));
+    assert_int_equal(g->got.n, 4);
+    assert_string_equal(g->got.list[3].cluster, "laboratory");
+    fake_http_add(&g->http, 403,
+        "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error>"
+        "</Errors></Response>");
+    g->driver->ops->list(g->driver, "us-east-1", NULL, outcome_list, &g->got);
+    aws_rig_finish(g, ERR_DENIED);
+    assert_non_null(strstr(g->got.e.text, "it needs the permission ec2:DescribeInstances"));
+}
+
 static void volumes_are_our_own_of_all_pages_or_all(void **state)
 {
     struct aws_rig *g = *state;
@@ -399,6 +420,7 @@ int main(void)
         RIG(launches_that_cannot_be_sent_are_refused),
         RIG(refusals_reach_the_caller_without_a_retry),
         RIG(listing_follows_all_pages_and_keeps_our_own),
+        RIG(an_account_is_listed_whatever_the_tags),
         RIG(volumes_are_our_own_of_all_pages_or_all),
         RIG(volumes_that_are_denied_name_the_permission),
         RIG(half_a_listing_is_an_error),

@@ -318,6 +318,31 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
     assert_string_equal(g->got.list[3].id, "belay-lab-5");
 }
 
+/* Nothing is deleted, not even what is deallocated, and no leftover is forgotten. */
+static void an_account_is_listed_and_nothing_is_deleted(void **state)
+{
+    struct azure_rig *g = *state;
+    azure_rig_create(g);
+    answer_list(g);
+    azure_rig_list(g, 0);
+    g->first = g->http.n_requests;
+    fake_http_add_file(&g->http, 200, "azure_vms_1.json");
+    fake_http_add_file(&g->http, 200, "azure_vms_2.json");
+    fake_http_add_file(&g->http, 200, "azure_power.json");
+    g->driver->ops->list(g->driver, "eastus", NULL, outcome_list, &g->got);
+    azure_rig_finish(g, 0);
+    assert_int_equal(g->got.n, 5);
+    assert_int_equal(g->http.n_requests - g->first, 3);
+    for (size_t i = g->first; i < g->http.n_requests; i++) {
+        assert_string_equal(g->http.requests[i].method, "GET");
+        assert_null(strstr(g->http.requests[i].url, "tagName"));
+    }
+    vtimers_advance(&g->vt, SECONDS_MS(31));
+    answer_list(g);
+    azure_rig_list(g, 0);
+    assert_int_equal(g->got.n, 6);
+}
+
 static void parts_without_a_machine_are_listed_after_a_while(void **state)
 {
     struct azure_rig *g = *state;
@@ -643,6 +668,7 @@ int main(void)
         TEST(malformed_replies_leave_the_launch_undecided),
         TEST(launches_that_cannot_be_sent_are_refused),
         TEST(listing_follows_all_pages_and_keeps_our_own),
+        TEST(an_account_is_listed_and_nothing_is_deleted),
         TEST(parts_without_a_machine_are_listed_after_a_while),
         TEST(a_listing_does_without_power_states_that_are_denied),
         TEST(half_a_listing_is_an_error),

@@ -231,6 +231,10 @@ static void list_requests_are_numbered_from_one(void **state)
                                        "tag%3Abelay%3Acluster&Filter.1.Value.1=lab"
                                        "&MaxResults=500&NextToken=a%2Bb%2Fc%3D");
     buf_clear(&out);
+    ec2_build_describe_instances(NULL, &out);
+    assert_string_equal(
+        buf_str(&out), "Action=DescribeInstances&Version=2016-11-15&MaxResults=500");
+    buf_clear(&out);
     ec2_build_describe_volumes("lab", &out);
     assert_string_equal(buf_str(&out),
         "Action=DescribeVolumes&Version=2016-11-15&Filter.1.Name=status&Filter.1.Value.1=available"

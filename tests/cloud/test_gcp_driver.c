@@ -398,6 +398,39 @@ static void unreachable_zone_is_not_an_empty_one(void **state)
     assert_non_null(strstr(g->got.e.text, "us-central1-b"));
 }
 
+static void a_project_is_listed_whatever_the_labels(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    add_token(g);
+    fake_http_add_file(&g->http, 200, "gce_list_1.json");
+    fake_http_add_file(&g->http, 200, "gce_list_2.json");
+    g->driver->ops->list(g->driver, "us-central1", NULL, outcome_list, &g->got);
+    finish(g, 0);
+    assert_asked(
+        g, 1, "GET", PROJECT "/aggregated/instances?maxResults=500&returnPartialSuccess=true");
+    assert_int_equal(g->http.n_requests, 3); /* and no preemptions */
+    assert_int_equal(g->got.n, 3);           /* with the other cluster's */
+    assert_string_equal(g->got.list[2].cluster, "other");
+}
+
+/* Names of others may be longer than those of belay's instances; they are only shown. */
+static void a_long_name_of_others_is_cut(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    add_token(g);
+    fake_http_add(&g->http, 200,
+        "{\"items\":{\"zones/us-central1-a\":{\"instances\":[{\"name\":"
+        "\"a-name-of-63-characters-which-is-the-longest-that-google-allowx\",\"zone\":\"" ZONE_A
+        "\",\"machineType\":\"" ZONE_A "/machineTypes/e2-small\",\"status\":\"RUNNING\"}]}}}");
+    g->driver->ops->list(g->driver, "us-central1", NULL, outcome_list, &g->got);
+    finish(g, 0);
+    assert_int_equal(g->got.n, 1);
+    assert_int_equal(strlen(g->got.list[0].id), CLOUD_NAME_MAX - 1);
+    assert_string_equal(g->got.list[0].cluster, "");
+}
+
 static void listing_does_not_need_the_preemptions(void **state)
 {
     struct rig *g = *state;
@@ -744,6 +777,8 @@ int main(void)
         RIG(a_replayed_temporary_failure_is_requested_again),
         RIG(operation_that_does_not_end_is_given_back),
         RIG(all_pages_are_listed),
+        RIG(a_project_is_listed_whatever_the_labels),
+        RIG(a_long_name_of_others_is_cut),
         RIG(disks_are_our_own_of_all_pages_or_all),
         RIG(endless_pages_of_disks_are_an_error),
         RIG(unreachable_zone_is_not_an_empty_one),

@@ -355,6 +355,10 @@ static void a_listing_is_of_one_region_and_cluster(void **state)
     assert_int_equal(g->got.list[2].state, CLOUD_GONE);
     assert_true(g->got.list[2].reclaimed);
     assert_int_equal(g->got.list[0].market, CLOUD_ON_DEMAND);
+    fake_http_add_file(&g->http, 200, "lambda_instances.json");
+    g->driver->ops->list(g->driver, "us-west-2", NULL, outcome_list, &g->got);
+    finish(g, 0);
+    assert_true(g->got.n > 3);
 }
 
 static void terminate_is_one_post_and_believes_only_the_reply(void **state)
