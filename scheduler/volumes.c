@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See volumes.h. Each query (the cluster's own, all) has one reading:
+ * See volumes.h. Each query (the cluster's own volumes, all, all instances) has one
+ * reading:
  *
  *   --> asking --- all drivers answered --> known --- VOLUMES_KEEP_MS, next query --> asking
  *          \-- VOLUMES_WAIT_MS --> timed out (queries get the answers so far) --^
@@ -22,6 +23,7 @@ struct part {
     bool over;
     struct err e; /* kind ERR_NONE = listed */
     struct cloud_volume *list;
+    struct cloud_instance *instances; /* in a reading of instances, in place of `list` */
     size_t n;
 };
 
@@ -43,7 +45,8 @@ struct reading {
 
 struct volumes {
     struct volumes_options o;
-    struct reading own, all;
+    struct reading own, all; /* volumes */
+    struct reading instances;
 };
 
 /* ---- answering ---- */
@@ -56,14 +59,16 @@ static void add_missing(const struct part *p, struct volumes_missing *list, size
             (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};
 }
 
-/* Adds each volume once: pools of one account list the same volumes. */
+/* Adds each volume or instance once: pools of one account list the same ones. */
 static void add_found(
     const struct part *p, struct smap *seen, struct volumes_found *list, size_t *n)
 {
     for (size_t i = 0; p->over && i < p->n; i++) {
-        char *key = mem_printf("%s %s", p->provider, p->list[i].id);
+        const struct cloud_instance *instance = p->instances ? &p->instances[i] : NULL;
+        const struct cloud_volume *volume = instance ? NULL : &p->list[i];
+        char *key = mem_printf("%s %s", p->provider, instance ? instance->id : volume->id);
         if (!smap_get(seen, key))
-            list[(*n)++] = (struct volumes_found){p->provider, p->region, &p->list[i]};
+            list[(*n)++] = (struct volumes_found){p->provider, p->region, volume, instance};
         smap_put(seen, key, seen);
         free(key);
     }
@@ -105,6 +110,7 @@ static void drop_parts(struct reading *r)
 {
     for (size_t i = 0; i < r->n_parts; i++) {
         free(r->parts[i]->list);
+        free(r->parts[i]->instances);
         free(r->parts[i]);
     }
     free(r->parts);
@@ -135,6 +141,20 @@ static void on_volumes(void *ctx, const struct err *e, const struct cloud_volume
     part_over(p->of);
 }
 
+static void on_instances(
+    void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+{
+    struct part *p = ctx;
+    p->over = true;
+    if (e) {
+        p->e = *e;
+    } else {
+        p->instances = mem_dup(list, n * sizeof(*list));
+        p->n = n;
+    }
+    part_over(p->of);
+}
+
 static void on_deadline(struct timer *t, void *ctx)
 {
     struct reading *r = ctx;
@@ -154,8 +174,16 @@ static void start_part(struct reading *r, const struct volumes_pool *pl)
     r->parts = mem_resize(r->parts, r->n_parts + 1, sizeof(*r->parts));
     r->parts[r->n_parts++] = p;
     r->n_waited_for++;
-    ops->volumes(
-        pl->driver, p->region, r == &r->v->all ? NULL : r->v->o.cluster_uid, on_volumes, p);
+    if (r == &r->v->instances)
+        ops->list(pl->driver, p->region, NULL, on_instances, p);
+    else
+        ops->volumes(
+            pl->driver, p->region, r == &r->v->all ? NULL : r->v->o.cluster_uid, on_volumes, p);
+}
+
+static bool can_list(const struct reading *r, const struct cloud_driver *d)
+{
+    return d && (r == &r->v->instances ? d->ops->lists_account : d->ops->volumes != NULL);
 }
 
 static void start_reading(struct reading *r)
@@ -167,7 +195,7 @@ static void start_reading(struct reading *r)
     r->n_waited_for = 1;
     timer_start(o->timers, &r->deadline, VOLUMES_WAIT_MS);
     for (size_t i = 0; o->pool(o->ctx, i, &pl); i++)
-        if (pl.driver && pl.driver->ops->volumes)
+        if (can_list(r, pl.driver))
             start_part(r, &pl);
     part_over(r);
 }
@@ -181,9 +209,8 @@ static bool is_known(const struct reading *r)
                                         (whole ? VOLUMES_KEEP_MS : VOLUMES_RETRY_MS);
 }
 
-void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx)
+static void read_once(struct reading *r, volumes_fn done, void *ctx)
 {
-    struct reading *r = all ? &v->all : &v->own;
     if (r->asking ? r->timed_out : is_known(r)) {
         report(r, done, ctx);
         return;
@@ -193,6 +220,16 @@ void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx)
     list_push_back(&r->waiters, &w->link);
     if (!r->asking)
         start_reading(r);
+}
+
+void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx)
+{
+    read_once(all ? &v->all : &v->own, done, ctx);
+}
+
+void volumes_read_instances(struct volumes *v, volumes_fn done, void *ctx)
+{
+    read_once(&v->instances, done, ctx);
 }
 
 /* ---- life ---- */
@@ -210,6 +247,7 @@ struct volumes *volumes_create(const struct volumes_options *o)
     v->o = *o;
     init(&v->own, v);
     init(&v->all, v);
+    init(&v->instances, v);
     return v;
 }
 
@@ -227,5 +265,6 @@ void volumes_destroy(struct volumes *v)
         return;
     deinit(&v->own);
     deinit(&v->all);
+    deinit(&v->instances);
     free(v);
 }

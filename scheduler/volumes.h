@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The unattached volumes at the providers: queried from every elastic pool's driver on request,
- * never in a tick. Concurrent requests share an answer, and later ones get the last answer for a
- * while, so that refreshing a page does not use up the provider's request limits. Read-only: no
- * volume is ever deleted here.
+ * The unattached volumes at the providers, and the instances of their accounts: queried from every
+ * elastic pool's driver on request, never in a tick. Concurrent requests share an answer, and later
+ * ones get the last answer for a while, so that refreshing a page does not use up the provider's
+ * request limits. Read-only: no volume and no instance is ever deleted here.
  *
  * Invariant: each request is answered exactly once, at the latest VOLUMES_WAIT_MS later, with what
  * is known by then; providers that did not answer, or refused, are reported with the answer.
@@ -37,7 +37,8 @@ struct volumes_options {
 
 struct volumes_found {
     const char *provider, *region;
-    const struct cloud_volume *volume;
+    const struct cloud_volume *volume;     /* NULL in a reading of instances */
+    const struct cloud_instance *instance; /* NULL in one of volumes */
 };
 
 struct volumes_missing {
@@ -45,7 +46,7 @@ struct volumes_missing {
     const struct err *why;
 };
 
-/* Each volume once, even if several pools list it. Borrowed for the call. */
+/* Each volume or instance once, even if several pools list it. Borrowed for the call. */
 struct volumes_reading {
     const struct volumes_found *found;
     size_t n_found;
@@ -58,6 +59,9 @@ struct volumes *volumes_create(const struct volumes_options *o);
 /* Reads the cluster's own volumes, or all in the accounts. done runs exactly once, possibly inside
  * this call, and not after volumes_destroy. */
 void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx);
+/* Reads every instance of the accounts, in the regions of the pools, whatever its tags. Pools whose
+ * provider cannot list them are left out. done as above. */
+void volumes_read_instances(struct volumes *v, volumes_fn done, void *ctx);
 /* Call after the drivers are destroyed. Waiting requests are dropped. v may be NULL. */
 void volumes_destroy(struct volumes *v);
 

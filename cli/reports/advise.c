@@ -36,6 +36,7 @@ enum {
     VAL_VOLUMES,
     VAL_BY,
     VAL_ANOMALIES,
+    VAL_INSTANCES,
     VAL_DAYS
 };
 
@@ -44,8 +45,9 @@ struct request {
     char *pool;
     char *user, *reclaim; /* may be NULL */
     bool forgotten;
-    const char *volumes; /* own, all or none; NULL if not given */
-    int64_t for_ms;      /* -1 if not given */
+    const char *volumes;   /* own, all or none; NULL if not given */
+    const char *instances; /* all or none; NULL if not given */
+    int64_t for_ms;        /* -1 if not given */
     bool anomalies;
     int64_t days;                          /* 0 if not given */
     bool reserves;                         /* an option of reserve was given */
@@ -66,6 +68,21 @@ static int read_days(const char *arg, int64_t *ret_days)
     return CLI_USAGE;
 }
 
+/* --volumes, --instances */
+static int read_whose(struct request *q, bool of_volumes, const char *arg)
+{
+    static const char *const words[] = {"all", "none", "own"};
+    for (int i = 0; i < (of_volumes ? 3 : 2); i++)
+        if (str_eq(arg, words[i])) {
+            *(of_volumes ? &q->volumes : &q->instances) = words[i];
+            return CLI_OK;
+        }
+    cli_error("%s, found \"%.64s\"",
+        of_volumes ? "--volumes: expected own, all or none" : "--instances: expected all or none",
+        arg);
+    return CLI_USAGE;
+}
+
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct request *q = ctx;
@@ -80,16 +97,8 @@ static int on_option(void *ctx, int val, const char *arg)
         q->forgotten = true;
         return CLI_OK;
     }
-    if (val == VAL_VOLUMES) {
-        static const char *const words[] = {"own", "all", "none", NULL};
-        for (int i = 0; words[i]; i++)
-            if (str_eq(arg, words[i])) {
-                q->volumes = words[i];
-                return CLI_OK;
-            }
-        cli_error("--volumes: expected own, all or none, found \"%.64s\"", arg);
-        return CLI_USAGE;
-    }
+    if (val == VAL_VOLUMES || val == VAL_INSTANCES)
+        return read_whose(q, val == VAL_VOLUMES, arg);
     if (val == VAL_FOR) {
         if (time_parse_duration(arg, false, &q->for_ms, &e) == 0)
             return CLI_OK;
@@ -340,7 +349,7 @@ static void print_result(const struct request *q, const json_t *result)
 /* Options that belong to different kinds of advice are not given together. */
 static bool options_fit(const struct request *q, bool reserve)
 {
-    bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes;
+    bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes || q->instances;
     bool anomalies = q->anomalies || q->days > 0;
     if (reserve || anomalies)
         return !q->user && !q->reclaim && !forgotten &&
@@ -359,15 +368,16 @@ static int advise(struct request *q, const struct cli_args *a)
         return CLI_USAGE;
     }
     if (!options_fit(q, reserve)) {
-        cli_error("these options do not go together: --user or --reclaim alone, --for and "
-                  "--volumes with --forgotten, --days with --anomalies, the others with belay "
+        cli_error("these options do not go together: --user or --reclaim alone, --for, "
+                  "--volumes and --instances with --forgotten, --days with --anomalies, the others "
+                  "with belay "
                   "advise reserve");
         return CLI_USAGE;
     }
     if (q->anomalies)
         return advise_anomalies(q->days > 0 ? q->days : DAYS_DEFAULT, a->json);
     if (q->forgotten)
-        return advise_forgotten(q->user, q->for_ms, q->volumes, a->json);
+        return advise_forgotten(q->user, q->for_ms, q->volumes, q->instances, a->json);
     if (!reserve)
         return q->reclaim ? advise_reclaim(q->reclaim, a->json) : advise_jobs(q->user, a->json);
     if (use_read(q->weeks, q->pool, true, STEP_MS, &q->use, &e) != 0) {
@@ -413,6 +423,9 @@ static const struct poptOption options[] = {
         "forgotten: unused for this long (default: as belayd is configured, 30d)", "DURATION"},
     {"volumes", 0, POPT_ARG_STRING, NULL, VAL_VOLUMES,
         "forgotten: whose volumes: own (default), all of the account, or none", "own|all|none"},
+    {"instances", 0, POPT_ARG_STRING, NULL, VAL_INSTANCES,
+        "forgotten: all instances of the account without this cluster's tag, or none (default)",
+        "all|none"},
     {"anomalies", 0, POPT_ARG_NONE, NULL, VAL_ANOMALIES,
         "users, teams and pools that spent far more than on the same weekday of the weeks before",
         NULL},

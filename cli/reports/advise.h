@@ -15,8 +15,10 @@
  * first; a new reference. */
 int advise_get(struct client *c, const char *user, json_t **ret_reply, struct err *e);
 int advise_jobs(const char *user, bool json); /* user may be NULL: all users */
-/* for_ms < 0: as configured in belayd; volumes: own, all or none; NULL for belayd's default. */
-int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool json);
+/* for_ms < 0: as configured in belayd; volumes: own, all or none; instances: all or none; NULL for
+ * belayd's default. */
+int advise_forgotten(
+    const char *user, int64_t for_ms, const char *volumes, const char *instances, bool json);
 int advise_anomalies(int64_t days, bool json);
 int advise_reclaim(const char *job, bool json);
 

@@ -200,11 +200,41 @@ static void print_volumes(const json_t *items)
     table_print(t);
 }
 
-static bool has_volumes(const json_t *items)
+static void print_instances(const json_t *items)
+{
+    static const char *const columns[] = {"INSTANCE", "PROVIDER", "PLACE", "TYPE", "MARKET",
+        "STATE", "CLUSTER", "USD/H", "PRICE FROM", "SINCE", "USD/DAY"};
+    struct table *t = table_create();
+    char text[64];
+    size_t i;
+    json_t *v;
+    for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        table_column(t, columns[i], i == 7 || i >= 9);
+    json_array_foreach(items, i, v)
+    {
+        static const char *const keys[] = {"id", "provider", "zone", "type", "market", "state"};
+        const json_t *o = json_object_get(v, "instance");
+        if (!json_is_object(o))
+            continue;
+        const char *cluster = json_string_value(json_object_get(o, "cluster"));
+        table_row(t);
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            table_cell(t, "%s", cli_text(o, keys[k]));
+        table_cell(t, "%s", cluster ? cluster : "-");
+        usd_cell(t, o, "uusd_per_hour");
+        table_cell(t, "%s", cli_text(o, "price_from"));
+        table_cell(t, "%s", cli_ago(v, "since", text, sizeof(text)));
+        usd_cell(t, v, "uusd_per_day");
+    }
+    table_print(t);
+}
+
+/* key: "volume" or "instance" */
+static bool has_any(const json_t *items, const char *key)
 {
     size_t i;
     json_t *v;
-    json_array_foreach(items, i, v) if (json_is_object(json_object_get(v, "volume"))) return true;
+    json_array_foreach(items, i, v) if (json_is_object(json_object_get(v, key))) return true;
     return false;
 }
 
@@ -212,9 +242,9 @@ static void print_unlisted(const json_t *reply)
 {
     size_t i;
     json_t *v;
-    json_array_foreach(json_object_get(reply, "unlisted"), i, v)
-        printf("\nThe volumes of pool %s (%s, %s) are not known: %s\n", cli_text(v, "pool"),
-            cli_text(v, "provider"), cli_text(v, "region"), cli_text(v, "text"));
+    json_array_foreach(json_object_get(reply, "unlisted"), i, v) printf(
+        "\nThe %s of pool %s (%s, %s) are not known: %s\n", cli_text(v, "what"),
+        cli_text(v, "pool"), cli_text(v, "provider"), cli_text(v, "region"), cli_text(v, "text"));
 }
 
 static void print_forgotten(const json_t *reply)
@@ -242,7 +272,13 @@ static void print_forgotten(const json_t *reply)
     printf("%s: %s a day.\n",
         json_is_true(json_object_get(reply, "more")) ? ", and there are more" : "",
         cli_usd(sum, text, sizeof(text)));
-    if (has_volumes(items)) {
+    if (has_any(items, "instance")) {
+        printf(
+            "\nInstances are in the accounts and have no tag of this cluster. belay ends none: ask "
+            "who launched them, and end them at the provider.\n\n");
+        print_instances(items);
+    }
+    if (has_any(items, "volume")) {
         printf("\nVolumes are attached to no machine. belay deletes none: check their content, and "
                "delete them at the provider.\n\n");
         print_volumes(items);
@@ -250,7 +286,8 @@ static void print_forgotten(const json_t *reply)
     print_unlisted(reply);
 }
 
-int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool json)
+int advise_forgotten(
+    const char *user, int64_t for_ms, const char *volumes, const char *instances, bool json)
 {
     struct buf path = {0};
     buf_adds(&path, "/api/v1/forgotten");
@@ -259,6 +296,8 @@ int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool
     add_user(&path, user);
     if (volumes)
         buf_printf(&path, "%cvolumes=%s", strchr(buf_str(&path), '?') ? '&' : '?', volumes);
+    if (instances)
+        buf_printf(&path, "%cinstances=%s", strchr(buf_str(&path), '?') ? '&' : '?', instances);
     json_t *v = cli_get(buf_str(&path));
     buf_deinit(&path);
     return show(v, json, print_forgotten);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /api/v1/forgotten: what was not touched for a time, and its cost per day: kept checkpoints of
- * ended jobs, held jobs, nodes without jobs, unattached volumes at the providers. A store's bytes
- * are priced by the configuration; belayd does not know which checkpoints are pinned. The providers
- * are queried first (volumes.h), then the database is read on a thread. A provider that cannot be
- * queried is reported, and does not affect the rest.
+ * GET /api/v1/forgotten: what was not touched for a time, and its cost per day: kept checkpoints
+ * of ended jobs, held jobs, nodes without jobs, unattached volumes at the providers, and on request
+ * the instances of their accounts that are not of this cluster. A store's bytes are priced by the
+ * configuration; belayd does not know which checkpoints are pinned. The providers are queried first
+ * (volumes.h), then the database is read on a thread. A provider that cannot be queried is
+ * reported, and does not affect the rest.
  */
 #include "scheduler/api/api_private.h"
 
@@ -28,7 +29,8 @@ struct forgotten_query {
     const struct api *api;           /* not for use on the thread */
     struct deferred_reply *deferred; /* while the providers are queried */
     json_t *items;
-    json_t *unlisted; /* pools whose volumes are unknown, with the reason */
+    bool wants_instances;
+    json_t *unlisted; /* pools whose volumes or instances are unknown, with the reason */
     int64_t n;        /* items of the current kind */
     bool more;
     struct err *e;
@@ -43,15 +45,15 @@ static int64_t bytes_uusd_day(const struct forgotten_query *x, int64_t bytes)
 
 static void add(struct forgotten_query *x, const char *code, int64_t job, int64_t node,
     const char *name, const char *user, struct wall since, int64_t bytes, int64_t uusd_day,
-    const char *remedy, json_t *volume)
+    const char *remedy, json_t *volume, json_t *instance)
 {
-    json_array_append_new(
-        x->items, json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:s,s:o}", "code", code, "job",
-                      api_json_opt(job, CORE_ID_NONE), "ref", api_json_ref(x->r, job), "node",
-                      api_json_opt(node, CORE_ID_NONE), "name", json_text(name), "user",
-                      user ? json_text(user) : json_null(), "since", api_json_time(since), "bytes",
-                      (json_int_t)bytes, "uusd_per_day", (json_int_t)uusd_day, "remedy", remedy,
-                      "volume", volume ? volume : json_null()));
+    json_array_append_new(x->items,
+        json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:s,s:o,s:o}", "code", code, "job",
+            api_json_opt(job, CORE_ID_NONE), "ref", api_json_ref(x->r, job), "node",
+            api_json_opt(node, CORE_ID_NONE), "name", json_text(name), "user",
+            user ? json_text(user) : json_null(), "since", api_json_time(since), "bytes",
+            (json_int_t)bytes, "uusd_per_day", (json_int_t)uusd_day, "remedy", remedy, "volume",
+            volume ? volume : json_null(), "instance", instance ? instance : json_null()));
 }
 
 static bool count_item(struct forgotten_query *x)
@@ -83,7 +85,7 @@ static int add_kept(void *ctx, const struct kept_row *k)
         bytes_uusd_day(x, k->bytes),
         "belay checkpoint delete JOB@ATTEMPT.SEQUENCE removes one; --checkpoints-after auto or "
         "delete removes all when a job succeeds",
-        NULL);
+        NULL, NULL);
     return 0;
 }
 
@@ -119,7 +121,7 @@ static int add_held(void *ctx, const struct job_row *r)
         return 1;
     add(x, "held-job", r->id, CORE_ID_NONE, r->spec.name, r->user, at, bytes,
         bytes_uusd_day(x, bytes), "belay release JOB lets it continue, belay cancel JOB ends it",
-        NULL);
+        NULL, NULL);
     return 0;
 }
 
@@ -147,7 +149,7 @@ static void add_if_idle(struct forgotten_query *x, const struct node *n, struct 
         24 * n->row.price_uusd_h,
         n->instance ? "belay nodes delete NODE ends its instance"
                     : "return it, or let others use it",
-        NULL);
+        NULL, NULL);
 }
 
 /* ---- volumes ---- */
@@ -181,10 +183,78 @@ static void add_volume(struct forgotten_query *x, const struct volumes_found *f)
         (int)str_eq(v->cluster, x->api->o.meta->cluster_uid));
     add(x, "volume", CORE_ID_NONE, CORE_ID_NONE, v->name[0] ? v->name : v->id, NULL, v->since,
         v->gib << 30, price >= 0 ? (int64_t)(month / DAYS_A_MONTH + 0.5) : 0,
-        "check its contents and delete it at the provider: belay deletes no volume", volume);
+        "check its contents and delete it at the provider: belay deletes no volume", volume, NULL);
 }
 
+/* ---- instances of others ---- */
+
+/* The price in micro-USD per hour; -1 = unknown, as that of a machine which is stopped. */
+static int64_t instance_price(const struct volumes_found *f, const char **ret_source)
+{
+    const struct cloud_instance *i = f->instance;
+    bool is_spot = i->market == CLOUD_SPOT;
+    struct catalogue_type t;
+    struct err unused;
+    if (i->state == CLOUD_STOPPING || catalogue_find(f->provider, i->type, &t, &unused) != 0)
+        return -1;
+    *ret_source = catalogue_source(f->provider, i->type, is_spot);
+    int64_t uusd = is_spot ? t.spot_uusd_h : t.on_demand_uusd_h;
+    return uusd > 0 ? uusd : -1;
+}
+
+/* One of this cluster is in its own lists, and ended when it is idle. */
+static void add_instance(struct forgotten_query *x, const struct volumes_found *f)
+{
+    static const char *const states[] = {"pending", "running", "stopping", "gone"};
+    static const char *const markets[] = {"spot", "on-demand", "owned"};
+    const struct cloud_instance *i = f->instance;
+    const char *source = NULL;
+    if (i->state == CLOUD_GONE || str_eq(i->cluster, x->api->o.meta->cluster_uid) ||
+        (wall_is_set(i->launched_at) && i->launched_at.ms >= x->before.ms) || count_item(x))
+        return;
+    int64_t price = instance_price(f, &source);
+    json_t *o = json_pack("{s:o,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:o}", "id", json_text(i->id),
+        "provider", f->provider, "region", f->region, "zone", json_text(i->zone), "type",
+        json_text(i->type), "market", markets[i->market], "state", states[i->state], "cluster",
+        api_json_opt_text(i->cluster), "uusd_per_hour", api_json_opt(price, -1), "price_from",
+        price >= 0 ? json_text(source) : json_null());
+    add(x, "instance", CORE_ID_NONE, CORE_ID_NONE, i->id, NULL, i->launched_at, 0,
+        price >= 0 ? 24 * price : 0,
+        "ask who launched it and end it at the provider: belay ends no instance of others", NULL,
+        o);
+}
+
+/* ---- the providers ---- */
+
 static void begin_reading(struct forgotten_query *x, struct http_exchange *ex);
+
+static void add_unlisted(
+    struct forgotten_query *x, const char *what, const struct volumes_reading *r)
+{
+    for (size_t i = 0; i < r->n_missing; i++)
+        json_array_append_new(
+            x->unlisted, json_pack("{s:s,s:s,s:s,s:s,s:o}", "what", what, "pool",
+                             r->missing[i].pool, "provider", r->missing[i].provider, "region",
+                             r->missing[i].region, "text", json_text(r->missing[i].why->text)));
+}
+
+static void on_instances(void *ctx, const struct volumes_reading *r)
+{
+    struct forgotten_query *x = ctx;
+    x->n = 0;
+    for (size_t i = 0; i < r->n_found; i++)
+        add_instance(x, &r->found[i]);
+    add_unlisted(x, "instances", r);
+    begin_reading(x, deferred_reply_take(x->deferred));
+}
+
+static void read_instances(struct forgotten_query *x)
+{
+    if (x->wants_instances)
+        volumes_read_instances(x->api->volumes, on_instances, x);
+    else
+        begin_reading(x, deferred_reply_take(x->deferred));
+}
 
 static void on_volumes(void *ctx, const struct volumes_reading *r)
 {
@@ -192,12 +262,8 @@ static void on_volumes(void *ctx, const struct volumes_reading *r)
     x->n = 0;
     for (size_t i = 0; i < r->n_found; i++)
         add_volume(x, &r->found[i]);
-    for (size_t i = 0; i < r->n_missing; i++)
-        json_array_append_new(
-            x->unlisted, json_pack("{s:s,s:s,s:s,s:o}", "pool", r->missing[i].pool, "provider",
-                             r->missing[i].provider, "region", r->missing[i].region, "text",
-                             json_text(r->missing[i].why->text)));
-    begin_reading(x, deferred_reply_take(x->deferred));
+    add_unlisted(x, "volumes", r);
+    read_instances(x);
 }
 
 /* ---- the whole answer ---- */
@@ -258,15 +324,35 @@ static bool read_wanted(struct request *q, bool has_user, enum volumes_wanted *r
     return false;
 }
 
+/* Whether instances are requested: only all of the account, by who may read that. Returns false
+ * after an error reply. */
+static bool read_instances_wanted(struct request *q, bool has_user, bool *ret_wanted)
+{
+    const char *text = http_request_query(q->x, "instances");
+    char shown[STR_SHOW_MAX];
+    *ret_wanted = str_eq(text, "all");
+    if (text && !*ret_wanted && !str_eq(text, "none"))
+        api_reply_failure(
+            q->x, ERR_INVALID, "instances: expected all or none, found %s", str_show(text, shown));
+    else if (has_user && *ret_wanted)
+        api_reply_failure(
+            q->x, ERR_INVALID, "instances: their owners are unknown: request them without user");
+    else
+        return !*ret_wanted || api_may(q, RIGHT_ADMIN, NULL, NULL);
+    return false;
+}
+
 void api_forgotten(struct request *q)
 {
     struct stamp now = tick_now(q->api->o.tick);
     const char *user = http_request_query(q->x, "user");
     const struct config *c = q->api->o.config;
     enum volumes_wanted wanted;
+    bool instances;
     int64_t for_ms;
     if (!api_query_i64(q, "for_ms", 0, 36500 * DAY_MS, c->telemetry.forgotten_ms, &for_ms) ||
-        !read_wanted(q, user != NULL, &wanted))
+        !read_wanted(q, user != NULL, &wanted) ||
+        !read_instances_wanted(q, user != NULL, &instances))
         return;
     struct forgotten_query *x = mem_alloc(sizeof(*x));
     *x = (struct forgotten_query){.for_ms = for_ms,
@@ -275,15 +361,19 @@ void api_forgotten(struct request *q)
         .caller = q->caller,
         .api = q->api,
         .items = json_array(),
+        .wants_instances = instances,
         .unlisted = json_array()};
     STR_COPY(x->user, user ? user : "");
     if (!user)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
             add_if_idle(x, LIST_ENTRY(l, struct node, in_all), now);
-    if (wanted == VOLUMES_NONE) {
+    if (wanted == VOLUMES_NONE && !instances) {
         begin_reading(x, q->x);
         return;
     }
-    x->deferred = deferred_reply_create(q->api, q->x, 2 * VOLUMES_WAIT_MS);
-    volumes_read(q->api->volumes, wanted == VOLUMES_ALL, on_volumes, x);
+    x->deferred = deferred_reply_create(q->api, q->x, 3 * VOLUMES_WAIT_MS);
+    if (wanted == VOLUMES_NONE)
+        read_instances(x);
+    else
+        volumes_read(q->api->volumes, wanted == VOLUMES_ALL, on_volumes, x);
 }

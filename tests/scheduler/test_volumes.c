@@ -33,8 +33,23 @@ static void fake_volumes(struct cloud_driver *d, const char *region, const char 
     STR_COPY(f->cluster, cluster ? cluster : "");
 }
 
-static const struct cloud_driver_ops fake_ops = {.provider = "aws", .volumes = fake_volumes},
-                                     without_ops = {.provider = "lambda"};
+/* Two instances at once, or none of the first pool. */
+static void fake_list(
+    struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
+{
+    struct fake *f = (struct fake *)d;
+    const struct cloud_instance list[] = {{.id = "i-1"}, {.id = "i-2", .cluster = "lab"}};
+    assert_string_equal(region, "r");
+    assert_null(cluster);
+    f->n_calls++;
+    done(ctx, NULL, list, 2);
+}
+
+static const struct cloud_driver_ops fake_ops = {.provider = "aws",
+                                         .volumes = fake_volumes,
+                                         .list = fake_list,
+                                         .lists_account = true},
+                                     without_ops = {.provider = "lambda", .list = fake_list};
 
 struct rig {
     struct vtimers vt;
@@ -81,7 +96,8 @@ static void on_read(void *ctx, const struct volumes_reading *r)
     struct buf out = {0};
     g->answers++;
     for (size_t i = 0; i < r->n_found; i++)
-        buf_printf(&out, "%s ", r->found[i].volume->id);
+        buf_printf(
+            &out, "%s ", r->found[i].volume ? r->found[i].volume->id : r->found[i].instance->id);
     for (size_t i = 0; i < r->n_missing; i++)
         buf_printf(&out, "!%s %s ", r->missing[i].pool, err_kind_name(r->missing[i].why->kind));
     STR_COPY(g->said, buf_str(&out));
@@ -221,12 +237,28 @@ static void who_still_waits_at_the_end_is_forgotten(void **state)
     assert_int_equal(g->answers, 0);
 }
 
+static void instances_of_the_accounts_are_read_once(void **state)
+{
+    struct rig *g = *state;
+    volumes_read_instances(g->v, on_read, g);
+    assert_int_equal(g->answers, 1);
+    assert_string_equal(g->said, "i-1 i-2 "); /* of both pools: they are the same ones */
+    volumes_read_instances(g->v, on_read, g);
+    assert_int_equal(g->answers, 2);
+    assert_int_equal(g->fakes[0].n_calls, 1);
+    assert_int_equal(g->fakes[2].n_calls, 0); /* it cannot list an account */
+    pass(g, VOLUMES_KEEP_MS);
+    volumes_read_instances(g->v, on_read, g);
+    assert_int_equal(g->fakes[0].n_calls, 2);
+}
+
 int main(void)
 {
 #define RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
         RIG(who_asks_meanwhile_or_soon_afterwards_gets_the_same_answer),
         RIG(all_is_another_question),
+        RIG(instances_of_the_accounts_are_read_once),
         RIG(a_refusal_takes_nothing_from_the_rest_and_is_asked_again_earlier),
         RIG(nobody_waits_for_ever),
         RIG(without_providers_the_answer_is_there_at_once),
