@@ -250,6 +250,8 @@ class Telemetry(unittest.TestCase):
         self.assertEqual(self.d.belay("advise", "--for", "1d").returncode, 2)
         self.assertEqual(self.d.belay("advise", "--volumes", "all").returncode, 2)
         self.assertEqual(self.d.belay("advise", "--forgotten", "--volumes", "some").returncode, 2)
+        self.assertEqual(self.d.belay("advise", "--instances", "all").returncode, 2)
+        self.assertEqual(self.d.belay("advise", "--forgotten", "--instances", "own").returncode, 2)
 
     def test_whose_volumes_are_looked_for_is_said(self):
         ann = self.d.token(kind="api", user="ann")
@@ -263,12 +265,21 @@ class Telemetry(unittest.TestCase):
             ("volumes=", 400),
             ("volumes=own&user=ann", 400),
             ("volumes=all&user=ann", 400),
+            ("instances=all", 200),
+            ("instances=all&volumes=none", 200),
+            ("instances=none&user=ann", 200),
+            ("instances=own", 400),
+            ("instances=", 400),
+            ("instances=all&user=ann", 400),
         ):
             self.assertEqual(self.d.call("GET", "/api/v1/forgotten?" + query)[0], status, query)
         for query, status in (
             ("volumes=own", 200),
             ("", 200),
             ("volumes=all", 403),
+            ("instances=none", 200),
+            ("instances=all", 403),
+            ("instances=all&volumes=none", 403),
         ):  # those of others are the administrators'
             self.assertEqual(
                 self.d.call("GET", "/api/v1/forgotten?" + query, token=ann)[0], status, query
