@@ -612,7 +612,8 @@ int store_file_open(const char *root, bool existing, struct store **ret_store, s
         return err_wrap(e, "open the store in %.200s", root);
     fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
-        return err_set(e, ERR_NOT_FOUND, "the store %.200s: there is no such directory here", root);
+        return err_set(e, ERR_NOT_FOUND,
+            "the store %.200s: there is no such directory here: mount it, or create it", root);
     if (fd < 0)
         return err_errno(e, errno, "open the store in %.200s", root);
     f = mem_alloc(sizeof(*f));

@@ -100,7 +100,8 @@ static int claim_unmarked(
         k->found = FOUND_MISSING;
         return err_set(e, ERR_NOT_FOUND,
             "the store %.200s has lost its marker (%s/owner/): it is not mounted, or was emptied. "
-            "Restore it; or, if this is intended, run belay checkpoint adopt and restart belayd",
+            "Restore it; or, if this is intended, stop belayd, run belay checkpoint adopt --config "
+            "FILE, and start belayd",
             k->url, k->cluster);
     }
     rc = marker_survey(s, k->cluster, true, &there, e);

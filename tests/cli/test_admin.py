@@ -272,6 +272,26 @@ class Admin(unittest.TestCase):
             "was not fenced", self.ok("restore", file, "--state", self.path("b"), "--no-fence")
         )
 
+    def test_a_store_that_is_gone_is_begun_anew_as_the_guide_says(self):
+        store = self.path("store")
+        with Belayd(CONFIG + "store: file://%s\n" % store) as d:
+            file = self.backup(d)
+        shutil.rmtree(store)
+        state = self.path("state")
+        self.ok("restore", file, "--state", state)
+        config = self.write(
+            "belayd.yaml", CONFIG + "state: %s\nstore: file://%s\n" % (state, store)
+        )
+        with Belayd(CONFIG + "store: file://%s\n" % store, state=state) as d:
+            self.assertRegex(d.log(), "no such directory here: mount it, or create it")
+        os.mkdir(store)
+        with Belayd(CONFIG + "store: file://%s\n" % store, state=state) as d:
+            self.assertRegex(d.log(), "stop belayd, run belay checkpoint adopt --config FILE, and")
+        done = run("checkpoint", "adopt", "--yes", "--config", config)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with Belayd(CONFIG + "store: file://%s\n" % store, state=state) as d:
+            self.assertIn("is marked as this cluster's", d.log())
+
     # ---- the audit log ----
 
     def test_the_audit_log_is_listed_exported_and_verified(self):
