@@ -124,9 +124,13 @@ static int add_calendar(struct query *q, int val, const char *arg)
 static int add_moment(struct query *q, int val, const char *arg)
 {
     struct err e;
-    if (time_parse_iso(arg, val == VAL_FROM ? &q->from : &q->to, &e) == 0)
+    char shown[STR_SHOW_MAX];
+    struct wall *at = val == VAL_FROM ? &q->from : &q->to;
+    if (read_date(arg, true, at) || time_parse_iso(arg, at, &e) == 0)
         return CLI_OK;
-    cli_error("--%s: %s", val == VAL_FROM ? "from" : "to", e.text);
+    cli_error("--%s: expected a day such as 2026-12-01, which begins at midnight UTC, or a time in "
+              "UTC such as 2026-12-01T08:00:00Z, found %s",
+        val == VAL_FROM ? "from" : "to", str_show(arg, shown));
     return CLI_USAGE;
 }
 
@@ -324,7 +328,7 @@ static const struct poptOption options[] = {
         "(administrators)",
         "URL|@FILE"},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM,
-        "only what ended from this moment on (2026-08-01T00:00:00Z)", "TIME"},
+        "only what ended from this moment on (2026-08-01, or 2026-08-01T08:00:00Z)", "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only what ended before this moment", "TIME"},
     {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK,
         "forecast: how long the job runs without interruptions", "DURATION"},

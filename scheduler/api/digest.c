@@ -42,7 +42,7 @@ static bool set_period(
     struct err e;
     int rc = text ? calendar_parse(text, &day, &e) : 0;
     if (rc == 0 && (day.first != day.last || day.first > today))
-        rc = err_set(&e, ERR_INVALID, "expected one day, \"2026-11-28\", that is not to come");
+        rc = err_set(&e, ERR_INVALID, "expected one day such as 2026-11-28, today at the latest");
     if (rc != 0) {
         err_wrap(&e, "date");
         http_reply_err(q->x, &e);

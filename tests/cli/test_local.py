@@ -909,8 +909,16 @@ class Local(unittest.TestCase):
         self.assertGreater(again[0]["job"], max(jobs))
         self.assertEqual(self.ok("cron", "history", "dated").count("by hand"), 4)
         for arguments, code, text in (
-            (("run", "dated", "--date", "2024-02-30"), 1, "expected a day such as"),
-            (("run", "dated", "--date", "2024-03-02..2024-03-01"), 1, "before"),
+            (
+                ("run", "dated", "--date", "2024-02-30"),
+                1,
+                'expected a day such as 2026-11-01, found "2024-02-30"',
+            ),
+            (
+                ("run", "dated", "--date", "2024-03-02..2024-03-01"),
+                1,
+                "the last day is before the first",
+            ),
             (("run", "dated", "--date", "2024-01-01..2025-12-31"), 1, "fewer days"),
             (("run", "dated", "--max-parallel", "2"), 2, "--date FIRST"),
             (("run", "dated", "--date", "2024-02-28", "--max-parallel", "0"), 2, "--max-parallel"),

@@ -172,6 +172,7 @@ class Digest(unittest.TestCase):
             ):
                 code, said, _ = d.call("GET", "/api/v1/digest?" + query)
                 self.assertEqual((code, said["error"]["kind"]), (400, "invalid"), query)
+            self.assertIn("today at the latest", said["error"]["text"])
             code, said, _ = d.call("POST", "/api/v1/digest/subscription", {"mail": "ann"})
             self.assertEqual(code, 409)
             for body in ({"mail": "-x"}, {"mail": "a b"}, {"mail": 1}, {"male": "ann"}, []):

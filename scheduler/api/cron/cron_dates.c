@@ -183,21 +183,22 @@ static int32_t req_day(struct json_reader *r, const char *key)
     struct err why;
     const char *text = json_req_str(r, key, CALENDAR_TEXT_MAX);
     if (r->rc == 0 && (calendar_parse(text, &day, &why) != 0 || day.first != day.last))
-        json_reader_fail(r, key, "expected a day such as 2026-11-01");
+        json_reader_fail(r, key, "expected a day such as 2026-11-01, found %s",
+            str_show(text, (char[STR_SHOW_MAX]){0}));
     return day.first;
 }
 
 static int read_body(const json_t *body, struct dates *d, struct err *e)
 {
     struct json_reader r;
-    json_reader_init(&r, body, "body", e);
+    json_reader_init(&r, body, "dates", e);
     d->days.first = req_day(&r, "from");
     d->days.last = req_day(&r, "to");
     d->at_once = json_opt_i64(&r, "max_parallel", 1, TIMES_MAX, 1);
     d->again = json_opt_bool(&r, "again", false);
     d->dry_run = json_opt_bool(&r, "dry_run", false);
     if (r.rc == 0 && d->days.last < d->days.first)
-        json_reader_fail(&r, "to", "is before from");
+        json_reader_fail(&r, "to", "the last day is before the first");
     return json_reader_finish(&r);
 }
 
