@@ -1,25 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "db/night.h"
 
+#include "base/map.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "db/conn.h"
 #include "db/query.h"
 #include "db/reader.h"
 #include <stdio.h>
+#include <stdlib.h>
+
+/* ---- of several users ---- */
+
+struct nights {
+    struct night all;
+    struct smap users; /* struct night by user */
+};
+
+struct nights *nights_create(void)
+{
+    return mem_alloc(sizeof(struct nights));
+}
+
+void nights_add(struct nights *n, const char *user)
+{
+    if (!smap_get(&n->users, user))
+        smap_put(&n->users, user, mem_alloc(sizeof(struct night)));
+}
+
+const struct night *nights_of(const struct nights *n, const char *user)
+{
+    return user[0] ? smap_get(&n->users, user) : &n->all;
+}
+
+size_t nights_users(const struct nights *n)
+{
+    return smap_size(&n->users);
+}
+
+void nights_destroy(struct nights *n)
+{
+    struct night *own;
+    if (!n)
+        return;
+    for (size_t pos = 0; (own = smap_next(&n->users, &pos, NULL)) != NULL;)
+        free(own);
+    smap_deinit(&n->users);
+    free(n);
+}
+
+/* ---- rows ---- */
 
 struct reading {
     struct db_reader *r;
     struct wall from, to;
-    const char *user; /* "" = all */
-    struct night *night;
+    const char *user;      /* whose rows are read; "" = all */
+    struct night *night;   /* of them */
+    struct nights *nights; /* gets the rows of its users, too; may be NULL */
     struct err *e;
 };
+
+/* The nights that a row of the user belongs to; returns their number. */
+static size_t nights_with(const struct reading *x, const char *user, struct night *ret_nights[2])
+{
+    ret_nights[0] = x->night;
+    ret_nights[1] = x->nights && user ? smap_get(&x->nights->users, user) : NULL;
+    return ret_nights[1] ? 2 : 1;
+}
 
 static void bind(const struct reading *x, struct query *q)
 {
     query_i64(q, 1, x->from.ms);
     query_i64(q, 2, x->to.ms);
     query_text(q, 3, x->user);
+}
+
+static const char *text_in(const struct query *q, int column)
+{
+    return (const char *)sqlite3_column_text(q->stmt, column);
 }
 
 /* ---- jobs ---- */
@@ -38,9 +96,8 @@ static void add_job(struct night_jobs *list, const struct job_row *r)
     STR_COPY(j->user, r->user);
 }
 
-static void count_ended(const struct reading *x, const struct job_row *r)
+static void count_ended(struct night *n, const struct job_row *r)
 {
-    struct night *n = x->night;
     if (r->end == END_SUCCEEDED)
         n->ended_well++;
     else if (r->end == END_CANCELLED)
@@ -61,8 +118,11 @@ static int read_ended(const struct reading *x)
         "NOT EXISTS (SELECT 1 FROM arrays WHERE arrays.job = jobs.id) ORDER BY ended_at, id",
         x->e);
     bind(x, &q);
-    while (query_next(&q, &row))
-        count_ended(x, &row);
+    while (query_next(&q, &row)) {
+        struct night *of[2];
+        for (size_t i = nights_with(x, row.user, of); i-- > 0;)
+            count_ended(of[i], &row);
+    }
     return query_finish(&q);
 }
 
@@ -76,9 +136,12 @@ static int read_unfinished(const struct reading *x)
         "ORDER BY id",
         x->e);
     bind(x, &q);
-    while (query_next(&q, &row))
-        if (row.spec.finish_ms > 0 && row.spec.finish_ms < x->to.ms)
-            add_job(&x->night->late, &row);
+    while (query_next(&q, &row)) {
+        struct night *of[2];
+        bool is_late = row.spec.finish_ms > 0 && row.spec.finish_ms < x->to.ms;
+        for (size_t i = is_late ? nights_with(x, row.user, of) : 0; i-- > 0;)
+            add_job(&of[i]->late, &row);
+    }
     return query_finish(&q);
 }
 
@@ -87,16 +150,21 @@ static int read_reclaims(const struct reading *x)
 {
     struct query q;
     query_init_text(&q, x->r->statements,
-        "SELECT count(*), count(DISTINCT a.job) FROM (SELECT DISTINCT job, attempt FROM ledger "
+        "SELECT j.user, count(*), count(DISTINCT a.job) FROM (SELECT DISTINCT job, attempt FROM "
+        "ledger "
         "WHERE to_at >= ?1 AND to_at < ?2 AND job <> 0 AND attempt <> 0) l JOIN attempts a ON "
         "a.job = l.job AND a.attempt = l.attempt AND a.rank = 0 JOIN jobs j ON j.id = a.job WHERE "
         "a.end_kind IN ('reclaimed', 'node-lost') AND a.ended_at >= ?1 AND a.ended_at < ?2 AND "
-        "(j.state <> 'ended' OR j.end_kind = 'succeeded') AND (?3 = '' OR j.user = ?3)",
+        "(j.state <> 'ended' OR j.end_kind = 'succeeded') AND (?3 = '' OR j.user = ?3) "
+        "GROUP BY j.user",
         x->e);
     bind(x, &q);
     while (query_step(&q)) {
-        x->night->reclaims = sqlite3_column_int64(q.stmt, 0);
-        x->night->reclaimed_jobs = sqlite3_column_int64(q.stmt, 1);
+        struct night *of[2];
+        for (size_t i = nights_with(x, text_in(&q, 0), of); i-- > 0;) {
+            of[i]->reclaims += sqlite3_column_int64(q.stmt, 1);
+            of[i]->reclaimed_jobs += sqlite3_column_int64(q.stmt, 2);
+        }
     }
     return query_finish(&q);
 }
@@ -105,9 +173,11 @@ static int read_reclaims(const struct reading *x)
 
 static int add_cost(void *ctx, const struct cost_line *line)
 {
-    struct night *n = ctx;
-    n->uusd += line->uusd;
-    n->on_demand_uusd += line->on_demand_uusd;
+    struct night *of[2];
+    for (size_t i = nights_with(ctx, line->key, of); i-- > 0;) {
+        of[i]->uusd += line->uusd;
+        of[i]->on_demand_uusd += line->on_demand_uusd;
+    }
     return 0;
 }
 
@@ -155,8 +225,11 @@ static int read_crons(const struct reading *x)
         "ORDER BY r.decided_at, r.cron, r.number",
         x->e);
     bind(x, &q);
-    while (query_step(&q))
-        count_run(x->night, q.stmt);
+    while (query_step(&q)) {
+        struct night *of[2];
+        for (size_t i = nights_with(x, text_in(&q, 2), of); i-- > 0;)
+            count_run(of[i], q.stmt);
+    }
     return query_finish(&q);
 }
 
@@ -222,27 +295,36 @@ static int read_late_crons(const struct reading *x, int64_t first)
         x->e);
     bind(x, &q);
     query_i64(&q, 4, first);
-    while (query_step(&q))
-        add_cron(&x->night->cron_late, q.stmt, 1, (const char *)sqlite3_column_text(q.stmt, 3));
+    while (query_step(&q)) {
+        struct night *of[2];
+        for (size_t i = nights_with(x, text_in(&q, 2), of); i-- > 0;)
+            add_cron(&of[i]->cron_late, q.stmt, 1, (const char *)sqlite3_column_text(q.stmt, 3));
+    }
     return query_finish(&q);
+}
+
+static void add_anomaly(struct night *n, const char *text)
+{
+    if (n->n_anomalies++ < NIGHT_LISTED_MAX)
+        STR_COPY(n->anomalies[n->n_anomalies - 1], text);
 }
 
 /* Users get those of their own: the text begins with the subject (core_anomaly_text). */
 static int read_anomalies(const struct reading *x, int64_t first)
 {
-    struct night *n = x->night;
     struct query q;
     query_init_text(&q, x->r->statements,
-        "SELECT text FROM history WHERE id >= ?4 AND kind = 'spend-anomaly' AND at >= ?1 AND at < "
-        "?2 AND (?3 = '' OR substr(text, 1, length(?3) + 12) = 'user ' || ?3 || ' spent ') ORDER "
-        "BY id",
+        "SELECT text, CASE WHEN text LIKE 'user % spent %' THEN substr(text, 6, instr(text, "
+        "' spent ') - 6) END AS subject FROM history WHERE id >= ?4 AND kind = 'spend-anomaly' AND "
+        "at >= ?1 AND at < ?2 AND (?3 = '' OR subject = ?3) ORDER BY id",
         x->e);
     bind(x, &q);
     query_i64(&q, 4, first);
-    while (query_step(&q))
-        if (n->n_anomalies++ < NIGHT_LISTED_MAX)
-            STR_COPY(
-                n->anomalies[n->n_anomalies - 1], (const char *)sqlite3_column_text(q.stmt, 0));
+    while (query_step(&q)) {
+        struct night *of[2];
+        for (size_t i = nights_with(x, text_in(&q, 1), of); i-- > 0;)
+            add_anomaly(of[i], text_in(&q, 0));
+    }
     return query_finish(&q);
 }
 
@@ -257,16 +339,32 @@ static int read_history(const struct reading *x)
     return rc ? rc : read_late_crons(x, first);
 }
 
-int db_read_night(struct db_reader *r, struct wall from, struct wall to, const char *user,
-    struct night *ret_night, struct err *e)
+/* The cost by user has the same sum as that by kind, and less detail is enough. */
+static int read_all(struct reading *x)
 {
     static int (*const steps[])(const struct reading *x) = {
         read_ended, read_unfinished, read_reclaims, read_crons, read_history};
-    const struct reading x = {
-        .r = r, .from = from, .to = to, .user = user ? user : "", .night = ret_night, .e = e};
-    *ret_night = (struct night){0};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(steps) / sizeof(steps[0]); i++)
-        rc = steps[i](&x);
-    return rc ? rc : db_read_cost(r, "kind", user, from, to, add_cost, ret_night, e);
+        rc = steps[i](x);
+    return rc ? rc
+              : db_read_cost(
+                    x->r, "user", x->user[0] ? x->user : NULL, x->from, x->to, add_cost, x, x->e);
+}
+
+int db_read_night(struct db_reader *r, struct wall from, struct wall to, const char *user,
+    struct night *ret_night, struct err *e)
+{
+    struct reading x = {
+        .r = r, .from = from, .to = to, .user = user ? user : "", .night = ret_night, .e = e};
+    *ret_night = (struct night){0};
+    return read_all(&x);
+}
+
+int db_read_nights(
+    struct db_reader *r, struct wall from, struct wall to, struct nights *n, struct err *e)
+{
+    struct reading x = {
+        .r = r, .from = from, .to = to, .user = "", .night = &n->all, .nights = n, .e = e};
+    return read_all(&x);
 }

@@ -53,6 +53,18 @@ struct night {
     char anomalies[NIGHT_LISTED_MAX][CORE_TEXT_MAX];
 };
 
+/* What happened in a period, for all and for each of some users. */
+struct nights;
+struct nights *nights_create(void);
+void nights_add(struct nights *n, const char *user); /* no-op if it has the user */
+/* user "" = all; NULL if it does not have the user. */
+const struct night *nights_of(const struct nights *n, const char *user);
+size_t nights_users(const struct nights *n);
+void nights_destroy(struct nights *n); /* may be NULL */
+/* Reads [from, to) once, into new ones to which only users were added. */
+int db_read_nights(
+    struct db_reader *r, struct wall from, struct wall to, struct nights *n, struct err *e);
+
 /* Reads [from, to). user: only of this user, without nodes; NULL = all. */
 int db_read_night(struct db_reader *r, struct wall from, struct wall to, const char *user,
     struct night *ret_night, struct err *e);

@@ -18,6 +18,7 @@
 #include "base/net/smtp.h"
 #include "base/str.h"
 #include "base/uv/http_client.h"
+#include "scheduler/notify/night_reader.h"
 #include "scheduler/notify/notify_chat.h"
 #include "scheduler/notify/notify_text.h"
 #include "scheduler/core/lifecycle/digest.h"
@@ -53,9 +54,9 @@ struct delivery {
     /* for use by the thread: the configuration may change meanwhile */
     char *to, *from, *smtp, *user, *ca_file;
     struct buf text, password;
-    /* a morning digest, read by a thread: */
-    bool is_reading;
+    /* a morning digest: */
     struct digest *digest; /* NULL for other notifications */
+    struct night_wait wait;
     struct outbox_row row;
 };
 
@@ -63,7 +64,7 @@ struct notifier {
     struct notifier_options o;
     struct outbox_port port;
     struct http_client *http;
-    char *db_path;
+    struct night_reader *nights;
     struct delivery deliveries[DELIVERIES_MAX];
     struct delivery *at_thread;   /* NULL if none */
     struct log_pace url_failures; /* limits the log of users' URLs that failed */
@@ -78,7 +79,6 @@ static void release(struct notifier *n)
         if (n->deliveries[i].is_busy)
             return;
     if (n->destroyed && !n->in_use) {
-        free(n->db_path);
         free(n);
     }
 }
@@ -540,22 +540,6 @@ static int start_of_spending(struct delivery *l, const struct notify_facts *f, s
 
 /* ---- morning digests ---- */
 
-static void on_digest_thread(void *ctx)
-{
-    struct delivery *l = ctx;
-    struct db_reader *r = NULL;
-    l->rc = db_reader_open(l->notifier->db_path, &r, &l->e);
-    if (l->rc == 0)
-        l->rc = db_reader_begin(r, &l->e);
-    if (l->rc == 0)
-        l->rc = digest_read(l->digest, r, &l->e);
-    if (r)
-        db_reader_end(r);
-    db_reader_close(r);
-    if (l->rc != 0)
-        l->rc = l->e.kind = ERR_IO; /* retried */
-}
-
 /* To an address of the configuration ("mail:N"), or of the user who subscribed. A subscription that
  * has ended, and an address that is configured no more, count as notified. */
 static int mail_digest(struct delivery *l, const struct notify_facts *f, struct err *e)
@@ -573,7 +557,7 @@ static int mail_digest(struct delivery *l, const struct notify_facts *f, struct 
     return 0;
 }
 
-static void on_digest_read(void *ctx)
+static void on_night(void *ctx, const struct err *e, const struct night *night)
 {
     struct delivery *l = ctx;
     const struct notifier *n = l->notifier;
@@ -581,23 +565,22 @@ static void on_digest_read(void *ctx)
         .cluster = n->o.cluster,
         .row = &l->row,
         .digest = l->digest};
-    struct err e = l->e;
-    int rc = l->rc;
-    l->is_reading = false;
-    bool nothing =
-        n->destroyed || (rc == 0 && digest_is_empty(l->digest) && !n->o.digest->when_empty);
-    if (nothing) {
-        finish(l, 0, NULL);
+    int rc = 0;
+    if (e) {
+        l->e = *e;
+        fail_later(l, l->e.kind = ERR_IO); /* retried */
         return;
     }
-    if (rc == 0)
-        rc = str_starts(l->row.target, "hook:") ? start_hook(l, &f, l->row.target + 5, &e)
-                                                : mail_digest(l, &f, &e);
-    if (rc != 0)
-        finish(l, rc, &e);
+    l->digest->night = *night;
+    bool nothing = digest_is_empty(l->digest) && !n->o.digest->when_empty;
+    if (!nothing)
+        rc = str_starts(l->row.target, "hook:") ? start_hook(l, &f, l->row.target + 5, &l->e)
+                                                : mail_digest(l, &f, &l->e);
+    if (nothing || rc != 0)
+        fail_later(l, rc);
 }
 
-/* What happened is read by a thread, then the text is sent. */
+/* What happened is read once for all recipients, then the text is sent. */
 static void start_digest(struct delivery *l, const struct outbox_row *row)
 {
     const struct notifier_options *o = &l->notifier->o;
@@ -607,8 +590,12 @@ static void start_digest(struct delivery *l, const struct outbox_row *row)
         (struct digest){.from = row->digest_from, .to = row->digest_to, .zone = o->digest_zone};
     STR_COPY(l->digest->user, row->user);
     digest_look(l->digest, tick_model(o->tick), tick_now(o->tick));
-    l->is_reading = true;
-    uv_run_work(o->loop, on_digest_thread, on_digest_read, l);
+    l->wait = (struct night_wait){.from = row->digest_from,
+        .to = row->digest_to,
+        .user = l->digest->user,
+        .done = on_night,
+        .ctx = l};
+    night_reader_get(l->notifier->nights, &l->wait);
 }
 
 static void start(
@@ -649,7 +636,7 @@ struct notifier *notifier_create(const struct notifier_options *o)
 {
     struct notifier *n = mem_alloc(sizeof(*n));
     *n = (struct notifier){.o = *o, .port.start = start, .http = uv_http_client_create(o->loop)};
-    n->db_path = mem_strdup(o->db_path);
+    n->nights = night_reader_create(o->loop, o->timers, o->tick, o->db_path);
     uv_http_client_limit(n->http, DELIVERIES_MAX);
     for (size_t i = 0; i < DELIVERIES_MAX; i++) {
         n->deliveries[i].notifier = n;
@@ -669,12 +656,13 @@ void notifier_destroy(struct notifier *n)
         return;
     n->destroyed = n->in_use = true;
     give_up_reports(n);
+    night_reader_destroy(n->nights);
     for (size_t i = 0; i < DELIVERIES_MAX; i++) {
         struct delivery *l = &n->deliveries[i];
         timer_stop(n->o.timers, &l->failed);
         l->uses_smtp = false;
         runner_cancel(n->o.runner, l->run);
-        if (l->is_busy && l != n->at_thread && !l->is_reading && !l->run && !l->call)
+        if (l->is_busy && l != n->at_thread && !l->run && !l->call)
             finish(l, 0, NULL);
     }
     uv_http_client_destroy(n->http);

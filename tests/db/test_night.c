@@ -154,6 +154,32 @@ static void a_user_gets_their_own(void **state)
     assert_string_equal(n.anomalies[0], "user ada spent $9.00 on");
 }
 
+/* The same as of each user alone, and nobody who was not asked for. */
+static void one_reading_is_enough_for_all(void **state)
+{
+    static const char *const users[] = {"", "ada", "bob", "eve"};
+    struct night alone;
+    (void)state;
+    add_night();
+    struct nights *n = nights_create();
+    for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+        if (users[i][0])
+            nights_add(n, users[i]);
+    nights_add(n, "ada");
+    assert_int_equal(nights_users(n), 3);
+    assert_int_equal(db_read_nights(r, at_ms(FROM_MS), at_ms(TO_MS), n, &e), 0);
+    for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
+        const char *user = users[i][0] ? users[i] : NULL;
+        assert_int_equal(db_read_night(r, at_ms(FROM_MS), at_ms(TO_MS), user, &alone, &e), 0);
+        assert_memory_equal(nights_of(n, users[i]), &alone, sizeof(alone));
+    }
+    assert_int_equal(nights_of(n, "ada")->ended_well, 1);
+    assert_int_equal(nights_of(n, "bob")->cron_late.n, 1);
+    assert_int_equal(nights_of(n, "eve")->ended_well + nights_of(n, "eve")->uusd, 0);
+    assert_null(nights_of(n, "mal"));
+    nights_destroy(n);
+}
+
 static void more_than_are_listed_are_counted(void **state)
 {
     struct db_batch b = {0};
@@ -176,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_night_has_what_happened_in_it),
         TEST(a_user_gets_their_own),
+        TEST(one_reading_is_enough_for_all),
         TEST(more_than_are_listed_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,7 @@ class Digest(unittest.TestCase):
                 self.assertIn(b'"waits"', text)
                 self.assertIn(b" waits: ", text)
             self.wait_delivered(d)
+            self.assertEqual(d.log().count("the rows of a night were read"), 1)  # for all three
             told = told_until(d)
             for _ in range(2):
                 self.assertEqual(d.stop(), 0)

@@ -91,6 +91,14 @@ const char *core_digest_mail(const struct model *m, const char *user)
     return r ? r->mail : NULL;
 }
 
+size_t core_digest_users(const struct model *m, const char **ret_users, size_t max)
+{
+    size_t n = 0, pos = 0;
+    while (n < max && smap_next(&m->lifecycle.digest_users, &pos, &ret_users[n]))
+        n++;
+    return n;
+}
+
 static void forget(struct model *m, struct digest_row *r)
 {
     smap_remove(&m->lifecycle.digest_users, r->user);

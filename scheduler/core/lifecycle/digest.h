@@ -20,6 +20,9 @@ struct wall core_digest_last(const struct digest_options *o, struct wall now);
  * core_apply. */
 const char *core_digest_mail(const struct model *m, const char *user);
 
+/* The users who subscribed, at most max; borrowed until the next core_apply. */
+size_t core_digest_users(const struct model *m, const char **ret_users, size_t max);
+
 /* When the next digest is decided on, or the clock is checked; MONO_NONE without a schedule. */
 struct mono digest_next_due(const struct model *m, struct stamp now, struct event *ret_event);
 /* The row of the cluster or of a subscription. ERR_CORRUPT. */
