@@ -4,7 +4,7 @@
  */
 #include "base/names.h"
 #include "fuzz/check.h"
-#include "scheduler/api/reservation_request.h"
+#include "scheduler/api/reservations/reservation_request.h"
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -202,7 +202,7 @@ bool api_find_job(struct request *q, enum right right, struct job_row *ret_row);
 bool api_find_live_job(
     struct request *q, enum right right, const char *what, struct job_row *ret_row);
 
-/* Adds the next reservation of the node (api/reservations.c); m and n may be NULL. */
+/* Adds the next reservation of the node (api/reservations/); m and n may be NULL. */
 void api_json_reserve(json_t *node, const struct model *m, const struct node *n);
 /* api/json.c: rows as JSON, new references */
 json_t *api_json_job(const struct job_row *j, const char *node_name);

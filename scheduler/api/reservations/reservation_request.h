@@ -2,8 +2,8 @@
  *
  * The body of a request for a reservation for maintenance, as values.
  */
-#ifndef BELAY_SCHEDULER_API_RESERVATION_REQUEST_H
-#define BELAY_SCHEDULER_API_RESERVATION_REQUEST_H
+#ifndef BELAY_SCHEDULER_API_RESERVATIONS_RESERVATION_REQUEST_H
+#define BELAY_SCHEDULER_API_RESERVATIONS_RESERVATION_REQUEST_H
 
 #include "base/json.h"
 #include "base/zone.h"

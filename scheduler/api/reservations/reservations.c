@@ -3,7 +3,7 @@
  * The API's routes for reservations of nodes for maintenance (placement/maintenance.h).
  */
 #include "scheduler/api/api_private.h"
-#include "scheduler/api/reservation_request.h"
+#include "scheduler/api/reservations/reservation_request.h"
 
 #include "base/mem.h"
 #include "base/names.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/api/reservation_request.h"
+#include "scheduler/api/reservations/reservation_request.h"
 
 #include "base/names.h"
 #include "base/str.h"
