@@ -35,8 +35,9 @@ static const enum reach reaches[RIGHTS][ROLES] = {
     [RIGHT_ADMIN]     = { NO,    NO,    NO,   NO,      ANY },
 };
 
-const char *const right_names[] = {"unset", "none", "read", "metrics", "read-job", "submit", "change",
-    "enter", "cron-edit", "cron", "cron-run", "secrets", "tokens", "operate", "admin", NULL};
+const char *const right_names[] = {"unset", "none", "read", "metrics", "read-job", "submit",
+    "change", "enter", "cron-edit", "cron", "cron-run", "secrets", "tokens", "operate", "admin",
+    NULL};
 
 #define BIT(right) (1u << (right))
 #define READS (BIT(RIGHT_NONE) | BIT(RIGHT_READ) | BIT(RIGHT_METRICS) | BIT(RIGHT_READ_JOB))

@@ -59,7 +59,8 @@ extern const char *const right_names[];
 /* The least role that has the right to something at all. right is not RIGHT_UNSET. */
 enum role right_least_role(enum right right);
 
-/* Reads "read-only", "metrics", "ci", "pool=NAME" or "cron=ENTRY", or "" for SCOPE_NONE. ERR_INVALID. */
+/* Reads "read-only", "metrics", "ci", "pool=NAME" or "cron=ENTRY", or "" for SCOPE_NONE.
+ * ERR_INVALID. */
 int scope_parse(const char *text, struct scope *ret_scope, struct err *e);
 
 /* The caller of a request. Valid as long as the configuration. */
