@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# SBATCH --job-name=py
-# SBATCH --output=py-%j.out
-# SBATCH --mem=256M
+#SBATCH --job-name=py
+#SBATCH --output=py-%j.out
+#SBATCH --mem=256M
 import os
 import sys
 
