@@ -89,7 +89,7 @@ class Anomalies(unittest.TestCase):
             for said, text in mails:
                 self.assertIn("RCPT TO:<ops@lab.example>", said)
                 self.assertIn(b"spent $400.00 on ", text)
-                self.assertIn(b"usual are $95.50", text)
+                self.assertIn(b"usual is $95.50", text)
             digest = d.call("GET", "/api/v1/digest")[1]
             self.assertEqual(digest["spend_anomalies"], 3)
             self.assertIn("Far more spent than usual: 3.", digest["text"])

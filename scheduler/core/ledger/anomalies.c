@@ -61,7 +61,7 @@ void core_anomaly_text(const struct anomaly_row *a, char text[ANOMALY_TEXT_MAX])
     char day[TIME_ISO_MAX];
     time_format_iso(a->day, day);
     text_format(text, ANOMALY_TEXT_MAX,
-        "%s %s spent $%.2f on %s %.10s UTC: usual are $%.2f (the median of %d %ss)",
+        "%s %s spent $%.2f on %s %.10s UTC: usual is $%.2f (the median of %d %ss)",
         spend_of_names[a->of], a->subject, (double)a->uusd / 1e6, weekday_of(a->day), day,
         (double)a->usual_uusd / 1e6, (int)a->weeks, weekday_of(a->day));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Days on which a user, a team or a pool spends far more than usual. scheduler/spend judges the
- * sums of the ledger and reports what it finds (EV_ANOMALY), as often as it looks. Here it is
+ * Days on which a user, a team or a pool spends far more than usual. scheduler/spend compares
+ * the sums of the ledger and reports each finding (EV_ANOMALY), again at every review. A finding is
  * notified at most once for a subject and a day: the day is committed with the notifications, so a
- * restart repeats none. A day before the last one that was notified counts as notified.
+ * restart repeats none. Days before the last one that was notified count as notified.
  */
 #ifndef BELAY_SCHEDULER_CORE_LEDGER_ANOMALIES_H
 #define BELAY_SCHEDULER_CORE_LEDGER_ANOMALIES_H
@@ -20,7 +20,7 @@ bool core_anomaly_is_told(
     const struct model *m, enum spend_of of, const char *subject, struct wall day);
 
 /* The texts of an anomaly, without and with its numbers: "pool burst", "pool burst spent $40.00 on
- * Saturday 2026-11-28 UTC: usual are $9.50 (the median of 8 Saturdays)". */
+ * Saturday 2026-11-28 UTC: usual is $9.50 (the median of 8 Saturdays)". */
 #define ANOMALY_TEXT_MAX 256
 void core_anomaly_text(const struct anomaly_row *a, char text[ANOMALY_TEXT_MAX]);
 

@@ -84,7 +84,7 @@ static void a_day_is_notified_once_over_restarts(void **state)
     assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS)), 0);
     assert_int_equal(b.n_hooks, 1);
     assert_int_equal(b.n_mails, 2);
-    assert_string_equal(b.text, "user ann spent $400.00 on Saturday 2026-11-28 UTC: usual are "
+    assert_string_equal(b.text, "user ann spent $400.00 on Saturday 2026-11-28 UTC: usual is "
                                 "$95.00 (the median of 8 Saturdays)");
     assert_int_equal(try(&b, anomaly(SPEND_OF_USER, "ann", SATURDAY_MS)), ERR_CONFLICT);
     lab_deinit(&b.l);
