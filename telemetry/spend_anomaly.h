@@ -8,8 +8,8 @@
  * expensive day in the weeks before would hide the next. Where more than half of the days are
  * equal, the MAD is 0 and the mean absolute deviation takes its place, as in IBM SPSS.
  *
- * Only more than usual is an anomaly. A deviation below SPEND_NOISE of the median counts as that:
- * who spends nearly the same each week may spend a little more.
+ * Only more than usual is an anomaly. The deviation is at least SPEND_NOISE times the median, so
+ * that a small increase over weeks of nearly equal spending is none.
  */
 #ifndef BELAY_TELEMETRY_SPEND_ANOMALY_H
 #define BELAY_TELEMETRY_SPEND_ANOMALY_H
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPEND_WEEKS_MIN 4 /* days before, without which nothing is said */
+#define SPEND_WEEKS_MIN 4 /* fewer days before are not enough to judge */
 #define SPEND_WEEKS_MAX 52
 #define SPEND_WEEKS_DEFAULT 8
 #define SPEND_DEVIATIONS_DEFAULT 4 /* Iglewicz and Hoaglin: 3.5 */

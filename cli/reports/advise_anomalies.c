@@ -39,11 +39,12 @@ static void print(const json_t *reply)
     if (json_array_size(items) > 0)
         print_table(items);
     else
-        printf("On the last %lld days (UTC) nobody spent far more than usual.\n", days);
+        printf(
+            "No user, team or pool spent far more than usual in the last %lld days (UTC).\n", days);
     printf(
-        "\nA day is compared with the same weekday of up to %lld weeks before: USUAL is their "
-        "median, LIMIT %lld deviations above it, and at least %s. Who has no spending %lld weeks "
-        "back is not judged.\n",
+        "\nA day is compared with the same weekday of up to %lld weeks before. USUAL is their "
+        "median, LIMIT %lld deviations above it, but at least %s above it. Without spending %lld "
+        "or more weeks before, a day is not judged.\n",
         (long long)cli_int(reply, "weeks", 0), (long long)cli_int(reply, "deviations", 0),
         cli_usd(cli_int(reply, "at_least_uusd", 0), least, sizeof(least)),
         (long long)cli_int(reply, "weeks_needed", 0));

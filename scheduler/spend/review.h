@@ -2,11 +2,12 @@
  *
  * Compares what each user, team and pool spent on the last days (UTC) with the same weekday of the
  * weeks before. Spending is that of the ledger's sums and of running attempts, whose cost so far is
- * divided over their days by time, as the ledger will divide it. The current day is compared as far
- * as it went, with whole days: what is too much already is found before the day is over.
+ * divided over their days by time, as the ledger will divide it. The spending of the current day so
+ * far is compared with whole days, so an excess is found before the day is over.
  *
  * The days before count from the first of these weekdays on which the subject had any record: a day
- * without spending after it is 0. Who is newer than SPEND_WEEKS_MIN weeks is not judged.
+ * without spending after it is 0. A subject whose first record is less than SPEND_WEEKS_MIN weeks
+ * old is not judged.
  */
 #ifndef BELAY_SCHEDULER_SPEND_REVIEW_H
 #define BELAY_SCHEDULER_SPEND_REVIEW_H
@@ -29,7 +30,7 @@ struct spend_review {
     int32_t days; /* to review: the current one and those before it */
     struct spend_running *running;
     size_t n_running;
-    /* the result: the most expensive above the usual first */
+    /* the result, the largest excess over the usual first */
     struct spend_finding *found;
     size_t n_found;
     bool more; /* beyond SPEND_FINDINGS_MAX */
@@ -38,7 +39,7 @@ struct spend_review {
 /* Notes the running attempts; days is 1 .. SPEND_DAYS_MAX. Deinit *ret. */
 void spend_review_init(struct spend_review *ret, const struct spend_limits *limits,
     const struct model *m, struct wall now, int32_t days);
-/* Finds; for any thread. */
+/* Fills the result. May run on any thread. */
 int spend_review_read(struct spend_review *s, struct db_reader *r, struct err *e);
 void spend_review_mark_told(struct spend_review *s, const struct model *m);
 void spend_review_deinit(struct spend_review *s);

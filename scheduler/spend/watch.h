@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reviews the spending of today and yesterday once an hour (spend/review.h), on a thread, and has
- * what is found notified (core/ledger/anomalies.h), which repeats nothing.
+ * Reviews the spending of today and yesterday once an hour (spend/review.h), on a thread, and
+ * posts its findings as events (core/ledger/anomalies.h), which notify each of them once.
  */
 #ifndef BELAY_SCHEDULER_SPEND_WATCH_H
 #define BELAY_SCHEDULER_SPEND_WATCH_H
