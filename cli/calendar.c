@@ -5,7 +5,7 @@
  *     belay calendar show NAME
  *     belay calendar rm NAME
  *
- * A file of iCalendar is read here (job/ics.h): belayd gets the days, which set prints.
+ * set reads iCalendar files itself (job/ics.h), sends belayd the days, and prints them.
  */
 #include "cli/list_table.h"
 #include "cli/verbs.h"
@@ -205,12 +205,12 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"ics", 0, POPT_ARG_STRING, NULL, VAL_ICS,
-        "with set: the days of the events of this file of iCalendar", "FILE"},
+        "with set: take the days from the events of this iCalendar file", "FILE"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_calendar = {"calendar", "[OPTION...] [set|list|show|rm [NAME [DAY...]]]",
-    "days on which cron entries do not run", run, options, false, .lists = true,
+    "set days on which cron entries do not run, or only run", run, options, false, .lists = true,
     .examples = "belay calendar set holidays 2026-12-25..2026-12-28 2027-01-01\n"
                 "belay calendar set holidays --ics holidays.ics\n"
                 "belay calendar rm holidays\n"};

@@ -53,7 +53,7 @@ struct reservation_options {
     json_t *request;
 };
 
-/* As belayd's, which names them in milliseconds. */
+/* The limits of belayd (MAINTENANCE_MIN_MS, MAINTENANCE_AHEAD_MAX_MS). */
 #define FOR_MIN_MS INT64_C(60000)
 #define FOR_MAX_MS (366 * INT64_C(86400000))
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay advise: resources that are held and not used (advise_jobs.c), unusual spending
- * (advise_anomalies.c). belay advise reserve: how
- * many GPUs to reserve, from the work of past weeks, and the trend of it. The load is the busy part
- * of what jobs held (of all hours together: it is not known hour by hour), or what they held; not
- * what they waited for.
+ * (advise_anomalies.c). belay advise reserve: how many GPUs to reserve, from the work of past
+ * weeks, and its trend. The load is the busy part of what jobs held (of all hours together: it is
+ * not known hour by hour), or what they held; not what they waited for.
  */
 #include "cli/reports/advise.h"
 #include "cli/verbs.h"
@@ -346,7 +345,7 @@ static void print_result(const struct request *q, const json_t *result)
            "for lack of it.\nThe coming weeks may differ from the past ones.\n");
 }
 
-/* Options that belong to different kinds of advice are not given together. */
+/* Whether all given options belong to one kind of advice. */
 static bool options_fit(const struct request *q, bool reserve)
 {
     bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes || q->instances;
@@ -370,8 +369,7 @@ static int advise(struct request *q, const struct cli_args *a)
     if (!options_fit(q, reserve)) {
         cli_error("these options do not go together: --user or --reclaim alone, --for, "
                   "--volumes and --instances with --forgotten, --days with --anomalies, the others "
-                  "with belay "
-                  "advise reserve");
+                  "with belay advise reserve");
         return CLI_USAGE;
     }
     if (q->anomalies)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay advise without an argument, --reclaim and --forgotten (advise_jobs.c), and --anomalies
- * (advise_anomalies.c). All but advise_get
- * return the exit code.
+ * (advise_anomalies.c). All but advise_get return the exit code.
  */
 #ifndef BELAY_CLI_REPORTS_ADVISE_H
 #define BELAY_CLI_REPORTS_ADVISE_H
