@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cluster as it is now: nodes, their resources, machines, offers, budgets, racks. Reads each
- * node, instance and offer once.
+ * The cluster as it is now: nodes, their resources, machines, offers, budgets, racks. A call
+ * reads each node, instance and offer once.
  */
 #ifndef BELAY_SCHEDULER_METRICS_CLUSTER_H
 #define BELAY_SCHEDULER_METRICS_CLUSTER_H

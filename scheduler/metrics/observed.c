@@ -51,9 +51,9 @@ static const struct {
     [NOTICES] = {METRIC_COUNTER, "belay_reclaim_notices",
         "Notices of nodes that the provider takes back."},
     [NOTICE_SAVED] = {METRIC_HISTOGRAM, "belay_notice_saved_seconds",
-        "Time from a notice to the end of the first save after it.", histogram_notices},
+        "Time from a notice to the end of a save that it caused.", histogram_notices},
     [RECLAIMED] = {METRIC_COUNTER, "belay_reclaimed_attempts",
-        "Attempts that ended because the provider took their node, by whether they were saved "
+        "Attempts that ended because their node was reclaimed or lost, by whether they were saved "
         "after the notice."},
     [SAVES] = {METRIC_HISTOGRAM, "belay_checkpoint_seconds",
         "Durations of saves, by what caused them.", histogram_waits},
