@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_retention DATABASE JOBS YEARS [MIB]: plays years of JOBS jobs a night, in virtual time,
+ * bench_retention DATABASE JOBS YEARS [MIB]: writes years of JOBS jobs a night, in virtual time,
  * through the same commits as belayd's, with the default ages of the retention, and with
  * database_max if MIB is given. No commit waits for the disk, and a night's jobs, up to 2,000, are
  * written by one commit; neither changes what is stored. Prints a line of JSON for each year: the

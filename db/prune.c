@@ -9,9 +9,10 @@
  *     commit: what is left and what was deleted always add up to cost_sums (audit.c checks it).
  *  3. retention_cuts says up to when rows may be missing, in the commit that deletes the first of
  *     them, so that no reader takes a part for the whole.
- *  4. A commit looks at a limited number of old rows. Where some of them stay, the next commit goes
- *     on after them (temp.looked). When all old rows of all kinds were looked at, the next look
- *     begins anew. Each statement finds its rows by an index, so a commit costs what it deletes.
+ *  4. A commit looks at a limited number of old rows. Where some of them stay, the next commit
+ *     continues after them (temp.looked). When all old rows of all kinds were looked at, the next
+ *     look starts from the first row again. Each statement finds its rows by an index, so the cost
+ *     of a commit is that of the rows it deletes.
  */
 #include "db/prune.h"
 

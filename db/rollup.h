@@ -33,7 +33,7 @@ struct rollup_walk {
     bool is_added; /* these are added to the sums */
 };
 #define ROLLUP_BEGIN ((struct rollup_walk){.day = INT64_MIN})
-#define ROLLUP_MANY 16 /* rows; of fewer each is added alone */
+#define ROLLUP_MANY 16 /* rows; fewer are added one by one */
 #define ROLLUP_PIECES_MAX                                                                          \
     4000 /* in one statement: with SUM_MAX each, their sum does not overflow */
 sqlite3_stmt *rollup_costs(

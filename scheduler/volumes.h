@@ -60,7 +60,7 @@ struct volumes *volumes_create(const struct volumes_options *o);
  * this call, and not after volumes_destroy. */
 void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx);
 /* Reads every instance of the accounts, in the regions of the pools, whatever its tags. Pools whose
- * provider cannot list them are left out. done as above. */
+ * driver cannot list them are left out. done as above. */
 void volumes_read_instances(struct volumes *v, volumes_fn done, void *ctx);
 /* Call after the drivers are destroyed. Waiting requests are dropped. v may be NULL. */
 void volumes_destroy(struct volumes *v);

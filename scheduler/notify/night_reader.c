@@ -6,7 +6,7 @@
 #include "scheduler/core/lifecycle/digest.h"
 #include <stdlib.h>
 
-#define KEEP_MS 600000
+#define KEEP_MS 600000 /* lifetime of what was read */
 
 /* What one thread reads. */
 struct reading {
@@ -116,7 +116,7 @@ static void keep(struct night_reader *r, struct reading *x)
         log_i("users", (int64_t)nights_users(r->nights)));
 }
 
-/* Answers those who wait for these rows; who waits for others, or asked later, waits on. */
+/* Answers the waits for these rows; those for another period, or another user, stay. */
 static void answer(struct night_reader *r, const struct reading *x)
 {
     LIST_FOREACH (&r->waiting, l) {

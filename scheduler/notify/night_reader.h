@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads the rows of a night for the recipients of its digest: by a thread, once for all of them.
- * What was read is kept for some minutes, so deliveries that come later, or again, need no rows.
+ * The result is kept for ten minutes, so that later and repeated deliveries read nothing.
  */
 #ifndef BELAY_SCHEDULER_NOTIFY_NIGHT_READER_H
 #define BELAY_SCHEDULER_NOTIFY_NIGHT_READER_H
@@ -26,7 +26,7 @@ struct night_wait {
     void *ctx;
 };
 
-/* The tick's model says who else will ask: the users who subscribed. All are borrowed. */
+/* Rows are read for all users who have subscribed in the tick's model. All are borrowed. */
 struct night_reader *night_reader_create(
     uv_loop_t *loop, struct timers *timers, struct tick *tick, const char *db_path);
 /* done runs exactly once: inside this call if the rows have been read, else later. */
