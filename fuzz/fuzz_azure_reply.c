@@ -44,7 +44,7 @@ static int read_vms(const char *body, size_t n, struct err *e)
 {
     struct cloud_instances l = {0};
     char next[ARM_URL_MAX + 1];
-    int rc = arm_parse_vms(body, n, "eastus", &l, next, e);
+    int rc = arm_parse_vms(body, n, "eastus", n % 2 == 0, &l, next, e);
     return check_list(&l, next, rc);
 }
 

@@ -48,9 +48,9 @@ void arm_path(
 void arm_path_vm_status(const struct azure_machine *m, const char *name, struct buf *out);
 /* Ends the machine at once, without a shutdown of the guest: it has been notified in other ways. */
 void arm_path_delete_vm(const struct azure_machine *m, const char *name, struct buf *out);
-/* The machines of the resource group; the tagged resources, and the power states, of the whole
- * subscription. */
-void arm_path_list_vms(const struct azure_machine *m, struct buf *out);
+/* The machines of the resource group, or of the whole subscription; the tagged resources, and the
+ * power states, of the subscription. */
+void arm_path_list_vms(const struct azure_machine *m, bool all, struct buf *out);
 void arm_path_list_tagged(const struct azure_machine *m, const char *cluster, struct buf *out);
 /* The disks of the resource group, or of the whole subscription. */
 void arm_path_list_disks(const struct azure_machine *m, bool all, struct buf *out);
@@ -82,9 +82,10 @@ int arm_parse_operation(const char *body, size_t n, bool *ret_done, struct err *
 /* One page each. *next receives the URL of the next page (ARM_URL_MAX + 1 bytes), "" after the
  * last. */
 
-/* Adds the machines in region that carry our tags. */
-int arm_parse_vms(const char *body, size_t n, const char *region, struct cloud_instances *list,
-    char *next, struct err *e);
+/* Adds the machines in region that carry the tag of a cluster; with `all`, others too, apart from
+ * those of a form that is not known. */
+int arm_parse_vms(const char *body, size_t n, const char *region, bool all,
+    struct cloud_instances *list, char *next, struct err *e);
 /* Adds the tagged network interfaces and disks of the resource group in region as leftovers: no
  * token, CLOUD_STOPPING. */
 int arm_parse_tagged(const char *body, size_t n, const struct azure_machine *m, const char *region,

@@ -343,6 +343,7 @@ struct listing {
     /* "/subscriptions/S/resourceGroups/G/": only resources below it are listed */
     const char *group;
     struct cloud_instances *list;
+    bool all; /* also those without a cluster */
 };
 
 static int keep_vm(void *ctx, const json_t *item, struct err *e)
@@ -358,18 +359,20 @@ static int keep_vm(void *ctx, const json_t *item, struct err *e)
     {
         ours = ours || strcasecmp(key, ARM_TAG_CLUSTER) == 0;
     }
-    if (json_is_object(item) && !ours)
+    if (json_is_object(item) && !ours && !l->all)
         return 0;
     int rc = read_vm(item, &i, &location, e);
+    if (rc != 0 && json_is_object(item) && !ours)
+        return 0;
     if (rc == 0 && same_region(location, l->region))
         rc = cloud_instances_add(l->list, &i, e);
     return rc;
 }
 
-int arm_parse_vms(const char *body, size_t n, const char *region, struct cloud_instances *list,
-    char *next, struct err *e)
+int arm_parse_vms(const char *body, size_t n, const char *region, bool all,
+    struct cloud_instances *list, char *next, struct err *e)
 {
-    struct listing l = {region, "", list};
+    struct listing l = {region, "", list, all};
     return parse_page(body, n, "value", "nextLink", next, keep_vm, &l, e);
 }
 

@@ -208,9 +208,12 @@ void arm_path_delete_vm(const struct azure_machine *m, const char *name, struct 
     buf_adds(out, "&forceDeletion=true");
 }
 
-void arm_path_list_vms(const struct azure_machine *m, struct buf *out)
+void arm_path_list_vms(const struct azure_machine *m, bool all, struct buf *out)
 {
-    add_group(m, out);
+    if (all)
+        buf_printf(out, "/subscriptions/%s", m->subscription);
+    else
+        add_group(m, out);
     buf_printf(out, "/providers/%s?api-version=" COMPUTE_API, part_types[ARM_VM]);
 }
 

@@ -101,7 +101,7 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
         arm_path_list_tagged(m, c->base.cluster, url);
         break;
     case LIST_VMS:
-        arm_path_list_vms(m, url);
+        arm_path_list_vms(m, !c->base.cluster, url);
         break;
     case LIST_POWER:
         arm_path_list_power(m, url);

@@ -104,7 +104,7 @@ static int parse_list_page(struct azure_call *c, const struct http_reply *reply,
     if (c->phase == LIST_TAGGED)
         return arm_parse_tagged(body, n, &c->d->machine, region, &c->leftovers, c->url, e);
     if (c->phase == LIST_VMS)
-        return arm_parse_vms(body, n, region, &c->base.instances, c->url, e);
+        return arm_parse_vms(body, n, region, !c->base.cluster, &c->base.instances, c->url, e);
     return arm_parse_power(body, n, &c->base.instances, c->url, e);
 }
 

@@ -334,10 +334,10 @@ static void list(struct cloud_instances *l, char *next)
 {
     char *page1 = fake_read_file("azure_vms_1.json"), *page2 = fake_read_file("azure_vms_2.json");
     struct err e;
-    if (arm_parse_vms(page1, strlen(page1), "eastus", l, next, &e) != 0)
+    if (arm_parse_vms(page1, strlen(page1), "eastus", false, l, next, &e) != 0)
         fail_msg("%s", e.text);
     assert_true(str_ends(next, "&$skiptoken=belay-lab-2%2F%21%21"));
-    assert_int_equal(arm_parse_vms(page2, strlen(page2), "eastus", l, next, &e), 0);
+    assert_int_equal(arm_parse_vms(page2, strlen(page2), "eastus", false, l, next, &e), 0);
     assert_string_equal(next, "");
     free(page1);
     free(page2);
@@ -625,7 +625,7 @@ static void malformed_replies_are_refused(void **state)
     (void)state;
     for (size_t k = 0; vms[k]; k++) {
         struct err e = {0};
-        if (arm_parse_vms(vms[k], strlen(vms[k]), "eastus", &l, next, &e) != ERR_INVALID)
+        if (arm_parse_vms(vms[k], strlen(vms[k]), "eastus", false, &l, next, &e) != ERR_INVALID)
             fail_msg("taken: %s", vms[k]);
         assert_true(str_starts(e.text, "Azure's reply: "));
         assert_int_equal(arm_parse_vm(vms[k], strlen(vms[k]), &i, &e), ERR_INVALID);

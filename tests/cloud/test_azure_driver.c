@@ -331,12 +331,17 @@ static void an_account_is_listed_and_nothing_is_deleted(void **state)
     fake_http_add_file(&g->http, 200, "azure_power.json");
     g->driver->ops->list(g->driver, "eastus", NULL, outcome_list, &g->got);
     azure_rig_finish(g, 0);
-    assert_int_equal(g->got.n, 5);
+    assert_int_equal(g->got.n, 6);
+    bool has_other = false; /* without a tag */
+    for (size_t i = 0; i < g->got.n; i++)
+        has_other = has_other || str_eq(g->got.list[i].id, "build-server");
+    assert_true(has_other);
     assert_int_equal(g->http.n_requests - g->first, 3);
     for (size_t i = g->first; i < g->http.n_requests; i++) {
         assert_string_equal(g->http.requests[i].method, "GET");
         assert_null(strstr(g->http.requests[i].url, "tagName"));
     }
+    assert_null(strstr(g->http.requests[g->first].url, "resourceGroups"));
     vtimers_advance(&g->vt, SECONDS_MS(31));
     answer_list(g);
     azure_rig_list(g, 0);

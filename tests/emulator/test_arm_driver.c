@@ -104,10 +104,10 @@ static void its_launch_is_listed_and_ends(void **state)
     assert_true(is_done);
     free(text);
 
-    arm_path_list_vms(&machine, &target);
+    arm_path_list_vms(&machine, false, &target);
     ask(&w, "GET", &target, NULL, 200);
     text = text_of(&w, &n);
-    if (arm_parse_vms(text, n, "eastus", &list, next, &e) < 0)
+    if (arm_parse_vms(text, n, "eastus", false, &list, next, &e) < 0)
         fail_msg("%s: %s", e.text, text);
     free(text);
     assert_int_equal(list.n, 1);
