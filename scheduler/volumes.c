@@ -59,7 +59,8 @@ static void add_missing(const struct part *p, struct volumes_missing *list, size
             (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};
 }
 
-/* Adds each volume or instance once: pools of one account list the same ones. */
+/* Adds each volume or instance once: pools of one account list the same ones. In one listing each is
+ * another one, although the start of a long id may be that of another. */
 static void add_found(
     const struct part *p, struct smap *seen, struct volumes_found *list, size_t *n)
 {
@@ -67,9 +68,11 @@ static void add_found(
         const struct cloud_instance *instance = p->instances ? &p->instances[i] : NULL;
         const struct cloud_volume *volume = instance ? NULL : &p->list[i];
         char *key = mem_printf("%s %s", p->provider, instance ? instance->id : volume->id);
-        if (!smap_get(seen, key))
+        const struct part *by = smap_get(seen, key);
+        if (!by || by == p)
             list[(*n)++] = (struct volumes_found){p->provider, p->region, volume, instance};
-        smap_put(seen, key, seen);
+        if (!by)
+            smap_put(seen, key, (void *)p);
         free(key);
     }
 }
