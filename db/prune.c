@@ -74,8 +74,10 @@ enum counted { COUNTS_NOTHING, COUNTS_JOBS, COUNTS_EVENTS, COUNTS_OTHERS, COUNTS
 /* By number, because jobs with numbers near each other have their rows on the same pages. */
 #define NEXT_JOBS NEXT("jobs", "ended", "ended_at", "")
 #define NEXT_JOBS_BY_ID "(SELECT id FROM " NEXT_JOBS " ORDER BY id)"
+/* Without INDEXED BY SQLite takes ledger_job, and reads all rows of no job. */
+#define LEDGER_OF_NO_JOB "ledger INDEXED BY ledger_no_job WHERE to_at < ?1 AND job = 0"
 /* Machines go after the ledger of no job that names them. */
-#define AND_IS_PAID " AND NOT EXISTS (SELECT 1 FROM ledger WHERE job = 0 AND to_at < ?1)"
+#define AND_IS_PAID " AND NOT EXISTS (SELECT 1 FROM " LEDGER_OF_NO_JOB ")"
 #define NEXT_NODES NEXT("nodes", "gone", "gone_at", AND_IS_PAID)
 #define NEXT_INSTANCES NEXT("instances", "gone", "ended_at", AND_IS_PAID)
 #define NEXT_HISTORY \
@@ -199,8 +201,8 @@ static const struct {
     /* ---- the ledger of no job, and machines that nothing names any more ---- */
     {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
     {"doomed_rows", MACHINES, COUNTS_NOTHING,
-        "INSERT INTO temp.doomed_rows SELECT rowid FROM ledger"
-        " WHERE to_at < ?1 AND job = 0 ORDER BY to_at LIMIT ?2"},
+        "INSERT INTO temp.doomed_rows SELECT rowid FROM " LEDGER_OF_NO_JOB
+        " ORDER BY to_at LIMIT ?2"},
     FOLD_LEDGER(MACHINES),
     {"doomed_rows", MACHINES, COUNTS_NOTHING, "DELETE FROM temp.doomed_rows"},
     {"doomed_rows", MACHINES, COUNTS_NOTHING,
