@@ -59,3 +59,19 @@ int db_read_charged_team(
         str_copy(ret_team, CORE_NAME_MAX, (const char *)sqlite3_column_text(q.stmt, 0));
     return query_finish(&q);
 }
+
+int db_read_is_live(struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
+    bool *ret_is_live, struct err *e)
+{
+    struct query q;
+    *ret_is_live = false;
+    query_init_text(&q, r->statements,
+        "SELECT 1 FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = ?3 AND state <> 'ended'",
+        e);
+    query_i64(&q, 1, job);
+    query_i64(&q, 2, attempt);
+    query_i64(&q, 3, rank);
+    while (query_step(&q))
+        *ret_is_live = true;
+    return query_finish(&q);
+}

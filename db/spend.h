@@ -19,5 +19,8 @@ int db_read_spend(struct db_reader *r, enum spend_of of, struct wall day, int32_
  * there is none, or no such job. */
 int db_read_charged_team(
     struct db_reader *r, int64_t job, char ret_team[CORE_NAME_MAX], struct err *e);
+/* Whether this rank of an attempt has not ended: its cost is in no sum. */
+int db_read_is_live(struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
+    bool *ret_is_live, struct err *e);
 
 #endif

@@ -14,7 +14,8 @@
 
 /* A running attempt, and its cost so far. */
 struct spend_running {
-    int64_t job;
+    int64_t job, attempt;
+    int32_t rank;
     char user[CORE_NAME_MAX], team[CORE_NAME_MAX], pool[CORE_NAME_MAX];
     struct wall from;
     int64_t uusd;
@@ -41,7 +42,10 @@ static void note(struct spend_review *s, const struct attempt *a)
     int64_t unused;
     if (!wall_is_set(a->row.assigned_at) || a->row.assigned_at.ms >= s->now.ms)
         return;
-    *x = (struct spend_running){.job = a->job->row.id, .from = a->row.assigned_at};
+    *x = (struct spend_running){.job = a->job->row.id,
+        .attempt = a->row.attempt,
+        .rank = a->row.rank,
+        .from = a->row.assigned_at};
     core_cost_so_far(a, s->now, &x->uusd, &unused);
     STR_COPY(x->user, a->job->row.user);
     STR_COPY(x->pool, a->node->row.pool);
@@ -82,10 +86,12 @@ static const char *subject_of(const struct spend_running *x, enum spend_of of)
 static int add(void *ctx, const char *subject, int32_t week, int64_t uusd)
 {
     struct reading *x = ctx;
-    struct series *s = smap_get(&x->subjects, subject);
+    char key[CORE_NAME_MAX]; /* a label may be longer; rows and running attempts have this much */
+    STR_COPY(key, subject);
+    struct series *s = smap_get(&x->subjects, key);
     if (!s) {
         s = mem_alloc(sizeof(*s));
-        smap_put(&x->subjects, subject, s);
+        smap_put(&x->subjects, key, s);
     }
     s->uusd[week] += uusd;
     if (s->first < week)
@@ -146,11 +152,19 @@ static int read_day(
     return rc;
 }
 
-static int read_teams(struct spend_review *s, struct db_reader *r, struct err *e)
+/* The cost of an attempt that has ended meanwhile is in the sums. */
+static int read_running(struct spend_review *s, struct db_reader *r, struct err *e)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->n_running; i++)
-        rc = db_read_charged_team(r, s->running[i].job, s->running[i].team, e);
+    for (size_t i = 0; rc == 0 && i < s->n_running; i++) {
+        struct spend_running *x = &s->running[i];
+        bool is_live;
+        rc = db_read_charged_team(r, x->job, x->team, e);
+        if (rc == 0)
+            rc = db_read_is_live(r, x->job, x->attempt, x->rank, &is_live, e);
+        if (rc == 0 && !is_live)
+            x->uusd = 0;
+    }
     return rc;
 }
 
@@ -166,7 +180,7 @@ static int by_excess(const void *a, const void *b)
 int spend_review_read(struct spend_review *s, struct db_reader *r, struct err *e)
 {
     int64_t today = s->now.ms / DAY_MS * DAY_MS;
-    int rc = read_teams(s, r, e);
+    int rc = read_running(s, r, e);
     if (!s->found)
         s->found = mem_array(SPEND_FINDINGS_MAX, sizeof(*s->found));
     for (int32_t k = 0; rc == 0 && k < s->days; k++)

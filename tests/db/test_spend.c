@@ -110,12 +110,38 @@ static void a_job_is_charged_to_its_label_or_its_team(void **state)
     db_close(d);
 }
 
+static void an_attempt_that_has_ended_is_not_live(void **state)
+{
+    struct db *d;
+    struct db_reader *r;
+    struct db_batch b = {0};
+    bool is_live;
+    open_with_spending(state, &d, &r);
+    struct attempt_row running = {.job = 1, .attempt = 2, .node = 1, .state = ATTEMPT_RUNNING},
+                       ended = {
+                           .job = 1, .attempt = 2, .rank = 1, .node = 1, .state = ATTEMPT_ENDED};
+    batch_add(&b, TABLE_ATTEMPTS, &running);
+    batch_add(&b, TABLE_ATTEMPTS, &ended);
+    assert_int_equal(db_commit(d, &b, &e), 0);
+    db_batch_deinit(&b);
+    assert_int_equal(db_read_is_live(r, 1, 2, 0, &is_live, &e), 0);
+    assert_true(is_live);
+    assert_int_equal(db_read_is_live(r, 1, 2, 1, &is_live, &e), 0);
+    assert_false(is_live);
+    assert_int_equal(db_read_is_live(r, 1, 3, 0, &is_live, &e), 0);
+    assert_false(is_live);
+    db_reader_close(r);
+    db_close(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_same_weekdays_are_read, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_job_is_charged_to_its_label_or_its_team, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            an_attempt_that_has_ended_is_not_live, util_setup, util_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
