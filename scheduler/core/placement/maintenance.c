@@ -5,6 +5,7 @@
  */
 #include "scheduler/core/placement/maintenance.h"
 
+#include "base/minmax.h"
 #include "base/names.h"
 #include "base/str.h"
 #include "scheduler/core/lifecycle/retry_counts.h"
@@ -101,7 +102,8 @@ static int64_t begin_ms(const struct maintenance_row *r, struct wall at)
     return from_ms;
 }
 
-/* When the reservations that exclude a begin at that moment are over; the moment if none does. */
+/* When the reservations that exclude a begin at that moment are over; the moment if none does;
+ * WALL_NEVER if one excludes all later begins too. */
 static struct wall excluded_until(
     uint64_t mask, const struct shape *s, struct wall at, int64_t runs_ms)
 {
@@ -109,8 +111,11 @@ static struct wall excluded_until(
     for (mask &= ~s->open_to; mask; mask &= mask - 1) {
         const struct maintenance_row *r = &s->maintenance[__builtin_ctzll(mask)]->row;
         int64_t from_ms = begin_ms(r, at), end_ms = from_ms + r->for_ms;
-        if (at.ms < end_ms && at.ms + runs_ms > from_ms && end_ms > until.ms)
-            until.ms = end_ms;
+        if (at.ms >= end_ms || at.ms + runs_ms <= from_ms)
+            continue;
+        if (r->is_weekly && runs_ms > MAINTENANCE_WEEK_MS - r->for_ms)
+            return WALL_NEVER; /* it does not fit between two weeks */
+        until.ms = max_i64(until.ms, end_ms);
     }
     return until;
 }
@@ -124,8 +129,8 @@ struct wall maintenance_earliest(
                                         : MAINTENANCE_AHEAD_MAX_MS;
     for (int tries = 0; mask && tries <= MAINTENANCES_MAX; tries++) {
         struct wall until = excluded_until(mask, s, at, runs_ms);
-        if (until.ms == at.ms)
-            return at;
+        if (until.ms == at.ms || until.ms == WALL_NEVER.ms)
+            return until;
         at = until;
     }
     return mask ? WALL_NEVER : at;

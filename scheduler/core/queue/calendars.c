@@ -179,7 +179,7 @@ int calendar_load(struct model *m, const struct calendar_row *r, struct err *e)
 {
     struct calendar c = {0};
     struct err why;
-    if (core_stored_calendar(m, r->name) || calendar_read_list(r->days, &c, &why) != 0)
+    if (core_stored_calendar(m, r->name) || !r->days || calendar_read_list(r->days, &c, &why) != 0)
         return err_set(
             e, ERR_CORRUPT, "stored calendar %.64s comes twice, or has no days", r->name);
     put(m, r, &c);
