@@ -157,6 +157,8 @@ void observed_load(struct observed *o, const struct model *m)
 static void add_place(struct metric_labels *l, const struct model *m, const struct changes *c,
     int64_t node, int64_t instance)
 {
+    if (node == CORE_ID_NONE && instance == CORE_ID_NONE)
+        return;
     const struct node *n = model_node(m, node);
     const struct instance *i = n ? NULL : model_instance(m, instance);
     const struct node_row *row = n ? &n->row : NULL;
