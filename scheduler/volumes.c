@@ -59,8 +59,8 @@ static void add_missing(const struct part *p, struct volumes_missing *list, size
             (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};
 }
 
-/* Adds each volume or instance once: pools of one account list the same ones. In one listing each is
- * another one, although the start of a long id may be that of another. */
+/* Adds each volume or instance once: pools of one account list the same ones. In one listing each
+ * is another one, although the start of a long id may be that of another. */
 static void add_found(
     const struct part *p, struct smap *seen, struct volumes_found *list, size_t *n)
 {
