@@ -13,7 +13,9 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "ckpt", "lib"))
+sys.path.append(
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python")
+)
 import belay.torch
 
 
