@@ -173,6 +173,9 @@ void db_reader_close(struct db_reader *r);
 /* Between these two calls all statements see the same commit. Not for a db_reader_of. */
 int db_reader_begin(struct db_reader *r, struct err *e);
 void db_reader_end(struct db_reader *r);
+/* Opens a reader, calls fn with it between these two calls, and closes it; for a thread. */
+typedef int (*db_once_fn)(void *ctx, struct db_reader *r, struct err *e);
+int db_read_once(const char *path, db_once_fn fn, void *ctx, struct err *e);
 /* Statements end early with ERR_CANCELLED once *cancel is not 0, which another thread may set.
  * Borrowed; NULL removes it. */
 void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel);

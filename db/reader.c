@@ -82,6 +82,20 @@ void db_reader_end(struct db_reader *r)
     sqlite3_exec(r->statements->sql, "ROLLBACK", NULL, NULL, NULL);
 }
 
+int db_read_once(const char *path, db_once_fn fn, void *ctx, struct err *e)
+{
+    struct db_reader *r = NULL;
+    int rc = db_reader_open(path, &r, e);
+    if (rc == 0)
+        rc = db_reader_begin(r, e);
+    if (rc == 0)
+        rc = fn(ctx, r, e);
+    if (r)
+        db_reader_end(r);
+    db_reader_close(r);
+    return rc;
+}
+
 static int is_cancelled(void *cancel)
 {
     return atomic_load((atomic_int *)cancel) != 0;

@@ -55,18 +55,16 @@ struct night_reader *night_reader_create(
 
 /* ---- the thread ---- */
 
+static int read_nights(void *ctx, struct db_reader *db, struct err *e)
+{
+    const struct reading *x = ctx;
+    return db_read_nights(db, x->from, x->to, x->nights, e);
+}
+
 static void on_thread(void *ctx)
 {
     struct reading *x = ctx;
-    struct db_reader *db = NULL;
-    x->rc = db_reader_open(x->db_path, &db, &x->e);
-    if (x->rc == 0)
-        x->rc = db_reader_begin(db, &x->e);
-    if (x->rc == 0)
-        x->rc = db_read_nights(db, x->from, x->to, x->nights, &x->e);
-    if (db)
-        db_reader_end(db);
-    db_reader_close(db);
+    x->rc = db_read_once(x->db_path, read_nights, x, &x->e);
 }
 
 static void reading_free(struct reading *x)

@@ -20,18 +20,16 @@ struct spend_watch {
     int rc;
 };
 
+static int read_spending(void *ctx, struct db_reader *r, struct err *e)
+{
+    struct spend_watch *w = ctx;
+    return spend_review_read(&w->review, r, e);
+}
+
 static void on_thread(void *ctx)
 {
     struct spend_watch *w = ctx;
-    struct db_reader *r = NULL;
-    w->rc = db_reader_open(w->db_path, &r, &w->e);
-    if (w->rc == 0)
-        w->rc = db_reader_begin(r, &w->e);
-    if (w->rc == 0)
-        w->rc = spend_review_read(&w->review, r, &w->e);
-    if (r)
-        db_reader_end(r);
-    db_reader_close(r);
+    w->rc = db_read_once(w->db_path, read_spending, w, &w->e);
 }
 
 static void release(struct spend_watch *w)
