@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vformat.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +34,7 @@ static int fail(const struct reader *r, const char *fmt, ...) __attribute__((for
 static int fail(const struct reader *r, const char *fmt, ...)
 {
     char text[ERR_TEXT_MAX / 2];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    VFORMAT(text, fmt);
     return err_set(r->e, ERR_INVALID, "line %lld: %s", (long long)r->line, text);
 }
 
