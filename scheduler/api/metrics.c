@@ -9,27 +9,22 @@
 #include "scheduler/metrics/observed.h"
 #include "scheduler/retention.h"
 
-/* A counter's name is without _total. */
-static void metric(
-    struct exposition *x, const char *name, enum metric_type type, const char *help, double value)
-{
-    exposition_one(x, type, name, help, value);
-}
-
 static void add_tick(struct exposition *x, const struct tick *t)
 {
     struct tick_stats s;
     tick_get_stats(t, &s);
-    metric(x, "belay_events", METRIC_COUNTER, "Events applied to the model.", (double)s.events);
-    metric(x, "belay_commits", METRIC_COUNTER, "Transactions committed.", (double)s.commits);
+    exposition_one(
+        x, METRIC_COUNTER, "belay_events", "Events applied to the model.", (double)s.events);
+    exposition_one(
+        x, METRIC_COUNTER, "belay_commits", "Transactions committed.", (double)s.commits);
     exposition_family(x, METRIC_HISTOGRAM, "belay_commit_seconds", "Durations of commits.");
     exposition_histogram(x, "", &s.commit_seconds);
     exposition_family(x, METRIC_HISTOGRAM, "belay_tick_seconds",
         "Time that decisions took before a commit, without the commit.");
     exposition_histogram(x, "", &s.tick_seconds);
-    metric(x, "belay_inbox_max", METRIC_GAUGE, "Most events that waited for one tick.",
+    exposition_one(x, METRIC_GAUGE, "belay_inbox_max", "Most events that waited for one tick.",
         (double)s.inbox_max);
-    metric(x, "belay_state_disk_full", METRIC_GAUGE,
+    exposition_one(x, METRIC_GAUGE, "belay_state_disk_full",
         "1 while the disk that holds the state is full.", tick_is_full(t));
 }
 
@@ -37,14 +32,15 @@ static void add_provision(struct exposition *x, const struct provision *p)
 {
     struct provision_stats s;
     provision_get_stats(p, &s);
-    metric(x, "belay_launches", METRIC_COUNTER, "Launch calls made.", (double)s.launches);
-    metric(x, "belay_launch_refusals", METRIC_COUNTER, "Launches refused for good.",
+    exposition_one(x, METRIC_COUNTER, "belay_launches", "Launch calls made.", (double)s.launches);
+    exposition_one(x, METRIC_COUNTER, "belay_launch_refusals", "Launches refused for good.",
         (double)s.refusals);
-    metric(x, "belay_strays_ended", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_strays_ended",
         "Instances ended that carried our tag and had no row.", (double)s.strays);
-    metric(x, "belay_sweeps", METRIC_COUNTER, "Listings of the providers' instances.",
+    exposition_one(x, METRIC_COUNTER, "belay_sweeps", "Listings of the providers' instances.",
         (double)s.sweeps);
-    metric(x, "belay_list_errors", METRIC_COUNTER, "Listings that failed.", (double)s.list_errors);
+    exposition_one(
+        x, METRIC_COUNTER, "belay_list_errors", "Listings that failed.", (double)s.list_errors);
 }
 
 static void add_grants(struct exposition *x, const struct grants *g)
@@ -53,22 +49,23 @@ static void add_grants(struct exposition *x, const struct grants *g)
     if (!g)
         return;
     grants_get_stats(g, &s);
-    metric(x, "belay_store_credentials", METRIC_GAUGE,
+    exposition_one(x, METRIC_GAUGE, "belay_store_credentials",
         "Attempts that have credentials of their own for the store.", (double)s.valid);
-    metric(x, "belay_store_credentials_soonest_end_seconds", METRIC_GAUGE,
+    exposition_one(x, METRIC_GAUGE, "belay_store_credentials_soonest_end_seconds",
         "Time until the first of these credentials expires; 0 = none.",
         (double)s.soonest_end_ms / 1000);
-    metric(x, "belay_store_credentials_made", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_store_credentials_made",
         "Credentials of jobs that were created.", (double)s.made);
-    metric(x, "belay_store_credentials_failures", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_store_credentials_failures",
         "Times that credentials of a job could not be created.", (double)s.failures);
 }
 
 static void add_requests(struct exposition *x, const struct api *a)
 {
-    metric(x, "belay_api_requests", METRIC_COUNTER, "Requests to the API.", (double)a->n_requests);
-    metric(x, "belay_api_refused", METRIC_COUNTER, "Requests refused for lack of credentials.",
-        (double)a->n_refused);
+    exposition_one(
+        x, METRIC_COUNTER, "belay_api_requests", "Requests to the API.", (double)a->n_requests);
+    exposition_one(x, METRIC_COUNTER, "belay_api_refused",
+        "Requests refused for lack of credentials.", (double)a->n_refused);
     exposition_family(x, METRIC_COUNTER, "belay_api_rate_limited",
         "Requests refused because there were too many of them from one user, or sign-ins from one "
         "address.");
@@ -95,26 +92,27 @@ static void add_http(struct exposition *x, const struct api *a)
         sum.bodies_refused += s.bodies_refused;
         sum.replies_refused += s.replies_refused;
     }
-    metric(x, "belay_http_stranger_connections", METRIC_GAUGE,
+    exposition_one(x, METRIC_GAUGE, "belay_http_stranger_connections",
         "Connections that have not shown a token or a node's certificate yet.",
         sum.connections[HTTP_STRANGER]);
-    metric(x, "belay_http_user_connections", METRIC_GAUGE, "Connections of users.",
+    exposition_one(x, METRIC_GAUGE, "belay_http_user_connections", "Connections of users.",
         sum.connections[HTTP_USER]);
-    metric(x, "belay_http_node_connections", METRIC_GAUGE, "Connections of nodes.",
+    exposition_one(x, METRIC_GAUGE, "belay_http_node_connections", "Connections of nodes.",
         sum.connections[HTTP_NODE]);
-    metric(x, "belay_http_accepted", METRIC_COUNTER, "Connections accepted.", (double)sum.accepted);
-    metric(x, "belay_http_refused", METRIC_COUNTER, "Connections refused at a limit.",
+    exposition_one(
+        x, METRIC_COUNTER, "belay_http_accepted", "Connections accepted.", (double)sum.accepted);
+    exposition_one(x, METRIC_COUNTER, "belay_http_refused", "Connections refused at a limit.",
         (double)sum.refused);
-    metric(x, "belay_http_gave_way", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_http_gave_way",
         "Connections or bodies dropped to make space for a newer one.", (double)sum.gave_way);
-    metric(x, "belay_http_too_slow", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_http_too_slow",
         "Connections closed at a deadline for a handshake, a head, a body or a reply.",
         (double)sum.too_slow);
-    metric(x, "belay_http_malformed", METRIC_COUNTER, "Requests refused for their form.",
+    exposition_one(x, METRIC_COUNTER, "belay_http_malformed", "Requests refused for their form.",
         (double)sum.malformed);
-    metric(x, "belay_http_bodies_refused", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_http_bodies_refused",
         "Bodies refused for their size or for lack of space.", (double)sum.bodies_refused);
-    metric(x, "belay_http_replies_refused", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_http_replies_refused",
         "Large replies refused for lack of space: the client reads too slowly.",
         (double)sum.replies_refused);
 }
@@ -144,20 +142,20 @@ static void add_retention(struct exposition *x, const struct api *a)
         (const int64_t[]){s.used_bytes, u.disk_bytes, u.store_bytes});
     add_of(x, "belay_retention_max_bytes", "Their limits; 0 = unlimited.",
         (const int64_t[]){c->database_bytes, c->disk_bytes, c->store_bytes});
-    metric(x, "belay_retention_deleted_jobs", METRIC_COUNTER, "Jobs that the retention deleted.",
-        (double)s.jobs);
-    metric(x, "belay_retention_deleted_jobs_by_size", METRIC_COUNTER,
+    exposition_one(x, METRIC_COUNTER, "belay_retention_deleted_jobs",
+        "Jobs that the retention deleted.", (double)s.jobs);
+    exposition_one(x, METRIC_COUNTER, "belay_retention_deleted_jobs_by_size",
         "Jobs deleted before their age, because the database was too large.",
         (double)s.jobs_by_size);
 }
 
 static void add_logs(struct exposition *x, const struct logs *logs)
 {
-    metric(x, "belay_log_bytes", METRIC_COUNTER, "Output of jobs stored, in bytes.",
+    exposition_one(x, METRIC_COUNTER, "belay_log_bytes", "Output of jobs stored, in bytes.",
         (double)logs->stats.bytes);
-    metric(x, "belay_log_cuts", METRIC_COUNTER, "Attempts whose output was cut at a limit.",
+    exposition_one(x, METRIC_COUNTER, "belay_log_cuts", "Attempts whose output was cut at a limit.",
         (double)logs->stats.cuts);
-    metric(x, "belay_log_disk_low", METRIC_GAUGE,
+    exposition_one(x, METRIC_GAUGE, "belay_log_disk_low",
         "1 while agents keep output because the disk that holds the state is almost full.",
         log_disk_is_low(logs->disk) ? 1 : 0);
 }
@@ -167,7 +165,7 @@ static void add_belayd(struct exposition *x, const struct api *a)
     exposition_family(
         x, METRIC_GAUGE, "belay_build_info", "Always 1; the version of belayd is a label.");
     exposition_sample(x, "version=\"" BELAY_VERSION "\"", 1);
-    metric(x, "belay_ca_end_timestamp_seconds", METRIC_GAUGE,
+    exposition_one(x, METRIC_GAUGE, "belay_ca_end_timestamp_seconds",
         "When the cluster's certificate authority ends, and every certificate with it.",
         (double)(ca_ends_at(a->o.ca).ms / 1000));
 }

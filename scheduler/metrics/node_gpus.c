@@ -80,76 +80,50 @@ static double ratio(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static double busy(const struct node_loads *n)
-{
-    int64_t part = 0, whole = 0;
-    for (int i = 0; i < NODE_GPUS_MAX; i++) {
-        part += n->last[i].busy_ms;
-        whole += n->last[i].known_ms;
-    }
-    return ratio(part, whole);
-}
-
-static double memory(const struct node_loads *n)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < NODE_GPUS_MAX; i++)
-        bytes += n->last[i].memory_bytes;
-    return (double)bytes;
-}
-
-static double memory_total(const struct node_loads *n)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < NODE_GPUS_MAX; i++)
-        bytes += n->last[i].memory_total_bytes;
-    return (double)bytes;
-}
-
-static double watts(const struct node_loads *n)
-{
-    double w = 0;
-    for (int i = 0; i < NODE_GPUS_MAX; i++)
-        w += ratio(n->last[i].energy_mj, n->last[i].ms);
-    return w;
-}
-
-static double temperature(const struct node_loads *n)
-{
-    int64_t most = 0;
-    for (int i = 0; i < NODE_GPUS_MAX; i++)
-        most = max_i64(most, n->last[i].temperature_c);
-    return (double)most;
-}
-
-static double throttled(const struct node_loads *n)
-{
-    int64_t part = 0, whole = 0;
-    for (int i = 0; i < NODE_GPUS_MAX; i++) {
-        part += n->last[i].slowed_ms;
-        whole += n->last[i].ms;
-    }
-    return ratio(part, whole);
-}
+enum gauge { BUSY, MEMORY_USED, MEMORY, POWER, TEMPERATURE, THROTTLED, GAUGES };
 
 static const struct {
     const char *name, *help;
-    double (*of)(const struct node_loads *n);
-} gauges[] = {
-    {"belay_node_gpu_busy_ratio", "Part of the time in which a node's GPUs were busy.", busy},
-    {"belay_node_gpu_memory_used_bytes", "Memory of a node's GPUs in use.", memory},
-    {"belay_node_gpu_memory_bytes", "Memory of a node's GPUs.", memory_total},
-    {"belay_node_gpu_power_watts", "Power that a node's GPUs draw.", watts},
-    {"belay_node_gpu_temperature_celsius", "Temperature of the warmest GPU of a node.",
-        temperature},
-    {"belay_node_gpu_throttled_ratio",
-        "Part of the time in which a node's GPUs were slowed down by heat, power or the board.",
-        throttled},
+} gauges[GAUGES] = {
+    [BUSY] = {"belay_node_gpu_busy_ratio", "Part of the time in which a node's GPUs were busy."},
+    [MEMORY_USED] = {"belay_node_gpu_memory_used_bytes", "Memory of a node's GPUs in use."},
+    [MEMORY] = {"belay_node_gpu_memory_bytes", "Memory of a node's GPUs."},
+    [POWER] = {"belay_node_gpu_power_watts", "Power that a node's GPUs draw."},
+    [TEMPERATURE] = {"belay_node_gpu_temperature_celsius",
+        "Temperature of the warmest GPU of a node."},
+    [THROTTLED] = {"belay_node_gpu_throttled_ratio",
+        "Part of the time in which a node's GPUs were slowed down by heat, power or the board."},
 };
+
+static double value_of(const struct node_loads *n, enum gauge g)
+{
+    double power_w = 0;
+    struct gpu_load sum = {0};
+    for (int i = 0; i < NODE_GPUS_MAX; i++) {
+        const struct gpu_load *l = &n->last[i];
+        power_w += ratio(l->energy_mj, l->ms);
+        sum.ms += l->ms;
+        sum.known_ms += l->known_ms;
+        sum.busy_ms += l->busy_ms;
+        sum.slowed_ms += l->slowed_ms;
+        sum.memory_bytes += l->memory_bytes;
+        sum.memory_total_bytes += l->memory_total_bytes;
+        sum.temperature_c = max_i64(sum.temperature_c, l->temperature_c);
+    }
+    const double values[GAUGES] = {
+        [BUSY] = ratio(sum.busy_ms, sum.known_ms),
+        [MEMORY_USED] = (double)sum.memory_bytes,
+        [MEMORY] = (double)sum.memory_total_bytes,
+        [POWER] = power_w,
+        [TEMPERATURE] = (double)sum.temperature_c,
+        [THROTTLED] = ratio(sum.slowed_ms, sum.ms),
+    };
+    return values[g];
+}
 
 void node_gpus_write(const struct node_gpus *g, const struct model *m, struct exposition *x)
 {
-    for (size_t k = 0; k < sizeof gauges / sizeof gauges[0]; k++) {
+    for (int k = 0; k < GAUGES; k++) {
         int left = NODE_GPUS_NODES_MAX;
         exposition_family(x, METRIC_GAUGE, gauges[k].name, gauges[k].help);
         LIST_FOREACH (model_nodes(m), l) {
@@ -160,7 +134,7 @@ void node_gpus_write(const struct node_gpus *g, const struct model *m, struct ex
                 continue;
             metric_labels_add(&labels, "node", n->row.name);
             metric_labels_add(&labels, "pool", n->row.pool);
-            exposition_sample(x, labels.text, gauges[k].of(loads));
+            exposition_sample(x, labels.text, value_of(loads, (enum gauge)k));
         }
     }
 }
