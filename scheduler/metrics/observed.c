@@ -61,7 +61,7 @@ static const struct {
     [STORED_BYTES] = {METRIC_COUNTER, "belay_checkpoint_stored_bytes",
         "Bytes of checkpoints that were new in the store, as written to it."},
     [NODE_SECONDS] = {METRIC_COUNTER, "belay_node_seconds", "Time of nodes, by its use."},
-    [DOLLARS] = {METRIC_COUNTER, "belay_cost_dollars", "Cost, by what it was for."},
+    [DOLLARS] = {METRIC_COUNTER, "belay_cost_dollars", "Cost, by its kind in the ledger."},
     [ON_DEMAND_DOLLARS] = {METRIC_COUNTER, "belay_cost_on_demand_dollars",
         "What the same would have cost at on-demand prices, without reclaims."},
 };

@@ -154,7 +154,7 @@ static void a_user_gets_their_own(void **state)
     assert_string_equal(n.anomalies[0], "user ada spent $9.00 on");
 }
 
-/* The same as of each user alone, and nobody who was not asked for. */
+/* One reading gives each user the same as a reading for that user alone, and has no others. */
 static void one_reading_is_enough_for_all(void **state)
 {
     static const char *const users[] = {"", "ada", "bob", "eve"};

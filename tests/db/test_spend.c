@@ -76,7 +76,7 @@ static void open_with_spending(void **state, struct db **d, struct db_reader **r
     spend(&b, 1, DAY - 7, 90);
     spend(&b, 2, DAY - 21, 20);
     spend(&b, 1, DAY - 28, 7777); /* a week too many */
-    spend(&b, 0, DAY, 1000);      /* idle: of the pool, of nobody else */
+    spend(&b, 0, DAY, 1000);      /* idle time: of a pool, of no user or team */
     assert_int_equal(db_commit(*d, &b, &e), 0);
     db_batch_deinit(&b);
 }
