@@ -12,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#define DAY_MS (24 * 3600 * (int64_t)1000)
 #define WALL_END_MS ((int64_t)253402300800000) /* 10000-01-01T00:00:00Z */
 
 static int64_t read_clock_ms(clockid_t id)

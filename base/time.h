@@ -23,6 +23,7 @@ struct mono {
 #define WALL_NONE ((struct wall){TIME_NONE_MS})
 #define MONO_NONE ((struct mono){TIME_NONE_MS})
 #define SECONDS_MS(s) ((int64_t)(s)*1000)
+#define DAY_MS SECONDS_MS(86400)
 
 static inline bool wall_is_set(struct wall w)
 {

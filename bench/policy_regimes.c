@@ -15,6 +15,7 @@
  */
 #include "base/mem.h"
 #include "base/prng.h"
+#include "base/time.h"
 #include "bench/policy_play.h"
 #include "scheduler/core/deadline/learning.h"
 #include <math.h>
@@ -24,7 +25,6 @@
 #include <time.h>
 
 #define TICK_MS 120000
-#define DAY_MS (24 * HOUR_MS)
 #define HISTORY_MS (7 * DAY_MS) /* observed before a window */
 #define LEARNED_MS (28 * DAY_MS)
 #define LONGEST_MS (4 * DAY_MS) /* between two rebuilds */

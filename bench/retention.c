@@ -26,7 +26,6 @@
 #include <time.h>
 
 #define HOUR_MS 3600000LL
-#define DAY_MS (24 * HOUR_MS)
 #define BEGIN_MS 1735689600000LL /* 2025-01-01 */
 #define NIGHTS 365               /* of a year */
 #define USERS 30

@@ -7,7 +7,6 @@
 
 #include "db/conn.h"
 
-#define DAY_MS 86400000LL
 #define SPAN_DAY 1 /* cost_sums.span */
 #define SPAN_MONTH 31
 /* cost_sums.detail, bits: the columns that are kept separate besides kinds; the others are "" or

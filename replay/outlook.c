@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define SUBMIT_MS 1767225600000 /* 2026-01-01 */
-#define DAY_MS 86400000LL
 
 /* Time limit of the replay for a job of this length. */
 static int64_t time_limit_ms(const struct outlook_options *o)

@@ -10,7 +10,6 @@
 #include "scheduler/core/ledger/anomalies.h"
 
 #define ANOMALIES_EVERY 3
-#define DAY_MS 86400000LL
 
 static const char *const subjects[SIM_ANOMALIES] = {"ann", "burst"};
 

@@ -11,7 +11,6 @@
 #include "scheduler/core/lifecycle/digest.h"
 
 #define DIGEST_EVERY 4
-#define DAY_MS 86400000LL
 #define CHANGE_MS 600000LL    /* between the digest's time and the change of the clocks */
 #define CHANGE_BY_S 1800      /* the size of the change */
 #define LATE_MS (5 * 60000LL) /* belayd checks its clock once a minute */

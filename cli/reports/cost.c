@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DAY_MS (24 * 3600000LL)
-
 enum {
     VAL_BY = 1,
     VAL_USER,

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DAY_MS (24 * 3600000LL)
 #define WEEK_MS (7 * DAY_MS)
 #define HISTORY_WEEKS 8
 #define LINES_SHOWN 10

@@ -20,7 +20,6 @@
 #define OWNED_MAX 64
 #define TRACES_MAX 256
 #define BAR_WIDTH 40
-#define DAY_MS SECONDS_MS(86400)
 
 enum {
     VAL_POOLS = 1,

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DAY_MS 86400000LL
 #define JOBS_MAX 1000
 #define LINES_MAX 100000
 #define JOBS_DEFAULT 20

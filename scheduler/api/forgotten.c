@@ -16,7 +16,6 @@
 
 #define ITEMS_MAX 500 /* of each kind */
 #define DAYS_A_MONTH 30.4375
-#define DAY_MS INT64_C(86400000)
 
 enum volumes_wanted { VOLUMES_OWN, VOLUMES_ALL, VOLUMES_NONE };
 

@@ -28,7 +28,6 @@
 
 #define ARG_MAX_BYTES 65536
 #define ENV_NAME_MAX 256
-#define DAY_MS (86400LL * 1000)
 #define YEAR_MS (366 * DAY_MS)
 
 static bool is_env_name(const char *s)

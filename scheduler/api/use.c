@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define DAY_MS (24 * 3600000LL)
 #define PERIOD_MS (28 * DAY_MS)
 #define STEP_MIN_MS 60000
 #define STEP_MAX_MS (31 * DAY_MS)

@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "scheduler/config/readers.h"
 
-#define DAY_MS 86400000LL
 #define AGE_MAX_MS (36500 * DAY_MS)
 #define DAYS_MIN_MS (62 * DAY_MS) /* the sums of two whole months */
 

@@ -10,8 +10,6 @@
 #include "scheduler/core/model/model_access.h"
 #include <stdlib.h>
 
-#define DAY_MS INT64_C(86400000)
-
 /* A running attempt, and its cost so far. */
 struct spend_running {
     int64_t job, attempt;

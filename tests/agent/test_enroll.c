@@ -19,7 +19,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define DAY_MS SECONDS_MS(86400)
 #define NOW_MS (20000 * DAY_MS)
 
 struct rig {

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define LIST "http://127.0.0.1:4567/"
-#define DAY_MS SECONDS_MS(24 * 3600)
 
 static int setup(void **state)
 {

@@ -9,8 +9,6 @@
 
 /* ---- costs ---- */
 
-#define DAY_MS INT64_C(86400000)
-
 static void add_ledger(struct db_batch *b, int64_t job, int64_t node, int64_t instance,
     enum ledger_kind kind, int64_t to_ms, int64_t ms, int64_t uusd)
 {

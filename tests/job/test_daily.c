@@ -4,7 +4,6 @@
 #include "job/daily.h"
 
 #define HOUR_MS ((int64_t)3600000)
-#define DAY_MS (24 * HOUR_MS)
 
 static struct daily parsed(const char *text)
 {

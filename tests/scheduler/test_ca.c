@@ -22,7 +22,6 @@
 #include <sys/stat.h>
 
 #define START_MS 1800000000000 /* 2027 */
-#define DAY_MS (86400LL * 1000)
 
 struct world {
     char dir[64];

@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define DAY_MS INT64_C(86400000)
 #define KEY_MAX (CORE_NAME_MAX + 8)
 
 static void key_of(enum spend_of of, const char *subject, char key[KEY_MAX])

@@ -41,8 +41,6 @@
 #include "scheduler/core/queue/limits.h"
 #include "scheduler/core/supply/offers.h"
 
-#define DAY_MS 86400000
-
 static int64_t span_ms(struct wall from, struct wall to)
 {
     if (!wall_is_set(from) || !wall_is_set(to) || to.ms < from.ms)

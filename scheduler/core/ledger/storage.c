@@ -27,7 +27,6 @@
 #define GIB (INT64_C(1) << 30)
 #define MONTH_MS INT64_C(2629800000) /* one twelfth of 365.25 days */
 #define PARTS 1000000                /* per micro-dollar */
-#define DAY_MS 86400000
 
 __extension__ typedef __int128 wide;
 

@@ -8,7 +8,6 @@
 #include "scheduler/core/ledger/anomalies.h"
 #include <string.h>
 
-#define DAY_MS 86400000LL
 #define SATURDAY_MS (20785 * DAY_MS) /* 2026-11-28 */
 
 struct bed {

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define HOUR_MS 3600000LL
-#define DAY_MS (24 * HOUR_MS)
 /* Central Europe 2026: 2026-03-29T01:00Z forward, 2026-10-25T01:00Z back */
 #define SPRING_MS 1774746000000
 #define AUTUMN_MS 1792890000000

@@ -16,7 +16,6 @@
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
-#define DAY_MS (24 * HOUR_MS)
 
 static const char script[] = "#!/bin/sh\ntrue\n";
 

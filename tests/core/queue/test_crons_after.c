@@ -17,7 +17,6 @@
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
-#define DAY_MS (24 * HOUR_MS)
 #define BEGIN_MS 1700006400000 /* 2023-11-15T00:00:00Z, a Wednesday */
 #define ENTRIES 5
 #define JOBS_MAX 100

@@ -14,7 +14,6 @@
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
-#define DAY_MS (24 * HOUR_MS)
 
 static int64_t submit(struct lab *l, const char *user, int32_t cpus)
 {

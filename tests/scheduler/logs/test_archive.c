@@ -22,7 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DAY_MS 86400000LL
 #define NOW_MS (30000 * DAY_MS)
 #define LARGE (9 << 20)
 
