@@ -117,6 +117,8 @@ static const struct route routes[] = {
     {"GET", "/login", NEED_NOTHING, api_login_page, RIGHT_NONE},
     {"GET", "/login/callback", NEED_NOTHING, api_login_callback, RIGHT_NONE},
     {"GET", "/login/done", NEED_NOTHING, api_login_done, RIGHT_NONE},
+    {"GET", "/", NEED_NOTHING, api_console, RIGHT_NONE},
+    {"GET", "/console/*", NEED_NOTHING, api_console, RIGHT_NONE},
     {"GET", "/healthz", NEED_NOTHING, api_health, RIGHT_NONE},
     {"GET", "/metrics", NEED_USER, api_metrics, RIGHT_METRICS},
     {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle, RIGHT_NONE},
@@ -425,7 +427,7 @@ static bool pace(struct request *q, const struct route *route)
 bool api_match(const char *route, const char *path, int64_t ret_ids[2])
 {
     int n = 0;
-    while (*route && *path) {
+    while (*route && *route != '*' && *path) {
         if (*route == '#') {
             char digits[20];
             size_t len = strspn(path, "0123456789");
@@ -441,7 +443,7 @@ bool api_match(const char *route, const char *path, int64_t ret_ids[2])
             return false;
         }
     }
-    return *route == '\0' && *path == '\0';
+    return *route == '*' || (*route == '\0' && *path == '\0');
 }
 
 bool api_route(size_t i, const char **ret_method, const char **ret_path, enum right *ret_right)

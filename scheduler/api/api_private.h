@@ -145,8 +145,8 @@ typedef void (*api_read_model_fn)(const struct api *a, struct http_exchange *x,
 void api_read_model(struct request *q, api_read_model_fn fn, int64_t arg);
 void api_read_model_or_database(struct request *q, api_read_model_fn fn, int64_t arg);
 
-/* Returns true if path matches the route, in which '#' stands for a number from 1; at most two of
- * them. */
+/* Returns true if path matches the route, in which '#' stands for a number from 1, at most two of
+ * them, and '*' at the end for anything. */
 bool api_match(const char *route, const char *path, int64_t ret_ids[2]);
 
 /* Returns the i-th route, from 0, with the right that it needs, or false beyond the last. For the
@@ -379,6 +379,7 @@ void api_login_token(struct request *q);
 void api_login_refresh(struct request *q);
 void api_logout(struct request *q);
 void api_whoami(struct request *q);
+void api_console(struct request *q);
 void api_login_page(struct request *q); /* api/login/login_pages.c */
 void api_login_callback(struct request *q);
 void api_login_done(struct request *q);

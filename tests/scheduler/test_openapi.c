@@ -29,12 +29,13 @@ static json_t *document(void)
     return v;
 }
 
-/* "/api/v1/jobs/{id}/why" in the router's form: "/api/v1/jobs/#/why". The caller frees. */
+/* "/api/v1/jobs/{id}/why" in the router's form: "/api/v1/jobs/#/why"; {path} is "*". The caller
+ * frees. */
 static char *as_route(const char *path)
 {
     struct buf out = {0};
     for (; *path; path++) {
-        buf_addc(&out, *path == '{' ? '#' : *path);
+        buf_addc(&out, str_starts(path, "{path}") ? '*' : *path == '{' ? '#' : *path);
         if (*path == '{')
             path = strchr(path, '}');
         assert_non_null(path);

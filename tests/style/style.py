@@ -33,7 +33,7 @@ NOT_PRODUCT = ("tests/", "fuzz/", "bench/")
 # Job scripts as Slurm users write them: they are input, so only syntax errors count. black would
 # turn #SBATCH into "# SBATCH".
 SCRIPTS_OF_USERS = ("tests/e2e/slurm/",)
-SPELLED = (".c", ".h", ".py", ".md", ".sh", ".build", ".yaml", ".1", ".8")
+SPELLED = (".c", ".h", ".py", ".js", ".css", ".md", ".sh", ".build", ".yaml", ".1", ".8")
 
 # Of a Meson file: a source file, but not one that the build makes.
 SOURCE = re.compile(r"(?<!output: )'([^']+\.c)'")
@@ -58,7 +58,7 @@ class Tree:
                 name
                 for name in folders
                 if (not name.startswith(".") or name == ".ci")
-                and name != "__pycache__"
+                and name not in ("__pycache__", "node_modules")
                 and at + name + "/" not in LEFT_OUT
                 and not (Path(folder) / name / "meson-private").exists()
             ]

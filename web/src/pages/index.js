@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// All pages: one row each. `nav` is its name in the menu; a page without one is reached from others.
+import { match } from "../router.js";
+import { Job } from "./job.js";
+import { Jobs } from "./jobs.js";
+import { NotFound } from "./not_found.js";
+import { Overview } from "./overview.js";
+
+/* role: the least that sees it in the menu; belayd decides what anybody may read */
+export const pages = [
+    { path: "/", nav: "Overview", group: "Work", title: () => "Overview", page: Overview },
+    { path: "/console/jobs", nav: "Jobs", group: "Work", title: () => "Jobs", page: Jobs },
+    { path: "/console/jobs/:ref", title: ({ ref }) => "Job " + ref, page: Job },
+];
+
+const notFound = { path: null, title: () => "Not found", page: NotFound };
+
+export function pageOf(path) {
+    for (const page of pages) {
+        const params = match(page.path, path);
+        if (params)
+            return { page, params };
+    }
+    return { page: notFound, params: {} };
+}

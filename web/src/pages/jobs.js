@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of jobs: the server filters, sorts and pages; the page shows what is in sight.
+import { get, withQuery } from "../api.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
+import { count, money } from "../format.js";
+import { JobState } from "../parts/badge.js";
+import { PageHead } from "../parts/card.js";
+import { JobLink, JobName } from "../parts/job.js";
+import { Empty, Failure, Loading } from "../parts/states.js";
+import { LongTable } from "../parts/table.js";
+import { Ago, Lasted } from "../parts/time.js";
+import { setQuery } from "../router.js";
+import { subscribe } from "../stream.js";
+
+const PAGE = 200;
+const REFRESH_MS = 1000;
+const ROW_PX = 37; // of .table-long td in table.css
+const STATES = ["active", "pending", "running", "ended", "succeeded", "failed", "cancelled", "timeout", "all"];
+const SORTS = { newest: "newest first", oldest: "oldest first", ended: "last ended first" };
+
+const columns = [
+    { name: "Job", cell: (j) => html`<${JobLink} job=${j} />` },
+    { name: "Name", cell: (j) => html`<${JobName} job=${j} />` },
+    { name: "User", cell: (j) => j.user },
+    { name: "State", cell: (j) => html`<${JobState} job=${j} />` },
+    { name: "Where, or why it waits", cell: (j) => html`<span class="clip" title=${where(j)}>${where(j)}</span>`, wide: true },
+    { name: "Submitted", cell: (j) => html`<${Ago} at=${j.submitted_at} />`, number: true },
+    { name: "Ran", cell: (j) => html`<${Lasted} from=${j.started_at} to=${j.ended_at} />`, number: true },
+    { name: "Reclaims", cell: (j) => (j.reclaims ? count(j.reclaims) : ""), number: true },
+    { name: "Cost", cell: (j) => money(j.cost_uusd), number: true },
+];
+
+function where(j) {
+    return j.state === "pending" && j.why ? j.why.text : j.node || j.pool_used || "";
+}
+
+export function Jobs({ query }) {
+    const filter = {
+        state: query.get("state") || "active", user: query.get("user"), team: query.get("team"),
+        pool: query.get("pool"), name: query.get("name"), label: query.get("label"), sort: query.get("sort"),
+    };
+    const list = useJobs(withQuery("/api/v1/jobs", { ...filter, limit: PAGE, why: 1 }));
+    return html`<${PageHead} title="Jobs"
+            note=${list.jobs && count(list.jobs.length) + (list.next ? " and more" : "") + " in this list"}>
+            <a class="button button-main" href="/console/submit">Submit a job</a></${PageHead}>
+        <${Filters} filter=${filter} />
+        ${list.error && html`<${Failure} error=${list.error} retry=${list.reload} />`}
+        ${!list.jobs && !list.error && html`<${Loading} lines=${8} />`}
+        ${list.jobs && list.jobs.length === 0 && html`<${Empty} title="No job is like that">
+            ${filter.state === "active" ? html`Ended jobs are in <a href="/console/jobs?state=all">all jobs</a>.`
+                : "Remove a filter to see more."}</${Empty}>`}
+        ${list.jobs && list.jobs.length > 0 && html`<${LongTable} caption="Jobs" columns=${columns} rows=${list.jobs}
+            rowKey=${(j) => j.id} rowHeight=${ROW_PX} onEnd=${list.more} />`}`;
+}
+
+/** All pages so far. What is in sight is read again when jobs change; pages are added by more(). */
+function useJobs(path) {
+    const [state, setState] = useState({ path, jobs: null, next: null, error: null });
+    const self = useRef({});
+    useEffect(() => {
+        const me = (self.current = { ended: false, busy: false, timer: 0, next: null });
+        const read = async (before) => {
+            if (me.busy)
+                return;
+            me.busy = true;
+            try {
+                const page = await get(before ? withQuery(path + "&before=" + before, {}) : path);
+                if (me.ended)
+                    return;
+                me.next = before || !me.next || !me.pages ? page.next : me.next;
+                me.pages = (me.pages || 0) + (before ? 1 : 0);
+                setState((old) => ({ path, error: null, next: me.next,
+                    jobs: joined(old.path === path && old.jobs || [], page, Boolean(before)) }));
+            } catch (error) {
+                if (!me.ended)
+                    setState((old) => ({ ...old, path, error, jobs: old.path === path ? old.jobs : null }));
+            } finally {
+                me.busy = false;
+            }
+        };
+        me.read = read;
+        read(null);
+        const stop = subscribe(["job"], () => {
+            me.timer = me.timer || setTimeout(() => {
+                me.timer = 0;
+                read(null);
+            }, REFRESH_MS);
+        });
+        return () => {
+            me.ended = true;
+            clearTimeout(me.timer);
+            stop();
+        };
+    }, [path]);
+    const own = state.path === path ? state : { jobs: null, next: null, error: null };
+    return { ...own, reload: () => self.current.read(null),
+        more: () => self.current.next && self.current.read(self.current.next) };
+}
+
+/** The first page is read anew in front of the further ones, which keep what is not on it. */
+export function joined(old, page, isNext) {
+    const fresh = new Set(page.jobs.map((j) => j.id));
+    if (isNext)
+        return [...old.filter((j) => !fresh.has(j.id)), ...page.jobs];
+    if (!page.next)
+        return page.jobs;
+    const last = page.jobs[page.jobs.length - 1].id;
+    const at = old.findIndex((j) => j.id === last);
+    return at < 0 ? page.jobs : [...page.jobs, ...old.slice(at + 1).filter((j) => !fresh.has(j.id))];
+}
+
+function Filters({ filter }) {
+    const change = (name) => (event) => setQuery({ [name]: event.target.value.trim() });
+    const field = (name, label, hint) => html`<label>${label}
+        <input name=${name} value=${filter[name] || ""} onChange=${change(name)} placeholder=${hint} maxlength="63" autocomplete="off" /></label>`;
+    return html`<form class="filters" onSubmit=${(e) => e.preventDefault()} aria-label="Filter">
+        <label>State <select name="state" onChange=${change("state")}>
+            ${STATES.map((s) => html`<option value=${s} selected=${s === filter.state}>${s}</option>`)}</select></label>
+        ${field("user", "User")} ${field("team", "Team")} ${field("pool", "Pool")}
+        ${field("name", "Name", "train*")} ${field("label", "Label", "NAME=VALUE")}
+        <label>Order <select name="sort" onChange=${change("sort")}>
+            ${Object.entries(SORTS).map(([value, text]) => html`<option value=${value === "newest" ? "" : value}
+                selected=${value === (filter.sort || "newest")}>${text}</option>`)}</select></label>
+    </form>`;
+}
