@@ -5,11 +5,13 @@ import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
 import { NotFound } from "./not_found.js";
 import { Overview } from "./overview.js";
+import { Submit } from "./submit.js";
 
 /* role: the least that sees it in the menu; belayd decides what anybody may read */
 export const pages = [
     { path: "/", nav: "Overview", group: "Work", title: () => "Overview", page: Overview },
     { path: "/console/jobs", nav: "Jobs", group: "Work", title: () => "Jobs", page: Jobs },
+    { path: "/console/submit", nav: "Submit", group: "Work", role: "member", title: () => "Submit a job", page: Submit },
     { path: "/console/jobs/:ref", title: ({ ref }) => "Job " + ref, page: Job },
 ];
 

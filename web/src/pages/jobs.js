@@ -19,15 +19,15 @@ const STATES = ["active", "pending", "running", "ended", "succeeded", "failed", 
 const SORTS = { newest: "newest first", oldest: "oldest first", ended: "last ended first" };
 
 const columns = [
-    { name: "Job", cell: (j) => html`<${JobLink} job=${j} />` },
-    { name: "Name", cell: (j) => html`<${JobName} job=${j} />` },
-    { name: "User", cell: (j) => j.user },
-    { name: "State", cell: (j) => html`<${JobState} job=${j} />` },
-    { name: "Where, or why it waits", cell: (j) => html`<span class="clip" title=${where(j)}>${where(j)}</span>`, wide: true },
-    { name: "Submitted", cell: (j) => html`<${Ago} at=${j.submitted_at} />`, number: true },
-    { name: "Ran", cell: (j) => html`<${Lasted} from=${j.started_at} to=${j.ended_at} />`, number: true },
-    { name: "Reclaims", cell: (j) => (j.reclaims ? count(j.reclaims) : ""), number: true },
-    { name: "Cost", cell: (j) => money(j.cost_uusd), number: true },
+    { name: "Job", cell: (j) => html`<${JobLink} job=${j} />`, size: 75 },
+    { name: "Name", cell: (j) => html`<${JobName} job=${j} />`, size: 150 },
+    { name: "User", cell: (j) => j.user, size: 90 },
+    { name: "State", cell: (j) => html`<${JobState} job=${j} />`, size: 120 },
+    { name: "Where, or why", cell: (j) => html`<span class="clip" title=${where(j)}>${where(j)}</span>`, wide: true },
+    { name: "Submitted", cell: (j) => html`<${Ago} at=${j.submitted_at} />`, number: true, size: 105 },
+    { name: "Ran", cell: (j) => html`<${Lasted} from=${j.started_at} to=${j.ended_at} />`, number: true, size: 110 },
+    { name: "Reclaims", cell: (j) => (j.reclaims ? count(j.reclaims) : ""), number: true, size: 75 },
+    { name: "Cost", cell: (j) => money(j.cost_uusd), number: true, size: 90 },
 ];
 
 function where(j) {

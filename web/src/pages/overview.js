@@ -11,7 +11,7 @@ import { Table } from "../parts/table.js";
 import { Ago, Lasted, Moment } from "../parts/time.js";
 
 const MONTH = "/api/v1/cost?by=month&from=" + encodeURIComponent(monthStart());
-const RECLAIM_KINDS = ["notice", "saved", "save-failed", "lost", "requeued", "reclaimed"];
+const RECLAIM_KINDS = ["notice", "save-failed", "lost", "requeued"];
 
 export function Overview() {
     const summary = useData("/api/v1/summary", { on: ["summary", "job", "node"] });
@@ -96,10 +96,10 @@ function Budget({ b }) {
 
 function Reclaims() {
     const events = useData("/api/v1/events?tail=500", { on: ["event"] });
-    return html`<${Card} title="Reclaims and saves">
+    return html`<${Card} title="Reclaims">
         <${Loaded} of=${events}>${(d) => {
             const shown = d.events.filter((e) => RECLAIM_KINDS.includes(e.kind)).reverse().slice(0, 8);
-            return shown.length === 0 ? html`<${Empty} title="None of late" />`
+            return shown.length === 0 ? html`<${Empty} title="No reclaims of late" />`
                 : html`<ol class="events">${shown.map((e) => html`<li key=${e.id}>
                     <${Moment} at=${e.at} /> <b>${e.kind}</b> ${e.ref && html`<a href=${"/console/jobs/" + e.job}>job ${e.ref}</a>`}
                     <span> ${e.text}</span></li>`)}</ol>`;

@@ -3,7 +3,8 @@
 import { classes, html, useLayoutEffect, useRef, useState } from "../dom.js";
 
 /**
- * @param columns [{name, cell: row => content, number: right-aligned, wide: takes what is left}]
+ * @param columns [{name, cell: row => content, number: right-aligned, wide: takes what is left,
+ *   size: px of a LongTable's column}]
  * @param rowKey row => key; `caption` names the table for readers of the screen
  */
 export function Table({ caption, columns, rows, rowKey, empty }) {
@@ -17,7 +18,8 @@ export function Table({ caption, columns, rows, rowKey, empty }) {
 }
 
 export function HeadRow({ columns }) {
-    return html`<tr>${columns.map((c) => html`<th scope="col" class=${cellClass(c)}>${c.name}</th>`)}</tr>`;
+    return html`<tr>${columns.map((c) => html`<th scope="col" class=${cellClass(c)}
+        style=${c.size && { width: c.size + "px" }}>${c.name}</th>`)}</tr>`;
 }
 
 export function Row({ columns, row }) {
