@@ -701,6 +701,8 @@ static const struct column token_columns[] = {
     COL(token_row, scope),
     COL_AS(token_row, "is_login", login),
     COL(token_row, teams),
+    COL_AS(token_row, "is_session", session),
+    COL(token_row, parent),
 };
 /* clang-format on */
 

@@ -87,6 +87,10 @@ struct token_row {
      * least, and teams is the list (base/names.h) of the teams that they give. */
     bool login;
     char teams[1024];
+    /* Of a browser's session (scheduler/api/login/session.h). Ends with the token `parent`; 0: made
+     * by a link of the UNIX socket. */
+    bool session;
+    int64_t parent;
 };
 
 /* Secrets of users: likewise part of a tick's changes. */
@@ -322,6 +326,7 @@ int db_read_newest_instances(
 int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e);
 int db_read_token_by_hash(
     struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);
+int db_read_token(struct db_reader *r, int64_t id, struct token_row *ret_token, struct err *e);
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e);
 /* A secret with its sealed value; secret_row_deinit frees. ERR_NOT_FOUND. */
 int db_read_secret(struct db_reader *r, const char *owner, const char *name,

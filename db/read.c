@@ -581,6 +581,19 @@ int db_read_token_by_hash(
     return rc;
 }
 
+int db_read_token(struct db_reader *r, int64_t id, struct token_row *ret_token, struct err *e)
+{
+    struct token_row row = {0};
+    struct query q;
+
+    query_init(&q, r->statements, TABLE_TOKENS, "WHERE id = ?1", e);
+    query_i64(&q, 1, id);
+    int rc = query_one(&q, &row, "there is no such token");
+    if (rc == 0)
+        *ret_token = row;
+    return rc;
+}
+
 int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e)
 {
     struct token_row row = {0};

@@ -973,7 +973,9 @@ static const char baseline[] =
         /* what limits an API token; '' = nothing does */
         " role TEXT NOT NULL DEFAULT '', scope TEXT NOT NULL DEFAULT '',"
         /* of a sign-in: then the role and the teams are what groups of the provider give */
-        " is_login INTEGER NOT NULL DEFAULT 0, teams TEXT NOT NULL DEFAULT ''"
+        " is_login INTEGER NOT NULL DEFAULT 0, teams TEXT NOT NULL DEFAULT '',"
+        /* of a browser's session: parent is the token that it came from, 0 = none */
+        " is_session INTEGER NOT NULL DEFAULT 0, parent INTEGER NOT NULL DEFAULT 0"
     ") STRICT;"
     /* Those that are old enough to be deleted. */
     "CREATE INDEX tokens_expire ON tokens (expires_at);";

@@ -598,6 +598,7 @@ void daemon_destroy(struct daemon *d)
         return;
     http_server_stop(d->unix_server);
     http_server_stop(d->tls_server);
+    api_close_loopback(d->api);
     if (d->tls_fd > 0)
         close(d->tls_fd);
     pools_close(d->pools);

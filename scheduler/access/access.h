@@ -74,8 +74,9 @@ struct caller {
     struct wall expires_at; /* of the token; WALL_NONE: never, or there is no token */
     /* set if the caller runs inside this attempt (api_job_token); 0 for a person */
     int64_t job, attempt;
-    int64_t token; /* the number of the API token that was sent; 0 = none */
-    bool is_login; /* the token is of a sign-in at the identity provider */
+    int64_t token;   /* the number of the API token that was sent; 0 = none */
+    bool is_login;   /* the token is of a sign-in at the identity provider */
+    bool is_session; /* the token is of a browser's session */
 };
 
 /* Sets the user, with the role that the configuration has for them; is_admin: an administrator

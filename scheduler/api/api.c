@@ -6,6 +6,8 @@
 #include "scheduler/api/api_private.h"
 
 #include "scheduler/api/audit/audit_trail.h"
+#include "scheduler/api/login/links.h"
+#include "scheduler/api/login/loopback.h"
 #include "scheduler/api/login/sign_in.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -111,6 +113,10 @@ static const struct route routes[] = {
     {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi, RIGHT_READ},
     {"GET", "/api/v1/whoami", NEED_USER, api_whoami, RIGHT_READ},
     {"POST", "/api/v1/logout", NEED_USER, api_logout, RIGHT_READ},
+    {"POST", "/api/v1/console/link", NEED_USER, api_console_link, RIGHT_READ},
+    {"GET", "/login/methods", NEED_NOTHING, api_login_methods, RIGHT_NONE},
+    {"POST", "/login/session", NEED_NOTHING, api_login_session, RIGHT_NONE},
+    {"POST", "/login/link", NEED_NOTHING, api_login_link, RIGHT_NONE},
     {"POST", "/login/device", NEED_NOTHING, api_login_device, RIGHT_NONE},
     {"POST", "/login/token", NEED_NOTHING, api_login_token, RIGHT_NONE},
     {"POST", "/login/refresh", NEED_NOTHING, api_login_refresh, RIGHT_NONE},
@@ -520,7 +526,13 @@ static void handle_route(struct request *q, const struct route *route)
 
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
-    struct request q = {.api = ctx, .x = x, .r = r};
+    api_handle_from(ctx, x, r, false);
+}
+
+void api_handle_from(
+    struct api *a, struct http_exchange *x, const struct http_server_request *r, bool is_loopback)
+{
+    struct request q = {.api = a, .x = x, .r = r, .is_loopback = is_loopback};
     struct buf allowed = {0};
     q.api->n_requests++;
     audit_trail_name_request(&q);
@@ -614,6 +626,8 @@ void api_destroy(struct api *a)
     series_deinit(&a->request_seconds);
     rates_deinit(&a->rates);
     rates_deinit(&a->login_rates);
+    links_deinit(&a->sign_in_links);
+    loopback_destroy(a->loopback);
     for (struct turn *turn; (turn = turns_drop(&a->turns));)
         turn->run(turn, NULL); /* its client is gone */
     turns_deinit(&a->turns);
@@ -627,6 +641,12 @@ void api_destroy(struct api *a)
 void api_set_server_url(struct api *a, const char *url)
 {
     STR_COPY(a->server_url, url);
+}
+
+void api_close_loopback(struct api *a)
+{
+    if (a)
+        loopback_stop(a->loopback);
 }
 
 void api_add_listener(struct api *a, const struct http_server *s)

@@ -83,6 +83,8 @@ void api_add_listener(struct api *a, const struct http_server *s);
 void api_committed(struct api *a, const struct db_batch *committed);
 /* Output of this job has grown, or will not grow although it was expected to. */
 void api_output_grew(struct api *a, int64_t job);
+/* Closes the listener for browsers of this machine; a may be NULL. */
+void api_close_loopback(struct api *a);
 /* Begins the shutdown: /healthz reports it, long polls are answered. */
 void api_shut_down(struct api *a);
 

@@ -5,6 +5,8 @@
  */
 #include "scheduler/api/api_private.h"
 
+#include "scheduler/api/login/session.h"
+
 #include <pwd.h>
 #include <string.h>
 #include <strings.h>
@@ -58,9 +60,12 @@ static const char *bearer(struct http_exchange *x, char mem[TOKEN_TEXT_MAX])
 static int find_token(const struct api *a, const char *token, struct token_row *t, struct err *e)
 {
     char hash[65];
-    ca_sha256_hex(token, hash);
+    struct token_row parent;
+    api_token_hash(a, token, hash);
     struct wall now = clock_wall(a->o.timers->clock);
     int rc = db_read_token_by_hash(a->o.reader, hash, t, e);
+    if (rc == 0 && t->session && t->parent)
+        rc = session_read_parent(a, NULL, t->parent, &parent, e);
     if (rc == 0 &&
         (t->join || t->revoked || (wall_is_set(t->expires_at) && t->expires_at.ms <= now.ms)))
         return err_set(e, ERR_NOT_FOUND, "the token is no longer good");
@@ -112,6 +117,7 @@ static bool become(struct request *q, const struct token_row *t)
         if (str_eq(role_names[role], t->role))
             access_raise(&q->caller, (enum role)role);
     q->caller.is_login = t->login;
+    q->caller.is_session = t->session;
     access_narrow(&q->caller, (enum role)most, &scope);
     q->caller.expires_at = t->expires_at;
     q->caller.token = t->id;
@@ -130,9 +136,11 @@ static bool identify_by_token(struct request *q)
     if (!token)
         return refuse(q, "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
                          "administrator makes it with: belay token create)");
-    if (token == mem && !api_cookie_may(q->x, q->r))
-        return refuse(q, "a call that changes something was made for a browser by another site: "
-                         "Origin must be this server's");
+    q->by_cookie = token == mem;
+    if (q->by_cookie && !api_cookie_may(q, token, &e)) {
+        http_reply_err(q->x, &e);
+        return false;
+    }
     int rc = find_token(q->api, token, &t, &e);
     if (rc != 0 && rc != ERR_NOT_FOUND) {
         http_reply_err(q->x, &e);

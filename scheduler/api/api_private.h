@@ -29,12 +29,12 @@
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
 
 /* The cookie of a browser that signed in. The prefix makes browsers accept it from this host only,
- * and only over TLS. */
+ * and only over TLS or from this machine (login/loopback.h). */
 #define LOGIN_COOKIE "__Host-belay"
-#define LOGIN_COOKIE_FLAGS "; Path=/; Secure; HttpOnly; SameSite=Lax"
+#define LOGIN_COOKIE_FLAGS "; Path=/; Secure; HttpOnly; SameSite=Strict"
 #define LOGIN_COOKIE_END LOGIN_COOKIE "=; Max-Age=0" LOGIN_COOKIE_FLAGS
 
-#define API_LISTENERS_MAX 2
+#define API_LISTENERS_MAX 3
 #define API_HIDDEN "-" /* in place of the name of a job that the caller may not read */
 
 /* A local user, as last read from the system's user database. */
@@ -78,7 +78,9 @@ struct api {
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
     char *openapi;                                          /* scheduler/api/openapi.c */
     struct audit_limit audit_limit;
-    struct local_user local; /* who asked last over the UNIX socket */
+    struct local_user local;   /* who asked last over the UNIX socket */
+    struct list sign_in_links; /* login/links.c */
+    struct loopback *loopback; /* login/loopback.c; NULL: not open */
 };
 
 struct request {
@@ -86,6 +88,8 @@ struct request {
     struct http_exchange *x;
     const struct http_server_request *r;
     struct caller caller;
+    bool is_loopback;       /* received by the listener of login/loopback.h */
+    bool by_cookie;         /* the token was in a browser's cookie */
     struct tick_call *call; /* for the audit log; NULL if it is not recorded */
     int64_t id, id2;        /* the numbers in the path */
     char request_id[HTTP_REQUEST_ID_MAX];
@@ -104,6 +108,10 @@ enum api_need {
     NEED_MACHINE,
     NEED_NODE
 };
+
+/* Answers a request, as api_handle does. */
+void api_handle_from(
+    struct api *a, struct http_exchange *x, const struct http_server_request *r, bool is_loopback);
 
 /* Fills in the caller. Returns false after an error reply. */
 bool api_callers_identify(struct request *q, enum api_need need);
@@ -383,11 +391,21 @@ void api_console(struct request *q);
 void api_login_page(struct request *q); /* api/login/login_pages.c */
 void api_login_callback(struct request *q);
 void api_login_done(struct request *q);
+void api_login_methods(struct request *q);
+void api_login_session(struct request *q); /* api/login/session.c */
+void api_login_link(struct request *q);    /* api/login/links.c */
+void api_console_link(struct request *q);
 /* Copies the cookie's value. False: there is none, or it does not fit. */
 bool api_cookie(struct http_exchange *x, const char *name, char *out, size_t size);
+/* Whether a page of this server made the request. */
+bool api_is_own_origin(const struct request *q);
+/* What X-CSRF-Token must be for the token in a cookie. */
+void api_csrf(const struct api *a, const char *token, char out[SEAL_MAC_HEX + 1]);
 /* Whether a request that has a cookie for its token may be made: it reads, or a page of this server
- * made it. Browsers also keep the cookie back (SameSite). */
-bool api_cookie_may(struct http_exchange *x, const struct http_server_request *r);
+ * made it and knows the csrf of whoami. Browsers also keep the cookie back (SameSite). */
+bool api_cookie_may(const struct request *q, const char *token, struct err *e);
+/* The hash of a token, by which its row is found. */
+void api_token_hash(const struct api *a, const char *token, char hash[65]);
 /* The user of the cookie of a session, if it is good. */
 bool api_cookie_user(struct request *q, char user[CORE_NAME_MAX]);
 /* Revokes that token for the caller, and answers q. */

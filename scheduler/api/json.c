@@ -624,12 +624,17 @@ json_t *api_json_token(const struct token_row *t, struct wall last_use)
 {
     json_t *o = json_object();
     set_i(o, "id", t->id);
-    set(o, "kind", json_string(t->join ? "join" : t->login ? "login" : "api"));
+    set(o, "kind",
+        json_string(t->join      ? "join"
+                    : t->session ? "session"
+                    : t->login   ? "login"
+                                 : "api"));
     set(o, "user", api_json_opt_text(t->user));
     set(o, "admin", json_boolean(t->admin));
     set(o, "role", api_json_opt_text(t->admin ? role_names[ROLE_ADMIN] : t->role));
     set(o, "scope", api_json_opt_text(t->scope));
     set(o, "pool", api_json_opt_text(t->pool));
+    set(o, "parent", api_json_opt(t->parent, 0));
     set(o, "created_at", api_json_time(t->created_at));
     set(o, "expires_at", api_json_time(t->expires_at));
     set(o, "used_at", api_json_time(last_use));

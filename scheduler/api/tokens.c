@@ -226,31 +226,43 @@ struct revocation {
     struct token_row found;
 };
 
-static int find_token(void *ctx, const struct token_row *t)
+struct session_revocation {
+    struct tick *tick;
+    int64_t parent;
+};
+
+/* The sessions of a revoked token are invalid without this; it makes the list say so. */
+static int revoke_session(void *ctx, const struct token_row *t)
 {
-    struct revocation *v = ctx;
-    if (t->id != v->id)
+    const struct session_revocation *v = ctx;
+    struct token_row row = *t;
+    if (!t->session || t->parent != v->parent)
         return 0;
-    v->found = *t;
-    return 1;
+    row.revoked = true;
+    tick_put_token(v->tick, &row);
+    return 0;
 }
 
 static int revoke_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct revocation *v = ctx;
     char what[32];
-    int rc = db_read_tokens(v->deferred->api->o.reader, find_token, v, e);
-    if (rc != 0)
-        return rc;
-    if (v->found.id == 0)
+    struct session_revocation sessions = {t, v->id};
+    int rc = db_read_token(v->deferred->api->o.reader, v->id, &v->found, e);
+    if (rc == ERR_NOT_FOUND)
         return err_set(
             e, ERR_NOT_FOUND, "there is no token %lld (belay token list)", (long long)v->id);
+    if (rc != 0)
+        return rc;
     const struct access_object object = {.user = v->found.join ? NULL : v->found.user};
     /* whoever has a token may end it */
     if (v->id != v->by.token && !access_may(&v->by, RIGHT_TOKENS, &object)) {
         snprintf(what, sizeof(what), "token %lld", (long long)v->id);
         return access_refuse(&v->by, RIGHT_TOKENS, &object, what, e);
     }
+    rc = db_read_tokens(v->deferred->api->o.reader, revoke_session, &sessions, e);
+    if (rc != 0)
+        return rc;
     v->found.revoked = true;
     tick_put_token(t, &v->found);
     *ret_id = v->id;

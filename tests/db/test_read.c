@@ -435,6 +435,7 @@ static void what_does_not_exist_is_not_found(void **state)
     assert_non_null(strstr(e.text, "12345"));
     assert_int_equal(db_read_spec(r, 12345, &spec, &e), ERR_NOT_FOUND);
     assert_int_equal(db_read_token_by_hash(r, "ff", &token, &e), ERR_NOT_FOUND);
+    assert_int_equal(db_read_token(r, 12345, &token, &e), ERR_NOT_FOUND);
 }
 
 static void a_job_and_its_texts_come_back(void **state)
@@ -740,6 +741,8 @@ static void offers_and_tokens_are_listed_in_order(void **state)
     assert_int_equal(db_read_token_by_hash(r, "a", &token, &e), 0);
     assert_string_equal(token.user, "ada");
     assert_int_equal(token.used_at.ms, 5);
+    assert_int_equal(db_read_token(r, 1, &token, &e), 0);
+    assert_string_equal(token.hash, "b");
 }
 
 static int keep_text(unsigned type, void *ctx, void *stmt, void *text)

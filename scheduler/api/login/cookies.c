@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cookies of browsers (RFC 6265), and which calls one may make.
+ * Cookies of browsers (RFC 6265), and which calls may be made with one (login/session.h).
  */
 #include "scheduler/api/api_private.h"
 
+#include "base/mem.h"
+#include <stdlib.h>
 #include <string.h>
 
 bool api_cookie(struct http_exchange *x, const char *name, char *out, size_t size)
@@ -27,11 +29,42 @@ bool api_cookie(struct http_exchange *x, const char *name, char *out, size_t siz
     return false;
 }
 
-bool api_cookie_may(struct http_exchange *x, const struct http_server_request *r)
+bool api_is_own_origin(const struct request *q)
 {
-    const char *origin = http_request_header(x, "Origin"), *host = http_request_header(x, "Host");
-    if (str_eq(r->method, "GET"))
+    const char *origin = http_request_header(q->x, "Origin");
+    const char *host = http_request_header(q->x, "Host");
+    const char *scheme = q->is_loopback ? "http://" : "https://";
+    if (!origin || !host)
+        return false;
+    return str_eq(origin, q->api->server_url) ||
+           (str_starts(origin, scheme) && str_eq(origin + strlen(scheme), host));
+}
+
+void api_csrf(const struct api *a, const char *token, char out[SEAL_MAC_HEX + 1])
+{
+    char *text = mem_printf("csrf:%s", token);
+    sealer_mac(a->o.sealer, text, out);
+    explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+bool api_cookie_may(const struct request *q, const char *token, struct err *e)
+{
+    char csrf[SEAL_MAC_HEX + 1];
+    const char *sent = http_request_header(q->x, "X-CSRF-Token");
+    if (str_eq(q->r->method, "GET"))
         return true;
-    return origin && host && str_starts(origin, "https://") &&
-           str_eq(origin + strlen("https://"), host);
+    if (!api_is_own_origin(q)) {
+        err_set(e, ERR_DENIED,
+            "a call that changes something was made for a browser by another site: Origin must be "
+            "this server's");
+        return false;
+    }
+    api_csrf(q->api, token, csrf);
+    if (sent && str_secret_eq(csrf, sent))
+        return true;
+    err_set(e, ERR_DENIED,
+        "X-CSRF-Token: a call that changes something and is made with a cookie needs the csrf of "
+        "GET /api/v1/whoami");
+    return false;
 }

@@ -15,6 +15,7 @@
 
 #define BODY_MAX (24u << 10)
 #define SEALED_MAX (20u << 10)
+#define TOKEN_MAX 256
 #define DEVICE_WHAT "login-device"
 
 /* Reads {"KEY": "text"}. NULL after an error reply; free with wipe. */
@@ -145,16 +146,27 @@ json_t *api_json_teams(const struct api *a, const char *user)
 void api_whoami(struct request *q)
 {
     const struct caller *c = &q->caller;
+    char token[TOKEN_MAX], csrf[SEAL_MAC_HEX + 1] = "";
     json_t *o = json_pack("{s:s,s:s,s:b,s:s}", "user", c->user, "role", role_names[c->role],
         "admin", (int)c->admin, "by",
-        c->is_login ? "login"
-        : c->token  ? "token"
-        : c->job    ? "job"
-                    : "socket");
+        c->is_session ? "session"
+        : c->is_login ? "login"
+        : c->token    ? "token"
+        : c->job      ? "job"
+                      : "socket");
     json_object_set_new(o, "teams", api_json_teams(q->api, c->user));
     json_object_set_new(o, "token", c->token ? json_integer(c->token) : json_null());
     json_object_set_new(o, "expires_at", api_json_time(c->expires_at));
+    if (q->by_cookie && api_cookie(q->x, LOGIN_COOKIE, token, sizeof(token)))
+        api_csrf(q->api, token, csrf);
+    json_object_set_new(o, "csrf", api_json_opt_text(csrf));
     api_reply_json(q->x, 200, o);
+}
+
+void api_login_methods(struct request *q)
+{
+    /* the provider sends a browser to belayd's own URL, and not to the listener of one machine */
+    api_reply_json(q->x, 200, json_pack("{s:b}", "oidc", q->api->o.oidc && !q->is_loopback));
 }
 
 /* Ends the token that was sent; a browser also forgets its cookie. */

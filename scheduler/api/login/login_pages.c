@@ -20,6 +20,8 @@
 #define BEGUN_COOKIE "__Host-belay-login"
 #define BEGUN_WHAT "login-browser"
 #define BEGUN_S 600
+/* The provider's page sends the browser back: SameSite=Strict would keep the cookie from it. */
+#define BEGUN_FLAGS "; Path=/; Secure; HttpOnly; SameSite=Lax"
 #define RANDOM_BYTES 32
 #define NEXT_MAX 512
 #define COOKIE_MAX 6144
@@ -119,8 +121,7 @@ static char *begun_cookie(const struct api *a, const char *state, const char *no
         &plain, json_pack("{s:s,s:s,s:s,s:s,s:I}", "state", state, "nonce", nonce, "verifier",
                     verifier, "next", next, "until", (json_int_t)(now.ms + SECONDS_MS(BEGUN_S))));
     char *sealed = seal(a->o.sealer, BEGUN_WHAT, plain.data, plain.len);
-    char *cookie =
-        mem_printf("%s=%s; Max-Age=%d" LOGIN_COOKIE_FLAGS, BEGUN_COOKIE, sealed, BEGUN_S);
+    char *cookie = mem_printf("%s=%s; Max-Age=%d" BEGUN_FLAGS, BEGUN_COOKIE, sealed, BEGUN_S);
     explicit_bzero(sealed, strlen(sealed));
     free(sealed);
     buf_wipe(&plain);
@@ -237,7 +238,7 @@ void api_login_callback(struct request *q)
                        "next", &next) != 0)
         rc = err_set(&e, ERR_DENIED, "the cookie is of another version: begin again");
     /* whatever happens, this begin is over */
-    http_reply_add_header(q->x, "Set-Cookie", BEGUN_COOKIE "=; Max-Age=0" LOGIN_COOKIE_FLAGS);
+    http_reply_add_header(q->x, "Set-Cookie", BEGUN_COOKIE "=; Max-Age=0" BEGUN_FLAGS);
     if (rc != 0) {
         reply_failure(q->x, &e);
         json_wipe(begun);

@@ -487,7 +487,9 @@ class Login(unittest.TestCase):
         cookies = reply.msg.get_all("Set-Cookie")
         self.assertEqual(len(cookies), 2)
         for line in cookies:
-            for flag in ("Path=/", "Secure", "HttpOnly", "SameSite=Lax"):
+            is_session = line.startswith("__Host-belay=")
+            same_site = "SameSite=Strict" if is_session else "SameSite=Lax"
+            for flag in ("Path=/", "Secure", "HttpOnly", same_site):
                 self.assertIn(flag, line.split("; "))
         _, text = b.request("GET", self.d.url + "/api/v1/whoami")
         me = json.loads(text)
@@ -497,9 +499,12 @@ class Login(unittest.TestCase):
         job = self.d.url + "/api/v1/logout"
         for origin in ({}, {"Origin": "https://evil.example"}, {"Origin": "null"}):
             reply, text = b.request("POST", job, {}, headers=origin)
-            self.assertEqual(reply.status, 401, text)
+            self.assertEqual(reply.status, 403, text)
             self.assertIn("Origin", text)
-        self.assertEqual(b.request("POST", job, {}, headers={"Origin": self.d.url})[0].status, 200)
+        own = {"Origin": self.d.url}
+        self.assertEqual(b.request("POST", job, {}, headers=own)[0].status, 403)
+        own["X-CSRF-Token"] = me["csrf"]
+        self.assertEqual(b.request("POST", job, {}, headers=own)[0].status, 200)
         self.assertEqual(b.request("GET", self.d.url + "/api/v1/whoami")[0].status, 401)
         self.assertEqual(b.request("GET", self.d.url + "/login/done")[0].status, 401)
         rows = self.d.call("GET", "/api/v1/admin/audit-log")[1]["rows"]
