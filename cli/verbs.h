@@ -34,6 +34,7 @@
     VERB(JOBS, calendar) \
     VERB(JOBS, checkpoint) \
     VERB(JOBS, digest) \
+    VERB(CLUSTER, console) \
     VERB(CLUSTER, nodes) \
     VERB(CLUSTER, reservation) \
     VERB(CLUSTER, shares) \
