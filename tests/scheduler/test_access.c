@@ -108,6 +108,8 @@ static const struct {
     {"GET", "/login", "", ""},
     {"GET", "/login/callback", "", ""},
     {"GET", "/login/done", "", ""},
+    {"GET", "/", "", ""},
+    {"GET", "/console/*", "", ""},
     {"GET", "/healthz", "", ""},
     {"GET", "/metrics", "vmloa", "rmcpk"},
     {"GET", "/agent/v1/bundle", "", ""},
