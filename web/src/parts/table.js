@@ -32,7 +32,7 @@ function cellClass(column) {
 
 /** The rows from first to before end that a window of `height` shows, with some above and below. */
 export function visibleRows({ total, rowHeight, top, height, spare = 10 }) {
-    const first = Math.max(0, Math.floor(top / rowHeight) - spare);
+    const first = Math.max(0, Math.min(Math.floor(top / rowHeight), total - 1) - spare);
     const end = Math.min(total, Math.ceil((top + height) / rowHeight) + spare);
     return { first, end: Math.max(first, end) };
 }

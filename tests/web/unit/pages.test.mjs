@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pages compute: paths, the rows in sight of a long table.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+globalThis.addEventListener = () => {}; // router.js listens to its window
+const { match } = await import("../../../web/src/router.js");
+const { visibleRows } = await import("../../../web/src/parts/table.js");
+
+test("a path matches a pattern of as many parts", () => {
+    assert.deepEqual(match("/console/jobs/:ref", "/console/jobs/42_7"), { ref: "42_7" });
+    assert.deepEqual(match("/console/jobs", "/console/jobs/"), {});
+    assert.deepEqual(match("/", "/"), {});
+    for (const path of ["/", "/console", "/console/jobs/42/x", "/console/nodes", ""])
+        assert.equal(match("/console/jobs", path), null, path);
+});
+
+test("parameters are decoded, and what cannot be decoded stays", () => {
+    assert.deepEqual(match("/p/:name", "/p/a%2Fb%20c"), { name: "a/b c" });
+    assert.deepEqual(match("/p/:name", "/p/%zz"), { name: "%zz" });
+});
+
+test("the rows in sight are few of any number, and all of few", () => {
+    const sight = { rowHeight: 20, height: 600, spare: 10 };
+    assert.deepEqual(visibleRows({ ...sight, total: 5, top: 0 }), { first: 0, end: 5 });
+    for (const top of [0, 19, 20, 10000, 1999000]) {
+        const { first, end } = visibleRows({ ...sight, total: 100000, top });
+        assert.ok(first * 20 <= top, `from above ${top}`);
+        assert.ok(end * 20 >= Math.min(top + 600, 2000000), `to below ${top}`);
+        assert.ok(end - first <= 600 / 20 + 2 * 10 + 2, `few at ${top}`);
+    }
+});
+
+test("above the table its first rows are ready", () => {
+    const { first, end } = visibleRows({ rowHeight: 20, height: 600, total: 1000, top: -300 });
+    assert.equal(first, 0);
+    assert.ok(end >= 15);
+});
+
+test("when the rows become fewer, those in sight are among them", () => {
+    const { first, end } = visibleRows({ rowHeight: 20, height: 600, total: 30, top: 20000 });
+    assert.ok(first < 30 && end === 30, `${first} to ${end}`);
+});
