@@ -2,6 +2,7 @@
 // All pages: one row each. `nav` is its name in the menu; a page without one is reached from others.
 import { match } from "../router.js";
 import { Budgets } from "./budgets.js";
+import { Cost } from "./cost.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
 import { NotFound } from "./not_found.js";
@@ -14,6 +15,7 @@ export const pages = [
     { path: "/console/jobs", nav: "Jobs", group: "Work", title: () => "Jobs", page: Jobs },
     { path: "/console/submit", nav: "Submit", group: "Work", role: "member", title: () => "Submit a job", page: Submit },
     { path: "/console/jobs/:ref", title: ({ ref }) => "Job " + ref, page: Job },
+    { path: "/console/cost", nav: "Costs", group: "Money", title: () => "Costs", page: Cost },
     { path: "/console/budgets", nav: "Budgets", group: "Money", title: () => "Budgets", page: Budgets },
 ];
 
