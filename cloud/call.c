@@ -18,6 +18,10 @@ static void free_call(struct cloud_call *c)
     cloud_instances_deinit(&c->instances);
     cloud_prices_deinit(&c->prices);
     cloud_volumes_deinit(&c->volumes);
+    cloud_quotas_deinit(&c->quotas);
+    for (size_t i = 0; i < c->n_machines; i++)
+        free((char *)c->machines[i].type);
+    free(c->machines);
     buf_deinit(&c->console);
     for (size_t i = 0; i < c->n_words; i++)
         free(c->words[i]);
@@ -74,6 +78,9 @@ static void report(struct cloud_call *c, const struct err *e)
         break;
     case CLOUD_CALL_VOLUMES:
         c->done.volumes(c->ctx, e, e ? NULL : c->volumes.list, e ? 0 : keep_own_volumes(c));
+        break;
+    case CLOUD_CALL_QUOTAS:
+        c->done.quotas(c->ctx, e, e ? NULL : c->quotas.list, e ? 0 : c->quotas.n);
         break;
     case CLOUD_CALL_CONSOLE:
         c->done.console(c->ctx, e, e ? NULL : buf_str(&c->console));
@@ -202,6 +209,29 @@ void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c,
     c->done.volumes = done;
     c->cluster = cluster ? mem_strdup(cluster) : NULL;
     start(s, c, ops, CLOUD_CALL_VOLUMES, region, ctx);
+}
+
+static void keep_machines(struct cloud_call *c, const struct cloud_machine *machines, size_t n)
+{
+    c->machines = mem_array(n + 1, sizeof(*c->machines));
+    for (size_t i = 0; i < n; i++) {
+        c->machines[i] = machines[i];
+        c->machines[i].type = mem_strdup(machines[i].type);
+    }
+    c->n_machines = n;
+}
+
+void cloud_call_quotas(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, const struct cloud_machine *machines,
+    size_t n_machines, cloud_quotas_fn done, void *ctx)
+{
+    if (n_machines > CLOUD_MACHINES_MAX)
+        err_set(&c->refused, ERR_INVALID, "quotas of %zu kinds of machines: at most %d at a time",
+            n_machines, CLOUD_MACHINES_MAX);
+    else
+        keep_machines(c, machines, n_machines);
+    c->done.quotas = done;
+    start(s, c, ops, CLOUD_CALL_QUOTAS, region, ctx);
 }
 
 void cloud_call_console(struct cloud_calls *s, struct cloud_call *c,

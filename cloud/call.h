@@ -55,6 +55,7 @@ enum cloud_call_kind {
     CLOUD_CALL_TERMINATE,
     CLOUD_CALL_PRICES,
     CLOUD_CALL_VOLUMES,
+    CLOUD_CALL_QUOTAS,
     CLOUD_CALL_CONSOLE,
     CLOUD_CALL_CREDENTIALS
 };
@@ -66,6 +67,7 @@ struct cloud_call {
     struct cloud_instances instances;
     struct cloud_prices prices;
     struct cloud_volumes volumes;
+    struct cloud_quotas quotas;
     struct buf console; /* as cleaned by cloud_console_clean */
     char region[CLOUD_NAME_MAX];
     char *cluster;      /* of a listing; owned. NULL: all of the account */
@@ -73,6 +75,9 @@ struct cloud_call {
     /* Ids or types the call is about. Added with cloud_call_add_words; owned. */
     char **words;
     size_t n_words, next_word;
+    /* the kinds that quotas are requested for; owned, as are their types */
+    struct cloud_machine *machines;
+    size_t n_machines;
     struct cloud_calls *owner;
     /* private */
     const struct cloud_call_ops *ops;
@@ -84,6 +89,7 @@ struct cloud_call {
         cloud_done_fn terminate;
         cloud_prices_fn prices;
         cloud_volumes_fn volumes;
+        cloud_quotas_fn quotas;
         cloud_console_fn console;
         cloud_done_fn credentials;
     } done;
@@ -109,6 +115,10 @@ void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c,
     const struct cloud_call_ops *ops, const char *region, const char *cluster,
     cloud_volumes_fn done, void *ctx);
 
+/* Copies the machines; at most CLOUD_MACHINES_MAX, others are refused in the completion. */
+void cloud_call_quotas(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, const struct cloud_machine *machines,
+    size_t n_machines, cloud_quotas_fn done, void *ctx);
 void cloud_call_console(struct cloud_calls *s, struct cloud_call *c,
     const struct cloud_call_ops *ops, const char *region, cloud_console_fn done, void *ctx);
 void cloud_call_credentials(struct cloud_calls *s, struct cloud_call *c,

@@ -25,6 +25,9 @@
 #define CLOUD_PRICES_MAX 10000
 #define CLOUD_VOLUMES_MAX 10000 /* volumes in one listing */
 #define CLOUD_VOLUME_NAME_MAX 192
+#define CLOUD_MACHINES_MAX 200 /* kinds of machines in one request for quotas */
+#define CLOUD_QUOTAS_MAX 1000  /* rows of one answer */
+#define CLOUD_QUOTA_NAME_MAX 128
 #define CLOUD_VOLUME_GIB_MAX 1048576 /* GiB; more than any provider sells in one */
 
 enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND, CLOUD_OWNED };
@@ -81,6 +84,7 @@ struct cloud_instance {
      * WALL_NONE if unknown. */
     struct wall ended_at;
     char reason[128]; /* the provider's text, "" if none */
+    int32_t vcpus;    /* 0 if the listing does not say */
 };
 
 struct cloud_price {
@@ -107,6 +111,23 @@ struct cloud_volume {
     struct wall since;
 };
 
+/* A kind of machine that a pool may launch. Borrowed string. */
+struct cloud_machine {
+    const char *type;
+    enum cloud_market market;
+    int32_t vcpus, gpus; /* of one; vcpus 0 = unknown */
+};
+
+/* A quota of the account that a kind of machine counts against. */
+struct cloud_quota {
+    char name[CLOUD_QUOTA_NAME_MAX]; /* the provider's */
+    char scope[CLOUD_NAME_MAX + 16]; /* what it covers, for people: "us-east-1", "all regions" */
+    size_t machine;                  /* index of the kind in the request */
+    int64_t per_machine;             /* what one such machine takes of it; 0 = unknown */
+    int64_t limit;
+    int64_t used; /* by all of the account; -1 = unknown */
+};
+
 /* Grown by appending, page by page. Zeroed is valid and empty. */
 struct cloud_instances {
     struct cloud_instance *list;
@@ -123,6 +144,14 @@ struct cloud_volumes {
 /* ERR_INVALID beyond CLOUD_VOLUMES_MAX. */
 int cloud_volumes_add(struct cloud_volumes *l, const struct cloud_volume *v, struct err *e);
 void cloud_volumes_deinit(struct cloud_volumes *l);
+
+struct cloud_quotas {
+    struct cloud_quota *list;
+    size_t n, cap;
+};
+/* ERR_INVALID beyond CLOUD_QUOTAS_MAX. */
+int cloud_quotas_add(struct cloud_quotas *l, const struct cloud_quota *q, struct err *e);
+void cloud_quotas_deinit(struct cloud_quotas *l);
 
 /* One row per zone, type and market: a newer `since` replaces an older one. */
 struct cloud_prices {
@@ -144,6 +173,9 @@ typedef void (*cloud_prices_fn)(
     void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
 typedef void (*cloud_volumes_fn)(
     void *ctx, const struct err *e, const struct cloud_volume *list, size_t n);
+
+typedef void (*cloud_quotas_fn)(
+    void *ctx, const struct err *e, const struct cloud_quota *list, size_t n);
 
 /* text: lines of printable ASCII (cloud/console.h), "" if there are none yet; NULL with an error.
  * Borrowed. */
@@ -194,6 +226,15 @@ struct cloud_driver_ops {
      * provider has no volumes. */
     void (*volumes)(struct cloud_driver *d, const char *region, const char *cluster,
         cloud_volumes_fn done, void *ctx);
+
+    /* The quotas of the account that these kinds of machines count against: one row for each kind
+     * and quota, none for a kind whose quotas the provider does not report. ERR_DENIED names the
+     * missing permission. NULL: the provider has no API for quotas. */
+    void (*quotas)(struct cloud_driver *d, const char *region, const struct cloud_machine *machines,
+        size_t n_machines, cloud_quotas_fn done, void *ctx);
+
+    /* Where people see quotas and ask for more; NULL: there are none. */
+    const char *quotas_page;
 
     /* The last lines of the instance's console output, if the provider keeps it: some do for a
      * while after its end. It may lag behind. ERR_DENIED names the missing permission. NULL: the

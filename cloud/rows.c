@@ -46,6 +46,21 @@ void cloud_volumes_deinit(struct cloud_volumes *l)
     *l = (struct cloud_volumes){0};
 }
 
+int cloud_quotas_add(struct cloud_quotas *l, const struct cloud_quota *q, struct err *e)
+{
+    if (l->n == CLOUD_QUOTAS_MAX)
+        return err_set(e, ERR_INVALID, "more than %d quotas", CLOUD_QUOTAS_MAX);
+    l->list = with_space(l->list, l->n, &l->cap, sizeof(*l->list));
+    l->list[l->n++] = *q;
+    return 0;
+}
+
+void cloud_quotas_deinit(struct cloud_quotas *l)
+{
+    free(l->list);
+    *l = (struct cloud_quotas){0};
+}
+
 /* Linear search: the lists are short (types of a pool times zones of a region). */
 int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struct err *e)
 {

@@ -26,10 +26,12 @@ struct aws_options {
     const char *endpoint_url;
     /* of the price list, as endpoint_url; NULL for AWS's own, or none if endpoint_url is set */
     const char *prices_url;
+    /* of Service Quotas, in the same way */
+    const char *quotas_url;
     const char *credentials_file; /* NULL for AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials */
     const char *profile;          /* NULL for AWS_PROFILE or "default" */
     const char *metadata_url;     /* for role credentials; NULL for http://169.254.169.254 */
-    const char *endpoint_ca_pem;  /* CA to trust for both URLs; NULL for the system's */
+    const char *endpoint_ca_pem;  /* CA to trust for these URLs; NULL for the system's */
     struct http_client *http;     /* borrowed until destroy, like timers */
     struct timers *timers;        /* their clock dates the signatures */
 };

@@ -3,9 +3,9 @@
  * The aws driver: connects the pure parts (ec2.h, sigv4.h, credentials.h) to an HTTP client. See
  * driver_parts.h for the life of a call.
  *
- * Invariant: signed requests go to two URLs only, EC2's and the price list's, each as configured or
- * AWS's own; if only the first is configured, there is no second. They are https, or loopback.
- * Retries are up to the caller.
+ * Invariant: signed requests go to three URLs only, those of EC2, of the price list and of Service
+ * Quotas, each as configured or AWS's own; if only the first is configured, there are no others.
+ * They are https, or loopback. Retries are up to the caller.
  */
 #include "cloud/aws/aws.h"
 #include "base/http_date.h"
@@ -377,6 +377,7 @@ static void aws_destroy(struct cloud_driver *driver)
     free(d->leftovers);
     free(d->endpoint_url);
     free(d->prices_url);
+    free(d->quotas_url);
     free(d->listed);
     free(d);
 }
@@ -394,6 +395,8 @@ static const struct cloud_driver_ops aws_ops = {
     .terminate = aws_terminate,
     .prices = aws_prices,
     .volumes = aws_volumes,
+    .quotas = aws_quotas,
+    .quotas_page = "the console of Service Quotas, under Amazon EC2, in the pool's region",
     .console = aws_console,
     .credentials = aws_find_credentials,
     .destroy = aws_destroy,
@@ -428,6 +431,8 @@ int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_dri
     int rc = o->endpoint_url ? cloud_endpoint("aws", o->endpoint_url, &d->endpoint_url, e) : 0;
     if (rc == 0 && o->prices_url)
         rc = cloud_endpoint("aws prices", o->prices_url, &d->prices_url, e);
+    if (rc == 0 && o->quotas_url)
+        rc = cloud_endpoint("aws quotas", o->quotas_url, &d->quotas_url, e);
     if (rc == 0)
         rc = aws_credential_source_create(&credentials, &d->credentials, e);
     if (rc == 0)
@@ -447,6 +452,7 @@ static const struct cloud_setting aws_settings[] = {
     {"iam_profile", CLOUD_SETTING_TEXT, 256, NULL},
     {"capacity_reservations", CLOUD_SETTING_TEXT, 16, NULL},
     {"prices", CLOUD_SETTING_TEXT, 256, NULL},
+    {"quotas", CLOUD_SETTING_TEXT, 256, NULL},
     {0},
 };
 
@@ -469,6 +475,7 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
                 },
             .endpoint_url = s->endpoint,
             .prices_url = cloud_setup_get(s, "prices"),
+            .quotas_url = cloud_setup_get(s, "quotas"),
             .credentials_file = s->credentials,
             .metadata_url = s->metadata,
             .http = s->http,

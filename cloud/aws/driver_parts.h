@@ -59,6 +59,8 @@ struct aws_driver {
     char *endpoint_url;         /* without the last '/'; NULL to derive it from the region */
     /* the same for the price list; NULL for AWS's own, if endpoint_url is NULL too */
     char *prices_url;
+    /* the same for Service Quotas */
+    char *quotas_url;
     const char *endpoint_ca_pem; /* in kept */
     struct aws_credential_source *credentials;
     int64_t skew_ms; /* EC2's clock minus ours, learned from a refused request */
@@ -92,6 +94,7 @@ struct aws_call {
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct aws_fleet *fleet;   /* fleet.c; owned */
     struct aws_prices *prices; /* prices.c; owned */
+    int64_t used_vcpus;        /* quotas.c: of the current quota; -1 = unknown */
 };
 
 struct aws_call *aws_call_new(struct aws_driver *d, const char *region);
@@ -116,5 +119,9 @@ bool aws_fleet_listed(struct aws_call *c);
 void aws_prices(struct cloud_driver *d, const char *region, const char *const *types,
     size_t n_types, cloud_prices_fn done, void *ctx);
 void aws_prices_free(struct aws_prices *p);
+
+/* ---- quotas.c ---- */
+void aws_quotas(struct cloud_driver *d, const char *region, const struct cloud_machine *machines,
+    size_t n_machines, cloud_quotas_fn done, void *ctx);
 
 #endif

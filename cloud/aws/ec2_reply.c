@@ -160,6 +160,25 @@ static int parse_tags(const struct xml_node *item, char cluster[CLOUD_NAME_MAX],
     return rc;
 }
 
+/* Its vCPUs as they count against quotas; EC2 leaves them out of some replies. */
+static int parse_vcpus(const struct xml_node *item, int32_t *ret_vcpus, struct err *e)
+{
+    const struct xml_node *cpu = xml_child(item, "cpuOptions");
+    char cores[16], threads[16];
+    int64_t n_cores = 0, n_threads = 0;
+    if (!cpu)
+        return 0;
+    int rc = REQUIRED_TEXT(cpu, "coreCount", cores, e);
+    if (rc == 0)
+        rc = REQUIRED_TEXT(cpu, "threadsPerCore", threads, e);
+    if (rc == 0)
+        rc = str_to_i64(cores, 0, 100000, "coreCount", &n_cores, e);
+    if (rc == 0)
+        rc = str_to_i64(threads, 0, 1000, "threadsPerCore", &n_threads, e);
+    *ret_vcpus = (int32_t)(n_cores * n_threads);
+    return rc;
+}
+
 static int parse_instance(const struct xml_node *item, struct cloud_instance *i, struct err *e)
 {
     char life_cycle[32];
@@ -175,6 +194,8 @@ static int parse_instance(const struct xml_node *item, struct cloud_instance *i,
         rc = OPTIONAL_TEXT(item, "instanceLifecycle", life_cycle, e);
     if (rc == 0)
         rc = parse_time(item, "launchTime", &i->launched_at, e);
+    if (rc == 0)
+        rc = parse_vcpus(item, &i->vcpus, e);
     if (rc == 0)
         rc = parse_reason(item, i, e);
     if (rc == 0)

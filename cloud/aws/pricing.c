@@ -6,12 +6,10 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "cloud/aws/ec2.h"
-#include "cloud/refusal.h"
+#include "cloud/aws/json_error.h"
 #include <string.h>
 
 #define SERVICE "the price list"
-#define MESSAGE_MAX 400
 
 /* Attributes requested, apart from region and type. */
 static const struct {
@@ -207,38 +205,6 @@ int pricing_parse_products(const char *body, size_t n, const char *region, const
 
 /* ---- refusals ---- */
 
-/* "com.amazonaws.pricing#AccessDeniedException:http://..." to "AccessDeniedException". */
-static void bare_code(char *code)
-{
-    char *hash = strchr(code, '#');
-    if (hash)
-        memmove(code, hash + 1, strlen(hash + 1) + 1);
-    code[strcspn(code, ":")] = '\0';
-}
-
-static bool is_code(const char *s)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    return *s && strspn(s, letters) == strlen(s);
-}
-
-/* False if it is not an error document. message is cut and sanitized for a log line. */
-static bool read_error(
-    const char *body, size_t n, char code[EC2_ERROR_CODE_MAX], char message[MESSAGE_MAX])
-{
-    json_t *root;
-    if (json_parse(body, n, PRICING_REPLY_MAX, &root, NULL) != 0)
-        return false;
-    const json_t *type = json_object_get(root, "__type"), *text = json_object_get(root, "Message");
-    text = text ? text : json_object_get(root, "message");
-    str_copy(code, EC2_ERROR_CODE_MAX, json_is_string(type) ? json_string_value(type) : "");
-    str_copy(message, MESSAGE_MAX, json_is_string(text) ? json_string_value(text) : "");
-    json_decref(root);
-    bare_code(code);
-    return is_code(code);
-}
-
 static const struct refusal refusals[] = {
     {"AccessDenied*", ERR_DENIED, "allow pricing:GetProducts (docs/how-to/clouds/aws.md)"},
     {"UnrecognizedClient*", ERR_DENIED},
@@ -260,14 +226,5 @@ static const struct refusal refusals[] = {
 
 int pricing_parse_error(int status, const char *body, size_t n, struct err *e)
 {
-    char code[EC2_ERROR_CODE_MAX], message[MESSAGE_MAX];
-    bool is_read = read_error(body, n, code, message);
-    const struct refusal *r = is_read ? refusal_find(refusals, code) : NULL;
-    enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
-    if (!is_read)
-        return refusal_set_stray(SERVICE, kind, status, body, n, "an unknown body", e);
-    /* these repeat the canonical request, including the session token */
-    if (strstr(code, "Signature"))
-        message[0] = '\0';
-    return refusal_set(SERVICE, kind, code, message, r, e);
+    return aws_json_error(SERVICE, refusals, status, body, n, e);
 }

@@ -148,6 +148,7 @@ static const struct cloud_driver_ops lambda_ops = {
     .launch = lambda_launch,
     .list = lambda_list,
     .lists_account = true,
+    .quotas_page = "Lambda's console, under Quotas",
     .terminate = lambda_terminate,
     .prices = lambda_prices,
     .destroy = lambda_destroy,

@@ -52,6 +52,16 @@ void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *li
         memcpy(o->prices, list, n * sizeof(*list));
 }
 
+void outcome_quotas(void *ctx, const struct err *e, const struct cloud_quota *list, size_t n)
+{
+    struct outcome *o = ctx;
+    outcome_done(o, e);
+    assert_true(n <= OUTCOME_ROWS_MAX);
+    o->n = n;
+    if (n > 0)
+        memcpy(o->quotas, list, n * sizeof(*list));
+}
+
 void outcome_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n)
 {
     struct outcome *o = ctx;

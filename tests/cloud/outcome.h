@@ -20,6 +20,7 @@ struct outcome {
     struct cloud_instance list[OUTCOME_ROWS_MAX];
     struct cloud_price prices[OUTCOME_ROWS_MAX];
     struct cloud_volume volumes[OUTCOME_ROWS_MAX];
+    struct cloud_quota quotas[OUTCOME_ROWS_MAX];
     size_t n;                          /* of the last listing, of any kind */
     char refused[OUTCOME_REFUSED_MAX]; /* "ZONE TYPE KIND;" of each place, as reported */
     char console[OUTCOME_CONSOLE_MAX];
@@ -32,6 +33,7 @@ void outcome_list(void *ctx, const struct err *e, const struct cloud_instance *l
 void outcome_done(void *ctx, const struct err *e);
 void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
 void outcome_console(void *ctx, const struct err *e, const char *text);
+void outcome_quotas(void *ctx, const struct err *e, const struct cloud_quota *list, size_t n);
 void outcome_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n);
 
 /* Runs until the pending call has completed: once, never inside the call, and as an error of this
