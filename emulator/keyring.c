@@ -138,11 +138,16 @@ static const struct codes {
       "SignatureDoesNotMatch"},
   pricing_codes = {"pricing", "MissingAuthenticationTokenException", "IncompleteSignatureException",
       "InvalidSignatureException", "UnrecognizedClientException", "UnrecognizedClientException",
-      "ExpiredTokenException", "InvalidSignatureException", "InvalidSignatureException"};
+      "ExpiredTokenException", "InvalidSignatureException", "InvalidSignatureException"},
+  quotas_codes = {"servicequotas", "MissingAuthenticationTokenException",
+      "IncompleteSignatureException", "InvalidSignatureException", "UnrecognizedClientException",
+      "UnrecognizedClientException", "ExpiredTokenException", "InvalidSignatureException",
+      "InvalidSignatureException"};
 
 static const struct codes *codes_of(const struct keyring_request *r)
 {
-    static const struct codes *const others[] = {&s3_codes, &sts_codes, &pricing_codes};
+    static const struct codes *const others[] = {
+        &s3_codes, &sts_codes, &pricing_codes, &quotas_codes};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (str_eq(r->service, others[i]->service))
             return others[i];

@@ -54,7 +54,7 @@ struct keyring_request {
     size_t n_headers;
     const void *body;
     size_t body_len;
-    const char *service;     /* "s3", "pricing", "sts"; NULL for "ec2" */
+    const char *service;     /* "s3", "pricing", "sts", "servicequotas"; NULL for "ec2" */
     const char *body_sha256; /* the signed hash, in hex; NULL for the body's */
 };
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define TARGET_HEADER "X-Amz-Target"
+#define VCPU_QUOTA_MAX 1000000000
 
 struct ec2 {
     struct keyring keyring;
@@ -22,6 +23,7 @@ struct ec2 {
     struct sts_account sts;
     struct ec2_store store;
     int64_t role_ttl_ms;
+    const struct ec2_options *options;
     struct s3_state s3;
     const struct s3_options *s3_options;
 };
@@ -68,6 +70,23 @@ static void read_subnets(struct config_section *s, struct ec2_options *o)
     }
 }
 
+static void read_quotas(struct config_section *s, struct ec2_options *o)
+{
+    const struct yaml_node *map = yaml_opt_map(&s->r, "vcpu_quotas");
+    for (size_t k = 0; map && k < map->n_items && s->r.rc == 0; k++) {
+        const struct yaml_node *row = map->items[k];
+        struct ec2_granted *g = &o->quotas[o->n_quotas];
+        if (o->n_quotas == EC2_QUOTAS_MAX || row->type != YAML_SCALAR ||
+            !STR_COPY(g->code, row->key) ||
+            str_to_i64(row->text, 0, VCPU_QUOTA_MAX, "vCPUs", &g->value, NULL) < 0) {
+            yaml_reader_fail(&s->r, row,
+                "expected at most %d lines CODE: VCPUS, like L-34B43A08: 64", EC2_QUOTAS_MAX);
+            return;
+        }
+        o->n_quotas++;
+    }
+}
+
 static void *read_options(struct config_section *s)
 {
     struct ec2_options *o = mem_alloc(sizeof(*o));
@@ -79,6 +98,7 @@ static void *read_options(struct config_section *s)
     o->image_volume_gib = yaml_opt_i64(&s->r, "image_volume_gib", 1, VOLUME_GIB_MAX, 0);
     read_keys(s, o);
     read_subnets(s, o);
+    read_quotas(s, o);
     s3_read_options(s, &o->s3);
     return o;
 }
@@ -129,6 +149,7 @@ static int open_ec2(const struct front_setup *setup, void **ret_state, struct er
     state->role_ttl_ms = setup->role_ttl_ms;
     setup->region->describe = describe;
     setup->region->describe_ctx = state;
+    state->options = o;
     state->s3_options = &o->s3;
     s3_open_state(&state->s3, &o->s3, &state->keyring, setup->region->o->name);
     *ret_state = state;
@@ -265,6 +286,42 @@ static void price_list(
     move_reply(reply, EC2_PRICING_CONTENT_TYPE, &inner);
 }
 
+/* Service Quotas, which also has a host of its own in each region. */
+static bool is_for_quotas(const struct front_request *r)
+{
+    const char *target = front_header(r, TARGET_HEADER);
+    return target && str_starts(target, EC2_QUOTAS_TARGET);
+}
+
+static void service_quotas(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+{
+    const struct ec2 *ec2 = s->state;
+    const char *action = front_header(r, TARGET_HEADER) + strlen(EC2_QUOTAS_TARGET);
+    const struct ec2_quotas_request request = {.action = action,
+        .content_type = front_header(r, "Content-Type"),
+        .body = r->body,
+        .body_len = r->body_len};
+    struct ec2_reply inner = {0};
+    const struct keyring_key *caller;
+    struct fault fault;
+    struct err e;
+    const char *code;
+    STR_COPY(reply->action, action);
+    if (!str_eq(r->path, "/") || !str_eq(r->method, "POST"))
+        ec2_quotas_error(
+            s->region, action, "UnknownOperationException", "POST on the path / only", &inner);
+    else if ((code = check_caller(s, r, EC2_QUOTAS_SERVICE, s->region->o->name, &caller, &e)))
+        ec2_quotas_error(s->region, action, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
+    else if (is_limited(caller))
+        ec2_quotas_error(s->region, action, "AccessDeniedException", NULL, &inner);
+    else if ((code = front_refusal(s->region, action, "TooManyRequestsException", &fault)))
+        ec2_quotas_error(s->region, action, code, NULL, &inner);
+    else
+        ec2_quotas_call(s->region, ec2->options->quotas, ec2->options->n_quotas, &request, &inner);
+    move_reply(reply, EC2_QUOTAS_CONTENT_TYPE, &inner);
+}
+
 /* The Security Token Service, which also has its own host. */
 static bool is_for_sts(const struct front_request *r)
 {
@@ -307,7 +364,9 @@ static void api(
     struct err e;
     const char *code;
     if (front_header(r, TARGET_HEADER) || is_for_sts(r)) {
-        (is_for_sts(r) ? token_service : price_list)(s, r, reply);
+        (is_for_sts(r)         ? token_service
+            : is_for_quotas(r) ? service_quotas
+                               : price_list)(s, r, reply);
         return;
     }
     if (!str_eq(r->path, "/") || (!str_eq(r->method, "POST") && !str_eq(r->method, "GET"))) {
@@ -335,6 +394,12 @@ static void api(
 static void api_error(const struct front_site *s, const char *code, struct front_reply *reply)
 {
     struct ec2_reply inner = {0};
+    if (str_eq(reply->action, "GetServiceQuota") ||
+        str_eq(reply->action, "GetAWSDefaultServiceQuota")) {
+        ec2_quotas_error(s->region, reply->action, code, NULL, &inner);
+        move_reply(reply, EC2_QUOTAS_CONTENT_TYPE, &inner);
+        return;
+    }
     bool is_list = str_eq(reply->action, EC2_PRICING_ACTION),
          is_token = str_eq(reply->action, STS_ACTION);
     STR_COPY(inner.request_id, reply->request_id);

@@ -6,6 +6,7 @@
 #define BELAY_EMULATOR_EC2_FRONT_H
 
 #include "emulator/ec2/ec2.h"
+#include "emulator/ec2/quotas.h"
 #include "emulator/keyring.h"
 #include "emulator/s3/front.h"
 
@@ -23,6 +24,8 @@ struct ec2_options {
     int64_t image_volume_gib; /* 0 = none */
     const char **roles;       /* that may be assumed; NULL-terminated; NULL for any */
     int64_t min_session_s;    /* of a session of an assumed role */
+    struct ec2_granted quotas[EC2_QUOTAS_MAX];
+    size_t n_quotas;
     struct s3_options s3;
 };
 

@@ -3,6 +3,7 @@
  * One instance as EC2 shows it.
  */
 #include "base/str.h"
+#include "cloud/catalogue.h"
 #include "emulator/ec2/ec2.h"
 #include "emulator/xml_write.h"
 #include <string.h>
@@ -75,6 +76,19 @@ static void profile_xml(struct buf *b, const struct instance *i, const char *acc
     xmlw_close(b, "iamInstanceProfile");
 }
 
+/* Nothing for a type that the catalogue does not know. */
+static void cpu_xml(struct buf *b, const char *type)
+{
+    struct catalogue_type t;
+    if (catalogue_find("aws", type, &t, NULL) != 0)
+        return;
+    int threads = t.vcpus % 2 == 0 ? 2 : 1;
+    xmlw_open(b, "cpuOptions");
+    xmlw_printf(b, "coreCount", "%d", t.vcpus / threads);
+    xmlw_printf(b, "threadsPerCore", "%d", threads);
+    xmlw_close(b, "cpuOptions");
+}
+
 void ec2_instance_xml(struct buf *b, const struct instance *i, const char *account_id)
 {
     const struct launch_spec *s = &i->reservation->spec;
@@ -103,6 +117,7 @@ void ec2_instance_xml(struct buf *b, const struct instance *i, const char *accou
     ec2_tags_xml(b, &i->tags);
     buf_adds(b, "<groupSet/><hypervisor>xen</hypervisor><networkInterfaceSet/>");
     profile_xml(b, i, account_id);
+    cpu_xml(b, i->pool->type);
     buf_adds(b, "<ebsOptimized>false</ebsOptimized>");
     metadata_options_xml(b, s);
     xmlw_close(b, "item");
