@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define CALL_MS 10000
+#define QUOTAS "provider quotas" /* the check's name */
 #define PEM_BYTES_MAX (64u << 10)
 
 struct doctor {
@@ -140,6 +141,75 @@ static void check_pools(struct doctor *d)
     if (d->faults == before)
         fine(d, "pools", "%zu, machines join and no limit is reached",
             json_array_size(json_object_get(v, "pools")));
+    json_decref(v);
+}
+
+/* ---- quotas of the accounts at the providers ---- */
+
+/* The pools of a row, separated by commas, and how many machines they may still start. */
+static int64_t name_pools(const json_t *row, char *out, size_t size)
+{
+    const json_t *pool;
+    struct buf names = {0};
+    int64_t nodes = 0;
+    size_t i;
+    json_array_foreach(json_object_get(row, "pools"), i, pool)
+    {
+        buf_printf(&names, "%s%s", i > 0 ? ", " : "", cli_text(pool, "pool"));
+        nodes += cli_int(pool, "nodes", 0);
+    }
+    str_copy(out, size, buf_str(&names));
+    buf_deinit(&names);
+    return nodes;
+}
+
+static void add_quota(struct doctor *d, const json_t *row)
+{
+    char pools[128], cure[ERR_TEXT_MAX], text[ERR_TEXT_MAX];
+    const json_t *enough = json_object_get(row, "enough");
+    int64_t used = cli_int(row, "used", -1), nodes = name_pools(row, pools, sizeof(pools));
+    if (json_is_true(enough))
+        return;
+    snprintf(text, sizeof(text),
+        "%s, %s, \"%s\": %s%" PRId64 " of %" PRId64 " used; pool %s may start %" PRId64
+        " more machines, which need %" PRId64,
+        cli_text(row, "provider"), cli_text(row, "scope"), cli_text(row, "name"),
+        used < 0 ? "unknown: " : "", used < 0 ? 0 : used, cli_int(row, "limit", 0), pools, nodes,
+        cli_int(row, "wanted", 0));
+    snprintf(cure, sizeof(cure), "ask for more of it (%s), or lower max_nodes of pool %s",
+        cli_text(row, "page"), pools);
+    add(d, QUOTAS, json_is_false(enough) ? "fault" : "unknown", text, cure);
+}
+
+static void add_unknown_quotas(struct doctor *d, const json_t *row)
+{
+    char text[ERR_TEXT_MAX], cure[ERR_TEXT_MAX];
+    bool denied = str_eq(cli_text(row, "kind"), "denied");
+    snprintf(text, sizeof(text), "pool %s (%s, %s): %s", cli_text(row, "pool"),
+        cli_text(row, "provider"), cli_text(row, "region"), cli_text(row, "text"));
+    snprintf(cure, sizeof(cure), "%s%s",
+        denied ? "grant that right to belayd, or look at " : "look at ", cli_text(row, "page"));
+    add(d, QUOTAS, "unknown", text, cure);
+}
+
+/* belayd asks the providers: it has their credentials, this program has none. */
+static void check_account_quotas(struct doctor *d)
+{
+    const size_t before = json_array_size(d->rows);
+    json_t *v = NULL, *row;
+    struct err e;
+    size_t i;
+    if (!d->version)
+        return;
+    if (client_json(d->client, "GET", "/api/v1/admin/account-quotas", NULL, &v, &e) != 0) {
+        add(d, QUOTAS, "unknown", e.text, "ask as an administrator");
+        return;
+    }
+    json_array_foreach(json_object_get(v, "quotas"), i, row) add_quota(d, row);
+    json_array_foreach(json_object_get(v, "unknown"), i, row) add_unknown_quotas(d, row);
+    size_t n = json_array_size(json_object_get(v, "quotas"));
+    if (n > 0 && json_array_size(d->rows) == before)
+        fine(d, QUOTAS, "%zu, each has room for what the pools may start", n);
     json_decref(v);
 }
 
@@ -301,6 +371,7 @@ int admin_doctor(const struct admin_options *o, const char *word)
     check_tls(&d);
     check_store(&d);
     check_pools(&d);
+    check_account_quotas(&d);
     check_audit_log(&d);
     if (o->json) {
         json_t *v = json_pack("{s:O,s:i}", "checks", d.rows, "faults", d.faults);

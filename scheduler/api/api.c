@@ -107,6 +107,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/admin/audit-log", NEED_USER, api_audit_log, RIGHT_ADMIN},
     {"GET", "/api/v1/admin/audit-log/verify", NEED_USER, api_audit_log_verify, RIGHT_ADMIN},
     {"POST", "/api/v1/admin/reload", NEED_USER, api_reload, RIGHT_ADMIN},
+    {"GET", "/api/v1/admin/account-quotas", NEED_USER, api_account_quotas, RIGHT_ADMIN},
     {"GET", "/api/v1/admin/retention", NEED_USER, api_retention, RIGHT_ADMIN},
     {"POST", "/api/v1/admin/log-level", NEED_USER, api_log_level, RIGHT_ADMIN},
     {"GET", "/api/v1/version", NEED_USER, api_version, RIGHT_READ},
@@ -601,6 +602,8 @@ struct api *api_create(const struct api_options *o)
     a->read_pool = read_pool_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){
         .pool = volumes_pool, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
+    a->account_quotas = account_quotas_create(
+        &(struct account_quotas_options){.pool = api_account_pool, .ctx = a, .timers = o->timers});
     a->stored = log_quota_create(&(struct log_limits){0});
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
@@ -621,6 +624,7 @@ void api_destroy(struct api *a)
     api_channels_destroy_all(a);
     read_pool_destroy(a->read_pool);
     volumes_destroy(a->volumes);
+    account_quotas_destroy(a->account_quotas);
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);
     series_deinit(&a->request_seconds);

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/wire/wire.h"
 #include "scheduler/access/access.h"
+#include "scheduler/account_quotas.h"
 #include "scheduler/access/rates.h"
 #include "scheduler/api/api.h"
 #include "scheduler/api/jobspec.h"
@@ -63,6 +64,7 @@ struct api {
     struct turns turns;          /* answers that read the model */
     struct read_pool *read_pool; /* read_pool.c */
     struct volumes *volumes;
+    struct account_quotas *account_quotas;
     struct token_uses *token_uses;
     struct log_quota *stored;     /* bytes stored by requests of users */
     struct rates rates;           /* of requests of users */
@@ -420,7 +422,10 @@ void api_audit_log(struct request *q); /* api/audit/audit_log.c */
 void api_audit_log_verify(struct request *q);
 void api_log_level(struct request *q);
 void api_reload(struct request *q);
-void api_retention(struct request *q); /* api/retention.c */
+void api_retention(struct request *q);      /* api/retention.c */
+void api_account_quotas(struct request *q); /* api/quotas/account_quotas.c */
+/* For account_quotas_options; ctx is the struct api. */
+bool api_account_pool(void *ctx, size_t i, struct account_pool *ret_pool);
 void api_version(struct request *q);
 void api_openapi(struct request *q);
 /* Returns the OpenAPI document: the embedded text with the options of jobs that are only stored.

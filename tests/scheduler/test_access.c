@@ -92,6 +92,7 @@ static const struct {
     {"GET", "/api/v1/admin/audit-log", "a", ""},
     {"GET", "/api/v1/admin/audit-log/verify", "a", ""},
     {"POST", "/api/v1/admin/reload", "a", ""},
+    {"GET", "/api/v1/admin/account-quotas", "a", ""},
     {"GET", "/api/v1/admin/retention", "a", ""},
     {"POST", "/api/v1/admin/log-level", "a", ""},
     {"GET", "/api/v1/version", "vmloa", "rcpk"},
