@@ -63,6 +63,14 @@ static int add_gpu(void *ctx, const struct gpu_load_row *row)
     return 0;
 }
 
+int job_loads_finest(const struct config_telemetry *c, int64_t age_ms)
+{
+    int i = 0;
+    while (i < LOAD_SPANS - 1 && age_ms > c->keep_ms[i])
+        i++;
+    return i;
+}
+
 int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m,
     const struct job_row *job, struct wall from, int finest, struct err *e)
 {

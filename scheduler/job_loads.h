@@ -7,6 +7,7 @@
 #define BELAY_SCHEDULER_JOB_LOADS_H
 
 #include "db/db.h"
+#include "scheduler/config/config.h"
 #include "telemetry/diagnose.h"
 
 struct job_loads {
@@ -27,6 +28,9 @@ struct job_loads {
     } * gpus;
     size_t n_gpus;
 };
+
+/* Returns the position of the finest span (LOAD_SPANS_MS) that is kept for that long. */
+int job_loads_finest(const struct config_telemetry *c, int64_t age_ms);
 
 /* Reads the finest available spans from this one on (0 = minutes). Call deinit in all cases. */
 int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m,

@@ -35,6 +35,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/jobs/#", NEED_USER, api_jobs_show, RIGHT_READ_JOB},
     {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why, RIGHT_READ_JOB},
     {"GET", "/api/v1/jobs/#/diagnose", NEED_USER, api_jobs_diagnose, RIGHT_READ_JOB},
+    {"GET", "/api/v1/jobs/#/load", NEED_USER, api_jobs_load, RIGHT_READ_JOB},
     {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events, RIGHT_READ_JOB},
     {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs, RIGHT_READ_JOB},
     {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate, RIGHT_SUBMIT},

@@ -319,7 +319,8 @@ void api_jobs_estimate(struct request *q); /* api/why.c */
 void api_jobs_list(struct request *q);
 void api_jobs_show(struct request *q);
 void api_jobs_why(struct request *q);
-void api_jobs_diagnose(struct request *q); /* api/diagnose.c */
+void api_jobs_diagnose(struct request *q); /* api/load/diagnose.c */
+void api_jobs_load(struct request *q);     /* api/load/job_load.c */
 void api_advice(struct request *q);        /* api/advice.c */
 void api_forgotten(struct request *q);
 void api_anomalies(struct request *q);

@@ -20,6 +20,7 @@ static const struct {
     {"GET", "/api/v1/jobs/#", "vmloa", "rcpk"},
     {"GET", "/api/v1/jobs/#/why", "vmloa", "rcpk"},
     {"GET", "/api/v1/jobs/#/diagnose", "vmloa", "rcpk"},
+    {"GET", "/api/v1/jobs/#/load", "vmloa", "rcpk"},
     {"GET", "/api/v1/jobs/#/events", "vmloa", "rcpk"},
     {"GET", "/api/v1/jobs/#/logs", "vmloa", "rcpk"},
     {"POST", "/api/v1/jobs/estimate", "mloa", "cp"},

@@ -675,6 +675,8 @@ class Api(unittest.TestCase):
             "/api/v1/cost?by=weather",
             "/api/v1/jobs/1/diagnose?over_ms=1",
             "/api/v1/jobs/1/diagnose?over_ms=x",
+            "/api/v1/jobs/1/load?rank=-1",
+            "/api/v1/jobs/1/load?rank=256",
             "/api/v1/use?from=x",
             "/api/v1/use?step_ms=1",
             "/api/v1/use?from=2026-01-01T00:00:00Z&to=2025-01-01T00:00:00Z",
@@ -695,7 +697,7 @@ class Api(unittest.TestCase):
                 self.refuse(400, "invalid", "GET", path)
 
     def test_unknown_objects_are_refused(self):
-        for path in ("", "/why", "/diagnose", "/events", "/logs"):
+        for path in ("", "/why", "/diagnose", "/load", "/events", "/logs"):
             self.refuse(404, "not-found", "GET", "/api/v1/jobs/4711" + path, None, "4711")
         for path in (
             "/jobs/4711/cancel",

@@ -231,7 +231,7 @@ class Roles(unittest.TestCase):
                             self.assertIn("/api/v1/jobs?state=all&name=" + SECRET, leaks)
                             continue
                         self.assertEqual(leaks, set())
-                        for part in ("", "/why", "/events", "/logs", "/diagnose"):
+                        for part in ("", "/why", "/events", "/logs", "/diagnose", "/load"):
                             status, text = answers[path + part]
                             self.assertEqual(status, 403)
                             self.assertIn("job %d is ann's" % jobs[0], text)

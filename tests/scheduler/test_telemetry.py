@@ -133,6 +133,35 @@ class Telemetry(unittest.TestCase):
         self.sync([], task_loads=[self.task(job, {**SLOW, "ms": 100})])
         self.assertEqual(self.diagnosis(job, lambda b: b["ranks"][0]["ms"] == 60101)["attempt"], 1)
 
+    def test_load_over_time(self):
+        job, attempt = self.run_job(gpus=1)
+        path, minute = "/api/v1/jobs/%d/load" % job, 60000
+        status, body, _ = self.d.call("GET", path)
+        self.assertEqual((status, body["at_ms"], body["gpus"]), (200, [], []))
+        at = int(time.time() * 1000) // minute * minute
+        self.sync(
+            [attempt],
+            task_loads=[
+                self.task(job, SLOW, at),
+                self.task(job, {**SLOW, "ms": 60000, "cpu_ms": 9000}, at),
+            ],
+            gpu_loads=[self.gpu(job, HOT)],
+        )
+        self.diagnosis(job, lambda b: b["ranks"] and b["gpus"])
+        body = self.d.call("GET", path)[1]
+        self.assertEqual((body["span_ms"], body["rank"]), (minute, 0))
+        self.assertEqual(body["at_ms"], [at])  # two reports of one minute are one point
+        self.assertEqual(body["cpu_milli"], [100])  # 12 s in two minutes of observation
+        self.assertEqual(body["memory_bytes"], [1 << 20])
+        self.assertEqual(body["read_bytes_s"], [(2 << 30) * 1000 // 120000])
+        self.assertEqual(body["blocked_percent"], [83])
+        (gpu,) = body["gpus"]
+        self.assertEqual((gpu["gpu"], gpu["index"]), ("GPU-a", 1))
+        for name, value in (("busy_percent", 98), ("watts", 500), ("temperature_c", 91)):
+            self.assertEqual(gpu[name], [value], name)
+        other = self.d.call("GET", path + "?rank=1")[1]
+        self.assertEqual((other["at_ms"], other["gpus"]), ([], []))
+
     def test_a_job_that_waits_for_disks(self):
         job, attempt = self.run_job(cpus=2)
         other, running = self.run_job(attempt, cpus=2)

@@ -43,12 +43,10 @@ function JobPage({ d, changed }) {
         ${d.attempts.length > 0 && html`<${Attempts} d=${d} />`}
         ${d.job.progress_total > 0 && html`<${JobProgress} d=${d} />`}
         ${d.attempts.length > 0 && !job.hidden && html`<${Card} title="Output"><${Log} job=${job} ranks=${job.ranks || 1} /></${Card}>`}
-        <div class="columns">
-            ${d.attempts.length > 0 && html`<${JobCost} d=${d} />`}
-            ${d.attempts.length > 0 && html`<${JobLoad} job=${job} />`}
-        </div>
+        ${d.attempts.length > 0 && html`<${JobLoad} job=${job} />`}
         ${job.checkpoint.method !== "none" && d.attempts.length > 0 && html`<${Checkpoints} d=${d} />`}
-        <div class="columns"><${Asked} d=${d} /><${Events} job=${job} /></div>`;
+        <div class="columns">${d.attempts.length > 0 && html`<${JobCost} d=${d} />`}
+            <${Asked} d=${d} /><${Events} job=${job} /></div>`;
 }
 
 function isWeb(url) {

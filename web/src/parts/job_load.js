@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job uses of its processors, memory and GPUs, and what slows it down.
+// What a job uses of its processors, memory and GPUs over its time, and what slows it down.
 import { useData } from "../data.js";
-import { html } from "../dom.js";
-import { bytes, percent } from "../format.js";
+import { html, useMemo, useState } from "../dom.js";
+import { NONE, bytes, percent } from "../format.js";
 import { Card } from "./card.js";
+import { Chart } from "./chart.js";
 import { Loaded } from "./states.js";
 import { Table } from "./table.js";
 
@@ -16,22 +17,64 @@ const rankColumns = [
     { name: "Waited for disks", cell: (r) => (r.ms ? percent(r.blocked_ms / r.ms) : ""), number: true },
 ];
 
-const gpuColumns = [
-    { name: "GPU", cell: (g) => g.rank + ":" + g.index },
-    { name: "Busy", cell: (g) => (g.known_ms ? percent(g.busy_ms / g.known_ms) : "not known"), number: true },
-    { name: "Memory", cell: (g) => bytes(g.memory_bytes) + " of " + bytes(g.memory_total_bytes), number: true },
-    { name: "Temperature", cell: (g) => (g.temperature_c ? g.temperature_c + " °C" : ""), number: true },
-    { name: "Throttled", cell: (g) => (g.ms ? percent(g.slowed_ms / g.ms) : ""), number: true },
+/** The columns of an API's series as those of a chart; moments without a measurement are gaps. */
+function chartOf(load, spanMs, names) {
+    const times = [], values = names.map(() => []);
+    load.at_ms.forEach((at, i) => {
+        if (i > 0 && at - load.at_ms[i - 1] > 1.5 * spanMs) {
+            times.push(load.at_ms[i - 1] + spanMs);
+            values.forEach((v) => v.push(null));
+        }
+        times.push(at);
+        names.forEach(([name, , scale = 1], k) => values[k].push(load[name][i] * scale));
+    });
+    return { times, series: names.map(([, label], k) => ({ name: label, values: values[k] })) };
+}
+
+const cpus = (v) => (v === null ? NONE : Number(v.toFixed(2)) + (v === 1 ? " CPU" : " CPUs"));
+const share = (v) => (v === null ? NONE : Math.round(v) + " %");
+const perSecond = (v) => (v === null ? NONE : bytes(v) + "/s");
+
+/* title, columns of the API with their names and factors, format */
+const TASK_CHARTS = [
+    ["CPUs used", [["cpu_milli", "CPUs used", 0.001]], cpus],
+    ["Memory", [["memory_bytes", "memory"]], bytes],
+    ["Disk and network", [["read_bytes_s", "read"], ["write_bytes_s", "written"], ["net_bytes_s", "network"]], perSecond],
 ];
+const GPU_CHARTS = [
+    ["busy", [["busy_percent", "busy"], ["slowed_percent", "throttled"]], share],
+    ["memory", [["memory_bytes", "memory"]], bytes],
+    ["power", [["watts", "power"]], (v) => (v === null ? NONE : Math.round(v) + " W")],
+    ["temperature", [["temperature_c", "temperature"]], (v) => (v === null ? NONE : Math.round(v) + " °C")],
+];
+
+function LoadChart({ title, load, spanMs, columns, format }) {
+    const chart = useMemo(() => chartOf(load, spanMs, columns), [load]);
+    return html`<section><h3>${title}</h3>
+        <${Chart} name=${title} times=${chart.times} series=${chart.series} format=${format} height=${150} /></section>`;
+}
+
+/** Charts over the job's time, of one rank. */
+function OverTime({ job }) {
+    const [rank, setRank] = useState(0);
+    const load = useData("/api/v1/jobs/" + job.id + "/load?rank=" + rank, { on: ["summary"] });
+    return html`${job.ranks > 1 && html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
+            ${Array.from({ length: job.ranks }, (_, i) => html`<option value=${i} selected=${i === rank}>${i}</option>`)}</select></label>`}
+        <${Loaded} of=${load}>${(d) => (d.at_ms.length === 0 ? html`<p class="quiet">Measured after its first minute.</p>`
+            : html`<div class="columns">
+                ${TASK_CHARTS.map(([title, columns, format]) => html`<${LoadChart} key=${title} title=${title} load=${d} spanMs=${d.span_ms} columns=${columns} format=${format} />`)}
+                ${d.gpus.flatMap((g) => GPU_CHARTS.map(([title, columns, format]) => html`<${LoadChart} key=${g.gpu + title}
+                    title=${"GPU " + g.index + ": " + title} load=${g} spanMs=${d.span_ms} columns=${columns} format=${format} />`))}
+            </div>`)}</${Loaded}>`;
+}
 
 export function JobLoad({ job }) {
     const load = useData(job.hidden ? null : "/api/v1/jobs/" + job.id + "/diagnose");
     if (job.hidden)
         return null;
-    return html`<${Card} title="Use of its node"><${Loaded} of=${load}>${(d) => html`
-        ${d.findings.map((f) => html`<div class="notice" key=${f.code + f.rank + f.gpu}><p>${f.text}</p>
-            ${f.remedies.length > 0 && html`<ul>${f.remedies.map((r) => html`<li>${r.text || r}</li>`)}</ul>`}</div>`)}
-        <${Table} caption="Use by rank" columns=${rankColumns} rows=${d.ranks} rowKey=${(r) => r.rank}
-            empty=${html`<p class="quiet">Measured after its first minute.</p>`} />
-        ${d.gpus.length > 0 && html`<${Table} caption="Use by GPU" columns=${gpuColumns} rows=${d.gpus} rowKey=${(g) => g.rank + ":" + g.index} />`}`}</${Loaded}></${Card}>`;
+    return html`<${Card} title="What it uses">
+        <${Loaded} of=${load}>${(d) => html`${d.findings.map((f) => html`<div class="notice notice-warn" key=${f.code + f.rank + f.gpu}>
+            <p>${f.text}</p><ul>${f.remedies.map((r) => html`<li>${r}</li>`)}</ul></div>`)}
+            ${job.ranks > 1 && html`<${Table} caption="Use by rank" columns=${rankColumns} rows=${d.ranks} rowKey=${(r) => r.rank} />`}`}</${Loaded}>
+        <${OverTime} job=${job} /></${Card}>`;
 }

@@ -116,15 +116,6 @@ static json_t *reply_json(
     return o;
 }
 
-/* Returns the finest span that is kept for that long. */
-static int finest(const struct config_telemetry *c, int64_t age_ms)
-{
-    int i = 0;
-    while (i < LOAD_SPANS - 1 && age_ms > c->keep_ms[i])
-        i++;
-    return i;
-}
-
 void api_jobs_diagnose(struct request *q)
 {
     const struct config_telemetry *c = &q->api->o.config->telemetry;
@@ -139,7 +130,7 @@ void api_jobs_diagnose(struct request *q)
     struct wall to = row.state == JOB_ENDED && wall_is_set(row.ended_at) ? row.ended_at : now,
                 from = {to.ms - over_ms};
     int rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from,
-        finest(c, now.ms - from.ms), &e);
+        job_loads_finest(c, now.ms - from.ms), &e);
     if (rc == 0)
         api_reply_json(q->x, 200, reply_json(q, &row, &l, from));
     else
