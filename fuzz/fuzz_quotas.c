@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Providers' replies about quotas. The first byte selects the parser: '0' a quota of AWS, '1' a
- * refusal of its Service Quotas.
+ * refusal of its Service Quotas, '2' a region or project of Google, '3' usages of Azure.
  */
 #include "check.h"
 #include "cloud/aws/service_quotas.h"
+#include "cloud/azure/arm_usages.h"
+#include "cloud/gcp/gce_quotas.h"
 #include <assert.h>
 #include <string.h>
 
@@ -33,10 +35,40 @@ static int read_aws_refusal(const char *body, size_t n, struct err *e)
     return kind;
 }
 
+static int draw(int rc, bool is_gcp, struct cloud_quota_values *l, struct err *e)
+{
+    static const struct cloud_machine machines[] = {
+        {"n1-standard-8+t4", CLOUD_SPOT, 8, 1}, {"Standard_NC4as_T4_v3", CLOUD_ON_DEMAND, 4, 1}};
+    struct cloud_quotas rows = {0};
+    for (size_t i = 0; i < l->n; i++)
+        check_value(&l->list[i]);
+    for (size_t i = 0; rc == 0 && i < 2; i++)
+        rc = is_gcp ? gce_draw_quotas(&machines[i], i, "r", l, l, &rows, e)
+                    : arm_draw_usages(&machines[i], i, "r", l, &rows, e);
+    cloud_quotas_deinit(&rows);
+    cloud_quota_values_deinit(l);
+    return rc;
+}
+
+static int read_gcp(const char *body, size_t n, struct err *e)
+{
+    struct cloud_quota_values l = {0};
+    return draw(gce_parse_quotas(body, n, &l, e), true, &l, e);
+}
+
+static int read_azure(const char *body, size_t n, struct err *e)
+{
+    struct cloud_quota_values l = {0};
+    char next[ARM_URL_MAX + 1];
+    int rc = arm_parse_usages(body, n, &l, next, e);
+    assert(rc != 0 || strlen(next) <= ARM_URL_MAX);
+    return draw(rc, false, &l, e);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {
-        read_aws, read_aws_refusal};
+        read_aws, read_aws_refusal, read_gcp, read_azure};
     const size_t n_readers = sizeof(readers) / sizeof(readers[0]);
     if (size == 0 || data[0] < '0' || (size_t)(data[0] - '0') >= n_readers)
         return 0;

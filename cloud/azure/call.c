@@ -7,6 +7,7 @@
 #include "cloud/azure/call.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cloud/azure/arm_usages.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ void azure_call_deinit(struct cloud_call *base)
     explicit_bzero(c->url, sizeof(c->url));
     buf_deinit(&c->nic);
     cloud_instances_deinit(&c->leftovers);
+    cloud_quota_values_deinit(&c->usages);
     free(c->name);
 }
 
@@ -92,7 +94,8 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
         arm_path_vm_status(m, c->name, url);
         break;
     case DROP_VM:
-        arm_path_delete_vm(m, c->name, url);
+    case LIST_DROP:
+        arm_path_delete_vm(m, c->phase == DROP_VM ? c->name : word, url);
         break;
     case DROP_DISK:
         add_part(c, ARM_DISK, c->name, url);
@@ -110,9 +113,6 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
     case LIST_ALL_DISKS:
         arm_path_list_disks(m, c->phase == LIST_ALL_DISKS, url);
         break;
-    case LIST_DROP:
-        arm_path_delete_vm(m, word, url);
-        break;
     case CONSOLE:
         arm_path_console(m, word, url);
         break;
@@ -125,13 +125,14 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
             arm_path(m, arm_part_of(word), word, url);
         break;
     case END_NIC:
-        add_part(c, ARM_NIC, word, url);
-        break;
     case END_DISK:
-        add_part(c, ARM_DISK, word, url);
+        add_part(c, c->phase == END_NIC ? ARM_NIC : ARM_DISK, word, url);
         break;
     case PRICES:
         arm_path_prices(c->base.region, word, url);
+        break;
+    case USAGES:
+        arm_path_usages(m, c->base.region, url);
         break;
     }
 }

@@ -10,6 +10,7 @@
 #include "cloud/azure/credentials.h"
 #include "cloud/call.h"
 #include "cloud/kept.h"
+#include "cloud/quotas.h"
 
 /* A part that a listing showed without its machine. */
 struct unattached {
@@ -47,7 +48,8 @@ enum azure_phase {
     END,         /* delete the resource named by the next word */
     END_NIC,
     END_DISK,
-    PRICES
+    PRICES,
+    USAGES
 };
 
 struct azure_call {
@@ -68,6 +70,7 @@ struct azure_call {
     struct err refusal;
     /* list */
     struct cloud_instances leftovers;
+    struct cloud_quota_values usages;
 };
 
 /* ops for cloud_call_*: the step and the deinit of every operation. */

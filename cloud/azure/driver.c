@@ -12,6 +12,7 @@
 #include "cloud/azure/call.h"
 #include "cloud/azure/launch.h"
 #include "cloud/azure/list.h"
+#include "cloud/azure/quotas.h"
 #include "cloud/console.h"
 #include "cloud/endpoint.h"
 #include <stdlib.h>
@@ -218,6 +219,8 @@ static const struct cloud_driver_ops azure_ops = {
     .terminate = azure_terminate,
     .prices = azure_prices,
     .volumes = azure_volumes,
+    .quotas = azure_quotas,
+    .quotas_page = "Azure's portal, under Quotas, Compute",
     .console = azure_console,
     .credentials = azure_find_credentials,
     .destroy = azure_destroy,

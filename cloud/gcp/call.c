@@ -31,6 +31,7 @@ void gcp_call_deinit(struct cloud_call *base)
 {
     struct gcp_call *c = (struct gcp_call *)base;
     oauth_cancel(&c->wait);
+    cloud_quota_values_deinit(&c->region_quotas);
     buf_wipe(&c->body); /* the start-up script contains a one-use secret */
 }
 

@@ -11,6 +11,7 @@
 #include "cloud/gcp/credentials.h"
 #include "cloud/gcp/gce.h"
 #include "cloud/oauth.h"
+#include "cloud/quotas.h"
 
 struct gcp_driver {
     struct cloud_driver base;
@@ -57,6 +58,7 @@ struct gcp_call {
     char page[GCE_PAGE_TOKEN_MAX + 1];
     int pages;
     size_t next_zone;
+    struct cloud_quota_values region_quotas; /* quotas */
 };
 
 /* ops for cloud_call_*, common to every operation with stages. */

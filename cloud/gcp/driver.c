@@ -13,6 +13,7 @@
 #include "cloud/endpoint.h"
 #include "cloud/gcp/call.h"
 #include "cloud/gcp/launch.h"
+#include "cloud/gcp/quotas.h"
 #include <stdlib.h>
 
 #define ENDPOINT "https://compute.googleapis.com"
@@ -295,6 +296,8 @@ static const struct cloud_driver_ops gcp_ops = {
     .terminate = gcp_terminate,
     .prices = gcp_prices,
     .volumes = gcp_volumes,
+    .quotas = gcp_quotas,
+    .quotas_page = "Google's console, under IAM and admin, Quotas",
     .console = gcp_console,
     .credentials = gcp_find_credentials,
     .destroy = gcp_destroy,

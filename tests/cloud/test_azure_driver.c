@@ -442,6 +442,42 @@ static void disks_are_our_own_of_the_group_or_all_of_the_subscription(void **sta
     ASKED(g, "GET " ENDPOINT GROUP "Microsoft.Compute/disks?api-version=2024-03-02");
 }
 
+static void quotas(struct azure_rig *g, int expected)
+{
+    static const struct cloud_machine machine = {"Standard_D8s_v5", CLOUD_SPOT, 8, 0};
+    g->first = g->http.n_requests;
+    g->driver->ops->quotas(g->driver, "eastus", &machine, 1, outcome_quotas, &g->got);
+    azure_rig_finish(g, expected);
+}
+
+static void quotas_are_those_of_the_subscription_on_all_pages(void **state)
+{
+#define USAGES                                                                                     \
+    "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute/locations/"   \
+    "eastus/usages?api-version=2022-08-01"
+    struct azure_rig *g = *state;
+    azure_rig_create(g);
+    fake_http_add(
+        &g->http, 200, "{\"value\":[],\"nextLink\":\"" ENDPOINT USAGES "&$skiptoken=x\"}");
+    fake_http_add(&g->http, 200,
+        "{\"value\":[{\"name\":{\"value\":\"lowPriorityCores\"},\"limit\":64,"
+        "\"currentValue\":16}]}");
+    quotas(g, 0);
+    ASKED(g, "GET " ENDPOINT USAGES, "GET " ENDPOINT USAGES "&$skiptoken=x");
+    assert_int_equal(g->got.n, 1);
+    assert_int_equal(g->got.quotas[0].used, 16);
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    quotas(g, ERR_DENIED);
+    assert_non_null(strstr(g->got.e.text, "it needs the permission "
+                                          "Microsoft.Compute/locations/usages/read in the "
+                                          "subscription: "));
+    fake_http_add(&g->http, 200, "{\"value\":[],\"nextLink\":\"https://example.com/more\"}");
+    quotas(g, ERR_INVALID);
+    fake_http_add(&g->http, 200, "<html>");
+    quotas(g, ERR_INVALID);
+}
+
 static void endless_pages_are_an_error(void **state)
 {
     struct azure_rig *g = *state;
@@ -678,6 +714,7 @@ int main(void)
         TEST(a_listing_does_without_power_states_that_are_denied),
         TEST(half_a_listing_is_an_error),
         TEST(pages_at_another_host_are_not_followed),
+        TEST(quotas_are_those_of_the_subscription_on_all_pages),
         TEST(endless_pages_are_an_error),
         TEST(disks_are_our_own_of_the_group_or_all_of_the_subscription),
         TEST(a_machine_is_deleted_with_its_parts),

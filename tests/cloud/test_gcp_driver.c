@@ -375,6 +375,40 @@ static void disks_are_our_own_of_all_pages_or_all(void **state)
     finish(g, ERR_UNAVAILABLE);
 }
 
+static void quotas_are_those_of_the_region_and_of_all_regions(void **state)
+{
+    static const struct cloud_machine machine = {"n1-standard-8+t4", CLOUD_ON_DEMAND, 8, 1};
+    struct rig *g = *state;
+    create(g);
+    add_token(g);
+    fake_http_add(&g->http, 200,
+        "{\"quotas\":[{\"metric\":\"NVIDIA_T4_GPUS\",\"limit\":4.0,\"usage\":1.0}]}");
+    fake_http_add(&g->http, 200,
+        "{\"quotas\":[{\"metric\":\"GPUS_ALL_REGIONS\",\"limit\":8.0,\"usage\":2.0}]}");
+    g->driver->ops->quotas(g->driver, "us-central1", &machine, 1, outcome_quotas, &g->got);
+    finish(g, 0);
+    assert_asked(g, 1, "GET", PROJECT "/regions/us-central1");
+    assert_asked(g, 2, "GET", PROJECT);
+    assert_int_equal(g->got.n, 2);
+    assert_int_equal(g->got.quotas[0].used, 1);
+    assert_string_equal(g->got.quotas[1].scope, "all regions");
+    for (int i = 0; i < 2; i++) {
+        if (i == 1)
+            fake_http_add(&g->http, 200, "{}");
+        fake_http_add(&g->http, 403,
+            "{\"error\":{\"code\":403,\"message\":\"no\",\"errors\":[{\"reason\":\"forbidden\"}]}"
+            "}");
+        g->driver->ops->quotas(g->driver, "us-central1", &machine, 1, outcome_quotas, &g->got);
+        finish(g, ERR_DENIED);
+        assert_non_null(
+            strstr(g->got.e.text, i == 0 ? "it needs the permission compute.regions.get: "
+                                         : "it needs the permission compute.projects.get: "));
+    }
+    fake_http_add(&g->http, 200, "{\"quotas\":7}");
+    g->driver->ops->quotas(g->driver, "us-central1", &machine, 1, outcome_quotas, &g->got);
+    finish(g, ERR_INVALID);
+}
+
 static void endless_pages_of_disks_are_an_error(void **state)
 {
     struct rig *g = *state;
@@ -780,6 +814,7 @@ int main(void)
         RIG(a_project_is_listed_whatever_the_labels),
         RIG(a_long_name_of_others_is_cut),
         RIG(disks_are_our_own_of_all_pages_or_all),
+        RIG(quotas_are_those_of_the_region_and_of_all_regions),
         RIG(endless_pages_of_disks_are_an_error),
         RIG(unreachable_zone_is_not_an_empty_one),
         RIG(listing_does_not_need_the_preemptions),

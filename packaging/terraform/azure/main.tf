@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # belayd on one small machine on Azure, a container for checkpoints, and the two identities: belayd's,
-# which may make and delete machines in belay's resource group, and the nodes', which reach the
-# checkpoints only.
+# which may make and delete machines in belay's resource group and read the subscription's quotas, and
+# the nodes', which reach the checkpoints only.
 
 terraform {
   required_version = ">= 1.5"
@@ -165,6 +165,23 @@ resource "azurerm_role_definition" "belayd" {
 resource "azurerm_role_assignment" "belayd" {
   scope              = azurerm_resource_group.belay.id
   role_definition_id = azurerm_role_definition.belayd.role_definition_resource_id
+  principal_id       = azurerm_user_assigned_identity.belayd.principal_id
+}
+
+# Quotas are the subscription's: belay admin doctor compares them with what the pools may start.
+resource "azurerm_role_definition" "quotas" {
+  name        = "belayd-quotas"
+  scope       = "/subscriptions/${var.subscription}"
+  description = "Reads the quotas of the subscription"
+  permissions {
+    actions = jsondecode(file("${path.module}/quotas-actions.json"))
+  }
+  assignable_scopes = ["/subscriptions/${var.subscription}"]
+}
+
+resource "azurerm_role_assignment" "quotas" {
+  scope              = "/subscriptions/${var.subscription}"
+  role_definition_id = azurerm_role_definition.quotas.role_definition_resource_id
   principal_id       = azurerm_user_assigned_identity.belayd.principal_id
 }
 

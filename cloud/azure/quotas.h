@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The azure driver's quotas; see cloud_driver_ops.quotas.
+ */
+#ifndef BELAY_CLOUD_AZURE_QUOTAS_H
+#define BELAY_CLOUD_AZURE_QUOTAS_H
+
+#include "cloud/driver.h"
+
+void azure_quotas(struct cloud_driver *d, const char *region, const struct cloud_machine *machines,
+    size_t n_machines, cloud_quotas_fn done, void *ctx);
+
+#endif
