@@ -50,7 +50,8 @@ enum route {
     ROUTE_RESOURCE, /* one of a kind */
     ROUTE_VIEW,
     ROUTE_EVICT,
-    ROUTE_CONSOLE
+    ROUTE_CONSOLE,
+    ROUTE_USAGES
 };
 
 static const char *const names_of_kinds[] = {"virtualMachines", "networkInterfaces", "disks"};
@@ -73,6 +74,9 @@ static enum route route_provider(char *const *s, size_t n, bool in_group, enum a
     if (!in_group && n == 5 && is_word(s[1], "locations") && is_word(s[3], "operations") &&
         (is_word(s[0], "Microsoft.Compute") || is_word(s[0], "Microsoft.Network")))
         return ROUTE_OPERATION;
+    if (!in_group && n == 4 && is_word(s[0], "Microsoft.Compute") && is_word(s[1], "locations") &&
+        is_word(s[3], "usages"))
+        return ROUTE_USAGES;
     if (n < 2 || !find_kind(s[0], s[1], ret_kind))
         return ROUTE_NONE;
     if (n == 2)
@@ -134,6 +138,9 @@ void arm_action(const struct arm_request *q, char out[ARM_ACTION_MAX])
         break;
     case ROUTE_OPERATION:
         snprintf(out, ARM_ACTION_MAX, "operations/read");
+        break;
+    case ROUTE_USAGES:
+        snprintf(out, ARM_ACTION_MAX, "usages/read");
         break;
     case ROUTE_EVICT:
         snprintf(out, ARM_ACTION_MAX, "virtualMachines/simulateEviction");
@@ -384,6 +391,8 @@ static int call_route(struct arm_call *c, enum route route, enum arm_kind kind)
         return get_operation(c);
     case ROUTE_LIST:
         return arm_list(c, kind);
+    case ROUTE_USAGES:
+        return arm_list_usages(c);
     default:
         return arm_get_instance_view(c);
     }

@@ -99,6 +99,9 @@ int arm_get_instance_view(struct arm_call *c);
 int arm_list(struct arm_call *c, enum arm_kind kind);
 int arm_list_all(struct arm_call *c); /* GET /subscriptions/S/resources */
 int arm_list_prices(struct arm_call *c);
+int arm_list_usages(struct arm_call *c); /* usages.c */
+/* The cores of a size, also of one that the catalogue does not know. */
+int64_t arm_cores_of(const char *type);
 
 /* The resource's JSON; expand: with the instance view. A new object. */
 json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand);

@@ -202,7 +202,7 @@ static struct arm_resource *make_vm(struct arm_call *c, struct arm_vm_params *w)
 
 /* ---- Placement ---- */
 
-static int64_t cores_of(const char *type)
+int64_t arm_cores_of(const char *type)
 {
     struct catalogue_type known;
     int64_t n = 0;
@@ -217,13 +217,13 @@ static int64_t cores_of(const char *type)
 
 static int check_cores(struct arm_call *c, const struct launch_spec *s)
 {
-    int64_t limit = c->arm->account->spot_cores, used = 0, more = cores_of(s->type);
+    int64_t limit = c->arm->account->spot_cores, used = 0, more = arm_cores_of(s->type);
     if (limit == 0 || s->market != CLOUD_SPOT)
         return 0;
     LIST_FOREACH (&c->arm->region->alive, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, alive);
         if (i->reservation->spec.market == CLOUD_SPOT)
-            used += cores_of(i->pool->type);
+            used += arm_cores_of(i->pool->type);
     }
     if (used + more <= limit)
         return 0;

@@ -231,6 +231,8 @@ static const struct {
     {"GET", "aggregated/operations", "globalOperations.aggregatedList", GCE_READ,
         gce_operations_aggregated},
     {"GET", "zones", "zones.list", GCE_READ, gce_zones_list},
+    {"GET", "regions/*", "regions.get", GCE_READ, gce_regions_get},
+    {"GET", "", "projects.get", GCE_READ, gce_projects_get},
 };
 #define N_METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -240,6 +242,8 @@ static bool fits(struct gce_call *c, const char *pattern, char *const *segments,
 {
     const char *names[2] = {"", ""};
     size_t k = 0, n_names = 0;
+    if (!*pattern)
+        return n == 0;
     for (const char *p = pattern; *p && k < n; k++) {
         size_t len = strcspn(p, "/");
         bool is_name = len == 1 && p[0] == '*';
@@ -271,7 +275,7 @@ static size_t find_method(struct gce_call *c)
     while (rest && n < GCE_SEGMENTS_MAX)
         segments[n++] = strsep(&rest, "/");
     bool is_other_way = false;
-    for (size_t k = 0; k < N_METHODS && n > 1 && !rest; k++) {
+    for (size_t k = 0; k < N_METHODS && n > 0 && !rest; k++) {
         if (!fits(c, methods[k].path, segments + 1, n - 1))
             continue;
         is_other_way = true;

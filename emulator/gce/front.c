@@ -30,6 +30,8 @@ struct options {
     int64_t rate_limit;
     struct gce_quota quotas[GCE_QUOTAS_MAX];
     size_t n_quotas;
+    struct gce_cpu_quota cpu_quotas[GCE_CPU_QUOTAS_MAX];
+    size_t n_cpu_quotas;
 };
 
 /* ---- Configuration ---- */
@@ -101,6 +103,23 @@ static void read_quotas(struct config_section *s, struct options *o)
     config_inner_finish(s, &r);
 }
 
+static void read_cpu_quotas(struct config_section *s, struct options *o)
+{
+    const struct yaml_node *map = yaml_opt_map(&s->r, "cpu_quotas");
+    for (size_t k = 0; map && k < map->n_items && s->r.rc == 0; k++) {
+        const struct yaml_node *row = map->items[k];
+        struct gce_cpu_quota *q = &o->cpu_quotas[o->n_cpu_quotas];
+        if (o->n_cpu_quotas == GCE_CPU_QUOTAS_MAX || row->type != YAML_SCALAR ||
+            !STR_COPY(q->name, row->key) || !str_ends(q->name, "CPUS") ||
+            str_to_i64(row->text, 0, QUOTA_MAX, "vCPUs", &q->limit, NULL) < 0) {
+            yaml_reader_fail(
+                &s->r, row, "expected at most %d lines like N2_CPUS: 64", GCE_CPU_QUOTAS_MAX);
+            return;
+        }
+        o->n_cpu_quotas++;
+    }
+}
+
 static void *read_options(struct config_section *s)
 {
     struct options *o = mem_alloc(sizeof(*o));
@@ -112,6 +131,7 @@ static void *read_options(struct config_section *s)
             &s->r, NULL, "service_accounts: at least one is needed to get a token for");
     o->rate_limit = yaml_opt_i64(&s->r, "rate_limit", 1, RATE_LIMIT_MAX, RATE_LIMIT);
     read_quotas(s, o);
+    read_cpu_quotas(s, o);
     return o;
 }
 
@@ -161,6 +181,8 @@ static int open_gce(const struct front_setup *setup, void **ret_state, struct er
     gce->rate_limit = o->rate_limit;
     gce->n_quotas = o->n_quotas;
     memcpy(gce->quotas, o->quotas, sizeof(o->quotas));
+    gce->n_cpu_quotas = o->n_cpu_quotas;
+    memcpy(gce->cpu_quotas, o->cpu_quotas, sizeof(o->cpu_quotas));
     gce->role_ttl_ms = setup->role_ttl_ms;
     for (size_t k = 0; rc == 0 && k < o->n_accounts; k++)
         rc = open_account(gce, o, k, setup->dir, e);

@@ -19,6 +19,7 @@
 #define GCE_LABELS_MAX 64
 #define GCE_OPERATIONS_MAX 100000 /* kept; older ones are dropped */
 #define GCE_QUOTAS_MAX 19
+#define GCE_CPU_QUOTAS_MAX 32
 #define GCE_URL "https://www.googleapis.com/compute/v1"
 #define GCE_MINUTE_MS 60000
 
@@ -52,6 +53,12 @@ struct gce_quota {
     int64_t limit;
 };
 
+/* vCPUs as they are reported; launches are not limited by them. */
+struct gce_cpu_quota {
+    char name[32]; /* "CPUS", "N2_CPUS", "PREEMPTIBLE_CPUS" */
+    int64_t limit;
+};
+
 struct gce {
     struct gce_auth auth;
     int64_t rate_limit; /* requests of each group per minute */
@@ -59,6 +66,8 @@ struct gce {
     int64_t role_ttl_ms;
     struct gce_quota quotas[GCE_QUOTAS_MAX]; /* those configured */
     size_t n_quotas;
+    struct gce_cpu_quota cpu_quotas[GCE_CPU_QUOTAS_MAX]; /* those configured */
+    size_t n_cpu_quotas;
     struct gce_operation *operations; /* by number */
     size_t n_operations;
     int64_t last_operation;
@@ -144,8 +153,13 @@ const char *gce_quota_name(size_t k); /* names of all possible quotas; static; N
  * GPU quota. */
 int gce_gpus_check_quota(const struct gce_call *c, const struct launch_spec *spec, struct err *e);
 
+/* Concurrent GPUs of a quota; that of all regions counts all. */
+int64_t gce_gpus_used(const struct gce_call *c, const struct gce_quota *quota);
+
 /* The methods: return 0, or -1 with an error reply. */
 int gce_instances_insert(struct gce_call *c);
+int gce_regions_get(struct gce_call *c); /* gce/quotas.c, with their quotas */
+int gce_projects_get(struct gce_call *c);
 int gce_instances_get(struct gce_call *c);
 int gce_instances_serial_port(struct gce_call *c);
 int gce_instances_delete(struct gce_call *c);

@@ -104,6 +104,11 @@ static int64_t count_used(const struct gce_call *c, const struct gce_quota *quot
     return n;
 }
 
+int64_t gce_gpus_used(const struct gce_call *c, const struct gce_quota *quota)
+{
+    return count_used(c, str_eq(quota->name, ALL_REGIONS) ? NULL : quota);
+}
+
 int gce_gpus_check_quota(const struct gce_call *c, const struct launch_spec *spec, struct err *e)
 {
     const struct gce_gpus gpus = gce_gpus_of(spec->type);

@@ -106,6 +106,41 @@ class AccountQuotas(unittest.TestCase):
             self.assertIn("it needs the permission " + right, row["text"])
             self.assertTrue(row["cure"].startswith("grant that right to belayd"), row)
 
+    def check_cloud(self, provider, enough, too_little, text, refusal, right):
+        """8 machines of 8 cores in each market."""
+        with Account(provider=provider, cloud=enough) as lab:
+            (row,), _ = lab.doctor()
+            self.assertEqual(row["result"], "ok", row)
+            lab.ask_again()
+            lab.cloud({"refuse": {**refusal, "count": 50}})
+            (row,), _ = lab.doctor()
+            self.assertEqual(row["result"], "unknown")
+            self.assertIn("it needs the permission " + right, row["text"])
+        with Account(provider=provider, cloud=too_little) as lab:
+            row = self.fault(lab)
+            self.assertIn(text, row["text"])
+            self.assertIn("pool cloud may start 8 more machines, which need 64", row["text"])
+
+    def test_gcp(self):
+        self.check_cloud(
+            "gcp",
+            {"cpu_quotas": {"N2_CPUS": 64, "PREEMPTIBLE_CPUS": 64}},
+            {"cpu_quotas": {"N2_CPUS": 63, "PREEMPTIBLE_CPUS": 64}},
+            'gcp, us-central1, "N2_CPUS": 0 of 63 used',
+            {"action": "regions.get", "code": "forbidden"},
+            "compute.regions.get",
+        )
+
+    def test_azure(self):
+        self.check_cloud(
+            "azure",
+            {"spot_cores": 64},
+            {"spot_cores": 63},
+            'azure, eastus, "lowPriorityCores": 0 of 63 used',
+            {"action": "usages/read", "code": "AuthorizationFailed"},
+            "Microsoft.Compute/locations/usages/read",
+        )
+
     def test_a_new_account_has_the_default(self):
         with Account() as lab:
             rows, status = lab.doctor()
