@@ -104,6 +104,39 @@ static int take_value(
     return rc;
 }
 
+/* Without teams in the configuration a job may name any. */
+static int check_team(const struct queue_policy *p, const char *team, struct err *e)
+{
+    const char **names = mem_array(p->n_teams + 1, sizeof(*names));
+    bool found = false;
+    for (size_t i = 0; i < p->n_teams; i++) {
+        names[i] = p->teams[i].name;
+        found = found || str_eq(names[i], team);
+    }
+    const char *near = str_nearest(team, names);
+    free(names);
+    if (found || p->n_teams == 0)
+        return 0;
+    return near ? err_set(e, ERR_INVALID,
+                      "secret.team: there is no team \"%s\"; did you mean \"%s\"?", team, near)
+                : err_set(e, ERR_INVALID,
+                      "secret.team: there is no team \"%s\" (belay shares lists them)", team);
+}
+
+/* A grant to a team or pool that does not exist would do nothing, without anybody's notice. */
+static int check_grants(const struct request *q, const struct secret_change *c, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->n_grants; i++) {
+        const char *name = strchr(c->grants[i], ':');
+        if (str_starts(c->grants[i], "+team:"))
+            rc = check_team(&q->api->o.config->policy, name + 1, e);
+        else if (str_starts(c->grants[i], "+pool:"))
+            rc = pools_check_names(q->api->o.pools, name + 1, "secret", e);
+    }
+    return rc;
+}
+
 static void take_grants(struct json_reader *r, const char *key, char sign, struct secret_change *c)
 {
     const json_t *list = json_opt_array(r, key, SECRET_GRANTS_MAX), *item;
@@ -269,6 +302,8 @@ static void change_row(struct request *q, bool removes)
     }
     if (rc == 0)
         rc = json_reader_finish(&r);
+    if (rc == 0)
+        rc = check_grants(q, c, &e);
     json_decref(body);
     post(q, c, rc, &e);
 }

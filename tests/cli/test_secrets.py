@@ -179,7 +179,7 @@ class Secrets(unittest.TestCase):
 
     def test_grants_are_kept_and_taken_back(self):
         self.set("shared", secrets.token_hex(20))
-        ok = self.h.belay("secret", "grant", "shared", "--user", "bob", "--pool", "cfd")
+        ok = self.h.belay("secret", "grant", "shared", "--user", "bob", "--pool", "local")
         self.assertEqual((ok.returncode, ok.stderr), (0, ""))
         self.set("shared", secrets.token_hex(20))  # a new value keeps them
 
@@ -187,11 +187,27 @@ class Secrets(unittest.TestCase):
             all_ = self.client.list_secrets()["secrets"]
             return [s["grants"] for s in all_ if s["name"] == "shared"][0]
 
-        self.assertEqual(grants(), ["user:bob", "pool:cfd"])
+        self.assertEqual(grants(), ["user:bob", "pool:local"])
         self.h.belay("secret", "grant", "shared", "--user", "bob", "--revoke")
-        self.assertEqual(grants(), ["pool:cfd"])
+        self.assertEqual(grants(), ["pool:local"])
         done = self.h.belay("secret", "grant", "shared", "--user", "bob", "--revoke")
         self.assertIn("is not granted to user:bob", done.stderr)
+
+    def test_a_grant_names_a_team_and_a_pool_that_exist(self):
+        self.set("named", secrets.token_hex(20))
+        for words, why in (
+            (("--pool", "locl"), 'there is no pool "locl"; did you mean "local"?'),
+            (("--pool", "x"), 'there is no pool "x" (belay pools lists them)'),
+            (("--user", "bob", "--pool", "x"), 'there is no pool "x"'),
+        ):
+            done = self.h.belay("secret", "grant", "named", *words)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(why, done.stderr)
+        kept = self.client.list_secrets()["secrets"]
+        self.assertEqual([s["grants"] for s in kept if s["name"] == "named"], [[]])
+        # one to a pool or team that is gone can be taken back: it is only not granted
+        done = self.h.belay("secret", "grant", "named", "--pool", "gone", "--revoke")
+        self.assertIn("is not granted to pool:gone", done.stderr)
 
 
 class Rotation(unittest.TestCase):

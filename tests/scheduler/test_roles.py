@@ -79,6 +79,27 @@ class Roles(unittest.TestCase):
                 c.close()
             self.assertGreater(n, 250)
 
+    def test_a_secret_is_granted_to_teams_that_exist(self):
+        with self.belayd() as d:
+            ann = d.token(kind="api", user="ann")
+            secret = {"name": "key", "value": "0123456789"}
+            self.assertEqual(d.call("POST", "/api/v1/secrets", secret, token=ann)[0], 200)
+
+            def grant(*to):
+                body = {"name": "key", "add": to}
+                return d.call("POST", "/api/v1/secrets/grant", body, token=ann)[:2]
+
+            for team, why in (
+                ("read", 'there is no team "read"; did you mean "red"?'),
+                ("green-house", "(belay shares lists them)"),
+            ):
+                status, said = grant("user:ben", "team:" + team)
+                self.assertEqual(status, 400, said)
+                self.assertIn(why, said["error"]["text"])
+            self.assertEqual(grant("team:blue")[0], 200)
+            (kept,) = d.call("GET", "/api/v1/secrets", token=ann)[1]["secrets"]
+            self.assertEqual(kept["grants"], ["team:blue"])
+
     def test_a_lead_changes_the_jobs_of_the_team_and_an_operator_all(self):
         with self.belayd() as d:
             ann, ben, lea, ola, cho, vic = (
