@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "scheduler/config/changes.h"
+#include "scheduler/config/checks.h"
 #include "scheduler/core/model/settings.h"
 #include "scheduler/pools.h"
 #include <assert.h>
@@ -164,6 +165,16 @@ static int make_settings(struct reloading *x, struct err *e)
     return core_check_settings(tick_model(x->reload->o.tick), &x->settings, e);
 }
 
+/* A file of a webhook or of mail is read when it is needed. Without this check a missing one would
+ * be noticed when the first message is lost. */
+static int check_files(const struct reloading *x, struct err *e)
+{
+    if (!changes(x, "webhooks") && !changes(x, "mail") && !changes(x, "digest"))
+        return 0;
+    int rc = config_check_notify_files(&x->next->notify, e);
+    return rc == 0 ? 0 : err_wrap(e, "%s: nothing was changed", x->reload->o.file->path);
+}
+
 static int prepare(struct reloading *x, struct err *e)
 {
     struct reload *r = x->reload;
@@ -179,6 +190,8 @@ static int prepare(struct reloading *x, struct err *e)
             "%s: nothing was changed, because the limits in force are those of belay pools apply: "
             "change them there",
             path);
+    if (rc == 0)
+        rc = check_files(x, e);
     if (rc == 0)
         rc = make_settings(x, e);
     if (rc == 0)

@@ -91,6 +91,23 @@ static int check_sendmail(const struct config_notify *c, struct err *e)
     return err_errno(e, errno, "mail: sendmail: %s cannot be run", c->sendmail);
 }
 
+int config_check_notify_files(const struct config_notify *c, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < c->n_hooks && rc == 0; i++) {
+        rc = check_secret(c->files[i].url_file, "webhooks: url_file", e);
+        if (rc == 0)
+            rc = check_secret(c->files[i].secret_file, "webhooks: secret_file", e);
+        if (rc == 0)
+            rc = check_secret(c->files[i].key_file, "webhooks: routing_key_file", e);
+    }
+    if (rc == 0)
+        rc = check_secret(c->password_file, "mail: password_file", e);
+    if (rc == 0)
+        rc = check_readable(c->ca_file, "mail: ca_file", e);
+    return rc == 0 ? check_sendmail(c, e) : rc;
+}
+
 int config_check_files(const struct config *c, const struct config *pools, struct err *e)
 {
     struct master m = {0};
@@ -98,19 +115,8 @@ int config_check_files(const struct config *c, const struct config *pools, struc
     for (size_t i = 0; i < pools->n_pools && rc == 0; i++)
         if (check_readable(pools->pools[i].credentials, "credentials", e) != 0)
             rc = err_wrap(e, "pool %s", pools->pools[i].row.name);
-    for (size_t i = 0; i < c->notify.n_hooks && rc == 0; i++) {
-        rc = check_secret(c->notify.files[i].url_file, "webhooks: url_file", e);
-        if (rc == 0)
-            rc = check_secret(c->notify.files[i].secret_file, "webhooks: secret_file", e);
-        if (rc == 0)
-            rc = check_secret(c->notify.files[i].key_file, "webhooks: routing_key_file", e);
-    }
     if (rc == 0)
-        rc = check_secret(c->notify.password_file, "mail: password_file", e);
-    if (rc == 0)
-        rc = check_readable(c->notify.ca_file, "mail: ca_file", e);
-    if (rc == 0)
-        rc = check_sendmail(&c->notify, e);
+        rc = config_check_notify_files(&c->notify, e);
     if (rc != 0)
         return rc;
     rc = master_read(c->key_file, &m, e);

@@ -18,6 +18,10 @@ int config_check_pools(const struct config *pools, struct err *e);
  */
 int config_check_files(const struct config *c, const struct config *pools, struct err *e);
 
+/* The part of it that is about webhooks and mail. A reload that changes these refuses what fails.
+ */
+int config_check_notify_files(const struct config_notify *c, struct err *e);
+
 /* Checks that the hosts that notifications are sent to resolve here; a host in a url_file is not
  * checked. Waits for the resolver for some seconds each. */
 int config_check_names(const struct config *c, struct err *e);

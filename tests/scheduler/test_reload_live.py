@@ -223,6 +223,24 @@ class Live(unittest.TestCase):
         self.changes(CONFIG)
         self.assertEqual(self.d.call("GET", "/api/v1/racks")[1]["racks"], [])
 
+    def test_a_file_of_a_webhook_or_of_mail_that_is_missing(self):
+        path = os.path.join(self.d.dir, "url")
+        hooks = CONFIG + "webhooks: {ops: {url_file: %s, events: [end]}}\n" % path
+        digest = hooks + "digest: {at: '07:00'}\n"
+        mail = CONFIG + "mail: {smtp: 'smtp://127.0.0.1', user: u, password_file: %s}\n" % path
+        for text, key in ((hooks, "url_file"), (digest, "url_file"), (mail, "password_file")):
+            got, said = self.reload(text)
+            self.assertIn(got, (400, 404, 409), said)
+            self.assertIn("nothing was changed", said["error"]["text"])
+            self.assertIn(key + ": ", said["error"]["text"])
+            self.assertIn(path, said["error"]["text"])
+        with open(path, "w") as f:
+            f.write("https://hooks.example/x\n")
+        os.chmod(path, 0o600)
+        self.assertIn("webhooks.ops.url_file", self.changes(hooks))
+        os.unlink(path)  # what does not touch it is put in force
+        self.assertEqual(self.changes(hooks + "lease: 1m\n"), ["lease"])
+
     def test_webhooks_are_told_at_once(self):
         with hook() as to:
             url = "http://127.0.0.1:%d/" % to.server_address[1]
