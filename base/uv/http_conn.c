@@ -299,6 +299,15 @@ static bool flush(struct http_conn *c, size_t *turn)
     return true;
 }
 
+/* Sends what a stream has written. False as flush. */
+static bool flush_stream(struct http_conn *c, size_t *turn)
+{
+    bool is_flushed = flush(c, turn);
+    if (c->phase != CONN_CLOSED)
+        http_stream_sent(c->x);
+    return is_flushed;
+}
+
 static bool has_space(enum http_verdict v, const struct http_conn *c, struct err *e)
 {
     if (v == HTTP_ADMITTED)
@@ -370,10 +379,16 @@ static void take_reply(struct http_conn *c)
     http_admission_add(a, &c->holder, c->x->reply_body.len);
 }
 
+void http_conn_wake(struct http_conn *c)
+{
+    if (!c->is_running)
+        run_soon(c, false);
+}
+
 void http_conn_answered(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
-    http_conn_set_phase(c, CONN_SENDING);
+    http_conn_set_phase(c, x->reply_kind == REPLY_STREAM ? CONN_STREAMING : CONN_SENDING);
     take_reply(c);
     c->body_at = 0;
     c->file_at = 0;
@@ -384,8 +399,7 @@ void http_conn_answered(struct http_conn *c)
             c->body_at = x->reply_body.len;
         }
     }
-    if (!c->is_running)
-        run_soon(c, false);
+    http_conn_wake(c);
 }
 
 /* ---- Steps: true if something was done ---- */
@@ -529,6 +543,11 @@ static bool read_more(struct http_conn *c, size_t *turn)
         return false;
     }
     *turn += (size_t)n;
+    if (c->phase == CONN_STREAMING) {
+        if (!http_stream_may_receive(c->x, (size_t)n))
+            http_conn_close(c);
+        return c->phase != CONN_CLOSED;
+    }
     if (c->phase != CONN_LINGERING) {
         feed(c, s->scratch, (size_t)n);
         explicit_bzero(s->scratch, (size_t)n); /* a request may be a secret */
@@ -562,6 +581,10 @@ static bool step(struct http_conn *c, size_t *turn)
             buf_wipe(&in);
             return true;
         }
+        break;
+    case CONN_STREAMING:
+        if (!flush_stream(c, turn))
+            return false;
         break;
     case CONN_SENDING:
         return flush(c, turn) && end_reply(c);
@@ -680,6 +703,10 @@ void http_conn_check_deadline(struct http_conn *c, int64_t now_ms)
             time_out(c,
                 "the request's body came too slowly: every 10 s have to bring 80 KiB of it, and it "
                 "may take 5 minutes in all");
+        break;
+    case CONN_STREAMING:
+        if (has_output(c) && still_ms >= c->server->idle_ms)
+            time_out(c, NULL);
         break;
     case CONN_SENDING:
         if (still_ms >= c->server->idle_ms || is_slow(c, now_ms, REPLY_WINDOW_MS, REPLY_BYTES_A_S))

@@ -54,6 +54,7 @@ void http_exchange_destroy(struct http_exchange *x)
         return;
     assert(x->state != HANDED && !link_is_in(&x->link));
     http_exchange_tell_answer(x, 0);
+    http_stream_drop(x);
     http_exchange_drop_body(x);
     if (x->conn)
         http_admission_give_back(&x->server->admission, &x->conn->holder,

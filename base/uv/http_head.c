@@ -235,6 +235,7 @@ static int interpret(struct http_head *h, bool is_1_0, int *ret_status, struct e
         rc = refuse(417, ret_status, e, "the only expectation that is met is 100-continue");
     if (rc != 0)
         return rc;
+    h->is_1_0 = is_1_0;
     h->expects_continue = expect && !is_1_0 && h->framing != HTTP_NO_BODY;
     h->keeps_alive = !has_option(h, "close") && (!is_1_0 || has_option(h, "keep-alive"));
     return 0;

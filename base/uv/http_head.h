@@ -29,6 +29,7 @@ struct http_head {
     size_t n_fields;
     enum http_framing framing;
     uint64_t content_length; /* for HTTP_LENGTH; at least 1 */
+    bool is_1_0;             /* HTTP/1.0 */
     bool keeps_alive;        /* the connection may carry another request */
     bool expects_continue;   /* the client waits for "100 Continue" before it sends the body */
 };

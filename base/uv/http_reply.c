@@ -79,6 +79,12 @@ void http_reply_torn(struct http_exchange *x, int status, const char *content_ty
     set_answered(x);
 }
 
+void http_reply_stream(struct http_exchange *x, const char *content_type)
+{
+    start_reply(x, REPLY_STREAM, 200, content_type);
+    set_answered(x);
+}
+
 void http_reply_none(struct http_exchange *x)
 {
     start_reply(x, REPLY_NONE, 200, NULL);
@@ -126,7 +132,9 @@ void http_reply_head(const struct http_exchange *x, bool keeps_alive, struct buf
     if (!keeps_alive)
         buf_adds(out, "Connection: close\r\n");
     buf_add(out, x->reply_fields.data, x->reply_fields.len);
-    if (x->status != 204 && x->status != 304)
+    if (x->reply_kind == REPLY_STREAM)
+        buf_adds(out, x->stream.is_chunked ? "Transfer-Encoding: chunked\r\n" : "");
+    else if (x->status != 204 && x->status != 304)
         buf_printf(out, "Content-Length: %llu\r\n", (unsigned long long)x->reply_length);
     buf_adds(out, "\r\n");
 }

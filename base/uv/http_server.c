@@ -336,6 +336,11 @@ void http_server_stop(struct http_server *s)
             x->on_gone(x->wait_ctx, x);
         http_reply_stopping(x);
     }
+    LIST_FOREACH (&s->conns, at) {
+        struct http_conn *c = LIST_ENTRY(at, struct http_conn, link);
+        if (c->phase == CONN_STREAMING)
+            http_stream_stop(c->x);
+    }
     if (s->n_running > 0)
         timer_start(s->timers, &s->finish_timer, 0);
     else

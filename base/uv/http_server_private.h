@@ -2,12 +2,13 @@
  *
  * Internals of the HTTP server, shared by its files: http_server.c (listening, limits, shutdown),
  * http_conn.c (one connection: receiving, sending, deadlines), http_exchange.c (one request, up to
- * its handler), http_reply.c (the functions that handlers call). The life of a connection and of
- * its exchanges:
+ * its handler), http_reply.c (the functions that handlers call), http_stream.c (replies that go
+ * on). The life of a connection and of its exchanges:
  *
  *     SILENT --> HANDSHAKE --> HEAD --> BODY --> WAITING --> SENDING --> HEAD ...
- *     (nothing     (TLS)         |        |                     |
- *      received)                 +--------+---- refused ------->+--> LINGERING --> CLOSED
+ *     (nothing     (TLS)         |        |           |         |
+ *      received)                 |        |       STREAMING --->|
+ *                                +--------+---- refused ------->+--> LINGERING --> CLOSED
  *
  * Invariants
  *   1. An exchange exists from the end of a head to the end of its reply; a connection has at most
@@ -36,7 +37,17 @@
 
 enum exchange_state { READING, HANDED, ANSWERED };
 
-enum reply_kind { REPLY_BYTES, REPLY_FILE, REPLY_TORN, REPLY_NONE };
+enum reply_kind { REPLY_BYTES, REPLY_FILE, REPLY_STREAM, REPLY_TORN, REPLY_NONE };
+
+/* Of REPLY_STREAM. */
+struct http_streaming {
+    bool is_chunked, is_ended;
+    size_t max_waiting;
+    size_t n_counted;  /* bytes counted for the connection; no more than waited at some time */
+    size_t n_received; /* from the peer, and dropped */
+    void (*on_closed)(void *ctx);
+    void *ctx;
+};
 
 struct http_exchange {
     struct link link; /* in server.waiting while HANDED */
@@ -59,6 +70,7 @@ struct http_exchange {
     struct buf reply_body; /* of REPLY_BYTES and REPLY_TORN; counted once answered */
     uint64_t reply_length; /* value of Content-Length */
     int file_fd;           /* of REPLY_FILE; borrowed */
+    struct http_streaming stream;
     struct timer timer;
     http_wait_fn on_timeout, on_gone;
     void *wait_ctx;
@@ -76,6 +88,7 @@ enum conn_phase {
     CONN_HEAD,
     CONN_BODY,
     CONN_WAITING,
+    CONN_STREAMING,
     CONN_SENDING,
     /* the last reply is sent; data that still arrives is dropped, because a reset could destroy the
      * reply */
@@ -166,6 +179,8 @@ void http_conn_close(struct http_conn *c);
 void http_conn_run(struct http_conn *c);
 /* Its exchange has been answered. */
 void http_conn_answered(struct http_conn *c);
+/* It has something to send; runs soon. */
+void http_conn_wake(struct http_conn *c);
 /* Closes the connection, or answers with an error, if it has passed a deadline. */
 void http_conn_check_deadline(struct http_conn *c, int64_t now_ms);
 /* Moves its deadlines by ms, in which the loop was held up: the peer was not slow, belayd was. */
@@ -204,5 +219,18 @@ void http_reply_status_err(struct http_exchange *x, int status, const struct err
 void http_reply_instead(struct http_exchange *x, const struct err *e);
 /* 503: the server is stopping. */
 void http_reply_stopping(struct http_exchange *x);
+/* Answers with the head of a stream. */
+void http_reply_stream(struct http_exchange *x, const char *content_type);
+
+/* ---- http_stream.c ---- */
+
+/* The server stops: ends the stream of x, which is STREAMING. */
+void http_stream_stop(struct http_exchange *x);
+/* x is about to be freed. */
+void http_stream_drop(struct http_exchange *x);
+/* Some of what waited was sent. */
+void http_stream_sent(struct http_exchange *x);
+/* The peer has sent n bytes, which are dropped. False if it sends too many. */
+bool http_stream_may_receive(struct http_exchange *x, size_t n);
 
 #endif

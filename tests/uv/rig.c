@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/uv/http_client.h"
 #include "base/uv/http_local.h"
+#include "base/uv/http_stream.h"
 #include "base/uv/timers.h"
 #include <arpa/inet.h>
 #include <assert.h>
@@ -64,6 +65,23 @@ static void park(struct rig *r, struct http_exchange *x, int64_t wait_ms)
     http_exchange_wait(x, wait_ms, on_park_over, on_park_gone, r);
 }
 
+static void on_stream_closed(void *ctx)
+{
+    struct rig *r = ctx;
+    r->n_closed++;
+    r->stream = NULL;
+}
+
+static void stream(struct rig *r, struct http_exchange *x)
+{
+    r->stream = x;
+    r->n_streams++;
+    http_stream_begin(x, &(struct http_stream_options){.content_type = "text/event-stream",
+                             .max_waiting_bytes = 64 << 10,
+                             .on_closed = on_stream_closed,
+                             .ctx = r});
+}
+
 static void reply_fail(struct http_exchange *x)
 {
     struct err e;
@@ -104,6 +122,8 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
         http_reply_none(x);
     } else if (str_eq(q->path, "/file")) {
         http_reply_file(x, "application/octet-stream", r->file_fd, r->file_bytes);
+    } else if (str_eq(q->path, "/stream")) {
+        stream(r, x);
     } else if (str_eq(q->path, "/big")) {
         reply_big(x);
     } else {

@@ -28,6 +28,8 @@ struct rig {
     struct http_exchange *parked; /* the last request to /park */
     int n_parked, n_gone, n_wait_over, n_requests;
     bool stop_on_gone;
+    struct http_exchange *stream; /* the last request to /stream; NULL once closed */
+    int n_streams, n_closed;
     int file_fd; /* file and length sent by /file */
     size_t file_bytes;
     /* limit of a body without the header X-Known: yes; 0 = the server's limit */
@@ -59,6 +61,7 @@ struct outcome {
  *   /fail          ERR_CONFLICT through http_reply_err
  *   /none          closes the connection
  *   /file          the first file_bytes of file_fd
+ *   /stream        a stream of the test (rig.stream), of which 64 KiB may wait
  *   /big           1 MiB of 'x'
  * others: 404 */
 void rig_init(struct rig *r);
